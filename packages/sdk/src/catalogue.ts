@@ -1,0 +1,321 @@
+/**
+ * Every feature there is, one literal row each: what a build has is checked against it, what a build lacks answers from
+ * it (§2.7). Imports nothing, so that reading it loads nothing.
+ */
+
+export type Profile = 'minimal' | 'standard' | 'full'
+export type FeatureKind = 'channel' | 'provider' | 'tool' | 'hardware' | 'sandbox' | 'observability' | 'gateway'
+
+export interface Row {
+  /** The build flag of §2.7, or null: always compiled in. */
+  readonly flag: string | null
+  readonly kind: FeatureKind
+  /** The smallest shipped profile that has it; null: none, name it yourself. */
+  readonly profile: Profile | null
+  /** True: the package is not part of this release. */
+  readonly planned?: true
+  readonly summary: string
+  /** Its configuration section; `keys` are its own where the section is shared with others. */
+  readonly section?: string
+  readonly keys?: readonly string[]
+  readonly tools?: readonly string[]
+  /** `METHOD /path`, a channel's webhook included. */
+  readonly routes?: readonly string[]
+  readonly commands?: readonly string[]
+  /** The value of `[security.sandbox] backend`, or of `[observability] backend`. */
+  readonly backend?: string
+  /** Values of `[provider] kind`. */
+  readonly kinds?: readonly string[]
+}
+
+const always = { flag: null, profile: 'minimal' } as const
+const planned = { planned: true } as const
+
+export const CATALOGUE = {
+  'provider-offline': {
+    ...always,
+    kind: 'provider',
+    summary: 'The built-in deterministic provider: no key, no network',
+    kinds: ['offline'],
+  },
+  'provider-openai': {
+    ...always,
+    kind: 'provider',
+    summary: 'Models behind any OpenAI-compatible endpoint, Ollama included',
+    kinds: ['openai', 'ollama'],
+  },
+  'provider-anthropic': { ...always, kind: 'provider', summary: 'Models behind the Anthropic messages interface', kinds: ['anthropic'] },
+
+  'tool-files': {
+    ...always,
+    kind: 'tool',
+    summary: 'Read, write and list files in the workspace',
+    tools: ['file_read', 'file_write', 'file_list'],
+  },
+  'tool-shell': { ...always, kind: 'tool', summary: 'Run a command inside the sandbox', section: 'tools.shell', tools: ['shell'] },
+  'tool-http': {
+    ...always,
+    kind: 'tool',
+    summary: 'HTTP requests to allowed public hosts',
+    section: 'tools.http_request',
+    tools: ['http_request'],
+  },
+  'tool-memory': {
+    ...always,
+    kind: 'tool',
+    summary: 'Remember things across sessions',
+    tools: ['memory_store', 'memory_recall', 'memory_forget'],
+  },
+  'tool-pdf': { flag: 'rag-pdf', kind: 'tool', profile: 'full', ...planned, summary: 'Text of PDF files', tools: ['pdf_read'] },
+  'tool-browser': {
+    flag: 'browser-native',
+    kind: 'tool',
+    profile: 'full',
+    ...planned,
+    summary: 'Drive a browser in process',
+    section: 'browser',
+    tools: ['browser'],
+  },
+
+  'channel-chatapp': {
+    ...always,
+    kind: 'channel',
+    ...planned,
+    summary: 'chatapp, cloud mode',
+    section: 'channels_config.chatapp',
+    routes: ['GET /chatapp', 'POST /chatapp'],
+  },
+  'channel-textrelay': {
+    ...always,
+    kind: 'channel',
+    ...planned,
+    summary: 'textrelay',
+    section: 'channels_config.textrelay',
+    routes: ['POST /textrelay'],
+  },
+  'channel-bizchat': {
+    ...always,
+    kind: 'channel',
+    ...planned,
+    summary: 'bizchat',
+    section: 'channels_config.bizchat',
+    routes: ['GET /bizchat', 'POST /bizchat'],
+  },
+  'channel-roomchat': {
+    ...always,
+    kind: 'channel',
+    ...planned,
+    summary: 'roomchat bots',
+    section: 'channels_config.roomchat',
+    routes: ['POST /roomchat'],
+  },
+  'channel-mailpush': {
+    ...always,
+    kind: 'channel',
+    ...planned,
+    summary: 'mailpush: mail by push notification',
+    section: 'channels_config.mailpush',
+    routes: ['POST /webhook/mailpush'],
+  },
+  'channel-telegram': { ...always, kind: 'channel', ...planned, summary: 'Telegram-class messenger', section: 'channels_config.telegram' },
+  'channel-discord': { ...always, kind: 'channel', ...planned, summary: 'Discord-class community', section: 'channels_config.discord' },
+  'channel-slack': { ...always, kind: 'channel', ...planned, summary: 'Slack-class workspace', section: 'channels_config.slack' },
+  'channel-mattermost': { ...always, kind: 'channel', ...planned, summary: 'Mattermost', section: 'channels_config.mattermost' },
+  'channel-signal': { ...always, kind: 'channel', ...planned, summary: 'Signal', section: 'channels_config.signal' },
+  'channel-irc': { ...always, kind: 'channel', ...planned, summary: 'IRC', section: 'channels_config.irc' },
+  'channel-email': { ...always, kind: 'channel', ...planned, summary: 'E-mail by IMAP and SMTP', section: 'channels_config.email' },
+  'channel-voice-call': { ...always, kind: 'channel', ...planned, summary: 'Voice calls', section: 'channels_config.voice_call' },
+  'channel-dingtalk': { ...always, kind: 'channel', ...planned, summary: 'DingTalk', section: 'channels_config.dingtalk' },
+  'channel-qq': { ...always, kind: 'channel', ...planned, summary: 'QQ', section: 'channels_config.qq' },
+  'channel-wecom': { ...always, kind: 'channel', ...planned, summary: 'WeCom', section: 'channels_config.wecom' },
+  'channel-line': { ...always, kind: 'channel', ...planned, summary: 'LINE', section: 'channels_config.line' },
+  'channel-webhook': { ...always, kind: 'channel', ...planned, summary: 'Generic outgoing webhook', section: 'channels_config.webhook' },
+  'channel-fedchat': {
+    flag: 'channel-fedchat',
+    kind: 'channel',
+    profile: 'standard',
+    ...planned,
+    summary: 'Federated chat with end-to-end encryption',
+    section: 'channels_config.fedchat',
+  },
+  'channel-workchat': {
+    flag: 'channel-workchat',
+    kind: 'channel',
+    profile: 'standard',
+    ...planned,
+    summary: 'Workplace chat',
+    section: 'channels_config.workchat',
+  },
+  'channel-relaynet': {
+    flag: 'channel-relaynet',
+    kind: 'channel',
+    profile: null,
+    ...planned,
+    summary: 'Relay-network messages',
+    section: 'channels_config.relaynet',
+  },
+  'channel-chatapp-web': {
+    flag: 'chatapp-web',
+    kind: 'channel',
+    profile: null,
+    ...planned,
+    summary: 'chatapp, native web mode',
+    section: 'channels_config.chatapp',
+    keys: ['session_path', 'pair_phone', 'mode'],
+  },
+  'channel-voice-wake': {
+    flag: 'voice-wake',
+    kind: 'channel',
+    profile: null,
+    ...planned,
+    summary: 'Wake word on a local microphone',
+    section: 'channels_config.voice_wake',
+  },
+
+  'hardware-boards': {
+    flag: 'hardware',
+    kind: 'hardware',
+    profile: 'full',
+    ...planned,
+    summary: 'USB and serial boards',
+    section: 'peripherals',
+    tools: [
+      'gpio_write',
+      'gpio_read',
+      'board_a_flash',
+      'device_read_code',
+      'device_write_code',
+      'device_exec',
+      'hardware_board_info',
+      'hardware_memory_map',
+      'hardware_capabilities',
+    ],
+    commands: ['hardware discover', 'hardware introspect', 'peripheral add', 'peripheral list', 'peripheral flash'],
+  },
+  'hardware-adapter': {
+    flag: 'hardware',
+    kind: 'hardware',
+    profile: 'full',
+    ...planned,
+    summary: 'I2C/SPI adapter',
+    section: 'peripherals',
+    tools: ['i2c_scan', 'i2c_read', 'i2c_write', 'spi_transfer', 'gpio_adapter', 'datasheet'],
+  },
+  'hardware-sbc': {
+    flag: 'peripheral-sbc',
+    kind: 'hardware',
+    profile: null,
+    ...planned,
+    summary: 'GPIO of single-board computers (Linux)',
+    tools: ['gpio_sbc_write', 'gpio_sbc_read', 'gpio_sbc_blink', 'sbc_system_info'],
+  },
+  'hardware-probe': {
+    flag: 'probe',
+    kind: 'hardware',
+    profile: null,
+    ...planned,
+    summary: 'Live chip info and memory over SWD',
+    section: 'peripherals',
+    keys: ['probe'],
+    tools: ['hardware_memory_read'],
+    commands: ['hardware info'],
+  },
+  'hardware-safety': {
+    flag: 'safety',
+    kind: 'hardware',
+    profile: null,
+    ...planned,
+    summary: "The robot's safety layers",
+    section: 'safety',
+  },
+
+  'sandbox-jail': { ...always, kind: 'sandbox', ...planned, summary: 'firejail (Linux)', backend: 'jail' },
+  'sandbox-userns': {
+    flag: 'sandbox-userns',
+    kind: 'sandbox',
+    profile: null,
+    ...planned,
+    summary: 'User namespaces by bubblewrap',
+    backend: 'userns',
+  },
+  'sandbox-fsrestrict': {
+    flag: 'sandbox-fsrestrict',
+    kind: 'sandbox',
+    profile: null,
+    ...planned,
+    summary: 'Landlock, Linux 5.13 or newer',
+    backend: 'fsrestrict',
+  },
+  'sandbox-seatbelt': { ...always, kind: 'sandbox', ...planned, summary: 'sandbox-exec (macOS)', backend: 'seatbelt' },
+  'sandbox-container': { ...always, kind: 'sandbox', ...planned, summary: 'Docker or Podman', backend: 'container' },
+
+  'observability-metrics': {
+    flag: 'observability-metrics',
+    kind: 'observability',
+    profile: 'minimal',
+    summary: 'Text-format metrics on GET /metrics',
+    section: 'observability',
+    keys: ['metrics_loopback_only'],
+    backend: 'textmetrics',
+  },
+  'observability-otel': {
+    flag: 'observability-otel',
+    kind: 'observability',
+    profile: 'full',
+    ...planned,
+    summary: 'Trace export over OTLP/HTTP',
+    section: 'observability',
+    keys: ['otel_endpoint', 'otel_service_name'],
+    backend: 'otel',
+  },
+
+  'plugins-wasm': {
+    flag: 'plugins-wasm',
+    kind: 'tool',
+    profile: null,
+    ...planned,
+    summary: 'WASM plugins as tools',
+    section: 'plugins',
+    commands: ['plugin list', 'plugin install', 'plugin remove', 'plugin info'],
+  },
+  webauthn: {
+    flag: 'webauthn',
+    kind: 'gateway',
+    profile: null,
+    ...planned,
+    summary: 'Passkeys',
+    section: 'security.webauthn',
+    routes: [
+      'POST /api/webauthn/register/start',
+      'POST /api/webauthn/register/finish',
+      'POST /api/webauthn/auth/start',
+      'POST /api/webauthn/auth/finish',
+      'GET /api/webauthn/credentials',
+      'DELETE /api/webauthn/credentials/:id',
+    ],
+  },
+} as const satisfies Record<string, Row>
+
+export type CatalogueId = keyof typeof CATALOGUE
+/** A catalogue row's key, or an embedder's own. */
+export type FeatureId = CatalogueId | `x-${string}`
+
+/** The rows, typed as rows. */
+export const ROWS: readonly (readonly [id: CatalogueId, row: Row])[] = Object.entries(CATALOGUE) as never
+
+export const rowOf = (id: string): Row | undefined => (Object.hasOwn(CATALOGUE, id) ? CATALOGUE[id as CatalogueId] : undefined)
+
+const PROFILES: readonly Profile[] = ['minimal', 'standard', 'full']
+
+/** True if a shipped profile contains the row's feature, once its package exists. */
+export const isInProfile = (row: Row, profile: string): boolean => {
+  const rank = PROFILES.indexOf(profile as Profile)
+  return rank >= 0 && row.profile !== null && PROFILES.indexOf(row.profile) <= rank
+}
+
+/** How to get a feature into a build. The only place where that is worded. */
+export function buildHint(id: CatalogueId): string {
+  const row: Row = CATALOGUE[id]
+  const command = row.profile && row.profile !== 'minimal' ? `pnpm build:${row.profile}` : `pnpm build --features ${row.flag ?? id}`
+  return row.planned ? `${command} (once a release ships @sluice/${id}; this one does not)` : command
+}

@@ -1,0 +1,105 @@
+/** The port of every chat platform: data and pure functions; the gateway is the pipeline around them (§2.3, §4.2). */
+
+/** Headers with lower-case names, the body as it came, and nothing decoded. */
+export interface Raw {
+  readonly headers: Readonly<Record<string, string | undefined>>
+  readonly url: URL
+  readonly body: Uint8Array
+  readonly receivedAtMs: number
+}
+
+/** Where a reply goes, in the channel's own terms; opaque to everybody else, and JSON. */
+export interface Address {
+  /** The conversation: a number, a room, a chat. */
+  readonly to: string
+  /** The thread inside it, where the platform has threads. */
+  readonly thread?: string
+  /** The message being answered, where the platform can quote. */
+  readonly replyTo?: string
+}
+
+export interface Attachment {
+  readonly kind: 'image' | 'audio' | 'video' | 'file'
+  readonly name: string
+  readonly mime?: string
+  /** Where to fetch it from, or its bytes. */
+  readonly source: { readonly url: string } | { readonly bytes: Uint8Array }
+}
+
+/** One message somebody sent us. */
+export interface Inbound {
+  /** The provider's own id: with channel and account it is what makes a message run once. Never invented. */
+  readonly id: string
+  /** The account of ours it came to: a phone number id, a bot name. */
+  readonly account: string
+  /** A stable identity, matched against the allowlist. */
+  readonly sender: string
+  readonly to: Address
+  readonly text: string
+  readonly sentAtMs?: number
+  readonly attachments?: readonly Attachment[]
+}
+
+/** One message we send. */
+export interface Outbound {
+  readonly text: string
+  readonly attachments?: readonly Attachment[]
+  /** Stable over retries of one message: platforms that take a client message id are given it. */
+  readonly clientId: string
+}
+
+/** The provider's id of what was sent, for threads, edits and the outbox. */
+export interface Sent {
+  readonly id: string
+}
+
+/** Resolves once the message is durable; rejects with `unavailable` when it could not be kept. */
+export type Deliver = (inbound: Inbound) => Promise<void>
+
+export interface ChannelHealth {
+  readonly state: 'ok' | 'connecting' | 'down'
+  readonly detail?: string
+  readonly lastEventAtMs?: number
+  readonly lastSentAtMs?: number
+}
+
+export interface Webhook {
+  readonly path: `/${string}`
+  /** Default 65,536. */
+  readonly bodyBytesMax?: number
+  /** The provider's GET check. */
+  handshake?(url: URL): Response
+  /** Over raw bytes, before anything is parsed. Throws `AppError('unauthorized')`; which check failed goes to the log. */
+  verify(raw: Raw): void | Promise<void>
+  /** Bytes to messages; own messages and everything that is no message are already dropped. Throws `invalid_request`. */
+  parse(raw: Raw): readonly Inbound[] | Promise<readonly Inbound[]>
+}
+
+export interface Channel {
+  /** Equal to the catalogue row's `channel`. */
+  readonly name: string
+  /** `*` allows all, empty denies all; the gateway filters, a channel never does. */
+  readonly allow: readonly string[]
+  /** The form two spellings of one sender share, such as E.164; default: as written. */
+  normalise?(sender: string): string
+  /** Inbound over HTTP. */
+  readonly webhook?: Webhook
+  /** Inbound over a connection we hold. Resolves soon after `signal` aborts; a rejection is retried with backoff. */
+  listen?(deliver: Deliver, signal: AbortSignal): Promise<void>
+  /**
+   * Sends one message of at most `limits.text`. Throws `AppError`: `rate_limited` and `unavailable` were not sent and are
+   * retried, `invalid_request` and `forbidden` never will be; anything else may have been sent, and is not sent again.
+   */
+  send(to: Address, message: Outbound, signal: AbortSignal): Promise<Sent>
+  /** Replaces the text of a sent message, where the platform can edit. */
+  update?(to: Address, sent: Sent, message: Outbound, signal: AbortSignal): Promise<void>
+  readonly limits: {
+    /** The longest text of one message, counted in `unit`. */
+    readonly text: number
+    readonly unit: 'utf16' | 'codepoint' | 'byte'
+    /** The platform drops a second message with the same `clientId`, so an uncertain send may be repeated. */
+    readonly dedupesClientIds?: true
+  }
+  /** Passive: what is known, never a request. */
+  health?(): ChannelHealth
+}

@@ -1,0 +1,53 @@
+/** The one table of error codes: what each means over HTTP and on the command line (§7). */
+export const ERRORS = {
+  invalid_request: { status: 400, title: 'Invalid request', exit: 2 },
+  unauthorized: { status: 401, title: 'Unauthorized', exit: 1 },
+  forbidden: { status: 403, title: 'Forbidden', exit: 1 },
+  not_found: { status: 404, title: 'Not found', exit: 1 },
+  not_compiled: { status: 404, title: 'Not in this build', exit: 2 },
+  method_not_allowed: { status: 405, title: 'Method not allowed', exit: 1 },
+  conflict: { status: 409, title: 'Conflict', exit: 1 },
+  too_large: { status: 413, title: 'Too large', exit: 2 },
+  rate_limited: { status: 429, title: 'Too Many Requests', exit: 1 },
+  aborted: { status: 499, title: 'Aborted', exit: 1 },
+  internal: { status: 500, title: 'Internal error', exit: 1 },
+  upstream: { status: 502, title: 'Upstream failed', exit: 1 },
+  unavailable: { status: 503, title: 'Unavailable', exit: 1 },
+  upstream_timeout: { status: 504, title: 'Upstream timed out', exit: 1 },
+  config_invalid: { status: 500, title: 'Invalid configuration', exit: 78 },
+} as const satisfies Record<string, { status: number; title: string; exit: number }>
+
+export type ErrorCode = keyof typeof ERRORS
+
+export interface ErrorOptions {
+  readonly cause?: unknown
+  /** Whole seconds after which a repeat may succeed. */
+  readonly retryAfterSecs?: number
+  /** Further members of the error body, such as `feature` and `build` of `not_compiled`. */
+  readonly fields?: Readonly<Record<string, unknown>>
+}
+
+/**
+ * The one error class for refusals a caller should see. `message` is one sentence without a secret, token or body in it.
+ * Anything thrown that is not an `AppError` is a bug: its cause goes to the log and the caller gets a fixed text.
+ */
+export class AppError extends Error {
+  override readonly name = 'AppError'
+  readonly code: ErrorCode
+  readonly retryAfterSecs: number | undefined
+  readonly fields: Readonly<Record<string, unknown>>
+
+  constructor(code: ErrorCode, detail: string, options: ErrorOptions = {}) {
+    super(detail, options.cause === undefined ? undefined : { cause: options.cause })
+    this.code = code
+    this.retryAfterSecs = options.retryAfterSecs
+    this.fields = options.fields ?? {}
+  }
+
+  get status(): number {
+    return ERRORS[this.code].status
+  }
+}
+
+/** The sentence of any thrown value, for logs. */
+export const errorText = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -1,0 +1,57 @@
+/** Everything subscribers of `/api/events` and `/ws/events` can see (§6): one union, one producer, one envelope. */
+
+export interface Usage {
+  readonly inputTokens: number
+  readonly outputTokens: number
+  readonly costUsd: number
+}
+
+/** What happened. `type` is the discriminator; members are JSON and hold no message text and no secret. */
+export type SluiceEvent =
+  | { readonly type: 'turn_started'; readonly turn_id: string; readonly session_id: string | null; readonly source: string }
+  | {
+      readonly type: 'turn_completed'
+      readonly turn_id: string
+      readonly session_id: string | null
+      readonly source: string
+      readonly model: string
+      readonly took_ms: number
+      readonly input_tokens: number
+      readonly output_tokens: number
+      readonly cost_usd: number
+    }
+  | {
+      readonly type: 'turn_failed'
+      readonly turn_id: string
+      readonly session_id: string | null
+      readonly source: string
+      readonly code: string
+      readonly error: string
+    }
+  | { readonly type: 'tool_started'; readonly turn_id: string; readonly session_id: string | null; readonly tool: string }
+  | {
+      readonly type: 'tool_completed'
+      readonly turn_id: string
+      readonly session_id: string | null
+      readonly tool: string
+      readonly outcome: 'ok' | 'error'
+      readonly took_ms: number
+    }
+  /** `POST /api/channel-events`, the posted body verbatim. */
+  | { readonly type: 'channel_event'; readonly payload: Readonly<Record<string, unknown>> }
+  | { readonly type: 'config_reloaded'; readonly sections: readonly string[]; readonly rebuilt: readonly string[] }
+  | { readonly type: 'config_rejected'; readonly error: string }
+  | { readonly type: 'feature_failed'; readonly feature: string; readonly error: string }
+  | { readonly type: 'device_paired'; readonly device_id: string; readonly name: string }
+  | { readonly type: 'device_revoked'; readonly device_id: string }
+  /** An embedder's own. */
+  | { readonly type: `x_${string}`; readonly [member: string]: unknown }
+
+export type EventType = SluiceEvent['type']
+
+/** An event as subscribers get it. `id` grows by one inside one run of the daemon: `<run>-<number>`. */
+export type EventEnvelope = SluiceEvent & { readonly id: string; readonly timestamp: string }
+
+export interface Events {
+  emit(event: SluiceEvent): void
+}

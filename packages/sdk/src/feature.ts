@@ -1,0 +1,44 @@
+/** The seam: everything Sluice can do beyond its core is a `Feature`, chosen by a profile. */
+import type * as v from 'valibot'
+import type { FeatureId } from './catalogue.ts'
+import type { Channel } from './channel.ts'
+import type { Command } from './command.ts'
+import type { Host, Services } from './host.ts'
+import type { Provider } from './model.ts'
+import type { Observer } from './observer.ts'
+import type { Route } from './route.ts'
+import type { Sandbox } from './sandbox.ts'
+import type { ConfigSchema, Section } from './section.ts'
+import type { Tool } from './tool.ts'
+
+/** What one feature adds. Every name in here also stands in its catalogue row. */
+export interface Parts {
+  readonly channels?: readonly Channel[]
+  readonly tools?: readonly Tool[]
+  readonly routes?: readonly Route[]
+  readonly commands?: readonly Command[]
+  readonly providers?: readonly Provider[]
+  readonly sandboxes?: readonly Sandbox[]
+  readonly observers?: readonly Observer[]
+  readonly services?: Partial<Services>
+  /** Lines for the system prompt, asked for at each turn. */
+  prompt?(): string
+  /** Phase 2, registration: credential checks, device discovery. Once per build; a rejection marks the feature failed. */
+  register?(signal: AbortSignal): Promise<void>
+  /** Phase 4, shutdown: idempotent, called in reverse order. Phase 3 is the parts at work. */
+  close?(): Promise<void>
+}
+
+export interface Feature<Schema extends ConfigSchema = ConfigSchema> {
+  /** = folder = catalogue key; an embedder's own starts with `x-`. */
+  readonly id: FeatureId
+  readonly section?: Section<Schema>
+  /**
+   * Phase 1, construction: synchronous, so no I/O fits in. Also called by commands that never start the daemon; `host`
+   * may be kept, its methods may be called from phase 2 on.
+   */
+  build(host: Host, config: v.InferOutput<Schema>): Parts
+}
+
+/** Identity at run time; at compile time it types `config` from `section.schema`. */
+export const defineFeature = <const Schema extends ConfigSchema>(feature: Feature<Schema>): Feature => feature as unknown as Feature

@@ -1,0 +1,68 @@
+/** What a feature is given at construction: its only way to the outside. */
+import type { FeatureId } from './catalogue.ts'
+import type { Events } from './events.ts'
+import type { Logger } from './logger.ts'
+import type { Vitals } from './observer.ts'
+import type { Policy } from './policy.ts'
+import type { Spawn } from './sandbox.ts'
+import type { KeyValue, MemoryStore } from './store.ts'
+import type { Workspace } from './workspace.ts'
+
+export interface Clock {
+  nowMs(): number
+  /** Milliseconds that never go backwards, for durations. */
+  monotonicMs(): number
+  /** Resolves after `ms`, or at once when `signal` aborts; never rejects, never keeps the process alive. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>
+}
+
+/** Small secrets a feature makes or is handed at run time, encrypted at rest under the feature's name. */
+export interface SecretStore {
+  get(name: string): Promise<string | undefined>
+  set(name: string, value: string): Promise<void>
+  delete(name: string): Promise<void>
+}
+
+/** What features and the core offer each other by name. A consumer asks at run time and handles `undefined`. */
+export interface Services {
+  readonly memory: MemoryStore
+  readonly vitals: () => Vitals
+  /** The text of a PDF, page by page. Throws `invalid_request` for a file that is broken, encrypted or too large. */
+  readonly pdfText: (pdf: Uint8Array, options: { readonly pages?: string; readonly signal: AbortSignal }) => Promise<string[]>
+}
+
+export interface PublicRequest {
+  readonly method?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string | Uint8Array
+  readonly signal?: AbortSignal
+  /** Reading beyond it ends the body with an error. */
+  readonly responseBytesMax?: number
+  /** Asked before each hop, redirects included; throws to refuse. */
+  readonly admit?: (url: URL) => void
+}
+
+export interface Host {
+  readonly feature: FeatureId
+  readonly log: Logger
+  readonly clock: Clock
+  /** Outbound HTTP to addresses the operator configured. */
+  readonly fetch: typeof fetch
+  /**
+   * Outbound HTTP to addresses a model or a stranger named: http and https only, no credentials in the URL, every address
+   * the name resolves to is public, the connection goes to the address that was checked, and each redirect (at most 5) is
+   * checked anew. Throws `forbidden` for what it refuses. `[http] allow_private` lists hosts exempt from the address check.
+   */
+  readonly publicFetch: (url: string, init?: PublicRequest) => Promise<Response>
+  /** The only way to start a process. */
+  readonly spawn: Spawn
+  /** Durable keys of this feature alone. */
+  readonly keyValue: KeyValue
+  readonly secrets: SecretStore
+  readonly events: Events
+  readonly policy: Policy
+  readonly workspace: Workspace
+  /** The per-user data directory, absolute. A feature keeps its files in a folder of its own name there. */
+  readonly dataDir: string
+  service<Name extends keyof Services>(name: Name): Services[Name] | undefined
+}

@@ -1,0 +1,66 @@
+/** The seam of Sluice: what a feature is made of and what it may use. Nothing here does I/O. */
+export { isAllowed, normaliseE164 } from './allow.ts'
+export { BoundedMap } from './bounded-map.ts'
+export type { CatalogueId, FeatureId, FeatureKind, Profile, Row } from './catalogue.ts'
+export { buildHint, CATALOGUE, isInProfile, ROWS, rowOf } from './catalogue.ts'
+export type { Address, Attachment, Channel, ChannelHealth, Deliver, Inbound, Outbound, Raw, Sent, Webhook } from './channel.ts'
+export type { ClientId } from './client-id.ts'
+export type { Command, CommandContext } from './command.ts'
+export type { ErrorCode, ErrorOptions } from './errors.ts'
+export { AppError, ERRORS, errorText } from './errors.ts'
+export type { EventEnvelope, Events, EventType, SluiceEvent, Usage } from './events.ts'
+export type { Feature, Parts } from './feature.ts'
+export { defineFeature } from './feature.ts'
+export { isFresh } from './fresh.ts'
+export { equalDigests, equalTexts, hmacSha256, sha256Hex, verifyHmac } from './hmac.ts'
+export type { Clock, Host, PublicRequest, SecretStore, Services } from './host.ts'
+export { isLoopback, isPublicAddress, plainAddress } from './ip-address.ts'
+export type { LogFields, Logger } from './logger.ts'
+export type {
+  LanguageModel,
+  ModelCallOptions,
+  ModelFinishReason,
+  ModelGenerateResult,
+  ModelMessage,
+  ModelPrompt,
+  ModelStreamPart,
+  ModelStreamResult,
+  ModelTool,
+  ModelUsage,
+  Provider,
+  ProviderSettings,
+} from './model.ts'
+export type { Observation, Observer, Outcome, Span, Vitals } from './observer.ts'
+export type { Policy, PolicyLevel } from './policy.ts'
+export type { Route, RouteAuth, RouteRequest } from './route.ts'
+export { defineRoute } from './route.ts'
+export type { ProcessCommand, Sandbox, SandboxPolicy, SandboxProbe, Spawn, SpawnRequest, SpawnResult, WrappedCommand } from './sandbox.ts'
+export { Secret } from './secret.ts'
+export type { ConfigSchema, KeyMetadata, Section } from './section.ts'
+export { fromEnv, secretText, whole } from './section.ts'
+export { PerClient, Shared } from './shared.ts'
+export type {
+  Claim,
+  DeviceRow,
+  DeviceStore,
+  IdempotencyKey,
+  IdempotencyStore,
+  KeyValue,
+  MemoryEntry,
+  MemoryStore,
+  QueuedTurn,
+  SessionRow,
+  SessionStore,
+  Store,
+  StoreProblem,
+  TurnEnd,
+  TurnRow,
+  TurnStatus,
+  TurnStore,
+} from './store.ts'
+export type { Risk, Tool, ToolContext } from './tool.ts'
+export { defineTool } from './tool.ts'
+export type { Trace } from './trace.ts'
+export { formatTraceparent, parseTraceparent } from './trace.ts'
+export { sameOrigin } from './url-host.ts'
+export type { Workspace, WorkspaceEntry } from './workspace.ts'

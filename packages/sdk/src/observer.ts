@@ -1,0 +1,66 @@
+/** The port of metrics and tracing: observers are told of finished work and never asked before it. */
+import type { Trace } from './trace.ts'
+
+export interface Span {
+  readonly trace: Trace
+  /** Milliseconds since 1970, with fractions. */
+  readonly startMs: number
+  readonly tookMs: number
+}
+
+export type Outcome = 'ok' | 'error' | 'aborted'
+
+/** Each finished piece of work. Names in it come from closed sets (route templates, registered tools): safe as labels. */
+export type Observation =
+  | { readonly kind: 'request'; readonly method: string; readonly route: string; readonly status: number; readonly span: Span }
+  | { readonly kind: 'rate_limited'; readonly route: string }
+  | {
+      readonly kind: 'turn'
+      readonly source: string
+      readonly provider: string
+      readonly model: string
+      readonly outcome: Outcome
+      readonly iterations: number
+      readonly span: Span
+    }
+  | {
+      readonly kind: 'model_call'
+      readonly provider: string
+      readonly model: string
+      readonly outcome: Outcome
+      readonly inputTokens: number
+      readonly outputTokens: number
+      readonly costUsd: number
+      readonly span: Span
+    }
+  | { readonly kind: 'tool_call'; readonly tool: string; readonly outcome: Outcome; readonly span: Span }
+  | {
+      readonly kind: 'delivery'
+      readonly channel: string
+      readonly direction: 'inbound' | 'outbound'
+      readonly outcome: Outcome
+      readonly span: Span
+    }
+  | { readonly kind: 'commit'; readonly units: number; readonly tookMs: number }
+  | { readonly kind: 'error'; readonly component: string }
+
+export interface Observer {
+  /** The value of `[observability] backend` that turns it on. */
+  readonly name: string
+  /** Must not throw and must not block; what needs time is queued, bounded. */
+  record(observation: Observation): void
+  /** The body of `GET /metrics`, for the one observer that has it. */
+  render?(): Promise<{ readonly contentType: string; readonly body: string }>
+}
+
+/** Figures of the running daemon, read when asked for. */
+export interface Vitals {
+  readonly startedAtMs: number
+  readonly turnsRunning: number
+  readonly turnsQueued: number
+  readonly sessionsActive: number
+  readonly sseClients: number
+  readonly wsClients: number
+  readonly commitsQueued: number
+  readonly eventsDropped: number
+}

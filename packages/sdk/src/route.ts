@@ -1,0 +1,47 @@
+/** The port of HTTP routes: a table the gateway mounts, guards, documents and tests. */
+import type * as v from 'valibot'
+import type { ClientId } from './client-id.ts'
+import type { Trace } from './trace.ts'
+
+/**
+ * Who may call: `bearer` a paired device (while pairing is required), `local` a process on this machine that came
+ * through no proxy, `open` anybody.
+ */
+export type RouteAuth = 'bearer' | 'local' | 'open'
+
+export interface RouteRequest<Body = unknown, Query = unknown> {
+  readonly client: ClientId
+  /** The device that called; `null` where no bearer was asked for. */
+  readonly device: string | null
+  readonly headers: Headers
+  readonly params: Readonly<Record<string, string>>
+  readonly url: URL
+  readonly query: Query
+  readonly body: Body
+  /** The bytes `body` was read from. */
+  readonly raw: Uint8Array
+  readonly signal: AbortSignal
+  readonly trace: Trace
+}
+
+export interface Route<Body extends v.GenericSchema = v.GenericSchema, Query extends v.GenericSchema = v.GenericSchema> {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** With `:name` for one segment. */
+  readonly path: `/${string}`
+  readonly summary: string
+  readonly auth: RouteAuth
+  /** Default 65,536. */
+  readonly bodyBytesMax?: number
+  /** A JSON body is demanded and validated where there is a schema; otherwise the body is not read. */
+  readonly body?: Body
+  /** Every query value is a text; unknown ones are ignored. */
+  readonly query?: Query
+  /** What it answers, for the OpenAPI document; errors every route can give are added. */
+  readonly answers: Readonly<Record<number, { readonly description: string; readonly schema?: v.GenericSchema }>>
+  /** Returns JSON-able data for 200, or a `Response`. Throws `AppError` to refuse. */
+  handle(request: RouteRequest<v.InferOutput<Body>, v.InferOutput<Query>>): unknown
+}
+
+/** Identity at run time; at compile time it types `body` and `query` in `handle` from their schemas. */
+export const defineRoute = <const Body extends v.GenericSchema, const Query extends v.GenericSchema>(route: Route<Body, Query>): Route =>
+  route as unknown as Route

@@ -1,0 +1,71 @@
+/** The port of every isolation backend, and of spawning at all (§2.6 `[security.sandbox]`). */
+
+/** What a process may do; the tighter of this and the operator's configuration holds. */
+export interface SandboxPolicy {
+  /** Folders the process may write below; everything else is read-only or hidden. Absolute, resolved. */
+  readonly writable: readonly string[]
+  readonly network: boolean
+  readonly memoryBytesMax?: number
+  readonly processesMax?: number
+  readonly fileBytesMax?: number
+}
+
+/** A process to be. `env` is the whole environment: nothing is inherited. */
+export interface ProcessCommand {
+  readonly file: string
+  readonly args: readonly string[]
+  readonly cwd: string
+  readonly env: Readonly<Record<string, string>>
+}
+
+/** What a live probe of a backend found on this machine. */
+export interface SandboxProbe {
+  readonly available: boolean
+  /** Why not, or what was measured, such as `Landlock ABI 7: files, TCP`. */
+  readonly detail: string
+}
+
+export interface Sandbox {
+  /** The value of `[security.sandbox] backend`. */
+  readonly name: string
+  /** Orders `auto`: the strongest backend whose probe passes is taken. The no-op is 0. */
+  readonly strength: number
+  /** Tries it on this machine, once per build; never throws. */
+  probe(signal: AbortSignal): Promise<SandboxProbe>
+  /** The command that runs `command` confined. `release` ends what killing the process leaves behind. */
+  wrap(command: ProcessCommand, policy: SandboxPolicy): Promise<WrappedCommand> | WrappedCommand
+}
+
+export interface WrappedCommand extends ProcessCommand {
+  release?(): Promise<void>
+}
+
+export interface SpawnRequest extends ProcessCommand {
+  readonly policy: SandboxPolicy
+  readonly timeoutMs: number
+  /** Of standard output and of standard error, each; what is over it is dropped and marked. */
+  readonly outputBytesMax: number
+  readonly input?: string
+  readonly signal: AbortSignal
+  /** Called with each piece of output as it comes. */
+  onOutput?(stream: 'stdout' | 'stderr', text: string): void
+}
+
+export interface SpawnResult {
+  /** `null` when a signal ended it. */
+  readonly exitCode: number | null
+  readonly signal: string | null
+  readonly timedOut: boolean
+  readonly stdout: string
+  readonly stderr: string
+  readonly truncated: boolean
+  /** The backend that confined it. */
+  readonly sandbox: string
+}
+
+/**
+ * Runs a process to its end, in its own process group, inside the chosen sandbox. On time-out or abort the whole group
+ * gets SIGTERM and, two seconds later, SIGKILL. Rejects with `unavailable` when the sandbox is required and missing, and
+ * with `not_found` when the program is not there; any exit of the program itself is a result.
+ */
+export type Spawn = (request: SpawnRequest) => Promise<SpawnResult>

@@ -1,0 +1,38 @@
+/** Configuration sections: the schema is the only place where keys, defaults, secrets and environment names stand. */
+import * as v from 'valibot'
+import { Secret } from './secret.ts'
+
+export type ConfigSchema = v.GenericSchema<Record<string, unknown> | undefined, object>
+
+/** One TOML section. Several features may own keys of one path, as long as no key has two different schemas. */
+export interface Section<Schema extends ConfigSchema = ConfigSchema> {
+  /** As in the file: `channels_config.roomchat`. */
+  readonly path: string
+  /** A `v.object` of the section's keys in their TOML spelling. */
+  readonly schema: Schema
+}
+
+/** What the loader, the logger and the documentation read from a key. */
+export interface KeyMetadata {
+  /** Encrypted at rest, redacted everywhere. */
+  readonly secret?: true
+  /** Names of environment variables that give the value, the first one set wins. */
+  readonly env?: readonly string[]
+  /** True: the variable overrides the file. Otherwise it only fills a gap. */
+  readonly envWins?: true
+}
+
+/** Attaches environment names to a key. */
+export const fromEnv = (...env: string[]) => v.metadata({ env, envWins: true } satisfies KeyMetadata)
+
+/** A secret key: a non-empty text that reaches the feature as a `Secret`. */
+export const secretText = (metadata: Omit<KeyMetadata, 'secret'> = {}) =>
+  v.pipe(
+    v.string(),
+    v.transform((value) => new Secret(value)),
+    v.metadata({ secret: true, ...metadata } satisfies KeyMetadata),
+  )
+
+/** A whole number between two bounds, both allowed. */
+export const whole = (min: number, max: number = Number.MAX_SAFE_INTEGER) =>
+  v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max))

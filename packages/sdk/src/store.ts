@@ -1,0 +1,209 @@
+/**
+ * The port of durable state. A method that writes resolves once its change is on stable storage, and rejects with
+ * `unavailable` when it could not be kept (full disk, I/O error): then nothing of it was kept. Writes asked for in one
+ * turn of the event loop may share a commit. Times are milliseconds since 1970; JSON members hold plain data.
+ */
+import type { ModelMessage } from './model.ts'
+
+/** Durable keys and values of one owner. Keys sort by code unit. */
+export interface KeyValue {
+  get(key: string): Promise<unknown>
+  set(key: string, value: unknown): Promise<void>
+  delete(key: string): Promise<void>
+  list(prefix: string, limit: number): Promise<{ readonly key: string; readonly value: unknown }[]>
+}
+
+export interface SessionRow {
+  readonly id: string
+  readonly name: string | null
+  readonly createdAtMs: number
+  readonly lastActiveAtMs: number
+  readonly messageCount: number
+}
+
+export interface SessionStore {
+  /** The newest `limit` messages, oldest first. An unknown session has none. */
+  history(id: string, limit: number): Promise<ModelMessage[]>
+  get(id: string): Promise<SessionRow | undefined>
+  /** Those whose id starts with `prefix`, most recently active first; `before` is the `lastActiveAtMs` to page from. */
+  list(options: { readonly limit: number; readonly before?: number; readonly prefix?: string }): Promise<SessionRow[]>
+  rename(id: string, name: string | null): Promise<boolean>
+  /** Removes the session and its messages; its turns stay in the books. */
+  delete(id: string): Promise<boolean>
+}
+
+export type TurnStatus = 'queued' | 'running' | 'done' | 'failed' | 'aborted'
+
+export interface TurnRow {
+  readonly id: string
+  readonly sessionId: string | null
+  readonly source: string
+  readonly status: TurnStatus
+  readonly input: string
+  readonly response: string | null
+  readonly model: string | null
+  readonly error: { readonly code: string; readonly message: string } | null
+  readonly inputTokens: number
+  readonly outputTokens: number
+  readonly costUsd: number
+  /** How often it has been started. */
+  readonly attempts: number
+  readonly createdAtMs: number
+  readonly endedAtMs: number | null
+  /** What the caller wants back when the turn is taken up again after a restart; JSON. */
+  readonly context: unknown
+}
+
+/** A turn that must survive a crash from now on. */
+export interface QueuedTurn {
+  readonly id: string
+  readonly sessionId: string | null
+  readonly source: string
+  readonly input: string
+  readonly context: unknown
+  readonly createdAtMs: number
+  readonly idempotency?: IdempotencyKey
+}
+
+/** The end of a turn: everything in it is committed together or not at all. */
+export interface TurnEnd {
+  readonly id: string
+  readonly sessionId: string | null
+  readonly source: string
+  readonly status: 'done' | 'failed' | 'aborted'
+  readonly input: string
+  readonly response: string | null
+  readonly model: string | null
+  readonly error: { readonly code: string; readonly message: string } | null
+  readonly inputTokens: number
+  readonly outputTokens: number
+  readonly costUsd: number
+  readonly attempts: number
+  readonly createdAtMs: number
+  readonly endedAtMs: number
+  /** Appended to the session's history; empty for a failed turn. */
+  readonly messages: readonly ModelMessage[]
+  /** Marked done when the turn is, released when it failed. */
+  readonly idempotency?: IdempotencyKey
+}
+
+export interface TurnStore {
+  /** Keeps a turn before anybody is told it was accepted. */
+  enqueue(turn: QueuedTurn): Promise<void>
+  /** Counts one more start of a queued turn; resolves to the number of starts so far, this one included. */
+  start(id: string): Promise<number>
+  /**
+   * Keeps the messages a running turn has produced so far, tool results included, so that a turn cut by a crash goes on
+   * where it stood. Replaces the previous checkpoint of this turn.
+   */
+  checkpoint(id: string, messages: readonly ModelMessage[]): Promise<void>
+  /** Ends a turn, whether or not it was ever queued, and drops its checkpoint. */
+  finish(end: TurnEnd): Promise<void>
+  get(id: string): Promise<TurnRow | undefined>
+  list(options: { readonly limit: number; readonly before?: number; readonly sessionId?: string }): Promise<TurnRow[]>
+  /** Turns a crash left behind, oldest first, each with its last checkpoint. */
+  unfinished(limit: number): Promise<(TurnRow & { readonly checkpoint: readonly ModelMessage[] })[]>
+  /** Costs of all ended turns since a moment. */
+  spentUsd(sinceMs: number): Promise<number>
+}
+
+export interface IdempotencyKey {
+  /** Who and where: a hash of the credential, and the route. */
+  readonly scope: string
+  readonly key: string
+}
+
+/** What a claim found: `claimed` is ours now, `in_flight` runs elsewhere, `done` ended well within the window. */
+export type Claim = 'claimed' | 'in_flight' | 'done'
+
+export interface IdempotencyStore {
+  /**
+   * Takes a key atomically. A claim lives in memory until its turn is queued or ends: a crash before that releases it
+   * (decisions: a crash mid-turn counts as failed). At most `keysMax` keys are remembered, oldest dropped first.
+   */
+  claim(key: IdempotencyKey, limits: { readonly ttlMs: number; readonly keysMax: number }): Claim | Promise<Claim>
+  /** Gives a claimed key back; a key that is done stays. */
+  release(key: IdempotencyKey): void | Promise<void>
+}
+
+/** A paired device: one bearer token. */
+export interface DeviceRow {
+  readonly id: string
+  readonly name: string
+  readonly createdAtMs: number
+  readonly lastSeenAtMs: number | null
+  readonly lastAddress: string | null
+  /** Null: never. */
+  readonly expiresAtMs: number | null
+}
+
+export interface DeviceStore {
+  add(device: {
+    readonly id: string
+    readonly name: string
+    readonly tokenHash: string
+    readonly createdAtMs: number
+    readonly expiresAtMs: number | null
+  }): Promise<void>
+  /** The device whose token has this SHA-256 (hex); sees what other processes wrote. Cheap enough for every request. */
+  findByTokenHash(tokenHash: string): DeviceRow | undefined | Promise<DeviceRow | undefined>
+  list(): Promise<DeviceRow[]>
+  revoke(id: string): Promise<boolean>
+  /** Replaces a device's token; the old one is refused from then on. */
+  rotate(id: string, tokenHash: string): Promise<boolean>
+  touch(seen: readonly { readonly id: string; readonly atMs: number; readonly address: string }[]): Promise<void>
+  /** Changes whenever any process has written to the store; for noticing revocations. */
+  version(): number | Promise<number>
+  /** Keeps a one-time code by its SHA-256; at most `pendingMax` live ones, oldest dropped first. */
+  addCode(code: { readonly hash: string; readonly expiresAtMs: number }, pendingMax: number): Promise<void>
+  /** Uses a code up and adds the device in one commit. False if the code is unknown, used or expired. */
+  redeemCode(
+    codeHash: string,
+    device: {
+      readonly id: string
+      readonly name: string
+      readonly tokenHash: string
+      readonly createdAtMs: number
+      readonly expiresAtMs: number | null
+    },
+  ): Promise<boolean>
+  /** Drops every pending code, after too many wrong ones. */
+  dropCodes(): Promise<number>
+}
+
+export interface MemoryEntry {
+  readonly key: string
+  readonly content: string
+  readonly category: string
+  readonly updatedAtMs: number
+}
+
+/** What the agent remembers across sessions, found again by words. */
+export interface MemoryStore {
+  /** Adds or replaces by key. */
+  put(entry: { readonly key: string; readonly content: string; readonly category: string; readonly atMs: number }): Promise<void>
+  /** Best match first; an empty query lists the newest. Any text is a valid query. */
+  search(query: string, limit: number): Promise<MemoryEntry[]>
+  get(key: string): Promise<MemoryEntry | undefined>
+  delete(key: string): Promise<boolean>
+}
+
+export interface StoreProblem {
+  readonly detail: string
+}
+
+export interface Store {
+  readonly sessions: SessionStore
+  readonly turns: TurnStore
+  readonly idempotency: IdempotencyStore
+  readonly devices: DeviceStore
+  readonly memory: MemoryStore
+  /** The durable keys of one owner; owners never see each other's. */
+  keyValue(owner: string): KeyValue
+  /** Writes waiting for their commit. */
+  pending(): number
+  /** Reads the whole file and checks it; empty when all is well. For `doctor`. */
+  check(): Promise<readonly StoreProblem[]>
+  /** Waits for what was asked for, then closes. Idempotent. */
+  close(): Promise<void>
+}

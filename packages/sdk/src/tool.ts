@@ -1,0 +1,40 @@
+/** The port of everything the model can call. */
+import type * as v from 'valibot'
+import type { ClientId } from './client-id.ts'
+import type { Trace } from './trace.ts'
+
+/**
+ * What a call can do, and so who must agree to it (`[security.policy] level`): `read` looks, `write` changes what is
+ * inside the workspace or the agent's memory, `execute` reaches beyond.
+ */
+export type Risk = 'read' | 'write' | 'execute'
+
+export interface ToolContext {
+  /** The client on whose behalf this runs; keys every per-client state. */
+  readonly client: ClientId
+  readonly session: string | null
+  readonly turn: string
+  /** Aborts when the turn is aborted, times out, or the daemon stops. A tool must end soon after. */
+  readonly signal: AbortSignal
+  readonly trace: Trace
+}
+
+export interface Tool<Schema extends v.GenericSchema = v.GenericSchema> {
+  /** snake_case, as the model sees it; stands in the feature's catalogue row. */
+  readonly name: string
+  /** One or two sentences for the model: what it does, what comes back. */
+  readonly description: string
+  /** A `v.object`; its JSON Schema is what the model sees, and no call runs with input that does not fit. */
+  readonly input: Schema
+  readonly risk: Risk | ((input: v.InferOutput<Schema>) => Risk)
+  /** Asked once after register: a tool whose hardware is not there stays out of the model's list. */
+  available?(): boolean
+  /**
+   * Does it and says what happened in text the model can read. Throw an `AppError` to refuse: its sentence becomes an
+   * error result. The executor caps the length of what is returned.
+   */
+  run(input: v.InferOutput<Schema>, context: ToolContext): Promise<string>
+}
+
+/** Identity at run time; at compile time it types `run` from `input`. */
+export const defineTool = <const Schema extends v.GenericSchema>(tool: Tool<Schema>): Tool => tool as unknown as Tool
