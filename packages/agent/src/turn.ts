@@ -1,0 +1,59 @@
+/** One turn, as those who ask for it and those who wait for it see it. */
+import type { ClientId, IdempotencyKey, Trace, Usage } from '@sluice/sdk'
+
+/** What a listener hears while a turn runs. */
+export type TurnPart =
+  | { readonly type: 'text'; readonly delta: string }
+  | { readonly type: 'thinking'; readonly delta: string }
+  | { readonly type: 'tool_call'; readonly id: string; readonly name: string; readonly input: unknown }
+  | { readonly type: 'tool_result'; readonly id: string; readonly name: string; readonly output: string; readonly outcome: 'ok' | 'error' }
+
+export interface ApprovalRequest {
+  readonly tool: string
+  /** At most 80 characters a value, secrets scrubbed. */
+  readonly summary: string
+  readonly turn: string
+  readonly session: string | null
+}
+
+/** Asks a person. Resolves to false when nobody can be asked, refuses, or does not answer in time; a time-out never approves. */
+export type Approver = (request: ApprovalRequest, signal: AbortSignal) => Promise<boolean>
+
+export interface TurnRequest {
+  /** `webhook`, `ws`, `cli`, a channel's name. */
+  readonly source: string
+  /** The stored session, already in the caller's own namespace; null: no history, nothing kept but the turn. */
+  readonly session: string | null
+  readonly text: string
+  readonly client: ClientId
+  readonly trace: Trace
+  readonly idempotency?: IdempotencyKey
+  /** Ends the turn as `aborted`. */
+  readonly signal?: AbortSignal
+  readonly listen?: (part: TurnPart) => void
+  readonly approve?: Approver
+}
+
+export interface TurnResult {
+  readonly id: string
+  readonly text: string
+  readonly model: string
+  readonly usage: Usage
+}
+
+export interface Agent {
+  /**
+   * Runs one turn in its session's lane. Resolves once the turn's end is durable. Rejects with `upstream`,
+   * `upstream_timeout`, `aborted`, `unavailable` or `rate_limited` (budget spent); the idempotency key is released by then.
+   */
+  run(request: TurnRequest): Promise<TurnResult>
+  /** Keeps the turn durably, then resolves to its id; it runs when its turn comes, also after a crash. */
+  accept(request: Omit<TurnRequest, 'signal' | 'listen' | 'approve'>): Promise<string>
+  /** Takes up what a crash left unfinished, at the normal concurrency. Resolves to how many there are. */
+  resume(): Promise<number>
+  /** False if no such turn runs or waits. */
+  abort(turnId: string): boolean
+  /** Stops taking turns, waits for the running ones, aborts those that outlast `timeoutMs`; queued durable turns stay kept. */
+  drain(timeoutMs: number): Promise<void>
+  readonly load: () => { readonly running: number; readonly queued: number; readonly sessions: number }
+}
