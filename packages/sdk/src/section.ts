@@ -22,8 +22,9 @@ export interface KeyMetadata {
   readonly envWins?: true
 }
 
-/** Attaches environment names to a key. */
-export const fromEnv = (...env: string[]) => v.metadata({ env, envWins: true } satisfies KeyMetadata)
+/** Attaches environment names to a key: the first one that is set overrides the file. */
+export const fromEnv = <Input>(...env: string[]): v.MetadataAction<Input, { readonly env: readonly string[]; readonly envWins: true }> =>
+  v.metadata({ env, envWins: true })
 
 /** A secret key: a non-empty text that reaches the feature as a `Secret`. */
 export const secretText = (metadata: Omit<KeyMetadata, 'secret'> = {}) =>
