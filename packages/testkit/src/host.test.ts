@@ -1,0 +1,49 @@
+import { expect, test } from 'vitest'
+import { testHost, throwingHost } from './host.ts'
+
+test('the test host records logs and events', () => {
+  const host = testHost()
+  host.log.warn('careful', { count: 1 })
+  host.events.emit({ type: 'x_test' })
+  expect(host.logs).toEqual([{ level: 'warn', message: 'careful', fields: { count: 1 } }])
+  expect(host.emitted).toEqual([{ type: 'x_test' }])
+})
+
+test('the test host reaches nothing it was not given', async () => {
+  const host = testHost()
+  await expect(host.fetch('http://127.0.0.1/')).rejects.toThrow('no fetch')
+  await expect(host.publicFetch('http://127.0.0.1/')).rejects.toThrow('no publicFetch')
+  expect(host.service('memory')).toBeUndefined()
+})
+
+test('the test host keeps keys, secrets and files in memory', async () => {
+  const host = testHost()
+  await host.keyValue.set('b', { n: 1 })
+  await host.keyValue.set('a', 2)
+  expect(await host.keyValue.list('', 1)).toEqual([{ key: 'a', value: 2 }])
+  await host.secrets.set('token', 'x')
+  expect(await host.secrets.get('token')).toBe('x')
+  await host.workspace.write('notes/a.txt', new TextEncoder().encode('hi'))
+  expect(new TextDecoder().decode(await host.workspace.read('/workspace/notes/a.txt', { bytesMax: 10 }))).toBe('hi')
+  expect((await host.workspace.list('.', { limit: 10 })).entries).toMatchObject([{ name: 'notes', kind: 'folder' }])
+})
+
+test('the workspace in memory refuses what the contract refuses', async () => {
+  const { workspace } = testHost()
+  await expect(workspace.read('../etc/passwd', { bytesMax: 10 })).rejects.toMatchObject({ code: 'forbidden' })
+  await expect(workspace.read('/etc/passwd', { bytesMax: 10 })).rejects.toMatchObject({ code: 'forbidden' })
+  await expect(workspace.read('none', { bytesMax: 10 })).rejects.toMatchObject({ code: 'not_found' })
+  await workspace.write('big', new Uint8Array(11))
+  await expect(workspace.read('big', { bytesMax: 10 })).rejects.toMatchObject({ code: 'too_large' })
+})
+
+test('the throwing host lets members be kept and no call through', () => {
+  const host = throwingHost()
+  const { log, fetch } = host
+  expect(host.policy.level).toBe('full')
+  expect(() => log.info('hello')).toThrow('host.log.info()')
+  expect(() => fetch('http://127.0.0.1/')).toThrow('host.fetch()')
+  expect(() => host.clock.nowMs()).toThrow('host.clock.nowMs()')
+  expect(() => host.keyValue.get('x')).toThrow('host.keyValue.get()')
+  expect(() => host.service('memory')).toThrow('host.service()')
+})

@@ -1,0 +1,100 @@
+/** The hosts a feature is tested in: one that keeps everything in memory and one that forbids every call. */
+import type { Host, LogFields, Logger, Policy, Services, SluiceEvent } from '@sluice/sdk'
+import { type TestClock, testClock } from './clock.ts'
+import { memoryKeyValue, memorySecrets } from './memory-store.ts'
+import { memoryWorkspace } from './memory-workspace.ts'
+
+export interface LogLine {
+  readonly level: keyof Logger
+  readonly message: string
+  readonly fields: LogFields
+}
+
+export interface TestHost extends Host {
+  readonly clock: TestClock
+  /** What was logged, in order. */
+  readonly logs: readonly LogLine[]
+  /** The events that were emitted, in order. */
+  readonly emitted: readonly SluiceEvent[]
+  /** Moves the clock; see `TestClock.advance`. */
+  advance(ms: number): Promise<void>
+}
+
+export interface TestHostOverrides extends Partial<Omit<Host, 'clock' | 'service' | 'policy'>> {
+  readonly clock?: TestClock
+  readonly policy?: Partial<Policy>
+  readonly services?: Partial<Services>
+}
+
+/** Asks nobody and allows every command. */
+export const openPolicy: Policy = { level: 'full', allowed_commands: ['*'], forbidden_paths: [], auto_approve: [], always_ask: [] }
+
+const notGiven = (what: string) => async (): Promise<never> => {
+  throw new Error(`this test host was given no ${what}`)
+}
+
+/** Everything in memory, time standing still; `fetch`, `publicFetch` and `spawn` reject unless they are given. */
+export function testHost({ policy, services = {}, ...overrides }: TestHostOverrides = {}): TestHost {
+  const logs: LogLine[] = []
+  const emitted: SluiceEvent[] = []
+  const clock = overrides.clock ?? testClock()
+  const record =
+    (level: keyof Logger) =>
+    (message: string, fields: LogFields = {}) => {
+      logs.push({ level, message, fields })
+    }
+  return {
+    feature: 'x-test',
+    log: { debug: record('debug'), info: record('info'), warn: record('warn'), error: record('error') },
+    fetch: notGiven('fetch'),
+    publicFetch: notGiven('publicFetch'),
+    spawn: notGiven('spawn'),
+    keyValue: memoryKeyValue(),
+    secrets: memorySecrets(),
+    events: { emit: (event) => void emitted.push(event) },
+    workspace: memoryWorkspace(),
+    dataDir: '/data',
+    ...overrides,
+    policy: { ...openPolicy, ...policy },
+    service: (name) => services[name],
+    clock,
+    logs,
+    emitted,
+    advance: (ms) => clock.advance(ms),
+  }
+}
+
+/** A function that throws when called, and whose members are the same. */
+const forbidden = (path: string): never =>
+  new Proxy(() => undefined, {
+    get: (_target, member) => forbidden(`${path}.${String(member)}`),
+    apply: () => {
+      throw new Error(`${path}() was called where nothing may be done`)
+    },
+  }) as never
+
+/**
+ * The host for "build does no I/O": members may be kept, as `Feature.build` is promised, and plain data may be read, but
+ * every call throws, on whatever depth.
+ */
+export const throwingHost = (): Host => ({
+  feature: 'x-test',
+  policy: openPolicy,
+  dataDir: '/data',
+  log: forbidden('host.log'),
+  clock: forbidden('host.clock'),
+  fetch: forbidden('host.fetch'),
+  publicFetch: forbidden('host.publicFetch'),
+  spawn: forbidden('host.spawn'),
+  keyValue: forbidden('host.keyValue'),
+  secrets: forbidden('host.secrets'),
+  events: forbidden('host.events'),
+  workspace: {
+    root: '/workspace',
+    read: forbidden('host.workspace.read'),
+    write: forbidden('host.workspace.write'),
+    list: forbidden('host.workspace.list'),
+    remove: forbidden('host.workspace.remove'),
+  },
+  service: forbidden('host.service'),
+})

@@ -1,0 +1,36 @@
+/** Durable things that are not: keys and secrets held in memory for a test. */
+import type { KeyValue, SecretStore } from '@sluice/sdk'
+
+/** Values are copied as JSON on their way in, as a real store would. */
+export function memoryKeyValue(): KeyValue {
+  const kept = new Map<string, string>()
+  return {
+    async get(key) {
+      const json = kept.get(key)
+      return json === undefined ? undefined : JSON.parse(json)
+    },
+    async set(key, value) {
+      kept.set(key, JSON.stringify(value))
+    },
+    async delete(key) {
+      kept.delete(key)
+    },
+    async list(prefix, limit) {
+      const keys = [...kept.keys()].filter((key) => key.startsWith(prefix)).sort()
+      return keys.slice(0, limit).map((key) => ({ key, value: JSON.parse(kept.get(key) ?? 'null') }))
+    },
+  }
+}
+
+export function memorySecrets(initial: Readonly<Record<string, string>> = {}): SecretStore {
+  const kept = new Map(Object.entries(initial))
+  return {
+    get: async (name) => kept.get(name),
+    async set(name, value) {
+      kept.set(name, value)
+    },
+    async delete(name) {
+      kept.delete(name)
+    },
+  }
+}

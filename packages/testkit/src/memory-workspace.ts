@@ -1,0 +1,52 @@
+/** A workspace in memory: the contract of `Workspace` without a file system, so without links to defend against. */
+import { posix } from 'node:path'
+import { AppError, type Workspace, type WorkspaceEntry } from '@sluice/sdk'
+
+/** `files` are what is there at first, by path relative to the root. */
+export function memoryWorkspace(files: Readonly<Record<string, string | Uint8Array>> = {}, root = '/workspace'): Workspace {
+  const kept = new Map<string, Uint8Array>()
+  for (const [path, content] of Object.entries(files)) kept.set(path, Buffer.from(content))
+
+  /** The path relative to the root; empty for the root itself. */
+  const locate = (path: string): string => {
+    const absolute = posix.resolve(root, path)
+    const isInside = absolute === root || absolute.startsWith(`${root}/`)
+    if (!isInside || path.includes('\0') || path.split('/').includes('..')) {
+      throw new AppError('forbidden', `'${path}' is outside the workspace`)
+    }
+    return posix.relative(root, absolute)
+  }
+  const missing = (path: string) => new AppError('not_found', `'${path}' does not exist`)
+
+  return {
+    root,
+    async read(path, { bytesMax }) {
+      const bytes = kept.get(locate(path))
+      if (!bytes) throw missing(path)
+      if (bytes.length > bytesMax) throw new AppError('too_large', `'${path}' has ${bytes.length} bytes, more than ${bytesMax}`)
+      return Uint8Array.from(bytes)
+    },
+    async write(path, bytes) {
+      const name = locate(path)
+      if (name === '') throw new AppError('invalid_request', 'the workspace itself is not a file')
+      kept.set(name, Uint8Array.from(bytes))
+    },
+    async list(path, { limit }) {
+      const folder = locate(path)
+      const prefix = folder === '' ? '' : `${folder}/`
+      const found = new Map<string, WorkspaceEntry>()
+      for (const [name, bytes] of kept) {
+        if (!name.startsWith(prefix)) continue
+        const [first = '', ...rest] = name.slice(prefix.length).split('/')
+        const kind = rest.length > 0 ? 'folder' : 'file'
+        found.set(first, { name: first, kind, bytes: kind === 'file' ? bytes.length : 0, modifiedAtMs: 0 })
+      }
+      if (folder !== '' && found.size === 0) throw missing(path)
+      const entries = [...found.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
+      return { entries: entries.slice(0, limit), more: entries.length > limit }
+    },
+    async remove(path) {
+      if (!kept.delete(locate(path))) throw missing(path)
+    },
+  }
+}
