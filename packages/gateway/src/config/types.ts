@@ -1,0 +1,49 @@
+/** What the rest of the gateway knows of the configuration. */
+import type { CatalogueId, ConfigSchema, FeatureId, Section } from '@sluice/sdk'
+import type * as v from 'valibot'
+
+/** One mistake in the file, said so that it can be mended without a manual. */
+export interface ConfigProblem {
+  readonly file: string
+  /** From 1; absent when the value came from the environment or is missing. */
+  readonly line?: number
+  readonly column?: number
+  /** Dotted: `gateway.port`. */
+  readonly key: string
+  /** The whole sentence, with what was expected and the nearest known key. */
+  readonly message: string
+}
+
+/** A section with whoever declared it: the core, a feature of this build. */
+export interface OwnedSection {
+  readonly owner: FeatureId | 'core'
+  readonly section: Section
+}
+
+/**
+ * `configured`: the file or the environment says something about it. `defaults`: nothing is said and nothing need be.
+ * `unconfigured`: nothing is said and `why` names what is missing; the feature is not built.
+ */
+export type SectionState<Value = object> =
+  | { readonly state: 'configured' | 'defaults'; readonly value: Value }
+  | { readonly state: 'unconfigured'; readonly why: string }
+
+/** A section the file configures for a feature this build lacks. */
+export interface LeftOut {
+  readonly section: string
+  readonly feature: CatalogueId
+  /** The build instruction. */
+  readonly build: string
+}
+
+export interface LoadedConfig {
+  readonly file: string
+  /** The value of a core section: always there, since all its keys have defaults. */
+  core<Schema extends ConfigSchema>(section: Section<Schema>): v.InferOutput<Schema>
+  of(owner: FeatureId): SectionState
+  /** Of the effective values of this owner's keys, environment and secrets included; equal hashes mean nothing changed. */
+  hash(owner: FeatureId | 'core', path: string): string
+  readonly leftOut: readonly LeftOut[]
+  /** What is legal but unwise, such as a secret in plain text; for `doctor` and the log at start. */
+  readonly warnings: readonly string[]
+}

@@ -1,0 +1,71 @@
+/** What the HTTP side works with: the living parts of one daemon, and the registry of the moment. */
+import type { Agent } from '@sluice/agent'
+import type { Clock, ErrorCode, FeatureId, Logger, Observation, Observer, Route, Store, Vitals } from '@sluice/sdk'
+import type { GatewayConfig } from './config/core-sections.ts'
+import type { EventBus } from './events/bus.ts'
+
+export type FeatureState = 'ready' | 'unconfigured' | 'failed' | 'left_out'
+
+/** One row of `sluice features` (decisions, command line contract). */
+export interface FeatureStatus {
+  readonly feature: FeatureId
+  readonly flag: string | null
+  readonly kind: string
+  /** In this build. */
+  readonly compiled: boolean
+  /** Its package is in this release. */
+  readonly installed: boolean
+  readonly configured: boolean
+  readonly state: FeatureState
+  /** Why it is not ready; null when it is. */
+  readonly reason: string | null
+  /** How to get it; null when it is compiled in. */
+  readonly build: string | null
+}
+
+export interface ToolStatus {
+  readonly name: string
+  readonly description: string
+  readonly feature: FeatureId
+  readonly available: boolean
+}
+
+/** A route that answers for something this daemon does not offer now. */
+export interface StubRoute {
+  readonly method: string
+  readonly path: string
+  readonly code: Extract<ErrorCode, 'not_compiled' | 'not_found' | 'unavailable'>
+  readonly detail: string
+  readonly fields?: Readonly<Record<string, unknown>>
+}
+
+/** The parts the HTTP side reads from one registry; replaced as a whole on reload. */
+export interface Live {
+  readonly generation: number
+  readonly config: GatewayConfig
+  readonly routes: readonly Route[]
+  readonly stubs: readonly StubRoute[]
+  readonly features: readonly FeatureStatus[]
+  readonly tools: readonly ToolStatus[]
+  readonly observers: readonly Observer[]
+  /** The configured model and its fallbacks, `provider:model`. */
+  readonly models: readonly string[]
+  /** Of the metrics endpoint when no observer renders; true: loopback peers only. */
+  readonly metricsLoopbackOnly: boolean
+  observe(observation: Observation): void
+}
+
+/** One daemon, for its whole life. */
+export interface Runtime {
+  readonly version: string
+  readonly profile: string
+  readonly startedAtMs: number
+  readonly store: Store
+  readonly agent: Agent
+  readonly bus: EventBus
+  readonly clock: Clock
+  readonly log: Logger
+  /** The registry of the moment. */
+  live(): Live
+  vitals(): Vitals
+}
