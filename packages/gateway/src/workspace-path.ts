@@ -1,0 +1,54 @@
+/** The words of the path gate: what a path names below the workspace, before any file is touched. */
+import { homedir } from 'node:os'
+import { isAbsolute, relative, resolve, sep } from 'node:path'
+import { AppError } from '@sluice/sdk'
+
+const PATH_BYTES_MAX = 4096
+/** Where the usual file systems take `A` and `a` for one name. */
+const foldsCase = process.platform === 'darwin' || process.platform === 'win32'
+
+/** The names from `root` down to an absolute path; `undefined` if the path is not at or below it. */
+function namesBelow(root: string, path: string): string[] | undefined {
+  const below = relative(root, path)
+  if (below === '') return []
+  const names = below.split(sep)
+  return names[0] === '..' || isAbsolute(below) ? undefined : names
+}
+
+/**
+ * The names of the folders down to `path` and its own, none of them `.` or `..`; empty for the workspace itself. `roots`
+ * are the spellings of the workspace's own path. Throws `forbidden` for what is outside by its spelling alone.
+ */
+export function parsePath(path: string, roots: readonly string[]): string[] {
+  const outside = () => new AppError('forbidden', `'${path.slice(0, 200)}' is outside the workspace`)
+  if (path.includes('\0') || path.split(/[\\/]/).includes('..')) throw outside()
+  if (Buffer.byteLength(path) > PATH_BYTES_MAX) throw new AppError('invalid_request', `the path is longer than ${PATH_BYTES_MAX} bytes`)
+  if (!isAbsolute(path)) return path.split(sep).filter((name) => name !== '' && name !== '.')
+  for (const root of roots) {
+    const names = namesBelow(root, resolve(path))
+    if (names) return names
+  }
+  throw outside()
+}
+
+/**
+ * The entries of `[security.policy] forbidden_paths` that lie inside the workspace, as names below it. A relative entry
+ * counts from the workspace; one that holds the workspace as a whole says nothing about its inside.
+ */
+export function forbiddenBelow(roots: readonly string[], forbidden: readonly string[]): string[][] {
+  const inside: string[][] = []
+  for (const entry of forbidden) {
+    const path = entry === '~' || entry.startsWith('~/') ? homedir() + entry.slice(1) : entry
+    for (const root of roots) {
+      const names = namesBelow(root, resolve(root, path))
+      if (names) inside.push(names)
+    }
+  }
+  return inside
+}
+
+/** True if the path is one of the forbidden ones or below it. */
+export function isForbidden(names: readonly string[], forbidden: readonly (readonly string[])[]): boolean {
+  const same = (a: string | undefined, b: string) => a === b || (foldsCase && a?.toLowerCase() === b.toLowerCase())
+  return forbidden.some((prefix) => prefix.every((name, at) => same(names[at], name)))
+}
