@@ -4,7 +4,8 @@ import type { Clock, ErrorCode, FeatureId, Logger, Observation, Observer, Route,
 import type { GatewayConfig } from './config/core-sections.ts'
 import type { EventBus } from './events/bus.ts'
 
-export type FeatureState = 'ready' | 'unconfigured' | 'failed' | 'left_out'
+/** `starting`: registration has not ended yet. */
+export type FeatureState = 'ready' | 'starting' | 'unconfigured' | 'failed' | 'left_out'
 
 /** One row of `sluice features` (decisions, command line contract). */
 export interface FeatureStatus {

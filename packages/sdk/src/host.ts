@@ -64,5 +64,7 @@ export interface Host {
   readonly workspace: Workspace
   /** The per-user data directory, absolute. A feature keeps its files in a folder of its own name there. */
   readonly dataDir: string
+  /** Asks the daemon to build this feature anew, as when a device came or went; what runs ends on the old parts first. */
+  rebuild(reason: string): void
   service<Name extends keyof Services>(name: Name): Services[Name] | undefined
 }

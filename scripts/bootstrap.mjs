@@ -1,0 +1,191 @@
+#!/usr/bin/env node
+// The entry of `npm start` and `npm test`. Runs under whatever Node started it (18 or newer) with nothing installed:
+// finds, or fetches once from the npm registry, Node >= 24 and pnpm; installs the workspace from the frozen lockfile
+// when something changed; hands over to scripts/tasks.mjs under the right Node.
+import { spawn, spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { homedir, constants as os } from 'node:os'
+import { basename, delimiter, dirname, join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '..')
+const NODE_MAJOR_MIN = 24
+const PNPM_MAJORS = [11, 12]
+const WINDOWS = process.platform === 'win32'
+
+const say = (message) => process.stderr.write(`[bootstrap] ${message}\n`)
+const fail = (message, code = 1) => {
+  say(message)
+  process.exit(code)
+}
+const readJson = (file) => JSON.parse(readFileSync(file, 'utf8'))
+const digest = (...parts) => {
+  const hash = createHash('sha256')
+  for (const part of parts) hash.update(part).update('\0')
+  return hash.digest('hex').slice(0, 20)
+}
+
+/** The environment without npm's own settings: an inherited `nodedir` makes native modules build for the wrong Node. */
+function cleanEnvironment(extra = {}) {
+  const kept = Object.entries(process.env).filter(([name]) => !/^npm_/i.test(name) && name !== 'INIT_CWD')
+  return { ...Object.fromEntries(kept), ...extra }
+}
+
+/** The settings that decide where packages come from, and nothing else of npm's. */
+function registrySettings() {
+  const wanted = /^npm_config_(cache|registry|userconfig|globalconfig|proxy|https_proxy|noproxy|cafile|ca|strict_ssl|offline)$/i
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => wanted.test(name)))
+}
+
+function cacheFolder() {
+  const candidates = [
+    process.env.SVC_TOOLCHAIN_DIR,
+    process.env.XDG_CACHE_HOME && join(process.env.XDG_CACHE_HOME, 'sluice'),
+    homedir() && join(homedir(), '.cache', 'sluice'),
+    join(ROOT, '.cache'),
+  ]
+  for (const folder of candidates.filter(Boolean)) {
+    try {
+      mkdirSync(folder, { recursive: true })
+      rmSync(mkdtempSync(join(folder, 'try-')), { recursive: true })
+      return folder
+    } catch {
+      // Not writable: the next one.
+    }
+  }
+  return fail('no writable cache folder; set SVC_TOOLCHAIN_DIR to one')
+}
+
+/** npm by its script where we can find it, because `npm` on the PATH may be a shell script of another Node. */
+function npmCommand() {
+  const running = process.env.npm_execpath // pnpm and yarn set their own here
+  if (running && basename(running) === 'npm-cli.js') return [process.execPath, running]
+  const prefix = dirname(process.execPath)
+  const script = [join(prefix, '..', 'lib'), prefix]
+    .map((folder) => join(folder, 'node_modules', 'npm', 'bin', 'npm-cli.js'))
+    .find((file) => existsSync(file))
+  return script ? [process.execPath, script] : ['npm']
+}
+
+/** Installs scripts/toolchain/<name>, pinned by integrity, once and atomically. Returns its folder. */
+function ensureTool(name, check) {
+  const source = join(ROOT, 'scripts', 'toolchain', name)
+  const lock = readFileSync(join(source, 'package-lock.json'))
+  const folder = join(cacheFolder(), `${name}-${digest(lock, process.platform, process.arch)}`)
+  if (existsSync(join(folder, '.complete'))) return folder
+  const temporary = mkdtempSync(join(dirname(folder), `.${name}-`))
+  try {
+    for (const file of ['package.json', 'package-lock.json']) cpSync(join(source, file), join(temporary, file))
+    say(`fetching ${name} from the npm registry (once, into ${folder})`)
+    const [command, ...first] = npmCommand()
+    const flags = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline', '--fetch-retries=1', '--loglevel=error']
+    const result = spawnSync(command, [...first, ...flags], {
+      cwd: temporary,
+      stdio: ['ignore', 2, 2],
+      shell: WINDOWS && command === 'npm',
+      env: cleanEnvironment({ ...registrySettings(), npm_config_update_notifier: 'false' }),
+    })
+    if (result.status !== 0) throw new Error(`npm ci failed (${result.error?.message ?? `exit ${result.status}`})`)
+    check(temporary)
+    writeFileSync(join(temporary, '.complete'), '')
+    try {
+      renameSync(temporary, folder)
+    } catch (error) {
+      if (!existsSync(join(folder, '.complete'))) throw error
+      rmSync(temporary, { recursive: true, force: true }) // somebody else was first
+    }
+    return folder
+  } catch (error) {
+    rmSync(temporary, { recursive: true, force: true })
+    return fail(`cannot fetch ${name}: ${error.message}`)
+  }
+}
+
+function versionOf(program, args = ['--version'], env = cleanEnvironment()) {
+  // Outside the repository, so that no project setting changes which version answers.
+  const result = spawnSync(program, args, { encoding: 'utf8', timeout: 10_000, env, cwd: dirname(ROOT), shell: WINDOWS && program === 'pnpm' })
+  return result.status === 0 ? result.stdout.trim().replace(/^v/, '') : ''
+}
+
+function findNode() {
+  const forced = Boolean(process.env.SVC_FORCE_TOOLCHAIN)
+  if (!forced && Number(process.versions.node.split('.')[0]) >= NODE_MAJOR_MIN) return process.execPath
+  const family = process.platform === 'darwin' && process.arch === 'arm64' ? 'node-bin' : 'node'
+  const packageName = `${family}-${WINDOWS ? 'win' : process.platform}-${process.arch}`
+  const program = (folder) => join(folder, 'node_modules', packageName, 'bin', WINDOWS ? 'node.exe' : 'node')
+  const folder = ensureTool('node', (temporary) => {
+    if (!existsSync(program(temporary)))
+      throw new Error(`npm delivered no ${packageName}: no registry within reach, or no build for this platform. Install Node ${NODE_MAJOR_MIN} or newer, or try again online`)
+    if (!versionOf(program(temporary))) throw new Error('the fetched Node does not run on this machine')
+  })
+  return program(folder)
+}
+
+function findPnpm(node) {
+  if (!process.env.SVC_FORCE_TOOLCHAIN) {
+    const env = cleanEnvironment({ COREPACK_ENABLE_NETWORK: '0', PATH: dirname(node) + delimiter + process.env.PATH })
+    const version = versionOf('pnpm', ['--version'], env)
+    if (PNPM_MAJORS.includes(Number(version.split('.')[0]))) return { folder: '', command: ['pnpm'], version }
+  }
+  const script = (folder) => join(folder, 'node_modules', 'pnpm', 'bin', 'pnpm.mjs')
+  const folder = ensureTool('pnpm', (temporary) => {
+    if (!versionOf(node, [script(temporary), '--version'])) throw new Error('the fetched pnpm does not run on this machine')
+  })
+  const binFolder = join(folder, 'bin')
+  if (!existsSync(join(binFolder, 'pnpm'))) {
+    mkdirSync(binFolder, { recursive: true })
+    const temporary = join(binFolder, `.pnpm-${process.pid}`)
+    writeFileSync(temporary, `#!/bin/sh\nexec node "${script(folder)}" "$@"\n`, { mode: 0o755 })
+    renameSync(temporary, join(binFolder, 'pnpm'))
+    writeFileSync(join(binFolder, 'pnpm.cmd'), `@node "${script(folder)}" %*\r\n`)
+  }
+  const { version } = readJson(join(folder, 'node_modules', 'pnpm', 'package.json'))
+  return { folder: binFolder, command: [node, script(folder)], version }
+}
+
+/** Everything an install depends on; when none of it changed, there is nothing to install. */
+function installStamp(nodeVersion, pnpmVersion) {
+  const packages = readdirSync(join(ROOT, 'packages')).sort()
+  const manifests = packages.map((name) => join('packages', name, 'package.json')).filter((file) => existsSync(join(ROOT, file)))
+  const files = ['package.json', 'pnpm-lock.yaml', 'pnpm-workspace.yaml', ...manifests]
+  return digest(nodeVersion, pnpmVersion, ...files.map((file) => readFileSync(join(ROOT, file))))
+}
+
+function installWorkspace(pnpm, env, stamp) {
+  const stampFile = join(ROOT, 'node_modules', '.bootstrap-stamp')
+  if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return
+  say('installing the workspace from the frozen lockfile')
+  const [command, ...first] = pnpm.command
+  const result = spawnSync(command, [...first, 'install', '--frozen-lockfile', '--prefer-offline', '--reporter=append-only'], {
+    cwd: ROOT,
+    env: { ...env, CI: 'true' },
+    stdio: ['ignore', 2, 2],
+    shell: WINDOWS && first.length === 0,
+  })
+  if (result.status !== 0) fail(`pnpm install failed (${result.error?.message ?? `exit ${result.status}`})`, result.status || 1)
+  writeFileSync(stampFile, stamp)
+}
+
+const node = findNode()
+const pnpm = findPnpm(node)
+const prefix = dirname(dirname(node))
+const env = cleanEnvironment({
+  PATH: [dirname(node), pnpm.folder, join(ROOT, 'node_modules', '.bin'), process.env.PATH].filter(Boolean).join(delimiter),
+  // Node's headers travel in its package: native modules build offline, and for the right Node.
+  ...(existsSync(join(prefix, 'include', 'node', 'node_version.h')) ? { npm_config_nodedir: prefix } : {}),
+})
+installWorkspace(pnpm, env, installStamp(versionOf(node), pnpm.version))
+
+const child = spawn(node, [join(ROOT, 'scripts', 'tasks.mjs'), ...process.argv.slice(2)], { cwd: ROOT, env, stdio: 'inherit' })
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+  // On a terminal the child got SIGINT itself.
+  process.on(signal, () => (signal === 'SIGINT' && process.stdin.isTTY ? undefined : child.kill(signal)))
+}
+if (process.env.npm_lifecycle_event && !WINDOWS) {
+  // npm runs scripts through a shell that dies of SIGTERM without passing it on: once we are an orphan, stop the child.
+  const parent = process.ppid
+  setInterval(() => process.ppid !== parent && child.kill('SIGTERM'), 500).unref()
+}
+child.on('error', (error) => fail(error.message))
+child.on('exit', (code, signal) => process.exit(code ?? 128 + (os.signals[signal] ?? 1)))

@@ -1,0 +1,105 @@
+// Builds one profile into dist/<name>/: `node scripts/build.mjs minimal`, a profile file of your own, or
+// `--features hardware,probe` on top of the minimal profile. Prints and writes what each feature costs in bytes.
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { basename, join, relative, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { build } from 'tsup'
+import { CATALOGUE } from '../packages/sdk/src/catalogue.ts'
+import { bundleReport, printReport } from './bundle-report.mjs'
+
+const ROOT = resolve(import.meta.dirname, '..')
+// Native or self-locating packages stay outside the bundle and are installed beside it.
+const EXTERNAL = ['serialport', 'i2c-bus', 'spi-device', 'node-hid', 'koffi', 'playwright-core', 'pg-native']
+const BANNER = [
+  "import{createRequire as sluiceRequire}from'node:module';",
+  "import{fileURLToPath as sluicePath}from'node:url';",
+  "import{dirname as sluiceDirname}from'node:path';",
+  'const require=sluiceRequire(import.meta.url),__filename=sluicePath(import.meta.url),__dirname=sluiceDirname(__filename);',
+].join('')
+
+const usage = (message) => {
+  process.stderr.write(`${message}\nusage: pnpm build <minimal|standard|full|profile.ts> | pnpm build --features <flag,flag…> [--name <name>]\n`)
+  process.exit(2)
+}
+
+/** The packages of a flag of §2.7, of a catalogue id, or of an embedder's own `x-…` package. */
+function packagesOf(word) {
+  const ids = Object.entries(CATALOGUE)
+    .filter(([id, row]) => row.flag === word || id === word)
+    .map(([id]) => id)
+  if (word.startsWith('x-')) ids.push(word)
+  if (ids.length === 0) usage(`unknown feature '${word}'; 'sluice features' lists them all`)
+  const missing = ids.filter((id) => !existsSync(join(ROOT, 'packages', id, 'package.json')))
+  if (missing.length > 0) usage(`'${word}' needs ${missing.map((id) => `@sluice/${id}`).join(' and ')}, which this release does not have yet`)
+  return ids
+}
+
+function composedProfile(words, name) {
+  const ids = [...new Set(words.flatMap(packagesOf))]
+  const imports = ids.map((id, index) => `import feature${index} from '@sluice/${id}'`)
+  return [
+    "import { main } from '@sluice/cli'",
+    "import { always } from './always.ts'",
+    ...imports,
+    `const added = [${ids.map((_, index) => `feature${index}`).join(', ')}]`,
+    'const known = new Set(always.map((feature) => feature.id))',
+    `await main({ profile: ${JSON.stringify(name)}, features: [...always, ...added.filter((feature) => !known.has(feature.id))] })`,
+  ].join('\n')
+}
+
+function readArguments() {
+  const { values, positionals } = parseArgs({ allowPositionals: true, options: { features: { type: 'string' }, name: { type: 'string' } } })
+  if (values.features !== undefined) {
+    const words = values.features.split(',').map((word) => word.trim()).filter(Boolean)
+    if (words.length === 0) usage('--features wants at least one flag')
+    const name = values.name ?? 'custom'
+    return { name, source: composedProfile(words, name) }
+  }
+  const [profile, ...rest] = positionals
+  if (!profile || rest.length > 0) usage('name one profile')
+  const file = profile.endsWith('.ts') ? resolve(profile) : join(ROOT, 'profiles', `${profile}.ts`)
+  if (!existsSync(file)) usage(`no profile '${profile}': ${relative(ROOT, file)} does not exist`)
+  return { name: values.name ?? basename(file, '.ts'), file }
+}
+
+/** The bundle's entry: `--version` and the compile cache before the profile's own code is loaded. */
+const entryPlugin = ({ file, source }) => ({
+  name: 'sluice-entry',
+  setup(esbuild) {
+    esbuild.onResolve({ filter: /^sluice:(entry|profile)$/ }, ({ path }) => (path === 'sluice:profile' && file ? { path: file } : { path, namespace: 'sluice' }))
+    esbuild.onLoad({ filter: /entry$/, namespace: 'sluice' }, () => ({
+      contents: "import { start } from '@sluice/cli/start'\nawait start(() => import('sluice:profile'))",
+      resolveDir: join(ROOT, 'profiles'),
+      loader: 'ts',
+    }))
+    esbuild.onLoad({ filter: /profile$/, namespace: 'sluice' }, () => ({ contents: source, resolveDir: join(ROOT, 'profiles'), loader: 'ts' }))
+  },
+})
+
+const target = readArguments()
+const outDir = join(ROOT, 'dist', target.name)
+rmSync(outDir, { recursive: true, force: true })
+await build({
+  config: false,
+  entry: { sluice: 'sluice:entry' },
+  outDir,
+  format: ['esm'],
+  target: 'node24',
+  platform: 'node',
+  bundle: true,
+  splitting: true,
+  minify: true,
+  dts: false,
+  metafile: true,
+  silent: true,
+  outExtension: () => ({ js: '.mjs' }),
+  noExternal: [new RegExp(`^(?!(?:${EXTERNAL.join('|')})(?:/|$))`)],
+  external: EXTERNAL,
+  banner: { js: BANNER },
+  esbuildPlugins: [entryPlugin(target)],
+})
+const metafile = JSON.parse(readFileSync(join(outDir, 'metafile-esm.json'), 'utf8'))
+rmSync(join(outDir, 'metafile-esm.json'))
+const report = bundleReport(metafile, target.name)
+writeFileSync(join(outDir, 'bundle-report.json'), `${JSON.stringify(report, null, 2)}\n`)
+printReport(report)
