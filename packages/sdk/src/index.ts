@@ -30,6 +30,8 @@ export type {
   Provider,
   ProviderSettings,
 } from './model.ts'
+export type { ModelEndpoint } from './model-endpoint.ts'
+export { modelEndpoint } from './model-endpoint.ts'
 export type { Observation, Observer, Outcome, Span, Vitals } from './observer.ts'
 export type { Policy, PolicyLevel } from './policy.ts'
 export type { Route, RouteAuth, RouteRequest } from './route.ts'

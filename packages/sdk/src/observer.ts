@@ -51,6 +51,8 @@ export interface Observer {
   record(observation: Observation): void
   /** The body of `GET /metrics`, for the one observer that has it. */
   render?(): Promise<{ readonly contentType: string; readonly body: string }>
+  /** True: only loopback peers may read `render`. */
+  readonly loopbackOnly?: boolean
 }
 
 /** Figures of the running daemon, read when asked for. */

@@ -1,0 +1,71 @@
+import { expect, it } from 'vitest'
+import type { ProviderSettings } from './model.ts'
+import { modelEndpoint } from './model-endpoint.ts'
+import { Secret } from './secret.ts'
+
+const KEY = 'sk-0123456789abcdef'
+const settings: ProviderSettings = { kind: 'openai', model: 'small', api_key: new Secret(KEY) }
+const noFetch: typeof fetch = async () => Response.error()
+
+const check = (changed: Partial<ProviderSettings>, options: { keyRequired?: boolean } = {}) =>
+  modelEndpoint({ ...settings, ...changed }, { baseUrl: 'https://models.example/v1', fetch: noFetch, ...options })
+
+it('settings are completed: default address, no slash at its end, key and model trimmed', () => {
+  expect(check({ api_key: new Secret(` ${KEY}\n`), model: ' small ' })).toMatchObject({
+    baseUrl: 'https://models.example/v1',
+    apiKey: KEY,
+    model: 'small',
+    headers: {},
+  })
+  expect(check({ base_url: 'http://127.0.0.1:8080/v1//' }).baseUrl).toBe('http://127.0.0.1:8080/v1')
+  expect(check({ api_key: undefined }).apiKey).toBe('')
+})
+
+it.each<[key: string, wrong: Partial<ProviderSettings>]>([
+  ['model', { model: undefined }],
+  ['model', { model: '  ' }],
+  ['api_key', { api_key: new Secret('') }],
+  ['api_key', { api_key: new Secret(`${KEY}\nx: y`) }],
+  ['api_key', { api_key: new Secret(`${KEY}\u2026`) }],
+  ['headers', { headers: { 'x-team': `${KEY}\r\nx: y` } }],
+  ['headers', { headers: { 'x team': KEY } }],
+  ['base_url', { base_url: 'models.example' }],
+  ['base_url', { base_url: `ftp://${KEY}` }],
+  ['base_url', { base_url: `https://me:${KEY}@models.example/v1` }],
+  ['base_url', { base_url: `https://models.example/v1?key=${KEY}` }],
+])('wrong settings are config_invalid, naming [provider] %s and no value: %o', (key, wrong) => {
+  const thrown = (() => {
+    try {
+      return check(wrong, { keyRequired: true })
+    } catch (error) {
+      return error
+    }
+  })()
+  expect(thrown).toMatchObject({ code: 'config_invalid', message: expect.stringContaining(`[provider] ${key} `) })
+  expect(String(thrown)).not.toContain(KEY)
+})
+
+it('errors never hold the key, even where the endpoint echoes it; status and headers stay', async () => {
+  const echo: typeof fetch = async () => new Response(`bad key ${KEY}`, { status: 401, headers: { 'retry-after': '7' } })
+  const endpoint = modelEndpoint(settings, { baseUrl: 'https://models.example', fetch: echo })
+  const response = await endpoint.fetch('https://models.example')
+  expect([response.status, response.headers.get('retry-after'), await response.text()]).toEqual([401, '7', 'bad key [secret]'])
+})
+
+it('errors are read to a bound', async () => {
+  const flood: typeof fetch = async () => new Response(new Uint8Array(1_000_000).fill(120), { status: 500 })
+  const endpoint = modelEndpoint({ ...settings, api_key: undefined }, { baseUrl: 'https://models.example', fetch: flood })
+  expect((await (await endpoint.fetch('https://models.example')).text()).length).toBe(65_536)
+})
+
+it('answers pass through untouched and redirects are not followed', async () => {
+  const seen: (RequestInit | undefined)[] = []
+  const answer = new Response(`fine ${KEY}`)
+  const record: typeof fetch = async (_url, init) => {
+    seen.push(init)
+    return answer
+  }
+  const endpoint = modelEndpoint(settings, { baseUrl: 'https://models.example', fetch: record })
+  expect(await endpoint.fetch('https://models.example', { method: 'POST' })).toBe(answer)
+  expect(seen).toEqual([{ method: 'POST', redirect: 'manual' }])
+})

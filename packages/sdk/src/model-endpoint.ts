@@ -1,0 +1,77 @@
+/** What every provider of models behind HTTP asks of its settings, and keeps out of its errors. */
+import { AppError } from './errors.ts'
+import type { ProviderSettings } from './model.ts'
+
+/** Settings that are complete and can be sent. */
+export interface ModelEndpoint {
+  /** Without a slash at the end. */
+  readonly baseUrl: string
+  /** Empty: none is sent. */
+  readonly apiKey: string
+  readonly model: string
+  readonly headers: Readonly<Record<string, string>>
+  /** Follows no redirect, so the key reaches the configured address alone; no error body that comes back holds the key. */
+  readonly fetch: typeof fetch
+}
+
+/** Of an error's body; what is over it is dropped. */
+const ERROR_BYTES_MAX = 65_536
+
+const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+const HEADER_VALUE = /^[\x20-\x7e]*$/
+
+const invalid = (key: string, what: string): AppError => new AppError('config_invalid', `[provider] ${key} ${what}`)
+
+/** Checks and completes settings. Throws `config_invalid` naming the TOML key, never its value. */
+export function modelEndpoint(
+  settings: ProviderSettings,
+  options: { readonly baseUrl: string; readonly fetch: typeof fetch; readonly keyRequired?: boolean },
+): ModelEndpoint {
+  const apiKey = settings.api_key?.reveal().trim() ?? ''
+  if (apiKey === '' && options.keyRequired) throw invalid('api_key', `is missing: "${settings.kind}" demands a key`)
+  // A value no header can carry would otherwise be quoted in the error of `fetch`.
+  if (!HEADER_VALUE.test(apiKey)) throw invalid('api_key', 'has characters that no HTTP header can carry')
+  const headers = settings.headers ?? {}
+  for (const [name, value] of Object.entries(headers)) {
+    if (!HEADER_NAME.test(name) || !HEADER_VALUE.test(value))
+      throw invalid('headers', 'has a name or a value that no HTTP header can carry')
+  }
+  const model = settings.model?.trim() ?? ''
+  if (model === '') throw invalid('model', `is missing: name the model that "${settings.kind}" shall use`)
+  const baseUrl = plainUrl(settings.base_url ?? options.baseUrl)
+  return { baseUrl, apiKey, model, headers, fetch: guard(options.fetch, apiKey) }
+}
+
+function plainUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (!url || !/^https?:$/.test(url.protocol)) throw invalid('base_url', 'is not an http or https URL')
+  if (url.username || url.password) throw invalid('base_url', 'may not hold a user name or password: use api_key or headers')
+  if (url.search || url.hash) throw invalid('base_url', 'may not hold a query or a fragment')
+  return url.href.replace(/\/+$/, '')
+}
+
+const guard =
+  (plainFetch: typeof fetch, apiKey: string): typeof fetch =>
+  async (input, init) => {
+    const response = await plainFetch(input, { ...init, redirect: 'manual' })
+    if (response.ok || !response.body) return response
+    const text = await readStart(response.body)
+    const { status, statusText, headers } = response
+    return new Response(scrub(text, apiKey), { status, statusText, headers })
+  }
+
+/** Placeholders such as `ollama`, which local servers are given, are no secrets; words of an error would look redacted. */
+const scrub = (text: string, apiKey: string): string => (apiKey.length < 8 ? text : text.replaceAll(apiKey, '[secret]'))
+
+/** The first `ERROR_BYTES_MAX` bytes of a body, as text; the rest is not read. */
+async function readStart(body: ReadableStream<Uint8Array>): Promise<string> {
+  const decoder = new TextDecoder()
+  let text = ''
+  let room = ERROR_BYTES_MAX
+  for await (const chunk of body) {
+    text += decoder.decode(chunk.subarray(0, room), { stream: true })
+    room -= chunk.length
+    if (room <= 0) break
+  }
+  return text
+}
