@@ -1,7 +1,7 @@
 /** The one producer of events: numbers them, keeps the last ones for resuming, hands each to every subscriber (§6). */
 import type { Clock, EventEnvelope, Events, SluiceEvent } from '@sluice/sdk'
 
-/** An event with its frames, made once however many subscribers there are. */
+/** An event with its JSON, made once however many subscribers there are. */
 export interface BusEvent {
   readonly seq: number
   readonly envelope: EventEnvelope
@@ -14,34 +14,56 @@ export interface EventBus extends Events {
   readonly run: string
   /** The number of the newest event; 0 before the first. */
   readonly seq: number
-  /** Calls `receive` for each event from now on, synchronously, in order. Returns the way out. */
+  /** Calls `receive`, which must not throw, for each event from now on, synchronously, in order. Returns the way out. */
   subscribe(receive: (event: BusEvent) => void): () => void
   /**
    * The kept events after an id, oldest first. `missed` counts those no longer kept; null when the id is of another run
    * or makes no sense, so that nobody can tell.
    */
   since(id: string): { readonly events: readonly BusEvent[]; readonly missed: number | null }
-  /** The kept events, oldest first. */
+  /** The newest kept events, oldest first. */
   recent(limit: number): readonly BusEvent[]
 }
 
 export interface EventBusOptions {
   readonly clock: Clock
+  readonly run: string
   /** How many events are kept for resuming. */
   readonly keptMax?: number
-  readonly run: string
+  /** How much JSON of them is kept, in UTF-16 units; the newest event is kept whatever its size. */
+  readonly keptCharsMax?: number
 }
 
 /** Makes the bus. Emitting with no subscriber costs an envelope and its JSON. */
-export function createEventBus({ clock, keptMax = 1024, run }: EventBusOptions): EventBus {
-  const kept: BusEvent[] = []
+export function createEventBus({ clock, run, keptMax = 1024, keptCharsMax = 8 * 1024 * 1024 }: EventBusOptions): EventBus {
   const subscribers = new Set<(event: BusEvent) => void>()
+  /** Event `n` is at `(n - 1) % keptMax`; those from `oldest` to `seq` are kept. */
+  const kept: (BusEvent | undefined)[] = []
+  let oldest = 1
   let seq = 0
-  const recent = (limit: number): readonly BusEvent[] => {
-    const count = Math.min(limit, kept.length)
-    const ordered = Array.from({ length: count }, (_, index) => kept[(seq - count + index) % keptMax])
-    return ordered.filter((event) => event !== undefined)
+  let keptChars = 0
+
+  const dropOldest = () => {
+    const slot = (oldest - 1) % keptMax
+    keptChars -= kept[slot]?.json.length ?? 0
+    kept[slot] = undefined
+    oldest += 1
   }
+  const keep = (event: BusEvent) => {
+    if (event.seq - oldest >= keptMax) dropOldest()
+    kept[(event.seq - 1) % keptMax] = event
+    keptChars += event.json.length
+    while (keptChars > keptCharsMax && oldest < event.seq) dropOldest()
+  }
+  const from = (first: number): readonly BusEvent[] => {
+    const events: BusEvent[] = []
+    for (let number = Math.max(first, oldest); number <= seq; number++) {
+      const event = kept[(number - 1) % keptMax]
+      if (event) events.push(event)
+    }
+    return events
+  }
+
   return {
     run,
     get seq() {
@@ -51,8 +73,8 @@ export function createEventBus({ clock, keptMax = 1024, run }: EventBusOptions):
       const id = `${run}-${seq + 1}`
       const envelope = { id, timestamp: new Date(clock.nowMs()).toISOString(), ...event } as EventEnvelope
       const busEvent: BusEvent = { seq: seq + 1, envelope, json: JSON.stringify(envelope) }
-      kept[seq % keptMax] = busEvent
       seq += 1
+      keep(busEvent)
       for (const receive of subscribers) receive(busEvent)
     },
     subscribe(receive) {
@@ -60,11 +82,11 @@ export function createEventBus({ clock, keptMax = 1024, run }: EventBusOptions):
       return () => void subscribers.delete(receive)
     },
     since(id) {
-      const number = id.startsWith(`${run}-`) ? Number(id.slice(run.length + 1)) : Number.NaN
-      if (!Number.isSafeInteger(number) || number < 0 || number > seq) return { events: recent(keptMax), missed: null }
-      const events = recent(seq - number)
-      return { events, missed: seq - number - events.length }
+      const number = id.startsWith(`${run}-`) ? id.slice(run.length + 1) : ''
+      const after = /^\d{1,15}$/.test(number) ? Number(number) : Number.POSITIVE_INFINITY
+      if (after > seq) return { events: from(oldest), missed: null }
+      return { events: from(after + 1), missed: Math.max(0, oldest - 1 - after) }
     },
-    recent,
+    recent: (limit) => from(seq - limit + 1),
   }
 }
