@@ -1,0 +1,173 @@
+/**
+ * A real HTTP server that talks like a model service, on both wire formats: for tests of anything that calls a model, and
+ * by hand (`node packages/testkit/src/model-server.ts`). It refuses what the real services refuse.
+ */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type FullReply, type ModelReply, type ModelStep, type ModelWire, tokens } from './model-script.ts'
+import { anthropicWire } from './model-wire-anthropic.ts'
+import { openaiWire } from './model-wire-openai.ts'
+
+export type { ModelFault, ModelRefusal, ModelReply, ModelStep, ModelToolCall } from './model-script.ts'
+
+export interface ModelRequest {
+  readonly wire: 'openai' | 'anthropic'
+  readonly headers: Headers
+  /** The JSON body as it was read; `undefined` if it was none. */
+  readonly body: unknown
+  readonly lastUserText: string
+  /** Why it was refused before any step was taken; `null` if it was not. */
+  readonly refused: string | null
+  /** Resolves when the exchange is over: answered to the end, or broken off by either side. */
+  readonly ended: Promise<'answered' | 'broken'>
+}
+
+export interface ModelServerOptions {
+  /** The key demanded of every request; `null`: none, as local servers do. Default `test-key-0123456789`. */
+  readonly apiKey?: string | null
+  /** The step for a request once the script is used up. Default: a reply that echoes the user. */
+  readonly answer?: (request: ModelRequest) => ModelStep
+}
+
+export interface ModelServer {
+  /** `http://127.0.0.1:PORT`; the wire formats live below `/v1`. */
+  readonly url: string
+  readonly apiKey: string
+  /** Every request so far, refused ones included; at most the last `REQUESTS_MAX`. */
+  readonly requests: readonly ModelRequest[]
+  /** Queues steps: each good request takes the next one. */
+  script(...steps: readonly ModelStep[]): void
+  /** Breaks open connections. */
+  close(): Promise<void>
+}
+
+export const TEST_API_KEY = 'test-key-0123456789'
+export const REQUESTS_MAX = 10_000
+const BODY_BYTES_MAX = 16 * 1024 * 1024
+const WIRES: readonly ModelWire[] = [openaiWire, anthropicWire]
+
+export async function startModelServer(options: ModelServerOptions = {}): Promise<ModelServer> {
+  const apiKey = options.apiKey === undefined ? TEST_API_KEY : (options.apiKey ?? '')
+  const answer = options.answer ?? (({ lastUserText }) => ({ text: `You said: ${lastUserText}` }))
+  const requests: ModelRequest[] = []
+  const steps: ModelStep[] = []
+  let answered = 0
+
+  const serve = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
+    const wire = WIRES.find(({ path }) => path === incoming.url)
+    if (!wire || incoming.method !== 'POST')
+      return sendJson(outgoing, 404, openaiWire.error(404, `Unknown: ${incoming.method} ${incoming.url}`))
+    const ended = new Promise<'answered' | 'broken'>((resolve) =>
+      outgoing.on('close', () => resolve(outgoing.writableFinished ? 'answered' : 'broken')),
+    )
+    const headers = new Headers(
+      Object.entries(incoming.headersDistinct).flatMap(([name, values = []]) => values.map((value): [string, string] => [name, value])),
+    )
+    const body = parseJson(await readBody(incoming))
+    const refusal = refusalOf(wire, headers, body, apiKey)
+    const lastUserText = refusal ? '' : wire.lastUserText(body)
+    const request: ModelRequest = { wire: wire.name, headers, body, lastUserText, refused: refusal?.message ?? null, ended }
+    requests.push(request)
+    if (requests.length > REQUESTS_MAX) requests.shift()
+    if (refusal) return sendJson(outgoing, refusal.status, wire.error(refusal.status, refusal.message))
+    await play(steps.shift() ?? answer(request), wire, body, ++answered, outgoing)
+  }
+
+  const server = createServer((incoming, outgoing) => {
+    serve(incoming, outgoing).catch((error: unknown) => outgoing.destroy(error instanceof Error ? error : undefined))
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(0, '127.0.0.1', resolve)
+  })
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    apiKey,
+    requests,
+    script: (...more) => void steps.push(...more),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
+
+function refusalOf(wire: ModelWire, headers: Headers, body: unknown, apiKey: string) {
+  if (apiKey !== '' && wire.apiKey(headers) !== apiKey)
+    return { status: 401, message: `Incorrect API key provided: ${wire.apiKey(headers)}` }
+  const type = headers.get('content-type') ?? ''
+  if (!/^application\/json(;|$)/.test(type)) return { status: 400, message: `Unsupported content type: ${type}` }
+  if (body === undefined) return { status: 400, message: 'The body of the request is not JSON' }
+  const message = wire.problem(headers, body)
+  return message === undefined ? undefined : { status: 400, message }
+}
+
+async function play(step: ModelStep, wire: ModelWire, body: unknown, number: number, outgoing: ServerResponse): Promise<void> {
+  const streams = isStream(body)
+  if ('status' in step) return sendJson(outgoing, step.status, step.body ?? wire.error(step.status, 'Scripted refusal'), step.headers)
+  if (!('fault' in step)) {
+    const reply = complete(step, body, number)
+    return streams ? sendEvents(outgoing, wire.events(reply, body), step) : sendJson(outgoing, 200, wire.json(reply))
+  }
+  if (step.fault === 'hang') return
+  if (step.fault === 'reset') return void outgoing.socket?.resetAndDestroy()
+  outgoing.writeHead(200, { 'content-type': streams ? EVENT_STREAM : 'application/json' })
+  outgoing.end(streams ? 'data: {"choices": [<html>\n\n' : '<html>Bad gateway</html>')
+}
+
+const EVENT_STREAM = 'text/event-stream; charset=utf-8'
+
+function complete(reply: ModelReply, body: unknown, number: number): FullReply {
+  const { text = '', toolCalls = [], cutShort = false } = reply
+  return {
+    number,
+    model: (body as { model: string }).model,
+    text,
+    toolCalls: toolCalls.map((call, index) => ({ id: `call_${number}_${index}`, ...call })),
+    usage: reply.usage ?? { inputTokens: tokens(JSON.stringify(body)), outputTokens: tokens(text + JSON.stringify(toolCalls)) },
+    cutShort,
+  }
+}
+
+function sendJson(outgoing: ServerResponse, status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): void {
+  const text = typeof body === 'string' ? body : JSON.stringify(body)
+  outgoing.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text), ...headers }).end(text)
+}
+
+async function sendEvents(outgoing: ServerResponse, events: readonly string[], { chunkMs = 0, breakAfter = events.length }: ModelReply) {
+  const left = new AbortController()
+  outgoing.on('close', () => left.abort())
+  outgoing.writeHead(200, { 'content-type': EVENT_STREAM })
+  for (const event of events.slice(0, breakAfter)) {
+    if (chunkMs > 0) await sleep(chunkMs, undefined, { signal: left.signal }).catch(() => undefined)
+    if (outgoing.destroyed) return
+    await new Promise<void>((resolve) => outgoing.write(event, () => resolve()))
+  }
+  if (breakAfter < events.length) outgoing.destroy()
+  else outgoing.end()
+}
+
+async function readBody(incoming: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of incoming as AsyncIterable<Buffer>) {
+    bytes += chunk.length
+    if (bytes > BODY_BYTES_MAX) throw new Error(`a request body of more than ${BODY_BYTES_MAX} bytes`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString()
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+const isStream = (body: unknown): boolean => (body as { stream?: unknown }).stream === true
+
+if (import.meta.main) console.log(`${(await startModelServer({ apiKey: null })).url}/v1`)

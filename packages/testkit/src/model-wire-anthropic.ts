@@ -1,0 +1,139 @@
+/** The Anthropic messages wire format, as strict about requests as the real service. */
+import * as v from 'valibot'
+import { type FullReply, type ModelWire, pieces, words } from './model-script.ts'
+
+const nonEmpty = v.pipe(v.string(), v.minLength(1))
+const text = v.looseObject({ type: v.literal('text'), text: nonEmpty })
+const toolUse = v.looseObject({
+  type: v.literal('tool_use'),
+  id: v.pipe(v.string(), v.regex(/^[a-zA-Z0-9_-]+$/)),
+  name: nonEmpty,
+  input: v.record(v.string(), v.unknown()),
+})
+const toolResult = v.looseObject({
+  type: v.literal('tool_result'),
+  tool_use_id: nonEmpty,
+  content: v.optional(v.union([v.string(), v.array(text)])),
+  is_error: v.optional(v.boolean()),
+})
+const image = v.looseObject({ type: v.picklist(['image', 'document']), source: v.looseObject({ type: v.string() }) })
+const blocks = v.pipe(v.array(v.variant('type', [text, toolUse, toolResult, image])), v.minLength(1))
+const message = v.looseObject({ role: v.picklist(['user', 'assistant']), content: v.union([nonEmpty, blocks]) })
+const request = v.looseObject({
+  model: nonEmpty,
+  max_tokens: v.pipe(v.number(), v.integer(), v.minValue(1)),
+  system: v.optional(v.union([v.string(), v.array(text)])),
+  messages: v.pipe(v.array(message), v.minLength(1)),
+  tools: v.optional(
+    v.array(
+      v.looseObject({
+        name: v.pipe(v.string(), v.regex(/^[a-zA-Z0-9_-]{1,128}$/)),
+        input_schema: v.looseObject({ type: v.literal('object') }),
+      }),
+    ),
+  ),
+  stream: v.optional(v.boolean(), false),
+  temperature: v.optional(v.pipe(v.number(), v.minValue(0), v.maxValue(1))),
+})
+type Message = v.InferOutput<typeof message>
+
+const idsOf = ({ content }: Message, role: 'tool_use' | 'tool_result'): readonly string[] =>
+  typeof content === 'string'
+    ? []
+    : content.flatMap((block) => {
+        if (block.type === 'tool_use' && role === 'tool_use') return [block.id]
+        return block.type === 'tool_result' && role === 'tool_result' ? [block.tool_use_id] : []
+      })
+
+/** The uses of one message have to be answered in the next one, and nothing else may be. */
+function pairing(messages: readonly Message[]): string | undefined {
+  if (messages[0]?.role !== 'user') return 'messages: first message must use the "user" role'
+  let open: readonly string[] = []
+  for (const [index, current] of messages.entries()) {
+    const answered = idsOf(current, 'tool_result')
+    const stray = answered.find((id) => !open.includes(id))
+    if (stray) return `messages.${index}: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${stray}`
+    if (open.some((id) => !answered.includes(id))) return unanswered(index - 1, open)
+    open = idsOf(current, 'tool_use')
+  }
+  return open.length > 0 ? unanswered(messages.length - 1, open) : undefined
+}
+
+const unanswered = (index: number, ids: readonly string[]): string =>
+  `messages.${index}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${ids.join(', ')}`
+
+const ERROR_TYPES: Readonly<Record<number, string>> = {
+  401: 'authentication_error',
+  403: 'permission_error',
+  404: 'not_found_error',
+  413: 'request_too_large',
+  429: 'rate_limit_error',
+  529: 'overloaded_error',
+}
+
+const stopReason = (reply: FullReply) => (reply.cutShort ? 'max_tokens' : reply.toolCalls.length > 0 ? 'tool_use' : 'end_turn')
+const head = (reply: FullReply) => ({ id: `msg_${reply.number}`, type: 'message', role: 'assistant', model: reply.model })
+
+function events(reply: FullReply): readonly string[] {
+  const { inputTokens, outputTokens } = reply.usage
+  const sent: { type: string }[] = []
+  const send = (type: string, members: object = {}) => sent.push({ type, ...members })
+  const start = { ...head(reply), content: [], stop_reason: null, stop_sequence: null }
+  send('message_start', { message: { ...start, usage: { input_tokens: inputTokens, output_tokens: 1 } } })
+  send('ping')
+  let index = 0
+  const block = (content_block: unknown, deltas: readonly unknown[]) => {
+    send('content_block_start', { index, content_block })
+    for (const delta of deltas) send('content_block_delta', { index, delta })
+    send('content_block_stop', { index })
+    index++
+  }
+  if (reply.text) {
+    block(
+      { type: 'text', text: '' },
+      words(reply.text).map((word) => ({ type: 'text_delta', text: word })),
+    )
+  }
+  for (const { id, name, input } of reply.toolCalls) {
+    const json = ['', ...pieces(JSON.stringify(input))]
+    block(
+      { type: 'tool_use', id, name, input: {} },
+      json.map((partial_json) => ({ type: 'input_json_delta', partial_json })),
+    )
+  }
+  send('message_delta', { delta: { stop_reason: stopReason(reply), stop_sequence: null }, usage: { output_tokens: outputTokens } })
+  send('message_stop')
+  return sent.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+}
+
+export const anthropicWire: ModelWire = {
+  name: 'anthropic',
+  path: '/v1/messages',
+  apiKey: (headers) => headers.get('x-api-key') ?? '',
+  problem(headers, body) {
+    if (!headers.get('anthropic-version')) return 'anthropic-version: header is required'
+    const parsed = v.safeParse(request, body)
+    if (!parsed.success) return `${v.getDotPath(parsed.issues[0]) ?? 'body'}: ${parsed.issues[0].message}`
+    return pairing(parsed.output.messages)
+  },
+  error: (status, message) => ({
+    type: 'error',
+    error: { type: ERROR_TYPES[status] ?? (status >= 500 ? 'api_error' : 'invalid_request_error'), message },
+    request_id: 'req_test',
+  }),
+  lastUserText(body) {
+    const content = v.parse(request, body).messages.findLast(({ role }) => role === 'user')?.content ?? ''
+    return typeof content === 'string' ? content : content.map((block) => (block.type === 'text' ? block.text : '')).join('')
+  },
+  json: (reply) => ({
+    ...head(reply),
+    content: [
+      ...(reply.text ? [{ type: 'text', text: reply.text }] : []),
+      ...reply.toolCalls.map(({ id, name, input }) => ({ type: 'tool_use', id, name, input })),
+    ],
+    stop_reason: stopReason(reply),
+    stop_sequence: null,
+    usage: { input_tokens: reply.usage.inputTokens, output_tokens: reply.usage.outputTokens },
+  }),
+  events,
+}

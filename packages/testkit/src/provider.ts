@@ -1,0 +1,227 @@
+/** What every model provider has to keep to, run against the model server: `providerConformance` in a provider's tests. */
+import { inspect } from 'node:util'
+import {
+  AppError,
+  type Feature,
+  type LanguageModel,
+  type ModelMessage,
+  type ModelPrompt,
+  type ModelStreamPart,
+  type Provider,
+  type ProviderSettings,
+  rowOf,
+} from '@sluice/sdk'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { testHost, throwingHost } from './host.ts'
+import { type ModelServer, startModelServer } from './model-server.ts'
+
+export interface ProviderUnderTest {
+  readonly feature: Feature
+  /** Settings that work against the server, one for each kind; `api_key` is the server's. */
+  readonly settings: readonly ((server: Pick<ModelServer, 'url' | 'apiKey'>) => ProviderSettings)[]
+  /** Settings that cannot work, with the TOML key to be named. */
+  readonly invalid: readonly { readonly settings: ProviderSettings; readonly names: string }[]
+  /** Environments, and what is found in them. */
+  readonly detects: readonly { readonly env: Readonly<Record<string, string>>; readonly finds: object }[]
+  /** Rules left out. */
+  readonly except?: readonly { readonly rule: 'network'; readonly why: string }[]
+}
+
+/** A message every provider can be made to answer with the call of a tool: by script, or because it obeys. */
+const CALL = '/tool lookup {"city":"Oslo"}'
+const CALLED = { name: 'lookup', input: { city: 'Oslo' } }
+const TOOLS = [
+  { type: 'function' as const, name: 'lookup', description: 'Weather of a city', inputSchema: { type: 'object' as const, properties: {} } },
+]
+const PROMPT_MS = 2000
+
+const user = (text: string): ModelMessage => ({ role: 'user', content: [{ type: 'text', text }] })
+
+export function providerConformance({ feature, settings, invalid, detects, except = [] }: ProviderUnderTest): void {
+  const row = rowOf(feature.id)
+  const providersOf = (): readonly Provider[] => feature.build(testHost(), {}).providers ?? []
+  const serving = (kind: string): Provider => {
+    const provider = providersOf().find(({ kinds }) => kinds.includes(kind))
+    if (!provider) throw new Error(`no provider serves "${kind}"`)
+    return provider
+  }
+
+  describe(`provider conformance: ${feature.id}`, () => {
+    it('kinds equal the catalogue row', () => {
+      expect(providersOf().flatMap(({ kinds }) => kinds)).toEqual(row?.kinds)
+    })
+
+    it('build does no I/O', () => {
+      feature.build(throwingHost(), {})
+    })
+
+    it('detect finds nothing in an empty environment', () => {
+      for (const provider of providersOf()) expect(provider.detect?.({})).toBeUndefined()
+    })
+
+    it.each(detects)('detect finds in $env what can be used', async ({ env, finds }) => {
+      const found = providersOf().flatMap((provider) => provider.detect?.(env) ?? [])
+      expect(found).toMatchObject([finds])
+      for (const detected of found) await serving(detected.kind).load(detected, { fetch })
+    })
+
+    it.each(invalid)('load refuses settings with a wrong $names as config_invalid', async ({ settings: wrong, names }) => {
+      const refused = await serving(wrong.kind)
+        .load(wrong, { fetch })
+        .catch((error: unknown) => error)
+      expect(refused).toBeInstanceOf(AppError)
+      expect(refused).toMatchObject({ code: 'config_invalid', message: expect.stringContaining(`[provider] ${names} `) })
+    })
+
+    for (const make of settings) {
+      const { kind } = make({ url: 'http://127.0.0.1', apiKey: 'none' })
+      describe(`kind "${kind}"`, () => modelRules((server) => ({ settings: make(server), provider: serving(kind) }), except.length === 0))
+    }
+  })
+}
+
+interface Arranged {
+  readonly settings: ProviderSettings
+  readonly provider: Provider
+}
+
+function modelRules(arrange: (server: ModelServer) => Arranged, network: boolean): void {
+  let server: ModelServer
+  let model: LanguageModel
+  const load = (): PromiseLike<LanguageModel> => {
+    const { provider, settings } = arrange(server)
+    return provider.load(settings, { fetch })
+  }
+  beforeAll(async () => {
+    server = await startModelServer()
+    model = await load()
+  })
+  afterAll(() => server.close())
+
+  it('a stream gives the text that generate gives, in several deltas', async () => {
+    const prompt = [user('hello there')]
+    const { content, finishReason } = await model.doGenerate({ prompt })
+    const parts = await collect(model, prompt)
+    const deltas = parts.flatMap((part) => (part.type === 'text-delta' ? [part.delta] : []))
+    expect(deltas.length).toBeGreaterThan(1)
+    expect(content).toMatchObject([{ type: 'text', text: deltas.join('') }])
+    expect(finishReason.unified).toBe('stop')
+  })
+
+  it('usage is given, by generate and at the end of a stream', async () => {
+    const prompt = [user('hello there')]
+    const ends = (await collect(model, prompt)).filter((part) => part.type === 'finish')
+    const counted = { inputTokens: { total: expect.any(Number) }, outputTokens: { total: expect.any(Number) } }
+    expect((await model.doGenerate({ prompt })).usage).toMatchObject(counted)
+    expect(ends).toMatchObject([{ usage: counted }])
+  })
+
+  it('a tool is called and its result is answered', async () => {
+    server.script({ toolCalls: [CALLED] }, { text: 'In Oslo it is sunny.' })
+    const parts = await collect(model, [user(CALL)])
+    const [call, ...more] = parts.filter((part) => part.type === 'tool-call')
+    expect(more).toEqual([])
+    expect(call).toMatchObject({ toolCallId: expect.stringMatching(/./), toolName: CALLED.name })
+    expect(JSON.parse(call?.input ?? '')).toEqual(CALLED.input)
+    expect(parts.at(-1)).toMatchObject({ type: 'finish', finishReason: { unified: 'tool-calls' } })
+    const answer = await collect(model, [user(CALL), ...exchange(call?.toolCallId ?? '')])
+    expect(textOf(answer)).toContain('it is sunny')
+  })
+
+  it('each call has an id of its own', async () => {
+    server.script({ toolCalls: [CALLED] }, { toolCalls: [CALLED] })
+    const first = idsOf(await collect(model, [user(CALL)]))
+    const again = idsOf(await collect(model, [user(CALL), ...exchange(first[0] ?? ''), user(CALL)]))
+    expect(new Set([...first, ...again]).size).toBe(2)
+  })
+
+  it('an aborted call rejects before anything is done', async () => {
+    const asked = server.requests.length
+    const abortSignal = AbortSignal.abort()
+    await expect(model.doStream({ prompt: [user('hello')], abortSignal })).rejects.toThrow()
+    await expect(model.doGenerate({ prompt: [user('hello')], abortSignal })).rejects.toThrow()
+    expect(server.requests.length).toBe(asked)
+  })
+
+  it('an abort ends a stream promptly', async () => {
+    server.script({ text: 'one two three four five', chunkMs: 20 })
+    const abort = new AbortController()
+    const { stream } = await model.doStream({ prompt: [user('hello there')], abortSignal: abort.signal })
+    const startedMs = performance.now()
+    const reading = drain(stream, (part) => {
+      if (part.type === 'text-delta') abort.abort()
+    })
+    await expect(reading).rejects.toMatchObject({ name: 'AbortError' })
+    expect(performance.now() - startedMs).toBeLessThan(PROMPT_MS)
+    const request = server.requests.at(-1)
+    if (network) expect(await request?.ended).toBe('broken')
+  })
+
+  it.runIf(network)('the given fetch makes every request', async () => {
+    const { provider, settings } = arrange(server)
+    const refused = await provider.load(settings, { fetch: () => Promise.reject(new Error('not this way')) })
+    await expect(refused.doGenerate({ prompt: [user('hello')] })).rejects.toThrow('not this way')
+  })
+
+  it.runIf(network)('the key stands in no error, even where the service echoes it', async () => {
+    const { apiKey } = server
+    server.script({ status: 401, body: { type: 'error', error: { type: 'authentication_error', message: `bad key ${apiKey}` } } })
+    const error: unknown = await model.doGenerate({ prompt: [user('hello')] }).then(String, (thrown: unknown) => thrown)
+    expect(error).toMatchObject({ statusCode: 401, message: expect.stringContaining('bad key') })
+    expect(inspect(error, { depth: 10 }) + JSON.stringify(error)).not.toContain(apiKey)
+  })
+
+  it.runIf(network).each([408, 429, 500, 503])('status %i is one request, reported as retryable with its headers', async (status) => {
+    server.script({ status, headers: { 'retry-after': '7' } })
+    const asked = server.requests.length
+    const error: unknown = await model.doStream({ prompt: [user('hello')] }).then(String, (thrown: unknown) => thrown)
+    expect(error).toMatchObject({ statusCode: status, isRetryable: true, responseHeaders: { 'retry-after': '7' } })
+    expect(server.requests.length).toBe(asked + 1)
+  })
+
+  it.runIf(network)('a connection that breaks is one request, reported as retryable', async () => {
+    server.script({ fault: 'reset' })
+    const asked = server.requests.length
+    await expect(model.doGenerate({ prompt: [user('hello')] })).rejects.toMatchObject({ isRetryable: true })
+    expect(server.requests.length).toBe(asked + 1)
+  })
+
+  it.runIf(network)('an answer that breaks off or makes no sense is never a good end', async () => {
+    server.script({ text: 'one two three', breakAfter: 4 }, { fault: 'garbage' })
+    await expect(collect(model, [user('hello')])).rejects.toThrow()
+    expect((await collect(model, [user('hello')])).some((part) => part.type === 'error')).toBe(true)
+  })
+
+  it.runIf(network)('an abort ends a request that hangs', async () => {
+    server.script({ fault: 'hang' })
+    const abort = new AbortController()
+    const asked = server.requests.length
+    const hanging = model.doStream({ prompt: [user('hello')], abortSignal: abort.signal })
+    await expect.poll(() => server.requests.length).toBe(asked + 1)
+    abort.abort()
+    await expect(hanging).rejects.toMatchObject({ name: 'AbortError' })
+  })
+}
+
+/** The call a model made and what the tool said. */
+const exchange = (toolCallId: string): ModelPrompt => [
+  { role: 'assistant', content: [{ type: 'tool-call', toolCallId, toolName: CALLED.name, input: CALLED.input }] },
+  {
+    role: 'tool',
+    content: [{ type: 'tool-result', toolCallId, toolName: CALLED.name, output: { type: 'text', value: 'it is sunny' } }],
+  },
+]
+
+const textOf = (parts: readonly ModelStreamPart[]): string => parts.map((part) => (part.type === 'text-delta' ? part.delta : '')).join('')
+const idsOf = (parts: readonly ModelStreamPart[]): readonly string[] =>
+  parts.flatMap((part) => (part.type === 'tool-call' ? [part.toolCallId] : []))
+
+async function collect(model: LanguageModel, prompt: ModelPrompt): Promise<readonly ModelStreamPart[]> {
+  const parts: ModelStreamPart[] = []
+  await drain((await model.doStream({ prompt, tools: TOOLS })).stream, (part) => parts.push(part))
+  return parts
+}
+
+async function drain(stream: ReadableStream<ModelStreamPart>, take: (part: ModelStreamPart) => void): Promise<void> {
+  for await (const part of stream) take(part)
+}
