@@ -18,6 +18,8 @@ export interface ModelReply {
   readonly chunkMs?: number
   /** How many chunks of a stream are sent before the connection breaks. */
   readonly breakAfter?: number
+  /** How many are sent before the answer ends as if that were all, as behind an impatient proxy. */
+  readonly endAfter?: number
 }
 
 /** An answer that is no 2xx; by default with the body the real service would send. */

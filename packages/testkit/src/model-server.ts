@@ -136,17 +136,17 @@ function sendJson(outgoing: ServerResponse, status: number, body: unknown, heade
   outgoing.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text), ...headers }).end(text)
 }
 
-async function sendEvents(outgoing: ServerResponse, events: readonly string[], { chunkMs = 0, breakAfter = events.length }: ModelReply) {
+async function sendEvents(outgoing: ServerResponse, events: readonly string[], { chunkMs = 0, breakAfter, endAfter }: ModelReply) {
   const left = new AbortController()
   outgoing.on('close', () => left.abort())
   outgoing.writeHead(200, { 'content-type': EVENT_STREAM })
-  for (const event of events.slice(0, breakAfter)) {
+  for (const event of events.slice(0, breakAfter ?? endAfter)) {
     if (chunkMs > 0) await sleep(chunkMs, undefined, { signal: left.signal }).catch(() => undefined)
     if (outgoing.destroyed) return
     await new Promise<void>((resolve) => outgoing.write(event, () => resolve()))
   }
-  if (breakAfter < events.length) outgoing.destroy()
-  else outgoing.end()
+  if (breakAfter === undefined) outgoing.end()
+  else outgoing.destroy()
 }
 
 async function readBody(incoming: IncomingMessage): Promise<string> {

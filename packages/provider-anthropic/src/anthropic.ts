@@ -1,0 +1,30 @@
+/** `[provider] kind = "anthropic"`: the messages interface, there or at `base_url`. */
+import { modelEndpoint, type Provider, Secret } from '@sluice/sdk'
+
+const BASE_URL = 'https://api.anthropic.com/v1'
+/** Taken when the environment offers a key and names no model. */
+const DETECTED_MODEL = 'claude-haiku-5-5'
+
+export const anthropic: Provider = {
+  kinds: ['anthropic'],
+  detect({ ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL, ANTHROPIC_MODEL }) {
+    if (!ANTHROPIC_API_KEY) return undefined
+    return {
+      kind: 'anthropic',
+      base_url: ANTHROPIC_BASE_URL ? versionedUrl(ANTHROPIC_BASE_URL) : undefined,
+      api_key: new Secret(ANTHROPIC_API_KEY),
+      model: ANTHROPIC_MODEL || DETECTED_MODEL,
+    }
+  },
+  async load(settings, options) {
+    const { baseUrl, apiKey, model, headers, fetch } = modelEndpoint(settings, { baseUrl: BASE_URL, keyRequired: true, ...options })
+    const { createAnthropic } = await import('@ai-sdk/anthropic')
+    return createAnthropic({ baseURL: baseUrl, apiKey, headers: { ...headers }, fetch }).languageModel(model)
+  },
+}
+
+/** The variable names the service's root, as Anthropic's own clients read it; `base_url` names what `/messages` stands under. */
+const versionedUrl = (root: string): string => {
+  const url = root.replace(/\/+$/, '')
+  return url.endsWith('/v1') ? url : `${url}/v1`
+}

@@ -1,0 +1,88 @@
+import { type LanguageModel, type ModelMessage, type ModelStreamPart, type ProviderSettings, Secret } from '@sluice/sdk'
+import { type ModelServer, startModelServer } from '@sluice/testkit/model-server'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { anthropic } from './anthropic.ts'
+
+let server: ModelServer
+beforeEach(async () => {
+  server = await startModelServer()
+})
+afterEach(() => server.close())
+
+const load = (changed: Partial<ProviderSettings> = {}): Promise<LanguageModel> => {
+  const settings = { kind: 'anthropic', base_url: `${server.url}/v1`, api_key: new Secret(server.apiKey), model: 'claude-haiku-5-5' }
+  return anthropic.load({ ...settings, ...changed }, { fetch })
+}
+
+const hello: ModelMessage = { role: 'user', content: [{ type: 'text', text: 'hello' }] }
+
+async function collect(model: LanguageModel, ...prompt: ModelMessage[]): Promise<ModelStreamPart[]> {
+  const parts: ModelStreamPart[] = []
+  for await (const part of (await model.doStream({ prompt })).stream) parts.push(part)
+  return parts
+}
+
+it('two calls in one reply arrive whole, and both results go back together', async () => {
+  const input = { city: 'Oslo', days: [1, 2, 3] }
+  server.script({
+    text: 'Let me see.',
+    toolCalls: [
+      { id: 'a', name: 'weather', input },
+      { id: 'b', name: 'time', input: {} },
+    ],
+  })
+  const model = await load()
+  const parts = await collect(model, hello)
+  const calls = parts.filter((part) => part.type === 'tool-call')
+  expect(calls).toMatchObject([
+    { toolCallId: 'a', toolName: 'weather', input: JSON.stringify(input) },
+    { toolCallId: 'b', toolName: 'time', input: '{}' },
+  ])
+  expect(parts.filter((part) => part.type === 'tool-input-delta' && part.id === 'a').length).toBeGreaterThan(1)
+
+  const asked = calls.map(({ toolCallId, toolName, input: json }) => ({
+    type: 'tool-call' as const,
+    toolCallId,
+    toolName,
+    input: JSON.parse(json),
+  }))
+  const results = calls.map(({ toolCallId, toolName }) => ({
+    type: 'tool-result' as const,
+    toolCallId,
+    toolName,
+    output: { type: 'error-text' as const, value: 'no idea' },
+  }))
+  await collect(model, hello, { role: 'assistant', content: asked }, { role: 'tool', content: results })
+  expect(server.requests[1]).toMatchObject({
+    refused: null,
+    body: { messages: [{}, {}, { role: 'user', content: [{}, { is_error: true }] }] },
+  })
+})
+
+it('usage is put together from both ends of a stream', async () => {
+  server.script({ text: 'hi', usage: { inputTokens: 12, outputTokens: 34 } })
+  const finish = (await collect(await load(), hello)).at(-1)
+  expect(finish).toMatchObject({ type: 'finish', usage: { inputTokens: { total: 12 }, outputTokens: { total: 34 } } })
+})
+
+it('key and configured headers are sent, and no key of the environment', async () => {
+  await (await load({ headers: { 'x-team': 'blue' } })).doGenerate({ prompt: [hello] })
+  const headers = server.requests[0]?.headers
+  expect([headers?.get('x-team'), headers?.get('x-api-key'), headers?.get('authorization')]).toEqual(['blue', server.apiKey, null])
+})
+
+it('a redirect is an error, so the key goes nowhere else', async () => {
+  server.script({ status: 307, headers: { location: `${server.url}/v1/messages` } })
+  await expect((await load()).doGenerate({ prompt: [hello] })).rejects.toMatchObject({ statusCode: 307, isRetryable: false })
+  expect(server.requests).toHaveLength(1)
+})
+
+it('an overloaded service is retryable', async () => {
+  server.script({ status: 529 })
+  await expect((await load()).doGenerate({ prompt: [hello] })).rejects.toMatchObject({ statusCode: 529, isRetryable: true })
+})
+
+it('an answer cut for its length says so', async () => {
+  server.script({ text: 'and then', cutShort: true })
+  expect((await collect(await load(), hello)).at(-1)).toMatchObject({ finishReason: { unified: 'length' } })
+})
