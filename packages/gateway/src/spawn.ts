@@ -1,0 +1,42 @@
+/** The only way to start a process: sandboxed, with nothing inherited, ended for certain (§2.6 `[security.sandbox]`). */
+import { mkdir } from 'node:fs/promises'
+import { AppError, type Clock, errorText, type Logger, type Sandbox, type Spawn, type SpawnRequest, type WrappedCommand } from '@sluice/sdk'
+import { runProcess } from './run-process.ts'
+
+export interface SpawnOptions {
+  /** The chosen backend; the first spawn waits for the choice. */
+  readonly sandbox: () => Sandbox | Promise<Sandbox>
+  /** `[security.sandbox] required`: without isolation nothing runs. */
+  readonly required: boolean
+  readonly log: Logger
+  readonly clock: Clock
+}
+
+/** Folders of `policy.writable` that are missing are made, for their owner alone: the sandbox has to find them. */
+export function createSpawn({ sandbox, required, log, clock }: SpawnOptions): Spawn {
+  return async (request) => {
+    const chosen = await sandbox()
+    for (const folder of request.policy.writable) await mkdir(folder, { recursive: true, mode: 0o700 }).catch(cannotPrepare(folder))
+    const command = await wrap(chosen, request)
+    try {
+      if (required && chosen.strength === 0) throw new AppError('unavailable', 'a sandbox is required, and none works on this machine')
+      if (request.signal.aborted) throw new AppError('aborted', `'${request.file}' was not started`)
+      return { ...(await runProcess(command, request, clock)), sandbox: chosen.name }
+    } finally {
+      await command.release?.().catch((error: unknown) => log.warn('a sandbox left something behind', { sandbox: chosen.name, error }))
+    }
+  }
+}
+
+const cannotPrepare = (folder: string) => (cause: unknown) => {
+  throw new AppError('unavailable', `the folder '${folder}' could not be made`, { cause })
+}
+
+async function wrap(sandbox: Sandbox, { file, args, cwd, env, policy }: SpawnRequest): Promise<WrappedCommand> {
+  try {
+    return await sandbox.wrap({ file, args, cwd, env }, policy)
+  } catch (cause) {
+    if (cause instanceof AppError) throw cause
+    throw new AppError('unavailable', `the sandbox '${sandbox.name}' failed: ${errorText(cause)}`, { cause })
+  }
+}
