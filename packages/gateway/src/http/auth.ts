@@ -1,0 +1,78 @@
+/** Bearer tokens of paired devices: who a request is, and when it stops being that (§5 rule 1). */
+import { AppError, BoundedMap, type DeviceRow, sha256Hex } from '@sluice/sdk'
+import type { Runtime } from '../runtime.ts'
+import type { HeaderReader } from './client-address.ts'
+import { createLockout, type Lockout } from './lockout.ts'
+import { createRevocations } from './revocations.ts'
+
+export interface Principal {
+  /** The paired device; null while no pairing is required. */
+  readonly device: string | null
+}
+
+export interface Auth {
+  /**
+   * Who the bearer token says it is. `spared`: a failure does not count against the address (see `isSpared`). Throws
+   * `unauthorized`, or `rate_limited` while the address is shut out. While no pairing is required nothing is looked at.
+   */
+  bearer(headers: HeaderReader, address: string, spared: boolean): Promise<Principal>
+  /** Counts failures of this and of every other credential of the gateway. */
+  readonly lockout: Lockout
+  /**
+   * Calls `listener` within a second of a device's removal, of its token's replacement or of its expiry, whichever process
+   * did it. Returns the way out; while nobody listens nothing is watched.
+   */
+  onRevoked(listener: (device: string) => void): () => void
+}
+
+const FAILURES_MAX = 10
+const FAILURE_WINDOW_MS = 60_000
+const LOCK_MS = 300_000
+/** How stale a device's last-seen time may be. */
+const TOUCH_MS = 60_000
+const DEVICES_TOUCHED_MAX = 10_000
+const TOKEN_LENGTH_MAX = 512
+
+const PRINCIPAL_OPEN: Principal = Object.freeze({ device: null })
+
+/** The token of `Authorization: Bearer <token>`, the scheme in any case; undefined for anything else. */
+export function bearerToken(headers: HeaderReader): string | undefined {
+  const header = headers.get('authorization')
+  if (header === null || header.length > TOKEN_LENGTH_MAX || !/^bearer /i.test(header)) return undefined
+  return header.slice(7).trim() || undefined
+}
+
+export function createAuth({ runtime }: { readonly runtime: Runtime }): Auth {
+  const { clock, log } = runtime
+  const { devices } = runtime.store
+  const lockout = createLockout({ clock, failuresMax: FAILURES_MAX, windowMs: FAILURE_WINDOW_MS, lockMs: LOCK_MS })
+  const revocations = createRevocations({ devices, clock, log })
+  const touchedMs = new BoundedMap<string, number>(DEVICES_TOUCHED_MAX)
+
+  const touch = (device: DeviceRow, address: string): void => {
+    const nowMs = clock.nowMs()
+    if (nowMs - (touchedMs.get(device.id) ?? 0) < TOUCH_MS) return
+    touchedMs.set(device.id, nowMs)
+    devices.touch([{ id: device.id, atMs: nowMs, address }]).catch((error) => log.warn('a last-seen time was not kept', { error }))
+  }
+
+  return {
+    lockout,
+    onRevoked: (listener) => revocations.listen(listener),
+    async bearer(headers, address, spared) {
+      if (!runtime.live().config.require_pairing) return PRINCIPAL_OPEN
+      if (!spared) lockout.check(address)
+      const token = bearerToken(headers)
+      const hash = token && sha256Hex(token)
+      const found = hash ? devices.findByTokenHash(hash) : undefined
+      const device = found instanceof Promise ? await found : found
+      if (!hash || !device || (device.expiresAtMs !== null && device.expiresAtMs <= clock.nowMs())) {
+        if (token && !spared) lockout.fail(address)
+        throw new AppError('unauthorized', 'Unauthorized: pair first by POST /pair, then send Authorization: Bearer <token>')
+      }
+      revocations.watch(hash, device)
+      touch(device, address)
+      return { device: device.id }
+    },
+  }
+}

@@ -1,0 +1,106 @@
+/** The gate every request passes: its names, its address, its credential (§5, decisions "Browsers and names"). */
+import type { HttpBindings } from '@hono/node-server'
+import { AppError, type ClientId, isLoopback, type RouteAuth } from '@sluice/sdk'
+import type { Context } from 'hono'
+import type { GatewayConfig } from '../config/core-sections.ts'
+import type { Auth, Principal } from './auth.ts'
+import type { Clients } from './client.ts'
+import { clientAddress, type HeaderReader, isForwarded, isSpared, trustedProxies } from './client-address.ts'
+import { checkHost, checkOrigin } from './origin.ts'
+
+/** Bindings are absent where no socket is, as in `app.request()`. */
+export type HttpEnv = { Bindings: Partial<HttpBindings> }
+export type HttpContext = Context<HttpEnv>
+
+/** Whoever is at the other end, before any credential is looked at. */
+export interface Peer {
+  /** What lives as long as the connection. */
+  readonly connection: object
+  /** What limiters count. */
+  readonly address: string
+  /** Failures here are not counted; see `isSpared`. */
+  readonly spared: boolean
+}
+
+export interface Caller extends Principal {
+  readonly client: ClientId
+}
+
+export interface Gate {
+  /** Throws `forbidden` for a browser's request from elsewhere. */
+  peer(c: HttpContext): Peer
+  /**
+   * Who calls a route of this kind. Throws `forbidden`, `unauthorized` or `rate_limited`. `credential` stands in for the
+   * request's headers where a token comes another way, as with the WebSockets of browsers.
+   */
+  admit(c: HttpContext, auth: RouteAuth, credential?: HeaderReader): Caller | Promise<Caller>
+  /** As `admit` for `bearer`, for a peer that has been looked at. */
+  identify(c: HttpContext, peer: Peer, credential?: HeaderReader): Promise<Caller>
+}
+
+export interface GateOptions {
+  readonly config: GatewayConfig
+  readonly auth: Auth
+  readonly clients: Clients
+}
+
+/** Where the request came from, whatever its headers say; empty where there is no socket. */
+export const socketPeer = (c: HttpContext): string => c.env?.incoming?.socket.remoteAddress ?? ''
+
+/** True for what a web page elsewhere must not do: a change of state, or a WebSocket. */
+const changesState = ({ method, raw: { headers } }: HttpContext['req']): boolean =>
+  (method !== 'GET' && method !== 'HEAD') || headers.get('upgrade') !== null
+
+/** Made anew with each configuration. Throws `config_invalid` for proxies that are no networks. */
+export function createGate({ config, auth, clients }: GateOptions): Gate {
+  const proxies = trustedProxies(config)
+  /** By socket: an address is parsed once per connection unless headers decide. */
+  const addresses = new WeakMap<object, Peer>()
+
+  const look = (connection: object, ip: string, headers: HeaderReader): Peer => ({
+    connection,
+    address: clientAddress(ip, headers, proxies),
+    spared: isSpared(ip, headers, proxies),
+  })
+
+  const peerOf = (c: HttpContext): Peer => {
+    const socket = c.env?.incoming?.socket
+    const headers = c.req.raw.headers
+    if (!socket || proxies) return look(socket ?? c.req.raw, socketPeer(c), headers)
+    const known = addresses.get(socket)
+    if (known) return known
+    const fresh = look(socket, socketPeer(c), headers)
+    addresses.set(socket, fresh)
+    return fresh
+  }
+
+  /** Where no bearer is demanded, the names in the request are all that keeps a web page out. */
+  const checkNames = (headers: HeaderReader): void => {
+    checkHost(headers, config)
+    checkOrigin(headers, config)
+  }
+
+  const gate: Gate = {
+    peer(c) {
+      if (changesState(c.req)) checkOrigin(c.req.raw.headers, config)
+      return peerOf(c)
+    },
+    admit(c, kind, credential) {
+      const peer = gate.peer(c)
+      if (kind === 'bearer') return gate.identify(c, peer, credential)
+      if (kind === 'local') {
+        const { headers } = c.req.raw
+        if (!isLoopback(socketPeer(c)) || isForwarded(headers))
+          throw new AppError('forbidden', 'Only processes on this machine may call this')
+        checkNames(headers)
+      }
+      return { device: null, client: clients.of(peer.connection, null) }
+    },
+    async identify(c, { connection, address, spared }, credential = c.req.raw.headers) {
+      if (!config.require_pairing) checkNames(c.req.raw.headers)
+      const { device } = await auth.bearer(credential, address, spared)
+      return { device, client: clients.of(connection, device) }
+    },
+  }
+  return gate
+}

@@ -1,0 +1,72 @@
+/** Notices tokens that stop being good, also when another process did it, so that open streams can end. */
+import { BoundedMap, type Clock, type DeviceRow, type DeviceStore, type Logger } from '@sluice/sdk'
+
+export interface Revocations {
+  /** Remembers a token that was good just now, by its hash. */
+  watch(tokenHash: string, device: DeviceRow): void
+  /** See `Auth.onRevoked`. */
+  listen(listener: (device: string) => void): () => void
+}
+
+const PERIOD_MS = 500
+const TOKENS_MAX = 5000
+
+interface Watched {
+  readonly device: string
+  readonly expiresAtMs: number | null
+}
+
+export interface RevocationsOptions {
+  readonly devices: Pick<DeviceStore, 'version' | 'findByTokenHash'>
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+export function createRevocations({ devices, clock, log }: RevocationsOptions): Revocations {
+  const watched = new BoundedMap<string, Watched>(TOKENS_MAX)
+  const listeners = new Set<(device: string) => void>()
+  let version: number | undefined
+  let stop: AbortController | undefined
+
+  const revoke = (tokenHash: string, device: string): void => {
+    watched.delete(tokenHash)
+    for (const listener of listeners) listener(device)
+  }
+
+  const look = async (): Promise<void> => {
+    const nowMs = clock.nowMs()
+    const seen = await devices.version()
+    const changed = seen !== version
+    version = seen
+    for (const [tokenHash, { device, expiresAtMs }] of [...watched.entries()]) {
+      const isGone = changed && (await devices.findByTokenHash(tokenHash))?.id !== device
+      if (isGone || (expiresAtMs !== null && expiresAtMs <= nowMs)) revoke(tokenHash, device)
+    }
+  }
+
+  const run = async (signal: AbortSignal): Promise<void> => {
+    while (!signal.aborted) {
+      await look().catch((error) => log.error('looking for revoked devices failed', { error }))
+      await clock.sleep(PERIOD_MS, signal)
+    }
+  }
+
+  return {
+    watch(tokenHash, { id, expiresAtMs }) {
+      if (!watched.has(tokenHash)) watched.set(tokenHash, { device: id, expiresAtMs })
+    },
+    listen(listener) {
+      listeners.add(listener)
+      if (!stop) {
+        stop = new AbortController()
+        void run(stop.signal)
+      }
+      return () => {
+        listeners.delete(listener)
+        if (listeners.size > 0) return
+        stop?.abort()
+        stop = undefined
+      }
+    },
+  }
+}
