@@ -1,0 +1,125 @@
+/** The one writer: what is asked for in one turn of the event loop becomes durable in one commit. */
+import { AppError, type Clock, type Logger } from '@sluice/sdk'
+import type { Database } from './database.ts'
+import { storageError, storageFault } from './storage-error.ts'
+
+/** So many waiting units are committed at once, without waiting for the event loop's turn to end. */
+const UNITS_MAX = 512
+
+export interface GroupCommitOptions {
+  readonly clock: Clock
+  readonly log: Logger
+  /** Told after each commit how many units it held and how long it took, the disk included. Must not throw. */
+  readonly onCommit?: ((units: number, tookMs: number) => void) | undefined
+}
+
+interface Unit {
+  readonly run: () => unknown
+  readonly resolve: (result: unknown) => void
+  readonly reject: (error: unknown) => void
+}
+
+interface Failure {
+  readonly error: unknown
+  /** False: not even the transaction could begin, so none of the units is at fault. */
+  readonly begun: boolean
+}
+
+export class GroupCommit {
+  readonly #db: Database
+  readonly #options: GroupCommitOptions
+  #waiting: Unit[] = []
+  #commits = 0
+  #scheduled: NodeJS.Immediate | undefined
+  #closed = false
+  /** The last write failed for a reason that lies with the disk or the file. */
+  #failing = false
+
+  constructor(db: Database, options: GroupCommitOptions) {
+    this.#db = db
+    this.#options = options
+  }
+
+  get pending(): number {
+    return this.#waiting.length
+  }
+
+  /** Commits so far. */
+  get commits(): number {
+    return this.#commits
+  }
+
+  /**
+   * Runs `unit` in the next transaction and resolves to what it returned once that is durable. Rejects when nothing of it
+   * was kept: with `unavailable` when the disk or the file is at fault, else with what the unit threw. A unit may run
+   * twice, because one that throws has the others of its transaction run again alone: it works on the database and
+   * nothing else, and returns an expected refusal rather than throwing it.
+   */
+  write<T>(unit: () => T): Promise<T> {
+    if (this.#closed) return Promise.reject(new AppError('unavailable', 'The store is closed.'))
+    const { promise, resolve, reject } = Promise.withResolvers<T>()
+    this.#waiting.push({ run: unit, resolve: resolve as (result: unknown) => void, reject })
+    if (this.#waiting.length >= UNITS_MAX) this.flush()
+    else this.#scheduled ??= setImmediate(() => this.flush())
+    return promise
+  }
+
+  /** Commits what waits, now. */
+  flush(): void {
+    clearImmediate(this.#scheduled)
+    this.#scheduled = undefined
+    const units = this.#waiting
+    this.#waiting = []
+    if (units.length > 0) this.#settle(units)
+  }
+
+  /** Commits what waits and refuses what comes. */
+  close(): void {
+    this.flush()
+    this.#closed = true
+  }
+
+  #settle(units: readonly Unit[]): void {
+    let failure = this.#commit(units)
+    if (!failure) return
+    if (!failure.begun || units.length === 1) {
+      for (const unit of units) this.#refuse(unit, failure)
+      return
+    }
+    failure = undefined
+    for (const unit of units) {
+      // A transaction that cannot begin has waited for the lock already; nobody behind it waits again.
+      if (!failure || failure.begun) failure = this.#commit([unit])
+      if (failure) this.#refuse(unit, failure)
+    }
+  }
+
+  #commit(units: readonly Unit[]): Failure | undefined {
+    const { clock, log, onCommit } = this.#options
+    const startedMs = clock.monotonicMs()
+    let begun = false
+    let results: unknown[]
+    try {
+      results = this.#db.transaction(() => {
+        begun = true
+        return units.map(({ run }) => run())
+      })
+    } catch (error) {
+      return { error, begun }
+    }
+    this.#commits++
+    for (const [index, { resolve }] of units.entries()) resolve(results[index])
+    if (this.#failing) log.info('the store keeps writes again')
+    this.#failing = false
+    onCommit?.(units.length, clock.monotonicMs() - startedMs)
+    return undefined
+  }
+
+  #refuse(unit: Unit, { error }: Failure): void {
+    if (!this.#failing && storageFault(error) !== undefined) {
+      this.#failing = true
+      this.#options.log.error('the store cannot keep writes', { error })
+    }
+    unit.reject(storageError(error, 'The store cannot keep this now'))
+  }
+}

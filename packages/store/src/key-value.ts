@@ -1,0 +1,50 @@
+/** Durable keys and values of one owner. */
+import type { KeyValue } from '@sluice/sdk'
+import type { Database } from './database.ts'
+import type { GroupCommit } from './group-commit.ts'
+
+const GET = 'SELECT value_json FROM key_values WHERE owner = ? AND key = ?'
+const SET = 'INSERT INTO key_values (owner, key, value_json) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET value_json = excluded.value_json'
+const DELETE = 'DELETE FROM key_values WHERE owner = ? AND key = ?'
+const LIST_FROM = 'SELECT key, value_json FROM key_values WHERE owner = ? AND key >= ? ORDER BY key LIMIT ?'
+const LIST_BETWEEN = 'SELECT key, value_json FROM key_values WHERE owner = ? AND key >= ? AND key < ? ORDER BY key LIMIT ?'
+
+interface Row {
+  readonly key: Uint8Array
+  readonly value_json: string
+}
+
+/** A value is copied when it is handed over. One that is no JSON (a function, `undefined`) is kept as null. */
+export const createKeyValue = (db: Database, writer: GroupCommit, owner: string): KeyValue => ({
+  async get(key) {
+    const row = db.read(() => db.get<Row>(GET, owner, toBytes(key)))
+    return row && JSON.parse(row.value_json)
+  },
+  async set(key, value) {
+    const json = JSON.stringify(value) ?? 'null'
+    await writer.write(() => db.run(SET, owner, toBytes(key), json))
+  },
+  async delete(key) {
+    await writer.write(() => db.run(DELETE, owner, toBytes(key)))
+  },
+  async list(prefix, limit) {
+    const start = toBytes(prefix)
+    const end = endOfPrefix(start)
+    const rows = db.read(() => (end ? db.all<Row>(LIST_BETWEEN, owner, start, end, limit) : db.all<Row>(LIST_FROM, owner, start, limit)))
+    return rows.map((row) => ({ key: toText(row.key), value: JSON.parse(row.value_json) }))
+  },
+})
+
+/** UTF-16 with the high byte first: sorts as JavaScript sorts texts, and keeps any two apart, valid Unicode or not. */
+const toBytes = (text: string): Buffer => Buffer.from(text, 'utf16le').swap16()
+
+const toText = (bytes: Uint8Array): string => Buffer.from(bytes).swap16().toString('utf16le')
+
+/** The least bytes above all that start with `prefix`, if any are. */
+function endOfPrefix(prefix: Buffer): Buffer | undefined {
+  const last = prefix.findLastIndex((byte) => byte < 0xff)
+  if (last < 0) return undefined
+  const end = Buffer.from(prefix.subarray(0, last + 1))
+  end.writeUInt8(end.readUInt8(last) + 1, last)
+  return end
+}

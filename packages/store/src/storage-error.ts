@@ -1,0 +1,35 @@
+/** Turns what SQLite throws into what callers of the store may see. */
+import { AppError } from '@sluice/sdk'
+
+/** Primary result codes that say something about the disk or the file, and nothing about what was asked. */
+const STORAGE_CODES: ReadonlySet<number> = new Set([
+  3, // PERM
+  5, // BUSY
+  6, // LOCKED
+  7, // NOMEM
+  8, // READONLY
+  10, // IOERR
+  11, // CORRUPT
+  13, // FULL
+  14, // CANTOPEN
+  15, // PROTOCOL
+  26, // NOTADB
+])
+
+interface SqliteError extends Error {
+  /** The extended result code; its low byte is the primary one. */
+  readonly errcode: number
+  readonly errstr: string
+}
+
+const isSqliteError = (error: unknown): error is SqliteError => error instanceof Error && 'errcode' in error && 'errstr' in error
+
+/** SQLite's own words for a fault of the disk or the file; undefined for anything else. */
+export const storageFault = (error: unknown): string | undefined =>
+  isSqliteError(error) && STORAGE_CODES.has(error.errcode & 0xff) ? error.errstr : undefined
+
+/** `unavailable` for a fault of the disk or the file; anything else, a refusal or a bug, stays what it is. */
+export function storageError(error: unknown, sentence: string): unknown {
+  const reason = storageFault(error)
+  return reason === undefined ? error : new AppError('unavailable', `${sentence}: ${reason}`, { cause: error })
+}

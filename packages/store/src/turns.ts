@@ -1,0 +1,134 @@
+/** The books of all turns, and the one transaction that ends a turn. */
+import { AppError, type ModelMessage, type TurnEnd, type TurnRow, type TurnStore } from '@sluice/sdk'
+import type { Database } from './database.ts'
+import type { GroupCommit } from './group-commit.ts'
+import { hashKey, type KeyTable } from './key-table.ts'
+import { COLUMNS, type TurnColumns, toTurn } from './turn-row.ts'
+
+const ENQUEUE = `
+  INSERT INTO turns (id, session_id, source, status, input, created_at, context_json, idempotency)
+  VALUES (?, ?, ?, 'queued', ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+const START = `
+  UPDATE turns SET status = 'running', attempts = attempts + 1 WHERE id = ? AND ended_at IS NULL RETURNING attempts`
+const CHECKPOINT = 'UPDATE turns SET checkpoint_json = ? WHERE id = ? AND ended_at IS NULL'
+const FINISH = `
+  INSERT INTO turns (
+    id, session_id, source, status, input, response, model, error_json,
+    input_tokens, output_tokens, cost_usd, attempts, created_at, ended_at, idempotency
+  ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  ON CONFLICT (id) DO UPDATE SET
+    session_id = excluded.session_id, source = excluded.source, status = excluded.status, input = excluded.input,
+    response = excluded.response, model = excluded.model, error_json = excluded.error_json,
+    input_tokens = excluded.input_tokens, output_tokens = excluded.output_tokens, cost_usd = excluded.cost_usd,
+    attempts = excluded.attempts, created_at = excluded.created_at, ended_at = excluded.ended_at, checkpoint_json = NULL,
+    idempotency = coalesce(excluded.idempotency, idempotency)
+  WHERE ended_at IS NULL
+  RETURNING idempotency`
+const TOUCH_SESSION = `
+  INSERT INTO sessions (id, created_at, last_active_at, message_count) VALUES (?, ?, ?, ?)
+  ON CONFLICT (id) DO UPDATE SET
+    last_active_at = max(last_active_at, excluded.last_active_at), message_count = message_count + excluded.message_count
+  RETURNING number, message_count`
+const APPEND = 'INSERT INTO messages (session, up_to, messages_json) VALUES (?, ?, ?)'
+const GET = `SELECT ${COLUMNS} FROM turns WHERE id = ?`
+const LIST = `SELECT ${COLUMNS} FROM turns WHERE created_at < ? ORDER BY created_at DESC, rowid DESC LIMIT ?`
+const LIST_SESSION = `
+  SELECT ${COLUMNS} FROM turns WHERE session_id = ? AND created_at < ? ORDER BY created_at DESC, rowid DESC LIMIT ?`
+const UNFINISHED = `
+  SELECT ${COLUMNS}, checkpoint_json FROM turns WHERE ended_at IS NULL ORDER BY created_at, rowid LIMIT ?`
+const SPENT = 'SELECT total(cost_usd) AS usd FROM turns WHERE ended_at >= ? AND cost_usd <> 0'
+
+export function createTurns(db: Database, writer: GroupCommit, keys: KeyTable): TurnStore {
+  return {
+    async enqueue({ id, sessionId, source, input, createdAtMs, context, idempotency }) {
+      const key = idempotency ? hashKey(idempotency) : null
+      const contextJson = JSON.stringify(context) ?? null
+      const added = await writer.write(() => db.run(ENQUEUE, id, sessionId, source, input, createdAtMs, contextJson, key))
+      if (added === 0) throw new AppError('conflict', 'A turn of this id is kept already.')
+      if (key !== null) keys.queued(key)
+    },
+    async start(id) {
+      const row = await writer.write(() => db.get<{ attempts: number }>(START, id))
+      if (!row) throw noSuchTurn()
+      return row.attempts
+    },
+    async checkpoint(id, messages) {
+      const json = JSON.stringify(messages)
+      const kept = await writer.write(() => db.run(CHECKPOINT, json, id))
+      if (kept === 0) throw noSuchTurn()
+    },
+    async finish(end) {
+      const key = end.idempotency ? hashKey(end.idempotency) : null
+      try {
+        const ended = await writer.write(finishing(db, end, key))
+        if (!ended) throw new AppError('conflict', 'The turn has ended already.')
+        if (ended.idempotency !== null) keys.ended(ended.idempotency, end.status === 'done' ? end.endedAtMs : undefined)
+      } catch (error) {
+        if (key !== null) keys.release(key)
+        throw error
+      }
+    },
+    async get(id) {
+      const row = db.read(() => db.get<TurnColumns>(GET, id))
+      return row && toTurn(row)
+    },
+    async list({ limit, before = Number.POSITIVE_INFINITY, sessionId }) {
+      const rows = db.read(() =>
+        sessionId === undefined ? db.all<TurnColumns>(LIST, before, limit) : db.all<TurnColumns>(LIST_SESSION, sessionId, before, limit),
+      )
+      return rows.map(toTurn)
+    },
+    async unfinished(limit) {
+      const rows = db.read(() => db.all<TurnColumns & { readonly checkpoint_json: string | null }>(UNFINISHED, limit))
+      return rows.map((row): TurnRow & { checkpoint: readonly ModelMessage[] } => ({
+        ...toTurn(row),
+        checkpoint: JSON.parse(row.checkpoint_json ?? '[]'),
+      }))
+    },
+    async spentUsd(sinceMs) {
+      return db.read(() => db.get<{ usd: number }>(SPENT, sinceMs))?.usd ?? 0
+    },
+  }
+}
+
+/** The unit that ends a turn; undefined from it: the turn had ended before. JSON is made here, outside the transaction. */
+function finishing(db: Database, end: TurnEnd, key: string | null): () => { readonly idempotency: string | null } | undefined {
+  const { id, sessionId, messages } = end
+  const errorJson = end.error && JSON.stringify(end.error)
+  const messagesJson = JSON.stringify(messages)
+  return () => {
+    const ended = db.get<{ idempotency: string | null }>(
+      FINISH,
+      id,
+      sessionId,
+      end.source,
+      end.status,
+      end.input,
+      end.response,
+      end.model,
+      errorJson,
+      amount(end.inputTokens),
+      amount(end.outputTokens),
+      amount(end.costUsd),
+      end.attempts,
+      end.createdAtMs,
+      end.endedAtMs,
+      key,
+    )
+    if (!ended || sessionId === null || messages.length === 0) return ended
+    const session = db.get<{ number: number; message_count: number }>(
+      TOUCH_SESSION,
+      sessionId,
+      end.createdAtMs,
+      end.endedAtMs,
+      messages.length,
+    )
+    if (session) db.run(APPEND, session.number, session.message_count, messagesJson)
+    return ended
+  }
+}
+
+/** Token counts and costs come from outside: what is no number must not keep a turn from ending. */
+const amount = (value: number): number => (Number.isFinite(value) ? value : 0)
+
+const noSuchTurn = (): AppError => new AppError('not_found', 'No unfinished turn of this id is kept.')

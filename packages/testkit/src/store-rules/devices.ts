@@ -1,0 +1,119 @@
+/** What every backend promises about paired devices and one-time codes. */
+import { expect } from 'vitest'
+import type { StoreRules } from '../store.ts'
+
+const device = (id: string, part: { readonly expiresAtMs?: number; readonly tokenHash?: string } = {}) => ({
+  id,
+  name: `name of ${id}`,
+  tokenHash: `hash of ${id}`,
+  createdAtMs: 1_000,
+  expiresAtMs: null,
+  ...part,
+})
+
+export const deviceRules: StoreRules = {
+  'a device is found by its token’s hash and nothing else': async ({ store: { devices } }) => {
+    await devices.add(device('d1'))
+    const row = { id: 'd1', name: 'name of d1', createdAtMs: 1_000, lastSeenAtMs: null, lastAddress: null, expiresAtMs: null }
+    expect(await devices.findByTokenHash('hash of d1')).toEqual(row)
+    expect(await devices.list()).toEqual([row])
+    for (const wrong of ['', 'd1', 'hash of d', 'HASH OF D1', '%', 'hash of d1\0'])
+      expect(await devices.findByTokenHash(wrong)).toBeUndefined()
+  },
+
+  'a device of a known id or token is a conflict': async ({ store: { devices } }) => {
+    await devices.add(device('d1'))
+    await expect(devices.add(device('d1', { tokenHash: 'other' }))).rejects.toMatchObject({ code: 'conflict' })
+    await expect(devices.add(device('d2', { tokenHash: 'hash of d1' }))).rejects.toMatchObject({ code: 'conflict' })
+    expect(await devices.list()).toHaveLength(1)
+  },
+
+  'an expired device is not found': async ({ store: { devices }, clock }) => {
+    await devices.add(device('d1', { expiresAtMs: clock.nowMs() + 1_000 }))
+    expect(await devices.findByTokenHash('hash of d1')).toMatchObject({ id: 'd1' })
+    await clock.advance(1_000)
+    expect(await devices.findByTokenHash('hash of d1')).toBeUndefined()
+  },
+
+  'a revoked device is refused at once, whoever revoked it': async ({ store: { devices }, beside }) => {
+    for (const id of ['d1', 'd2']) {
+      await devices.add(device(id))
+      expect(await devices.findByTokenHash(`hash of ${id}`)).toMatchObject({ id })
+    }
+    expect(await devices.revoke('d1')).toBe(true)
+    expect(await devices.findByTokenHash('hash of d1')).toBeUndefined()
+    expect(await devices.revoke('d1')).toBe(false)
+    await (await beside()).devices.revoke('d2')
+    expect(await devices.findByTokenHash('hash of d2')).toBeUndefined()
+  },
+
+  'a device another process added is found': async ({ store: { devices }, beside }) => {
+    expect(await devices.findByTokenHash('hash of d1')).toBeUndefined()
+    await (await beside()).devices.add(device('d1'))
+    expect(await devices.findByTokenHash('hash of d1')).toMatchObject({ id: 'd1' })
+  },
+
+  'after a rotation only the new token is good': async ({ store: { devices } }) => {
+    await devices.add(device('d1'))
+    expect(await devices.findByTokenHash('hash of d1')).toMatchObject({ id: 'd1' })
+    expect(await devices.rotate('d1', 'new hash')).toBe(true)
+    expect(await devices.findByTokenHash('hash of d1')).toBeUndefined()
+    expect(await devices.findByTokenHash('new hash')).toMatchObject({ id: 'd1', name: 'name of d1' })
+    expect(await devices.rotate('unknown', 'x')).toBe(false)
+  },
+
+  'the last sight of a device is kept': async ({ store: { devices } }) => {
+    await devices.add(device('d1'))
+    await devices.add(device('d2'))
+    await devices.findByTokenHash('hash of d1')
+    await devices.touch([
+      { id: 'd1', atMs: 5, address: '192.0.2.1' },
+      { id: 'unknown', atMs: 6, address: '192.0.2.2' },
+    ])
+    expect(await devices.findByTokenHash('hash of d1')).toMatchObject({ lastSeenAtMs: 5, lastAddress: '192.0.2.1' })
+    expect((await devices.list()).map(({ lastSeenAtMs }) => lastSeenAtMs)).toEqual([5, null])
+  },
+
+  'the version changes with every write, of any process': async ({ store, beside }) => {
+    const versions = [await store.devices.version()]
+    await store.devices.add(device('d1'))
+    versions.push(await store.devices.version())
+    const other = await beside()
+    await other.devices.revoke('d1')
+    versions.push(await store.devices.version())
+    await store.keyValue('x').set('a', 1)
+    versions.push(await store.devices.version())
+    expect(new Set(versions).size).toBe(4)
+    expect(await store.devices.version()).toBe(versions[3])
+  },
+
+  'a code makes one device, once': async ({ store: { devices }, clock }) => {
+    await devices.addCode({ hash: 'code', expiresAtMs: clock.nowMs() + 1_000 }, 5)
+    const redeemed = await Promise.all(['d1', 'd2', 'd3'].map((id) => devices.redeemCode('code', device(id))))
+    expect(redeemed.filter(Boolean)).toHaveLength(1)
+    expect(await devices.list()).toHaveLength(1)
+    expect(await devices.redeemCode('unknown', device('d4'))).toBe(false)
+  },
+
+  'an expired code makes none': async ({ store: { devices }, clock }) => {
+    await devices.addCode({ hash: 'code', expiresAtMs: clock.nowMs() + 1_000 }, 5)
+    await clock.advance(1_000)
+    expect(await devices.redeemCode('code', device('d1'))).toBe(false)
+    expect(await devices.list()).toEqual([])
+  },
+
+  'at most pendingMax codes wait, the oldest go first, expired ones do not count': async ({ store: { devices }, clock }) => {
+    await devices.addCode({ hash: 'expired', expiresAtMs: clock.nowMs() }, 2)
+    for (const hash of ['a', 'b', 'c']) await devices.addCode({ hash, expiresAtMs: clock.nowMs() + 1_000 }, 2)
+    expect(await devices.redeemCode('a', device('d1'))).toBe(false)
+    expect(await devices.redeemCode('b', device('d2'))).toBe(true)
+    expect(await devices.redeemCode('c', device('d3'))).toBe(true)
+  },
+
+  'all codes can be dropped': async ({ store: { devices }, clock }) => {
+    for (const hash of ['a', 'b']) await devices.addCode({ hash, expiresAtMs: clock.nowMs() + 1_000 }, 5)
+    expect(await devices.dropCodes()).toBe(2)
+    expect(await devices.redeemCode('a', device('d1'))).toBe(false)
+    expect(await devices.dropCodes()).toBe(0)
+  },
+}

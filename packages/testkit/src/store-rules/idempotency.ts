@@ -1,0 +1,114 @@
+/** What every backend promises about idempotency keys (§2.2). */
+import { expect } from 'vitest'
+import type { StoreRules } from '../store.ts'
+import { failedTurn, ODD_TEXTS, queuedTurn, turnEnd } from './samples.ts'
+
+const LIMITS = { ttlMs: 300_000, keysMax: 100 }
+
+const key = (name: string, scope = 'caller /webhook') => ({ scope, key: name })
+
+export const idempotencyRules: StoreRules = {
+  'one claim gets the key, the others learn that it is in flight': async ({ store: { idempotency } }) => {
+    const claims = await Promise.all(Array.from({ length: 20 }, async () => idempotency.claim(key('a'), LIMITS)))
+    expect(claims.filter((claim) => claim === 'claimed')).toHaveLength(1)
+    expect(claims.filter((claim) => claim === 'in_flight')).toHaveLength(19)
+  },
+
+  'scopes are apart, wherever scope and key meet': async ({ store: { idempotency } }) => {
+    expect(await idempotency.claim({ scope: 'ab', key: 'c' }, LIMITS)).toBe('claimed')
+    expect(await idempotency.claim({ scope: 'a', key: 'bc' }, LIMITS)).toBe('claimed')
+    expect(await idempotency.claim({ scope: '', key: 'abc' }, LIMITS)).toBe('claimed')
+    for (const text of ODD_TEXTS) expect(await idempotency.claim(key(text), LIMITS)).toBe('claimed')
+    for (const text of ODD_TEXTS) expect(await idempotency.claim(key(text), LIMITS)).toBe('in_flight')
+  },
+
+  'a key is done once its turn is, until the window ends': async ({ store: { idempotency, turns }, clock }) => {
+    await idempotency.claim(key('a'), LIMITS)
+    await turns.finish(turnEnd('t1', { endedAtMs: clock.nowMs(), idempotency: key('a') }))
+    await clock.advance(LIMITS.ttlMs - 1)
+    expect(await idempotency.claim(key('a'), LIMITS)).toBe('done')
+    await clock.advance(1)
+    expect(await idempotency.claim(key('a'), LIMITS)).toBe('claimed')
+  },
+
+  'a turn that did not end well gives its key back': async ({ store: { idempotency, turns } }) => {
+    for (const status of ['failed', 'aborted'] as const) {
+      await idempotency.claim(key(status), LIMITS)
+      await turns.finish(failedTurn(status, { status, idempotency: key(status) }))
+      expect(await idempotency.claim(key(status), LIMITS)).toBe('claimed')
+    }
+  },
+
+  'an end that could not be kept gives the key back': async ({ store: { idempotency, turns } }) => {
+    await idempotency.claim(key('a'), LIMITS)
+    const unkeepable = { ...turnEnd('t1'), messages: [1n], idempotency: key('a') } as unknown as ReturnType<typeof turnEnd>
+    await expect(turns.finish(unkeepable)).rejects.toThrow()
+    expect(await idempotency.claim(key('a'), LIMITS)).toBe('claimed')
+  },
+
+  'a released claim is free again; a key that is done stays': async ({ store: { idempotency, turns }, clock }) => {
+    await idempotency.claim(key('a'), LIMITS)
+    await idempotency.release(key('a'))
+    expect(await idempotency.claim(key('a'), LIMITS)).toBe('claimed')
+    await turns.finish(turnEnd('t1', { endedAtMs: clock.nowMs(), idempotency: key('a') }))
+    await idempotency.release(key('a'))
+    expect(await idempotency.claim(key('a'), LIMITS)).toBe('done')
+    await idempotency.release(key('unknown'))
+  },
+
+  'a claim whose turn was never kept ends with the process': async ({ store: { idempotency }, restart }) => {
+    await idempotency.claim(key('a'), LIMITS)
+    const again = await restart()
+    expect(await again.idempotency.claim(key('a'), LIMITS)).toBe('claimed')
+  },
+
+  'a queued turn holds its key, also across a restart, until it ends': async ({ store, restart, clock }) => {
+    await store.idempotency.claim(key('a'), LIMITS)
+    await store.turns.enqueue(queuedTurn('t1', { idempotency: key('a') }))
+    await store.idempotency.release(key('a'))
+    expect(await store.idempotency.claim(key('a'), LIMITS)).toBe('in_flight')
+    const again = await restart()
+    await clock.advance(2 * LIMITS.ttlMs)
+    expect(await again.idempotency.claim(key('a'), LIMITS)).toBe('in_flight')
+    await again.turns.finish(turnEnd('t1', { endedAtMs: clock.nowMs() }))
+    expect(await again.idempotency.claim(key('a'), LIMITS)).toBe('done')
+  },
+
+  'a key that is done stays done across a restart, for the rest of the window': async ({ store, restart, clock }) => {
+    await store.idempotency.claim(key('a'), LIMITS)
+    await store.turns.finish(turnEnd('t1', { endedAtMs: clock.nowMs(), idempotency: key('a') }))
+    await store.turns.finish(failedTurn('t2', { endedAtMs: clock.nowMs(), idempotency: key('b') }))
+    const again = await restart()
+    expect(await again.idempotency.claim(key('a'), LIMITS)).toBe('done')
+    expect(await again.idempotency.claim(key('b'), LIMITS)).toBe('claimed')
+    await clock.advance(LIMITS.ttlMs)
+    expect(await again.idempotency.claim(key('a'), LIMITS)).toBe('claimed')
+  },
+
+  'at most keysMax keys are remembered, the oldest go first': async ({ store: { idempotency, turns }, clock }) => {
+    const limits = { ...LIMITS, keysMax: 3 }
+    const use = async (name: string) => {
+      await idempotency.claim(key(name), limits)
+      await turns.finish(turnEnd(name, { endedAtMs: clock.nowMs(), idempotency: key(name) }))
+    }
+    for (const name of ['a', 'b', 'c', 'd']) await use(name)
+    for (const name of ['b', 'c', 'd']) expect(await idempotency.claim(key(name), limits)).toBe('done')
+    expect(await idempotency.claim(key('a'), limits)).toBe('claimed')
+    expect(await idempotency.claim(key('b'), limits)).toBe('claimed')
+  },
+
+  'a key in flight outlives the ones that are done; among its like the oldest goes': async ({ store: { idempotency, turns }, clock }) => {
+    const limits = { ...LIMITS, keysMax: 2 }
+    await idempotency.claim(key('running'), limits)
+    for (const name of ['a', 'b']) {
+      await idempotency.claim(key(name), limits)
+      await turns.finish(turnEnd(name, { endedAtMs: clock.nowMs(), idempotency: key(name) }))
+    }
+    expect(await idempotency.claim(key('running'), limits)).toBe('in_flight')
+    await idempotency.claim(key('running too'), limits)
+    await idempotency.claim(key('one more'), limits)
+    expect(await idempotency.claim(key('one more'), limits)).toBe('in_flight')
+    expect(await idempotency.claim(key('running too'), limits)).toBe('in_flight')
+    expect(await idempotency.claim(key('running'), limits)).toBe('claimed')
+  },
+}

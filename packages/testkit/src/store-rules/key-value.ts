@@ -1,0 +1,56 @@
+/** What every backend promises about durable keys and values. */
+import { expect } from 'vitest'
+import type { StoreRules } from '../store.ts'
+import { ODD_TEXTS } from './samples.ts'
+
+export const keyValueRules: StoreRules = {
+  'a value is kept, replaced and deleted': async ({ store, beside }) => {
+    const values = store.keyValue('feature')
+    expect(await values.get('a')).toBeUndefined()
+    for (const value of [null, false, 0, '', [1, { b: [] }], { text: 'a\ud800\0' }]) {
+      await values.set('a', value)
+      expect(await values.get('a')).toEqual(value)
+    }
+    expect(await (await beside()).keyValue('feature').get('a')).toEqual({ text: 'a\ud800\0' })
+    await values.delete('a')
+    expect(await values.get('a')).toBeUndefined()
+    await values.delete('a')
+  },
+
+  'owners never see each other’s keys': async ({ store }) => {
+    await store.keyValue('one').set('a', 1)
+    await store.keyValue('two').set('a', 2)
+    await store.keyValue('two').delete('a')
+    expect(await store.keyValue('one').list('', 10)).toEqual([{ key: 'a', value: 1 }])
+    expect(await store.keyValue('two').list('', 10)).toEqual([])
+    expect(await store.keyValue('').list('', 10)).toEqual([])
+  },
+
+  'keys are listed by code unit, from a literal prefix, up to the limit': async ({ store }) => {
+    const values = store.keyValue('feature')
+    const keys = ['b', 'a', 'a/2', 'a/1', 'A', 'a_', 'a%', 'ab', '\u{1f600}', '\uffff', '\uffff\uffffx', 'é']
+    await Promise.all(keys.map((key) => values.set(key, key)))
+    for (const prefix of ['', 'a', 'a/', 'a_', 'a%', '\u{1f600}', '\uffff', '\uffff\uffff', 'none']) {
+      const expected = keys.filter((key) => key.startsWith(prefix)).sort()
+      expect(await values.list(prefix, 100)).toEqual(expected.map((key) => ({ key, value: key })))
+      expect(await values.list(prefix, 2)).toHaveLength(Math.min(2, expected.length))
+    }
+  },
+
+  'any text is a key, and no two are the same': async ({ store }) => {
+    const values = store.keyValue('feature')
+    const keys = [...ODD_TEXTS, 'a\ud801b', 'a\ufffdb', 'a']
+    await Promise.all(keys.map((key, at) => values.set(key, at)))
+    expect(await Promise.all(keys.map((key) => values.get(key)))).toEqual(keys.map((_, at) => at))
+    expect((await values.list('', 100)).map(({ key }) => key)).toEqual([...keys].sort())
+  },
+
+  'a value is copied when it is handed over': async ({ store }) => {
+    const values = store.keyValue('feature')
+    const value = { a: [1] }
+    const written = values.set('k', value)
+    value.a.push(2)
+    await written
+    expect(await values.get('k')).toEqual({ a: [1] })
+  },
+}

@@ -1,0 +1,77 @@
+/** What every backend promises about writing, checking and closing. */
+import { expect } from 'vitest'
+import type { StoreRules } from '../store.ts'
+import { queuedTurn, turnEnd } from './samples.ts'
+
+export const lifeCycleRules: StoreRules = {
+  'what was acknowledged is there for whoever opens it next, without a close': async ({ store, beside }) => {
+    await Promise.all(Array.from({ length: 50 }, (_, at) => store.turns.finish(turnEnd(`t${at}`))))
+    const other = await beside()
+    expect(await other.turns.list({ limit: 100 })).toHaveLength(50)
+    expect(await other.sessions.history('room', 1_000)).toHaveLength(100)
+  },
+
+  'writes take effect in the order they were asked for': async ({ store }) => {
+    const values = store.keyValue('feature')
+    await Promise.all([
+      ...Array.from({ length: 20 }, (_, at) => values.set('a', at)),
+      values.delete('b'),
+      values.set('b', 1),
+      values.set('b', 2),
+    ])
+    expect(await values.get('a')).toBe(19)
+    expect(await values.get('b')).toBe(2)
+  },
+
+  'one write that fails takes no other with it': async ({ store: { turns, devices } }) => {
+    const poison = queuedTurn('poison', { input: { not: 'a text' } as unknown as string })
+    const writes = await Promise.allSettled([
+      turns.enqueue(queuedTurn('t1')),
+      turns.enqueue(poison),
+      devices.add({ id: 'd1', name: 'n', tokenHash: 'h', createdAtMs: 1, expiresAtMs: null }),
+      turns.enqueue(queuedTurn('t2')),
+    ])
+    expect(writes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled'])
+    expect((await turns.unfinished(10)).map(({ id }) => id)).toEqual(['t1', 't2'])
+    expect(await devices.findByTokenHash('h')).toMatchObject({ id: 'd1' })
+  },
+
+  'waiting writes are counted': async ({ store }) => {
+    expect(store.pending()).toBe(0)
+    const written = store.keyValue('feature').set('a', 1)
+    expect(store.pending()).toBe(1)
+    await written
+    expect(store.pending()).toBe(0)
+  },
+
+  'a sound store has no problems': async ({ store }) => {
+    await store.turns.finish(turnEnd('t1'))
+    await store.memory.put({ key: 'a', content: 'b', category: 'c', atMs: 1 })
+    expect(await store.check()).toEqual([])
+  },
+
+  'closing waits for what was asked for, and may be done twice': async ({ store, beside }) => {
+    const written = store.turns.finish(turnEnd('t1'))
+    await Promise.all([store.close(), store.close()])
+    await written
+    await store.close()
+    expect(await (await beside()).turns.get('t1')).toMatchObject({ status: 'done' })
+  },
+
+  'a closed store refuses everything as unavailable': async ({ store }) => {
+    await store.close()
+    const calls = [
+      () => store.turns.finish(turnEnd('t1')),
+      () => store.turns.get('t1'),
+      () => store.sessions.list({ limit: 1 }),
+      () => store.devices.findByTokenHash('h'),
+      () => store.devices.version(),
+      () => store.idempotency.claim({ scope: 's', key: 'k' }, { ttlMs: 1, keysMax: 1 }),
+      () => store.memory.search('x', 1),
+      () => store.keyValue('feature').get('a'),
+      () => store.check(),
+    ]
+    for (const call of calls) await expect((async () => call())()).rejects.toMatchObject({ code: 'unavailable' })
+    expect(store.pending()).toBe(0)
+  },
+}

@@ -1,0 +1,55 @@
+/** Turns and messages to keep, with everything filled in that a rule does not care about. */
+import type { ModelMessage, QueuedTurn, TurnEnd } from '@sluice/sdk'
+
+export const user = (text: string): ModelMessage => ({ role: 'user', content: [{ type: 'text', text }] })
+
+export const assistant = (text: string): ModelMessage => ({ role: 'assistant', content: [{ type: 'text', text }] })
+
+export const queuedTurn = (id: string, part: Partial<QueuedTurn> = {}): QueuedTurn => ({
+  id,
+  sessionId: 'room',
+  source: 'webhook',
+  input: `input of ${id}`,
+  context: null,
+  createdAtMs: 1_000,
+  ...part,
+})
+
+/** Ends well, with one question and one answer. */
+export const turnEnd = (id: string, part: Partial<TurnEnd> = {}): TurnEnd => ({
+  id,
+  sessionId: 'room',
+  source: 'webhook',
+  status: 'done',
+  input: `input of ${id}`,
+  response: `response of ${id}`,
+  model: 'offline',
+  error: null,
+  inputTokens: 3,
+  outputTokens: 5,
+  costUsd: 0.25,
+  attempts: 1,
+  createdAtMs: 1_000,
+  endedAtMs: 2_000,
+  messages: [user(`input of ${id}`), assistant(`response of ${id}`)],
+  ...part,
+})
+
+/** A turn that failed: nothing of it goes into the session's history. */
+export const failedTurn = (id: string, part: Partial<TurnEnd> = {}): TurnEnd =>
+  turnEnd(id, { status: 'failed', response: null, model: null, error: { code: 'upstream', message: 'no answer' }, messages: [], ...part })
+
+/** Texts a careless store mangles: NUL, half a surrogate pair, right-to-left, wildcards, quotes, something long. */
+export const ODD_TEXTS: readonly string[] = [
+  '',
+  ' ',
+  'a\0b',
+  '\0',
+  'a\ud800b',
+  '\udc00',
+  'naïve 👩‍👩‍👧 שלום',
+  '100%_sure\\',
+  `it's "quoted"`,
+  "'; DROP TABLE turns; --",
+  'x'.repeat(100_000),
+]

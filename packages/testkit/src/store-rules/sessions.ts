@@ -1,0 +1,93 @@
+/** What every backend promises about sessions. */
+import { expect } from 'vitest'
+import type { StoreRules } from '../store.ts'
+import { assistant, failedTurn, ODD_TEXTS, turnEnd, user } from './samples.ts'
+
+export const sessionRules: StoreRules = {
+  'an unknown session has no row and no history': async ({ store: { sessions } }) => {
+    expect(await sessions.get('nobody')).toBeUndefined()
+    expect(await sessions.history('nobody', 10)).toEqual([])
+    expect(await sessions.rename('nobody', 'x')).toBe(false)
+    expect(await sessions.delete('nobody')).toBe(false)
+  },
+
+  'the first turn makes the session, the next ones append to it': async ({ store: { sessions, turns } }) => {
+    await turns.finish(turnEnd('t1', { createdAtMs: 10, endedAtMs: 20 }))
+    expect(await sessions.get('room')).toEqual({ id: 'room', name: null, createdAtMs: 10, lastActiveAtMs: 20, messageCount: 2 })
+    await turns.finish(turnEnd('t2', { createdAtMs: 30, endedAtMs: 40, messages: [user('and?'), assistant('so'), assistant('it is')] }))
+    expect(await sessions.get('room')).toEqual({ id: 'room', name: null, createdAtMs: 10, lastActiveAtMs: 40, messageCount: 5 })
+  },
+
+  'a history holds the newest messages, oldest first': async ({ store: { sessions, turns } }) => {
+    for (const id of ['a', 'b', 'c'])
+      await turns.finish(turnEnd(id, { messages: [user(`${id}1`), assistant(`${id}2`), assistant(`${id}3`)] }))
+    const all = ['a', 'b', 'c'].flatMap((id) => [user(`${id}1`), assistant(`${id}2`), assistant(`${id}3`)])
+    for (let limit = 0; limit <= 10; limit++) expect(await sessions.history('room', limit)).toEqual(limit === 0 ? [] : all.slice(-limit))
+  },
+
+  'sessions never see each other’s messages': async ({ store: { sessions, turns } }) => {
+    await Promise.all(
+      ['a', 'b', 'a', 'b'].map((id, at) => turns.finish(turnEnd(`t${at}`, { sessionId: id, messages: [user(`${id}${at}`)] }))),
+    )
+    expect(await sessions.history('a', 10)).toEqual([user('a0'), user('a2')])
+    expect(await sessions.history('b', 10)).toEqual([user('b1'), user('b3')])
+  },
+
+  'a turn that appends nothing leaves its session as it was': async ({ store: { sessions, turns } }) => {
+    await turns.finish(failedTurn('t1'))
+    expect(await sessions.get('room')).toBeUndefined()
+    await turns.finish(turnEnd('t2', { endedAtMs: 20 }))
+    await turns.finish(failedTurn('t3', { endedAtMs: 30 }))
+    expect(await sessions.get('room')).toMatchObject({ lastActiveAtMs: 20, messageCount: 2 })
+  },
+
+  'messages come back as they were, whatever is in them': async ({ store: { sessions, turns } }) => {
+    const messages = ODD_TEXTS.map(user)
+    await turns.finish(turnEnd('t1', { messages }))
+    expect(await sessions.history('room', messages.length)).toEqual(messages)
+  },
+
+  'sessions are listed by activity, newest first, and paged by it': async ({ store: { sessions, turns } }) => {
+    for (const [at, id] of ['a', 'b', 'c', 'd'].entries()) await turns.finish(turnEnd(`t${at}`, { sessionId: id, endedAtMs: at }))
+    await turns.finish(turnEnd('late', { sessionId: 'a', endedAtMs: 9 }))
+    const ids = async (options: Parameters<typeof sessions.list>[0]) => (await sessions.list(options)).map(({ id }) => id)
+    expect(await ids({ limit: 10 })).toEqual(['a', 'd', 'c', 'b'])
+    expect(await ids({ limit: 2 })).toEqual(['a', 'd'])
+    expect(await ids({ limit: 2, before: 3 })).toEqual(['c', 'b'])
+  },
+
+  'a prefix is taken literally, and pages like the rest': async ({ store: { sessions, turns } }) => {
+    const ids = ['x:1', 'x:2', 'x;', 'X:3', 'x_:4', 'x%:5', '\u{10ffff}a', '\ud7ffb', '']
+    for (const [at, id] of ids.entries()) await turns.finish(turnEnd(`t${at}`, { sessionId: id, endedAtMs: at }))
+    const list = async (prefix: string, before?: number) =>
+      (await sessions.list({ limit: 10, prefix, ...(before === undefined ? {} : { before }) })).map(({ id }) => id)
+    expect(await list('x:')).toEqual(['x:2', 'x:1'])
+    expect(await list('x:', 1)).toEqual(['x:1'])
+    expect(await list('x_')).toEqual(['x_:4'])
+    expect(await list('x%')).toEqual(['x%:5'])
+    expect(await list('\u{10ffff}')).toEqual(['\u{10ffff}a'])
+    expect(await list('\ud7ff')).toEqual(['\ud7ffb'])
+    expect(await list('nothing')).toEqual([])
+    expect(await list('')).toHaveLength(ids.length)
+  },
+
+  'a name is given, changed and taken away': async ({ store: { sessions, turns } }) => {
+    await turns.finish(turnEnd('t1'))
+    for (const name of ['Kitchen', 'Küche', null]) {
+      expect(await sessions.rename('room', name)).toBe(true)
+      expect((await sessions.get('room'))?.name).toBe(name)
+    }
+  },
+
+  'a deleted session takes its messages with it; its turns stay in the books': async ({ store: { sessions, turns } }) => {
+    await turns.finish(turnEnd('t1'))
+    await turns.finish(turnEnd('t2', { sessionId: 'other' }))
+    expect(await sessions.delete('room')).toBe(true)
+    expect(await sessions.get('room')).toBeUndefined()
+    expect(await sessions.history('room', 10)).toEqual([])
+    expect(await sessions.history('other', 10)).toHaveLength(2)
+    expect(await turns.get('t1')).toMatchObject({ sessionId: 'room', status: 'done' })
+    await turns.finish(turnEnd('t3', { messages: [user('anew')] }))
+    expect(await sessions.history('room', 10)).toEqual([user('anew')])
+  },
+}

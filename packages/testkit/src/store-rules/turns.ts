@@ -1,0 +1,166 @@
+/** What every backend promises about turns. */
+import { expect } from 'vitest'
+import type { StoreRules } from '../store.ts'
+import { assistant, failedTurn, ODD_TEXTS, queuedTurn, turnEnd, user } from './samples.ts'
+
+export const turnRules: StoreRules = {
+  'an enqueued turn is kept, and waits': async ({ store: { turns }, beside }) => {
+    await turns.enqueue(queuedTurn('t1', { context: { reply_to: ['x', 1] } }))
+    const row = {
+      id: 't1',
+      sessionId: 'room',
+      source: 'webhook',
+      status: 'queued',
+      input: 'input of t1',
+      response: null,
+      model: null,
+      error: null,
+      inputTokens: 0,
+      outputTokens: 0,
+      costUsd: 0,
+      attempts: 0,
+      createdAtMs: 1_000,
+      endedAtMs: null,
+      context: { reply_to: ['x', 1] },
+    }
+    expect(await turns.get('t1')).toEqual(row)
+    expect(await (await beside()).turns.get('t1')).toEqual(row)
+    expect(await turns.get('t2')).toBeUndefined()
+  },
+
+  'a second turn of one id is a conflict and changes nothing': async ({ store: { turns } }) => {
+    await turns.enqueue(queuedTurn('t1'))
+    await expect(turns.enqueue(queuedTurn('t1', { input: 'other' }))).rejects.toMatchObject({ code: 'conflict' })
+    expect((await turns.get('t1'))?.input).toBe('input of t1')
+  },
+
+  'each start is counted': async ({ store: { turns } }) => {
+    await turns.enqueue(queuedTurn('t1'))
+    expect(await turns.start('t1')).toBe(1)
+    expect(await turns.start('t1')).toBe(2)
+    expect(await turns.get('t1')).toMatchObject({ status: 'running', attempts: 2 })
+  },
+
+  'only an unfinished turn is started or checkpointed': async ({ store: { turns } }) => {
+    await turns.finish(turnEnd('ended'))
+    for (const id of ['ended', 'unknown']) {
+      await expect(turns.start(id)).rejects.toMatchObject({ code: 'not_found' })
+      await expect(turns.checkpoint(id, [])).rejects.toMatchObject({ code: 'not_found' })
+    }
+    expect((await turns.get('ended'))?.status).toBe('done')
+  },
+
+  'unfinished turns come back oldest first, each with its last checkpoint': async ({ store: { turns }, restart }) => {
+    await turns.enqueue(queuedTurn('young', { createdAtMs: 30 }))
+    await turns.enqueue(queuedTurn('old', { createdAtMs: 10 }))
+    await turns.enqueue(queuedTurn('ended', { createdAtMs: 20 }))
+    await turns.start('old')
+    await turns.checkpoint('old', [user('first')])
+    await turns.checkpoint('old', ODD_TEXTS.map(assistant))
+    await turns.finish(turnEnd('ended'))
+    const again = (await restart()).turns
+    const left = await again.unfinished(10)
+    expect(left.map(({ id, status, attempts }) => [id, status, attempts])).toEqual([
+      ['old', 'running', 1],
+      ['young', 'queued', 0],
+    ])
+    expect(left.map(({ checkpoint }) => checkpoint)).toEqual([ODD_TEXTS.map(assistant), []])
+    expect(await again.unfinished(1)).toHaveLength(1)
+  },
+
+  'an ended turn is in the books as it ended, queued before or not': async ({ store: { turns } }) => {
+    await turns.enqueue(queuedTurn('queued', { context: { a: 1 } }))
+    await turns.checkpoint('queued', [user('x')])
+    for (const id of ['queued', 'direct']) {
+      await turns.finish(turnEnd(id, { attempts: 2, response: 'yes', model: 'm', endedAtMs: 5_000 }))
+      expect(await turns.get(id)).toEqual({
+        id,
+        sessionId: 'room',
+        source: 'webhook',
+        status: 'done',
+        input: `input of ${id}`,
+        response: 'yes',
+        model: 'm',
+        error: null,
+        inputTokens: 3,
+        outputTokens: 5,
+        costUsd: 0.25,
+        attempts: 2,
+        createdAtMs: 1_000,
+        endedAtMs: 5_000,
+        context: id === 'queued' ? { a: 1 } : null,
+      })
+    }
+    expect(await turns.unfinished(10)).toEqual([])
+    await turns.finish(failedTurn('failed'))
+    expect(await turns.get('failed')).toMatchObject({ status: 'failed', response: null, error: { code: 'upstream', message: 'no answer' } })
+  },
+
+  'a turn ends once: ending it again is a conflict and appends nothing': async ({ store: { turns, sessions } }) => {
+    await turns.finish(turnEnd('t1'))
+    await expect(turns.finish(turnEnd('t1', { response: 'other' }))).rejects.toMatchObject({ code: 'conflict' })
+    expect((await turns.get('t1'))?.response).toBe('response of t1')
+    expect(await sessions.history('room', 10)).toHaveLength(2)
+  },
+
+  'a turn without a session is kept alone': async ({ store: { turns, sessions } }) => {
+    await turns.finish(turnEnd('t1', { sessionId: null }))
+    expect(await turns.get('t1')).toMatchObject({ sessionId: null, response: 'response of t1' })
+    expect(await sessions.list({ limit: 10 })).toEqual([])
+  },
+
+  'an end is kept whole or not at all': async ({ store: { turns, sessions } }) => {
+    const unkeepable = { ...turnEnd('bad'), messages: [{ role: 'user', content: 1n }] } as unknown as ReturnType<typeof turnEnd>
+    const ends = await Promise.allSettled([turns.finish(turnEnd('t1')), turns.finish(unkeepable), turns.finish(turnEnd('t2'))])
+    expect(ends.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+    expect(await turns.get('bad')).toBeUndefined()
+    expect(await sessions.history('room', 10)).toHaveLength(4)
+  },
+
+  'what was handed over may change afterwards': async ({ store: { turns, sessions } }) => {
+    const context = { step: 1 }
+    const messages = [user('as it was')]
+    const writes = [turns.enqueue(queuedTurn('t1', { context })), turns.finish(turnEnd('t2', { messages }))]
+    context.step = 2
+    messages.push(user('too late'))
+    await Promise.all(writes)
+    expect((await turns.get('t1'))?.context).toEqual({ step: 1 })
+    expect(await sessions.history('room', 10)).toEqual([user('as it was')])
+  },
+
+  'counts that are no numbers do not keep a turn from ending': async ({ store: { turns } }) => {
+    await turns.finish(turnEnd('nan', { inputTokens: Number.NaN, outputTokens: Number.POSITIVE_INFINITY, costUsd: Number.NaN }))
+    expect(await turns.get('nan')).toMatchObject({ status: 'done', inputTokens: 0, outputTokens: 0, costUsd: 0 })
+    await turns.finish(turnEnd('huge', { inputTokens: 2 ** 60, outputTokens: 1e300 }))
+    expect(await turns.get('huge')).toMatchObject({ inputTokens: 2 ** 60, outputTokens: 1e300 })
+  },
+
+  'valid texts come back as they were, others as valid ones': async ({ store: { turns } }) => {
+    for (const [at, text] of ODD_TEXTS.entries()) {
+      await turns.finish(turnEnd(`t${at}`, { sessionId: text, input: text, response: text }))
+      const valid = text.toWellFormed()
+      expect(await turns.get(`t${at}`)).toMatchObject({ sessionId: valid, input: valid, response: valid })
+    }
+  },
+
+  'turns are listed newest first, paged by their age, of one session or of all': async ({ store: { turns } }) => {
+    for (let at = 0; at < 4; at++) {
+      await turns.finish(turnEnd(`t${at}`, { createdAtMs: at, sessionId: at % 2 === 0 ? 'even' : 'odd' }))
+    }
+    await turns.enqueue(queuedTurn('waiting', { createdAtMs: 9, sessionId: 'odd' }))
+    const ids = async (options: Parameters<typeof turns.list>[0]) => (await turns.list(options)).map(({ id }) => id)
+    expect(await ids({ limit: 10 })).toEqual(['waiting', 't3', 't2', 't1', 't0'])
+    expect(await ids({ limit: 2, before: 3 })).toEqual(['t2', 't1'])
+    expect(await ids({ limit: 10, sessionId: 'odd' })).toEqual(['waiting', 't3', 't1'])
+    expect(await ids({ limit: 10, sessionId: 'odd', before: 3 })).toEqual(['t1'])
+  },
+
+  'what was spent counts every ended turn since the moment, failed ones too': async ({ store: { turns } }) => {
+    expect(await turns.spentUsd(0)).toBe(0)
+    await turns.finish(turnEnd('t1', { endedAtMs: 100, costUsd: 1 }))
+    await turns.finish(failedTurn('t2', { endedAtMs: 200, costUsd: 2 }))
+    await turns.finish(turnEnd('t3', { endedAtMs: 300, costUsd: 4 }))
+    await turns.enqueue(queuedTurn('t4'))
+    expect(await Promise.all([0, 100, 101, 300, 301].map((since) => turns.spentUsd(since)))).toEqual([7, 7, 6, 4, 0])
+  },
+}

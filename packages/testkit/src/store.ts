@@ -1,0 +1,87 @@
+/** The conformance suite of the `Store` port: the same rules for every backend. */
+import type { Clock, Store } from '@sluice/sdk'
+import { afterEach, describe, expect, test } from 'vitest'
+import { type TestClock, testClock } from './clock.ts'
+import { deviceRules } from './store-rules/devices.ts'
+import { idempotencyRules } from './store-rules/idempotency.ts'
+import { keyValueRules } from './store-rules/key-value.ts'
+import { lifeCycleRules } from './store-rules/life-cycle.ts'
+import { memoryRules } from './store-rules/memory.ts'
+import { sessionRules } from './store-rules/sessions.ts'
+import { turnRules } from './store-rules/turns.ts'
+
+export interface StoreSubject {
+  readonly name: string
+  /** Opens a store that is empty and nobody else's. */
+  open(clock: Clock): Store | Promise<Store>
+  /** Opens what `store` keeps once more, as another process would; `store` may still be open. */
+  reopen(store: Store, clock: Clock): Store | Promise<Store>
+  /** Rules this backend does not hold. */
+  readonly except?: readonly { readonly rule: string; readonly why: string }[]
+}
+
+/** What a rule works with: an empty store, its clock, and further handles on the same data. */
+export interface StoreBench {
+  readonly store: Store
+  readonly clock: TestClock
+  /** As another process. */
+  beside(): Promise<Store>
+  /** Closes the store and opens what it kept. */
+  restart(): Promise<Store>
+}
+
+/** By what is promised. */
+export type StoreRules = Readonly<Record<string, (bench: StoreBench) => Promise<void>>>
+
+const GROUPS: Readonly<Record<string, StoreRules>> = {
+  sessions: sessionRules,
+  turns: turnRules,
+  idempotency: idempotencyRules,
+  devices: deviceRules,
+  memory: memoryRules,
+  'keys and values': keyValueRules,
+  'life cycle': lifeCycleRules,
+}
+
+/** Registers one test per rule. */
+export function storeConformance({ name, open, reopen, except = [] }: StoreSubject): void {
+  const left = new Map(except.map(({ rule, why }) => [rule, why]))
+  const opened: Store[] = []
+  const track = async (store: Store | Promise<Store>): Promise<Store> => {
+    opened.push(await store)
+    return store
+  }
+
+  describe(`store conformance: ${name}`, () => {
+    afterEach(async () => {
+      for (const store of opened.splice(0)) await store.close()
+    })
+
+    test('a rule left out is a rule, and says why', () => {
+      const known = Object.values(GROUPS).flatMap((rules) => Object.keys(rules))
+      for (const [rule, why] of left) {
+        expect(known).toContain(rule)
+        expect(why).not.toBe('')
+      }
+    })
+
+    describe.each(Object.entries(GROUPS))('%s', (_group, rules) => {
+      for (const [rule, hold] of Object.entries(rules)) {
+        const why = left.get(rule)
+        test.skipIf(why !== undefined)(why === undefined ? rule : `${rule} (left out: ${why})`, async () => {
+          const clock = testClock()
+          const store = await track(open(clock))
+          await hold({
+            store,
+            clock,
+            beside: () => track(reopen(store, clock)),
+            async restart() {
+              await store.close()
+              return track(reopen(store, clock))
+            },
+          })
+        })
+      }
+    })
+  })
+}
