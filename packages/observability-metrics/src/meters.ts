@@ -1,0 +1,106 @@
+/** Every series that is exported, and how each observation counts. Names are an interface: dashboards are built on them. */
+import type { Observation, Vitals } from '@sluice/sdk'
+import type * as Prom from 'prom-client'
+import { createLabelSets } from './label-sets.ts'
+import { registerProcessMetrics } from './process-metrics.ts'
+import { registerVitals } from './vitals-metrics.ts'
+
+export interface Meters {
+  /** Never throws: a number that is none counts as 0. */
+  record(observation: Observation): void
+  /** Counts observations that were lost before they got here. */
+  dropped(count: number): void
+  render(): Promise<{ readonly contentType: string; readonly body: string }>
+}
+
+const SHORT_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+const LONG_SECONDS = [0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300]
+const COMMIT_SECONDS = [0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1]
+const COMMIT_UNITS = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1000]
+
+export function createMeters(prom: typeof Prom, vitals: () => Vitals | undefined): Meters {
+  const registry = new prom.Registry()
+  const series = createSeries(prom, registry)
+  registerVitals(prom, registry, vitals)
+  registerProcessMetrics(prom, registry)
+  return {
+    record: (observation) => record(series, observation),
+    dropped: (count) => series.dropped(count),
+    render: async () => ({ contentType: registry.contentType, body: await registry.metrics() }),
+  }
+}
+
+/** A metric to add to; labels in the order they were declared. */
+type Add = (amount: number, ...labels: readonly string[]) => void
+
+function createSeries(prom: typeof Prom, registry: Prom.Registry) {
+  const registers = [registry]
+  const counter = (name: string, help: string, ...labelNames: string[]): Add => {
+    const metric = new prom.Counter({ name: `sluice_${name}`, help, labelNames, registers })
+    const labelsOf = createLabelSets(labelNames)
+    return (amount, ...values) => metric.inc(labelsOf(...values), positive(amount))
+  }
+  const histogram = (name: string, help: string, buckets: number[], ...labelNames: string[]): Add => {
+    const metric = new prom.Histogram({ name: `sluice_${name}`, help, buckets, labelNames, registers })
+    const labelsOf = createLabelSets(labelNames)
+    return (amount, ...values) => metric.observe(labelsOf(...values), positive(amount))
+  }
+  return {
+    requests: counter('http_requests_total', 'HTTP requests answered', 'route', 'method', 'status'),
+    requestSeconds: histogram('http_request_duration_seconds', 'Time to answer HTTP requests', SHORT_SECONDS, 'route', 'method'),
+    rateLimited: counter('rate_limited_total', 'HTTP requests refused by a rate limit', 'route'),
+    turns: counter('turns_total', 'Agent turns ended', 'source', 'provider', 'model', 'outcome'),
+    turnSeconds: histogram('turn_duration_seconds', 'Time of agent turns', LONG_SECONDS, 'source'),
+    modelCalls: counter('llm_requests_total', 'Calls of a model', 'provider', 'model', 'outcome'),
+    modelSeconds: histogram('llm_request_duration_seconds', 'Time of model calls', LONG_SECONDS, 'provider', 'model'),
+    inputTokens: counter('tokens_input_total', 'Tokens sent to models', 'provider', 'model'),
+    outputTokens: counter('tokens_output_total', 'Tokens received from models', 'provider', 'model'),
+    costUsd: counter('cost_usd_total', 'Cost of model calls in US dollars', 'provider', 'model'),
+    toolCalls: counter('tool_calls_total', 'Tool calls ended', 'tool', 'outcome'),
+    toolSeconds: histogram('tool_duration_seconds', 'Time of tool calls', LONG_SECONDS, 'tool'),
+    deliveries: counter('deliveries_total', 'Messages received from and sent to channels', 'channel', 'direction', 'outcome'),
+    commitSeconds: histogram('store_commit_seconds', 'Time of commits to the store', COMMIT_SECONDS),
+    commitUnits: histogram('store_commit_units', 'Writes that shared one commit', COMMIT_UNITS),
+    errors: counter('errors_total', 'Errors by component', 'component'),
+    dropped: counter('observations_dropped_total', 'Observations lost before metrics were ready'),
+  }
+}
+
+function record(series: ReturnType<typeof createSeries>, o: Observation): void {
+  switch (o.kind) {
+    case 'request':
+      series.requests(1, o.route, o.method, String(o.status))
+      series.requestSeconds(o.span.tookMs / 1000, o.route, o.method)
+      break
+    case 'rate_limited':
+      series.rateLimited(1, o.route)
+      break
+    case 'turn':
+      series.turns(1, o.source, o.provider, o.model, o.outcome)
+      series.turnSeconds(o.span.tookMs / 1000, o.source)
+      break
+    case 'model_call':
+      series.modelCalls(1, o.provider, o.model, o.outcome)
+      series.modelSeconds(o.span.tookMs / 1000, o.provider, o.model)
+      series.inputTokens(o.inputTokens, o.provider, o.model)
+      series.outputTokens(o.outputTokens, o.provider, o.model)
+      series.costUsd(o.costUsd, o.provider, o.model)
+      break
+    case 'tool_call':
+      series.toolCalls(1, o.tool, o.outcome)
+      series.toolSeconds(o.span.tookMs / 1000, o.tool)
+      break
+    case 'delivery':
+      series.deliveries(1, o.channel, o.direction, o.outcome)
+      break
+    case 'commit':
+      series.commitSeconds(o.tookMs / 1000)
+      series.commitUnits(o.units)
+      break
+    case 'error':
+      series.errors(1, o.component)
+      break
+  }
+}
+
+const positive = (amount: number): number => (amount > 0 && amount < Number.POSITIVE_INFINITY ? amount : 0)

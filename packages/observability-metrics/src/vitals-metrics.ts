@@ -1,0 +1,29 @@
+/** Gauges of the running daemon, read when metrics are rendered. */
+import type { Vitals } from '@sluice/sdk'
+import type * as Prom from 'prom-client'
+
+const GAUGES: readonly (readonly [name: string, help: string, read: (vitals: Vitals) => number])[] = [
+  ['turns_running', 'Agent turns running', ({ turnsRunning }) => turnsRunning],
+  ['turns_queued', 'Agent turns waiting', ({ turnsQueued }) => turnsQueued],
+  ['sessions_active', 'Sessions with a turn running or waiting', ({ sessionsActive }) => sessionsActive],
+  ['sse_clients', 'Clients subscribed by server-sent events', ({ sseClients }) => sseClients],
+  ['ws_clients', 'Clients connected by WebSocket', ({ wsClients }) => wsClients],
+  ['commits_queued', 'Writes waiting for their commit', ({ commitsQueued }) => commitsQueued],
+  ['events_dropped', 'Events that slow subscribers missed since the start', ({ eventsDropped }) => eventsDropped],
+]
+
+/** Where nobody offers vitals, the gauges are there without a value. */
+export function registerVitals(prom: typeof Prom, registry: Prom.Registry, vitals: () => Vitals | undefined): void {
+  for (const [name, help, read] of GAUGES) {
+    new prom.Gauge({
+      name: `sluice_${name}`,
+      help,
+      registers: [registry],
+      collect() {
+        const now = vitals()
+        if (now) this.set(read(now))
+        else this.remove()
+      },
+    })
+  }
+}
