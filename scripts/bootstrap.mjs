@@ -104,7 +104,13 @@ function ensureTool(name, check) {
 
 function versionOf(program, args = ['--version'], env = cleanEnvironment()) {
   // Outside the repository, so that no project setting changes which version answers.
-  const result = spawnSync(program, args, { encoding: 'utf8', timeout: 10_000, env, cwd: dirname(ROOT), shell: WINDOWS && program === 'pnpm' })
+  const result = spawnSync(program, args, {
+    encoding: 'utf8',
+    timeout: 10_000,
+    env,
+    cwd: dirname(ROOT),
+    shell: WINDOWS && program === 'pnpm',
+  })
   return result.status === 0 ? result.stdout.trim().replace(/^v/, '') : ''
 }
 
@@ -116,7 +122,9 @@ function findNode() {
   const program = (folder) => join(folder, 'node_modules', packageName, 'bin', WINDOWS ? 'node.exe' : 'node')
   const folder = ensureTool('node', (temporary) => {
     if (!existsSync(program(temporary)))
-      throw new Error(`npm delivered no ${packageName}: no registry within reach, or no build for this platform. Install Node ${NODE_MAJOR_MIN} or newer, or try again online`)
+      throw new Error(
+        `npm delivered no ${packageName}: no registry within reach, or no build for this platform. Install Node ${NODE_MAJOR_MIN} or newer, or try again online`,
+      )
     if (!versionOf(program(temporary))) throw new Error('the fetched Node does not run on this machine')
   })
   return program(folder)

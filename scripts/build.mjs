@@ -18,7 +18,9 @@ const BANNER = [
 ].join('')
 
 const usage = (message) => {
-  process.stderr.write(`${message}\nusage: pnpm build <minimal|standard|full|profile.ts> | pnpm build --features <flag,flag…> [--name <name>]\n`)
+  process.stderr.write(
+    `${message}\nusage: pnpm build <minimal|standard|full|profile.ts> | pnpm build --features <flag,flag…> [--name <name>]\n`,
+  )
   process.exit(2)
 }
 
@@ -30,7 +32,8 @@ function packagesOf(word) {
   if (word.startsWith('x-')) ids.push(word)
   if (ids.length === 0) usage(`unknown feature '${word}'; 'sluice features' lists them all`)
   const missing = ids.filter((id) => !existsSync(join(ROOT, 'packages', id, 'package.json')))
-  if (missing.length > 0) usage(`'${word}' needs ${missing.map((id) => `@sluice/${id}`).join(' and ')}, which this release does not have yet`)
+  if (missing.length > 0)
+    usage(`'${word}' needs ${missing.map((id) => `@sluice/${id}`).join(' and ')}, which this release does not have yet`)
   return ids
 }
 
@@ -50,7 +53,10 @@ function composedProfile(words, name) {
 function readArguments() {
   const { values, positionals } = parseArgs({ allowPositionals: true, options: { features: { type: 'string' }, name: { type: 'string' } } })
   if (values.features !== undefined) {
-    const words = values.features.split(',').map((word) => word.trim()).filter(Boolean)
+    const words = values.features
+      .split(',')
+      .map((word) => word.trim())
+      .filter(Boolean)
     if (words.length === 0) usage('--features wants at least one flag')
     const name = values.name ?? 'custom'
     return { name, source: composedProfile(words, name) }
@@ -66,13 +72,19 @@ function readArguments() {
 const entryPlugin = ({ file, source }) => ({
   name: 'sluice-entry',
   setup(esbuild) {
-    esbuild.onResolve({ filter: /^sluice:(entry|profile)$/ }, ({ path }) => (path === 'sluice:profile' && file ? { path: file } : { path, namespace: 'sluice' }))
+    esbuild.onResolve({ filter: /^sluice:(entry|profile)$/ }, ({ path }) =>
+      path === 'sluice:profile' && file ? { path: file } : { path, namespace: 'sluice' },
+    )
     esbuild.onLoad({ filter: /entry$/, namespace: 'sluice' }, () => ({
       contents: "import { start } from '@sluice/cli/start'\nawait start(() => import('sluice:profile'))",
       resolveDir: join(ROOT, 'profiles'),
       loader: 'ts',
     }))
-    esbuild.onLoad({ filter: /profile$/, namespace: 'sluice' }, () => ({ contents: source, resolveDir: join(ROOT, 'profiles'), loader: 'ts' }))
+    esbuild.onLoad({ filter: /profile$/, namespace: 'sluice' }, () => ({
+      contents: source,
+      resolveDir: join(ROOT, 'profiles'),
+      loader: 'ts',
+    }))
   },
 })
 

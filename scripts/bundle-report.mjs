@@ -13,7 +13,10 @@ function packageOf(input) {
 /** Output files that load when the entry does, following static imports and the profile the entry loads first. */
 function startFiles(outputs) {
   const entry = Object.keys(outputs).find((file) => outputs[file].entryPoint?.endsWith('entry'))
-  const profile = Object.keys(outputs).find((file) => outputs[file].entryPoint && outputs[file].entryPoint !== outputs[entry]?.entryPoint && /profile/.test(outputs[file].entryPoint))
+  const profile = Object.keys(outputs).find(
+    (file) =>
+      outputs[file].entryPoint && outputs[file].entryPoint !== outputs[entry]?.entryPoint && /profile/.test(outputs[file].entryPoint),
+  )
   const found = new Set()
   const visit = (file) => {
     if (!file || found.has(file) || !outputs[file]) return
@@ -47,7 +50,9 @@ export function bundleReport({ outputs }, profile) {
 const kilobytes = (bytes) => (bytes / 1000).toFixed(1).padStart(9)
 
 export function printReport(report) {
-  console.log(`${report.profile}: ${report.files} files, ${kilobytes(report.totalBytes).trim()} kB in all, ${kilobytes(report.startBytes).trim()} kB loaded at start`)
+  console.log(
+    `${report.profile}: ${report.files} files, ${kilobytes(report.totalBytes).trim()} kB in all, ${kilobytes(report.startBytes).trim()} kB loaded at start`,
+  )
   console.log(`${'kB at start'.padStart(11)} ${'kB later'.padStart(9)}  package`)
   for (const row of report.packages) console.log(`${kilobytes(row.startBytes).padStart(11)} ${kilobytes(row.laterBytes)}  ${row.package}`)
 }

@@ -1,0 +1,132 @@
+/** Every command of the core, as data: help, completions and the documentation read it without loading one. */
+import type { ParseArgsOptionsConfig } from 'node:util'
+import type { CliContext } from './context.ts'
+
+export interface CliOption {
+  readonly type: 'string' | 'boolean'
+  readonly short?: string
+  readonly multiple?: true
+  /** Shown after the option in help: `<seconds>`. */
+  readonly value?: string
+  readonly help: string
+}
+
+export interface CliCommand {
+  /** The words that select it. */
+  readonly name: string
+  readonly summary: string
+  /** What follows the words in the usage line. */
+  readonly usage?: string
+  readonly options?: Readonly<Record<string, CliOption>>
+  /** How many positional arguments it takes at most; default 0. */
+  readonly argsMax?: number
+  readonly argsMin?: number
+  load(): Promise<{ run(context: CliContext): Promise<number> }>
+}
+
+/** Options every command takes (decisions, command line contract). */
+export const COMMON_OPTIONS = {
+  config: { type: 'string', value: '<file>', help: 'configuration file (default: config.toml in the data directory)' },
+  'data-dir': { type: 'string', value: '<dir>', help: 'data directory (default: ~/.sluice, or SVC_DATA_DIR)' },
+  json: { type: 'boolean', help: 'machine-readable output' },
+  help: { type: 'boolean', short: 'h', help: 'show help' },
+} as const satisfies Record<string, CliOption>
+
+export const COMMANDS: readonly CliCommand[] = [
+  {
+    name: 'daemon',
+    summary: 'Run the daemon in the foreground',
+    options: {
+      host: { type: 'string', value: '<address>', help: 'address to bind, instead of [gateway] host' },
+      port: { type: 'string', value: '<number>', help: 'port to bind, instead of [gateway] port; 0 takes any free one' },
+    },
+    load: () => import('./commands/daemon.ts'),
+  },
+  { name: 'status', summary: 'Show whether the daemon runs, and how it is', load: () => import('./commands/status.ts') },
+  { name: 'doctor', summary: 'Check this installation and say what to mend', load: () => import('./commands/doctor.ts') },
+  {
+    name: 'features',
+    summary: 'List every feature: compiled in, configured, running, and how to get it',
+    load: () => import('./commands/features.ts'),
+  },
+  { name: 'config check', summary: 'Validate the configuration file', load: () => import('./commands/config-check.ts') },
+  {
+    name: 'config get',
+    summary: 'Print the effective configuration, or one value of it',
+    usage: '[key]',
+    argsMax: 1,
+    load: () => import('./commands/config-get.ts'),
+  },
+  {
+    name: 'config set',
+    summary: 'Change one value in the file; comments stay, secrets are encrypted',
+    usage: '<key> [value]',
+    argsMin: 1,
+    argsMax: 2,
+    options: { unset: { type: 'boolean', help: 'remove the key instead' } },
+    load: () => import('./commands/config-set.ts'),
+  },
+  { name: 'config schema', summary: 'Print the JSON Schema of the configuration file', load: () => import('./commands/config-schema.ts') },
+  { name: 'config init', summary: 'Write a commented starter configuration', load: () => import('./commands/config-init.ts') },
+  { name: 'pair new', summary: 'Print a one-time pairing code', load: () => import('./commands/pair-new.ts') },
+  {
+    name: 'pair token',
+    summary: 'Print a new bearer token, and nothing else',
+    options: {
+      name: { type: 'string', value: '<name>', help: 'what the device list calls it' },
+      'expires-days': { type: 'string', value: '<days>', help: 'refuse it after so many days (default: never)' },
+    },
+    load: () => import('./commands/pair-token.ts'),
+  },
+  { name: 'pair list', summary: 'List paired devices', load: () => import('./commands/pair-list.ts') },
+  {
+    name: 'pair revoke',
+    summary: "Revoke a device's token, in force within a second",
+    usage: '<device-id>',
+    argsMin: 1,
+    argsMax: 1,
+    load: () => import('./commands/pair-revoke.ts'),
+  },
+  {
+    name: 'agent',
+    summary: 'Run one agent turn without a daemon',
+    options: {
+      message: { type: 'string', short: 'm', value: '<text>', help: 'what to say; without it, standard input' },
+      session: { type: 'string', short: 's', value: '<name>', help: 'continue a named session' },
+    },
+    load: () => import('./commands/agent.ts'),
+  },
+  {
+    name: 'webhook send',
+    summary: 'Post a message to a running daemon, and show its verdict and reply',
+    usage: '<message>',
+    argsMin: 1,
+    argsMax: 1,
+    options: {
+      url: { type: 'string', value: '<url>', help: "the daemon's address (default: the one running on the data directory)" },
+      token: { type: 'string', value: '<token>', help: 'bearer token (default: one made for this call and revoked after it)' },
+      secret: { type: 'string', value: '<secret>', help: 'X-Webhook-Secret (default: the configured one)' },
+      session: { type: 'string', short: 's', value: '<name>', help: 'X-Session-Id' },
+      'idempotency-key': { type: 'string', value: '<key>', help: 'X-Idempotency-Key' },
+      async: { type: 'boolean', help: 'do not wait for the reply (Prefer: respond-async)' },
+    },
+    load: () => import('./commands/webhook-send.ts'),
+  },
+  {
+    name: 'completions',
+    summary: 'Print a completion script for bash, zsh or fish',
+    usage: '<shell>',
+    argsMin: 1,
+    argsMax: 1,
+    load: () => import('./commands/completions.ts'),
+  },
+]
+
+/** The options of a command in the form `node:util` parses. */
+export const parserOptions = (command: Pick<CliCommand, 'options'>): ParseArgsOptionsConfig =>
+  Object.fromEntries(
+    Object.entries({ ...command.options, ...COMMON_OPTIONS } as Record<string, CliOption>).map(([name, { type, short, multiple }]) => [
+      name,
+      { type, ...(short ? { short } : {}), ...(multiple ? { multiple } : {}) },
+    ]),
+  )

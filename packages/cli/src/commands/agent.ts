@@ -1,0 +1,70 @@
+/** `sluice agent`: one turn without a daemon, on the same store and configuration. */
+import { createInterface } from 'node:readline/promises'
+import type { ApprovalRequest, Approver } from '@sluice/agent'
+import { newTrace } from '@sluice/agent'
+import { AppError } from '@sluice/sdk'
+import type { CliContext, Output } from '../context.ts'
+import { openFromContext } from '../open.ts'
+
+/** The longest message read from standard input. */
+const INPUT_BYTES_MAX = 1_048_576
+
+export async function run(context: CliContext): Promise<number> {
+  const { out, json, options, signal } = context
+  const message = typeof options.message === 'string' ? options.message : await readInput()
+  if (message.trim() === '') throw new AppError('invalid_request', "say something: sluice agent -m 'hello'")
+  const interactive = process.stdin.isTTY === true && process.stderr.isTTY === true && !json
+  const runtime = await openFromContext(context, interactive ? askOnTerminal(out) : undefined)
+  try {
+    const session = typeof options.session === 'string' ? sessionId(options.session) : null
+    const result = await runtime.agent.run({
+      source: 'cli',
+      session,
+      text: message,
+      client: runtime.clients.ofSender('cli', 'terminal'),
+      trace: newTrace(),
+      signal,
+      ...(json ? {} : { listen: (part) => part.type === 'text' && out.write(part.delta) }),
+    })
+    if (json)
+      out.json({ response: result.text, model: result.model, session_id: options.session ?? null, turn_id: result.id, usage: result.usage })
+    else out.print('')
+    return 0
+  } finally {
+    await runtime.close()
+  }
+}
+
+function sessionId(name: string): string {
+  if (!/^[A-Za-z0-9._-]{1,128}$/.test(name))
+    throw new AppError('invalid_request', `a session name has 1 to 128 of A-Z a-z 0-9 . _ -, not '${name}'`)
+  return `local/${name}`
+}
+
+async function readInput(): Promise<string> {
+  if (process.stdin.isTTY) return ''
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of process.stdin) {
+    bytes += chunk.length
+    if (bytes > INPUT_BYTES_MAX) throw new AppError('too_large', `the message is over ${INPUT_BYTES_MAX} bytes`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+/** Asks on the terminal, on standard error so that the reply stays clean. Anything but `y` or `yes` is a no. */
+const askOnTerminal =
+  (out: Output): Approver =>
+  async (request: ApprovalRequest, signal: AbortSignal) => {
+    out.warn(`\n${out.style('yellow', 'The agent wants to run')} ${request.tool}: ${request.summary}`)
+    const terminal = createInterface({ input: process.stdin, output: process.stderr })
+    try {
+      const answer = await terminal.question('Allow it once? [y/N] ', { signal })
+      return /^\s*y(es)?\s*$/i.test(answer)
+    } catch {
+      return false // interrupted: nobody agreed
+    } finally {
+      terminal.close()
+    }
+  }

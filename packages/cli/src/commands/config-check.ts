@@ -1,0 +1,17 @@
+/** `sluice config check`: the same validator the daemon uses; 0 if the daemon would start with everything it is told of. */
+import { existsSync } from 'node:fs'
+import type { CliContext } from '../context.ts'
+import { configFromContext } from '../open.ts'
+
+export async function run(context: CliContext): Promise<number> {
+  const { out, json, configFile } = context
+  const { leftOut, warnings } = await configFromContext(context)
+  if (json) out.json({ file: configFile, ok: leftOut.length === 0, left_out: leftOut, warnings })
+  else {
+    for (const warning of warnings) out.warn(`${out.style('yellow', 'warning')}: ${warning}`)
+    for (const { section, feature, build } of leftOut)
+      out.warn(`[${section}] is for ${feature}, which this build leaves out. To get it: ${build}`)
+    if (leftOut.length === 0) out.print(existsSync(configFile) ? `${configFile} is valid` : `${configFile} does not exist: all defaults`)
+  }
+  return leftOut.length === 0 ? 0 : 78
+}

@@ -1,0 +1,28 @@
+/** `sluice config get`: effective values, defaults and environment included; secrets never show. */
+
+import { CORE_SECTIONS, effectiveConfig } from '@sluice/gateway'
+import { AppError } from '@sluice/sdk'
+import type { CliContext } from '../context.ts'
+import { configFromContext } from '../open.ts'
+
+export async function run(context: CliContext): Promise<number> {
+  const { out, args, json, features } = context
+  const all = effectiveConfig(await configFromContext(context), features, CORE_SECTIONS)
+  const [key] = args
+  const value = key === undefined ? all : valueAt(all, key)
+  if (value === undefined)
+    throw new AppError('not_found', `nothing is set for '${key}', and it has no default; 'sluice config schema' lists the keys`)
+  if (json || (typeof value === 'object' && value !== null)) out.json(value)
+  else out.print(String(value))
+  return 0
+}
+
+/** Follows a dotted key; a number in brackets selects from a list. */
+function valueAt(config: unknown, key: string): unknown {
+  let value: unknown = config
+  for (const step of key.split(/[.[\]]+/).filter(Boolean)) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, step)) return undefined
+    value = (value as Record<string, unknown>)[step]
+  }
+  return value
+}

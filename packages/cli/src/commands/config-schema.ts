@@ -1,0 +1,8 @@
+/** `sluice config schema`: the JSON Schema of the configuration file, for editors. */
+import { configSchema, sectionsOf } from '@sluice/gateway'
+import type { CliContext } from '../context.ts'
+
+export async function run({ out, features }: CliContext): Promise<number> {
+  out.json(await configSchema(sectionsOf(features)))
+  return 0
+}

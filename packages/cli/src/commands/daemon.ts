@@ -1,0 +1,47 @@
+/** `sluice daemon`: runs until a signal ends it (decisions, command line contract). */
+
+import { pairing, startDaemon } from '@sluice/gateway'
+import { AppError } from '@sluice/sdk'
+import type { CliContext } from '../context.ts'
+
+export async function run(context: CliContext): Promise<number> {
+  const { out, options, signal } = context
+  const daemon = await startDaemon({
+    ...context,
+    ...(typeof options.host === 'string' ? { host: options.host } : {}),
+    ...(typeof options.port === 'string' ? { port: portNumber(options.port) } : {}),
+  })
+  const { runtime, url } = daemon
+  // One request, one turn or one feature gone wrong never ends the daemon.
+  process.on('unhandledRejection', (error) => runtime.log.error('a promise was rejected and nobody looked', { error }))
+  process.on('uncaughtException', (error) => runtime.log.error('an error was thrown and nobody caught it', { error }))
+  out.print(`sluice ${context.version} (${context.profile}) listening on ${url}`)
+  const devices = await runtime.store.devices.list()
+  const required = runtime.live().config.require_pairing
+  if (required && (devices.length === 0 || process.stdout.isTTY)) {
+    const code = await pairing.newPairingCode(runtime.store, runtime.live().config, runtime.clock)
+    for (const line of pairingLines(url, code.code)) out.print(line)
+  } else if (!required) out.print(`try it:\n  ${turnCommand(url)}`)
+  await aborted(signal)
+  await daemon.stop()
+  return 0
+}
+
+const turnCommand = (url: string, header = ''): string =>
+  `curl -sS ${url}/webhook ${header}-H 'Content-Type: application/json' -d '{"message":"hello"}'`
+
+const pairingLines = (url: string, code: string): string[] => [
+  `pairing code (one use): ${code}`,
+  'try it:',
+  `  TOKEN=$(curl -sS -X POST ${url}/pair -H 'X-Pairing-Code: ${code}' | sed 's/.*"token":"\\([^"]*\\)".*/\\1/')`,
+  `  ${turnCommand(url, '-H "Authorization: Bearer $TOKEN" ')}`,
+]
+
+function portNumber(text: string): number {
+  const port = Number(text)
+  if (!/^\d+$/.test(text) || port > 65_535) throw new AppError('invalid_request', `--port wants a number from 0 to 65535, not '${text}'`)
+  return port
+}
+
+const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => (signal.aborted ? resolve() : signal.addEventListener('abort', () => resolve(), { once: true })))

@@ -1,0 +1,18 @@
+/** `sluice doctor`: checks this installation; each finding says what to do. Exit 1 if any check fails. */
+import { runChecks } from '@sluice/gateway'
+import type { CliContext, Style } from '../context.ts'
+import { probeDaemon } from '../probe-daemon.ts'
+
+const STYLES: Record<string, Style> = { ok: 'green', warn: 'yellow', fail: 'red' }
+
+export async function run(context: CliContext): Promise<number> {
+  const { out, json, dataDir } = context
+  const checks = await runChecks({ ...context, daemon: await probeDaemon(dataDir) })
+  if (json) out.json(checks)
+  else
+    for (const { check, status, detail, fix } of checks) {
+      out.print(`${out.style(STYLES[status] ?? 'dim', status.padEnd(4))}  ${check.padEnd(14)}  ${detail}`)
+      if (fix) out.print(`${' '.repeat(22)}${fix}`)
+    }
+  return checks.some(({ status }) => status === 'fail') ? 1 : 0
+}

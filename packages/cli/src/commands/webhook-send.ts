@@ -1,0 +1,85 @@
+/** `sluice webhook send`: posts one message to a running daemon and shows what came of it. */
+
+import { gatewaySection, pairing } from '@sluice/gateway'
+import { AppError } from '@sluice/sdk'
+import type { CliContext } from '../context.ts'
+import { configFromContext } from '../open.ts'
+import { probeDaemon } from '../probe-daemon.ts'
+import { withStore } from '../with-store.ts'
+
+const REPLY_MS_MAX = 600_000
+/** How long the token made for this call would live if it could not be revoked. */
+const TOKEN_MS = REPLY_MS_MAX
+
+export async function run(context: CliContext): Promise<number> {
+  const url = await addressOf(context)
+  const { token, secret } = context.options
+  const headers = messageHeaders(context)
+  const webhookSecret = text(secret) ?? (await configFromContext(context)).core(gatewaySection).webhook_secret?.reveal()
+  if (webhookSecret) headers['x-webhook-secret'] = webhookSecret
+  const send = (bearer: string) => post(context, url, { ...headers, authorization: `Bearer ${bearer}` })
+  const given = text(token)
+  return given ? send(given) : withTemporaryToken(context, send)
+}
+
+const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
+
+async function addressOf({ options, dataDir }: CliContext): Promise<string> {
+  const given = text(options.url)
+  if (given) {
+    if (!URL.canParse(given)) throw new AppError('invalid_request', `--url wants an address such as http://127.0.0.1:42617, not '${given}'`)
+    return given.replace(/\/$/, '')
+  }
+  const found = await probeDaemon(dataDir)
+  if (!found.running)
+    throw new AppError('unavailable', `no daemon to send to: ${found.reason}; start one with 'sluice daemon', or name one with --url`)
+  return found.url
+}
+
+function messageHeaders({ options }: CliContext): Record<string, string> {
+  const session = text(options.session)
+  const key = text(options['idempotency-key'])
+  return {
+    'content-type': 'application/json',
+    ...(session ? { 'x-session-id': session } : {}),
+    ...(key ? { 'x-idempotency-key': key } : {}),
+    ...(options.async === true ? { prefer: 'respond-async' } : {}),
+  }
+}
+
+const withTemporaryToken = (context: CliContext, send: (token: string) => Promise<number>): Promise<number> =>
+  withStore(context, async ({ store, clock }) => {
+    const expiresAtMs = clock.nowMs() + TOKEN_MS
+    const { token, device } = await pairing.newToken(store, { name: 'webhook send', expiresAtMs }, clock)
+    try {
+      return await send(token)
+    } finally {
+      await store.devices.revoke(device)
+    }
+  })
+
+async function post({ args, out, json }: CliContext, url: string, headers: Record<string, string>): Promise<number> {
+  const response = await fetch(`${url}/webhook`, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify({ message: args[0] }),
+    signal: AbortSignal.timeout(REPLY_MS_MAX),
+  }).catch((cause: unknown) => {
+    throw new AppError('unavailable', `${url} cannot be reached`, { cause })
+  })
+  const body = (await response.json().catch(() => ({}))) as Record<string, unknown>
+  if (json) out.json({ status: response.status, body })
+  else {
+    out.print(`${out.style(response.ok ? 'green' : 'red', String(response.status))} ${verdict(response.status, body)}`)
+    if (typeof body.response === 'string') out.print(body.response)
+    else if (typeof body.status_url === 'string') out.print(`follow it at ${url}${body.status_url}`)
+  }
+  return response.ok ? 0 : 1
+}
+
+function verdict(status: number, body: Record<string, unknown>): string {
+  if (status === 202) return `accepted as turn ${body.turn_id}`
+  if (body.status === 'duplicate') return `duplicate: ${body.message}`
+  if (status === 200) return `answered by ${body.model} in turn ${body.turn_id}`
+  return `refused: ${body.error ?? 'no reason given'}`
+}

@@ -1,0 +1,54 @@
+/** Commands that features bring: found by the catalogue, refused with the build instruction where the feature is left out. */
+import { AppError, buildHint, type Feature, ROWS } from '@sluice/sdk'
+import type { CliCommand } from './command-table.ts'
+import type { CliContext } from './context.ts'
+
+/** A command for each name in the catalogue, and for what embedders' own features bring. */
+export function featureCommands(features: readonly Feature[]): CliCommand[] {
+  const compiled = new Set<string>(features.map(({ id }) => id))
+  return ROWS.flatMap(([id, row]) =>
+    (row.commands ?? []).map((name): CliCommand => {
+      const known = compiled.has(id)
+      return {
+        name,
+        summary: known ? row.summary : `${row.summary} (not in this build)`,
+        argsMax: Number.MAX_SAFE_INTEGER,
+        load: async () => ({
+          run: known ? (context) => runFeatureCommand(name.split(' '), context) : () => Promise.reject(leftOut(id, name)),
+        }),
+      }
+    }),
+  )
+}
+
+const leftOut = (id: (typeof ROWS)[number][0], name: string): AppError =>
+  new AppError('not_compiled', `'sluice ${name}' needs the feature ${id}, which this build leaves out. To get it: ${buildHint(id)}`, {
+    fields: { feature: id, build: buildHint(id) },
+  })
+
+/** The command of an embedder's own feature: its name is known only once the feature is built. */
+export function ownCommand(features: readonly Feature[], words: readonly string[]): CliCommand | undefined {
+  if (!features.some(({ id }) => id.startsWith('x-'))) return undefined
+  return {
+    name: words[0] ?? '',
+    summary: 'A command of a feature of your own',
+    argsMax: Number.MAX_SAFE_INTEGER,
+    load: async () => ({ run: (context) => runFeatureCommand([words[0] ?? ''], context) }),
+  }
+}
+
+/** Runs the feature command that the words and arguments begin with, on the real store and without the HTTP side. */
+async function runFeatureCommand(words: readonly string[], context: CliContext): Promise<number> {
+  const { openFromContext } = await import('./open.ts')
+  const runtime = await openFromContext(context)
+  try {
+    const line = [...words, ...context.args]
+    const commands = runtime.lifecycle.current().instances.flatMap(({ parts }) => parts.commands ?? [])
+    const command = commands.find(({ name }) => name.split(' ').every((word, index) => line[index] === word))
+    if (!command) throw new AppError('unavailable', `no feature that is ready has the command '${line.join(' ')}'; see 'sluice features'`)
+    const { json, out, signal } = context
+    return await command.run({ args: line.slice(command.name.split(' ').length), json, print: out.print, warn: out.warn, signal })
+  } finally {
+    await runtime.close()
+  }
+}

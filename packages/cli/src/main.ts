@@ -1,0 +1,121 @@
+/** The command line: finds the command, parses its options, turns what it throws into one line and an exit code. */
+import { homedir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { AppError, ERRORS, type Feature } from '@sluice/sdk'
+import manifest from '../package.json' with { type: 'json' }
+import { type CliCommand, COMMANDS, parserOptions } from './command-table.ts'
+import { type CliContext, createOutput, type Output, type Streams } from './context.ts'
+import { featureCommands, ownCommand } from './feature-commands.ts'
+import { commandHelp, overview } from './help.ts'
+
+export interface MainOptions {
+  readonly profile: string
+  readonly features: readonly Feature[]
+  readonly argv?: readonly string[]
+  readonly env?: Readonly<Record<string, string | undefined>>
+  readonly streams?: Streams
+}
+
+/** Runs one command and sets the process's exit code; what a profile ends with. */
+export async function main(options: MainOptions): Promise<void> {
+  process.exitCode = await runCommand(options)
+}
+
+/** Runs one command and resolves to its exit code. Never rejects. */
+export async function runCommand(options: MainOptions): Promise<number> {
+  const { argv = process.argv.slice(2), env = process.env, streams = process, profile, features } = options
+  const out = createOutput(streams, env)
+  const asJson = argv.includes('--json')
+  try {
+    const commands = [...COMMANDS, ...featureCommands(features)]
+    const words = argv.filter((word) => !word.startsWith('-'))
+    if (words.length === 0 && argv.some((word) => word === '--version' || word === '-V')) return print(out, `sluice ${manifest.version}`)
+    if (words.length === 0 || words[0] === 'help') {
+      out.print(overview(commands, manifest.version))
+      return words.length > 0 || argv.includes('--help') || argv.includes('-h') ? 0 : 2
+    }
+    const command = commands.find(({ name }) => startsWith(argv, name)) ?? ownCommand(features, words) ?? unknownCommand(words, commands)
+    if (argv.includes('--help') || argv.includes('-h')) return print(out, commandHelp(command))
+    const rest = argv.slice(command.name.split(' ').length)
+    const { values, positionals } = parse(rest, command)
+    const dataDir = resolve(text(values['data-dir']) ?? env.SVC_DATA_DIR ?? join(homedir(), '.sluice'))
+    const context: CliContext = {
+      version: manifest.version,
+      profile,
+      features,
+      env,
+      dataDir,
+      configFile: resolve(text(values.config) ?? join(dataDir, 'config.toml')),
+      args: positionals,
+      options: values,
+      json: values.json === true,
+      out,
+      signal: interrupted(),
+    }
+    return await (await command.load()).run(context)
+  } catch (error) {
+    return report(error, out, asJson)
+  }
+}
+
+const print = (out: Output, line: string): number => {
+  out.print(line)
+  return 0
+}
+
+const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
+
+const startsWith = (argv: readonly string[], name: string): boolean => name.split(' ').every((word, index) => argv[index] === word)
+
+function parse(
+  args: readonly string[],
+  command: CliCommand,
+): { values: Record<string, string | boolean | undefined>; positionals: string[] } {
+  try {
+    const parsed = parseArgs({ args: [...args], options: parserOptions(command), allowPositionals: true, strict: true })
+    const count = parsed.positionals.length
+    if (count < (command.argsMin ?? 0)) throw new Error(`${command.usage?.split(' ')[count] ?? 'an argument'} is missing`)
+    if (count > (command.argsMax ?? 0)) throw new Error(`'${parsed.positionals[command.argsMax ?? 0]}' is one argument too many`)
+    return parsed as { values: Record<string, string | boolean | undefined>; positionals: string[] }
+  } catch (error) {
+    const reason = error instanceof Error ? (error.message.split('. To specify')[0] ?? error.message) : String(error)
+    throw new AppError('invalid_request', `${reason.replace(/\.$/, '')}; see 'sluice ${command.name} --help'`, { cause: error })
+  }
+}
+
+function unknownCommand(words: readonly string[], commands: readonly CliCommand[]): never {
+  const family = commands.filter(({ name }) => name.startsWith(`${words[0]} `)).map(({ name }) => name)
+  const hint = family.length > 0 ? `; there are: ${family.join(', ')}` : "; 'sluice --help' lists the commands"
+  throw new AppError('invalid_request', `unknown command '${words.join(' ')}'${hint}`)
+}
+
+function interrupted(): AbortSignal {
+  const controller = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => controller.abort(signal))
+  return controller.signal
+}
+
+interface Located {
+  readonly file: string
+  readonly line?: number
+  readonly column?: number
+  readonly message: string
+}
+
+/** One line for a refusal, one line per mistake for a configuration; a bug shows its stack. */
+function report(error: unknown, out: Output, asJson: boolean): number {
+  const known = error instanceof AppError ? error : undefined
+  if (!known) {
+    out.warn(`sluice: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`)
+    return 1
+  }
+  const problems = (known.fields.problems ?? []) as readonly Located[]
+  if (asJson) out.warn(JSON.stringify({ error: known.message, code: known.code, ...known.fields }))
+  else if (problems.length > 0) for (const problem of problems) out.warn(problemLine(problem))
+  else out.warn(`sluice: ${known.message}`)
+  return ERRORS[known.code].exit
+}
+
+const problemLine = ({ file, line, column, message }: Located): string =>
+  `${[file, line, column].filter((part) => part !== undefined).join(':')}: ${message}`

@@ -1,0 +1,29 @@
+/** Opens the store for a command that needs no features; the daemon may be running on the same file. */
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { createLogger, gatewaySection, systemClock } from '@sluice/gateway'
+import type { Clock, Store } from '@sluice/sdk'
+import { openStore } from '@sluice/store'
+import type { CliContext } from './context.ts'
+import { configFromContext } from './open.ts'
+
+export interface OpenStore {
+  readonly store: Store
+  readonly clock: Clock
+  /** The `[gateway]` section in force. */
+  readonly gateway: ReturnType<typeof gatewayOf>
+}
+
+const gatewayOf = (config: Awaited<ReturnType<typeof configFromContext>>) => config.core(gatewaySection)
+
+export async function withStore(context: CliContext, work: (open: OpenStore) => Promise<number>): Promise<number> {
+  const config = await configFromContext(context)
+  mkdirSync(context.dataDir, { recursive: true, mode: 0o700 })
+  const log = createLogger({ level: 'warn', format: 'auto', stream: process.stderr, clock: systemClock })
+  const store = openStore({ file: join(context.dataDir, 'sluice.db'), clock: systemClock, log })
+  try {
+    return await work({ store, clock: systemClock, gateway: gatewayOf(config) })
+  } finally {
+    await store.close()
+  }
+}

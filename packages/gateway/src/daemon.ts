@@ -1,0 +1,108 @@
+/** The daemon: one runtime, its HTTP side, the configuration watch, and the signals that end it. */
+import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { AppError, errorText } from '@sluice/sdk'
+import { lockDataDir } from '@sluice/store'
+import { gatewaySection } from './config/core-sections.ts'
+import { watchConfig } from './config/watch-config.ts'
+import { createAuth } from './http/auth.ts'
+import { listen } from './http/listen.ts'
+import { type OpenRuntime, openRuntime, type RuntimeOptions } from './open-runtime.ts'
+
+export interface DaemonOptions extends RuntimeOptions {
+  /** Instead of `[gateway] host` and `port`. */
+  readonly host?: string
+  readonly port?: number
+}
+
+export interface Daemon {
+  readonly url: string
+  readonly runtime: OpenRuntime
+  /** Stops accepting, drains for at most ten seconds, closes. Idempotent. */
+  stop(): Promise<void>
+}
+
+/** How long a stop may wait for running turns and open responses. */
+const DRAIN_MS = 10_000
+
+/** Resolves once connections are accepted. Rejects with `conflict` when the port or the data directory is taken. */
+export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
+  mkdirSync(options.dataDir, { recursive: true, mode: 0o700 })
+  const lock = lockDataDir(options.dataDir)
+  try {
+    return await startLocked(options, lock)
+  } catch (error) {
+    lock.release()
+    throw error
+  }
+}
+
+async function startLocked(options: DaemonOptions, lock: { release(): void }): Promise<Daemon> {
+  const runtime = await openRuntime(options)
+  const { log } = runtime
+  const gateway = runtime.config().core(gatewaySection)
+  const auth = createAuth({ runtime })
+  const server = await listen({ runtime, auth, host: options.host ?? gateway.host, port: options.port ?? gateway.port }).catch(
+    async (error) => {
+      await runtime.close(0)
+      throw error
+    },
+  )
+  const file = join(options.dataDir, 'daemon.json')
+  writeDaemonFile(file, {
+    pid: process.pid,
+    url: server.url,
+    profile: options.profile,
+    started_at: new Date(runtime.startedAtMs).toISOString(),
+  })
+  const watching = new AbortController()
+  watchConfig({ file: options.configFile, signal: watching.signal, onChange: (text) => void applyChange(runtime, text) })
+  warnAtStart(runtime)
+  const unfinished = await runtime.agent.resume()
+  if (unfinished > 0) log.info('taking up turns the last run left unfinished', { turns: unfinished })
+
+  let stopping: Promise<void> | undefined
+  const stop = async () => {
+    watching.abort()
+    await Promise.all([server.close(DRAIN_MS), runtime.agent.drain(DRAIN_MS)])
+    await runtime.close(0)
+    rmSync(file, { force: true })
+    lock.release()
+  }
+  return { url: server.url, runtime, stop: () => (stopping ??= stop()) }
+}
+
+/** Replaced as a whole, so that no reader sees half of it. */
+function writeDaemonFile(file: string, content: object): void {
+  writeFileSync(`${file}.new`, `${JSON.stringify(content)}\n`, { mode: 0o600 })
+  renameSync(`${file}.new`, file)
+}
+
+/** A configuration that does not validate changes nothing: the daemon goes on with the one in force, and says why. */
+async function applyChange(runtime: OpenRuntime, text: string): Promise<void> {
+  const { log, bus } = runtime
+  const before = runtime.config().core(gatewaySection)
+  try {
+    const { sections, rebuilt } = await runtime.reload(text)
+    if (sections.length === 0) return
+    log.info('configuration reloaded', { sections, rebuilt })
+    bus.emit({ type: 'config_reloaded', sections, rebuilt })
+    const { host, port } = runtime.config().core(gatewaySection)
+    if (host !== before.host || port !== before.port) log.warn('[gateway] host and port take effect at the next start')
+  } catch (error) {
+    const problems = error instanceof AppError ? error.fields.problems : undefined
+    log.error('the changed configuration is not valid; the one in force stays', { error: errorText(error), problems })
+    bus.emit({ type: 'config_rejected', error: errorText(error) })
+  }
+}
+
+/** What an operator should know before the first message comes. */
+function warnAtStart(runtime: OpenRuntime): void {
+  const { log } = runtime
+  for (const warning of runtime.config().warnings) log.warn(warning)
+  for (const { section, feature, build } of runtime.config().leftOut) {
+    log.warn(`[${section}] is configured, but this build leaves ${feature} out`, { build })
+  }
+  for (const { feature, state, reason } of runtime.live().features)
+    if (state === 'failed') log.warn('a feature failed', { feature, reason })
+}

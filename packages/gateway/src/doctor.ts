@@ -1,0 +1,137 @@
+/** The checks of `sluice doctor` (decisions, command line contract): what is wrong here, and what mends it. */
+import { access, constants, mkdir, stat, statfs } from 'node:fs/promises'
+import { policySection } from '@sluice/agent'
+import { AppError, errorText, type Policy } from '@sluice/sdk'
+import { sandboxSection } from './config/core-sections.ts'
+import type { ConfigProblem, LoadedConfig } from './config/types.ts'
+import { workspaceRoot } from './guards.ts'
+import { type OpenRuntime, openRuntime, type RuntimeOptions } from './open-runtime.ts'
+import type { FeatureStatus } from './runtime.ts'
+
+export interface Check {
+  readonly check: string
+  readonly status: 'ok' | 'warn' | 'fail'
+  readonly detail: string
+  readonly fix: string | null
+}
+
+export interface DoctorOptions extends RuntimeOptions {
+  readonly daemon: { readonly running: boolean; readonly reason?: string }
+}
+
+const NODE_MAJOR_MIN = 24
+const FREE_BYTES_MIN = 512 * 1024 * 1024
+
+const ok = (check: string, detail: string): Check => ({ check, status: 'ok', detail, fix: null })
+const warn = (check: string, detail: string, fix: string): Check => ({ check, status: 'warn', detail, fix })
+const fail = (check: string, detail: string, fix: string): Check => ({ check, status: 'fail', detail, fix })
+
+/** Runs every check; none of them changes anything, but that the data directory and an empty store are made where missing. */
+export async function runChecks(options: DoctorOptions): Promise<Check[]> {
+  const checks = [checkNode(), ...(await checkDataDir(options.dataDir))]
+  let runtime: OpenRuntime
+  try {
+    runtime = await openRuntime({ ...options, quiet: true })
+  } catch (error) {
+    return [...checks, ...configProblems(error)]
+  }
+  try {
+    return [
+      ...checks,
+      await checkStore(runtime),
+      ...checkConfig(runtime.config(), options.configFile),
+      await checkWorkspace(workspaceRoot(runtime.config(), options.dataDir)),
+      checkProvider(runtime.live().models),
+      checkPolicy(runtime.config().core(policySection)),
+      await checkSandbox(runtime),
+      ...checkFeatures(runtime.live().features),
+      options.daemon.running
+        ? ok('daemon', 'it runs and answers')
+        : warn('daemon', options.daemon.reason ?? 'it does not run', "start it with 'sluice daemon'"),
+    ]
+  } finally {
+    await runtime.close(0)
+  }
+}
+
+function checkNode(): Check {
+  const { node } = process.versions
+  if (Number(node.split('.')[0]) >= NODE_MAJOR_MIN) return ok('node', `Node ${node}`)
+  return fail('node', `Node ${node} is older than ${NODE_MAJOR_MIN}`, `install Node ${NODE_MAJOR_MIN} or newer`)
+}
+
+async function checkDataDir(dataDir: string): Promise<Check[]> {
+  try {
+    await mkdir(dataDir, { recursive: true, mode: 0o700 })
+    await access(dataDir, constants.R_OK | constants.W_OK | constants.X_OK)
+    const { mode } = await stat(dataDir)
+    const { bavail, bsize } = await statfs(dataDir)
+    const free = Number(bavail) * Number(bsize)
+    const open = (mode & 0o077) !== 0
+    const mebibytes = Math.round(free / 1024 / 1024)
+    return [
+      open ? warn('data directory', `${dataDir} can be entered by other users`, `chmod 700 ${dataDir}`) : ok('data directory', dataDir),
+      free < FREE_BYTES_MIN
+        ? fail('disk', `${mebibytes} MiB are free under ${dataDir}; accepted messages must fit`, 'free some space')
+        : ok('disk', `${mebibytes} MiB are free`),
+    ]
+  } catch (error) {
+    return [fail('data directory', `${dataDir}: ${errorText(error)}`, 'make it writable for this user, or name another with --data-dir')]
+  }
+}
+
+async function checkStore({ store }: OpenRuntime): Promise<Check> {
+  const problems = await store.check()
+  if (problems.length === 0) return ok('store', 'every page and index is sound')
+  return fail('store', problems.map(({ detail }) => detail).join('; '), 'stop the daemon and restore sluice.db from a backup')
+}
+
+function configProblems(error: unknown): Check[] {
+  const problems = (error instanceof AppError ? (error.fields.problems ?? []) : []) as readonly ConfigProblem[]
+  if (problems.length === 0) return [fail('start', errorText(error), 'the daemon would not start either')]
+  return problems.map(({ file, line, message }) => fail('config', `${file}${line ? `:${line}` : ''}: ${message}`, 'mend the file'))
+}
+
+function checkConfig({ leftOut, warnings }: LoadedConfig, configFile: string): Check[] {
+  return [
+    ...leftOut.map(({ section, feature, build }) => fail('config', `[${section}] is for ${feature}, which this build leaves out`, build)),
+    ...warnings.map((warning) => warn('config', warning, `see ${configFile}`)),
+    ...(leftOut.length + warnings.length === 0 ? [ok('config', `${configFile} is valid`)] : []),
+  ]
+}
+
+async function checkWorkspace(root: string): Promise<Check> {
+  try {
+    await access(root, constants.R_OK | constants.W_OK | constants.X_OK)
+    return ok('workspace', root)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return ok('workspace', `${root}, made at the first write`)
+    return fail('workspace', `${root}: ${errorText(error)}`, 'make it writable for this user, or set [agent] workspace')
+  }
+}
+
+function checkProvider(models: readonly string[]): Check {
+  if (!models[0]?.startsWith('offline')) return ok('provider', models.join(', then '))
+  return warn('provider', 'the offline provider answers: it is no model', 'set [provider] kind, model and api_key')
+}
+
+function checkPolicy({ level, allowed_commands }: Policy): Check {
+  if (level === 'full') return warn('policy', 'the agent asks nobody before it acts', 'set [security.policy] level = "supervised"')
+  return ok('policy', `${level}; ${allowed_commands.includes('*') ? 'any command' : `${allowed_commands.length} commands`} allowed`)
+}
+
+async function checkSandbox(runtime: OpenRuntime): Promise<Check> {
+  const { sandbox, probes, warning } = await runtime.guards().sandbox()
+  const measured = probes.map(({ name, available, detail }) => `${name} ${available ? 'works' : 'does not'} (${detail})`).join('; ')
+  if (!warning) return ok('sandbox', [sandbox.name, measured].filter(Boolean).join(': '))
+  const status = runtime.config().core(sandboxSection).required ? fail : warn
+  return status('sandbox', [warning, measured].filter(Boolean).join(': '), "build a sandbox in: 'sluice features' lists them")
+}
+
+function checkFeatures(features: readonly FeatureStatus[]): Check[] {
+  const failed = features.filter(({ state }) => state === 'failed')
+  if (failed.length === 0) return [ok('features', `${features.filter(({ compiled }) => compiled).length} compiled in`)]
+  return failed.map(({ feature, reason }) =>
+    fail('features', `${feature}: ${reason}`, `see the section of ${feature} in the configuration`),
+  )
+}

@@ -1,0 +1,48 @@
+/** Makes what the security sections decide: the policy, the workspace, the sandboxed spawn and the guarded fetch. */
+import { homedir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { agentSection, policySection } from '@sluice/agent'
+import type { Clock, Sandbox } from '@sluice/sdk'
+import { httpSection, sandboxSection } from './config/core-sections.ts'
+import type { LoadedConfig } from './config/types.ts'
+import type { HostGuards } from './host.ts'
+import type { ComponentLogger } from './log.ts'
+import { createPublicFetch } from './public-fetch.ts'
+import { type SandboxChoice, selectSandbox } from './sandbox-select.ts'
+import { createSpawn } from './spawn.ts'
+import { createWorkspace } from './workspace.ts'
+
+export interface GuardOptions {
+  readonly dataDir: string
+  readonly clock: Clock
+  readonly log: ComponentLogger
+  /** The backends of the registry in force, asked for at the first use. */
+  sandboxes(): readonly Sandbox[]
+  readonly signal: AbortSignal
+}
+
+export interface Guards extends HostGuards {
+  /** Probes on the first call, and remembers: for the first spawn, status and `doctor`. */
+  sandbox(): Promise<SandboxChoice>
+}
+
+export function createGuards(config: LoadedConfig, { dataDir, clock, log, sandboxes, signal }: GuardOptions): Guards {
+  const policy = config.core(policySection)
+  const { enabled, backend, required } = config.core(sandboxSection)
+  let choice: Promise<SandboxChoice> | undefined
+  const sandbox = () =>
+    (choice ??= selectSandbox({ enabled, backend, required, sandboxes: sandboxes(), log: log.child('sandbox'), signal }))
+  return {
+    policy,
+    workspace: createWorkspace({ root: workspaceRoot(config, dataDir), forbidden: policy.forbidden_paths.map(expandHome) }),
+    sandbox,
+    spawn: createSpawn({ sandbox: async () => (await sandbox()).sandbox, required, log: log.child('spawn'), clock }),
+    publicFetch: createPublicFetch({ allowPrivate: config.core(httpSection).allow_private, log: log.child('http') }),
+  }
+}
+
+/** `[agent] workspace`, or the folder of that name in the data directory. */
+export const workspaceRoot = (config: LoadedConfig, dataDir: string): string =>
+  resolve(dataDir, expandHome(config.core(agentSection).workspace ?? join(dataDir, 'workspace')))
+
+const expandHome = (path: string): string => (path === '~' || path.startsWith('~/') ? join(homedir(), path.slice(1)) : path)

@@ -1,0 +1,44 @@
+/** Makes the `Host` each feature is given: the same services for all, its own log, keys and secrets. */
+
+import type { Clock, Events, FeatureId, Host, Policy, Services, Spawn, Store, Workspace } from '@sluice/sdk'
+import { type SecretBox, secretStore } from '@sluice/store'
+import type { ComponentLogger } from './log.ts'
+
+export interface HostParts {
+  readonly clock: Clock
+  readonly log: ComponentLogger
+  readonly store: Store
+  readonly secrets: SecretBox
+  readonly events: Events
+  readonly dataDir: string
+  /** What the registry of the moment offers. */
+  service<Name extends keyof Services>(name: Name): Services[Name] | undefined
+  rebuild(feature: FeatureId, reason: string): void
+}
+
+/** What a configuration change replaces: features with tools are built anew with it. */
+export interface HostGuards {
+  readonly policy: Policy
+  readonly workspace: Workspace
+  readonly spawn: Spawn
+  readonly publicFetch: Host['publicFetch']
+}
+
+export function createHost(feature: FeatureId, parts: HostParts, guards: HostGuards): Host {
+  return {
+    feature,
+    log: parts.log.child(feature),
+    clock: parts.clock,
+    fetch: (input, init) => fetch(input, init),
+    publicFetch: guards.publicFetch,
+    spawn: guards.spawn,
+    keyValue: parts.store.keyValue(`feature:${feature}`),
+    secrets: secretStore(parts.secrets, parts.store.keyValue(`secret:${feature}`)),
+    events: parts.events,
+    policy: guards.policy,
+    workspace: guards.workspace,
+    dataDir: parts.dataDir,
+    rebuild: (reason) => parts.rebuild(feature, reason),
+    service: parts.service,
+  }
+}

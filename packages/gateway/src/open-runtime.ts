@@ -1,0 +1,152 @@
+/** Assembles one runtime: configuration, store, features and agent; everything but HTTP. */
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { type Agent, type Approver, agentSection, costSection, createAgent, policySection } from '@sluice/agent'
+import type { Clock, Feature, Observation, Services, Vitals } from '@sluice/sdk'
+import { openSecretBox, openStore } from '@sluice/store'
+import { systemClock } from './clock.ts'
+import { logSection } from './config/core-sections.ts'
+import type { LoadedConfig } from './config/types.ts'
+import { createEventBus } from './events/bus.ts'
+import { createGuards, type Guards } from './guards.ts'
+import { type Clients, createClients } from './http/client.ts'
+import { createLifecycle, type Lifecycle, type Reload } from './lifecycle.ts'
+import { type ComponentLogger, createLogger } from './log.ts'
+import { type ConfigSource, parseConfig, readConfigText } from './read-config.ts'
+import type { Runtime } from './runtime.ts'
+
+export interface RuntimeOptions extends ConfigSource {
+  readonly profile: string
+  readonly version: string
+  /** True: only warnings and errors are logged, whatever `[log] level` says. */
+  readonly quiet?: boolean
+  /** Asks a person about tool calls where the turn itself brings nobody to ask. */
+  readonly approve?: Approver
+  readonly clock?: Clock
+}
+
+export interface OpenRuntime extends Runtime {
+  readonly lifecycle: Lifecycle
+  readonly clients: Clients
+  readonly log: ComponentLogger
+  /** The configuration in force. */
+  config(): LoadedConfig
+  guards(): Guards
+  /** Validates a new text and applies it; a text that does not validate changes nothing and rejects. */
+  reload(text: string): Promise<Reload>
+  /** Subscribers of each kind, for the vitals; the HTTP side counts them. */
+  readonly subscribers: { sse: number; ws: number; dropped: number }
+  /** Closes agent, features and store, in that order. Idempotent. */
+  close(drainMs?: number): Promise<void>
+}
+
+const DRAIN_MS = 10_000
+
+export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime> {
+  const { features, dataDir, clock = systemClock, env } = options
+  let config = await parseConfig(options, await readConfigText(options.configFile))
+  const levelOf = (loaded: LoadedConfig) => (options.quiet ? 'warn' : loaded.core(logSection).level)
+  const log = createLogger({ level: levelOf(config), format: config.core(logSection).format, stream: process.stderr, clock })
+  const stop = new AbortController()
+  let observe: (observation: Observation) => void = () => {}
+  const store = openStore({
+    file: join(dataDir, 'sluice.db'),
+    clock,
+    log: log.child('store'),
+    onCommit: (units, tookMs) => observe({ kind: 'commit', units, tookMs }),
+  })
+  const bus = createEventBus({ clock, run: randomBytes(6).toString('base64url') })
+  const clients = createClients()
+  const subscribers = { sse: 0, ws: 0, dropped: 0 }
+  const startedAtMs = clock.nowMs()
+  let guards: Guards | undefined
+
+  const vitals = (): Vitals => {
+    const { running, queued, sessions } = agent.load()
+    return {
+      startedAtMs,
+      turnsRunning: running,
+      turnsQueued: queued,
+      sessionsActive: sessions,
+      sseClients: subscribers.sse,
+      wsClients: subscribers.ws,
+      commitsQueued: store.pending(),
+      eventsDropped: subscribers.dropped,
+    }
+  }
+  const services: Partial<Services> = { memory: store.memory, vitals }
+  const lifecycle = createLifecycle({
+    features,
+    env,
+    log: log.child('features'),
+    fetch: (input, init) => fetch(input, init),
+    host: { clock, log, store, secrets: openSecretBox(dataDir), events: bus, dataDir },
+    service: (name) => services[name],
+    guards(next) {
+      guards = createGuards(next, {
+        dataDir,
+        clock,
+        log,
+        signal: stop.signal,
+        sandboxes: () => lifecycle.current().instances.flatMap(({ parts }) => parts.sandboxes ?? []),
+      })
+      return guards
+    },
+    onSwap({ live }) {
+      observe = live.observe
+    },
+  })
+  const agent: Agent = createAgent({
+    store,
+    lease: lifecycle.lease,
+    events: bus,
+    clock,
+    log: log.child('agent'),
+    config: () => ({ agent: config.core(agentSection), cost: config.core(costSection), policy: config.core(policySection) }),
+    mintClient: (source) => clients.ofSender(source, 'resumed'),
+    ...(options.approve ? { approve: options.approve } : {}),
+  })
+
+  let closing: Promise<void> | undefined
+  const close = async (drainMs: number) => {
+    await agent.drain(drainMs)
+    await lifecycle.close()
+    stop.abort()
+    await store.close()
+  }
+  try {
+    await lifecycle.apply(config)
+  } catch (error) {
+    await store.close()
+    throw error
+  }
+  return {
+    version: options.version,
+    profile: options.profile,
+    startedAtMs,
+    store,
+    agent,
+    bus,
+    clock,
+    log,
+    lifecycle,
+    clients,
+    subscribers,
+    config: () => config,
+    guards: () => guards ?? unreachable(),
+    live: () => lifecycle.current().live,
+    vitals,
+    async reload(text) {
+      const next = await parseConfig(options, text)
+      const outcome = await lifecycle.apply(next)
+      config = next
+      log.setLevel(levelOf(next))
+      return outcome
+    },
+    close: (drainMs = DRAIN_MS) => (closing ??= close(drainMs)),
+  }
+}
+
+const unreachable = (): never => {
+  throw new Error('the runtime applies a configuration before anybody can ask')
+}

@@ -1,0 +1,41 @@
+/** Reads and validates the configuration: the one way for the daemon, `config check` and every other command. */
+import { readFile } from 'node:fs/promises'
+import { AppError, type Feature } from '@sluice/sdk'
+import { openSecretBox } from '@sluice/store'
+import { CORE_SECTIONS } from './config/core-sections.ts'
+import { loadConfig } from './config/load-config.ts'
+import type { LoadedConfig, OwnedSection } from './config/types.ts'
+
+export interface ConfigSource {
+  /** Absolute. A file that is not there means all defaults. */
+  readonly configFile: string
+  readonly dataDir: string
+  readonly features: readonly Feature[]
+  readonly env: Readonly<Record<string, string | undefined>>
+}
+
+/** The sections of the core and of a build's features. */
+export const sectionsOf = (features: readonly Feature[]): OwnedSection[] => [
+  ...CORE_SECTIONS.map((section): OwnedSection => ({ owner: 'core', section })),
+  ...features.flatMap(({ id, section }): OwnedSection[] => (section ? [{ owner: id, section }] : [])),
+]
+
+/** Throws `config_invalid` with every problem in its fields. */
+export async function readConfig(source: ConfigSource): Promise<LoadedConfig> {
+  return parseConfig(source, await readConfigText(source.configFile))
+}
+
+/** The text of the file; empty if there is none. */
+export async function readConfigText(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8')
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return ''
+    throw new AppError('config_invalid', `${file} cannot be read: ${(cause as Error).message}`, { cause })
+  }
+}
+
+export function parseConfig({ configFile, dataDir, features, env }: ConfigSource, text: string): Promise<LoadedConfig> {
+  const box = openSecretBox(dataDir)
+  return loadConfig({ file: configFile, text, sections: sectionsOf(features), env, decrypt: (value, path) => box.decrypt(value, path) })
+}

@@ -1,0 +1,73 @@
+/** The immutable registry: everything turns and requests see of the features, frozen as one (§1 items 5 and 6). */
+import type { ModelChain, Registry } from '@sluice/agent'
+import type { Feature, Logger, Services } from '@sluice/sdk'
+import type { GatewayConfig } from './config/core-sections.ts'
+import type { LeftOut } from './config/types.ts'
+import { featureStatuses } from './feature-status.ts'
+import type { Instance } from './instance.ts'
+import { chooseObservers, tellObservers } from './observers.ts'
+import type { Live } from './runtime.ts'
+import { stubRoutes, stubTools } from './stubs.ts'
+
+export interface RegistryInput {
+  readonly generation: number
+  readonly features: readonly Feature[]
+  readonly instances: readonly Instance[]
+  readonly leftOut: readonly LeftOut[]
+  readonly models: ModelChain
+  readonly gateway: GatewayConfig
+  /** `[observability] backend`. */
+  readonly backend: string
+  readonly log: Logger
+}
+
+/** One generation, seen from both sides. */
+export interface FrozenRegistry {
+  readonly instances: readonly Instance[]
+  readonly turns: Registry
+  readonly live: Live
+  service<Name extends keyof Services>(name: Name): Services[Name] | undefined
+}
+
+export function freezeRegistry(input: RegistryInput): FrozenRegistry {
+  const { features, instances, generation, log } = input
+  const ready = instances.filter((instance) => instance.state() === 'ready')
+  const parts = ready.map((instance) => instance.parts)
+  const tools = ready.flatMap(({ feature, parts: { tools = [] } }) =>
+    tools.map((tool) => ({ feature: feature.id, tool, available: tool.available?.() ?? true })),
+  )
+  const offered = tools.filter(({ available }) => available).map(({ tool }) => tool)
+  const observers = chooseObservers(
+    input.backend,
+    parts.flatMap((part) => part.observers ?? []),
+    log,
+  )
+  const observe = tellObservers(observers, log)
+  const prompts = parts.flatMap(({ prompt }) => (prompt ? [prompt] : []))
+  const turns: Registry = {
+    generation,
+    tools: new Map([...stubTools(features, instances), ...tools.map(({ tool }) => tool)].map((tool) => [tool.name, tool])),
+    offered,
+    models: input.models,
+    prompt: () => prompts.map((lines) => lines()).join('\n'),
+    observe,
+  }
+  const live: Live = {
+    generation,
+    config: input.gateway,
+    routes: parts.flatMap((part) => part.routes ?? []),
+    stubs: stubRoutes(features, instances),
+    features: featureStatuses(instances, input.leftOut),
+    tools: tools.map(({ feature, tool: { name, description }, available }) => ({ name, description, feature, available })),
+    observers,
+    models: input.models.labels.map(({ provider, model }) => `${provider}:${model}`),
+    metricsLoopbackOnly: observers.some(({ loopbackOnly }) => loopbackOnly),
+    observe,
+  }
+  return Object.freeze({
+    instances,
+    turns: Object.freeze(turns),
+    live: Object.freeze(live),
+    service: <Name extends keyof Services>(name: Name) => parts.find(({ services }) => services?.[name])?.services?.[name],
+  })
+}

@@ -1,0 +1,73 @@
+/** What a build lacks still answers: with how to get it (decisions, a feature not in the build). */
+import { AppError, buildHint, type CatalogueId, type Feature, ROWS, type Row, type Tool } from '@sluice/sdk'
+import * as v from 'valibot'
+import type { Instance } from './instance.ts'
+import type { StubRoute } from './runtime.ts'
+
+/** The rows no feature of this build claims. */
+export function leftOutRows(features: readonly Feature[]): readonly (readonly [CatalogueId, Row])[] {
+  const compiled = new Set<string>(features.map(({ id }) => id))
+  return ROWS.filter(([id]) => !compiled.has(id))
+}
+
+/** The refusal of anything that belongs to a feature this build lacks. */
+export const notCompiled = (id: CatalogueId, what: string): AppError =>
+  new AppError('not_compiled', `${what} needs the feature ${id}, which this build leaves out. To get it: ${buildHint(id)}`, {
+    fields: { feature: id, build: buildHint(id) },
+  })
+
+const refusingTool = (name: string, description: string, refuse: () => AppError): Tool => ({
+  name,
+  description,
+  input: v.unknown(),
+  risk: 'read',
+  run: () => Promise.reject(refuse()),
+})
+
+/** A tool for every name the left-out rows hold, and for every tool of a feature that is not ready. */
+export function stubTools(features: readonly Feature[], instances: readonly Instance[]): Tool[] {
+  const leftOut = leftOutRows(features).flatMap(([id, row]) =>
+    (row.tools ?? []).map((name) => refusingTool(name, row.summary, () => notCompiled(id, `The tool ${name}`))),
+  )
+  const asleep = instances.flatMap((instance) =>
+    namesOf(instance, 'tools').map((name) =>
+      refusingTool(
+        name,
+        instance.feature.id,
+        () => new AppError('unavailable', `The tool ${name} is not ready: ${instance.reason() ?? 'unknown'}`),
+      ),
+    ),
+  )
+  return [...leftOut, ...asleep]
+}
+
+/** A route for every left-out row's, and for every route of a feature that is not ready. */
+export function stubRoutes(features: readonly Feature[], instances: readonly Instance[]): StubRoute[] {
+  const leftOut = leftOutRows(features).flatMap(([id, row]) =>
+    (row.routes ?? []).map((route) => {
+      const refusal = notCompiled(id, route)
+      return { ...methodAndPath(route), code: 'not_compiled' as const, detail: refusal.message, fields: refusal.fields }
+    }),
+  )
+  const asleep = instances.flatMap((instance) =>
+    namesOf(instance, 'routes').map((route) => {
+      const { id } = instance.feature
+      return instance.state() === 'unconfigured'
+        ? { ...methodAndPath(route), code: 'not_found' as const, detail: `${id} is not configured: ${instance.reason()}` }
+        : { ...methodAndPath(route), code: 'unavailable' as const, detail: `${id} is not ready: ${instance.reason()}` }
+    }),
+  )
+  return [...leftOut, ...asleep]
+}
+
+/** The names a feature that is not ready would have brought. */
+function namesOf(instance: Instance, what: 'tools' | 'routes'): readonly string[] {
+  if (instance.state() === 'ready') return []
+  const row: Row | undefined = ROWS.find(([id]) => id === instance.feature.id)?.[1]
+  return row?.[what] ?? []
+}
+
+function methodAndPath(route: string): { method: string; path: string } {
+  const space = route.indexOf(' ')
+  return { method: route.slice(0, space), path: route.slice(space + 1) }
+}

@@ -1,0 +1,94 @@
+// What `npm start` and `npm test` do once the right Node, pnpm and the workspace are there.
+import { spawn, spawnSync } from 'node:child_process'
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { homedir, constants as os, tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+
+const ROOT = resolve(import.meta.dirname, '..')
+const PROFILES = ['minimal', 'standard', 'full']
+const [task, ...args] = process.argv.slice(2)
+
+/** Runs to its end with our streams; a failure ends the task with its exit code. */
+function run(command, commandArgs, env = process.env) {
+  const result = spawnSync(command, commandArgs, { cwd: ROOT, stdio: ['ignore', 'inherit', 'inherit'], env })
+  if (result.error) throw result.error
+  return result.status ?? 128 + (os.signals[result.signal] ?? 1)
+}
+
+function must(command, commandArgs) {
+  const code = run(command, commandArgs)
+  if (code !== 0) process.exit(code)
+}
+
+const bin = (name) => join(ROOT, 'node_modules', '.bin', name)
+
+/** A build is fresh while nothing it is made of is newer. */
+function isBuilt(profile) {
+  const bundle = join(ROOT, 'dist', profile, 'sluice.mjs')
+  if (!existsSync(bundle)) return false
+  const builtAt = statSync(bundle).mtimeMs
+  const sources = globSync(['packages/*/src/**/*.ts', 'packages/*/package.json', 'profiles/*.ts', 'scripts/*.mjs', 'pnpm-lock.yaml'], {
+    cwd: ROOT,
+  })
+  return sources.every((file) => statSync(join(ROOT, file)).mtimeMs <= builtAt)
+}
+
+function buildUnlessFresh(profile) {
+  if (!isBuilt(profile)) must(process.execPath, [join(ROOT, 'scripts', 'build.mjs'), profile])
+}
+
+/** Replaces this process's work by a child that gets our signals. */
+function handOver(command, commandArgs, env) {
+  const child = spawn(command, commandArgs, { cwd: ROOT, stdio: 'inherit', env })
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
+    process.on(signal, () => (signal === 'SIGINT' && process.stdin.isTTY ? undefined : child.kill(signal)))
+  child.on('exit', (code, signal) => process.exit(code ?? 128 + (os.signals[signal] ?? 1)))
+}
+
+/** The full profile on the offline provider, unless a configuration file says which model to ask. */
+function start() {
+  buildUnlessFresh('full')
+  const dataDir = process.env.SVC_DATA_DIR ?? join(homedir(), '.sluice')
+  const configured = args.some((arg) => arg.startsWith('--config')) || existsSync(join(dataDir, 'config.toml'))
+  const env = configured || process.env.SVC_PROVIDER_KIND ? process.env : { ...process.env, SVC_PROVIDER_KIND: 'offline' }
+  handOver(process.execPath, [join(ROOT, 'dist', 'full', 'sluice.mjs'), 'daemon', ...args], env)
+}
+
+/** Runs straight from the sources and starts anew when one changes. */
+function dev() {
+  const sources = ['--watch-path=packages', '--watch-path=profiles']
+  handOver(process.execPath, [...sources, join(ROOT, 'profiles', 'full.ts'), 'daemon', ...args], {
+    ...process.env,
+    SVC_LOG_LEVEL: process.env.SVC_LOG_LEVEL ?? 'debug',
+  })
+}
+
+/** Lint, types, the builds, every test; ends with the one line that counts them. */
+function test() {
+  const scratch = mkdtempSync(join(tmpdir(), 'sluice-test-'))
+  const report = join(scratch, 'report.json')
+  try {
+    if (args.length === 0) {
+      must(bin('biome'), ['check', '--error-on-warnings', '.'])
+      must(bin('tsc'), ['-p', 'tsconfig.base.json'])
+      for (const profile of PROFILES) buildUnlessFresh(profile)
+    }
+    const vitest = ['run', '--config', 'vitest.workspace.ts', '--reporter=default', '--reporter=json', `--outputFile.json=${report}`]
+    const code = run(bin('vitest'), [...vitest, ...args])
+    const totals = existsSync(report)
+      ? JSON.parse(readFileSync(report, 'utf8'))
+      : { numPassedTests: 0, numFailedTests: 0, numPendingTests: 0 }
+    const broken = Math.max(totals.numFailedTests, code === 0 ? 0 : 1)
+    console.log(`${totals.numPassedTests} passed, ${broken} failed, ${totals.numPendingTests} skipped`)
+    process.exitCode = code
+  } finally {
+    rmSync(scratch, { recursive: true, force: true })
+  }
+}
+
+const tasks = { start, test, dev }
+if (!Object.hasOwn(tasks, task)) {
+  console.error(`usage: node scripts/tasks.mjs ${Object.keys(tasks).join('|')}`)
+  process.exit(2)
+}
+tasks[task]()
