@@ -1,0 +1,113 @@
+/** One HTTP request to an address that was chosen beforehand, on a connection of its own. */
+import type { IncomingMessage, RequestOptions } from 'node:http'
+import type { LookupFunction } from 'node:net'
+import { AppError } from '@sluice/sdk'
+
+export interface ResolvedAddress {
+  readonly address: string
+  readonly family: number
+}
+
+export interface PinnedRequest {
+  readonly url: URL
+  /** What the connection is made to, whatever the name resolves to by now. */
+  readonly addresses: readonly ResolvedAddress[]
+  readonly method: string
+  readonly headers: Headers
+  readonly body: string | Uint8Array | undefined
+  readonly signal: AbortSignal
+}
+
+/** Resolves with the head of the answer. Rejects with an `AppError`. */
+export async function sendPinned({ url, addresses, method, headers, body, signal }: PinnedRequest): Promise<IncomingMessage> {
+  const { request } = await (url.protocol === 'https:' ? import('node:https') : import('node:http'))
+  const lookup: LookupFunction = (_hostname, { all }, callback) => {
+    const [first] = addresses
+    if (all)
+      callback(
+        null,
+        addresses.map(({ address, family }) => ({ address, family })),
+      )
+    else callback(null, first?.address ?? '', first?.family)
+  }
+  const options: RequestOptions = {
+    method,
+    headers: { ...Object.fromEntries(headers), host: url.host },
+    lookup,
+    // a connection of its own, so that none is reused that was checked for another name
+    agent: false,
+    signal,
+  }
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
+  try {
+    const outgoing = request(url, options, resolve)
+    outgoing.on('error', reject)
+    outgoing.end(body)
+    return await promise
+  } catch (error) {
+    throw requestError(url.host, error, signal)
+  }
+}
+
+/** The answer as a `Response`, whose body fails with `too_large` beyond `bytesMax`. */
+export function toResponse(incoming: IncomingMessage, { url, method, signal }: PinnedRequest, bytesMax: number): Response {
+  const status = incoming.statusCode ?? 0
+  const hasBody = method !== 'HEAD' && ![204, 205, 304].includes(status)
+  if (hasBody && Number(incoming.headers['content-length'] ?? 0) > bytesMax) {
+    incoming.destroy()
+    throw tooLarge(bytesMax)
+  }
+  const headers = new Headers()
+  for (const [name, values] of Object.entries(incoming.headersDistinct)) for (const value of values ?? []) headers.append(name, value)
+  if (!hasBody) incoming.resume()
+  const body = hasBody ? limited(incoming, { bytesMax, failed: (error) => requestError(url.host, error, signal) }) : null
+  try {
+    const response = new Response(body, { status, statusText: incoming.statusMessage ?? '', headers })
+    return Object.defineProperty(response, 'url', { value: url.href })
+  } catch (cause) {
+    incoming.destroy()
+    throw new AppError('upstream', `${url.host} gave an answer that is not HTTP`, { cause })
+  }
+}
+
+function limited(
+  incoming: IncomingMessage,
+  options: { bytesMax: number; failed: (error: unknown) => AppError },
+): ReadableStream<Uint8Array> {
+  const chunks: AsyncIterator<Buffer> = incoming[Symbol.asyncIterator]()
+  let bytes = 0
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { done, value } = await chunks.next().catch((error: unknown) => {
+          throw options.failed(error)
+        })
+        if (done) return controller.close()
+        bytes += value.length
+        if (bytes <= options.bytesMax) return controller.enqueue(value)
+        incoming.destroy()
+        throw tooLarge(options.bytesMax)
+      },
+      cancel: () => void incoming.destroy(),
+    },
+    { highWaterMark: 0 },
+  )
+}
+
+const tooLarge = (bytesMax: number) => new AppError('too_large', `the answer is longer than ${bytesMax} bytes`)
+
+/** What went wrong on the way to `host`. */
+export function requestError(host: string, cause: unknown, signal: AbortSignal): AppError {
+  if (cause instanceof AppError) return cause
+  if (signal.aborted) {
+    const isTimeout = (signal.reason as Error | undefined)?.name === 'TimeoutError'
+    return isTimeout
+      ? new AppError('upstream_timeout', `${host} did not answer in time`, { cause })
+      : new AppError('aborted', 'the request was aborted', { cause })
+  }
+  const { code } = cause as NodeJS.ErrnoException
+  if (code === 'ERR_INVALID_CHAR' || code === 'ERR_INVALID_HTTP_TOKEN' || code === 'ERR_UNESCAPED_CHARACTERS') {
+    return new AppError('invalid_request', 'the method or a header has a character that is not allowed', { cause })
+  }
+  return new AppError('upstream', `the request to ${host} failed${code ? ` (${code})` : ''}`, { cause })
+}

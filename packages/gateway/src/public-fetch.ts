@@ -1,0 +1,119 @@
+/** `Host.publicFetch`: requests to addresses a model or a stranger named, kept away from everything inside (SSRF). */
+import { isIP } from 'node:net'
+import { AppError, type Host, isPublicAddress, type Logger, type PublicRequest } from '@sluice/sdk'
+import { type PinnedRequest, type ResolvedAddress, requestError, sendPinned, toResponse } from './pinned-request.ts'
+
+const REDIRECTS_MAX = 5
+const URL_LENGTH_MAX = 8192
+const RESPONSE_BYTES_MAX = 10 * 1024 * 1024
+/** For a caller that gives no signal. */
+const TIMEOUT_MS = 30_000
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
+/** The connection's own business, never a caller's. */
+const OUR_HEADERS = ['host', 'connection', 'keep-alive', 'transfer-encoding', 'content-length', 'upgrade', 'te', 'trailer', 'expect']
+/** Meant for the origin they were sent to. */
+const CREDENTIAL_HEADERS = ['authorization', 'cookie', 'proxy-authorization']
+const BODY_HEADERS = ['content-type', 'content-encoding', 'content-language', 'content-location']
+
+export interface PublicFetchOptions {
+  /** `[http] allow_private`: hosts exempt from the address check, as they stand in a URL, without port. */
+  readonly allowPrivate: readonly string[]
+  readonly log: Logger
+  /** Every address of a name. Default: as the system resolves it. */
+  readonly lookup?: (hostname: string) => Promise<readonly ResolvedAddress[]>
+}
+
+/** The answer's `url` is where the redirects ended. */
+export function createPublicFetch({ allowPrivate, log, lookup = resolveName }: PublicFetchOptions): Host['publicFetch'] {
+  const exempt = new Set(allowPrivate.map((host) => withoutBrackets(host.toLowerCase())))
+
+  const resolve = async (hostname: string, signal: AbortSignal): Promise<readonly ResolvedAddress[]> => {
+    // the resolver cannot be aborted, so it is left to itself
+    const aborted = Promise.withResolvers<never>()
+    const onAbort = () => aborted.reject(signal.reason)
+    signal.addEventListener('abort', onAbort, { once: true })
+    try {
+      return await Promise.race([lookup(hostname), aborted.promise])
+    } catch (cause) {
+      throw requestError(hostname, cause, signal)
+    } finally {
+      signal.removeEventListener('abort', onAbort)
+    }
+  }
+
+  /** Where a connection to this URL may go. */
+  const checkedAddresses = async ({ url, signal }: Hop): Promise<readonly ResolvedAddress[]> => {
+    const hostname = withoutBrackets(url.hostname)
+    const family = isIP(hostname)
+    const addresses = family ? [{ address: hostname, family }] : await resolve(hostname, signal)
+    if (addresses.length === 0) throw new AppError('upstream', `'${hostname}' has no address`)
+    if (exempt.has(hostname) || addresses.every(({ address }) => isPublicAddress(address))) return addresses
+    log.warn('a request to an address that is not public was refused', { host: hostname })
+    throw new AppError('forbidden', `'${hostname}' is not a public address`)
+  }
+
+  return async (url, init = {}) => {
+    let next = firstRequest(url, init)
+    for (let redirects = 0; ; redirects++) {
+      checkUrl(next.url)
+      init.admit?.(next.url)
+      const request: PinnedRequest = { ...next, addresses: await checkedAddresses(next) }
+      const incoming = await sendPinned(request)
+      const target = redirectTarget(incoming.statusCode, incoming.headers.location, next.url)
+      if (!target) return toResponse(incoming, request, init.responseBytesMax ?? RESPONSE_BYTES_MAX)
+      incoming.destroy()
+      if (redirects === REDIRECTS_MAX) throw new AppError('upstream', `more than ${REDIRECTS_MAX} redirects`)
+      next = redirected(next, target, incoming.statusCode)
+    }
+  }
+}
+
+type Hop = Omit<PinnedRequest, 'addresses'>
+
+function firstRequest(text: string, init: PublicRequest): Hop {
+  if (text.length > URL_LENGTH_MAX) throw new AppError('invalid_request', `the URL is longer than ${URL_LENGTH_MAX} characters`)
+  const url = URL.parse(text)
+  if (!url) throw new AppError('invalid_request', 'the URL is not valid; it starts with https:// or http://')
+  let headers: Headers
+  try {
+    headers = new Headers(init.headers)
+  } catch (cause) {
+    throw new AppError('invalid_request', 'a header has a character that is not allowed', { cause })
+  }
+  for (const name of OUR_HEADERS) headers.delete(name)
+  // what comes back is given on as it is
+  headers.set('accept-encoding', 'identity')
+  if (!headers.has('user-agent')) headers.set('user-agent', 'Sluice')
+  const method = (init.method ?? 'GET').toUpperCase()
+  if (!METHODS.includes(method)) throw new AppError('invalid_request', `the method is none of ${METHODS.join(', ')}`)
+  return { url, method, headers, body: init.body, signal: init.signal ?? AbortSignal.timeout(TIMEOUT_MS) }
+}
+
+function checkUrl(url: URL): void {
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') throw new AppError('forbidden', 'only http and https are allowed')
+  if (url.username !== '' || url.password !== '') throw new AppError('forbidden', 'a user name or password in the URL is not allowed')
+}
+
+function redirectTarget(status: number | undefined, location: string | undefined, from: URL): URL | undefined {
+  if (location === undefined || ![301, 302, 303, 307, 308].includes(status ?? 0)) return undefined
+  const target = URL.parse(location, from.href)
+  if (!target || location.length > URL_LENGTH_MAX) throw new AppError('upstream', `${from.host} redirects to something that is no URL`)
+  return target
+}
+
+/** As browsers do it: 303, and 301 or 302 of a POST, go on as GET; another origin gets no credentials. */
+function redirected(hop: Hop, url: URL, status: number | undefined): Hop {
+  const headers = new Headers(hop.headers)
+  if (url.origin !== hop.url.origin) for (const name of CREDENTIAL_HEADERS) headers.delete(name)
+  const becomesGet = status === 303 ? hop.method !== 'HEAD' : status !== 307 && status !== 308 && hop.method === 'POST'
+  if (!becomesGet) return { ...hop, url, headers }
+  for (const name of BODY_HEADERS) headers.delete(name)
+  return { ...hop, url, headers, method: 'GET', body: undefined }
+}
+
+const resolveName = async (hostname: string): Promise<readonly ResolvedAddress[]> => {
+  const { lookup } = await import('node:dns/promises')
+  return lookup(hostname, { all: true })
+}
+
+const withoutBrackets = (host: string): string => host.replace(/^\[|\]$/g, '')
