@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { type Agent, type Approver, agentSection, costSection, createAgent, policySection } from '@sluice/agent'
-import type { Clock, Feature, Observation, Services, Vitals } from '@sluice/sdk'
+import type { Clock, Observation, Services, Vitals } from '@sluice/sdk'
 import { openSecretBox, openStore } from '@sluice/store'
 import { systemClock } from './clock.ts'
 import { logSection } from './config/core-sections.ts'

@@ -1,6 +1,6 @@
 /** `sluice daemon`: runs until a signal ends it (decisions, command line contract). */
 
-import { pairing, startDaemon } from '@sluice/gateway'
+import { newPairingCode, startDaemon } from '@sluice/gateway'
 import { AppError } from '@sluice/sdk'
 import type { CliContext } from '../context.ts'
 
@@ -19,7 +19,7 @@ export async function run(context: CliContext): Promise<number> {
   const devices = await runtime.store.devices.list()
   const required = runtime.live().config.require_pairing
   if (required && (devices.length === 0 || process.stdout.isTTY)) {
-    const code = await pairing.newPairingCode(runtime.store, runtime.live().config, runtime.clock)
+    const code = await newPairingCode(runtime.store, runtime.live().config, runtime.clock)
     for (const line of pairingLines(url, code.code)) out.print(line)
   } else if (!required) out.print(`try it:\n  ${turnCommand(url)}`)
   await aborted(signal)

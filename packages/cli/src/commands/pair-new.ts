@@ -1,11 +1,11 @@
 /** `sluice pair new`: a one-time code for a new device. */
-import { pairing } from '@sluice/gateway'
+import { newPairingCode } from '@sluice/gateway'
 import type { CliContext } from '../context.ts'
 import { withStore } from '../with-store.ts'
 
 export const run = (context: CliContext): Promise<number> =>
   withStore(context, async ({ store, clock, gateway }) => {
-    const { code, expiresAtMs } = await pairing.newPairingCode(store, gateway, clock)
+    const { code, expiresAtMs } = await newPairingCode(store, gateway, clock)
     if (context.json) context.out.json({ code, expires_at: new Date(expiresAtMs).toISOString() })
     else context.out.print(code)
     return 0

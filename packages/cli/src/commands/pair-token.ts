@@ -1,6 +1,6 @@
 /** `sluice pair token`: a new bearer token and nothing else on standard output, whether or not the daemon runs. */
 
-import { pairing } from '@sluice/gateway'
+import { newToken } from '@sluice/gateway'
 import { AppError } from '@sluice/sdk'
 import type { CliContext } from '../context.ts'
 import { withStore } from '../with-store.ts'
@@ -11,7 +11,7 @@ export const run = (context: CliContext): Promise<number> =>
   withStore(context, async ({ store, clock }) => {
     const { name, 'expires-days': days } = context.options
     const expiresAtMs = days === undefined ? null : clock.nowMs() + wholeDays(days) * DAY_MS
-    const { token, device } = await pairing.newToken(
+    const { token, device } = await newToken(
       store,
       { name: typeof name === 'string' && name ? name : 'command line', expiresAtMs },
       clock,

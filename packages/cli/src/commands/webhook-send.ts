@@ -1,6 +1,6 @@
 /** `sluice webhook send`: posts one message to a running daemon and shows what came of it. */
 
-import { gatewaySection, pairing } from '@sluice/gateway'
+import { gatewaySection, newToken } from '@sluice/gateway'
 import { AppError } from '@sluice/sdk'
 import type { CliContext } from '../context.ts'
 import { configFromContext } from '../open.ts'
@@ -50,7 +50,7 @@ function messageHeaders({ options }: CliContext): Record<string, string> {
 const withTemporaryToken = (context: CliContext, send: (token: string) => Promise<number>): Promise<number> =>
   withStore(context, async ({ store, clock }) => {
     const expiresAtMs = clock.nowMs() + TOKEN_MS
-    const { token, device } = await pairing.newToken(store, { name: 'webhook send', expiresAtMs }, clock)
+    const { token, device } = await newToken(store, { name: 'webhook send', expiresAtMs }, clock)
     try {
       return await send(token)
     } finally {

@@ -1,0 +1,156 @@
+/** The shape of the repository, held by reading it: what lists and rules say is what the folders are. */
+import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { CATALOGUE, type Feature, isInProfile, type Profile, ROWS, type Row } from '@sluice/sdk'
+import { describe, expect, test } from 'vitest'
+import { testHost } from './host.ts'
+
+const ROOT = resolve(import.meta.dirname, '../../..')
+const CORE = ['sdk', 'testkit', 'store', 'agent', 'gateway', 'cli']
+const folders = readdirSync(join(ROOT, 'packages')).filter((name) => existsSync(join(ROOT, 'packages', name, 'package.json')))
+const features = folders.filter((name) => !CORE.includes(name) && !name.startsWith('x-'))
+const read = (...path: string[]) => readFileSync(join(ROOT, ...path), 'utf8')
+const manifest = (name: string) =>
+  JSON.parse(read('packages', name, 'package.json')) as Record<string, Record<string, string>> & { name: string }
+const sources = globSync('packages/*/src/**/*.ts', { cwd: ROOT })
+const shipped = sources.filter((file) => !file.includes('.test.') && !file.includes('/testing') && !file.startsWith('packages/testkit/'))
+
+describe('the catalogue is the truth', () => {
+  test('every feature folder has a row, and every row that is not planned has a folder', () => {
+    const rows = ROWS.filter(([, row]) => !row.planned).map(([id]) => id as string)
+    expect(features.toSorted()).toEqual(rows.toSorted())
+  })
+
+  test('every flag of §2.7 has a row', () => {
+    const flags = [
+      'channel-fedchat',
+      'channel-workchat',
+      'channel-relaynet',
+      'chatapp-web',
+      'voice-wake',
+      'hardware',
+      'peripheral-sbc',
+      'probe',
+      'safety',
+      'rag-pdf',
+      'browser-native',
+      'observability-metrics',
+      'observability-otel',
+      'plugins-wasm',
+      'webauthn',
+      'sandbox-userns',
+      'sandbox-fsrestrict',
+    ]
+    expect([...new Set(ROWS.flatMap(([, { flag }]) => flag ?? []))].toSorted()).toEqual(flags.toSorted())
+  })
+
+  test('§2.7 rule 2 holds for the shipped profiles', () => {
+    const added = (profile: Profile) =>
+      [...new Set(ROWS.filter(([, row]) => row.profile === profile).flatMap(([, { flag }]) => flag ?? []))].toSorted()
+    expect(added('standard')).toEqual(['channel-fedchat', 'channel-workchat'])
+    expect(added('full')).toEqual(['browser-native', 'hardware', 'observability-otel', 'rag-pdf'])
+  })
+
+  test.each(['minimal', 'standard', 'full'])('the profile %s imports exactly what the rows say', (profile) => {
+    const importsOf = (file: string) => [...read('profiles', file).matchAll(/from '@sluice\/([\w-]+)'/g)].map(([, name]) => name)
+    const imported = [...importsOf('always.ts'), ...importsOf(`${profile}.ts`)].filter((name) => name !== 'cli')
+    const wanted = ROWS.filter(([, row]) => !row.planned && isInProfile(row, profile)).map(([id]) => id)
+    expect(imported.toSorted()).toEqual(wanted.toSorted())
+  })
+
+  test('a profile is a list and nothing else', () => {
+    for (const file of readdirSync(join(ROOT, 'profiles')))
+      expect(read('profiles', file).trim().split('\n').length, file).toBeLessThanOrEqual(12)
+  })
+
+  test.each(features)('%s shows the names its stub would show', async (id) => {
+    const { default: feature } = (await import(join(ROOT, 'packages', id, 'src/index.ts'))) as { default: Feature }
+    expect(feature.id).toBe(id)
+    const parts = feature.build(testHost(), defaultsOf(feature) as never)
+    const row: Row = CATALOGUE[id as keyof typeof CATALOGUE]
+    expect((parts.tools ?? []).map(({ name }) => name).toSorted()).toEqual([...(row.tools ?? [])].toSorted())
+    expect((parts.commands ?? []).map(({ name }) => name).toSorted()).toEqual([...(row.commands ?? [])].toSorted())
+    expect((parts.providers ?? []).flatMap(({ kinds }) => kinds).toSorted()).toEqual([...(row.kinds ?? [])].toSorted())
+    expect(feature.section?.path).toBe(row.section)
+    await parts.close?.()
+  })
+})
+
+describe('dependencies point one way', () => {
+  test.each(features)('%s depends on the sdk and on nothing else of ours', (id) => {
+    const ours = Object.keys(manifest(id).dependencies ?? {}).filter((name) => name.startsWith('@sluice/'))
+    expect(ours).toEqual(['@sluice/sdk'])
+  })
+
+  test.each([...features, ...CORE])('%s imports only what its package.json names', (id) => {
+    const { name, dependencies = {}, devDependencies = {} } = manifest(id)
+    const known = new Set([name, ...Object.keys(dependencies)])
+    const forTests = new Set([
+      ...known,
+      ...Object.keys(devDependencies),
+      'vitest',
+      'fast-check',
+      'hono',
+      'ws',
+      'valibot',
+      '@hono/node-server',
+    ])
+    for (const file of sources.filter((path) => path.startsWith(`packages/${id}/`))) {
+      const allowed = shipped.includes(file) || id === 'testkit' ? known : forTests
+      for (const [, specifier] of read(file).matchAll(/(?:from|import\()\s*'([^'.][^']*)'/g)) {
+        const imported =
+          specifier
+            ?.split('/')
+            .slice(0, specifier.startsWith('@') ? 2 : 1)
+            .join('/') ?? ''
+        if (!imported.startsWith('node:'))
+          expect(allowed.has(imported) || !shipped.includes(file), `${file} imports ${imported}`).toBe(true)
+      }
+    }
+  })
+})
+
+describe('house rules that a reader can check', () => {
+  const only = (pattern: RegExp, homes: readonly string[]) => shipped.filter((file) => pattern.test(read(file)) && !homes.includes(file))
+
+  test('signatures and constant-time comparison stand in one file', () => {
+    expect(only(/\b(timingSafeEqual|createHmac)\b/, ['packages/sdk/src/hmac.ts'])).toEqual([])
+  })
+
+  test('one module reads TOML', () => {
+    expect(only(/from '@iarna\/toml'|import\('@iarna\/toml'\)/, ['packages/gateway/src/config/parse-toml.ts'])).toEqual([])
+  })
+
+  test('one module starts processes', () => {
+    expect(only(/node:child_process/, ['packages/gateway/src/run-process.ts', 'packages/gateway/src/process-group.ts'])).toEqual([])
+  })
+
+  test('nothing re-exports wholesale, and only a package root re-exports', () => {
+    expect(only(/^export \*/m, [])).toEqual([])
+    expect(shipped.filter((file) => /\/src\/.+\/index\.ts$/.test(file))).toEqual([])
+  })
+
+  test('no module keeps mutable state of its own', () => {
+    expect(only(/^(?:export )?let /m, [])).toEqual([])
+  })
+
+  test('suppressions say why on the same line', () => {
+    expect(only(/@ts-(?:ignore|nocheck|expect-error)|biome-ignore [^:\n]*$/m, [])).toEqual([])
+  })
+
+  test('every package has the same shape', () => {
+    for (const name of folders) {
+      const { name: packageName, license, type } = JSON.parse(read('packages', name, 'package.json'))
+      expect({ packageName, license, type }).toEqual({ packageName: `@sluice/${name}`, license: 'MIT', type: 'module' })
+      expect(existsSync(join(ROOT, 'packages', name, 'tsconfig.json')), `${name} has a tsconfig of its own`).toBe(false)
+    }
+  })
+})
+
+/** What a section yields when nothing is configured. */
+function defaultsOf(feature: Feature): unknown {
+  const schema = feature.section?.schema
+  if (!schema) return {}
+  const result = schema['~run']({ value: {} }, {})
+  return result.typed ? result.value : {}
+}
