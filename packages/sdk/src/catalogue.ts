@@ -17,6 +17,8 @@ export interface Row {
   readonly summary: string
   /** Its configuration section; `keys` are its own where the section is shared with others. */
   readonly section?: string
+  /** Further sections that belong to it as a whole. */
+  readonly moreSections?: readonly string[]
   readonly keys?: readonly string[]
   readonly tools?: readonly string[]
   /** `METHOD /path`, a channel's webhook included. */
@@ -145,6 +147,7 @@ export const CATALOGUE = {
     ...planned,
     summary: 'Workplace chat',
     section: 'channels_config.workchat',
+    moreSections: ['channels_config.workchat_cn'],
   },
   'channel-relaynet': {
     flag: 'channel-relaynet',
@@ -170,6 +173,7 @@ export const CATALOGUE = {
     ...planned,
     summary: 'Wake word on a local microphone',
     section: 'channels_config.voice_wake',
+    moreSections: ['transcription'],
   },
 
   'hardware-boards': {

@@ -30,6 +30,7 @@ export const fromEnv = <Input>(...env: string[]): v.MetadataAction<Input, { read
 export const secretText = (metadata: Omit<KeyMetadata, 'secret'> = {}) =>
   v.pipe(
     v.string(),
+    v.minLength(1),
     v.transform((value) => new Secret(value)),
     v.metadata({ secret: true, ...metadata } satisfies KeyMetadata),
   )
