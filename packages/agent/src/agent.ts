@@ -1,0 +1,219 @@
+/** The agent: takes turns in, runs each in its session's lane, and brings back those a crash left behind. */
+import { AppError, type ClientId, type Clock, type Events, type Logger, type ModelMessage, type Secret, type TurnRow } from '@sluice/sdk'
+import { createAskModel } from './ask-model.ts'
+import { Budget } from './budget.ts'
+import { Cancellation } from './cancellation.ts'
+import { type AgentSettings, type ConductDeps, conductTurn, releaseKey, type TurnBooks } from './conduct-turn.ts'
+import { Deadlines } from './deadlines.ts'
+import { newTurnId } from './ids.ts'
+import { Lanes } from './lanes.ts'
+import type { Lease } from './registry.ts'
+import { createScrub } from './scrub.ts'
+import { ToolExecutor } from './tool-call.ts'
+import { createToolSpecs } from './tool-specs.ts'
+import type { Agent, Approver, TurnRequest, TurnResult } from './turn.ts'
+import { parseTurnContext, type TurnContext } from './turn-context.ts'
+import type { LiveTurn } from './turn-scope.ts'
+
+export interface AgentDeps {
+  readonly store: TurnBooks
+  /** The registry of the moment, for one turn. */
+  readonly lease: () => Lease
+  readonly events: Events
+  readonly clock: Clock
+  readonly log: Logger
+  /** Read as each turn begins. */
+  readonly config: () => AgentSettings
+  /** The identity of a turn that is taken up after a restart, by its source. */
+  readonly mintClient: (source: string) => ClientId
+  /** Asks a person where the turn's own caller cannot. */
+  readonly approve?: Approver
+  /** Values that must not show in what tools return. */
+  readonly secrets?: () => readonly Secret[]
+  readonly newId?: () => string
+}
+
+/** More than can ever have been accepted: the largest `max_queued_turns` and `max_concurrent_turns` together. */
+const UNFINISHED_MAX = 101_024
+/** What aborted turns may still take to be recorded while the daemon stops. */
+const SETTLE_MS = 2000
+const RETRY_AFTER_SECS = 5
+
+const aborted = (): AppError => new AppError('aborted', 'The turn was aborted')
+
+interface Live {
+  readonly turn: LiveTurn
+  readonly ended: Promise<unknown>
+}
+
+export function createAgent(deps: AgentDeps): Agent {
+  const { store, clock, log } = deps
+  const deadlines = new Deadlines(clock)
+  const scrub = createScrub(deps.secrets ?? (() => []))
+  /** Waiting and running turns; bounded by the lanes, and by `UNFINISHED_MAX` after a crash. */
+  const live = new Map<string, Live>()
+  let stopReason: AppError | undefined
+
+  const conduct: ConductDeps = {
+    ...deps,
+    deadlines,
+    askModel: createAskModel({ budget: new Budget(store.turns, clock), clock, deadlines, log, scrub, toolSpecs: createToolSpecs() }),
+    tools: new ToolExecutor({ events: deps.events, clock, log, scrub, approve: deps.approve }),
+    stopReason: () => stopReason,
+  }
+  const lanes = new Lanes(() => {
+    const { max_concurrent_turns, max_queued_turns } = deps.config().agent
+    return { runningMax: max_concurrent_turns, waitingMax: max_queued_turns }
+  })
+
+  function makeTurn(
+    request: Omit<TurnRequest, 'signal'>,
+    more: Partial<Pick<LiveTurn, 'id' | 'createdAtMs' | 'kept' | 'checkpoint'>>,
+  ): LiveTurn {
+    const { source, session, text, client, trace, idempotency, listen, approve } = request
+    const id = more.id ?? deps.newId?.() ?? newTurnId(clock.nowMs())
+    return {
+      id,
+      phase: 'waiting',
+      source,
+      session,
+      text,
+      client,
+      trace,
+      ...(idempotency && { idempotency }),
+      ...(approve && { approve }),
+      createdAtMs: more.createdAtMs ?? clock.nowMs(),
+      kept: more.kept,
+      checkpoint: more.checkpoint ?? [],
+      cancellation: new Cancellation(),
+      tell: listen && safely(listen, (error) => log.error('turn listener failed', { turn: id, error })),
+    }
+  }
+
+  /** Puts a turn into its lane. Throws `unavailable` when it cannot be taken. */
+  function enter(turn: LiveTurn, options?: { readonly unbounded: boolean }): Promise<TurnResult> {
+    if (stopReason) throw stopReason
+    const { promise: ended, resolve, reject } = Promise.withResolvers<TurnResult>()
+    const work = async () => {
+      try {
+        await turn.kept
+        resolve(await conductTurn(conduct, turn))
+      } catch (error) {
+        reject(error)
+      } finally {
+        live.delete(turn.id)
+      }
+    }
+    const job = lanes.enter(turn.session, work, options)
+    live.set(turn.id, { turn, ended })
+    turn.cancellation.onCancel(() => {
+      if (job.leave()) void work()
+    })
+    return ended
+  }
+
+  return {
+    async run(request) {
+      const { signal } = request
+      const turn = makeTurn(request, {})
+      const abort = () => turn.cancellation.cancel(aborted())
+      let ended: Promise<TurnResult>
+      try {
+        if (signal?.aborted) throw aborted()
+        ended = enter(turn)
+      } catch (error) {
+        await releaseKey(deps, request.idempotency)
+        throw error
+      }
+      signal?.addEventListener('abort', abort, { once: true })
+      try {
+        return await ended
+      } finally {
+        signal?.removeEventListener('abort', abort)
+      }
+    },
+
+    async accept(request) {
+      const kept = Promise.withResolvers<void>()
+      const turn = makeTurn(request, { kept: kept.promise })
+      const { id, session, source, text, createdAtMs, trace, idempotency } = turn
+      const context: TurnContext = { trace, idempotency }
+      try {
+        // Before the store is asked: what a full queue refuses is not kept.
+        enter(turn).catch(ignore)
+        await store.turns.enqueue({
+          id,
+          sessionId: session,
+          source,
+          input: text,
+          context,
+          createdAtMs,
+          ...(idempotency && { idempotency }),
+        })
+        kept.resolve()
+        return id
+      } catch (error) {
+        kept.promise.catch(ignore)
+        kept.reject(error)
+        await releaseKey(deps, idempotency)
+        throw error
+      }
+    },
+
+    async resume() {
+      const rows = await store.turns.unfinished(UNFINISHED_MAX)
+      const lost = rows.filter(({ id }) => !live.has(id))
+      for (const row of lost) enter(resumed(row, row.checkpoint), { unbounded: true }).catch(ignore)
+      return lost.length
+    },
+
+    abort(turnId) {
+      const turn = live.get(turnId)?.turn
+      if (!turn || turn.phase === 'ending' || turn.cancellation.reason) return false
+      turn.cancellation.cancel(aborted())
+      return true
+    },
+
+    async drain(timeoutMs) {
+      stopReason ??= new AppError('unavailable', 'The daemon is stopping', { retryAfterSecs: RETRY_AFTER_SECS })
+      const reason = stopReason
+      const cancelAll = (turns: Iterable<Live>) => {
+        for (const { turn } of turns) if (turn.phase !== 'ending') turn.cancellation.cancel(reason)
+      }
+      cancelAll([...live.values()].filter(({ turn }) => turn.phase === 'waiting'))
+      await settled(timeoutMs)
+      cancelAll([...live.values()])
+      await settled(SETTLE_MS)
+    },
+
+    load: () => lanes.load,
+  }
+
+  function resumed({ id, sessionId, source, input, createdAtMs, context }: TurnRow, checkpoint: readonly ModelMessage[]): LiveTurn {
+    const { trace, idempotency } = parseTurnContext(context)
+    const client = deps.mintClient(source)
+    const request = { source, session: sessionId, text: input, client, trace, ...(idempotency && { idempotency }) }
+    return makeTurn(request, { id, createdAtMs, kept: Promise.resolve(), checkpoint })
+  }
+
+  /** Waits until no turn is left, at most `timeoutMs`. */
+  async function settled(timeoutMs: number): Promise<void> {
+    const enough = new AbortController()
+    const all = Promise.allSettled([...live.values()].map(({ ended }) => ended))
+    await Promise.race([all, clock.sleep(timeoutMs, enough.signal)])
+    enough.abort()
+  }
+}
+
+const ignore = (): undefined => undefined
+
+/** A listener's fault is its own: the turn goes on. */
+const safely =
+  <T>(listen: (value: T) => void, report: (error: unknown) => void) =>
+  (value: T): void => {
+    try {
+      listen(value)
+    } catch (error) {
+      report(error)
+    }
+  }

@@ -1,0 +1,68 @@
+/**
+ * What may be spent in a day and a month of UTC (`[cost]`). Asked before each model call; calls under way at that moment
+ * are not reserved for, so up to `max_concurrent_turns` of them may pass the limit together.
+ */
+import { AppError, type Clock, type TurnStore } from '@sluice/sdk'
+import type { CostConfig } from './config.ts'
+
+interface Period {
+  readonly startMs: number
+  /** What the store knows of, read once. */
+  readonly kept: Promise<number>
+  /** What was spent since. */
+  addedUsd: number
+}
+
+const dayStartMs = (date: Date, ahead = 0): number => Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate() + ahead)
+const monthStartMs = (date: Date, ahead = 0): number => Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + ahead)
+
+export class Budget {
+  readonly #store: Pick<TurnStore, 'spentUsd'>
+  readonly #clock: Clock
+  #day: Period | undefined
+  #month: Period | undefined
+
+  constructor(store: Pick<TurnStore, 'spentUsd'>, clock: Clock) {
+    this.#store = store
+    this.#clock = clock
+  }
+
+  /** Throws `rate_limited` when a limit is used up, `unavailable` when the store cannot tell. Without limits it asks nobody. */
+  async check({ daily_limit_usd: daily, monthly_limit_usd: monthly }: CostConfig): Promise<void> {
+    const now = new Date(this.#clock.nowMs())
+    if (daily !== undefined) {
+      this.#day = this.#current(this.#day, dayStartMs(now))
+      if ((await this.#spentUsd(this.#day)) >= daily) throw this.#exceeded('Daily', daily, dayStartMs(now, 1))
+    }
+    if (monthly !== undefined) {
+      this.#month = this.#current(this.#month, monthStartMs(now))
+      if ((await this.#spentUsd(this.#month)) >= monthly) throw this.#exceeded('Monthly', monthly, monthStartMs(now, 1))
+    }
+  }
+
+  add(usd: number): void {
+    if (this.#day) this.#day.addedUsd += usd
+    if (this.#month) this.#month.addedUsd += usd
+  }
+
+  #current(period: Period | undefined, startMs: number): Period {
+    if (period?.startMs === startMs) return period
+    return { startMs, kept: this.#store.spentUsd(startMs), addedUsd: 0 }
+  }
+
+  async #spentUsd(period: Period): Promise<number> {
+    try {
+      return (await period.kept) + period.addedUsd
+    } catch (error) {
+      // Read anew next time.
+      if (this.#day === period) this.#day = undefined
+      if (this.#month === period) this.#month = undefined
+      throw error
+    }
+  }
+
+  #exceeded(which: string, limitUsd: number, endsAtMs: number): AppError {
+    const retryAfterSecs = Math.max(1, Math.ceil((endsAtMs - this.#clock.nowMs()) / 1000))
+    return new AppError('rate_limited', `${which} budget of ${limitUsd} USD is used up`, { retryAfterSecs })
+  }
+}

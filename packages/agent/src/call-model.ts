@@ -1,0 +1,135 @@
+/** One call of one model, from loading it to what the call cost. */
+import {
+  AppError,
+  type Clock,
+  type Logger,
+  type ModelCallOptions,
+  type ModelMessage,
+  type ModelTool,
+  type Outcome,
+  type Usage,
+} from '@sluice/sdk'
+import type { Budget } from './budget.ts'
+import { Cancellation } from './cancellation.ts'
+import { callCostUsd } from './cost.ts'
+import type { Deadlines } from './deadlines.ts'
+import { estimateTokens, messageChars } from './history.ts'
+import { newTrace } from './ids.ts'
+import { judge, type ModelFailure, modelFailure } from './model-failure.ts'
+import { generateReply, type ModelReply, streamReply } from './model-reply.ts'
+import type { Scrub } from './scrub.ts'
+import type { ToolSpecs } from './tool-specs.ts'
+import type { TurnScope } from './turn-scope.ts'
+
+export interface ModelAsk {
+  readonly prompt: ModelMessage[]
+  /** False: the model must answer in words. */
+  readonly mayCallTools: boolean
+}
+
+export interface CallModelDeps {
+  readonly budget: Budget
+  readonly clock: Clock
+  readonly deadlines: Deadlines
+  readonly log: Logger
+  readonly scrub: Scrub
+  readonly toolSpecs: ToolSpecs
+}
+
+/** A failure is final when a listener has heard part of the reply. */
+export type Attempt = { readonly reply: ModelReply } | { readonly failure: ModelFailure; readonly isFinal: boolean }
+
+/** The built-in provider runs the tools it is told to by name, so it needs no descriptions. */
+const OFFLINE = 'offline'
+
+/**
+ * Asks the entry of the chain the turn stands at, once. Bounded by `model_timeout_secs`: the time to the next piece where the
+ * reply is streamed, the whole reply where it is not. Rejects only with what the turn was cancelled for.
+ */
+export async function callModel(deps: CallModelDeps, scope: TurnScope, ask: ModelAsk): Promise<Attempt> {
+  const { clock, deadlines } = deps
+  const { turn, registry, agent, progress } = scope
+  const provider = registry.models.labels[progress.entry]?.provider ?? ''
+  const startMs = clock.nowMs()
+  const startedAtMs = clock.monotonicMs()
+  const call = new Cancellation()
+  const stopListening = turn.cancellation.onCancel((reason) => call.cancel(reason))
+  const timeoutMs = agent.model_timeout_secs * 1000
+  const timedOut = new AppError('upstream_timeout', `did not answer within ${agent.model_timeout_secs} s`)
+  const deadline = deadlines.watch(timeoutMs, () => call.cancel(timedOut))
+  let model = registry.models.labels[progress.entry]?.model ?? ''
+  let isHeard = false
+
+  const observe = (outcome: Outcome, { inputTokens, outputTokens, costUsd }: Usage) => {
+    const span = { trace: newTrace(scope.trace), startMs, tookMs: clock.monotonicMs() - startedAtMs }
+    registry.observe({ kind: 'model_call', provider, model, outcome, inputTokens, outputTokens, costUsd, span })
+  }
+
+  try {
+    const loaded = await call.race(registry.models.load(progress.entry))
+    model = loaded.modelId
+    const options = callOptions(scope, ask, await call.race(toolsFor(deps, scope, provider)), call.signal)
+    const { tell } = turn
+    const reply = tell
+      ? await streamReply(loaded, options, call, {
+          alive: () => deadlines.postpone(deadline, timeoutMs),
+          hear: (type, delta) => {
+            isHeard = true
+            tell({ type, delta })
+          },
+        })
+      : await generateReply(loaded, options, call)
+    const usage = usageOf(scope, ask, reply, { provider, model })
+    deps.budget.add(usage.costUsd)
+    progress.usage = sum(progress.usage, usage)
+    const failure = judge(reply)
+    observe(failure ? 'error' : 'ok', usage)
+    if (failure) return { failure, isFinal: isHeard }
+    progress.model = model
+    progress.iterations++
+    return { reply }
+  } catch (error) {
+    observe(turn.cancellation.reason ? 'aborted' : 'error', NOTHING)
+    turn.cancellation.throwIfCancelled()
+    if (error === timedOut) return { failure: { reason: timedOut.message, repeat: 'never', kind: 'timeout' }, isFinal: isHeard }
+    return { failure: modelFailure(error, { nowMs: clock.nowMs(), scrub: deps.scrub }), isFinal: isHeard }
+  } finally {
+    stopListening()
+    deadlines.forget(deadline)
+  }
+}
+
+const toolsFor = async (deps: CallModelDeps, scope: TurnScope, provider: string): Promise<ModelTool[]> =>
+  provider === OFFLINE || scope.registry.offered.length === 0 ? [] : deps.toolSpecs(scope.registry)
+
+function callOptions(
+  { agent }: TurnScope,
+  { prompt, mayCallTools }: ModelAsk,
+  tools: ModelTool[],
+  abortSignal: AbortSignal,
+): ModelCallOptions {
+  return {
+    prompt,
+    abortSignal,
+    ...(agent.max_output_tokens !== undefined && { maxOutputTokens: agent.max_output_tokens }),
+    ...(agent.temperature !== undefined && { temperature: agent.temperature }),
+    // Told of the tools even where it may not call them: a history with calls in it is not taken without.
+    ...(tools.length > 0 && { tools, toolChoice: { type: mayCallTools ? 'auto' : 'none' } }),
+  }
+}
+
+const NOTHING: Usage = { inputTokens: 0, outputTokens: 0, costUsd: 0 }
+
+const sum = (a: Usage, b: Usage): Usage => ({
+  inputTokens: a.inputTokens + b.inputTokens,
+  outputTokens: a.outputTokens + b.outputTokens,
+  costUsd: a.costUsd + b.costUsd,
+})
+
+/** As the provider counted, or estimated where it did not. */
+function usageOf({ cost }: TurnScope, { prompt }: ModelAsk, reply: ModelReply, names: { provider: string; model: string }): Usage {
+  const inputTokens = reply.usage.inputTokens.total ?? estimateTokens(prompt.reduce((chars, message) => chars + messageChars(message), 0))
+  const replyChars = messageChars({ role: 'assistant', content: reply.content })
+  const outputTokens = reply.usage.outputTokens.total ?? estimateTokens(replyChars)
+  return { inputTokens, outputTokens, costUsd: callCostUsd(cost.prices, { ...names, inputTokens, outputTokens }) }
+}

@@ -1,0 +1,46 @@
+/** Which models answer: what is configured, else what the environment offers, else the built-in offline one (decisions). */
+import { AppError, buildHint, type Provider, type ProviderSettings, ROWS } from '@sluice/sdk'
+import type { ProviderConfig } from './config.ts'
+
+type Env = Readonly<Record<string, string | undefined>>
+type Entry = Omit<ProviderConfig, 'fallback'>
+
+const OFFLINE: ProviderSettings = { kind: 'offline' }
+
+/** The entries of the model chain, the first choice first. Throws `config_invalid`; makes no request. */
+export function chooseProviders(config: ProviderConfig, providers: readonly Provider[], env: Env): ProviderSettings[] {
+  const { fallback, ...first } = config
+  return [chooseFirst(first, providers, env), ...fallback.map((entry) => complete(entry, entry.kind, providers, env))]
+}
+
+function chooseFirst(entry: Entry, providers: readonly Provider[], env: Env): ProviderSettings {
+  if (entry.kind !== undefined) return complete(entry, entry.kind, providers, env)
+  if (entry.base_url !== undefined || entry.api_key !== undefined) {
+    const key = entry.base_url === undefined ? 'api_key' : 'base_url'
+    throw new AppError('config_invalid', `[provider] ${key} is set, but kind is not: say which of ${kindsOf(providers)} it belongs to`)
+  }
+  for (const provider of providers) {
+    const found = provider.detect?.(env)
+    if (found) return { ...found, ...definedOf(entry) }
+  }
+  return OFFLINE
+}
+
+/** A configured entry; the environment's key fills a missing one, unless the requests go to an address of the operator's own. */
+function complete(entry: Entry, kind: string, providers: readonly Provider[], env: Env): ProviderSettings {
+  const provider = providers.find(({ kinds }) => kinds.includes(kind))
+  if (!provider) throw unknownKind(kind, providers)
+  const found = entry.api_key === undefined && entry.base_url === undefined ? provider.detect?.(env) : undefined
+  return { ...(found?.kind === kind && found), ...definedOf(entry), kind }
+}
+
+const definedOf = (entry: Entry): Partial<ProviderSettings> =>
+  Object.fromEntries(Object.entries(entry).filter(([, value]) => value !== undefined))
+
+const kindsOf = (providers: readonly Provider[]): string => providers.flatMap(({ kinds }) => kinds).join(', ')
+
+function unknownKind(kind: string, providers: readonly Provider[]): AppError {
+  const [id] = ROWS.find(([, row]) => row.kinds?.includes(kind)) ?? []
+  const cure = id ? `is not in this build; to add it: ${buildHint(id)}` : 'is none'
+  return new AppError('config_invalid', `Provider kind "${kind}" ${cure}. This build has: ${kindsOf(providers)}`)
+}

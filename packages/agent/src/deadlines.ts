@@ -1,0 +1,62 @@
+/**
+ * All deadlines of the agent behind one sleep. Deadlines come and go, and most move further away, with every turn and every
+ * piece of a reply; a timer for each would cost more than the work it guards.
+ */
+import type { Clock } from '@sluice/sdk'
+
+export interface Deadline {
+  /** On the monotonic clock. May be moved further away at any time. */
+  atMs: number
+  /** Called once, when the moment has passed; the deadline is forgotten by then. Must not throw. */
+  readonly expire: () => void
+}
+
+export class Deadlines {
+  readonly #clock: Clock
+  readonly #watched = new Set<Deadline>()
+  #wakeAtMs = Number.POSITIVE_INFINITY
+  #sleep = new AbortController()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** Calls `expire` after `ms`. */
+  watch(ms: number, expire: () => void): Deadline {
+    const deadline: Deadline = { atMs: this.#clock.monotonicMs() + ms, expire }
+    this.#watched.add(deadline)
+    if (deadline.atMs < this.#wakeAtMs) void this.#sleepUntil(deadline.atMs)
+    return deadline
+  }
+
+  /** The deadline is now `ms` away, which must not be nearer than before. */
+  postpone(deadline: Deadline, ms: number): void {
+    deadline.atMs = this.#clock.monotonicMs() + ms
+  }
+
+  forget(deadline: Deadline): void {
+    this.#watched.delete(deadline)
+  }
+
+  async #sleepUntil(atMs: number): Promise<void> {
+    this.#sleep.abort()
+    const sleep = new AbortController()
+    this.#sleep = sleep
+    this.#wakeAtMs = atMs
+    await this.#clock.sleep(atMs - this.#clock.monotonicMs(), sleep.signal)
+    if (!sleep.signal.aborted) this.#wake()
+  }
+
+  #wake(): void {
+    this.#wakeAtMs = Number.POSITIVE_INFINITY
+    const nowMs = this.#clock.monotonicMs()
+    let nextMs = Number.POSITIVE_INFINITY
+    for (const deadline of [...this.#watched]) {
+      if (deadline.atMs <= nowMs) {
+        this.#watched.delete(deadline)
+        deadline.expire()
+      } else nextMs = Math.min(nextMs, deadline.atMs)
+    }
+    if (nextMs < this.#wakeAtMs) void this.#sleepUntil(nextMs)
+  }
+}

@@ -1,0 +1,113 @@
+/** What a model is told of the conversation: the newest messages that fit, never a tool result without its call. */
+import type { ModelMessage } from '@sluice/sdk'
+import { shorten } from './shorten.ts'
+
+export interface HistoryLimits {
+  /** Of stored messages. */
+  readonly messagesMax: number
+  /** Of the whole conversation, by estimate. */
+  readonly tokensMax: number
+}
+
+const CHARS_PER_TOKEN = 4
+const TOKENS_PER_MESSAGE = 4
+/** An old tool result is cut to this when the conversation is too long. */
+const OLD_RESULT_CHARS = 2000
+/** So many newest messages keep their tool results whole. */
+const PROTECTED_MESSAGES = 4
+
+/** Stands where a conversation would otherwise begin with something that is not a person's message, which providers refuse. */
+const EARLIER: ModelMessage = { role: 'user', content: [{ type: 'text', text: '(Earlier messages were left out.)' }] }
+
+export const estimateTokens = (chars: number): number => Math.ceil(chars / CHARS_PER_TOKEN)
+
+const messageTokens = (message: ModelMessage): number => estimateTokens(messageChars(message)) + TOKENS_PER_MESSAGE
+const tokensOf = (messages: readonly ModelMessage[]): number => messages.reduce((sum, message) => sum + messageTokens(message), 0)
+
+/** The characters a model reads of a message. */
+export function messageChars(message: ModelMessage): number {
+  if (message.role === 'system') return message.content.length
+  let chars = 0
+  for (const part of message.content) {
+    if (part.type === 'text' || part.type === 'reasoning') chars += part.text.length
+    else if (part.type === 'tool-call') chars += part.toolName.length + (JSON.stringify(part.input)?.length ?? 0)
+    else if (part.type === 'tool-result') chars += 'value' in part.output ? textLength(part.output.value) : 0
+  }
+  return chars
+}
+
+const textLength = (value: unknown): number => (typeof value === 'string' ? value : (JSON.stringify(value) ?? '')).length
+
+/**
+ * The stored history followed by the messages of the current turn. The current turn's messages are all there, old tool
+ * results among them shortened if need be; of the history as many of the newest as fit beside them.
+ */
+export function fitConversation(history: readonly ModelMessage[], current: readonly ModelMessage[], limits: HistoryLimits): ModelMessage[] {
+  const { messagesMax, tokensMax } = limits
+  let blocks = toBlocks(history)
+  let rest = current
+  const isTooLong = tokensOf(history) + tokensOf(current) > tokensMax
+  if (isTooLong) {
+    const wholeInHistory = PROTECTED_MESSAGES - current.length
+    blocks = toBlocks(shortenResults(blocks.flat(), wholeInHistory))
+    rest = shortenResults(current, PROTECTED_MESSAGES)
+  }
+  return [...newestThatFit(blocks, messagesMax, tokensMax - tokensOf(rest)), ...rest]
+}
+
+function newestThatFit(blocks: readonly ModelMessage[][], messagesMax: number, tokensMax: number): ModelMessage[] {
+  let messages = 0
+  let tokens = messageTokens(EARLIER)
+  let first = blocks.length
+  for (; first > 0; first--) {
+    const block = blocks[first - 1] ?? []
+    messages += block.length
+    tokens += tokensOf(block)
+    if (messages > messagesMax || tokens > tokensMax) break
+  }
+  const kept = blocks.slice(first).flat()
+  return kept.length === 0 || kept[0]?.role === 'user' ? kept : [EARLIER, ...kept]
+}
+
+/**
+ * Messages that only stand together: an assistant's tool calls with all their results, any other message alone. Calls
+ * without results and results without calls are left out: no provider takes them.
+ */
+function toBlocks(messages: readonly ModelMessage[]): ModelMessage[][] {
+  const blocks: ModelMessage[][] = []
+  for (let at = 0; at < messages.length; ) {
+    const message = messages[at++]
+    if (!message || message.role === 'tool') continue
+    const block: ModelMessage[] = [message]
+    for (let next = messages[at]; next?.role === 'tool'; next = messages[++at]) block.push(next)
+    const calls = idsOf([message], 'tool-call')
+    const results = idsOf(block.slice(1), 'tool-result')
+    if (calls.size === 0) blocks.push([message])
+    else if (calls.size === results.size && [...calls].every((id) => results.has(id))) blocks.push(block)
+  }
+  return blocks
+}
+
+function idsOf(messages: readonly ModelMessage[], type: 'tool-call' | 'tool-result'): Set<string> {
+  const ids = new Set<string>()
+  for (const message of messages) {
+    if (message.role === 'system') continue
+    for (const part of message.content) if (part.type === type) ids.add(part.toolCallId)
+  }
+  return ids
+}
+
+/** Shortens the text results in all but the newest `whole` messages. */
+function shortenResults(messages: readonly ModelMessage[], whole: number): ModelMessage[] {
+  const end = messages.length - Math.max(0, whole)
+  return messages.map((message, at) => (at < end && message.role === 'tool' ? shortenResult(message) : message))
+}
+
+type ToolMessage = Extract<ModelMessage, { role: 'tool' }>
+
+const shortenResult = (message: ToolMessage): ToolMessage => ({ role: 'tool', content: message.content.map(shortenPart) })
+
+function shortenPart(part: ToolMessage['content'][number]): ToolMessage['content'][number] {
+  if (part.type !== 'tool-result' || (part.output.type !== 'text' && part.output.type !== 'error-text')) return part
+  return { ...part, output: { ...part.output, value: shorten(part.output.value, OLD_RESULT_CHARS) } }
+}

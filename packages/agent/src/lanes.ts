@@ -1,0 +1,114 @@
+/**
+ * The order turns run in: one lane per session, one after another inside a lane, lanes side by side up to a bound, first
+ * ready first served. Every operation takes constant time, and a slow lane delays no other (decisions, "Order").
+ */
+import { AppError } from '@sluice/sdk'
+import { LinkedQueue, type Place } from './linked-queue.ts'
+
+export interface LaneLimits {
+  /** Jobs that run at once, over all lanes. */
+  readonly runningMax: number
+  /** Jobs that wait, over all lanes; one that can start at once never waits. */
+  readonly waitingMax: number
+}
+
+export interface Job {
+  /** Takes a waiting job out, for good. False if it has started. */
+  leave(): boolean
+}
+
+interface Entry {
+  readonly lane: string | null
+  readonly work: () => Promise<unknown>
+  /** Where it waits, undefined once it has started or left. */
+  queue: LinkedQueue<Entry> | undefined
+  place: Place<Entry> | undefined
+}
+
+/** Seconds after which a caller refused by a full queue may try again. */
+const RETRY_AFTER_SECS = 5
+
+export class Lanes {
+  readonly #limits: () => LaneLimits
+  /** The lanes in use, each with those that wait behind the one that runs or is ready. */
+  readonly #lanes = new Map<string, LinkedQueue<Entry>>()
+  /** At most one job of each lane. */
+  readonly #ready = new LinkedQueue<Entry>()
+  #running = 0
+  #waiting = 0
+
+  constructor(limits: () => LaneLimits) {
+    this.#limits = limits
+  }
+
+  get load(): { readonly running: number; readonly queued: number; readonly sessions: number } {
+    return { running: this.#running, queued: this.#waiting, sessions: this.#lanes.size }
+  }
+
+  /**
+   * Runs `work` when its turn comes, at once if it can; a lane of `null` is the job's own. Throws `unavailable` when the
+   * queue is full, unless `unbounded`. What `work` resolves to or rejects with is its own affair.
+   */
+  enter(lane: string | null, work: () => Promise<unknown>, { unbounded = false } = {}): Job {
+    this.#fill()
+    const behind = lane === null ? undefined : this.#lanes.get(lane)
+    const { runningMax, waitingMax } = this.#limits()
+    const startsNow = !behind && this.#running < runningMax
+    if (!startsNow && !unbounded && this.#waiting >= waitingMax) {
+      throw new AppError('unavailable', 'Too many turns are waiting', { retryAfterSecs: RETRY_AFTER_SECS })
+    }
+    const entry: Entry = { lane, work, queue: undefined, place: undefined }
+    if (lane !== null && !behind) this.#lanes.set(lane, new LinkedQueue())
+    if (startsNow) this.#start(entry)
+    else {
+      this.#waiting++
+      this.#queueIn(behind ?? this.#ready, entry)
+    }
+    return { leave: () => this.#leave(entry) }
+  }
+
+  #queueIn(queue: LinkedQueue<Entry>, entry: Entry): void {
+    entry.queue = queue
+    entry.place = queue.push(entry)
+  }
+
+  #leave(entry: Entry): boolean {
+    const { queue, place } = entry
+    if (!queue || !place) return false
+    queue.remove(place)
+    entry.queue = undefined
+    this.#waiting--
+    if (queue === this.#ready) this.#nextOf(entry.lane)
+    return true
+  }
+
+  #start(entry: Entry): void {
+    entry.queue = undefined
+    this.#running++
+    const ended = () => {
+      this.#running--
+      this.#nextOf(entry.lane)
+      this.#fill()
+    }
+    entry.work().then(ended, ended)
+  }
+
+  /** Makes the next job of a lane ready; a lane nobody waits in is closed. */
+  #nextOf(lane: string | null): void {
+    if (lane === null) return
+    const next = this.#lanes.get(lane)?.shift()
+    if (next) this.#queueIn(this.#ready, next)
+    else this.#lanes.delete(lane)
+  }
+
+  /** Starts who is ready; also asked before each entry, as the bound may have been raised. */
+  #fill(): void {
+    const { runningMax } = this.#limits()
+    while (this.#running < runningMax) {
+      const next = this.#ready.shift()
+      if (!next) return
+      this.#waiting--
+      this.#start(next)
+    }
+  }
+}

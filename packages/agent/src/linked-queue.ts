@@ -1,0 +1,34 @@
+/** A first-in first-out queue whose members can leave from anywhere, everything in constant time. */
+
+export interface Place<T> {
+  readonly value: T
+  before: Place<T> | undefined
+  after: Place<T> | undefined
+}
+
+export class LinkedQueue<T> {
+  #first: Place<T> | undefined
+  #last: Place<T> | undefined
+
+  push(value: T): Place<T> {
+    const place: Place<T> = { value, before: this.#last, after: undefined }
+    if (this.#last) this.#last.after = place
+    else this.#first = place
+    this.#last = place
+    return place
+  }
+
+  shift(): T | undefined {
+    const first = this.#first
+    if (first) this.remove(first)
+    return first?.value
+  }
+
+  /** `place` must stand in this queue. */
+  remove(place: Place<T>): void {
+    if (place.before) place.before.after = place.after
+    else this.#first = place.after
+    if (place.after) place.after.before = place.before
+    else this.#last = place.before
+  }
+}

@@ -1,0 +1,130 @@
+/** Why a model call failed, told from the outside of the error: providers' classes are not imported to ask. */
+import { AppError } from '@sluice/sdk'
+import type { ModelReply } from './model-reply.ts'
+import type { Scrub } from './scrub.ts'
+
+export interface ModelFailure {
+  /** What the provider did, to follow its name in a sentence: `answered HTTP 503: overloaded`. No secret in it. */
+  readonly reason: string
+  /** How often it is worth asking the same model again. */
+  readonly repeat: 'often' | 'once' | 'never'
+  /** `refused`: the provider does not take our credentials; `fault`: one of ours, `reason` says nothing of it. */
+  readonly kind: 'provider' | 'timeout' | 'refused' | 'fault'
+  /** The provider's own wish for the time of the next try. */
+  readonly retryAfterMs?: number | undefined
+  /** Of a fault, for the log. */
+  readonly cause?: unknown
+}
+
+const REASON_CHARS_MAX = 300
+const NETWORK_CODES = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ECONNABORTED',
+  'EPIPE',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ENETUNREACH',
+  'EHOSTUNREACH',
+  'ETIMEDOUT',
+  'UND_ERR_SOCKET',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'UND_ERR_HEADERS_TIMEOUT',
+  'UND_ERR_BODY_TIMEOUT',
+])
+const TIMEOUT_CODES = new Set(['ETIMEDOUT', 'UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'])
+const INVALID_REPLIES = new Set(['AI_JSONParseError', 'AI_TypeValidationError', 'AI_InvalidResponseDataError', 'AI_EmptyResponseBodyError'])
+
+interface Parts {
+  readonly name?: unknown
+  readonly message?: unknown
+  readonly code?: unknown
+  readonly cause?: unknown
+  readonly statusCode?: unknown
+  readonly responseHeaders?: unknown
+  readonly isRetryable?: unknown
+}
+
+const partsOf = (error: unknown): Parts => (typeof error === 'object' && error !== null ? error : {})
+
+/** `nowMs` turns a `Retry-After` that is a date into a wait. */
+export function modelFailure(error: unknown, { nowMs, scrub }: { readonly nowMs: number; readonly scrub: Scrub }): ModelFailure {
+  const { statusCode, responseHeaders, isRetryable, message } = partsOf(error)
+  const said = typeof error === 'string' ? error : typeof message === 'string' ? message : ''
+  const reason = scrub(said).replaceAll(/\s+/g, ' ').trim().slice(0, REASON_CHARS_MAX)
+  const code = networkCode(error)
+  if (code) {
+    return { reason: `could not be reached (${code})`, repeat: 'often', kind: TIMEOUT_CODES.has(code) ? 'timeout' : 'provider' }
+  }
+  if (typeof statusCode === 'number' && statusCode >= 300) return byStatus(statusCode, reason, retryAfterMs(responseHeaders, nowMs))
+  if (error instanceof AppError) return { reason: `cannot be used: ${reason}`, repeat: 'never', kind: 'provider' }
+  if (isInvalidReply(error)) return { reason: 'gave a reply that cannot be read', repeat: 'once', kind: 'provider' }
+  const isOurs = error instanceof Error && isRetryable === undefined && !error.name.startsWith('AI_')
+  if (isOurs) return { reason: 'failed unexpectedly', repeat: 'never', kind: 'fault', cause: error }
+  return { reason: `failed: ${reason}`, repeat: isRetryable === true ? 'often' : 'never', kind: 'provider' }
+}
+
+function byStatus(status: number, reason: string, retryAfter: number | undefined): ModelFailure {
+  // What a provider says about a bad key quotes part of the key.
+  if (status === 401 || status === 403) return { reason: `refused our credentials (HTTP ${status})`, repeat: 'never', kind: 'refused' }
+  const repeat = status === 408 || status === 409 || status === 429 || status >= 500 ? 'often' : 'never'
+  return {
+    reason: `answered HTTP ${status}${reason && `: ${reason}`}`,
+    repeat,
+    kind: status === 408 || status === 504 ? 'timeout' : 'provider',
+    retryAfterMs: retryAfter,
+  }
+}
+
+const CAUSES_MAX = 8
+
+/** The first known network code along the chain of causes. */
+function networkCode(error: unknown): string | undefined {
+  let current = error
+  for (let depth = 0; depth < CAUSES_MAX && current; depth++) {
+    const { code, cause } = partsOf(current)
+    if (typeof code === 'string' && NETWORK_CODES.has(code)) return code
+    current = cause
+  }
+  return undefined
+}
+
+function isInvalidReply(error: unknown): boolean {
+  let current = error
+  for (let depth = 0; depth < CAUSES_MAX && current; depth++) {
+    const { name, cause } = partsOf(current)
+    if (typeof name === 'string' && INVALID_REPLIES.has(name)) return true
+    current = cause
+  }
+  return false
+}
+
+function retryAfterMs(headers: unknown, nowMs: number): number | undefined {
+  const { 'retry-after-ms': ms, 'retry-after': after } = partsOf(headers) as Record<string, unknown>
+  if (typeof ms === 'string' && /^\d{1,9}$/.test(ms)) return Number(ms)
+  if (typeof after !== 'string') return undefined
+  if (/^\d{1,9}$/.test(after)) return Number(after) * 1000
+  const atMs = Date.parse(after)
+  return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs)
+}
+
+/** What is wrong with a reply that came without an error; undefined: nothing. */
+export function judge({ text, calls, finish }: ModelReply): ModelFailure | undefined {
+  if (finish === 'error') return { reason: 'reported an error in the middle of its reply', repeat: 'often', kind: 'provider' }
+  if (finish === 'interrupted') return { reason: 'broke off its reply', repeat: 'often', kind: 'provider' }
+  if (calls.length > 0 || text.trim() !== '') return undefined
+  if (finish === 'content-filter') return { reason: 'withheld its reply (content filter)', repeat: 'never', kind: 'provider' }
+  if (finish === 'length') return { reason: 'used up its output tokens before it answered', repeat: 'never', kind: 'provider' }
+  return { reason: 'gave an empty reply', repeat: 'once', kind: 'provider' }
+}
+
+/** The error a turn ends with when no model answered: what each of them did, in the order they were asked. */
+export function noModelAnswered(failures: readonly { readonly label: string; readonly failure: ModelFailure }[]): AppError {
+  const code = failures.length > 0 && failures.every(({ failure }) => failure.kind === 'timeout') ? 'upstream_timeout' : 'upstream'
+  const detail = failures.map(({ label, failure }) => `${label} ${failure.reason}`).join('; ')
+  const waits = failures.flatMap(({ failure }) => failure.retryAfterMs ?? [])
+  return new AppError(code, detail || 'No model is configured', {
+    cause: failures.at(-1)?.failure.cause,
+    ...(waits.length > 0 && { retryAfterSecs: Math.max(1, Math.ceil(Math.min(...waits) / 1000)) }),
+  })
+}

@@ -1,0 +1,119 @@
+/** The parts of a store the agent uses, in memory, with the store's own promises kept and nothing more. */
+import { AppError, type ModelMessage, type QueuedTurn, type TurnEnd, type TurnRow } from '@sluice/sdk'
+import type { TurnBooks } from '../conduct-turn.ts'
+
+type Method = 'history' | 'enqueue' | 'start' | 'checkpoint' | 'finish' | 'spentUsd' | 'release'
+
+export interface MemoryBooks extends TurnBooks {
+  /** Every call that writes, in order. */
+  readonly writes: readonly string[]
+  readonly ends: readonly TurnEnd[]
+  readonly released: readonly string[]
+  readonly histories: Map<string, ModelMessage[]>
+  /** The turns kept for later, and their checkpoints. */
+  readonly queued: Map<string, QueuedTurn>
+  readonly checkpoints: Map<string, ModelMessage[]>
+  readonly starts: Map<string, number>
+  spent: number
+  /** These fail with `unavailable` from now on. */
+  fail(...methods: Method[]): void
+}
+
+const full = () => new AppError('unavailable', 'The disk is full')
+const notUsed = (): never => {
+  throw new Error('the agent does not use this')
+}
+
+export function memoryBooks(): MemoryBooks {
+  const writes: string[] = []
+  const ends: TurnEnd[] = []
+  const released: string[] = []
+  const histories = new Map<string, ModelMessage[]>()
+  const queued = new Map<string, QueuedTurn>()
+  const checkpoints = new Map<string, ModelMessage[]>()
+  const starts = new Map<string, number>()
+  const failing = new Set<Method>()
+  const write = (method: Method, id: string) => {
+    writes.push(`${method} ${id}`)
+    if (failing.has(method)) throw full()
+  }
+
+  const books: MemoryBooks = {
+    writes,
+    ends,
+    released,
+    histories,
+    queued,
+    checkpoints,
+    starts,
+    spent: 0,
+    fail: (...methods) => {
+      for (const method of methods) failing.add(method)
+    },
+    sessions: {
+      async history(id, limit) {
+        if (failing.has('history')) throw full()
+        return structuredClone((histories.get(id) ?? []).slice(-limit))
+      },
+      get: notUsed,
+      list: notUsed,
+      rename: notUsed,
+      delete: notUsed,
+    },
+    turns: {
+      async enqueue(turn) {
+        write('enqueue', turn.id)
+        queued.set(turn.id, structuredClone(turn))
+      },
+      async start(id) {
+        write('start', id)
+        const count = (starts.get(id) ?? 0) + 1
+        starts.set(id, count)
+        return count
+      },
+      async checkpoint(id, messages) {
+        write('checkpoint', id)
+        checkpoints.set(id, structuredClone([...messages]))
+      },
+      async finish(end) {
+        write('finish', end.id)
+        ends.push(structuredClone(end))
+        queued.delete(end.id)
+        checkpoints.delete(end.id)
+        if (end.sessionId !== null)
+          histories.set(end.sessionId, [...(histories.get(end.sessionId) ?? []), ...structuredClone(end.messages)])
+      },
+      async unfinished(limit) {
+        const rows = [...queued.values()].slice(0, limit)
+        return rows.map((turn) => ({ ...rowOf(turn, starts.get(turn.id) ?? 0), checkpoint: checkpoints.get(turn.id) ?? [] }))
+      },
+      async spentUsd() {
+        if (failing.has('spentUsd')) throw full()
+        return books.spent
+      },
+      get: notUsed,
+      list: notUsed,
+    },
+    idempotency: {
+      claim: notUsed,
+      release(key) {
+        released.push(key.key)
+        if (failing.has('release')) throw full()
+      },
+    },
+  }
+  return books
+}
+
+const rowOf = ({ idempotency: _, ...turn }: QueuedTurn, attempts: number): TurnRow => ({
+  ...turn,
+  status: attempts > 0 ? 'running' : 'queued',
+  response: null,
+  model: null,
+  error: null,
+  inputTokens: 0,
+  outputTokens: 0,
+  costUsd: 0,
+  attempts,
+  endedAtMs: null,
+})

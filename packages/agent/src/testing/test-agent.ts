@@ -1,0 +1,103 @@
+/** An agent with everything around it in memory. */
+import { type ClientId, defineTool, type LanguageModel, type Observation, type Policy, type SluiceEvent, type Tool } from '@sluice/sdk'
+import { type TestClock, testClock } from '@sluice/testkit/clock'
+import { type LogLine, testHost } from '@sluice/testkit/host'
+import * as v from 'valibot'
+import { type AgentDeps, createAgent } from '../agent.ts'
+import { type AgentConfig, agentSection, type CostConfig, costSection, policySection } from '../config.ts'
+import { newTrace } from '../ids.ts'
+import type { Registry } from '../registry.ts'
+import type { Agent, TurnRequest } from '../turn.ts'
+import { type MemoryBooks, memoryBooks } from './memory-books.ts'
+
+export interface TestAgent {
+  readonly agent: Agent
+  readonly books: MemoryBooks
+  readonly clock: TestClock
+  readonly events: readonly SluiceEvent[]
+  readonly observations: readonly Observation[]
+  readonly logs: readonly LogLine[]
+  /** Registries in use. */
+  leased(): number
+}
+
+export interface TestAgentOptions extends Partial<Omit<AgentDeps, 'config' | 'store' | 'clock'>> {
+  readonly models?: readonly LanguageModel[]
+  readonly labels?: Registry['models']['labels']
+  readonly tools?: readonly Tool[]
+  readonly stubs?: readonly Tool[]
+  readonly agent?: Partial<AgentConfig>
+  readonly cost?: Partial<CostConfig>
+  readonly policy?: Partial<Policy>
+  readonly books?: MemoryBooks
+  readonly clock?: TestClock
+  readonly prompt?: string
+}
+
+export const client = 'client-1' as ClientId
+
+export function testAgent(options: TestAgentOptions = {}): TestAgent {
+  const { models = [], tools = [], stubs = [], books = memoryBooks(), clock = testClock() } = options
+  const observations: Observation[] = []
+  const { log, logs, events, emitted } = testHost()
+  const settings = {
+    agent: { ...v.parse(agentSection.schema, {}), ...options.agent },
+    cost: { ...v.parse(costSection.schema, {}), ...options.cost },
+    policy: { ...v.parse(policySection.schema, {}), ...options.policy },
+  }
+  let leased = 0
+  let ids = 0
+  const registry: Registry = {
+    generation: 1,
+    tools: new Map([...tools, ...stubs].map((tool) => [tool.name, tool])),
+    offered: tools,
+    models: {
+      labels: options.labels ?? models.map(({ modelId }) => ({ provider: 'scripted', model: modelId })),
+      load: async (index) => models[index] ?? Promise.reject(new Error('no such model')),
+    },
+    prompt: () => options.prompt ?? '',
+    observe: (observation) => void observations.push(observation),
+  }
+  const lease = () => {
+    leased++
+    return { registry, release: () => void leased-- }
+  }
+  const agent = createAgent({
+    lease,
+    events,
+    log,
+    mintClient: (source) => `client of ${source}` as ClientId,
+    newId: () => `turn-${++ids}`,
+    ...options,
+    store: books,
+    clock,
+    config: () => settings,
+  })
+  return { agent, books, clock, events: emitted, observations, logs, leased: () => leased }
+}
+
+export const request = (text: string, more: Partial<TurnRequest> = {}): TurnRequest => ({
+  source: 'test',
+  session: null,
+  text,
+  client,
+  trace: newTrace(),
+  ...more,
+})
+
+/** A tool that takes `{ key }` and returns what `run` makes of it. */
+export const testTool = (name: string, run: (key: string) => string | Promise<string>, risk: Tool['risk'] = 'read'): Tool =>
+  defineTool({
+    name,
+    description: `The ${name} tool.`,
+    input: v.object({ key: v.optional(v.string(), 'none') }),
+    risk,
+    run: async ({ key }) => run(key),
+  })
+
+/** The tool results the newest message of a prompt holds, as text. */
+export function resultsIn(prompt: readonly { role: string; content: unknown }[]): string[] {
+  const newest = prompt.at(-1)
+  if (newest?.role !== 'tool' || !Array.isArray(newest.content)) return []
+  return newest.content.map((part: { output: { value: string } }) => part.output.value)
+}

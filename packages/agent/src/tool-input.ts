@@ -1,0 +1,37 @@
+/** From what a model wrote to what a tool takes; what does not fit becomes a text the model can correct itself by. */
+import type { Tool } from '@sluice/sdk'
+import * as v from 'valibot'
+
+/** `raw` as the model wrote it, `value` as the tool takes it. */
+export type ParsedInput = { readonly raw: unknown; readonly value: unknown } | { readonly problem: string }
+
+const ISSUES_MAX = 5
+const ISSUE_CHARS_MAX = 200
+
+/** Parses the JSON and checks it against the tool's schema. Nothing at all counts as an empty object. */
+export function parseToolInput(tool: Tool, json: string): ParsedInput {
+  let raw: unknown
+  try {
+    raw = json.trim() === '' ? {} : JSON.parse(json)
+  } catch (error) {
+    return { problem: `The input of ${tool.name} is not JSON: ${error instanceof Error ? error.message : error}` }
+  }
+  const result = v.safeParse(tool.input, raw)
+  if (result.success) return { raw, value: result.output }
+  const issues = result.issues.slice(0, ISSUES_MAX).map(issueText)
+  const more = result.issues.length - issues.length
+  return { problem: `The input of ${tool.name} does not fit:\n${issues.join('\n')}${more > 0 ? `\nand ${more} more` : ''}` }
+}
+
+function issueText(issue: v.BaseIssue<unknown>): string {
+  const text = `- ${v.getDotPath(issue) ?? 'input'}: ${issue.message}`
+  return text.length > ISSUE_CHARS_MAX ? `${text.slice(0, ISSUE_CHARS_MAX)}…`.toWellFormed() : text
+}
+
+/** One text for inputs that say the same, whatever the order of their keys. */
+export const canonicalJson = (value: unknown): string =>
+  JSON.stringify(value, (_key, member: unknown) =>
+    typeof member === 'object' && member !== null && !Array.isArray(member)
+      ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : member,
+  )

@@ -1,0 +1,26 @@
+/** What a model is told of the tools: made once for each registry, on its first turn that needs it. */
+import type { ModelTool, Tool } from '@sluice/sdk'
+import type { Registry } from './registry.ts'
+
+export type ToolSpecs = (registry: Registry) => Promise<ModelTool[]>
+
+export function createToolSpecs(): ToolSpecs {
+  const made = new WeakMap<Registry, Promise<ModelTool[]>>()
+  return (registry) => {
+    const known = made.get(registry)
+    if (known) return known
+    const specs = describe(registry.offered)
+    made.set(registry, specs)
+    specs.catch(() => made.delete(registry))
+    return specs
+  }
+}
+
+async function describe(tools: readonly Tool[]): Promise<ModelTool[]> {
+  const { toJsonSchema } = await import('@valibot/to-json-schema')
+  return tools.map(({ name, description, input }) => {
+    // A check that JSON Schema has no word for is left out: it still holds when the call is made.
+    const { $schema: _, ...inputSchema } = toJsonSchema(input, { typeMode: 'input', errorMode: 'ignore' })
+    return { type: 'function', name, description, inputSchema: inputSchema as ModelTool['inputSchema'] }
+  })
+}

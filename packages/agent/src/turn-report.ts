@@ -1,0 +1,79 @@
+/** What the books, the subscribers and the observers are told of a turn's end. No message text, but for the books. */
+import type { AppError, Clock, Events, ModelMessage, Outcome, TurnEnd } from '@sluice/sdk'
+import type { TurnScope } from './turn-scope.ts'
+
+export interface ReportDeps {
+  readonly events: Events
+  readonly clock: Clock
+}
+
+function turnEnd(
+  { clock }: ReportDeps,
+  { turn, progress }: TurnScope,
+  end: Pick<TurnEnd, 'status' | 'response' | 'error' | 'messages'>,
+): TurnEnd {
+  return {
+    id: turn.id,
+    sessionId: turn.session,
+    source: turn.source,
+    input: turn.text,
+    model: progress.model,
+    ...progress.usage,
+    attempts: progress.attempts,
+    createdAtMs: turn.createdAtMs,
+    endedAtMs: clock.nowMs(),
+    ...end,
+    ...(turn.idempotency && { idempotency: turn.idempotency }),
+  }
+}
+
+export const doneEnd = (deps: ReportDeps, scope: TurnScope, response: string, messages: readonly ModelMessage[]): TurnEnd =>
+  turnEnd(deps, scope, { status: 'done', response, error: null, messages })
+
+export function failedEnd(deps: ReportDeps, scope: TurnScope, { code, message }: AppError): TurnEnd {
+  const status = code === 'aborted' ? 'aborted' : 'failed'
+  return turnEnd(deps, scope, { status, response: null, error: { code, message }, messages: [] })
+}
+
+export function tellStarted({ events }: ReportDeps, { turn }: TurnScope): void {
+  events.emit({ type: 'turn_started', turn_id: turn.id, session_id: turn.session, source: turn.source })
+}
+
+export function tellCompleted(deps: ReportDeps, scope: TurnScope): void {
+  const { turn, progress } = scope
+  const { inputTokens, outputTokens, costUsd } = progress.usage
+  deps.events.emit({
+    type: 'turn_completed',
+    turn_id: turn.id,
+    session_id: turn.session,
+    source: turn.source,
+    model: progress.model ?? '',
+    took_ms: Math.round(observe(deps, scope, 'ok')),
+    input_tokens: inputTokens,
+    output_tokens: outputTokens,
+    cost_usd: costUsd,
+  })
+}
+
+export function tellFailed(deps: ReportDeps, scope: TurnScope, { code, message }: AppError): void {
+  const { turn } = scope
+  deps.events.emit({ type: 'turn_failed', turn_id: turn.id, session_id: turn.session, source: turn.source, code, error: message })
+  observe(deps, scope, code === 'aborted' ? 'aborted' : 'error')
+}
+
+/** Returns how long the turn took. */
+function observe({ clock }: ReportDeps, scope: TurnScope, outcome: Outcome): number {
+  const { turn, registry, progress, trace, startMs } = scope
+  const label = registry.models.labels[progress.entry] ?? registry.models.labels.at(-1)
+  const tookMs = clock.monotonicMs() - scope.startedAtMs
+  registry.observe({
+    kind: 'turn',
+    source: turn.source,
+    provider: label?.provider ?? '',
+    model: progress.model ?? label?.model ?? '',
+    outcome,
+    iterations: progress.iterations,
+    span: { trace, startMs, tookMs },
+  })
+  return tookMs
+}
