@@ -177,8 +177,9 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
           const kept = stale.includes(feature) ? undefined : previous.get(feature.id)
           return kept ?? construct(feature, hostOf(feature.id, guards), next.of(feature.id))
         })
+        const fresh = instances.filter((instance) => previous.get(instance.feature.id) !== instance)
         const modelsKept = applied && !changed('core', providerSection) && !stale.some(({ id }) => previous.get(id)?.parts.providers)
-        const models = applied && modelsKept ? applied.models : modelsOf(next, instances)
+        const models = applied && modelsKept ? applied.models : await orClose(fresh, () => modelsOf(next, instances))
         await registerAndSwap({ config: next, guards, models }, instances)
         const sections = [
           ...WATCHED_SECTIONS.filter((section) => changed('core', section)).map(({ path }) => path),
@@ -205,6 +206,16 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
       }),
   }
   return lifecycle
+}
+
+/** What was built for a configuration that turns out unusable is closed again; the one in force stays. */
+async function orClose<Result>(fresh: readonly Instance[], make: () => Result): Promise<Result> {
+  try {
+    return make()
+  } catch (error) {
+    await closeInReverse(fresh)
+    throw error
+  }
 }
 
 async function closeInReverse(instances: readonly Instance[]): Promise<void> {

@@ -11,11 +11,7 @@ export const run = (context: CliContext): Promise<number> =>
   withStore(context, async ({ store, clock }) => {
     const { name, 'expires-days': days } = context.options
     const expiresAtMs = days === undefined ? null : clock.nowMs() + wholeDays(days) * DAY_MS
-    const { token, device } = await newToken(
-      store,
-      { name: typeof name === 'string' && name ? name : 'command line', expiresAtMs },
-      clock,
-    )
+    const { token, device } = await newToken(store, { name: typeof name === 'string' && name ? name : 'command line', expiresAtMs }, clock)
     if (context.json) context.out.json({ token, device_id: device })
     else context.out.print(token)
     return 0

@@ -1,0 +1,126 @@
+/** Runs the built bundle of a profile as a process, for the end-to-end tests. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+
+export const ROOT = resolve(import.meta.dirname, '../../../..')
+const START_MS_MAX = 15_000
+const RUN_MS_MAX = 30_000
+
+export interface Finished {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export interface RunningDaemon {
+  readonly url: string
+  readonly dataDir: string
+  readonly pid: number
+  readonly stdout: () => string
+  readonly stderr: () => string
+  readonly exited: Promise<number | null>
+  kill(signal: NodeJS.Signals): void
+}
+
+export const bundle = (profile: string): string => join(ROOT, 'dist', profile, 'sluice.mjs')
+
+/** A data directory with a configuration, removed by `dispose`. */
+export function scratch(config = ''): { readonly dir: string; dispose(): void } {
+  const dir = mkdtempSync(join(tmpdir(), 'sluice-e2e-'))
+  writeFileSync(join(dir, 'config.toml'), config, { mode: 0o600 })
+  return { dir, dispose: () => rmSync(dir, { recursive: true, force: true }) }
+}
+
+/** Only what a process needs: no provider key of the machine, no setting of whoever runs the tests. */
+const environment = (extra: Record<string, string> = {}) => ({ PATH: process.env.PATH ?? '', HOME: tmpdir(), NO_COLOR: '1', ...extra })
+
+function launch(profile: string, args: readonly string[], env: Record<string, string>): ChildProcess {
+  return spawn(process.execPath, [bundle(profile), ...args], { stdio: ['ignore', 'pipe', 'pipe'], env: environment(env) })
+}
+
+export function run(profile: string, args: readonly string[], env: Record<string, string> = {}): Promise<Finished> {
+  const child = launch(profile, args, env)
+  const texts = collect(child)
+  const timer = setTimeout(() => child.kill('SIGKILL'), RUN_MS_MAX)
+  return new Promise((done, fail) => {
+    child.on('error', fail)
+    child.on('close', (code) => {
+      clearTimeout(timer)
+      done({ code, stdout: texts.stdout, stderr: texts.stderr })
+    })
+  })
+}
+
+/** Resolves once the daemon says where it listens. */
+export async function startDaemon(
+  profile: string,
+  dataDir: string,
+  { args = [], env = {} }: { readonly args?: readonly string[]; readonly env?: Record<string, string> } = {},
+): Promise<RunningDaemon> {
+  const child = launch(profile, ['daemon', '--data-dir', dataDir, '--port', '0', ...args], env)
+  const texts = collect(child)
+  const exited = new Promise<number | null>((done) => child.on('close', (code) => done(code)))
+  const url = await new Promise<string>((found, fail) => {
+    const timer = setTimeout(() => fail(new Error(`no daemon after ${START_MS_MAX} ms: ${texts.stderr}`)), START_MS_MAX)
+    child.stdout?.on('data', () => {
+      const match = /listening on (http:\/\/\S+)/.exec(texts.stdout)
+      if (!match?.[1]) return
+      clearTimeout(timer)
+      found(match[1])
+    })
+    void exited.then((code) => {
+      clearTimeout(timer)
+      fail(new Error(`the daemon ended with ${code}: ${texts.stderr}`))
+    })
+  })
+  return {
+    url,
+    dataDir,
+    pid: child.pid ?? 0,
+    stdout: () => texts.stdout,
+    stderr: () => texts.stderr,
+    exited,
+    kill: (signal) => void child.kill(signal),
+  }
+}
+
+function collect(child: ChildProcess): { stdout: string; stderr: string } {
+  const texts = { stdout: '', stderr: '' }
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => (texts.stdout += text))
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => (texts.stderr += text))
+  return texts
+}
+
+export async function token(profile: string, dataDir: string, name = 'test'): Promise<string> {
+  const { code, stdout, stderr } = await run(profile, ['pair', 'token', '--name', name, '--data-dir', dataDir])
+  if (code !== 0) throw new Error(`pair token ended with ${code}: ${stderr}`)
+  return stdout.trim()
+}
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly body: Record<string, unknown>
+}
+
+export async function post(url: string, body: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  })
+  return { status: response.status, headers: response.headers, body: (await response.json()) as Record<string, unknown> }
+}
+
+/** Asks again until the answer suits or ten seconds are over; for what happens soon, but on nobody's clock. */
+export async function eventually<Value>(ask: () => Promise<Value>, suits: (value: Value) => boolean): Promise<Value> {
+  const end = performance.now() + 10_000
+  for (;;) {
+    const value = await ask()
+    if (suits(value)) return value
+    if (performance.now() > end) throw new Error(`still ${JSON.stringify(value)} after ten seconds`)
+    await new Promise((resume) => setTimeout(resume, 25))
+  }
+}

@@ -1,0 +1,297 @@
+/** The life cycle and reload rules of §1, each row with features that record what happens to them. */
+import { type ClientId, defineFeature, defineTool, type Feature, type Host, PerClient, type Section, type Tool } from '@sluice/sdk'
+import { testHost } from '@sluice/testkit/host'
+import * as v from 'valibot'
+import { describe, expect, test } from 'vitest'
+import type { LoadedConfig } from './config/types.ts'
+import { createLifecycle, type LifecycleOptions } from './lifecycle.ts'
+
+interface Sections {
+  readonly [path: string]: Record<string, unknown>
+}
+
+/** A configuration of plain values: what the file would say, per section path. */
+const configOf = (values: Sections, features: readonly Feature[]): LoadedConfig => {
+  const parse = (section: Section) => v.parse(section.schema, values[section.path] ?? {}) as never
+  return {
+    file: 'test.toml',
+    core: (section) => parse(section as unknown as Section),
+    of(id) {
+      const section = features.find((feature) => feature.id === id)?.section
+      return { state: section && values[section.path] ? 'configured' : 'defaults', value: section ? parse(section) : {} }
+    },
+    hash: (_owner, path) => JSON.stringify(values[path] ?? {}),
+    leftOut: [],
+    warnings: [],
+  }
+}
+
+const tool = (name: string, run: Tool['run'] = async () => 'done') =>
+  defineTool({ name, description: name, input: v.object({}), risk: 'read', run })
+
+const section = (path: string) => ({ path, schema: v.object({ token: v.optional(v.string(), '') }) })
+
+interface Recorded {
+  readonly feature: Feature
+  readonly log: string[]
+}
+
+/** A feature that writes down each phase. */
+function recorded(
+  id: `x-${string}`,
+  options: { tools?: boolean; register?: () => Promise<void>; log?: string[]; run?: Tool['run'] } = {},
+): Recorded {
+  const log = options.log ?? []
+  let built = 0
+  const feature = defineFeature({
+    id,
+    section: section(id),
+    build(_host: Host, config) {
+      const number = ++built
+      log.push(`${id} build ${number}${config.token ? ` ${config.token}` : ''}`)
+      return {
+        ...(options.tools === false ? {} : { tools: [tool(`${id.replace('-', '_')}_tool`, options.run)] }),
+        register: async () => {
+          log.push(`${id} register ${number}`)
+          await options.register?.()
+        },
+        close: async () => void log.push(`${id} close ${number}`),
+      }
+    },
+  })
+  return { feature, log }
+}
+
+function lifecycleOf(features: readonly Feature[]) {
+  const host = testHost()
+  const options: LifecycleOptions = {
+    features,
+    env: {},
+    log: { ...host.log, child: () => host.log, setLevel: () => {} } as LifecycleOptions['log'],
+    fetch: host.fetch,
+    host: {
+      clock: host.clock,
+      log: { ...host.log, child: () => host.log, setLevel: () => {} } as LifecycleOptions['log'],
+      store: { keyValue: () => host.keyValue } as never,
+      secrets: {} as never,
+      events: host.events,
+      dataDir: '/nowhere',
+    },
+    guards: (config) => ({
+      policy: config.core({ path: 'security.policy', schema: v.object({ level: v.optional(v.string(), 'full') }) } as never) as never,
+      workspace: host.workspace,
+      spawn: host.spawn,
+      publicFetch: host.publicFetch,
+    }),
+    service: () => undefined,
+  }
+  return createLifecycle(options)
+}
+
+const offline = defineFeature({
+  id: 'provider-offline',
+  build: () => ({ providers: [{ kinds: ['offline'], load: async () => ({ provider: 'offline' }) as never }] }),
+})
+
+describe('§1 life cycle', () => {
+  test('build all, register all once, close in reverse', async () => {
+    const log: string[] = []
+    const features = [offline, recorded('x-a', { log }).feature, recorded('x-b', { log }).feature]
+    const lifecycle = lifecycleOf(features)
+    await lifecycle.apply(configOf({}, features))
+    expect(log).toEqual(['x-a build 1', 'x-b build 1', 'x-a register 1', 'x-b register 1'])
+    for (let turn = 0; turn < 3; turn++) lifecycle.lease().release()
+    expect(log).toHaveLength(4)
+    await lifecycle.close()
+    await lifecycle.close()
+    expect(log.slice(4)).toEqual(['x-b close 1', 'x-a close 1'])
+  })
+
+  test('a feature that cannot register is failed, its tools say why, the others work', async () => {
+    const broken = recorded('x-broken', { register: () => Promise.reject(new Error('the key was refused')) })
+    const features = [offline, broken.feature, recorded('x-fine').feature]
+    const lifecycle = lifecycleOf(features)
+    await lifecycle.apply(configOf({}, features))
+    const rows = lifecycle.current().live.features
+    expect(rows.find(({ feature }) => feature === 'x-broken')).toMatchObject({ state: 'failed', reason: 'the key was refused' })
+    expect(lifecycle.lease().registry.offered.map(({ name }) => name)).toEqual(['x_fine_tool'])
+  })
+
+  test('a feature whose construction throws is failed, the others work', async () => {
+    const throwing = defineFeature({
+      id: 'x-throwing',
+      build: () => {
+        throw new Error('no')
+      },
+    })
+    const features = [offline, throwing, recorded('x-fine').feature]
+    const lifecycle = lifecycleOf(features)
+    await lifecycle.apply(configOf({}, features))
+    expect(lifecycle.current().live.features.find(({ feature }) => feature === 'x-throwing')).toMatchObject({
+      state: 'failed',
+      reason: 'no',
+    })
+    expect(lifecycle.lease().registry.offered).toHaveLength(1)
+  })
+
+  test('the registry is frozen', async () => {
+    const lifecycle = lifecycleOf([offline])
+    await lifecycle.apply(configOf({}, [offline]))
+    const registry = lifecycle.current()
+    for (const part of [registry, registry.turns, registry.live]) expect(Object.isFrozen(part)).toBe(true)
+  })
+
+  test('a left-out tool answers with the instruction that builds it in, and is not offered', async () => {
+    const lifecycle = lifecycleOf([offline])
+    await lifecycle.apply(configOf({}, [offline]))
+    const { registry } = lifecycle.lease()
+    expect(registry.offered).toEqual([])
+    await expect(registry.tools.get('hardware_memory_read')?.run({}, {} as never)).rejects.toMatchObject({
+      code: 'not_compiled',
+      fields: { feature: 'hardware-probe', build: expect.stringContaining('pnpm build --features probe') },
+    })
+  })
+})
+
+describe('§1 item 5, reload', () => {
+  const trio = () => {
+    const log: string[] = []
+    const features = [
+      offline,
+      recorded('x-a', { log }).feature,
+      recorded('x-b', { log }).feature,
+      recorded('x-plain', { log, tools: false }).feature,
+    ]
+    return { log, features, lifecycle: lifecycleOf(features) }
+  }
+  const builds = (log: readonly string[]) => log.filter((line) => line.includes('build')).map((line) => line.split(' ')[0])
+
+  test('a changed section builds exactly its feature anew', async () => {
+    const { log, features, lifecycle } = trio()
+    await lifecycle.apply(configOf({}, features))
+    log.length = 0
+    const outcome = await lifecycle.apply(configOf({ 'x-b': { token: 'new' } }, features))
+    expect(outcome).toEqual({ sections: ['x-b'], rebuilt: ['x-b'] })
+    expect(log).toEqual(['x-b build 2 new', 'x-b register 2', 'x-b close 1'])
+  })
+
+  test('an unchanged configuration builds nothing and keeps the parts', async () => {
+    const { log, features, lifecycle } = trio()
+    await lifecycle.apply(configOf({ 'x-a': { token: 't' } }, features))
+    const before = lifecycle.current().instances
+    log.length = 0
+    expect(await lifecycle.apply(configOf({ 'x-a': { token: 't' } }, features))).toEqual({ sections: [], rebuilt: [] })
+    expect(log).toEqual([])
+    expect(lifecycle.current().instances).toEqual(before)
+  })
+
+  test('a changed security policy builds every feature with tools anew, and no other', async () => {
+    const { log, features, lifecycle } = trio()
+    await lifecycle.apply(configOf({}, features))
+    log.length = 0
+    await lifecycle.apply(configOf({ 'security.policy': { level: 'readonly' } }, features))
+    expect(builds(log)).toEqual(['x-a', 'x-b'])
+  })
+
+  test('a changed workspace does the same; any other key of [agent] does not', async () => {
+    const { log, features, lifecycle } = trio()
+    await lifecycle.apply(configOf({}, features))
+    log.length = 0
+    await lifecycle.apply(configOf({ agent: { max_iterations: 3 } }, features))
+    expect(builds(log)).toEqual([])
+    await lifecycle.apply(configOf({ agent: { max_iterations: 3, workspace: '/elsewhere' } }, features))
+    expect(builds(log)).toEqual(['x-a', 'x-b'])
+  })
+
+  test('a changed provider replaces the models and builds no feature anew', async () => {
+    const { log, features, lifecycle } = trio()
+    await lifecycle.apply(configOf({ provider: { kind: 'offline' } }, features))
+    const { models } = lifecycle.current().turns
+    log.length = 0
+    await lifecycle.apply(configOf({ provider: { kind: 'offline', model: 'other' } }, features))
+    expect(log).toEqual([])
+    expect(lifecycle.current().turns.models).not.toBe(models)
+    const kept = lifecycle.current().turns.models
+    await lifecycle.apply(configOf({ provider: { kind: 'offline', model: 'other' }, agent: { max_iterations: 2 } }, features))
+    expect(lifecycle.current().turns.models).toBe(kept)
+  })
+
+  test('a rotated credential drops the per-client state that was made with the old one', async () => {
+    const states: PerClient<{ authorised: boolean }>[] = []
+    const feature = defineFeature({
+      id: 'x-client',
+      section: section('x-client'),
+      build() {
+        const state = new PerClient('authorisation', 10, () => ({ authorised: false }))
+        states.push(state)
+        return { tools: [tool('x_client_tool')] }
+      },
+    })
+    const features = [offline, feature]
+    const lifecycle = lifecycleOf(features)
+    const client = 'c' as ClientId
+    await lifecycle.apply(configOf({ 'x-client': { token: 'old' } }, features))
+    const first = states.at(-1)
+    if (first) first.of(client).authorised = true
+    await lifecycle.apply(configOf({ 'x-client': { token: 'new' } }, features))
+    expect(states.at(-1)).not.toBe(first)
+    expect(states.at(-1)?.of(client).authorised).toBe(false)
+  })
+
+  test('a turn in flight ends on the old registry; its parts close when the last lease goes', async () => {
+    const { log, features, lifecycle } = trio()
+    await lifecycle.apply(configOf({}, features))
+    const [one, two] = [lifecycle.lease(), lifecycle.lease()]
+    log.length = 0
+    await lifecycle.apply(configOf({ 'x-a': { token: 'new' } }, features))
+    expect(lifecycle.lease().registry.generation).toBe(one.registry.generation + 1)
+    expect(log).not.toContain('x-a close 1')
+    one.release()
+    one.release()
+    expect(log).not.toContain('x-a close 1')
+    two.release()
+    await Promise.resolve()
+    expect(log).toContain('x-a close 1')
+    expect(log).not.toContain('x-b close 1')
+  })
+
+  test('a configuration that cannot be applied leaves the one in force, and closes what was built for it', async () => {
+    const { log, features, lifecycle } = trio()
+    await lifecycle.apply(configOf({}, features))
+    const before = lifecycle.current()
+    log.length = 0
+    await expect(lifecycle.apply(configOf({ provider: { kind: 'nonsense' }, 'x-a': { token: 'new' } }, features))).rejects.toMatchObject({
+      code: 'config_invalid',
+    })
+    expect(lifecycle.current()).toBe(before)
+    expect(log).toEqual(['x-a build 2 new', 'x-a close 2'])
+  })
+
+  test('late registration joins by a registry of its own', async () => {
+    const gate = Promise.withResolvers<void>()
+    const features = [offline, recorded('x-late', { register: () => gate.promise }).feature]
+    const lifecycle = lifecycleOf(features)
+    const applied = lifecycle.apply(configOf({}, features))
+    gate.resolve()
+    await applied
+    expect(lifecycle.current().live.features.find(({ feature }) => feature === 'x-late')?.state).toBe('ready')
+  })
+
+  test('a feature may ask to be built anew', async () => {
+    let ask: (() => void) | undefined
+    const log: string[] = []
+    const feature = defineFeature({
+      id: 'x-hotplug',
+      build(host) {
+        log.push('build')
+        ask = () => host.rebuild('a board came')
+        return { close: async () => void log.push('close') }
+      },
+    })
+    const lifecycle = lifecycleOf([offline, feature])
+    await lifecycle.apply(configOf({}, [offline, feature]))
+    ask?.()
+    await lifecycle.apply(configOf({}, [offline, feature]))
+    expect(log).toEqual(['build', 'build', 'close'])
+  })
+})
