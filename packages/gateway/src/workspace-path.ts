@@ -1,5 +1,4 @@
 /** The words of the path gate: what a path names below the workspace, before any file is touched. */
-import { homedir } from 'node:os'
 import { isAbsolute, relative, resolve, sep } from 'node:path'
 import { AppError } from '@sluice/sdk'
 
@@ -38,9 +37,8 @@ export function parsePath(path: string, roots: readonly string[]): string[] {
 export function forbiddenBelow(roots: readonly string[], forbidden: readonly string[]): string[][] {
   const inside: string[][] = []
   for (const entry of forbidden) {
-    const path = entry === '~' || entry.startsWith('~/') ? homedir() + entry.slice(1) : entry
     for (const root of roots) {
-      const names = namesBelow(root, resolve(root, path))
+      const names = namesBelow(root, resolve(root, entry))
       if (names) inside.push(names)
     }
   }

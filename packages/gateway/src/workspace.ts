@@ -9,7 +9,7 @@ import { forbiddenBelow, isForbidden, parsePath } from './workspace-path.ts'
 export interface WorkspaceOptions {
   /** May be a link itself, and need not exist: it is made, mode 0700, by the first write. */
   readonly root: string
-  /** `[security.policy] forbidden_paths`. */
+  /** `[security.policy] forbidden_paths`, with `~` already replaced. */
   readonly forbidden: readonly string[]
   /** Where open handles have paths; null: nowhere. Default: as this machine has it. */
   readonly handles?: string | null

@@ -16,6 +16,8 @@ export interface TestHost extends Host {
   readonly logs: readonly LogLine[]
   /** The events that were emitted, in order. */
   readonly emitted: readonly SluiceEvent[]
+  /** The reasons given to `rebuild`, in order. */
+  readonly rebuilds: readonly string[]
   /** Moves the clock; see `TestClock.advance`. */
   advance(ms: number): Promise<void>
 }
@@ -37,6 +39,7 @@ const notGiven = (what: string) => async (): Promise<never> => {
 export function testHost({ policy, services = {}, ...overrides }: TestHostOverrides = {}): TestHost {
   const logs: LogLine[] = []
   const emitted: SluiceEvent[] = []
+  const rebuilds: string[] = []
   const clock = overrides.clock ?? testClock()
   const record =
     (level: keyof Logger) =>
@@ -54,12 +57,14 @@ export function testHost({ policy, services = {}, ...overrides }: TestHostOverri
     events: { emit: (event) => void emitted.push(event) },
     workspace: memoryWorkspace(),
     dataDir: '/data',
+    rebuild: (reason) => void rebuilds.push(reason),
     ...overrides,
     policy: { ...openPolicy, ...policy },
     service: (name) => services[name],
     clock,
     logs,
     emitted,
+    rebuilds,
     advance: (ms) => clock.advance(ms),
   }
 }
@@ -96,5 +101,6 @@ export const throwingHost = (): Host => ({
     list: forbidden('host.workspace.list'),
     remove: forbidden('host.workspace.remove'),
   },
+  rebuild: forbidden('host.rebuild'),
   service: forbidden('host.service'),
 })
