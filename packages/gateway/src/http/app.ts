@@ -1,0 +1,101 @@
+/** The HTTP application of one generation: every endpoint, every stub, and what answers where there is nothing. */
+import { AppError, defineRoute, type Route } from '@sluice/sdk'
+import { Hono } from 'hono'
+import * as v from 'valibot'
+import type { Live, Runtime, StubRoute } from '../runtime.ts'
+import type { Auth } from './auth.ts'
+import type { Clients } from './client.ts'
+import type { Endpoint, EndpointDoc } from './endpoint.ts'
+import { frame, type Handler } from './frame.ts'
+import { createGate, type Gate, type HttpContext, type HttpEnv } from './gate.ts'
+import type { Limits } from './limits.ts'
+import { healthEndpoint, metricsEndpoint } from './open-endpoints.ts'
+import { openApiDocument } from './openapi.ts'
+import { pairEndpoint } from './pair-endpoint.ts'
+import { problem, refusal } from './problem.ts'
+import { deviceRoutes } from './routes/devices.ts'
+import { sessionRoutes } from './routes/sessions.ts'
+import { statusRoutes } from './routes/status.ts'
+import { turnRoutes } from './routes/turns.ts'
+import { routeEndpoint } from './serve-route.ts'
+import { STREAM_DOCS } from './stream-docs.ts'
+import { webhookEndpoint } from './webhook.ts'
+
+export type App = Hono<HttpEnv>
+
+export interface AppOptions {
+  readonly runtime: Runtime
+  readonly auth: Auth
+  readonly clients: Clients
+  readonly limits: Limits
+  /** Adds the endpoints that stay open: server-sent events and WebSockets. */
+  readonly mount?: (app: App, gate: Gate) => void
+}
+
+/** Reads `runtime.live()` once: make another app for another generation. Throws `config_invalid`. */
+export function createApp(options: AppOptions): App {
+  const { runtime, auth, clients, limits, mount } = options
+  const { clock, log } = runtime
+  const live = runtime.live()
+  const framing = { live, clock, log }
+  const gate = createGate({ config: live.config, auth, clients })
+  const docs: EndpointDoc[] = []
+  const endpoints: Endpoint[] = [
+    healthEndpoint(live),
+    metricsEndpoint(live, gate),
+    pairEndpoint({ runtime, live, gate, limits }),
+    webhookEndpoint({ runtime, live, gate, auth, limiter: limits.webhook(live.config) }),
+    ...[...ownRoutes(runtime, live, docs), ...live.routes].map((route) => routeEndpoint(route, gate)),
+  ]
+
+  const app: App = new Hono()
+  const taken = new Set<string>()
+  const add = (method: string, path: string, handler: Handler): boolean => {
+    if (taken.has(`${method} ${path}`)) return false
+    taken.add(`${method} ${path}`)
+    app.on(method, path, handler)
+    return true
+  }
+  for (const endpoint of endpoints) {
+    const { method, path } = endpoint.doc
+    if (add(method, path, frame(path, endpoint.serve, framing))) docs.push(endpoint.doc)
+    else log.error('two features claim one route: the second one is not served', { route: `${method} ${path}` })
+  }
+  mount?.(app, gate)
+  docs.push(...STREAM_DOCS.filter(({ method, path }) => app.routes.some((route) => route.method === method && route.path === path)))
+  for (const stub of live.stubs)
+    add(
+      stub.method,
+      stub.path,
+      frame(stub.path, () => refusal(refusalOf(stub)), framing),
+    )
+  app.notFound(frame('unmatched', (c) => nothingHere(app, c), framing))
+  app.onError((error, c) => problem(error, log, c.req.path))
+  return app
+}
+
+/** `docs` is read when the document is asked for, and holds everything that is served by then. */
+function ownRoutes(runtime: Runtime, live: Live, docs: readonly EndpointDoc[]): Route[] {
+  let document: Promise<object> | undefined
+  const openApi = defineRoute({
+    method: 'GET',
+    path: '/api/openapi.json',
+    summary: 'This document',
+    auth: 'bearer',
+    answers: { 200: { description: 'OpenAPI 3.1', schema: v.looseObject({ openapi: v.string() }) } },
+    handle: () => (document ??= openApiDocument(docs, runtime.version)),
+  })
+  return [...statusRoutes(runtime, live), ...sessionRoutes(runtime), ...turnRoutes(runtime), ...deviceRoutes(runtime, live), openApi]
+}
+
+const refusalOf = ({ code, detail, fields }: StubRoute): AppError => new AppError(code, detail, fields ? { fields } : {})
+
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
+
+/** 405 with `Allow` for a path that is known under another method, else 404. */
+function nothingHere({ router }: App, { req: { method, path } }: HttpContext): Response {
+  const allowed = METHODS.filter((other) => router.match(other, path)[0].length > 0)
+  if (allowed.length === 0) return refusal(new AppError('not_found', 'There is nothing here'))
+  const allow = (allowed.includes('GET') ? [...allowed, 'HEAD'] : allowed).join(', ')
+  return refusal(new AppError('method_not_allowed', `${method} is not possible here`), { allow })
+}

@@ -1,0 +1,78 @@
+/** The OpenAPI 3.1 document of one generation, made from the same table the requests are served from. */
+import type * as v from 'valibot'
+import type { EndpointDoc } from './endpoint.ts'
+
+type JsonSchema = Readonly<Record<string, unknown>>
+type ToJsonSchema = (schema: v.GenericSchema, typeMode: 'input' | 'output') => JsonSchema
+
+const ERROR_SCHEMA = {
+  type: 'object',
+  required: ['error', 'code'],
+  properties: {
+    error: { type: 'string', description: 'One sentence' },
+    code: { type: 'string', description: 'What kind of error, for programs' },
+    retry_after: { type: 'integer', description: 'Whole seconds after which a repeat may succeed; also in Retry-After' },
+  },
+} as const
+
+const ERROR = { $ref: '#/components/responses/Error' } as const
+
+/** Loads the converter when it is called: nobody pays for the document but who reads it. */
+export async function openApiDocument(endpoints: readonly EndpointDoc[], version: string): Promise<object> {
+  const { toJsonSchema } = await import('@valibot/to-json-schema')
+  const convert: ToJsonSchema = (schema, typeMode) => {
+    const { $schema: _, ...rest } = toJsonSchema(schema, { typeMode, errorMode: 'ignore' }) as Record<string, unknown>
+    return rest
+  }
+  const paths: Record<string, Record<string, object>> = {}
+  for (const endpoint of endpoints) {
+    const path = endpoint.path.replace(/:(\w+)/g, '{$1}')
+    paths[path] ??= {}
+    paths[path][endpoint.method.toLowerCase()] = operation(endpoint, convert)
+  }
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Sluice', version },
+    paths,
+    components: {
+      securitySchemes: { bearer: { type: 'http', scheme: 'bearer', description: 'The token of a paired device' } },
+      schemas: { Error: ERROR_SCHEMA },
+      responses: {
+        Error: {
+          description: 'A refusal or a failure',
+          content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+        },
+      },
+    },
+  }
+}
+
+function operation({ summary, auth, body, answers, mediaType = 'application/json', ...rest }: EndpointDoc, convert: ToJsonSchema): object {
+  const responses = Object.entries(answers).map(([status, { description, schema }]) => {
+    const content = schema
+      ? { [mediaType]: { schema: convert(schema, 'output') } }
+      : mediaType === 'application/json'
+        ? undefined
+        : { [mediaType]: {} }
+    return [status, { description, ...(content ? { content } : {}) }] as const
+  })
+  return {
+    summary,
+    ...(auth === 'bearer' ? { security: [{ bearer: [] }] } : {}),
+    parameters: parameters(rest, convert),
+    ...(body ? { requestBody: { required: true, content: { 'application/json': { schema: convert(body, 'input') } } } } : {}),
+    responses: { ...Object.fromEntries(responses), ...(auth === 'bearer' ? { 401: ERROR } : {}), default: ERROR },
+  }
+}
+
+function parameters({ path, query, headers = {} }: Pick<EndpointDoc, 'path' | 'query' | 'headers'>, convert: ToJsonSchema): object[] {
+  const { properties = {}, required = [] } = (query ? convert(query, 'input') : {}) as {
+    properties?: Record<string, JsonSchema>
+    required?: readonly string[]
+  }
+  return [
+    ...[...path.matchAll(/:(\w+)/g)].map(([, name]) => ({ name, in: 'path', required: true, schema: { type: 'string' } })),
+    ...Object.entries(properties).map(([name, schema]) => ({ name, in: 'query', required: required.includes(name), schema })),
+    ...Object.entries(headers).map(([name, description]) => ({ name, in: 'header', description, schema: { type: 'string' } })),
+  ]
+}

@@ -1,0 +1,30 @@
+/** The HTTP edge of errors: `{error, code, …}` for refusals, a fixed text for everything else (§7, decisions "Error body"). */
+import { AppError, ERRORS, type Logger } from '@sluice/sdk'
+import { JSON_HEADERS } from './security-headers.ts'
+
+const INTERNAL = JSON.stringify({ error: ERRORS.internal.title, code: 'internal' })
+
+/** The answer to a refusal, or to a bug, which goes to the log with where it happened. Nothing of a bug is shown. */
+export function problem(error: unknown, log: Logger, where: string): Response {
+  if (!(error instanceof AppError)) {
+    log.error('a request failed', { route: where, error })
+    return new Response(INTERNAL, { status: 500, headers: JSON_HEADERS })
+  }
+  if (error.status >= 500) log.warn('a request was answered with an error', { route: where, code: error.code, error })
+  return refusal(error)
+}
+
+export function refusal(
+  { code, message, status, retryAfterSecs, fields }: AppError,
+  more: Readonly<Record<string, string>> = {},
+): Response {
+  const isLimit = code === 'rate_limited'
+  const body: Record<string, unknown> = { ...fields, error: isLimit ? ERRORS.rate_limited.title : message, code }
+  const headers: Record<string, string> = { ...JSON_HEADERS, ...more }
+  if (retryAfterSecs !== undefined) {
+    body.retry_after = retryAfterSecs
+    headers['retry-after'] = String(retryAfterSecs)
+  }
+  if (code === 'unauthorized') headers['www-authenticate'] = 'Bearer'
+  return new Response(JSON.stringify(body), { status, headers })
+}

@@ -1,0 +1,137 @@
+/** `/api/status` and its neighbours: how the daemon is, for those who may know. */
+import { defineRoute, type Route } from '@sluice/sdk'
+import * as v from 'valibot'
+import type { Live, Runtime } from '../../runtime.ts'
+import { isoTime } from '../iso-time.ts'
+import { wholeText } from '../query.ts'
+
+const HISTORY_MAX = 1024
+
+const vitalsSchema = v.object({
+  turns_running: v.number(),
+  turns_queued: v.number(),
+  sessions_active: v.number(),
+  sse_clients: v.number(),
+  ws_clients: v.number(),
+  commits_queued: v.number(),
+  events_dropped: v.number(),
+})
+
+const featureSchema = v.object({
+  feature: v.string(),
+  flag: v.nullable(v.string()),
+  kind: v.string(),
+  compiled: v.boolean(),
+  installed: v.boolean(),
+  configured: v.boolean(),
+  state: v.picklist(['ready', 'unconfigured', 'failed', 'left_out']),
+  reason: v.nullable(v.string()),
+  build: v.nullable(v.string()),
+})
+
+const toolSchema = v.object({ name: v.string(), description: v.string(), feature: v.string(), available: v.boolean() })
+
+const shownVitals = ({ vitals }: Runtime) => {
+  const { turnsRunning, turnsQueued, sessionsActive, sseClients, wsClients, commitsQueued, eventsDropped } = vitals()
+  return {
+    turns_running: turnsRunning,
+    turns_queued: turnsQueued,
+    sessions_active: sessionsActive,
+    sse_clients: sseClients,
+    ws_clients: wsClients,
+    commits_queued: commitsQueued,
+    events_dropped: eventsDropped,
+  }
+}
+
+export function statusRoutes(runtime: Runtime, live: Live): Route[] {
+  const { clock, bus, store, version, profile, startedAtMs } = runtime
+  const { config, features, tools, models, generation } = live
+  const uptimeSecs = () => Math.floor((clock.nowMs() - startedAtMs) / 1000)
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/api/status',
+      summary: 'What this daemon is and what it is doing',
+      auth: 'bearer',
+      answers: {
+        200: {
+          description: 'The status',
+          schema: v.object({
+            version: v.string(),
+            profile: v.string(),
+            generation: v.number(),
+            started_at: v.string(),
+            uptime_seconds: v.number(),
+            models: v.array(v.string()),
+            require_pairing: v.boolean(),
+            paired_devices: v.number(),
+            ...vitalsSchema.entries,
+          }),
+        },
+      },
+      handle: async () => ({
+        version,
+        profile,
+        generation,
+        started_at: isoTime(startedAtMs),
+        uptime_seconds: uptimeSecs(),
+        models,
+        require_pairing: config.require_pairing,
+        paired_devices: (await store.devices.list()).length,
+        ...shownVitals(runtime),
+      }),
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/api/health',
+      summary: 'Health with details: features that failed make it `degraded`',
+      auth: 'bearer',
+      answers: {
+        200: {
+          description: 'Healthy or degraded',
+          schema: v.object({
+            status: v.picklist(['ok', 'degraded']),
+            uptime_seconds: v.number(),
+            failed: v.array(v.object({ feature: v.string(), reason: v.nullable(v.string()) })),
+            ...vitalsSchema.entries,
+          }),
+        },
+      },
+      handle() {
+        const failed = features.filter(({ state }) => state === 'failed').map(({ feature, reason }) => ({ feature, reason }))
+        return { status: failed.length > 0 ? 'degraded' : 'ok', uptime_seconds: uptimeSecs(), failed, ...shownVitals(runtime) }
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/api/tools',
+      summary: 'The tools of this build',
+      auth: 'bearer',
+      answers: { 200: { description: 'All of them', schema: v.object({ tools: v.array(toolSchema) }) } },
+      handle: () => ({ tools }),
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/api/features',
+      summary: 'Every feature there is, and how it stands in this build and configuration',
+      auth: 'bearer',
+      answers: { 200: { description: 'One row per feature', schema: v.object({ features: v.array(featureSchema) }) } },
+      handle: () => ({ features }),
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/api/events/history',
+      summary: 'The events kept for resuming, oldest first',
+      auth: 'bearer',
+      query: v.object({ limit: wholeText(1, HISTORY_MAX, 100) }),
+      answers: {
+        200: {
+          description: 'The newest `limit` events',
+          schema: v.object({ events: v.array(v.looseObject({ id: v.string(), type: v.string(), timestamp: v.string() })) }),
+        },
+      },
+      handle: ({ query: { limit } }) => ({ events: bus.recent(limit).map(({ envelope }) => envelope) }),
+    }),
+  ]
+}

@@ -1,0 +1,75 @@
+/** `/api/turns`: how a turn stands, and its end before its time. */
+import { AppError, defineRoute, type Route, type TurnRow } from '@sluice/sdk'
+import * as v from 'valibot'
+import type { Runtime } from '../../runtime.ts'
+import { isoTime } from '../iso-time.ts'
+import { bareSession } from '../session-name.ts'
+
+const turnSchema = v.object({
+  turn_id: v.string(),
+  status: v.picklist(['queued', 'running', 'done', 'failed', 'aborted']),
+  source: v.string(),
+  session_id: v.nullable(v.string()),
+  response: v.nullable(v.string()),
+  model: v.nullable(v.string()),
+  error: v.nullable(v.object({ code: v.string(), message: v.string() })),
+  input_tokens: v.number(),
+  output_tokens: v.number(),
+  cost_usd: v.number(),
+  attempts: v.number(),
+  created_at: v.string(),
+  ended_at: v.nullable(v.string()),
+})
+
+const unknownTurn = (): AppError => new AppError('not_found', 'There is no such turn')
+
+/** A turn in a session belongs to that session's device; one without a session to whoever knows its id. */
+const isForeign = (device: string | null, { sessionId }: TurnRow): boolean =>
+  sessionId !== null && bareSession(device, sessionId) === undefined
+
+const shown = (device: string | null, turn: TurnRow) => ({
+  turn_id: turn.id,
+  status: turn.status,
+  source: turn.source,
+  session_id: turn.sessionId === null ? null : (bareSession(device, turn.sessionId) ?? null),
+  response: turn.response,
+  model: turn.model,
+  error: turn.error,
+  input_tokens: turn.inputTokens,
+  output_tokens: turn.outputTokens,
+  cost_usd: turn.costUsd,
+  attempts: turn.attempts,
+  created_at: isoTime(turn.createdAtMs),
+  ended_at: isoTime(turn.endedAtMs),
+})
+
+export function turnRoutes({ store: { turns }, agent }: Runtime): Route[] {
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/api/turns/:id',
+      summary: 'How a turn stands',
+      auth: 'bearer',
+      answers: { 200: { description: 'The turn', schema: turnSchema } },
+      async handle({ device, params: { id = '' } }) {
+        const turn = await turns.get(id)
+        if (!turn || isForeign(device, turn)) throw unknownTurn()
+        return shown(device, turn)
+      },
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/api/turns/:id/abort',
+      summary: 'End a turn that runs or waits',
+      auth: 'bearer',
+      answers: { 200: { description: 'It ends as `aborted`', schema: v.object({ aborted: v.literal(true), turn_id: v.string() }) } },
+      async handle({ device, params: { id = '' } }) {
+        // A turn that was never queued is not in the store before its end.
+        const turn = await turns.get(id)
+        if (turn && isForeign(device, turn)) throw unknownTurn()
+        if (!agent.abort(id)) throw turn ? new AppError('conflict', 'The turn has ended') : unknownTurn()
+        return { aborted: true, turn_id: id }
+      },
+    }),
+  ]
+}
