@@ -2,7 +2,7 @@
 import { type ClientId, defineFeature, defineTool, type Feature, type Host, PerClient, type Section, type Tool } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { LoadedConfig } from './config/types.ts'
 import { createLifecycle, type LifecycleOptions } from './lifecycle.ts'
 
@@ -62,8 +62,7 @@ function recorded(
   return { feature, log }
 }
 
-function lifecycleOf(features: readonly Feature[]) {
-  const host = testHost()
+function lifecycleOf(features: readonly Feature[], host = testHost()) {
   const options: LifecycleOptions = {
     features,
     env: {},
@@ -270,11 +269,17 @@ describe('§1 item 5, reload', () => {
   test('late registration joins by a registry of its own', async () => {
     const gate = Promise.withResolvers<void>()
     const features = [offline, recorded('x-late', { register: () => gate.promise }).feature]
-    const lifecycle = lifecycleOf(features)
+    const host = testHost()
+    const lifecycle = lifecycleOf(features, host)
+    const stateNow = () => lifecycle.current().live.features.find(({ feature }) => feature === 'x-late')?.state
     const applied = lifecycle.apply(configOf({}, features))
-    gate.resolve()
+    await host.advance(1000)
     await applied
-    expect(lifecycle.current().live.features.find(({ feature }) => feature === 'x-late')?.state).toBe('ready')
+    expect(stateNow()).toBe('starting')
+    expect(lifecycle.lease().registry.offered).toEqual([])
+    gate.resolve()
+    await vi.waitFor(() => expect(stateNow()).toBe('ready'))
+    expect(lifecycle.lease().registry.offered).toHaveLength(1)
   })
 
   test('a feature may ask to be built anew', async () => {

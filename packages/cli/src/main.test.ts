@@ -1,0 +1,141 @@
+/** The command line's own rules: usage, exit codes, help, completions. Nothing here starts a daemon. */
+import { spawnSync } from 'node:child_process'
+import { defineFeature } from '@sluice/sdk'
+import { describe, expect, test } from 'vitest'
+import { COMMANDS } from './command-table.ts'
+import { runCommand } from './main.ts'
+import { scratch } from './testing/bundle.ts'
+
+async function sluice(...argv: string[]) {
+  const texts = { out: '', err: '' }
+  const streams = {
+    stdout: { write: (text: string) => (texts.out += text) },
+    stderr: { write: (text: string) => (texts.err += text) },
+  }
+  const features = [
+    defineFeature({ id: 'provider-offline', build: () => ({ providers: [{ kinds: ['offline'], load: async () => ({}) as never }] }) }),
+  ]
+  const code = await runCommand({ profile: 'test', features, argv, env: {}, streams })
+  return { code, ...texts }
+}
+
+describe('usage', () => {
+  test('no command prints the overview and is wrong usage; --help is fine', async () => {
+    expect(await sluice()).toMatchObject({ code: 2, out: expect.stringContaining('usage: sluice <command>') })
+    expect((await sluice('--help')).code).toBe(0)
+    expect((await sluice('help')).code).toBe(0)
+  })
+
+  test.each(COMMANDS.map(({ name }) => name))('%s --help shows its usage', async (name) => {
+    const { code, out } = await sluice(...name.split(' '), '--help')
+    expect(code).toBe(0)
+    expect(out).toContain(`usage: sluice ${name}`)
+    expect(out).toContain('--data-dir')
+  })
+
+  test.each([
+    [['nonsense'], "unknown command 'nonsense'"],
+    [['config', 'nonsense'], 'config check, config get'],
+    [['daemon', '--prot', '1'], "'--prot'"],
+    [['pair', 'revoke'], '<device-id> is missing'],
+    [['status', 'extra'], "'extra' is one argument too many"],
+    [['daemon', '--port', 'x'], "'x'"],
+    [['completions', 'tcsh'], 'tcsh'],
+    [['plugin', 'install', 'x'], 'pnpm build --features plugins-wasm'],
+    [['hardware', 'info', '--chip', 'y'], 'pnpm build --features probe'],
+  ])('%j is exit 2 and one line', async (argv, piece) => {
+    const { code, err } = await sluice(...argv)
+    expect(code).toBe(2)
+    expect(err).toContain(piece)
+    expect(err.trim().split('\n')).toHaveLength(1)
+  })
+
+  test('an error is JSON with --json', async () => {
+    const { code, err } = await sluice('plugin', 'list', '--json')
+    expect(code).toBe(2)
+    expect(JSON.parse(err)).toMatchObject({ code: 'not_compiled', feature: 'plugins-wasm' })
+  })
+})
+
+describe('configuration commands', () => {
+  test('a wrong file is exit 78 and says where', async () => {
+    const { dir, dispose } = scratch('[gateway]\nport = "many"\n')
+    try {
+      const { code, err } = await sluice('config', 'check', '--data-dir', dir)
+      expect(code).toBe(78)
+      expect(err).toMatch(/config\.toml:2:\d+: /)
+    } finally {
+      dispose()
+    }
+  })
+
+  test('a configured feature that the build lacks fails the check with the instruction', async () => {
+    const { dir, dispose } = scratch('[plugins]\nenabled = true\n')
+    try {
+      const { code, err } = await sluice('config', 'check', '--data-dir', dir)
+      expect(code).toBe(78)
+      expect(err).toContain('pnpm build --features plugins-wasm')
+    } finally {
+      dispose()
+    }
+  })
+
+  test('set keeps comments, encrypts a secret, and get never shows it', async () => {
+    const { dir, dispose } = scratch('# mine\n[gateway] # here\nport = 4000 # why\n')
+    try {
+      expect(await sluice('config', 'set', 'gateway.port', '4001', '--data-dir', dir)).toMatchObject({ code: 0 })
+      expect(await sluice('config', 'set', 'provider.api_key', 'sk-very-secret', '--data-dir', dir)).toMatchObject({ code: 0 })
+      expect(await sluice('config', 'get', 'gateway.port', '--data-dir', dir)).toEqual({ code: 0, out: '4001\n', err: '' })
+      expect(await sluice('config', 'get', 'provider.api_key', '--data-dir', dir)).toEqual({ code: 0, out: '[secret]\n', err: '' })
+      const { readFileSync } = await import('node:fs')
+      const text = readFileSync(`${dir}/config.toml`, 'utf8')
+      expect(text).toContain('# mine\n[gateway] # here\nport = 4001 # why\n')
+      expect(text).not.toContain('sk-very-secret')
+      expect(text).toMatch(/api_key = "enc:/)
+    } finally {
+      dispose()
+    }
+  })
+
+  test('set refuses what would not validate, and saves nothing', async () => {
+    const { dir, dispose } = scratch('[gateway]\nport = 4000\n')
+    try {
+      expect((await sluice('config', 'set', 'gateway.port', '70000', '--data-dir', dir)).code).toBe(78)
+      expect((await sluice('config', 'set', 'gateway.prot', '1', '--data-dir', dir)).err).toContain('port')
+      expect((await sluice('config', 'get', 'gateway.port', '--data-dir', dir)).out).toBe('4000\n')
+    } finally {
+      dispose()
+    }
+  })
+
+  test('init writes a file that checks, and never over another', async () => {
+    const { dir, dispose } = scratch()
+    try {
+      const file = `${dir}/fresh.toml`
+      expect((await sluice('config', 'init', '--config', file, '--data-dir', dir)).code).toBe(0)
+      expect((await sluice('config', 'check', '--config', file, '--data-dir', dir)).code).toBe(0)
+      expect((await sluice('config', 'init', '--config', file, '--data-dir', dir)).code).toBe(1)
+    } finally {
+      dispose()
+    }
+  })
+})
+
+describe('completions', () => {
+  test('the bash script is bash and completes words and options', async () => {
+    const { out } = await sluice('completions', 'bash')
+    const ask = (line: string) => {
+      const words = line.split(' ')
+      const script = `${out}\nCOMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length - 1}; _sluice; echo "\${COMPREPLY[@]}"`
+      return spawnSync('bash', ['-c', script], { encoding: 'utf8' }).stdout.trim().split(' ')
+    }
+    expect(ask('sluice da')).toEqual(['daemon'])
+    expect(ask('sluice config ')).toEqual(expect.arrayContaining(['check', 'get', 'set', 'schema', 'init']))
+    expect(ask('sluice daemon --po')).toEqual(['--port'])
+  })
+
+  test.each(['zsh', 'fish'])('%s names every command', async (shell) => {
+    const { out } = await sluice('completions', shell)
+    for (const { name } of COMMANDS) for (const word of name.split(' ')) expect(out).toContain(word)
+  })
+})

@@ -1,0 +1,58 @@
+/** The error table and the catalogue's wording. */
+import { readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { AppError, buildHint, type CatalogueId, ERRORS, errorText, formatTraceparent, parseTraceparent, ROWS } from './index.ts'
+
+describe('the error table', () => {
+  test('every code has a status, a title and an exit code', () => {
+    for (const [code, { status, title, exit }] of Object.entries(ERRORS)) {
+      expect(code).toMatch(/^[a-z_]+$/)
+      expect(status).toBeGreaterThanOrEqual(400)
+      expect(title).toMatch(/^[A-Z]/)
+      expect([1, 2, 78]).toContain(exit)
+    }
+  })
+
+  test('§7 429 says Too Many Requests', () => expect(ERRORS.rate_limited).toMatchObject({ status: 429, title: 'Too Many Requests' }))
+
+  test('an error carries its cause and knows its status', () => {
+    const cause = new Error('below')
+    const error = new AppError('upstream', 'above', { cause, retryAfterSecs: 3 })
+    expect(error).toMatchObject({ status: 502, message: 'above', cause, retryAfterSecs: 3, fields: {} })
+    expect([errorText(error), errorText('plain'), errorText(undefined)]).toEqual(['above', 'plain', 'undefined'])
+  })
+})
+
+describe('build instructions', () => {
+  test('are commands that exist', () => {
+    const { scripts } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'))
+    for (const [id, row] of ROWS) {
+      const [, script, flag] = /^pnpm (build(?::\w+)?)(?: --features (\S+))?/.exec(buildHint(id)) ?? []
+      expect(Object.keys(scripts), id).toContain(script)
+      if (flag) expect([row.flag, id]).toContain(flag)
+    }
+  })
+
+  test('say so where a release has no package yet', () => {
+    const planned = ROWS.find(([, row]) => row.planned)?.[0] as CatalogueId
+    expect(buildHint(planned)).toContain(`@sluice/${planned}`)
+  })
+})
+
+describe('trace context', () => {
+  test('a valid header is taken, anything else is not', () => {
+    const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
+    const parentId = '00f067aa0ba902b7'
+    expect(parseTraceparent(`00-${traceId}-${parentId}-01`)).toEqual({ traceId, parentId })
+    expect(formatTraceparent({ traceId, spanId: parentId, parentId: null })).toBe(`00-${traceId}-${parentId}-01`)
+    for (const wrong of [
+      '',
+      'x',
+      `01-${traceId}-${parentId}-01`,
+      `00-${'0'.repeat(32)}-${parentId}-01`,
+      `00-${traceId}-${'0'.repeat(16)}-01`,
+      `00-${traceId.toUpperCase()}-${parentId}-01`,
+    ])
+      expect(parseTraceparent(wrong)).toBeUndefined()
+  })
+})

@@ -1,0 +1,115 @@
+/** The security primitives: each is the only one of its kind, so each is tried hard here. */
+import { createHmac } from 'node:crypto'
+import { inspect } from 'node:util'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import {
+  equalDigests,
+  equalTexts,
+  hmacSha256,
+  isAllowed,
+  isFresh,
+  normaliseE164,
+  Secret,
+  sameOrigin,
+  sha256Hex,
+  verifyHmac,
+} from './index.ts'
+
+describe('signatures', () => {
+  test('RFC 4231 vectors', () => {
+    expect(hmacSha256(Buffer.alloc(20, 0x0b), 'Hi There').toString('hex')).toBe(
+      'b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7',
+    )
+    expect(hmacSha256('Jefe', 'what do ya want ', 'for nothing?').toString('hex')).toBe(
+      '5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843',
+    )
+    expect(sha256Hex('abc')).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad')
+  })
+
+  test('a signature verifies over the very bytes, in either case, with the prefix demanded', () => {
+    const body = Uint8Array.from([0xff, 0x00, 0x7b])
+    const hex = createHmac('sha256', 'key').update(body).digest('hex')
+    expect(verifyHmac('key', [body], `sha256=${hex}`, { prefix: 'sha256=' })).toBe(true)
+    expect(verifyHmac('key', [body], hex.toUpperCase())).toBe(true)
+    expect(verifyHmac('key', [body], hex, { prefix: 'sha256=' })).toBe(false)
+    const base64 = createHmac('sha256', 'key').update(body).digest('base64')
+    expect(verifyHmac('key', [body], base64, { encoding: 'base64' })).toBe(true)
+    expect(verifyHmac('key', [body], base64.replace('=', ''), { encoding: 'base64' })).toBe(false)
+  })
+
+  test('nothing but the signature itself verifies', () => {
+    const right = createHmac('sha256', 'key').update('body').digest('hex')
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), fc.stringMatching(/^[0-9a-fA-F]{64}$/)), (signature) => {
+        expect(verifyHmac('key', ['body'], signature)).toBe(signature.toLowerCase() === right)
+      }),
+    )
+    for (let at = 0; at < right.length; at++) {
+      const flipped = `${right.slice(0, at)}${right[at] === '0' ? '1' : '0'}${right.slice(at + 1)}`
+      expect(verifyHmac('key', ['body'], flipped)).toBe(false)
+    }
+  })
+
+  test('comparison is by value for any length', () => {
+    fc.assert(fc.property(fc.string(), fc.string(), (a, b) => equalTexts(a, b) === Buffer.from(a).equals(Buffer.from(b))))
+    expect(equalDigests(Buffer.alloc(32), Buffer.alloc(31))).toBe(false)
+    expect(equalDigests(Buffer.alloc(32), Buffer.alloc(32))).toBe(true)
+  })
+})
+
+describe('allowlists (§5 rule 6)', () => {
+  test('empty denies all, a star allows all', () => {
+    expect(isAllowed([], 'anybody')).toBe(false)
+    expect(isAllowed(['*'], 'anybody')).toBe(true)
+  })
+
+  test('numbers match in any spelling; what has no digit matches nothing', () => {
+    expect(isAllowed(['+49 (170) 123-45'], '4917012345', normaliseE164)).toBe(true)
+    expect(isAllowed(['+4917012345'], '+4917012346', normaliseE164)).toBe(false)
+    expect(isAllowed(['none'], 'none', normaliseE164)).toBe(false)
+  })
+})
+
+describe('freshness (§8)', () => {
+  test.each([
+    [1000, true],
+    [700, true],
+    [1300, true],
+    [699.9, false],
+    [1300.1, false],
+    [Number.NaN, false],
+    [Number.POSITIVE_INFINITY, false],
+  ])('a timestamp of %d s at 1000 s is fresh: %s', (timestamp, fresh) => expect(isFresh(timestamp, 1_000_000, 300)).toBe(fresh))
+})
+
+describe('same origin (§4.2)', () => {
+  test.each([
+    ['https://api.example/x', 'https://api.example/media/1', true],
+    ['https://api.example', 'https://API.EXAMPLE:443/m', true],
+    ['https://api.example', 'http://api.example/m', false],
+    ['https://api.example', 'https://api.example:8443/m', false],
+    ['https://api.example', 'https://api.example.evil.test/m', false],
+    ['https://api.example', 'https://evil.test/@api.example', false],
+    ['https://api.example', 'https://api.example@evil.test/m', false],
+    ['data:x', 'data:x', false],
+    ['not a url', 'not a url', false],
+  ])('%s and %s: %s', (a, b, same) => expect(sameOrigin(a, b)).toBe(same))
+})
+
+describe('secrets', () => {
+  test('no way of printing shows one', () => {
+    const secret = new Secret('hunter2')
+    const shown = [
+      String(secret),
+      JSON.stringify({ secret }),
+      inspect(secret),
+      inspect({ deep: [secret] }),
+      `${secret}`,
+      Object.values(secret).join(),
+    ]
+    expect(shown.join()).not.toContain('hunter2')
+    expect(secret.reveal()).toBe('hunter2')
+    expect(structuredClone({ ...secret })).toEqual({})
+  })
+})

@@ -1,0 +1,103 @@
+/** The concurrency contract of shared state (§1), by random interleavings. */
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { BoundedMap, type ClientId, PerClient, Shared } from './index.ts'
+
+describe('Shared', () => {
+  test('no update runs beside anything else, and all run in the order asked for', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.scheduler(), fc.array(fc.boolean(), { maxLength: 12 }), async (scheduler, writes) => {
+        const shared = new Shared<number[]>('test', [])
+        let reading = 0
+        let writing = 0
+        const pause = () => scheduler.schedule(Promise.resolve())
+        const work = writes.map((write, index) =>
+          write
+            ? shared.update(async (value) => {
+                expect([reading, writing++]).toEqual([0, 0])
+                await pause()
+                writing--
+                return [...value, index]
+              })
+            : shared.read(async (value) => {
+                expect(writing).toBe(0)
+                reading++
+                const before = value.length
+                await pause()
+                expect(value.length).toBe(before)
+                reading--
+              }),
+        )
+        await scheduler.waitFor(Promise.all(work))
+        const order = writes.flatMap((write, index) => (write ? [index] : []))
+        expect(await scheduler.waitFor(shared.read((value) => value))).toEqual(order)
+      }),
+      { numRuns: 200 },
+    )
+  })
+
+  test('reads run side by side', async () => {
+    const shared = new Shared('test', 1)
+    const both = Promise.withResolvers<void>()
+    let inside = 0
+    const read = () =>
+      shared.read(() => {
+        if (++inside === 2) both.resolve()
+        return both.promise
+      })
+    await Promise.all([read(), read()])
+  })
+
+  test('an error reaches its own caller and releases the lock', async () => {
+    const shared = new Shared('test', 1)
+    const failed = shared.update(() => {
+      throw new Error('mine')
+    })
+    await expect(failed).rejects.toThrow('mine')
+    expect(await shared.update((value) => value + 1)).toBe(2)
+  })
+})
+
+describe('PerClient', () => {
+  test('keeps clients apart and holds at most so many, first come first dropped', () => {
+    const [a, b, c] = ['a', 'b', 'c'] as ClientId[] as [ClientId, ClientId, ClientId]
+    const counters = new PerClient('counters', 2, () => ({ calls: 0 }))
+    counters.of(a).calls++
+    counters.of(b).calls += 5
+    expect([counters.of(a).calls, counters.of(b).calls]).toEqual([1, 5])
+    counters.of(c)
+    expect(counters.size).toBe(2)
+    expect(counters.of(a).calls).toBe(0)
+    counters.clear()
+    expect(counters.size).toBe(0)
+  })
+})
+
+describe('BoundedMap', () => {
+  test('behaves like a map in insertion order that drops the oldest', () => {
+    const action = fc.oneof(
+      fc.record({ do: fc.constant('set' as const), key: fc.nat(20) }),
+      fc.record({ do: fc.constant('delete' as const), key: fc.nat(20) }),
+    )
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 8 }), fc.array(action, { maxLength: 200 }), (max, actions) => {
+        const bounded = new BoundedMap<number, number>(max)
+        const model = new Map<number, number>()
+        for (const [index, step] of actions.entries()) {
+          if (step.do === 'delete') expect(bounded.delete(step.key)).toBe(model.delete(step.key))
+          else {
+            const oldest = !model.has(step.key) && model.size === max ? model.keys().next().value : undefined
+            if (oldest !== undefined) model.delete(oldest)
+            model.set(step.key, index)
+            expect(bounded.set(step.key, index)).toBe(oldest)
+          }
+          expect(bounded.size).toBe(model.size)
+          expect(bounded.oldest()).toBe(model.keys().next().value)
+        }
+        expect([...bounded.entries()]).toEqual([...model])
+      }),
+    )
+  })
+
+  test('needs room for one', () => expect(() => new BoundedMap(0)).toThrow(RangeError))
+})
