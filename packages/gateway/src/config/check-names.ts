@@ -1,0 +1,103 @@
+/** Names in the file that nobody knows, and names of features this build lacks. */
+import { buildHint, type CatalogueId } from '@sluice/sdk'
+import { describeKind } from './describe-key.ts'
+import { formatKeyPath, formatName, type KeyPath } from './key-path.ts'
+import { type KnownTable, namesIn, sectionsWith } from './known-keys.ts'
+import { nearestName } from './nearest-name.ts'
+import type { Finding } from './problem.ts'
+import type { Key } from './schema-keys.ts'
+import type { LeftOut } from './types.ts'
+
+type Table = Readonly<Record<string, unknown>>
+
+export interface NameCheck {
+  readonly findings: readonly Finding[]
+  readonly leftOut: readonly LeftOut[]
+}
+
+export const isTable = (value: unknown): value is Table =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date)
+
+/** Names that schemas drop without a word. */
+const RESERVED = new Set(['__proto__', 'prototype', 'constructor'])
+
+export function checkNames(file: Table, known: KnownTable): NameCheck {
+  const findings: Finding[] = []
+  const leftOut = new Map<string, LeftOut>()
+
+  const leaveOut = (path: KeyPath, feature: CatalogueId): void => {
+    const section = formatKeyPath(path)
+    leftOut.set(`${section} ${feature}`, { section, feature, build: buildHint(feature) })
+  }
+
+  const checkSection = (table: Table, section: KnownTable): void => {
+    for (const [name, value] of Object.entries(table)) {
+      const path = [...section.path, name]
+      const key = section.keys.get(name)
+      const below = section.sections.get(name)
+      const absent = section.leftOutKeys.get(name)
+      if (key) checkKey(value, key, path)
+      else if (absent) leaveOut(section.path, absent)
+      else if (below?.leftOut) leaveOutWhole(value, below, below.leftOut)
+      else if (below) descend(value, below)
+      else if (section.rest && !RESERVED.has(name)) checkKey(value, section.rest, path)
+      else findings.push({ path, at: 'name', message: unknownName(known, section, name, value) })
+    }
+  }
+
+  const leaveOutWhole = (value: unknown, section: KnownTable, feature: CatalogueId): void => {
+    leaveOut(section.path, feature)
+    const names = isTable(value) ? Object.keys(value) : []
+    for (const name of names) {
+      const other = section.leftOutKeys.get(name)
+      if (other) leaveOut(section.path, other)
+    }
+  }
+
+  const descend = (value: unknown, section: KnownTable): void => {
+    if (isTable(value)) checkSection(value, section)
+    else findings.push({ path: section.path, at: 'value', message: notTable(section.path.join('.'), value) })
+  }
+
+  const checkKey = (value: unknown, { shape }: Key, path: KeyPath): void => {
+    if (shape.kind === 'list' && Array.isArray(value)) {
+      for (const [index, item] of value.entries()) checkKey(item, shape.item, [...path, index])
+    }
+    if (shape.kind !== 'table' || !isTable(value)) return
+    for (const [name, child] of Object.entries(value)) {
+      const key = shape.keys.get(name) ?? (RESERVED.has(name) ? undefined : shape.rest)
+      if (key) checkKey(child, key, [...path, name])
+      else findings.push({ path: [...path, name], at: 'name', message: unknownKey([...path, name], shape.keys.keys()) })
+    }
+  }
+
+  checkSection(file, known)
+  return { findings, leftOut: [...leftOut.values()] }
+}
+
+const notTable = (header: string, value: unknown): string => {
+  const found = Array.isArray(value) ? `not as [[${header}]]` : `but ${describeKind(value)} stands there`
+  return `\`${header}\` is a section and is written as [${header}], ${found}`
+}
+
+/** The sentence for a key that no schema has. */
+export function unknownKey(path: KeyPath, names: Iterable<string>): string {
+  const near = nearestName(String(path.at(-1)), names)
+  return `\`${formatKeyPath(path)}\` is not a known key${near === undefined ? '' : `; did you mean \`${formatName(near)}\`?`}`
+}
+
+function unknownName(known: KnownTable, section: KnownTable, name: string, value: unknown): string {
+  const path = [...section.path, name]
+  const elsewhere = sectionsWith(known, name)[0]
+  if (section.path.length > 0 && (section.owned || !isTable(value))) {
+    const sentence = unknownKey(path, namesIn(section))
+    return elsewhere && !sentence.includes(';') ? `${sentence}; [${elsewhere}] has one of that name` : sentence
+  }
+  if (!isTable(value) && !Array.isArray(value)) {
+    const hint = elsewhere ? `; did you mean \`${elsewhere}.${name}\`?` : ''
+    return `\`${formatName(name)}\` stands outside every section${hint}`
+  }
+  const near = nearestName(name, [...section.sections.keys()])
+  const hint = near === undefined ? '' : `; did you mean [${formatKeyPath([...section.path, near])}]?`
+  return `[${formatKeyPath(path)}] is not a known section${hint}`
+}

@@ -1,0 +1,70 @@
+/** What a key accepts, in words: for problems, for the reference, for a starter file. */
+import type { Key, Shape } from './schema-keys.ts'
+
+/** As it stands behind "must be": `a whole number between 0 and 65535`. */
+export function describeShape(shape: Shape): string {
+  switch (shape.kind) {
+    case 'flag':
+      return 'true or false'
+    case 'choice':
+      return `${shape.options.length > 1 ? 'one of ' : ''}${shape.options.map((option) => JSON.stringify(option)).join(', ')}`
+    case 'number':
+      return `${shape.whole ? 'a whole number' : 'a number'}${range(shape.min, shape.max)}`
+    case 'text':
+      return shape.format ?? (shape.min === 1 ? 'a text that is not empty' : `a text${lengths(shape.min, shape.max, 'characters')}`)
+    case 'list':
+      return `a list of ${manyOf(shape.item.shape)}${lengths(shape.min, shape.max, 'entries')}`
+    case 'table':
+      return 'a table'
+    case 'any':
+      return shape.of.length > 0 ? shape.of.map(describeShape).join(' or ') : 'any value'
+  }
+}
+
+export const describeKey = ({ shape }: Key): string => describeShape(shape)
+
+const range = (min: number | undefined, max: number | undefined): string => {
+  const open = max === undefined || max >= Number.MAX_SAFE_INTEGER
+  if (min === undefined) return open ? '' : ` of at most ${max}`
+  return open ? ` of at least ${min}` : ` between ${min} and ${max}`
+}
+
+const lengths = (min: number | undefined, max: number | undefined, unit: string): string => {
+  if (min === undefined && max === undefined) return ''
+  if (min === undefined) return `, at most ${max} ${unit}`
+  return max === undefined ? `, at least ${min} ${unit}` : `, ${min} to ${max} ${unit}`
+}
+
+function manyOf(shape: Shape): string {
+  switch (shape.kind) {
+    case 'text':
+      return shape.format ? `${shape.format.replace(/^an? /, '')}s` : 'texts'
+    case 'number':
+      return shape.whole ? `whole numbers${range(shape.min, shape.max)}` : `numbers${range(shape.min, shape.max)}`
+    case 'table':
+      return 'tables'
+    case 'list':
+      return 'lists'
+    default:
+      return `values, each ${describeShape(shape)}`
+  }
+}
+
+/** A value of the file for a problem's sentence: short, and of what may hold other values only the kind. */
+export function describeValue(value: unknown): string {
+  const scalar = typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' || typeof value === 'bigint'
+  if (!scalar) return describeKind(value)
+  const text = typeof value === 'string' ? JSON.stringify(withoutUserInfo(value)) : String(value)
+  return text.length > 60 ? `${text.slice(0, 60)}…` : text
+}
+
+/** A wrong URL may still have a password in it. */
+const withoutUserInfo = (text: string): string => text.replace(/\/\/[^/\s]*@/, '//[secret]@')
+
+export function describeKind(value: unknown): string {
+  if (Array.isArray(value)) return 'a list'
+  if (value instanceof Date) return 'a date or time'
+  if (typeof value === 'string') return 'a text'
+  if (typeof value === 'boolean') return 'true or false'
+  return typeof value === 'object' ? 'a table' : 'a number'
+}

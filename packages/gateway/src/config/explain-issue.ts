@@ -1,0 +1,50 @@
+/** A schema's complaint as a sentence: what was expected, and what stands there unless it may be a secret. */
+import type * as v from 'valibot'
+import { describeKey, describeKind, describeValue } from './describe-key.ts'
+import { wrongVariable } from './env-overlay.ts'
+import { formatKeyPath, type KeyPath, type KeyStep } from './key-path.ts'
+import { hasSecret } from './open-secrets.ts'
+import type { Finding } from './problem.ts'
+import { childKey, type Key } from './schema-keys.ts'
+
+/** valibot's own sentences all begin so; they quote the value. A schema's author words its own differently. */
+const BUILT_IN = /^Invalid |^Expected /
+
+/** A key that is required and not there. */
+export const isMissing = (issue: v.BaseIssue<unknown>): boolean => issue.kind === 'schema' && issue.input === undefined
+
+/** `top` describes the section at `section`; `variables` names the environment behind a key. */
+export function explainIssue(
+  issue: v.BaseIssue<unknown>,
+  { top, section, variables }: { readonly top: Key; readonly section: KeyPath; readonly variables: ReadonlyMap<string, string> },
+): Finding {
+  const steps = (issue.path ?? []).map(({ key }) => (typeof key === 'number' ? key : String(key)))
+  const path = [...section, ...steps]
+  const { key, open } = follow(top, steps)
+  const name = formatKeyPath(path)
+  if (isMissing(issue)) return { path, at: 'value', message: missing(name, key) }
+  const variable = variables.get(name)
+  const wanted = BUILT_IN.test(issue.message) ? undefined : issue.message
+  if (variable && wanted) return { path, at: 'nowhere', message: `the environment variable ${variable} (for \`${name}\`): ${wanted}` }
+  if (variable && key) return { path, at: 'nowhere', message: wrongVariable(variable, path, key, String(issue.input)) }
+  if (wanted) return { path, at: 'value', message: `\`${name}\`: ${wanted}` }
+  const scalar = key && !open && key.shape.kind !== 'table' && key.shape.kind !== 'list' && !hasSecret(key)
+  const found = scalar ? describeValue(issue.input) : key?.metadata.secret ? 'something else' : describeKind(issue.input)
+  return { path, at: 'value', message: `\`${name}\` must be ${key ? describeKey(key) : 'something else'}, but ${found} stands there` }
+}
+
+const missing = (name: string, key: Key | undefined): string => {
+  const variables = key?.metadata.env?.length ? `, and may come from the environment as ${key.metadata.env.join(' or ')}` : ''
+  return `\`${name}\` is missing${key ? `; it must be ${describeKey(key)}` : ''}${variables}`
+}
+
+/** The key at the end of the steps, and whether its name is the file's own (values of such keys may be credentials). */
+function follow(top: Key, steps: readonly KeyStep[]): { readonly key: Key | undefined; readonly open: boolean } {
+  let key: Key | undefined = top
+  let open = false
+  for (const step of steps) {
+    open ||= key?.shape.kind === 'table' && typeof step === 'string' && !key.shape.keys.has(step)
+    key = key && childKey(key, step)
+  }
+  return { key, open }
+}

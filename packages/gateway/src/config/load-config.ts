@@ -1,0 +1,80 @@
+/**
+ * The one validator: for the daemon, `config check` and the API alike. Reads the file's text and the environment against
+ * the sections of this build and reports every mistake at once.
+ */
+import type { ConfigSchema, FeatureId, Section } from '@sluice/sdk'
+import type * as v from 'valibot'
+import { checkNames } from './check-names.ts'
+import type { Environment } from './env-overlay.ts'
+import { knownKeys } from './known-keys.ts'
+import type { Decrypt } from './open-secrets.ts'
+import type { Finding } from './problem.ts'
+import { readSection, type SectionReading } from './read-section.ts'
+import type { LoadedConfig, OwnedSection, SectionState } from './types.ts'
+
+export interface LoadOptions {
+  /** Named in problems; not read. */
+  readonly file: string
+  /** What the file holds; `undefined` if there is none. */
+  readonly text: string | undefined
+  readonly sections: readonly OwnedSection[]
+  readonly env: Environment
+  readonly decrypt: Decrypt
+}
+
+/** Throws `config_invalid` with every problem found. Without a text nothing but the schemas is loaded. */
+export async function loadConfig({ file, text, sections, env, decrypt }: LoadOptions): Promise<LoadedConfig> {
+  const data = text?.trim() ? await (await import('./parse-toml.ts')).parseToml(text, file) : {}
+  const names = text?.trim() ? checkNames(data, knownKeys(sections)) : { findings: [], leftOut: [] }
+  const readings = new Map<string, SectionReading>()
+  for (const owned of sections) {
+    const alone = sections.every((other) => other === owned || other.section.path !== owned.section.path)
+    readings.set(id(owned.owner, owned.section.path), await readSection(owned, { file: data, env, decrypt, alone }))
+  }
+  const all = [...readings.values()]
+  const findings = [...names.findings, ...all.flatMap((reading) => reading.findings)]
+  if (findings.length > 0) throw await asError(file, text, findings)
+  return loadedConfig({ file, sections, readings, leftOut: names.leftOut, warnings: [...new Set(all.flatMap(({ warnings }) => warnings))] })
+}
+
+const id = (owner: string, path: string): string => `${owner} ${path}`
+
+/** Owners that share a schema report the same mistake: it is told once. */
+async function asError(file: string, text: string | undefined, findings: readonly Finding[]): Promise<Error> {
+  const [{ locateFindings }, { configError }] = await Promise.all([import('./locate.ts'), import('./problem.ts')])
+  const once = new Map(findings.map((finding) => [finding.message, finding]))
+  return configError(await locateFindings(file, text, [...once.values()]))
+}
+
+interface LoadedParts extends Pick<LoadedConfig, 'file' | 'leftOut' | 'warnings'> {
+  readonly sections: readonly OwnedSection[]
+  readonly readings: ReadonlyMap<string, SectionReading>
+}
+
+function loadedConfig({ file, sections, readings, leftOut, warnings }: LoadedParts): LoadedConfig {
+  const hashes = new Map<string, string>()
+  const reading = (owner: string, path: string): SectionReading => {
+    const found = readings.get(id(owner, path))
+    if (!found) throw new Error(`the configuration was loaded without section ${path} of ${owner}`)
+    return found
+  }
+  return {
+    file,
+    leftOut,
+    warnings,
+    core<Schema extends ConfigSchema>({ path }: Section<Schema>): v.InferOutput<Schema> {
+      const { state } = reading('core', path)
+      if (state.state === 'unconfigured') throw new Error(`section ${path} of the core has a key without a default`)
+      return state.value as v.InferOutput<Schema>
+    },
+    of(owner: FeatureId): SectionState {
+      const path = sections.find((owned) => owned.owner === owner)?.section.path
+      return path === undefined ? { state: 'defaults', value: Object.freeze({}) } : reading(owner, path).state
+    },
+    hash(owner, path) {
+      const known = hashes.get(id(owner, path)) ?? reading(owner, path).hash()
+      hashes.set(id(owner, path), known)
+      return known
+    },
+  }
+}

@@ -1,0 +1,70 @@
+/** The secrets of a section as the file holds them: decrypted, or in plain text with a warning. */
+import { AppError } from '@sluice/sdk'
+import { formatKeyPath, type KeyPath, schemaPath } from './key-path.ts'
+import type { Finding } from './problem.ts'
+import type { Key } from './schema-keys.ts'
+
+/** What an encrypted value starts with. */
+export const ENCRYPTED = 'enc:'
+
+/** Decrypts what was encrypted for this dotted path; throws for anything else, an `AppError` to say why. */
+export type Decrypt = (text: string, path: string) => string | Promise<string>
+
+export interface OpenedSecrets {
+  readonly value: unknown
+  readonly findings: readonly Finding[]
+  readonly warnings: readonly string[]
+}
+
+export interface SecretContext {
+  /** Of the section. */
+  readonly path: KeyPath
+  /** The dotted keys whose value did not come from the file. */
+  readonly skip: ReadonlyMap<string, unknown>
+  readonly decrypt: Decrypt
+}
+
+/** Leaves the given values as they are and returns new ones. */
+export async function openSecrets(values: object, top: Key, { path, skip, decrypt }: SecretContext): Promise<OpenedSecrets> {
+  const findings: Finding[] = []
+  const warnings: string[] = []
+  if (Object.keys(values).length === 0) return { value: values, findings, warnings }
+
+  const openText = async (text: string, at: KeyPath): Promise<string> => {
+    const name = formatKeyPath(at)
+    if (!text.startsWith(ENCRYPTED)) {
+      if (text !== '') warnings.push(`\`${name}\` stands in plain text in the file; \`sluice config set ${name}\` encrypts it`)
+      return text
+    }
+    try {
+      return await decrypt(text, schemaPath(at))
+    } catch (error) {
+      const why = error instanceof AppError ? error.message : `\`${name}\` cannot be decrypted`
+      findings.push({ path: at, at: 'value', message: `${why}; \`sluice config set ${name}\` sets it anew` })
+      return text
+    }
+  }
+
+  const open = async (given: unknown, { shape, metadata }: Key, at: KeyPath): Promise<unknown> => {
+    if (metadata.secret) return typeof given === 'string' && !skip.has(formatKeyPath(at)) ? openText(given, at) : given
+    if (shape.kind === 'list' && Array.isArray(given)) {
+      return Promise.all(given.map((item, index) => open(item, shape.item, [...at, index])))
+    }
+    if (shape.kind !== 'table' || typeof given !== 'object' || given === null) return given
+    const entries = Object.entries(given).map(async ([name, child]) => {
+      const inner = shape.keys.get(name) ?? shape.rest
+      return [name, inner ? await open(child, inner, [...at, name]) : child] as const
+    })
+    return Object.fromEntries(await Promise.all(entries))
+  }
+
+  return { value: await open(values, top, path), findings, warnings }
+}
+
+/** True if the key, or anything below it, is a secret. */
+export function hasSecret({ shape, metadata }: Key): boolean {
+  if (metadata.secret) return true
+  if (shape.kind === 'list') return hasSecret(shape.item)
+  if (shape.kind !== 'table') return false
+  return [...shape.keys.values(), ...(shape.rest ? [shape.rest] : [])].some(hasSecret)
+}

@@ -1,0 +1,64 @@
+/**
+ * The one reader of TOML. `@iarna/toml` reads; where it refuses, `toml-eslint-parser` has the last word, since the former
+ * also refuses what is valid (a local time before another line, dates in lists). What it wrongly accepts stays accepted.
+ */
+import { DEPTH_MAX } from './key-path.ts'
+import { configError } from './problem.ts'
+import { syntaxProblem } from './syntax-problem.ts'
+import { dataOf, readDocument } from './toml-document.ts'
+
+export const CONFIG_BYTES_MAX = 1024 * 1024
+
+/**
+ * `@iarna/toml` takes a table of an inherited name for the inherited thing: `[constructor]` would write to `Object`
+ * itself. Texts that could name one, by an escape too, never reach it.
+ */
+const UNSAFE = new RegExp(`\\\\[uU]|${Object.getOwnPropertyNames(Object.prototype).join('|')}`)
+
+/** Without a byte order mark. */
+export const withoutMark = (text: string): string => (text.charCodeAt(0) === 0xfeff ? text.slice(1) : text)
+
+/**
+ * The plain data of a file: dates as `Date`, whole numbers beyond 2^53 as `bigint`, `__proto__` as a key like any other.
+ * Throws `config_invalid` for a text that is not TOML, larger than `CONFIG_BYTES_MAX` or nested deeper than `DEPTH_MAX`.
+ */
+export async function parseToml(text: string, file: string): Promise<Record<string, unknown>> {
+  const body = withoutMark(text)
+  const bytes = Buffer.byteLength(body)
+  if (bytes > CONFIG_BYTES_MAX) {
+    throw configError([{ file, key: '', message: `the file has ${bytes} bytes; at most ${CONFIG_BYTES_MAX} are read` }])
+  }
+  const data = (await readFast(body)) ?? (await readExact(body, file))
+  if (isTooDeep(data)) throw configError([{ file, key: '', message: `the file nests too deep; at most ${DEPTH_MAX} levels are read` }])
+  return data
+}
+
+async function readFast(body: string): Promise<Record<string, unknown> | undefined> {
+  if (UNSAFE.test(body)) return undefined
+  const { default: parse } = await import('@iarna/toml/parse-string.js')
+  try {
+    return parse(body)
+  } catch {
+    return undefined
+  }
+}
+
+async function readExact(body: string, file: string): Promise<Record<string, unknown>> {
+  try {
+    return dataOf(await readDocument(body)) as Record<string, unknown>
+  } catch (error) {
+    throw configError([await syntaxProblem(file, body, error)])
+  }
+}
+
+/** Level by level: recursion would end where the stack does. */
+function isTooDeep(data: unknown): boolean {
+  let level: unknown[] = [data]
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > DEPTH_MAX) return true
+    level = level.flatMap((value) => (isContainer(value) ? Object.values(value) : [])).filter(isContainer)
+  }
+  return false
+}
+
+const isContainer = (value: unknown): value is object => typeof value === 'object' && value !== null && !(value instanceof Date)

@@ -1,0 +1,74 @@
+/** One owner's view of one section: its own keys from the file, the environment over them, secrets opened, all validated. */
+import * as v from 'valibot'
+import { isTable } from './check-names.ts'
+import { deepFreeze, hashValue } from './effective-value.ts'
+import { type Environment, overlayEnvironment } from './env-overlay.ts'
+import { explainIssue, isMissing } from './explain-issue.ts'
+import { formatKeyPath } from './key-path.ts'
+import { type Decrypt, openSecrets } from './open-secrets.ts'
+import type { Finding } from './problem.ts'
+import { type Key, readKey } from './schema-keys.ts'
+import type { OwnedSection, SectionState } from './types.ts'
+
+export interface SectionInput {
+  /** The whole file; none is the same as an empty one. */
+  readonly file: Readonly<Record<string, unknown>>
+  readonly env: Environment
+  readonly decrypt: Decrypt
+  /** True if nobody else owns keys of this section: then its mere header says that it is wanted. */
+  readonly alone: boolean
+}
+
+export interface SectionReading {
+  readonly state: SectionState
+  readonly hash: () => string
+  readonly findings: readonly Finding[]
+  readonly warnings: readonly string[]
+}
+
+export async function readSection({ section }: OwnedSection, { file, env, decrypt, alone }: SectionInput): Promise<SectionReading> {
+  const path = section.path.split('.')
+  const top = readKey(section.schema)
+  const { table, wrong } = tableIn(file, path)
+  const own = ownKeys(table ?? {}, top)
+  const overlay = overlayEnvironment(top.shape.kind === 'table' ? top.shape.keys : new Map(), own, env, path)
+  const opened = await openSecrets(overlay.values, top, { path, skip: overlay.variables, decrypt })
+  const result = v.safeParse(section.schema, opened.value)
+  const inFile = Object.keys(own).length > 0 || (alone && table !== undefined)
+  const said = inFile || overlay.variables.size > 0
+  const earlier = [...overlay.findings, ...opened.findings]
+  if (result.success) {
+    const value = deepFreeze(result.output)
+    const state: SectionState = { state: said ? 'configured' : 'defaults', value }
+    return { state, hash: () => hashValue(value), findings: earlier, warnings: opened.warnings }
+  }
+  const lacking = result.issues.filter(isMissing)
+  // Variables alone do not ask for a feature: what they leave out is no mistake.
+  if (!inFile && lacking.length === result.issues.length) {
+    const names = lacking.map(({ path: steps }) => `\`${formatKeyPath((steps ?? []).map(({ key }) => String(key)))}\``)
+    const why = `[${section.path}] is not configured; it needs ${names.join(', ')}`
+    return { state: { state: 'unconfigured', why }, hash: () => hashValue(null), findings: earlier, warnings: [] }
+  }
+  // A key that is already known to be wrong has no second mistake.
+  const known = new Set(earlier.map((finding) => formatKeyPath(finding.path)))
+  const explained = result.issues.map((issue) => explainIssue(issue, { top, section: path, variables: overlay.variables }))
+  const findings = wrong ? earlier : [...earlier, ...explained.filter((finding) => !known.has(formatKeyPath(finding.path)))]
+  const state: SectionState = { state: 'unconfigured', why: `[${section.path}] is not valid` }
+  return { state, hash: () => hashValue(null), findings, warnings: opened.warnings }
+}
+
+/** The section's table; `wrong` if something else stands on the way to it, which the check of names reports. */
+function tableIn(file: unknown, path: readonly string[]): { table?: Readonly<Record<string, unknown>>; wrong: boolean } {
+  let table = file
+  for (const name of path) {
+    if (!isTable(table)) return { wrong: true }
+    if (!Object.hasOwn(table, name)) return { wrong: false }
+    table = table[name]
+  }
+  return isTable(table) ? { table, wrong: false } : { wrong: true }
+}
+
+function ownKeys(table: Readonly<Record<string, unknown>>, { shape }: Key): Record<string, unknown> {
+  const entries = Object.entries(table).filter(([name]) => shape.kind !== 'table' || shape.keys.has(name) || shape.rest)
+  return Object.fromEntries(entries)
+}

@@ -1,0 +1,77 @@
+/** A syntax error, said so that it can be mended without knowing TOML's grammar. */
+import type { KeyStep } from './key-path.ts'
+import { childOf, type Place, readDocument } from './toml-document.ts'
+import type { ConfigProblem } from './types.ts'
+
+/** The parser's sentences that need another wording; the others are kept. */
+const WORDING: Readonly<Record<string, string>> = {
+  'Must be a newline': 'only a comment may follow here; the next key needs a line of its own',
+  'Unspecified values are invalid': 'a value is missing after the equals sign',
+  'Expected equal (=) token': 'a key must be followed by an equals sign and a value',
+  'Empty bare keys are not allowed': 'a name is missing here',
+  'Unterminated string constant': 'this text does not end: its closing quote is missing',
+  'Unterminated table-key': 'this section header does not end: its closing bracket is missing',
+  'Unterminated array': 'this list does not end: its closing bracket is missing',
+  'Unterminated inline table': 'this table does not end: its closing brace is missing',
+  'Unexpected character': 'this character is not allowed here',
+  'Unexpected token': 'this is not allowed here',
+  'Invalid character in escape sequence': 'this escape is not known; write a backslash as two, or put the text in single quotes',
+  'Control characters (codes < 0x1f and 0x7f) are not allowed':
+    'control characters are not allowed; write them as escapes in double quotes',
+}
+const DUPLICATE = 'Defining a key multiple times is invalid'
+const BAD_VALUE = new Set(['Unexpected character', 'Unexpected token'])
+const VALUE_WANTED = 'a value must be a text in quotes, a number, true or false, a list or a table'
+
+/** What is wrong with a text `readDocument` refused. Never quotes the text: the line may hold a secret. */
+export async function syntaxProblem(file: string, text: string, error: unknown): Promise<ConfigProblem> {
+  const { lineNumber: line, column: offset, index } = error as { lineNumber?: number; column?: number; index?: number }
+  if (!(error instanceof SyntaxError) || line === undefined || offset === undefined || index === undefined) {
+    // Not the parser's own error: its stack has overflown.
+    return { file, key: '', message: 'the file cannot be read as TOML: it nests too deep' }
+  }
+  const wording = WORDING[error.message] ?? error.message
+  const wantsValue = BAD_VALUE.has(error.message) && /=[ \t]*$/.test(text.slice(text.lastIndexOf('\n', index - 1) + 1, index))
+  const message =
+    error.message === DUPLICATE ? await duplicateSentence(text, index) : `this is not valid TOML: ${wantsValue ? VALUE_WANTED : wording}`
+  return { file, line, column: offset + 1, key: '', message }
+}
+
+/** The parser says where the second one stands; the first is found by reading what comes before it. */
+async function duplicateSentence(text: string, index: number): Promise<string> {
+  const start = text.lastIndexOf('\n', index - 1) + 1
+  const first = await firstLine(text.slice(0, start), text.slice(start).split('\n', 1)[0] ?? '').catch(() => undefined)
+  return first ? `this is set twice; the first is in line ${first}` : 'this is set twice'
+}
+
+async function firstLine(before: string, line: string): Promise<number | undefined> {
+  const header = /^\s*\[\[?([^[\]]*)\]/.exec(line)?.[1]
+  const root = await readDocument(before)
+  const own = namesOf(await readDocument(`${header ?? line.split('=', 1)[0]} = 0`))
+  let place = header === undefined ? lastTable(root) : root
+  let line1: number | undefined
+  for (const step of own) {
+    const next: Place | undefined = childOf(place, step)
+    if (!next) break
+    line1 = next.name?.loc.start.line ?? line1
+    place = next.kind === 'tables' ? (next.items.at(-1) ?? next) : next
+  }
+  return line1
+}
+
+/** The names of the one key in a text. */
+function namesOf(place: Place): KeyStep[] {
+  const [entry] = place.keys
+  return entry ? [entry[0], ...namesOf(entry[1])] : []
+}
+
+/** The table the next line of the text would belong to. */
+function lastTable(root: Place): Place {
+  let last = root
+  const visit = (place: Place): void => {
+    if ((place.header?.range[0] ?? -1) > (last.header?.range[0] ?? -1)) last = place
+    for (const child of [...place.keys.values(), ...place.items]) visit(child)
+  }
+  visit(root)
+  return last
+}

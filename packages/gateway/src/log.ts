@@ -1,0 +1,110 @@
+/** The log: one line per message, for people at a terminal or as JSON; nothing in it can throw, and no credential shows. */
+import type { Clock, LogFields, Logger } from '@sluice/sdk'
+import { printableFields, redactText } from './log-fields.ts'
+import { createRepeatGuard } from './log-repeats.ts'
+
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
+
+export interface ComponentLogger extends Logger {
+  /** A logger whose lines carry the component's name; below another, in place of that one's. The level is shared. */
+  child(component: string): ComponentLogger
+  /** For this logger and every other made from the same one. */
+  setLevel(level: LogLevel): void
+}
+
+/** What is written to: standard error, or a list in a test. Its `error` events are its owner's to handle. */
+export interface LogStream {
+  readonly isTTY?: boolean | undefined
+  write(line: string): unknown
+}
+
+export interface LogOptions {
+  readonly level: LogLevel
+  /** `auto`: text at a terminal, JSON elsewhere. */
+  readonly format: 'auto' | 'text' | 'json'
+  readonly stream: LogStream
+  readonly clock: Pick<Clock, 'nowMs'>
+  readonly component?: string
+  /** Of the environment: set and not empty, there are no colours. */
+  readonly noColor?: string | undefined
+}
+
+interface Entry {
+  readonly atMs: number
+  readonly level: LogLevel
+  readonly component: string | undefined
+  readonly message: string
+  readonly fields: Readonly<Record<string, unknown>>
+}
+
+const RANKS = { debug: 0, info: 1, warn: 2, error: 3 } as const satisfies Record<LogLevel, number>
+const COLOURS = { debug: 90, info: 32, warn: 33, error: 31 } as const satisfies Record<LogLevel, number>
+const LINE_CHARS_MAX = 65_536
+
+export function createLogger(options: LogOptions): ComponentLogger {
+  const { stream, clock, noColor = process.env.NO_COLOR } = options
+  const isText = options.format === 'text' || (options.format === 'auto' && stream.isTTY === true)
+  const hasColours = isText && stream.isTTY === true && !noColor
+  const shared = { level: options.level }
+  const repeats = createRepeatGuard()
+
+  const write = (level: LogLevel, component: string | undefined, message: string, fields: LogFields): void => {
+    try {
+      const atMs = clock.nowMs()
+      const printed = printableFields(fields, shared.level === 'debug')
+      const entry: Entry = { atMs, level, component, message: redactText(String(message)), fields: printed }
+      const { isTooMany, dropped } = repeats(`${level} ${component} ${entry.message} ${JSON.stringify(printed)}`, atMs)
+      if (isTooMany) return
+      const told = dropped > 0 ? { ...entry, fields: { ...printed, repeated: dropped } } : entry
+      stream.write(`${isText ? textLine(told, hasColours) : jsonLine(told)}\n`)
+    } catch {
+      // A line that cannot be written must not take the daemon with it.
+    }
+  }
+
+  const component = (name: string | undefined): ComponentLogger => {
+    const at =
+      (level: LogLevel) =>
+      (message: string, fields: LogFields = {}): void => {
+        if (RANKS[level] >= RANKS[shared.level]) write(level, name, message, fields)
+      }
+    return {
+      debug: at('debug'),
+      info: at('info'),
+      warn: at('warn'),
+      error: at('error'),
+      child: component,
+      setLevel(level) {
+        shared.level = level
+      },
+    }
+  }
+  return component(options.component)
+}
+
+function jsonLine({ atMs, level, component, message, fields }: Entry): string {
+  const head = { time: new Date(atMs).toISOString(), level, ...(component !== undefined && { component }), message }
+  const named = Object.entries(fields).map(([name, value]) => [name in head ? `${name}_` : name, value])
+  const line = JSON.stringify({ ...head, ...Object.fromEntries(named) })
+  return line.length > LINE_CHARS_MAX ? JSON.stringify({ ...head, cut: `${line.length} characters` }) : line
+}
+
+function textLine({ atMs, level, component, message, fields }: Entry, hasColours: boolean): string {
+  const paint = (code: number, text: string): string => (hasColours ? `\u001b[${code}m${text}\u001b[39m` : text)
+  const values = Object.entries(fields).flatMap(([name, value]) =>
+    value === undefined ? [] : ` ${paint(90, `${oneLine(name)}=`)}${textValue(value)}`,
+  )
+  const label = paint(COLOURS[level], level.toUpperCase().padEnd(5))
+  const line = `${new Date(atMs).toISOString()} ${label} ${component === undefined ? '' : `[${oneLine(component)}] `}${oneLine(message)}${values.join('')}`
+  return line.length > LINE_CHARS_MAX ? `${line.slice(0, LINE_CHARS_MAX)}…` : line
+}
+
+const textValue = (value: unknown): string => {
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  return typeof value === 'string' && /[\s"=]|^$/.test(text) ? oneLine(JSON.stringify(text)) : oneLine(text)
+}
+
+/** No line may pretend to be two, or to be a command to the terminal. */
+const oneLine = (text: string): string =>
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
