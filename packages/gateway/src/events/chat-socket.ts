@@ -1,0 +1,87 @@
+/** `/ws/chat`: a conversation over a WebSocket, in the same sessions as `POST /webhook`. */
+import { randomUUID } from 'node:crypto'
+import type { Agent } from '@sluice/agent'
+import type { ClientId, Clock, Logger, SessionStore } from '@sluice/sdk'
+import * as v from 'valibot'
+import type { WebSocket } from 'ws'
+import type { Endpoint, EndpointDoc } from '../http/endpoint.ts'
+import type { Gate } from '../http/gate.ts'
+import { checkSessionName, storedSession } from '../http/session-name.ts'
+import { createChat } from './chat.ts'
+import type { ChatFrame } from './chat-frames.ts'
+import type { Connections } from './connections.ts'
+import type { Heartbeat } from './heartbeat.ts'
+import { socketProtocols } from './socket-server.ts'
+import { upgradeSocket } from './socket-upgrade.ts'
+
+/** A client that has more than this still to read is closed: a turn does not wait for its listener. */
+const BUFFERED_BYTES_MAX = 4 * 1024 * 1024
+const UNSUPPORTED_DATA = 1003
+const TRY_AGAIN_LATER = 1013
+
+const doc: EndpointDoc = {
+  method: 'GET',
+  path: '/ws/chat',
+  summary: 'Talk to the agent over a WebSocket',
+  auth: 'bearer',
+  headers: socketProtocols,
+  query: v.object({
+    session_id: v.optional(v.pipe(v.string(), v.description('1 to 128 characters of A-Z a-z 0-9 . _ -; a new session if absent'))),
+  }),
+  answers: { 101: { description: 'A WebSocket; its first message is `session_start`' } },
+}
+
+export interface ChatSocketDeps {
+  readonly agent: Agent
+  readonly sessions: Pick<SessionStore, 'get'>
+  readonly clock: Clock
+  readonly log: Logger
+  readonly connections: Connections
+  readonly heartbeat: Heartbeat
+}
+
+interface Conversation {
+  readonly client: ClientId
+  /** As stored. */
+  readonly session: string
+  readonly start: ChatFrame
+}
+
+export function chatSocketEndpoint({ agent, sessions, clock, log, connections, heartbeat }: ChatSocketDeps, gate: Gate): Endpoint {
+  const open = (socket: WebSocket, { client, session, start }: Conversation): void => {
+    const send = (frame: ChatFrame): void => {
+      socket.send(JSON.stringify(frame))
+      if (socket.bufferedAmount <= BUFFERED_BYTES_MAX) return
+      chat.close()
+      socket.close(TRY_AGAIN_LATER, 'the client reads too slowly')
+    }
+    const chat = createChat({ agent, clock, log, client, session, send })
+    const stopBeating = heartbeat.watch(socket)
+    socket.on('message', (data, isBinary) => {
+      if (isBinary) socket.close(UNSUPPORTED_DATA, 'messages are text')
+      else chat.receive(data.toString())
+    })
+    socket.once('close', () => {
+      chat.close()
+      stopBeating()
+    })
+    send(start)
+  }
+
+  return {
+    doc,
+    serve: (c) =>
+      upgradeSocket(c, { gate, connections }, async ({ client, device }) => {
+        const name = checkSessionName(c.req.query('session_id') ?? randomUUID(), 'session_id')
+        const session = storedSession(device, name)
+        const kept = await sessions.get(session)
+        const start: ChatFrame = {
+          type: 'session_start',
+          session_id: name,
+          resumed: kept !== undefined,
+          message_count: kept?.messageCount ?? 0,
+        }
+        return (socket) => open(socket, { client, session, start })
+      }),
+  }
+}

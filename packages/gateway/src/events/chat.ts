@@ -1,0 +1,104 @@
+/** One conversation over one connection: messages in, one turn at a time, its parts out. Knows no socket. */
+import { type Agent, newTrace, type TurnPart } from '@sluice/agent'
+import { AppError, type ClientId, type Clock, ERRORS, type Logger } from '@sluice/sdk'
+import { createChatApprovals } from './chat-approvals.ts'
+import { type ChatErrorCode, type ChatFrame, parseClientFrame } from './chat-frames.ts'
+
+/** Messages that wait while a turn runs. */
+const QUEUED_MAX = 8
+
+export interface Chat {
+  /** One text message of the client. Never throws. */
+  receive(text: string): void
+  /** The client is gone: aborts the turn that runs and forgets those that wait. Idempotent. */
+  close(): void
+}
+
+export interface ChatOptions {
+  readonly agent: Pick<Agent, 'run'>
+  readonly clock: Clock
+  readonly log: Logger
+  readonly client: ClientId
+  /** As stored. */
+  readonly session: string
+  /** Must not throw, whether or not the client is still there. */
+  readonly send: (frame: ChatFrame) => void
+}
+
+export function createChat({ agent, clock, log, client, session, send }: ChatOptions): Chat {
+  const approvals = createChatApprovals(clock, send)
+  const queued: string[] = []
+  let running: AbortController | undefined
+  let isClosed = false
+
+  const refuse = (code: ChatErrorCode, message: string) => send({ type: 'error', message, code })
+
+  const runTurn = async (text: string, signal: AbortSignal) => {
+    const listen = (part: TurnPart) => send(frameOf(part))
+    try {
+      const { ask: approve } = approvals
+      const turn = await agent.run({ source: 'ws', session, text, client, trace: newTrace(), signal, listen, approve })
+      const { inputTokens, outputTokens, costUsd } = turn.usage
+      const costs = { input_tokens: inputTokens, output_tokens: outputTokens, cost_usd: costUsd }
+      send({ type: 'done', full_response: turn.text, turn_id: turn.id, model: turn.model, ...costs })
+    } catch (error) {
+      if (!(error instanceof AppError)) log.error('a chat turn failed', { error })
+      send(failureOf(error))
+    }
+  }
+
+  /** Takes up what is queued until nothing is left. */
+  const work = async () => {
+    for (let text = queued.shift(); text !== undefined; text = queued.shift()) {
+      running = new AbortController()
+      await runTurn(text, running.signal)
+    }
+    running = undefined
+  }
+
+  const take = (content: string) => {
+    if (running && queued.length >= QUEUED_MAX) return refuse('SESSION_QUEUE_FULL', `There are already ${QUEUED_MAX} messages waiting`)
+    queued.push(content)
+    if (!running) void work()
+  }
+
+  return {
+    receive(text) {
+      if (isClosed) return
+      const frame = parseClientFrame(text)
+      if (frame.type === 'invalid') refuse(frame.code, frame.message)
+      else if (frame.type === 'message') take(frame.content)
+      else if (frame.type === 'abort') running?.abort()
+      else if (!approvals.answer(frame.requestId, frame.approved)) {
+        refuse('INVALID_APPROVAL_RESPONSE', 'No such approval is waited for; it may have timed out')
+      }
+    },
+    close() {
+      isClosed = true
+      queued.length = 0
+      running?.abort()
+    },
+  }
+}
+
+function frameOf(part: TurnPart): ChatFrame {
+  switch (part.type) {
+    case 'text':
+      return { type: 'chunk', content: part.delta }
+    case 'thinking':
+      return { type: 'thinking', content: part.delta }
+    case 'tool_call':
+      return { type: 'tool_call', id: part.id, name: part.name, args: part.input }
+    case 'tool_result':
+      return { type: 'tool_result', id: part.id, name: part.name, output: part.output }
+  }
+}
+
+function failureOf(error: unknown): ChatFrame {
+  if (!(error instanceof AppError)) return { type: 'error', message: ERRORS.internal.title, code: 'AGENT_ERROR' }
+  const { code, message, fields } = error
+  if (code === 'aborted') return { type: 'aborted', turn_id: typeof fields.turn_id === 'string' ? fields.turn_id : null }
+  if (code === 'upstream' || code === 'upstream_timeout') return { type: 'error', message, code: 'PROVIDER_ERROR' }
+  if (code === 'unauthorized' || code === 'forbidden') return { type: 'error', message, code: 'AUTH_ERROR' }
+  return { type: 'error', message, code: code === 'too_large' ? 'TOO_LARGE' : 'AGENT_ERROR' }
+}

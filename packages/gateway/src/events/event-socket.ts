@@ -1,0 +1,67 @@
+/** `/ws/events`: the events of `/api/events`, each as one text message (§6). Says nothing back to what a client sends. */
+import type { WebSocket } from 'ws'
+import type { Endpoint, EndpointDoc } from '../http/endpoint.ts'
+import type { Gate } from '../http/gate.ts'
+import type { EventBus } from './bus.ts'
+import type { Connections } from './connections.ts'
+import type { FanOut, Sink, Subscription } from './fan-out.ts'
+import type { Heartbeat } from './heartbeat.ts'
+import { socketProtocols } from './socket-server.ts'
+import { upgradeSocket } from './socket-upgrade.ts'
+import { parseSubscription, subscriptionQuery } from './subscription.ts'
+
+const TEXT = { binary: false } as const
+
+const doc: EndpointDoc = {
+  method: 'GET',
+  path: '/ws/events',
+  summary: 'Follow events over a WebSocket',
+  auth: 'bearer',
+  headers: socketProtocols,
+  query: subscriptionQuery,
+  answers: { 101: { description: 'A WebSocket; its first message is `connected` with the run and the number of the newest event' } },
+}
+
+export interface EventSocketDeps {
+  readonly bus: EventBus
+  readonly connections: Connections
+  readonly fanOut: FanOut
+  readonly heartbeat: Heartbeat
+}
+
+export function eventSocketEndpoint({ bus, connections, fanOut, heartbeat }: EventSocketDeps, gate: Gate): Endpoint {
+  const open = (socket: WebSocket, subscription: Subscription): void => {
+    socket.send(JSON.stringify({ type: 'connected', run: bus.run, seq: bus.seq }))
+    const leaveFanOut = fanOut.add(new SocketSink(socket), subscription)
+    const stopBeating = heartbeat.watch(socket)
+    socket.once('close', () => {
+      leaveFanOut()
+      stopBeating()
+    })
+  }
+  return {
+    doc,
+    serve: (c) =>
+      upgradeSocket(c, { gate, connections }, () => {
+        const subscription = parseSubscription(c)
+        return (socket) => open(socket, subscription)
+      }),
+  }
+}
+
+class SocketSink implements Sink {
+  readonly #socket: WebSocket
+
+  constructor(socket: WebSocket) {
+    this.#socket = socket
+  }
+  bufferedBytes(): number {
+    return this.#socket.bufferedAmount
+  }
+  write(frame: Buffer): void {
+    this.#socket.send(frame, TEXT)
+  }
+  destroy(): void {
+    this.#socket.terminate()
+  }
+}

@@ -1,0 +1,120 @@
+/** Hands each event to every subscriber of one kind of stream, each with a bounded buffer of its own (§6). */
+import type { Clock } from '@sluice/sdk'
+import type { EventBus } from './bus.ts'
+import type { Framing } from './frames.ts'
+
+/** A subscriber that has more than this still to take is given no further event until it catches up. */
+export const BUFFERED_BYTES_MAX = 1024 * 1024
+/** It has caught up once it is down to this. */
+const CAUGHT_UP_BYTES = 64 * 1024
+/** One that takes longer than this to catch up is given up. */
+export const STALLED_MS_MAX = 60_000
+/** How often those who lag are looked at while nothing is emitted. */
+const LOOK_EVERY_MS = 1000
+
+/** The way to one subscriber. Writing to one that is gone does nothing. */
+export interface Sink {
+  /** What it was given and has not taken yet. */
+  bufferedBytes(): number
+  write(frame: Buffer): void
+  /** Cuts the connection at once. */
+  destroy(): void
+}
+
+export interface Subscription {
+  /** The last event the subscriber has seen; null: start with what comes. */
+  readonly lastEventId: string | null
+  /** The types it wants; null: all. */
+  readonly types: ReadonlySet<string> | null
+}
+
+export interface FanOut {
+  /**
+   * Gives the subscriber what it missed since `lastEventId`, with a gap before it if not everything is left, then every
+   * event to come. Returns the way out.
+   */
+  add(sink: Sink, subscription: Subscription): () => void
+  /** Writes something to everybody who does not lag. */
+  writeAll(frame: Buffer): void
+}
+
+export interface FanOutOptions {
+  readonly bus: EventBus
+  readonly clock: Clock
+  readonly framing: Framing
+  /** Called for each event that a subscriber is not given because it lags. */
+  readonly onDropped: () => void
+}
+
+interface Subscriber {
+  readonly sink: Sink
+  readonly types: ReadonlySet<string> | null
+  /** Events it was not given since it began to lag; 0: it does not lag. */
+  missed: number
+  laggingSinceMs: number
+}
+
+export function createFanOut({ bus, clock, framing, onDropped }: FanOutOptions): FanOut {
+  const subscribers = new Set<Subscriber>()
+  let isLooking = false
+
+  /** True once a subscriber that lagged has room again; by then it was told how much it missed. */
+  const hasCaughtUp = (subscriber: Subscriber): boolean => {
+    if (subscriber.sink.bufferedBytes() > CAUGHT_UP_BYTES) return false
+    subscriber.sink.write(framing.gap(subscriber.missed))
+    subscriber.missed = 0
+    return true
+  }
+
+  const hasRoom = (subscriber: Subscriber): boolean =>
+    subscriber.missed > 0 ? hasCaughtUp(subscriber) : subscriber.sink.bufferedBytes() <= BUFFERED_BYTES_MAX
+
+  const lookAtLaggards = async () => {
+    isLooking = true
+    for (let laggards = [...subscribers]; laggards.length > 0; ) {
+      await clock.sleep(LOOK_EVERY_MS)
+      laggards = [...subscribers].filter((subscriber) => subscriber.missed > 0 && !hasCaughtUp(subscriber))
+      for (const subscriber of laggards) {
+        if (clock.monotonicMs() - subscriber.laggingSinceMs < STALLED_MS_MAX) continue
+        subscribers.delete(subscriber)
+        subscriber.sink.destroy()
+      }
+    }
+    isLooking = false
+  }
+
+  const miss = (subscriber: Subscriber) => {
+    if (subscriber.missed === 0) subscriber.laggingSinceMs = clock.monotonicMs()
+    subscriber.missed += 1
+    onDropped()
+    if (!isLooking) void lookAtLaggards()
+  }
+
+  const give = (subscriber: Subscriber, type: string, frame: Buffer) => {
+    if (subscriber.types && !subscriber.types.has(type)) return
+    if (hasRoom(subscriber)) subscriber.sink.write(frame)
+    else miss(subscriber)
+  }
+
+  bus.subscribe((event) => {
+    if (subscribers.size === 0) return
+    const frame = framing.event(event)
+    for (const subscriber of subscribers) give(subscriber, event.envelope.type, frame)
+  })
+
+  return {
+    add(sink, { lastEventId, types }) {
+      const subscriber: Subscriber = { sink, types, missed: 0, laggingSinceMs: 0 }
+      subscribers.add(subscriber)
+      if (lastEventId !== null) {
+        const { events, missed } = bus.since(lastEventId)
+        if (missed !== 0) sink.write(framing.gap(missed))
+        for (const event of events) give(subscriber, event.envelope.type, framing.event(event))
+      }
+      return () => void subscribers.delete(subscriber)
+    },
+    writeAll(frame) {
+      for (const subscriber of subscribers) if (subscriber.missed === 0) subscriber.sink.write(frame)
+    },
+  }
+}
