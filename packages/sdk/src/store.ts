@@ -88,16 +88,22 @@ export interface TurnEnd {
 }
 
 export interface TurnStore {
-  /** Keeps a turn before anybody is told it was accepted. */
+  /** Keeps a turn before anybody is told it was accepted. Rejects with `conflict` if its id is known. */
   enqueue(turn: QueuedTurn): Promise<void>
-  /** Counts one more start of a queued turn; resolves to the number of starts so far, this one included. */
+  /**
+   * Counts one more start of a queued turn; resolves to the number of starts so far, this one included. Rejects with
+   * `not_found` unless the turn is kept and unfinished, as `checkpoint` does.
+   */
   start(id: string): Promise<number>
   /**
    * Keeps the messages a running turn has produced so far, tool results included, so that a turn cut by a crash goes on
    * where it stood. Replaces the previous checkpoint of this turn.
    */
   checkpoint(id: string, messages: readonly ModelMessage[]): Promise<void>
-  /** Ends a turn, whether or not it was ever queued, and drops its checkpoint. */
+  /**
+   * Ends a turn, whether or not it was ever queued, and drops its checkpoint. Settles the key the turn was queued with even
+   * if `end` does not name it. Rejects with `conflict` for a turn that has ended, and appends nothing then.
+   */
   finish(end: TurnEnd): Promise<void>
   get(id: string): Promise<TurnRow | undefined>
   list(options: { readonly limit: number; readonly before?: number; readonly sessionId?: string }): Promise<TurnRow[]>
@@ -119,10 +125,12 @@ export type Claim = 'claimed' | 'in_flight' | 'done'
 export interface IdempotencyStore {
   /**
    * Takes a key atomically. A claim lives in memory until its turn is queued or ends: a crash before that releases it
-   * (decisions: a crash mid-turn counts as failed). At most `keysMax` keys are remembered, oldest dropped first.
+   * (decisions: a crash mid-turn counts as failed). At most `keysMax` keys are remembered, oldest dropped first, those in
+   * flight last. A key in flight does not expire, since its turn still runs; one that is done does, `ttlMs` after its turn
+   * ended.
    */
   claim(key: IdempotencyKey, limits: { readonly ttlMs: number; readonly keysMax: number }): Claim | Promise<Claim>
-  /** Gives a claimed key back; a key that is done stays. */
+  /** Gives a claimed key back; a key that is done stays, and one whose turn is queued is given back by that turn's end alone. */
   release(key: IdempotencyKey): void | Promise<void>
 }
 

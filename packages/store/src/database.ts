@@ -3,12 +3,20 @@ import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { AppError } from '@sluice/sdk'
-import { storageError } from './storage-error.ts'
+import { isBusy, storageError } from './storage-error.ts'
 
 /** How long a write waits for another process, such as the command line; the event loop stands still meanwhile. */
 const BUSY_MS_MAX = 1000
+const BUSY_RETRY_MS = 5
 /** What a burst may leave behind of the write-ahead log. */
 const WAL_BYTES_KEPT_MAX = 16 * 1024 * 1024
+
+/** `fullfsync` is for macOS, where a plain sync stops at the drive's cache; elsewhere it does nothing. */
+const DURABLE = `
+  PRAGMA journal_mode = WAL;
+  PRAGMA synchronous = FULL;
+  PRAGMA fullfsync = TRUE;
+  PRAGMA journal_size_limit = ${WAL_BYTES_KEPT_MAX}`
 
 export class Database {
   readonly #connection: DatabaseSync
@@ -21,9 +29,21 @@ export class Database {
     this.#connection = new DatabaseSync(file, { timeout: BUSY_MS_MAX, enableForeignKeyConstraints: true })
   }
 
-  /** Makes each commit durable before it returns. */
+  /**
+   * Makes each commit durable before it returns. Only the switch of a new file to a write-ahead log does not wait by itself
+   * for another process, one that opens the same new file.
+   */
   makeDurable(): void {
-    this.#connection.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${WAL_BYTES_KEPT_MAX}`)
+    const giveUpAtMs = performance.now() + BUSY_MS_MAX
+    for (;;) {
+      try {
+        this.#connection.exec(DURABLE)
+        return
+      } catch (error) {
+        if (!isBusy(error) || performance.now() > giveUpAtMs) throw error
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, BUSY_RETRY_MS)
+      }
+    }
   }
 
   get isOpen(): boolean {

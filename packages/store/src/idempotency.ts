@@ -3,7 +3,9 @@ import type { Clock, IdempotencyStore } from '@sluice/sdk'
 import type { Database } from './database.ts'
 import { hashKey, KeyTable } from './key-table.ts'
 
-const QUEUED = 'SELECT idempotency AS key FROM turns WHERE ended_at IS NULL AND idempotency IS NOT NULL ORDER BY created_at DESC LIMIT ?'
+const QUEUED = `
+  SELECT idempotency AS key FROM turns
+  WHERE ended_at IS NULL AND idempotency IS NOT NULL ORDER BY created_at DESC, rowid DESC LIMIT ?`
 const DONE = `
   SELECT idempotency AS key, ended_at AS endedAtMs FROM turns
   WHERE idempotency IS NOT NULL AND status = 'done' AND ended_at > ? ORDER BY ended_at DESC, rowid DESC LIMIT ?`

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { AppError } from '@sluice/sdk'
 import { createPrivately } from './database.ts'
-import { storageFault } from './storage-error.ts'
+import { isBusy } from './storage-error.ts'
 
 export interface DataDirLock {
   /** Lets the next daemon in. Idempotent. */
@@ -24,7 +24,7 @@ export function lockDataDir(dir: string): DataDirLock {
     connection.exec('BEGIN EXCLUSIVE')
   } catch (error) {
     connection?.close()
-    if (storageFault(error) === 'database is locked') {
+    if (isBusy(error)) {
       throw new AppError('conflict', `Another daemon is running on ${dir}. Stop it first, or give this one its own --data-dir.`)
     }
     throw new AppError('unavailable', `The data directory ${dir} cannot be locked.`, { cause: error })

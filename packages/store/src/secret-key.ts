@@ -38,20 +38,29 @@ export function readSecretKey(file: string): SecretKey | undefined {
  * processes do this at once, both get the key of the one that came first.
  */
 export function createSecretKey(file: string): SecretKey {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
-  const draft = `${file}.${randomBytes(6).toString('hex')}`
   try {
-    writeDurably(draft, `${randomBytes(32).toString('hex')}\n`)
-    linkSync(draft, file)
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+    place(`${randomBytes(32).toString('hex')}\n`, file)
     syncFolder(dirname(file))
   } catch (error) {
-    if (!hasCode(error, 'EEXIST')) throw new AppError('unavailable', `The key file ${file} cannot be made.`, { cause: error })
-  } finally {
-    rmSync(draft, { force: true })
+    throw new AppError('unavailable', `The key file ${file} cannot be made.`, { cause: error })
   }
   const key = readSecretKey(file)
   if (!key) throw new AppError('unavailable', `The key file ${file} has gone again.`)
   return key
+}
+
+/** The file appears with its whole content, so that nobody reads half a key; one that is there already stays. */
+function place(text: string, file: string): void {
+  const draft = `${file}.${randomBytes(6).toString('hex')}`
+  try {
+    writeDurably(draft, text)
+    linkSync(draft, file)
+  } catch (error) {
+    if (!hasCode(error, 'EEXIST')) throw error
+  } finally {
+    rmSync(draft, { force: true })
+  }
 }
 
 function writeDurably(file: string, text: string): void {

@@ -1,10 +1,12 @@
 /** Turns what SQLite throws into what callers of the store may see. */
 import { AppError } from '@sluice/sdk'
 
+const BUSY = 5
+
 /** Primary result codes that say something about the disk or the file, and nothing about what was asked. */
 const STORAGE_CODES: ReadonlySet<number> = new Set([
   3, // PERM
-  5, // BUSY
+  BUSY,
   6, // LOCKED
   7, // NOMEM
   8, // READONLY
@@ -27,6 +29,9 @@ const isSqliteError = (error: unknown): error is SqliteError => error instanceof
 /** SQLite's own words for a fault of the disk or the file; undefined for anything else. */
 export const storageFault = (error: unknown): string | undefined =>
   isSqliteError(error) && STORAGE_CODES.has(error.errcode & 0xff) ? error.errstr : undefined
+
+/** Another connection holds the lock that was wanted. */
+export const isBusy = (error: unknown): boolean => isSqliteError(error) && (error.errcode & 0xff) === BUSY
 
 /** `unavailable` for a fault of the disk or the file; anything else, a refusal or a bug, stays what it is. */
 export function storageError(error: unknown, sentence: string): unknown {

@@ -43,6 +43,7 @@ export const deviceRules: StoreRules = {
     expect(await devices.revoke('d1')).toBe(true)
     expect(await devices.findByTokenHash('hash of d1')).toBeUndefined()
     expect(await devices.revoke('d1')).toBe(false)
+    expect(await devices.findByTokenHash('hash of d2')).toMatchObject({ id: 'd2' })
     await (await beside()).devices.revoke('d2')
     expect(await devices.findByTokenHash('hash of d2')).toBeUndefined()
   },

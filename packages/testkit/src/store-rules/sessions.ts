@@ -57,7 +57,7 @@ export const sessionRules: StoreRules = {
   },
 
   'a prefix is taken literally, and pages like the rest': async ({ store: { sessions, turns } }) => {
-    const ids = ['x:1', 'x:2', 'x;', 'X:3', 'x_:4', 'x%:5', '\u{10ffff}a', '\ud7ffb', '']
+    const ids = ['x:1', 'x:2', 'x;', 'X:3', 'x_:4', 'x%:5', '\u{10ffff}a', '\ud7ffb', '\ue000c', '']
     for (const [at, id] of ids.entries()) await turns.finish(turnEnd(`t${at}`, { sessionId: id, endedAtMs: at }))
     const list = async (prefix: string, before?: number) =>
       (await sessions.list({ limit: 10, prefix, ...(before === undefined ? {} : { before }) })).map(({ id }) => id)

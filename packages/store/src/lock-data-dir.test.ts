@@ -1,0 +1,55 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { lockDataDir } from './lock-data-dir.ts'
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'lock-'))
+})
+afterEach(() => {
+  rmSync(folder, { recursive: true })
+})
+
+const conflict = expect.objectContaining({ code: 'conflict', message: expect.stringContaining('Another daemon is running') })
+
+test('a second daemon is refused until the first lets go', () => {
+  const first = lockDataDir(folder)
+  expect(() => lockDataDir(folder)).toThrow(conflict)
+  expect(() => lockDataDir(folder)).toThrow(conflict)
+  first.release()
+  first.release()
+  lockDataDir(folder).release()
+})
+
+test('a directory is made private, and the lock file stays empty', () => {
+  const dir = join(folder, 'data')
+  const lock = lockDataDir(dir)
+  expect(statSync(dir).mode & 0o777).toBe(0o700)
+  expect(statSync(join(dir, 'daemon.lock'))).toMatchObject({ size: 0, mode: 0o100600 })
+  lock.release()
+})
+
+test('two directories have two locks', () => {
+  const locks = ['a', 'b'].map((name) => lockDataDir(join(folder, name)))
+  for (const lock of locks) lock.release()
+})
+
+test('a directory that cannot be used is unavailable', () => {
+  writeFileSync(join(folder, 'file'), '')
+  expect(() => lockDataDir(join(folder, 'file'))).toThrow(expect.objectContaining({ code: 'unavailable' }))
+})
+
+test('another process holds the lock as long as it lives, and SIGKILL ends it', async () => {
+  const script = join(import.meta.dirname, '..', 'fixtures', 'hold-lock.ts')
+  const child = spawn(process.execPath, ['--expose-gc', script, folder], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const exit = once(child, 'exit')
+  await once(child.stdout, 'data')
+  expect(() => lockDataDir(folder)).toThrow(conflict)
+  child.kill('SIGKILL')
+  await exit
+  lockDataDir(folder).release()
+}, 20_000)

@@ -1,0 +1,137 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { testHost } from '@sluice/testkit/host'
+import { turnEnd } from '@sluice/testkit/store-rules/samples'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { Database } from './database.ts'
+import { openStore } from './open-store.ts'
+
+let folder: string
+const host = testHost()
+const open = (file: string) => openStore({ file, clock: host.clock, log: host.log })
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'open-store-'))
+})
+afterEach(() => {
+  rmSync(folder, { recursive: true })
+})
+
+const modeOf = (path: string) => statSync(path).mode & 0o777
+
+test('the file, its log and its folder are private to the user', async () => {
+  const file = join(folder, 'data', 'deeper', 'sluice.db')
+  const store = open(file)
+  await store.keyValue('x').set('a', 1)
+  expect([file, `${file}-wal`, `${file}-shm`].map(modeOf)).toEqual([0o600, 0o600, 0o600])
+  expect([join(folder, 'data'), join(folder, 'data', 'deeper')].map(modeOf)).toEqual([0o700, 0o700])
+  await store.close()
+})
+
+test('a closed store is one file', async () => {
+  const file = join(folder, 'sluice.db')
+  const store = open(file)
+  await store.turns.finish(turnEnd('t1'))
+  await store.close()
+  expect([`${file}-wal`, `${file}-shm`].filter((path) => existsSync(path))).toEqual([])
+})
+
+test('a file of a newer release is refused and left as it is', async () => {
+  const file = join(folder, 'sluice.db')
+  await open(file).close()
+  const db = new Database(file)
+  db.exec('PRAGMA user_version = 99')
+  db.close()
+  expect(() => open(file)).toThrow(/was written by a newer release \(schema 99; this one knows up to \d+\)/)
+  expect(() => open(file)).toThrow(expect.objectContaining({ code: 'unavailable' }))
+})
+
+test('what is no store is refused as unavailable', () => {
+  const text = join(folder, 'text.db')
+  writeFileSync(text, 'this is a text, and a long one at that. '.repeat(100))
+  mkdirSync(join(folder, 'folder.db'))
+  for (const file of [text, join(folder, 'folder.db'), join(text, 'below.db')]) {
+    expect(() => open(file)).toThrow(expect.objectContaining({ code: 'unavailable' }))
+  }
+})
+
+test('processes that open a new store at once all succeed', async () => {
+  const file = join(folder, 'sluice.db')
+  const script = join(import.meta.dirname, '..', 'fixtures', 'open-on-signal.ts')
+  const children = [1, 2, 3].map(() => spawn(process.execPath, [script, file], { stdio: ['pipe', 'pipe', 'inherit'] }))
+  await Promise.all(children.map((child) => once(child.stdout, 'data')))
+  const ends = children.map((child) => once(child, 'exit'))
+  for (const child of children) child.stdin.end()
+  expect(await Promise.all(ends)).toEqual([1, 2, 3].map(() => [0, null]))
+  const store = open(file)
+  expect(await store.keyValue('test').list('', 10)).toHaveLength(3)
+  await store.close()
+}, 20_000)
+
+test('a check finds what a bad disk did', async () => {
+  const file = join(folder, 'sluice.db')
+  const store = open(file)
+  await Promise.all(Array.from({ length: 50 }, (_, at) => store.turns.finish(turnEnd(`t${at}`))))
+  await store.close()
+  const db = new Database(file)
+  const page = db.get<{ rootpage: number }>("SELECT rootpage FROM sqlite_schema WHERE name = 'turns_by_time'")?.rootpage ?? 0
+  db.close()
+  const descriptor = openSync(file, 'r+')
+  writeSync(descriptor, Buffer.alloc(4096, 0xa5), 0, 4096, (page - 1) * 4096)
+  closeSync(descriptor)
+  const broken = open(file)
+  expect((await broken.check()).length).toBeGreaterThan(0)
+  await expect(broken.turns.list({ limit: 10 })).rejects.toMatchObject({ code: 'unavailable' })
+  await broken.close()
+})
+
+test('a check finds messages without a session', async () => {
+  const file = join(folder, 'sluice.db')
+  await open(file).close()
+  const db = new Database(file)
+  db.exec("PRAGMA foreign_keys = OFF; INSERT INTO messages VALUES (7, 1, '[]')")
+  db.close()
+  const store = open(file)
+  expect(await store.check()).toEqual([{ detail: 'row 1 of messages points to no row of sessions' }])
+  await store.close()
+})
+
+const canMount = process.platform === 'linux' && process.getuid?.() === 0
+
+test.runIf(canMount)('a disk that is full refuses, loses nothing it acknowledged, and recovers without reopening', async () => {
+  const disk = join(folder, 'disk')
+  mkdirSync(disk)
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'tmpfs', disk])
+  try {
+    const store = open(join(disk, 'sluice.db'))
+    const ballast = join(disk, 'ballast')
+    writeFileSync(ballast, Buffer.alloc(1024 * 1024))
+    const acknowledged: string[] = []
+    const refusals = new Set<unknown>()
+    for (let at = 0; at < 200; at++) {
+      const id = `t${at}`
+      await store.turns.finish(turnEnd(id, { input: 'x'.repeat(20_000) })).then(
+        () => acknowledged.push(id),
+        (error: unknown) => refusals.add(error instanceof Error && 'code' in error ? error.code : error),
+      )
+    }
+    expect(acknowledged.length).toBeGreaterThan(0)
+    expect([...refusals]).toEqual(['unavailable'])
+    expect(await store.turns.get(acknowledged.at(-1) ?? '')).toMatchObject({ status: 'done' })
+
+    rmSync(ballast)
+    await store.turns.finish(turnEnd('after'))
+    const again = open(join(disk, 'sluice.db'))
+    const found = (await again.turns.list({ limit: 1_000 })).map(({ id }) => id)
+    expect(found.sort()).toEqual([...acknowledged, 'after'].sort())
+    expect(await again.sessions.history('room', 10_000)).toHaveLength(2 * found.length)
+    expect(await again.check()).toEqual([])
+    await again.close()
+    await store.close()
+  } finally {
+    execFileSync('umount', [disk])
+  }
+})

@@ -1,0 +1,37 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { memoryKeyValue } from '@sluice/testkit/memory-store'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { openSecretBox } from './secret-box.ts'
+import { secretStore } from './secret-store.ts'
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'secret-store-'))
+})
+afterEach(() => {
+  rmSync(folder, { recursive: true })
+})
+
+test('a secret is kept encrypted, replaced and deleted', async () => {
+  const keyValue = memoryKeyValue()
+  const secrets = secretStore(openSecretBox(folder), keyValue)
+  expect(await secrets.get('token')).toBeUndefined()
+  for (const value of ['hunter2', 'hunter3', '']) {
+    await secrets.set('token', value)
+    expect(await secrets.get('token')).toBe(value)
+    expect(await keyValue.get('token')).toMatch(/^enc:1:/)
+  }
+  await secrets.delete('token')
+  expect(await secrets.get('token')).toBeUndefined()
+})
+
+test('a secret copied to another name or owner does not decrypt', async () => {
+  const keyValue = memoryKeyValue()
+  const box = openSecretBox(folder)
+  await secretStore(box, keyValue, 'secrets.one').set('a', 'hunter2')
+  await keyValue.set('b', await keyValue.get('a'))
+  await expect(secretStore(box, keyValue, 'secrets.one').get('b')).rejects.toMatchObject({ code: 'config_invalid' })
+  await expect(secretStore(box, keyValue, 'secrets.two').get('a')).rejects.toMatchObject({ code: 'config_invalid' })
+})
