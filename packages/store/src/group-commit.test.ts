@@ -117,6 +117,16 @@ test('a lock another process holds is waited for once, not once per write', asyn
   expect(kept()).toEqual(['d'])
 })
 
+test('a lock that comes between writes run alone is waited for once, too', async () => {
+  const other = new Database(file)
+  writer = new GroupCommit(db, { clock: host.clock, log: host.log, onCommit: () => other.exec('BEGIN IMMEDIATE') })
+  const startedMs = performance.now()
+  expect(await outcomes([keep('a'), keep('a'), keep('b'), keep('c')])).toEqual(['kept', 'unavailable', 'unavailable', 'unavailable'])
+  expect(performance.now() - startedMs).toBeLessThan(2_500)
+  other.close()
+  expect(kept()).toEqual(['a'])
+})
+
 test('closing commits what waits and refuses what comes', async () => {
   const write = keep('a')
   writer.close()
