@@ -1,0 +1,103 @@
+// Starts Node programs for a measurement and ends exactly those, by their process ids.
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, openSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+const READY_MAX_MS = 30_000
+const STOP_MAX_MS = 12_000
+const OUTPUT_CHARS_MAX = 1024 * 1024
+
+const running = new Set()
+
+/** Nothing of the caller's environment but the search path: no configuration, key or Node option of theirs is measured. */
+const environment = (scratch) => ({ PATH: process.env.PATH, HOME: scratch })
+
+/** A child whose standard error goes to a file in the scratch directory. */
+export function startNode({ scratch, args, stdout = 'ignore' }) {
+  const logFile = join(scratch, 'stderr.log')
+  const log = openSync(logFile, 'a')
+  const child = spawn(process.execPath, args, { cwd: scratch, env: environment(scratch), stdio: ['ignore', stdout, log] })
+  closeSync(log)
+  running.add(child)
+  child.once('exit', () => running.delete(child))
+  const ended = once(child, 'exit').then(([code, signal]) => {
+    const said = readFileSync(logFile, 'utf8').trim().split('\n').slice(-3).join(' | ')
+    return new Error(`${args.slice(0, 2).join(' ')} ended with ${signal ?? code}: ${said}`)
+  })
+  return { child, ended, stop: () => stop(child) }
+}
+
+/** SIGTERM, then SIGKILL to what is still there after the grace. */
+async function stop(child) {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const gone = once(child, 'exit')
+  child.kill('SIGTERM')
+  const grace = new AbortController()
+  await Promise.race([gone, sleep(STOP_MAX_MS, undefined, { signal: grace.signal })])
+  grace.abort()
+  if (running.has(child)) child.kill('SIGKILL')
+  await gone
+}
+
+/** A server that says `listening on URL` on standard output. */
+export async function startServer({ scratch, args }) {
+  const server = startNode({ scratch, args, stdout: 'pipe' })
+  const ready = new AbortController()
+  try {
+    const url = await Promise.race([
+      listeningUrl(server.child.stdout),
+      server.ended.then((error) => Promise.reject(error)),
+      sleep(READY_MAX_MS, undefined, { signal: ready.signal }).then(() => Promise.reject(new Error(`${args[0]} did not get ready`))),
+    ])
+    return { url, pid: server.child.pid, stop: server.stop }
+  } catch (error) {
+    await server.stop()
+    throw error
+  } finally {
+    ready.abort()
+  }
+}
+
+/** Reads on after the line, so that a full pipe never stops the server. */
+function listeningUrl(stdout) {
+  return new Promise((resolve) => {
+    let head = ''
+    stdout.setEncoding('utf8').on('data', (text) => {
+      if (head.length < OUTPUT_CHARS_MAX) head += text
+      const [, url] = /listening on (http:\/\/\S+)\n/.exec(head) ?? []
+      if (url) resolve(url)
+    })
+  })
+}
+
+/** Runs a program to its end and resolves to what it printed. */
+export async function runNode({ scratch, args }) {
+  const { child, ended } = startNode({ scratch, args, stdout: 'pipe' })
+  let output = ''
+  child.stdout.setEncoding('utf8').on('data', (text) => {
+    if (output.length < OUTPUT_CHARS_MAX) output += text
+  })
+  await once(child, 'close')
+  if (child.exitCode !== 0) throw await ended
+  return output.trim()
+}
+
+/** Milliseconds from starting a program to its end. Synchronous, so that nothing of ours runs meanwhile. */
+export function timeToExit({ scratch, args }) {
+  const start = performance.now()
+  const { status, error, stderr } = spawnSync(process.execPath, args, {
+    cwd: scratch,
+    env: environment(scratch),
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  const tookMs = performance.now() - start
+  if (error || status !== 0) throw error ?? new Error(`${args.join(' ')} ended with ${status}: ${stderr}`)
+  return tookMs
+}
+
+/** For the end of the run, however it comes. */
+export function killAll() {
+  for (const child of running) child.kill('SIGKILL')
+}

@@ -1,0 +1,109 @@
+// Subscribes many clients to a server's events and publishes to them. `node fan-out.mjs JOB`, JOB as JSON:
+// {kind: 'sse' | 'ws', url, publishUrl, token, pid, clients, idleSecs, warmup, pacedEvents, pacedPerSec, burstEvents, burstWindow, maxSecs}.
+// Prints {kibPerClient, pacedP50Ms, pacedP99Ms, deliveriesPerSec, serverCores, clientCores} as JSON.
+import { setTimeout as sleep } from 'node:timers/promises'
+import { cpuSecs, residentMiB } from '../lib/machine.mjs'
+import { quantile } from '../lib/numbers.mjs'
+import { subscribe } from './event-stream.mjs'
+import { openPublisher } from './publisher.mjs'
+
+const CONNECTING_AT_ONCE = 50
+const job = JSON.parse(process.argv[2])
+const { promise: broken, reject: fail } = Promise.withResolvers()
+const publisher = await openPublisher({ url: job.publishUrl, connections: job.burstWindow, onError: fail })
+
+/** When each event was sent and how many have it, by its number. */
+const sentAt = []
+const receivedBy = []
+let latenciesMs = []
+let onReceivedByAll = () => {}
+
+function publish() {
+  const number = sentAt.length
+  receivedBy.push(0)
+  sentAt.push(performance.now())
+  publisher.post(number)
+}
+
+function onEvent(number) {
+  latenciesMs.push(performance.now() - sentAt[number])
+  receivedBy[number] += 1
+  if (receivedBy[number] === job.clients) onReceivedByAll()
+}
+
+async function subscribeAll() {
+  const { kind, url, token, clients } = job
+  const leave = []
+  while (leave.length < clients) {
+    const count = Math.min(CONNECTING_AT_ONCE, clients - leave.length)
+    leave.push(...(await Promise.all(Array.from({ length: count }, () => subscribe({ kind, url, token, onEvent, onEnd: fail })))))
+  }
+  return leave
+}
+
+/** Lets `start` publish, calls `again` whenever everybody has one more, and resolves to all latencies, sorted, once every client has every event. */
+async function deliver(events, { start, again }) {
+  latenciesMs = []
+  let complete = 0
+  const { promise: all, resolve } = Promise.withResolvers()
+  onReceivedByAll = () => {
+    complete += 1
+    again?.()
+    if (complete === events) resolve()
+  }
+  start()
+  const overtime = new AbortController()
+  const late = sleep(job.maxSecs * 1000, undefined, { signal: overtime.signal }).then(() => {
+    throw new Error(`only ${complete} of ${events} events reached everybody in ${job.maxSecs} s`)
+  })
+  await Promise.race([all, late, broken])
+  overtime.abort()
+  return latenciesMs.sort((a, b) => a - b)
+}
+
+/** A few events on their way at any time: the next is sent when everybody has one. */
+function deliverBurst(events) {
+  let left = events
+  const again = () => {
+    if (left === 0) return
+    left -= 1
+    publish()
+  }
+  return deliver(events, { again, start: () => Array.from({ length: job.burstWindow }).forEach(again) })
+}
+
+function deliverPaced(events) {
+  let left = events
+  const start = () => {
+    const timer = setInterval(() => {
+      publish()
+      left -= 1
+      if (left === 0) clearInterval(timer)
+    }, 1000 / job.pacedPerSec)
+  }
+  return deliver(events, { start })
+}
+
+const emptyMiB = residentMiB(job.pid)
+const leave = await subscribeAll()
+await sleep(job.idleSecs * 1000)
+const kibPerClient = ((residentMiB(job.pid) - emptyMiB) * 1024) / job.clients
+
+await deliverBurst(job.warmup)
+const paced = await deliverPaced(job.pacedEvents)
+
+const cpuBefore = [cpuSecs(job.pid), cpuSecs(process.pid)]
+const start = performance.now()
+await deliverBurst(job.burstEvents)
+const secs = (performance.now() - start) / 1000
+const result = {
+  kibPerClient,
+  pacedP50Ms: quantile(paced, 0.5),
+  pacedP99Ms: quantile(paced, 0.99),
+  deliveriesPerSec: (job.burstEvents * job.clients) / secs,
+  serverCores: (cpuSecs(job.pid) - cpuBefore[0]) / secs,
+  clientCores: (cpuSecs(process.pid) - cpuBefore[1]) / secs,
+}
+for (const end of leave) end()
+publisher.close()
+console.log(JSON.stringify(result))

@@ -1,0 +1,50 @@
+// Posts webhooks in a closed loop, each connection one at a time. `node post.mjs JOB`, JOB as JSON:
+// {url, token, pid, connections, warmup, requests, sameKey, maxSecs}. Prints {perSec, p50Ms, p99Ms, serverCores, clientCores} as JSON.
+import { cpuSecs } from '../lib/machine.mjs'
+import { quantile } from '../lib/numbers.mjs'
+import { openHttpConnection } from './http-connection.mjs'
+import { webhookQueues } from './webhook-requests.mjs'
+
+const job = JSON.parse(process.argv[2])
+const connections = await Promise.all(Array.from({ length: job.connections }, () => openHttpConnection(job.url)))
+
+/** Sends one connection's requests one after the other; resolves to its latencies, fewer than asked for when the time is up. */
+function drain(connection, requests, deadline) {
+  const latenciesMs = []
+  return new Promise((resolve, reject) => {
+    const next = () => {
+      const sentAt = performance.now()
+      if (latenciesMs.length === requests.length || sentAt > deadline) return resolve(latenciesMs)
+      connection.send(requests[latenciesMs.length], (error, response) => {
+        if (error) return reject(error)
+        if (response.status !== 200) return reject(new Error(`answer ${response.status}: ${response.body.toString().slice(0, 200)}`))
+        latenciesMs.push(performance.now() - sentAt)
+        next()
+      })
+    }
+    next()
+  })
+}
+
+async function load(queues) {
+  const cpuBefore = [cpuSecs(job.pid), cpuSecs(process.pid)]
+  const start = performance.now()
+  const deadline = start + job.maxSecs * 1000
+  const latenciesMs = (await Promise.all(connections.map((connection, at) => drain(connection, queues[at], deadline)))).flat()
+  const secs = (performance.now() - start) / 1000
+  const sorted = latenciesMs.sort((a, b) => a - b)
+  return {
+    perSec: sorted.length / secs,
+    p50Ms: quantile(sorted, 0.5),
+    p99Ms: quantile(sorted, 0.99),
+    serverCores: (cpuSecs(job.pid) - cpuBefore[0]) / secs,
+    clientCores: (cpuSecs(process.pid) - cpuBefore[1]) / secs,
+  }
+}
+
+const warmup = webhookQueues({ ...job, requests: job.warmup })
+const measured = webhookQueues(job)
+await load(warmup)
+const result = await load(measured)
+for (const connection of connections) connection.close()
+console.log(JSON.stringify(result))

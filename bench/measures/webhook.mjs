@@ -1,0 +1,52 @@
+// POST /webhook: whole turns, made durable before they are answered, and duplicates, which run no turn.
+
+import { mkdtempSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { runLoad, startBare, startSluice } from '../lib/sluice.mjs'
+
+const MAX_SECS = 20
+
+/** One server, fresh for its turn, under the loads it is given. */
+async function underLoad(scratch, start, loads) {
+  const ownScratch = mkdtempSync(join(scratch, 'load-'))
+  const server = await start(ownScratch)
+  try {
+    const results = []
+    for (const load of loads) {
+      const { url, token, pid } = server
+      results.push(await runLoad({ scratch: ownScratch, name: 'post', job: { url, token, pid, maxSecs: MAX_SECS, ...load } }))
+    }
+    return results
+  } finally {
+    await server.stop()
+    rmSync(ownScratch, { recursive: true, force: true })
+  }
+}
+
+const sluice = (scratch) => startSluice({ scratch })
+const bareDurable = (scratch) => startBare({ scratch, name: 'webhook', args: ['durable', join(scratch, 'inbox.db')] })
+const bareMemory = (scratch) => startBare({ scratch, name: 'webhook', args: ['memory'] })
+
+export async function measureTurns({ scratch, rounds, scale }) {
+  const loads = [
+    { connections: 1, warmup: 300, requests: scale(4000) },
+    { connections: 16, warmup: scale(2000), requests: scale(20_000) },
+  ]
+  return rounds({ full: 5, quick: 2 }, async () => {
+    const [bareOne, bareMany] = await underLoad(scratch, bareDurable, loads)
+    const [one, many] = await underLoad(scratch, sluice, loads)
+    return {
+      'webhook-latency': { ours: one.p50Ms, bare: bareOne.p50Ms, detail: { ours: one, bare: bareOne } },
+      'webhook-throughput': { ours: many.perSec, bare: bareMany.perSec, detail: { ours: many, bare: bareMany } },
+    }
+  })
+}
+
+export async function measureDuplicates({ scratch, rounds, scale }) {
+  const loads = [{ connections: 16, sameKey: true, warmup: scale(2000), requests: scale(40_000) }]
+  return rounds({ full: 5, quick: 2 }, async () => {
+    const [bare] = await underLoad(scratch, bareMemory, loads)
+    const [ours] = await underLoad(scratch, sluice, loads)
+    return { 'duplicate-throughput': { ours: ours.perSec, bare: bare.perSec, detail: { ours, bare } } }
+  })
+}

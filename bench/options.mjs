@@ -1,0 +1,49 @@
+// The command line of the benchmark.
+import { tmpdir } from 'node:os'
+import { parseArgs } from 'node:util'
+import { GROUPS } from './groups.mjs'
+
+const USAGE = `usage: pnpm bench [--only ${GROUPS.map(({ name }) => name).join(',')}] [--rounds <number>] [--quick]
+                  [--json] [--out <file>] [--check] [--no-build] [--dir <directory on the disk to measure>]`
+const ROUNDS_MAX = 100
+
+function usageError(message) {
+  console.error(`${message}\n${USAGE}`)
+  process.exit(2)
+}
+
+function chosenGroups(only) {
+  if (only === undefined) return GROUPS
+  const names = only.split(',')
+  const known = new Set(GROUPS.flatMap(({ name, rows }) => [name, ...rows]))
+  const unknown = names.find((name) => !known.has(name))
+  if (unknown !== undefined) usageError(`there is nothing named '${unknown}' to measure`)
+  return GROUPS.filter(({ name, rows }) => names.some((wanted) => wanted === name || rows.includes(wanted)))
+}
+
+function parse() {
+  try {
+    return parseArgs({
+      options: {
+        only: { type: 'string' },
+        rounds: { type: 'string' },
+        quick: { type: 'boolean', default: false },
+        json: { type: 'boolean', default: false },
+        out: { type: 'string' },
+        check: { type: 'boolean', default: false },
+        'no-build': { type: 'boolean', default: false },
+        dir: { type: 'string', default: tmpdir() },
+      },
+    }).values
+  } catch (error) {
+    return usageError(error.message)
+  }
+}
+
+export function readOptions() {
+  const { only, rounds, 'no-build': noBuild, ...rest } = parse()
+  const count = rounds === undefined ? undefined : Number(rounds)
+  if (count !== undefined && !(Number.isInteger(count) && count >= 1 && count <= ROUNDS_MAX))
+    usageError(`--rounds wants 1 to ${ROUNDS_MAX}`)
+  return { ...rest, groups: chosenGroups(only), rounds: count, build: !noBuild }
+}
