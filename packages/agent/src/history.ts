@@ -82,20 +82,20 @@ function toBlocks(messages: readonly ModelMessage[]): ModelMessage[][] {
     for (let next = messages[at]; next?.role === 'tool'; next = messages[++at]) block.push(next)
     const calls = idsOf([message], 'tool-call')
     const results = idsOf(block.slice(1), 'tool-result')
-    if (calls.size === 0) blocks.push([message])
-    else if (calls.size === results.size && [...calls].every((id) => results.has(id))) blocks.push(block)
+    if (calls.length === 0) blocks.push([message])
+    else if (isSameSet(calls, results)) blocks.push(block)
   }
   return blocks
 }
 
-function idsOf(messages: readonly ModelMessage[], type: 'tool-call' | 'tool-result'): Set<string> {
-  const ids = new Set<string>()
-  for (const message of messages) {
-    if (message.role === 'system') continue
-    for (const part of message.content) if (part.type === type) ids.add(part.toolCallId)
-  }
-  return ids
-}
+const idsOf = (messages: readonly ModelMessage[], type: 'tool-call' | 'tool-result'): string[] =>
+  messages.flatMap((message) =>
+    message.role === 'system' ? [] : message.content.flatMap((part) => (part.type === type && 'toolCallId' in part ? part.toolCallId : [])),
+  )
+
+/** True if both hold the same ids, each once. */
+const isSameSet = (a: readonly string[], b: readonly string[]): boolean =>
+  new Set(a).size === a.length && a.toSorted().join('\n') === b.toSorted().join('\n')
 
 /** Shortens the text results in all but the newest `whole` messages. */
 function shortenResults(messages: readonly ModelMessage[], whole: number): ModelMessage[] {

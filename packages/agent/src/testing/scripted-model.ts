@@ -37,7 +37,7 @@ const callsOf = (reply: Reply, turn: number) =>
 export function scriptedModel(steps: readonly Step[], modelId = 'scripted-1'): ScriptedModel {
   const asked: ModelCallOptions[] = []
   const next = async (options: ModelCallOptions): Promise<Reply> => {
-    asked.push(structuredCloneable(options))
+    asked.push(copied(options))
     const step = steps[Math.min(asked.length, steps.length) - 1] ?? {}
     if (step instanceof Error) throw step
     return typeof step === 'function' ? step(options) : step
@@ -67,7 +67,7 @@ export function scriptedModel(steps: readonly Step[], modelId = 'scripted-1'): S
 }
 
 /** The prompt is copied: what is asked later must not change what was asked before. */
-const structuredCloneable = (options: ModelCallOptions): ModelCallOptions => ({ ...options, prompt: structuredClone(options.prompt) })
+const copied = (options: ModelCallOptions): ModelCallOptions => ({ ...options, prompt: structuredClone(options.prompt) })
 
 function partsOf(reply: Reply, turn: number): ModelStreamPart[] {
   const words = (text: string) => text.split(/(?<= )/)

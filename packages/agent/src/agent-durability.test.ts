@@ -1,0 +1,184 @@
+import { expect, test } from 'vitest'
+import { memoryBooks } from './testing/memory-books.ts'
+import { hang, httpError, scriptedModel } from './testing/scripted-model.ts'
+import { request, resultsIn, testAgent, testTool } from './testing/test-agent.ts'
+
+const turns = () => new Promise((resolve) => setImmediate(resolve))
+const call = (key: string) => ({ calls: [{ name: 'add', input: { key } }] })
+
+/** A tool that must not run twice for one key, and what it was run for. */
+function addTool() {
+  const added: string[] = []
+  const add = testTool('add', (key) => `added ${added.push(key) && key}`, 'write')
+  return { add, added }
+}
+
+test('an accepted turn is kept before its id is given out, and ends as one that was asked for', async () => {
+  const { agent, books } = testAgent({ models: [scriptedModel([{ text: 'done' }])] })
+  const idempotency = { scope: 'roomchat', key: 'm1' }
+  const id = await agent.accept(request('later', { session: 's', source: 'roomchat', idempotency }))
+  expect(books.queued.get(id)).toMatchObject({ id, sessionId: 's', source: 'roomchat', input: 'later', idempotency })
+  await turns()
+  expect(books.writes).toEqual([`enqueue ${id}`, `start ${id}`, `finish ${id}`])
+  expect(books.ends).toMatchObject([{ status: 'done', response: 'done', attempts: 1, idempotency }])
+})
+
+test('a turn that cannot be kept is not accepted, does not run, and its key is given back', async () => {
+  const model = scriptedModel([{ text: 'done' }])
+  const { agent, books } = testAgent({ models: [model] })
+  books.fail('enqueue')
+  const accepted = agent.accept(request('later', { session: 's', idempotency: { scope: 's', key: 'k' } }))
+  await expect(accepted).rejects.toMatchObject({ code: 'unavailable' })
+  await turns()
+  expect(model.asked).toEqual([])
+  expect(books.released).toEqual(['k'])
+  expect(agent.load()).toEqual({ running: 0, queued: 0, sessions: 0 })
+})
+
+test('a turn cut by a crash goes on after its last checkpoint: finished tools are not run again', async () => {
+  const books = memoryBooks()
+  const { add, added } = addTool()
+  const crashing = testAgent({ books, tools: [add], models: [scriptedModel([call('one'), call('two'), hang])] })
+  const id = await crashing.agent.accept(request('count', { session: 's', idempotency: { scope: 's', key: 'k' } }))
+  await turns()
+  expect(books.writes).toEqual([`enqueue ${id}`, `start ${id}`, `checkpoint ${id}`, `checkpoint ${id}`])
+
+  const model = scriptedModel([call('three'), { text: 'all counted' }])
+  const restarted = testAgent({ books, tools: [add], models: [model] })
+  await expect(restarted.agent.resume()).resolves.toBe(1)
+  await turns()
+  expect(added).toEqual(['one', 'two', 'three'])
+  expect(model.asked[0]?.prompt.map(({ role }) => role)).toEqual(['system', 'user', 'assistant', 'tool', 'assistant', 'tool'])
+  expect(resultsIn(model.asked[0]?.prompt ?? [])).toEqual(['added two'])
+  expect(books.ends).toMatchObject([{ id, status: 'done', attempts: 2, response: 'all counted', idempotency: { key: 'k' } }])
+  expect(books.histories.get('s')?.map(({ role }) => role)).toEqual([
+    'user',
+    'assistant',
+    'tool',
+    'assistant',
+    'tool',
+    'assistant',
+    'tool',
+    'assistant',
+  ])
+})
+
+test('steps and repeats before the crash count', async () => {
+  const books = memoryBooks()
+  const { add, added } = addTool()
+  const options = { books, tools: [add], agent: { max_iterations: 3 } }
+  await testAgent({ ...options, models: [scriptedModel([call('one'), call('one'), hang])] }).agent.accept(request('count'))
+  await turns()
+  const model = scriptedModel([call('one'), { text: 'enough' }])
+  await testAgent({ ...options, models: [model] }).agent.resume()
+  await turns()
+  expect(added).toEqual(['one', 'one'])
+  expect(model.asked.length).toBe(2)
+  expect(books.ends).toMatchObject([{ status: 'done', response: 'enough' }])
+})
+
+test('turns left behind run oldest first, each as a client minted for its source, in the trace they began in', async () => {
+  const books = memoryBooks()
+  const before = testAgent({ books, models: [scriptedModel([hang])] })
+  const first = request('first', { session: 's', source: 'roomchat' })
+  for (const turn of [first, request('second', { session: 's', source: 'telegram' })]) await before.agent.accept(turn)
+  const clients: string[] = []
+  const { agent, observations } = testAgent({
+    books,
+    models: [scriptedModel([{ text: 'a' }])],
+    mintClient: (source) => {
+      clients.push(source)
+      return source as never
+    },
+  })
+  await expect(agent.resume()).resolves.toBe(2)
+  await turns()
+  expect(clients).toEqual(['roomchat', 'telegram'])
+  expect(books.ends.map(({ input }) => input)).toEqual(['first', 'second'])
+  const turnsSeen = observations.filter(({ kind }) => kind === 'turn')
+  expect(turnsSeen[0]).toMatchObject({ span: { trace: { traceId: first.trace.traceId } } })
+})
+
+test('a full queue does not keep turns from being taken up again', async () => {
+  const books = memoryBooks()
+  const before = testAgent({ books, models: [scriptedModel([hang])] })
+  for (const text of ['a', 'b', 'c']) await before.agent.accept(request(text))
+  const { agent } = testAgent({
+    books,
+    models: [scriptedModel([{ text: 'done' }])],
+    agent: { max_concurrent_turns: 1, max_queued_turns: 0 },
+  })
+  await expect(agent.resume()).resolves.toBe(3)
+  await turns()
+  expect(books.ends.map(({ input }) => input)).toEqual(['a', 'b', 'c'])
+})
+
+test('turns of this run are not taken up a second time', async () => {
+  const model = scriptedModel([hang])
+  const { agent } = testAgent({ models: [model] })
+  await agent.accept(request('a'))
+  await turns()
+  await expect(agent.resume()).resolves.toBe(0)
+  expect(model.asked.length).toBe(1)
+})
+
+test('a turn that never reaches its end is given up after five starts', async () => {
+  const books = memoryBooks()
+  for (let start = 0; start < 5; start++) {
+    const { agent } = testAgent({ books, models: [scriptedModel([hang])] })
+    if (start === 0) await agent.accept(request('poison'))
+    else await agent.resume()
+    await turns()
+  }
+  const model = scriptedModel([{ text: 'never asked' }])
+  await testAgent({ books, models: [model] }).agent.resume()
+  await turns()
+  expect(model.asked).toEqual([])
+  expect(books.ends).toMatchObject([
+    { status: 'failed', attempts: 6, error: { code: 'internal', message: expect.stringContaining('5 times') } },
+  ])
+  expect(books.queued.size).toBe(0)
+})
+
+test('what a drain cuts or finds waiting stays kept, and nothing claims it ended', async () => {
+  const books = memoryBooks()
+  const { agent, clock } = testAgent({ books, models: [scriptedModel([hang])] })
+  for (const text of ['running', 'waiting']) await agent.accept(request(text, { session: 's' }))
+  await turns()
+  const drained = agent.drain(1000)
+  await clock.advance(1000)
+  await drained
+  expect([...books.queued.values()].map(({ input }) => input)).toEqual(['running', 'waiting'])
+  expect(books.ends).toEqual([])
+  expect(agent.load()).toEqual({ running: 0, queued: 0, sessions: 0 })
+
+  await testAgent({ books, models: [scriptedModel([{ text: 'now' }])] }).agent.resume()
+  await turns()
+  expect(books.ends.map(({ input, status }) => `${input} ${status}`)).toEqual(['running done', 'waiting done'])
+})
+
+test('an accepted turn that fails is recorded and not taken up again; one that is aborted while it waits likewise', async () => {
+  const { agent, books } = testAgent({ models: [scriptedModel([httpError(400)])] })
+  await agent.accept(request('a', { session: 's' }))
+  const id = await agent.accept(request('b', { session: 's' }))
+  expect(agent.abort(id)).toBe(true)
+  await turns()
+  expect(books.ends.map(({ input, status }) => `${input} ${status}`).toSorted()).toEqual(['a failed', 'b aborted'])
+  expect(books.queued.size).toBe(0)
+})
+
+test('an accepted turn whose end cannot be kept stays kept', async () => {
+  const { agent, books } = testAgent({ models: [scriptedModel([{ text: 'done' }])] })
+  books.fail('finish')
+  const id = await agent.accept(request('a', { idempotency: { scope: 's', key: 'k' } }))
+  await turns()
+  expect(books.queued.has(id)).toBe(true)
+  expect(books.released).toEqual([])
+})
+
+test('a turn its caller waits for writes no checkpoint', async () => {
+  const { add } = addTool()
+  const { agent, books } = testAgent({ tools: [add], models: [scriptedModel([call('one'), { text: 'done' }])] })
+  await agent.run(request('a'))
+  expect(books.writes).toEqual(['finish turn-1'])
+})

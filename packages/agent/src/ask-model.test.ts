@@ -1,0 +1,175 @@
+import type { LanguageModel, ModelStreamPart } from '@sluice/sdk'
+import { expect, test } from 'vitest'
+import { hang, httpError, networkError, type Reply, type Step, scriptedModel, streamingModel } from './testing/scripted-model.ts'
+import { request, type TestAgentOptions, testAgent, testTool } from './testing/test-agent.ts'
+import type { TurnPart } from './turn.ts'
+
+/** Runs one turn to its end, letting time pass for whatever waits. */
+async function runTurn(models: readonly LanguageModel[], options: TestAgentOptions & { listen?: (part: TurnPart) => void } = {}) {
+  const { listen, ...rest } = options
+  const setup = testAgent({ models, ...rest })
+  let isOver = false
+  const ended = setup.agent.run(request('a', listen && { listen })).then(
+    (result) => ({ result, error: undefined }),
+    (error) => ({ result: undefined, error }),
+  )
+  void ended.then(() => {
+    isOver = true
+  })
+  for (let passedMs = 0; !isOver && passedMs < 400_000; passedMs += 500) await setup.clock.advance(500)
+  return { ...setup, ...(await ended) }
+}
+
+const model = (...steps: Step[]) => scriptedModel(steps)
+const fallback = () => scriptedModel([{ text: 'from the fallback' }], 'scripted-2')
+const delta = (text: string): ModelStreamPart => ({ type: 'text-delta', id: 't', delta: text })
+
+test('§8 what may pass is asked again, with growing pauses, max_retries times', async () => {
+  const flaky = model(httpError(503), networkError('ECONNRESET'), { text: 'at last' })
+  const { result, clock } = await runTurn([flaky])
+  expect(result).toMatchObject({ text: 'at last' })
+  expect(clock.monotonicMs()).toBeLessThanOrEqual(2000)
+  const down = model(httpError(503, 'busy'))
+  const { error } = await runTurn([down], { agent: { max_retries: 3 } })
+  expect(error).toMatchObject({ code: 'upstream', message: 'scripted:scripted-1 answered HTTP 503: busy' })
+  expect(down.asked.length).toBe(4)
+})
+
+test('a provider’s retry-after is waited for; one that wants more than a minute is given up', async () => {
+  const limited = model(httpError(429, 'slow down', { 'retry-after': '20' }), { text: 'thanks' })
+  const { result, clock } = await runTurn([limited])
+  expect(result).toMatchObject({ text: 'thanks' })
+  expect(clock.monotonicMs()).toBeGreaterThanOrEqual(20_000)
+  const closed = model(httpError(429, 'come back later', { 'retry-after': '3600' }))
+  const { error } = await runTurn([closed])
+  expect(error).toMatchObject({ code: 'upstream', retryAfterSecs: 3600 })
+  expect(closed.asked.length).toBe(1)
+})
+
+test('what will not pass goes to the next model at once, and a turn that fell back stays there', async () => {
+  const refusing = model(httpError(401, 'Incorrect API key provided: sk-1234567890abcdefghij'))
+  const second = scriptedModel([{ calls: [{ name: 'look', input: {} }] }, { text: 'from the fallback' }], 'scripted-2')
+  const { result, observations, logs, clock } = await runTurn([refusing, second], { tools: [testTool('look', () => 'seen')] })
+  expect(result).toMatchObject({ text: 'from the fallback', model: 'scripted-2' })
+  expect(refusing.asked.length).toBe(1)
+  expect(second.asked.length).toBe(2)
+  expect(clock.monotonicMs()).toBeLessThanOrEqual(500)
+  expect(observations.flatMap((seen) => (seen.kind === 'model_call' ? `${seen.model} ${seen.outcome}` : []))).toEqual([
+    'scripted-1 error',
+    'scripted-2 ok',
+    'scripted-2 ok',
+  ])
+  expect(logs).toMatchObject([{ level: 'error', fields: { reason: 'refused our credentials (HTTP 401)' } }])
+  expect(JSON.stringify(logs)).not.toContain('sk-')
+})
+
+test('§8 a model that hangs is timed out and the next one is asked; without a next one the turn ends as 504', async () => {
+  const { result } = await runTurn([model(hang), fallback()], { agent: { model_timeout_secs: 5 } })
+  expect(result).toMatchObject({ text: 'from the fallback' })
+  const { error } = await runTurn([model(hang)], { agent: { model_timeout_secs: 5 } })
+  expect(error).toMatchObject({ code: 'upstream_timeout', message: 'scripted:scripted-1 did not answer within 5 s' })
+})
+
+test('all models exhausted: the error says what each of them did', async () => {
+  const { error } = await runTurn([model(httpError(400, 'unknown model')), model(networkError('ECONNREFUSED'))], {
+    agent: { max_retries: 0 },
+  })
+  expect(error).toMatchObject({
+    code: 'upstream',
+    message: 'scripted:scripted-1 answered HTTP 400: unknown model; scripted:scripted-1 could not be reached (ECONNREFUSED)',
+  })
+})
+
+test('an empty reply is asked for once more', async () => {
+  const { result } = await runTurn([model({ text: '  ' }, { text: 'there' })])
+  expect(result).toMatchObject({ text: 'there' })
+  const silent = model({ text: '' })
+  const { error } = await runTurn([silent], { agent: { max_retries: 5 } })
+  expect(error).toMatchObject({ code: 'upstream', message: expect.stringContaining('empty reply') })
+  expect(silent.asked.length).toBe(2)
+})
+
+test('a reply withheld, used up or broken off is no answer', async () => {
+  const ends = async (reply: Reply) => (await runTurn([model(reply)])).error?.message
+  expect(await ends({ finish: 'content-filter' })).toContain('withheld')
+  expect(await ends({ finish: 'length', thinking: 'and so on' })).toContain('used up its output tokens')
+  expect(await ends({ finish: 'error', text: 'half' })).toContain('reported an error')
+  expect(await ends({ finish: 'interrupted', text: 'half' })).toContain('broke off')
+})
+
+test('a model that cannot be loaded is passed over', async () => {
+  const labels = [
+    { provider: 'openai', model: 'gone' },
+    { provider: 'openai', model: 'here' },
+  ]
+  const { result, logs } = await runTurn([undefined as never, fallback()], { labels })
+  expect(result).toMatchObject({ text: 'from the fallback' })
+  expect(logs).toMatchObject([{ level: 'error', fields: { reason: 'failed unexpectedly' } }])
+})
+
+test('a listener hears text and thinking apart, in order, and nobody else streams', async () => {
+  const heard: TurnPart[] = []
+  const speaking = model({ thinking: 'let me see', text: 'here you are' })
+  const { result } = await runTurn([speaking], { listen: (part) => heard.push(part) })
+  expect(result).toMatchObject({ text: 'here you are' })
+  expect(heard.filter(({ type }) => type === 'thinking').map((part) => 'delta' in part && part.delta)).toEqual(['let ', 'me ', 'see'])
+  expect(heard.filter(({ type }) => type === 'text').map((part) => 'delta' in part && part.delta)).toEqual(['here ', 'you ', 'are'])
+  const whole = model({ text: 'whole' })
+  await runTurn([{ ...whole, doStream: () => Promise.reject(new Error('streamed')) }])
+  expect(whole.asked.length).toBe(1)
+})
+
+test('what breaks before anything was heard is asked again; after that the turn fails', async () => {
+  const heard: string[] = []
+  const listen = (part: TurnPart) => heard.push(part.type === 'text' ? part.delta : part.type)
+  const cut = streamingModel([delta('Once upon'), networkError('ECONNRESET')])
+  const early = await runTurn([streamingModel([networkError('ECONNRESET')]), fallback()], { listen })
+  expect(early.result).toMatchObject({ text: 'from the fallback' })
+  heard.length = 0
+  const late = await runTurn([cut, fallback()], { listen })
+  expect(late.error).toMatchObject({ code: 'upstream', message: expect.stringContaining('ECONNRESET') })
+  expect(heard).toEqual(['Once upon'])
+})
+
+test('a stream that ends without its end, or reports an error, is no answer', async () => {
+  const listen = () => undefined
+  const broken = await runTurn([streamingModel([delta('half')])], { listen })
+  expect(broken.error).toMatchObject({ code: 'upstream', message: expect.stringContaining('broke off') })
+  const garbage = Object.assign(new Error('JSON parsing failed'), { name: 'AI_JSONParseError' })
+  const failed = await runTurn([streamingModel([{ type: 'error', error: garbage }])], { listen })
+  expect(failed.error).toMatchObject({ code: 'upstream', message: expect.stringContaining('cannot be read') })
+})
+
+test('a stream may take its time as long as it goes on: the model time-out counts from piece to piece', async () => {
+  const { readable: stream, writable } = new TransformStream<ModelStreamPart, ModelStreamPart>()
+  const writer = writable.getWriter()
+  const slow: LanguageModel = { ...scriptedModel([]), doStream: async () => ({ stream }) }
+  const { agent, clock } = testAgent({ models: [slow], agent: { model_timeout_secs: 10 } })
+  const ended = agent.run(request('a', { listen: () => undefined }))
+  for (const word of ['one ', 'two ', 'three ']) {
+    await clock.advance(8000)
+    void writer.write(delta(word)).catch(() => undefined)
+  }
+  const stuck = expect(ended).rejects.toMatchObject({
+    code: 'upstream_timeout',
+    message: expect.stringContaining('did not answer within 10 s'),
+  })
+  await clock.advance(10_000)
+  await stuck
+})
+
+test('tokens a provider does not count are estimated from the characters', async () => {
+  const { result } = await runTurn([model({ text: 'x'.repeat(400) })])
+  expect(result?.usage.outputTokens).toBe(100)
+  expect(result?.usage.inputTokens).toBeGreaterThan(20)
+})
+
+test('settings of the operator reach the model, and are left out where there are none', async () => {
+  const asked = model({ text: 'a' })
+  await runTurn([asked], { agent: { max_output_tokens: 77, temperature: 0.5, system_prompt: 'Be brief.' } })
+  expect(asked.asked[0]).toMatchObject({ maxOutputTokens: 77, temperature: 0.5 })
+  expect(asked.asked[0]?.prompt[0]).toMatchObject({ role: 'system', content: 'Be brief.' })
+  const plain = model({ text: 'a' })
+  await runTurn([plain])
+  expect(Object.keys(plain.asked[0] ?? {}).toSorted()).toEqual(['abortSignal', 'prompt'])
+})

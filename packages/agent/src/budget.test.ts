@@ -1,0 +1,76 @@
+import { testClock } from '@sluice/testkit/clock'
+import { expect, test } from 'vitest'
+import { Budget } from './budget.ts'
+import { callCostUsd } from './cost.ts'
+
+const NOON = Date.UTC(2026, 0, 31, 12)
+const limits = (daily?: number, monthly?: number) => ({ prices: {}, daily_limit_usd: daily, monthly_limit_usd: monthly })
+
+function budget(spentUsd: (sinceMs: number) => Promise<number>) {
+  const clock = testClock(NOON)
+  return { clock, budget: new Budget({ spentUsd }, clock) }
+}
+
+test('a day’s budget that is used up refuses until the next day of UTC', async () => {
+  const { budget: subject } = budget(async (since) => (since === Date.UTC(2026, 0, 31) ? 1 : 100))
+  await subject.check(limits(2))
+  subject.add(1)
+  await expect(subject.check(limits(2))).rejects.toMatchObject({
+    code: 'rate_limited',
+    message: 'Daily budget of 2 USD is used up',
+    retryAfterSecs: 12 * 3600,
+  })
+})
+
+test('a month’s budget that is used up refuses until the next month', async () => {
+  const { budget: subject } = budget(async (since) => (since === Date.UTC(2026, 0, 1) ? 5 : 0))
+  await expect(subject.check(limits(1, 5))).rejects.toMatchObject({
+    message: 'Monthly budget of 5 USD is used up',
+    retryAfterSecs: 12 * 3600,
+  })
+})
+
+test('a new day begins with what the store knows of it', async () => {
+  const { budget: subject, clock } = budget(async (since) => (since === Date.UTC(2026, 1, 1) ? 0.25 : 0))
+  await subject.check(limits(1))
+  subject.add(1)
+  await clock.advance(12 * 3_600_000)
+  await subject.check(limits(1))
+  subject.add(0.75)
+  await expect(subject.check(limits(1))).rejects.toMatchObject({ code: 'rate_limited' })
+})
+
+test('the store is asked once a period, and not at all without limits', async () => {
+  let asked = 0
+  const { budget: subject } = budget(async () => {
+    asked++
+    return 0
+  })
+  await subject.check(limits())
+  expect(asked).toBe(0)
+  await Promise.all([subject.check(limits(1, 1)), subject.check(limits(1, 1))])
+  await subject.check(limits(1, 1))
+  expect(asked).toBe(2)
+})
+
+test('a store that cannot tell fails the check, and is asked again', async () => {
+  let fails = true
+  const { budget: subject } = budget(async () => (fails ? Promise.reject(new Error('disk')) : 0))
+  await expect(subject.check(limits(1))).rejects.toThrow('disk')
+  fails = false
+  await subject.check(limits(1))
+})
+
+test('a price is found by provider and model, by model, or by the model’s last part; unknown models cost nothing', () => {
+  const prices = {
+    'openai/big': { input: 1, output: 2 },
+    big: { input: 10, output: 20 },
+    tiny: { input: 100, output: 200 },
+  }
+  const cost = (provider: string, model: string) => callCostUsd(prices, { provider, model, inputTokens: 1_000_000, outputTokens: 500_000 })
+  expect(cost('openai', 'big')).toBe(2)
+  expect(cost('other', 'big')).toBe(20)
+  expect(cost('other', 'vendor/tiny')).toBe(200)
+  expect(cost('other', 'unknown')).toBe(0)
+  expect(cost('other', 'constructor')).toBe(0)
+})

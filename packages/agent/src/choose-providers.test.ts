@@ -1,0 +1,82 @@
+import { type Provider, type ProviderSettings, Secret } from '@sluice/sdk'
+import { expect, test } from 'vitest'
+import { chooseProviders } from './choose-providers.ts'
+import { createModelChain } from './model-chain.ts'
+import { scriptedModel } from './testing/scripted-model.ts'
+
+const provider = (kinds: string[], detect?: Provider['detect'], load: Provider['load'] = async () => scriptedModel([])): Provider => ({
+  kinds,
+  ...(detect && { detect }),
+  load,
+})
+const key = new Secret('from the environment')
+const offline = provider(['offline'])
+const openai = provider(['openai', 'ollama'], (env) => (env.OPENAI_API_KEY ? { kind: 'openai', api_key: key, model: 'found' } : undefined))
+const all = [offline, openai]
+const env = { OPENAI_API_KEY: 'x' }
+
+test('nothing configured and nothing found: the offline provider answers', () => {
+  expect(chooseProviders({ fallback: [] }, all, {})).toEqual([{ kind: 'offline' }])
+})
+
+test('nothing configured: what the environment offers answers, with the model that is configured', () => {
+  expect(chooseProviders({ fallback: [] }, all, env)).toEqual([{ kind: 'openai', api_key: key, model: 'found' }])
+  expect(chooseProviders({ model: 'mine', fallback: [] }, all, env)).toEqual([{ kind: 'openai', api_key: key, model: 'mine' }])
+})
+
+test('a configured kind wins over the environment, whose key still fills a missing one', () => {
+  expect(chooseProviders({ kind: 'offline', fallback: [] }, all, env)).toEqual([{ kind: 'offline' }])
+  expect(chooseProviders({ kind: 'openai', model: 'mine', fallback: [] }, all, env)).toEqual([
+    { kind: 'openai', api_key: key, model: 'mine' },
+  ])
+})
+
+test('the key of the environment is not sent to an address of the operator’s own', () => {
+  const chosen = chooseProviders({ kind: 'openai', base_url: 'http://elsewhere.example/v1', fallback: [] }, all, env)
+  expect(chosen).toEqual([{ kind: 'openai', base_url: 'http://elsewhere.example/v1' }])
+})
+
+test('fallbacks follow in order', () => {
+  const chosen = chooseProviders({ kind: 'ollama', fallback: [{ kind: 'openai', api_key: key }, { kind: 'offline' }] }, all, {})
+  expect(chosen.map(({ kind }) => kind)).toEqual(['ollama', 'openai', 'offline'])
+})
+
+test('an unknown kind is refused with the kinds there are, and one that is not compiled in with how to add it', () => {
+  const refusal = (kind: string) => expect.objectContaining({ code: 'config_invalid', message: expect.stringContaining(kind) })
+  expect(() => chooseProviders({ kind: 'opneai', fallback: [] }, all, {})).toThrow(refusal('offline, openai, ollama'))
+  expect(() => chooseProviders({ kind: 'anthropic', fallback: [] }, all, {})).toThrow(refusal('pnpm build'))
+  expect(() => chooseProviders({ fallback: [{ kind: 'nope' }] }, all, {})).toThrow(refusal('nope'))
+})
+
+test('a key or an address without a kind is refused instead of ignored', () => {
+  expect(() => chooseProviders({ api_key: key, fallback: [] }, all, {})).toThrow('api_key is set, but kind is not')
+  expect(() => chooseProviders({ base_url: 'http://x.example', fallback: [] }, all, env)).toThrow('base_url is set, but kind is not')
+})
+
+test('a chain loads an entry once, on first use, and tries a failed load again', async () => {
+  const loads: ProviderSettings[] = []
+  let fails = true
+  const model = scriptedModel([])
+  const chain = createModelChain({
+    settings: [{ kind: 'openai', model: 'm' }, { kind: 'offline' }],
+    providers: [
+      offline,
+      provider(['openai'], undefined, async (settings) => {
+        loads.push(settings)
+        if (fails) throw new Error('not yet')
+        return model
+      }),
+    ],
+    fetch,
+  })
+  expect(chain.labels).toEqual([
+    { provider: 'openai', model: 'm' },
+    { provider: 'offline', model: 'default' },
+  ])
+  expect(loads).toEqual([])
+  await expect(chain.load(0)).rejects.toThrow('not yet')
+  fails = false
+  expect(await Promise.all([chain.load(0), chain.load(0)])).toEqual([model, model])
+  expect(loads.length).toBe(2)
+  await expect(chain.load(7)).rejects.toMatchObject({ code: 'config_invalid' })
+})

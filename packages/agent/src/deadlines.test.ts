@@ -1,0 +1,40 @@
+import { testClock } from '@sluice/testkit/clock'
+import { expect, test } from 'vitest'
+import { Deadlines } from './deadlines.ts'
+
+test('deadlines expire at their own moment, whatever the order they came in', async () => {
+  const clock = testClock()
+  const deadlines = new Deadlines(clock)
+  const expired: string[] = []
+  for (const [name, ms] of [
+    ['late', 300],
+    ['early', 100],
+    ['middle', 200],
+  ] as const) {
+    deadlines.watch(ms, () => expired.push(`${name} at ${clock.monotonicMs()}`))
+  }
+  await clock.advance(1000)
+  expect(expired).toEqual(['early at 100', 'middle at 200', 'late at 300'])
+})
+
+test('one sleep serves all deadlines, and none is left once the last has passed', async () => {
+  const clock = testClock()
+  const deadlines = new Deadlines(clock)
+  for (let i = 0; i < 100; i++) deadlines.watch(1000 - i, () => undefined)
+  expect(clock.sleeping).toBe(1)
+  await clock.advance(2000)
+  expect(clock.sleeping).toBe(0)
+})
+
+test('a postponed deadline expires later, a forgotten one never', async () => {
+  const clock = testClock()
+  const deadlines = new Deadlines(clock)
+  const expired: number[] = []
+  const postponed = deadlines.watch(100, () => expired.push(clock.monotonicMs()))
+  const forgotten = deadlines.watch(100, () => expired.push(-1))
+  await clock.advance(50)
+  deadlines.postpone(postponed, 100)
+  deadlines.forget(forgotten)
+  await clock.advance(1000)
+  expect(expired).toEqual([150])
+})

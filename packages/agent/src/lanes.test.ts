@@ -1,0 +1,120 @@
+import { expect, test } from 'vitest'
+import { Lanes } from './lanes.ts'
+
+interface Started {
+  readonly name: string
+  readonly end: () => void
+}
+
+function lanes(runningMax: number, waitingMax = 100) {
+  const limits = { runningMax, waitingMax }
+  const subject = new Lanes(() => limits)
+  const started: Started[] = []
+  const enter = (name: string, lane: string | null, options?: { unbounded?: boolean }) =>
+    subject.enter(
+      lane,
+      () => {
+        const { promise, resolve } = Promise.withResolvers<void>()
+        started.push({ name, end: resolve })
+        return promise
+      },
+      options,
+    )
+  const end = async (name: string) => {
+    started.find((job) => job.name === name)?.end()
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  return { subject, limits, enter, end, names: () => started.map(({ name }) => name) }
+}
+
+test('jobs of one lane run one after another, in order', async () => {
+  const { enter, end, names } = lanes(4)
+  for (const name of ['a1', 'a2', 'a3']) enter(name, 'a')
+  expect(names()).toEqual(['a1'])
+  await end('a1')
+  expect(names()).toEqual(['a1', 'a2'])
+  await end('a2')
+  expect(names()).toEqual(['a1', 'a2', 'a3'])
+})
+
+test('a job that never ends holds up its own lane only', async () => {
+  const { enter, end, names } = lanes(2)
+  enter('stuck', 'a')
+  enter('behind', 'a')
+  for (const name of ['b1', 'b2', 'b3']) enter(name, 'b')
+  await end('b1')
+  await end('b2')
+  expect(names()).toEqual(['stuck', 'b1', 'b2', 'b3'])
+})
+
+test('no more jobs run at once than allowed, and who was ready first starts first', async () => {
+  const { subject, enter, end, names } = lanes(2)
+  for (const name of ['a', 'b', 'c', 'd']) enter(name, name)
+  enter('own', null)
+  enter('own too', null)
+  expect(names()).toEqual(['a', 'b'])
+  expect(subject.load).toEqual({ running: 2, queued: 4, sessions: 4 })
+  await end('b')
+  await end('a')
+  expect(names()).toEqual(['a', 'b', 'c', 'd'])
+  await end('c')
+  await end('d')
+  expect(names()).toEqual(['a', 'b', 'c', 'd', 'own', 'own too'])
+})
+
+test('a busy lane cannot starve the others: its next job queues behind those that are ready', async () => {
+  const { enter, end, names } = lanes(1)
+  for (const name of ['a1', 'a2', 'a3']) enter(name, 'a')
+  enter('b1', 'b')
+  await end('a1')
+  await end('b1')
+  expect(names()).toEqual(['a1', 'b1', 'a2'])
+})
+
+test('a full queue refuses with unavailable and a time to come back; what can start at once is never refused', () => {
+  const { enter, names } = lanes(1, 1)
+  enter('a', null)
+  enter('b', null)
+  expect(() => enter('c', null)).toThrow(expect.objectContaining({ code: 'unavailable', retryAfterSecs: 5 }))
+  enter('d', null, { unbounded: true })
+  const none = lanes(1, 0)
+  none.enter('a', 'a')
+  expect(none.names()).toEqual(['a'])
+  expect(() => none.enter('b', 'a')).toThrow(expect.objectContaining({ code: 'unavailable' }))
+  expect(names()).toEqual(['a'])
+})
+
+test('a waiting job can leave, from its lane or from the ready ones, and makes room', async () => {
+  const { subject, enter, end, names } = lanes(1, 3)
+  const running = enter('a1', 'a')
+  const behind = enter('a2', 'a')
+  const ready = enter('b1', 'b')
+  enter('b2', 'b')
+  expect(ready.leave()).toBe(true)
+  expect(ready.leave()).toBe(false)
+  expect(behind.leave()).toBe(true)
+  expect(running.leave()).toBe(false)
+  expect(subject.load).toEqual({ running: 1, queued: 1, sessions: 2 })
+  await end('a1')
+  expect(names()).toEqual(['a1', 'b2'])
+  await end('b2')
+  expect(subject.load).toEqual({ running: 0, queued: 0, sessions: 0 })
+})
+
+test('a bound that is raised lets waiting jobs in before new ones', () => {
+  const { limits, enter, names } = lanes(1)
+  enter('a', null)
+  enter('b', null)
+  limits.runningMax = 2
+  enter('c', null)
+  expect(names()).toEqual(['a', 'b'])
+})
+
+test('entering and leaving take the same time however many wait', () => {
+  const { enter } = lanes(1, 1_000_000)
+  enter('first', 'a')
+  const jobs = Array.from({ length: 100_000 }, () => enter('x', 'a'))
+  const before = performance.now()
+  for (const job of jobs) job.leave()
+  expect(performance.now() - before).toBeLessThan(1000)
+})

@@ -1,0 +1,90 @@
+import { AppError, Secret } from '@sluice/sdk'
+import { describe, expect, test } from 'vitest'
+import { modelFailure, noModelAnswered } from './model-failure.ts'
+import { createScrub } from './scrub.ts'
+import { httpError, networkError } from './testing/scripted-model.ts'
+
+const nowMs = Date.UTC(2026, 0, 1)
+const scrub = createScrub(() => [new Secret('my-own-key-4711')])
+const failureOf = (error: unknown) => modelFailure(error, { nowMs, scrub })
+
+describe('what is worth another try', () => {
+  for (const status of [408, 409, 429, 500, 502, 503, 504, 529]) {
+    test(`HTTP ${status}: often`, () => expect(failureOf(httpError(status))).toMatchObject({ repeat: 'often' }))
+  }
+  for (const status of [400, 401, 403, 404, 413, 422]) {
+    test(`HTTP ${status}: never`, () => expect(failureOf(httpError(status))).toMatchObject({ repeat: 'never' }))
+  }
+  for (const code of ['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'UND_ERR_SOCKET']) {
+    test(`${code}: often`, () => expect(failureOf(networkError(code))).toMatchObject({ repeat: 'often', kind: 'provider' }))
+  }
+  test('a plain fetch failure: often', () => {
+    const error = new TypeError('fetch failed', { cause: Object.assign(new Error('x'), { code: 'ECONNREFUSED' }) })
+    expect(failureOf(error)).toMatchObject({ repeat: 'often' })
+  })
+  test('a reply that is not what it should be: once', () => {
+    const error = Object.assign(new Error('Invalid JSON response'), {
+      name: 'AI_APICallError',
+      statusCode: 200,
+      isRetryable: false,
+      cause: Object.assign(new Error('JSON parsing failed: <html>'), { name: 'AI_JSONParseError' }),
+    })
+    expect(failureOf(error)).toEqual({ reason: 'gave a reply that cannot be read', repeat: 'once', kind: 'provider' })
+  })
+  test('an error inside a stream: as the provider says', () => {
+    expect(failureOf({ message: 'Overloaded', isRetryable: true })).toEqual({
+      reason: 'failed: Overloaded',
+      repeat: 'often',
+      kind: 'provider',
+    })
+    expect(failureOf('bad request')).toEqual({ reason: 'failed: bad request', repeat: 'never', kind: 'provider' })
+    expect(failureOf({ message: 'slow down', statusCode: 429 })).toMatchObject({ reason: 'answered HTTP 429: slow down', repeat: 'often' })
+  })
+})
+
+test('a provider that took too long counts as timed out', () => {
+  expect(failureOf(networkError('UND_ERR_HEADERS_TIMEOUT'))).toMatchObject({ kind: 'timeout' })
+  expect(failureOf(httpError(504))).toMatchObject({ kind: 'timeout' })
+})
+
+test('retry-after is read as seconds, as a date and as milliseconds', () => {
+  const after = (headers: Record<string, string>) => failureOf(httpError(429, '', headers)).retryAfterMs
+  expect(after({ 'retry-after': '7' })).toBe(7000)
+  expect(after({ 'retry-after': new Date(nowMs + 9000).toUTCString() })).toBe(9000)
+  expect(after({ 'retry-after': new Date(nowMs - 9000).toUTCString() })).toBe(0)
+  expect(after({ 'retry-after-ms': '250', 'retry-after': '7' })).toBe(250)
+  expect(after({ 'retry-after': 'soon' })).toBeUndefined()
+})
+
+test('no reason holds a key: what is said about credentials is not repeated, the rest is scrubbed', () => {
+  expect(failureOf(httpError(401, 'Incorrect API key provided: weird-key-12345678')).reason).toBe('refused our credentials (HTTP 401)')
+  expect(failureOf(httpError(400, 'bad header x: my-own-key-4711')).reason).toBe('answered HTTP 400: bad header x: [redacted]')
+  expect(failureOf(httpError(500, `a\nb${'c'.repeat(1000)}`)).reason.length).toBeLessThan(330)
+})
+
+test('a fault of ours keeps its cause for the log and says nothing else', () => {
+  const fault = new TypeError("Cannot read properties of undefined (reading 'x')")
+  expect(failureOf(fault)).toEqual({ reason: 'failed unexpectedly', repeat: 'never', kind: 'fault', cause: fault })
+})
+
+test('a model that cannot be loaded says why', () => {
+  expect(failureOf(new AppError('config_invalid', 'api_key is missing')).reason).toBe('cannot be used: api_key is missing')
+})
+
+test('errors that are nothing at all still make a failure', () => {
+  for (const nothing of [undefined, null, {}, 0, Object.assign(new Error('x'), { cause: undefined, code: 7 })]) {
+    expect(failureOf(nothing)).toMatchObject({ repeat: 'never' })
+  }
+})
+
+test('the turn ends as timed out only if every model did', () => {
+  const timeout = { label: 'a:1', failure: { reason: 'did not answer', repeat: 'never', kind: 'timeout' } } as const
+  const refused = { label: 'b:2', failure: { reason: 'answered HTTP 429', repeat: 'often', kind: 'provider', retryAfterMs: 1500 } } as const
+  expect(noModelAnswered([timeout])).toMatchObject({ code: 'upstream_timeout' })
+  expect(noModelAnswered([timeout, refused])).toMatchObject({
+    code: 'upstream',
+    message: 'a:1 did not answer; b:2 answered HTTP 429',
+    retryAfterSecs: 2,
+  })
+  expect(noModelAnswered([])).toMatchObject({ code: 'upstream', message: 'No model is configured' })
+})

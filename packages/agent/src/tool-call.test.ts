@@ -1,0 +1,334 @@
+import { AppError, defineTool, Secret } from '@sluice/sdk'
+import * as v from 'valibot'
+import { describe, expect, test } from 'vitest'
+import { type Reply, scriptedModel } from './testing/scripted-model.ts'
+import { request, resultsIn, type TestAgentOptions, testAgent, testTool } from './testing/test-agent.ts'
+import type { ApprovalRequest, TurnPart, TurnRequest } from './turn.ts'
+
+type Calls = NonNullable<Reply['calls']>
+
+/** One turn whose model makes these calls, a reply each, then answers. Resolves to the results it was given, reply by reply. */
+async function callTools(replies: readonly Calls[], options: TestAgentOptions = {}, more: Partial<TurnRequest> = {}) {
+  const model = scriptedModel([...replies.map((calls) => ({ calls })), { text: 'done' }])
+  const setup = testAgent({ models: [model], ...options })
+  const result = await setup.agent.run(request('go', more))
+  const results = model.asked.slice(1).map(({ prompt }) => resultsIn(prompt))
+  return { ...setup, model, result, results, text: results.flat()[0] ?? '' }
+}
+
+const call = (name: string, input: unknown = {}) => ({ name, input })
+
+describe('what a model calls', () => {
+  test('is run with checked input, and its result is what the model reads next', async () => {
+    const look = testTool('look', (key) => `seen ${key}`)
+    const { results, model, result } = await callTools([[call('look', { key: 'a' }), call('look')]], { tools: [look] })
+    expect(results).toEqual([['seen a', 'seen none']])
+    expect(model.asked[1]?.prompt.slice(1).map(({ role }) => role)).toEqual(['user', 'assistant', 'tool'])
+    expect(result.text).toBe('done')
+  })
+
+  test('is told to it as JSON Schema, without $schema, and to none but the offline provider’s models', async () => {
+    const look = testTool('look', () => 'seen')
+    const { model } = await callTools([], { tools: [look] })
+    expect(model.asked[0]).toMatchObject({
+      toolChoice: { type: 'auto' },
+      tools: [
+        {
+          type: 'function',
+          name: 'look',
+          description: 'The look tool.',
+          inputSchema: { type: 'object', properties: { key: { type: 'string', default: 'none' } } },
+        },
+      ],
+    })
+    expect(JSON.stringify(model.asked[0]?.tools)).not.toContain('$schema')
+    const offline = await callTools([], { tools: [look], labels: [{ provider: 'offline', model: 'offline' }] })
+    expect(offline.model.asked[0]).not.toHaveProperty('tools')
+  })
+
+  test('that does not fit is answered with what was expected', async () => {
+    const look = defineTool({ name: 'look', description: '', input: v.object({ lines: v.number() }), risk: 'read', run: async () => 'ran' })
+    const { results } = await callTools([[call('look', { lines: 'x' }), call('look', '{"lines":'), call('look', [1])]], { tools: [look] })
+    expect(results[0]?.[0]).toMatch(/lines: .*Expected number but received "x"/)
+    expect(results[0]?.[1]).toContain('is not JSON')
+    expect(results[0]?.[2]).toMatch(/lines: .*Expected "lines"|Expected Object/)
+  })
+
+  test('that does not exist is answered with the nearest there are', async () => {
+    const tools = ['file_read', 'file_write', 'shell'].map((name) => testTool(name, () => 'ran'))
+    const { results, events } = await callTools([[call('read_file'), call('file_red'), call('zzz'), call('we/ird näme')]], { tools })
+    expect(results[0]?.[1]).toBe('There is no tool "file_red". Close to it: file_read, file_write.')
+    expect(results[0]?.[2]).toBe('There is no tool "zzz". There are: file_read, file_write, shell.')
+    expect(results[0]?.[3]).toContain('"we_ird_n_me"')
+    expect(events.flatMap((event) => (event.type === 'tool_completed' ? event.tool : []))).toEqual(Array(4).fill('unknown'))
+  })
+
+  test('that the build lacks is answered by its stub', async () => {
+    const stub = testTool('gpio_read', () => {
+      throw new AppError('not_compiled', 'Not in this build: pnpm build:full')
+    })
+    const { text, model } = await callTools([[call('gpio_read')]], { stubs: [stub] })
+    expect(text).toBe('Not in this build: pnpm build:full')
+    expect(model.asked[0]).not.toHaveProperty('tools')
+  })
+
+  test('that refuses says so; one that breaks says nothing of what broke, which goes to the log', async () => {
+    const tools = [
+      testTool('refuses', () => {
+        throw new AppError('forbidden', 'Not that file')
+      }),
+      testTool('breaks', () => {
+        throw new TypeError('inner detail')
+      }),
+    ]
+    const { results, events, logs } = await callTools([[call('refuses'), call('breaks')]], { tools })
+    expect(results[0]).toEqual(['Not that file', 'The tool failed by a fault of its own; the cause is in the log of the daemon.'])
+    expect(events.flatMap((event) => (event.type === 'tool_completed' ? event.outcome : []))).toEqual(['error', 'error'])
+    expect(logs).toMatchObject([{ level: 'error', message: 'tool failed', fields: { tool: 'breaks' } }])
+  })
+
+  test('looks run side by side; as soon as one does more, all run in order', async () => {
+    const running: string[] = []
+    let peak = 0
+    const slow = (name: string, risk: 'read' | 'write') =>
+      testTool(
+        name,
+        async (key) => {
+          running.push(key)
+          peak = Math.max(peak, running.length)
+          await new Promise((resolve) => setImmediate(resolve))
+          running.splice(running.indexOf(key), 1)
+          return key
+        },
+        risk,
+      )
+    const tools = [slow('look', 'read'), slow('change', 'write')]
+    await callTools([[call('look', { key: 'a' }), call('look', { key: 'b' })]], { tools })
+    expect(peak).toBe(2)
+    peak = 0
+    const { results } = await callTools([[call('look', { key: 'a' }), call('change', { key: 'b' }), call('look', { key: 'c' })]], { tools })
+    expect(peak).toBe(1)
+    expect(results).toEqual([['a', 'b', 'c']])
+  })
+
+  test('is bounded in number for one reply', async () => {
+    let runs = 0
+    const look = testTool('look', () => `${++runs}`)
+    const { results } = await callTools([Array.from({ length: 40 }, (_, key) => call('look', { key: `${key}` }))], { tools: [look] })
+    expect(runs).toBe(32)
+    expect(results[0]?.[32]).toContain('at most 32')
+  })
+
+  test('under an id that is missing or taken gets one of its own', async () => {
+    const look = testTool('look', (key) => key)
+    const calls = ['', 'x', 'x'].map((id, index) => ({ id, name: 'look', input: { key: `${index}` } }))
+    const { model, results } = await callTools([calls], { tools: [look] })
+    expect(results).toEqual([['0', '1', '2']])
+    const message = model.asked[1]?.prompt.at(-1)
+    const ids = message?.role === 'tool' ? message.content.map((part) => ('toolCallId' in part ? part.toolCallId : '')) : []
+    expect(new Set(ids).size).toBe(3)
+    expect(ids).not.toContain('')
+  })
+
+  test('is heard by the listener with its result', async () => {
+    const heard: TurnPart[] = []
+    const look = testTool('look', () => 'seen')
+    await callTools([[{ id: 'c1', name: 'look', input: { key: 'a' } }]], { tools: [look] }, { listen: (part) => heard.push(part) })
+    expect(heard).toEqual([
+      { type: 'tool_call', id: 'c1', name: 'look', input: { key: 'a' } },
+      { type: 'tool_result', id: 'c1', name: 'look', output: 'seen', outcome: 'ok' },
+      { type: 'text', delta: 'done' },
+    ])
+  })
+})
+
+describe('what comes back', () => {
+  test('keeps head and tail when it is longer than max_tool_result_chars, and says what is missing', async () => {
+    const look = testTool('look', () => `${'a'.repeat(5000)}${'z'.repeat(5000)}`)
+    const { text } = await callTools([[call('look')]], { tools: [look], agent: { max_tool_result_chars: 300 } })
+    expect(text).toBe(`${'a'.repeat(200)}\n[… 9700 characters left out …]\n${'z'.repeat(100)}`)
+  })
+
+  test('§5 holds no secret: not in results, not in errors, not in what a listener hears or the session keeps', async () => {
+    const secret = new Secret('the operator’s own value')
+    const tools = [
+      testTool('look', () => `api_key=9f8e7d6c5b4a and ${secret.reveal()}`),
+      testTool('refuses', () => {
+        throw new AppError('upstream', 'refused Bearer 0123456789abcdef0123')
+      }),
+    ]
+    const heard: TurnPart[] = []
+    const { results, books } = await callTools(
+      [[call('look'), call('refuses')]],
+      { tools, secrets: () => [secret] },
+      { session: 's', listen: (part) => heard.push(part) },
+    )
+    expect(results[0]).toEqual(['api_key=[redacted] and [redacted]', 'refused Bearer [redacted]'])
+    for (const place of [heard, books.ends]) expect(JSON.stringify(place)).not.toMatch(/9f8e7d|operator’s|0123456789abcdef/)
+  })
+
+  test('is said to be nothing when it is empty', async () => {
+    expect((await callTools([[call('look')]], { tools: [testTool('look', () => '')] })).text).toBe('(no output)')
+  })
+
+  test('that is no text is a fault of the tool', async () => {
+    const { text } = await callTools([[call('look')]], { tools: [testTool('look', () => undefined as never)] })
+    expect(text).toContain('fault of its own')
+  })
+})
+
+describe('§1 item 6: the policy', () => {
+  const ran: string[] = []
+  const tools = [
+    testTool('look', () => 'ran', 'read'),
+    testTool('change', () => 'ran', 'write'),
+    testTool('reach', (key) => `ran ${ran.push(key)}`, 'execute'),
+    testTool(
+      'depends',
+      () => 'ran',
+      (input) => ((input as { key: string }).key === 'safe' ? 'read' : 'execute'),
+    ),
+  ]
+  const all = [call('look'), call('change'), call('reach'), call('depends', { key: 'safe' }), call('depends', { key: 'x' })]
+  const which = (results: readonly string[][]) => results[0]?.map((text) => (text.startsWith('ran') ? 'ran' : 'refused'))
+
+  test('readonly lets tools look', async () => {
+    const { results, text } = await callTools([all], { tools, policy: { level: 'readonly' } })
+    expect(which(results)).toEqual(['ran', 'refused', 'refused', 'ran', 'refused'])
+    expect(text).toBe('ran')
+    expect(results[0]?.[1]).toContain('level = "readonly"')
+  })
+
+  test('supervised asks a person before what reaches beyond, and without one refuses, saying how to allow it', async () => {
+    const { results } = await callTools([all], { tools })
+    expect(which(results)).toEqual(['ran', 'ran', 'refused', 'ran', 'refused'])
+    expect(results[0]?.[2]).toContain('nobody here to ask')
+    expect(results[0]?.[2]).toContain('adds "reach" to auto_approve under [security.policy]')
+  })
+
+  test('full asks nobody, not even for what is in always_ask', async () => {
+    const { results } = await callTools([all], { tools, policy: { level: 'full', always_ask: ['*'] } })
+    expect(which(results)).toEqual(Array(5).fill('ran'))
+  })
+
+  test('auto_approve lets a tool run, * every tool; always_ask wins over both, for looks too', async () => {
+    const approved = async (policy: TestAgentOptions['policy']) =>
+      which((await callTools([all], { tools, ...(policy && { policy }) })).results)
+    expect(await approved({ auto_approve: ['reach'] })).toEqual(['ran', 'ran', 'ran', 'ran', 'refused'])
+    expect(await approved({ auto_approve: ['*'] })).toEqual(Array(5).fill('ran'))
+    expect(await approved({ auto_approve: ['*'], always_ask: ['look'] })).toEqual(['refused', 'ran', 'ran', 'ran', 'ran'])
+  })
+
+  test('an approval comes from a person: the turn’s own approver, else the agent’s; anything but true denies', async () => {
+    const asked: ApprovalRequest[] = []
+    const approver = (answer: boolean) => async (question: ApprovalRequest) => {
+      asked.push(question)
+      return answer
+    }
+    const input = { key: `token=abcdefgh12345678 ${'x'.repeat(200)}`, approved: true }
+    const yes = await callTools([[call('reach', input)]], { tools, approve: approver(false) }, { session: 's', approve: approver(true) })
+    expect(yes.text).toMatch(/^ran/)
+    expect(asked).toEqual([{ tool: 'reach', turn: 'turn-1', session: 's', summary: expect.stringContaining('[redacted]') }])
+    for (const line of asked[0]?.summary.split('\n') ?? []) expect(line.length).toBeLessThanOrEqual(80)
+    const no = await callTools([[call('reach', input)]], { tools, approve: approver(false) })
+    expect(no.text).toContain('was not given it')
+    const broken = await callTools([[call('reach', input)]], { tools, approve: () => Promise.reject(new Error('no channel')) })
+    expect(broken.text).toContain('nobody here to ask')
+  })
+
+  test('a person who never answers is waited for no longer than the turn', async () => {
+    ran.length = 0
+    const model = scriptedModel([{ calls: [call('reach')] }])
+    const { agent, clock } = testAgent({ models: [model], tools, approve: () => new Promise(() => undefined) })
+    const ended = expect(agent.run(request('go'))).rejects.toMatchObject({ code: 'upstream_timeout' })
+    await clock.advance(300_000)
+    await ended
+    expect(ran).toEqual([])
+  })
+})
+
+describe('a model that goes round in circles', () => {
+  test('has its third identical call refused before it runs, whatever the order of its keys', async () => {
+    let runs = 0
+    const tool = defineTool({
+      name: 'look',
+      description: '',
+      input: v.object({ a: v.optional(v.number()), b: v.optional(v.number()) }),
+      risk: 'read',
+      run: async () => `${++runs}`,
+    })
+    const replies = [
+      { a: 1, b: 2 },
+      { b: 2, a: 1 },
+      { a: 1, b: 2 },
+      { a: 1, b: 3 },
+    ].map((input) => [call('look', input)])
+    const { results } = await callTools(replies, { tools: [tool] })
+    expect(results.map(([text]) => text?.slice(0, 7))).toEqual(['1', '2', 'Not run', '3'])
+  })
+
+  test('is asked for a summary without tools after max_iterations', async () => {
+    let key = 0
+    const model = scriptedModel([
+      ({ toolChoice }) => (toolChoice?.type === 'none' ? { text: 'so far' } : { calls: [call('look', { key: `${++key}` })] }),
+    ])
+    const { agent, books } = testAgent({ models: [model], tools: [testTool('look', () => 'seen')], agent: { max_iterations: 3 } })
+    await expect(agent.run(request('go', { session: 's' }))).resolves.toMatchObject({ text: 'so far' })
+    expect(model.asked.length).toBe(4)
+    expect(JSON.stringify(model.asked[3]?.prompt.at(-1))).toContain('all 3 steps')
+    expect(
+      books.histories
+        .get('s')
+        ?.map(({ role }) => role)
+        .join(' '),
+    ).toBe('user assistant tool assistant tool assistant tool assistant')
+    expect(JSON.stringify(books.histories.get('s'))).not.toContain('all 3 steps')
+  })
+
+  test('is stopped by max_turn_tokens likewise, and one that will not sum up is spoken for', async () => {
+    const model = scriptedModel([{ calls: [call('look')], usage: { input: 600, output: 500 } }])
+    const { agent } = testAgent({ models: [model], tools: [testTool('look', () => 'seen')], agent: { max_turn_tokens: 1000 } })
+    const result = await agent.run(request('go'))
+    expect(model.asked.length).toBe(2)
+    expect(result.text).toBe('The turn was stopped: all 1000 tokens of this turn are used up.')
+    expect(result.usage).toMatchObject({ inputTokens: 1200, outputTokens: 1000 })
+  })
+})
+
+test('a session keeps tool traffic, but neither thinking nor the provider’s marks', async () => {
+  const model = scriptedModel([
+    { thinking: 'hm', calls: [call('look', { key: 'a' })] },
+    { thinking: 'ah', text: 'done' },
+  ])
+  const { agent, books } = testAgent({ models: [model], tools: [testTool('look', () => 'seen')] })
+  await agent.run(request('go', { session: 's' }))
+  expect(JSON.stringify(model.asked[1]?.prompt)).toContain('hm')
+  expect(books.histories.get('s')).toEqual([
+    { role: 'user', content: [{ type: 'text', text: 'go' }] },
+    { role: 'assistant', content: [{ type: 'tool-call', toolCallId: 'call-1-0', toolName: 'look', input: { key: 'a' } }] },
+    {
+      role: 'tool',
+      content: [{ type: 'tool-result', toolCallId: 'call-1-0', toolName: 'look', output: { type: 'text', value: 'seen' } }],
+    },
+    { role: 'assistant', content: [{ type: 'text', text: 'done' }] },
+  ])
+})
+
+test('a tool is given who asks, where, and a signal that ends with the turn', async () => {
+  let given: unknown
+  const tool = defineTool({
+    name: 'look',
+    description: '',
+    input: v.object({}),
+    risk: 'read',
+    run: async (_input, context) => {
+      given = context
+      return 'seen'
+    },
+  })
+  const asked = request('go', { session: 's' })
+  const model = scriptedModel([{ calls: [call('look')] }, { text: 'done' }])
+  await testAgent({ models: [model], tools: [tool] }).agent.run(asked)
+  expect(given).toMatchObject({ client: asked.client, session: 's', turn: 'turn-1', trace: { traceId: asked.trace.traceId } })
+  expect(given).toHaveProperty('signal', expect.any(AbortSignal))
+})
