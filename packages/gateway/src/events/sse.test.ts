@@ -1,0 +1,137 @@
+/** `GET /api/events` over real connections. */
+import { expect, test } from 'vitest'
+import { BUFFERED_BYTES_MAX } from './fan-out.ts'
+import { subscribe } from './testing/sse-client.ts'
+import { startStreamServer, TOKENS } from './testing/stream-server.ts'
+
+test('§6 a subscriber gets its starting point, then each event as id, type and JSON', async () => {
+  await using server = await startStreamServer()
+  server.bus.emit({ type: 'x_before' })
+  const client = await subscribe(server.url)
+  expect(client.status).toBe(200)
+  expect(client.headers).toMatchObject({ 'content-type': 'text/event-stream', 'cache-control': 'no-store', 'x-accel-buffering': 'no' })
+  server.bus.emit({ type: 'channel_event', payload: { type: 'note', text: 'zwei\nZeilen' } })
+  expect(await client.blocks.first(2)).toEqual([
+    'retry: 2000\nid: r1-1',
+    'id: r1-2\nevent: channel_event\ndata: {"id":"r1-2","timestamp":"2026-01-01T00:00:00.000Z","type":"channel_event","payload":{"type":"note","text":"zwei\\nZeilen"}}',
+  ])
+  expect(server.counts).toEqual({ sse: 1, ws: 0, dropped: 0 })
+})
+
+test.each([
+  { 'last-event-id': 'r1-3', path: '/api/events' },
+  { 'last-event-id': '', path: '/api/events?last_event_id=r1-3' },
+  { 'last-event-id': 'r1-3', path: '/api/events?last_event_id=r1-1' },
+])('a subscriber resumes where it left off, the header before the query (%o)', async ({ path, ...headers }) => {
+  await using server = await startStreamServer()
+  for (let n = 1; n <= 4; n++) server.bus.emit({ type: 'x_tick', n })
+  const client = await subscribe(server.url, { path, headers })
+  server.bus.emit({ type: 'x_tick', n: 5 })
+  expect((await client.blocks.first(3)).map((block) => block.split('\n')[0])).toEqual(['retry: 2000', 'id: r1-4', 'id: r1-5'])
+})
+
+test('a subscriber that was away too long, or in another run, is told of the gap first', async () => {
+  await using server = await startStreamServer({ keptMax: 2 })
+  for (let n = 1; n <= 5; n++) server.bus.emit({ type: 'x_tick', n })
+  const late = await subscribe(server.url, { headers: { 'last-event-id': 'r1-1' } })
+  const foreign = await subscribe(server.url, { headers: { 'last-event-id': 'r0-1' } })
+  expect((await late.blocks.first(3))[1]).toBe('event: gap\ndata: {"missed":2}')
+  expect((await foreign.blocks.first(3))[1]).toBe('event: gap\ndata: {"missed":null}')
+  expect((await late.blocks.first(4))[3]).toMatch(/^id: r1-5\n/)
+})
+
+test('types names the events a subscriber wants', async () => {
+  await using server = await startStreamServer()
+  const client = await subscribe(server.url, { path: '/api/events?types=x_b,x_c' })
+  for (const type of ['x_a', 'x_b', 'x_c'] as const) server.bus.emit({ type })
+  expect((await client.blocks.first(3)).slice(1).map((block) => block.split('\n')[1])).toEqual(['event: x_b', 'event: x_c'])
+})
+
+test.each([
+  [401, '/api/events', { authorization: 'Bearer wrong' }],
+  [401, `/api/events?token=${TOKENS.d1}`, { authorization: '' }],
+  [400, `/api/events?types=${'x,'.repeat(65)}`, {}],
+  [400, `/api/events?last_event_id=${'1'.repeat(257)}`, {}],
+])('a refusal is %i with JSON and no stream: %s', async (status, path, headers) => {
+  await using server = await startStreamServer()
+  const client = await subscribe(server.url, { path, headers })
+  expect(client.status).toBe(status)
+  expect(client.headers['content-type']).toBe('application/json')
+  expect(server.counts.sse).toBe(0)
+})
+
+test('HEAD answers without opening a stream', async () => {
+  await using server = await startStreamServer()
+  const response = await fetch(`${server.url}/api/events`, { method: 'HEAD', headers: { authorization: `Bearer ${TOKENS.d1}` } })
+  expect(response.status).toBe(200)
+  expect(response.headers.get('content-type')).toBe('text/event-stream')
+  expect(server.counts.sse).toBe(0)
+})
+
+test('a silent stream carries a comment every 15 s', async () => {
+  await using server = await startStreamServer()
+  const client = await subscribe(server.url)
+  await client.blocks.first(1)
+  await server.clock.advance(15_000)
+  await server.clock.advance(15_000)
+  expect((await client.blocks.first(3)).slice(1)).toEqual([':', ':'])
+})
+
+test('max_subscribers bounds streams and frees the room of those that leave', async () => {
+  await using server = await startStreamServer({ config: { max_subscribers: 1 } })
+  const first = await subscribe(server.url)
+  const refused = await subscribe(server.url)
+  expect(refused.status).toBe(503)
+  expect(refused.headers['retry-after']).toBe('5')
+  first.response.destroy()
+  await first.closed
+  await expect.poll(() => server.counts.sse).toBe(0)
+  expect((await subscribe(server.url)).status).toBe(200)
+})
+
+test('a revoked device loses its streams within a second, others keep theirs', async () => {
+  await using server = await startStreamServer()
+  const revoked = await subscribe(server.url)
+  const other = await subscribe(server.url, { headers: { authorization: `Bearer ${TOKENS.d2}` } })
+  await server.clock.advance(500)
+  server.revoke('d1')
+  await server.clock.advance(1000)
+  await revoked.closed
+  server.bus.emit({ type: 'x_tick' })
+  await other.blocks.first(2)
+  expect(revoked.blocks.all).toHaveLength(1)
+  await expect.poll(() => server.counts.sse).toBe(1)
+})
+
+test('a subscriber that does not read costs a bounded buffer, and hears how much it missed when it reads again', async () => {
+  await using server = await startStreamServer()
+  const slow = await subscribe(server.url)
+  const quick = await subscribe(server.url)
+  slow.response.pause()
+  const text = 'x'.repeat(60_000)
+  const count = 400
+  for (let n = 1; n <= count; n++) {
+    server.bus.emit({ type: 'x_tick', n, text })
+    if (n % 10 === 0) await quick.blocks.first(n + 1)
+  }
+  const lost = server.counts.dropped
+  expect(lost).toBeGreaterThan(0)
+  expect(lost).toBeLessThan(count - BUFFERED_BYTES_MAX / text.length)
+  slow.response.resume()
+  await slow.blocks.first(1 + count - lost)
+  await server.clock.advance(2000)
+  const blocks = await slow.blocks.first(1 + count - lost + 1)
+  expect(blocks.at(-1)).toBe(`event: gap\ndata: {"missed":${lost}}`)
+  server.bus.emit({ type: 'x_tick', n: count + 1 })
+  expect((await slow.blocks.first(blocks.length + 1)).at(-1)).toContain(`"n":${count + 1}`)
+})
+
+test('a shutdown ends every stream and admits no more', async () => {
+  await using server = await startStreamServer()
+  const client = await subscribe(server.url)
+  server.streams.closeAll('stopping')
+  await client.closed
+  expect(client.response.complete).toBe(true)
+  expect((await subscribe(server.url)).status).toBe(503)
+  expect(server.errors).toEqual([])
+})

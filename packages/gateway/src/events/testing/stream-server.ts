@@ -1,0 +1,96 @@
+/** The streams behind a real port, with devices, an agent and a clock that a test controls. */
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { createAdaptorServer } from '@hono/node-server'
+import type { Agent } from '@sluice/agent'
+import { type DeviceRow, type SessionRow, sha256Hex } from '@sluice/sdk'
+import { type TestClock, testClock } from '@sluice/testkit/clock'
+import { testHost } from '@sluice/testkit/host'
+import { Hono } from 'hono'
+import type { GatewayConfig } from '../../config/core-sections.ts'
+import { createAuth } from '../../http/auth.ts'
+import { createClients } from '../../http/client.ts'
+import { frame } from '../../http/frame.ts'
+import { createGate, type HttpEnv } from '../../http/gate.ts'
+import type { Live, Runtime } from '../../runtime.ts'
+import { createEventBus, type EventBus } from '../bus.ts'
+import type { SubscriberCounts } from '../connections.ts'
+import { createSocketServer } from '../socket-server.ts'
+import { createStreams, type Streams } from '../streams.ts'
+
+/** The token of device `d1`, and of `d2`. */
+export const TOKENS = { d1: 'token-of-d1', d2: 'token-of-d2' } as const
+
+export interface StreamServer extends AsyncDisposable {
+  readonly port: number
+  readonly url: string
+  readonly clock: TestClock
+  readonly bus: EventBus
+  readonly counts: SubscriberCounts
+  readonly streams: Streams
+  /** What was logged as an error. */
+  readonly errors: readonly string[]
+  revoke(device: string): void
+}
+
+export interface StreamServerOptions {
+  readonly agent?: Pick<Agent, 'run'>
+  readonly config?: Partial<GatewayConfig>
+  readonly sessions?: readonly SessionRow[]
+  readonly keptMax?: number
+}
+
+export async function startStreamServer({ agent, config, sessions = [], keptMax }: StreamServerOptions = {}): Promise<StreamServer> {
+  const clock = testClock()
+  const host = testHost({ clock })
+  const bus = createEventBus({ clock, run: 'r1', ...(keptMax ? { keptMax } : {}) })
+  const devices = createDevices()
+  const gateway = { require_pairing: true, max_subscribers: 100, allowed_hosts: [], trust_forwarded_headers: false, ...config }
+  const live = { config: gateway as unknown as GatewayConfig, observers: [], observe: () => {} } as unknown as Live
+  const store = { devices, sessions: { get: async (id: string) => sessions.find((row) => row.id === id) } }
+  const runtime = { clock, bus, log: host.log, store, agent, live: () => live } as unknown as Runtime
+  const auth = createAuth({ runtime })
+  const counts = { sse: 0, ws: 0, dropped: 0 }
+  const streams = createStreams({ runtime, onRevoked: auth.onRevoked, counts })
+
+  const app = new Hono<HttpEnv>()
+  const gate = createGate({ config: live.config, auth, clients: createClients() })
+  for (const { doc, serve } of streams.endpoints(gate)) {
+    app.on(doc.method, doc.path, frame(doc.path, serve, { live, clock, log: host.log }))
+  }
+  const server = createAdaptorServer({ fetch: app.fetch, websocket: { server: createSocketServer() } }) as Server
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  return {
+    port,
+    url: `http://127.0.0.1:${port}`,
+    clock,
+    bus,
+    counts,
+    streams,
+    get errors() {
+      return host.logs.filter(({ level }) => level === 'error').map(({ message }) => message)
+    },
+    revoke: devices.forget,
+    async [Symbol.asyncDispose]() {
+      streams.closeAll('the test is over')
+      const closed = new Promise((resolve) => server.close(resolve))
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}
+
+function createDevices() {
+  const byHash = new Map(Object.entries(TOKENS).map(([id, token]) => [sha256Hex(token), { id, expiresAtMs: null } as DeviceRow]))
+  let version = 1
+  return {
+    version: () => version,
+    findByTokenHash: (hash: string) => byHash.get(hash),
+    touch: async () => {},
+    forget(id: string) {
+      for (const [hash, device] of byHash) if (device.id === id) byHash.delete(hash)
+      version += 1
+    },
+  }
+}
