@@ -1,9 +1,11 @@
 // The test set-up of the whole workspace: every package is a project, found by glob so that none is forgotten.
+import { globSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { defineConfig } from 'vitest/config'
 
-export default defineConfig({
-  test: {
-    projects: ['packages/*'],
-    testTimeout: 20_000,
-  },
+const projects = globSync('packages/*/package.json').map((manifest) => {
+  const root = dirname(manifest)
+  return { extends: true as const, root, test: { name: `@sluice/${root.slice('packages/'.length)}` } }
 })
+
+export default defineConfig({ test: { projects, testTimeout: 20_000, hookTimeout: 20_000 } })

@@ -5,6 +5,8 @@ import { AppError, errorText } from '@sluice/sdk'
 import { lockDataDir } from '@sluice/store'
 import { gatewaySection } from './config/core-sections.ts'
 import { watchConfig } from './config/watch-config.ts'
+import { createSocketServer } from './events/socket-server.ts'
+import { createStreams } from './events/streams.ts'
 import { createAuth } from './http/auth.ts'
 import { listen } from './http/listen.ts'
 import { type OpenRuntime, openRuntime, type RuntimeOptions } from './open-runtime.ts'
@@ -42,12 +44,19 @@ async function startLocked(options: DaemonOptions, lock: { release(): void }): P
   const { log } = runtime
   const gateway = runtime.config().core(gatewaySection)
   const auth = createAuth({ runtime })
-  const server = await listen({ runtime, auth, host: options.host ?? gateway.host, port: options.port ?? gateway.port }).catch(
-    async (error) => {
-      await runtime.close(0)
-      throw error
-    },
-  )
+  const streams = createStreams({ runtime, onRevoked: auth.onRevoked, counts: runtime.subscribers })
+  const server = await listen({
+    runtime,
+    auth,
+    clients: runtime.clients,
+    streams: streams.endpoints,
+    sockets: createSocketServer(),
+    host: options.host ?? gateway.host,
+    port: options.port ?? gateway.port,
+  }).catch(async (error: unknown) => {
+    await runtime.close(0)
+    throw error
+  })
   const file = join(options.dataDir, 'daemon.json')
   writeDaemonFile(file, {
     pid: process.pid,
@@ -64,6 +73,7 @@ async function startLocked(options: DaemonOptions, lock: { release(): void }): P
   let stopping: Promise<void> | undefined
   const stop = async () => {
     watching.abort()
+    streams.closeAll('the daemon stops')
     await Promise.all([server.close(DRAIN_MS), runtime.agent.drain(DRAIN_MS)])
     await runtime.close(0)
     rmSync(file, { force: true })

@@ -33,7 +33,7 @@ export function createHost(feature: FeatureId, parts: HostParts, guards: HostGua
     publicFetch: guards.publicFetch,
     spawn: guards.spawn,
     keyValue: parts.store.keyValue(`feature:${feature}`),
-    secrets: secretStore(parts.secrets, parts.store.keyValue(`secret:${feature}`)),
+    secrets: secretStore(parts.secrets, parts.store.keyValue(`secret:${feature}`), `secrets.${feature}`),
     events: parts.events,
     policy: guards.policy,
     workspace: guards.workspace,

@@ -63,14 +63,15 @@ function recorded(
 }
 
 function lifecycleOf(features: readonly Feature[], host = testHost()) {
+  const log: LifecycleOptions['log'] = { ...host.log, child: () => log, setLevel: () => {} }
   const options: LifecycleOptions = {
     features,
     env: {},
-    log: { ...host.log, child: () => host.log, setLevel: () => {} } as LifecycleOptions['log'],
+    log,
     fetch: host.fetch,
     host: {
       clock: host.clock,
-      log: { ...host.log, child: () => host.log, setLevel: () => {} } as LifecycleOptions['log'],
+      log,
       store: { keyValue: () => host.keyValue } as never,
       secrets: {} as never,
       events: host.events,
