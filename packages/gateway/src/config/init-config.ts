@@ -1,0 +1,47 @@
+/** A starter configuration: every key there is, commented out, with its default. */
+import { describeKey } from './describe-key.ts'
+import { formatName } from './key-path.ts'
+import { type Key, sectionKeys } from './schema-keys.ts'
+import { formatLiteral } from './toml-literal.ts'
+import type { OwnedSection } from './types.ts'
+
+const HEAD = `# Sluice configuration. Every key is commented out and shows its default: remove the # in front of a key, and of the
+# [section] above it, to change it. \`sluice config check\` tells what is wrong, \`sluice config set KEY VALUE\` edits one
+# key and encrypts secrets.
+`
+
+/** Loads as it is, and means all defaults. A line that becomes a setting starts with # and no space after it. */
+export function starterConfig(sections: readonly OwnedSection[]): string {
+  const keys = new Map<string, Map<string, Key>>()
+  for (const { section } of sections) {
+    const known = keys.get(section.path) ?? new Map<string, Key>()
+    keys.set(section.path, known)
+    for (const [name, key] of sectionKeys(section.schema)) if (!known.has(name)) known.set(name, key)
+  }
+  const blocks = [...keys].map(([path, known]) => `#[${path}]\n${[...known].map(([name, key]) => keyLines(name, key)).join('')}`)
+  return [HEAD, ...blocks].join('\n')
+}
+
+function keyLines(name: string, key: Key): string {
+  const meaning = key.meaning === undefined ? '' : `# ${key.meaning}\n`
+  const { fallback } = key
+  if (fallback !== undefined) return `${meaning}#${formatName(name)} = ${formatLiteral(fallback)}${notes(key, '  # ')}\n`
+  return `${meaning}# ${formatName(name)} = …${notes(key, ' ')}\n`
+}
+
+function notes(key: Key, before: string): string {
+  const { env = [], envWins, secret } = key.metadata
+  const all = [
+    `${describeKey(key)}${members(key)}`,
+    ...(secret ? ['a secret'] : []),
+    ...(key.optional ? [] : ['required']),
+    ...(env.length > 0 ? [`${env.join(' or ')} ${envWins ? 'overrides it' : 'fills it in'}`] : []),
+  ]
+  return `${before}${all.join('; ')}`
+}
+
+/** The keys of the tables in a list. */
+function members({ shape }: Key): string {
+  const item = shape.kind === 'list' ? shape.item.shape : undefined
+  return item?.kind === 'table' && item.keys.size > 0 ? `, each with ${[...item.keys.keys()].join(', ')}` : ''
+}
