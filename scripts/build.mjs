@@ -68,23 +68,12 @@ function readArguments() {
   return { name: values.name ?? basename(file, '.ts'), file }
 }
 
-/** The bundle's entry: `--version` and the compile cache before the profile's own code is loaded. */
-const entryPlugin = ({ file, source }) => ({
-  name: 'sluice-entry',
+/** Resolves the profile the entry imports: a file, or one composed from flags. */
+const profilePlugin = ({ file, source }) => ({
+  name: 'sluice-profile',
   setup(esbuild) {
-    esbuild.onResolve({ filter: /^sluice:(entry|profile)$/ }, ({ path }) =>
-      path === 'sluice:profile' && file ? { path: file } : { path, namespace: 'sluice' },
-    )
-    esbuild.onLoad({ filter: /entry$/, namespace: 'sluice' }, () => ({
-      contents: "import { start } from '@sluice/cli/start'\nawait start(() => import('sluice:profile'))",
-      resolveDir: join(ROOT, 'profiles'),
-      loader: 'ts',
-    }))
-    esbuild.onLoad({ filter: /profile$/, namespace: 'sluice' }, () => ({
-      contents: source,
-      resolveDir: join(ROOT, 'profiles'),
-      loader: 'ts',
-    }))
+    esbuild.onResolve({ filter: /^sluice:profile$/ }, ({ path }) => (file ? { path: file } : { path, namespace: 'sluice' }))
+    esbuild.onLoad({ filter: /.*/, namespace: 'sluice' }, () => ({ contents: source, resolveDir: join(ROOT, 'profiles'), loader: 'ts' }))
   },
 })
 
@@ -93,7 +82,7 @@ const outDir = join(ROOT, 'dist', target.name)
 rmSync(outDir, { recursive: true, force: true })
 await build({
   config: false,
-  entry: { sluice: 'sluice:entry' },
+  entry: { sluice: join(ROOT, 'scripts', 'entry.mjs') },
   outDir,
   format: ['esm'],
   target: 'node24',
@@ -104,11 +93,12 @@ await build({
   dts: false,
   metafile: true,
   silent: true,
+  removeNodeProtocol: false, // node:sqlite has no other name
   outExtension: () => ({ js: '.mjs' }),
   noExternal: [new RegExp(`^(?!(?:${EXTERNAL.join('|')})(?:/|$))`)],
   external: EXTERNAL,
   banner: { js: BANNER },
-  esbuildPlugins: [entryPlugin(target)],
+  esbuildPlugins: [profilePlugin(target)],
 })
 const metafile = JSON.parse(readFileSync(join(outDir, 'metafile-esm.json'), 'utf8'))
 rmSync(join(outDir, 'metafile-esm.json'))

@@ -1,30 +1,34 @@
 // What a build is made of: bytes per package, loaded at start or on demand, from esbuild's metafile.
 
-/** The package an input file belongs to: `@sluice/gateway`, `hono`, `@ai-sdk/provider`. */
+const MODULES = 'node_modules/'
+
+/** The package an input file belongs to: `@sluice/gateway`, `hono`, `@ai-sdk/provider`; `profile` for the entry's own files. */
 function packageOf(input) {
+  const at = input.lastIndexOf(MODULES)
   const own = /(?:^|\/)packages\/([^/]+)\//.exec(input)
-  if (own) return `@sluice/${own[1]}`
-  const path = input.slice(input.lastIndexOf('node_modules/') + 'node_modules/'.length)
-  if (path === input) return 'profile'
-  const [scope, name] = path.split('/')
-  return scope?.startsWith('@') ? `${scope}/${name}` : (scope ?? input)
+  if (at < 0) return own ? `@sluice/${own[1]}` : 'profile'
+  const [scope = '', name] = input.slice(at + MODULES.length).split('/')
+  return scope.startsWith('@') ? `${scope}/${name}` : scope
 }
 
-/** Output files that load when the entry does, following static imports and the profile the entry loads first. */
+const hasInput = (output, pattern) => Object.keys(output.inputs).some((input) => pattern.test(input))
+
+/**
+ * Output files loaded before the first turn: the entry, the profile and the daemon command, with what they import
+ * statically, and what the daemon imports before it listens. Everything else is loaded when it is first needed.
+ */
 function startFiles(outputs) {
-  const entry = Object.keys(outputs).find((file) => outputs[file].entryPoint?.endsWith('entry'))
-  const profile = Object.keys(outputs).find(
-    (file) =>
-      outputs[file].entryPoint && outputs[file].entryPoint !== outputs[entry]?.entryPoint && /profile/.test(outputs[file].entryPoint),
-  )
+  const roots = Object.keys(outputs).filter((file) => {
+    const { entryPoint = '' } = outputs[file]
+    return /(?:scripts\/entry\.mjs|:profile|profiles\/[^/]+\.ts|commands\/daemon\.ts)$/.test(entryPoint) || hasInput(outputs[file], /^sluice:profile$/)
+  })
   const found = new Set()
   const visit = (file) => {
-    if (!file || found.has(file) || !outputs[file]) return
+    if (found.has(file) || !outputs[file]) return
     found.add(file)
     for (const { path, kind } of outputs[file].imports) if (kind === 'import-statement') visit(path)
   }
-  visit(entry)
-  visit(profile)
+  for (const file of roots) visit(file)
   return found
 }
 

@@ -65,7 +65,12 @@ async function startLocked(options: DaemonOptions, lock: { release(): void }): P
     started_at: new Date(runtime.startedAtMs).toISOString(),
   })
   const watching = new AbortController()
-  watchConfig({ file: options.configFile, signal: watching.signal, onChange: (text) => void applyChange(runtime, text) })
+  watchConfig({
+    file: options.configFile,
+    text: runtime.configText,
+    signal: watching.signal,
+    onChange: (text) => applyChange(runtime, text),
+  })
   warnAtStart(runtime)
   const unfinished = await runtime.agent.resume()
   if (unfinished > 0) log.info('taking up turns the last run left unfinished', { turns: unfinished })

@@ -17,7 +17,7 @@ export function featureStatuses(instances: readonly Instance[], leftOut: readonl
       installed: !row.planned,
       configured: leftOut.some(({ feature }) => feature === id),
       state: 'left_out',
-      reason: row.planned ? 'its package is not part of this release' : 'this build leaves it out',
+      reason: row.planned ? 'not part of this release' : 'this build leaves it out',
       build: buildHint(id),
     }
   })

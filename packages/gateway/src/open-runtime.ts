@@ -31,6 +31,8 @@ export interface OpenRuntime extends Runtime {
   readonly log: ComponentLogger
   /** The configuration in force. */
   config(): LoadedConfig
+  /** The text the first configuration was read from. */
+  readonly configText: string
   guards(): Guards
   /** Validates a new text and applies it; a text that does not validate changes nothing and rejects. */
   reload(text: string): Promise<Reload>
@@ -44,7 +46,8 @@ const DRAIN_MS = 10_000
 
 export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime> {
   const { features, dataDir, clock = systemClock, env } = options
-  let config = await parseConfig(options, await readConfigText(options.configFile))
+  const configText = await readConfigText(options.configFile)
+  let config = await parseConfig(options, configText)
   const levelOf = (loaded: LoadedConfig) => (options.quiet ? 'warn' : loaded.core(logSection).level)
   const log = createLogger({ level: levelOf(config), format: config.core(logSection).format, stream: process.stderr, clock })
   const stop = new AbortController()
@@ -133,6 +136,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
     clients,
     subscribers,
     config: () => config,
+    configText,
     guards: () => guards ?? unreachable(),
     live: () => lifecycle.current().live,
     vitals,

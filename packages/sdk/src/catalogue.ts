@@ -321,5 +321,5 @@ export const isInProfile = (row: Row, profile: string): boolean => {
 export function buildHint(id: CatalogueId): string {
   const row: Row = CATALOGUE[id]
   const command = row.profile && row.profile !== 'minimal' ? `pnpm build:${row.profile}` : `pnpm build --features ${row.flag ?? id}`
-  return row.planned ? `${command} (once a release ships @sluice/${id}; this one does not)` : command
+  return row.planned ? `${command} (once a release ships @sluice/${id})` : command
 }
