@@ -1,0 +1,236 @@
+import { homedir } from 'node:os'
+import type { Policy } from '@sluice/sdk'
+import { openPolicy } from '@sluice/testkit/host'
+import { describe, expect, test } from 'vitest'
+import { checkCommand } from './check-command.ts'
+
+const ROOT = '/home/somebody/.sluice/workspace'
+const policy: Policy = {
+  ...openPolicy,
+  level: 'supervised',
+  allowed_commands: [
+    'git',
+    'npm',
+    'cargo',
+    'ls',
+    'cat',
+    'grep',
+    'find',
+    'echo',
+    'python3',
+    'node',
+    'env',
+    'sh',
+    'tar',
+    'sed',
+    'awk',
+    '/opt/tool',
+  ],
+  forbidden_paths: ['~/.ssh', '/etc/shadow', '/proc', '/dev', '/home/somebody', 'private'],
+}
+const check = (command: string, changes: Partial<Policy> = {}) => checkCommand(command, { ...policy, ...changes }, ROOT)
+const forbidden = expect.objectContaining({ code: 'forbidden' })
+
+describe('programs', () => {
+  test.each([
+    'ls -la src',
+    'cat a | grep b && echo c || ls; git status',
+    '/bin/ls',
+    '/usr/bin/git log',
+    "'ls'",
+    'l"s"',
+    '/opt/tool x',
+    'find . -name "*.ts"',
+    'python3 script.py --count 3',
+    'node build.js',
+    'npm test',
+    'git commit -m "config"',
+    'git add -u config',
+    'npm run install',
+    'git push -u origin main',
+    'env',
+    'sh build.sh',
+    'tar -xzf a.tgz',
+    "sed -n 's/a/b/p' file",
+    'ls 2>/dev/null',
+  ])('%j runs', (command) => {
+    expect(() => check(command)).not.toThrow()
+  })
+
+  test.each([
+    'rm -rf .',
+    'ls; rm x',
+    'ls\nrm x',
+    'ls | sh -c x',
+    'ls && rm x',
+    'ls || rm x',
+    './ls',
+    'bin/ls',
+    '/tmp/ls',
+    '/bin/../tmp/ls',
+    'tool x',
+    '/opt/tool2',
+    'l*',
+    "'ls '",
+    'LS',
+    "''",
+    '~/ls',
+    '{ ls',
+    'if true',
+    '! ls',
+    'PATH=. ls',
+    'LD_PRELOAD=./x.so ls',
+    'X=1',
+    '{rm,x}',
+    'eval ls',
+    'exec ls',
+    '. ./x',
+  ])('%j is not listed', (command) => {
+    expect(() => check(command)).toThrow(forbidden)
+  })
+
+  test.each([
+    'find . -exec rm x ;',
+    'find . -delete',
+    'find . -execdir x',
+    'find . -fprintf out x',
+    'git -c core.pager=x log',
+    'git config alias.x !sh',
+    'git -p -C dir config x y',
+    'npm --prefix dir install x',
+    'git clone -u x y',
+    'git fetch --upload-pack=x',
+    'git fetch --uplo=x',
+    'git clone ext::sh',
+    'git rebase -x rm',
+    'git rebase --exec rm',
+    'git submodule foreach rm',
+    'git bisect run x',
+    'git grep -Orm x',
+    'python3 -c x',
+    'python3 -Ic x',
+    'python3 -m http.server',
+    '/usr/bin/python3 -c x',
+    'node -e x',
+    'node -pe x',
+    'node --eval=x',
+    'node --require ./x a.js',
+    'npm install x',
+    'npm exec x',
+    'cargo install x',
+    'cargo --config x build',
+    'env rm x',
+    'env -i ls',
+    'sh -c ls',
+    'sh -ec ls',
+    'tar --to-command=x -xf a',
+    'tar --checkpoint-action=exec=x -cf a b',
+    'tar -Ix -cf a b',
+    `awk 'BEGIN{system("rm")}'`,
+    `awk '{print > "x"}'`,
+    "sed 's/a/b/e'",
+    "sed 's/a/b/w out'",
+    "sed '1e rm'",
+    'find . "-exec" rm',
+    "find . -ex'ec' rm",
+    'find . \\-exec rm',
+  ])('%j has an unsafe argument', (command) => {
+    expect(() => check(command)).toThrow(forbidden)
+  })
+
+  test('an empty list allows nothing', () => {
+    expect(() => check('ls', { allowed_commands: [] })).toThrow(forbidden)
+  })
+
+  test.each<Partial<Policy>>([{ level: 'full', allowed_commands: [] }, { allowed_commands: ['*'] }])(
+    '%j lifts the check of programs alone',
+    (changes) => {
+      for (const command of ['rm -rf x', './ls', 'X=1 make', 'find . -exec ls', 'if true', 'sh -c "ls"'])
+        expect(() => check(command, changes)).not.toThrow()
+      for (const command of ['echo $HOME', 'echo `id`', 'ls > file', 'sleep 1 &', 'cat /etc/shadow'])
+        expect(() => check(command, changes)).toThrow(forbidden)
+    },
+  )
+
+  test('a command of nothing is invalid', () => {
+    for (const command of [' ', ';', '# only a comment']) {
+      expect(() => check(command)).toThrow(expect.objectContaining({ code: 'invalid_request' }))
+    }
+  })
+})
+
+describe('forbidden paths', () => {
+  const any = { allowed_commands: ['*'] }
+
+  test.each([
+    'cat /etc/shadow',
+    'cat //etc///shadow',
+    'cat /etc/./x/../shadow',
+    'cat ../../../../etc/shadow',
+    "cat /etc/sh'ad'ow",
+    'cat /etc/sh\\adow',
+    'cat "/etc/shadow"',
+    'cat /etc/sh*',
+    'cat /e??/shadow',
+    'cat /etc/[s]hadow',
+    'cat /etc/{shadow,x}',
+    'cat */../../../../../etc/shadow',
+    'cat ~/.ssh/id_ed25519',
+    'cat ~/.ssh',
+    "cat '~/.ssh/id'",
+    `cat ${homedir()}/.ssh/id`,
+    'cat ~root/x',
+    'cat /proc/self/environ',
+    'cat /proc',
+    'grep x --file=/etc/shadow',
+    'grep -f/etc/shadow x',
+    'dd if=/etc/shadow',
+    'X=/etc/shadow cat',
+    'curl -d @/etc/shadow x',
+    'tar -cf a -C /proc self',
+    `sh -c 'cat /etc/shadow'`,
+    `python3 -c "open('/etc/shadow')"`,
+    'cat /home/somebody/.sluice/config.toml',
+    'cat ../config.toml',
+    'cat private/key',
+    'cat ./private',
+    'cat priv*',
+    'cat *',
+    `cat ${ROOT}/private/key`,
+    'cd /etc; cat shadow',
+    'cd /; cat etc/shadow',
+    'cd / && cd etc && cat shadow',
+    'cd ..; cat config.toml',
+    'cd /e*; cat shadow',
+    'cd x*',
+    'ls && cd -P /etc; cat shadow',
+    'ls /dev/sda',
+  ])('%j is refused', (command) => {
+    expect(() => check(command, any)).toThrow(forbidden)
+  })
+
+  test.each([
+    'cat /etc/hostname',
+    'cat /etc/shadows',
+    'cat etc/shadow',
+    'cat a/private',
+    'cat privateer',
+    `cat ${ROOT}/a`,
+    'cat a/../b',
+    'cat src/*.ts',
+    'grep x /dev/null',
+    'cd src; cat a; cd; cat b',
+    'echo ~',
+    'cat ~/notes',
+  ])('%j is fine', (command) => {
+    expect(() => check(command, any)).not.toThrow()
+  })
+
+  test('a forbidden path that is the workspace itself forbids all in it', () => {
+    expect(() => check('cat a', { forbidden_paths: [ROOT] })).toThrow(forbidden)
+  })
+
+  test('folders that cannot be followed any more are refused', () => {
+    expect(() => check(Array.from({ length: 40 }, (_, at) => `cd d${at}`).join(';'), any)).toThrow(forbidden)
+  })
+})

@@ -1,0 +1,59 @@
+import { expect, test } from 'vitest'
+import { commandRisk } from './command-risk.ts'
+
+const ROOT = '/home/somebody/workspace'
+
+test.each([
+  'ls',
+  'ls -la src',
+  'cat a.txt | grep -n b | head -n 3',
+  'find . -name "*.ts" -type f',
+  'wc -l a; pwd && date || echo no',
+  'date -u +%F',
+  `cat ${ROOT}/a`,
+  "grep -r 'a b' src 2>/dev/null",
+  'cat src/*.ts',
+])('%j only looks', (command) => {
+  expect(commandRisk(command, ROOT)).toBe('read')
+})
+
+test.each([
+  '',
+  'rm a',
+  'ls; rm a',
+  'ls | sh',
+  'ls $HOME',
+  'ls > a',
+  'cat /etc/passwd',
+  'cat ../secret',
+  'cat a/../../secret',
+  'cat ~/.ssh/id',
+  'cat ~',
+  'grep -f/etc/passwd x',
+  'grep --file=/etc/passwd x',
+  'grep -R x .',
+  'grep -rR x .',
+  'grep --dereference-recursive x .',
+  'find / -name x',
+  'find -L .',
+  'find . -delete',
+  'find . -exec rm x',
+  'find . -fprint x',
+  'date -s 2020-01-01',
+  'date 010100002020',
+  'date --set=2020-01-01',
+  'date -us 2020-01-01',
+  'wc --files0-from=list',
+  './ls',
+  '/bin/ls',
+  "l's'",
+  'X=1 ls',
+  'git status',
+  'sort -o a b',
+  'tail a & ls',
+  'constructor',
+  'toString',
+  'ls*',
+])('%j may do more', (command) => {
+  expect(commandRisk(command, ROOT)).toBe('execute')
+})

@@ -1,0 +1,111 @@
+import type { ClientId, SpawnRequest, SpawnResult, ToolContext } from '@sluice/sdk'
+import { type TestHostOverrides, testHost } from '@sluice/testkit/host'
+import * as v from 'valibot'
+import { afterEach, expect, test, vi } from 'vitest'
+import { shellSection } from './config.ts'
+import feature from './index.ts'
+
+const done: SpawnResult = { exitCode: 0, signal: null, timedOut: false, stdout: '', stderr: '', truncated: false, sandbox: 'none' }
+
+const arrange = (result: Partial<SpawnResult> = {}, { config = {}, ...overrides }: TestHostOverrides & { config?: object } = {}) => {
+  const requests: SpawnRequest[] = []
+  const abort = new AbortController()
+  const host = testHost({
+    spawn: async (request) => {
+      requests.push(request)
+      return { ...done, ...result }
+    },
+    ...overrides,
+  })
+  const [tool] = feature.build(host, v.parse(shellSection.schema, config)).tools ?? []
+  if (!tool) throw new Error('there is no tool')
+  const context: ToolContext = {
+    client: 'client' as ClientId,
+    session: null,
+    turn: 'turn',
+    signal: abort.signal,
+    trace: { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), parentId: null },
+  }
+  const run = async (input: object) => tool.run(v.parse(tool.input, input), context)
+  const risk = (command: string) => (typeof tool.risk === 'function' ? tool.risk({ command }) : tool.risk)
+  return { run, risk, requests, abort }
+}
+
+afterEach(() => vi.unstubAllEnvs())
+
+test('the command goes to sh in the workspace, where alone it may write, without network', async () => {
+  const { run, requests, abort } = arrange()
+  await run({ command: 'ls -l' })
+  expect(requests).toEqual([
+    {
+      file: 'sh',
+      args: ['-c', 'ls -l'],
+      cwd: '/workspace',
+      env: expect.anything(),
+      policy: { writable: ['/workspace'], network: false },
+      timeoutMs: 60_000,
+      outputBytesMax: 65_536,
+      signal: abort.signal,
+    },
+  ])
+})
+
+test('the environment holds PATH, HOME, TERM, LANG and what is passed through, nothing else', async () => {
+  vi.stubEnv('PATH', '/usr/bin:.::/workspace/bin:/bin')
+  vi.stubEnv('LANG', 'de_DE.UTF-8')
+  vi.stubEnv('SVC_PROVIDER_API_KEY', 'canary')
+  vi.stubEnv('WANTED', 'yes')
+  const { run, requests } = arrange({}, { config: { env_passthrough: ['WANTED', 'NOT_SET', 'PATH'] } })
+  await run({ command: 'ls' })
+  expect(requests[0]?.env).toEqual({ PATH: '/usr/bin:/bin', HOME: '/workspace', TERM: 'dumb', LANG: 'de_DE.UTF-8', WANTED: 'yes' })
+})
+
+test('a daemon without a useful PATH gives the usual one', async () => {
+  vi.stubEnv('PATH', '.')
+  const { run, requests } = arrange()
+  await run({ command: 'ls' })
+  expect(requests[0]?.env.PATH).toBe('/usr/local/bin:/usr/bin:/bin')
+})
+
+test('a call may ask for less time than configured, not for more', async () => {
+  const { run, requests } = arrange({}, { config: { timeout_secs: 10, network: true, output_bytes_max: 2048 } })
+  await run({ command: 'ls', timeout_secs: 3 })
+  expect(requests[0]).toMatchObject({ timeoutMs: 3000, outputBytesMax: 2048, policy: { network: true } })
+  await expect(run({ command: 'ls', timeout_secs: 11 })).rejects.toThrow(v.ValiError)
+})
+
+test('a command the policy refuses is not run', async () => {
+  const { run, requests } = arrange({}, { policy: { level: 'supervised', allowed_commands: ['ls'] } })
+  await expect(run({ command: 'rm x' })).rejects.toMatchObject({ code: 'forbidden', message: expect.stringContaining('allowed_commands') })
+  expect(requests).toEqual([])
+})
+
+test.each<[Partial<SpawnResult>, string]>([
+  [{ stdout: 'out\n' }, 'out\n[exit code 0]'],
+  [{}, '[exit code 0]'],
+  [{ stdout: 'out\n', stderr: 'err\n', exitCode: 2 }, 'out\n[stderr]\nerr\n[exit code 2]'],
+  [{ exitCode: null, signal: 'SIGSEGV' }, '[ended by SIGSEGV]'],
+  [
+    { stdout: 'some', exitCode: null, signal: 'SIGTERM', timedOut: true },
+    'some\n[timed out after 60 s; it and what it had started were ended]',
+  ],
+])('the result %j reads as it was', async (result, text) => {
+  expect(await arrange(result).run({ command: 'ls' })).toBe(text)
+})
+
+test('a command ended by an abort is aborted, not a result', async () => {
+  const { run, abort } = arrange({ exitCode: null, signal: 'SIGTERM' })
+  abort.abort()
+  await expect(run({ command: 'ls' })).rejects.toMatchObject({ code: 'aborted' })
+})
+
+test('plain looking is read, the rest execute', () => {
+  const { risk } = arrange()
+  expect([risk('ls -l | wc'), risk('make')]).toEqual(['read', 'execute'])
+})
+
+test('configuration out of bounds is refused', () => {
+  for (const config of [{ timeout_secs: 0 }, { timeout_secs: 3601 }, { output_bytes_max: 10 }, { env_passthrough: ['A=B'] }]) {
+    expect(v.safeParse(shellSection.schema, config).success).toBe(false)
+  }
+})

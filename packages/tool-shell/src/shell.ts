@@ -1,0 +1,62 @@
+/** `shell`: one command, checked by the policy, run in the sandbox, told as it went. */
+import { isAbsolute } from 'node:path'
+import { AppError, defineTool, type Host, type SpawnResult, type Tool, whole } from '@sluice/sdk'
+import * as v from 'valibot'
+import { checkCommand } from './check-command.ts'
+import { commandRisk } from './command-risk.ts'
+import type { ShellConfig } from './config.ts'
+import { isWithin } from './forbidden-path.ts'
+
+const COMMAND_CHARS_MAX = 32_768
+const PATH_DEFAULT = '/usr/local/bin:/usr/bin:/bin'
+
+export const shell = (host: Pick<Host, 'policy' | 'workspace' | 'spawn'>, config: ShellConfig): Tool =>
+  defineTool({
+    name: 'shell',
+    description:
+      'Runs a command with sh in the workspace and returns its output and exit code. Pipes, && and || work; $ expansion outside single quotes, redirection to files and background jobs do not.',
+    input: v.object({
+      command: v.pipe(v.string(), v.minLength(1), v.maxLength(COMMAND_CHARS_MAX), v.description('The command')),
+      timeout_secs: v.optional(
+        v.pipe(whole(1, config.timeout_secs), v.description('Seconds after which it is ended')),
+        config.timeout_secs,
+      ),
+    }),
+    risk: ({ command }) => commandRisk(command, host.workspace.root),
+    async run({ command, timeout_secs }, { signal }) {
+      const { root } = host.workspace
+      checkCommand(command, host.policy, root)
+      const result = await host.spawn({
+        file: 'sh',
+        args: ['-c', command],
+        cwd: root,
+        env: environment(root, config.env_passthrough),
+        policy: { writable: [root], network: config.network },
+        timeoutMs: timeout_secs * 1000,
+        outputBytesMax: config.output_bytes_max,
+        signal,
+      })
+      if (signal.aborted) throw new AppError('aborted', 'the command was ended because the turn was')
+      return resultText(result, timeout_secs)
+    },
+  })
+
+/** All a command sees of the daemon's environment. */
+function environment(root: string, passthrough: readonly string[]): Record<string, string> {
+  const { env } = process
+  const passed = passthrough.map((name) => [name, env[name]] as const).filter((pair): pair is [string, string] => pair[1] !== undefined)
+  // a program is looked for nowhere where a command could have put it
+  const path = (env.PATH ?? '').split(':').filter((folder) => isAbsolute(folder) && !isWithin(folder, root))
+  const own = { HOME: root, TERM: 'dumb', LANG: env.LANG ?? 'C.UTF-8' }
+  return { ...own, ...Object.fromEntries(passed), PATH: path.join(':') || PATH_DEFAULT }
+}
+
+function resultText({ exitCode, signal, timedOut, stdout, stderr }: SpawnResult, timeoutSecs: number): string {
+  const end = timedOut
+    ? `[timed out after ${timeoutSecs} s; it and what it had started were ended]`
+    : exitCode === null
+      ? `[ended by ${signal}]`
+      : `[exit code ${exitCode}]`
+  const parts = [stdout.trimEnd(), stderr === '' ? '' : `[stderr]\n${stderr.trimEnd()}`, end]
+  return parts.filter((part) => part !== '').join('\n')
+}
