@@ -83,10 +83,10 @@ async function start(command: ProcessCommand, hasInput: boolean): Promise<ChildP
   }
 }
 
-function startError({ file, cwd }: ProcessCommand, cause: unknown): AppError {
+function startError({ file }: ProcessCommand, cause: unknown): AppError {
   switch ((cause as NodeJS.ErrnoException).code) {
     case 'ENOENT':
-      return new AppError('not_found', `there is no program '${file}', or no folder '${cwd}'`, { cause })
+      return new AppError('not_found', `there is no program '${file}'`, { cause })
     case 'EACCES':
     case 'EPERM':
       return new AppError('forbidden', `'${file}' may not be run`, { cause })

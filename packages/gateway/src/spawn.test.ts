@@ -1,4 +1,4 @@
-import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Sandbox, SpawnRequest } from '@sluice/sdk'
@@ -202,8 +202,28 @@ test('writable folders that are missing are made', async () => {
   expect((await sh('pwd', { cwd: fresh, policy: { writable: [fresh], network: false } })).stdout).toBe(`${fresh}\n`)
 })
 
+test('the sandbox gets folders without links', async () => {
+  const [real, link] = [join(folder, 'real'), join(folder, 'link')]
+  symlinkSync(real, link)
+  mkdirSync(real)
+  const seen: unknown[] = []
+  const watching: Sandbox = {
+    ...noSandbox,
+    wrap: (command, policy) => {
+      seen.push(command.cwd, policy.writable)
+      return command
+    },
+  }
+  await setUp(watching).sh('true', { cwd: link, policy: { writable: [link], network: false } })
+  expect(seen).toEqual([real, [real]])
+  await expect(setUp().sh('true', { cwd: join(folder, 'none') })).rejects.toMatchObject({ code: 'not_found' })
+})
+
 test('the command that runs is the one the sandbox wrapped, and it is released', async () => {
   let released = 0
+  const release = async () => {
+    released++
+  }
   const wrapping: Sandbox = {
     ...noSandbox,
     name: 'wrapping',
@@ -211,15 +231,17 @@ test('the command that runs is the one the sandbox wrapped, and it is released',
     wrap: (command, policy) => ({
       ...command,
       args: ['-c', `echo "wrapped network=${policy.network} pwd=$PWD"`],
-      release: async () => {
-        released++
-      },
+      release,
     }),
   }
   const { sh } = setUp(wrapping, true)
   expect(await sh('echo no')).toMatchObject({ stdout: `wrapped network=false pwd=${folder}\n`, sandbox: 'wrapping' })
   expect(released).toBe(1)
-  await expect(sh('echo', { file: 'sh', cwd: join(folder, 'none') })).rejects.toMatchObject({ code: 'not_found' })
+  await expect(
+    setUp({ ...wrapping, wrap: () => ({ file: 'no-such-program', args: [], cwd: folder, env: {}, release }) }).sh(''),
+  ).rejects.toMatchObject({
+    code: 'not_found',
+  })
   expect(released).toBe(2)
 })
 

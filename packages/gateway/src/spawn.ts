@@ -1,5 +1,5 @@
 /** The only way to start a process: sandboxed, with nothing inherited, ended for certain (§2.6 `[security.sandbox]`). */
-import { mkdir } from 'node:fs/promises'
+import { mkdir, realpath } from 'node:fs/promises'
 import { AppError, type Clock, errorText, type Logger, type Sandbox, type Spawn, type SpawnRequest, type WrappedCommand } from '@sluice/sdk'
 import { runProcess } from './run-process.ts'
 
@@ -12,12 +12,14 @@ export interface SpawnOptions {
   readonly clock: Clock
 }
 
-/** Folders of `policy.writable` that are missing are made, for their owner alone: the sandbox has to find them. */
+/**
+ * Folders of `policy.writable` that are missing are made, for their owner alone, and the sandbox gets them and the working
+ * folder without links.
+ */
 export function createSpawn({ sandbox, required, log, clock }: SpawnOptions): Spawn {
   return async (request) => {
     const chosen = await sandbox()
-    for (const folder of request.policy.writable) await mkdir(folder, { recursive: true, mode: 0o700 }).catch(cannotPrepare(folder))
-    const command = await wrap(chosen, request)
+    const command = await wrap(chosen, await prepare(request))
     try {
       if (required && chosen.strength === 0) throw new AppError('unavailable', 'a sandbox is required, and none works on this machine')
       if (request.signal.aborted) throw new AppError('aborted', `'${request.file}' was not started`)
@@ -28,9 +30,21 @@ export function createSpawn({ sandbox, required, log, clock }: SpawnOptions): Sp
   }
 }
 
-const cannotPrepare = (folder: string) => (cause: unknown) => {
-  throw new AppError('unavailable', `the folder '${folder}' could not be made`, { cause })
+async function prepare(request: SpawnRequest): Promise<SpawnRequest> {
+  const writable: string[] = []
+  for (const folder of request.policy.writable) {
+    await mkdir(folder, { recursive: true, mode: 0o700 }).catch((cause: unknown) => {
+      throw new AppError('unavailable', `the folder '${folder}' could not be made`, { cause })
+    })
+    writable.push(await realFolder(folder))
+  }
+  return { ...request, cwd: await realFolder(request.cwd), policy: { ...request.policy, writable } }
 }
+
+const realFolder = (folder: string): Promise<string> =>
+  realpath(folder).catch((cause: unknown) => {
+    throw new AppError('not_found', `there is no folder '${folder}'`, { cause })
+  })
 
 async function wrap(sandbox: Sandbox, { file, args, cwd, env, policy }: SpawnRequest): Promise<WrappedCommand> {
   try {
