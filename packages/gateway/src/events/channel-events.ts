@@ -4,6 +4,9 @@ import * as v from 'valibot'
 import type { EventBus } from './bus.ts'
 
 const CHANNELS_MAX = 64
+/** JSON has no white space above it. */
+const SPACE = 0x20
+const BRACE = 0x7b
 
 /** Which package carries the messages of each dispatch target; null: every subscriber is one. */
 const TARGETS: Readonly<Record<string, CatalogueId | null>> = {
@@ -58,7 +61,9 @@ export const channelEventsRoute = (bus: EventBus): Route =>
     auth: 'local',
     body,
     answers: { 200: { description: 'Broadcast, with what became of each channel asked for', schema: answer } },
-    handle({ body: event }) {
+    handle({ body: event, raw }) {
+      // The schema takes a list for an object without members.
+      if (raw.find((byte) => byte > SPACE) !== BRACE) throw new AppError('invalid_request', 'The body must be a JSON object')
       if (event.type === 'human_approval_request') refuseApproval(event)
       const eventId = `${bus.run}-${bus.seq + 1}`
       bus.emit({ type: 'channel_event', payload: event })

@@ -1,0 +1,163 @@
+/** `/ws/chat` over real connections. */
+import { expect, test } from 'vitest'
+import { ScriptedAgent } from './testing/scripted-agent.ts'
+import { clientFrame, connectSocket, openRaw, upgradeRequest } from './testing/socket-client.ts'
+import { startStreamServer, TOKENS } from './testing/stream-server.ts'
+
+const TEXT = 1
+const BINARY = 2
+
+const CHAT = upgradeRequest('/ws/chat', [`Authorization: Bearer ${TOKENS.d1}`])
+const session = (id: string) => ({ id, name: null, createdAtMs: 0, lastActiveAtMs: 0, messageCount: 4 })
+
+test('a chat begins with its session, the same that POST /webhook uses', async () => {
+  await using server = await startStreamServer({ sessions: [session('d1/home'), session('local/home')] })
+  const kept = await connectSocket(server.url, '/ws/chat?session_id=home')
+  const other = await connectSocket(server.url, '/ws/chat?session_id=home', { headers: { authorization: `Bearer ${TOKENS.d2}` } })
+  const fresh = await connectSocket(server.url, '/ws/chat')
+  expect(await kept.messages.first(1)).toEqual([{ type: 'session_start', session_id: 'home', resumed: true, message_count: 4 }])
+  expect(await other.messages.first(1)).toEqual([{ type: 'session_start', session_id: 'home', resumed: false, message_count: 0 }])
+  const [start] = await fresh.messages.first(1)
+  expect(start?.session_id).toMatch(/^[0-9a-f-]{36}$/)
+})
+
+test('without pairing, sessions are those of this machine', async () => {
+  await using server = await startStreamServer({ config: { require_pairing: false }, sessions: [session('local/home')] })
+  const client = await connectSocket(server.url, '/ws/chat?session_id=home', { headers: {} })
+  expect(await client.messages.first(1)).toMatchObject([{ resumed: true }])
+})
+
+test.each(['', 'a/b', '..%2Fx', 'ü', 'x'.repeat(129)])('a session name that is none (%j) is refused', async (name) => {
+  await using server = await startStreamServer()
+  await expect(connectSocket(server.url, `/ws/chat?session_id=${name}`)).rejects.toThrow('refused with 400')
+  await expect.poll(() => server.counts.ws).toBe(0)
+})
+
+test('a turn streams to its own connection and to no other, and events of the bus to neither', async () => {
+  const agent = new ScriptedAgent()
+  await using server = await startStreamServer({ agent })
+  const client = await connectSocket(server.url, '/ws/chat?session_id=s')
+  const second = await connectSocket(server.url, '/ws/chat?session_id=s')
+  client.send({ type: 'message', content: 'hello' })
+  const turn = await agent.turn(1)
+  server.bus.emit({ type: 'x_tick' })
+  turn.request.listen?.({ type: 'text', delta: 'Hi' })
+  turn.done('Hi')
+  expect((await client.messages.first(3)).map(({ type }) => type)).toEqual(['session_start', 'chunk', 'done'])
+  second.send({ type: 'message', content: 'hello too' })
+  const next = await agent.turn(2)
+  next.done('Hi too')
+  expect((await second.messages.first(2)).map(({ type }) => type)).toEqual(['session_start', 'done'])
+  expect(turn.request.session).toBe('d1/s')
+  expect(turn.request.client).not.toBe(next.request.client)
+})
+
+test('the socket is read while a turn runs: abort and approvals arrive', async () => {
+  const agent = new ScriptedAgent()
+  await using server = await startStreamServer({ agent })
+  const client = await connectSocket(server.url, '/ws/chat')
+  client.send({ type: 'message', content: 'hello' })
+  const { request } = await agent.turn(1)
+  const answer = request.approve?.({ tool: 'shell', summary: '', turn: 'turn-1', session: null }, new AbortController().signal)
+  const [, asked] = await client.messages.first(2)
+  client.send({ type: 'approval_response', request_id: asked?.request_id, decision: 'approve' })
+  expect(await answer).toBe(true)
+  client.send({ type: 'abort' })
+  expect((await client.messages.first(3)).at(-1)).toEqual({ type: 'aborted', turn_id: 'turn-1' })
+})
+
+test('another connection cannot answer for this one', async () => {
+  const agent = new ScriptedAgent()
+  await using server = await startStreamServer({ agent })
+  const client = await connectSocket(server.url, '/ws/chat?session_id=s')
+  const other = await connectSocket(server.url, '/ws/chat?session_id=s')
+  client.send({ type: 'message', content: 'hello' })
+  const { request } = await agent.turn(1)
+  const cancel = new AbortController()
+  const answer = request.approve?.({ tool: 'shell', summary: '', turn: 'turn-1', session: null }, cancel.signal)
+  const [, asked] = await client.messages.first(2)
+  other.send({ type: 'approval_response', request_id: asked?.request_id, decision: 'approve' })
+  expect((await other.messages.first(2)).at(-1)).toMatchObject({ code: 'INVALID_APPROVAL_RESPONSE' })
+  cancel.abort()
+  expect(await answer).toBe(false)
+})
+
+test.each(['close', 'terminate'] as const)('a client that goes away (%s) aborts its turn', async (leave) => {
+  const agent = new ScriptedAgent()
+  await using server = await startStreamServer({ agent })
+  const client = await connectSocket(server.url, '/ws/chat')
+  client.send({ type: 'message', content: 'hello' })
+  const { request } = await agent.turn(1)
+  const aborted = new Promise((resolve) => request.signal?.addEventListener('abort', resolve))
+  client.socket[leave]()
+  await aborted
+  await expect.poll(() => server.counts.ws).toBe(0)
+})
+
+test('a revoked device loses its turn with its connection', async () => {
+  const agent = new ScriptedAgent()
+  await using server = await startStreamServer({ agent })
+  const client = await connectSocket(server.url, '/ws/chat')
+  client.send({ type: 'message', content: 'hello' })
+  const { request } = await agent.turn(1)
+  await server.clock.advance(500)
+  server.revoke('d1')
+  await server.clock.advance(1000)
+  expect((await client.closed).code).toBe(4401)
+  await expect.poll(() => request.signal?.aborted).toBe(true)
+})
+
+test('what is no JSON is answered, and the conversation goes on', async () => {
+  const agent = new ScriptedAgent()
+  await using server = await startStreamServer({ agent })
+  const client = await connectSocket(server.url, '/ws/chat')
+  client.socket.send('hello')
+  client.send({ type: 'message', content: 'hello' })
+  expect((await client.messages.first(2)).at(-1)).toMatchObject({ type: 'error', code: 'INVALID_JSON' })
+  const turn = await agent.turn(1)
+  turn.done('Hi')
+  expect((await client.messages.first(3)).at(-1)).toMatchObject({ type: 'done' })
+})
+
+test.each([
+  ['binary data closes with 1003', clientFrame(BINARY, Buffer.from('{}')), 1003],
+  ['invalid UTF-8 closes with 1007', clientFrame(TEXT, Buffer.from([0xff, 0xfe])), 1007],
+  ['an unmasked frame closes with 1002', Buffer.from([0x81, 0x01, 0x41]), 1002],
+  ['a reserved opcode closes with 1002', clientFrame(3, Buffer.from('x')), 1002],
+  ['a frame over the limit closes with 1009', Buffer.from([0x81, 0xff, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0, 0]), 1009],
+])('%s', async (_what, bytes, code) => {
+  await using server = await startStreamServer()
+  const raw = openRaw(server.port, CHAT)
+  await expect.poll(raw.received).toContain('session_start')
+  raw.transport.write(bytes)
+  const closeFrame = `\x88${String.fromCharCode(0)}`.slice(0, 1)
+  const codeBytes = Buffer.from([code >> 8, code & 255]).toString('latin1')
+  await expect.poll(raw.received).toMatch(new RegExp(`${closeFrame}[^]${codeBytes}[^]*$`))
+  raw.transport.destroy()
+  await expect.poll(() => server.counts.ws).toBe(0)
+  expect(server.errors).toEqual([])
+})
+
+test('a frame that comes with the handshake is not lost', async () => {
+  const agent = new ScriptedAgent()
+  await using server = await startStreamServer({ agent })
+  const message = clientFrame(TEXT, Buffer.from('{"type":"message","content":"early"}'))
+  const raw = openRaw(server.port, Buffer.concat([Buffer.from(CHAT), message]))
+  expect((await agent.turn(1)).request.text).toBe('early')
+  raw.transport.destroy()
+})
+
+test('a client that does not read its chunks is closed with 1013, and its turn ends', async () => {
+  const agent = new ScriptedAgent()
+  await using server = await startStreamServer({ agent })
+  const client = await connectSocket(server.url, '/ws/chat')
+  client.send({ type: 'message', content: 'hello' })
+  const { request } = await agent.turn(1)
+  client.socket.pause()
+  let chunks = 0
+  for (; chunks < 5000 && !request.signal?.aborted; chunks++) request.listen?.({ type: 'text', delta: 'x'.repeat(10_000) })
+  expect(request.signal?.aborted).toBe(true)
+  expect(chunks).toBeGreaterThan(400)
+  client.socket.resume()
+  expect((await client.closed).code).toBe(1013)
+})
