@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest'
 import { memoryBooks } from './testing/memory-books.ts'
 import { hang, httpError, scriptedModel } from './testing/scripted-model.ts'
-import { request, resultsIn, testAgent, testTool } from './testing/test-agent.ts'
+import { request, resultsIn, testAgent, testTool, until } from './testing/test-agent.ts'
 
-const turns = () => new Promise((resolve) => setImmediate(resolve))
 const call = (key: string) => ({ calls: [{ name: 'add', input: { key } }] })
 
 /** A tool that must not run twice for one key, and what it was run for. */
@@ -18,7 +17,7 @@ test('an accepted turn is kept before its id is given out, and ends as one that 
   const idempotency = { scope: 'roomchat', key: 'm1' }
   const id = await agent.accept(request('later', { session: 's', source: 'roomchat', idempotency }))
   expect(books.queued.get(id)).toMatchObject({ id, sessionId: 's', source: 'roomchat', input: 'later', idempotency })
-  await turns()
+  await until(() => books.ends.length === 1)
   expect(books.writes).toEqual([`enqueue ${id}`, `start ${id}`, `finish ${id}`])
   expect(books.ends).toMatchObject([{ status: 'done', response: 'done', attempts: 1, idempotency }])
 })
@@ -29,7 +28,7 @@ test('a turn that cannot be kept is not accepted, does not run, and its key is g
   books.fail('enqueue')
   const accepted = agent.accept(request('later', { session: 's', idempotency: { scope: 's', key: 'k' } }))
   await expect(accepted).rejects.toMatchObject({ code: 'unavailable' })
-  await turns()
+  await until(() => agent.load().running === 0)
   expect(model.asked).toEqual([])
   expect(books.released).toEqual(['k'])
   expect(agent.load()).toEqual({ running: 0, queued: 0, sessions: 0 })
@@ -40,13 +39,13 @@ test('a turn cut by a crash goes on after its last checkpoint: finished tools ar
   const { add, added } = addTool()
   const crashing = testAgent({ books, tools: [add], models: [scriptedModel([call('one'), call('two'), hang])] })
   const id = await crashing.agent.accept(request('count', { session: 's', idempotency: { scope: 's', key: 'k' } }))
-  await turns()
+  await until(() => books.writes.length === 4)
   expect(books.writes).toEqual([`enqueue ${id}`, `start ${id}`, `checkpoint ${id}`, `checkpoint ${id}`])
 
   const model = scriptedModel([call('three'), { text: 'all counted' }])
   const restarted = testAgent({ books, tools: [add], models: [model] })
   await expect(restarted.agent.resume()).resolves.toBe(1)
-  await turns()
+  await until(() => books.ends.length === 1)
   expect(added).toEqual(['one', 'two', 'three'])
   expect(model.asked[0]?.prompt.map(({ role }) => role)).toEqual(['system', 'user', 'assistant', 'tool', 'assistant', 'tool'])
   expect(resultsIn(model.asked[0]?.prompt ?? [])).toEqual(['added two'])
@@ -68,10 +67,10 @@ test('steps and repeats before the crash count', async () => {
   const { add, added } = addTool()
   const options = { books, tools: [add], agent: { max_iterations: 3 } }
   await testAgent({ ...options, models: [scriptedModel([call('one'), call('one'), hang])] }).agent.accept(request('count'))
-  await turns()
+  await until(() => books.writes.length === 4)
   const model = scriptedModel([call('one'), { text: 'enough' }])
   await testAgent({ ...options, models: [model] }).agent.resume()
-  await turns()
+  await until(() => books.ends.length === 1)
   expect(added).toEqual(['one', 'one'])
   expect(model.asked.length).toBe(2)
   expect(books.ends).toMatchObject([{ status: 'done', response: 'enough' }])
@@ -92,7 +91,7 @@ test('turns left behind run oldest first, each as a client minted for its source
     },
   })
   await expect(agent.resume()).resolves.toBe(2)
-  await turns()
+  await until(() => books.ends.length === 2)
   expect(clients).toEqual(['roomchat', 'telegram'])
   expect(books.ends.map(({ input }) => input)).toEqual(['first', 'second'])
   const turnsSeen = observations.filter(({ kind }) => kind === 'turn')
@@ -109,7 +108,7 @@ test('a full queue does not keep turns from being taken up again', async () => {
     agent: { max_concurrent_turns: 1, max_queued_turns: 0 },
   })
   await expect(agent.resume()).resolves.toBe(3)
-  await turns()
+  await until(() => books.ends.length === 3)
   expect(books.ends.map(({ input }) => input)).toEqual(['a', 'b', 'c'])
 })
 
@@ -117,7 +116,7 @@ test('turns of this run are not taken up a second time', async () => {
   const model = scriptedModel([hang])
   const { agent } = testAgent({ models: [model] })
   await agent.accept(request('a'))
-  await turns()
+  await until(() => model.asked.length === 1)
   await expect(agent.resume()).resolves.toBe(0)
   expect(model.asked.length).toBe(1)
 })
@@ -128,11 +127,11 @@ test('a turn that never reaches its end is given up after five starts', async ()
     const { agent } = testAgent({ books, models: [scriptedModel([hang])] })
     if (start === 0) await agent.accept(request('poison'))
     else await agent.resume()
-    await turns()
+    await until(() => books.starts.get('turn-1') === start + 1)
   }
   const model = scriptedModel([{ text: 'never asked' }])
   await testAgent({ books, models: [model] }).agent.resume()
-  await turns()
+  await until(() => books.ends.length === 1)
   expect(model.asked).toEqual([])
   expect(books.ends).toMatchObject([
     { status: 'failed', attempts: 6, error: { code: 'internal', message: expect.stringContaining('5 times') } },
@@ -144,7 +143,7 @@ test('what a drain cuts or finds waiting stays kept, and nothing claims it ended
   const books = memoryBooks()
   const { agent, clock } = testAgent({ books, models: [scriptedModel([hang])] })
   for (const text of ['running', 'waiting']) await agent.accept(request(text, { session: 's' }))
-  await turns()
+  await until(() => books.starts.size === 1)
   const drained = agent.drain(1000)
   await clock.advance(1000)
   await drained
@@ -153,7 +152,7 @@ test('what a drain cuts or finds waiting stays kept, and nothing claims it ended
   expect(agent.load()).toEqual({ running: 0, queued: 0, sessions: 0 })
 
   await testAgent({ books, models: [scriptedModel([{ text: 'now' }])] }).agent.resume()
-  await turns()
+  await until(() => books.ends.length === 2)
   expect(books.ends.map(({ input, status }) => `${input} ${status}`)).toEqual(['running done', 'waiting done'])
 })
 
@@ -162,7 +161,7 @@ test('an accepted turn that fails is recorded and not taken up again; one that i
   await agent.accept(request('a', { session: 's' }))
   const id = await agent.accept(request('b', { session: 's' }))
   expect(agent.abort(id)).toBe(true)
-  await turns()
+  await until(() => books.ends.length === 2)
   expect(books.ends.map(({ input, status }) => `${input} ${status}`).toSorted()).toEqual(['a failed', 'b aborted'])
   expect(books.queued.size).toBe(0)
 })
@@ -171,7 +170,7 @@ test('an accepted turn whose end cannot be kept stays kept', async () => {
   const { agent, books } = testAgent({ models: [scriptedModel([{ text: 'done' }])] })
   books.fail('finish')
   const id = await agent.accept(request('a', { idempotency: { scope: 's', key: 'k' } }))
-  await turns()
+  await until(() => books.writes.includes(`finish ${id}`))
   expect(books.queued.has(id)).toBe(true)
   expect(books.released).toEqual([])
 })

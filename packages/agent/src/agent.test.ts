@@ -120,7 +120,7 @@ test('a turn aborted while it waits never runs, and is recorded as aborted', asy
   const third = agent.run(request('a3', { session: 'a' }))
   await turns()
   caller.abort()
-  await expect(second).rejects.toMatchObject({ code: 'aborted' })
+  await expect(second).rejects.toMatchObject({ code: 'aborted', fields: { turn_id: 'turn-2' } })
   expect(agent.abort('turn-3')).toBe(true)
   await expect(third).rejects.toMatchObject({ code: 'aborted' })
   await answer('a1')

@@ -2,16 +2,15 @@
 import { AppError, type ClientId, type Clock, type Events, type Logger, type ModelMessage, type Secret, type TurnRow } from '@sluice/sdk'
 import { createAskModel } from './ask-model.ts'
 import { Budget } from './budget.ts'
-import { Cancellation } from './cancellation.ts'
 import { type AgentSettings, type ConductDeps, conductTurn, releaseKey, type TurnBooks } from './conduct-turn.ts'
+import { createLiveTurn } from './create-live-turn.ts'
 import { Deadlines } from './deadlines.ts'
-import { newTurnId } from './ids.ts'
 import { Lanes } from './lanes.ts'
 import type { Lease } from './registry.ts'
 import { createScrub } from './scrub.ts'
 import { ToolExecutor } from './tool-call.ts'
 import { createToolSpecs } from './tool-specs.ts'
-import type { Agent, Approver, TurnRequest, TurnResult } from './turn.ts'
+import type { Agent, Approver, TurnResult } from './turn.ts'
 import { parseTurnContext, type TurnContext } from './turn-context.ts'
 import type { LiveTurn } from './turn-scope.ts'
 
@@ -36,10 +35,10 @@ export interface AgentDeps {
 /** More than can ever have been accepted: the largest `max_queued_turns` and `max_concurrent_turns` together. */
 const UNFINISHED_MAX = 101_024
 /** What aborted turns may still take to be recorded while the daemon stops. */
-const SETTLE_MS = 2000
+const SETTLE_MS = 1000
 const RETRY_AFTER_SECS = 5
 
-const aborted = (): AppError => new AppError('aborted', 'The turn was aborted')
+const aborted = (turnId: string): AppError => new AppError('aborted', 'The turn was aborted', { fields: { turn_id: turnId } })
 
 interface Live {
   readonly turn: LiveTurn
@@ -66,30 +65,6 @@ export function createAgent(deps: AgentDeps): Agent {
     return { runningMax: max_concurrent_turns, waitingMax: max_queued_turns }
   })
 
-  function makeTurn(
-    request: Omit<TurnRequest, 'signal'>,
-    more: Partial<Pick<LiveTurn, 'id' | 'createdAtMs' | 'kept' | 'checkpoint'>>,
-  ): LiveTurn {
-    const { source, session, text, client, trace, idempotency, listen, approve } = request
-    const id = more.id ?? deps.newId?.() ?? newTurnId(clock.nowMs())
-    return {
-      id,
-      phase: 'waiting',
-      source,
-      session,
-      text,
-      client,
-      trace,
-      ...(idempotency && { idempotency }),
-      ...(approve && { approve }),
-      createdAtMs: more.createdAtMs ?? clock.nowMs(),
-      kept: more.kept,
-      checkpoint: more.checkpoint ?? [],
-      cancellation: new Cancellation(),
-      tell: listen && safely(listen, (error) => log.error('turn listener failed', { turn: id, error })),
-    }
-  }
-
   /** Puts a turn into its lane. Throws `unavailable` when it cannot be taken. */
   function enter(turn: LiveTurn, options?: { readonly unbounded: boolean }): Promise<TurnResult> {
     if (stopReason) throw stopReason
@@ -115,11 +90,11 @@ export function createAgent(deps: AgentDeps): Agent {
   return {
     async run(request) {
       const { signal } = request
-      const turn = makeTurn(request, {})
-      const abort = () => turn.cancellation.cancel(aborted())
+      const turn = createLiveTurn(deps, request)
+      const abort = () => turn.cancellation.cancel(aborted(turn.id))
       let ended: Promise<TurnResult>
       try {
-        if (signal?.aborted) throw aborted()
+        if (signal?.aborted) throw aborted(turn.id)
         ended = enter(turn)
       } catch (error) {
         await releaseKey(deps, request.idempotency)
@@ -135,7 +110,7 @@ export function createAgent(deps: AgentDeps): Agent {
 
     async accept(request) {
       const kept = Promise.withResolvers<void>()
-      const turn = makeTurn(request, { kept: kept.promise })
+      const turn = createLiveTurn(deps, request, { kept: kept.promise })
       const { id, session, source, text, createdAtMs, trace, idempotency } = turn
       const context: TurnContext = { trace, idempotency }
       try {
@@ -155,6 +130,7 @@ export function createAgent(deps: AgentDeps): Agent {
       } catch (error) {
         kept.promise.catch(ignore)
         kept.reject(error)
+        turn.cancellation.cancel(new AppError('unavailable', 'The turn could not be kept', { cause: error }))
         await releaseKey(deps, idempotency)
         throw error
       }
@@ -170,7 +146,7 @@ export function createAgent(deps: AgentDeps): Agent {
     abort(turnId) {
       const turn = live.get(turnId)?.turn
       if (!turn || turn.phase === 'ending' || turn.cancellation.reason) return false
-      turn.cancellation.cancel(aborted())
+      turn.cancellation.cancel(aborted(turnId))
       return true
     },
 
@@ -193,7 +169,7 @@ export function createAgent(deps: AgentDeps): Agent {
     const { trace, idempotency } = parseTurnContext(context)
     const client = deps.mintClient(source)
     const request = { source, session: sessionId, text: input, client, trace, ...(idempotency && { idempotency }) }
-    return makeTurn(request, { id, createdAtMs, kept: Promise.resolve(), checkpoint })
+    return createLiveTurn(deps, request, { id, createdAtMs, kept: Promise.resolve(), checkpoint })
   }
 
   /** Waits until no turn is left, at most `timeoutMs`. */
@@ -206,14 +182,3 @@ export function createAgent(deps: AgentDeps): Agent {
 }
 
 const ignore = (): undefined => undefined
-
-/** A listener's fault is its own: the turn goes on. */
-const safely =
-  <T>(listen: (value: T) => void, report: (error: unknown) => void) =>
-  (value: T): void => {
-    try {
-      listen(value)
-    } catch (error) {
-      report(error)
-    }
-  }

@@ -32,12 +32,16 @@ export const agentSection = {
     max_iterations: v.optional(whole(1, 100), 10),
     max_concurrent_turns: v.optional(whole(1, 1024), 8),
     max_queued_turns: v.optional(whole(0, 100_000), 1000),
+    /** From its start to its answer, approvals included. */
     turn_timeout_secs: v.optional(whole(1, 86_400), 300),
+    /** To the next piece of a reply that is streamed, and to all of one that nobody listens to. */
     model_timeout_secs: v.optional(whole(1, 3600), 120),
+    /** Of each entry of the model chain. */
     max_retries: v.optional(whole(0, 10), 2),
     max_output_tokens: v.optional(whole(1, 1_000_000)),
     max_turn_tokens: v.optional(whole(1, 100_000_000), 200_000),
     max_history_messages: v.optional(whole(2, 10_000), 50),
+    /** Of the whole conversation a model is told, at four characters a token. */
     max_history_tokens: v.optional(whole(100, 10_000_000), 32_000),
     max_tool_result_chars: v.optional(whole(100, 10_000_000), 50_000),
     temperature: v.optional(v.pipe(v.number(), v.minValue(0), v.maxValue(2))),

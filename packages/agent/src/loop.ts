@@ -3,8 +3,9 @@ import type { ModelMessage, TurnStore } from '@sluice/sdk'
 import type { AskModel } from './ask-model.ts'
 import { fitConversation } from './history.ts'
 import type { ToolCall } from './model-reply.ts'
+import { Repeats } from './repeats.ts'
 import { systemPrompt } from './system-prompt.ts'
-import { type PreparedCall, Repeats, type ToolExecutor, type ToolResultPart } from './tool-call.ts'
+import type { PreparedCall, ToolExecutor, ToolResultPart } from './tool-call.ts'
 import type { TurnScope } from './turn-scope.ts'
 
 export interface LoopDeps {

@@ -2,35 +2,21 @@
  * The one executor of tool calls, whoever the caller: find, parse, count repeats, policy, approval, run, scrub, shorten,
  * tell. Whatever goes wrong becomes an error result the model can read; only the end of the turn itself is thrown.
  */
-import {
-  AppError,
-  type Clock,
-  type Events,
-  type Logger,
-  type ModelMessage,
-  type Outcome,
-  type Risk,
-  sha256Hex,
-  type Tool,
-  type Trace,
-} from '@sluice/sdk'
+import { AppError, type Clock, type Events, type ModelMessage, type Outcome, type Risk, type Tool, type Trace } from '@sluice/sdk'
+import { type ApprovalDeps, askPerson } from './approval.ts'
 import { newTrace } from './ids.ts'
 import type { ToolCall } from './model-reply.ts'
 import { nearest } from './nearest.ts'
 import type { Registry } from './registry.ts'
-import type { Scrub } from './scrub.ts'
+import type { Repeats } from './repeats.ts'
 import { shorten } from './shorten.ts'
-import { canonicalJson, parseToolInput } from './tool-input.ts'
-import { deniedText, refusedText, type Verdict, verdict } from './tool-policy.ts'
-import type { Approver } from './turn.ts'
+import { parseToolInput } from './tool-input.ts'
+import { refusedText, type Verdict, verdict } from './tool-policy.ts'
 import type { TurnScope } from './turn-scope.ts'
 
-export interface ToolExecutorDeps {
+export interface ToolExecutorDeps extends ApprovalDeps {
   readonly events: Events
   readonly clock: Clock
-  readonly log: Logger
-  readonly scrub: Scrub
-  readonly approve: Approver | undefined
 }
 
 /** A call that is ready to run, or that has its answer already. */
@@ -47,23 +33,8 @@ export interface PreparedCall {
 
 export type ToolResultPart = Extract<Extract<ModelMessage, { role: 'tool' }>['content'][number], { type: 'tool-result' }>
 
-/** Counts the calls of one turn that ask the same of the same tool. */
-export class Repeats {
-  readonly #counts = new Map<string, number>()
-
-  /** How often this call has been asked for, this time included. */
-  count(tool: string, input: unknown): number {
-    const key = `${tool} ${sha256Hex(canonicalJson(input))}`
-    const count = (this.#counts.get(key) ?? 0) + 1
-    this.#counts.set(key, count)
-    return count
-  }
-}
-
 /** The first of these identical calls is not run any more. */
 const REPEATS_REFUSED_FROM = 3
-const SUMMARY_VALUE_CHARS = 80
-const SUMMARY_VALUES_MAX = 20
 
 const NO_OUTPUT = '(no output)'
 const FAULT = 'The tool failed by a fault of its own; the cause is in the log of the daemon.'
@@ -130,7 +101,7 @@ export class ToolExecutor {
     const { turn } = scope
     const { tool, input } = prepared
     const clean = (text: string) => shorten(this.#deps.scrub(text), scope.agent.max_tool_result_chars) || NO_OUTPUT
-    const refusal = prepared.refusal ?? (tool && prepared.verdict === 'ask' ? await this.#askPerson(scope, tool, input) : undefined)
+    const refusal = prepared.refusal ?? (tool && prepared.verdict === 'ask' ? await askPerson(this.#deps, scope, tool, input) : undefined)
     if (!tool || refusal !== undefined) return { outcome: 'error', output: clean(refusal ?? '') }
     turn.cancellation.throwIfCancelled()
     const { client, session, cancellation } = turn
@@ -143,31 +114,6 @@ export class ToolExecutor {
       this.#deps.log.error('tool failed', { tool: tool.name, turn: turn.id, error })
       return { outcome: 'error', output: FAULT }
     }
-  }
-
-  /** Undefined: a person agreed. */
-  async #askPerson(scope: TurnScope, tool: Tool, input: unknown): Promise<string | undefined> {
-    const { turn, policy } = scope
-    const approve = turn.approve ?? this.#deps.approve
-    if (!approve) return deniedText(policy, tool.name, false)
-    const request = { tool: tool.name, summary: this.#summarise(input), turn: turn.id, session: turn.session }
-    try {
-      const isApproved = await turn.cancellation.race(approve(request, turn.cancellation.signal))
-      return isApproved === true ? undefined : deniedText(policy, tool.name, true)
-    } catch (error) {
-      turn.cancellation.throwIfCancelled()
-      this.#deps.log.error('approval failed', { tool: tool.name, turn: turn.id, error })
-      return deniedText(policy, tool.name, false)
-    }
-  }
-
-  #summarise(input: unknown): string {
-    const values = typeof input === 'object' && input !== null ? Object.entries(input) : [['input', input] as const]
-    return values
-      .slice(0, SUMMARY_VALUES_MAX)
-      .map(([name, value]) => this.#deps.scrub(`${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`))
-      .map((line) => (line.length > SUMMARY_VALUE_CHARS ? `${line.slice(0, SUMMARY_VALUE_CHARS - 1)}…`.toWellFormed() : line))
-      .join('\n')
   }
 }
 

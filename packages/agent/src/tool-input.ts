@@ -27,11 +27,3 @@ function issueText(issue: v.BaseIssue<unknown>): string {
   const text = `- ${v.getDotPath(issue) ?? 'input'}: ${issue.message}`
   return text.length > ISSUE_CHARS_MAX ? `${text.slice(0, ISSUE_CHARS_MAX)}…`.toWellFormed() : text
 }
-
-/** One text for inputs that say the same, whatever the order of their keys. */
-export const canonicalJson = (value: unknown): string =>
-  JSON.stringify(value, (_key, member: unknown) =>
-    typeof member === 'object' && member !== null && !Array.isArray(member)
-      ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : member,
-  )

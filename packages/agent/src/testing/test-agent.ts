@@ -76,6 +76,11 @@ export function testAgent(options: TestAgentOptions = {}): TestAgent {
   return { agent, books, clock, events: emitted, observations, logs, leased: () => leased }
 }
 
+/** Lets everything else have its turn until it is so; gives up after many rounds, for the assertion that follows to fail. */
+export async function until(isSo: () => boolean): Promise<void> {
+  for (let round = 0; round < 5000 && !isSo(); round++) await new Promise((resolve) => setImmediate(resolve))
+}
+
 export const request = (text: string, more: Partial<TurnRequest> = {}): TurnRequest => ({
   source: 'test',
   session: null,

@@ -1,0 +1,50 @@
+/** Makes the living turn of a request. */
+import type { Clock, Logger } from '@sluice/sdk'
+import { Cancellation } from './cancellation.ts'
+import { newTurnId } from './ids.ts'
+import type { TurnPart, TurnRequest } from './turn.ts'
+import type { LiveTurn } from './turn-scope.ts'
+
+export interface LiveTurnDeps {
+  readonly clock: Clock
+  readonly log: Logger
+  readonly newId?: () => string
+}
+
+/** `given`: what an accepted turn has beside its request, and a resumed one has already. */
+export function createLiveTurn(
+  { clock, log, newId }: LiveTurnDeps,
+  request: Omit<TurnRequest, 'signal'>,
+  given: Partial<Pick<LiveTurn, 'id' | 'createdAtMs' | 'kept' | 'checkpoint'>> = {},
+): LiveTurn {
+  const { source, session, text, client, trace, idempotency, listen, approve } = request
+  const nowMs = clock.nowMs()
+  const id = given.id ?? newId?.() ?? newTurnId(nowMs)
+  return {
+    id,
+    phase: 'waiting',
+    source,
+    session,
+    text,
+    client,
+    trace,
+    ...(idempotency && { idempotency }),
+    ...(approve && { approve }),
+    createdAtMs: given.createdAtMs ?? nowMs,
+    kept: given.kept,
+    checkpoint: given.checkpoint ?? [],
+    cancellation: new Cancellation(),
+    tell: listen && safely(listen, log, id),
+  }
+}
+
+/** A listener's fault is its own: the turn goes on. */
+const safely =
+  (listen: (part: TurnPart) => void, log: Logger, turn: string) =>
+  (part: TurnPart): void => {
+    try {
+      listen(part)
+    } catch (error) {
+      log.error('turn listener failed', { turn, error })
+    }
+  }
