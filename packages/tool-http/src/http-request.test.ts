@@ -1,0 +1,153 @@
+import { AppError, type ClientId, type PublicRequest, type ToolContext } from '@sluice/sdk'
+import { testHost } from '@sluice/testkit/host'
+import * as v from 'valibot'
+import { expect, test } from 'vitest'
+import { isAllowedDomain } from './allowed-domain.ts'
+import { httpSection } from './config.ts'
+import feature from './index.ts'
+
+const arrange = (answer: () => Response | Promise<Response> = () => new Response('hello'), config: object = { allowed_domains: ['*'] }) => {
+  const requests: (PublicRequest & { url: string })[] = []
+  const abort = new AbortController()
+  const host = testHost({
+    publicFetch: async (url, init = {}) => {
+      requests.push({ url, ...init })
+      init.admit?.(new URL(url))
+      const { promise, reject } = Promise.withResolvers<never>()
+      const { signal } = init
+      signal?.addEventListener('abort', () => reject(new AppError('aborted', (signal.reason as Error).name)))
+      return Promise.race([answer(), promise])
+    },
+  })
+  const [tool] = feature.build(host, v.parse(httpSection.schema, config)).tools ?? []
+  if (!tool) throw new Error('there is no tool')
+  const context: ToolContext = {
+    client: 'client' as ClientId,
+    session: null,
+    turn: 'turn',
+    signal: abort.signal,
+    trace: { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), parentId: null },
+  }
+  const run = async (input: object) => tool.run(v.parse(tool.input, input), context)
+  const risk = (input: object) => (typeof tool.risk === 'function' ? tool.risk(v.parse(tool.input, input)) : tool.risk)
+  return { run, risk, requests, host, abort }
+}
+
+test.each<[host: string, allowed: string[], is: boolean]>([
+  ['example.com', [], false],
+  ['example.com', ['*'], true],
+  ['example.com', ['example.com'], true],
+  ['example.com.', ['example.com'], true],
+  ['api.example.com', ['example.com'], true],
+  ['a.b.example.com', ['*.example.com'], true],
+  ['example.com', ['EXAMPLE.com'], true],
+  ['xn--bcher-kva.example', ['bücher.example'], true],
+  ['badexample.com', ['example.com'], false],
+  ['example.com.evil.test', ['example.com'], false],
+  ['example.org', ['example.com', 'example.net'], false],
+  ['com', ['example.com'], false],
+  ['example.com', ['not a domain'], false],
+  ['93.184.215.14', ['93.184.215.14'], true],
+])('§5 %s against %j is %j', (host, allowed, is) => {
+  expect(isAllowedDomain(host, allowed)).toBe(is)
+})
+
+test('an empty list refuses with the name of the key, and asks nobody', async () => {
+  const { run, requests } = arrange(undefined, {})
+  await expect(run({ url: 'https://example.com/' })).rejects.toMatchObject({
+    code: 'forbidden',
+    message: expect.stringContaining('allowed_domains under [tools.http_request]'),
+  })
+  expect(requests).toEqual([])
+})
+
+test('a host that is not listed is refused, at whatever hop', async () => {
+  const { run } = arrange(undefined, { allowed_domains: ['example.com'] })
+  await expect(run({ url: 'https://evil.test/' })).rejects.toMatchObject({
+    code: 'forbidden',
+    message: expect.stringContaining("'evil.test'"),
+  })
+  expect(await run({ url: 'https://api.example.com/' })).toContain('hello')
+})
+
+test('the request goes out as it was given, within the configured bounds', async () => {
+  const { run, requests } = arrange(undefined, { allowed_domains: ['*'], response_bytes_max: 2048 })
+  await run({ url: 'https://example.com/a', method: 'POST', headers: { 'content-type': 'text/plain' }, body: 'x' })
+  expect(requests[0]).toMatchObject({
+    url: 'https://example.com/a',
+    method: 'POST',
+    headers: { 'content-type': 'text/plain' },
+    body: 'x',
+    responseBytesMax: 2048,
+  })
+})
+
+test('status, chosen headers and body come back, cookies do not', async () => {
+  const headers = { 'content-type': 'application/json', 'set-cookie': 'a=b', 'x-own': 'y', etag: '"1"' }
+  const { run } = arrange(() => new Response('{"a":1}', { status: 404, statusText: 'Not Found', headers }))
+  expect(await run({ url: 'https://example.com/' })).toBe('HTTP 404 Not Found\ncontent-type: application/json\netag: "1"\n\n{"a":1}')
+})
+
+test('where redirects ended is said', async () => {
+  const { run } = arrange(() => Object.defineProperty(new Response('x'), 'url', { value: 'https://example.com/there' }))
+  expect(await run({ url: 'https://example.com/' })).toContain('[redirected to https://example.com/there]')
+  expect(await run({ url: 'HTTPS://example.com/x/../there' })).not.toContain('redirected')
+})
+
+test('a body that is no text is told by its size', async () => {
+  const bytes = new Uint8Array([1, 0, 2])
+  const png = () => new Response('GIF', { headers: { 'content-type': 'image/gif' } })
+  const gzip = () => new Response('x', { headers: { 'content-encoding': 'gzip' } })
+  expect(await arrange(() => new Response(bytes)).run({ url: 'https://a.test/' })).toContain('[3 bytes that are not text]')
+  expect(await arrange(png).run({ url: 'https://a.test/' })).toContain('[3 bytes that are not text]')
+  expect(await arrange(gzip).run({ url: 'https://a.test/' })).toContain('[1 bytes that are not text]')
+  expect(await arrange(() => new Response(null, { status: 204 })).run({ url: 'https://a.test/' })).toBe('HTTP 204\n\n[no body]')
+})
+
+test('the charset the server names is used, an unknown one is not', async () => {
+  const body = new Uint8Array([0xe9])
+  const latin = () => new Response(body, { headers: { 'content-type': 'text/plain; charset=iso-8859-1' } })
+  const odd = () => new Response('é', { headers: { 'content-type': 'text/plain; charset=klingon' } })
+  expect(await arrange(latin).run({ url: 'https://a.test/' })).toMatch(/é$/)
+  expect(await arrange(odd).run({ url: 'https://a.test/' })).toMatch(/é$/)
+})
+
+test('the time-out is the configured one, and nothing is left waiting', async () => {
+  const { run, host } = arrange(() => new Promise(() => {}), { allowed_domains: ['*'], timeout_secs: 5 })
+  const running = run({ url: 'https://a.test/' })
+  const outcome = expect(running).rejects.toMatchObject({ message: 'TimeoutError' })
+  await host.advance(4999)
+  expect(host.clock.sleeping).toBe(1)
+  await host.advance(1)
+  await outcome
+  expect(host.clock.sleeping).toBe(0)
+})
+
+test('an answer in time leaves no timer', async () => {
+  const { run, host } = arrange()
+  await run({ url: 'https://a.test/' })
+  expect(host.clock.sleeping).toBe(0)
+})
+
+test('an abort of the turn aborts the request', async () => {
+  const { run, abort } = arrange(() => new Promise(() => {}))
+  const running = run({ url: 'https://a.test/' })
+  abort.abort()
+  await expect(running).rejects.toMatchObject({ message: 'AbortError' })
+})
+
+test('looking at a listed host is read, all else execute', () => {
+  const { risk } = arrange(undefined, { allowed_domains: ['example.com'] })
+  expect(risk({ url: 'https://example.com/' })).toBe('read')
+  expect(risk({ url: 'https://example.com/', method: 'HEAD' })).toBe('read')
+  expect(risk({ url: 'https://example.com/', body: 'x' })).toBe('execute')
+  for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) expect(risk({ url: 'https://example.com/', method })).toBe('execute')
+  expect(risk({ url: 'https://evil.test/' })).toBe('execute')
+  expect(risk({ url: 'nonsense' })).toBe('execute')
+})
+
+test('configuration out of bounds is refused', () => {
+  for (const config of [{ timeout_secs: 0 }, { timeout_secs: 301 }, { response_bytes_max: 1 }, { allowed_domains: [''] }]) {
+    expect(v.safeParse(httpSection.schema, config).success).toBe(false)
+  }
+})

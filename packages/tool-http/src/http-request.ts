@@ -1,0 +1,57 @@
+/** `http_request`: one request to a listed host, redirects included. */
+import { AppError, type Clock, defineTool, type Host, type Tool } from '@sluice/sdk'
+import * as v from 'valibot'
+import { isAllowedDomain } from './allowed-domain.ts'
+import type { HttpConfig } from './config.ts'
+import { responseText } from './response-text.ts'
+
+const URL_CHARS_MAX = 8192
+const BODY_CHARS_MAX = 1_048_576
+const HEADERS_MAX = 50
+
+const input = v.object({
+  url: v.pipe(v.string(), v.minLength(1), v.maxLength(URL_CHARS_MAX), v.description('The whole URL, http or https')),
+  method: v.optional(v.picklist(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']), 'GET'),
+  headers: v.optional(v.pipe(v.record(v.string(), v.string()), v.maxEntries(HEADERS_MAX), v.description('Further request headers')), {}),
+  body: v.optional(v.pipe(v.string(), v.maxLength(BODY_CHARS_MAX), v.description('The request body'))),
+})
+
+export const httpRequest = (host: Pick<Host, 'publicFetch' | 'clock'>, config: HttpConfig): Tool => {
+  const isAllowed = (url: URL | null): boolean => url !== null && isAllowedDomain(url.hostname, config.allowed_domains)
+  const admit = (url: URL) => {
+    if (!isAllowed(url)) throw new AppError('forbidden', `'${url.hostname}' is not in allowed_domains under [tools.http_request]`)
+  }
+  return defineTool({
+    name: 'http_request',
+    description: 'Makes one HTTP request to a public host the operator allows. Returns the status, some headers and the body as text.',
+    input,
+    // naming a domain is the operator's consent to looking at it, not to changing what is there
+    risk: ({ url, method, body }) =>
+      (method === 'GET' || method === 'HEAD') && body === undefined && isAllowed(URL.parse(url)) ? 'read' : 'execute',
+    async run({ url, method, headers, body }, context) {
+      if (config.allowed_domains.length === 0) {
+        throw new AppError('forbidden', 'no host is allowed: allowed_domains under [tools.http_request] is empty')
+      }
+      using limit = timeLimit(host.clock, config.timeout_secs * 1000)
+      const response = await host.publicFetch(url, {
+        method,
+        headers,
+        ...(body === undefined ? {} : { body }),
+        signal: AbortSignal.any([context.signal, limit.signal]),
+        responseBytesMax: config.response_bytes_max,
+        admit,
+      })
+      return responseText(response, new Uint8Array(await response.arrayBuffer()), url)
+    },
+  })
+}
+
+/** A signal that aborts as `AbortSignal.timeout` does, unless it is disposed of before. */
+function timeLimit(clock: Clock, ms: number): Disposable & { readonly signal: AbortSignal } {
+  const limit = new AbortController()
+  const done = new AbortController()
+  void clock.sleep(ms, done.signal).then(() => {
+    if (!done.signal.aborted) limit.abort(new DOMException('the time is over', 'TimeoutError'))
+  })
+  return { signal: limit.signal, [Symbol.dispose]: () => done.abort() }
+}
