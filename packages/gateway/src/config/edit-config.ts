@@ -40,7 +40,8 @@ export async function setValue(options: SetOptions): Promise<SetResult> {
   const { text = '', file } = options
   const body = withoutMark(text)
   const result = await change(options, body).catch(async (error) => {
-    throw error instanceof SyntaxError ? configError([await syntaxProblem(file, body, error)]) : error
+    // A stack that has overflown is the parser's too.
+    throw error instanceof SyntaxError || error instanceof RangeError ? configError([await syntaxProblem(file, body, error)]) : error
   })
   const changed = text.slice(0, text.length - body.length) + result.text
   await loadConfig({ ...options, text: changed })

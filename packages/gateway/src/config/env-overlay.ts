@@ -1,5 +1,5 @@
 /** Values from the environment, for the keys whose schema names variables. */
-import { describeKey } from './describe-key.ts'
+import { describeKey, describeValue } from './describe-key.ts'
 import { formatKeyPath, type KeyPath } from './key-path.ts'
 import type { Finding } from './problem.ts'
 import type { Key } from './schema-keys.ts'
@@ -44,7 +44,7 @@ export function overlayEnvironment(keys: ReadonlyMap<string, Key>, values: objec
 }
 
 export const wrongVariable = (variable: string, path: KeyPath, key: Key, text: string): string => {
-  const found = key.metadata.secret ? '' : `, but it is ${JSON.stringify(text.slice(0, 60))}`
+  const found = key.metadata.secret ? '' : `, but it is ${describeValue(text)}`
   return `the environment variable ${variable} (for \`${formatKeyPath(path)}\`) must be ${describeKey(key)}${found}`
 }
 

@@ -28,14 +28,23 @@ export function explainIssue(
   if (variable && wanted) return { path, at: 'nowhere', message: `the environment variable ${variable} (for \`${name}\`): ${wanted}` }
   if (variable && key) return { path, at: 'nowhere', message: wrongVariable(variable, path, key, String(issue.input)) }
   if (wanted) return { path, at: 'value', message: `\`${name}\`: ${wanted}` }
-  const scalar = key && !open && key.shape.kind !== 'table' && key.shape.kind !== 'list' && !hasSecret(key)
-  const found = scalar ? describeValue(issue.input) : key?.metadata.secret ? 'something else' : describeKind(issue.input)
+  const found = key?.metadata.secret
+    ? 'something else'
+    : mayShow(issue.input, key, open)
+      ? describeValue(issue.input)
+      : describeKind(issue.input)
   return { path, at: 'value', message: `\`${name}\` must be ${key ? describeKey(key) : 'something else'}, but ${found} stands there` }
 }
 
 const missing = (name: string, key: Key | undefined): string => {
   const variables = key?.metadata.env?.length ? `, and may come from the environment as ${key.metadata.env.join(' or ')}` : ''
   return `\`${name}\` is missing${key ? `; it must be ${describeKey(key)}` : ''}${variables}`
+}
+
+/** Where a table or a list belongs, and under a name the file chose, a text may be anything: a header's value, a token. */
+function mayShow(value: unknown, key: Key | undefined, isOpen: boolean): boolean {
+  if (!key || key.shape.kind === 'table' || key.shape.kind === 'list' || hasSecret(key)) return false
+  return !isOpen || (key.shape.kind === 'number' && typeof value === 'number')
 }
 
 /** The key at the end of the steps, and whether its name is the file's own (values of such keys may be credentials). */

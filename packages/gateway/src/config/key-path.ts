@@ -9,7 +9,7 @@ export type KeyPath = readonly KeyStep[]
 export const DEPTH_MAX = 32
 
 const BARE = /^[\w-]+$/
-const STEP = /(?:^|\.)([\w-]+)|(?:^|\.)("(?:[^"\\]|\\.)*")|(?:^|\.)'([^']*)'|\[(\d{1,6})\]/y
+const STEP = /(?:^|(?!^)\.)(?:([\w-]+)|("(?:[^"\\]|\\.)*")|'([^']*)')|(?!^)\[(\d{1,6})\]/y
 
 /** Reads a dotted path; names with other characters stand in quotes. Throws `invalid_request` for anything else. */
 export function parseKeyPath(text: string): KeyPath {
@@ -18,7 +18,7 @@ export function parseKeyPath(text: string): KeyPath {
   while (step.lastIndex < text.length || steps.length === 0) {
     const match = step.exec(text)
     const read = match && stepOf(match)
-    if (read === undefined || read === null || steps.length === DEPTH_MAX || (steps.length === 0 && typeof read === 'number')) {
+    if (read === undefined || read === null || steps.length === DEPTH_MAX) {
       throw new AppError(
         'invalid_request',
         `"${text.slice(0, 80)}" is not a key; a key looks like gateway.port or provider.fallback[0].model`,

@@ -39,7 +39,7 @@ export async function openSecrets(values: object, top: Key, { path, skip, decryp
     try {
       return await decrypt(text, schemaPath(at))
     } catch (error) {
-      const why = error instanceof AppError ? error.message : `\`${name}\` cannot be decrypted`
+      const why = error instanceof AppError ? error.message.replace(/\.$/, '') : `\`${name}\` cannot be decrypted`
       findings.push({ path: at, at: 'value', message: `${why}; \`sluice config set ${name}\` sets it anew` })
       return text
     }

@@ -6,18 +6,23 @@ import type { ConfigProblem } from './types.ts'
 /** The parser's sentences that need another wording; the others are kept. */
 const WORDING: Readonly<Record<string, string>> = {
   'Must be a newline': 'only a comment may follow here; the next key needs a line of its own',
-  'Unspecified values are invalid': 'a value is missing after the equals sign',
-  'Expected equal (=) token': 'a key must be followed by an equals sign and a value',
   'Empty bare keys are not allowed': 'a name is missing here',
   'Unterminated string constant': 'this text does not end: its closing quote is missing',
   'Unterminated table-key': 'this section header does not end: its closing bracket is missing',
-  'Unterminated array': 'this list does not end: its closing bracket is missing',
-  'Unterminated inline table': 'this table does not end: its closing brace is missing',
   'Unexpected character': 'this character is not allowed here',
   'Unexpected token': 'this is not allowed here',
   'Invalid character in escape sequence': 'this escape is not known; write a backslash as two, or put the text in single quotes',
   'Control characters (codes < 0x1f and 0x7f) are not allowed':
     'control characters are not allowed; write them as escapes in double quotes',
+}
+const NO_VALUE = 'Unspecified values are invalid'
+/** Noticed only at the next thing there is, perhaps lines further down: what is missing belongs behind the thing before. */
+const TOO_LATE: Readonly<Record<string, string>> = {
+  [NO_VALUE]: 'a value is missing after the equals sign',
+  'Expected equal (=) token': 'a key must be followed by an equals sign and a value',
+  'The key, equals sign, and value must be on the same line': 'this line is not complete: a bracket, an equals sign or a value is missing',
+  'Unterminated array': 'this list does not end: its closing bracket is missing',
+  'Unterminated inline table': 'this table does not end: its closing brace is missing',
 }
 const DUPLICATE = 'Defining a key multiple times is invalid'
 const BAD_VALUE = new Set(['Unexpected character', 'Unexpected token'])
@@ -30,11 +35,24 @@ export async function syntaxProblem(file: string, text: string, error: unknown):
     // Not the parser's own error: its stack has overflown.
     return { file, key: '', message: 'the file cannot be read as TOML: it nests too deep' }
   }
-  const wording = WORDING[error.message] ?? error.message
-  const wantsValue = BAD_VALUE.has(error.message) && /=[ \t]*$/.test(text.slice(text.lastIndexOf('\n', index - 1) + 1, index))
-  const message =
-    error.message === DUPLICATE ? await duplicateSentence(text, index) : `this is not valid TOML: ${wantsValue ? VALUE_WANTED : wording}`
-  return { file, line, column: offset + 1, key: '', message }
+  const isBadValue = BAD_VALUE.has(error.message)
+  const late =
+    TOO_LATE[isBadValue && /=[ \t]*(?:#.*)?\r?\n[ \t]*$/.test(text.slice(lineBefore(text, index), index)) ? NO_VALUE : error.message]
+  if (late) return { file, ...endBefore(text, index), key: '', message: `this is not valid TOML: ${late}` }
+  const place = { line, column: offset + 1 }
+  if (error.message === DUPLICATE) return { file, ...place, key: '', message: await duplicateSentence(text, index) }
+  const wording =
+    isBadValue && /=[ \t]*$/.test(text.slice(lineBefore(text, index), index)) ? VALUE_WANTED : (WORDING[error.message] ?? error.message)
+  return { file, ...place, key: '', message: `this is not valid TOML: ${wording}` }
+}
+
+/** Where the line before an offset's own begins. */
+const lineBefore = (text: string, index: number): number => text.lastIndexOf('\n', text.lastIndexOf('\n', index - 1) - 1) + 1
+
+/** Behind the last character before an offset that is not a space. */
+function endBefore(text: string, index: number): { line: number; column: number } {
+  const before = text.slice(0, index).trimEnd()
+  return { line: before.split('\n').length, column: before.length - before.lastIndexOf('\n') }
 }
 
 /** The parser says where the second one stands; the first is found by reading what comes before it. */

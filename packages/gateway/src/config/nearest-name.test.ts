@@ -1,0 +1,19 @@
+import { expect, test } from 'vitest'
+import { nearestName } from './nearest-name.ts'
+
+const KNOWN = ['port', 'host', 'require_pairing', 'webhook_secret', 'webhook_rate_limit_per_minute']
+
+test.each([
+  ['prot', 'port'],
+  ['Port', 'port'],
+  ['hosts', 'host'],
+  ['require-pairing', 'require_pairing'],
+  ['requirepairing', 'require_pairing'],
+  ['webhok_secert', 'webhook_secret'],
+])('a mistyped name is taken for the one it resembles: %s', (wrong, meant) => {
+  expect(nearestName(wrong, KNOWN)).toBe(meant)
+})
+
+test.each(['x', 'model', 'telegram', 'a'.repeat(1000), ''])('a name that resembles none is taken for none: %.20s', (wrong) => {
+  expect(nearestName(wrong, KNOWN)).toBeUndefined()
+})

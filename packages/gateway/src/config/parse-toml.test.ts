@@ -1,0 +1,147 @@
+import parseString from '@iarna/toml/parse-string.js'
+import { AppError } from '@sluice/sdk'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { DEPTH_MAX } from './key-path.ts'
+import { CONFIG_BYTES_MAX, parseToml } from './parse-toml.ts'
+
+const parse = (text: string) => parseToml(text, 'config.toml')
+const invalid = (message: string) => expect.objectContaining({ code: 'config_invalid', message: expect.stringContaining(message) })
+
+test('a file of every kind of value is plain data', async () => {
+  const text = `
+a = "text"
+b = 'C:\\path'
+c = """
+two
+lines"""
+d = [1, 2.5, true, "mixed", [1], { x = 1 }]
+e = 0xff
+f = -inf
+g.h."i.j" = 1
+[t]
+u = { v = { w = 1 } }
+[[l]]
+x = 1
+[l.sub]
+y = 2
+[[l]]
+[[l.deep]]
+z = 3
+`
+  expect(await parse(text)).toEqual({
+    a: 'text',
+    b: 'C:\\path',
+    c: 'two\nlines',
+    d: [1, 2.5, true, 'mixed', [1], { x: 1 }],
+    e: 255,
+    f: Number.NEGATIVE_INFINITY,
+    g: { h: { 'i.j': 1 } },
+    t: { u: { v: { w: 1 } } },
+    l: [{ x: 1, sub: { y: 2 } }, { deep: [{ z: 3 }] }],
+  })
+})
+
+/** What `@iarna/toml` refuses though it is TOML 1.0: the arbiter reads it. Once these parse, the fence can go. */
+const REFUSED: readonly (readonly [string, string, unknown])[] = [
+  ['a byte order mark', '\ufeffa = 1\n', { a: 1 }],
+  ['a local time before another line', 'a = 07:32:00\nb = 1\n', { a: expect.any(Date), b: 1 }],
+  ['a date in a list', 'a = [1979-05-27]\n', { a: [expect.any(Date)] }],
+  ['a date in an inline table', 'a = { b = 1979-05-27 }\n', { a: { b: expect.any(Date) } }],
+]
+
+test.each(REFUSED)('valid TOML that @iarna/toml refuses is read all the same: %s', async (_, text, data) => {
+  expect(() => parseString(text)).toThrow()
+  expect(await parse(text)).toEqual(data)
+})
+
+/** What `@iarna/toml` takes though it is not TOML 1.0; nothing of the configuration depends on it. */
+const ACCEPTED: readonly (readonly [string, string, unknown])[] = [
+  ['a dotted key that extends a table of its own', '[a.b]\nx = 1\n[a]\nb.y = 2\n', { a: { b: { x: 1, y: 2 } } }],
+  ['a day that is not in its month', 'a = 2021-02-30\n', { a: expect.any(Date) }],
+  ['a whole number beyond 64 bits, wrapped', 'a = 9223372036854775808\n', { a: -9223372036854775808n }],
+]
+
+test.each(ACCEPTED)('invalid TOML that @iarna/toml takes is taken: %s', async (_, text, data) => {
+  expect(await parse(text)).toEqual(data)
+})
+
+test.each([
+  ['[__proto__]\npolluted = 1\n', '__proto__'],
+  ['__proto__.polluted = 1\n', '__proto__'],
+  ['[constructor]\npolluted = 1\n', 'constructor'],
+  ['[constructor.prototype]\npolluted = 1\n', 'constructor'],
+  ['[toString]\npolluted = 1\n', 'toString'],
+  ['["c\\u006fnstructor"]\npolluted = 1\n', 'constructor'],
+  ['[x]\ny = { hasOwnProperty = { polluted = 1 } }\n', 'x'],
+])('a key never reaches a prototype: %j', async (text, key) => {
+  const data = await parse(text)
+  expect(Object.keys(data)).toEqual([key])
+  expect(Object.hasOwn(Object, 'polluted')).toBe(false)
+  for (const reached of [{}, Object, Object.prototype.toString]) expect((reached as { polluted?: number }).polluted).toBeUndefined()
+})
+
+test('a large whole number stays exact', async () => {
+  expect(await parse('a = 9007199254740993\n')).toEqual({ a: 9007199254740993n })
+  expect(await parse('a = 9007199254740993\nb = [1979-05-27]\n')).toMatchObject({ a: 9007199254740993n })
+})
+
+test('a file over the size limit is refused, whatever is in it', async () => {
+  const line = '# é\n'
+  const fits = line.repeat(Math.floor(CONFIG_BYTES_MAX / Buffer.byteLength(line)))
+  expect(await parse(fits)).toEqual({})
+  await expect(parse(`${fits}# one more\n`)).rejects.toEqual(invalid('at most 1048576 are read'))
+})
+
+test('a file nested too deep is refused, at any depth and however it is written', async () => {
+  const list = (depth: number) => `a = ${'['.repeat(depth)}${']'.repeat(depth)}\n`
+  expect(await parse(list(DEPTH_MAX))).toBeDefined()
+  await expect(parse(list(DEPTH_MAX + 1))).rejects.toEqual(invalid('nests too deep'))
+  await expect(parse(list(50_000))).rejects.toEqual(invalid('nests too deep'))
+  await expect(parse(`a = ${'['.repeat(50_000)}`)).rejects.toEqual(invalid(''))
+  await expect(parse(`[${Array.from({ length: 40 }, () => 'a').join('.')}]\n`)).rejects.toEqual(invalid('nests too deep'))
+})
+
+test('any text is data or a problem with a place, never another error', async () => {
+  const pieces = fc.constantFrom(
+    '[',
+    ']',
+    '[[',
+    ']]',
+    '{',
+    '}',
+    '=',
+    '.',
+    ',',
+    '"',
+    "'",
+    '"""',
+    '\n',
+    '\r\n',
+    '#',
+    ' ',
+    'a',
+    'b',
+    '1',
+    '-',
+    ':',
+    'true',
+    '\\u',
+  )
+  const texts = fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 40 }),
+    fc.array(pieces, { maxLength: 30 }).map((parts) => parts.join('')),
+  )
+  await fc.assert(
+    fc.asyncProperty(texts, async (text) => {
+      const thrown = await parse(text).then(
+        () => undefined,
+        (error: unknown) => error,
+      )
+      if (thrown === undefined) return
+      if (!(thrown instanceof AppError)) throw thrown
+      expect(thrown.fields.problems).toMatchObject([{ file: 'config.toml', line: expect.any(Number), column: expect.any(Number) }])
+    }),
+    { numRuns: 500 },
+  )
+})
