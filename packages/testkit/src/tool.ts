@@ -1,0 +1,212 @@
+/** What every tool has to keep to: `toolConformance` in the tests of a feature with tools. */
+import { AppError, type ClientId, type Feature, type Host, type Risk, rowOf, type Tool, type ToolContext } from '@sluice/sdk'
+import fc from 'fast-check'
+import * as v from 'valibot'
+import { expect } from 'vitest'
+import { type TestHost, type TestHostOverrides, testHost, throwingHost } from './host.ts'
+import { holdRules, type LeftOut, type Rules } from './rules.ts'
+import { inputAround, inputFor, notJson } from './schema-input.ts'
+
+export interface ToolSubject {
+  readonly feature: Feature
+  /** Of its section, as TOML has it; default: none. */
+  readonly config?: object
+  /** What its tools need of the host to work, made anew for each rule. */
+  readonly host?: () => TestHostOverrides
+  /** Calls that work, at least one for each tool. */
+  readonly examples: readonly { readonly tool: string; readonly input: object }[]
+  /** Texts that stand in `config` or in what `host` gives and must never show. */
+  readonly secrets?: readonly string[]
+  readonly except?: readonly LeftOut[]
+}
+
+export const toolConformance = (subject: ToolSubject): void =>
+  holdRules(`tool conformance: ${subject.feature.id}`, toolRules(subject), subject.except)
+
+/** A context for calling a tool by hand. */
+export const toolContext = (signal: AbortSignal = new AbortController().signal): ToolContext => ({
+  client: 'client' as ClientId,
+  session: 'session',
+  turn: 'turn',
+  signal,
+  trace: { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), parentId: null },
+})
+
+const RISKS: readonly Risk[] = ['read', 'write', 'execute']
+const RUNS = 60
+/** In real time; only a tool that does not end uses it up. */
+const PROMPT_MS = 1000
+
+export function toolRules({ feature, config = {}, host: hostOf = () => ({}), examples, secrets = [] }: ToolSubject): Rules {
+  const build = (host: Host) => feature.build(host, feature.section ? v.parse(feature.section.schema, config) : config)
+  const toolsOf = (host: Host): readonly Tool[] => build(host).tools ?? []
+  const host = (changes: TestHostOverrides = {}): TestHost => testHost({ ...hostOf(), ...changes })
+  const named = (tools: readonly Tool[], name: string): Tool => {
+    const tool = tools.find((candidate) => candidate.name === name)
+    if (!tool) throw new Error(`${feature.id} has no tool ${name}`)
+    return tool
+  }
+  const run = async (on: Host, { tool: name, input }: { tool: string; input: unknown }, signal?: AbortSignal): Promise<string> => {
+    const tool = named(toolsOf(on), name)
+    return tool.run(v.parse(tool.input, input), toolContext(signal))
+  }
+  /** Calls each tool with random input that fits; the sink gets what came of each. */
+  const runRandomly = async (on: Host, sink: (outcome: unknown) => void) => {
+    for (const tool of toolsOf(on)) {
+      for (const input of fc.sample(inputFor(tool.input), { numRuns: RUNS, seed: 1 })) {
+        const parsed = v.safeParse(tool.input, input)
+        if (parsed.success) sink(await tool.run(parsed.output, toolContext()).catch((error: unknown) => error))
+      }
+    }
+  }
+
+  return {
+    'names equal the catalogue row': () => {
+      const row = rowOf(feature.id)
+      if (row) expect(toolsOf(host()).map(({ name }) => name)).toEqual(row.tools)
+      else expect(feature.id).toMatch(/^x-/)
+    },
+
+    'names are snake_case': () => {
+      for (const { name } of toolsOf(host())) expect(name).toMatch(/^[a-z][a-z0-9]*(?:_[a-z0-9]+)*$/)
+    },
+
+    'build does no I/O': () => {
+      build(throwingHost())
+    },
+
+    'each tool says what it does, in sentences': () => {
+      for (const { description } of toolsOf(host())) {
+        expect(description).toMatch(/^[A-Z].*\.$/s)
+        expect(description.length).toBeLessThan(1000)
+      }
+    },
+
+    'input is an object of plain JSON': () => {
+      for (const { input } of toolsOf(host())) {
+        expect(input.type).toMatch(/^(?:strict_)?object$/)
+        expect(notJson(input)).toBeUndefined()
+      }
+    },
+
+    'any JSON is either taken or refused, never an exception': () => {
+      for (const { input } of toolsOf(host())) {
+        fc.assert(
+          fc.property(inputAround(input), (json) => {
+            v.safeParse(input, json)
+          }),
+        )
+      }
+    },
+
+    'the risk of any input is one of the three': () => {
+      for (const { input, risk } of toolsOf(host())) {
+        for (const value of fc.sample(inputFor(input), { numRuns: RUNS, seed: 2 })) {
+          const parsed = v.safeParse(input, value)
+          if (parsed.success) expect(RISKS).toContain(typeof risk === 'function' ? risk(parsed.output) : risk)
+        }
+      }
+    },
+
+    'whether a tool is there is a plain answer': () => {
+      for (const tool of toolsOf(host())) expect(typeof (tool.available?.() ?? true)).toBe('boolean')
+    },
+
+    'each tool has an example, and the examples work': async () => {
+      expect([...new Set(examples.map(({ tool }) => tool))].sort()).toEqual(
+        toolsOf(host())
+          .map(({ name }) => name)
+          .sort(),
+      )
+      for (const example of examples) {
+        const result = await run(host(), example)
+        expect(typeof result).toBe('string')
+        expect(result).not.toBe('')
+      }
+    },
+
+    'run gives a text or refuses with an AppError, whatever the input': async () => {
+      await runRandomly(host(), (outcome) => {
+        if (typeof outcome !== 'string') expect(outcome).toBeInstanceOf(AppError)
+      })
+    },
+
+    'a call ends soon after its abort, even if the outside never answers': async () => {
+      for (const example of examples) {
+        const abort = new AbortController()
+        const ended = run(host(silentOutside), example, abort.signal).catch(() => undefined)
+        await new Promise((resolve) => setImmediate(resolve))
+        abort.abort()
+        await expect(within(PROMPT_MS, ended)).resolves.toBe('ended')
+      }
+    },
+
+    'a call that is aborted from the start ends': async () => {
+      for (const example of examples) {
+        const ended = run(host(silentOutside), example, AbortSignal.abort()).catch(() => undefined)
+        await expect(within(PROMPT_MS, ended)).resolves.toBe('ended')
+      }
+    },
+
+    'no secret reaches a result, an error or the log': async () => {
+      const on = host()
+      const seen: unknown[] = []
+      for (const example of examples) seen.push(await run(on, example).catch((error: unknown) => error))
+      await runRandomly(on, (outcome) => seen.push(outcome))
+      const shown = JSON.stringify([seen.map(textOf), on.logs, on.emitted])
+      for (const secret of secrets) expect(shown).not.toContain(secret)
+    },
+
+    "a process gets nothing of the daemon's environment unasked": async () => {
+      const given = hostOf()
+      const environments: Readonly<Record<string, string>>[] = []
+      const on = host({
+        spawn: (request) => {
+          environments.push(request.env)
+          if (!given.spawn) throw new AppError('unavailable', 'there is nothing to run here')
+          return given.spawn(request)
+        },
+      })
+      process.env.SVC_CONFORMANCE_CANARY = 'canary'
+      try {
+        for (const example of examples) await run(on, example).catch(() => undefined)
+      } finally {
+        delete process.env.SVC_CONFORMANCE_CANARY
+      }
+      expect(JSON.stringify(environments)).not.toContain('canary')
+    },
+
+    'close may be called twice': async () => {
+      const parts = build(host())
+      await parts.close?.()
+      await parts.close?.()
+    },
+  }
+}
+
+const textOf = (outcome: unknown): unknown => (outcome instanceof Error ? [outcome.message, outcome.stack, { ...outcome }] : outcome)
+
+const within = (ms: number, ended: Promise<unknown>): Promise<'ended' | 'still running'> => {
+  const { promise, resolve } = Promise.withResolvers<'ended' | 'still running'>()
+  const timer = setTimeout(() => resolve('still running'), ms)
+  void ended.then(() => {
+    clearTimeout(timer)
+    resolve('ended')
+  })
+  return promise
+}
+
+/** Rejects when the signal aborts, and does nothing before. */
+const untilAborted = (signal: AbortSignal | null | undefined): Promise<never> =>
+  new Promise((_resolve, reject) => {
+    const onAbort = () => reject(new AppError('aborted', 'the call was aborted'))
+    if (signal?.aborted) onAbort()
+    signal?.addEventListener('abort', onAbort, { once: true })
+  })
+
+/** An outside that takes everything and never says a word. */
+const silentOutside: TestHostOverrides = {
+  spawn: ({ signal }) => untilAborted(signal),
+  publicFetch: (_url, init) => untilAborted(init?.signal),
+  fetch: (input, init) => untilAborted(init?.signal ?? (input instanceof Request ? input.signal : undefined)),
+}

@@ -1,0 +1,13 @@
+import { memoryWorkspace } from '@sluice/testkit/memory-workspace'
+import { toolConformance } from '@sluice/testkit/tool'
+import feature from './index.ts'
+
+toolConformance({
+  feature,
+  host: () => ({ workspace: memoryWorkspace({ 'a.txt': 'hello' }) }),
+  examples: [
+    { tool: 'file_read', input: { path: 'a.txt' } },
+    { tool: 'file_write', input: { path: 'b.txt', content: 'x' } },
+    { tool: 'file_list', input: {} },
+  ],
+})
