@@ -18,7 +18,6 @@ import { sessionRoutes } from './routes/sessions.ts'
 import { statusRoutes } from './routes/status.ts'
 import { turnRoutes } from './routes/turns.ts'
 import { routeEndpoint } from './serve-route.ts'
-import { STREAM_DOCS } from './stream-docs.ts'
 import { webhookEndpoint } from './webhook.ts'
 
 export type App = Hono<HttpEnv>
@@ -28,13 +27,13 @@ export interface AppOptions {
   readonly auth: Auth
   readonly clients: Clients
   readonly limits: Limits
-  /** Adds the endpoints that stay open: server-sent events and WebSockets. */
-  readonly mount?: (app: App, gate: Gate) => void
+  /** The endpoints that stay open: server-sent events and WebSockets. */
+  readonly streams?: (gate: Gate) => readonly Endpoint[]
 }
 
 /** Reads `runtime.live()` once: make another app for another generation. Throws `config_invalid`. */
 export function createApp(options: AppOptions): App {
-  const { runtime, auth, clients, limits, mount } = options
+  const { runtime, auth, clients, limits, streams } = options
   const { clock, log } = runtime
   const live = runtime.live()
   const framing = { live, clock, log }
@@ -45,7 +44,8 @@ export function createApp(options: AppOptions): App {
     metricsEndpoint(live, gate),
     pairEndpoint({ runtime, live, gate, limits }),
     webhookEndpoint({ runtime, live, gate, auth, limiter: limits.webhook(live.config) }),
-    ...[...ownRoutes(runtime, live, docs), ...live.routes].map((route) => routeEndpoint(route, gate)),
+    ...(streams?.(gate) ?? []),
+    ...[...ownRoutes(runtime, live, auth, docs), ...live.routes].map((route) => routeEndpoint(route, gate)),
   ]
 
   const app: App = new Hono()
@@ -61,8 +61,6 @@ export function createApp(options: AppOptions): App {
     if (add(method, path, frame(path, endpoint.serve, framing))) docs.push(endpoint.doc)
     else log.error('two features claim one route: the second one is not served', { route: `${method} ${path}` })
   }
-  mount?.(app, gate)
-  docs.push(...STREAM_DOCS.filter(({ method, path }) => app.routes.some((route) => route.method === method && route.path === path)))
   for (const stub of live.stubs)
     add(
       stub.method,
@@ -75,7 +73,7 @@ export function createApp(options: AppOptions): App {
 }
 
 /** `docs` is read when the document is asked for, and holds everything that is served by then. */
-function ownRoutes(runtime: Runtime, live: Live, docs: readonly EndpointDoc[]): Route[] {
+function ownRoutes(runtime: Runtime, live: Live, auth: Auth, docs: readonly EndpointDoc[]): Route[] {
   let document: Promise<object> | undefined
   const openApi = defineRoute({
     method: 'GET',
@@ -85,7 +83,7 @@ function ownRoutes(runtime: Runtime, live: Live, docs: readonly EndpointDoc[]): 
     answers: { 200: { description: 'OpenAPI 3.1', schema: v.looseObject({ openapi: v.string() }) } },
     handle: () => (document ??= openApiDocument(docs, runtime.version)),
   })
-  return [...statusRoutes(runtime, live), ...sessionRoutes(runtime), ...turnRoutes(runtime), ...deviceRoutes(runtime, live), openApi]
+  return [...statusRoutes(runtime, live), ...sessionRoutes(runtime), ...turnRoutes(runtime), ...deviceRoutes(runtime, live, auth), openApi]
 }
 
 const refusalOf = ({ code, detail, fields }: StubRoute): AppError => new AppError(code, detail, fields ? { fields } : {})

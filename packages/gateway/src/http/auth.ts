@@ -2,6 +2,7 @@
 import { AppError, BoundedMap, type DeviceRow, sha256Hex } from '@sluice/sdk'
 import type { Runtime } from '../runtime.ts'
 import type { HeaderReader } from './client-address.ts'
+import { createKnownTokens } from './known-tokens.ts'
 import { createLockout, type Lockout } from './lockout.ts'
 import { createRevocations } from './revocations.ts'
 
@@ -15,7 +16,9 @@ export interface Auth {
    * Who the bearer token says it is. `spared`: a failure does not count against the address (see `isSpared`). Throws
    * `unauthorized`, or `rate_limited` while the address is shut out. While no pairing is required nothing is looked at.
    */
-  bearer(headers: HeaderReader, address: string, spared: boolean): Promise<Principal>
+  bearer(headers: HeaderReader, address: string, spared: boolean): Principal | Promise<Principal>
+  /** To be called after this process removed a device or replaced its token: the old one is refused from the next request on. */
+  forgetTokens(): void
   /** Counts failures of this and of every other credential of the gateway. */
   readonly lockout: Lockout
   /**
@@ -42,37 +45,50 @@ export function bearerToken(headers: HeaderReader): string | undefined {
   return header.slice(7).trim() || undefined
 }
 
+const unauthorized = (): AppError =>
+  new AppError('unauthorized', 'Unauthorized: pair first by POST /pair, then send Authorization: Bearer <token>')
+
 export function createAuth({ runtime }: { readonly runtime: Runtime }): Auth {
   const { clock, log } = runtime
   const { devices } = runtime.store
   const lockout = createLockout({ clock, failuresMax: FAILURES_MAX, windowMs: FAILURE_WINDOW_MS, lockMs: LOCK_MS })
   const revocations = createRevocations({ devices, clock, log })
+  const known = createKnownTokens(clock)
   const touchedMs = new BoundedMap<string, number>(DEVICES_TOUCHED_MAX)
 
-  const touch = (device: DeviceRow, address: string): void => {
+  const principalOf = (device: DeviceRow, address: string): Principal => {
     const nowMs = clock.nowMs()
-    if (nowMs - (touchedMs.get(device.id) ?? 0) < TOUCH_MS) return
-    touchedMs.set(device.id, nowMs)
-    devices.touch([{ id: device.id, atMs: nowMs, address }]).catch((error) => log.warn('a last-seen time was not kept', { error }))
+    if (device.expiresAtMs !== null && device.expiresAtMs <= nowMs) throw unauthorized()
+    if (nowMs - (touchedMs.get(device.id) ?? 0) >= TOUCH_MS) {
+      touchedMs.set(device.id, nowMs)
+      devices.touch([{ id: device.id, atMs: nowMs, address }]).catch((error) => log.warn('a last-seen time was not kept', { error }))
+    }
+    return { device: device.id }
+  }
+
+  const ask = async (tokenHash: string, address: string, spared: boolean): Promise<Principal> => {
+    const device = await devices.findByTokenHash(tokenHash)
+    if (!device) {
+      if (!spared) lockout.fail(address)
+      throw unauthorized()
+    }
+    known.set(tokenHash, device)
+    revocations.watch(tokenHash, device)
+    return principalOf(device, address)
   }
 
   return {
     lockout,
+    forgetTokens: known.clear,
     onRevoked: (listener) => revocations.listen(listener),
-    async bearer(headers, address, spared) {
+    bearer(headers, address, spared) {
       if (!runtime.live().config.require_pairing) return PRINCIPAL_OPEN
       if (!spared) lockout.check(address)
       const token = bearerToken(headers)
-      const hash = token && sha256Hex(token)
-      const found = hash ? devices.findByTokenHash(hash) : undefined
-      const device = found instanceof Promise ? await found : found
-      if (!hash || !device || (device.expiresAtMs !== null && device.expiresAtMs <= clock.nowMs())) {
-        if (token && !spared) lockout.fail(address)
-        throw new AppError('unauthorized', 'Unauthorized: pair first by POST /pair, then send Authorization: Bearer <token>')
-      }
-      revocations.watch(hash, device)
-      touch(device, address)
-      return { device: device.id }
+      if (!token) throw unauthorized()
+      const hash = sha256Hex(token)
+      const device = known.get(hash)
+      return device ? principalOf(device, address) : ask(hash, address, spared)
     },
   }
 }

@@ -3,8 +3,11 @@ import { BlockList, isIP, isIPv4 } from 'node:net'
 import { AppError, isLoopback, plainAddress } from '@sluice/sdk'
 import type { GatewayConfig } from '../config/core-sections.ts'
 
-/** The one thing address, origin and credential checks need of a request's headers. */
-export type HeaderReader = Pick<Headers, 'get'>
+/** The one thing checks need of headers. Names are in lower case. */
+export interface HeaderReader {
+  /** Null: there is no such header. */
+  get(name: string): string | null
+}
 
 /** Headers that say a request came through a proxy. */
 const FORWARDING_HEADERS = [

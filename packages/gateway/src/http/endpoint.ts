@@ -1,6 +1,7 @@
 /** Everything the gateway answers, in one shape: described for the document, served by one function. */
 import { newTrace } from '@sluice/agent'
 import { parseTraceparent, type Route, type Trace } from '@sluice/sdk'
+import type { HeaderReader } from './client-address.ts'
 import type { HttpContext } from './gate.ts'
 
 /** What the OpenAPI document is made from. */
@@ -19,10 +20,10 @@ export interface Endpoint {
 
 /** What is known of one request besides its context; made when asked for. */
 export class RequestScope {
-  readonly #headers: Headers
+  readonly #headers: HeaderReader
   #trace: Trace | undefined
 
-  constructor(headers: Headers) {
+  constructor(headers: HeaderReader) {
     this.#headers = headers
   }
 

@@ -3,6 +3,7 @@ import type { Clock, Logger } from '@sluice/sdk'
 import type { Live } from '../runtime.ts'
 import { type Endpoint, RequestScope } from './endpoint.ts'
 import type { HttpContext } from './gate.ts'
+import { headersOf } from './headers-of.ts'
 import { problem } from './problem.ts'
 
 export interface FrameOptions {
@@ -27,10 +28,10 @@ export function frame(route: string, serve: Endpoint['serve'], { live, clock, lo
       return fail(error)
     }
   }
-  if (live.observers.length === 0) return (c) => answer(c, new RequestScope(c.req.raw.headers))
+  if (live.observers.length === 0) return (c) => answer(c, new RequestScope(headersOf(c)))
 
   return (c) => {
-    const scope = new RequestScope(c.req.raw.headers)
+    const scope = new RequestScope(headersOf(c))
     const startMs = clock.nowMs()
     const startedAtMs = clock.monotonicMs()
     const observed = (response: Response): Response => {

@@ -5,7 +5,9 @@ import type { Context } from 'hono'
 import type { GatewayConfig } from '../config/core-sections.ts'
 import type { Auth, Principal } from './auth.ts'
 import type { Clients } from './client.ts'
-import { clientAddress, type HeaderReader, isForwarded, isSpared, trustedProxies } from './client-address.ts'
+import type { HeaderReader } from './client-address.ts'
+import { clientAddress, isForwarded, isSpared, trustedProxies } from './client-address.ts'
+import { headersOf } from './headers-of.ts'
 import { checkHost, checkOrigin } from './origin.ts'
 
 /** Bindings are absent where no socket is, as in `app.request()`. */
@@ -35,7 +37,7 @@ export interface Gate {
    */
   admit(c: HttpContext, auth: RouteAuth, credential?: HeaderReader): Caller | Promise<Caller>
   /** As `admit` for `bearer`, for a peer that has been looked at. */
-  identify(c: HttpContext, peer: Peer, credential?: HeaderReader): Promise<Caller>
+  identify(c: HttpContext, peer: Peer, credential?: HeaderReader): Caller | Promise<Caller>
 }
 
 export interface GateOptions {
@@ -48,7 +50,7 @@ export interface GateOptions {
 export const socketPeer = (c: HttpContext): string => c.env?.incoming?.socket.remoteAddress ?? ''
 
 /** True for what a web page elsewhere must not do: a change of state, or a WebSocket. */
-const changesState = ({ method, raw: { headers } }: HttpContext['req']): boolean =>
+const changesState = (method: string, headers: HeaderReader): boolean =>
   (method !== 'GET' && method !== 'HEAD') || headers.get('upgrade') !== null
 
 /** Made anew with each configuration. Throws `config_invalid` for proxies that are no networks. */
@@ -63,9 +65,8 @@ export function createGate({ config, auth, clients }: GateOptions): Gate {
     spared: isSpared(ip, headers, proxies),
   })
 
-  const peerOf = (c: HttpContext): Peer => {
+  const peerOf = (c: HttpContext, headers: HeaderReader): Peer => {
     const socket = c.env?.incoming?.socket
-    const headers = c.req.raw.headers
     if (!socket || proxies) return look(socket ?? c.req.raw, socketPeer(c), headers)
     const known = addresses.get(socket)
     if (known) return known
@@ -82,24 +83,26 @@ export function createGate({ config, auth, clients }: GateOptions): Gate {
 
   const gate: Gate = {
     peer(c) {
-      if (changesState(c.req)) checkOrigin(c.req.raw.headers, config)
-      return peerOf(c)
+      const headers = headersOf(c)
+      if (changesState(c.req.method, headers)) checkOrigin(headers, config)
+      return peerOf(c, headers)
     },
     admit(c, kind, credential) {
       const peer = gate.peer(c)
       if (kind === 'bearer') return gate.identify(c, peer, credential)
       if (kind === 'local') {
-        const { headers } = c.req.raw
+        const headers = headersOf(c)
         if (!isLoopback(socketPeer(c)) || isForwarded(headers))
           throw new AppError('forbidden', 'Only processes on this machine may call this')
         checkNames(headers)
       }
       return { device: null, client: clients.of(peer.connection, null) }
     },
-    async identify(c, { connection, address, spared }, credential = c.req.raw.headers) {
-      if (!config.require_pairing) checkNames(c.req.raw.headers)
-      const { device } = await auth.bearer(credential, address, spared)
-      return { device, client: clients.of(connection, device) }
+    identify(c, { connection, address, spared }, credential = headersOf(c)) {
+      if (!config.require_pairing) checkNames(headersOf(c))
+      const principal = auth.bearer(credential, address, spared)
+      const callerOf = ({ device }: Principal): Caller => ({ device, client: clients.of(connection, device) })
+      return principal instanceof Promise ? principal.then(callerOf) : callerOf(principal)
     },
   }
   return gate

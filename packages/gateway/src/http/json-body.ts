@@ -21,7 +21,7 @@ export function checkJsonType(headers: HeaderReader): void {
 export function parseJson(bytes: Uint8Array): unknown {
   if (bytes.length === 0) throw invalid('The body is empty; JSON is expected')
   if (!isUtf8(bytes)) throw invalid('The body is not valid UTF-8')
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
+  const text = asBuffer(bytes).toString('utf8')
   if (isNestedTooDeeply(text)) throw invalid(`The body is nested more than ${NESTING_MAX} levels deep`)
   try {
     return JSON.parse(text)
@@ -37,6 +37,9 @@ export function parseJsonObject(bytes: Uint8Array): Readonly<Record<string, unkn
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw invalid('The body must be a JSON object')
   return value as Record<string, unknown>
 }
+
+const asBuffer = (bytes: Uint8Array): Buffer =>
+  Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
 const QUOTE = 34
 const BACKSLASH = 92

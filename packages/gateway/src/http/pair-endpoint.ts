@@ -4,6 +4,7 @@ import * as v from 'valibot'
 import type { Live, Runtime } from '../runtime.ts'
 import type { Endpoint, EndpointDoc } from './endpoint.ts'
 import type { Gate, HttpContext } from './gate.ts'
+import { headersOf } from './headers-of.ts'
 import { checkJsonType, parseJsonObject } from './json-body.ts'
 import { limitRate } from './limit-rate.ts'
 import type { Limits } from './limits.ts'
@@ -71,9 +72,9 @@ export function pairEndpoint({ runtime, live, gate, limits }: PairOptions): Endp
 }
 
 async function readCode(c: HttpContext): Promise<{ readonly code: string; readonly name: string }> {
-  const header = c.req.raw.headers.get('x-pairing-code')
+  const header = headersOf(c).get('x-pairing-code')
   if (header !== null) return { code: header, name: NAME_DEFAULT }
-  checkJsonType(c.req.raw.headers)
+  checkJsonType(headersOf(c))
   const { code, device_name = NAME_DEFAULT } = parseJsonObject(await readBody(c, BYTES_MAX))
   if (typeof code !== 'string') throw new AppError('invalid_request', "The code is needed, as X-Pairing-Code or as 'code' in a JSON body")
   if (typeof device_name !== 'string') throw new AppError('invalid_request', "'device_name' must be a text")

@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import { AppError } from '@sluice/sdk'
 import type { HttpContext } from './gate.ts'
+import { headersOf } from './headers-of.ts'
 
 /** Of every route that does not say otherwise. */
 export const BODY_BYTES_MAX = 65_536
@@ -13,7 +14,7 @@ const cutOff = (cause?: unknown): AppError => new AppError('aborted', 'The reque
 
 /** Throws `too_large` for a body that is announced as larger; nothing of it has been read by then. */
 export function checkDeclaredSize(c: HttpContext, bytesMax: number): void {
-  const declared = c.req.raw.headers.get('content-length')
+  const declared = headersOf(c).get('content-length')
   if (declared !== null && Number(declared) > bytesMax) throw tooLarge(bytesMax)
 }
 
@@ -32,20 +33,19 @@ const readIncoming = (incoming: IncomingMessage, bytesMax: number): Promise<Uint
   new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let bytes = 0
-    const settle = (result: Uint8Array | Error): void => {
-      incoming.off('data', onData).off('end', onEnd).off('error', onCut).off('close', onCut)
-      if (result instanceof Error) reject(result)
-      else resolve(result)
-    }
-    const onData = (chunk: Buffer): void => {
+    incoming.on('data', (chunk: Buffer) => {
       bytes += chunk.length
-      if (bytes > bytesMax) settle(tooLarge(bytesMax))
-      else chunks.push(chunk)
-    }
-    const onEnd = (): void => settle(chunks.length === 1 ? (chunks[0] ?? EMPTY) : Buffer.concat(chunks))
-    const onCut = (error?: Error): void => settle(cutOff(error))
-    incoming.on('data', onData).on('end', onEnd).on('error', onCut).on('close', onCut)
-    if (incoming.destroyed || incoming.readableEnded) onCut()
+      if (bytes <= bytesMax) chunks.push(chunk)
+      else {
+        // what else comes is dropped as it comes
+        chunks.length = 0
+        reject(tooLarge(bytesMax))
+      }
+    })
+    incoming.on('end', () => resolve(chunks.length === 1 ? (chunks[0] ?? EMPTY) : Buffer.concat(chunks)))
+    incoming.on('error', (error) => reject(cutOff(error)))
+    incoming.on('close', () => reject(cutOff()))
+    if (incoming.destroyed || incoming.readableEnded) reject(cutOff())
   })
 
 async function readStream({ body }: Request, bytesMax: number): Promise<Uint8Array> {

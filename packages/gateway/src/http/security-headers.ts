@@ -1,7 +1,7 @@
 /** Headers every answer carries, and the few kinds of answer there are. */
 
 /** An answer of this API is never a page, never framed, never guessed at and never kept. */
-const SECURITY_HEADERS = {
+export const SECURITY_HEADERS = {
   'x-content-type-options': 'nosniff',
   'x-frame-options': 'DENY',
   'referrer-policy': 'no-referrer',

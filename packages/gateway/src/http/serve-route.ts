@@ -3,6 +3,7 @@ import { AppError, type Route, type RouteRequest, type Trace } from '@sluice/sdk
 import * as v from 'valibot'
 import type { Endpoint, RequestScope } from './endpoint.ts'
 import type { Caller, Gate, HttpContext } from './gate.ts'
+import { headersOf } from './headers-of.ts'
 import { checkJsonType, parseJson } from './json-body.ts'
 import { BODY_BYTES_MAX, checkDeclaredSize, readBody } from './raw-body.ts'
 import { jsonResponse, withSecurityHeaders } from './security-headers.ts'
@@ -20,7 +21,7 @@ export function routeEndpoint(route: Route, gate: Gate): Endpoint {
       let raw: Uint8Array = NO_BODY
       let body: unknown
       if (route.body) {
-        checkJsonType(c.req.raw.headers)
+        checkJsonType(headersOf(c))
         raw = await readBody(c, bodyBytesMax)
         body = validate(route.body, parseJson(raw), 'body')
       }

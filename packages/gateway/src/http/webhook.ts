@@ -7,6 +7,7 @@ import type { Auth } from './auth.ts'
 import type { HeaderReader } from './client-address.ts'
 import type { Endpoint, EndpointDoc } from './endpoint.ts'
 import type { Gate, HttpContext, Peer } from './gate.ts'
+import { headersOf } from './headers-of.ts'
 import { checkJsonType, parseJsonObject } from './json-body.ts'
 import { limitRate } from './limit-rate.ts'
 import type { RateLimiter } from './rate-limiter.ts'
@@ -82,7 +83,7 @@ export function webhookEndpoint({ runtime, live, gate, auth, limiter }: WebhookO
     async serve(c, scope) {
       checkDeclaredSize(c, BODY_BYTES_MAX)
       const peer = gate.peer(c)
-      const { headers } = c.req.raw
+      const headers = headersOf(c)
       limitRate(limiter, peer.address, PATH, live)
       if (!peer.spared) auth.lockout.check(peer.address)
       const { client, device } = await gate.identify(c, peer)
@@ -120,7 +121,7 @@ function createSecretCheck(secret: string | undefined, { lockout }: Auth): (head
 }
 
 async function readMessage(c: HttpContext): Promise<string> {
-  checkJsonType(c.req.raw.headers)
+  checkJsonType(headersOf(c))
   const { message } = parseJsonObject(await readBody(c, BODY_BYTES_MAX))
   if (typeof message !== 'string') throw new AppError('invalid_request', 'The body needs a text as \'message\': {"message": "…"}')
   if (message === '') throw new AppError('invalid_request', "'message' is empty")
@@ -137,7 +138,7 @@ function keyOf(headers: HeaderReader, device: string | null): IdempotencyKey | u
   const key = headers.get('x-idempotency-key')?.trim()
   if (key === undefined) return undefined
   if (!/^[\x21-\x7e]{1,255}$/.test(key)) throw new AppError('invalid_request', 'X-Idempotency-Key has 1 to 255 visible ASCII characters')
-  return { scope: `${sha256Hex(device ?? 'open')} ${PATH}`, key }
+  return { scope: `${device ?? 'open'} ${PATH}`, key }
 }
 
 const prefersAsync = (headers: HeaderReader): boolean =>

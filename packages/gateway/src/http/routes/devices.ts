@@ -2,6 +2,7 @@
 import { AppError, type DeviceRow, defineRoute, type Route } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { Live, Runtime } from '../../runtime.ts'
+import type { Auth } from '../auth.ts'
 import { isoTime } from '../iso-time.ts'
 import { newPairingCode, rotateToken } from '../pairing.ts'
 
@@ -25,7 +26,7 @@ const shown = ({ id, name, createdAtMs, lastSeenAtMs, lastAddress, expiresAtMs }
   expires_at: isoTime(expiresAtMs),
 })
 
-export function deviceRoutes({ store, clock, bus, log }: Runtime, { config }: Live): Route[] {
+export function deviceRoutes({ store, clock, bus, log }: Runtime, { config }: Live, auth: Auth): Route[] {
   return [
     defineRoute({
       method: 'POST',
@@ -62,6 +63,7 @@ export function deviceRoutes({ store, clock, bus, log }: Runtime, { config }: Li
       answers: { 200: { description: 'Revoked', schema: v.object({ device_id: v.string(), message: v.string() }) } },
       async handle({ params: { id = '' } }) {
         if (!(await store.devices.revoke(id))) throw unknownDevice()
+        auth.forgetTokens()
         bus.emit({ type: 'device_revoked', device_id: id })
         log.info('a device was revoked', { device: id })
         return { device_id: id, message: 'The device is revoked' }
@@ -81,6 +83,7 @@ export function deviceRoutes({ store, clock, bus, log }: Runtime, { config }: Li
       async handle({ params: { id = '' } }) {
         const token = await rotateToken(store, id)
         if (!token) throw unknownDevice()
+        auth.forgetTokens()
         log.info('a device has a new token', { device: id })
         return { device_id: id, token, message: 'Send Authorization: Bearer <token> with this token from now on' }
       },

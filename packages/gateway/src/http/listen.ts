@@ -1,0 +1,118 @@
+/** The HTTP server: its sockets, what they may cost, and how they end. */
+import { createServer, type Server, type ServerOptions } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { createAdaptorServer, getRequestListener, RequestError, type WebSocketServerLike } from '@hono/node-server'
+import { AppError, type Logger } from '@sluice/sdk'
+import { answerClientError } from './client-error.ts'
+import { createHandler, type FetchHandler, type HandlerOptions } from './handler.ts'
+import { problem } from './problem.ts'
+
+export interface ListenOptions extends HandlerOptions {
+  readonly host: string
+  /** 0: any free one. */
+  readonly port: number
+  /** Where WebSocket upgrades go. */
+  readonly sockets?: WebSocketServerLike
+}
+
+export interface Listening {
+  /** `http://host:port`. */
+  readonly url: string
+  readonly port: number
+  /**
+   * Accepts nothing more, closes idle connections, lets running requests finish for at most `graceMs`, then ends what is
+   * left. Idempotent.
+   */
+  close(graceMs: number): Promise<void>
+}
+
+const BACKLOG = 1024
+const IDLE_SWEEP_MS = 50
+
+/** A client that is slow to say what it wants loses its connection. */
+const SERVER_OPTIONS: ServerOptions = {
+  headersTimeout: 10_000,
+  requestTimeout: 30_000,
+  connectionsCheckingInterval: 1000,
+  keepAliveTimeout: 30_000,
+  maxHeaderSize: 16_384,
+  shouldUpgradeCallback: ({ headers }) => headers.upgrade?.toLowerCase() === 'websocket',
+}
+
+/** Resolves once connections are accepted. Rejects with `conflict` when the port is taken. */
+export async function listen({ host, port, sockets, ...options }: ListenOptions): Promise<Listening> {
+  const { runtime } = options
+  const server = makeServer(createHandler(options), runtime.log, sockets)
+  const open = new Set<Socket>()
+  const limitConnections = (): void => {
+    server.maxConnections = runtime.live().config.max_connections
+  }
+  limitConnections()
+  server.on('connection', limitConnections).on('drop', limitConnections).on('clientError', answerClientError)
+  server.on('connection', (socket: Socket) => {
+    open.add(socket)
+    socket.once('close', () => open.delete(socket))
+  })
+  await bind(server, host, port)
+  server.on('error', (error) => runtime.log.error('the HTTP server failed', { error }))
+  const address = server.address() as AddressInfo
+
+  let closing: Promise<void> | undefined
+  const close = async (graceMs: number): Promise<void> => {
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+    const sweep = setInterval(() => server.closeIdleConnections(), IDLE_SWEEP_MS)
+    const end = setTimeout(() => {
+      for (const socket of open) socket.destroy()
+    }, graceMs)
+    await closed
+    clearInterval(sweep)
+    clearTimeout(end)
+  }
+  return {
+    url: `http://${urlHost(host)}:${address.port}`,
+    port: address.port,
+    close(graceMs) {
+      closing ??= close(graceMs)
+      return closing
+    },
+  }
+}
+
+function makeServer(fetch: FetchHandler, log: Logger, sockets: WebSocketServerLike | undefined): Server {
+  const handle = fetch as Parameters<typeof getRequestListener>[0]
+  /** Of its own, the adaptor answers what it cannot make a request of with an empty body. */
+  const errorHandler = (error: unknown): Response =>
+    problem(
+      error instanceof RequestError ? new AppError('invalid_request', 'The request target or the Host header is not valid') : error,
+      log,
+      'unmatched',
+    )
+  return createAdaptorServer({
+    fetch: handle,
+    serverOptions: SERVER_OPTIONS,
+    createServer: ((serverOptions: ServerOptions) =>
+      createServer(serverOptions, getRequestListener(handle, { errorHandler }))) as typeof createServer,
+    ...(sockets ? { websocket: { server: sockets } } : {}),
+  }) as Server
+}
+
+const urlHost = (host: string): string => (host.includes(':') ? `[${host}]` : host)
+
+const bind = (server: Server, host: string, port: number): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const fail = (cause: NodeJS.ErrnoException): void => reject(bindError(cause, `${urlHost(host)}:${port}`))
+    server.once('error', fail)
+    server.listen({ host, port, backlog: BACKLOG }, () => {
+      server.off('error', fail)
+      resolve()
+    })
+  })
+
+function bindError(cause: NodeJS.ErrnoException, where: string): AppError {
+  if (cause.code === 'EADDRINUSE') {
+    return new AppError('conflict', `${where} is taken: stop what listens there, or choose another port with --port or [gateway] port`, {
+      cause,
+    })
+  }
+  return new AppError('unavailable', `cannot listen on ${where}: ${cause.message}`, { cause })
+}

@@ -1,0 +1,203 @@
+/** A gateway without a port: the real application and store around an agent that says what a test wants. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import type { Agent, TurnRequest } from '@sluice/agent'
+import type { LogFields, Observation, Observer, Store, TurnEnd } from '@sluice/sdk'
+import { openStore } from '@sluice/store'
+import { type TestClock, testClock } from '@sluice/testkit/clock'
+import * as v from 'valibot'
+import { gatewaySection } from '../config/core-sections.ts'
+import { createEventBus } from '../events/bus.ts'
+import type { Live, Runtime } from '../runtime.ts'
+import { type Auth, createAuth } from './auth.ts'
+import { createClients } from './client.ts'
+import { createHandler, type FetchHandler, type HandlerOptions } from './handler.ts'
+import { newToken } from './pairing.ts'
+
+export interface TestGatewayOptions {
+  /** Of `[gateway]`, as in the file. */
+  readonly config?: v.InferInput<typeof gatewaySection.schema>
+  readonly live?: Partial<Pick<Live, 'routes' | 'stubs' | 'features' | 'tools' | 'observers' | 'metricsLoopbackOnly'>>
+  readonly streams?: HandlerOptions['streams']
+  /** What the agent answers; a rejection is a failed turn. Default: `re: <text>`. */
+  readonly reply?: (request: TurnRequest) => string | Promise<string>
+}
+
+export interface TestRequest extends Omit<RequestInit, 'body'> {
+  readonly body?: string | Uint8Array
+  /** The socket's peer; default 127.0.0.1. */
+  readonly peer?: string
+}
+
+export interface TestGateway {
+  readonly runtime: Runtime
+  readonly store: Store
+  readonly clock: TestClock
+  readonly auth: Auth
+  readonly fetch: FetchHandler
+  /** What handlers need to listen themselves. */
+  readonly options: HandlerOptions
+  readonly logs: readonly { readonly level: string; readonly message: string; readonly fields: LogFields }[]
+  readonly observations: readonly Observation[]
+  /** The requests the agent was given. */
+  readonly turns: readonly Omit<TurnRequest, 'signal' | 'listen' | 'approve'>[]
+  request(path: string, init?: TestRequest): Promise<Response>
+  /** A new device: its id and its token. */
+  pair(name?: string, expiresAtMs?: number | null): Promise<{ readonly token: string; readonly device: string }>
+  /** Puts another configuration in force, as a reload does. */
+  reload(config: NonNullable<TestGatewayOptions['config']>): void
+  close(): Promise<void>
+}
+
+const HOST = '127.0.0.1:42617'
+
+export function testGateway(options: TestGatewayOptions = {}): TestGateway {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-http-'))
+  const clock = testClock()
+  const logs: { level: string; message: string; fields: LogFields }[] = []
+  const logAt =
+    (level: string) =>
+    (message: string, fields: LogFields = {}): void => {
+      logs.push({ level, message, fields })
+    }
+  const log = { debug: logAt('debug'), info: logAt('info'), warn: logAt('warn'), error: logAt('error') }
+  const observations: Observation[] = []
+  const observer: Observer = { name: 'test', record: (observation) => void observations.push(observation) }
+  const store = openStore({ file: join(folder, 'sluice.db'), clock, log })
+  const turns: Omit<TurnRequest, 'signal' | 'listen' | 'approve'>[] = []
+
+  let live: Live = {
+    generation: 1,
+    config: v.parse(gatewaySection.schema, options.config ?? {}),
+    routes: [],
+    stubs: [],
+    features: [],
+    tools: [],
+    observers: [observer],
+    models: ['offline:echo'],
+    metricsLoopbackOnly: false,
+    observe: (observation) => observer.record(observation),
+    ...options.live,
+  }
+  const runtime: Runtime = {
+    version: '0.0.0',
+    profile: 'test',
+    startedAtMs: clock.nowMs(),
+    store,
+    agent: testAgent(store, clock, turns, options.reply ?? (({ text }) => `re: ${text}`)),
+    bus: createEventBus({ clock, run: 'test' }),
+    clock,
+    log,
+    live: () => live,
+    vitals: () => ({
+      startedAtMs: clock.nowMs(),
+      turnsRunning: 0,
+      turnsQueued: 0,
+      sessionsActive: 0,
+      sseClients: 0,
+      wsClients: 0,
+      commitsQueued: 0,
+      eventsDropped: 0,
+    }),
+  }
+  const auth = createAuth({ runtime })
+  const handlerOptions: HandlerOptions = {
+    runtime,
+    auth,
+    clients: createClients(),
+    ...(options.streams ? { streams: options.streams } : {}),
+  }
+  const fetch = createHandler(handlerOptions)
+  return {
+    runtime,
+    store,
+    clock,
+    auth,
+    fetch,
+    options: handlerOptions,
+    logs,
+    observations,
+    turns,
+    async request(path, { peer = '127.0.0.1', body, ...init } = {}) {
+      const headers = new Headers(init.headers)
+      if (!headers.has('host')) headers.set('host', HOST)
+      const bytes = typeof body === 'string' ? Buffer.from(body) : (body ?? Buffer.alloc(0))
+      if (body !== undefined && !headers.has('content-length')) headers.set('content-length', String(bytes.length))
+      const incoming = Object.assign(Readable.from(bytes.length > 0 ? [Buffer.from(bytes)] : []), {
+        socket: { remoteAddress: peer },
+        headers: Object.fromEntries(headers),
+      })
+      return fetch(new Request(`http://${HOST}${path}`, { ...init, headers }), { incoming: incoming as never })
+    },
+    pair: (name = 'test', expiresAtMs = null) => newToken(store, { name, expiresAtMs }, clock),
+    reload(config) {
+      live = { ...live, generation: live.generation + 1, config: v.parse(gatewaySection.schema, config) }
+    },
+    async close() {
+      await store.close()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Keeps what the real one keeps: the turn, its messages, and the state of its key. */
+function testAgent(
+  store: Store,
+  clock: TestClock,
+  turns: Omit<TurnRequest, 'signal' | 'listen' | 'approve'>[],
+  reply: (request: TurnRequest) => string | Promise<string>,
+): Agent {
+  const end = async (id: string, request: TurnRequest, outcome: Pick<TurnEnd, 'status' | 'response'>): Promise<void> => {
+    const said = (role: 'user' | 'assistant', text: string) => ({ role, content: [{ type: 'text' as const, text }] })
+    await store.turns.finish({
+      id,
+      sessionId: request.session,
+      source: request.source,
+      input: request.text,
+      model: 'echo',
+      error: outcome.status === 'failed' ? { code: 'upstream', message: 'no answer' } : null,
+      inputTokens: 1,
+      outputTokens: 1,
+      costUsd: 0,
+      attempts: 1,
+      createdAtMs: clock.nowMs(),
+      endedAtMs: clock.nowMs(),
+      messages: outcome.response === null ? [] : [said('user', request.text), said('assistant', outcome.response)],
+      ...(request.idempotency ? { idempotency: request.idempotency } : {}),
+      ...outcome,
+    })
+  }
+  return {
+    async run(request) {
+      const id = `turn-${turns.push(request)}`
+      try {
+        const text = await reply(request)
+        await end(id, request, { status: 'done', response: text })
+        return { id, text, model: 'echo', usage: { inputTokens: 1, outputTokens: 1, costUsd: 0 } }
+      } catch (error) {
+        await end(id, request, { status: 'failed', response: null })
+        throw error
+      }
+    },
+    async accept(request) {
+      const id = `turn-${turns.push(request)}`
+      const { session, source, text, idempotency } = request
+      await store.turns.enqueue({
+        id,
+        sessionId: session,
+        source,
+        input: text,
+        context: null,
+        createdAtMs: clock.nowMs(),
+        ...(idempotency ? { idempotency } : {}),
+      })
+      return id
+    },
+    resume: async () => 0,
+    abort: (id) => id === 'turn-running',
+    drain: async () => {},
+    load: () => ({ running: 0, queued: 0, sessions: 0 }),
+  }
+}
