@@ -334,7 +334,8 @@ const CASES: readonly (readonly [text: string, problems: readonly string[], env?
   ],
 ]
 
-test.each(CASES)('a mistake is told with its place, its key and what was expected: %j', async (text, problems, env) => {
+const NAMED = CASES.map(([text, problems, env]) => ({ text, problems, env }))
+test.each(NAMED)('a mistake is told with its place, its key and what was expected: $text', async ({ text, problems, env }) => {
   expect(await problemsOf(text, env)).toEqual(problems)
 })
 

@@ -1,5 +1,5 @@
 /** The gateway's own configuration sections (§2.1, §2.6 and the decisions). */
-import { agentSection, costSection, policySection, providerSection } from '@sluice/agent'
+import { agentSection, costSection, policySection, providerSection } from '@sluice/agent/config'
 import { fromEnv, type Section, secretText, whole } from '@sluice/sdk'
 import * as v from 'valibot'
 
