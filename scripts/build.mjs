@@ -6,16 +6,14 @@ import { parseArgs } from 'node:util'
 import { build } from 'tsup'
 import { CATALOGUE } from '../packages/sdk/src/catalogue.ts'
 import { bundleReport, printReport } from './bundle-report.mjs'
+import { takeBuiltins } from './take-builtins.mjs'
 
 const ROOT = resolve(import.meta.dirname, '..')
 // Native or self-locating packages stay outside the bundle and are installed beside it.
 const EXTERNAL = ['serialport', 'i2c-bus', 'spi-device', 'node-hid', 'koffi', 'playwright-core', 'pg-native']
-const BANNER = [
-  "import{createRequire as sluiceRequire}from'node:module';",
-  "import{fileURLToPath as sluicePath}from'node:url';",
-  "import{dirname as sluiceDirname}from'node:path';",
-  'const require=sluiceRequire(import.meta.url),__filename=sluicePath(import.meta.url),__dirname=sluiceDirname(__filename);',
-].join('')
+// What CommonJS packages expect of a module, in every file of the bundle.
+const BANNER =
+  "const require=process.getBuiltinModule('node:module').createRequire(import.meta.url),__filename=import.meta.filename,__dirname=import.meta.dirname;"
 
 const usage = (message) => {
   process.stderr.write(
@@ -100,6 +98,7 @@ await build({
   banner: { js: BANNER },
   esbuildPlugins: [profilePlugin(target)],
 })
+takeBuiltins(outDir)
 const metafile = JSON.parse(readFileSync(join(outDir, 'metafile-esm.json'), 'utf8'))
 rmSync(join(outDir, 'metafile-esm.json'))
 const report = bundleReport(metafile, target.name)

@@ -20,7 +20,10 @@ const hasInput = (output, pattern) => Object.keys(output.inputs).some((input) =>
 function startFiles(outputs) {
   const roots = Object.keys(outputs).filter((file) => {
     const { entryPoint = '' } = outputs[file]
-    return /(?:scripts\/entry\.mjs|:profile|profiles\/[^/]+\.ts|commands\/daemon\.ts)$/.test(entryPoint) || hasInput(outputs[file], /^sluice:profile$/)
+    return (
+      /(?:scripts\/entry\.mjs|:profile|profiles\/[^/]+\.ts|commands\/daemon\.ts)$/.test(entryPoint) ||
+      hasInput(outputs[file], /^sluice:profile$/)
+    )
   })
   const found = new Set()
   const visit = (file) => {

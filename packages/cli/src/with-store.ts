@@ -1,11 +1,12 @@
 /** Opens the store for a command that needs no features; the daemon may be running on the same file. */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { createLogger, gatewaySection, systemClock } from '@sluice/gateway'
+import { gatewaySection, systemClock } from '@sluice/gateway/config'
+import { createLogger } from '@sluice/gateway/log'
 import type { Clock, Store } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
+import { configFromContext } from './config-from-context.ts'
 import type { CliContext } from './context.ts'
-import { configFromContext } from './open.ts'
 
 export interface OpenStore {
   readonly store: Store

@@ -1,7 +1,7 @@
 /** Reads and validates the configuration: the one way for the daemon, `config check` and every other command. */
 import { readFile } from 'node:fs/promises'
 import { AppError, type Feature } from '@sluice/sdk'
-import { openSecretBox } from '@sluice/store'
+import { openSecretBox } from '@sluice/store/secret-box'
 import { CORE_SECTIONS } from './config/core-sections.ts'
 import { loadConfig } from './config/load-config.ts'
 import type { LoadedConfig, OwnedSection } from './config/types.ts'

@@ -1,6 +1,6 @@
 /** Changes one key of the configuration file: read, change, validate, save, unless somebody else saved in between. */
 import { readFile } from 'node:fs/promises'
-import { openSecretBox } from '@sluice/store'
+import { openSecretBox } from '@sluice/store/secret-box'
 import { setValue } from './config/edit-config.ts'
 import { saveConfig } from './config/save-config.ts'
 import { type ConfigSource, sectionsOf } from './read-config.ts'

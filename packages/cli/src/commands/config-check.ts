@@ -1,7 +1,7 @@
 /** `sluice config check`: the same validator the daemon uses; 0 if the daemon would start with everything it is told of. */
 import { existsSync } from 'node:fs'
+import { configFromContext } from '../config-from-context.ts'
 import type { CliContext } from '../context.ts'
-import { configFromContext } from '../open.ts'
 
 export async function run(context: CliContext): Promise<number> {
   const { out, json, configFile } = context

@@ -1,9 +1,9 @@
 /** `sluice config get`: effective values, defaults and environment included; secrets never show. */
 
-import { CORE_SECTIONS, effectiveConfig } from '@sluice/gateway'
+import { CORE_SECTIONS, effectiveConfig } from '@sluice/gateway/config'
 import { AppError } from '@sluice/sdk'
+import { configFromContext } from '../config-from-context.ts'
 import type { CliContext } from '../context.ts'
-import { configFromContext } from '../open.ts'
 
 export async function run(context: CliContext): Promise<number> {
   const { out, args, json, features } = context

@@ -1,5 +1,5 @@
 /** `sluice config set`: one value in the file; comments stay, secrets are encrypted, the result is valid or not saved. */
-import { setConfig } from '@sluice/gateway'
+import { setConfig } from '@sluice/gateway/config'
 import { AppError } from '@sluice/sdk'
 import type { CliContext } from '../context.ts'
 

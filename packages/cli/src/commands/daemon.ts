@@ -1,6 +1,7 @@
 /** `sluice daemon`: runs until a signal ends it (decisions, command line contract). */
 
-import { newPairingCode, startDaemon } from '@sluice/gateway'
+import { startDaemon } from '@sluice/gateway/daemon'
+import { newPairingCode } from '@sluice/gateway/pairing'
 import { AppError } from '@sluice/sdk'
 import type { CliContext } from '../context.ts'
 

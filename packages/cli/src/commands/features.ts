@@ -1,9 +1,13 @@
 /** `sluice features`: every feature there is, and how it stands in this build and configuration. */
-import { featureTable } from '@sluice/gateway'
 import type { CliContext } from '../context.ts'
+import { openFromContext } from '../open.ts'
 
-export async function run({ out, json, ...context }: CliContext): Promise<number> {
-  const rows = await featureTable(context)
+/** Builds and registers the features to see how they stand: what a running daemon knows is as of its own start. */
+export async function run(context: CliContext): Promise<number> {
+  const { out, json } = context
+  const runtime = await openFromContext(context)
+  const rows = runtime.live().features
+  await runtime.close(0)
   if (json) {
     out.json(rows.map(({ installed: _installed, ...row }) => row))
     return 0

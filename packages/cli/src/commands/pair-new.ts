@@ -1,5 +1,5 @@
 /** `sluice pair new`: a one-time code for a new device. */
-import { newPairingCode } from '@sluice/gateway'
+import { newPairingCode } from '@sluice/gateway/pairing'
 import type { CliContext } from '../context.ts'
 import { withStore } from '../with-store.ts'
 

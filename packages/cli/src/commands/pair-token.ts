@@ -1,6 +1,6 @@
 /** `sluice pair token`: a new bearer token and nothing else on standard output, whether or not the daemon runs. */
 
-import { newToken } from '@sluice/gateway'
+import { newToken } from '@sluice/gateway/pairing'
 import { AppError } from '@sluice/sdk'
 import type { CliContext } from '../context.ts'
 import { withStore } from '../with-store.ts'

@@ -1,9 +1,10 @@
 /** `sluice webhook send`: posts one message to a running daemon and shows what came of it. */
 
-import { gatewaySection, newToken } from '@sluice/gateway'
+import { gatewaySection } from '@sluice/gateway/config'
+import { newToken } from '@sluice/gateway/pairing'
 import { AppError } from '@sluice/sdk'
+import { configFromContext } from '../config-from-context.ts'
 import type { CliContext } from '../context.ts'
-import { configFromContext } from '../open.ts'
 import { probeDaemon } from '../probe-daemon.ts'
 import { withStore } from '../with-store.ts'
 
