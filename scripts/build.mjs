@@ -66,11 +66,16 @@ function readArguments() {
   return { name: values.name ?? basename(file, '.ts'), file }
 }
 
+/** The HTTP adaptor asks of each request whether it is HTTP/2, which the daemon never serves: the real module costs TLS too. */
+const NO_HTTP2 = 'export class Http2ServerRequest {}\nexport const constants = {}'
+
 /** Resolves the profile the entry imports: a file, or one composed from flags. */
 const profilePlugin = ({ file, source }) => ({
   name: 'sluice-profile',
   setup(esbuild) {
     esbuild.onResolve({ filter: /^sluice:profile$/ }, ({ path }) => (file ? { path: file } : { path, namespace: 'sluice' }))
+    esbuild.onResolve({ filter: /^node:http2$/ }, () => ({ path: 'http2', namespace: 'no-http2' }))
+    esbuild.onLoad({ filter: /.*/, namespace: 'no-http2' }, () => ({ contents: NO_HTTP2 }))
     esbuild.onLoad({ filter: /.*/, namespace: 'sluice' }, () => ({ contents: source, resolveDir: join(ROOT, 'profiles'), loader: 'ts' }))
   },
 })

@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-const IMPORT = /(^|[;}\n])import\s*([^"';()]*?)\s*(?:from\s*)?"(node:[a-z_/]+)"/g
+const IMPORT = /(^|[;}\n])import\s*([^"';()]*?)\s*(?:from\s*)?"(node:[a-z0-9_/]+)"/g
 
 /** `a as b, c` as a pattern for destructuring: `a:b,c`. */
 const pattern = (names) =>

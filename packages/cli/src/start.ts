@@ -4,11 +4,18 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import manifest from '../package.json' with { type: 'json' }
 
+const NODE_MAJOR_MIN = 24
+
 /** Loads the profile unless the arguments ask for the version alone. */
 export async function start(loadProfile: () => Promise<unknown>): Promise<void> {
   const args = process.argv.slice(2)
   if (args.length === 1 && (args[0] === '--version' || args[0] === '-V')) {
     process.stdout.write(`sluice ${manifest.version}\n`)
+    return
+  }
+  if (Number(process.versions.node.split('.')[0]) < NODE_MAJOR_MIN) {
+    process.stderr.write(`sluice: this is Node ${process.versions.node}; Sluice needs Node ${NODE_MAJOR_MIN} or newer\n`)
+    process.exitCode = 1
     return
   }
   enableCompileCache(join(dataDirOf(args), 'cache'))
