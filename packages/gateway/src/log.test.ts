@@ -1,0 +1,305 @@
+import { AppError, Secret } from '@sluice/sdk'
+import { testClock } from '@sluice/testkit/clock'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { createLogger, type LogOptions } from './log.ts'
+
+const clock = testClock()
+const TIME = '2026-01-01T00:00:00.000Z'
+
+function logger(options: Partial<LogOptions> & { readonly isTTY?: boolean } = {}) {
+  const lines: string[] = []
+  const { isTTY = false, ...rest } = options
+  const stream = { isTTY, write: (line: string) => lines.push(line) }
+  const log = createLogger({ level: 'info', format: 'auto', stream, clock, noColor: '', ...rest })
+  return { log, lines, records: () => lines.map((line) => JSON.parse(line) as Record<string, unknown>) }
+}
+
+const fieldsOf = (fields: Record<string, unknown>, options: Partial<LogOptions> = {}): Record<string, unknown> => {
+  const { log, records } = logger(options)
+  log.error('m', fields)
+  const { time: _, level: __, message: ___, ...found } = records()[0] ?? {}
+  return found
+}
+
+describe('lines', () => {
+  test('away from a terminal a message is one line of JSON', () => {
+    const { log, lines } = logger()
+    log.info('started', { port: 1, list: [1, 'a'], nothing: null, absent: undefined })
+    expect(lines).toEqual([`{"time":"${TIME}","level":"info","message":"started","port":1,"list":[1,"a"],"nothing":null}\n`])
+  })
+
+  test('at a terminal it is text, with colours unless they are not wanted', () => {
+    const { log, lines } = logger({ isTTY: true, component: 'http' })
+    log.warn('slow request', { path: '/a b', ms: 12, deep: { x: 1 } })
+    expect(lines).toEqual([
+      `${TIME} \u001b[33mWARN \u001b[39m [http] slow request \u001b[90mpath=\u001b[39m"/a b" \u001b[90mms=\u001b[39m12 \u001b[90mdeep=\u001b[39m{"x":1}\n`,
+    ])
+    const plain = logger({ isTTY: true, noColor: '1' })
+    plain.log.error('x')
+    expect(plain.lines).toEqual([`${TIME} ERROR x\n`])
+  })
+
+  test('the format can be chosen, and away from a terminal there are no colours', () => {
+    const { log, lines } = logger({ format: 'text' })
+    log.info('x', { a: 'b' })
+    expect(lines).toEqual([`${TIME} INFO  x a=b\n`])
+    const json = logger({ format: 'json', isTTY: true })
+    json.log.info('x')
+    expect(json.records()).toHaveLength(1)
+  })
+
+  test('a message below the level is not written, and its fields are not looked at', () => {
+    const { log, lines } = logger({ level: 'warn' })
+    const trap = {
+      get value(): never {
+        throw new Error('looked')
+      },
+    }
+    log.debug('a', trap)
+    log.info('b', trap)
+    log.warn('c')
+    log.error('d')
+    expect(lines).toHaveLength(2)
+  })
+
+  test('the level is shared by a logger and its children, whenever they were made', () => {
+    const { log, records } = logger()
+    const child = log.child('store')
+    child.child('inner').setLevel('debug')
+    log.debug('a')
+    child.debug('b')
+    log.child('x').child('y').debug('c')
+    log.setLevel('error')
+    child.warn('d')
+    expect(records().map(({ component, message }) => [component, message])).toEqual([
+      [undefined, 'a'],
+      ['store', 'b'],
+      ['y', 'c'],
+    ])
+  })
+
+  test('a field never takes the place of a line own member', () => {
+    expect(fieldsOf({ message: 'x', level: 'y', time: 1, other: 2 })).toEqual({ message_: 'x', level_: 'y', time_: 1, other: 2 })
+  })
+
+  test('no line can pretend to be two, or command a terminal', () => {
+    for (const format of ['text', 'json'] as const) {
+      const { log, lines } = logger({ format })
+      log.info('a\nERROR b\r\u001b[2J', { 'k\n': 'v\n\u001b[31m\u2028', x: ['\n'] })
+      expect(lines).toHaveLength(1)
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
+      expect(lines[0]).toMatch(/^[^\u0000-\u001f\u007f-\u009f]*\n$/)
+    }
+  })
+})
+
+describe('redaction', () => {
+  test('a secret never shows, however deep', () => {
+    const { log, lines } = logger({ format: 'text' })
+    const secret = new Secret('hunter2')
+    log.info(`m ${secret}`, { secret, deep: [{ x: secret }], map: new Map([['a', secret]]), error: new Error(`with ${secret}`) })
+    expect(lines.join()).not.toContain('hunter2')
+  })
+
+  test.each([
+    'token',
+    'access_token',
+    'apiKey',
+    'api_key',
+    'API-KEY',
+    'Authorization',
+    'cookie',
+    'set-cookie',
+    'password',
+    'webhook_secret',
+    'private_key',
+    'pairing_code',
+    'x-hub-signature',
+  ])('a value under a name of credentials is redacted: %s', (name) => {
+    expect(fieldsOf({ [name]: 'hunter2', deep: { [name]: ['hunter2'] }, number: { [name]: 12 } })).toEqual({
+      [name]: '[secret]',
+      deep: { [name]: '[secret]' },
+      number: { [name]: '[secret]' },
+    })
+  })
+
+  test('counters, flags and absent values of such names show', () => {
+    expect(fieldsOf({ input_tokens: 5, max_output_tokens: 7, has_token: true, token: null })).toEqual({
+      input_tokens: 5,
+      max_output_tokens: 7,
+      has_token: true,
+      token: null,
+    })
+  })
+
+  test.each([
+    ['Authorization: Bearer abcdefgh12345', 'Authorization: Bearer [secret]'],
+    ['basic dXNlcjpwYXNzd29yZA==', 'basic [secret]'],
+    [`sluice_${'0af9'.repeat(16)} was used`, '[secret] was used'],
+    ['key sk-ant-api03-abcdefghijklmnop.', 'key [secret].'],
+    ['ghp_abcdefghijklmnopqrst', '[secret]'],
+    ['https://me:hunter2@host/x', 'https://me:[secret]@host/x'],
+    ['/webhook?a=1&token=hunter2&b=2', '/webhook?a=1&token=[secret]&b=2'],
+    ['?api_key=hunter2', '?api_key=[secret]'],
+    ['eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abcdefgh12345', '[secret]'],
+    ['sluice_http_requests_total', 'sluice_http_requests_total'],
+    ['the bearer of news', 'the bearer of news'],
+  ])('a credential inside a text is redacted, in the message and in fields: %s', (text, redacted) => {
+    const { log, records } = logger()
+    log.error(text, { text })
+    expect(records()).toMatchObject([{ message: redacted, text: redacted }])
+    expect(fieldsOf({ error: new Error(text) })).toMatchObject({ error: { message: redacted } })
+  })
+
+  test('hostile text costs linear time', () => {
+    const start = performance.now()
+    for (const text of ['a://'.repeat(50_000), '?'.repeat(200_000), 'bearer '.repeat(30_000), 'eyJ'.repeat(70_000), '-'.repeat(200_000)])
+      fieldsOf({ text })
+    expect(performance.now() - start).toBeLessThan(1000)
+  })
+})
+
+describe('errors', () => {
+  test('an error shows its name, its code and its causes; its stack only at level debug', () => {
+    const error = new AppError('upstream', 'no answer', { cause: Object.assign(new TypeError('socket'), { code: 'ECONNRESET' }) })
+    expect(fieldsOf({ error })).toEqual({
+      error: {
+        name: 'AppError',
+        message: 'no answer',
+        code: 'upstream',
+        cause: { name: 'TypeError', message: 'socket', code: 'ECONNRESET' },
+      },
+    })
+    expect(fieldsOf({ error }, { level: 'debug' })).toMatchObject({ error: { stack: expect.stringContaining('log.test') } })
+  })
+
+  test('causes that go round in circles end', () => {
+    const error: Error & { cause?: unknown } = new Error('a')
+    error.cause = new Error('b', { cause: error })
+    expect(fieldsOf({ error })).toMatchObject({ error: { message: 'a', cause: { message: 'b', cause: '[circular]' } } })
+  })
+})
+
+describe('anything at all', () => {
+  test('every kind of value has a printed form', () => {
+    const circular: Record<string, unknown> = {}
+    circular.self = circular
+    expect(
+      fieldsOf({
+        bigint: 12n,
+        symbol: Symbol('s'),
+        date: new Date(0),
+        url: new URL('http://h/?token=x1'),
+        bytes: new Uint8Array(3),
+        map: new Map([['a', 1]]),
+        set: new Set([1]),
+        nan: Number.NaN,
+        circular,
+      }),
+    ).toEqual({
+      bigint: '12',
+      symbol: 'Symbol(s)',
+      date: '1970-01-01T00:00:00.000Z',
+      url: 'http://h/?token=[secret]',
+      bytes: '[3 bytes]',
+      map: { a: 1 },
+      set: [1],
+      nan: 'NaN',
+      circular: { self: '[circular]' },
+    })
+  })
+
+  test('a log line has a size, whatever is logged', () => {
+    const wide = (depth: number): unknown => (depth === 0 ? 'x'.repeat(10_000) : Array.from({ length: 60 }, () => wide(depth - 1)))
+    const start = performance.now()
+    for (const format of ['text', 'json'] as const) {
+      const { log, lines } = logger({ format })
+      log.info('x'.repeat(1_000_000), { wide: wide(2), many: Object.fromEntries(Array.from({ length: 5000 }, (_, i) => [`k${i}`, i])) })
+      expect(lines[0]?.length).toBeLessThan(70_000)
+    }
+    expect(performance.now() - start).toBeLessThan(2000)
+  })
+
+  test('logging never throws, not even when nothing can be printed or written', () => {
+    const { log, lines } = logger()
+    const hostile = new Proxy(
+      {},
+      {
+        ownKeys() {
+          throw new Error('no')
+        },
+      },
+    )
+    const traps = [
+      hostile,
+      { hostile },
+      {
+        get trap(): never {
+          throw new Error('no')
+        },
+      },
+      {
+        x: {
+          toJSON: () => {
+            throw new Error('no')
+          },
+        },
+      },
+      { error: Object.assign(new Error('x'), { message: 5 }) },
+      null,
+    ]
+    for (const fields of traps) log.error('m', fields as Record<string, unknown>)
+    log.error(undefined as unknown as string)
+    expect(lines).toHaveLength(traps.length + 1)
+    const broken = createLogger({
+      level: 'info',
+      format: 'json',
+      clock,
+      stream: {
+        write() {
+          throw new Error('EPIPE')
+        },
+      },
+    })
+    expect(() => broken.info('x')).not.toThrow()
+  })
+
+  test('any fields make one line of JSON', () => {
+    fc.assert(
+      fc.property(
+        fc.string(),
+        fc.dictionary(fc.string(), fc.anything({ withBigInt: true, withDate: true, withMap: true, withSet: true, withTypedArray: true })),
+        (message, fields) => {
+          const { log, records } = logger()
+          log.info(message, fields)
+          expect(records()).toHaveLength(1)
+        },
+      ),
+    )
+  })
+})
+
+describe('repeats', () => {
+  test('one message is written so often a minute; then what was left out is told with the next', async () => {
+    const own = testClock()
+    const { log, records } = logger({ clock: own })
+    for (let count = 0; count < 50; count++) log.warn('full', { disk: 'a' })
+    log.warn('full', { disk: 'b' })
+    log.child('x').warn('full', { disk: 'a' })
+    expect(records()).toHaveLength(22)
+    await own.advance(60_000)
+    log.warn('full', { disk: 'a' })
+    expect(records().at(-1)).toMatchObject({ message: 'full', disk: 'a', repeated: 30 })
+    log.warn('full', { disk: 'a' })
+    expect(records().at(-1)).not.toHaveProperty('repeated')
+  })
+
+  test('what is remembered of messages is bounded: many others let an old one start anew', () => {
+    const { log, lines } = logger()
+    for (let count = 0; count < 30; count++) log.info('one')
+    for (let count = 0; count < 300; count++) log.info(`other ${count}`)
+    log.info('one')
+    expect(lines).toHaveLength(20 + 300 + 1)
+  })
+})
