@@ -6,6 +6,7 @@ import { expect } from 'vitest'
 import { type TestHost, type TestHostOverrides, testHost, throwingHost } from './host.ts'
 import { holdRules, type LeftOut, type Rules } from './rules.ts'
 import { inputAround, inputFor, notJson } from './schema-input.ts'
+import { within } from './within.ts'
 
 export interface ToolSubject {
   readonly feature: Feature
@@ -185,16 +186,6 @@ export function toolRules({ feature, config = {}, host: hostOf = () => ({}), exa
 }
 
 const textOf = (outcome: unknown): unknown => (outcome instanceof Error ? [outcome.message, outcome.stack, { ...outcome }] : outcome)
-
-const within = (ms: number, ended: Promise<unknown>): Promise<'ended' | 'still running'> => {
-  const { promise, resolve } = Promise.withResolvers<'ended' | 'still running'>()
-  const timer = setTimeout(() => resolve('still running'), ms)
-  void ended.then(() => {
-    clearTimeout(timer)
-    resolve('ended')
-  })
-  return promise
-}
 
 /** Rejects when the signal aborts, and does nothing before. */
 const untilAborted = (signal: AbortSignal | null | undefined): Promise<never> =>

@@ -1,0 +1,61 @@
+/** What the rules of a channel work with. */
+import type { Channel, Host, Parts, Raw, Webhook } from '@sluice/sdk'
+import * as v from 'valibot'
+import { expect } from 'vitest'
+import type { ChannelFixture, ChannelSubject, Proof } from '../channel.ts'
+import { type TestHost, testHost } from '../host.ts'
+
+export interface Bench {
+  readonly subject: ChannelSubject
+  /** The feature's parts, with the allowlist if one is given. */
+  build(host: Host, allow?: readonly string[]): Parts
+  channel(host?: Host, allow?: readonly string[]): Channel
+  webhook(host?: Host): Webhook
+  /** A request as it comes in, proved at the host's own time unless a proof is given. */
+  raw(host: TestHost, content: Pick<ChannelFixture, 'body' | 'headers'> | Uint8Array, proof?: Proof): Raw
+  /** Throws if any secret stands in what was logged or is given. */
+  expectNoSecret(host: TestHost, ...shown: readonly unknown[]): void
+}
+
+export function createBench(subject: ChannelSubject): Bench {
+  const { feature, config, allowKey, secrets } = subject
+  const build = (host: Host, allow?: readonly string[]) => {
+    const section = allow === undefined ? config : { ...config, [allowKey]: allow }
+    return feature.build(host, feature.section ? v.parse(feature.section.schema, section) : section)
+  }
+  const channel = (host: Host = testHost(), allow?: readonly string[]): Channel => {
+    const [only, ...more] = build(host, allow).channels ?? []
+    if (!only || more.length > 0) throw new Error(`${feature.id} does not build exactly one channel`)
+    return only
+  }
+  return {
+    subject,
+    build,
+    channel,
+    webhook(host) {
+      const { webhook } = channel(host)
+      if (!webhook) throw new Error(`${feature.id} has no webhook`)
+      return webhook
+    },
+    raw(host, content, proof) {
+      const [bytes, headers] = content instanceof Uint8Array ? [content, {}] : [new TextEncoder().encode(content.body), content.headers]
+      const nowMs = host.clock.nowMs()
+      const given = proof ?? subject.webhook?.prove(bytes, nowMs) ?? {}
+      const query = new URLSearchParams(given.query)
+      const all = Object.entries({ ...headers, ...given.headers }).map(([name, value]) => [name.toLowerCase(), value])
+      return { headers: Object.fromEntries(all), url: new URL(`http://localhost/webhook?${query}`), body: bytes, receivedAtMs: nowMs }
+    },
+    expectNoSecret(host, ...shown) {
+      const text = JSON.stringify([host.logs, shown].map(plain))
+      for (const secret of secrets) expect(text).not.toContain(secret)
+    },
+  }
+}
+
+/** Errors with what they show when printed, so that they survive JSON. */
+const plain = (value: unknown): unknown => {
+  if (value instanceof Error) return { ...value, message: value.message, stack: value.stack, cause: plain(value.cause) }
+  if (Array.isArray(value)) return value.map(plain)
+  if (typeof value !== 'object' || value === null || 'toJSON' in value) return value
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, plain(member)]))
+}

@@ -1,0 +1,50 @@
+/** Rules on what a channel is made of. */
+import { rowOf } from '@sluice/sdk'
+import { expect } from 'vitest'
+import { testHost, throwingHost } from '../host.ts'
+import type { Rules } from '../rules.ts'
+import type { Bench } from './bench.ts'
+
+export function buildRules({ subject: { feature }, build, channel, expectNoSecret }: Bench): Rules {
+  return {
+    'name and section equal the catalogue row': () => {
+      const row = rowOf(feature.id)
+      expect(channel().name).toBe(feature.id.replace(/^(?:channel|x)-/, ''))
+      if (row) expect(feature.section?.path).toBe(row.section)
+    },
+
+    'routes equal the catalogue row': () => {
+      const row = rowOf(feature.id)
+      const { webhook } = channel()
+      const routes = webhook ? [...(webhook.handshake ? [`GET ${webhook.path}`] : []), `POST ${webhook.path}`] : []
+      if (row) expect(routes).toEqual(row.routes ?? [])
+      if (webhook) expect(webhook.bodyBytesMax ?? 65_536).toBeGreaterThan(0)
+    },
+
+    'build does no I/O': () => {
+      build(throwingHost())
+    },
+
+    'limits are whole and positive': () => {
+      const { text } = channel().limits
+      expect(Number.isSafeInteger(text) && text > 0).toBe(true)
+    },
+
+    'the allowlist is the configured one, empty or not': () => {
+      for (const allow of [[], ['*'], ['somebody']]) expect(channel(testHost(), allow).allow).toEqual(allow)
+    },
+
+    'health is passive': () => {
+      const host = { ...throwingHost(), clock: testHost().clock }
+      expect(['ok', 'connecting', 'down', undefined]).toContain(channel(host).health?.().state)
+    },
+
+    'close may be called twice': async () => {
+      const host = testHost()
+      const parts = build(host)
+      await parts.close?.()
+      await parts.close?.()
+      expectNoSecret(host)
+    },
+  }
+}

@@ -1,0 +1,243 @@
+/** Rules on messages that come in over HTTP. */
+import { AppError, type Inbound, isAllowed, type Raw, type Webhook } from '@sluice/sdk'
+import fc from 'fast-check'
+import { expect } from 'vitest'
+import type { ChannelFixture, Proof, WebhookSubject } from '../channel.ts'
+import { testHost } from '../host.ts'
+import type { Rules } from '../rules.ts'
+import type { Bench } from './bench.ts'
+
+/** How many bytes of a body are changed, spread evenly. */
+const FLIPS_MAX = 600
+const LONG_AGO_MS = 24 * 3_600_000
+const RUNS = 200
+
+export function webhookRules(bench: Bench, { fixtures, own, prove, handshake }: WebhookSubject): Rules {
+  const { webhook, raw, expectNoSecret } = bench
+  const parse = async (fixture: ChannelFixture, allow?: readonly string[]): Promise<readonly Inbound[]> => {
+    const host = testHost()
+    const { webhook } = bench.channel(host, allow)
+    return (await webhook?.parse(raw(host, fixture))) ?? []
+  }
+  const messages = async () => (await Promise.all(fixtures.map((fixture) => parse(fixture)))).flat()
+  const [sample] = fixtures
+  if (!sample) throw new Error('a webhook is tested with at least one fixture')
+  const bytes = new TextEncoder().encode(sample.body)
+
+  /** The error of each of these requests, which must all be refused. */
+  const refusals = async (requests: (host: ReturnType<typeof testHost>) => Iterable<Raw>): Promise<AppError[]> => {
+    const host = testHost()
+    const errors: AppError[] = []
+    const hook = webhook(host)
+    for (const request of requests(host)) {
+      const error = await verified(hook, request)
+      expect(error).toBeInstanceOf(AppError)
+      expect(error).toMatchObject({ code: 'unauthorized' })
+      errors.push(error as AppError)
+    }
+    expect(errors).not.toEqual([])
+    expectNoSecret(host, errors)
+    return errors
+  }
+
+  return {
+    'each fixture parses to its golden messages': async () => {
+      for (const fixture of fixtures) expect(await parse(fixture), fixture.name).toEqual(fixture.expect)
+      expect(fixtures.some((fixture) => fixture.expect.length > 0)).toBe(true)
+    },
+
+    'messages are whole, and no two of one payload share an id': async () => {
+      for (const fixture of fixtures) {
+        const parsed = await parse(fixture)
+        for (const { id, account, sender, to } of parsed) for (const part of [id, account, sender, to.to]) expect(part).toMatch(/\S/)
+        expect(new Set(parsed.map(({ account, id }) => `${account} ${id}`)).size).toBe(parsed.length)
+        expect(JSON.parse(JSON.stringify(parsed.map(({ to }) => to)))).toEqual(parsed.map(({ to }) => to))
+      }
+    },
+
+    'our own message is no message': async () => {
+      const fixture = fixtures.find(({ name }) => name === own)
+      expect(fixture, `the fixture '${own}'`).toBeDefined()
+      if (fixture) expect(await parse(fixture)).toEqual([])
+    },
+
+    'a replay has the same id, so that it runs once': async () => {
+      for (const fixture of fixtures) {
+        const ids = async () => (await parse(fixture)).map(({ account, id }) => [account, id])
+        expect(await ids()).toEqual(await ids())
+      }
+    },
+
+    'a sender off the list is denied, on it or with * allowed, by the gateway and not by the channel': async () => {
+      const { normalise } = bench.channel()
+      for (const { sender } of await messages()) {
+        expect(isAllowed([], sender, normalise)).toBe(false)
+        expect(isAllowed(['nobody-0'], sender, normalise)).toBe(false)
+        expect(isAllowed([sender], sender, normalise)).toBe(true)
+        expect(isAllowed(['*'], sender, normalise)).toBe(true)
+      }
+      for (const fixture of fixtures) for (const allow of [[], ['nobody-0']]) expect(await parse(fixture, allow)).toEqual(fixture.expect)
+    },
+
+    'one form of a sender is final': async () => {
+      const { normalise = (sender: string) => sender } = bench.channel()
+      for (const { sender } of await messages()) expect(normalise(normalise(sender))).toBe(normalise(sender))
+    },
+
+    'a proved request is let in': async () => {
+      const host = testHost()
+      for (const fixture of fixtures) expect(await verified(webhook(host), raw(host, fixture)), fixture.name).toBeUndefined()
+      expectNoSecret(host)
+    },
+
+    'the proof is over bytes, whatever they are': async () => {
+      const host = testHost()
+      const hook = webhook(host)
+      for (const body of fc.sample(fc.uint8Array({ maxLength: 200 }), { numRuns: RUNS, seed: 1 })) {
+        expect(await verified(hook, raw(host, body))).toBeUndefined()
+      }
+    },
+
+    'any one changed byte of the body is unauthorized': async () => {
+      await refusals(function* (host) {
+        const proof = prove(bytes, host.clock.nowMs())
+        for (let at = 0; at < bytes.length; at += Math.ceil(bytes.length / FLIPS_MAX)) {
+          const changed = Uint8Array.from(bytes)
+          changed[at] = (changed[at] ?? 0) ^ 1
+          yield { ...raw(host, sample, proof), body: changed }
+        }
+        yield { ...raw(host, sample, proof), body: bytes.subarray(0, -1) }
+        yield { ...raw(host, sample, proof), body: new Uint8Array() }
+      })
+    },
+
+    'any one changed character of the proof is unauthorized': async () => {
+      await refusals(function* (host) {
+        for (const proof of changedProofs(prove(bytes, host.clock.nowMs()))) yield raw(host, sample, proof)
+      })
+    },
+
+    'a missing or empty part of the proof is unauthorized': async () => {
+      await refusals(function* (host) {
+        for (const proof of lackingProofs(prove(bytes, host.clock.nowMs()))) yield raw(host, sample, proof)
+      })
+    },
+
+    'a stale proof is unauthorized, whether from the past or from the future': async () => {
+      await refusals(function* (host) {
+        for (const ms of [-LONG_AGO_MS, LONG_AGO_MS]) yield raw(host, sample, prove(bytes, host.clock.nowMs() + ms))
+      })
+    },
+
+    'every refusal says the same': async () => {
+      const errors = await refusals(function* (host) {
+        const proof = prove(bytes, host.clock.nowMs())
+        yield { ...raw(host, sample, proof), body: bytes.subarray(0, -1) }
+        for (const lacking of lackingProofs(proof)) yield raw(host, sample, lacking)
+      })
+      expect(new Set(errors.map(({ message }) => message)).size).toBe(1)
+    },
+
+    'any bytes are messages or invalid_request': async () => {
+      const host = testHost()
+      const hook = webhook(host)
+      const bodies = [
+        ...fc.sample(fc.uint8Array({ maxLength: 300 }), { numRuns: RUNS, seed: 2 }),
+        ...fc.sample(fc.json(), { numRuns: RUNS, seed: 3 }).map((json) => new TextEncoder().encode(json)),
+        ...fixtures.flatMap(({ body }) => damaged(body)).map((json) => new TextEncoder().encode(json)),
+      ]
+      for (const body of bodies) {
+        for (const headers of [sample.headers, {}]) {
+          const request = { ...raw(host, { body: '', headers }), body }
+          const outcome = await attempt(() => hook.parse(request))
+          if (!Array.isArray(outcome))
+            expect(outcome, new TextDecoder().decode(body)).toMatchObject({ name: 'AppError', code: 'invalid_request' })
+          expectNoSecret(host, outcome)
+        }
+      }
+    },
+
+    ...(handshake ? handshakeRules(bench, handshake) : {}),
+  }
+}
+
+function handshakeRules({ webhook }: Bench, { query, tokenKey, challengeKey }: NonNullable<WebhookSubject['handshake']>): Rules {
+  const ask = async (changes: Readonly<Record<string, string | undefined>>): Promise<[status: number, text: string]> => {
+    const asked = Object.entries({ ...query, ...changes }).filter((entry): entry is [string, string] => entry[1] !== undefined)
+    const response = webhook().handshake?.(new URL(`http://localhost/webhook?${new URLSearchParams(asked)}`))
+    return [response?.status ?? 0, (await response?.text()) ?? '']
+  }
+  return {
+    "the provider's check gets its challenge back": async () => {
+      expect(await ask({})).toEqual([200, query[challengeKey]])
+      expect(await ask({ [challengeKey]: '<b>1</b>' })).toEqual([200, '<b>1</b>'])
+    },
+    'a wrong token is 403, no challenge 400': async () => {
+      for (const token of ['wrong', '', undefined]) expect((await ask({ [tokenKey]: token }))[0]).toBe(403)
+      expect((await ask({ [challengeKey]: undefined }))[0]).toBe(400)
+    },
+  }
+}
+
+/** What came of it, an error included. */
+const attempt = async (step: () => unknown): Promise<unknown> => {
+  try {
+    return await step()
+  } catch (error) {
+    return error
+  }
+}
+
+/** What `verify` threw; undefined if it let the request in. */
+const verified = (hook: Webhook, request: Raw): Promise<unknown> => attempt(() => hook.verify(request))
+
+/** The proof without one of its parts, or with it empty. */
+function lackingProofs({ headers = {}, query = {} }: Proof): Proof[] {
+  const lacking = (parts: Readonly<Record<string, string>>) =>
+    Object.keys(parts).flatMap((name) => {
+      const { [name]: _, ...rest } = parts
+      return [rest, { ...parts, [name]: '' }]
+    })
+  return [
+    ...lacking(headers).map((changed) => ({ headers: changed, query })),
+    ...lacking(query).map((changed) => ({ headers, query: changed })),
+  ]
+}
+
+/** The proof with one character changed to one that means something else in decimal, hex and base64, in either case. */
+function changedProofs({ headers = {}, query = {} }: Proof): Proof[] {
+  const changed = (parts: Readonly<Record<string, string>>) =>
+    Object.entries(parts).flatMap(([name, value]) =>
+      Array.from(value, (character, at) => ({
+        ...parts,
+        [name]: `${value.slice(0, at)}${'aAyY'.includes(character) ? '4' : 'a'}${value.slice(at + 1)}`,
+      })),
+    )
+  return [...changed(headers).map((parts) => ({ headers: parts, query })), ...changed(query).map((parts) => ({ headers, query: parts }))]
+}
+
+/** The JSON with each member in turn left out or replaced by something of another kind; nothing for what is not JSON. */
+function damaged(json: string): string[] {
+  let root: unknown
+  try {
+    root = JSON.parse(json)
+  } catch {
+    return []
+  }
+  const results: string[] = []
+  const visit = (value: unknown) => {
+    if (typeof value !== 'object' || value === null) return
+    const parent = value as Record<string, unknown>
+    for (const key of Object.keys(parent)) {
+      const kept = parent[key]
+      for (const other of [undefined, null, 0, '', [], {}, true, 'x']) {
+        parent[key] = other
+        results.push(JSON.stringify(root))
+      }
+      parent[key] = kept
+      visit(kept)
+    }
+  }
+  visit(root)
+  return results
+}

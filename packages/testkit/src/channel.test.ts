@@ -1,0 +1,305 @@
+import {
+  AppError,
+  type Channel,
+  defineFeature,
+  type Feature,
+  hmacSha256,
+  type Inbound,
+  isFresh,
+  type Parts,
+  type Raw,
+  type Secret,
+  secretText,
+  verifyHmac,
+} from '@sluice/sdk'
+import * as v from 'valibot'
+import { describe, expect, test } from 'vitest'
+import { type ChannelFixture, type ChannelSubject, channelConformance, channelRules } from './channel.ts'
+import { brokenRules } from './rules.ts'
+
+const SECRET = 'sample-webhook-secret'
+const TOKEN = 'sample-api-token'
+const API = 'http://127.0.0.1:9/send'
+
+const section = {
+  path: 'channels_config.sample',
+  schema: v.object({
+    webhook_secret: secretText(),
+    token: secretText(),
+    verify_token: v.string(),
+    bot_name: v.string(),
+    allowed_users: v.optional(v.array(v.string()), []),
+  }),
+}
+const bodySchema = v.object({
+  bot: v.string(),
+  events: v.array(v.object({ id: v.string(), from: v.string(), room: v.string(), text: v.optional(v.string()) })),
+})
+
+/** A channel that keeps every rule, and what a test makes of it. */
+const feature = (
+  change: (channel: Channel, tools: Tools) => Partial<Channel> = () => ({}),
+  parts: (built: Parts) => Parts = (built) => built,
+): Feature =>
+  defineFeature({
+    id: 'x-sample',
+    section,
+    build(host, config) {
+      const refused = (why: string) => {
+        host.log.warn('a request was refused', { why })
+        throw new AppError('unauthorized', 'Invalid signature')
+      }
+      const channel: Channel = {
+        name: 'sample',
+        allow: config.allowed_users,
+        normalise: (sender) => sender.toLowerCase(),
+        limits: { text: 500, unit: 'utf16', dedupesClientIds: true },
+        webhook: {
+          path: '/sample',
+          handshake(url) {
+            if (url.searchParams.get('token') !== config.verify_token) return new Response('Forbidden', { status: 403 })
+            const challenge = url.searchParams.get('challenge')
+            return challenge === null ? new Response('no challenge', { status: 400 }) : new Response(challenge)
+          },
+          verify({ headers, body, receivedAtMs }) {
+            const { 'x-time': time = '', 'x-signature': signature = '' } = headers
+            if (!isFresh(Number(time), receivedAtMs, 300)) refused('stale')
+            if (!verifyHmac(config.webhook_secret.reveal(), [time, '.', body], signature, { prefix: 'sha256=' })) refused('signature')
+          },
+          parse: ({ body }) => parseSample(body, config.bot_name),
+        },
+        async send(to, { text, clientId }, signal) {
+          const request = {
+            method: 'POST',
+            headers: { authorization: `Bearer ${config.token.reveal()}` },
+            body: JSON.stringify({ to, text, clientId }),
+            signal,
+          }
+          let response: Response
+          try {
+            response = await host.fetch(API, request)
+          } catch (cause) {
+            const code = ((cause as Error).cause as NodeJS.ErrnoException | undefined)?.code ?? ''
+            throw new AppError(
+              ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN'].includes(code) ? 'unavailable' : 'upstream',
+              'the platform was not reached',
+            )
+          }
+          if (response.status === 429) {
+            throw new AppError('rate_limited', 'too fast', { retryAfterSecs: Number(response.headers.get('retry-after')) })
+          }
+          if ([400, 403].includes(response.status)) throw new AppError('invalid_request', 'the platform refused it')
+          const answer = v.safeParse(v.object({ id: v.string() }), await response.json().catch(() => undefined))
+          if (!response.ok || !answer.success) throw new AppError('upstream', `the platform answered ${response.status}`)
+          return { id: answer.output.id }
+        },
+        health: () => ({ state: 'ok' }),
+      }
+      const listen: Channel['listen'] = async (deliver, signal) => {
+        const response = await host.fetch(API, { signal }).catch(() => undefined)
+        const events = (await response?.json().catch(() => [])) as Inbound[]
+        for (const event of events ?? []) await deliver(event).catch(() => undefined)
+        await host.clock.sleep(3_600_000, signal)
+      }
+      const whole = { ...channel, listen }
+      return parts({
+        channels: [{ ...whole, ...change(whole, { log: (message) => host.log.info(message), secret: config.webhook_secret }) }],
+      })
+    },
+  })
+
+interface Tools {
+  log(message: string): void
+  readonly secret: Secret
+}
+
+function parseSample(body: Uint8Array, botName: string): Inbound[] {
+  let json: unknown
+  try {
+    json = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
+  } catch {
+    throw new AppError('invalid_request', 'Invalid JSON payload')
+  }
+  const parsed = v.safeParse(bodySchema, json)
+  if (!parsed.success) throw new AppError('invalid_request', 'Invalid payload')
+  const { bot, events } = parsed.output
+  if (bot === '') return []
+  return events
+    .filter(({ id, from, room, text }) => text !== undefined && from !== botName && id !== '' && from !== '' && room !== '')
+    .map(({ id, from, room, text = '' }) => ({ id, account: bot, sender: from, to: { to: room }, text }))
+}
+
+const inbound: Inbound = { id: 'm1', account: 'helper', sender: 'Alice', to: { to: 'room7' }, text: 'hi' }
+const body = (events: object[]) => JSON.stringify({ bot: 'helper', events })
+const fixtures: ChannelFixture[] = [
+  {
+    name: 'text',
+    headers: { 'content-type': 'application/json' },
+    body: body([{ id: 'm1', from: 'Alice', room: 'room7', text: 'hi' }]),
+    expect: [inbound],
+  },
+  { name: 'own', headers: {}, body: body([{ id: 'm2', from: 'helper', room: 'room7', text: 'hi' }]), expect: [] },
+  { name: 'reaction', headers: {}, body: body([{ id: 'm3', from: 'Alice', room: 'room7' }]), expect: [] },
+]
+
+const subject = (under: Feature): ChannelSubject => ({
+  feature: under,
+  config: { webhook_secret: SECRET, token: TOKEN, verify_token: 'check-me', bot_name: 'helper', allowed_users: ['alice'] },
+  allowKey: 'allowed_users',
+  secrets: [SECRET, TOKEN],
+  webhook: {
+    fixtures,
+    own: 'own',
+    prove(bytes, atMs) {
+      const time = String(Math.floor(atMs / 1000))
+      return { headers: { 'X-Time': time, 'X-Signature': `sha256=${hmacSha256(SECRET, time, '.', bytes).toString('hex')}` } }
+    },
+    handshake: { query: { token: 'check-me', challenge: '12345' }, tokenKey: 'token', challengeKey: 'challenge' },
+  },
+  send: { to: { to: 'room7' }, answer: () => Response.json({ id: 's1' }), id: 's1' },
+  listen: { host: () => ({ fetch: async () => Response.json([inbound]) }), expect: [inbound] },
+})
+
+channelConformance(subject(feature()))
+
+/** The sample with another webhook. */
+const webhook = (change: (hook: NonNullable<Channel['webhook']>, tools: Tools) => Partial<NonNullable<Channel['webhook']>>) =>
+  feature(({ webhook: hook }, tools) => (hook ? { webhook: { ...hook, ...change(hook, tools) } } : {}))
+
+const verifyOr = (excuse: (raw: Raw) => boolean) => webhook(({ verify }) => ({ verify: (raw) => (excuse(raw) ? undefined : verify(raw)) }))
+const verifyAfter = (step: (raw: Raw, tools: Tools) => void) =>
+  webhook(({ verify }, tools) => ({
+    verify(raw) {
+      step(raw, tools)
+      return verify(raw)
+    },
+  }))
+const text = ({ body }: Raw) => new TextDecoder().decode(body)
+let replays = 0
+
+describe('a broken channel breaks its rule', () => {
+  test.each<[rule: string, under: Feature]>([
+    ['name and section equal the catalogue row', feature(() => ({ name: 'simple' }))],
+    ['name and section equal the catalogue row', { ...feature(), id: 'channel-roomchat' }],
+    ['routes equal the catalogue row', { ...feature(), id: 'channel-roomchat' }],
+    ['build does no I/O', feature((_channel, { log }) => ({ health: log('hello') as undefined }) as object)],
+    ['limits are whole and positive', feature(() => ({ limits: { text: 0, unit: 'byte' } }))],
+    ['the allowlist is the configured one, empty or not', feature(({ allow }) => ({ allow: allow.length > 0 ? allow : ['*'] }))],
+    ['health is passive', feature((_channel, { log }) => ({ health: () => ({ state: 'ok', detail: String(log('asking')) }) }))],
+    ['close may be called twice', feature(undefined, (built) => ({ ...built, close: onlyOnce() }))],
+    [
+      'each fixture parses to its golden messages',
+      webhook(({ parse }) => ({ parse: async (raw) => (await parse(raw)).map((m) => ({ ...m, text: '' })) })),
+    ],
+    [
+      'messages are whole, and no two of one payload share an id',
+      webhook(({ parse }) => ({ parse: async (raw) => (await parse(raw)).map((m) => ({ ...m, account: '' })) })),
+    ],
+    [
+      'messages are whole, and no two of one payload share an id',
+      webhook(({ parse }) => ({ parse: async (raw) => [...(await parse(raw)), ...(await parse(raw))] })),
+    ],
+    ['our own message is no message', webhook(() => ({ parse: ({ body }) => parseSample(body, 'somebody-else') }))],
+    [
+      'a replay has the same id, so that it runs once',
+      webhook(({ parse }) => ({ parse: async (raw) => (await parse(raw)).map((m) => ({ ...m, id: `${m.id}-${replays++}` })) })),
+    ],
+    [
+      'a sender off the list is denied, on it or with * allowed, by the gateway and not by the channel',
+      feature(({ webhook: hook, allow }) =>
+        hook
+          ? {
+              webhook: {
+                ...hook,
+                parse: async (raw) => (await hook.parse(raw)).filter(({ sender }) => allow.includes(sender.toLowerCase())),
+              },
+            }
+          : {},
+      ),
+    ],
+    ['one form of a sender is final', feature(() => ({ normalise: (sender) => `+${sender}` }))],
+    ['a proved request is let in', webhook(() => ({ verify: () => refuse('Invalid signature') }))],
+    ['the proof is over bytes, whatever they are', verifyAfter((raw) => void JSON.parse(text(raw)))],
+    ['any one changed byte of the body is unauthorized', verifyOr((raw) => text(raw).includes('"bot":"helper"'))],
+    ['any one changed character of the proof is unauthorized', verifyOr(({ headers }) => headers['x-signature']?.endsWith('a') === true)],
+    ['a missing or empty part of the proof is unauthorized', verifyOr(({ headers }) => !headers['x-signature'])],
+    [
+      'a stale proof is unauthorized, whether from the past or from the future',
+      webhook(({ verify }) => ({ verify: (raw) => verify({ ...raw, receivedAtMs: Number(raw.headers['x-time']) * 1000 }) })),
+    ],
+    [
+      'every refusal says the same',
+      webhook(({ verify }) => ({ verify: (raw) => (raw.headers['x-time'] ? verify(raw) : refuse('no time')) })),
+    ],
+    [
+      'any bytes are messages or invalid_request',
+      webhook(() => ({ parse: ({ body }) => JSON.parse(new TextDecoder().decode(body)).events.map(() => inbound) })),
+    ],
+    ["the provider's check gets its challenge back", webhook(() => ({ handshake: () => Response.json('12345') }))],
+    ['a wrong token is 403, no challenge 400', webhook(() => ({ handshake: (url) => new Response(url.searchParams.get('challenge')) }))],
+    ['any one changed byte of the body is unauthorized', verifyAfter((_raw, { log, secret }) => log(secret.reveal()))],
+    ["send gives the provider's id", feature(() => ({ send: async () => ({ id: 'made up' }) }))],
+    [
+      'the longest text goes out whole',
+      feature(({ send }) => ({ send: (to, message, signal) => send(to, { ...message, text: message.text.slice(0, 499) }, signal) })),
+    ],
+    [
+      'where the platform drops repeats, it is given the client id',
+      feature(({ send }) => ({ send: (to, message, signal) => send(to, { ...message, clientId: '' }, signal) })),
+    ],
+    ['429 is rate_limited, with the wait the provider asked for', recoded((code) => (code === 'rate_limited' ? 'upstream' : code))],
+    ['what the provider refuses is never sent again', recoded((code) => (code === 'invalid_request' ? 'unavailable' : code))],
+    ['what never reached the provider is sent again', recoded((code) => (code === 'unavailable' ? 'upstream' : code))],
+    ['what may have been sent is not sent again, nor given up as refused', recoded((code) => (code === 'upstream' ? 'unavailable' : code))],
+    [
+      'any answer gives an id or an AppError',
+      feature(({ send }) => ({ send: (...args) => send(...args).catch((error) => Promise.reject(new TypeError(error.message))) })),
+    ],
+    [
+      'any answer gives an id or an AppError',
+      feature(({ send }) => ({
+        send: (...args) => send(...args).catch(() => Promise.reject(new AppError('upstream', `${API}?token=${TOKEN}`))),
+      })),
+    ],
+    ['send ends soon after its abort', feature(({ send }) => ({ send: (to, message) => send(to, message, new AbortController().signal) }))],
+    [
+      'listen delivers its golden messages',
+      feature(({ listen }) => ({ listen: (deliver, signal) => listen?.((m) => deliver({ ...m, id: 'x' }), signal) ?? Promise.resolve() })),
+    ],
+    [
+      'listen resolves soon after its abort, whether or not a message came',
+      feature(({ listen }) => ({ listen: (deliver) => listen?.(deliver, new AbortController().signal) ?? Promise.resolve() })),
+    ],
+    [
+      'listen resolves soon after its abort, whether or not a message came',
+      feature(({ listen }) => ({ listen: async (deliver, signal) => listen?.(deliver, signal).then(() => refuse('aborted')) })),
+    ],
+    [
+      'a message that could not be kept is no unhandled rejection',
+      feature(() => ({ listen: async (deliver) => deliver(inbound).catch(() => Promise.reject(new TypeError('no'))) })),
+    ],
+  ])('%s', { timeout: 20_000 }, async (rule, under) => {
+    const rules = channelRules(subject(under))
+    expect(Object.keys(rules)).toContain(rule)
+    expect(await brokenRules({ [rule]: rules[rule] ?? (() => {}) })).toEqual([rule])
+  })
+})
+
+const refuse = (detail: string): never => {
+  throw new AppError('unauthorized', detail)
+}
+
+/** The sample, telling other codes when sending fails. */
+function recoded(change: (code: AppError['code']) => AppError['code']): Feature {
+  return feature(({ send }) => ({
+    send: (...args) => send(...args).catch((error: AppError) => Promise.reject(new AppError(change(error.code), error.message))),
+  }))
+}
+
+const onlyOnce = () => {
+  let isClosed = false
+  return async () => {
+    if (isClosed) throw new Error('closed already')
+    isClosed = true
+  }
+}
