@@ -21,6 +21,8 @@ export interface CliCommand {
   /** How many positional arguments it takes at most; default 0. */
   readonly argsMax?: number
   readonly argsMin?: number
+  /** True: what is not a common option goes to the command as it is, options included. */
+  readonly passesOn?: true
   load(): Promise<{ run(context: CliContext): Promise<number> }>
 }
 

@@ -14,8 +14,8 @@ export interface CliContext {
   readonly options: Readonly<Record<string, string | boolean | undefined>>
   readonly json: boolean
   readonly out: Output
-  /** Aborts on SIGINT and SIGTERM. */
-  readonly signal: AbortSignal
+  /** A signal that aborts on SIGINT and SIGTERM; whoever asks for it takes over what they end. */
+  interrupted(): AbortSignal
 }
 
 export interface Output {

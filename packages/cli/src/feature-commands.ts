@@ -12,7 +12,7 @@ export function featureCommands(features: readonly Feature[]): CliCommand[] {
       return {
         name,
         summary: known ? row.summary : `${row.summary} (not in this build)`,
-        argsMax: Number.MAX_SAFE_INTEGER,
+        passesOn: true,
         load: async () => ({
           run: known ? (context) => runFeatureCommand(name.split(' '), context) : () => Promise.reject(leftOut(id, name)),
         }),
@@ -32,7 +32,7 @@ export function ownCommand(features: readonly Feature[], words: readonly string[
   return {
     name: words[0] ?? '',
     summary: 'A command of a feature of your own',
-    argsMax: Number.MAX_SAFE_INTEGER,
+    passesOn: true,
     load: async () => ({ run: (context) => runFeatureCommand([words[0] ?? ''], context) }),
   }
 }
@@ -46,8 +46,14 @@ async function runFeatureCommand(words: readonly string[], context: CliContext):
     const commands = runtime.lifecycle.current().instances.flatMap(({ parts }) => parts.commands ?? [])
     const command = commands.find(({ name }) => name.split(' ').every((word, index) => line[index] === word))
     if (!command) throw new AppError('unavailable', `no feature that is ready has the command '${line.join(' ')}'; see 'sluice features'`)
-    const { json, out, signal } = context
-    return await command.run({ args: line.slice(command.name.split(' ').length), json, print: out.print, warn: out.warn, signal })
+    const { json, out } = context
+    return await command.run({
+      args: line.slice(command.name.split(' ').length),
+      json,
+      print: out.print,
+      warn: out.warn,
+      signal: context.interrupted(),
+    })
   } finally {
     await runtime.close()
   }

@@ -100,7 +100,7 @@ describe('configuration commands', () => {
   test('set refuses what would not validate, and saves nothing', async () => {
     const { dir, dispose } = scratch('[gateway]\nport = 4000\n')
     try {
-      expect((await sluice('config', 'set', 'gateway.port', '70000', '--data-dir', dir)).code).toBe(78)
+      expect((await sluice('config', 'set', 'gateway.port', '70000', '--data-dir', dir)).code).toBe(2)
       expect((await sluice('config', 'set', 'gateway.prot', '1', '--data-dir', dir)).err).toContain('port')
       expect((await sluice('config', 'get', 'gateway.port', '--data-dir', dir)).out).toBe('4000\n')
     } finally {

@@ -51,7 +51,7 @@ export async function runCommand(options: MainOptions): Promise<number> {
       options: values,
       json: values.json === true,
       out,
-      signal: interrupted(),
+      interrupted,
     }
     return await (await command.load()).run(context)
   } catch (error) {
@@ -68,20 +68,34 @@ const text = (value: unknown): string | undefined => (typeof value === 'string' 
 
 const startsWith = (argv: readonly string[], name: string): boolean => name.split(' ').every((word, index) => argv[index] === word)
 
-function parse(
-  args: readonly string[],
-  command: CliCommand,
-): { values: Record<string, string | boolean | undefined>; positionals: string[] } {
+interface Parsed {
+  readonly values: Record<string, string | boolean | undefined>
+  readonly positionals: string[]
+}
+
+function parse(args: readonly string[], command: CliCommand): Parsed {
+  if (command.passesOn) return parseCommon(args)
   try {
     const parsed = parseArgs({ args: [...args], options: parserOptions(command), allowPositionals: true, strict: true })
     const count = parsed.positionals.length
     if (count < (command.argsMin ?? 0)) throw new Error(`${command.usage?.split(' ')[count] ?? 'an argument'} is missing`)
     if (count > (command.argsMax ?? 0)) throw new Error(`'${parsed.positionals[command.argsMax ?? 0]}' is one argument too many`)
-    return parsed as { values: Record<string, string | boolean | undefined>; positionals: string[] }
+    return parsed as Parsed
   } catch (error) {
     const reason = error instanceof Error ? (error.message.split('. To specify')[0] ?? error.message) : String(error)
     throw new AppError('invalid_request', `${reason.replace(/\.$/, '')}; see 'sluice ${command.name} --help'`, { cause: error })
   }
+}
+
+/** Takes the common options out and leaves the rest, in order, to a feature's command. */
+function parseCommon(args: readonly string[]): Parsed {
+  const options = parserOptions({})
+  const { values, tokens } = parseArgs({ args: [...args], options, allowPositionals: true, strict: false, tokens: true })
+  const common = tokens.flatMap((token) => (token.kind === 'option' && Object.hasOwn(options, token.name) ? [token] : []))
+  const taken = new Set(
+    common.flatMap(({ index, value, inlineValue }) => (value !== undefined && !inlineValue ? [index, index + 1] : [index])),
+  )
+  return { values: values as Parsed['values'], positionals: args.filter((_, index) => !taken.has(index)) }
 }
 
 function unknownCommand(words: readonly string[], commands: readonly CliCommand[]): never {

@@ -97,10 +97,10 @@ describe('dependencies point one way', () => {
     ])
     for (const file of sources.filter((path) => path.startsWith(`packages/${id}/`))) {
       const allowed = shipped.includes(file) || id === 'testkit' ? known : forTests
-      for (const [, specifier] of read(file).matchAll(/(?:from|import\()\s*'([^'.][^']*)'/g)) {
+      for (const specifier of importsIn(read(file))) {
         const imported =
           specifier
-            ?.split('/')
+            .split('/')
             .slice(0, specifier.startsWith('@') ? 2 : 1)
             .join('/') ?? ''
         if (!imported.startsWith('node:'))
@@ -146,6 +146,12 @@ describe('house rules that a reader can check', () => {
     }
   })
 })
+
+/** The packages a source names in its imports and re-exports. */
+const importsIn = (source: string): string[] =>
+  [...source.matchAll(/^(?:import .*|export .*|\} )from '([^'.][^']*)'|import\('([^'.][^']*)'\)/gm)].map(
+    ([, fixed, lazy]) => fixed ?? lazy ?? '',
+  )
 
 /** What a section yields when nothing is configured. */
 function defaultsOf(feature: Feature): unknown {

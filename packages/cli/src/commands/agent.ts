@@ -10,7 +10,7 @@ import { openFromContext } from '../open.ts'
 const INPUT_BYTES_MAX = 1_048_576
 
 export async function run(context: CliContext): Promise<number> {
-  const { out, json, options, signal } = context
+  const { out, json, options } = context
   const message = typeof options.message === 'string' ? options.message : await readInput()
   if (message.trim() === '') throw new AppError('invalid_request', "say something: sluice agent -m 'hello'")
   const interactive = process.stdin.isTTY === true && process.stderr.isTTY === true && !json
@@ -23,7 +23,7 @@ export async function run(context: CliContext): Promise<number> {
       text: message,
       client: runtime.clients.ofSender('cli', 'terminal'),
       trace: newTrace(),
-      signal,
+      signal: context.interrupted(),
       ...(json ? {} : { listen: (part) => part.type === 'text' && out.write(part.delta) }),
     })
     if (json)

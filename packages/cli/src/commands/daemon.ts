@@ -6,7 +6,8 @@ import { AppError } from '@sluice/sdk'
 import type { CliContext } from '../context.ts'
 
 export async function run(context: CliContext): Promise<number> {
-  const { out, options, signal } = context
+  const { out, options } = context
+  const signal = context.interrupted()
   const daemon = await startDaemon({
     ...context,
     ...(typeof options.host === 'string' ? { host: options.host } : {}),
