@@ -51,17 +51,19 @@ export function chatSocketEndpoint({ agent, sessions, clock, log, connections, h
   const open = (socket: WebSocket, { client, session, start }: Conversation): void => {
     const send = (frame: ChatFrame): void => {
       socket.send(JSON.stringify(frame))
-      if (socket.bufferedAmount <= BUFFERED_BYTES_MAX) return
+      if (socket.bufferedAmount > BUFFERED_BYTES_MAX) end(TRY_AGAIN_LATER, 'the client reads too slowly')
+    }
+    const end = (code: number, reason: string): void => {
       chat.close()
-      socket.close(TRY_AGAIN_LATER, 'the client reads too slowly')
+      socket.close(code, reason)
     }
     const chat = createChat({ agent, clock, log, client, session, send })
     const stopBeating = heartbeat.watch(socket)
     socket.on('message', (data, isBinary) => {
-      if (isBinary) socket.close(UNSUPPORTED_DATA, 'messages are text')
+      if (isBinary) end(UNSUPPORTED_DATA, 'messages are text')
       else chat.receive(data.toString())
     })
-    socket.once('close', () => {
+    socket.on('close', () => {
       chat.close()
       stopBeating()
     })

@@ -1,4 +1,5 @@
 /** `/ws/events`: the events of `/api/events`, each as one text message (§6). Says nothing back to what a client sends. */
+import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
 import type { Endpoint, EndpointDoc } from '../http/endpoint.ts'
 import type { Gate } from '../http/gate.ts'
@@ -9,8 +10,6 @@ import type { Heartbeat } from './heartbeat.ts'
 import { socketProtocols } from './socket-server.ts'
 import { upgradeSocket } from './socket-upgrade.ts'
 import { parseSubscription, subscriptionQuery } from './subscription.ts'
-
-const TEXT = { binary: false } as const
 
 const doc: EndpointDoc = {
   method: 'GET',
@@ -30,11 +29,11 @@ export interface EventSocketDeps {
 }
 
 export function eventSocketEndpoint({ bus, connections, fanOut, heartbeat }: EventSocketDeps, gate: Gate): Endpoint {
-  const open = (socket: WebSocket, subscription: Subscription): void => {
+  const open = (socket: WebSocket, transport: Socket, subscription: Subscription): void => {
     socket.send(JSON.stringify({ type: 'connected', run: bus.run, seq: bus.seq }))
-    const leaveFanOut = fanOut.add(new SocketSink(socket), subscription)
+    const leaveFanOut = fanOut.add(new SocketSink(socket, transport), subscription)
     const stopBeating = heartbeat.watch(socket)
-    socket.once('close', () => {
+    socket.on('close', () => {
       leaveFanOut()
       stopBeating()
     })
@@ -44,24 +43,27 @@ export function eventSocketEndpoint({ bus, connections, fanOut, heartbeat }: Eve
     serve: (c) =>
       upgradeSocket(c, { gate, connections }, () => {
         const subscription = parseSubscription(c)
-        return (socket) => open(socket, subscription)
+        return (socket, transport) => open(socket, transport, subscription)
       }),
   }
 }
 
 class SocketSink implements Sink {
   readonly #socket: WebSocket
+  readonly #transport: Socket
 
-  constructor(socket: WebSocket) {
+  constructor(socket: WebSocket, transport: Socket) {
     this.#socket = socket
+    this.#transport = transport
   }
   bufferedBytes(): number {
-    return this.#socket.bufferedAmount
+    return this.#transport.writableLength
   }
+  /** Past the library, which keeps nothing back while it neither compresses nor fragments. */
   write(frame: Buffer): void {
-    this.#socket.send(frame, TEXT)
+    if (this.#socket.readyState === this.#socket.OPEN) this.#transport.write(frame)
   }
   destroy(): void {
-    this.#socket.terminate()
+    this.#transport.destroy()
   }
 }

@@ -3,9 +3,14 @@ import { testClock } from '@sluice/testkit/clock'
 import { expect, test } from 'vitest'
 import { createEventBus } from './bus.ts'
 import { BUFFERED_BYTES_MAX, createFanOut, type Sink, STALLED_MS_MAX, type Subscription } from './fan-out.ts'
-import { socketFraming } from './frames.ts'
+import type { Framing } from './frames.ts'
 
 const FROM_NOW: Subscription = { lastEventId: null, types: null }
+
+const jsonFraming: Framing = {
+  event: ({ json }) => Buffer.from(json),
+  gap: (missed) => Buffer.from(JSON.stringify({ type: 'gap', missed })),
+}
 
 /** A subscriber that has taken as much as the test says. */
 class FakeSink implements Sink {
@@ -32,7 +37,7 @@ function setUp(keptMax = 8) {
   const clock = testClock()
   const bus = createEventBus({ clock, run: 'r', keptMax })
   const dropped = { count: 0 }
-  const fanOut = createFanOut({ bus, clock, framing: socketFraming, onDropped: () => void dropped.count++ })
+  const fanOut = createFanOut({ bus, clock, framing: jsonFraming, onDropped: () => void dropped.count++ })
   let n = 0
   const emit = (count: number, type: `x_${string}` = 'x_tick') => {
     for (let i = 0; i < count; i++) bus.emit({ type, n: ++n })

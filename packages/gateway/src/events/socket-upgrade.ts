@@ -1,4 +1,5 @@
 /** From an HTTP request to an open WebSocket: credential, room, handshake; then the request is let go. */
+import type { Socket } from 'node:net'
 import { type HttpBindings, upgradeWebSocket } from '@hono/node-server'
 import { AppError } from '@sluice/sdk'
 import type { WebSocket } from 'ws'
@@ -12,24 +13,28 @@ const PROTOCOL_PREFIX = 'bearer.'
 /** A close frame has room for this much. */
 const REASON_LENGTH_MAX = 120
 
+/** Takes over an open socket, which has an error listener and no other, and the connection under it. */
+export type OpenSocket = (socket: WebSocket, transport: Socket) => void
+
 /**
- * Answers the upgrade and calls what `prepare` returned with the open socket, which has an error listener and no other. A
- * refusal (foreign origin, bad credential, no room, whatever `prepare` throws) is an HTTP answer. The connection counts
+ * Answers the upgrade and hands the open socket to what `prepare` returned. A refusal (foreign origin, bad credential, no room, whatever `prepare` throws) is an HTTP answer. The connection counts
  * from here to the end of its TCP connection, so that a device revoked meanwhile does not slip through.
  */
 export async function upgradeSocket(
   c: HttpContext,
   { gate, connections }: { readonly gate: Gate; readonly connections: Connections },
-  prepare: (caller: Caller) => ((socket: WebSocket) => void) | Promise<(socket: WebSocket) => void>,
+  prepare: (caller: Caller) => OpenSocket | Promise<OpenSocket>,
 ): Promise<Response> {
   const { incoming, wss } = (c.env ?? {}) as Partial<HttpBindings & { wss: SocketServer }>
   if (!incoming || !wss || c.req.header('upgrade')?.toLowerCase() !== 'websocket') {
     throw new AppError('invalid_request', 'This path is for WebSockets: ask for it with Upgrade: websocket')
   }
   const caller = await gate.admit(c, 'bearer', socketCredential(c.req.raw.headers))
+  const transport = incoming.socket
+  if (transport.destroyed) throw new AppError('aborted', 'The client left before it was let in')
   connections.checkRoom()
-  const connection = new SocketConnection(incoming.socket, caller.device)
-  incoming.socket.once('close', connections.add(connection))
+  const connection = new SocketConnection(transport, caller.device)
+  transport.on('close', connections.add(connection))
   await wss.ready()
   const open = await prepare(caller)
   return upgradeWebSocket(c, {
@@ -40,7 +45,7 @@ export async function upgradeSocket(
       queueMicrotask(() => {
         for (const event of ['message', 'close', 'error']) socket.removeAllListeners(event)
         socket.on('error', ignore)
-        open(socket)
+        open(socket, transport)
       })
     },
   })
@@ -62,9 +67,9 @@ class SocketConnection {
   readonly device: string | null
   /** Undefined during the handshake. */
   socket: WebSocket | undefined
-  readonly #transport: { destroy(): unknown }
+  readonly #transport: Socket
 
-  constructor(transport: { destroy(): unknown }, device: string | null) {
+  constructor(transport: Socket, device: string | null) {
     this.#transport = transport
     this.device = device
   }

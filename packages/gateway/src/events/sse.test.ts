@@ -1,6 +1,7 @@
 /** `GET /api/events` over real connections. */
 import { expect, test } from 'vitest'
 import { BUFFERED_BYTES_MAX } from './fan-out.ts'
+import { openRaw, upgradeRequest } from './testing/socket-client.ts'
 import { subscribe } from './testing/sse-client.ts'
 import { startStreamServer, TOKENS } from './testing/stream-server.ts'
 
@@ -87,6 +88,30 @@ test('max_subscribers bounds streams and frees the room of those that leave', as
   await first.closed
   await expect.poll(() => server.counts.sse).toBe(0)
   expect((await subscribe(server.url)).status).toBe(200)
+})
+
+test.each([
+  ['stream', `GET /api/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKENS.d1}\r\n\r\n`],
+  ['socket', upgradeRequest('/ws/events', [`Authorization: Bearer ${TOKENS.d1}`])],
+])('a client that leaves while its token is looked up holds no room: %s', async (_what, request) => {
+  const asked = Promise.withResolvers<void>()
+  const looked = Promise.withResolvers<void>()
+  const lookUp = () => {
+    asked.resolve()
+    return looked.promise
+  }
+  await using server = await startStreamServer({ lookUp })
+  const raw = openRaw(server.port, request)
+  await asked.promise
+  raw.transport.resetAndDestroy()
+  await raw.closed
+  // A request behind it: by its answer, the server has seen the other one's end.
+  await fetch(`${server.url}/nothing`)
+  looked.resolve()
+  const client = await subscribe(server.url)
+  await client.blocks.first(1)
+  await expect.poll(() => server.counts).toEqual({ sse: 1, ws: 0, dropped: 0 })
+  expect(server.errors).toEqual([])
 })
 
 test('a revoked device loses its streams within a second, others keep theirs', async () => {

@@ -51,6 +51,7 @@ export function sseEndpoint({ bus, connections, fanOut }: SseDeps, gate: Gate): 
       const response = c.env?.outgoing
       if (!response) throw new AppError('unavailable', 'Events are sent over a connection, and there is none')
       if (c.req.method === 'HEAD') return new Response(null, { headers: HEADERS })
+      if (response.destroyed) throw new AppError('aborted', 'The client left before it was let in')
       connections.checkRoom()
       open(response, subscription, device)
       return RESPONSE_ALREADY_SENT
@@ -65,7 +66,7 @@ export function sseEndpoint({ bus, connections, fanOut }: SseDeps, gate: Gate): 
     response.write(preamble(subscription.lastEventId))
     const leaveFanOut = fanOut.add(new ResponseSink(response), subscription)
     const leave = connections.add({ kind: 'sse', device, end: () => void response.end() })
-    response.once('close', () => {
+    response.on('close', () => {
       leaveFanOut()
       leave()
     })

@@ -1,6 +1,6 @@
 /** The streams behind a real port, with devices, an agent and a clock that a test controls. */
 import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { createAdaptorServer } from '@hono/node-server'
 import type { Agent } from '@sluice/agent'
 import { type DeviceRow, type SessionRow, sha256Hex } from '@sluice/sdk'
@@ -38,13 +38,16 @@ export interface StreamServerOptions {
   readonly config?: Partial<GatewayConfig>
   readonly sessions?: readonly SessionRow[]
   readonly keptMax?: number
+  /** What looking up a device waits for. */
+  readonly lookUp?: () => Promise<void>
 }
 
-export async function startStreamServer({ agent, config, sessions = [], keptMax }: StreamServerOptions = {}): Promise<StreamServer> {
+export async function startStreamServer(options: StreamServerOptions = {}): Promise<StreamServer> {
+  const { agent, config, sessions = [], keptMax, lookUp } = options
   const clock = testClock()
   const host = testHost({ clock })
   const bus = createEventBus({ clock, run: 'r1', ...(keptMax ? { keptMax } : {}) })
-  const devices = createDevices()
+  const devices = createDevices(lookUp)
   const gateway = { require_pairing: true, max_subscribers: 100, allowed_hosts: [], trust_forwarded_headers: false, ...config }
   const live = { config: gateway as unknown as GatewayConfig, observers: [], observe: () => {} } as unknown as Live
   const store = { devices, sessions: { get: async (id: string) => sessions.find((row) => row.id === id) } }
@@ -59,6 +62,11 @@ export async function startStreamServer({ agent, config, sessions = [], keptMax 
     app.on(doc.method, doc.path, frame(doc.path, serve, { live, clock, log: host.log }))
   }
   const server = createAdaptorServer({ fetch: app.fetch, websocket: { server: createSocketServer() } }) as Server
+  const transports = new Set<Socket>()
+  server.on('connection', (socket: Socket) => {
+    transports.add(socket)
+    socket.once('close', () => transports.delete(socket))
+  })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
   return {
@@ -75,18 +83,18 @@ export async function startStreamServer({ agent, config, sessions = [], keptMax 
     async [Symbol.asyncDispose]() {
       streams.closeAll('the test is over')
       const closed = new Promise((resolve) => server.close(resolve))
-      server.closeAllConnections()
+      for (const transport of transports) transport.destroy()
       await closed
     },
   }
 }
 
-function createDevices() {
+function createDevices(lookUp = async () => {}) {
   const byHash = new Map(Object.entries(TOKENS).map(([id, token]) => [sha256Hex(token), { id, expiresAtMs: null } as DeviceRow]))
   let version = 1
   return {
     version: () => version,
-    findByTokenHash: (hash: string) => byHash.get(hash),
+    findByTokenHash: (hash: string) => lookUp().then(() => byHash.get(hash)),
     touch: async () => {},
     forget(id: string) {
       for (const [hash, device] of byHash) if (device.id === id) byHash.delete(hash)
