@@ -317,7 +317,14 @@ const CASES: readonly (readonly [text: string, problems: readonly string[], env?
     { SVC_PROVIDER_BASE_URL: 'nope' },
   ],
   [
-    '',
+    '[channels_config.mailpush]\ntopic = "t"\n',
+    [
+      '-:- channels_config.mailpush.label_filter[1] | the environment variable MAILPUSH_LABELS (for `channels_config.mailpush.label_filter[1]`) must be a text, at most 5 characters, but it is "TOO LONG"',
+    ],
+    { MAILPUSH_LABELS: 'A, TOO LONG' },
+  ],
+  [
+    '[channels_config.mailpush]\ntopic = "t"\n',
     [
       '-:- channels_config.mailpush.renew_hours | the environment variable MAILPUSH_RENEW (for `channels_config.mailpush.renew_hours`) must be a number, but it is "often"',
     ],
@@ -334,8 +341,8 @@ const CASES: readonly (readonly [text: string, problems: readonly string[], env?
   ],
 ]
 
-const NAMED = CASES.map(([text, problems, env]) => ({ text, problems, env }))
-test.each(NAMED)('a mistake is told with its place, its key and what was expected: $text', async ({ text, problems, env }) => {
+const NAMED = CASES.map(([text, problems, env = {}]) => ({ name: JSON.stringify({ text, ...env }), text, problems, env }))
+test.each(NAMED)('a mistake is told with its place, its key and what was expected: $name', async ({ text, problems, env }) => {
   expect(await problemsOf(text, env)).toEqual(problems)
 })
 

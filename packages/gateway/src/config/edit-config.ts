@@ -10,7 +10,7 @@ import { formatKeyPath, type KeyPath, parseKeyPath } from './key-path.ts'
 import { type KnownTable, knownKeys, lookUp } from './known-keys.ts'
 import { type LoadOptions, loadConfig } from './load-config.ts'
 import { hasSecret } from './open-secrets.ts'
-import { withoutMark } from './parse-toml.ts'
+import { parseToml, withoutMark } from './parse-toml.ts'
 import { configError } from './problem.ts'
 import { type Key, sectionKeys } from './schema-keys.ts'
 import { type Encrypt, sealSecrets } from './seal-secrets.ts'
@@ -39,6 +39,8 @@ export interface SetResult {
 export async function setValue(options: SetOptions): Promise<SetResult> {
   const { text = '', file } = options
   const body = withoutMark(text)
+  // Before anything else reads it: this is where its size and its depth have their bounds.
+  await parseToml(body, file)
   const result = await change(options, body).catch(async (error) => {
     // A stack that has overflown is the parser's too.
     throw error instanceof SyntaxError || error instanceof RangeError ? configError([await syntaxProblem(file, body, error)]) : error

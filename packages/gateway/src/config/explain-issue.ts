@@ -23,7 +23,7 @@ export function explainIssue(
   const { key, open } = follow(top, steps)
   const name = formatKeyPath(path)
   if (isMissing(issue)) return { path, at: 'value', message: missing(name, key) }
-  const variable = variables.get(name)
+  const variable = path.map((_, index) => variables.get(formatKeyPath(path.slice(0, index + 1)))).find(Boolean)
   const wanted = BUILT_IN.test(issue.message) ? undefined : issue.message
   if (variable && wanted) return { path, at: 'nowhere', message: `the environment variable ${variable} (for \`${name}\`): ${wanted}` }
   if (variable && key) return { path, at: 'nowhere', message: wrongVariable(variable, path, key, String(issue.input)) }

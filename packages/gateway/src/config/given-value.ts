@@ -1,4 +1,5 @@
 /** What somebody typed as a value: a TOML value, or bare text where a text is wanted. */
+import { parseToml } from './parse-toml.ts'
 import type { Key } from './schema-keys.ts'
 import { dataOf, readDocument } from './toml-document.ts'
 import { formatLiteral } from './toml-literal.ts'
@@ -21,6 +22,7 @@ export async function readGiven(text: string, { shape }: Key): Promise<GivenValu
 async function readLiteral(text: string): Promise<GivenValue | undefined> {
   try {
     const source = `value = ${text}`
+    await parseToml(source, '')
     const { keys } = await readDocument(source)
     const place = keys.get('value')
     // A text that brings lines of its own is no value.

@@ -123,8 +123,9 @@ describe('environment', () => {
   })
 
   test('variables alone do not ask for a feature that needs more', async () => {
-    const config = await load('', { env: { MAILPUSH_WEBHOOK_SECRET: 's3cret' } })
-    expect(config.of('channel-mailpush')).toMatchObject({ state: 'unconfigured' })
+    for (const env of [{ MAILPUSH_WEBHOOK_SECRET: 's3cret' }, { MAILPUSH_RENEW: 'often' }, { MAILPUSH_LABELS: 'MUCH TOO LONG' }]) {
+      expect((await load('', { env })).of('channel-mailpush')).toMatchObject({ state: 'unconfigured' })
+    }
   })
 })
 

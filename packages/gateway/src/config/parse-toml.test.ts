@@ -98,7 +98,8 @@ test('a file nested too deep is refused, at any depth and however it is written'
   expect(await parse(list(DEPTH_MAX))).toBeDefined()
   await expect(parse(list(DEPTH_MAX + 1))).rejects.toEqual(invalid('nests too deep'))
   await expect(parse(list(50_000))).rejects.toEqual(invalid('nests too deep'))
-  await expect(parse(`a = ${'['.repeat(50_000)}`)).rejects.toEqual(invalid(''))
+  await expect(parse(`a = ${'['.repeat(1_000_000)}`)).rejects.toEqual(invalid('nests too deep'))
+  await expect(parse(`a = ${'{a='.repeat(300_000)}`)).rejects.toEqual(invalid('nests too deep'))
   await expect(parse(`[${Array.from({ length: 40 }, () => 'a').join('.')}]\n`)).rejects.toEqual(invalid('nests too deep'))
 })
 

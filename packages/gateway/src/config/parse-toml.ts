@@ -8,6 +8,8 @@ import { syntaxProblem } from './syntax-problem.ts'
 import { dataOf, readDocument } from './toml-document.ts'
 
 export const CONFIG_BYTES_MAX = 1024 * 1024
+/** Brackets open at once, those in texts included. The parsers keep a state for each, which a hostile file could make a gigabyte of. */
+const OPEN_MAX = 1000
 
 /**
  * `@iarna/toml` takes a table of an inherited name for the inherited thing: `[constructor]` would write to `Object`
@@ -28,8 +30,10 @@ export async function parseToml(text: string, file: string): Promise<Record<stri
   if (bytes > CONFIG_BYTES_MAX) {
     throw configError([{ file, key: '', message: `the file has ${bytes} bytes; at most ${CONFIG_BYTES_MAX} are read` }])
   }
-  const data = (await readFast(body)) ?? (await readExact(body, file))
-  if (isTooDeep(data)) throw configError([{ file, key: '', message: `the file nests too deep; at most ${DEPTH_MAX} levels are read` }])
+  const data = opensTooMany(body) ? undefined : ((await readFast(body)) ?? (await readExact(body, file)))
+  if (!data || isTooDeep(data)) {
+    throw configError([{ file, key: '', message: `the file nests too deep; at most ${DEPTH_MAX} levels are read` }])
+  }
   return data
 }
 
@@ -49,6 +53,16 @@ async function readExact(body: string, file: string): Promise<Record<string, unk
   } catch (error) {
     throw configError([await syntaxProblem(file, body, error)])
   }
+}
+
+function opensTooMany(body: string): boolean {
+  let open = 0
+  for (let at = 0; at < body.length && open <= OPEN_MAX; at++) {
+    const char = body[at]
+    if (char === '[' || char === '{') open += 1
+    else if ((char === ']' || char === '}') && open > 0) open -= 1
+  }
+  return open > OPEN_MAX
 }
 
 /** Level by level: recursion would end where the stack does. */

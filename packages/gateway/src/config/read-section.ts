@@ -43,11 +43,11 @@ export async function readSection({ section }: OwnedSection, { file, env, decryp
     return { state, hash: () => hashValue(value), findings: earlier, warnings: opened.warnings }
   }
   const lacking = result.issues.filter(isMissing)
-  // Variables alone do not ask for a feature: what they leave out is no mistake.
-  if (!inFile && lacking.length === result.issues.length) {
+  // Variables alone do not ask for a feature: what they leave out or get wrong is no mistake.
+  if (!inFile && lacking.length > 0) {
     const names = lacking.map(({ path: steps }) => `\`${formatKeyPath((steps ?? []).map(({ key }) => String(key)))}\``)
     const why = `[${section.path}] is not configured; it needs ${names.join(', ')}`
-    return { state: { state: 'unconfigured', why }, hash: () => hashValue(null), findings: earlier, warnings: [] }
+    return { state: { state: 'unconfigured', why }, hash: () => hashValue(null), findings: [], warnings: [] }
   }
   // A key that is already known to be wrong has no second mistake.
   const known = new Set(earlier.map((finding) => formatKeyPath(finding.path)))

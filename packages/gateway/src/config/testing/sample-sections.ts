@@ -33,7 +33,7 @@ const mailpush = {
   schema: v.object({
     topic: v.string(),
     webhook_secret: v.optional(secretText({ env: ['MAILPUSH_WEBHOOK_SECRET'] })),
-    label_filter: v.optional(v.pipe(v.array(v.string()), v.metadata({ env: ['MAILPUSH_LABELS'] })), ['INBOX']),
+    label_filter: v.optional(v.pipe(v.array(v.pipe(v.string(), v.maxLength(5))), v.metadata({ env: ['MAILPUSH_LABELS'] })), ['INBOX']),
     renew_hours: v.optional(v.pipe(v.number(), v.metadata({ env: ['MAILPUSH_RENEW', 'MAILPUSH_RENEW_OLD'] })), 24),
   }),
 } as const
