@@ -1,0 +1,131 @@
+/** A place to break out of: a workspace, folders outside it with something to protect, and a way to run commands. */
+import { spawn } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { homedir, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { ProcessCommand, SandboxPolicy } from '@sluice/sdk'
+import { expect } from 'vitest'
+import type { SandboxSubject } from '../sandbox.ts'
+
+export const CANARY = 'canary-that-stays-where-it-is'
+const TIMEOUT_MS = 20_000
+const OUTPUT_CHARS_MAX = 100_000
+
+export interface Ran {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export interface RunOptions {
+  readonly policy?: Partial<SandboxPolicy>
+  readonly env?: Readonly<Record<string, string>>
+  readonly args?: readonly string[]
+  readonly input?: string
+}
+
+export interface SandboxBench {
+  /** Its name has a blank, a quote and a dollar in it. */
+  readonly workspace: string
+  /** Folders that hold a file `canary` for its owner's eyes: beside the workspace and in the home directory. */
+  readonly outside: readonly string[]
+  /** Runs a script with `sh` inside, in the workspace. */
+  run(script: string, options?: RunOptions): Promise<Ran>
+  /** Runs a script for `perl` inside; throws if there is none. */
+  runPerl(script: string, args: readonly string[], policy?: Partial<SandboxPolicy>): Promise<Ran>
+  /** Starts a script with `sh` inside; `stop` kills its group and ends what that leaves. */
+  start(script: string): Promise<{ stop(): Promise<void> }>
+  /** Throws unless everything outside is as it was. */
+  expectUntouched(): void
+}
+
+/** Runs a rule in a bench of its own. */
+export type InBench = (rule: (bench: SandboxBench) => Promise<void>) => () => Promise<void>
+
+export const createSandboxBench =
+  ({ create }: SandboxSubject): InBench =>
+  (rule) =>
+  async () => {
+    const base = realpathSync(mkdtempSync(join(tmpdir(), 'sandbox-')))
+    const home = realpathSync(mkdtempSync(join(homedir(), '.sandbox-conformance-')))
+    const workspace = join(base, "work 'space $1")
+    const outside = [join(base, 'outside'), home]
+    mkdirSync(workspace)
+    mkdirSync(outside[0] ?? '')
+    for (const folder of outside) writeFileSync(join(folder, 'canary'), CANARY, { mode: 0o600 })
+    try {
+      await rule(benchOf({ create, workspace, outside }))
+    } finally {
+      rmSync(base, { recursive: true, force: true })
+      rmSync(home, { recursive: true, force: true })
+    }
+  }
+
+function benchOf({ create, workspace, outside }: Pick<SandboxSubject, 'create'> & { workspace: string; outside: string[] }): SandboxBench {
+  const sandbox = create()
+  const wrap = (file: string, args: readonly string[], { env = {}, policy = {} }: RunOptions = {}) => {
+    const command: ProcessCommand = {
+      file,
+      args,
+      cwd: workspace,
+      env: { PATH: process.env.PATH ?? '/usr/bin:/bin', HOME: workspace, ...env },
+    }
+    return sandbox.wrap(command, { writable: [workspace], network: false, ...policy })
+  }
+  const execute = async (file: string, args: readonly string[], options: RunOptions = {}): Promise<Ran> => {
+    const command = await wrap(file, args, options)
+    try {
+      return await runToEnd(command, options.input)
+    } finally {
+      await command.release?.()
+    }
+  }
+  return {
+    workspace,
+    outside,
+    run: (script, options = {}) => execute('sh', ['-c', script, 'sh', ...(options.args ?? [])], options),
+    async runPerl(script, args, policy = {}) {
+      if ((await execute('perl', ['-e', '1'])).code !== 0) throw new Error('there is no perl inside the sandbox to probe it with')
+      return execute('perl', ['-e', script, ...args], { policy })
+    },
+    async start(script) {
+      const command = await wrap('sh', ['-c', script])
+      const child = spawn(command.file, command.args, { cwd: command.cwd, env: command.env, detached: true, stdio: 'ignore' })
+      const ended = new Promise((resolve) => child.once('close', resolve))
+      return {
+        async stop() {
+          if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
+          await ended
+          await command.release?.()
+        },
+      }
+    },
+    expectUntouched() {
+      for (const folder of outside) {
+        expect(readdirSync(folder)).toEqual(['canary'])
+        expect(readFileSync(join(folder, 'canary'), 'utf8')).toBe(CANARY)
+        expect(statSync(join(folder, 'canary')).mode & 0o777).toBe(0o600)
+      }
+    },
+  }
+}
+
+function runToEnd(command: ProcessCommand, input = ''): Promise<Ran> {
+  const { promise, resolve, reject } = Promise.withResolvers<Ran>()
+  const child = spawn(command.file, command.args, { cwd: command.cwd, env: command.env, detached: true, stdio: 'pipe' })
+  const timer = setTimeout(() => child.pid !== undefined && process.kill(-child.pid, 'SIGKILL'), TIMEOUT_MS)
+  const output = { stdout: '', stderr: '' }
+  for (const stream of ['stdout', 'stderr'] as const) {
+    child[stream].on('data', (chunk: Buffer) => {
+      if (output[stream].length < OUTPUT_CHARS_MAX) output[stream] += chunk
+    })
+  }
+  child.stdin.on('error', () => undefined)
+  child.stdin.end(input)
+  child.on('error', reject)
+  child.on('close', (code) => {
+    clearTimeout(timer)
+    resolve({ code, ...output })
+  })
+  return promise
+}
