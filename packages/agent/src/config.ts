@@ -2,24 +2,39 @@
 import { fromEnv, secretText, whole } from '@sluice/sdk'
 import * as v from 'valibot'
 
-const providerKeys = {
-  kind: v.pipe(v.string(), v.minLength(1)),
-  base_url: v.optional(v.pipe(v.string(), v.url())),
-  api_key: v.optional(secretText()),
-  model: v.optional(v.pipe(v.string(), v.minLength(1))),
-  headers: v.optional(v.record(v.string(), v.string())),
-}
+const text = v.pipe(v.string(), v.minLength(1))
+const url = v.pipe(v.string(), v.url())
+const texts = (fallback: string[], meaning: string) => v.optional(v.pipe(v.array(v.string()), v.description(meaning)), fallback)
+const count = (fallback: number, min: number, max: number, meaning: string) =>
+  v.optional(v.pipe(whole(min, max), v.description(meaning)), fallback)
+const dollars = (meaning: string) => v.pipe(v.number(), v.minValue(0), v.description(meaning))
+
+const KIND = 'Wire format of the model: openai, anthropic, ollama or offline'
+const BASE_URL = "Address of the endpoint; the provider's own by default"
+const MODEL = 'Name of the model'
+const headers = v.pipe(v.record(v.string(), v.string()), v.description('Further request headers'))
+
+const fallbackEntry = v.object({
+  kind: v.pipe(text, v.description(KIND)),
+  base_url: v.optional(v.pipe(url, v.description(BASE_URL))),
+  api_key: v.optional(v.pipe(secretText(), v.description('Its key'))),
+  model: v.optional(v.pipe(text, v.description(MODEL))),
+  headers: v.optional(headers),
+})
 
 /** `[provider]`: which model answers. Without `kind`, one the environment offers is taken, else the offline one. */
 export const providerSection = {
   path: 'provider',
   schema: v.object({
-    kind: v.optional(v.pipe(v.string(), v.minLength(1), fromEnv('SVC_PROVIDER_KIND'))),
-    base_url: v.optional(v.pipe(v.string(), v.url(), fromEnv('SVC_PROVIDER_BASE_URL'))),
-    api_key: v.optional(secretText({ env: ['SVC_PROVIDER_API_KEY'], envWins: true })),
-    model: v.optional(v.pipe(v.string(), v.minLength(1), fromEnv('SVC_PROVIDER_MODEL'))),
-    headers: v.optional(v.record(v.string(), v.string())),
-    fallback: v.optional(v.pipe(v.array(v.object(providerKeys)), v.maxLength(8)), []),
+    kind: v.optional(v.pipe(text, fromEnv('SVC_PROVIDER_KIND'), v.description(`${KIND}; by default what the environment has a key for`))),
+    base_url: v.optional(v.pipe(url, fromEnv('SVC_PROVIDER_BASE_URL'), v.description(BASE_URL))),
+    api_key: v.optional(v.pipe(secretText({ env: ['SVC_PROVIDER_API_KEY'], envWins: true }), v.description('Key of the endpoint'))),
+    model: v.optional(v.pipe(text, fromEnv('SVC_PROVIDER_MODEL'), v.description(MODEL))),
+    headers: v.optional(headers),
+    fallback: v.optional(
+      v.pipe(v.array(fallbackEntry), v.maxLength(8), v.description('Asked in this order when the one before fails')),
+      [],
+    ),
   }),
 } as const
 
@@ -27,24 +42,22 @@ export const providerSection = {
 export const agentSection = {
   path: 'agent',
   schema: v.object({
-    workspace: v.optional(v.pipe(v.string(), v.minLength(1), fromEnv('SVC_WORKSPACE'))),
-    system_prompt: v.optional(v.string(), ''),
-    max_iterations: v.optional(whole(1, 100), 10),
-    max_concurrent_turns: v.optional(whole(1, 1024), 8),
-    max_queued_turns: v.optional(whole(0, 100_000), 1000),
-    /** From its start to its answer, approvals included. */
-    turn_timeout_secs: v.optional(whole(1, 86_400), 300),
-    /** To the next piece of a reply that is streamed, and to all of one that nobody listens to. */
-    model_timeout_secs: v.optional(whole(1, 3600), 120),
-    /** Of each entry of the model chain. */
-    max_retries: v.optional(whole(0, 10), 2),
-    max_output_tokens: v.optional(whole(1, 1_000_000)),
-    max_turn_tokens: v.optional(whole(1, 100_000_000), 200_000),
-    max_history_messages: v.optional(whole(2, 10_000), 50),
-    /** Of the whole conversation a model is told, at four characters a token. */
-    max_history_tokens: v.optional(whole(100, 10_000_000), 32_000),
-    max_tool_result_chars: v.optional(whole(100, 10_000_000), 50_000),
-    temperature: v.optional(v.pipe(v.number(), v.minValue(0), v.maxValue(2))),
+    workspace: v.optional(
+      v.pipe(text, fromEnv('SVC_WORKSPACE'), v.description("The folder tools work in (default: the data directory's workspace)")),
+    ),
+    system_prompt: v.optional(v.pipe(v.string(), v.description('Put before what features tell the model')), ''),
+    max_iterations: count(10, 1, 100, 'Model calls with tools in one turn; then it is asked for a summary'),
+    max_concurrent_turns: count(8, 1, 1024, 'Turns that run at once; those of one session never do'),
+    max_queued_turns: count(1000, 0, 100_000, 'Turns that wait; one more is answered 503'),
+    turn_timeout_secs: count(300, 1, 86_400, 'The longest a turn may take, from its start to its answer'),
+    model_timeout_secs: count(120, 1, 3600, 'To the next piece of a streamed reply, and to all of another'),
+    max_retries: count(2, 0, 10, 'Repeats of a failed model call, for each entry of the chain'),
+    max_output_tokens: v.optional(v.pipe(whole(1, 1_000_000), v.description('Tokens of one reply (default: what the provider allows)'))),
+    max_turn_tokens: count(200_000, 1, 100_000_000, 'Tokens of all model calls of one turn'),
+    max_history_messages: count(50, 2, 10_000, 'Messages of a session the model is told'),
+    max_history_tokens: count(32_000, 100, 10_000_000, 'Tokens of the whole conversation the model is told, at four characters a token'),
+    max_tool_result_chars: count(50_000, 100, 10_000_000, 'Of a longer tool result the beginning and the end are kept'),
+    temperature: v.optional(v.pipe(v.number(), v.minValue(0), v.maxValue(2), v.description("(default: the provider's own)"))),
   }),
 } as const
 
@@ -52,10 +65,13 @@ export const agentSection = {
 export const costSection = {
   path: 'cost',
   schema: v.object({
-    daily_limit_usd: v.optional(v.pipe(v.number(), v.minValue(0))),
-    monthly_limit_usd: v.optional(v.pipe(v.number(), v.minValue(0))),
+    daily_limit_usd: v.optional(dollars('Model calls end for the day (UTC) once it is spent')),
+    monthly_limit_usd: v.optional(dollars('The same for the month')),
     prices: v.optional(
-      v.record(v.string(), v.object({ input: v.pipe(v.number(), v.minValue(0)), output: v.pipe(v.number(), v.minValue(0)) })),
+      v.pipe(
+        v.record(v.string(), v.object({ input: dollars('A million tokens in'), output: dollars('A million tokens out') })),
+        v.description('US dollars, by `provider/model`, model, or what follows its last slash; a model without a price costs nothing'),
+      ),
       {},
     ),
   }),
@@ -65,27 +81,22 @@ export const costSection = {
 export const policySection = {
   path: 'security.policy',
   schema: v.object({
-    level: v.optional(v.picklist(['readonly', 'supervised', 'full']), 'supervised'),
-    allowed_commands: v.optional(v.array(v.string()), [
-      'git',
-      'npm',
-      'cargo',
-      'ls',
-      'cat',
-      'grep',
-      'find',
-      'echo',
-      'pwd',
-      'wc',
-      'head',
-      'tail',
-      'date',
-      'python3',
-      'node',
-    ]),
-    forbidden_paths: v.optional(v.array(v.string()), ['~/.ssh', '~/.gnupg', '~/.aws', '~/.config', '/etc/shadow', '/proc', '/sys', '/dev']),
-    auto_approve: v.optional(v.array(v.string()), []),
-    always_ask: v.optional(v.array(v.string()), []),
+    level: v.optional(
+      v.pipe(
+        v.picklist(['readonly', 'supervised', 'full']),
+        v.description(
+          'readonly: tools only look. supervised: a person is asked before a tool reaches beyond the workspace. full: nobody is asked',
+        ),
+      ),
+      'supervised',
+    ),
+    allowed_commands: texts(
+      ['git', 'npm', 'cargo', 'ls', 'cat', 'grep', 'find', 'echo', 'pwd', 'wc', 'head', 'tail', 'date', 'python3', 'node'],
+      'Programs the shell tool may start; * allows any',
+    ),
+    forbidden_paths: texts(['~/.ssh', '~/.gnupg', '~/.aws', '~/.config', '/etc/shadow', '/proc', '/sys', '/dev'], 'Paths no tool touches'),
+    auto_approve: texts([], 'Tools that never need a person; * for all'),
+    always_ask: texts([], 'Tools that always need one, below full; wins over auto_approve'),
   }),
 } as const
 

@@ -43,6 +43,9 @@ async function startLocked(options: DaemonOptions, lock: { release(): void }): P
   const runtime = await openRuntime(options)
   const { log } = runtime
   const gateway = runtime.config().core(gatewaySection)
+  // Before anything new is accepted: the keys of unfinished turns are taken again.
+  const unfinished = await runtime.agent.resume()
+  if (unfinished > 0) log.info('taking up turns the last run left unfinished', { turns: unfinished })
   const auth = createAuth({ runtime })
   const streams = createStreams({ runtime, onRevoked: auth.onRevoked, counts: runtime.subscribers })
   const server = await listen({
@@ -72,8 +75,6 @@ async function startLocked(options: DaemonOptions, lock: { release(): void }): P
     onChange: (text) => applyChange(runtime, text),
   })
   warnAtStart(runtime)
-  const unfinished = await runtime.agent.resume()
-  if (unfinished > 0) log.info('taking up turns the last run left unfinished', { turns: unfinished })
 
   let stopping: Promise<void> | undefined
   const stop = async () => {

@@ -7,6 +7,7 @@ import { openSecretBox, openStore } from '@sluice/store'
 import { systemClock } from './clock.ts'
 import { logSection } from './config/core-sections.ts'
 import type { LoadedConfig } from './config/types.ts'
+import { configuredSecrets } from './configured-secrets.ts'
 import { createEventBus } from './events/bus.ts'
 import { createGuards, type Guards } from './guards.ts'
 import { type Clients, createClients } from './http/client.ts'
@@ -48,6 +49,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
   const { features, dataDir, clock = systemClock, env } = options
   const configText = await readConfigText(options.configFile)
   let config = await parseConfig(options, configText)
+  let secrets = configuredSecrets(config, features)
   const levelOf = (loaded: LoadedConfig) => (options.quiet ? 'warn' : loaded.core(logSection).level)
   const log = createLogger({ level: levelOf(config), format: config.core(logSection).format, stream: process.stderr, clock })
   const stop = new AbortController()
@@ -106,6 +108,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
     clock,
     log: log.child('agent'),
     config: () => ({ agent: config.core(agentSection), cost: config.core(costSection), policy: config.core(policySection) }),
+    secrets: () => secrets,
     mintClient: (source) => clients.ofSender(source, 'resumed'),
     ...(options.approve ? { approve: options.approve } : {}),
   })
@@ -144,6 +147,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
       const next = await parseConfig(options, text)
       const outcome = await lifecycle.apply(next)
       config = next
+      secrets = configuredSecrets(next, features)
       log.setLevel(levelOf(next))
       return outcome
     },

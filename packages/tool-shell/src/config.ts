@@ -5,14 +5,19 @@ import * as v from 'valibot'
 export const shellSection = {
   path: 'tools.shell',
   schema: v.object({
-    /** How long a command may run; a call may ask for less. */
-    timeout_secs: v.optional(whole(1, 3600), 60),
-    /** Names of the daemon's environment variables a command gets, besides PATH, HOME, TERM and LANG. */
-    env_passthrough: v.optional(v.array(v.pipe(v.string(), v.regex(/^[A-Za-z_][A-Za-z0-9_]*$/))), []),
-    /** Of standard output and of standard error, each. */
-    output_bytes_max: v.optional(whole(1024, 1_048_576), 65_536),
-    /** Whether a sandboxed command may use the network. */
-    network: v.optional(v.boolean(), false),
+    timeout_secs: v.optional(v.pipe(whole(1, 3600), v.description('How long a command may run; a call may ask for less')), 60),
+    env_passthrough: v.optional(
+      v.pipe(
+        v.array(v.pipe(v.string(), v.regex(/^[A-Za-z_][A-Za-z0-9_]*$/))),
+        v.description("Variables of the daemon's environment a command gets, besides PATH, HOME, TERM and LANG"),
+      ),
+      [],
+    ),
+    output_bytes_max: v.optional(
+      v.pipe(whole(1024, 1_048_576), v.description('Of standard output and of standard error, each; the rest is dropped')),
+      65_536,
+    ),
+    network: v.optional(v.pipe(v.boolean(), v.description('Whether a sandboxed command may use the network')), false),
   }),
 } as const
 

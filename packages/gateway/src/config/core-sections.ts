@@ -3,29 +3,47 @@ import { agentSection, costSection, policySection, providerSection } from '@slui
 import { fromEnv, type Section, secretText, whole } from '@sluice/sdk'
 import * as v from 'valibot'
 
-const flag = (fallback: boolean) => v.optional(v.boolean(), fallback)
-const texts = (...fallback: string[]) => v.optional(v.array(v.string()), fallback)
+const text = v.pipe(v.string(), v.minLength(1))
+const flag = (fallback: boolean, meaning: string) => v.optional(v.pipe(v.boolean(), v.description(meaning)), fallback)
+const texts = (fallback: string[], meaning: string) => v.optional(v.pipe(v.array(v.string()), v.description(meaning)), fallback)
+const count = (fallback: number, min: number, max: number, meaning: string) =>
+  v.optional(v.pipe(whole(min, max), v.description(meaning)), fallback)
 
 /** `[gateway]`. */
 export const gatewaySection = {
   path: 'gateway',
   schema: v.object({
-    host: v.optional(v.pipe(v.string(), v.minLength(1), fromEnv('SVC_GATEWAY_HOST')), '127.0.0.1'),
-    port: v.optional(v.pipe(whole(0, 65_535), fromEnv('SVC_GATEWAY_PORT')), 42_617),
-    require_pairing: v.optional(v.pipe(v.boolean(), fromEnv('SVC_REQUIRE_PAIRING')), true),
-    webhook_secret: v.optional(secretText({ env: ['SVC_GATEWAY_WEBHOOK_SECRET'], envWins: true })),
-    idempotency_ttl_secs: v.optional(whole(1, 31_536_000), 300),
-    idempotency_max_keys: v.optional(whole(1, 10_000_000), 10_000),
-    webhook_rate_limit_per_minute: v.optional(whole(0, 1_000_000), 60),
-    pair_rate_limit_per_minute: v.optional(whole(0, 1_000_000), 10),
-    rate_limit_max_keys: v.optional(whole(1, 10_000_000), 10_000),
-    trust_forwarded_headers: flag(false),
-    trusted_proxies: texts('127.0.0.0/8', '::1/128', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7', 'fe80::/10'),
-    allowed_hosts: texts(),
-    allow_unsigned_webhooks: flag(false),
-    max_connections: v.optional(whole(1, 1_000_000), 10_000),
-    max_subscribers: v.optional(whole(1, 1_000_000), 5000),
-    pairing_code_ttl_secs: v.optional(whole(10, 86_400), 600),
+    host: v.optional(v.pipe(text, fromEnv('SVC_GATEWAY_HOST'), v.description('Address to bind')), '127.0.0.1'),
+    port: v.optional(v.pipe(whole(0, 65_535), fromEnv('SVC_GATEWAY_PORT'), v.description('Port to bind; 0 takes any free one')), 42_617),
+    require_pairing: v.optional(
+      v.pipe(
+        v.boolean(),
+        fromEnv('SVC_REQUIRE_PAIRING'),
+        v.description("True: callers present a paired device's bearer token. False only on a trusted machine, bound to loopback"),
+      ),
+      true,
+    ),
+    webhook_secret: v.optional(
+      v.pipe(
+        secretText({ env: ['SVC_GATEWAY_WEBHOOK_SECRET'], envWins: true }),
+        v.description('Also demanded of POST /webhook, in X-Webhook-Secret'),
+      ),
+    ),
+    idempotency_ttl_secs: count(300, 1, 31_536_000, 'How long a repeated X-Idempotency-Key counts as a duplicate'),
+    idempotency_max_keys: count(10_000, 1, 10_000_000, 'Keys remembered at most, oldest dropped first'),
+    webhook_rate_limit_per_minute: count(60, 0, 1_000_000, 'Requests a minute and address on POST /webhook; 0: no limit'),
+    pair_rate_limit_per_minute: count(10, 0, 1_000_000, 'Requests a minute and address on POST /pair; 0: no limit'),
+    rate_limit_max_keys: count(10_000, 1, 10_000_000, 'Addresses a limiter tracks at most, least recently used dropped first'),
+    trust_forwarded_headers: flag(false, 'True: the address of a client is taken from X-Forwarded-For or X-Real-IP'),
+    trusted_proxies: texts(
+      ['127.0.0.0/8', '::1/128', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7', 'fe80::/10'],
+      'Networks of proxies: the client is the rightmost forwarded address outside of them',
+    ),
+    allowed_hosts: texts([], 'Host names besides loopback that requests without a bearer token may name'),
+    allow_unsigned_webhooks: flag(false, 'True: channels without a secret may be served on an address that is not loopback'),
+    max_connections: count(10_000, 1, 1_000_000, 'Open connections at most'),
+    max_subscribers: count(5000, 1, 1_000_000, 'Open event streams and WebSockets at most'),
+    pairing_code_ttl_secs: count(600, 10, 86_400, 'How long a pairing code can be used'),
   }),
 } as const
 
@@ -37,6 +55,7 @@ export const observabilitySection = {
       v.pipe(
         v.picklist(['none', 'noop', 'log', 'textmetrics', 'otel', 'opentelemetry', 'otlp']),
         v.transform((name) => (name === 'opentelemetry' || name === 'otlp' ? 'otel' : name)),
+        v.description('Where observations go; opentelemetry and otlp are other spellings of otel'),
       ),
       'none',
     ),
@@ -47,24 +66,40 @@ export const observabilitySection = {
 export const sandboxSection = {
   path: 'security.sandbox',
   schema: v.object({
-    enabled: flag(true),
-    backend: v.optional(v.picklist(['auto', 'none', 'jail', 'userns', 'fsrestrict', 'seatbelt', 'container']), 'auto'),
-    required: flag(false),
+    enabled: flag(true, 'False: processes run unconfined, whatever the backend'),
+    backend: v.optional(
+      v.pipe(
+        v.picklist(['auto', 'none', 'jail', 'userns', 'fsrestrict', 'seatbelt', 'container']),
+        v.description('auto takes the strongest that passes a live probe'),
+      ),
+      'auto',
+    ),
+    required: flag(false, 'True: where no backend works, tools refuse to start processes'),
   }),
 } as const
 
 /** `[http]`: requests to addresses a model or a stranger names. */
 export const httpSection = {
   path: 'http',
-  schema: v.object({ allow_private: texts() }),
+  schema: v.object({ allow_private: texts([], 'Hosts that may have a private address') }),
 } as const
 
 /** `[log]`. */
 export const logSection = {
   path: 'log',
   schema: v.object({
-    level: v.optional(v.pipe(v.picklist(['debug', 'info', 'warn', 'error']), fromEnv('SVC_LOG_LEVEL')), 'info'),
-    format: v.optional(v.pipe(v.picklist(['auto', 'text', 'json']), fromEnv('SVC_LOG_FORMAT')), 'auto'),
+    level: v.optional(
+      v.pipe(v.picklist(['debug', 'info', 'warn', 'error']), fromEnv('SVC_LOG_LEVEL'), v.description('The least that is logged')),
+      'info',
+    ),
+    format: v.optional(
+      v.pipe(
+        v.picklist(['auto', 'text', 'json']),
+        fromEnv('SVC_LOG_FORMAT'),
+        v.description('auto: text on a terminal, JSON lines anywhere else'),
+      ),
+      'auto',
+    ),
   }),
 } as const
 
