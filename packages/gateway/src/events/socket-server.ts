@@ -35,16 +35,12 @@ export function createSocketServer(): SocketServer {
   let server: WebSocketServer | undefined
   let isClosed = false
 
-  const load = async (): Promise<WebSocketServer> => {
-    const ws = await import('ws')
-    server ??= new ws.WebSocketServer(OPTIONS).on('headers', (headers) => events.emit('headers', headers))
-    return server
-  }
-
   const socketServer: SocketServer = {
     options: { noServer: true },
     async ready() {
-      if (!server) await load()
+      if (server) return
+      const ws = await import('ws')
+      server ??= new ws.WebSocketServer(OPTIONS).on('headers', (headers) => events.emit('headers', headers))
     },
     on(event: string, listener: (...values: never[]) => void) {
       events.on(event, listener as never)

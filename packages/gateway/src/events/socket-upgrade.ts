@@ -17,8 +17,9 @@ const REASON_LENGTH_MAX = 120
 export type OpenSocket = (socket: WebSocket, transport: Socket) => void
 
 /**
- * Answers the upgrade and hands the open socket to what `prepare` returned. A refusal (foreign origin, bad credential, no room, whatever `prepare` throws) is an HTTP answer. The connection counts
- * from here to the end of its TCP connection, so that a device revoked meanwhile does not slip through.
+ * Answers the upgrade and hands the open socket to what `prepare` returned. A refusal (foreign origin, bad credential, no
+ * room, whatever `prepare` throws) is an HTTP answer. The connection counts from here to the end of its TCP connection, so
+ * that a device revoked meanwhile does not slip through.
  */
 export async function upgradeSocket(
   c: HttpContext,
