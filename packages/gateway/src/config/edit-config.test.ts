@@ -268,6 +268,12 @@ describe('unset', () => {
     expect(await set(before, path, undefined)).toBe(after)
   })
 
+  test('a table of more parts than are removed at once is refused, not half removed', async () => {
+    const many = (count: number) => `[provider]\n${Array.from({ length: count }, (_, index) => `headers.h${index} = "x"\n`).join('')}`
+    expect(await set(many(50), 'provider.headers', undefined)).toBe('[provider]\n')
+    await expect(set(many(501), 'provider.headers', undefined)).rejects.toEqual(refused('invalid_request', 'too many parts'))
+  })
+
   test('a key that is required stays', async () => {
     const text = '[channels_config.mailpush]\ntopic = "t"\n'
     await expect(set(text, 'channels_config.mailpush.topic', undefined)).rejects.toEqual(refused('config_invalid', 'is missing'))

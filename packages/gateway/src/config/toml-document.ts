@@ -43,6 +43,9 @@ export function placeAt(root: Place, path: KeyPath): Place | undefined {
 export const childOf = (place: Place, step: KeyStep): Place | undefined =>
   typeof step === 'number' ? place.items[step] : place.keys.get(step)
 
+/** Behind the last statement of a table, or behind the names in its header. The parser's own end of it may lie elsewhere. */
+export const endOfTable = ({ body, key }: AST.TOMLTable): number => body.at(-1)?.range[1] ?? key.range[1]
+
 /** The plain data of a place. Tables have no prototype, so that no key can reach one. */
 export function dataOf(place: Place): unknown {
   const { node } = place
