@@ -65,7 +65,8 @@ export interface SpawnResult {
 
 /**
  * Runs a process to its end, in its own process group, inside the chosen sandbox. On time-out or abort the whole group
- * gets SIGTERM and, two seconds later, SIGKILL. Rejects with `unavailable` when the sandbox is required and missing, and
- * with `not_found` when the program is not there; any exit of the program itself is a result.
+ * gets SIGTERM and, two seconds later, SIGKILL; so does what is left of the group when the program itself ends. Rejects
+ * with `unavailable` when the sandbox is required and missing, with `not_found` when the program is not there, and with
+ * `aborted` when the signal aborted before the start; any exit of the program itself is a result.
  */
 export type Spawn = (request: SpawnRequest) => Promise<SpawnResult>
