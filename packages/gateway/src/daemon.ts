@@ -79,8 +79,9 @@ async function startLocked(options: DaemonOptions, lock: { release(): void }): P
   let stopping: Promise<void> | undefined
   const stop = async () => {
     watching.abort()
-    streams.closeAll('the daemon stops')
-    await Promise.all([server.close(DRAIN_MS), runtime.agent.drain(DRAIN_MS)])
+    // Streams stay open while turns end: whoever talks over one still gets the answer.
+    const drained = runtime.agent.drain(DRAIN_MS).then(() => streams.closeAll('the daemon stops'))
+    await Promise.all([server.close(DRAIN_MS), drained])
     await runtime.close(0)
     rmSync(file, { force: true })
     lock.release()

@@ -1,9 +1,10 @@
 /** The HTTP server: its sockets, what they may cost, and how they end. */
 import { createServer, type Server, type ServerOptions } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
-import { createAdaptorServer, getRequestListener, RequestError, type WebSocketServerLike } from '@hono/node-server'
+import { createAdaptorServer, getRequestListener, type HttpBindings, RequestError, type WebSocketServerLike } from '@hono/node-server'
 import { AppError, type Logger } from '@sluice/sdk'
 import { answerClientError } from './client-error.ts'
+import { createGather } from './gather.ts'
 import { createHandler, type FetchHandler, type HandlerOptions } from './handler.ts'
 import { problem } from './problem.ts'
 
@@ -79,7 +80,11 @@ export async function listen({ host, port, sockets, ...options }: ListenOptions)
 }
 
 function makeServer(fetch: FetchHandler, log: Logger, sockets: WebSocketServerLike | undefined): Server {
-  const handle = fetch as Parameters<typeof getRequestListener>[0]
+  const gather = createGather()
+  const handle = (request: Request, env: unknown): Response | Promise<Response> => {
+    const response = fetch(request, env as Partial<HttpBindings>)
+    return response instanceof Promise ? response.then(gather) : response
+  }
   /** Of its own, the adaptor answers what it cannot make a request of with an empty body. */
   const errorHandler = (error: unknown): Response =>
     problem(

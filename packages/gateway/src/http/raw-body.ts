@@ -44,7 +44,9 @@ const readIncoming = (incoming: IncomingMessage, bytesMax: number): Promise<Uint
     })
     incoming.on('end', () => resolve(chunks.length === 1 ? (chunks[0] ?? EMPTY) : Buffer.concat(chunks)))
     incoming.on('error', (error) => reject(cutOff(error)))
-    incoming.on('close', () => reject(cutOff()))
+    incoming.on('close', () => {
+      if (!incoming.readableEnded) reject(cutOff())
+    })
     if (incoming.destroyed || incoming.readableEnded) reject(cutOff())
   })
 
