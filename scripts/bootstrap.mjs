@@ -163,9 +163,9 @@ function installStamp(nodeVersion, pnpmVersion) {
 function installWorkspace(pnpm, env, stamp) {
   const stampFile = join(ROOT, 'node_modules', '.bootstrap-stamp')
   if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return
-  say('installing the workspace from the frozen lockfile')
+  say('installing the workspace from the frozen lockfile (the first time, this takes a while)')
   const [command, ...first] = pnpm.command
-  const result = spawnSync(command, [...first, 'install', '--frozen-lockfile', '--prefer-offline', '--reporter=append-only'], {
+  const result = spawnSync(command, [...first, 'install', '--frozen-lockfile', '--prefer-offline', '--reporter=silent'], {
     cwd: ROOT,
     env: { ...env, CI: 'true' },
     stdio: ['ignore', 2, 2],
