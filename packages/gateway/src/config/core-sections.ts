@@ -2,6 +2,7 @@
 import { agentSection, costSection, policySection, providerSection } from '@sluice/agent/config'
 import { fromEnv, type Section, secretText, whole } from '@sluice/sdk'
 import * as v from 'valibot'
+import { parseNetwork } from '../network.ts'
 
 const text = v.pipe(v.string(), v.minLength(1))
 const flag = (fallback: boolean, meaning: string) => v.optional(v.pipe(v.boolean(), v.description(meaning)), fallback)
@@ -35,9 +36,17 @@ export const gatewaySection = {
     pair_rate_limit_per_minute: count(10, 0, 1_000_000, 'Requests a minute and address on POST /pair; 0: no limit'),
     rate_limit_max_keys: count(10_000, 1, 10_000_000, 'Addresses a limiter tracks at most, least recently used dropped first'),
     trust_forwarded_headers: flag(false, 'True: the address of a client is taken from X-Forwarded-For or X-Real-IP'),
-    trusted_proxies: texts(
+    trusted_proxies: v.optional(
+      v.pipe(
+        v.array(
+          v.pipe(
+            v.string(),
+            v.check((entry) => parseNetwork(entry) !== undefined, 'must be an address or a network such as 10.0.0.0/8'),
+          ),
+        ),
+        v.description('Networks of proxies: the client is the rightmost forwarded address outside of them'),
+      ),
       ['127.0.0.0/8', '::1/128', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7', 'fe80::/10'],
-      'Networks of proxies: the client is the rightmost forwarded address outside of them',
     ),
     allowed_hosts: texts([], 'Host names besides loopback that requests without a bearer token may name'),
     allow_unsigned_webhooks: flag(false, 'True: channels without a secret may be served on an address that is not loopback'),

@@ -31,7 +31,7 @@ export interface AppOptions {
   readonly streams?: (gate: Gate) => readonly Endpoint[]
 }
 
-/** Reads `runtime.live()` once: make another app for another generation. Throws `config_invalid`. */
+/** Reads `runtime.live()` once: make another app for another generation. */
 export function createApp(options: AppOptions): App {
   const { runtime, auth, clients, limits, streams } = options
   const { clock, log } = runtime

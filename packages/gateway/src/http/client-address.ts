@@ -1,7 +1,8 @@
 /** Where a request comes from, as limiters count it (§2.1 `trust_forwarded_headers`, decisions "Client address"). */
 import { BlockList, isIP, isIPv4 } from 'node:net'
-import { AppError, isLoopback, plainAddress } from '@sluice/sdk'
+import { isLoopback, plainAddress } from '@sluice/sdk'
 import type { GatewayConfig } from '../config/core-sections.ts'
+import { parseNetwork } from '../network.ts'
 
 /** The one thing checks need of headers. Names are in lower case. */
 export interface HeaderReader {
@@ -28,19 +29,12 @@ export const isForwarded = (headers: HeaderReader): boolean => FORWARDING_HEADER
 /** The networks whose forwarding headers count; null: headers are not looked at. Made once per configuration. */
 export type TrustedProxies = BlockList | null
 
-/** Throws `config_invalid` for an entry that is neither an address nor a network. */
 export function trustedProxies(config: Pick<GatewayConfig, 'trust_forwarded_headers' | 'trusted_proxies'>): TrustedProxies {
   if (!config.trust_forwarded_headers) return null
   const list = new BlockList()
   for (const entry of config.trusted_proxies) {
-    const [network = '', prefix] = entry.split('/')
-    const family = isIP(network)
-    const bitsMax = family === 6 ? 128 : 32
-    const bits = prefix === undefined ? bitsMax : Number(prefix)
-    if (family === 0 || prefix === '' || !Number.isInteger(bits) || bits < 0 || bits > bitsMax) {
-      throw new AppError('config_invalid', `[gateway] trusted_proxies: '${entry}' is no address and no network such as 10.0.0.0/8`)
-    }
-    list.addSubnet(network, bits, family === 6 ? 'ipv6' : 'ipv4')
+    const network = parseNetwork(entry)
+    if (network) list.addSubnet(network.address, network.prefix, network.family)
   }
   return list
 }

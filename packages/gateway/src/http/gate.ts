@@ -53,7 +53,7 @@ export const socketPeer = (c: HttpContext): string => c.env?.incoming?.socket.re
 const changesState = (method: string, headers: HeaderReader): boolean =>
   (method !== 'GET' && method !== 'HEAD') || headers.get('upgrade') !== null
 
-/** Made anew with each configuration. Throws `config_invalid` for proxies that are no networks. */
+/** Made anew with each configuration. */
 export function createGate({ config, auth, clients }: GateOptions): Gate {
   const proxies = trustedProxies(config)
   /** By socket: an address is parsed once per connection unless headers decide. */

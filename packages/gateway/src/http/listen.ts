@@ -1,19 +1,17 @@
 /** The HTTP server: its sockets, what they may cost, and how they end. */
 import { createServer, type Server, type ServerOptions } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
-import { createAdaptorServer, getRequestListener, type HttpBindings, RequestError, type WebSocketServerLike } from '@hono/node-server'
-import { AppError, type Logger } from '@sluice/sdk'
+import { AppError } from '@sluice/sdk'
+import type { ApplicationOptions } from './application.ts'
 import { answerClientError } from './client-error.ts'
-import { createGather } from './gather.ts'
-import { createHandler, type FetchHandler, type HandlerOptions } from './handler.ts'
-import { problem } from './problem.ts'
+import { serveLazily } from './serve-lazily.ts'
 
-export interface ListenOptions extends HandlerOptions {
+export interface ListenOptions extends ApplicationOptions {
   readonly host: string
   /** 0: any free one. */
   readonly port: number
-  /** Where WebSocket upgrades go. */
-  readonly sockets?: WebSocketServerLike
+  /** Instead of the usual ones. */
+  readonly timeouts?: Pick<ServerOptions, 'headersTimeout' | 'requestTimeout' | 'keepAliveTimeout' | 'connectionsCheckingInterval'>
 }
 
 export interface Listening {
@@ -29,6 +27,8 @@ export interface Listening {
 
 const BACKLOG = 1024
 const IDLE_SWEEP_MS = 50
+/** Nobody asking, the application is loaded all the same, so that the first request does not wait for it. */
+const LOAD_AFTER_MS = 250
 
 /** A client that is slow to say what it wants loses its connection. */
 const SERVER_OPTIONS: ServerOptions = {
@@ -41,9 +41,10 @@ const SERVER_OPTIONS: ServerOptions = {
 }
 
 /** Resolves once connections are accepted. Rejects with `conflict` when the port is taken. */
-export async function listen({ host, port, sockets, ...options }: ListenOptions): Promise<Listening> {
+export async function listen({ host, port, timeouts, ...options }: ListenOptions): Promise<Listening> {
   const { runtime } = options
-  const server = makeServer(createHandler(options), runtime.log, sockets)
+  const server = createServer({ ...SERVER_OPTIONS, ...timeouts })
+  const load = serveLazily(server, options)
   const open = new Set<Socket>()
   const limitConnections = (): void => {
     server.maxConnections = runtime.live().config.max_connections
@@ -56,6 +57,7 @@ export async function listen({ host, port, sockets, ...options }: ListenOptions)
   })
   await bind(server, host, port)
   server.on('error', (error) => runtime.log.error('the HTTP server failed', { error }))
+  void runtime.clock.sleep(LOAD_AFTER_MS).then(load)
   const address = server.address() as AddressInfo
 
   let closing: Promise<void> | undefined
@@ -77,28 +79,6 @@ export async function listen({ host, port, sockets, ...options }: ListenOptions)
       return closing
     },
   }
-}
-
-function makeServer(fetch: FetchHandler, log: Logger, sockets: WebSocketServerLike | undefined): Server {
-  const gather = createGather()
-  const handle = (request: Request, env: unknown): Response | Promise<Response> => {
-    const response = fetch(request, env as Partial<HttpBindings>)
-    return response instanceof Promise ? response.then(gather) : response
-  }
-  /** Of its own, the adaptor answers what it cannot make a request of with an empty body. */
-  const errorHandler = (error: unknown): Response =>
-    problem(
-      error instanceof RequestError ? new AppError('invalid_request', 'The request target or the Host header is not valid') : error,
-      log,
-      'unmatched',
-    )
-  return createAdaptorServer({
-    fetch: handle,
-    serverOptions: SERVER_OPTIONS,
-    createServer: ((serverOptions: ServerOptions) =>
-      createServer(serverOptions, getRequestListener(handle, { errorHandler }))) as typeof createServer,
-    ...(sockets ? { websocket: { server: sockets } } : {}),
-  }) as Server
 }
 
 const urlHost = (host: string): string => (host.includes(':') ? `[${host}]` : host)

@@ -1,13 +1,18 @@
 /** `GET /health` and `GET /metrics` (§4.5): what anybody may ask, answered without a detour. */
 import * as v from 'valibot'
+import type { GatewayConfig } from '../config/core-sections.ts'
 import type { Live } from '../runtime.ts'
 import type { Endpoint } from './endpoint.ts'
 import type { Gate } from './gate.ts'
 import { JSON_HEADERS } from './security-headers.ts'
 
+/** What `GET /health` says, before and after the application is loaded. */
+export const healthBody = ({ require_pairing }: Pick<GatewayConfig, 'require_pairing'>): string =>
+  JSON.stringify({ status: 'ok', require_pairing })
+
 /** No store is asked and nothing is made but the answer: load balancers call it every second. */
 export function healthEndpoint({ config }: Live): Endpoint {
-  const body = JSON.stringify({ status: 'ok', require_pairing: config.require_pairing })
+  const body = healthBody(config)
   return {
     doc: {
       method: 'GET',

@@ -8,6 +8,7 @@ import type { LogFields, Observation, Observer, Store, TurnEnd } from '@sluice/s
 import { openStore } from '@sluice/store'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
 import * as v from 'valibot'
+import { afterEach } from 'vitest'
 import { gatewaySection } from '../config/core-sections.ts'
 import { createEventBus } from '../events/bus.ts'
 import type { Live, Runtime } from '../runtime.ts'
@@ -34,11 +35,14 @@ export interface TestRequest extends Omit<RequestInit, 'body'> {
 export interface TestGateway {
   readonly runtime: Runtime
   readonly store: Store
+  /** Where the store is kept. */
+  readonly file: string
   readonly clock: TestClock
   readonly auth: Auth
   readonly fetch: FetchHandler
   /** What handlers need to listen themselves. */
   readonly options: HandlerOptions
+  /** From level info up. */
   readonly logs: readonly { readonly level: string; readonly message: string; readonly fields: LogFields }[]
   readonly observations: readonly Observation[]
   /** The requests the agent was given. */
@@ -53,6 +57,19 @@ export interface TestGateway {
 
 const HOST = '127.0.0.1:42617'
 
+/** For the test file that calls it: makes gateways and closes them after each test. */
+export function testGateways(): typeof testGateway {
+  const open: TestGateway[] = []
+  afterEach(async () => {
+    for (const gateway of open.splice(0)) await gateway.close()
+  })
+  return (options) => {
+    const gateway = testGateway(options)
+    open.push(gateway)
+    return gateway
+  }
+}
+
 export function testGateway(options: TestGatewayOptions = {}): TestGateway {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-http-'))
   const clock = testClock()
@@ -62,10 +79,11 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
     (message: string, fields: LogFields = {}): void => {
       logs.push({ level, message, fields })
     }
-  const log = { debug: logAt('debug'), info: logAt('info'), warn: logAt('warn'), error: logAt('error') }
+  const log = { debug: () => {}, info: logAt('info'), warn: logAt('warn'), error: logAt('error') }
   const observations: Observation[] = []
   const observer: Observer = { name: 'test', record: (observation) => void observations.push(observation) }
-  const store = openStore({ file: join(folder, 'sluice.db'), clock, log })
+  const file = join(folder, 'sluice.db')
+  const store = openStore({ file, clock, log })
   const turns: Omit<TurnRequest, 'signal' | 'listen' | 'approve'>[] = []
 
   let live: Live = {
@@ -113,6 +131,7 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
   return {
     runtime,
     store,
+    file,
     clock,
     auth,
     fetch,

@@ -1,0 +1,49 @@
+/**
+ * What answers requests: Hono on its adaptor for Node. A module of its own that is loaded once the port is bound, because the
+ * adaptor makes Node load its second HTTP stack, which takes as long as everything else before the first answer.
+ */
+import type { createServer, RequestListener, Server } from 'node:http'
+import { createAdaptorServer, getRequestListener, type HttpBindings, RequestError, type WebSocketServerLike } from '@hono/node-server'
+import { AppError } from '@sluice/sdk'
+import { createGather } from './gather.ts'
+import { createHandler, type HandlerOptions } from './handler.ts'
+import { problem } from './problem.ts'
+
+export interface ApplicationOptions extends HandlerOptions {
+  /** Where WebSocket upgrades go. */
+  readonly sockets?: WebSocketServerLike
+}
+
+/** A peer whose upgrade was refused and that does not hang up is hung up on. */
+const REFUSED_UPGRADE_MS = 10_000
+
+/** Takes over the server's upgrades, and returns what takes over its requests. */
+export function attachApplication(server: Server, { sockets, ...options }: ApplicationOptions): RequestListener {
+  const fetch = createHandler(options)
+  const gather = createGather()
+  const handle = (request: Request, env: unknown): Response | Promise<Response> => {
+    const bindings = env as Partial<HttpBindings>
+    if (!bindings.outgoing) limitUpgrade(bindings)
+    const response = fetch(request, bindings)
+    return response instanceof Promise ? response.then(gather) : response
+  }
+  /** Of its own, the adaptor answers what it cannot make a request of with an empty body. */
+  const errorHandler = (error: unknown): Response =>
+    problem(
+      error instanceof RequestError ? new AppError('invalid_request', 'The request target or the Host header is not valid') : error,
+      options.runtime.log,
+      'unmatched',
+    )
+  createAdaptorServer({
+    fetch: handle,
+    createServer: (() => server) as unknown as typeof createServer,
+    ...(sockets ? { websocket: { server: sockets } } : {}),
+  })
+  return getRequestListener(handle, { errorHandler }) as RequestListener
+}
+
+/** An upgrade that succeeds lifts the limit itself. */
+function limitUpgrade({ incoming }: Partial<HttpBindings>): void {
+  const socket = incoming?.socket
+  socket?.setTimeout(REFUSED_UPGRADE_MS, () => socket.destroy())
+}

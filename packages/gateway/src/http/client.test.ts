@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest'
+import { createClients } from './client.ts'
+
+test('§1 a client is one connection acting as one device: the same for both the same, else another', () => {
+  const clients = createClients()
+  const [connection, other] = [{}, {}]
+  const id = clients.of(connection, 'device-a')
+  expect(id).toMatch(/^[0-9a-f]{32}$/)
+  expect(clients.of(connection, 'device-a')).toBe(id)
+  const different = [
+    clients.of(connection, 'device-b'),
+    clients.of(connection, null),
+    clients.of(other, 'device-a'),
+    createClients().of(connection, 'device-a'),
+  ]
+  expect(new Set([id, ...different]).size).toBe(5)
+})
+
+test('a channel sender keeps its identity, and two channels never share one', () => {
+  const clients = createClients()
+  const id = clients.ofSender('roomchat', 'alice')
+  expect(clients.ofSender('roomchat', 'alice')).toBe(id)
+  expect(clients.ofSender('textrelay', 'alice')).not.toBe(id)
+  expect(clients.ofSender('roomchata', 'lice')).not.toBe(id)
+})
+
+test('identities are remembered for a bounded number of senders and of principals per connection', () => {
+  const clients = createClients()
+  const first = clients.ofSender('x', 'first')
+  for (let index = 0; index < 10_000; index++) clients.ofSender('x', String(index))
+  expect(clients.ofSender('x', 'first')).not.toBe(first)
+  const connection = {}
+  const device = clients.of(connection, 'first')
+  for (let index = 0; index < 64; index++) clients.of(connection, String(index))
+  expect(clients.of(connection, 'first')).not.toBe(device)
+})

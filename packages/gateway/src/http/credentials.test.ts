@@ -1,0 +1,69 @@
+import { describe, expect, test } from 'vitest'
+import { createApp } from './app.ts'
+import { createLimits } from './limits.ts'
+import { type TestGateway, testGateways } from './testing.ts'
+
+const gateway = testGateways()
+
+/** Every route there is, read from the application itself. */
+const routesOf = ({ options, clock }: TestGateway) =>
+  createApp({ ...options, limits: createLimits(clock) }).routes.map(({ method, path }) => ({ method, path: path.replace(/:\w+/g, 'x') }))
+
+const OPEN = new Set(['GET /health', 'GET /metrics', 'POST /pair'])
+
+describe('§5 every route with every kind of credential', () => {
+  const kinds: Record<string, (made: TestGateway) => Promise<Record<string, string>>> = {
+    none: async () => ({}),
+    empty: async () => ({ authorization: '' }),
+    'an empty token': async () => ({ authorization: 'Bearer ' }),
+    wrong: async () => ({ authorization: `Bearer sluice_${'0'.repeat(64)}` }),
+    'another scheme': async () => ({ authorization: 'Basic dXNlcjpwYXNz' }),
+    'a token in the query alone': async () => ({}),
+    revoked: async ({ pair, store }) => {
+      const { token, device } = await pair()
+      await store.devices.revoke(device)
+      return { authorization: `Bearer ${token}` }
+    },
+    expired: async ({ pair, clock }) => ({ authorization: `Bearer ${(await pair('old', clock.nowMs())).token}` }),
+    'the hash in place of the token': async ({ pair, store }) => {
+      await pair()
+      const [device] = await store.devices.list()
+      return { authorization: `Bearer ${device?.id}` }
+    },
+  }
+
+  test.each(Object.entries(kinds))('%s: 401 everywhere but where anybody may go', async (_kind, headersOf) => {
+    const made = gateway({ config: { webhook_rate_limit_per_minute: 0 } })
+    const { token } = await made.pair('right')
+    const headers = await headersOf(made)
+    for (const { method, path } of routesOf(made)) {
+      const response = await made.request(`${path}?token=${token}`, { method, headers, ...(method === 'GET' ? {} : { body: '{}' }) })
+      if (OPEN.has(`${method} ${path}`)) expect(response.status, `${method} ${path}`).not.toBe(401)
+      else {
+        expect(response.status, `${method} ${path}`).toBe(401)
+        expect(await response.json()).toMatchObject({ code: 'unauthorized' })
+        expect(response.headers.get('www-authenticate')).toBe('Bearer')
+      }
+    }
+  })
+
+  test('right: never 401', async () => {
+    const made = gateway({ config: { webhook_rate_limit_per_minute: 0 } })
+    const { token } = await made.pair()
+    for (const { method, path } of routesOf(made)) {
+      const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+      const { status } = await made.request(path, { method, headers, ...(method === 'GET' ? {} : { body: '{}' }) })
+      expect([200, 400, 404], `${method} ${path} is ${status}`).toContain(status)
+    }
+  })
+
+  test('any at all, while no pairing is required: never 401, and only under the names of this machine', async () => {
+    const made = gateway({ config: { require_pairing: false, webhook_rate_limit_per_minute: 0 } })
+    for (const { method, path } of routesOf(made)) {
+      const body = method === 'GET' ? {} : { body: '{}' }
+      expect((await made.request(path, { method, ...body })).status, `${method} ${path}`).not.toBe(401)
+      const rebound = await made.request(path, { method, headers: { host: 'rebound.example' }, ...body })
+      if (!OPEN.has(`${method} ${path}`)) expect(rebound.status, `${method} ${path}`).toBe(403)
+    }
+  })
+})

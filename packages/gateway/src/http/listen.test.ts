@@ -1,0 +1,361 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { setTimeout as wait } from 'node:timers/promises'
+import { afterEach, describe, expect, test } from 'vitest'
+import { type Listening, listen } from './listen.ts'
+import { type TestGateway, type TestGatewayOptions, testGateways } from './testing.ts'
+
+const gateway = testGateways()
+const closers: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close()
+})
+
+interface Daemon extends TestGateway {
+  readonly server: Listening
+  readonly token: string
+}
+
+async function daemon(options: TestGatewayOptions = {}): Promise<Daemon> {
+  const made = gateway({ ...options, config: { webhook_rate_limit_per_minute: 0, ...options.config } })
+  const { token } = await made.pair()
+  const server = await listen({ ...made.options, host: '127.0.0.1', port: 0 })
+  closers.push(() => server.close(0))
+  return { ...made, server, token }
+}
+
+/** A plain socket: what it received so far, and its end. */
+function dial(port: number) {
+  const socket: Socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+  const received = { text: '', ended: false }
+  socket.setEncoding('latin1')
+  socket.on('data', (text) => {
+    received.text += text
+  })
+  socket.on('end', () => {
+    received.ended = true
+    socket.end()
+  })
+  socket.on('error', () => {
+    received.ended = true
+  })
+  closers.push(async () => socket.destroy())
+  return { socket, received, closed: once(socket, 'close') }
+}
+
+const head = (daemon: Daemon, ...more: string[]): string =>
+  [
+    `POST /webhook HTTP/1.1`,
+    `Host: 127.0.0.1:${daemon.server.port}`,
+    `Authorization: Bearer ${daemon.token}`,
+    'Content-Type: application/json',
+    ...more,
+    '',
+    '',
+  ].join('\r\n')
+
+const BODY = '{"message":"hello"}'
+const whole = (daemon: Daemon, ...more: string[]): string => head(daemon, `Content-Length: ${BODY.length}`, ...more) + BODY
+
+const statuses = (text: string): string[] => [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status ?? '')
+const isServing = async ({ server }: Daemon): Promise<void> => {
+  expect((await fetch(`${server.url}/health`)).status).toBe(200)
+}
+
+/** The longest time the event loop did not turn while `work` ran. */
+async function longestBlockMs(work: () => Promise<unknown>): Promise<number> {
+  let longest = 0
+  let lastMs = performance.now()
+  const timer = setInterval(() => {
+    const nowMs = performance.now()
+    longest = Math.max(longest, nowMs - lastMs)
+    lastMs = nowMs
+  }, 1)
+  await work()
+  clearInterval(timer)
+  return longest
+}
+
+describe('a whole request over a socket', () => {
+  test('is answered, with the length announced and the security headers', async () => {
+    const made = await daemon()
+    const response = await fetch(`${made.server.url}/webhook`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${made.token}`, 'content-type': 'application/json' },
+      body: BODY,
+    })
+    expect(response.status).toBe(200)
+    expect(response.headers.get('x-content-type-options')).toBe('nosniff')
+    expect(Number(response.headers.get('content-length'))).toBeGreaterThan(0)
+    expect(await response.json()).toMatchObject({ response: 're: hello' })
+  })
+
+  test('in single bytes is still one request', async () => {
+    const made = await daemon()
+    const { socket, received } = dial(made.server.port)
+    for (const byte of whole(made, 'Connection: close')) {
+      socket.write(byte)
+      await new Promise(setImmediate)
+    }
+    await expect.poll(() => received.ended).toBe(true)
+    expect(statuses(received.text)).toEqual(['200'])
+    expect(made.turns).toHaveLength(1)
+  })
+
+  test('many in one write are answered in their order', async () => {
+    const made = await daemon()
+    const { socket, received } = dial(made.server.port)
+    const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${made.server.port}\r\n\r\n`
+    socket.write(whole(made) + get('/health') + get('/unknown') + whole(made) + get('/metrics'))
+    await expect.poll(() => statuses(received.text)).toEqual(['200', '200', '404', '200', '200'])
+    expect(made.turns).toHaveLength(2)
+  })
+
+  test('whose sender closes its half has one turn, and its connection ends', async () => {
+    const made = await daemon()
+    const { socket, received } = dial(made.server.port)
+    socket.end(whole(made))
+    await expect.poll(() => [received.ended, made.turns.length]).toEqual([true, 1])
+    await isServing(made)
+  })
+
+  test('in an unknown length of chunks is read to its end', async () => {
+    const made = await daemon()
+    const { socket, received } = dial(made.server.port)
+    socket.write(`${head(made, 'Transfer-Encoding: chunked')}9\r\n{"message\r\na\r\n":"hello"}\r\n0\r\n\r\n`)
+    await expect.poll(() => statuses(received.text)).toEqual(['200'])
+  })
+})
+
+describe('a body over the limit', () => {
+  test('that is announced is 413 before a byte of it is read, and the connection ends', async () => {
+    const made = await daemon()
+    const { socket, received, closed } = dial(made.server.port)
+    socket.write(head(made, 'Content-Length: 1000000000'))
+    await expect.poll(() => statuses(received.text)).toEqual(['413'])
+    await closed
+    await isServing(made)
+  })
+
+  test('that is sent anyhow costs no memory and does not hold the loop up', async () => {
+    const made = await daemon()
+    const { socket, received, closed } = dial(made.server.port)
+    const rssBefore = process.memoryUsage().rss
+    const megabyte = Buffer.alloc(1_048_576, 'x')
+    const longest = await longestBlockMs(async () => {
+      socket.write(head(made, 'Content-Length: 1000000000'))
+      for (let sent = 0; sent < 200 && socket.writable && !socket.destroyed; sent++) {
+        if (!socket.write(megabyte)) await Promise.race([once(socket, 'drain'), closed])
+      }
+      await closed
+    })
+    expect(statuses(received.text)).toEqual(['413'])
+    expect(socket.bytesWritten).toBeLessThan(150 * 1_048_576)
+    expect(process.memoryUsage().rss - rssBefore).toBeLessThan(150 * 1_048_576)
+    expect(longest).toBeLessThan(50)
+    await isServing(made)
+  })
+
+  test('in chunks is 413 as soon as it is over, and no turn', async () => {
+    const made = await daemon()
+    const { socket, received, closed } = dial(made.server.port)
+    socket.write(head(made, 'Transfer-Encoding: chunked'))
+    const chunk = `2000\r\n${'x'.repeat(8192)}\r\n`
+    for (let sent = 0; sent < 9; sent++) socket.write(chunk)
+    await expect.poll(() => statuses(received.text)).toEqual(['413'])
+    await closed
+    expect(made.turns).toEqual([])
+    await isServing(made)
+  })
+
+  test('reaches an ordinary client as 413, not as a broken connection', async () => {
+    const made = await daemon()
+    const headers = { authorization: `Bearer ${made.token}`, 'content-type': 'application/json' }
+    for (const bytes of [65_600, 1_000_000]) {
+      const response = await fetch(`${made.server.url}/webhook`, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify({ message: 'x'.repeat(bytes) }),
+      })
+      expect(response.status).toBe(413)
+      expect(await response.json()).toMatchObject({ code: 'too_large' })
+    }
+  })
+})
+
+describe('a client that goes away', () => {
+  test('in the middle of its body leaves nothing behind', async () => {
+    const made = await daemon()
+    for (let client = 0; client < 20; client++) {
+      const { socket } = dial(made.server.port)
+      socket.write(`${head(made, 'Content-Length: 100')}{"mess`)
+      await once(socket, 'connect')
+      await new Promise(setImmediate)
+      socket.destroy()
+    }
+    await isServing(made)
+    expect(made.turns).toEqual([])
+    expect(made.logs).toEqual([])
+  })
+
+  test('during its turn ends no turn', async () => {
+    const running = Promise.withResolvers<string>()
+    const made = await daemon({ reply: () => running.promise })
+    const { socket } = dial(made.server.port)
+    socket.write(whole(made, 'X-Idempotency-Key: k'))
+    await expect.poll(() => made.turns.length).toBe(1)
+    socket.destroy()
+    await wait(20)
+    running.resolve('done')
+    const retry = dial(made.server.port)
+    retry.socket.write(whole(made, 'X-Idempotency-Key: k'))
+    await expect.poll(() => retry.received.text).toContain('"status":"duplicate"')
+    expect(made.turns).toHaveLength(1)
+  })
+})
+
+describe('what is not HTTP', () => {
+  test.each([
+    ['nonsense', 'nonsense\r\n\r\n', '400'],
+    ['TLS', '\x16\x03\x01\x02\x00\x01\x00', '400'],
+    ['a bad header', 'GET /health HTTP/1.1\r\nHost: x\r\nBad Header: x\r\n\r\n', '400'],
+    ['two lengths', 'POST /webhook HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n', '400'],
+    ['a length and chunks', 'POST /webhook HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n', '400'],
+    ['a negative length', 'POST /webhook HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n', '400'],
+    ['no Host', 'GET /health HTTP/1.1\r\n\r\n', '400'],
+    ['a Host that is none', 'GET /health HTTP/1.1\r\nHost: a b\r\n\r\n', '400'],
+    ['a target that is none', 'GET \\\\evil HTTP/1.1\r\nHost: x\r\n\r\n', '400'],
+    ['headers of 20 KiB', `GET /health HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_480)}\r\n\r\n`, '431'],
+    ['five thousand headers', `GET /health HTTP/1.1\r\nHost: x\r\n${'a: b\r\n'.repeat(5000)}\r\n`, '431'],
+  ])('%s is refused with a short answer, and nothing of ours in it', async (_what, request, status) => {
+    const made = await daemon()
+    const { socket, received } = dial(made.server.port)
+    socket.write(request, 'latin1')
+    await expect.poll(() => statuses(received.text)).toEqual([status])
+    expect(received.text).not.toMatch(/node|hono|at \w+ \(|\.ts|\.js/i)
+    socket.destroy()
+    await isServing(made)
+  })
+
+  test('an upgrade to something else is an ordinary request', async () => {
+    const made = await daemon()
+    const { socket, received } = dial(made.server.port)
+    socket.write('GET /health HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n')
+    await expect.poll(() => statuses(received.text)).toEqual(['200'])
+  })
+
+  test('CONNECT finds no proxy here', async () => {
+    const made = await daemon()
+    const { socket, received } = dial(made.server.port)
+    socket.write('CONNECT evil.example:443 HTTP/1.1\r\nHost: evil.example\r\n\r\n')
+    await expect.poll(() => received.ended).toBe(true)
+    await isServing(made)
+  })
+
+  test('many broken clients at once do not hold the loop up', async () => {
+    const made = await daemon()
+    const longest = await longestBlockMs(async () => {
+      const clients = Array.from({ length: 50 }, () => dial(made.server.port))
+      for (const [index, { socket }] of clients.entries()) socket.write(index % 2 ? 'nonsense\r\n\r\n' : 'x'.repeat(40_000))
+      await expect.poll(() => clients.every(({ received }) => received.ended)).toBe(true)
+    })
+    expect(longest).toBeLessThan(50)
+    await isServing(made)
+  })
+})
+
+describe('a client that is slow', () => {
+  const fast = { headersTimeout: 100, requestTimeout: 300, connectionsCheckingInterval: 20 }
+
+  test('with its head loses its connection', async () => {
+    const made = gateway()
+    const server = await listen({ ...made.options, host: '127.0.0.1', port: 0, timeouts: fast })
+    closers.push(() => server.close(0))
+    const { socket, received } = dial(server.port)
+    socket.write('GET /health HTTP/1.1\r\nHost: x\r\nX-Slow: ')
+    await expect.poll(() => received.ended, { timeout: 5000 }).toBe(true)
+    expect(statuses(received.text)).toEqual(['408'])
+  })
+
+  test('with its body loses its connection, and no turn runs', async () => {
+    const made = gateway()
+    const { token } = await made.pair()
+    const server = await listen({ ...made.options, host: '127.0.0.1', port: 0, timeouts: fast })
+    closers.push(() => server.close(0))
+    const slow = { ...made, server, token }
+    const { socket, received } = dial(server.port)
+    socket.write(`${head(slow, 'Content-Length: 100')}{"mess`)
+    await expect.poll(() => received.ended, { timeout: 5000 }).toBe(true)
+    expect(statuses(received.text)).toEqual(['408'])
+    expect(made.turns).toEqual([])
+    await isServing(slow)
+  })
+})
+
+describe('the server', () => {
+  test('says in one line which address is taken and what to do', async () => {
+    const taken = createServer().listen(0, '127.0.0.1')
+    await once(taken, 'listening')
+    closers.push(async () => taken.close())
+    const { port } = taken.address() as AddressInfo
+    const made = gateway()
+    await expect(listen({ ...made.options, host: '127.0.0.1', port })).rejects.toMatchObject({
+      code: 'conflict',
+      message: expect.stringContaining(`127.0.0.1:${port} is taken`),
+    })
+  })
+
+  test('listens on IPv6 under a URL with brackets', async () => {
+    const made = gateway()
+    const server = await listen({ ...made.options, host: '::1', port: 0 })
+    closers.push(() => server.close(0))
+    expect(server.url).toBe(`http://[::1]:${server.port}`)
+    expect((await fetch(`${server.url}/health`)).status).toBe(200)
+  })
+
+  test('takes no more connections than max_connections, and a reload changes that', async () => {
+    const made = await daemon({ config: { max_connections: 2 } })
+    const [first, second] = [dial(made.server.port), dial(made.server.port)]
+    await Promise.all([once(first.socket, 'connect'), once(second.socket, 'connect')])
+    await wait(20)
+    const third = dial(made.server.port)
+    third.socket.write('GET /health HTTP/1.1\r\nHost: x\r\n\r\n')
+    await third.closed
+    expect(third.received.text).toBe('')
+    made.reload({ max_connections: 3 })
+    await expect
+      .poll(async () => {
+        const another = dial(made.server.port)
+        another.socket.write('GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+        await another.closed
+        return statuses(another.received.text)
+      })
+      .toEqual(['200'])
+  })
+
+  test('lets running requests finish when it closes, takes no new ones, and keeps no idle connection', async () => {
+    const running = Promise.withResolvers<string>()
+    const made = await daemon({ reply: () => running.promise })
+    const busy = dial(made.server.port)
+    busy.socket.write(whole(made))
+    const idle = dial(made.server.port)
+    idle.socket.write('GET /health HTTP/1.1\r\nHost: x\r\n\r\n')
+    await expect.poll(() => [made.turns.length, statuses(idle.received.text)]).toEqual([1, ['200']])
+    const closing = made.server.close(10_000)
+    await idle.closed
+    await expect(fetch(`${made.server.url}/health`)).rejects.toThrow()
+    running.resolve('done')
+    await closing
+    expect(statuses(busy.received.text)).toEqual(['200'])
+  })
+
+  test('ends what outlasts the grace', async () => {
+    const made = await daemon({ reply: () => new Promise(() => {}) })
+    const { socket, closed } = dial(made.server.port)
+    socket.write(whole(made))
+    await expect.poll(() => made.turns.length).toBe(1)
+    await made.server.close(50)
+    await closed
+    await made.server.close(50)
+  })
+})

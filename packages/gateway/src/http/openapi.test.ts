@@ -1,0 +1,111 @@
+import { defineRoute } from '@sluice/sdk'
+import * as v from 'valibot'
+import { expect, test } from 'vitest'
+import { createApp } from './app.ts'
+import { createLimits } from './limits.ts'
+import { type TestGateway, type TestGatewayOptions, testGateways } from './testing.ts'
+
+const gateway = testGateways()
+
+interface Operation {
+  readonly security?: unknown
+  readonly parameters: readonly { readonly name: string; readonly in: string; readonly required?: boolean }[]
+  readonly requestBody?: { readonly content: Record<string, { readonly schema: object }> }
+  readonly responses: Record<string, object>
+}
+
+interface Answer {
+  readonly content: Record<string, { readonly schema: { readonly properties: object } }>
+}
+
+async function documentOf(made: TestGateway) {
+  const { token } = await made.pair()
+  const response = await made.request('/api/openapi.json', { headers: { authorization: `Bearer ${token}` } })
+  expect(response.status).toBe(200)
+  return (await response.json()) as { openapi: string; paths: Record<string, Record<string, Operation>> }
+}
+
+const withDocument = async (options: TestGatewayOptions = {}) => {
+  const made = gateway(options)
+  return { made, document: await documentOf(made) }
+}
+
+const room = defineRoute({
+  method: 'POST',
+  path: '/x/:room',
+  summary: 'Speak in a room',
+  auth: 'bearer',
+  query: v.object({ loud: v.string(), soft: v.optional(v.string()) }),
+  body: v.object({ text: v.pipe(v.string(), v.maxLength(9)), count: v.optional(v.number(), 1) }),
+  answers: { 200: { description: 'Said', schema: v.object({ id: v.string() }) } },
+  handle: () => ({}),
+})
+
+test('the document holds every route and nothing else, the streams and the features\u2019 own included', async () => {
+  const stream = {
+    doc: {
+      method: 'GET',
+      path: '/x/stream',
+      summary: 'A stream',
+      auth: 'bearer',
+      mediaType: 'text/event-stream',
+      answers: { 200: { description: 'Open' } },
+    },
+    serve: () => new Response(),
+  } as const
+  const { made, document } = await withDocument({ live: { routes: [room] }, streams: () => [stream] })
+  const served = createApp({ ...made.options, limits: createLimits(made.clock) }).routes.map(
+    ({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`,
+  )
+  const documented = Object.entries(document.paths).flatMap(([path, operations]) =>
+    Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),
+  )
+  expect(documented.toSorted()).toEqual(served.toSorted())
+  expect(documented).toContain('GET /x/stream')
+  expect(documented).toContain('POST /x/{room}')
+  expect(document.openapi).toBe('3.1.0')
+})
+
+test('an operation says what goes in and what comes out', async () => {
+  const { document } = await withDocument({ live: { routes: [room] } })
+  const operation = document.paths['/x/{room}']?.post
+  expect(operation?.security).toEqual([{ bearer: [] }])
+  expect(operation?.parameters).toEqual([
+    expect.objectContaining({ name: 'room', in: 'path', required: true }),
+    expect.objectContaining({ name: 'loud', in: 'query', required: true }),
+    expect.objectContaining({ name: 'soft', in: 'query', required: false }),
+  ])
+  expect(operation?.requestBody?.content['application/json']?.schema).toMatchObject({
+    properties: { text: { type: 'string', maxLength: 9 } },
+    required: ['text'],
+  })
+  expect(Object.keys(operation?.responses ?? {})).toEqual(['200', '401', 'default'])
+})
+
+test('what anybody may call asks for no token, and the webhook names its headers', async () => {
+  const { document } = await withDocument()
+  expect(document.paths['/health']?.get?.security).toBeUndefined()
+  expect(document.paths['/webhook']?.post?.parameters.map(({ name }) => name)).toContain('X-Idempotency-Key')
+})
+
+test('what is answered fits what is documented', async () => {
+  const { made, document } = await withDocument()
+  const schemaOf = (path: string) => {
+    const ok = document.paths[path]?.get?.responses['200'] as Answer | undefined
+    return ok?.content['application/json']?.schema
+  }
+  const { token } = await made.pair()
+  for (const path of [
+    '/health',
+    '/api/status',
+    '/api/health',
+    '/api/tools',
+    '/api/features',
+    '/api/devices',
+    '/api/sessions',
+    '/api/events/history',
+  ]) {
+    const answer = (await (await made.request(path, { headers: { authorization: `Bearer ${token}` } })).json()) as object
+    expect(Object.keys(answer).toSorted(), path).toEqual(Object.keys(schemaOf(path)?.properties ?? {}).toSorted())
+  }
+})

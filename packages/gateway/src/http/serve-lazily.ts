@@ -1,0 +1,42 @@
+/** Serves before the application is loaded: `GET /health` at once, and anything else as soon as it is. */
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { ApplicationOptions } from './application.ts'
+import { healthBody } from './open-endpoints.ts'
+import { JSON_HEADERS } from './security-headers.ts'
+
+/** Returns what loads the application now; before that, the first request that needs it does. */
+export function serveLazily(server: Server, options: ApplicationOptions): () => Promise<RequestListener> {
+  let loading: Promise<RequestListener> | undefined
+
+  const load = (): Promise<RequestListener> => {
+    loading ??= import('./application.ts').then(({ attachApplication }) => {
+      server.off('request', onRequest).off('upgrade', onUpgrade)
+      const listener = attachApplication(server, options)
+      server.on('request', listener)
+      return listener
+    })
+    return loading
+  }
+  const onRequest = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
+    if (isHealth(incoming)) answerHealth(incoming, outgoing, healthBody(options.runtime.live().config))
+    else void load().then((listener) => listener(incoming, outgoing as Parameters<RequestListener>[1]))
+  }
+  const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
+    socket.on('error', () => socket.destroy())
+    void load().then(() => server.emit('upgrade', request, socket, head))
+  }
+  server.on('request', onRequest).on('upgrade', onUpgrade)
+  return load
+}
+
+/** A host as clients write it; any other is for the application to refuse. */
+const HOST = /^[\w.-]+(?::\d+)?$|^\[[\da-fA-F:]+\](?::\d+)?$/
+
+const isHealth = ({ method, url, headers }: IncomingMessage): boolean =>
+  url === '/health' && (method === 'GET' || method === 'HEAD') && HOST.test(headers.host ?? '')
+
+function answerHealth({ method }: IncomingMessage, outgoing: ServerResponse, body: string): void {
+  outgoing.writeHead(200, { ...JSON_HEADERS, 'content-length': Buffer.byteLength(body) })
+  outgoing.end(method === 'HEAD' ? undefined : body)
+}
