@@ -239,6 +239,8 @@ test('health asks nobody and says whether pairing is required', async () => {
 test('a reload is in force from the next request on', async () => {
   const made = gateway()
   expect(await (await made.request('/health')).json()).toMatchObject({ require_pairing: true })
+  expect((await made.request('/api/status')).status).toBe(401)
   made.reload({ require_pairing: false })
   expect(await (await made.request('/health')).json()).toMatchObject({ require_pairing: false })
+  expect((await made.request('/api/status')).status).toBe(200)
 })

@@ -3,23 +3,35 @@
  * adaptor makes Node load its second HTTP stack, which takes as long as everything else before the first answer.
  */
 import type { createServer, RequestListener, Server } from 'node:http'
-import { createAdaptorServer, getRequestListener, type HttpBindings, RequestError, type WebSocketServerLike } from '@hono/node-server'
+import { createAdaptorServer, getRequestListener, type HttpBindings, RequestError } from '@hono/node-server'
 import { AppError } from '@sluice/sdk'
+import type { SubscriberCounts } from '../events/connections.ts'
+import { createSocketServer } from '../events/socket-server.ts'
+import { createStreams } from '../events/streams.ts'
 import { createGather } from './gather.ts'
 import { createHandler, type HandlerOptions } from './handler.ts'
 import { problem } from './problem.ts'
 
-export interface ApplicationOptions extends HandlerOptions {
-  /** Where WebSocket upgrades go. */
-  readonly sockets?: WebSocketServerLike
+export interface ApplicationOptions extends Omit<HandlerOptions, 'streams'> {
+  /** Kept up to date; without it, nothing is streamed. */
+  readonly subscribers?: SubscriberCounts
+}
+
+export interface Application {
+  /** What takes over the server's requests. */
+  readonly listener: RequestListener
+  /** Ends every stream in good order, and admits no more. */
+  endStreams(reason: string): void
 }
 
 /** A peer whose upgrade was refused and that does not hang up is hung up on. */
 const REFUSED_UPGRADE_MS = 10_000
 
-/** Takes over the server's upgrades, and returns what takes over its requests. */
-export function attachApplication(server: Server, { sockets, ...options }: ApplicationOptions): RequestListener {
-  const fetch = createHandler(options)
+/** Takes over the server's upgrades. */
+export function attachApplication(server: Server, { subscribers, ...options }: ApplicationOptions): Application {
+  const { runtime, auth } = options
+  const streams = subscribers && createStreams({ runtime, onRevoked: auth.onRevoked, counts: subscribers })
+  const fetch = createHandler({ ...options, ...(streams ? { streams: streams.endpoints } : {}) })
   const gather = createGather()
   const handle = (request: Request, env: unknown): Response | Promise<Response> => {
     const bindings = env as Partial<HttpBindings>
@@ -31,15 +43,18 @@ export function attachApplication(server: Server, { sockets, ...options }: Appli
   const errorHandler = (error: unknown): Response =>
     problem(
       error instanceof RequestError ? new AppError('invalid_request', 'The request target or the Host header is not valid') : error,
-      options.runtime.log,
+      runtime.log,
       'unmatched',
     )
   createAdaptorServer({
     fetch: handle,
     createServer: (() => server) as unknown as typeof createServer,
-    ...(sockets ? { websocket: { server: sockets } } : {}),
+    ...(streams ? { websocket: { server: createSocketServer() } } : {}),
   })
-  return getRequestListener(handle, { errorHandler }) as RequestListener
+  return {
+    listener: getRequestListener(handle, { errorHandler }) as RequestListener,
+    endStreams: (reason) => streams?.closeAll(reason),
+  }
 }
 
 /** An upgrade that succeeds lifts the limit itself. */

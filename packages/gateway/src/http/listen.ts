@@ -23,6 +23,8 @@ export interface Listening {
    * left. Idempotent.
    */
   close(graceMs: number): Promise<void>
+  /** Ends every stream in good order, and admits no more: streams end by nothing else. */
+  endStreams(reason: string): Promise<void>
 }
 
 const BACKLOG = 1024
@@ -78,6 +80,7 @@ export async function listen({ host, port, timeouts, ...options }: ListenOptions
       closing ??= close(graceMs)
       return closing
     },
+    endStreams: async (reason) => (await load()).endStreams(reason),
   }
 }
 

@@ -1,26 +1,26 @@
 /** Serves before the application is loaded: `GET /health` at once, and anything else as soon as it is. */
-import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { ApplicationOptions } from './application.ts'
+import type { Application, ApplicationOptions } from './application.ts'
 import { healthBody } from './open-endpoints.ts'
 import { JSON_HEADERS } from './security-headers.ts'
 
 /** Returns what loads the application now; before that, the first request that needs it does. */
-export function serveLazily(server: Server, options: ApplicationOptions): () => Promise<RequestListener> {
-  let loading: Promise<RequestListener> | undefined
+export function serveLazily(server: Server, options: ApplicationOptions): () => Promise<Application> {
+  let loading: Promise<Application> | undefined
 
-  const load = (): Promise<RequestListener> => {
+  const load = (): Promise<Application> => {
     loading ??= import('./application.ts').then(({ attachApplication }) => {
       server.off('request', onRequest).off('upgrade', onUpgrade)
-      const listener = attachApplication(server, options)
-      server.on('request', listener)
-      return listener
+      const application = attachApplication(server, options)
+      server.on('request', application.listener)
+      return application
     })
     return loading
   }
-  const onRequest = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
+  const onRequest = (incoming: IncomingMessage, outgoing: ServerResponse & { req: IncomingMessage }): void => {
     if (isHealth(incoming)) answerHealth(incoming, outgoing, healthBody(options.runtime.live().config))
-    else void load().then((listener) => listener(incoming, outgoing as Parameters<RequestListener>[1]))
+    else void load().then(({ listener }) => listener(incoming, outgoing))
   }
   const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     socket.on('error', () => socket.destroy())
