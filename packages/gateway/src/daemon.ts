@@ -5,8 +5,6 @@ import { AppError, errorText } from '@sluice/sdk'
 import { lockDataDir } from '@sluice/store'
 import { gatewaySection } from './config/core-sections.ts'
 import { watchConfig } from './config/watch-config.ts'
-import { createSocketServer } from './events/socket-server.ts'
-import { createStreams } from './events/streams.ts'
 import { createAuth } from './http/auth.ts'
 import { listen } from './http/listen.ts'
 import { type OpenRuntime, openRuntime, type RuntimeOptions } from './open-runtime.ts'
@@ -47,13 +45,11 @@ async function startLocked(options: DaemonOptions, lock: { release(): void }): P
   const unfinished = await runtime.agent.resume()
   if (unfinished > 0) log.info('taking up turns the last run left unfinished', { turns: unfinished })
   const auth = createAuth({ runtime })
-  const streams = createStreams({ runtime, onRevoked: auth.onRevoked, counts: runtime.subscribers })
   const server = await listen({
     runtime,
     auth,
     clients: runtime.clients,
-    streams: streams.endpoints,
-    sockets: createSocketServer(),
+    subscribers: runtime.subscribers,
     host: options.host ?? gateway.host,
     port: options.port ?? gateway.port,
   }).catch(async (error: unknown) => {
@@ -80,7 +76,7 @@ async function startLocked(options: DaemonOptions, lock: { release(): void }): P
   const stop = async () => {
     watching.abort()
     // Streams stay open while turns end: whoever talks over one still gets the answer.
-    const drained = runtime.agent.drain(DRAIN_MS).then(() => streams.closeAll('the daemon stops'))
+    const drained = runtime.agent.drain(DRAIN_MS).then(() => server.endStreams('the daemon stops'))
     await Promise.all([server.close(DRAIN_MS), drained])
     await runtime.close(0)
     rmSync(file, { force: true })

@@ -42,18 +42,7 @@ const room = defineRoute({
 })
 
 test('the document holds every route and nothing else, the streams and the features\u2019 own included', async () => {
-  const stream = {
-    doc: {
-      method: 'GET',
-      path: '/x/stream',
-      summary: 'A stream',
-      auth: 'bearer',
-      mediaType: 'text/event-stream',
-      answers: { 200: { description: 'Open' } },
-    },
-    serve: () => new Response(),
-  } as const
-  const { made, document } = await withDocument({ live: { routes: [room] }, streams: () => [stream] })
+  const { made, document } = await withDocument({ live: { routes: [room] }, withStreams: true })
   const served = createApp({ ...made.options, limits: createLimits(made.clock) }).routes.map(
     ({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`,
   )
@@ -61,7 +50,7 @@ test('the document holds every route and nothing else, the streams and the featu
     Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),
   )
   expect(documented.toSorted()).toEqual(served.toSorted())
-  expect(documented).toContain('GET /x/stream')
+  for (const path of ['/api/events', '/ws/events', '/ws/chat']) expect(documented).toContain(`GET ${path}`)
   expect(documented).toContain('POST /x/{room}')
   expect(document.openapi).toBe('3.1.0')
 })

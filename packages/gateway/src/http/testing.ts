@@ -11,6 +11,7 @@ import * as v from 'valibot'
 import { afterEach } from 'vitest'
 import { gatewaySection } from '../config/core-sections.ts'
 import { createEventBus } from '../events/bus.ts'
+import { createStreams } from '../events/streams.ts'
 import type { Live, Runtime } from '../runtime.ts'
 import { type Auth, createAuth } from './auth.ts'
 import { createClients } from './client.ts'
@@ -22,6 +23,8 @@ export interface TestGatewayOptions {
   readonly config?: v.InferInput<typeof gatewaySection.schema>
   readonly live?: Partial<Pick<Live, 'routes' | 'stubs' | 'features' | 'tools' | 'observers' | 'metricsLoopbackOnly'>>
   readonly streams?: HandlerOptions['streams']
+  /** True: the daemon's own streams. */
+  readonly withStreams?: boolean
   /** What the agent answers; a rejection is a failed turn. Default: `re: <text>`. */
   readonly reply?: (request: TurnRequest) => string | Promise<string>
 }
@@ -121,12 +124,9 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
     }),
   }
   const auth = createAuth({ runtime })
-  const handlerOptions: HandlerOptions = {
-    runtime,
-    auth,
-    clients: createClients(),
-    ...(options.streams ? { streams: options.streams } : {}),
-  }
+  const own = options.withStreams && createStreams({ runtime, onRevoked: auth.onRevoked, counts: { sse: 0, ws: 0, dropped: 0 } })
+  const streams = own ? own.endpoints : options.streams
+  const handlerOptions: HandlerOptions = { runtime, auth, clients: createClients(), ...(streams ? { streams } : {}) }
   const fetch = createHandler(handlerOptions)
   return {
     runtime,
@@ -155,6 +155,7 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
       live = { ...live, generation: live.generation + 1, config: v.parse(gatewaySection.schema, config) }
     },
     async close() {
+      if (own) own.closeAll('the test is over')
       await store.close()
       rmSync(folder, { recursive: true, force: true })
     },
