@@ -26,11 +26,11 @@ export async function upgradeSocket(
   { gate, connections }: { readonly gate: Gate; readonly connections: Connections },
   prepare: (caller: Caller) => OpenSocket | Promise<OpenSocket>,
 ): Promise<Response> {
+  const caller = await gate.admit(c, 'bearer', socketCredential(c.req.raw.headers))
   const { incoming, wss } = (c.env ?? {}) as Partial<HttpBindings & { wss: SocketServer }>
   if (!incoming || !wss || c.req.header('upgrade')?.toLowerCase() !== 'websocket') {
     throw new AppError('invalid_request', 'This path is for WebSockets: ask for it with Upgrade: websocket')
   }
-  const caller = await gate.admit(c, 'bearer', socketCredential(c.req.raw.headers))
   const transport = incoming.socket
   if (transport.destroyed) throw new AppError('aborted', 'The client left before it was let in')
   connections.checkRoom()
