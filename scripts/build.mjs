@@ -69,11 +69,15 @@ function readArguments() {
 /** The HTTP adaptor asks of each request whether it is HTTP/2, which the daemon never serves: the real module costs TLS too. */
 const NO_HTTP2 = 'export class Http2ServerRequest {}\nexport const constants = {}'
 
-/** Resolves the profile the entry imports: a file, or one composed from flags. */
+/** Resolves the profile the entry imports: a file, or one composed from flags; and a package of your own by its folder. */
 const profilePlugin = ({ file, source }) => ({
   name: 'sluice-profile',
   setup(esbuild) {
     esbuild.onResolve({ filter: /^sluice:profile$/ }, ({ path }) => (file ? { path: file } : { path, namespace: 'sluice' }))
+    esbuild.onResolve({ filter: /^@sluice\/x-[\w-]+$/ }, ({ path }) => {
+      const entry = join(ROOT, 'packages', path.slice('@sluice/'.length), 'src', 'index.ts')
+      return existsSync(entry) ? { path: entry } : undefined
+    })
     esbuild.onResolve({ filter: /^node:http2$/ }, () => ({ path: 'http2', namespace: 'no-http2' }))
     esbuild.onLoad({ filter: /.*/, namespace: 'no-http2' }, () => ({ contents: NO_HTTP2 }))
     esbuild.onLoad({ filter: /.*/, namespace: 'sluice' }, () => ({ contents: source, resolveDir: join(ROOT, 'profiles'), loader: 'ts' }))
@@ -102,7 +106,7 @@ await build({
   external: EXTERNAL,
   banner: { js: BANNER },
   esbuildPlugins: [profilePlugin(target)],
-})
+}).catch(() => process.exit(1)) // what is wrong has been printed
 takeBuiltins(outDir)
 const metafile = JSON.parse(readFileSync(join(outDir, 'metafile-esm.json'), 'utf8'))
 rmSync(join(outDir, 'metafile-esm.json'))

@@ -1,4 +1,5 @@
 /** The checks of `sluice doctor` (decisions, command line contract): what is wrong here, and what mends it. */
+import { existsSync } from 'node:fs'
 import { access, constants, mkdir, stat, statfs } from 'node:fs/promises'
 import { policySection } from '@sluice/agent'
 import { AppError, errorText, type Policy } from '@sluice/sdk'
@@ -96,7 +97,9 @@ function checkConfig({ leftOut, warnings }: LoadedConfig, configFile: string): C
   return [
     ...leftOut.map(({ section, feature, build }) => fail('config', `[${section}] is for ${feature}, which this build leaves out`, build)),
     ...warnings.map((warning) => warn('config', warning, `see ${configFile}`)),
-    ...(leftOut.length + warnings.length === 0 ? [ok('config', `${configFile} is valid`)] : []),
+    ...(leftOut.length + warnings.length === 0
+      ? [ok('config', existsSync(configFile) ? `${configFile} is valid` : `${configFile} does not exist: all defaults`)]
+      : []),
   ]
 }
 
