@@ -22,9 +22,9 @@ async function fanOut(scratch, start, paths, load) {
 const loadOf = (kind, scale) => ({
   kind,
   clients: 1000,
-  idleSecs: 2,
+  idleSecs: 1,
   warmup: 20,
-  pacedEvents: scale(50),
+  pacedEvents: scale(40),
   pacedPerSec: 10,
   burstEvents: scale(200),
   burstWindow: 4,
