@@ -7,7 +7,7 @@ const ANSWER_MAX_MS = 30_000
 const POLL_EVERY_MS = 1
 
 /** A port that was free a moment ago: the poll has to know it before the server runs. */
-export async function freePort() {
+async function freePort() {
   const server = createServer()
   await new Promise((resolve, reject) => server.once('error', reject).listen(0, '127.0.0.1', resolve))
   const { port } = server.address()

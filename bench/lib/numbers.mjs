@@ -9,6 +9,3 @@ export function median(values) {
 
 /** Of an array sorted upwards, not empty. */
 export const quantile = (sorted, share) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]
-
-/** Three significant digits, which is more than a shared machine can promise. */
-export const rounded = (value) => (Number.isFinite(value) ? Number(value.toPrecision(3)) : null)
