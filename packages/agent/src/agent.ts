@@ -69,10 +69,10 @@ export function createAgent(deps: AgentDeps): Agent {
   function enter(turn: LiveTurn, options?: { readonly unbounded: boolean }): Promise<TurnResult> {
     if (stopReason) throw stopReason
     const { promise: ended, resolve, reject } = Promise.withResolvers<TurnResult>()
-    const work = async () => {
+    const work = async (leaveSlot: () => void) => {
       try {
         await turn.kept
-        resolve(await conductTurn(conduct, turn))
+        resolve(await conductTurn(conduct, turn, leaveSlot))
       } catch (error) {
         reject(error)
       } finally {
@@ -82,7 +82,7 @@ export function createAgent(deps: AgentDeps): Agent {
     const job = lanes.enter(turn.session, work, options)
     live.set(turn.id, { turn, ended })
     turn.cancellation.onCancel(() => {
-      if (job.leave()) void work()
+      if (job.leave()) void work(ignore)
     })
     return ended
   }

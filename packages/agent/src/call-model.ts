@@ -55,8 +55,11 @@ export async function callModel(deps: CallModelDeps, scope: TurnScope, ask: Mode
   const call = new Cancellation()
   const stopListening = turn.cancellation.onCancel((reason) => call.cancel(reason))
   const timeoutMs = agent.model_timeout_secs * 1000
-  const timedOut = new AppError('upstream_timeout', `did not answer within ${agent.model_timeout_secs} s`)
-  const deadline = deadlines.watch(timeoutMs, () => call.cancel(timedOut))
+  let timedOut: AppError | undefined
+  const deadline = deadlines.watch(timeoutMs, () => {
+    timedOut = new AppError('upstream_timeout', `did not answer within ${agent.model_timeout_secs} s`)
+    call.cancel(timedOut)
+  })
   let model = registry.models.labels[progress.entry]?.model ?? ''
   let isHeard = false
 
@@ -91,7 +94,7 @@ export async function callModel(deps: CallModelDeps, scope: TurnScope, ask: Mode
   } catch (error) {
     observe(turn.cancellation.reason ? 'aborted' : 'error', NOTHING)
     turn.cancellation.throwIfCancelled()
-    if (error === timedOut) return { failure: { reason: timedOut.message, repeat: 'never', kind: 'timeout' }, isFinal: isHeard }
+    if (timedOut && error === timedOut) return { failure: { reason: timedOut.message, repeat: 'never', kind: 'timeout' }, isFinal: isHeard }
     return { failure: modelFailure(error, { nowMs: clock.nowMs(), scrub: deps.scrub }), isFinal: isHeard }
   } finally {
     stopListening()

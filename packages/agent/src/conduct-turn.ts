@@ -33,7 +33,7 @@ export interface ConductDeps extends Omit<LoopDeps, 'turns'> {
 const STARTS_MAX = 5
 
 /** Rejects with an `AppError`; the idempotency key is released by then. */
-export async function conductTurn(deps: ConductDeps, turn: LiveTurn): Promise<TurnResult> {
+export async function conductTurn(deps: ConductDeps, turn: LiveTurn, leaveSlot: () => void): Promise<TurnResult> {
   const { clock, deadlines } = deps
   const settings = deps.config()
   const lease = deps.lease()
@@ -51,7 +51,7 @@ export async function conductTurn(deps: ConductDeps, turn: LiveTurn): Promise<Tu
     turn.cancellation.cancel(new AppError('upstream_timeout', `The turn took longer than ${timeoutSecs} s`)),
   )
   try {
-    return await work(deps, scope)
+    return await work(deps, scope, leaveSlot)
   } catch (error) {
     throw await fail(deps, scope, error)
   } finally {
@@ -60,7 +60,7 @@ export async function conductTurn(deps: ConductDeps, turn: LiveTurn): Promise<Tu
   }
 }
 
-async function work(deps: ConductDeps, scope: TurnScope): Promise<TurnResult> {
+async function work(deps: ConductDeps, scope: TurnScope, leaveSlot: () => void): Promise<TurnResult> {
   const { turns, sessions } = deps.store
   const { turn, agent, progress } = scope
   turn.cancellation.throwIfCancelled()
@@ -74,6 +74,7 @@ async function work(deps: ConductDeps, scope: TurnScope): Promise<TurnResult> {
   const { text, messages } = await runLoop({ ...deps, turns }, scope, history)
   turn.cancellation.throwIfCancelled()
   turn.phase = 'ending'
+  leaveSlot() // the next turn need not wait for this one's commit, and can share it
   await turns.finish(doneEnd(deps, scope, text, messages))
   tellCompleted(deps, scope)
   return { id: turn.id, text, model: progress.model ?? '', usage: progress.usage }

@@ -44,9 +44,12 @@ const textLength = (value: unknown): number => (typeof value === 'string' ? valu
  */
 export function fitConversation(history: readonly ModelMessage[], current: readonly ModelMessage[], limits: HistoryLimits): ModelMessage[] {
   const { messagesMax, tokensMax } = limits
+  const isTooLong = tokensOf(history) + tokensOf(current) > tokensMax
+  // The usual case, and the one that has to be cheap: all of it fits and nothing in it belongs together.
+  if (!isTooLong && history.length <= messagesMax && history[0]?.role === 'user' && history.every(standsAlone))
+    return [...history, ...current]
   let blocks = toBlocks(history)
   let rest = current
-  const isTooLong = tokensOf(history) + tokensOf(current) > tokensMax
   if (isTooLong) {
     const wholeInHistory = PROTECTED_MESSAGES - current.length
     blocks = toBlocks(shortenResults(blocks.flat(), wholeInHistory))
@@ -54,6 +57,9 @@ export function fitConversation(history: readonly ModelMessage[], current: reado
   }
   return [...newestThatFit(blocks, messagesMax, tokensMax - tokensOf(rest)), ...rest]
 }
+
+const standsAlone = ({ role, content }: ModelMessage): boolean =>
+  role === 'user' || (role === 'assistant' && content.every(({ type }) => type !== 'tool-call'))
 
 function newestThatFit(blocks: readonly ModelMessage[][], messagesMax: number, tokensMax: number): ModelMessage[] {
   let messages = 0

@@ -118,3 +118,24 @@ test('entering and leaving take the same time however many wait', () => {
   for (const job of jobs) job.leave()
   expect(performance.now() - before).toBeLessThan(1000)
 })
+
+test('a job that leaves its slot lets another lane start, and holds its own until it ends', async () => {
+  const subject = new Lanes(() => ({ runningMax: 1, waitingMax: 100 }))
+  const started: string[] = []
+  const { promise, resolve } = Promise.withResolvers<void>()
+  subject.enter('a', (leaveSlot) => {
+    started.push('a1')
+    leaveSlot()
+    leaveSlot()
+    return promise
+  })
+  subject.enter('a', async () => started.push('a2'))
+  expect(subject.load.running).toBe(0)
+  subject.enter('b', () => new Promise(() => started.push('b1')))
+  expect(started).toEqual(['a1', 'b1'])
+  expect(subject.load.running).toBe(1)
+  resolve()
+  await new Promise((resume) => setImmediate(resume))
+  expect(started).toEqual(['a1', 'b1'])
+  expect(subject.load).toMatchObject({ running: 1, queued: 1 })
+})

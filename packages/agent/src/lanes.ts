@@ -17,9 +17,12 @@ export interface Job {
   leave(): boolean
 }
 
+/** `leaveSlot` lets another job start while this one still holds its lane, as when all that is left is to wait for the disk. */
+export type Work = (leaveSlot: () => void) => Promise<unknown>
+
 interface Entry {
   readonly lane: string | null
-  readonly work: () => Promise<unknown>
+  readonly work: Work
   /** Where it waits, undefined once it has started or left. */
   queue: LinkedQueue<Entry> | undefined
   place: Place<Entry> | undefined
@@ -49,7 +52,7 @@ export class Lanes {
    * Runs `work` when its turn comes, at once if it can; a lane of `null` is the job's own. Throws `unavailable` when the
    * queue is full, unless `unbounded`. What `work` resolves to or rejects with is its own affair.
    */
-  enter(lane: string | null, work: () => Promise<unknown>, { unbounded = false } = {}): Job {
+  enter(lane: string | null, work: Work, { unbounded = false } = {}): Job {
     this.#fill()
     const behind = lane === null ? undefined : this.#lanes.get(lane)
     const { runningMax, waitingMax } = this.#limits()
@@ -85,12 +88,19 @@ export class Lanes {
   #start(entry: Entry): void {
     entry.queue = undefined
     this.#running++
-    const ended = () => {
+    let holdsSlot = true
+    const leaveSlot = () => {
+      if (!holdsSlot) return
+      holdsSlot = false
       this.#running--
-      this.#nextOf(entry.lane)
       this.#fill()
     }
-    entry.work().then(ended, ended)
+    const ended = () => {
+      this.#nextOf(entry.lane)
+      leaveSlot()
+      this.#fill()
+    }
+    entry.work(leaveSlot).then(ended, ended)
   }
 
   /** Makes the next job of a lane ready; a lane nobody waits in is closed. */

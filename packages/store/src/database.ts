@@ -18,6 +18,8 @@ const DURABLE = `
   PRAGMA fullfsync = TRUE;
   PRAGMA journal_size_limit = ${WAL_BYTES_KEPT_MAX}`
 
+const DATA_VERSION = 'PRAGMA data_version'
+
 export class Database {
   readonly #connection: DatabaseSync
   /** By their text. All texts are constants of this package. */
@@ -66,6 +68,11 @@ export class Database {
 
   all<Row>(sql: string, ...values: SQLInputValue[]): Row[] {
     return this.#statement(sql).all(...values) as Row[]
+  }
+
+  /** Changes with every commit of another process but none of this one, and costs about two microseconds. */
+  foreignVersion(): number {
+    return this.get<{ data_version: number }>(DATA_VERSION)?.data_version ?? 0
   }
 
   /** Runs `use` in a write transaction: it is durable when this returns, and nothing of it is kept when this throws. */

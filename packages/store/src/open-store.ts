@@ -3,6 +3,7 @@ import { AppError, type Clock, errorText, type Logger, type Store, type StorePro
 import { Database } from './database.ts'
 import { createDevices } from './devices.ts'
 import { GroupCommit } from './group-commit.ts'
+import { HistoryCache } from './history-cache.ts'
 import { createIdempotency } from './idempotency.ts'
 import { createKeyValue } from './key-value.ts'
 import { createMemory } from './memory.ts'
@@ -30,9 +31,10 @@ export function openStore({ file, clock, log, onCommit }: StoreOptions): Store {
   const db = openDatabase(file, log)
   const writer = new GroupCommit(db, { clock, log, onCommit })
   const idempotency = createIdempotency(db, clock)
+  const histories = new HistoryCache()
   return {
-    sessions: createSessions(db, writer),
-    turns: createTurns(db, writer, idempotency.keys),
+    sessions: createSessions(db, writer, histories),
+    turns: createTurns(db, writer, idempotency.keys, histories),
     idempotency: idempotency.port,
     devices: createDevices(db, writer, clock),
     memory: createMemory(db, writer),

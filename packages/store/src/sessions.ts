@@ -1,7 +1,8 @@
 /** Sessions and their messages. Messages are written by the end of a turn, in `turns.ts`. */
-import type { ModelMessage, SessionRow, SessionStore } from '@sluice/sdk'
+import type { SessionRow, SessionStore } from '@sluice/sdk'
 import type { Database } from './database.ts'
 import type { GroupCommit } from './group-commit.ts'
+import type { Chunk, HistoryCache } from './history-cache.ts'
 
 interface SessionColumns {
   readonly id: string
@@ -14,7 +15,7 @@ interface SessionColumns {
 const COLUMNS = 'id, name, created_at, last_active_at, message_count'
 
 const HISTORY = `
-  SELECT messages_json FROM sessions JOIN messages ON session = number AND up_to > message_count - ?
+  SELECT up_to AS upTo, messages_json AS json FROM sessions JOIN messages ON session = number AND up_to > message_count - ?
   WHERE id = ? ORDER BY up_to`
 const GET = `SELECT ${COLUMNS} FROM sessions WHERE id = ?`
 const LIST = `SELECT ${COLUMNS} FROM sessions WHERE last_active_at < ? ORDER BY last_active_at DESC LIMIT ?`
@@ -25,11 +26,16 @@ const LIST_PREFIX = `
 const RENAME = 'UPDATE sessions SET name = ? WHERE id = ?'
 const DELETE = 'DELETE FROM sessions WHERE id = ?'
 
-export const createSessions = (db: Database, writer: GroupCommit): SessionStore => ({
+export const createSessions = (db: Database, writer: GroupCommit, cache: HistoryCache): SessionStore => ({
   async history(id, limit) {
     if (limit < 1) return []
-    const rows = db.read(() => db.all<{ messages_json: string }>(HISTORY, limit, id))
-    return rows.flatMap((row) => JSON.parse(row.messages_json) as ModelMessage[]).slice(-limit)
+    return db.read(() => {
+      cache.expireIfForeign(db)
+      const known = cache.get(id, limit)
+      if (known) return known
+      const chunks = db.all<Chunk>(HISTORY, limit, id)
+      return cache.fill(id, chunks).slice(-limit)
+    })
   },
   async get(id) {
     const row = db.read(() => db.get<SessionColumns>(GET, id))
@@ -44,7 +50,11 @@ export const createSessions = (db: Database, writer: GroupCommit): SessionStore 
     return rows.map(toSession)
   },
   rename: (id, name) => writer.write(() => db.run(RENAME, name, id) > 0),
-  delete: (id) => writer.write(() => db.run(DELETE, id) > 0),
+  async delete(id) {
+    const deleted = await writer.write(() => db.run(DELETE, id) > 0)
+    cache.delete(id)
+    return deleted
+  },
 })
 
 const toSession = (row: SessionColumns): SessionRow => ({

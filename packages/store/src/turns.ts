@@ -2,6 +2,7 @@
 import { AppError, type ModelMessage, type TurnEnd, type TurnRow, type TurnStore } from '@sluice/sdk'
 import type { Database } from './database.ts'
 import type { GroupCommit } from './group-commit.ts'
+import type { Chunk, HistoryCache } from './history-cache.ts'
 import { hashKey, type KeyTable } from './key-table.ts'
 import { COLUMNS, type TurnColumns, toTurn } from './turn-row.ts'
 
@@ -38,7 +39,7 @@ const UNFINISHED = `
   SELECT ${COLUMNS}, checkpoint_json FROM turns WHERE ended_at IS NULL ORDER BY created_at, rowid LIMIT ?`
 const SPENT = 'SELECT total(cost_usd) AS usd FROM turns WHERE ended_at >= ? AND cost_usd <> 0'
 
-export function createTurns(db: Database, writer: GroupCommit, keys: KeyTable): TurnStore {
+export function createTurns(db: Database, writer: GroupCommit, keys: KeyTable, histories: HistoryCache): TurnStore {
   return {
     async enqueue({ id, sessionId, source, input, createdAtMs, context, idempotency }) {
       const key = idempotency ? hashKey(idempotency) : null
@@ -62,6 +63,7 @@ export function createTurns(db: Database, writer: GroupCommit, keys: KeyTable): 
       try {
         const ended = await writer.write(finishing(db, end, key))
         if (!ended) throw new AppError('conflict', 'The turn has ended already.')
+        if (ended.chunk && end.sessionId !== null) histories.append(end.sessionId, ended.chunk)
         if (ended.idempotency !== null) keys.ended(ended.idempotency, end.status === 'done' ? end.endedAtMs : undefined)
       } catch (error) {
         if (key !== null) keys.release(key)
@@ -91,8 +93,15 @@ export function createTurns(db: Database, writer: GroupCommit, keys: KeyTable): 
   }
 }
 
+interface Ended {
+  /** The hash of the turn's idempotency key. */
+  readonly idempotency: string | null
+  /** What the session has grown by. */
+  readonly chunk?: Chunk
+}
+
 /** The unit that ends a turn; undefined from it: the turn had ended before. JSON is made here, outside the transaction. */
-function finishing(db: Database, end: TurnEnd, key: string | null): () => { readonly idempotency: string | null } | undefined {
+function finishing(db: Database, end: TurnEnd, key: string | null): () => Ended | undefined {
   const { id, sessionId, messages } = end
   const errorJson = end.error && JSON.stringify(end.error)
   const messagesJson = JSON.stringify(messages)
@@ -123,8 +132,10 @@ function finishing(db: Database, end: TurnEnd, key: string | null): () => { read
       end.endedAtMs,
       messages.length,
     )
-    if (session) db.run(APPEND, session.number, session.message_count, messagesJson)
-    return ended
+    if (!session) return ended
+    const { number, message_count: upTo } = session
+    db.run(APPEND, number, upTo, messagesJson)
+    return { idempotency: ended.idempotency, chunk: { upTo, json: messagesJson } }
   }
 }
 

@@ -1,0 +1,112 @@
+/** Histories from memory are what the file says, whoever else writes to it. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { ModelMessage, Store } from '@sluice/sdk'
+import { testClock } from '@sluice/testkit/clock'
+import { testHost } from '@sluice/testkit/host'
+import fc from 'fast-check'
+import { afterEach, expect, test } from 'vitest'
+import { openStore } from './index.ts'
+
+const cleanups: (() => Promise<void> | void)[] = []
+afterEach(async () => {
+  for (const clean of cleanups.splice(0).reverse()) await clean()
+})
+
+function pair(): { ours: Store; theirs: Store } {
+  const dir = mkdtempSync(join(tmpdir(), 'sluice-history-'))
+  cleanups.push(() => rmSync(dir, { recursive: true, force: true }))
+  const open = () => {
+    const store = openStore({ file: join(dir, 'test.db'), clock: testClock(), log: testHost().log })
+    cleanups.push(() => store.close())
+    return store
+  }
+  return { ours: open(), theirs: open() }
+}
+
+const says = (text: string): ModelMessage => ({ role: 'user', content: [{ type: 'text', text }] })
+let turns = 0
+
+const finish = (store: Store, sessionId: string, texts: readonly string[]) =>
+  store.turns.finish({
+    id: `turn-${turns++}`,
+    sessionId,
+    source: 'test',
+    status: 'done',
+    input: '',
+    response: '',
+    model: 'test',
+    error: null,
+    inputTokens: 0,
+    outputTokens: 0,
+    costUsd: 0,
+    attempts: 1,
+    createdAtMs: turns,
+    endedAtMs: turns,
+    messages: texts.map(says),
+  })
+
+const step = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constant('finish' as const),
+      by: fc.constantFrom('ours' as const, 'theirs' as const),
+      session: fc.nat(2),
+      count: fc.nat(3),
+    }),
+  },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('read' as const), session: fc.nat(2), limit: fc.integer({ min: 1, max: 12 }) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant('delete' as const),
+      by: fc.constantFrom('ours' as const, 'theirs' as const),
+      session: fc.nat(2),
+    }),
+  },
+)
+
+test('any history of two processes reads the same from memory as from a plain model', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
+      const stores = pair()
+      const model = new Map<string, ModelMessage[]>()
+      for (const [index, act] of steps.entries()) {
+        const id = `session-${act.session}`
+        if (act.do === 'read') expect(await stores.ours.sessions.history(id, act.limit)).toEqual((model.get(id) ?? []).slice(-act.limit))
+        else if (act.do === 'delete') {
+          await stores[act.by].sessions.delete(id)
+          model.delete(id)
+        } else {
+          const texts = Array.from({ length: act.count }, (_, number) => `${index}.${number}`)
+          await finish(stores[act.by], id, texts)
+          if (texts.length > 0) model.set(id, [...(model.get(id) ?? []), ...texts.map(says)])
+        }
+      }
+      for (const clean of cleanups.splice(0).reverse()) await clean()
+    }),
+    { numRuns: 40 },
+  )
+})
+
+test('a long session is read whole even where only its end is in memory', async () => {
+  const { ours } = pair()
+  for (let turn = 0; turn < 200; turn++) await finish(ours, 'long', [`q${turn}`, `a${turn}`])
+  expect(await ours.sessions.history('long', 10)).toHaveLength(10)
+  await finish(ours, 'long', ['last'])
+  const all = await ours.sessions.history('long', 1000)
+  expect(all).toHaveLength(401)
+  expect(all.at(-1)).toEqual(says('last'))
+  expect((await ours.sessions.history('long', 3)).map((message) => message.content)).toEqual(
+    all.slice(-3).map((message) => message.content),
+  )
+})
+
+test('two turns of one session in one commit are both there', async () => {
+  const { ours } = pair()
+  await ours.sessions.history('busy', 10)
+  await Promise.all([finish(ours, 'busy', ['one']), finish(ours, 'busy', ['two'])])
+  expect(await ours.sessions.history('busy', 10)).toHaveLength(2)
+})
