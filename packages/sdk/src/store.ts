@@ -28,7 +28,7 @@ export interface SessionStore {
   /** Those whose id starts with `prefix`, most recently active first; `before` is the `lastActiveAtMs` to page from. */
   list(options: { readonly limit: number; readonly before?: number; readonly prefix?: string }): Promise<SessionRow[]>
   rename(id: string, name: string | null): Promise<boolean>
-  /** Removes the session and its messages; its turns stay in the books. */
+  /** Removes the session and its messages; its turns stay in the books, without their texts. */
   delete(id: string): Promise<boolean>
 }
 
@@ -106,7 +106,6 @@ export interface TurnStore {
    */
   finish(end: TurnEnd): Promise<void>
   get(id: string): Promise<TurnRow | undefined>
-  list(options: { readonly limit: number; readonly before?: number; readonly sessionId?: string }): Promise<TurnRow[]>
   /** Turns a crash left behind, oldest first, each with its last checkpoint. */
   unfinished(limit: number): Promise<(TurnRow & { readonly checkpoint: readonly ModelMessage[] })[]>
   /** Costs of all ended turns since a moment. */

@@ -38,10 +38,10 @@ test('what was acknowledged before SIGKILL is all there, each turn whole', async
     expect(await store.turns.get(id)).toMatchObject({ status: 'done' })
     expect(store.idempotency.claim({ scope: 's', key: id }, { ttlMs: 300_000, keysMax: 100_000 })).toBe('done')
   }
-  const turns = await store.turns.list({ limit: 100_000 })
   const sessions = await store.sessions.list({ limit: 100 })
   const histories = await Promise.all(sessions.map(({ id }) => store.sessions.history(id, 100_000)))
-  expect(histories.flat()).toHaveLength(2 * turns.length)
+  expect(histories.flat().length).toBeGreaterThanOrEqual(2 * acknowledged.length)
+  expect(histories.flat().length % 2).toBe(0)
   expect(histories.map(({ length }) => length)).toEqual(sessions.map(({ messageCount }) => messageCount))
   await store.close()
 }, 20_000)

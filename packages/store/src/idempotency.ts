@@ -5,10 +5,10 @@ import { hashKey, KeyTable } from './key-table.ts'
 
 const QUEUED = `
   SELECT idempotency AS key FROM turns
-  WHERE ended_at IS NULL AND idempotency IS NOT NULL ORDER BY created_at DESC, rowid DESC LIMIT ?`
+  WHERE ended_at IS NULL AND idempotency IS NOT NULL ORDER BY created_at DESC, id DESC LIMIT ?`
 const DONE = `
   SELECT idempotency AS key, ended_at AS endedAtMs FROM turns
-  WHERE idempotency IS NOT NULL AND status = 'done' AND ended_at > ? ORDER BY ended_at DESC, rowid DESC LIMIT ?`
+  WHERE idempotency IS NOT NULL AND status = 'done' AND ended_at > ? ORDER BY ended_at DESC, id DESC LIMIT ?`
 
 /** `claim` and `release` are synchronous; only the first claim reads from disk, at most `keysMax` rows of each kind. */
 export function createIdempotency(db: Database, clock: Clock): { readonly keys: KeyTable; readonly port: IdempotencyStore } {

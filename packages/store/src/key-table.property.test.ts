@@ -130,7 +130,9 @@ class Queueing implements fc.AsyncCommand<Model, Real> {
   }
   check = (model: Model) => model.inFlight.some(({ key, queued }) => key === this.key && !queued)
   async run(model: Model, real: Real): Promise<void> {
-    await real.store.turns.enqueue(queuedTurn(model.turnOf(this.key), { idempotency: scoped(this.key) }))
+    await real.clock.advance(1) // which of two in one millisecond is older, nobody promises
+    const createdAtMs = real.clock.nowMs()
+    await real.store.turns.enqueue(queuedTurn(model.turnOf(this.key), { createdAtMs, idempotency: scoped(this.key) }))
     model.queue(this.key)
   }
   toString = () => `enqueue(${this.key})`
@@ -146,6 +148,7 @@ class Finishing implements fc.AsyncCommand<Model, Real> {
   check = (model: Model) => model.isInFlight(this.key)
   async run(model: Model, { store, clock }: Real): Promise<void> {
     const end = this.status === 'done' ? turnEnd : failedTurn
+    await clock.advance(1)
     await store.turns.finish(end(model.turnOf(this.key), { endedAtMs: clock.nowMs(), idempotency: scoped(this.key) }))
     model.finish(this.key, this.status, clock.nowMs())
   }

@@ -8,14 +8,14 @@
 export const MIGRATIONS: readonly string[] = [
   `
   CREATE TABLE sessions (
-    number INTEGER PRIMARY KEY,
+    -- Never given again, since turns refer to it for good.
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL UNIQUE,
     name TEXT,
     created_at REAL NOT NULL,
     last_active_at REAL NOT NULL,
     message_count INTEGER NOT NULL
   ) STRICT;
-  CREATE INDEX sessions_by_activity ON sessions (last_active_at);
 
   -- One row for all messages of a turn; 'up_to' is the session's message count with them.
   CREATE TABLE messages (
@@ -26,11 +26,14 @@ export const MIGRATIONS: readonly string[] = [
   CREATE UNIQUE INDEX messages_by_session ON messages (session, up_to);
 
   CREATE TABLE turns (
-    id TEXT NOT NULL UNIQUE,
+    id TEXT PRIMARY KEY,
     session_id TEXT,
+    -- Where its messages are, if they are kept: 'input' and 'response' are then null where they stand there.
+    session INTEGER,
+    up_to INTEGER,
     source TEXT NOT NULL,
     status TEXT NOT NULL,
-    input TEXT NOT NULL,
+    input TEXT,
     response TEXT,
     model TEXT,
     error_json TEXT,
@@ -44,9 +47,7 @@ export const MIGRATIONS: readonly string[] = [
     checkpoint_json TEXT,
     -- The SHA-256 of the idempotency key this turn was asked for with.
     idempotency TEXT
-  ) STRICT;
-  CREATE INDEX turns_by_time ON turns (created_at);
-  CREATE INDEX turns_by_session ON turns (session_id, created_at) WHERE session_id IS NOT NULL;
+  ) STRICT, WITHOUT ROWID;
   CREATE INDEX turns_unfinished ON turns (created_at) WHERE ended_at IS NULL;
   CREATE INDEX turns_with_cost ON turns (ended_at, cost_usd) WHERE cost_usd <> 0;
   CREATE INDEX turns_done_with_key ON turns (ended_at, idempotency) WHERE idempotency IS NOT NULL AND status = 'done';

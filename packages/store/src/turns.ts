@@ -5,6 +5,7 @@ import type { GroupCommit } from './group-commit.ts'
 import type { Chunk, HistoryCache } from './history-cache.ts'
 import { hashKey, type KeyTable } from './key-table.ts'
 import { COLUMNS, type TurnColumns, toTurn } from './turn-row.ts'
+import { inputIn, responseIn } from './turn-texts.ts'
 
 const ENQUEUE = `
   INSERT INTO turns (id, session_id, source, status, input, created_at, context_json, idempotency)
@@ -31,12 +32,10 @@ const TOUCH_SESSION = `
     last_active_at = max(last_active_at, excluded.last_active_at), message_count = message_count + excluded.message_count
   RETURNING number, message_count`
 const APPEND = 'INSERT INTO messages (session, up_to, messages_json) VALUES (?, ?, ?)'
-const GET = `SELECT ${COLUMNS} FROM turns WHERE id = ?`
-const LIST = `SELECT ${COLUMNS} FROM turns WHERE created_at < ? ORDER BY created_at DESC, rowid DESC LIMIT ?`
-const LIST_SESSION = `
-  SELECT ${COLUMNS} FROM turns WHERE session_id = ? AND created_at < ? ORDER BY created_at DESC, rowid DESC LIMIT ?`
+const LINK = 'UPDATE turns SET session = ?, up_to = ? WHERE id = ?'
+const GET = `SELECT ${COLUMNS} FROM turns AS turn WHERE id = ?`
 const UNFINISHED = `
-  SELECT ${COLUMNS}, checkpoint_json FROM turns WHERE ended_at IS NULL ORDER BY created_at, rowid LIMIT ?`
+  SELECT ${COLUMNS}, checkpoint_json FROM turns AS turn WHERE ended_at IS NULL ORDER BY created_at, id LIMIT ?`
 const SPENT = 'SELECT total(cost_usd) AS usd FROM turns WHERE ended_at >= ? AND cost_usd <> 0'
 
 export function createTurns(db: Database, writer: GroupCommit, keys: KeyTable, histories: HistoryCache): TurnStore {
@@ -74,12 +73,6 @@ export function createTurns(db: Database, writer: GroupCommit, keys: KeyTable, h
       const row = db.read(() => db.get<TurnColumns>(GET, id))
       return row && toTurn(row)
     },
-    async list({ limit, before = Number.POSITIVE_INFINITY, sessionId }) {
-      const rows = db.read(() =>
-        sessionId === undefined ? db.all<TurnColumns>(LIST, before, limit) : db.all<TurnColumns>(LIST_SESSION, sessionId, before, limit),
-      )
-      return rows.map(toTurn)
-    },
     async unfinished(limit) {
       const rows = db.read(() => db.all<TurnColumns & { readonly checkpoint_json: string | null }>(UNFINISHED, limit))
       return rows.map((row): TurnRow & { checkpoint: readonly ModelMessage[] } => ({
@@ -105,6 +98,7 @@ function finishing(db: Database, end: TurnEnd, key: string | null): () => Ended 
   const { id, sessionId, messages } = end
   const errorJson = end.error && JSON.stringify(end.error)
   const messagesJson = JSON.stringify(messages)
+  const isKeptOnce = sessionId !== null && messages.length > 0
   return () => {
     const ended = db.get<{ idempotency: string | null }>(
       FINISH,
@@ -112,8 +106,8 @@ function finishing(db: Database, end: TurnEnd, key: string | null): () => Ended 
       sessionId,
       end.source,
       end.status,
-      end.input,
-      end.response,
+      isKeptOnce && inputIn(messages) === end.input ? null : end.input,
+      isKeptOnce && responseIn(messages) === end.response ? null : end.response,
       end.model,
       errorJson,
       amount(end.inputTokens),
@@ -135,6 +129,7 @@ function finishing(db: Database, end: TurnEnd, key: string | null): () => Ended 
     if (!session) return ended
     const { number, message_count: upTo } = session
     db.run(APPEND, number, upTo, messagesJson)
+    db.run(LINK, number, upTo, id)
     return { idempotency: ended.idempotency, chunk: { upTo, json: messagesJson } }
   }
 }

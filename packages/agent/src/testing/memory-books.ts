@@ -92,7 +92,6 @@ export function memoryBooks(): MemoryBooks {
         return books.spent
       },
       get: notUsed,
-      list: notUsed,
     },
     idempotency: {
       claim: notUsed,

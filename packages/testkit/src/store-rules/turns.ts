@@ -143,18 +143,6 @@ export const turnRules: StoreRules = {
     }
   },
 
-  'turns are listed newest first, paged by their age, of one session or of all': async ({ store: { turns } }) => {
-    for (let at = 0; at < 4; at++) {
-      await turns.finish(turnEnd(`t${at}`, { createdAtMs: at, sessionId: at % 2 === 0 ? 'even' : 'odd' }))
-    }
-    await turns.enqueue(queuedTurn('waiting', { createdAtMs: 9, sessionId: 'odd' }))
-    const ids = async (options: Parameters<typeof turns.list>[0]) => (await turns.list(options)).map(({ id }) => id)
-    expect(await ids({ limit: 10 })).toEqual(['waiting', 't3', 't2', 't1', 't0'])
-    expect(await ids({ limit: 2, before: 3 })).toEqual(['t2', 't1'])
-    expect(await ids({ limit: 10, sessionId: 'odd' })).toEqual(['waiting', 't3', 't1'])
-    expect(await ids({ limit: 10, sessionId: 'odd', before: 3 })).toEqual(['t1'])
-  },
-
   'what was spent counts every ended turn since the moment, failed ones too': async ({ store: { turns } }) => {
     expect(await turns.spentUsd(0)).toBe(0)
     await turns.finish(turnEnd('t1', { endedAtMs: 100, costUsd: 1 }))
