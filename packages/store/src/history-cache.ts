@@ -3,8 +3,8 @@ import { BoundedMap, type ModelMessage } from '@sluice/sdk'
 import type { Database } from './database.ts'
 
 const SESSIONS_MAX = 1000
-/** Of one session; older ones are read from the file. */
-const MESSAGES_MAX = 256
+/** Of one session, or twice as many before the older half goes; what is older is read from the file. */
+const MESSAGES_MAX = 128
 /** Of all sessions together, in characters of JSON. */
 const CHARS_MAX = 16 * 1024 * 1024
 
@@ -16,10 +16,11 @@ export interface Chunk {
 }
 
 interface Entry {
-  readonly chunks: { readonly messages: readonly ModelMessage[]; readonly chars: number }[]
-  count: number
+  /** Oldest first. */
+  messages: ModelMessage[]
+  /** Of their JSON, all together. */
   chars: number
-  /** The session's message count these chunks end with. */
+  /** The session's message count these end with. */
   upTo: number
   /** True: the session has no older messages than these. */
   isWhole: boolean
@@ -29,23 +30,24 @@ export class HistoryCache {
   readonly #sessions = new BoundedMap<string, Entry>(SESSIONS_MAX)
   #chars = 0
   #foreignVersion = -1
+  #isChecked = false
 
   /** The newest `limit` messages, or undefined if not that many are known. */
   get(id: string, limit: number): ModelMessage[] | undefined {
     const entry = this.#sessions.get(id)
-    if (!entry || !(entry.isWhole || entry.count >= limit)) return undefined
+    if (!entry || !(entry.isWhole || entry.messages.length >= limit)) return undefined
     this.#sessions.delete(id) // recently used goes last
     this.#sessions.set(id, entry)
-    return entry.chunks.flatMap(({ messages }) => messages).slice(-limit)
+    return entry.messages.slice(-limit)
   }
 
   /** Remembers what was read from the file: the newest chunks of a session, oldest first. Returns their messages. */
   fill(id: string, chunks: readonly Chunk[]): ModelMessage[] {
     this.delete(id)
-    const parsed = chunks.map(({ json }) => ({ messages: JSON.parse(json) as ModelMessage[], chars: json.length }))
-    const messages = parsed.flatMap((chunk) => chunk.messages)
+    const messages = chunks.flatMap(({ json }) => JSON.parse(json) as ModelMessage[])
+    const chars = chunks.reduce((sum, { json }) => sum + json.length, 0)
     const upTo = chunks.at(-1)?.upTo ?? 0
-    this.#keep(id, { chunks: [], count: 0, chars: 0, upTo, isWhole: messages.length === upTo }, parsed)
+    this.#keep(id, { messages: [...messages], chars, upTo, isWhole: messages.length === upTo })
     return messages
   }
 
@@ -53,11 +55,13 @@ export class HistoryCache {
   append(id: string, { upTo, json }: Chunk): void {
     const entry = this.#sessions.get(id)
     if (!entry) return
-    const messages = JSON.parse(json) as ModelMessage[]
+    const added = JSON.parse(json) as ModelMessage[]
     this.delete(id)
-    if (entry.upTo !== upTo - messages.length) return
+    if (entry.upTo !== upTo - added.length) return
+    entry.messages.push(...added)
+    entry.chars += json.length
     entry.upTo = upTo
-    this.#keep(id, entry, [{ messages, chars: json.length }])
+    this.#keep(id, entry)
   }
 
   delete(id: string): void {
@@ -65,8 +69,13 @@ export class HistoryCache {
     this.#sessions.delete(id)
   }
 
-  /** Forgets everything when another process has written to the file since the last call. */
+  /** Forgets everything when another process has written to the file; asks once in a turn of the event loop. */
   expireIfForeign(db: Pick<Database, 'foreignVersion'>): void {
+    if (this.#isChecked) return
+    this.#isChecked = true
+    setImmediate(() => {
+      this.#isChecked = false
+    })
     const version = db.foreignVersion()
     if (version === this.#foreignVersion) return
     this.#foreignVersion = version
@@ -78,16 +87,10 @@ export class HistoryCache {
     this.#chars = 0
   }
 
-  #keep(id: string, entry: Entry, added: Entry['chunks']): void {
-    for (const chunk of added) {
-      entry.chunks.push(chunk)
-      entry.count += chunk.messages.length
-      entry.chars += chunk.chars
-    }
-    while (entry.count > MESSAGES_MAX) {
-      const oldest = entry.chunks.shift()
-      entry.count -= oldest?.messages.length ?? 0
-      entry.chars -= oldest?.chars ?? 0
+  #keep(id: string, entry: Entry): void {
+    if (entry.messages.length > 2 * MESSAGES_MAX) {
+      entry.chars = Math.ceil((entry.chars * MESSAGES_MAX) / entry.messages.length)
+      entry.messages = entry.messages.slice(-MESSAGES_MAX)
       entry.isWhole = false
     }
     const first = this.#sessions.oldest()
