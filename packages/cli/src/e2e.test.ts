@@ -202,6 +202,39 @@ describe('the daemon', () => {
     expect(JSON.stringify(server.requests.at(-1)?.body)).toContain('from the model')
   })
 
+  test('an Anthropic-compatible server answers a turn', async () => {
+    const server = await startModelServer({ answer: () => ({ text: 'from the other format' }) })
+    cleanups.push(() => server.close())
+    const dir = folder(`[provider]\nkind = "anthropic"\nbase_url = "${server.url}/v1"\nmodel = "test"\napi_key = "${server.apiKey}"\n`)
+    const running = await daemon('minimal', dir)
+    const answer = await post(`${running.url}/webhook`, { message: 'hello' }, bearer(await token('minimal', dir)))
+    expect(answer).toMatchObject({ status: 200, body: { response: 'from the other format' } })
+  })
+
+  test('what is loaded late is in the bundle: metrics, the OpenAPI document, WebSockets, editing the configuration, its schema', async () => {
+    const dir = folder(`${offline}[observability]\nbackend = "textmetrics"\n`)
+    const running = await daemon('minimal', dir)
+    const value = await token('minimal', dir)
+    await post(`${running.url}/webhook`, { message: 'count me' }, bearer(value))
+    const metrics = await fetch(`${running.url}/metrics`)
+    expect(metrics.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8')
+    expect(await metrics.text()).toMatch(/sluice_http_requests_total\{[^}]*route="\/webhook"[^}]*\} 1/)
+    const document = await fetch(`${running.url}/api/openapi.json`, { headers: bearer(value) })
+    expect(await document.json()).toMatchObject({ openapi: '3.1.0', paths: { '/webhook': { post: {} } } })
+    const socket = new WebSocket(`${running.url.replace('http', 'ws')}/ws/chat`, ['sluice.v1', `bearer.${value}`])
+    const frames: { type: string; full_response?: string }[] = []
+    socket.addEventListener('message', ({ data }) => frames.push(JSON.parse(String(data))))
+    socket.addEventListener('open', () => socket.send(JSON.stringify({ type: 'message', content: 'over a socket' })))
+    await eventually(
+      async () => frames.find(({ type }) => type === 'done')?.full_response ?? '',
+      (text) => text.includes('over a socket'),
+    )
+    socket.close()
+    expect((await run('minimal', ['config', 'set', 'agent.max_iterations', '7', '--data-dir', dir])).code).toBe(0)
+    expect((await run('minimal', ['config', 'get', 'agent.max_iterations', '--data-dir', dir])).stdout).toBe('7\n')
+    expect(JSON.parse((await run('minimal', ['config', 'schema'])).stdout)).toMatchObject({ type: 'object' })
+  })
+
   test.each<[string, ModelStep, number]>([
     ['refuses', { status: 400, headers: {}, body: 'no' }, 502],
     ['answers 5xx', { status: 500, headers: {}, body: 'broken' }, 502],

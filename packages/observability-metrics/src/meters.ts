@@ -1,8 +1,8 @@
 /** Every series that is exported, and how each observation counts. Names are an interface: dashboards are built on them. */
 import type { Observation, Vitals } from '@sluice/sdk'
-import type * as Prom from 'prom-client'
 import { createLabelSets } from './label-sets.ts'
 import { registerProcessMetrics } from './process-metrics.ts'
+import type * as Prom from './prom-client.ts'
 import { registerVitals } from './vitals-metrics.ts'
 
 export interface Meters {

@@ -4,7 +4,7 @@
  */
 import { readdir } from 'node:fs/promises'
 import { performance } from 'node:perf_hooks'
-import type * as Prom from 'prom-client'
+import type * as Prom from './prom-client.ts'
 
 type Read = () => number | Promise<number>
 

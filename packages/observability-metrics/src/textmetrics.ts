@@ -13,7 +13,7 @@ export function textmetrics(host: Pick<Host, 'log' | 'service'>, loopbackOnly: b
 
   // At the first observation and not in `register`, which also runs where another backend is chosen.
   const load = async (): Promise<Meters> => {
-    const [{ createMeters }, prom] = await Promise.all([import('./meters.ts'), import('prom-client')])
+    const [{ createMeters }, prom] = await Promise.all([import('./meters.ts'), import('./prom-client.ts')])
     const loaded = createMeters(prom, () => host.service('vitals')?.())
     for (const observation of queue) loaded.record(observation)
     loaded.dropped(dropped)

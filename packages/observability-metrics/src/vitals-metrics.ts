@@ -1,6 +1,6 @@
 /** Gauges of the running daemon, read when metrics are rendered. */
 import type { Vitals } from '@sluice/sdk'
-import type * as Prom from 'prom-client'
+import type * as Prom from './prom-client.ts'
 
 const GAUGES: readonly (readonly [name: string, help: string, read: (vitals: Vitals) => number])[] = [
   ['turns_running', 'Agent turns running', ({ turnsRunning }) => turnsRunning],
