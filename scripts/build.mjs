@@ -49,7 +49,10 @@ function composedProfile(words, name) {
 }
 
 function readArguments() {
-  const { values, positionals } = parseArgs({ allowPositionals: true, options: { features: { type: 'string' }, name: { type: 'string' } } })
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { features: { type: 'string' }, name: { type: 'string' }, summary: { type: 'boolean' } },
+  })
   if (values.features !== undefined) {
     const words = values.features
       .split(',')
@@ -57,13 +60,13 @@ function readArguments() {
       .filter(Boolean)
     if (words.length === 0) usage('--features wants at least one flag')
     const name = values.name ?? 'custom'
-    return { name, source: composedProfile(words, name) }
+    return { name, source: composedProfile(words, name), summary: values.summary }
   }
   const [profile, ...rest] = positionals
   if (!profile || rest.length > 0) usage('name one profile')
   const file = profile.endsWith('.ts') ? resolve(profile) : join(ROOT, 'profiles', `${profile}.ts`)
   if (!existsSync(file)) usage(`no profile '${profile}': ${relative(ROOT, file)} does not exist`)
-  return { name: values.name ?? basename(file, '.ts'), file }
+  return { name: values.name ?? basename(file, '.ts'), file, summary: values.summary }
 }
 
 /** The HTTP adaptor asks of each request whether it is HTTP/2, which the daemon never serves: the real module costs TLS too. */
@@ -112,4 +115,4 @@ const metafile = JSON.parse(readFileSync(join(outDir, 'metafile-esm.json'), 'utf
 rmSync(join(outDir, 'metafile-esm.json'))
 const report = bundleReport(metafile, target.name)
 writeFileSync(join(outDir, 'bundle-report.json'), `${JSON.stringify(report, null, 2)}\n`)
-printReport(report)
+printReport(report, { packages: !target.summary })

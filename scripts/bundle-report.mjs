@@ -56,10 +56,11 @@ export function bundleReport({ outputs }, profile) {
 
 const kilobytes = (bytes) => (bytes / 1000).toFixed(1).padStart(9)
 
-export function printReport(report) {
+export function printReport(report, { packages }) {
   console.log(
     `${report.profile}: ${report.files} files, ${kilobytes(report.totalBytes).trim()} kB in all, ${kilobytes(report.startBytes).trim()} kB loaded at start`,
   )
+  if (!packages) return
   console.log(`${'kB at start'.padStart(11)} ${'kB later'.padStart(9)}  package`)
   for (const row of report.packages) console.log(`${kilobytes(row.startBytes).padStart(11)} ${kilobytes(row.laterBytes)}  ${row.package}`)
 }

@@ -34,7 +34,7 @@ function isBuilt(profile) {
 }
 
 function buildUnlessFresh(profile) {
-  if (!isBuilt(profile)) must(process.execPath, [join(ROOT, 'scripts', 'build.mjs'), profile])
+  if (!isBuilt(profile)) must(process.execPath, [join(ROOT, 'scripts', 'build.mjs'), profile, '--summary'])
 }
 
 /** Replaces this process's work by a child that gets our signals. */
