@@ -339,3 +339,8 @@ describe('builds of your own', () => {
     expect(stderr).toMatch(/nonsense|hardware-boards/)
   })
 })
+
+test('the generated pages of docs/ say what the program does', () => {
+  const { status, stderr } = spawnSync(process.execPath, [join(ROOT, 'scripts/docs.mjs'), '--check'], { encoding: 'utf8' })
+  expect(status, stderr).toBe(0)
+})
