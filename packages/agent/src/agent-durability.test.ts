@@ -160,7 +160,7 @@ test('an accepted turn that fails is recorded and not taken up again; one that i
   const { agent, books } = testAgent({ models: [scriptedModel([httpError(400)])] })
   await agent.accept(request('a', { session: 's' }))
   const id = await agent.accept(request('b', { session: 's' }))
-  expect(agent.abort(id)).toBe(true)
+  expect(agent.abort(id, 'owner')).toBe(true)
   await until(() => books.ends.length === 2)
   expect(books.ends.map(({ input, status }) => `${input} ${status}`).toSorted()).toEqual(['a failed', 'b aborted'])
   expect(books.queued.size).toBe(0)

@@ -121,7 +121,8 @@ test('a turn aborted while it waits never runs, and is recorded as aborted', asy
   await turns()
   caller.abort()
   await expect(second).rejects.toMatchObject({ code: 'aborted', fields: { turn_id: 'turn-2' } })
-  expect(agent.abort('turn-3')).toBe(true)
+  expect(agent.abort('turn-3', 'somebody else')).toBe(false)
+  expect(agent.abort('turn-3', 'owner')).toBe(true)
   await expect(third).rejects.toMatchObject({ code: 'aborted' })
   await answer('a1')
   await first
@@ -141,7 +142,7 @@ test('a running turn is aborted at once, though its model does not listen; the n
   await expect(stuck).rejects.toMatchObject({ code: 'aborted' })
   await expect(next).resolves.toMatchObject({ text: 'next' })
   expect(books.ends.map(({ status }) => status)).toEqual(['aborted', 'done'])
-  expect(agent.abort('turn-1')).toBe(false)
+  expect(agent.abort('turn-1', 'owner')).toBe(false)
 })
 
 test('a caller that is gone before its turn begins costs nothing but its key', async () => {

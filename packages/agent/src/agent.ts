@@ -119,6 +119,7 @@ export function createAgent(deps: AgentDeps): Agent {
         await store.turns.enqueue({
           id,
           sessionId: session,
+          ...(turn.owner !== undefined && { owner: turn.owner }),
           source,
           input: text,
           context,
@@ -143,9 +144,9 @@ export function createAgent(deps: AgentDeps): Agent {
       return lost.length
     },
 
-    abort(turnId) {
+    abort(turnId, owner) {
       const turn = live.get(turnId)?.turn
-      if (!turn || turn.phase === 'ending' || turn.cancellation.reason) return false
+      if (!turn || turn.owner !== owner || turn.phase === 'ending' || turn.cancellation.reason) return false
       turn.cancellation.cancel(aborted(turnId))
       return true
     },
@@ -165,10 +166,18 @@ export function createAgent(deps: AgentDeps): Agent {
     load: () => lanes.load,
   }
 
-  function resumed({ id, sessionId, source, input, createdAtMs, context }: TurnRow, checkpoint: readonly ModelMessage[]): LiveTurn {
+  function resumed({ id, sessionId, owner, source, input, createdAtMs, context }: TurnRow, checkpoint: readonly ModelMessage[]): LiveTurn {
     const { trace, idempotency } = parseTurnContext(context)
     const client = deps.mintClient(source)
-    const request = { source, session: sessionId, text: input, client, trace, ...(idempotency && { idempotency }) }
+    const request = {
+      source,
+      session: sessionId,
+      text: input,
+      client,
+      trace,
+      ...(owner !== null && { owner }),
+      ...(idempotency && { idempotency }),
+    }
     return createLiveTurn(deps, request, { id, createdAtMs, kept: Promise.resolve(), checkpoint })
   }
 

@@ -1,6 +1,7 @@
 /** Asks a person whether a tool call may run. What a model writes is shown to them, and is never an answer. */
 import type { Logger, Tool } from '@sluice/sdk'
 import type { Scrub } from './scrub.ts'
+import { shorten } from './shorten.ts'
 import { deniedText } from './tool-policy.ts'
 import type { Approver } from './turn.ts'
 import type { TurnScope } from './turn-scope.ts'
@@ -12,7 +13,8 @@ export interface ApprovalDeps {
   readonly approve: Approver | undefined
 }
 
-const SUMMARY_VALUE_CHARS = 80
+/** A longer value shows its beginning and its end, and how much is between them. */
+const SUMMARY_VALUE_CHARS = 2000
 const SUMMARY_VALUES_MAX = 20
 
 /** Resolves to undefined once a person agreed, otherwise to why the call does not run. Rejects only with the end of the turn. */
@@ -34,9 +36,12 @@ export async function askPerson(deps: ApprovalDeps, scope: TurnScope, tool: Tool
 /** A line for each value of the input. */
 function summarise(input: unknown, scrub: Scrub): string {
   const values = typeof input === 'object' && input !== null ? Object.entries(input) : [['input', input] as const]
-  return values
-    .slice(0, SUMMARY_VALUES_MAX)
-    .map(([name, value]) => scrub(`${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`))
-    .map((line) => (line.length > SUMMARY_VALUE_CHARS ? `${line.slice(0, SUMMARY_VALUE_CHARS - 1)}…`.toWellFormed() : line))
-    .join('\n')
+  return (
+    values
+      .slice(0, SUMMARY_VALUES_MAX)
+      .map(([name, value]) => scrub(`${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`))
+      // Blanks hide nothing: what is far to the right or below is as much a part of the call.
+      .map((line) => shorten(line.replace(/\s+/g, ' '), SUMMARY_VALUE_CHARS).toWellFormed())
+      .join('\n')
+  )
 }

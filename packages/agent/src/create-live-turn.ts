@@ -17,7 +17,7 @@ export function createLiveTurn(
   request: Omit<TurnRequest, 'signal'>,
   given: Partial<Pick<LiveTurn, 'id' | 'createdAtMs' | 'kept' | 'checkpoint'>> = {},
 ): LiveTurn {
-  const { source, session, text, client, trace, idempotency, listen, approve } = request
+  const { source, session, text, client, owner, trace, idempotency, listen, approve } = request
   const nowMs = clock.nowMs()
   const id = given.id ?? newId?.() ?? newTurnId(nowMs)
   return {
@@ -27,6 +27,7 @@ export function createLiveTurn(
     session,
     text,
     client,
+    ...(owner !== undefined && { owner }),
     trace,
     ...(idempotency && { idempotency }),
     ...(approve && { approve }),

@@ -229,7 +229,11 @@ describe('§1 item 6: the policy', () => {
     const yes = await callTools([[call('reach', input)]], { tools, approve: approver(false) }, { session: 's', approve: approver(true) })
     expect(yes.text).toMatch(/^ran/)
     expect(asked).toEqual([{ tool: 'reach', turn: 'turn-1', session: 's', summary: expect.stringContaining('[redacted]') }])
-    for (const line of asked[0]?.summary.split('\n') ?? []) expect(line.length).toBeLessThanOrEqual(80)
+    const hiding = { key: `date;${' '.repeat(100)}python3 x.py ${'x'.repeat(5000)} the end` }
+    await callTools([[call('reach', hiding)]], { tools, approve: approver(false) }, { session: 's', approve: approver(true) })
+    expect(asked[1]?.summary).toContain('date; python3 x.py')
+    expect(asked[1]?.summary).toContain('the end')
+    expect(asked[1]?.summary.length).toBeLessThan(2200)
     const no = await callTools([[call('reach', input)]], { tools, approve: approver(false) })
     expect(no.text).toContain('was not given it')
     const broken = await callTools([[call('reach', input)]], { tools, approve: () => Promise.reject(new Error('no channel')) })

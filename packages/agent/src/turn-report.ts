@@ -15,6 +15,7 @@ function turnEnd(
   return {
     id: turn.id,
     sessionId: turn.session,
+    ...(turn.owner !== undefined && { owner: turn.owner }),
     source: turn.source,
     input: turn.text,
     model: progress.model,

@@ -10,7 +10,7 @@ export type TurnPart =
 
 export interface ApprovalRequest {
   readonly tool: string
-  /** At most 80 characters a value, secrets scrubbed. */
+  /** A line a value, whole up to 2,000 characters, blanks collapsed, secrets scrubbed. */
   readonly summary: string
   readonly turn: string
   readonly session: string | null
@@ -26,6 +26,8 @@ export interface TurnRequest {
   readonly session: string | null
   readonly text: string
   readonly client: ClientId
+  /** Who may read and abort it: a device, or `local`. */
+  readonly owner?: string
   readonly trace: Trace
   readonly idempotency?: IdempotencyKey
   /** Ends the turn as `aborted`. */
@@ -51,8 +53,8 @@ export interface Agent {
   accept(request: Omit<TurnRequest, 'signal' | 'listen' | 'approve'>): Promise<string>
   /** Takes up what a crash left unfinished, at the normal concurrency. Resolves to how many there are. */
   resume(): Promise<number>
-  /** False if no such turn runs or waits. */
-  abort(turnId: string): boolean
+  /** False if no such turn of this owner runs or waits. */
+  abort(turnId: string, owner: string): boolean
   /** Stops taking turns, waits for the running ones, aborts those that outlast `timeoutMs`; queued durable turns stay kept. */
   drain(timeoutMs: number): Promise<void>
   readonly load: () => { readonly running: number; readonly queued: number; readonly sessions: number }

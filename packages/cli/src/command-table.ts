@@ -106,7 +106,7 @@ export const COMMANDS: readonly CliCommand[] = [
     argsMax: 1,
     options: {
       url: { type: 'string', value: '<url>', help: "the daemon's address (default: the one running on the data directory)" },
-      token: { type: 'string', value: '<token>', help: 'bearer token (default: one made for this call and revoked after it)' },
+      token: { type: 'string', value: '<token>', help: "bearer token (default: one of this command's own, listed as 'webhook send')" },
       secret: { type: 'string', value: '<secret>', help: 'X-Webhook-Secret (default: the configured one)' },
       session: { type: 'string', short: 's', value: '<name>', help: 'X-Session-Id' },
       'idempotency-key': { type: 'string', value: '<key>', help: 'X-Idempotency-Key' },

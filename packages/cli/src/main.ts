@@ -19,6 +19,8 @@ export interface MainOptions {
 
 /** Runs one command and sets the process's exit code; what a profile ends with. */
 export async function main(options: MainOptions): Promise<void> {
+  // Whoever reads the output has seen enough, as `head` has: that is no failure.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
   process.exitCode = await runCommand(options)
 }
 

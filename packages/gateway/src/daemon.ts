@@ -8,6 +8,7 @@ import { watchConfig } from './config/watch-config.ts'
 import { createAuth } from './http/auth.ts'
 import { listen } from './http/listen.ts'
 import { type OpenRuntime, openRuntime, type RuntimeOptions } from './open-runtime.ts'
+import { isOpenToAll, OPEN_TO_ALL } from './open-to-all.ts'
 
 export interface DaemonOptions extends RuntimeOptions {
   /** Instead of `[gateway] host` and `port`. */
@@ -71,6 +72,8 @@ async function startLocked(options: DaemonOptions, lock: { release(): void }): P
     onChange: (text) => applyChange(runtime, text),
   })
   warnAtStart(runtime)
+  // Probed now rather than at the first command, so that what is missing is told at the start.
+  void runtime.guards().sandbox()
 
   let stopping: Promise<void> | undefined
   const stop = async () => {
@@ -113,6 +116,8 @@ async function applyChange(runtime: OpenRuntime, text: string): Promise<void> {
 function warnAtStart(runtime: OpenRuntime): void {
   const { log } = runtime
   for (const warning of runtime.config().warnings) log.warn(warning)
+  const { host, require_pairing } = runtime.config().core(gatewaySection)
+  if (isOpenToAll(host, require_pairing)) log.warn(OPEN_TO_ALL, { host })
   for (const { section, feature, build } of runtime.config().leftOut) {
     log.warn(`[${section}] is configured, but this build leaves ${feature} out`, { build })
   }

@@ -3,10 +3,11 @@ import { existsSync } from 'node:fs'
 import { access, constants, mkdir, stat, statfs } from 'node:fs/promises'
 import { policySection } from '@sluice/agent'
 import { AppError, errorText, type Policy } from '@sluice/sdk'
-import { sandboxSection } from './config/core-sections.ts'
+import { type GatewayConfig, gatewaySection, sandboxSection } from './config/core-sections.ts'
 import type { ConfigProblem, LoadedConfig } from './config/types.ts'
 import { workspaceRoot } from './guards.ts'
 import { type OpenRuntime, openRuntime, type RuntimeOptions } from './open-runtime.ts'
+import { isOpenToAll, OPEN_TO_ALL } from './open-to-all.ts'
 import type { FeatureStatus } from './runtime.ts'
 
 export interface Check {
@@ -43,6 +44,7 @@ export async function runChecks(options: DoctorOptions): Promise<Check[]> {
       ...checkConfig(runtime.config(), options.configFile),
       await checkWorkspace(workspaceRoot(runtime.config(), options.dataDir)),
       checkProvider(runtime.live().models),
+      checkExposure(runtime.config().core(gatewaySection)),
       checkPolicy(runtime.config().core(policySection)),
       await checkSandbox(runtime),
       ...checkFeatures(runtime.live().features),
@@ -116,6 +118,12 @@ async function checkWorkspace(root: string): Promise<Check> {
 function checkProvider(models: readonly string[]): Check {
   if (!models[0]?.startsWith('offline')) return ok('provider', models.join(', then '))
   return warn('provider', 'the offline provider answers: it is no model', 'set [provider] kind, model and api_key')
+}
+
+function checkExposure({ host, require_pairing }: GatewayConfig): Check {
+  if (isOpenToAll(host, require_pairing))
+    return fail('exposure', OPEN_TO_ALL, 'set [gateway] require_pairing = true, or host = "127.0.0.1"')
+  return ok('exposure', require_pairing ? 'every caller presents a token' : 'open to this machine alone')
 }
 
 function checkPolicy({ level, allowed_commands }: Policy): Check {

@@ -27,7 +27,9 @@ export interface Guards extends HostGuards {
 }
 
 export function createGuards(config: LoadedConfig, { dataDir, clock, log, sandboxes, signal }: GuardOptions): Guards {
-  const policy = config.core(policySection)
+  const configured = config.core(policySection)
+  // Its keys, its books and its configuration are not the agent's; its workspace, which may lie inside, still is.
+  const policy = Object.freeze({ ...configured, forbidden_paths: [...configured.forbidden_paths, dataDir] })
   const { enabled, backend, required } = config.core(sandboxSection)
   let choice: Promise<SandboxChoice> | undefined
   const sandbox = () =>

@@ -1,10 +1,10 @@
 /** Reads and validates the configuration: the one way for the daemon, `config check` and every other command. */
 import { readFile } from 'node:fs/promises'
-import { AppError, type Feature } from '@sluice/sdk'
+import { AppError, buildHint, type Feature, ROWS } from '@sluice/sdk'
 import { openSecretBox } from '@sluice/store/secret-box'
-import { CORE_SECTIONS } from './config/core-sections.ts'
+import { CORE_SECTIONS, observabilitySection, sandboxSection } from './config/core-sections.ts'
 import { loadConfig } from './config/load-config.ts'
-import type { LoadedConfig, OwnedSection } from './config/types.ts'
+import type { LeftOut, LoadedConfig, OwnedSection } from './config/types.ts'
 
 export interface ConfigSource {
   /** Absolute. A file that is not there means all defaults. */
@@ -35,7 +35,30 @@ export async function readConfigText(file: string): Promise<string> {
   }
 }
 
-export function parseConfig({ configFile, dataDir, features, env }: ConfigSource, text: string): Promise<LoadedConfig> {
+export async function parseConfig({ configFile, dataDir, features, env }: ConfigSource, text: string): Promise<LoadedConfig> {
   const box = openSecretBox(dataDir)
-  return loadConfig({ file: configFile, text, sections: sectionsOf(features), env, decrypt: (value, path) => box.decrypt(value, path) })
+  const config = await loadConfig({
+    file: configFile,
+    text,
+    sections: sectionsOf(features),
+    env,
+    decrypt: (value, path) => box.decrypt(value, path),
+  })
+  const leftOut = [...config.leftOut, ...leftOutBackends(config, features)]
+  return leftOut.length === config.leftOut.length ? config : { ...config, leftOut }
+}
+
+/** A backend that is named and not in this build is left out like a section of its own would be. */
+function leftOutBackends(config: LoadedConfig, features: readonly Feature[]): LeftOut[] {
+  const named = [
+    { section: observabilitySection.path, backend: config.core(observabilitySection).backend },
+    { section: sandboxSection.path, backend: config.core(sandboxSection).backend },
+  ]
+  return named.flatMap(({ section, backend }) =>
+    ROWS.filter(([id, row]) => row.backend === backend && !features.some((feature) => feature.id === id)).map(([feature]) => ({
+      section,
+      feature,
+      build: buildHint(feature),
+    })),
+  )
 }

@@ -37,6 +37,8 @@ export type TurnStatus = 'queued' | 'running' | 'done' | 'failed' | 'aborted'
 export interface TurnRow {
   readonly id: string
   readonly sessionId: string | null
+  /** On whose behalf it ran; null: not known. */
+  readonly owner: string | null
   readonly source: string
   readonly status: TurnStatus
   readonly input: string
@@ -58,6 +60,7 @@ export interface TurnRow {
 export interface QueuedTurn {
   readonly id: string
   readonly sessionId: string | null
+  readonly owner?: string
   readonly source: string
   readonly input: string
   readonly context: unknown
@@ -69,6 +72,7 @@ export interface QueuedTurn {
 export interface TurnEnd {
   readonly id: string
   readonly sessionId: string | null
+  readonly owner?: string
   readonly source: string
   readonly status: 'done' | 'failed' | 'aborted'
   readonly input: string

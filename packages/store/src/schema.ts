@@ -28,6 +28,7 @@ export const MIGRATIONS: readonly string[] = [
   CREATE TABLE turns (
     id TEXT PRIMARY KEY,
     session_id TEXT,
+    owner TEXT,
     -- Where its messages are, if they are kept: 'input' and 'response' are then null where they stand there.
     session INTEGER,
     up_to INTEGER,

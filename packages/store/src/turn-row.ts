@@ -5,6 +5,7 @@ import { inputIn, responseIn } from './turn-texts.ts'
 export interface TurnColumns {
   readonly id: string
   readonly session_id: string | null
+  readonly owner: string | null
   readonly source: string
   readonly status: TurnStatus
   readonly input: string | null
@@ -24,13 +25,14 @@ export interface TurnColumns {
 
 /** Of `turns AS turn`. */
 export const COLUMNS =
-  'id, session_id, source, status, input, response, model, error_json, input_tokens, output_tokens, cost_usd, attempts, created_at, ended_at, context_json, (SELECT messages_json FROM messages WHERE messages.session = turn.session AND messages.up_to = turn.up_to) AS messages_json'
+  'id, session_id, owner, source, status, input, response, model, error_json, input_tokens, output_tokens, cost_usd, attempts, created_at, ended_at, context_json, (SELECT messages_json FROM messages WHERE messages.session = turn.session AND messages.up_to = turn.up_to) AS messages_json'
 
 export function toTurn(row: TurnColumns): TurnRow {
   const messages: ModelMessage[] = JSON.parse(row.messages_json ?? '[]')
   return {
     id: row.id,
     sessionId: row.session_id,
+    owner: row.owner,
     source: row.source,
     status: row.status,
     input: row.input ?? inputIn(messages) ?? '',

@@ -8,19 +8,19 @@ import { COLUMNS, type TurnColumns, toTurn } from './turn-row.ts'
 import { inputIn, responseIn } from './turn-texts.ts'
 
 const ENQUEUE = `
-  INSERT INTO turns (id, session_id, source, status, input, created_at, context_json, idempotency)
-  VALUES (?, ?, ?, 'queued', ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+  INSERT INTO turns (id, session_id, owner, source, status, input, created_at, context_json, idempotency)
+  VALUES (?, ?, ?, ?, 'queued', ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 const START = `
   UPDATE turns SET status = 'running', attempts = attempts + 1 WHERE id = ? AND ended_at IS NULL RETURNING attempts`
 const CHECKPOINT = 'UPDATE turns SET checkpoint_json = ? WHERE id = ? AND ended_at IS NULL'
 const FINISH = `
   INSERT INTO turns (
-    session_id, session, up_to, source, status, input, response, model, error_json,
+    session_id, owner, session, up_to, source, status, input, response, model, error_json,
     input_tokens, output_tokens, cost_usd, attempts, created_at, ended_at, idempotency, id
-  ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+  ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 const FINISH_KEPT = `
   UPDATE turns SET
-    session_id = ?, session = ?, up_to = ?, source = ?, status = ?, input = ?, response = ?, model = ?, error_json = ?,
+    session_id = ?, owner = coalesce(?, owner), session = ?, up_to = ?, source = ?, status = ?, input = ?, response = ?, model = ?, error_json = ?,
     input_tokens = ?, output_tokens = ?, cost_usd = ?, attempts = ?, created_at = ?, ended_at = ?,
     idempotency = coalesce(?, idempotency), checkpoint_json = NULL
   WHERE id = ? AND ended_at IS NULL
@@ -40,10 +40,10 @@ const SPENT = 'SELECT total(cost_usd) AS usd FROM turns WHERE ended_at >= ? AND 
 
 export function createTurns(db: Database, writer: GroupCommit, keys: KeyTable, histories: HistoryCache): TurnStore {
   return {
-    async enqueue({ id, sessionId, source, input, createdAtMs, context, idempotency }) {
+    async enqueue({ id, sessionId, owner = null, source, input, createdAtMs, context, idempotency }) {
       const key = idempotency ? hashKey(idempotency) : null
       const contextJson = JSON.stringify(context) ?? null
-      const added = await writer.write(() => db.run(ENQUEUE, id, sessionId, source, input, createdAtMs, contextJson, key))
+      const added = await writer.write(() => db.run(ENQUEUE, id, sessionId, owner, source, input, createdAtMs, contextJson, key))
       if (added === 0) throw new AppError('conflict', 'A turn of this id is kept already.')
       if (key !== null) keys.queued(key)
     },
@@ -107,6 +107,7 @@ function finishing(db: Database, end: TurnEnd, key: string | null): () => Ended 
     if (session) db.run(APPEND, number, upTo, json)
     const row = [
       sessionId,
+      end.owner ?? null,
       number,
       upTo,
       end.source,

@@ -1,3 +1,6 @@
+import { linkSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { commandRisk } from './command-risk.ts'
 
@@ -12,7 +15,6 @@ test.each([
   'date -u +%F',
   `cat ${ROOT}/a`,
   "grep -r 'a b' src 2>/dev/null",
-  'cat src/*.ts',
 ])('%j only looks', (command) => {
   expect(commandRisk(command, ROOT)).toBe('read')
 })
@@ -26,6 +28,9 @@ test.each([
   'ls > a',
   'cat /etc/passwd',
   'cat ../secret',
+  'cat src/*.ts',
+  'grep --deref root ldir',
+  'wc --fi=x',
   'cat a/../../secret',
   'cat ~/.ssh/id',
   'cat ~',
@@ -56,4 +61,27 @@ test.each([
   'ls*',
 ])('%j may do more', (command) => {
   expect(commandRisk(command, ROOT)).toBe('execute')
+})
+
+test('a link out of the workspace is no plain look, at whatever place in the path', () => {
+  const root = mkdtempSync(join(tmpdir(), 'sluice-risk-'))
+  try {
+    mkdirSync(join(root, 'dir'))
+    writeFileSync(join(root, 'plain'), 'x')
+    symlinkSync('/etc/passwd', join(root, 'link'))
+    symlinkSync('/etc', join(root, 'dir', 'etc'))
+    linkSync(join(root, 'plain'), join(root, 'hard'))
+    for (const command of [
+      'cat link',
+      'cat dir/etc/passwd',
+      'ls -l dir/etc/',
+      'head -n1 ./dir/etc/passwd',
+      'cat hard',
+      'grep -r x dir/etc',
+    ])
+      expect(commandRisk(command, root), command).toBe('execute')
+    for (const command of ['cat missing', 'ls dir', 'ls']) expect(commandRisk(command, root), command).toBe('read')
+  } finally {
+    rmSync(root, { recursive: true })
+  }
 })

@@ -1,5 +1,6 @@
 /** What a command can do: whether it only looks at the workspace, or more. */
-import { resolve } from 'node:path'
+import { realpathSync, statSync } from 'node:fs'
+import { relative, resolve } from 'node:path'
 import type { Risk } from '@sluice/sdk'
 import { isWithin, pathsIn } from './forbidden-path.ts'
 import { type Segment, splitCommand, type Word } from './split-command.ts'
@@ -16,7 +17,7 @@ const READERS: Readonly<Record<string, RegExp | null>> = {
   echo: null,
   false: null,
   find: /^-(?:L|H|follow|files0-from)$/,
-  grep: /^-[A-Za-z]*R|^--dereference-recursive$/,
+  grep: /^-[A-Za-z]*R|^--de|^-[A-Za-z]*f|^--fi/,
   head: null,
   ls: null,
   nl: null,
@@ -26,11 +27,11 @@ const READERS: Readonly<Record<string, RegExp | null>> = {
   tail: null,
   tr: null,
   true: null,
-  wc: /^--files0-from/,
+  wc: /^--f/,
 }
 
 /**
- * `read` for commands of nothing but plain readers whose every argument stays in the workspace by its spelling, `execute`
+ * `read` for commands of nothing but plain readers whose every argument stays in the workspace, links followed, `execute`
  * for the rest. Never throws; what cannot be understood is `execute`.
  */
 export function commandRisk(command: string, root: string): Risk {
@@ -51,7 +52,16 @@ function isReading([program, ...args]: Segment, root: string): boolean {
   return args.every((word) => staysInside(word, root))
 }
 
-function staysInside({ text }: Word, root: string): boolean {
-  if (text.startsWith('-') && /[/~]/.test(text)) return false
-  return pathsIn(text).every((path) => !path.startsWith('~') && !path.split('/').includes('..') && isWithin(resolve(root, path), root))
+function staysInside({ text, patternAt }: Word, root: string): boolean {
+  // What a pattern matches is not known yet, and may be a link.
+  if (patternAt >= 0 || (text.startsWith('-') && /[/~]/.test(text))) return false
+  return pathsIn(text).every((path) => !path.startsWith('~') && !path.split('/').includes('..') && leadsInside(resolve(root, path), root))
+}
+
+/** False for a link, symbolic or hard, at whatever place in the path; what is not there leads nowhere. */
+function leadsInside(path: string, root: string): boolean {
+  if (!isWithin(path, root)) return false
+  const status = statSync(path, { throwIfNoEntry: false })
+  if (!status) return true
+  return realpathSync(path) === resolve(realpathSync(root), relative(root, path)) && (status.isDirectory() || status.nlink === 1)
 }

@@ -106,6 +106,7 @@ export function memoryBooks(): MemoryBooks {
 
 const rowOf = ({ idempotency: _, ...turn }: QueuedTurn, attempts: number): TurnRow => ({
   ...turn,
+  owner: turn.owner ?? null,
   status: attempts > 0 ? 'running' : 'queued',
   response: null,
   model: null,

@@ -82,6 +82,7 @@ export async function until(isSo: () => boolean): Promise<void> {
 }
 
 export const request = (text: string, more: Partial<TurnRequest> = {}): TurnRequest => ({
+  owner: 'owner',
   source: 'test',
   session: null,
   text,

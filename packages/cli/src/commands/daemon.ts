@@ -18,7 +18,7 @@ export async function run(context: CliContext): Promise<number> {
   process.on('unhandledRejection', (error) => runtime.log.error('a promise was rejected and nobody looked', { error }))
   process.on('uncaughtException', (error) => runtime.log.error('an error was thrown and nobody caught it', { error }))
   // Whoever reads our output may go away; the daemon does not go with it.
-  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
+  for (const stream of [process.stdout, process.stderr]) stream.removeAllListeners('error').on('error', () => {})
   out.print(`sluice ${context.version} (${context.profile}) listening on ${url}`)
   const devices = await runtime.store.devices.list()
   const required = runtime.live().config.require_pairing

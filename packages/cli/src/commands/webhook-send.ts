@@ -2,15 +2,16 @@
 
 import { gatewaySection } from '@sluice/gateway/config'
 import { newToken } from '@sluice/gateway/pairing'
-import { AppError } from '@sluice/sdk'
+import { AppError, sha256Hex } from '@sluice/sdk'
+import { secretStore } from '@sluice/store'
+import { openSecretBox } from '@sluice/store/secret-box'
 import { configFromContext } from '../config-from-context.ts'
 import type { CliContext } from '../context.ts'
 import { probeDaemon } from '../probe-daemon.ts'
 import { withStore } from '../with-store.ts'
 
 const REPLY_MS_MAX = 600_000
-/** How long the token made for this call would live if it could not be revoked. */
-const TOKEN_MS = REPLY_MS_MAX
+const TOKEN_NAME = 'webhook-send-token'
 
 export async function run(context: CliContext): Promise<number> {
   const url = await addressOf(context)
@@ -20,7 +21,7 @@ export async function run(context: CliContext): Promise<number> {
   if (webhookSecret) headers['x-webhook-secret'] = webhookSecret
   const send = (bearer: string) => post(context, url, { ...headers, authorization: `Bearer ${bearer}` })
   const given = text(token)
-  return given ? send(given) : withTemporaryToken(context, send)
+  return given ? send(given) : withOwnToken(context, send)
 }
 
 const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
@@ -48,15 +49,15 @@ function messageHeaders({ options }: CliContext): Record<string, string> {
   }
 }
 
-const withTemporaryToken = (context: CliContext, send: (token: string) => Promise<number>): Promise<number> =>
+/** The token of this command, made once and kept encrypted: sessions and idempotency keys belong to the device that used them. */
+const withOwnToken = (context: CliContext, send: (token: string) => Promise<number>): Promise<number> =>
   withStore(context, async ({ store, clock }) => {
-    const expiresAtMs = clock.nowMs() + TOKEN_MS
-    const { token, device } = await newToken(store, { name: 'webhook send', expiresAtMs }, clock)
-    try {
-      return await send(token)
-    } finally {
-      await store.devices.revoke(device)
-    }
+    const secrets = secretStore(openSecretBox(context.dataDir), store.keyValue('secret:cli'), 'secrets.cli')
+    const kept = await secrets.get(TOKEN_NAME)
+    if (kept && (await store.devices.findByTokenHash(sha256Hex(kept)))) return send(kept)
+    const { token } = await newToken(store, { name: 'webhook send' }, clock)
+    await secrets.set(TOKEN_NAME, token)
+    return send(token)
   })
 
 async function post({ args, out, json }: CliContext, url: string, headers: Record<string, string>): Promise<number> {

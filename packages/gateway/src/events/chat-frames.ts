@@ -65,6 +65,7 @@ export function parseClientFrame(text: string): ClientFrame {
 
 function parseMessage(content: unknown): ClientFrame {
   if (typeof content !== 'string' || content.trim() === '') return invalid('EMPTY_CONTENT', 'content is a text that is not empty')
+  if (!content.isWellFormed()) return invalid('INVALID_JSON', 'content has half a surrogate pair in it')
   if (Buffer.byteLength(content) > CONTENT_BYTES_MAX) return invalid('TOO_LARGE', `content is larger than ${CONTENT_BYTES_MAX} bytes`)
   return { type: 'message', content }
 }

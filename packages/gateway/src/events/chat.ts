@@ -1,6 +1,7 @@
 /** One conversation over one connection: messages in, one turn at a time, its parts out. Knows no socket. */
 import { type Agent, newTrace, type TurnPart } from '@sluice/agent'
 import { AppError, type ClientId, type Clock, ERRORS, type Logger } from '@sluice/sdk'
+import { ownerOfSession } from '../http/session-name.ts'
 import { createChatApprovals } from './chat-approvals.ts'
 import { type ChatErrorCode, type ChatFrame, parseClientFrame } from './chat-frames.ts'
 
@@ -37,7 +38,17 @@ export function createChat({ agent, clock, log, client, session, send }: ChatOpt
     const listen = (part: TurnPart) => send(frameOf(part))
     try {
       const { ask: approve } = approvals
-      const turn = await agent.run({ source: 'ws', session, text, client, trace: newTrace(), signal, listen, approve })
+      const turn = await agent.run({
+        source: 'ws',
+        session,
+        owner: ownerOfSession(session),
+        text,
+        client,
+        trace: newTrace(),
+        signal,
+        listen,
+        approve,
+      })
       const { inputTokens, outputTokens, costUsd } = turn.usage
       const costs = { input_tokens: inputTokens, output_tokens: outputTokens, cost_usd: costUsd }
       send({ type: 'done', full_response: turn.text, turn_id: turn.id, model: turn.model, ...costs })

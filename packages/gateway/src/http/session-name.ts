@@ -9,8 +9,11 @@ export function checkSessionName(name: string, what: string): string {
   return name
 }
 
+/** Whose turns and sessions these are: a device's, or this machine's while no pairing is required. */
+export const ownerOf = (device: string | null): string => device ?? 'local'
+
 /** What every kept session of this device begins with. */
-export const sessionNamespace = (device: string | null): string => `${device ?? 'local'}/`
+export const sessionNamespace = (device: string | null): string => `${ownerOf(device)}/`
 
 export const storedSession = (device: string | null, name: string): string => sessionNamespace(device) + name
 
@@ -19,3 +22,6 @@ export function bareSession(device: string | null, stored: string): string | und
   const namespace = sessionNamespace(device)
   return stored.startsWith(namespace) ? stored.slice(namespace.length) : undefined
 }
+
+/** Who owns a kept session. */
+export const ownerOfSession = (stored: string): string => stored.slice(0, stored.indexOf('/'))

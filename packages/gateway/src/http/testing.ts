@@ -174,6 +174,7 @@ function testAgent(
     await store.turns.finish({
       id,
       sessionId: request.session,
+      ...(request.owner !== undefined && { owner: request.owner }),
       source: request.source,
       input: request.text,
       model: 'echo',
@@ -203,10 +204,11 @@ function testAgent(
     },
     async accept(request) {
       const id = `turn-${turns.push(request)}`
-      const { session, source, text, idempotency } = request
+      const { session, source, text, idempotency, owner } = request
       await store.turns.enqueue({
         id,
         sessionId: session,
+        ...(owner !== undefined && { owner }),
         source,
         input: text,
         context: null,

@@ -13,7 +13,7 @@ import { limitRate } from './limit-rate.ts'
 import type { RateLimiter } from './rate-limiter.ts'
 import { BODY_BYTES_MAX, checkDeclaredSize, readBody } from './raw-body.ts'
 import { JSON_HEADERS, jsonResponse } from './security-headers.ts'
-import { checkSessionName, storedSession } from './session-name.ts'
+import { checkSessionName, ownerOf, storedSession } from './session-name.ts'
 
 const PATH = '/webhook'
 
@@ -100,6 +100,7 @@ export function webhookEndpoint({ runtime, live, gate, auth, limiter }: WebhookO
         session: session === null ? null : storedSession(device, session),
         text: message,
         client,
+        owner: ownerOf(device),
         trace: scope.trace,
         ...(idempotency ? { idempotency } : {}),
       }

@@ -8,6 +8,7 @@ export const assistant = (text: string): ModelMessage => ({ role: 'assistant', c
 export const queuedTurn = (id: string, part: Partial<QueuedTurn> = {}): QueuedTurn => ({
   id,
   sessionId: 'room',
+  owner: 'device',
   source: 'webhook',
   input: `input of ${id}`,
   context: null,
@@ -19,6 +20,7 @@ export const queuedTurn = (id: string, part: Partial<QueuedTurn> = {}): QueuedTu
 export const turnEnd = (id: string, part: Partial<TurnEnd> = {}): TurnEnd => ({
   id,
   sessionId: 'room',
+  owner: 'device',
   source: 'webhook',
   status: 'done',
   input: `input of ${id}`,

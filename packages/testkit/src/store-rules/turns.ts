@@ -9,6 +9,7 @@ export const turnRules: StoreRules = {
     const row = {
       id: 't1',
       sessionId: 'room',
+      owner: 'device',
       source: 'webhook',
       status: 'queued',
       input: 'input of t1',
@@ -76,6 +77,7 @@ export const turnRules: StoreRules = {
       expect(await turns.get(id)).toEqual({
         id,
         sessionId: 'room',
+        owner: 'device',
         source: 'webhook',
         status: 'done',
         input: `input of ${id}`,

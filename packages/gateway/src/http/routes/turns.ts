@@ -3,7 +3,7 @@ import { AppError, defineRoute, type Route, type TurnRow } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { Runtime } from '../../runtime.ts'
 import { isoTime } from '../iso-time.ts'
-import { bareSession } from '../session-name.ts'
+import { bareSession, ownerOf } from '../session-name.ts'
 
 const turnSchema = v.object({
   turn_id: v.string(),
@@ -23,9 +23,7 @@ const turnSchema = v.object({
 
 const unknownTurn = (): AppError => new AppError('not_found', 'There is no such turn')
 
-/** A turn in a session belongs to that session's device; one without a session to whoever knows its id. */
-const isForeign = (device: string | null, { sessionId }: TurnRow): boolean =>
-  sessionId !== null && bareSession(device, sessionId) === undefined
+const isForeign = (device: string | null, { owner }: TurnRow): boolean => owner !== ownerOf(device)
 
 const shown = (device: string | null, turn: TurnRow) => ({
   turn_id: turn.id,
@@ -67,7 +65,7 @@ export function turnRoutes({ store: { turns }, agent }: Runtime): Route[] {
         // A turn that was never queued is not in the store before its end.
         const turn = await turns.get(id)
         if (turn && isForeign(device, turn)) throw unknownTurn()
-        if (!agent.abort(id)) throw turn ? new AppError('conflict', 'The turn has ended') : unknownTurn()
+        if (!agent.abort(id, ownerOf(device))) throw turn ? new AppError('conflict', 'The turn has ended') : unknownTurn()
         return { aborted: true, turn_id: id }
       },
     }),

@@ -1,0 +1,7 @@
+/** The one combination that gives the agent to everybody (§2.1 `require_pairing`). */
+import { isLoopback } from '@sluice/sdk'
+
+export const OPEN_TO_ALL =
+  'anybody who reaches this address can use the agent: [gateway] require_pairing is off and the address is not loopback'
+
+export const isOpenToAll = (host: string, requirePairing: boolean): boolean => !requirePairing && host !== 'localhost' && !isLoopback(host)
