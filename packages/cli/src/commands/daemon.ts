@@ -5,6 +5,9 @@ import { newPairingCode } from '@sluice/gateway/pairing'
 import { AppError } from '@sluice/sdk'
 import type { CliContext } from '../context.ts'
 
+/** What is left after the stop ends within this, or with the process. */
+const LINGER_MS = 1000
+
 export async function run(context: CliContext): Promise<number> {
   const { out, options } = context
   const signal = context.interrupted()
@@ -27,7 +30,12 @@ export async function run(context: CliContext): Promise<number> {
     for (const line of pairingLines(url, code.code)) out.print(line)
   } else if (!required) out.print(`try it:\n  ${turnCommand(url)}`)
   await aborted(signal)
-  await daemon.stop()
+  try {
+    await daemon.stop()
+  } finally {
+    // A stop that failed, or something that still holds the process, must not leave a daemon nobody can reach.
+    setTimeout(() => process.exit(), LINGER_MS).unref()
+  }
   return 0
 }
 
