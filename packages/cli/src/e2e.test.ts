@@ -165,6 +165,29 @@ describe('the daemon', () => {
     expect((await post(`${running.url}/webhook`, { message: 'hello' }, bearer(value))).status).toBe(401)
   })
 
+  test('a turn belongs to the device that asked for it: another one can neither end nor read it', async () => {
+    const server = await startModelServer({ apiKey: null, answer: () => ({ fault: 'hang' }) })
+    cleanups.push(() => server.close())
+    const dir = folder(`[provider]\nkind = "openai"\nbase_url = "${server.url}/v1"\nmodel = "test"\n`)
+    const running = await daemon('minimal', dir)
+    const [ours, theirs] = [bearer(await token('minimal', dir)), bearer(await token('minimal', dir))]
+    const { body } = await post(`${running.url}/webhook`, { message: 'mine' }, { ...ours, prefer: 'respond-async' })
+    const turn = `${running.url}/api/turns/${body.turn_id}`
+    expect((await fetch(turn, { headers: theirs })).status).toBe(404)
+    expect((await post(`${turn}/abort`, {}, theirs)).status).toBe(404)
+    expect((await post(`${turn}/abort`, {}, ours)).status).toBe(200)
+  })
+
+  test('webhook send keeps its session from one call to the next, and its keys', async () => {
+    const dir = folder(offline)
+    await daemon('minimal', dir)
+    const send = async (...args: string[]) => (await run('minimal', ['webhook', 'send', ...args, '--data-dir', dir])).stdout
+    await send('first', '--session', 's')
+    expect(await send('second', '--session', 's')).toContain('first')
+    expect(await send('once', '--idempotency-key', 'k')).toContain('answered')
+    expect(await send('once', '--idempotency-key', 'k')).toContain('duplicate')
+  })
+
   test('a turn accepted with 202 survives SIGKILL and is answered after the restart', async () => {
     const server = await startModelServer({ apiKey: null })
     cleanups.push(() => server.close())

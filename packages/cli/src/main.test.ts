@@ -80,6 +80,20 @@ describe('configuration commands', () => {
     }
   })
 
+  test.each([
+    ['a provider nobody knows', '[provider]\nkind = "opnai"\n', 'opnai'],
+    ['a backend this build leaves out', '[observability]\nbackend = "otel"\n', 'observability-otel'],
+  ])('%s fails the check as it would the daemon', async (_what, config, piece) => {
+    const { dir, dispose } = scratch(config)
+    try {
+      const { code, err } = await sluice('config', 'check', '--data-dir', dir)
+      expect(code).toBe(78)
+      expect(err).toContain(piece)
+    } finally {
+      dispose()
+    }
+  })
+
   test('set keeps comments, encrypts a secret, and get never shows it', async () => {
     const { dir, dispose } = scratch('# mine\n[gateway] # here\nport = 4000 # why\n')
     try {

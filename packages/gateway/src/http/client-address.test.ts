@@ -69,3 +69,8 @@ test('a request counts as forwarded by any of the headers proxies set', () => {
     expect(isForwarded(new Headers({ [name]: 'x' })), name).toBe(true)
   expect(isForwarded(new Headers({ host: 'x' }))).toBe(false)
 })
+
+test.each(['X-Forwarded-Port', 'x-forwarded-server', 'X-Forwarded', 'Via', 'Forwarded', 'X-Cluster-Client-IP'])(
+  '%s says that a request came through a proxy',
+  (name) => expect(isForwarded(new Headers({ [name]: 'x' }))).toBe(true),
+)
