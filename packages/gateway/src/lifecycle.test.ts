@@ -267,6 +267,29 @@ describe('§1 item 5, reload', () => {
     expect(log).toEqual(['x-a build 2 new', 'x-a close 2'])
   })
 
+  test('a feature built anew that leaves no usable provider is closed again; the one in force stays', async () => {
+    const log: string[] = []
+    let built = 0
+    const flaky = defineFeature({
+      id: 'x-flaky',
+      build() {
+        const number = ++built
+        log.push(`build ${number}`)
+        const kinds = number === 1 ? ['flaky'] : ['another']
+        return {
+          providers: [{ kinds, load: async () => ({ provider: 'flaky' }) as never }],
+          close: async () => void log.push(`close ${number}`),
+        }
+      },
+    })
+    const lifecycle = lifecycleOf([offline, flaky])
+    await lifecycle.apply(configOf({ provider: { kind: 'flaky', model: 'm' } }, [offline, flaky]))
+    const before = lifecycle.current()
+    await expect(lifecycle.rebuild('x-flaky', 'asked to')).rejects.toMatchObject({ code: 'config_invalid' })
+    expect(lifecycle.current()).toBe(before)
+    expect(log).toEqual(['build 1', 'build 2', 'close 2'])
+  })
+
   test('late registration joins by a registry of its own', async () => {
     const gate = Promise.withResolvers<void>()
     const features = [offline, recorded('x-late', { register: () => gate.promise }).feature]

@@ -191,11 +191,12 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
       inOrder(async () => {
         const feature = features.find((candidate) => candidate.id === id)
         if (!feature || closed || !applied) return
+        const { config, guards } = applied
         log.info('building a feature anew', { feature: id, reason })
-        const fresh = construct(feature, hostOf(id, applied.guards), applied.config.of(id))
+        const fresh = construct(feature, hostOf(id, guards), config.of(id))
         const instances = instancesNow().map((instance) => (instance.feature.id === id ? fresh : instance))
-        const models = fresh.parts.providers ? modelsOf(applied.config, instances) : applied.models
-        await registerAndSwap({ ...applied, models }, instances)
+        const models = fresh.parts.providers ? await orClose([fresh], () => modelsOf(config, instances)) : applied.models
+        await registerAndSwap({ config, guards, models }, instances)
       }),
     close: () =>
       inOrder(async () => {
