@@ -99,6 +99,8 @@ function finishing(db: Database, end: TurnEnd, key: string | null): () => Ended 
   const errorJson = end.error && JSON.stringify(end.error)
   const json = JSON.stringify(messages)
   const isInSession = sessionId !== null && messages.length > 0
+  const input = isInSession && inputIn(messages) === end.input ? null : end.input
+  const response = isInSession && responseIn(messages) === end.response ? null : end.response
   return () => {
     const session = isInSession
       ? db.get<{ number: number; message_count: number }>(TOUCH_SESSION, sessionId, end.createdAtMs, end.endedAtMs, messages.length)
@@ -112,8 +114,8 @@ function finishing(db: Database, end: TurnEnd, key: string | null): () => Ended 
       upTo,
       end.source,
       end.status,
-      isInSession && inputIn(messages) === end.input ? null : end.input,
-      isInSession && responseIn(messages) === end.response ? null : end.response,
+      input,
+      response,
       end.model,
       errorJson,
       amount(end.inputTokens),
