@@ -3,6 +3,7 @@ import { type ClientId, defineFeature, defineTool, type Feature, type Host, PerC
 import { testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
 import { describe, expect, test, vi } from 'vitest'
+import { CORE_SECTIONS } from './config/core-sections.ts'
 import type { LoadedConfig } from './config/types.ts'
 import { createLifecycle, type LifecycleOptions } from './lifecycle.ts'
 
@@ -183,6 +184,14 @@ describe('§1 item 5, reload', () => {
     expect(await lifecycle.apply(configOf({ 'x-a': { token: 't' } }, features))).toEqual({ sections: [], rebuilt: [] })
     expect(log).toEqual([])
     expect(lifecycle.current().instances).toEqual(before)
+  })
+
+  test.each(CORE_SECTIONS.map(({ path }) => path))('a change in [%s] is told of', async (path) => {
+    const { features, lifecycle } = trio()
+    const told = { ...configOf({}, features), hash: () => 'before' }
+    await lifecycle.apply(told)
+    const { sections } = await lifecycle.apply({ ...told, hash: (_owner, asked) => (asked === path ? 'after' : 'before') })
+    expect(sections).toEqual([path])
   })
 
   test('a changed security policy builds every feature with tools anew, and no other', async () => {

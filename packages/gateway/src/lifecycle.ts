@@ -4,7 +4,7 @@
  */
 import { agentSection, chooseProviders, createModelChain, type Lease, type ModelChain, policySection, providerSection } from '@sluice/agent'
 import type { Feature, FeatureId, Host, Section, Services } from '@sluice/sdk'
-import { gatewaySection, httpSection, observabilitySection, sandboxSection } from './config/core-sections.ts'
+import { CORE_SECTIONS, gatewaySection, httpSection, observabilitySection, sandboxSection } from './config/core-sections.ts'
 import type { LoadedConfig } from './config/types.ts'
 import { createHost, type HostGuards, type HostParts } from './host.ts'
 import { construct, type Instance } from './instance.ts'
@@ -60,7 +60,6 @@ interface Generation {
 
 /** Core sections that decide what tools may do: a change builds every feature with tools anew. */
 const GUARD_SECTIONS = [policySection, sandboxSection, httpSection, agentSection]
-const WATCHED_SECTIONS = [...GUARD_SECTIONS, providerSection, gatewaySection, observabilitySection]
 
 export function createLifecycle(options: LifecycleOptions): Lifecycle {
   const { features, log } = options
@@ -182,7 +181,7 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
         const models = applied && modelsKept ? applied.models : await orClose(fresh, () => modelsOf(next, instances))
         await registerAndSwap({ config: next, guards, models }, instances)
         const sections = [
-          ...WATCHED_SECTIONS.filter((section) => changed('core', section)).map(({ path }) => path),
+          ...CORE_SECTIONS.filter((section) => changed('core', section)).map(({ path }) => path),
           ...features.flatMap(({ id, section }) => (section && changed(id, section) ? [section.path] : [])),
         ]
         return { sections: [...new Set(sections)], rebuilt: stale.map(({ id }) => id) }
