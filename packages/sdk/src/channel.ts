@@ -16,14 +16,22 @@ export interface Address {
   readonly thread?: string
   /** The message being answered, where the platform can quote. */
   readonly replyTo?: string
+  /** What else an answer needs, such as the subject of a mail. */
+  readonly more?: Readonly<Record<string, string>>
 }
 
 export interface Attachment {
   readonly kind: 'image' | 'audio' | 'video' | 'file'
   readonly name: string
   readonly mime?: string
-  /** Where to fetch it from, or its bytes. */
-  readonly source: { readonly url: string } | { readonly bytes: Uint8Array }
+  /** Where to fetch it from, the provider's id of it, or its bytes. What comes in is kept as JSON and has no bytes. */
+  readonly source: { readonly url: string } | { readonly id: string } | { readonly bytes: Uint8Array }
+}
+
+/** The bytes of an attachment somebody sent. */
+export interface Media {
+  readonly bytes: Uint8Array
+  readonly mime?: string
 }
 
 /** One message somebody sent us. */
@@ -63,16 +71,49 @@ export interface ChannelHealth {
   readonly lastSentAtMs?: number
 }
 
+/** What a check of a request's origin found. */
+export interface Verified {
+  /** What proved it, such as the header's name; or, where nothing did, what is missing. For the inspector. */
+  readonly by: string
+  /** A value the provider never uses again: the gateway refuses a second request with it. */
+  readonly once?: string
+}
+
+/** What an operator wants to see arrive. */
+export interface Sample {
+  readonly sender: string
+  readonly text: string
+  /** The provider's message id. */
+  readonly id: string
+  readonly atMs: number
+  /** True: an event of the same provider that is no message, so that nothing runs. */
+  readonly ignored?: true
+}
+
+/** A request as the provider sends it, proved with the configured secret. */
+export interface SampleRequest {
+  readonly headers: Readonly<Record<string, string>>
+  readonly query?: Readonly<Record<string, string>>
+  readonly body: string
+}
+
 export interface Webhook {
   readonly path: `/${string}`
   /** Default 65,536. */
   readonly bodyBytesMax?: number
+  /** The key whose absence leaves requests unproved; absent: every request is proved. */
+  readonly unsigned?: string
   /** The provider's GET check. */
   handshake?(url: URL): Response
-  /** Over raw bytes, before anything is parsed. Throws `AppError('unauthorized')`; which check failed goes to the log. */
-  verify(raw: Raw): void | Promise<void>
+  /**
+   * Over raw bytes, before anything is parsed. Throws `AppError('unauthorized')` with one message for every reason; the
+   * reason is its `cause`, a text without secrets for the log and the inspector.
+   */
+  verify(raw: Raw): Verified | Promise<Verified>
   /** Bytes to messages; own messages and everything that is no message are already dropped. Throws `invalid_request`. */
   parse(raw: Raw): readonly Inbound[] | Promise<readonly Inbound[]>
+  /** For operators who try their set-up without the provider. */
+  sample(sample: Sample): SampleRequest
 }
 
 export interface Channel {
@@ -84,11 +125,14 @@ export interface Channel {
   normalise?(sender: string): string
   /** Inbound over HTTP. */
   readonly webhook?: Webhook
-  /** Inbound over a connection we hold. Resolves soon after `signal` aborts; a rejection is retried with backoff. */
+  /**
+   * Inbound over a connection we hold, or fetched. Resolves soon after `signal` aborts; a rejection is retried with backoff.
+   */
   listen?(deliver: Deliver, signal: AbortSignal): Promise<void>
   /**
    * Sends one message of at most `limits.text`. Throws `AppError`: `rate_limited` and `unavailable` were not sent and are
-   * retried, `invalid_request` and `forbidden` never will be; anything else may have been sent, and is not sent again.
+   * retried, `invalid_request` and `forbidden` never will be; anything else may have been sent, and is not sent again unless
+   * the platform drops repeats. Follows no redirect with a credential.
    */
   send(to: Address, message: Outbound, signal: AbortSignal): Promise<Sent>
   /** Replaces the text of a sent message, where the platform can edit. */
@@ -100,6 +144,11 @@ export interface Channel {
     /** The platform drops a second message with the same `clientId`, so an uncertain send may be repeated. */
     readonly dedupesClientIds?: true
   }
+  /**
+   * The bytes of an attachment that came in, at most `bytesMax`; asked for as the turn begins, after the allowlist. Throws
+   * `AppError`: `unavailable` may succeed later, anything else never will.
+   */
+  fetchMedia?(attachment: Attachment, options: { readonly bytesMax: number; readonly signal: AbortSignal }): Promise<Media>
   /** Passive: what is known, never a request. */
   health?(): ChannelHealth
 }

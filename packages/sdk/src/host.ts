@@ -27,9 +27,17 @@ export interface SecretStore {
 export interface Services {
   readonly memory: MemoryStore
   readonly vitals: () => Vitals
+  /** Present when `[transcription]` is enabled. */
+  readonly transcribe: Transcribe
   /** The text of a PDF, page by page. Throws `invalid_request` for a file that is broken, encrypted or too large. */
   readonly pdfText: (pdf: Uint8Array, options: { readonly pages?: string; readonly signal: AbortSignal }) => Promise<string[]>
 }
+
+/** The text of a recording. Throws `invalid_request` for what is no audio, `unavailable` for what may succeed later. */
+export type Transcribe = (
+  audio: { readonly bytes: Uint8Array; readonly name: string; readonly mime?: string },
+  options: { readonly signal: AbortSignal },
+) => Promise<string>
 
 export interface PublicRequest {
   readonly method?: string

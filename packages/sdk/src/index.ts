@@ -1,11 +1,44 @@
 /** The seam of Sluice: what a feature is made of and what it may use. Nothing here does I/O. */
 export { isAllowed, normaliseE164 } from './allow.ts'
 export { BoundedMap } from './bounded-map.ts'
+export type { ProviderAnswer, ProviderCall } from './call-provider.ts'
+export { callProvider, retryAfterSecs } from './call-provider.ts'
 export type { CatalogueId, FeatureId, FeatureKind, Profile, Row } from './catalogue.ts'
 export { buildHint, CATALOGUE, isInProfile, ROWS, rowOf } from './catalogue.ts'
-export type { Address, Attachment, Channel, ChannelHealth, Deliver, Inbound, Outbound, Raw, Sent, Webhook } from './channel.ts'
+export type {
+  Address,
+  Attachment,
+  Channel,
+  ChannelHealth,
+  Deliver,
+  Inbound,
+  Media,
+  Outbound,
+  Raw,
+  Sample,
+  SampleRequest,
+  Sent,
+  Verified,
+  Webhook,
+} from './channel.ts'
 export type { ClientId } from './client-id.ts'
 export type { Command, CommandContext } from './command.ts'
+export type {
+  Arrival,
+  DeliveryFilter,
+  InboxEntry,
+  InboxRow,
+  InboxState,
+  InboxStore,
+  NewReply,
+  OutboxRow,
+  OutboxState,
+  OutboxStore,
+  Prune,
+  StartedMessage,
+  StartedReply,
+  Waiting,
+} from './delivery-store.ts'
 export type { ErrorCode, ErrorOptions } from './errors.ts'
 export { AppError, ERRORS, errorText } from './errors.ts'
 export type { EventEnvelope, Events, EventType, SluiceEvent, Usage } from './events.ts'
@@ -13,7 +46,7 @@ export type { Feature, Parts } from './feature.ts'
 export { defineFeature } from './feature.ts'
 export { isFresh } from './fresh.ts'
 export { equalDigests, equalTexts, hmacSha256, sha256Hex, verifyHmac } from './hmac.ts'
-export type { Clock, Host, PublicRequest, SecretStore, Services } from './host.ts'
+export type { Clock, Host, PublicRequest, SecretStore, Services, Transcribe } from './host.ts'
 export { isLoopback, isPublicAddress, plainAddress } from './ip-address.ts'
 export type { LogFields, Logger } from './logger.ts'
 export type {

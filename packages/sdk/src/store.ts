@@ -3,6 +3,7 @@
  * `unavailable` when it could not be kept (full disk, I/O error): then nothing of it was kept. Writes asked for in one
  * turn of the event loop may share a commit. Times are milliseconds since 1970; JSON members hold plain data.
  */
+import type { InboxStore, NewReply, OutboxStore, Prune } from './delivery-store.ts'
 import type { ModelMessage } from './model.ts'
 
 /** Durable keys and values of one owner. Keys sort by code unit. */
@@ -89,6 +90,8 @@ export interface TurnEnd {
   readonly messages: readonly ModelMessage[]
   /** Marked done when the turn is, released when it failed. */
   readonly idempotency?: IdempotencyKey
+  /** The message it answers: done from now on, its replies queued. */
+  readonly delivery?: { readonly inbox: number; readonly replies: readonly NewReply[] }
 }
 
 export interface TurnStore {
@@ -106,11 +109,12 @@ export interface TurnStore {
   checkpoint(id: string, messages: readonly ModelMessage[]): Promise<void>
   /**
    * Ends a turn, whether or not it was ever queued, and drops its checkpoint. Settles the key the turn was queued with even
-   * if `end` does not name it. Rejects with `conflict` for a turn that has ended, and appends nothing then.
+   * if `end` does not name it. Rejects with `conflict` for a turn that has ended, and appends nothing then. Resolves to the
+   * numbers of the replies in the outbox, in their order.
    */
-  finish(end: TurnEnd): Promise<void>
+  finish(end: TurnEnd): Promise<readonly number[]>
   get(id: string): Promise<TurnRow | undefined>
-  /** Turns a crash left behind, oldest first, each with its last checkpoint. */
+  /** Turns a crash left behind, oldest first, each with its last checkpoint; without those that answer an inbox message. */
   unfinished(limit: number): Promise<(TurnRow & { readonly checkpoint: readonly ModelMessage[] })[]>
   /** Costs of all ended turns since a moment. */
   spentUsd(sinceMs: number): Promise<number>
@@ -209,6 +213,12 @@ export interface Store {
   readonly idempotency: IdempotencyStore
   readonly devices: DeviceStore
   readonly memory: MemoryStore
+  readonly inbox: InboxStore
+  readonly outbox: OutboxStore
+  /** Drops what may be forgotten of inbox and outbox, at most `limit` rows of each; resolves to how many. */
+  prune(prune: Prune): Promise<number>
+  /** Changes whenever another process has written; cheap enough for every second. */
+  foreignVersion(): number | Promise<number>
   /** The durable keys of one owner; owners never see each other's. */
   keyValue(owner: string): KeyValue
   /** Writes waiting for their commit. */

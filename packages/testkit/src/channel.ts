@@ -30,6 +30,8 @@ export interface WebhookSubject {
   readonly own: string
   /** Proves a body as the provider does, at a moment in milliseconds since 1970. */
   prove(body: Uint8Array, atMs: number): Proof
+  /** The key in `config` without which nothing is proved. */
+  readonly secretKey: string
   /** The query of the provider's GET check: with the right token, and the challenge it brings. */
   readonly handshake?: { readonly query: Readonly<Record<string, string>>; readonly tokenKey: string; readonly challengeKey: string }
 }

@@ -11,6 +11,8 @@ export interface Bench {
   build(host: Host, allow?: readonly string[]): Parts
   channel(host?: Host, allow?: readonly string[]): Channel
   webhook(host?: Host): Webhook
+  /** The channel without the secret of its webhook. */
+  unsigned(host?: Host): Channel
   /** A request as it comes in, proved at the host's own time unless a proof is given. */
   raw(host: TestHost, content: Pick<ChannelFixture, 'body' | 'headers'> | Uint8Array, proof?: Proof): Raw
   /** Throws if any secret stands in what was logged or is given. */
@@ -23,11 +25,12 @@ export function createBench(subject: ChannelSubject): Bench {
     const section = allow === undefined ? config : { ...config, [allowKey]: allow }
     return feature.build(host, feature.section ? v.parse(feature.section.schema, section) : section)
   }
-  const channel = (host: Host = testHost(), allow?: readonly string[]): Channel => {
-    const [only, ...more] = build(host, allow).channels ?? []
-    if (!only || more.length > 0) throw new Error(`${feature.id} does not build exactly one channel`)
-    return only
+  const only = ({ channels = [] }: Parts): Channel => {
+    const [first, ...more] = channels
+    if (!first || more.length > 0) throw new Error(`${feature.id} does not build exactly one channel`)
+    return first
   }
+  const channel = (host: Host = testHost(), allow?: readonly string[]): Channel => only(build(host, allow))
   return {
     subject,
     build,
@@ -36,6 +39,10 @@ export function createBench(subject: ChannelSubject): Bench {
       const { webhook } = channel(host)
       if (!webhook) throw new Error(`${feature.id} has no webhook`)
       return webhook
+    },
+    unsigned(host = testHost()) {
+      const { [subject.webhook?.secretKey ?? '']: _, ...rest } = config as Record<string, unknown>
+      return only(feature.build(host, feature.section ? v.parse(feature.section.schema, rest) : rest))
     },
     raw(host, content, proof) {
       const [bytes, headers] = content instanceof Uint8Array ? [content, {}] : [new TextEncoder().encode(content.body), content.headers]

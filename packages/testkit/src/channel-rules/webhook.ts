@@ -11,8 +11,9 @@ import type { Bench } from './bench.ts'
 const FLIPS_MAX = 600
 const LONG_AGO_MS = 24 * 3_600_000
 const RUNS = 200
+const LET_IN = { by: expect.stringMatching(/\S/) }
 
-export function webhookRules(bench: Bench, { fixtures, own, prove, handshake }: WebhookSubject): Rules {
+export function webhookRules(bench: Bench, { fixtures, own, prove, secretKey, handshake }: WebhookSubject): Rules {
   const { webhook, raw, expectNoSecret } = bench
   const parse = async (fixture: ChannelFixture, allow?: readonly string[]): Promise<readonly Inbound[]> => {
     const host = testHost()
@@ -86,7 +87,7 @@ export function webhookRules(bench: Bench, { fixtures, own, prove, handshake }: 
 
     'a proved request is let in': async () => {
       const host = testHost()
-      for (const fixture of fixtures) expect(await verified(webhook(host), raw(host, fixture)), fixture.name).toBeUndefined()
+      for (const fixture of fixtures) expect(await verified(webhook(host), raw(host, fixture)), fixture.name).toMatchObject(LET_IN)
       expectNoSecret(host)
     },
 
@@ -94,7 +95,7 @@ export function webhookRules(bench: Bench, { fixtures, own, prove, handshake }: 
       const host = testHost()
       const hook = webhook(host)
       for (const body of fc.sample(fc.uint8Array({ maxLength: 200 }), { numRuns: RUNS, seed: 1 })) {
-        expect(await verified(hook, raw(host, body))).toBeUndefined()
+        expect(await verified(hook, raw(host, body))).toMatchObject(LET_IN)
       }
     },
 
@@ -127,6 +128,43 @@ export function webhookRules(bench: Bench, { fixtures, own, prove, handshake }: 
       await refusals(function* (host) {
         for (const ms of [-LONG_AGO_MS, LONG_AGO_MS]) yield raw(host, sample, prove(bytes, host.clock.nowMs() + ms))
       })
+    },
+
+    'every refusal says why, for the log': async () => {
+      const errors = await refusals(function* (host) {
+        const proof = prove(bytes, host.clock.nowMs())
+        yield { ...raw(host, sample, proof), body: bytes.subarray(0, -1) }
+        for (const lacking of lackingProofs(proof)) yield raw(host, sample, lacking)
+      })
+      for (const { cause } of errors) expect(cause).toEqual(expect.stringMatching(/\S/))
+    },
+
+    'without its secret everything is let in, and it says which key is missing': async () => {
+      const host = testHost()
+      expect(webhook(host).unsigned).toBeUndefined()
+      const hook = bench.unsigned(host).webhook
+      expect(hook?.unsigned).toBe(secretKey)
+      expect(await hook?.verify(raw(host, sample, {}))).toMatchObject(LET_IN)
+    },
+
+    'a sample is let in and is the message it was made from': async () => {
+      const host = testHost()
+      const { normalise = (sender: string) => sender } = bench.channel(host)
+      const hook = webhook(host)
+      const [known] = await messages()
+      const sender = known?.sender ?? ''
+      const given = { sender, text: 'a “sample” 😀', id: 'sample-0001', atMs: host.clock.nowMs() }
+      const request = (made: ReturnType<Webhook['sample']>) =>
+        raw(host, { body: made.body, headers: made.headers }, { headers: made.headers, query: made.query ?? {} })
+      const made = request(hook.sample(given))
+      expect(await verified(hook, made)).toMatchObject(LET_IN)
+      const parsed = await hook.parse(made)
+      expect(parsed.map(({ text }) => text)).toEqual([given.text])
+      expect(normalise(parsed[0]?.sender ?? '')).toBe(normalise(sender))
+      expect(parsed[0]?.id).toContain(given.id)
+      const ignored = request(hook.sample({ ...given, ignored: true }))
+      expect(await verified(hook, ignored)).toMatchObject(LET_IN)
+      expect(await hook.parse(ignored)).toEqual([])
     },
 
     'every refusal says the same': async () => {
@@ -188,7 +226,7 @@ const attempt = async (step: () => unknown): Promise<unknown> => {
   }
 }
 
-/** What `verify` threw; undefined if it let the request in. */
+/** What `verify` found, or threw. */
 const verified = (hook: Webhook, request: Raw): Promise<unknown> => attempt(() => hook.verify(request))
 
 /** The proof without one of its parts, or with it empty. */

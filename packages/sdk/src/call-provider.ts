@@ -1,0 +1,139 @@
+/** One request to a platform's API, with failures told apart as the outbox needs them: not sent, refused, or nobody knows. */
+import { AppError } from './errors.ts'
+
+export interface ProviderCall {
+  readonly fetch: typeof fetch
+  /** For errors: the channel's name. */
+  readonly provider: string
+  readonly url: string
+  readonly method: string
+  readonly headers?: Readonly<Record<string, string>>
+  /** An object goes out as JSON. */
+  readonly body?: object | string | Uint8Array<ArrayBuffer> | FormData
+  readonly signal: AbortSignal
+  /** Default 30,000. */
+  readonly timeoutMs?: number
+  /** Statuses besides 2xx that are answers and not failures, such as 404 where that means "too old". */
+  readonly accept?: readonly number[]
+  /** The platform's own words for a refusal, found in its answer; shown to the operator. */
+  explain?(json: unknown): string | undefined
+}
+
+export interface ProviderAnswer {
+  readonly status: number
+  readonly headers: Headers
+  /** `undefined` for an empty body. */
+  readonly json: unknown
+}
+
+const TIMEOUT_MS = 30_000
+const ANSWER_BYTES_MAX = 1_048_576
+const EXPLANATION_CHARS_MAX = 300
+/** What `fetch` says when no connection came about; after that, the request may have arrived. */
+const NOT_CONNECTED = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'EADDRNOTAVAIL',
+  'UND_ERR_CONNECT_TIMEOUT',
+])
+
+/**
+ * Follows no redirect. Throws `AppError`: `rate_limited` and `unavailable` for what was not done and may be repeated,
+ * `invalid_request` and `forbidden` for what was refused for good, `upstream` and `upstream_timeout` for what may have been
+ * done. For a request that changes nothing, all but the refusals may be repeated.
+ */
+export async function callProvider(call: ProviderCall): Promise<ProviderAnswer> {
+  const { provider, timeoutMs = TIMEOUT_MS } = call
+  const late = AbortSignal.timeout(timeoutMs)
+  try {
+    const { body, contentType } = encode(call.body)
+    const response = await call.fetch(call.url, {
+      method: call.method,
+      headers: { accept: 'application/json', ...(contentType && { 'content-type': contentType }), ...call.headers },
+      ...(body !== undefined && { body }),
+      redirect: 'manual',
+      signal: AbortSignal.any([call.signal, late]),
+    })
+    const text = await readText(response, provider)
+    if (response.ok || call.accept?.includes(response.status)) {
+      return { status: response.status, headers: response.headers, json: parsed(text, provider) }
+    }
+    throw refused(call, response, text)
+  } catch (error) {
+    if (error instanceof AppError) throw error
+    if (late.aborted) throw new AppError('upstream_timeout', `${provider} did not answer within ${timeoutMs / 1000} s`)
+    if (call.signal.aborted) throw new AppError('aborted', `The request to ${provider} was cut off`)
+    const code = networkCode(error)
+    if (NOT_CONNECTED.has(code)) throw new AppError('unavailable', `${provider} cannot be reached (${code})`)
+    throw new AppError('upstream', `The connection to ${provider} broke${code && ` (${code})`}`)
+  }
+}
+
+/** Whole seconds in a `Retry-After` header, whichever of its two forms it has; undefined without one. */
+export function retryAfterSecs(headers: Headers, nowMs: number): number | undefined {
+  const value = headers.get('retry-after')?.trim()
+  if (!value) return undefined
+  if (/^\d+$/.test(value)) return Number(value)
+  const atMs = Date.parse(value)
+  return Number.isNaN(atMs) ? undefined : Math.max(0, Math.ceil((atMs - nowMs) / 1000))
+}
+
+function encode(body: ProviderCall['body']): { body?: string | Uint8Array<ArrayBuffer> | FormData; contentType?: string } {
+  if (body === undefined) return {}
+  if (typeof body === 'string' || body instanceof Uint8Array || body instanceof FormData) return { body }
+  return { body: JSON.stringify(body), contentType: 'application/json' }
+}
+
+function refused({ provider, explain }: ProviderCall, { status, headers }: Response, text: string): AppError {
+  const explained = explain?.(parsedOrUndefined(text))?.slice(0, EXPLANATION_CHARS_MAX)
+  const said = `${provider} answered ${status}${explained ? `: ${explained}` : ''}`
+  const wait = retryAfterSecs(headers, Date.now())
+  const options = wait === undefined ? {} : { retryAfterSecs: wait }
+  if (status === 429) return new AppError('rate_limited', said, options)
+  // A bad token is mended by the operator, and nothing was done until then.
+  if (status === 401) return new AppError('unavailable', `${said} (is the token valid?)`, options)
+  // Without a time to come back it may as well be a proxy that lost the answer.
+  if (status === 503 && wait !== undefined) return new AppError('unavailable', said, options)
+  if (status === 408 || status >= 500) return new AppError('upstream', said, options)
+  if (status >= 300 && status < 400) return new AppError('invalid_request', `${said}, a redirect, which is not followed`)
+  return new AppError(status === 403 ? 'forbidden' : 'invalid_request', said)
+}
+
+async function readText(response: Response, provider: string): Promise<string> {
+  const decoder = new TextDecoder()
+  let text = ''
+  let bytes = 0
+  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+    bytes += chunk.length
+    if (bytes > ANSWER_BYTES_MAX) throw new AppError('upstream', `The answer of ${provider} is larger than ${ANSWER_BYTES_MAX} bytes`)
+    text += decoder.decode(chunk, { stream: true })
+  }
+  return text + decoder.decode()
+}
+
+function parsed(text: string, provider: string): unknown {
+  if (text.trim() === '') return undefined
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new AppError('upstream', `The answer of ${provider} is not JSON`)
+  }
+}
+
+function parsedOrUndefined(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** The code of whatever lies under the `TypeError` that `fetch` throws. */
+function networkCode(error: unknown): string {
+  const cause = error instanceof Error ? (error.cause ?? error) : undefined
+  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
+  return typeof code === 'string' ? code : ''
+}

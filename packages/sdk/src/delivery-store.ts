@@ -1,0 +1,202 @@
+/**
+ * The port of durable delivery: the inbox keeps what came in until its turn has ended, the outbox what goes out until the
+ * provider has it. As everywhere in the store, a method that writes resolves once its change is on stable storage. Rows are
+ * known by a number that grows and is never given again.
+ */
+import type { Address, Inbound } from './channel.ts'
+import type { ModelMessage } from './model.ts'
+
+/** `pending`: waits for its turn, or for another attempt; `dead`: given up, and left to the operator. */
+export type InboxState = 'pending' | 'running' | 'done' | 'dead'
+
+/** One request, and what is to be kept of it. */
+export interface Arrival {
+  readonly channel: string
+  /** What proved where it comes from. */
+  readonly verdict: string
+  readonly raw: Uint8Array
+  readonly receivedAtMs: number
+  /** Refused if it was kept before and its time is not over; `untilMs` is its end. */
+  readonly once?: { readonly value: string; readonly untilMs: number }
+  readonly messages: readonly {
+    readonly message: Inbound
+    /** The session its turn belongs to, which is also its lane. */
+    readonly session: string
+  }[]
+}
+
+/** What waits, without its content: enough to put it in its lane. */
+export interface Waiting {
+  readonly number: number
+  readonly channel: string
+  readonly account: string
+  readonly lane: string
+  /** Not before. */
+  readonly atMs: number
+}
+
+/** A message whose turn begins. */
+export interface StartedMessage {
+  readonly number: number
+  readonly channel: string
+  readonly account: string
+  readonly session: string
+  readonly message: Inbound
+  readonly receivedAtMs: number
+  readonly turnId: string
+  /** Starts so far, this one included. */
+  readonly attempts: number
+  /** What an earlier attempt had produced when it was cut. */
+  readonly checkpoint: readonly ModelMessage[]
+}
+
+export interface DeliveryFilter {
+  readonly limit: number
+  /** Only rows with a smaller number: the page after one that ended there. */
+  readonly before?: number
+  readonly state?: string
+  readonly channel?: string
+}
+
+/** As the inspector lists it. */
+export interface InboxRow {
+  readonly number: number
+  readonly channel: string
+  readonly account: string
+  readonly messageId: string
+  readonly sender: string
+  readonly session: string
+  readonly state: InboxState
+  readonly attempts: number
+  readonly receivedAtMs: number
+  readonly nextAtMs: number | null
+  readonly endedAtMs: number | null
+  readonly turnId: string | null
+  /** Of the last attempt that failed. */
+  readonly error: string | null
+}
+
+export interface InboxEntry extends InboxRow {
+  readonly verdict: string
+  /** Null once retention has dropped it. For a message that came in a batch, the whole batch. */
+  readonly raw: Uint8Array | null
+  readonly message: Inbound | null
+  /** The replies, in their order. */
+  readonly replies: readonly OutboxRow[]
+}
+
+export interface InboxStore {
+  /**
+   * Keeps one request. Resolves to `replayed` if its `once` was used before, and nothing of it is kept then; else to one
+   * number per message, in order, `null` for one whose (channel, account, id) is known.
+   */
+  keep(arrival: Arrival): Promise<'replayed' | readonly (number | null)[]>
+  /** Begins an attempt; `turnId` names the turn if it has none yet. Undefined if it is no longer to run. */
+  start(number: number, turnId: string): Promise<StartedMessage | undefined>
+  /** The attempt failed; another follows, not before `atMs`. */
+  retry(number: number, failed: { readonly error: string; readonly atMs: number }): Promise<void>
+  /** The attempt was cut by a stop of the daemon and does not count. */
+  release(number: number): Promise<void>
+  /** Gives up: the message is dead, its turn has failed. */
+  bury(number: number, failed: { readonly error: string; readonly atMs: number }): Promise<void>
+  /** What is to run, oldest first, with a number above `after`; `running` ones too, which a crash left behind. */
+  waiting(options: { readonly after: number; readonly limit: number }): Promise<Waiting[]>
+  /** Newest first. */
+  list(filter: DeliveryFilter): Promise<InboxRow[]>
+  get(number: number): Promise<InboxEntry | undefined>
+  /** Makes a message that is done or dead run once more, in a new turn; false if it is neither, or its content is dropped. */
+  replay(number: number): Promise<boolean>
+  /** How many rows are in each state but `done`. */
+  counts(): Promise<Readonly<Record<Exclude<InboxState, 'done'>, number>>>
+}
+
+/**
+ * `queued`: not tried yet. `sending`: a request is under way. `failed`: not sent, another attempt follows. `sent`: the
+ * provider has it. `ambiguous`: it may have been sent, which nobody can tell; left to the operator. `dead`: not sent and
+ * given up.
+ */
+export type OutboxState = 'queued' | 'sending' | 'failed' | 'sent' | 'ambiguous' | 'dead'
+
+/** One message to send: a reply, or a part of a long one. */
+export interface NewReply {
+  readonly channel: string
+  readonly account: string
+  readonly to: Address
+  readonly text: string
+  /** From 1; of `parts`. */
+  readonly part: number
+  readonly parts: number
+  readonly clientId: string
+  readonly turnId: string | null
+  readonly createdAtMs: number
+}
+
+/** A reply whose sending begins. */
+export interface StartedReply extends NewReply {
+  readonly number: number
+  /** This one included. */
+  readonly attempts: number
+}
+
+export interface OutboxRow {
+  readonly number: number
+  readonly channel: string
+  readonly account: string
+  readonly to: Address
+  readonly text: string | null
+  readonly part: number
+  readonly parts: number
+  readonly state: OutboxState
+  readonly attempts: number
+  readonly createdAtMs: number
+  readonly nextAtMs: number | null
+  readonly endedAtMs: number | null
+  /** The provider's id of what was sent. */
+  readonly providerId: string | null
+  readonly error: string | null
+  readonly clientId: string
+  /** The inbox message it answers. */
+  readonly inbox: number | null
+  readonly turnId: string | null
+}
+
+export interface OutboxStore {
+  /** Queues messages nobody asked for; resolves to their numbers. Replies come with the end of their turn. */
+  add(replies: readonly NewReply[]): Promise<readonly number[]>
+  /** Begins an attempt, durably, before anything is sent. Undefined if it is no longer to be sent. */
+  start(number: number): Promise<StartedReply | undefined>
+  sent(number: number, sent: { readonly providerId: string; readonly atMs: number }): Promise<void>
+  /** It was not sent; another attempt follows, not before `atMs`. */
+  retry(number: number, failed: { readonly error: string; readonly atMs: number }): Promise<void>
+  /** `dead` takes the later parts of the same reply with it, which would make no sense alone. */
+  giveUp(number: number, failed: { readonly state: 'ambiguous' | 'dead'; readonly error: string; readonly atMs: number }): Promise<void>
+  /**
+   * After a crash: what was under way becomes `failed` and due on channels where repeats are dropped, `ambiguous` on all
+   * others. Resolves to the numbers of the ambiguous.
+   */
+  recover(options: { readonly repeatable: readonly string[]; readonly atMs: number }): Promise<readonly number[]>
+  /** What is to be sent, oldest first, with a number above `after`. */
+  waiting(options: { readonly after: number; readonly limit: number }): Promise<Waiting[]>
+  /** Newest first. */
+  list(filter: DeliveryFilter): Promise<OutboxRow[]>
+  get(number: number): Promise<OutboxRow | undefined>
+  /**
+   * Makes what is dead or ambiguous due once more, with the same client id, and the later parts that died with it. False if
+   * it is neither, or its text is dropped.
+   */
+  replay(number: number): Promise<boolean>
+  /** How many rows are in each state but `sent`. */
+  counts(): Promise<Readonly<Record<Exclude<OutboxState, 'sent'>, number>>>
+}
+
+/** What may be forgotten. */
+export interface Prune {
+  /** Rows that ended before are dropped whole, but never one whose id is still remembered. */
+  readonly endedBeforeMs: number
+  /** Ids that came before may come again. */
+  readonly idsBeforeMs: number
+  /** Of raw bodies and messages kept: the oldest of those that are done lose theirs first. */
+  readonly bytesMax: number
+  readonly nowMs: number
+  readonly limit: number
+}

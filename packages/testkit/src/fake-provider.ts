@@ -1,0 +1,162 @@
+/**
+ * A real HTTP server that stands in for a platform's API: the fake of each platform checks what it is sent as the platform
+ * would, and a test injects the faults of the wire. Started by tests and by hand; loopback only.
+ */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+export interface ProviderRequest {
+  readonly method: string
+  /** Without the query. */
+  readonly path: string
+  readonly query: URLSearchParams
+  readonly headers: Headers
+  readonly body: Buffer
+  /** The body as JSON; `undefined` if it is none. */
+  readonly json: unknown
+}
+
+export interface ProviderReply {
+  readonly status: number
+  readonly headers?: Readonly<Record<string, string>>
+  /** An object goes out as JSON. */
+  readonly body?: unknown
+}
+
+/**
+ * What may go wrong on the wire. `lost`: the request is done, but its answer never arrives. `reset`: the connection breaks
+ * before anything is done. `hang`: no answer, until the connection ends. `slow`: each byte of the answer takes its time.
+ * `garbage`: done, with an answer that is no JSON; `cut`: done, with one that breaks off in the middle.
+ */
+export type ProviderFault =
+  | { readonly fault: 'lost' | 'reset' | 'hang' | 'garbage' | 'cut' }
+  | { readonly fault: 'slow'; readonly ms: number }
+  | { readonly fault: 'status'; readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: unknown }
+
+export interface FakeProvider {
+  /** `http://127.0.0.1:PORT`. */
+  readonly url: string
+  /** Every request so far, those met by a fault included; at most the last `REQUESTS_MAX`. */
+  readonly requests: readonly ProviderRequest[]
+  /** Queues faults: each request that `matches` meets the next one instead of a good answer. */
+  fail(fault: ProviderFault, options?: { readonly times?: number; matches?(request: ProviderRequest): boolean }): void
+  close(): Promise<void>
+}
+
+const REQUESTS_MAX = 100_000
+const BODY_BYTES_MAX = 64 * 1024 * 1024
+const DRIP_BYTES = 8
+
+/** `answer` checks the request as the platform does, and does what it asks for; what it throws becomes a 500 and shows in the test. */
+export async function startFakeProvider(
+  answer: (request: ProviderRequest) => ProviderReply | Promise<ProviderReply>,
+  { port = 0 }: { readonly port?: number } = {},
+): Promise<FakeProvider> {
+  const requests: ProviderRequest[] = []
+  const faults: { fault: ProviderFault; left: number; matches: (request: ProviderRequest) => boolean }[] = []
+
+  const nextFault = (request: ProviderRequest): ProviderFault | undefined => {
+    const found = faults.find(({ matches }) => matches(request))
+    if (found && --found.left === 0) faults.splice(faults.indexOf(found), 1)
+    return found?.fault
+  }
+
+  const serve = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
+    const request = await toRequest(incoming)
+    requests.push(request)
+    if (requests.length > REQUESTS_MAX) requests.shift()
+    const fault = nextFault(request)
+    if (fault?.fault === 'hang') return
+    if (fault?.fault === 'reset') return void outgoing.socket?.resetAndDestroy()
+    if (fault?.fault === 'status') return sendReply(outgoing, fault)
+    const reply = await answer(request)
+    if (fault?.fault === 'lost') return void outgoing.socket?.resetAndDestroy()
+    if (fault?.fault === 'garbage') return sendReply(outgoing, { ...reply, body: '<html>Bad gateway</html>' })
+    if (fault?.fault === 'cut') return cutOff(outgoing, reply)
+    if (fault?.fault === 'slow') return drip(outgoing, reply, fault.ms)
+    sendReply(outgoing, reply)
+  }
+
+  const server = createServer((incoming, outgoing) => {
+    serve(incoming, outgoing).catch((error: unknown) => {
+      if (!outgoing.headersSent) sendReply(outgoing, { status: 500, body: { fake: String(error) } })
+      else outgoing.destroy()
+    })
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, '127.0.0.1', resolve)
+  })
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    requests,
+    fail: (fault, { times = 1, matches = () => true } = {}) => void faults.push({ fault, left: times, matches }),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
+
+async function toRequest(incoming: IncomingMessage): Promise<ProviderRequest> {
+  const url = new URL(incoming.url ?? '/', 'http://fake')
+  const headers = new Headers(
+    Object.entries(incoming.headersDistinct).flatMap(([name, values = []]) => values.map((value): [string, string] => [name, value])),
+  )
+  const body = await readBody(incoming)
+  return { method: incoming.method ?? '', path: url.pathname, query: url.searchParams, headers, body, json: parseJson(body) }
+}
+
+async function readBody(incoming: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of incoming as AsyncIterable<Buffer>) {
+    bytes += chunk.length
+    if (bytes > BODY_BYTES_MAX) throw new Error(`a request body of more than ${BODY_BYTES_MAX} bytes`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+function parseJson(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString())
+  } catch {
+    return undefined
+  }
+}
+
+const bytesOf = ({ body }: ProviderReply): Buffer => {
+  if (body === undefined) return Buffer.alloc(0)
+  if (body instanceof Uint8Array) return Buffer.from(body)
+  return Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
+}
+
+const headersOf = ({ headers }: ProviderReply, bytes: Buffer) => ({
+  'content-type': 'application/json',
+  'content-length': bytes.length,
+  ...headers,
+})
+
+function sendReply(outgoing: ServerResponse, reply: ProviderReply): void {
+  const bytes = bytesOf(reply)
+  outgoing.writeHead(reply.status, headersOf(reply, bytes)).end(bytes)
+}
+
+function cutOff(outgoing: ServerResponse, reply: ProviderReply): void {
+  const bytes = bytesOf(reply)
+  outgoing.writeHead(reply.status, headersOf(reply, bytes))
+  outgoing.write(bytes.subarray(0, bytes.length >> 1), () => outgoing.destroy())
+}
+
+async function drip(outgoing: ServerResponse, reply: ProviderReply, ms: number): Promise<void> {
+  const bytes = bytesOf(reply)
+  outgoing.writeHead(reply.status, headersOf(reply, bytes))
+  for (let at = 0; at < bytes.length && !outgoing.destroyed; at += DRIP_BYTES) {
+    outgoing.write(bytes.subarray(at, at + DRIP_BYTES))
+    await sleep(ms)
+  }
+  outgoing.end()
+}
