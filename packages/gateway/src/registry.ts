@@ -57,6 +57,7 @@ export function freezeRegistry(input: RegistryInput): FrozenRegistry {
     config: input.gateway,
     routes: parts.flatMap((part) => part.routes ?? []),
     stubs: stubRoutes(features, instances),
+    channels: parts.flatMap((part) => part.channels ?? []),
     features: featureStatuses(instances, input.leftOut),
     tools: tools.map(({ feature, tool: { name, description }, available }) => ({ name, description, feature, available })),
     observers,

@@ -1,6 +1,6 @@
 /** What the HTTP side works with: the living parts of one daemon, and the registry of the moment. */
 import type { Agent } from '@sluice/agent'
-import type { Clock, ErrorCode, FeatureId, Logger, Observation, Observer, Route, Store, Vitals } from '@sluice/sdk'
+import type { Channel, Clock, ErrorCode, FeatureId, Logger, Observation, Observer, Route, Store, Vitals } from '@sluice/sdk'
 import type { GatewayConfig } from './config/core-sections.ts'
 import type { EventBus } from './events/bus.ts'
 
@@ -46,6 +46,8 @@ export interface Live {
   readonly config: GatewayConfig
   readonly routes: readonly Route[]
   readonly stubs: readonly StubRoute[]
+  /** Those that are ready. */
+  readonly channels: readonly Channel[]
   readonly features: readonly FeatureStatus[]
   readonly tools: readonly ToolStatus[]
   readonly observers: readonly Observer[]

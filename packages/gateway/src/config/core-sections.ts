@@ -49,10 +49,30 @@ export const gatewaySection = {
       ['127.0.0.0/8', '::1/128', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7', 'fe80::/10'],
     ),
     allowed_hosts: texts([], 'Host names besides loopback that requests without a bearer token may name'),
+    public_url: v.optional(
+      v.pipe(
+        v.string(),
+        v.url(),
+        fromEnv('SVC_GATEWAY_PUBLIC_URL'),
+        v.description('Where providers reach this gateway, for `sluice webhook check`'),
+      ),
+    ),
     allow_unsigned_webhooks: flag(false, 'True: channels without a secret may be served on an address that is not loopback'),
     max_connections: count(10_000, 1, 1_000_000, 'Open connections at most'),
     max_subscribers: count(5000, 1, 1_000_000, 'Open event streams and WebSockets at most'),
     pairing_code_ttl_secs: count(600, 10, 86_400, 'How long a pairing code can be used'),
+  }),
+} as const
+
+/** `[delivery]`: what is kept of messages, and how long they are tried. */
+export const deliverySection = {
+  path: 'delivery',
+  schema: v.object({
+    max_pending: count(10_000, 1, 10_000_000, 'Messages of one account that wait for their turn; one more is answered 503'),
+    max_attempts: count(5, 1, 100, 'Of a turn, and of sending a reply; then it is a dead letter'),
+    dedupe_hours: count(72, 72, 8760, 'How long a message id is remembered'),
+    retention_days: count(7, 1, 3650, 'How long messages and replies that are over can be looked at'),
+    retention_mb: count(512, 1, 1_000_000, 'Of what came in and is done, the oldest loses its content first'),
   }),
 } as const
 
@@ -112,10 +132,12 @@ export const logSection = {
   }),
 } as const
 
+export type DeliveryConfig = v.InferOutput<typeof deliverySection.schema>
 export type GatewayConfig = v.InferOutput<typeof gatewaySection.schema>
 
 export const CORE_SECTIONS: readonly Section[] = [
   gatewaySection,
+  deliverySection,
   agentSection,
   providerSection,
   costSection,
