@@ -1,6 +1,7 @@
 import {
   AppError,
   type Channel,
+  callProvider,
   defineFeature,
   type Feature,
   hmacSha256,
@@ -24,7 +25,7 @@ const API = 'http://127.0.0.1:9/send'
 const section = {
   path: 'channels_config.sample',
   schema: v.object({
-    webhook_secret: secretText(),
+    webhook_secret: v.optional(secretText()),
     token: secretText(),
     verify_token: v.string(),
     bot_name: v.string(),
@@ -45,9 +46,10 @@ const feature = (
     id: 'x-sample',
     section,
     build(host, config) {
-      const refused = (why: string) => {
+      const { webhook_secret: secret } = config
+      const refused = (why: string): never => {
         host.log.warn('a request was refused', { why })
-        throw new AppError('unauthorized', 'Invalid signature')
+        throw new AppError('unauthorized', 'Invalid signature', { cause: why })
       }
       const channel: Channel = {
         name: 'sample',
@@ -56,41 +58,38 @@ const feature = (
         limits: { text: 500, unit: 'utf16', dedupesClientIds: true },
         webhook: {
           path: '/sample',
+          ...(secret ? {} : { unsigned: 'webhook_secret' }),
           handshake(url) {
             if (url.searchParams.get('token') !== config.verify_token) return new Response('Forbidden', { status: 403 })
             const challenge = url.searchParams.get('challenge')
             return challenge === null ? new Response('no challenge', { status: 400 }) : new Response(challenge)
           },
           verify({ headers, body, receivedAtMs }) {
+            if (!secret) return { by: 'nothing: webhook_secret is not set' }
             const { 'x-time': time = '', 'x-signature': signature = '' } = headers
-            if (!isFresh(Number(time), receivedAtMs, 300)) refused('stale')
-            if (!verifyHmac(config.webhook_secret.reveal(), [time, '.', body], signature, { prefix: 'sha256=' })) refused('signature')
+            if (!isFresh(Number(time), receivedAtMs, 300)) refused('the time is missing or too far away')
+            if (!verifyHmac(secret.reveal(), [time, '.', body], signature, { prefix: 'sha256=' })) refused('the signature is wrong')
+            return { by: 'x-signature' }
           },
           parse: ({ body }) => parseSample(body, config.bot_name),
+          sample({ sender, text, id, atMs, ignored }) {
+            const payload = { bot: 'helper', events: [{ id, from: sender, room: 'room7', ...(!ignored && { text }) }] }
+            const json = JSON.stringify(payload)
+            return { headers: secret ? signed(secret.reveal(), json, atMs) : {}, body: json }
+          },
         },
         async send(to, { text, clientId }, signal) {
-          const request = {
+          const { json } = await callProvider({
+            fetch: host.fetch,
+            provider: 'sample',
+            url: API,
             method: 'POST',
             headers: { authorization: `Bearer ${config.token.reveal()}` },
-            body: JSON.stringify({ to, text, clientId }),
+            body: { to, text, clientId },
             signal,
-          }
-          let response: Response
-          try {
-            response = await host.fetch(API, request)
-          } catch (cause) {
-            const code = ((cause as Error).cause as NodeJS.ErrnoException | undefined)?.code ?? ''
-            throw new AppError(
-              ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN'].includes(code) ? 'unavailable' : 'upstream',
-              'the platform was not reached',
-            )
-          }
-          if (response.status === 429) {
-            throw new AppError('rate_limited', 'too fast', { retryAfterSecs: Number(response.headers.get('retry-after')) })
-          }
-          if ([400, 403].includes(response.status)) throw new AppError('invalid_request', 'the platform refused it')
-          const answer = v.safeParse(v.object({ id: v.string() }), await response.json().catch(() => undefined))
-          if (!response.ok || !answer.success) throw new AppError('upstream', `the platform answered ${response.status}`)
+          })
+          const answer = v.safeParse(v.object({ id: v.string() }), json)
+          if (!answer.success) throw new AppError('upstream', 'the answer of the platform has no id')
           return { id: answer.output.id }
         },
         health: () => ({ state: 'ok' }),
@@ -103,14 +102,19 @@ const feature = (
       }
       const whole = { ...channel, listen }
       return parts({
-        channels: [{ ...whole, ...change(whole, { log: (message) => host.log.info(message), secret: config.webhook_secret }) }],
+        channels: [{ ...whole, ...change(whole, { log: (message) => host.log.info(message), secret }) }],
       })
     },
   })
 
 interface Tools {
   log(message: string): void
-  readonly secret: Secret
+  readonly secret: Secret | undefined
+}
+
+function signed(secret: string, body: Uint8Array | string, atMs: number) {
+  const time = String(Math.floor(atMs / 1000))
+  return { 'X-Time': time, 'X-Signature': `sha256=${hmacSha256(secret, time, '.', body).toString('hex')}` }
 }
 
 function parseSample(body: Uint8Array, botName: string): Inbound[] {
@@ -150,10 +154,8 @@ const subject = (under: Feature): ChannelSubject => ({
   webhook: {
     fixtures,
     own: 'own',
-    prove(bytes, atMs) {
-      const time = String(Math.floor(atMs / 1000))
-      return { headers: { 'X-Time': time, 'X-Signature': `sha256=${hmacSha256(SECRET, time, '.', bytes).toString('hex')}` } }
-    },
+    secretKey: 'webhook_secret',
+    prove: (bytes, atMs) => ({ headers: signed(SECRET, bytes, atMs) }),
     handshake: { query: { token: 'check-me', challenge: '12345' }, tokenKey: 'token', challengeKey: 'challenge' },
   },
   send: { to: { to: 'room7' }, answer: () => Response.json({ id: 's1' }), id: 's1' },
@@ -166,7 +168,8 @@ channelConformance(subject(feature()))
 const webhook = (change: (hook: NonNullable<Channel['webhook']>, tools: Tools) => Partial<NonNullable<Channel['webhook']>>) =>
   feature(({ webhook: hook }, tools) => (hook ? { webhook: { ...hook, ...change(hook, tools) } } : {}))
 
-const verifyOr = (excuse: (raw: Raw) => boolean) => webhook(({ verify }) => ({ verify: (raw) => (excuse(raw) ? undefined : verify(raw)) }))
+const verifyOr = (excuse: (raw: Raw) => boolean) =>
+  webhook(({ verify }) => ({ verify: (raw) => (excuse(raw) ? { by: 'an excuse' } : verify(raw)) }))
 const verifyAfter = (step: (raw: Raw, tools: Tools) => void) =>
   webhook(({ verify }, tools) => ({
     verify(raw) {
@@ -232,12 +235,49 @@ describe('a broken channel breaks its rule', () => {
       webhook(({ verify }) => ({ verify: (raw) => (raw.headers['x-time'] ? verify(raw) : refuse('no time')) })),
     ],
     [
+      'every refusal says why, for the log',
+      webhook(({ verify }) => ({
+        async verify(raw) {
+          try {
+            return await verify(raw)
+          } catch {
+            return refuse('Invalid signature')
+          }
+        },
+      })),
+    ],
+    ['without its secret everything is let in, and it says which key is missing', webhook(() => ({ unsigned: 'webhook_secret' }))],
+    [
+      'without its secret everything is let in, and it says which key is missing',
+      webhook(({ unsigned }) => (unsigned ? { unsigned: 'secret' } : {})),
+    ],
+    [
+      'without its secret everything is let in, and it says which key is missing',
+      webhook(({ unsigned }) => (unsigned ? { verify: () => refuse('Invalid signature') } : {})),
+    ],
+    [
+      'a sample is let in and is the message it was made from',
+      webhook(({ sample }) => ({ sample: (wanted) => ({ ...sample(wanted), headers: {} }) })),
+    ],
+    [
+      'a sample is let in and is the message it was made from',
+      webhook(({ sample }) => ({ sample: (wanted) => sample({ ...wanted, text: 'hello' }) })),
+    ],
+    [
+      'a sample is let in and is the message it was made from',
+      webhook(({ sample }) => ({ sample: (wanted) => sample({ ...wanted, sender: 'somebody-else' }) })),
+    ],
+    [
+      'a sample is let in and is the message it was made from',
+      webhook(({ sample }) => ({ sample: ({ ignored, ...wanted }) => sample(wanted) })),
+    ],
+    [
       'any bytes are messages or invalid_request',
       webhook(() => ({ parse: ({ body }) => JSON.parse(new TextDecoder().decode(body)).events.map(() => inbound) })),
     ],
     ["the provider's check gets its challenge back", webhook(() => ({ handshake: () => Response.json('12345') }))],
     ['a wrong token is 403, no challenge 400', webhook(() => ({ handshake: (url) => new Response(url.searchParams.get('challenge')) }))],
-    ['any one changed byte of the body is unauthorized', verifyAfter((_raw, { log, secret }) => log(secret.reveal()))],
+    ['any one changed byte of the body is unauthorized', verifyAfter((_raw, { log, secret }) => log(secret?.reveal() ?? ''))],
     ["send gives the provider's id", feature(() => ({ send: async () => ({ id: 'made up' }) }))],
     [
       'the longest text goes out whole',
