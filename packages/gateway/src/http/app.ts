@@ -2,17 +2,21 @@
 import { AppError, defineRoute, type Route } from '@sluice/sdk'
 import { Hono } from 'hono'
 import * as v from 'valibot'
+import type { Ingress } from '../delivery/ingress.ts'
 import type { Live, Runtime, StubRoute } from '../runtime.ts'
 import type { Auth } from './auth.ts'
+import { channelEndpoints } from './channel-webhook.ts'
 import type { Clients } from './client.ts'
 import type { Endpoint, EndpointDoc } from './endpoint.ts'
 import { frame, type Handler } from './frame.ts'
 import { createGate, type Gate, type HttpContext, type HttpEnv } from './gate.ts'
 import type { Limits } from './limits.ts'
 import { healthEndpoint, metricsEndpoint } from './open-endpoints.ts'
+import type { IngressBudget } from './ingress-budget.ts'
 import { openApiDocument } from './openapi.ts'
 import { pairEndpoint } from './pair-endpoint.ts'
 import { problem, refusal } from './problem.ts'
+import { deliveryRoutes } from './routes/deliveries.ts'
 import { deviceRoutes } from './routes/devices.ts'
 import { sessionRoutes } from './routes/sessions.ts'
 import { statusRoutes } from './routes/status.ts'
@@ -22,18 +26,28 @@ import { webhookEndpoint } from './webhook.ts'
 
 export type App = Hono<HttpEnv>
 
+/** What takes the messages of channels. */
+export interface Inlet {
+  readonly receive: Ingress['receive']
+  /** True: the address is not loopback, and channels without a secret are not served on it. */
+  readonly demandsProof: boolean
+}
+
 export interface AppOptions {
   readonly runtime: Runtime
   readonly auth: Auth
   readonly clients: Clients
   readonly limits: Limits
+  readonly budget: IngressBudget
+  /** Without it, no channel is served. */
+  readonly inlet?: Inlet
   /** The endpoints that stay open: server-sent events and WebSockets. */
   readonly streams?: (gate: Gate) => readonly Endpoint[]
 }
 
 /** Reads `runtime.live()` once: make another app for another generation. */
 export function createApp(options: AppOptions): App {
-  const { runtime, auth, clients, limits, streams } = options
+  const { runtime, auth, clients, limits, budget, inlet, streams } = options
   const { clock, log } = runtime
   const live = runtime.live()
   const framing = { live, clock, log }
@@ -45,6 +59,7 @@ export function createApp(options: AppOptions): App {
     pairEndpoint({ runtime, live, gate, limits }),
     webhookEndpoint({ runtime, live, gate, auth, limiter: limits.webhook(live.config) }),
     ...(streams?.(gate) ?? []),
+    ...(inlet ? live.channels.flatMap((channel) => channelEndpoints(channel, { runtime, live, budget, ...inlet })) : []),
     ...[...ownRoutes(runtime, live, auth, docs), ...live.routes].map((route) => routeEndpoint(route, gate)),
   ]
 
@@ -83,7 +98,14 @@ function ownRoutes(runtime: Runtime, live: Live, auth: Auth, docs: readonly Endp
     answers: { 200: { description: 'OpenAPI 3.1', schema: v.looseObject({ openapi: v.string() }) } },
     handle: () => (document ??= openApiDocument(docs, runtime.version)),
   })
-  return [...statusRoutes(runtime, live), ...sessionRoutes(runtime), ...turnRoutes(runtime), ...deviceRoutes(runtime, live, auth), openApi]
+  return [
+    ...statusRoutes(runtime, live),
+    ...sessionRoutes(runtime),
+    ...turnRoutes(runtime),
+    ...deliveryRoutes(runtime),
+    ...deviceRoutes(runtime, live, auth),
+    openApi,
+  ]
 }
 
 const refusalOf = ({ code, detail, fields }: StubRoute): AppError => new AppError(code, detail, fields ? { fields } : {})

@@ -1,0 +1,46 @@
+/** Replays asked for by number: what cannot be replayed is refused with the reason. */
+import { AppError, type InboxState, type InboxStore, type OutboxState, type OutboxStore } from '@sluice/sdk'
+
+const CHANGED = 'has changed at this moment; look at it again'
+
+/** Said of a message that was not replayed. */
+const WHY_NOT_INBOX: Readonly<Record<InboxState, string>> = {
+  pending: 'waits for its turn as it is',
+  running: 'is running right now',
+  done: CHANGED,
+  dead: CHANGED,
+}
+
+/** Said of a reply that was not replayed. */
+const WHY_NOT_OUTBOX: Readonly<Record<OutboxState, string>> = {
+  queued: 'is about to be sent as it is',
+  failed: 'is about to be sent again as it is',
+  sending: 'is being sent right now',
+  sent: 'has been sent: the provider has it',
+  ambiguous: CHANGED,
+  dead: CHANGED,
+}
+
+export const unknownMessage = (number: number | string): AppError => new AppError('not_found', `There is no message ${number} in the inbox`)
+export const unknownReply = (number: number | string): AppError => new AppError('not_found', `There is no reply ${number} in the outbox`)
+
+/** Throws `not_found` for an unknown number, `conflict` for a message that cannot run again. */
+export async function replayMessage(inbox: InboxStore, number: number): Promise<void> {
+  if (await inbox.replay(number)) return
+  const entry = await inbox.get(number)
+  if (!entry) throw unknownMessage(number)
+  const over = entry.state === 'done' || entry.state === 'dead'
+  throw notReplayed(`Message ${number}`, over && entry.message === null ? undefined : WHY_NOT_INBOX[entry.state])
+}
+
+/** Throws `not_found` for an unknown number, `conflict` for a reply that cannot be sent again. */
+export async function replayReply(outbox: OutboxStore, number: number): Promise<void> {
+  if (await outbox.replay(number)) return
+  const row = await outbox.get(number)
+  if (!row) throw unknownReply(number)
+  const left = row.state === 'dead' || row.state === 'ambiguous'
+  throw notReplayed(`Reply ${number}`, left && row.text === null ? undefined : WHY_NOT_OUTBOX[row.state])
+}
+
+const notReplayed = (what: string, why = 'is too old: its content is no longer kept'): AppError =>
+  new AppError('conflict', `${what} ${why}`)
