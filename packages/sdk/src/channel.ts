@@ -105,6 +105,8 @@ export interface Webhook {
   readonly unsigned?: string
   /** The provider's GET check. */
   handshake?(url: URL): Response
+  /** The query of that check as the provider sends it, with this challenge; for operators who try their set-up. */
+  handshakeQuery?(challenge: string): Readonly<Record<string, string>>
   /**
    * Over raw bytes, before anything is parsed. Throws `AppError('unauthorized')` with one message for every reason; the
    * reason is its `cause`, a text without secrets for the log and the inspector.
