@@ -35,14 +35,12 @@ export function configuredChannels({ lifecycle, config }: Pick<OpenRuntime, 'lif
   for (const { feature, parts, state, reason } of lifecycle.current().instances) {
     const { section } = feature
     if (!section?.path.startsWith(PREFIX)) continue
-    const absent = { name: nameOf(section.path), section: section.path, reason: reason() ?? 'it is not enabled' }
-    const channels = parts.channels ?? []
-    if (state() === 'unconfigured') unconfigured.push(absent)
-    else if (state() !== 'ready') broken.push(absent)
-    else if (channels.length === 0) unconfigured.push(absent)
-    for (const channel of state() === 'ready' ? channels : []) {
-      ready.push({ channel, section: section.path, allowKey: allowKeyOf(section) })
-    }
+    const channels = state() === 'ready' ? (parts.channels ?? []) : []
+    ready.push(...channels.map((channel) => ({ channel, section: section.path, allowKey: allowKeyOf(section) })))
+    if (channels.length > 0) continue
+    const isBroken = state() === 'failed' || state() === 'starting'
+    const list = isBroken ? broken : unconfigured
+    list.push({ name: nameOf(section.path), section: section.path, reason: reason() ?? 'it is not enabled' })
   }
   for (const { section, build } of config().leftOut) {
     if (section.startsWith(PREFIX)) broken.push({ name: nameOf(section), section, reason: `this build leaves it out; to get it: ${build}` })
