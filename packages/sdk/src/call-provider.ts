@@ -13,6 +13,8 @@ export interface ProviderCall {
   readonly signal: AbortSignal
   /** Default 30,000. */
   readonly timeoutMs?: number
+  /** For large answers that are expected: one beyond it is `too_large`. Without it the bound is 1,048,576. */
+  readonly answerBytesMax?: number
   /** Statuses besides 2xx that are answers and not failures, such as 404 where that means "too old". */
   readonly accept?: readonly number[]
   /** The platform's own words for a refusal, found in its answer; shown to the operator. */
@@ -57,11 +59,11 @@ export async function callProvider(call: ProviderCall): Promise<ProviderAnswer> 
       redirect: 'manual',
       signal: AbortSignal.any([call.signal, late]),
     })
-    const text = await readText(response, provider)
     if (response.ok || call.accept?.includes(response.status)) {
-      return { status: response.status, headers: response.headers, json: parsed(text, provider) }
+      return { status: response.status, headers: response.headers, json: parsed(await readText(response, call), provider) }
     }
-    throw refused(call, response, text)
+    // A refusal stands, whether or not its explanation arrives whole.
+    throw refused(call, response, await readText(response, call).catch(() => ''))
   } catch (error) {
     if (error instanceof AppError) throw error
     if (late.aborted) throw new AppError('upstream_timeout', `${provider} did not answer within ${timeoutMs / 1000} s`)
@@ -102,13 +104,16 @@ function refused({ provider, explain }: ProviderCall, { status, headers }: Respo
   return new AppError(status === 403 ? 'forbidden' : 'invalid_request', said)
 }
 
-async function readText(response: Response, provider: string): Promise<string> {
+async function readText(response: Response, { provider, answerBytesMax }: ProviderCall): Promise<string> {
+  const bytesMax = answerBytesMax ?? ANSWER_BYTES_MAX
   const decoder = new TextDecoder()
   let text = ''
   let bytes = 0
   for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
     bytes += chunk.length
-    if (bytes > ANSWER_BYTES_MAX) throw new AppError('upstream', `The answer of ${provider} is larger than ${ANSWER_BYTES_MAX} bytes`)
+    if (bytes > bytesMax) {
+      throw new AppError(answerBytesMax ? 'too_large' : 'upstream', `The answer of ${provider} is larger than ${bytesMax} bytes`)
+    }
     text += decoder.decode(chunk, { stream: true })
   }
   return text + decoder.decode()

@@ -1,0 +1,271 @@
+import { createServer, type RequestListener, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { inspect } from 'node:util'
+import { afterEach, describe, expect, test } from 'vitest'
+import { AppError, callProvider, type ErrorCode, type ProviderCall, retryAfterSecs } from './index.ts'
+
+const TOKEN = 'token-that-must-not-show'
+const NEVER = new AbortController().signal
+
+const call = (changes: Partial<ProviderCall>) =>
+  callProvider({
+    fetch,
+    provider: 'chatapp',
+    url: `http://127.0.0.1:9/bot${TOKEN}/send?key=${TOKEN}`,
+    method: 'POST',
+    headers: { authorization: `Bearer ${TOKEN}` },
+    body: { text: 'hello' },
+    signal: NEVER,
+    ...changes,
+  })
+const answers = (response: () => Response) => ({ fetch: async () => response() })
+const breaks = (error: unknown) => ({ fetch: () => Promise.reject(error) })
+const network = (code: string) => new TypeError('fetch failed', { cause: Object.assign(new Error(`${code} ${TOKEN}`), { code }) })
+const errorOf = async (changes: Partial<ProviderCall>): Promise<AppError> => {
+  const error = await call(changes).then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  )
+  expect(error).toBeInstanceOf(AppError)
+  return error as AppError
+}
+
+const servers: Server[] = []
+/** The URL of a server on this machine. */
+const serve = async (listener: RequestListener): Promise<string> => {
+  const server = createServer(listener)
+  servers.push(server)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+}
+afterEach(async () => {
+  for (const server of servers.splice(0)) {
+    await new Promise((resolve) => {
+      server.close(resolve)
+      server.closeAllConnections()
+    })
+  }
+})
+
+describe('what goes out', () => {
+  const sent = async (body: ProviderCall['body'], headers: Record<string, string> = {}) => {
+    let request: Request | undefined
+    await call({
+      headers,
+      ...(body !== undefined && { body }),
+      fetch: async (input, init) => {
+        request = new Request(input, init)
+        return new Response()
+      },
+    })
+    return request as Request
+  }
+
+  test('an object goes out as JSON, and JSON is asked for', async () => {
+    const request = await sent({ text: 'né' })
+    expect(Object.fromEntries(request.headers)).toMatchObject({ accept: 'application/json', 'content-type': 'application/json' })
+    expect(await request.json()).toEqual({ text: 'né' })
+  })
+
+  test("a caller's own header wins", async () => {
+    expect((await sent({}, { 'content-type': 'application/vnd.x+json' })).headers.get('content-type')).toBe('application/vnd.x+json')
+  })
+
+  test('texts, bytes and forms go out as they are', async () => {
+    expect(await (await sent('a=b')).text()).toBe('a=b')
+    expect([...new Uint8Array(await (await sent(Uint8Array.of(0xff, 0))).arrayBuffer())]).toEqual([0xff, 0])
+    const form = new FormData()
+    form.set('file', new Blob(['x']), 'x.txt')
+    expect((await sent(form)).headers.get('content-type')).toMatch(/^multipart\/form-data; boundary=/)
+  })
+})
+
+describe('answers', () => {
+  test('2xx gives status, headers and JSON; an empty body gives undefined', async () => {
+    const answered = await call(answers(() => Response.json({ id: 1 }, { status: 201, headers: { 'x-id': '7' } })))
+    expect([answered.status, answered.json, answered.headers.get('x-id')]).toEqual([201, { id: 1 }, '7'])
+    expect((await call(answers(() => new Response(null, { status: 204 })))).json).toBeUndefined()
+    expect((await call(answers(() => new Response(' \n')))).json).toBeUndefined()
+  })
+
+  test('a status that is accepted is an answer and no failure', async () => {
+    const gone = answers(() => Response.json({ error: 'too old' }, { status: 404 }))
+    expect(await call({ ...gone, accept: [404] })).toMatchObject({ status: 404, json: { error: 'too old' } })
+    expect((await errorOf({ ...gone, accept: [410] })).code).toBe('invalid_request')
+  })
+})
+
+describe('failures are told apart: not done, refused, or nobody knows', () => {
+  const waits = { 'retry-after': '7' }
+
+  test.each<[status: number, headers: Record<string, string>, code: ErrorCode, retryAfterSecs: number | undefined]>([
+    [429, {}, 'rate_limited', undefined],
+    [429, waits, 'rate_limited', 7],
+    [401, {}, 'unavailable', undefined],
+    [503, waits, 'unavailable', 7],
+    [503, {}, 'upstream', undefined],
+    [500, {}, 'upstream', undefined],
+    [502, waits, 'upstream', 7],
+    [504, {}, 'upstream', undefined],
+    [408, {}, 'upstream', undefined],
+    [403, {}, 'forbidden', undefined],
+    [400, {}, 'invalid_request', undefined],
+    [404, {}, 'invalid_request', undefined],
+    [413, {}, 'invalid_request', undefined],
+    [422, {}, 'invalid_request', undefined],
+    [301, { location: 'http://127.0.0.1:9/' }, 'invalid_request', undefined],
+    [304, {}, 'invalid_request', undefined],
+  ])('%d with %j is %s', async (status, headers, code, secs) => {
+    const error = await errorOf(answers(() => new Response(null, { status, headers })))
+    expect([error.code, error.retryAfterSecs]).toEqual([code, secs])
+    expect(error.message).toContain(`chatapp answered ${status}`)
+  })
+
+  test.each(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'EADDRNOTAVAIL', 'UND_ERR_CONNECT_TIMEOUT'])(
+    'without a connection nothing was done: %s is unavailable',
+    async (code) => {
+      expect(await errorOf(breaks(network(code)))).toMatchObject({ code: 'unavailable', message: `chatapp cannot be reached (${code})` })
+    },
+  )
+
+  test.each(['ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'UND_ERR_SOCKET', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'])(
+    'after the connection nobody knows: %s is upstream',
+    async (code) => {
+      expect(await errorOf(breaks(network(code)))).toMatchObject({ code: 'upstream', message: `The connection to chatapp broke (${code})` })
+    },
+  )
+
+  test('whatever else is thrown is upstream', async () => {
+    for (const thrown of [new Error(TOKEN), TOKEN, undefined, null, new TypeError('x', { cause: { code: TOKEN } })]) {
+      expect(await errorOf(breaks(thrown))).toMatchObject({ code: 'upstream', message: 'The connection to chatapp broke' })
+    }
+  })
+
+  test('an answer of success that cannot be read is upstream: it was done', async () => {
+    for (const body of ['<html>', '{"id":', 'ok']) {
+      expect(await errorOf(answers(() => new Response(body)))).toMatchObject({
+        code: 'upstream',
+        message: 'The answer of chatapp is not JSON',
+      })
+    }
+  })
+
+  test('a connection that nobody takes, one that is reset, an answer cut in the middle', async () => {
+    const closed = await serve(() => undefined)
+    await new Promise((resolve) => servers.pop()?.close(resolve))
+    expect((await errorOf({ url: closed })).code).toBe('unavailable')
+    expect((await errorOf({ url: await serve((_, out) => out.socket?.resetAndDestroy()) })).code).toBe('upstream')
+    const cut = await serve((_, out) => out.writeHead(200, { 'content-length': 100 }).write('{"id":"1', () => out.destroy()))
+    expect((await errorOf({ url: cut })).code).toBe('upstream')
+  })
+})
+
+describe('Retry-After', () => {
+  const NOW = Date.UTC(2026, 0, 1, 0, 0, 0)
+  test.each([
+    ['120', 120],
+    [' 0 ', 0],
+    ['Thu, 01 Jan 2026 00:01:00 GMT', 60],
+    ['Wed, 31 Dec 2025 23:59:00 GMT', 0],
+    ['soon', undefined],
+    ['', undefined],
+    ['-5x', undefined],
+  ])('%j is %s', (value, secs) => expect(retryAfterSecs(new Headers({ 'retry-after': value }), NOW)).toBe(secs))
+
+  test('parts of a second count as a whole one, and none is undefined', () => {
+    expect(retryAfterSecs(new Headers({ 'retry-after': 'Thu, 01 Jan 2026 00:00:10 GMT' }), NOW + 500)).toBe(10)
+    expect(retryAfterSecs(new Headers(), NOW)).toBeUndefined()
+  })
+})
+
+describe('bounds', () => {
+  test('an answer is read up to 1 MiB, then the connection is given up', async () => {
+    let closed: Promise<void> | undefined
+    const url = await serve((_, out) => {
+      closed = new Promise((resolve) => out.on('close', resolve))
+      out.writeHead(200)
+      const chunk = Buffer.alloc(65_536, ' ')
+      const pump = () => {
+        while (!out.destroyed && out.write(chunk));
+      }
+      out.on('drain', pump)
+      pump()
+    })
+    expect(await errorOf({ url })).toMatchObject({ code: 'upstream', message: 'The answer of chatapp is larger than 1048576 bytes' })
+    await closed
+    const full = `"${'x'.repeat(1_048_574)}"`
+    expect((await call(answers(() => new Response(full)))).json).toHaveLength(1_048_574)
+  })
+
+  test('a refusal stands, whether or not its explanation arrives whole', async () => {
+    expect((await errorOf(answers(() => new Response('x'.repeat(1_048_577), { status: 429 })))).code).toBe('rate_limited')
+    const cut = await serve((_, out) => out.writeHead(400, { 'content-length': 100 }).write('{', () => out.destroy()))
+    expect((await errorOf({ url: cut })).code).toBe('invalid_request')
+  })
+
+  test('no redirect is followed, so that no credential travels', async () => {
+    let stranger = 0
+    const elsewhere = await serve((_, out) => {
+      stranger++
+      out.end('{}')
+    })
+    for (const status of [301, 302, 303, 307, 308]) {
+      const url = await serve((_, out) => out.writeHead(status, { location: elsewhere }).end('{"id":"1"}'))
+      expect(await errorOf({ url })).toMatchObject({
+        code: 'invalid_request',
+        message: `chatapp answered ${status}, a redirect, which is not followed`,
+      })
+    }
+    expect(stranger).toBe(0)
+  })
+
+  test('no answer in time is upstream_timeout, before the headers or within the body', async () => {
+    const silent = await serve(() => undefined)
+    const stuck = await serve((_, out) => out.writeHead(200).write('{'))
+    for (const url of [silent, stuck]) {
+      expect(await errorOf({ url, timeoutMs: 50 })).toMatchObject({
+        code: 'upstream_timeout',
+        message: 'chatapp did not answer within 0.05 s',
+      })
+    }
+  })
+
+  test('an abort ends it as aborted, before it began, under way and within the body', async () => {
+    expect((await errorOf({ signal: AbortSignal.abort() })).code).toBe('aborted')
+    for (const answer of [() => undefined, ((_, out) => out.writeHead(200).write('{')) satisfies RequestListener]) {
+      const abort = new AbortController()
+      const url = await serve((request, out) => {
+        answer(request, out)
+        setImmediate(() => abort.abort())
+      })
+      expect(await errorOf({ url, signal: abort.signal })).toMatchObject({
+        code: 'aborted',
+        message: 'The request to chatapp was cut off',
+      })
+    }
+  })
+})
+
+describe('what an error shows', () => {
+  const refusal = (body: string) => answers(() => new Response(body, { status: 400 }))
+  const explain = (json: unknown) => (json as { message?: string } | undefined)?.message
+
+  test("the platform's own words, cut at 300 characters; none where there are none", async () => {
+    expect((await errorOf({ ...refusal('{"message":"no such room"}'), explain })).message).toBe('chatapp answered 400: no such room')
+    expect((await errorOf({ ...refusal(JSON.stringify({ message: 'x'.repeat(1000) })), explain })).message).toBe(
+      `chatapp answered 400: ${'x'.repeat(300)}`,
+    )
+    for (const body of ['', '<html>', '{}', '{"message":""}'])
+      expect((await errorOf({ ...refusal(body), explain })).message).toBe('chatapp answered 400')
+  })
+
+  test('no address, header or body, whatever went wrong', async () => {
+    const failures = [
+      ...[301, 400, 401, 403, 429, 500, 503].map((status) => answers(() => new Response(`"${TOKEN}"`, { status }))),
+      answers(() => new Response(`<html>${TOKEN}`)),
+      ...['ECONNREFUSED', 'ECONNRESET'].map((code) => breaks(network(code))),
+      breaks(new TypeError(`Failed to parse URL from ${TOKEN}`)),
+    ]
+    for (const failure of failures) expect(inspect(await errorOf(failure), { depth: 9 })).not.toContain(TOKEN)
+  })
+})
