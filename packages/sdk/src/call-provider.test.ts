@@ -197,6 +197,12 @@ describe('bounds', () => {
     expect((await call(answers(() => new Response(full)))).json).toHaveLength(1_048_574)
   })
 
+  test('a caller that expects large answers gets them up to its own bound, and hears when one is beyond it', async () => {
+    const ten = () => answers(() => new Response('"12345678"'))
+    expect(await call({ ...ten(), answerBytesMax: 10 })).toMatchObject({ json: '12345678' })
+    expect(await errorOf({ ...ten(), answerBytesMax: 9 })).toMatchObject({ code: 'too_large' })
+  })
+
   test('a refusal stands, whether or not its explanation arrives whole', async () => {
     expect((await errorOf(answers(() => new Response('x'.repeat(1_048_577), { status: 429 })))).code).toBe('rate_limited')
     const cut = await serve((_, out) => out.writeHead(400, { 'content-length': 100 }).write('{', () => out.destroy()))

@@ -125,6 +125,8 @@ export interface Channel {
   readonly allow: readonly string[]
   /** The form two spellings of one sender share, such as E.164; default: as written. */
   normalise?(sender: string): string
+  /** Whether an entry of the list that is not the sender's own form covers the (normalised) sender, such as a mail domain. */
+  matches?(entry: string, sender: string): boolean
   /** Inbound over HTTP. */
   readonly webhook?: Webhook
   /**

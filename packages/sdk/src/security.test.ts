@@ -69,6 +69,15 @@ describe('allowlists (§5 rule 6)', () => {
     expect(isAllowed(['+4917012345'], '+4917012346', normaliseE164)).toBe(false)
     expect(isAllowed(['none'], 'none', normaliseE164)).toBe(false)
   })
+
+  test('an entry may cover senders that are not written like it, but never nobody', () => {
+    const lower = (text: string) => text.toLowerCase()
+    const inDomain = (entry: string, sender: string) => sender.endsWith(`@${entry}`)
+    expect(isAllowed(['example.com'], 'Ada@Example.com', lower, inDomain)).toBe(true)
+    expect(isAllowed(['example.org', 'bob@example.com'], 'ada@example.com', lower, inDomain)).toBe(false)
+    expect(isAllowed([], 'ada@example.com', lower, inDomain)).toBe(false)
+    expect(isAllowed(['example.com'], '', lower, () => true)).toBe(false)
+  })
 })
 
 describe('freshness (§8)', () => {
