@@ -1,0 +1,174 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type FakeProvider, type ProviderFault, type ProviderReply, type ProviderRequest, startFakeProvider } from './fake-provider.ts'
+import { within } from './within.ts'
+
+/** In real time, how long silence is waited for, and how long an end at most. */
+const QUIET_MS = 50
+const SOON_MS = 2000
+/** What `fetch` says of a connection that broke. */
+const BROKEN = /^(?:ECONNRESET|UND_ERR_SOCKET)$/
+
+let fake: FakeProvider
+/** What the platform did, by the text it was asked for. */
+let done: string[]
+let reply: (request: ProviderRequest) => ProviderReply
+
+beforeEach(async () => {
+  done = []
+  reply = ({ json }) => {
+    const { text } = json as { text: string }
+    done.push(text)
+    return { status: 201, headers: { 'x-id': '1' }, body: { echo: text } }
+  }
+  fake = await startFakeProvider((request) => reply(request))
+})
+afterEach(() => fake.close())
+
+const post = (text: string, signal: AbortSignal | null = null, path = '/send') =>
+  fetch(fake.url + path, { method: 'POST', body: JSON.stringify({ text }), signal })
+/** The text of the answer; else the code below the error `fetch` throws, or the error. */
+const outcome = async (response: Promise<Response>): Promise<unknown> => {
+  try {
+    return await (await response).text()
+  } catch (error) {
+    const { cause } = error as { cause?: { code?: string } }
+    return cause?.code ?? error
+  }
+}
+
+describe('a good request', () => {
+  test('is seen whole and answered as the platform would', async () => {
+    const response = await fetch(`${fake.url}/rooms/7?limit=2&limit=3`, {
+      method: 'PUT',
+      headers: { Authorization: 'Bearer x' },
+      body: '{"text":"né"}',
+    })
+    expect([response.status, response.headers.get('x-id'), await response.json()]).toEqual([201, '1', { echo: 'né' }])
+    const [request] = fake.requests
+    expect(request).toMatchObject({ method: 'PUT', path: '/rooms/7', json: { text: 'né' } })
+    expect(request?.query.getAll('limit')).toEqual(['2', '3'])
+    expect(request?.headers.get('authorization')).toBe('Bearer x')
+    expect(request?.body.toString()).toBe('{"text":"né"}')
+  })
+
+  test('a body that is no JSON is `undefined`, with its bytes kept', async () => {
+    reply = () => ({ status: 204 })
+    expect((await fetch(fake.url, { method: 'POST', body: Uint8Array.of(0xff, 0) })).status).toBe(204)
+    expect(fake.requests[0]?.json).toBeUndefined()
+    expect([...(fake.requests[0]?.body ?? [])]).toEqual([0xff, 0])
+  })
+
+  test('texts and bytes are answered as they are', async () => {
+    for (const body of ['plain', Buffer.from('plain')]) {
+      reply = () => ({ status: 200, headers: { 'content-type': 'text/plain' }, body })
+      const response = await fetch(fake.url)
+      expect([response.headers.get('content-type'), await response.text()]).toEqual(['text/plain', 'plain'])
+    }
+  })
+
+  test('what the fake throws is a 500 that says so', async () => {
+    reply = () => {
+      throw new Error('not as the platform would')
+    }
+    const response = await post('hello')
+    expect([response.status, await response.json()]).toEqual([500, { fake: 'Error: not as the platform would' }])
+  })
+})
+
+describe('faults', () => {
+  const meet = (fault: ProviderFault, text = 'hello') => {
+    fake.fail(fault)
+    return post(text)
+  }
+
+  test('lost: it is done, but its answer never arrives', async () => {
+    expect(await outcome(meet({ fault: 'lost' }))).toMatch(BROKEN)
+    expect(done).toEqual(['hello'])
+  })
+
+  test('reset: the connection breaks before anything is done', async () => {
+    expect(await outcome(meet({ fault: 'reset' }))).toMatch(BROKEN)
+    expect([done, fake.requests.length]).toEqual([[], 1])
+  })
+
+  test('hang: nothing is done and no answer comes, until the connection ends', async () => {
+    fake.fail({ fault: 'hang' })
+    const abort = new AbortController()
+    const hanging = outcome(post('hello', abort.signal))
+    expect(await within(QUIET_MS, hanging)).toBe('still running')
+    abort.abort()
+    expect(await within(SOON_MS, hanging)).toBe('ended')
+    expect([done, fake.requests.length]).toEqual([[], 1])
+  })
+
+  test('garbage: it is done, with an answer that is no JSON', async () => {
+    const response = await meet({ fault: 'garbage' })
+    expect(response.status).toBe(201)
+    await expect(response.json()).rejects.toThrow(SyntaxError)
+    expect(done).toEqual(['hello'])
+  })
+
+  test('cut: it is done, with an answer that breaks off in the middle', async () => {
+    const response = await meet({ fault: 'cut' })
+    expect([response.status, response.headers.get('content-length')]).toEqual([201, String('{"echo":"hello"}'.length)])
+    expect(await outcome(Promise.resolve(response))).toMatch(BROKEN)
+    expect(done).toEqual(['hello'])
+  })
+
+  test('slow: it is done, and the answer takes its time but comes whole', async () => {
+    const started = performance.now()
+    const response = await meet({ fault: 'slow', ms: 20 })
+    expect(await response.json()).toEqual({ echo: 'hello' })
+    expect(performance.now() - started).toBeGreaterThan(20)
+    expect(done).toEqual(['hello'])
+  })
+
+  test('slow ends when the client has left', async () => {
+    fake.fail({ fault: 'slow', ms: 1 })
+    const abort = new AbortController()
+    const response = await post('x'.repeat(200_000), abort.signal)
+    abort.abort()
+    expect(await outcome(Promise.resolve(response))).toMatchObject({ name: 'AbortError' })
+    expect(await within(SOON_MS, fake.close())).toBe('ended')
+  })
+
+  test('status: nothing is done, and the answer is the given one', async () => {
+    const response = await meet({ fault: 'status', status: 429, headers: { 'retry-after': '7' }, body: { error: 'slow down' } })
+    expect([response.status, response.headers.get('retry-after'), await response.json()]).toEqual([429, '7', { error: 'slow down' }])
+    expect([done, fake.requests.length]).toEqual([[], 1])
+  })
+})
+
+describe('which request meets which fault', () => {
+  const status = (code: number): ProviderFault => ({ fault: 'status', status: code })
+  const statuses = async (...paths: string[]) => {
+    const met: number[] = []
+    for (const path of paths) met.push((await post('hello', null, path)).status)
+    return met
+  }
+
+  test('faults are met in order, each as often as it says, then all is well', async () => {
+    fake.fail(status(500), { times: 2 })
+    fake.fail(status(429))
+    expect(await statuses('/', '/', '/', '/')).toEqual([500, 500, 429, 201])
+  })
+
+  test('a fault waits for a request that it matches', async () => {
+    fake.fail(status(503), { matches: ({ path }) => path === '/media' })
+    fake.fail(status(500), { matches: ({ json }) => (json as { text: string }).text === 'other' })
+    expect(await statuses('/send', '/media', '/media')).toEqual([201, 503, 201])
+  })
+})
+
+test('close breaks what hangs, and the port is free again', async () => {
+  fake.fail({ fault: 'hang' })
+  const hanging = outcome(post('hello'))
+  while (fake.requests.length === 0) await sleep(1)
+  await fake.close()
+  expect(await within(SOON_MS, hanging)).toBe('ended')
+  const again = await startFakeProvider(() => ({ status: 200 }), { port: Number(new URL(fake.url).port) })
+  expect(again.url).toBe(fake.url)
+  await expect(startFakeProvider(() => ({ status: 200 }), { port: Number(new URL(again.url).port) })).rejects.toThrow('EADDRINUSE')
+  await again.close()
+})
