@@ -10,7 +10,7 @@ import type { Lease } from './registry.ts'
 import { createScrub } from './scrub.ts'
 import { ToolExecutor } from './tool-call.ts'
 import { createToolSpecs } from './tool-specs.ts'
-import type { Agent, Approver, TurnResult } from './turn.ts'
+import type { Agent, Approver, TurnDelivery, TurnResult } from './turn.ts'
 import { parseTurnContext, type TurnContext } from './turn-context.ts'
 import type { LiveTurn } from './turn-scope.ts'
 
@@ -90,12 +90,12 @@ export function createAgent(deps: AgentDeps): Agent {
   return {
     async run(request) {
       const { signal } = request
-      const turn = createLiveTurn(deps, request)
+      const turn = createLiveTurn(deps, request, request.delivery && ofDelivery(request.delivery))
       const abort = () => turn.cancellation.cancel(aborted(turn.id))
       let ended: Promise<TurnResult>
       try {
         if (signal?.aborted) throw aborted(turn.id)
-        ended = enter(turn)
+        ended = enter(turn, { unbounded: turn.delivery !== undefined })
       } catch (error) {
         await releaseKey(deps, request.idempotency)
         throw error
@@ -189,5 +189,12 @@ export function createAgent(deps: AgentDeps): Agent {
     enough.abort()
   }
 }
+
+const ofDelivery = ({ turnId, receivedAtMs, checkpoint }: TurnDelivery) => ({
+  id: turnId,
+  createdAtMs: receivedAtMs,
+  kept: Promise.resolve(),
+  checkpoint,
+})
 
 const ignore = (): undefined => undefined

@@ -66,7 +66,8 @@ async function work(deps: ConductDeps, scope: TurnScope, leaveSlot: () => void):
   turn.cancellation.throwIfCancelled()
   turn.phase = 'running'
   tellStarted(deps, scope)
-  if (turn.kept) {
+  if (turn.delivery) progress.attempts = turn.delivery.attempts
+  else if (turn.kept) {
     progress.attempts = await turns.start(turn.id)
     if (progress.attempts > STARTS_MAX) throw new AppError('internal', `The turn was started ${STARTS_MAX} times and never reached its end`)
   }
@@ -75,9 +76,9 @@ async function work(deps: ConductDeps, scope: TurnScope, leaveSlot: () => void):
   turn.cancellation.throwIfCancelled()
   turn.phase = 'ending'
   leaveSlot() // the next turn need not wait for this one's commit, and can share it
-  await turns.finish(doneEnd(deps, scope, text, messages))
+  const replies = await turns.finish(doneEnd(deps, scope, text, messages))
   tellCompleted(deps, scope)
-  return { id: turn.id, text, model: progress.model ?? '', usage: progress.usage }
+  return { id: turn.id, text, model: progress.model ?? '', usage: progress.usage, replies }
 }
 
 /** Records and tells a failure. Resolves to what the caller is told, whether or not the store took the record. */
@@ -94,15 +95,20 @@ async function fail(deps: ConductDeps, scope: TurnScope, error: unknown): Promis
 
 /**
  * A kept turn that is cut by a stop of the daemon, or whose end the store refused, stays kept and is taken up at the next
- * start. Any other one is recorded as failed; the key of one that the store will not record is given back all the same.
+ * start; what becomes of a delivery is the inbox's affair. Any other one is recorded as failed; the key of one that the store
+ * will not record is given back all the same.
  */
 async function settleFailure(deps: ConductDeps, scope: TurnScope, failure: AppError): Promise<void> {
   const { store, log } = deps
   const { turn } = scope
+  if (turn.delivery) return
   const isEndRefused = turn.phase === 'ending'
   if (turn.kept && (isEndRefused || failure === deps.stopReason())) return
   try {
-    if (!isEndRefused) return await store.turns.finish(failedEnd(deps, scope, failure))
+    if (!isEndRefused) {
+      await store.turns.finish(failedEnd(deps, scope, failure))
+      return
+    }
   } catch (error) {
     log.error('failed turn not recorded', { turn: turn.id, error })
   }

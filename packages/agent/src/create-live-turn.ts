@@ -17,7 +17,7 @@ export function createLiveTurn(
   request: Omit<TurnRequest, 'signal'>,
   given: Partial<Pick<LiveTurn, 'id' | 'createdAtMs' | 'kept' | 'checkpoint'>> = {},
 ): LiveTurn {
-  const { source, session, text, client, owner, trace, idempotency, listen, approve } = request
+  const { source, session, text, client, owner, trace, idempotency, listen, approve, delivery } = request
   const nowMs = clock.nowMs()
   const id = given.id ?? newId?.() ?? newTurnId(nowMs)
   return {
@@ -31,6 +31,7 @@ export function createLiveTurn(
     trace,
     ...(idempotency && { idempotency }),
     ...(approve && { approve }),
+    ...(delivery && { delivery }),
     createdAtMs: given.createdAtMs ?? nowMs,
     kept: given.kept,
     checkpoint: given.checkpoint ?? [],

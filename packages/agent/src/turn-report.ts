@@ -10,7 +10,7 @@ export interface ReportDeps {
 function turnEnd(
   { clock }: ReportDeps,
   { turn, progress }: TurnScope,
-  end: Pick<TurnEnd, 'status' | 'response' | 'error' | 'messages'>,
+  end: Pick<TurnEnd, 'status' | 'response' | 'error' | 'messages' | 'delivery'>,
 ): TurnEnd {
   return {
     id: turn.id,
@@ -29,7 +29,13 @@ function turnEnd(
 }
 
 export const doneEnd = (deps: ReportDeps, scope: TurnScope, response: string, messages: readonly ModelMessage[]): TurnEnd =>
-  turnEnd(deps, scope, { status: 'done', response, error: null, messages })
+  turnEnd(deps, scope, {
+    status: 'done',
+    response,
+    error: null,
+    messages,
+    ...(scope.turn.delivery && { delivery: { inbox: scope.turn.delivery.inbox, replies: scope.turn.delivery.reply(response) } }),
+  })
 
 export function failedEnd(deps: ReportDeps, scope: TurnScope, { code, message }: AppError): TurnEnd {
   const status = code === 'aborted' ? 'aborted' : 'failed'

@@ -1,5 +1,5 @@
 /** One turn, as those who ask for it and those who wait for it see it. */
-import type { ClientId, IdempotencyKey, Trace, Usage } from '@sluice/sdk'
+import type { ClientId, IdempotencyKey, ModelMessage, NewReply, Trace, Usage } from '@sluice/sdk'
 
 /** What a listener hears while a turn runs. */
 export type TurnPart =
@@ -19,6 +19,19 @@ export interface ApprovalRequest {
 /** Asks a person. Resolves to false when nobody can be asked, refuses, or does not answer in time; a time-out never approves. */
 export type Approver = (request: ApprovalRequest, signal: AbortSignal) => Promise<boolean>
 
+/** The inbox message a turn answers. The inbox has begun the attempt, and decides what a failure means. */
+export interface TurnDelivery {
+  readonly turnId: string
+  readonly inbox: number
+  /** This one included. */
+  readonly attempts: number
+  readonly receivedAtMs: number
+  /** What an earlier attempt had produced when it was cut. */
+  readonly checkpoint: readonly ModelMessage[]
+  /** The reply as the channel sends it, queued in the commit that ends the turn. Must not throw. */
+  reply(text: string): readonly NewReply[]
+}
+
 export interface TurnRequest {
   /** `webhook`, `ws`, `cli`, a channel's name. */
   readonly source: string
@@ -34,6 +47,7 @@ export interface TurnRequest {
   readonly signal?: AbortSignal
   readonly listen?: (part: TurnPart) => void
   readonly approve?: Approver
+  readonly delivery?: TurnDelivery
 }
 
 export interface TurnResult {
@@ -41,16 +55,19 @@ export interface TurnResult {
   readonly text: string
   readonly model: string
   readonly usage: Usage
+  /** Of a delivery: its replies' numbers in the outbox. */
+  readonly replies: readonly number[]
 }
 
 export interface Agent {
   /**
    * Runs one turn in its session's lane. Resolves once the turn's end is durable. Rejects with `upstream`,
    * `upstream_timeout`, `aborted`, `unavailable` or `rate_limited` (budget spent); the idempotency key is released by then.
+   * A delivery is not recorded as failed, and always taken: whoever brings it limits how many there are.
    */
   run(request: TurnRequest): Promise<TurnResult>
   /** Keeps the turn durably, then resolves to its id; it runs when its turn comes, also after a crash. */
-  accept(request: Omit<TurnRequest, 'signal' | 'listen' | 'approve'>): Promise<string>
+  accept(request: Omit<TurnRequest, 'signal' | 'listen' | 'approve' | 'delivery'>): Promise<string>
   /** Takes up what a crash left unfinished, at the normal concurrency. Resolves to how many there are. */
   resume(): Promise<number>
   /** False if no such turn of this owner runs or waits. */

@@ -5,10 +5,13 @@ import { AppError, errorText } from '@sluice/sdk'
 import { lockDataDir } from '@sluice/store'
 import { gatewaySection } from './config/core-sections.ts'
 import { watchConfig } from './config/watch-config.ts'
+import { startDeliveries } from './delivery/deliveries.ts'
+import { deliveryDeps } from './delivery/delivery-deps.ts'
 import { createAuth } from './http/auth.ts'
 import { listen } from './http/listen.ts'
 import { type OpenRuntime, openRuntime, type RuntimeOptions } from './open-runtime.ts'
-import { isOpenToAll, OPEN_TO_ALL } from './open-to-all.ts'
+import { isLoopbackHost, isOpenToAll, OPEN_TO_ALL } from './open-to-all.ts'
+import { demandProofs, warnOfUnproved } from './unproved.ts'
 
 export interface DaemonOptions extends RuntimeOptions {
   /** Instead of `[gateway] host` and `port`. */
@@ -45,15 +48,27 @@ async function startLocked(options: DaemonOptions, lock: { release(): void }): P
   // Before anything new is accepted: the keys of unfinished turns are taken again.
   const unfinished = await runtime.agent.resume()
   if (unfinished > 0) log.info('taking up turns the last run left unfinished', { turns: unfinished })
+  const host = options.host ?? gateway.host
+  const demandsProof = !isLoopbackHost(host) && !gateway.allow_unsigned_webhooks
+  try {
+    if (demandsProof) demandProofs(runtime.live().channels, host)
+  } catch (error) {
+    await runtime.close(0)
+    throw error
+  }
+  const deliveries = await startDeliveries(deliveryDeps(runtime))
+  runtime.delivery.load = deliveries.load
   const auth = createAuth({ runtime })
   const server = await listen({
     runtime,
     auth,
     clients: runtime.clients,
     subscribers: runtime.subscribers,
-    host: options.host ?? gateway.host,
+    inlet: { receive: deliveries.receive, demandsProof },
+    host,
     port: options.port ?? gateway.port,
   }).catch(async (error: unknown) => {
+    await deliveries.stop(0)
     await runtime.close(0)
     throw error
   })
@@ -80,7 +95,7 @@ async function startLocked(options: DaemonOptions, lock: { release(): void }): P
     watching.abort()
     // Streams stay open while turns end: whoever talks over one still gets the answer.
     const drained = runtime.agent.drain(DRAIN_MS).then(() => server.endStreams('the daemon stops'))
-    await Promise.all([server.close(DRAIN_MS), drained])
+    await Promise.all([server.close(DRAIN_MS), drained, deliveries.stop(DRAIN_MS)])
     await runtime.close(0)
     rmSync(file, { force: true })
     lock.release()
@@ -118,6 +133,7 @@ function warnAtStart(runtime: OpenRuntime): void {
   for (const warning of runtime.config().warnings) log.warn(warning)
   const { host, require_pairing } = runtime.config().core(gatewaySection)
   if (isOpenToAll(host, require_pairing)) log.warn(OPEN_TO_ALL, { host })
+  warnOfUnproved(runtime.live().channels, log)
   for (const { section, feature, build } of runtime.config().leftOut) {
     log.warn(`[${section}] is configured, but this build leaves ${feature} out`, { build })
   }

@@ -39,6 +39,8 @@ export interface OpenRuntime extends Runtime {
   reload(text: string): Promise<Reload>
   /** Subscribers of each kind, for the vitals; the HTTP side counts them. */
   readonly subscribers: { sse: number; ws: number; dropped: number }
+  /** What the delivery queues hold, for the vitals; where there are any, they put themselves here. */
+  readonly delivery: { load(): { readonly messages: number; readonly replies: number } }
   /** Closes agent, features and store, in that order. Idempotent. */
   close(drainMs?: number): Promise<void>
 }
@@ -63,11 +65,13 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
   const bus = createEventBus({ clock, run: randomBytes(6).toString('base64url') })
   const clients = createClients()
   const subscribers = { sse: 0, ws: 0, dropped: 0 }
+  const delivery = { load: () => ({ messages: 0, replies: 0 }) }
   const startedAtMs = clock.nowMs()
   let guards: Guards | undefined
 
   const vitals = (): Vitals => {
     const { running, queued, sessions } = agent.load()
+    const { messages, replies } = delivery.load()
     return {
       startedAtMs,
       turnsRunning: running,
@@ -75,6 +79,8 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
       sessionsActive: sessions,
       sseClients: subscribers.sse,
       wsClients: subscribers.ws,
+      messagesPending: messages,
+      repliesPending: replies,
       commitsQueued: store.pending(),
       eventsDropped: subscribers.dropped,
     }
@@ -138,6 +144,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
     lifecycle,
     clients,
     subscribers,
+    delivery,
     config: () => config,
     configText,
     guards: () => guards ?? unreachable(),

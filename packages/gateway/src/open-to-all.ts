@@ -4,4 +4,7 @@ import { isLoopback } from '@sluice/sdk'
 export const OPEN_TO_ALL =
   'anybody who reaches this address can use the agent: [gateway] require_pairing is off and the address is not loopback'
 
-export const isOpenToAll = (host: string, requirePairing: boolean): boolean => !requirePairing && host !== 'localhost' && !isLoopback(host)
+/** True for an address only this machine can reach. */
+export const isLoopbackHost = (host: string): boolean => host === 'localhost' || isLoopback(host)
+
+export const isOpenToAll = (host: string, requirePairing: boolean): boolean => !requirePairing && !isLoopbackHost(host)

@@ -59,6 +59,8 @@ function createSeries(prom: typeof Prom, registry: Prom.Registry) {
     toolCalls: counter('tool_calls_total', 'Tool calls ended', 'tool', 'outcome'),
     toolSeconds: histogram('tool_duration_seconds', 'Time of tool calls', LONG_SECONDS, 'tool'),
     deliveries: counter('deliveries_total', 'Messages received from and sent to channels', 'channel', 'direction', 'outcome'),
+    ingress: counter('ingress_total', 'Webhook requests of channels by what became of them', 'channel', 'verdict'),
+    unsigned: counter('ingress_unsigned_total', 'Webhook requests let in although nothing proved them', 'channel'),
     commitSeconds: histogram('store_commit_seconds', 'Time of commits to the store', COMMIT_SECONDS),
     commitUnits: histogram('store_commit_units', 'Writes that shared one commit', COMMIT_UNITS),
     errors: counter('errors_total', 'Errors by component', 'component'),
@@ -92,6 +94,10 @@ function record(series: ReturnType<typeof createSeries>, o: Observation): void {
       break
     case 'delivery':
       series.deliveries(1, o.channel, o.direction, o.outcome)
+      break
+    case 'ingress':
+      series.ingress(1, o.channel, o.verdict)
+      if (!o.signed) series.unsigned(1, o.channel)
       break
     case 'commit':
       series.commitSeconds(o.tookMs / 1000)

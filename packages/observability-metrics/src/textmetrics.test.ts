@@ -63,6 +63,8 @@ it('vitals are read when metrics are rendered, and absent where nobody offers th
     sessionsActive: 3,
     sseClients: 4,
     wsClients: 5,
+    messagesPending: 8,
+    repliesPending: 9,
     commitsQueued: 6,
     eventsDropped: 7,
   })

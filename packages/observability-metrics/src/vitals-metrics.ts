@@ -8,6 +8,8 @@ const GAUGES: readonly (readonly [name: string, help: string, read: (vitals: Vit
   ['sessions_active', 'Sessions with a turn running or waiting', ({ sessionsActive }) => sessionsActive],
   ['sse_clients', 'Clients subscribed by server-sent events', ({ sseClients }) => sseClients],
   ['ws_clients', 'Clients connected by WebSocket', ({ wsClients }) => wsClients],
+  ['messages_pending', 'Messages of channels waiting for their turn', ({ messagesPending }) => messagesPending],
+  ['replies_pending', 'Replies waiting to be sent', ({ repliesPending }) => repliesPending],
   ['commits_queued', 'Writes waiting for their commit', ({ commitsQueued }) => commitsQueued],
   ['events_dropped', 'Events that slow subscribers missed since the start', ({ eventsDropped }) => eventsDropped],
 ]

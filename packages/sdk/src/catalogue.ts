@@ -79,10 +79,11 @@ export const CATALOGUE = {
     tools: ['browser'],
   },
 
+  transcription: { ...always, kind: 'gateway', summary: 'Recordings to text', section: 'transcription' },
+
   'channel-chatapp': {
     ...always,
     kind: 'channel',
-    ...planned,
     summary: 'chatapp, cloud mode',
     section: 'channels_config.chatapp',
     routes: ['GET /chatapp', 'POST /chatapp'],
@@ -90,7 +91,6 @@ export const CATALOGUE = {
   'channel-textrelay': {
     ...always,
     kind: 'channel',
-    ...planned,
     summary: 'textrelay',
     section: 'channels_config.textrelay',
     routes: ['POST /textrelay'],
@@ -98,7 +98,6 @@ export const CATALOGUE = {
   'channel-bizchat': {
     ...always,
     kind: 'channel',
-    ...planned,
     summary: 'bizchat',
     section: 'channels_config.bizchat',
     routes: ['GET /bizchat', 'POST /bizchat'],
@@ -106,7 +105,6 @@ export const CATALOGUE = {
   'channel-roomchat': {
     ...always,
     kind: 'channel',
-    ...planned,
     summary: 'roomchat bots',
     section: 'channels_config.roomchat',
     routes: ['POST /roomchat'],
@@ -114,7 +112,6 @@ export const CATALOGUE = {
   'channel-mailpush': {
     ...always,
     kind: 'channel',
-    ...planned,
     summary: 'mailpush: mail by push notification',
     section: 'channels_config.mailpush',
     routes: ['POST /webhook/mailpush'],
@@ -173,7 +170,6 @@ export const CATALOGUE = {
     ...planned,
     summary: 'Wake word on a local microphone',
     section: 'channels_config.voice_wake',
-    moreSections: ['transcription'],
   },
 
   'hardware-boards': {

@@ -42,6 +42,15 @@ export type SluiceEvent =
   | { readonly type: 'config_reloaded'; readonly sections: readonly string[]; readonly rebuilt: readonly string[] }
   | { readonly type: 'config_rejected'; readonly error: string }
   | { readonly type: 'feature_failed'; readonly feature: string; readonly error: string }
+  /** What became of a message that came in, or of one that went out; the numbers are those of inbox and outbox. */
+  | {
+      readonly type: 'delivery'
+      readonly direction: 'inbound' | 'outbound'
+      readonly channel: string
+      readonly number: number
+      readonly state: 'sent' | 'ambiguous' | 'dead'
+      readonly error: string | null
+    }
   | { readonly type: 'device_paired'; readonly device_id: string; readonly name: string }
   | { readonly type: 'device_revoked'; readonly device_id: string }
   /** An embedder's own. */

@@ -41,6 +41,14 @@ export type Observation =
       readonly outcome: Outcome
       readonly span: Span
     }
+  | {
+      readonly kind: 'ingress'
+      readonly channel: string
+      /** What became of a request; `refused`: for want of room, the provider will come back. */
+      readonly verdict: 'kept' | 'duplicate' | 'denied' | 'ignored' | 'unauthorized' | 'refused'
+      /** False: the channel has no secret, so that nothing was proved. */
+      readonly signed: boolean
+    }
   | { readonly kind: 'commit'; readonly units: number; readonly tookMs: number }
   | { readonly kind: 'error'; readonly component: string }
 
@@ -63,6 +71,9 @@ export interface Vitals {
   readonly sessionsActive: number
   readonly sseClients: number
   readonly wsClients: number
+  /** Messages that wait for their turn, and replies that wait to be sent. */
+  readonly messagesPending: number
+  readonly repliesPending: number
   readonly commitsQueued: number
   readonly eventsDropped: number
 }

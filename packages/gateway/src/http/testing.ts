@@ -94,6 +94,7 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
     config: v.parse(gatewaySection.schema, options.config ?? {}),
     routes: [],
     stubs: [],
+    channels: [],
     features: [],
     tools: [],
     observers: [observer],
@@ -119,6 +120,8 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
       sessionsActive: 0,
       sseClients: 0,
       wsClients: 0,
+      messagesPending: 0,
+      repliesPending: 0,
       commitsQueued: 0,
       eventsDropped: 0,
     }),
@@ -196,7 +199,7 @@ function testAgent(
       try {
         const text = await reply(request)
         await end(id, request, { status: 'done', response: text })
-        return { id, text, model: 'echo', usage: { inputTokens: 1, outputTokens: 1, costUsd: 0 } }
+        return { id, text, model: 'echo', usage: { inputTokens: 1, outputTokens: 1, costUsd: 0 }, replies: [] }
       } catch (error) {
         await end(id, request, { status: 'failed', response: null })
         throw error

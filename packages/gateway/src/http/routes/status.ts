@@ -13,6 +13,8 @@ const vitalsSchema = v.object({
   sessions_active: v.number(),
   sse_clients: v.number(),
   ws_clients: v.number(),
+  messages_pending: v.number(),
+  replies_pending: v.number(),
   commits_queued: v.number(),
   events_dropped: v.number(),
 })
@@ -32,13 +34,25 @@ const featureSchema = v.object({
 const toolSchema = v.object({ name: v.string(), description: v.string(), feature: v.string(), available: v.boolean() })
 
 const shownVitals = ({ vitals }: Runtime) => {
-  const { turnsRunning, turnsQueued, sessionsActive, sseClients, wsClients, commitsQueued, eventsDropped } = vitals()
+  const {
+    turnsRunning,
+    turnsQueued,
+    sessionsActive,
+    sseClients,
+    wsClients,
+    messagesPending,
+    repliesPending,
+    commitsQueued,
+    eventsDropped,
+  } = vitals()
   return {
     turns_running: turnsRunning,
     turns_queued: turnsQueued,
     sessions_active: sessionsActive,
     sse_clients: sseClients,
     ws_clients: wsClients,
+    messages_pending: messagesPending,
+    replies_pending: repliesPending,
     commits_queued: commitsQueued,
     events_dropped: eventsDropped,
   }

@@ -1,0 +1,27 @@
+/** What the delivery side shares: the channels of the moment, and what it is told by whom. */
+import type { Agent } from '@sluice/agent'
+import type { Channel, Clock, Events, Logger, Observation, Store, Transcribe, Workspace } from '@sluice/sdk'
+import type { DeliveryConfig } from '../config/core-sections.ts'
+import type { Clients } from '../http/client.ts'
+
+export interface DeliveryDeps {
+  readonly store: Pick<Store, 'inbox' | 'outbox' | 'prune' | 'foreignVersion'>
+  readonly agent: Pick<Agent, 'run'>
+  readonly clients: Pick<Clients, 'ofSender'>
+  readonly events: Events
+  readonly clock: Clock
+  readonly log: Logger
+  /** Changes with every reload. */
+  generation(): number
+  /** Those that are ready. */
+  channels(): readonly Channel[]
+  config(): DeliveryConfig
+  /** Turns that run at once. */
+  turnsMax(): number
+  observe(observation: Observation): void
+  workspace(): Workspace
+  transcribe(): Transcribe | undefined
+}
+
+export const channelNamed = ({ channels }: Pick<DeliveryDeps, 'channels'>, name: string): Channel | undefined =>
+  channels().find((channel) => channel.name === name)

@@ -1,0 +1,145 @@
+/** Durable delivery, put together: what came in before the last stop is taken up, what comes is kept, what is over is forgotten. */
+import type { Channel, Deliver, Inbound, Waiting } from '@sluice/sdk'
+import { every } from '../events/every.ts'
+import type { DeliveryDeps } from './channels.ts'
+import { createInboxRunner } from './inbox-runner.ts'
+import { createIngress, type Ingress } from './ingress.ts'
+import { createListeners } from './listeners.ts'
+import { createOutboxRunner } from './outbox-runner.ts'
+import type { WorkLanes } from './work-lanes.ts'
+
+export interface Deliveries {
+  readonly receive: Ingress['receive']
+  /** Messages and replies that wait or are being worked on. */
+  load(): { readonly messages: number; readonly replies: number }
+  /** Starts nothing more, and takes nothing more in. Resolves once what runs has ended; sends are cut off after `graceMs`. */
+  stop(graceMs: number): Promise<void>
+}
+
+/** How often other processes' changes and a reloaded configuration are looked for. */
+const LOOK_MS = 1000
+const PRUNE_MS = 60_000
+const PRUNE_ROWS = 2000
+const PAGE_ROWS = 5000
+const HOUR_MS = 3_600_000
+
+/** Takes up what the last run left behind. One per data directory at a time. */
+export async function startDeliveries(deps: DeliveryDeps): Promise<Deliveries> {
+  const { store, clock, log } = deps
+  const stopping = new AbortController()
+  const cutOff = new AbortController()
+  const outboxes = new Map<string, WorkLanes>()
+
+  const outboxOf = (channel: string): WorkLanes => {
+    const known = outboxes.get(channel)
+    if (known) return known
+    const made = createOutboxRunner({ ...deps, channel, cutOff: cutOff.signal })
+    outboxes.set(channel, made)
+    return made
+  }
+  const inbox = createInboxRunner({
+    ...deps,
+    stopping: stopping.signal,
+    onDone: (row) => ingress.left(row),
+    onReplies(numbers, channel, { account, session }) {
+      for (const number of numbers) outboxOf(channel.name).enter({ number, channel: channel.name, account, lane: session, atMs: 0 })
+    },
+  })
+  const ingress = createIngress({ inbox: store.inbox, lanes: inbox, clock, log, config: deps.config })
+
+  /** Puts what waits in the store into its lanes; what is there already stays where it is. */
+  const takeUp = async (): Promise<{ messages: number; replies: number }> => {
+    const present = new Set(deps.channels().map(({ name }) => name))
+    const taken = { messages: 0, replies: 0 }
+    await eachPage(store.inbox.waiting, (row) => {
+      if (!present.has(row.channel) || !inbox.enter(row)) return
+      ingress.found(row)
+      taken.messages += 1
+    })
+    await eachPage(store.outbox.waiting, (row) => {
+      if (present.has(row.channel) && outboxOf(row.channel).enter(row)) taken.replies += 1
+    })
+    return taken
+  }
+
+  const deliver =
+    (channel: Channel): Deliver =>
+    async (message: Inbound) => {
+      const raw = Buffer.from(JSON.stringify(message))
+      const reception = await ingress.receive(channel, {
+        raw,
+        verified: { by: 'fetched by us' },
+        receivedAtMs: clock.nowMs(),
+        messages: [message],
+      })
+      const verdict = reception.kept > 0 ? 'kept' : reception.duplicate > 0 ? 'duplicate' : 'denied'
+      deps.observe({ kind: 'ingress', channel: channel.name, verdict, signed: true })
+    }
+  const listeners = createListeners({ clock, log, deliver })
+
+  const repeatable = deps.channels().flatMap(({ name, limits }) => (limits.dedupesClientIds ? [name] : []))
+  const ambiguous = await store.outbox.recover({ repeatable, atMs: clock.nowMs() })
+  if (ambiguous.length > 0)
+    log.warn('replies were under way when the last run ended: nobody can tell whether they were sent', {
+      replies: ambiguous.length,
+      see: 'sluice outbox dead',
+    })
+  const found = await takeUp()
+  if (found.messages + found.replies > 0) log.info('taking up deliveries the last run left unfinished', found)
+
+  let generation = deps.generation()
+  let foreign = await store.foreignVersion()
+  listeners.set(deps.channels())
+  const look = async (): Promise<void> => {
+    const [nextGeneration, nextForeign] = [deps.generation(), await store.foreignVersion()]
+    if (nextGeneration === generation && nextForeign === foreign) return
+    if (nextGeneration !== generation) listeners.set(deps.channels())
+    generation = nextGeneration
+    foreign = nextForeign
+    await takeUp()
+  }
+  const prune = async (): Promise<void> => {
+    const { retention_days, retention_mb, dedupe_hours } = deps.config()
+    const nowMs = clock.nowMs()
+    await store.prune({
+      endedBeforeMs: nowMs - retention_days * 24 * HOUR_MS,
+      idsBeforeMs: nowMs - dedupe_hours * HOUR_MS,
+      bytesMax: retention_mb * 1024 * 1024,
+      nowMs,
+      limit: PRUNE_ROWS,
+    })
+  }
+  const quietly = (what: string, task: () => Promise<void>) => () => {
+    task().catch((error: unknown) => log.error(what, { error }))
+  }
+  void every(clock, LOOK_MS, stopping.signal, quietly('the deliveries could not be looked at', look))
+  void every(clock, PRUNE_MS, stopping.signal, quietly('old deliveries could not be dropped', prune))
+
+  return {
+    receive: ingress.receive,
+    load() {
+      const waiting = [...outboxes.values()].reduce((sum, { load }) => sum + load.waiting + load.running, 0)
+      return { messages: inbox.load.waiting + inbox.load.running, replies: waiting }
+    },
+    async stop(graceMs) {
+      stopping.abort()
+      const enough = new AbortController()
+      void clock.sleep(graceMs, enough.signal).then(() => cutOff.abort())
+      await Promise.all([listeners.stop(), inbox.stop(), ...[...outboxes.values()].map((lanes) => lanes.stop())])
+      enough.abort()
+    },
+  }
+}
+
+async function eachPage(
+  read: (options: { after: number; limit: number }) => Promise<readonly Waiting[]>,
+  take: (row: Waiting) => void,
+): Promise<void> {
+  for (let after = 0; ; ) {
+    const rows = await read({ after, limit: PAGE_ROWS })
+    for (const row of rows) take(row)
+    const last = rows.at(-1)
+    if (!last || rows.length < PAGE_ROWS) return
+    after = last.number
+  }
+}

@@ -1,0 +1,21 @@
+/** What durable delivery takes from the runtime. */
+import { agentSection } from '@sluice/agent'
+import { deliverySection } from '../config/core-sections.ts'
+import type { OpenRuntime } from '../open-runtime.ts'
+import type { DeliveryDeps } from './channels.ts'
+
+export const deliveryDeps = (runtime: OpenRuntime): DeliveryDeps => ({
+  store: runtime.store,
+  agent: runtime.agent,
+  clients: runtime.clients,
+  events: runtime.bus,
+  clock: runtime.clock,
+  log: runtime.log.child('delivery'),
+  generation: () => runtime.live().generation,
+  channels: () => runtime.live().channels,
+  config: () => runtime.config().core(deliverySection),
+  turnsMax: () => runtime.config().core(agentSection).max_concurrent_turns,
+  observe: (observation) => runtime.live().observe(observation),
+  workspace: () => runtime.guards().workspace,
+  transcribe: () => runtime.lifecycle.current().service('transcribe'),
+})

@@ -1,0 +1,100 @@
+/** Works the inbox off: each message becomes one turn, and its reply is queued in the commit that ends the turn. */
+import { newTrace, newTurnId } from '@sluice/agent'
+import { AppError, type Channel, errorText, type StartedMessage } from '@sluice/sdk'
+import { channelNamed, type DeliveryDeps } from './channels.ts'
+import { textWithMedia } from './media.ts'
+import { repliesOf } from './replies-of.ts'
+import { retryDelayMs } from './retry-delay.ts'
+import { channelOwner } from './session-of.ts'
+import { WorkLanes, type WorkLanesOptions, type WorkOutcome } from './work-lanes.ts'
+
+export interface InboxRunnerOptions extends DeliveryDeps {
+  readonly onDone: NonNullable<WorkLanesOptions['onDone']>
+  /** Told of replies that wait to be sent, once they are durable. */
+  onReplies(numbers: readonly number[], channel: Channel, message: StartedMessage): void
+  /** Aborts when the daemon stops. */
+  readonly stopping: AbortSignal
+}
+
+/** A row whose channel is not there is looked at again so much later. */
+const ABSENT_WAIT_MS = 5000
+
+export function createInboxRunner(options: InboxRunnerOptions): WorkLanes {
+  const { store, clock, log, turnsMax, onDone } = options
+  return new WorkLanes({ clock, log, onDone, concurrency: turnsMax, work: (number) => work(options, number, store.inbox) })
+}
+
+async function work(options: InboxRunnerOptions, number: number, inbox: DeliveryDeps['store']['inbox']): Promise<WorkOutcome> {
+  const { clock, stopping } = options
+  const started = await inbox.start(number, newTurnId(clock.nowMs()))
+  if (!started) return 'done'
+  const channel = channelNamed(options, started.channel)
+  if (!channel || stopping.aborted) {
+    await inbox.release(number)
+    return { retryAtMs: clock.nowMs() + ABSENT_WAIT_MS }
+  }
+  const { max_attempts } = options.config()
+  if (started.attempts > max_attempts) {
+    return bury(options, started, `it was started ${max_attempts} times and never reached its end`)
+  }
+  const startMs = clock.nowMs()
+  const startedAtMs = clock.monotonicMs()
+  const trace = newTrace()
+  const observe = (outcome: 'ok' | 'error' | 'aborted') =>
+    options.observe({
+      kind: 'delivery',
+      channel: channel.name,
+      direction: 'inbound',
+      outcome,
+      span: { trace, startMs, tookMs: clock.monotonicMs() - startedAtMs },
+    })
+  try {
+    const text = await textWithMedia(started.message, {
+      channel,
+      workspace: options.workspace(),
+      transcribe: options.transcribe(),
+      log: options.log,
+      clock,
+      signal: stopping,
+    })
+    const { replies } = await options.agent.run({
+      source: channel.name,
+      session: started.session,
+      text,
+      client: options.clients.ofSender(channel.name, started.message.sender),
+      owner: channelOwner(channel.name),
+      trace,
+      delivery: {
+        turnId: started.turnId,
+        inbox: number,
+        attempts: started.attempts,
+        receivedAtMs: started.receivedAtMs,
+        checkpoint: started.checkpoint,
+        reply: (answer) => repliesOf(answer, channel, started, clock.nowMs()),
+      },
+    })
+    observe('ok')
+    options.onReplies(replies, channel, started)
+    return 'done'
+  } catch (error) {
+    if (stopping.aborted) {
+      await inbox.release(number)
+      return { retryAtMs: clock.nowMs() + ABSENT_WAIT_MS }
+    }
+    observe('error')
+    const isOver = started.attempts >= max_attempts || (error instanceof AppError && error.code === 'aborted')
+    if (isOver) return bury(options, started, errorText(error))
+    const wished = error instanceof AppError ? error.retryAfterSecs : undefined
+    const atMs = clock.nowMs() + retryDelayMs(started.attempts, wished)
+    await inbox.retry(number, { error: errorText(error), atMs })
+    return { retryAtMs: atMs }
+  }
+}
+
+async function bury({ store, clock, log, events }: InboxRunnerOptions, started: StartedMessage, error: string): Promise<WorkOutcome> {
+  const { number, channel, attempts } = started
+  await store.inbox.bury(number, { error, atMs: clock.nowMs() })
+  log.error('a message was given up', { channel, inbox: number, attempts, error, see: `sluice inbox show ${number}` })
+  events.emit({ type: 'delivery', direction: 'inbound', channel, number, state: 'dead', error })
+  return 'done'
+}

@@ -1,0 +1,120 @@
+/** The way in: what a channel received is filtered, kept durably, and put into its lane. */
+import { AppError, type Channel, type Clock, type Inbound, type Logger, type Store, type Verified } from '@sluice/sdk'
+import type { DeliveryConfig } from '../config/core-sections.ts'
+import { createAllowedSenders } from './allowed-senders.ts'
+import { sessionOf } from './session-of.ts'
+import type { WorkLanes } from './work-lanes.ts'
+
+export interface IngressOptions {
+  readonly inbox: Pick<Store['inbox'], 'keep'>
+  readonly lanes: Pick<WorkLanes, 'enter'>
+  readonly clock: Clock
+  readonly log: Logger
+  config(): Pick<DeliveryConfig, 'max_pending'>
+}
+
+export interface Received {
+  readonly raw: Uint8Array
+  readonly verified: Verified
+  readonly receivedAtMs: number
+  readonly messages: readonly Inbound[]
+}
+
+/** `kept` and `duplicate` count messages; both 0: nothing in the request was for us. */
+export interface Reception {
+  readonly kept: number
+  readonly duplicate: number
+  readonly denied: number
+}
+
+export interface Ingress {
+  /**
+   * Resolves once everything that is for us is durable. Throws `unauthorized` for a request whose `once` was used before, and
+   * `unavailable` when too many messages of the account wait or the store cannot keep it: then nothing of it was kept.
+   */
+  receive(channel: Channel, received: Received): Promise<Reception>
+  /** A message has left the lanes. */
+  left(row: { readonly channel: string; readonly account: string }): void
+  /** A message found in the store waits. */
+  found(row: { readonly channel: string; readonly account: string }): void
+}
+
+const RETRY_AFTER_SECS = 30
+/** A request that brings a value once is refused when it comes again within this time (decisions, "roomchat stale"). */
+const ONCE_MS = 1_000_000
+const NOTHING: Reception = { kept: 0, duplicate: 0, denied: 0 }
+
+export function createIngress({ inbox, lanes, clock, log, config }: IngressOptions): Ingress {
+  const senders = createAllowedSenders({ clock, log })
+  /** How many wait, by channel and account; bounded by the accounts there are. */
+  const pending = new Map<string, number>()
+  const keyOf = (channel: string, account: string) => `${channel} ${account}`
+  const count = (key: string, change: number): void => {
+    const next = (pending.get(key) ?? 0) + change
+    if (next > 0) pending.set(key, next)
+    else pending.delete(key)
+  }
+
+  /** Takes a place for each message, or none. */
+  const reserve = (channel: Channel, messages: readonly Inbound[]): string[] => {
+    const { max_pending } = config()
+    const keys: string[] = []
+    for (const { account } of messages) {
+      const key = keyOf(channel.name, account)
+      if ((pending.get(key) ?? 0) >= max_pending) {
+        for (const taken of keys) count(taken, -1)
+        throw new AppError('unavailable', 'Too many messages of this account wait for their turn', { retryAfterSecs: RETRY_AFTER_SECS })
+      }
+      count(key, 1)
+      keys.push(key)
+    }
+    return keys
+  }
+
+  return {
+    async receive(channel, { raw, verified, receivedAtMs, messages }) {
+      const admitted = messages.filter(({ sender }) => senders.admit(channel, sender)).map(wellFormed)
+      const denied = messages.length - admitted.length
+      if (admitted.length === 0 && verified.once === undefined) return denied === 0 ? NOTHING : { ...NOTHING, denied }
+      const keys = reserve(channel, admitted)
+      const sessions = admitted.map((message) => sessionOf(channel.name, message))
+      let numbers: Awaited<ReturnType<typeof inbox.keep>>
+      try {
+        numbers = await inbox.keep({
+          channel: channel.name,
+          verdict: verified.by,
+          raw,
+          receivedAtMs,
+          ...(verified.once !== undefined && { once: { value: verified.once, untilMs: receivedAtMs + ONCE_MS } }),
+          messages: admitted.map((message, index) => ({ message, session: sessions[index] ?? '' })),
+        })
+      } catch (error) {
+        for (const key of keys) count(key, -1)
+        throw error
+      }
+      if (numbers === 'replayed') {
+        for (const key of keys) count(key, -1)
+        throw new AppError('unauthorized', 'Invalid signature', { cause: 'the request was used before' })
+      }
+      let kept = 0
+      for (const [index, number] of numbers.entries()) {
+        if (number === null) {
+          count(keys[index] ?? '', -1)
+          continue
+        }
+        kept += 1
+        const account = admitted[index]?.account ?? ''
+        if (!lanes.enter({ number, channel: channel.name, account, lane: sessions[index] ?? '', atMs: 0 })) count(keys[index] ?? '', -1)
+      }
+      return { kept, duplicate: numbers.length - kept, denied }
+    },
+    left: ({ channel, account }) => count(keyOf(channel, account), -1),
+    found: ({ channel, account }) => count(keyOf(channel, account), 1),
+  }
+}
+
+/** Half a surrogate pair cannot be kept as it is, and is the same message on every retry. */
+const wellFormed = (message: Inbound): Inbound =>
+  message.text.isWellFormed() && message.id.isWellFormed() && message.sender.isWellFormed()
+    ? message
+    : { ...message, id: message.id.toWellFormed(), sender: message.sender.toWellFormed(), text: message.text.toWellFormed() }

@@ -1,0 +1,106 @@
+/** Works the outbox off: each reply is sent once, as far as that can be known; what cannot be known is left to the operator. */
+import { newTrace } from '@sluice/agent'
+import { AppError, type Channel, errorText, type Outcome, type Sent, type StartedReply } from '@sluice/sdk'
+import { channelNamed, type DeliveryDeps } from './channels.ts'
+import { retryDelayMs } from './retry-delay.ts'
+import { WorkLanes, type WorkOutcome } from './work-lanes.ts'
+
+export interface OutboxRunnerOptions extends DeliveryDeps {
+  readonly channel: string
+  /** Aborts when the daemon's patience is over. */
+  readonly cutOff: AbortSignal
+}
+
+/** Of one channel; conversations wait for each other only beyond it. */
+const SENDS_MAX = 8
+const SEND_MS_MAX = 60_000
+const ABSENT_WAIT_MS = 5000
+const RECORD_WAIT_MS = 1000
+
+/** Errors that say that nothing was sent, and that another attempt may help; see `Channel.send`. */
+const NOT_SENT = new Set(['rate_limited', 'unavailable'])
+/** Errors that leave open whether it was sent. */
+const UNKNOWN = new Set(['upstream', 'upstream_timeout', 'aborted', 'internal'])
+
+export function createOutboxRunner(options: OutboxRunnerOptions): WorkLanes {
+  const { clock, log } = options
+  return new WorkLanes({ clock, log, concurrency: () => SENDS_MAX, work: (number) => work(options, number) })
+}
+
+async function work(options: OutboxRunnerOptions, number: number): Promise<WorkOutcome> {
+  const { store, clock } = options
+  const channel = channelNamed(options, options.channel)
+  if (!channel) return { retryAtMs: clock.nowMs() + ABSENT_WAIT_MS }
+  const started = await store.outbox.start(number)
+  if (!started) return 'done'
+  const trace = newTrace()
+  const startMs = clock.nowMs()
+  const startedAtMs = clock.monotonicMs()
+  const observe = (outcome: Outcome) =>
+    options.observe({
+      kind: 'delivery',
+      channel: channel.name,
+      direction: 'outbound',
+      outcome,
+      span: { trace, startMs, tookMs: clock.monotonicMs() - startedAtMs },
+    })
+  let sent: Sent
+  try {
+    const { to, text, clientId } = started
+    sent = await channel.send(to, { text, clientId }, AbortSignal.any([options.cutOff, AbortSignal.timeout(SEND_MS_MAX)]))
+  } catch (error) {
+    return failed(options, { started, channel, error, observe })
+  }
+  observe('ok')
+  await record(options, number, sent)
+  options.events.emit({ type: 'delivery', direction: 'outbound', channel: channel.name, number, state: 'sent', error: null })
+  return 'done'
+}
+
+/** What is known to be sent is not sent again: while the store cannot be told, the row is held. */
+async function record({ store, clock, log, cutOff }: OutboxRunnerOptions, number: number, { id }: Sent): Promise<void> {
+  for (;;) {
+    try {
+      return await store.outbox.sent(number, { providerId: id, atMs: clock.nowMs() })
+    } catch (error) {
+      log.error('a reply was sent, and the store cannot note it', { outbox: number, error })
+      if (cutOff.aborted) throw error
+      await clock.sleep(RECORD_WAIT_MS, cutOff)
+    }
+  }
+}
+
+interface Failure {
+  readonly started: StartedReply
+  readonly channel: Channel
+  readonly error: unknown
+  observe(outcome: Outcome): void
+}
+
+async function failed(options: OutboxRunnerOptions, { started, channel, error, observe }: Failure): Promise<WorkOutcome> {
+  const { store, clock, log, events } = options
+  const { number, attempts } = started
+  const code = error instanceof AppError ? error.code : 'internal'
+  const reason = error instanceof AppError ? error.message : 'the channel failed by a fault of ours'
+  if (code === 'internal') log.error('a channel failed while sending', { channel: channel.name, outbox: number, error })
+  const isRepeatable = NOT_SENT.has(code) || (UNKNOWN.has(code) && channel.limits.dedupesClientIds === true)
+  if (isRepeatable && attempts < options.config().max_attempts) {
+    const wished = error instanceof AppError ? error.retryAfterSecs : undefined
+    const atMs = clock.nowMs() + retryDelayMs(attempts, wished)
+    await store.outbox.retry(number, { error: reason, atMs })
+    observe('error')
+    return { retryAtMs: atMs }
+  }
+  const state = UNKNOWN.has(code) ? 'ambiguous' : 'dead'
+  await store.outbox.giveUp(number, { state, error: reason, atMs: clock.nowMs() })
+  observe(state === 'dead' ? 'error' : 'aborted')
+  log[state === 'dead' ? 'error' : 'warn'](state === 'dead' ? 'a reply was given up' : 'a reply may have been sent: nobody can tell', {
+    channel: channel.name,
+    outbox: number,
+    attempts,
+    error: errorText(error),
+    see: `sluice outbox show ${number}`,
+  })
+  events.emit({ type: 'delivery', direction: 'outbound', channel: channel.name, number, state, error: reason })
+  return 'done'
+}

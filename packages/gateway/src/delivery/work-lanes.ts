@@ -1,0 +1,126 @@
+/**
+ * The order a durable queue is worked off in: one row after another inside a lane, lanes side by side up to a bound, first
+ * ready first served. Only numbers are held here; the rows stay in the store until their turn comes.
+ */
+import type { Clock, Logger, Waiting } from '@sluice/sdk'
+import { Fifo } from './fifo.ts'
+
+/** `done`: the row needs no more work; else it is tried again, and its lane waits for it. */
+export type WorkOutcome = 'done' | { readonly retryAtMs: number }
+
+export interface WorkLanesOptions {
+  readonly clock: Clock
+  readonly log: Logger
+  /** Rows that are worked on at once; asked before each start. */
+  concurrency(): number
+  /** A rejection means that the store could not be asked: the row is tried again a little later. */
+  work(number: number): Promise<WorkOutcome>
+  /** Told once of each row that leaves. */
+  onDone?(row: Pick<Waiting, 'channel' | 'account'>): void
+}
+
+/** How long a row waits whose work failed by a fault of ours or of the disk. */
+const FAULT_WAIT_MS = 5000
+
+type Row = Pick<Waiting, 'channel' | 'account'>
+
+export class WorkLanes {
+  readonly #options: WorkLanesOptions
+  readonly #lanes = new Map<string, Fifo<number>>()
+  readonly #ready = new Fifo<string>()
+  /** Every row that is here, so that none is here twice. */
+  readonly #rows = new Map<number, Row>()
+  /** Rows that must wait for their time. */
+  readonly #notBefore = new Map<number, number>()
+  readonly #stop = new AbortController()
+  #running = 0
+  #idle = Promise.withResolvers<void>()
+
+  constructor(options: WorkLanesOptions) {
+    this.#options = options
+  }
+
+  get load(): { readonly running: number; readonly waiting: number } {
+    return { running: this.#running, waiting: this.#rows.size - this.#running }
+  }
+
+  /** Takes a row; false if it is here already, or nothing is taken any more. */
+  enter({ number, channel, account, lane, atMs }: Waiting): boolean {
+    if (this.#rows.has(number) || this.#stop.signal.aborted) return false
+    this.#rows.set(number, { channel, account })
+    if (atMs > 0) this.#notBefore.set(number, atMs)
+    const open = this.#lanes.get(lane)
+    if (open) open.push(number)
+    else {
+      const queue = new Fifo<number>()
+      queue.push(number)
+      this.#lanes.set(lane, queue)
+      this.#makeReady(lane, number)
+      this.#fill()
+    }
+    return true
+  }
+
+  /** Starts nothing more; resolves once what runs has ended. Idempotent. */
+  async stop(): Promise<void> {
+    this.#stop.abort()
+    if (this.#running > 0) await this.#idle.promise
+  }
+
+  #makeReady(lane: string, head: number): void {
+    const atMs = this.#notBefore.get(head) ?? 0
+    const waitMs = atMs - this.#options.clock.nowMs()
+    if (waitMs <= 0) this.#ready.push(lane)
+    else void this.#park(lane, waitMs)
+  }
+
+  async #park(lane: string, ms: number): Promise<void> {
+    await this.#options.clock.sleep(ms, this.#stop.signal)
+    if (this.#stop.signal.aborted) return
+    this.#ready.push(lane)
+    this.#fill()
+  }
+
+  #fill(): void {
+    while (!this.#stop.signal.aborted && this.#ready.size > 0 && this.#running < this.#options.concurrency()) {
+      const lane = this.#ready.shift()
+      const number = lane === undefined ? undefined : this.#lanes.get(lane)?.peek()
+      if (lane !== undefined && number !== undefined) void this.#run(lane, number)
+    }
+  }
+
+  async #run(lane: string, number: number): Promise<void> {
+    this.#running += 1
+    const outcome = await this.#attempt(number)
+    this.#running -= 1
+    if (outcome === 'done') this.#leave(lane, number)
+    else {
+      this.#notBefore.set(number, outcome.retryAtMs)
+      this.#makeReady(lane, number)
+    }
+    if (this.#running === 0 && this.#stop.signal.aborted) this.#idle.resolve()
+    this.#fill()
+  }
+
+  async #attempt(number: number): Promise<WorkOutcome> {
+    const { work, clock, log } = this.#options
+    try {
+      return await work(number)
+    } catch (error) {
+      log.error('a row of the delivery queue could not be worked on', { number, error })
+      return { retryAtMs: clock.nowMs() + FAULT_WAIT_MS }
+    }
+  }
+
+  #leave(lane: string, number: number): void {
+    const row = this.#rows.get(number)
+    this.#rows.delete(number)
+    this.#notBefore.delete(number)
+    const queue = this.#lanes.get(lane)
+    queue?.shift()
+    const next = queue?.peek()
+    if (next === undefined) this.#lanes.delete(lane)
+    else this.#makeReady(lane, next)
+    if (row) this.#options.onDone?.(row)
+  }
+}

@@ -1,0 +1,123 @@
+/** The webhooks of channels (§4.2): size, proof over raw bytes, parse, keep, 200; in this order, the first that refuses answers. */
+import { AppError, type Channel, type Raw, type Verified, type Webhook } from '@sluice/sdk'
+import type { Ingress } from '../delivery/ingress.ts'
+import type { Live, Runtime } from '../runtime.ts'
+import type { Endpoint } from './endpoint.ts'
+import type { HttpContext } from './gate.ts'
+import type { IngressBudget } from './ingress-budget.ts'
+import { BODY_BYTES_MAX, checkDeclaredSize, readBody } from './raw-body.ts'
+import { JSON_HEADERS, withSecurityHeaders } from './security-headers.ts'
+
+export interface ChannelWebhookOptions {
+  readonly runtime: Pick<Runtime, 'clock' | 'log'>
+  readonly live: Pick<Live, 'observe'>
+  readonly receive: Ingress['receive']
+  readonly budget: IngressBudget
+  /** True: whoever is not the provider can reach this address too, so that nothing is taken unproved. */
+  readonly demandsProof: boolean
+}
+
+type Verdict = 'kept' | 'duplicate' | 'denied' | 'ignored' | 'unauthorized' | 'refused'
+
+const OK = JSON.stringify({ status: 'ok' })
+
+/** The endpoints of a channel with a webhook: the one that is posted to, and the provider's GET check where it has one. */
+export function channelEndpoints(channel: Channel, options: ChannelWebhookOptions): Endpoint[] {
+  const { webhook } = channel
+  if (!webhook) return []
+  const { handshake, path } = webhook
+  const post: Endpoint = {
+    doc: {
+      method: 'POST',
+      path,
+      summary: `Messages of ${channel.name}, as the provider sends them`,
+      auth: 'open',
+      answers: { 200: { description: '`{"status":"ok"}`: what was for us is kept' } },
+    },
+    serve: createReceiver(channel, webhook, options),
+  }
+  if (!handshake) return [post]
+  const get: Endpoint = {
+    doc: {
+      method: 'GET',
+      path,
+      summary: `The check ${channel.name} makes when the webhook is registered`,
+      auth: 'open',
+      mediaType: 'text/plain',
+      answers: { 200: { description: 'The challenge' } },
+    },
+    serve: (c) => withSecurityHeaders(handshake.call(webhook, new URL(c.req.url))),
+  }
+  return [get, post]
+}
+
+function createReceiver(channel: Channel, webhook: Webhook, options: ChannelWebhookOptions): Endpoint['serve'] {
+  const { runtime, live, receive, budget, demandsProof } = options
+  const bodyBytesMax = webhook.bodyBytesMax ?? BODY_BYTES_MAX
+  const signed = webhook.unsigned === undefined
+  const tell = (verdict: Verdict) => live.observe({ kind: 'ingress', channel: channel.name, verdict, signed })
+
+  const verify = async (raw: Raw): Promise<Verified> => {
+    try {
+      return await webhook.verify(raw)
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'unauthorized') {
+        tell('unauthorized')
+        runtime.log.warn('a webhook request was refused', { channel: channel.name, reason: reasonOf(error) })
+      }
+      throw error
+    }
+  }
+
+  const take = async (c: HttpContext): Promise<Response> => {
+    const body = await readBody(c, bodyBytesMax)
+    const raw = new RawRequest(c, body, runtime.clock.nowMs())
+    const verified = await verify(raw)
+    const messages = await webhook.parse(raw)
+    const { kept, duplicate, denied } = await receive(channel, { raw: body, verified, receivedAtMs: raw.receivedAtMs, messages })
+    tell(kept > 0 ? 'kept' : duplicate > 0 ? 'duplicate' : denied > 0 ? 'denied' : 'ignored')
+    return new Response(OK, { headers: JSON_HEADERS })
+  }
+
+  return async (c) => {
+    checkDeclaredSize(c, bodyBytesMax)
+    if (!signed && demandsProof) {
+      throw new AppError(
+        'unavailable',
+        `${channel.name} is not served here: [channels_config.${channel.name}] ${webhook.unsigned} is not set, and the address is not loopback`,
+      )
+    }
+    const release = budget.take(c, bodyBytesMax)
+    try {
+      return await take(c)
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'unavailable') tell('refused')
+      throw error
+    } finally {
+      release()
+    }
+  }
+}
+
+const reasonOf = ({ cause, message }: AppError): string => (typeof cause === 'string' ? cause : message)
+
+/** The URL is parsed only for channels that look at it. */
+class RawRequest implements Raw {
+  readonly headers: Raw['headers']
+  readonly body: Uint8Array
+  readonly receivedAtMs: number
+  readonly #url: string
+
+  constructor(c: HttpContext, body: Uint8Array, receivedAtMs: number) {
+    const incoming = c.env?.incoming
+    // Node joins what comes twice with a comma, and no signature has one.
+    this.headers = (incoming ? incoming.headers : Object.fromEntries(c.req.raw.headers)) as Raw['headers']
+    this.body = body
+    this.receivedAtMs = receivedAtMs
+    this.#url = c.req.url
+  }
+
+  get url(): URL {
+    return new URL(this.#url)
+  }
+}
