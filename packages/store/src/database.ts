@@ -62,6 +62,12 @@ export class Database {
     return Number(this.#statement(sql).run(...values).changes)
   }
 
+  /** Inserts at most one row; returns its number, or undefined if a conflict kept it out. */
+  insert(sql: string, ...values: SQLInputValue[]): number | undefined {
+    const { changes, lastInsertRowid } = this.#statement(sql).run(...values)
+    return Number(changes) > 0 ? Number(lastInsertRowid) : undefined
+  }
+
   get<Row>(sql: string, ...values: SQLInputValue[]): Row | undefined {
     return this.#statement(sql).get(...values) as Row | undefined
   }

@@ -5,7 +5,7 @@ import { hashKey, KeyTable } from './key-table.ts'
 
 const QUEUED = `
   SELECT idempotency AS key FROM turns
-  WHERE ended_at IS NULL AND idempotency IS NOT NULL ORDER BY created_at DESC, id DESC LIMIT ?`
+  WHERE ended_at IS NULL AND inbox IS NULL AND idempotency IS NOT NULL ORDER BY created_at DESC, id DESC LIMIT ?`
 const DONE = `
   SELECT idempotency AS key, ended_at AS endedAtMs FROM turns
   WHERE idempotency IS NOT NULL AND status = 'done' AND ended_at > ? ORDER BY ended_at DESC, id DESC LIMIT ?`

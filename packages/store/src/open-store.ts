@@ -5,9 +5,12 @@ import { createDevices } from './devices.ts'
 import { GroupCommit } from './group-commit.ts'
 import { HistoryCache } from './history-cache.ts'
 import { createIdempotency } from './idempotency.ts'
+import { createInbox } from './inbox.ts'
 import { createKeyValue } from './key-value.ts'
 import { createMemory } from './memory.ts'
 import { migrate } from './migrate.ts'
+import { createOutbox, repliesTo } from './outbox.ts'
+import { prune } from './prune.ts'
 import { createSessions } from './sessions.ts'
 import { createTurns } from './turns.ts'
 
@@ -38,6 +41,10 @@ export function openStore({ file, clock, log, onCommit }: StoreOptions): Store {
     idempotency: idempotency.port,
     devices: createDevices(db, writer, clock),
     memory: createMemory(db, writer),
+    inbox: createInbox(db, writer, (number) => repliesTo(db, number)),
+    outbox: createOutbox(db, writer),
+    prune: (what) => prune(db, writer, what),
+    foreignVersion: () => db.read(() => db.foreignVersion()),
     keyValue: (owner) => createKeyValue(db, writer, owner),
     pending: () => writer.pending,
     check: async () => problemsOf(db),

@@ -98,4 +98,75 @@ export const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (owner, key)
   ) STRICT, WITHOUT ROWID;
   `,
+  `
+  CREATE TABLE inbox (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    -- The first half of a SHA-256 of what makes a message run once: channel, account and its id there.
+    key BLOB NOT NULL UNIQUE,
+    channel TEXT NOT NULL,
+    account TEXT NOT NULL,
+    message_id TEXT NOT NULL,
+    sender TEXT NOT NULL,
+    session TEXT NOT NULL,
+    state TEXT NOT NULL DEFAULT 'pending',
+    attempts INTEGER NOT NULL DEFAULT 0,
+    received_at REAL NOT NULL,
+    next_at REAL,
+    ended_at REAL,
+    turn_id TEXT,
+    error TEXT,
+    verdict TEXT NOT NULL,
+    -- The row that keeps the body of the request, where several messages came in one.
+    batch INTEGER,
+    -- Null once retention has dropped it, as is 'raw'.
+    message_json TEXT,
+    raw BLOB
+  ) STRICT;
+  CREATE INDEX inbox_by_state ON inbox (state) WHERE state <> 'done';
+  CREATE INDEX inbox_by_end ON inbox (ended_at) WHERE ended_at IS NOT NULL;
+  CREATE INDEX inbox_with_content ON inbox (number) WHERE state = 'done' AND message_json IS NOT NULL;
+
+  -- One row: what the contents of all inbox rows up to a number take.
+  CREATE TABLE inbox_size (
+    up_to INTEGER NOT NULL,
+    bytes INTEGER NOT NULL
+  ) STRICT;
+  INSERT INTO inbox_size VALUES (0, 0);
+
+  -- Values of providers that stand in no second request, by the first half of a SHA-256.
+  CREATE TABLE nonces (
+    key BLOB PRIMARY KEY,
+    until REAL NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX nonces_by_end ON nonces (until);
+
+  CREATE TABLE outbox (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    channel TEXT NOT NULL,
+    account TEXT NOT NULL,
+    to_json TEXT NOT NULL,
+    text TEXT NOT NULL,
+    part INTEGER NOT NULL,
+    parts INTEGER NOT NULL,
+    client_id TEXT NOT NULL,
+    -- The message it answers; that row may be gone already.
+    inbox INTEGER,
+    turn_id TEXT,
+    state TEXT NOT NULL DEFAULT 'queued',
+    attempts INTEGER NOT NULL DEFAULT 0,
+    created_at REAL NOT NULL,
+    next_at REAL,
+    ended_at REAL,
+    provider_id TEXT,
+    error TEXT
+  ) STRICT;
+  CREATE INDEX outbox_by_state ON outbox (state) WHERE state <> 'sent';
+  CREATE INDEX outbox_by_end ON outbox (ended_at) WHERE ended_at IS NOT NULL;
+  CREATE INDEX outbox_by_message ON outbox (inbox) WHERE inbox IS NOT NULL;
+
+  -- The message it answers: such a turn is taken up again by the inbox.
+  ALTER TABLE turns ADD COLUMN inbox INTEGER;
+  DROP INDEX turns_unfinished;
+  CREATE INDEX turns_unfinished ON turns (created_at) WHERE ended_at IS NULL AND inbox IS NULL;
+  `,
 ]

@@ -4,6 +4,7 @@ import type { Database } from './database.ts'
 import type { GroupCommit } from './group-commit.ts'
 import type { Chunk, HistoryCache } from './history-cache.ts'
 import { hashKey, type KeyTable } from './key-table.ts'
+import { queueing } from './outbox.ts'
 import { COLUMNS, type TurnColumns, toTurn } from './turn-row.ts'
 import { inputIn, responseIn } from './turn-texts.ts'
 
@@ -33,9 +34,10 @@ const TOUCH_SESSION = `
 const APPEND = 'INSERT INTO messages (session, up_to, messages_json) VALUES (?, ?, ?)'
 const TAKE_BACK = 'DELETE FROM messages WHERE session = ? AND up_to = ?'
 const UNTOUCH_SESSION = 'UPDATE sessions SET message_count = message_count - ? WHERE number = ?'
+const ANSWERED = "UPDATE inbox SET state = 'done', next_at = NULL, ended_at = ? WHERE number = ? AND ended_at IS NULL"
 const GET = `SELECT ${COLUMNS} FROM turns AS turn WHERE id = ?`
 const UNFINISHED = `
-  SELECT ${COLUMNS}, checkpoint_json FROM turns AS turn WHERE ended_at IS NULL ORDER BY created_at, id LIMIT ?`
+  SELECT ${COLUMNS}, checkpoint_json FROM turns AS turn WHERE ended_at IS NULL AND inbox IS NULL ORDER BY created_at, id LIMIT ?`
 const SPENT = 'SELECT total(cost_usd) AS usd FROM turns WHERE ended_at >= ? AND cost_usd <> 0'
 
 export function createTurns(db: Database, writer: GroupCommit, keys: KeyTable, histories: HistoryCache): TurnStore {
@@ -64,6 +66,7 @@ export function createTurns(db: Database, writer: GroupCommit, keys: KeyTable, h
         if (!ended) throw new AppError('conflict', 'The turn has ended already.')
         if (ended.chunk && end.sessionId !== null) histories.append(end.sessionId, ended.chunk)
         if (ended.idempotency !== null) keys.ended(ended.idempotency, end.status === 'done' ? end.endedAtMs : undefined)
+        return ended.replies
       } catch (error) {
         if (key !== null) keys.release(key)
         throw error
@@ -87,6 +90,8 @@ export function createTurns(db: Database, writer: GroupCommit, keys: KeyTable, h
 }
 
 interface Ended {
+  /** Their numbers in the outbox. */
+  readonly replies: readonly number[]
   /** The hash of the turn's idempotency key. */
   readonly idempotency: string | null
   /** What the session has grown by. */
@@ -101,6 +106,7 @@ function finishing(db: Database, end: TurnEnd, key: string | null): () => Ended 
   const isInSession = sessionId !== null && messages.length > 0
   const input = isInSession && inputIn(messages) === end.input ? null : end.input
   const response = isInSession && responseIn(messages) === end.response ? null : end.response
+  const answer = answering(db, end)
   return () => {
     const session = isInSession
       ? db.get<{ number: number; message_count: number }>(TOUCH_SESSION, sessionId, end.createdAtMs, end.endedAtMs, messages.length)
@@ -129,11 +135,25 @@ function finishing(db: Database, end: TurnEnd, key: string | null): () => Ended 
     ]
     // Most turns were never queued, and the plain insert costs half of what one that may update does.
     const ended = db.run(FINISH, ...row) > 0 ? { idempotency: key } : db.get<{ idempotency: string | null }>(FINISH_KEPT, ...row)
-    if (!session) return ended
-    if (ended) return { idempotency: ended.idempotency, chunk: { upTo: session.message_count, json } }
-    db.run(TAKE_BACK, number, upTo)
-    db.run(UNTOUCH_SESSION, messages.length, number)
+    if (ended) {
+      const chunk = session && { upTo: session.message_count, json }
+      return { idempotency: ended.idempotency, replies: answer(), ...(chunk && { chunk }) }
+    }
+    if (session) {
+      db.run(TAKE_BACK, number, upTo)
+      db.run(UNTOUCH_SESSION, messages.length, number)
+    }
     return undefined
+  }
+}
+
+/** The part of the unit that queues the replies and is done with the message. */
+function answering(db: Database, { delivery, endedAtMs }: TurnEnd): () => readonly number[] {
+  if (!delivery) return () => []
+  const queue = queueing(db, delivery.replies, delivery.inbox)
+  return () => {
+    db.run(ANSWERED, endedAtMs, delivery.inbox)
+    return queue()
   }
 }
 

@@ -82,6 +82,7 @@ export function memoryBooks(): MemoryBooks {
         checkpoints.delete(end.id)
         if (end.sessionId !== null)
           histories.set(end.sessionId, [...(histories.get(end.sessionId) ?? []), ...structuredClone(end.messages)])
+        return []
       },
       async unfinished(limit) {
         const rows = [...queued.values()].slice(0, limit)

@@ -1,0 +1,37 @@
+/** A message that came in, as it lies in the table and as callers see it. */
+import type { InboxRow, InboxState } from '@sluice/sdk'
+
+export interface InboxColumns {
+  readonly number: number
+  readonly channel: string
+  readonly account: string
+  readonly message_id: string
+  readonly sender: string
+  readonly session: string
+  readonly state: InboxState
+  readonly attempts: number
+  readonly received_at: number
+  readonly next_at: number | null
+  readonly ended_at: number | null
+  readonly turn_id: string | null
+  readonly error: string | null
+}
+
+export const INBOX_COLUMNS =
+  'number, channel, account, message_id, sender, session, state, attempts, received_at, next_at, ended_at, turn_id, error'
+
+export const toInboxRow = (row: InboxColumns): InboxRow => ({
+  number: row.number,
+  channel: row.channel,
+  account: row.account,
+  messageId: row.message_id,
+  sender: row.sender,
+  session: row.session,
+  state: row.state,
+  attempts: row.attempts,
+  receivedAtMs: row.received_at,
+  nextAtMs: row.next_at,
+  endedAtMs: row.ended_at,
+  turnId: row.turn_id,
+  error: row.error,
+})

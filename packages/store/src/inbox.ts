@@ -1,0 +1,119 @@
+/** What came in, from its keeping to the end of its turn (§4.2). The end itself is in `turns.ts`, with all that goes with it. */
+import type { InboxEntry, InboxStore, OutboxRow, StartedMessage } from '@sluice/sdk'
+import type { Database } from './database.ts'
+import { createDeliveryTable } from './delivery-table.ts'
+import type { GroupCommit } from './group-commit.ts'
+import { INBOX_COLUMNS, type InboxColumns, toInboxRow } from './inbox-row.ts'
+import { keeping } from './keep-arrival.ts'
+
+const MESSAGE = 'SELECT message_json FROM inbox WHERE number = ? AND ended_at IS NULL'
+const START = `
+  UPDATE inbox SET state = 'running', attempts = attempts + 1, next_at = NULL, turn_id = coalesce(turn_id, ?)
+  WHERE number = ? AND ended_at IS NULL
+  RETURNING channel, account, session, received_at, turn_id, attempts`
+const START_TURN = `
+  INSERT INTO turns (id, session_id, owner, source, status, input, attempts, created_at, inbox)
+  VALUES (?, ?, ?, ?, 'running', ?, ?, ?, ?)
+  ON CONFLICT DO UPDATE SET status = 'running', attempts = excluded.attempts WHERE ended_at IS NULL
+  RETURNING checkpoint_json`
+const RETRY = `
+  UPDATE inbox SET state = 'pending', next_at = ?, error = ? WHERE number = ? AND state = 'running' RETURNING turn_id, attempts`
+const RELEASE = `
+  UPDATE inbox SET state = 'pending', attempts = attempts - 1 WHERE number = ? AND state = 'running' RETURNING turn_id, attempts`
+const REST_TURN = `UPDATE turns SET status = 'queued', attempts = ? WHERE id = ? AND ended_at IS NULL`
+const BURY = `
+  UPDATE inbox SET state = 'dead', next_at = NULL, ended_at = ?, error = ? WHERE number = ? AND ended_at IS NULL RETURNING turn_id`
+const FAIL_TURN = `
+  UPDATE turns SET status = 'failed', error_json = ?, ended_at = ?, checkpoint_json = NULL WHERE id = ? AND ended_at IS NULL`
+const CONTENT = `
+  SELECT verdict, message_json, coalesce(raw, (SELECT raw FROM inbox AS first WHERE first.number = message.batch)) AS raw
+  FROM inbox AS message WHERE number = ?`
+const REPLAY = `
+  UPDATE inbox SET state = 'pending', attempts = 0, next_at = NULL, ended_at = NULL, turn_id = NULL, error = NULL
+  WHERE number = ? AND ended_at IS NOT NULL AND message_json IS NOT NULL`
+
+interface Content {
+  readonly verdict: string
+  readonly message_json: string | null
+  readonly raw: Uint8Array | null
+}
+
+interface Resting {
+  readonly turn_id: string
+  readonly attempts: number
+}
+
+/** `repliesTo` reads what was answered to a message. */
+export function createInbox(db: Database, writer: GroupCommit, repliesTo: (number: number) => readonly OutboxRow[]): InboxStore {
+  const table = createDeliveryTable<InboxColumns>(db, {
+    name: 'inbox',
+    columns: INBOX_COLUMNS,
+    final: 'done',
+    waiting: ['pending', 'running'],
+  })
+  const rest = (resting: Resting | undefined): void => {
+    if (resting) db.run(REST_TURN, resting.attempts, resting.turn_id)
+  }
+  return {
+    keep: async (arrival) => writer.write(keeping(db, arrival)),
+    async start(number, turnId) {
+      const kept = db.read(() => db.get<{ message_json: string }>(MESSAGE, number))
+      if (!kept) return undefined
+      const message: StartedMessage['message'] = JSON.parse(kept.message_json)
+      const started = await writer.write(() => {
+        const row = db.get<
+          Pick<InboxColumns, 'channel' | 'account' | 'session' | 'received_at' | 'attempts'> & { readonly turn_id: string }
+        >(START, turnId, number)
+        if (!row) return undefined
+        const { turn_id, session, channel, attempts, received_at } = row
+        const owner = `channel:${channel}`
+        const turn = [turn_id, session, owner, channel, message.text, attempts, received_at, number]
+        return { row, checkpoint: db.get<{ checkpoint_json: string | null }>(START_TURN, ...turn)?.checkpoint_json }
+      })
+      if (!started) return undefined
+      const { row, checkpoint } = started
+      return {
+        number,
+        channel: row.channel,
+        account: row.account,
+        session: row.session,
+        message,
+        receivedAtMs: row.received_at,
+        turnId: row.turn_id,
+        attempts: row.attempts,
+        checkpoint: JSON.parse(checkpoint ?? '[]'),
+      }
+    },
+    retry: (number, { error, atMs }) => writer.write(() => rest(db.get<Resting>(RETRY, atMs, error, number))),
+    release: (number) => writer.write(() => rest(db.get<Resting>(RELEASE, number))),
+    async bury(number, { error, atMs }) {
+      const errorJson = JSON.stringify({ code: 'internal', message: error })
+      await writer.write(() => {
+        const buried = db.get<{ turn_id: string | null }>(BURY, atMs, error, number)
+        if (buried) db.run(FAIL_TURN, errorJson, atMs, buried.turn_id)
+      })
+    },
+    async waiting(options) {
+      return table.waiting(options).map(({ number, channel, account, session, next_at }) => ({
+        number,
+        channel,
+        account,
+        lane: session,
+        atMs: next_at ?? 0,
+      }))
+    },
+    list: async (filter) => (await table.newest(filter)).map(toInboxRow),
+    async get(number): Promise<InboxEntry | undefined> {
+      const row = table.get(number)
+      const content = db.read(() => db.get<Content>(CONTENT, number))
+      if (!row || !content) return undefined
+      const { verdict, message_json, raw } = content
+      return { ...toInboxRow(row), verdict, raw, message: JSON.parse(message_json ?? 'null'), replies: repliesTo(number) }
+    },
+    replay: (number) => writer.write(() => db.run(REPLAY, number) > 0),
+    async counts() {
+      const counts = table.counts()
+      return { pending: counts.get('pending') ?? 0, running: counts.get('running') ?? 0, dead: counts.get('dead') ?? 0 }
+    },
+  }
+}

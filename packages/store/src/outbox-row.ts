@@ -1,0 +1,65 @@
+/** A message that goes out, as it lies in the table and as callers see it. */
+import type { OutboxRow, OutboxState, StartedReply } from '@sluice/sdk'
+
+export interface OutboxColumns {
+  readonly number: number
+  readonly channel: string
+  readonly account: string
+  readonly to_json: string
+  readonly text: string
+  readonly part: number
+  readonly parts: number
+  readonly client_id: string
+  readonly inbox: number | null
+  readonly turn_id: string | null
+  readonly state: OutboxState
+  readonly attempts: number
+  readonly created_at: number
+  readonly next_at: number | null
+  readonly ended_at: number | null
+  readonly provider_id: string | null
+  readonly error: string | null
+}
+
+export const OUTBOX_COLUMNS =
+  'number, channel, account, to_json, text, part, parts, client_id, inbox, turn_id, state, attempts, created_at, next_at, ended_at, provider_id, error'
+
+export const toOutboxRow = (row: OutboxColumns): OutboxRow => ({
+  number: row.number,
+  channel: row.channel,
+  account: row.account,
+  to: JSON.parse(row.to_json),
+  text: row.text,
+  part: row.part,
+  parts: row.parts,
+  state: row.state,
+  attempts: row.attempts,
+  createdAtMs: row.created_at,
+  nextAtMs: row.next_at,
+  endedAtMs: row.ended_at,
+  providerId: row.provider_id,
+  error: row.error,
+  clientId: row.client_id,
+  inbox: row.inbox,
+  turnId: row.turn_id,
+})
+
+export const toStartedReply = (row: OutboxColumns): StartedReply => ({
+  number: row.number,
+  channel: row.channel,
+  account: row.account,
+  to: JSON.parse(row.to_json),
+  text: row.text,
+  part: row.part,
+  parts: row.parts,
+  clientId: row.client_id,
+  turnId: row.turn_id,
+  createdAtMs: row.created_at,
+  attempts: row.attempts,
+})
+
+/** One conversation, or one thread of it. */
+export function laneOf({ channel, account, to_json }: Pick<OutboxColumns, 'channel' | 'account' | 'to_json'>): string {
+  const { to, thread }: OutboxRow['to'] = JSON.parse(to_json)
+  return JSON.stringify([channel, account, to, thread])
+}

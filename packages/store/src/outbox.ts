@@ -1,0 +1,125 @@
+/** What goes out, from its queueing to the provider's answer (§4.2). */
+import type { NewReply, OutboxRow, OutboxStore } from '@sluice/sdk'
+import type { Database } from './database.ts'
+import { createDeliveryTable } from './delivery-table.ts'
+import type { GroupCommit } from './group-commit.ts'
+import { laneOf, OUTBOX_COLUMNS, type OutboxColumns, toOutboxRow, toStartedReply } from './outbox-row.ts'
+
+/** Also what tells the parts that died with an earlier one from those that died by themselves. */
+const EARLIER_PART = 'An earlier part of the message was not sent.'
+const CUT = 'The daemon stopped while this was being sent.'
+
+const ADD = `
+  INSERT INTO outbox (channel, account, to_json, text, part, parts, client_id, inbox, turn_id, created_at)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+const START = `
+  UPDATE outbox SET state = 'sending', attempts = attempts + 1, next_at = NULL WHERE number = ? AND state IN ('queued', 'failed')
+  RETURNING ${OUTBOX_COLUMNS}`
+const SENT = `
+  UPDATE outbox SET state = 'sent', provider_id = ?, ended_at = ?, next_at = NULL WHERE number = ? AND ended_at IS NULL`
+const RETRY = `
+  UPDATE outbox SET state = 'failed', error = ?, next_at = ? WHERE number = ? AND ended_at IS NULL`
+const GIVE_UP = `
+  UPDATE outbox SET state = ?, error = ?, ended_at = ?, next_at = NULL WHERE number = ? AND ended_at IS NULL
+  RETURNING number, part, parts`
+// The parts of one reply have numbers that follow each other.
+const LATER_PARTS = 'number > ?1 AND number <= ?1 + ?2'
+const GIVE_UP_LATER_PARTS = `
+  UPDATE outbox SET state = 'dead', error = '${EARLIER_PART}', ended_at = ?3, next_at = NULL
+  WHERE ${LATER_PARTS} AND state IN ('queued', 'failed')`
+const REPLAY = `
+  UPDATE outbox SET state = 'queued', attempts = 0, error = NULL, ended_at = NULL WHERE number = ? AND state IN ('ambiguous', 'dead')
+  RETURNING number, part, parts`
+const REPLAY_LATER_PARTS = `
+  UPDATE outbox SET state = 'queued', attempts = 0, error = NULL, ended_at = NULL
+  WHERE ${LATER_PARTS} AND state = 'dead' AND error = '${EARLIER_PART}'`
+const MAKE_DUE = `
+  UPDATE outbox SET state = 'failed', error = '${CUT}', next_at = ?
+  WHERE state = 'sending' AND channel IN (SELECT value FROM json_each(?))`
+const MAKE_AMBIGUOUS = `
+  UPDATE outbox SET state = 'ambiguous', error = '${CUT}', ended_at = ? WHERE state = 'sending' RETURNING number`
+const REPLIES = `SELECT ${OUTBOX_COLUMNS} FROM outbox WHERE inbox = ? ORDER BY number`
+
+type Part = Pick<OutboxColumns, 'number' | 'part' | 'parts'>
+
+export function createOutbox(db: Database, writer: GroupCommit): OutboxStore {
+  const table = createDeliveryTable<OutboxColumns>(db, {
+    name: 'outbox',
+    columns: OUTBOX_COLUMNS,
+    final: 'sent',
+    waiting: ['queued', 'failed'],
+  })
+  return {
+    add: async (replies) => writer.write(queueing(db, replies, null)),
+    async start(number) {
+      const row = await writer.write(() => db.get<OutboxColumns>(START, number))
+      return row && toStartedReply(row)
+    },
+    async sent(number, { providerId, atMs }) {
+      await writer.write(() => db.run(SENT, providerId, atMs, number))
+    },
+    async retry(number, { error, atMs }) {
+      await writer.write(() => db.run(RETRY, error, atMs, number))
+    },
+    giveUp: (number, { state, error, atMs }) =>
+      writer.write(() => {
+        const part = db.get<Part>(GIVE_UP, state, error, atMs, number)
+        if (part && state === 'dead') db.run(GIVE_UP_LATER_PARTS, number, part.parts - part.part, atMs)
+      }),
+    recover: ({ repeatable, atMs }) =>
+      writer.write(() => {
+        db.run(MAKE_DUE, atMs, JSON.stringify(repeatable))
+        return db.all<{ number: number }>(MAKE_AMBIGUOUS, atMs).map(({ number }) => number)
+      }),
+    async waiting(options) {
+      return table.waiting(options).map((row) => ({
+        number: row.number,
+        channel: row.channel,
+        account: row.account,
+        lane: laneOf(row),
+        atMs: row.next_at ?? 0,
+      }))
+    },
+    list: async (filter) => (await table.newest(filter)).map(toOutboxRow),
+    async get(number) {
+      const row = table.get(number)
+      return row && toOutboxRow(row)
+    },
+    replay: (number) =>
+      writer.write(() => {
+        const part = db.get<Part>(REPLAY, number)
+        if (part) db.run(REPLAY_LATER_PARTS, number, part.parts - part.part)
+        return part !== undefined
+      }),
+    async counts() {
+      const counts = table.counts()
+      const count = (state: string): number => counts.get(state) ?? 0
+      return {
+        queued: count('queued'),
+        sending: count('sending'),
+        failed: count('failed'),
+        ambiguous: count('ambiguous'),
+        dead: count('dead'),
+      }
+    },
+  }
+}
+
+/** The unit that queues replies to an inbox message, or messages nobody asked for; returns their numbers. */
+export function queueing(db: Database, replies: readonly NewReply[], inbox: number | null): () => number[] {
+  const rows = replies.map(({ channel, account, to, text, part, parts, clientId, turnId, createdAtMs }) => [
+    channel,
+    account,
+    JSON.stringify(to),
+    text,
+    part,
+    parts,
+    clientId,
+    inbox,
+    turnId,
+    createdAtMs,
+  ])
+  return () => rows.flatMap((row) => db.insert(ADD, ...row) ?? [])
+}
+
+export const repliesTo = (db: Database, inbox: number): OutboxRow[] => db.read(() => db.all<OutboxColumns>(REPLIES, inbox)).map(toOutboxRow)
