@@ -1,0 +1,37 @@
+import { channelConformance } from '@sluice/testkit/channel'
+import { loadFixtures } from '@sluice/testkit/channel-fixtures'
+import { TEXTRELAY_TOKEN, textrelaySignatures } from '@sluice/testkit/fakes/textrelay'
+import { describe } from 'vitest'
+import feature from './index.ts'
+
+const fixtures = loadFixtures(new URL('../fixtures/', import.meta.url))
+
+/** The headers of one of the two schemes, without what proves nothing. */
+const legacyOnly = ([name]: [string, unknown]) => name === 'X-Webhook-Timestamp' || name === 'X-Webhook-Signature'
+const standardOnly = ([name]: [string, unknown]) => name.startsWith('webhook-')
+
+describe.each([
+  ["the provider's own headers", 'textrelay-signing-secret-01', legacyOnly],
+  ['Standard Webhooks headers', 'whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=', standardOnly],
+])('%s', (_scheme, secret, headers) => {
+  channelConformance({
+    feature,
+    config: { api_token: TEXTRELAY_TOKEN, from_phone: '+15550001111', signing_secret: secret, allowed_senders: ['+15550003333'] },
+    allowKey: 'allowed_senders',
+    secrets: [TEXTRELAY_TOKEN, secret],
+    webhook: {
+      fixtures,
+      own: 'own',
+      secretKey: 'signing_secret',
+      prove(body, atMs) {
+        const signatures = textrelaySignatures(body, { secret, id: 'evt_0001', atMs })
+        return { headers: Object.fromEntries(Object.entries(signatures).filter(headers)) }
+      },
+    },
+    send: {
+      to: { to: 'chat-1', more: { handle: '+15550003333' } },
+      answer: () => Response.json({ chat_id: 'chat-1', message: { id: 'sent-1', delivery_status: 'queued' } }, { status: 202 }),
+      id: 'sent-1',
+    },
+  })
+})

@@ -1,0 +1,41 @@
+/** textrelay: text messages through a relay of telephone numbers; signed webhooks in, its partner API out (§2.3, §4.2). */
+import { type Channel, defineFeature, type Host } from '@sluice/sdk'
+import { type TextrelayConfig, textrelaySection } from './config.ts'
+import { fetchMedia } from './fetch-media.ts'
+import { normaliseHandle } from './handle.ts'
+import { parseMessages } from './parse.ts'
+import { sampleRequest } from './sample.ts'
+import { sendMessage } from './send.ts'
+import { verifySignature } from './verify.ts'
+
+const BODY_BYTES_MAX = 262_144
+/** The provider publishes none; longer replies are easier read in parts. */
+const TEXT_CHARS_MAX = 4000
+
+export default defineFeature({
+  id: 'channel-textrelay',
+  section: textrelaySection,
+  build: (host, config) => (config.enabled ? { channels: [textrelay(host, config)] } : {}),
+})
+
+function textrelay(host: Host, config: TextrelayConfig): Channel {
+  const { api_url: url, api_token: token, from_phone: fromPhone } = config
+  const secret = () => config.signing_secret?.reveal().trim() ?? ''
+  const isSigned = secret() !== ''
+  return {
+    name: 'textrelay',
+    allow: config.allowed_senders,
+    normalise: normaliseHandle,
+    limits: { text: TEXT_CHARS_MAX, unit: 'utf16', dedupesClientIds: true },
+    webhook: {
+      path: '/textrelay',
+      bodyBytesMax: BODY_BYTES_MAX,
+      ...(isSigned ? {} : { unsigned: 'signing_secret' }),
+      verify: (raw) => (isSigned ? verifySignature(raw, secret()) : { by: 'nothing: signing_secret is not set' }),
+      parse: (raw) => parseMessages(raw, fromPhone),
+      sample: (sample) => sampleRequest(sample, { fromPhone, secret: secret() }),
+    },
+    send: (to, message, signal) => sendMessage({ fetch: host.fetch, url, token, fromPhone }, to, message, signal),
+    fetchMedia: (attachment, options) => fetchMedia(host.publicFetch, attachment, options),
+  }
+}

@@ -1,0 +1,289 @@
+/** The channel against its provider's fake over real sockets, with what goes wrong on the wire. */
+import { type Address, AppError, type Channel } from '@sluice/sdk'
+import { startFakeProvider } from '@sluice/testkit/fake-provider'
+import {
+  startTextrelayFake,
+  TEXTRELAY_PHONE,
+  TEXTRELAY_TOKEN,
+  type TextrelayFake,
+  type TextrelayFakeOptions,
+  textrelaySignatures,
+} from '@sluice/testkit/fakes/textrelay'
+import { testHost } from '@sluice/testkit/host'
+import * as v from 'valibot'
+import { afterEach, describe, expect, test } from 'vitest'
+import { textrelaySection } from './config.ts'
+import feature from './index.ts'
+
+const SECRET = 'whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8='
+const CHAT: Address = { to: 'chat-1', more: { handle: '+15550003333' } }
+const never = new AbortController().signal
+
+const closing: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close()
+})
+
+const channelAt = (apiUrl: string): { channel: Channel; logs: readonly unknown[] } => {
+  const host = testHost({
+    fetch,
+    publicFetch: async (url, { signal, responseBytesMax = 0 } = {}) => {
+      const response = await fetch(url, signal ? { signal } : {})
+      if (Number(response.headers.get('content-length')) > responseBytesMax) throw new AppError('too_large', 'the answer is too long')
+      return response
+    },
+  })
+  const config = v.parse(textrelaySection.schema, {
+    api_token: TEXTRELAY_TOKEN,
+    from_phone: TEXTRELAY_PHONE,
+    signing_secret: SECRET,
+    api_url: apiUrl,
+  })
+  const [channel] = feature.build(host, config).channels ?? []
+  if (!channel) throw new Error('there is no channel')
+  return { channel, logs: host.logs }
+}
+
+const arrange = async (options: TextrelayFakeOptions = {}) => {
+  const fake = await startTextrelayFake(options)
+  closing.push(fake.close)
+  const { channel, logs } = channelAt(fake.apiUrl)
+  const send = (to: Address = CHAT, { text = 'hello', clientId = 'client-1', signal = never } = {}) =>
+    channel.send(to, { text, clientId }, signal)
+  const codeOf = (to?: Address, message?: Parameters<typeof send>[1]): Promise<string> =>
+    send(to, message).then(
+      () => 'sent',
+      (error: unknown) => (error instanceof AppError ? error.code : String(error)),
+    )
+  return { fake, channel, send, codeOf, logs }
+}
+const texts = (fake: TextrelayFake) => fake.sent.map(({ to, text }) => [to, text])
+
+describe('replies', () => {
+  test('go into the chat the message came from', async () => {
+    const { fake, send } = await arrange()
+    const { id } = await send()
+    expect(fake.sent).toEqual([{ id, chat: 'chat-1', to: '+15550003333', text: 'hello', idempotencyKey: 'client-1' }])
+  })
+
+  test('of the longest text, in any script, arrive whole', async () => {
+    const { fake, send, channel } = await arrange()
+    const text = '😀é\n"\\'.repeat(channel.limits.text / 6)
+    await send(CHAT, { text })
+    expect(texts(fake)).toEqual([['+15550003333', text]])
+  })
+
+  test('begin a new chat where the old one is gone, or there was none', async () => {
+    const { fake, send } = await arrange()
+    fake.dropChat('chat-1')
+    const { id } = await send()
+    expect(fake.sent[0]?.id).toBe(id)
+    await send({ to: 'ada@example.com' }, { clientId: 'client-2' })
+    expect(texts(fake)).toEqual([
+      ['+15550003333', 'hello'],
+      ['ada@example.com', 'hello'],
+    ])
+    expect(fake.requests.at(-1)?.json).toMatchObject({ from: TEXTRELAY_PHONE, to: ['ada@example.com'] })
+  })
+
+  test('for a group that is gone reach nobody', async () => {
+    const { fake, codeOf } = await arrange()
+    expect(await codeOf({ to: 'chat-of-a-group' })).toBe('invalid_request')
+    expect(fake.requests).toHaveLength(1)
+  })
+
+  test('for a chat whose 404 is about something else begin no other', async () => {
+    const { fake, codeOf } = await arrange()
+    fake.fail({ fault: 'status', status: 404, body: { success: false, error: { status: 404, code: 2002, message: 'Message not found' } } })
+    expect(await codeOf()).toBe('invalid_request')
+    expect(fake.sent).toEqual([])
+  })
+
+  test('stay within their path, whatever a chat is called', async () => {
+    const { fake, codeOf } = await arrange()
+    for (const chat of ['..', '.', '../messages', 'a/b?c#d', '%2e%2e']) await codeOf({ to: chat })
+    expect(fake.requests.every(({ path }) => /^\/api\/partner\/v3\/chats\/[^/]+\/messages$/.test(path))).toBe(true)
+    expect(fake.requests).toHaveLength(3)
+  })
+
+  test("are refused for good in the provider's own words", async () => {
+    const { send } = await arrange({ phones: [] })
+    await expect(send({ to: '+15550003333' })).rejects.toMatchObject({
+      code: 'forbidden',
+      message: expect.stringContaining('permission to send from this phone number (code 2006)'),
+    })
+  })
+
+  test('that carry a link cannot begin a chat, and say why', async () => {
+    const { send } = await arrange()
+    await expect(send({ to: '+15550003333' }, { text: 'see https://example.com' })).rejects.toMatchObject({ code: 'invalid_request' })
+  })
+})
+
+describe('what goes wrong on the wire', () => {
+  test('429 is rate_limited, with the wait if there is one', async () => {
+    const { fake, send } = await arrange()
+    fake.fail({ fault: 'status', status: 429, headers: { 'retry-after': '12' } })
+    fake.fail({ fault: 'status', status: 429 })
+    await expect(send()).rejects.toMatchObject({ code: 'rate_limited', retryAfterSecs: 12 })
+    await expect(send()).rejects.toMatchObject({ code: 'rate_limited', retryAfterSecs: undefined })
+    await send()
+    expect(fake.sent).toHaveLength(1)
+  })
+
+  test('a burst of 5xx leaves it open whether it was sent', async () => {
+    const { fake, codeOf } = await arrange()
+    for (const status of [500, 502, 503, 504]) fake.fail({ fault: 'status', status, body: '<html>' })
+    expect([await codeOf(), await codeOf(), await codeOf(), await codeOf()]).toEqual(Array(4).fill('upstream'))
+    expect(await codeOf()).toBe('sent')
+  })
+
+  test.each(['lost', 'garbage', 'cut'] as const)('a %s answer leaves it open, and a repeat is dropped by the provider', async (fault) => {
+    const { fake, send, codeOf } = await arrange()
+    fake.fail({ fault })
+    expect(await codeOf()).toBe('upstream')
+    const { id } = await send()
+    expect(fake.sent.map((sent) => sent.id)).toEqual([id])
+  })
+
+  test('a repeat is dropped in a new chat too', async () => {
+    const { fake, send, codeOf } = await arrange()
+    fake.dropChat('chat-1')
+    fake.fail({ fault: 'lost' }, { matches: ({ path }) => path.endsWith('/chats') })
+    expect(await codeOf()).toBe('upstream')
+    await send()
+    expect(fake.sent).toHaveLength(1)
+  })
+
+  test('a connection that breaks before anything was done leaves it open', async () => {
+    const { fake, codeOf } = await arrange()
+    fake.fail({ fault: 'reset' })
+    expect(await codeOf()).toBe('upstream')
+    expect(fake.sent).toEqual([])
+  })
+
+  test('a slow answer is waited for', async () => {
+    const { fake, send } = await arrange()
+    fake.fail({ fault: 'slow', ms: 1 })
+    expect(await send()).toEqual({ id: fake.sent[0]?.id })
+  })
+
+  test('a provider that says nothing is left at the abort', async () => {
+    const { fake, send } = await arrange()
+    const abort = new AbortController()
+    fake.fail({ fault: 'hang' })
+    const sending = send(CHAT, { signal: abort.signal })
+    await expect.poll(() => fake.requests.length).toBe(1)
+    abort.abort()
+    await expect(sending).rejects.toMatchObject({ code: 'aborted' })
+  })
+
+  test('an answer without end is not read to it', async () => {
+    const { fake, codeOf } = await arrange()
+    fake.fail({ fault: 'status', status: 200, body: `"${'x'.repeat(2_000_000)}"` })
+    expect(await codeOf()).toBe('upstream')
+  })
+
+  test('a redirect is not followed, so that the token stays here', async () => {
+    const { fake, codeOf, logs } = await arrange()
+    const stranger = await startFakeProvider(() => ({ status: 200, body: { message: { id: 'stolen' } } }))
+    closing.push(stranger.close)
+    for (const status of [302, 307]) {
+      fake.fail({ fault: 'status', status, headers: { location: `${stranger.url}/` } })
+      expect(await codeOf()).toBe('invalid_request')
+    }
+    expect(stranger.requests).toEqual([])
+    expect(JSON.stringify(logs)).not.toContain(TEXTRELAY_TOKEN)
+  })
+
+  test('an expired token is no loss: what was not sent is sent later', async () => {
+    const { fake, codeOf } = await arrange()
+    fake.changeToken('another')
+    expect(await codeOf()).toBe('unavailable')
+    fake.changeToken(TEXTRELAY_TOKEN)
+    expect(await codeOf()).toBe('sent')
+  })
+
+  test('a provider that is not there is asked again', async () => {
+    const { fake, codeOf } = await arrange()
+    await fake.close()
+    expect(await codeOf()).toBe('unavailable')
+  })
+
+  test('an address that is not the API of the provider is told', async () => {
+    const fake = await startTextrelayFake()
+    closing.push(fake.close)
+    const { channel } = channelAt(`${fake.url}/api/partner/v2`)
+    await expect(channel.send({ to: '+15550003333' }, { text: 'x', clientId: 'c' }, never)).rejects.toBeInstanceOf(AppError)
+  })
+})
+
+describe('what comes in', () => {
+  test('a webhook as the provider signs it is let in and answered in its chat', async () => {
+    const { channel, fake } = await arrange()
+    const body = JSON.stringify({
+      event_type: 'message.received',
+      event_id: 'event-1',
+      data: {
+        id: 'message-1',
+        direction: 'inbound',
+        chat: { id: 'chat-1', is_group: false, owner_handle: { handle: TEXTRELAY_PHONE, is_me: true } },
+        sender_handle: { handle: '+15550003333', is_me: false },
+        parts: [{ type: 'text', value: 'hi' }],
+      },
+    })
+    const receivedAtMs = Date.UTC(2026, 0, 1)
+    const headers = Object.entries(textrelaySignatures(body, { secret: SECRET, id: 'event-1', atMs: receivedAtMs }))
+    const raw = {
+      headers: Object.fromEntries(headers.map(([name, value]) => [name.toLowerCase(), value])),
+      url: new URL('http://localhost/textrelay'),
+      body: new TextEncoder().encode(body),
+      receivedAtMs,
+    }
+    expect(await channel.webhook?.verify(raw)).toEqual({ by: 'webhook-signature' })
+    const [message] = (await channel.webhook?.parse(raw)) ?? []
+    await channel.send(message?.to ?? { to: '' }, { text: 'hello', clientId: 'client-1' }, never)
+    expect(texts(fake)).toEqual([['+15550003333', 'hello']])
+  })
+
+  const photo = { bytes: Uint8Array.of(0xff, 0xd8, 0), mime: 'image/jpeg; q=1' }
+  const fetchMedia = async (channel: Channel, url: string, { bytesMax = 1000, signal = never } = {}) =>
+    channel.fetchMedia?.({ kind: 'image', name: 'x', source: { url } }, { bytesMax, signal })
+
+  test('media are fetched from where the message says, without the token', async () => {
+    const { channel, fake } = await arrange({ media: { photo } })
+    expect(await fetchMedia(channel, fake.mediaUrl('photo'))).toEqual({ bytes: photo.bytes, mime: 'image/jpeg' })
+    expect(fake.requests.at(-1)?.headers.get('authorization')).toBeNull()
+  })
+
+  test('media that are too large, gone or at no URL are given up', async () => {
+    const { channel, fake } = await arrange({ media: { photo } })
+    await expect(fetchMedia(channel, fake.mediaUrl('photo'), { bytesMax: 2 })).rejects.toMatchObject({ code: 'too_large' })
+    await expect(fetchMedia(channel, fake.mediaUrl('expired'))).rejects.toMatchObject({ code: 'invalid_request' })
+    const noUrl = channel.fetchMedia?.({ kind: 'image', name: 'x', source: { id: 'a-1' } }, { bytesMax: 1000, signal: never })
+    await expect(noUrl).rejects.toMatchObject({ code: 'invalid_request' })
+  })
+
+  test('media that may come later are asked for again', async () => {
+    const { channel, fake } = await arrange({ media: { photo } })
+    for (const status of [408, 429, 500, 503]) {
+      fake.fail({ fault: 'status', status })
+      await expect(fetchMedia(channel, fake.mediaUrl('photo'))).rejects.toMatchObject({ code: 'unavailable' })
+    }
+    fake.fail({ fault: 'cut' })
+    await expect(fetchMedia(channel, fake.mediaUrl('photo'))).rejects.toMatchObject({ code: 'unavailable' })
+    expect((await fetchMedia(channel, fake.mediaUrl('photo')))?.bytes).toEqual(photo.bytes)
+  })
+
+  test('where a URL may lead is not for the channel to say', async () => {
+    const host = testHost({
+      publicFetch: async () => {
+        throw new AppError('forbidden', 'not a public address')
+      },
+    })
+    const config = v.parse(textrelaySection.schema, { api_token: 'x', from_phone: TEXTRELAY_PHONE })
+    const [channel] = feature.build(host, config).channels ?? []
+    const fetching = channel?.fetchMedia?.({ kind: 'file', name: 'x', source: { url: 'http://10.0.0.1/' } }, { bytesMax: 1, signal: never })
+    await expect(fetching).rejects.toMatchObject({ code: 'forbidden' })
+  })
+})

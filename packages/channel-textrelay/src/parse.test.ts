@@ -1,0 +1,109 @@
+import { AppError, type Inbound } from '@sluice/sdk'
+import { expect, test } from 'vitest'
+import { parseMessages } from './parse.ts'
+
+const parseBytes = (body: Uint8Array): Inbound[] =>
+  parseMessages({ headers: {}, url: new URL('http://localhost/textrelay'), body, receivedAtMs: 0 }, '+15550001111')
+const parse = (json: unknown): Inbound[] => parseBytes(new TextEncoder().encode(JSON.stringify(json)))
+
+const event = (data: object = {}, changes: object = {}) => ({
+  event_type: 'message.received',
+  event_id: 'event-1',
+  created_at: '2026-01-01T00:00:00Z',
+  data: {
+    id: 'message-1',
+    direction: 'inbound',
+    sender_handle: { handle: '+15550003333', is_me: false },
+    chat: { id: 'chat-1' },
+    parts: [{ type: 'text', value: 'hi' }],
+    ...data,
+  },
+  ...changes,
+})
+
+test('§4.2 our own messages are dropped, however it is said that they are ours', () => {
+  for (const own of [
+    { is_from_me: true },
+    { direction: 'outbound' },
+    { sender_handle: { handle: '+15550003333', is_me: true } },
+    { sender_handle: { handle: '+1 555 000 1111' } },
+  ]) {
+    expect(parse(event(own))).toEqual([])
+  }
+})
+
+test('only what was received is a message', () => {
+  for (const type of ['message.sent', 'reaction.added', 'MESSAGE.RECEIVED', '', null, undefined, 7]) {
+    expect(parse(event({}, { event_type: type }))).toEqual([])
+  }
+})
+
+test('a message with nothing to answer is dropped', () => {
+  for (const parts of [
+    undefined,
+    null,
+    'hi',
+    [],
+    [null],
+    [{ type: 'text', value: ' \n' }],
+    [{ type: 'app' }],
+    [{ type: 'media', id: 'a' }],
+  ]) {
+    expect(parse(event({ parts }))).toEqual([])
+  }
+})
+
+test("the id is the event's, which a retry repeats, and else the message's", () => {
+  expect(parse(event())[0]?.id).toBe('event-1')
+  expect(parse(event({}, { event_id: undefined }))[0]?.id).toBe('message-1')
+})
+
+test('a message that could be neither told apart nor answered is refused', () => {
+  for (const broken of [
+    event({ id: '' }, { event_id: null }),
+    event({ sender_handle: null }),
+    event({ sender_handle: { handle: '()' } }),
+  ]) {
+    expect(() => parse(broken)).toThrow(expect.objectContaining({ code: 'invalid_request' }))
+  }
+})
+
+test('a body that is no JSON object is refused with one sentence', () => {
+  for (const body of ['', '[]', 'null', '"x"', '{', '\ufeff{']) {
+    expect(() => parseBytes(new TextEncoder().encode(body))).toThrow(new AppError('invalid_request', 'Invalid JSON payload'))
+  }
+  expect(() => parseBytes(Uint8Array.of(0x22, 0xff, 0x22))).toThrow(new AppError('invalid_request', 'Invalid JSON payload'))
+})
+
+test('texts and links are lines of one text, as they were written', () => {
+  const parts = [
+    { type: 'text', value: ' two\nlines ' },
+    { type: 'media', url: 'https://cdn.example/x' },
+    { type: 'link', value: 'https://example.com/' },
+  ]
+  expect(parse(event({ parts }))[0]).toMatchObject({
+    text: ' two\nlines \nhttps://example.com/',
+    attachments: [{ kind: 'file', name: 'file', source: { url: 'https://cdn.example/x' } }],
+  })
+})
+
+test('parts are counted up to a bound', () => {
+  const parts = Array.from({ length: 150 }, (_, index) => ({
+    type: 'media',
+    url: `https://cdn.example/${index}`,
+    filename: 'n'.repeat(999),
+  }))
+  const [message] = parse(event({ parts }))
+  expect(message?.attachments).toHaveLength(100)
+  expect(message?.attachments?.[0]?.name).toHaveLength(255)
+})
+
+test('an answer in a group is for the group, and in no chat at all for the sender', () => {
+  expect(parse(event({ chat: { id: 'chat-1', is_group: true } }))[0]?.to).toEqual({ to: 'chat-1' })
+  expect(parse(event({ is_group: true }))[0]?.to).toEqual({ to: 'chat-1' })
+  expect(parse(event({ chat: {} }))[0]?.to).toEqual({ to: '+15550003333' })
+})
+
+test('a time that is none is left out', () => {
+  expect(parse(event({ sent_at: 'yesterday' }, { created_at: undefined }))[0]).not.toHaveProperty('sentAtMs')
+})

@@ -1,0 +1,56 @@
+/** An event of the provider as the message in it (§4.2), in the payload version of 2026-02-03 or of 2025-01-01. */
+import { type Address, AppError, type Attachment, type Inbound, type Raw } from '@sluice/sdk'
+import { attachmentOf } from './attachment.ts'
+import { normaliseHandle } from './handle.ts'
+import { parseObject, textAt, valueAt } from './read-json.ts'
+
+/** As many as the provider allows in one message. */
+const PARTS_MAX = 100
+
+/** Throws `invalid_request` for a message without id or sender, which could be neither told apart nor answered. */
+export function parseMessages({ body }: Raw, fromPhone: string): Inbound[] {
+  const event = parseObject(body)
+  const { data } = event
+  const sender = normaliseHandle(textAt(data, 'sender_handle.handle', 'from_handle.handle', 'from'))
+  if (event.event_type !== 'message.received' || isOwn(data) || sender === fromPhone) return []
+  const content = contentOf(valueAt(data, 'parts') ?? valueAt(data, 'message.parts'))
+  if (!content) return []
+  const id = textAt(event, 'event_id') || textAt(data, 'id', 'message.id')
+  if (id === '' || sender === '') throw new AppError('invalid_request', 'The message has no id or no sender')
+  const sentAtMs = Date.parse(textAt(data, 'sent_at', 'message.sent_at') || textAt(event, 'created_at'))
+  return [
+    {
+      id,
+      account: textAt(data, 'chat.owner_handle.handle', 'recipient_handle.handle', 'recipient_phone') || fromPhone,
+      sender,
+      to: addressOf(data, sender),
+      ...content,
+      ...(Number.isNaN(sentAtMs) ? {} : { sentAtMs }),
+    },
+  ]
+}
+
+const isOwn = (data: unknown): boolean =>
+  valueAt(data, 'is_from_me') === true || valueAt(data, 'sender_handle.is_me') === true || valueAt(data, 'direction') === 'outbound'
+
+/** The chat, and for a chat of two also whom to write to should it be gone: a group's answer is not for one of its members. */
+function addressOf(data: unknown, sender: string): Address {
+  const chat = textAt(data, 'chat.id', 'chat_id')
+  if (chat === '') return { to: sender }
+  const isGroup = valueAt(data, 'chat.is_group') === true || valueAt(data, 'is_group') === true
+  return { to: chat, ...(isGroup ? {} : { more: { handle: sender } }) }
+}
+
+/** Undefined for parts with nothing in them to answer. */
+function contentOf(parts: unknown): { text: string; attachments?: Attachment[] } | undefined {
+  if (!Array.isArray(parts)) return undefined
+  const known = parts.slice(0, PARTS_MAX)
+  const text = known
+    .filter((part) => ['text', 'link'].includes(textAt(part, 'type')))
+    .map((part) => textAt(part, 'value'))
+    .filter((value) => value !== '')
+    .join('\n')
+  const attachments = known.map(attachmentOf).filter((attachment) => attachment !== undefined)
+  if (attachments.length > 0) return { text, attachments }
+  return text === '' ? undefined : { text }
+}

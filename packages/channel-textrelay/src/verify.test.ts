@@ -1,0 +1,115 @@
+import type { Raw } from '@sluice/sdk'
+import { describe, expect, test } from 'vitest'
+import { verifySignature } from './verify.ts'
+
+const NOW = 1_767_225_600
+const SECRET = 'textrelay-signing-secret-01'
+const STANDARD_SECRET = 'whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8='
+const BODY =
+  '{"api_version":"v3","webhook_version":"2026-02-03","event_type":"message.received","event_id":"9dd2c0de-0000-4000-8000-000000000001","created_at":"2026-01-01T00:00:00Z","data":{"id":"msg-1","direction":"inbound","sender_handle":{"handle":"+15550003333","is_me":false},"chat":{"id":"chat-1"},"parts":[{"type":"text","value":"hi"}]}}'
+const SIGNATURE = 'd0d930080b76131680dbcc1a1b9af1081c06b456c9e2c9cf60af923f2d39890f'
+const STANDARD_SIGNATURE = '/xnR059MENzTFqgJiT70lUXY+Bf4AdoFia4dOniI4VY='
+
+const legacy = { 'x-webhook-timestamp': String(NOW), 'x-webhook-signature': SIGNATURE }
+const standard = { 'webhook-id': 'evt_0001', 'webhook-timestamp': String(NOW), 'webhook-signature': `v1,${STANDARD_SIGNATURE}` }
+
+const raw = (headers: Raw['headers'], { nowSecs = NOW, body = BODY } = {}): Raw => ({
+  headers,
+  url: new URL('http://localhost/textrelay'),
+  body: new TextEncoder().encode(body),
+  receivedAtMs: nowSecs * 1000,
+})
+const REFUSED = expect.objectContaining({ code: 'unauthorized', message: 'Invalid signature', cause: expect.stringMatching(/\S/) })
+
+test('the body of the vectors is the one that was signed', () => {
+  expect(Buffer.byteLength(BODY)).toBe(331)
+})
+
+describe("§4.2 the provider's own headers", () => {
+  test.each([
+    ['in lower case', SIGNATURE],
+    ['in upper case', SIGNATURE.toUpperCase()],
+    ['after sha256=', `sha256=${SIGNATURE}`],
+    ['with space around it', `  ${SIGNATURE} `],
+  ])('a right signature %s is let in', (_how, signature) => {
+    expect(verifySignature(raw({ ...legacy, 'x-webhook-signature': signature }), SECRET)).toEqual({ by: 'x-webhook-signature' })
+  })
+
+  test.each([
+    ['is over timestamp and body without the dot', '78b27fa3f0e82c68d91bb36d2e16f32a8ae7a3a70e5f97336e8c39226c48fdf5'],
+    ['comes twice', `${SIGNATURE}, ${SIGNATURE}`],
+    ['is a digit short', SIGNATURE.slice(1)],
+    ['has sha256= twice', `sha256=sha256=${SIGNATURE}`],
+    ['is in base64', Buffer.from(SIGNATURE, 'hex').toString('base64')],
+  ])('a signature that %s is refused', (_how, signature) => {
+    expect(() => verifySignature(raw({ ...legacy, 'x-webhook-signature': signature }), SECRET)).toThrow(REFUSED)
+  })
+
+  test('a changed body is refused', () => {
+    expect(() => verifySignature(raw(legacy, { body: BODY.replace('"hi"', '"ho"') }), SECRET)).toThrow(REFUSED)
+  })
+
+  test('another secret is refused', () => {
+    expect(() => verifySignature(raw(legacy), 'textrelay-signing-secret-02')).toThrow(REFUSED)
+  })
+})
+
+describe('§8 a timestamp is at most 300 s away', () => {
+  test.each([
+    [NOW + 300, true],
+    [NOW - 300, true],
+    [NOW + 301, false],
+    [NOW - 301, false],
+  ])('at %d it is let in: %s', (nowSecs, isLetIn) => {
+    for (const [headers, secret] of [
+      [legacy, SECRET],
+      [standard, STANDARD_SECRET],
+    ] as const) {
+      const verify = () => verifySignature(raw(headers, { nowSecs }), secret)
+      if (isLetIn) expect(verify().by).toContain('webhook-signature')
+      else expect(verify).toThrow(REFUSED)
+    }
+  })
+
+  test.each([`${NOW}.0`, ' ', 'abc', undefined, `-${NOW}`, `${NOW}e0`, `0x${NOW.toString(16)}`, `${NOW}, ${NOW}`])('%j is none', (time) => {
+    expect(() => verifySignature(raw({ ...legacy, 'x-webhook-timestamp': time }), SECRET)).toThrow(REFUSED)
+    expect(() => verifySignature(raw({ ...standard, 'webhook-timestamp': time }), STANDARD_SECRET)).toThrow(REFUSED)
+  })
+})
+
+describe('Standard Webhooks headers', () => {
+  const withSignature = (signature: string) => verifySignature(raw({ ...standard, 'webhook-signature': signature }), STANDARD_SECRET)
+  const right = `v1,${STANDARD_SIGNATURE}`
+
+  test('a right signature is let in, alone or beside others while a secret is changed over', () => {
+    for (const signature of [right, `v1,AAAA ${right}`, `${right} v1a,AAAA`])
+      expect(withSignature(signature)).toEqual({ by: 'webhook-signature' })
+  })
+
+  test.each([
+    ['a wrong one', 'v1,AAAA'],
+    ['another version', `v2,${STANDARD_SIGNATURE}`],
+    ['no version', STANDARD_SIGNATURE],
+    ['a header that comes twice', `${right}, ${right}`],
+    ['something else beside it', `${right} nonsense`],
+    ['more than a change-over needs', Array(9).fill(right).join(' ')],
+  ])('%s is refused', (_what, signature) => {
+    expect(() => withSignature(signature)).toThrow(REFUSED)
+  })
+
+  test('the id is signed as well', () => {
+    expect(() => verifySignature(raw({ ...standard, 'webhook-id': 'evt_0002' }), STANDARD_SECRET)).toThrow(REFUSED)
+  })
+
+  test('they need a secret of that form, with a key in it', () => {
+    for (const secret of [STANDARD_SECRET.slice('whsec_'.length), 'whsec_', 'whsec_!', 'whsec_AAECAw== ']) {
+      expect(() => verifySignature(raw(standard), secret)).toThrow(REFUSED)
+    }
+  })
+})
+
+test('one right header set is enough, whatever the other says', () => {
+  const own = { ...legacy, 'webhook-id': 'evt_1', 'webhook-timestamp': '0', 'webhook-signature': 'v1,AAAA' }
+  expect(verifySignature(raw(own), SECRET)).toEqual({ by: 'x-webhook-signature' })
+  expect(verifySignature(raw({ ...legacy, ...standard }), STANDARD_SECRET)).toEqual({ by: 'webhook-signature' })
+})

@@ -1,0 +1,198 @@
+/** The partner API of textrelay, as strict as the real one: what it is sent is checked, what it took is kept. */
+import { randomUUID } from 'node:crypto'
+import { hmacSha256 } from '@sluice/sdk'
+import { type FakeProvider, type ProviderReply, type ProviderRequest, startFakeProvider } from '../fake-provider.ts'
+
+export interface TextrelayFakeOptions {
+  readonly port?: number
+  /** The bearer it wants. */
+  readonly token?: string
+  /** The numbers that token may send from. */
+  readonly phones?: readonly string[]
+  /** The chats there are: by id, who else is in it. */
+  readonly chats?: Readonly<Record<string, string>>
+  /** Media by name, for `mediaUrl`. */
+  readonly media?: Readonly<Record<string, { readonly bytes: Uint8Array; readonly mime: string }>>
+}
+
+/** A message it took; a repeat of one is not a second. */
+export interface TextrelaySent {
+  readonly id: string
+  readonly chat: string
+  readonly to: string
+  readonly text: string
+  readonly idempotencyKey: string | undefined
+}
+
+export interface TextrelayFake extends FakeProvider {
+  /** What `api_url` is to be. */
+  readonly apiUrl: string
+  readonly sent: readonly TextrelaySent[]
+  /** From now on no chat has this id. */
+  dropChat(id: string): void
+  mediaUrl(name: string): string
+  /** The bearer it wants from now on. */
+  changeToken(token: string): void
+}
+
+export const TEXTRELAY_TOKEN = 'textrelay-api-token-01'
+export const TEXTRELAY_PHONE = '+15550001111'
+
+const API = '/api/partner/v3'
+const PARTS_MAX = 100
+const KEY_CHARS_MAX = 255
+const RECIPIENTS_MAX = 31
+
+/** The provider's own codes and what it says with them. */
+const PROBLEMS = {
+  1001: [400, 'Missing required field'],
+  1002: [400, 'Phone number must be in E.164 format'],
+  1003: [400, 'Invalid request body'],
+  1004: [400, 'Invalid message content'],
+  1005: [400, 'Invalid parameter value'],
+  2001: [404, 'Chat not found'],
+  2004: [401, 'Unauthorized'],
+  2006: [403, 'You do not have permission to send from this phone number'],
+} as const
+
+class Refusal extends Error {
+  readonly code: keyof typeof PROBLEMS
+
+  constructor(code: keyof typeof PROBLEMS) {
+    super(PROBLEMS[code][1])
+    this.code = code
+  }
+}
+
+export async function startTextrelayFake(options: TextrelayFakeOptions = {}): Promise<TextrelayFake> {
+  const { phones = [TEXTRELAY_PHONE], media = {} } = options
+  let token = options.token ?? TEXTRELAY_TOKEN
+  const chats = new Map(Object.entries(options.chats ?? { 'chat-1': '+15550003333' }))
+  const sent: TextrelaySent[] = []
+
+  /** Keeps a message, unless its key says that it is here already. */
+  const take = (chat: string, to: string, { text, key }: { text: string; key: string | undefined }): TextrelaySent => {
+    const known = sent.find(({ idempotencyKey }) => key !== undefined && idempotencyKey === key)
+    if (known) return known
+    const message = { id: randomUUID(), chat, to, text, idempotencyKey: key }
+    sent.push(message)
+    return message
+  }
+
+  const sendInto = (id: string, json: unknown): ProviderReply => {
+    const message = checkMessage(member(json, 'message'))
+    const handle = chats.get(id)
+    if (handle === undefined) throw new Refusal(2001)
+    const taken = take(id, handle, message)
+    return { status: 202, body: { chat_id: taken.chat, message: sentMessage(taken) } }
+  }
+
+  const beginChat = (json: unknown): ProviderReply => {
+    const [from, to] = [member(json, 'from'), member(json, 'to')]
+    if (from === undefined || to === undefined) throw new Refusal(1001)
+    if (typeof from !== 'string' || !isE164(from)) throw new Refusal(1002)
+    if (!phones.includes(from)) throw new Refusal(2006)
+    if (!Array.isArray(to) || to.length === 0 || to.length > RECIPIENTS_MAX) throw new Refusal(1005)
+    if (!to.every((handle) => typeof handle === 'string' && (isE164(handle) || isMail(handle)))) throw new Refusal(1002)
+    const message = checkMessage(member(json, 'message'))
+    if (/https?:\/\//i.test(message.text)) throw new Refusal(1005)
+    const handle = to.join(',')
+    const chat = [...chats].find(([, other]) => other === handle)?.[0] ?? randomUUID()
+    chats.set(chat, handle)
+    const taken = take(chat, handle, message)
+    const handles = [from, ...to].map((other) => ({ id: randomUUID(), handle: other, service: 'iMessage', is_me: other === from }))
+    const about = { id: taken.chat, display_name: handle, service: 'iMessage', is_group: to.length > 1, handles }
+    return { status: 201, body: { chat: { ...about, message: sentMessage(taken) } } }
+  }
+
+  const answer = (request: ProviderRequest): ProviderReply => {
+    const { method, path, headers, json } = request
+    const file = /^\/media\/(.+)$/.exec(path)?.[1]
+    if (method === 'GET' && file) return fileReply(media[decodeURIComponent(file)])
+    try {
+      if (headers.get('authorization') !== `Bearer ${token}`) throw new Refusal(2004)
+      if (method !== 'POST' || !path.startsWith(API)) return notFound()
+      if (!/^application\/json\b/.test(headers.get('content-type') ?? '') || typeof json !== 'object' || json === null)
+        throw new Refusal(1003)
+      const chat = /^\/chats\/([^/]+)\/messages$/.exec(path.slice(API.length))?.[1]
+      if (chat !== undefined) return sendInto(decodeURIComponent(chat), json)
+      return path === `${API}/chats` ? beginChat(json) : notFound()
+    } catch (error) {
+      if (error instanceof Refusal) return problem(error)
+      throw error
+    }
+  }
+
+  const provider = await startFakeProvider(answer, options.port === undefined ? {} : { port: options.port })
+  return {
+    ...provider,
+    apiUrl: `${provider.url}${API}`,
+    sent,
+    dropChat: (id) => void chats.delete(id),
+    mediaUrl: (name) => `${provider.url}/media/${encodeURIComponent(name)}`,
+    changeToken(next) {
+      token = next
+    },
+  }
+}
+
+/** The headers of a webhook with this body, signed in both ways as the provider does; a plain secret is signed in one. */
+export function textrelaySignatures(
+  body: string | Uint8Array,
+  options: { readonly secret: string; readonly id: string; readonly atMs: number },
+): Record<string, string> {
+  const { secret, id, atMs } = options
+  const time = String(Math.floor(atMs / 1000))
+  const key = secret.startsWith('whsec_') ? Buffer.from(secret.slice('whsec_'.length), 'base64') : undefined
+  return {
+    'X-Webhook-Event': 'message.received',
+    'X-Webhook-Timestamp': time,
+    'X-Webhook-Signature': hmacSha256(secret, `${time}.`, body).toString('hex'),
+    ...(key && {
+      'webhook-id': id,
+      'webhook-timestamp': time,
+      'webhook-signature': `v1,${hmacSha256(key, `${id}.${time}.`, body).toString('base64')}`,
+    }),
+  }
+}
+
+function checkMessage(message: unknown): { text: string; key: string | undefined } {
+  if (typeof message !== 'object' || message === null) throw new Refusal(1001)
+  const [parts, key] = [member(message, 'parts'), member(message, 'idempotency_key')]
+  if (!Array.isArray(parts) || parts.length === 0 || parts.length > PARTS_MAX) throw new Refusal(1004)
+  const texts = parts.map((part) => member(part, 'value'))
+  const areTexts = parts.every((part) => member(part, 'type') === 'text') && texts.every((text) => typeof text === 'string' && text !== '')
+  // two texts in a row are refused, and this fake takes nothing but texts
+  if (!areTexts || parts.length > 1) throw new Refusal(1004)
+  if (key !== undefined && (typeof key !== 'string' || key === '' || key.length > KEY_CHARS_MAX)) throw new Refusal(1005)
+  return { text: texts.join('\n'), key }
+}
+
+const sentMessage = ({ id, text }: TextrelaySent) => ({
+  id,
+  delivery_status: 'queued',
+  is_read: false,
+  parts: [{ type: 'text', value: text, reactions: null }],
+  sent_at: new Date().toISOString(),
+})
+
+const problem = ({ code, message }: Refusal): ProviderReply => ({
+  status: PROBLEMS[code][0],
+  body: { success: false, error: { status: PROBLEMS[code][0], code, message }, trace_id: randomUUID().replaceAll('-', '') },
+})
+
+const notFound = (): ProviderReply => ({ status: 404, headers: { 'content-type': 'text/plain' }, body: '404 page not found' })
+
+const fileReply = (file: { readonly bytes: Uint8Array; readonly mime: string } | undefined): ProviderReply =>
+  file ? { status: 200, headers: { 'content-type': file.mime }, body: file.bytes } : { status: 403, body: '<Error>expired</Error>' }
+
+const member = (json: unknown, key: string): unknown =>
+  typeof json === 'object' && json !== null ? (json as Readonly<Record<string, unknown>>)[key] : undefined
+
+const isE164 = (text: string): boolean => /^\+[1-9]\d{1,14}$/.test(text)
+const isMail = (text: string): boolean => /^[^@\s]+@[^@\s]+$/.test(text)
+
+if (import.meta.main) {
+  const fake = await startTextrelayFake({ port: Number(process.argv[2] ?? 0) })
+  console.log(`api_url = "${fake.apiUrl}", api_token = "${TEXTRELAY_TOKEN}", from_phone = "${TEXTRELAY_PHONE}"`)
+}
