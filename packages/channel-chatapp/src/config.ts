@@ -1,0 +1,38 @@
+/** `[channels_config.chatapp]`, the keys of cloud mode (§2.3). */
+import { secretText } from '@sluice/sdk'
+import * as v from 'valibot'
+
+export const chatappSection = {
+  path: 'channels_config.chatapp',
+  schema: v.object({
+    enabled: v.optional(v.pipe(v.boolean(), v.description('False keeps the section and builds no channel')), true),
+    access_token: v.pipe(secretText(), v.description('Sends messages and fetches media')),
+    phone_number_id: v.optional(
+      v.pipe(v.string(), v.description('The id of our number at the provider; its presence activates cloud mode')),
+    ),
+    verify_token: v.pipe(secretText(), v.description('What the provider has to name in its GET check')),
+    app_secret: v.optional(
+      v.pipe(
+        secretText({ env: ['SVC_CHATAPP_APP_SECRET'], envWins: true }),
+        v.description('Proves every request; absent: nothing is proved'),
+      ),
+    ),
+    allowed_numbers: v.optional(
+      v.pipe(
+        v.array(v.pipe(v.string(), v.minLength(1))),
+        v.description('E.164 numbers, or ids of users without one; * lets everybody in, empty nobody'),
+      ),
+      [],
+    ),
+    api_url: v.optional(
+      v.pipe(v.string(), v.url(), v.regex(/^https?:/i, 'Not an http or https URL'), v.description('Where the cloud API is')),
+      'https://graph.facebook.com',
+    ),
+    api_version: v.optional(
+      v.pipe(v.string(), v.regex(/^v\d+\.\d+$/, 'Not a version such as v23.0'), v.description('Of the cloud API')),
+      'v23.0',
+    ),
+  }),
+} as const
+
+export type ChatappConfig = v.InferOutput<typeof chatappSection.schema>

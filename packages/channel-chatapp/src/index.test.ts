@@ -1,0 +1,54 @@
+import { testHost } from '@sluice/testkit/host'
+import * as v from 'valibot'
+import { describe, expect, test } from 'vitest'
+import { chatappSection } from './config.ts'
+import feature from './index.ts'
+import { build } from './testing.ts'
+
+const required = { access_token: 'sample-access-token', verify_token: 'sample-verify-token' }
+const channels = (section: object) => feature.build(testHost(), v.parse(chatappSection.schema, { ...required, ...section })).channels
+
+describe('§2.3 phone_number_id activates cloud mode', () => {
+  test.each([{}, { phone_number_id: '' }, { phone_number_id: ' ' }, { phone_number_id: '200000000000002', enabled: false }])(
+    '%j builds no channel',
+    (section) => expect(channels(section)).toBeUndefined(),
+  )
+
+  test('with it there is one', () => {
+    expect(channels({ phone_number_id: '200000000000002' })).toMatchObject([{ name: 'chatapp', allow: [] }])
+  })
+})
+
+describe('§2.3 the section', () => {
+  test('the environment gives app_secret and wins', () => {
+    expect(v.getMetadata(chatappSection.schema.entries.app_secret.wrapped)).toMatchObject({
+      secret: true,
+      env: ['SVC_CHATAPP_APP_SECRET'],
+      envWins: true,
+    })
+  })
+
+  test.each([
+    {},
+    { access_token: 'a' },
+    { verify_token: 'v' },
+    { ...required, api_url: 'ftp://example.com' },
+    { ...required, api_version: '23' },
+    { ...required, allowed_numbers: [''] },
+  ])('%j is refused', (section) => expect(v.safeParse(chatappSection.schema, section).success).toBe(false))
+
+  test('the keys of web mode belong to another feature', () => {
+    for (const key of ['session_path', 'pair_phone', 'mode']) expect(Object.keys(chatappSection.schema.entries)).not.toContain(key)
+  })
+})
+
+describe('senders', () => {
+  const { channel } = build({})
+  test.each([
+    ['15550002222', '+15550002222'],
+    ['+1 (555) 000-2222', '+15550002222'],
+    ['US.90000000000001', 'US.90000000000001'],
+    ['DE.ENT.4xYz', 'DE.ENT.4xYz'],
+    [' nobody ', ''],
+  ])('%s is known as %j', (spelling, form) => expect(channel.normalise?.(spelling)).toBe(form))
+})

@@ -1,0 +1,13 @@
+/** chatapp, cloud mode: signed webhooks in, the cloud API out. Which mode is active, the section's keys decide (§2.3). */
+import { defineFeature } from '@sluice/sdk'
+import { chatapp } from './chatapp.ts'
+import { chatappSection } from './config.ts'
+
+export default defineFeature({
+  id: 'channel-chatapp',
+  section: chatappSection,
+  build(host, config) {
+    const account = config.phone_number_id?.trim()
+    return config.enabled && account ? { channels: [chatapp(host, config, account)] } : {}
+  },
+})

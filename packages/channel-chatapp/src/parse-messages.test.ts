@@ -1,0 +1,69 @@
+import type { Inbound } from '@sluice/sdk'
+import { describe, expect, test } from 'vitest'
+import { parseMessages } from './parse-messages.ts'
+import { ACCOUNT, refusal } from './testing.ts'
+
+const parse = (value: unknown, field: unknown = 'messages'): readonly Inbound[] =>
+  parseMessages(new TextEncoder().encode(JSON.stringify({ entry: [{ changes: [{ field, value }] }] })), ACCOUNT)
+const parseOne = (message: object) =>
+  parse({ messages: [{ from: '15550002222', id: 'wamid.1', type: 'text', text: { body: 'hi' }, ...message }] })
+
+describe('a message runs once and can be answered', () => {
+  test.each([
+    ['no id', { id: undefined }],
+    ['an empty id', { id: '' }],
+    ['no sender', { from: undefined }],
+    ['a sender that is no number', { from: 'Ada' }],
+    ['an empty text', { text: { body: ' \n' } }],
+    ['a text that is no text', { text: { body: 7 } }],
+    ['no text at all', { text: undefined }],
+    ['a type nobody knows', { type: 'hologram', hologram: { id: '1' } }],
+    ['media without an id', { type: 'image', image: { mime_type: 'image/png' } }],
+    ['an answer to a form', { type: 'interactive', interactive: { type: 'nfm_reply', nfm_reply: { response_json: '{}' } } }],
+    ['an empty location', { type: 'location', location: {} }],
+    ['an empty order', { type: 'order', order: { product_items: [] } }],
+  ])('%s is no message', (_what, message) => expect(parseOne(message)).toEqual([]))
+
+  test('the rest of a batch is not lost with it', () => {
+    const messages = [{ type: 'text' }, null, 'x', { from: '15550002222', id: 'wamid.2', type: 'text', text: { body: 'hi' } }]
+    expect(parse({ messages })).toMatchObject([{ id: 'wamid.2' }])
+  })
+
+  test.each(['soon', '', '-5', '1e300', 1767225600, { toString: 1 }])('the time %j is no time', (timestamp) => {
+    expect(parseOne({ timestamp })).toEqual([
+      { id: 'wamid.1', account: ACCOUNT, sender: '+15550002222', to: { to: '+15550002222', replyTo: 'wamid.1' }, text: 'hi' },
+    ])
+  })
+
+  test('a number is the sender even where the id of the user comes along', () => {
+    expect(parseOne({ from_user_id: 'US.1' })).toMatchObject([{ sender: '+15550002222' }])
+    expect(parseOne({ from: undefined, from_user_id: 'US.1' })).toMatchObject([{ sender: 'US.1', to: { to: 'US.1' } }])
+  })
+
+  test('our own number, however it is displayed, is not answered', () => {
+    expect(
+      parse({
+        metadata: { display_phone_number: '+1 555-000-2222' },
+        messages: [{ from: '15550002222', id: 'w', type: 'button', button: { text: 'x' } }],
+      }),
+    ).toEqual([])
+  })
+})
+
+describe('the body', () => {
+  test.each(['', '{', 'x', '{"entry":[}'])('%j is no JSON', (text) => {
+    expect(refusal(() => parseMessages(Buffer.from(text), ACCOUNT))).toMatchObject({
+      code: 'invalid_request',
+      message: 'Invalid JSON payload',
+    })
+  })
+
+  test('bytes that are no UTF-8 are refused', () => {
+    expect(refusal(() => parseMessages(Uint8Array.of(0x22, 0xff, 0x22), ACCOUNT))).toMatchObject({ code: 'invalid_request' })
+  })
+
+  test.each(['null', '[]', '7', '"x"', '{}', '{"entry":{}}', '{"entry":[{"changes":[null,{"field":"messages"}]}]}'])(
+    '%s is JSON without a message',
+    (text) => expect(parseMessages(Buffer.from(text), ACCOUNT)).toEqual([]),
+  )
+})

@@ -1,0 +1,34 @@
+/** Who writes and where an answer goes: numbers, business-scoped ids of users who hide theirs, and groups. */
+import { type Address, normaliseE164 } from '@sluice/sdk'
+import { type Members, members, text } from './json.ts'
+
+/** Two letters of a country, a dot, and what the provider made up. */
+const BUSINESS_SCOPED_ID = /^[A-Za-z]{2}\./
+const PLAIN_NUMBER = /^\+?\d+$/
+const GROUP = 'group:'
+
+/** Numbers as E.164 with `+`, business-scoped ids as they are. */
+export function normaliseSender(sender: string): string {
+  const trimmed = sender.trim()
+  return BUSINESS_SCOPED_ID.test(trimmed) ? trimmed : normaliseE164(trimmed)
+}
+
+/** The number a message came from, or the id of a user who shows none; empty if it names neither. */
+export function senderOf({ from, from_user_id }: Members): string {
+  const number = text(from)
+  if (PLAIN_NUMBER.test(number)) return number.startsWith('+') ? number : `+${number}`
+  return text(from_user_id)
+}
+
+/** Where an answer to a message goes: to its group if it was written in one, else to its sender. */
+export function addressOf(message: Members, { id, sender }: { readonly id: string; readonly sender: string }): Address {
+  const group = text(message.group_id) || text(members(message.context).group_id)
+  return { to: group === '' ? sender : `${GROUP}${group}`, replyTo: id }
+}
+
+/** An address in the words of the cloud API, which wants numbers without `+`. */
+export function recipientOf(to: string): Readonly<Record<string, string>> {
+  if (to.startsWith(GROUP)) return { recipient_type: 'group', to: to.slice(GROUP.length) }
+  if (PLAIN_NUMBER.test(to)) return { recipient_type: 'individual', to: to.replace('+', '') }
+  return { recipient_type: 'individual', recipient: to }
+}

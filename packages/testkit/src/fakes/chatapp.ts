@@ -1,0 +1,132 @@
+/** The cloud API of chatapp on loopback: takes messages, gives media, and refuses what the real one refuses, in its words. */
+import { equalTexts, sha256Hex } from '@sluice/sdk'
+import { type FakeProvider, type ProviderReply, type ProviderRequest, startFakeProvider } from '../fake-provider.ts'
+import { checkMessage } from './chatapp-message.ts'
+
+export interface ChatappFakeOptions {
+  readonly phoneNumberId?: string
+  readonly accessToken?: string
+  readonly apiVersion?: string
+  readonly port?: number
+}
+
+/** A message that was accepted. */
+export interface ChatappSent {
+  readonly id: string
+  /** Digits, a business-scoped id, or the id of a group. */
+  readonly to: string
+  readonly recipientType: 'individual' | 'group'
+  readonly text: string
+  /** The message it quotes. */
+  readonly replyTo?: string
+}
+
+export interface ChatappMedia {
+  readonly bytes: Uint8Array
+  readonly mime: string
+  /** What the API says of it instead of the truth. */
+  readonly said?: Readonly<Record<string, unknown>>
+}
+
+export interface ChatappFake extends FakeProvider {
+  readonly phoneNumberId: string
+  readonly accessToken: string
+  /** At most the last `SENT_MAX`. */
+  readonly sent: readonly ChatappSent[]
+  /** Resolves to its media id. */
+  addMedia(media: ChatappMedia): string
+  /** From now on the token is refused. */
+  expireToken(): void
+}
+
+const SENT_MAX = 100_000
+const MEDIA_PATH = '/whatsapp_business/attachments/'
+
+export async function startChatappFake(options: ChatappFakeOptions = {}): Promise<ChatappFake> {
+  const { phoneNumberId = '200000000000002', accessToken = 'chatapp-fake-token', apiVersion = 'v23.0', port = 0 } = options
+  const sent: ChatappSent[] = []
+  const media = new Map<string, ChatappMedia>()
+  let count = 0
+  let expired = false
+
+  const answer = (request: ProviderRequest): ProviderReply => {
+    const refused = expired ? tokenExpired : unauthorized(request, accessToken)
+    if (refused) return refused
+    if (request.path === MEDIA_PATH) return mediaBytes(request)
+    const [version, object = '', edge, ...more] = request.path.slice(1).split('/')
+    if (version !== apiVersion || more.length > 0) return refusal(400, 2500, `Unknown path components: ${request.path}`)
+    if (request.method === 'GET' && edge === undefined) return mediaAbout(object)
+    if (request.method !== 'POST' || edge !== 'messages' || object !== phoneNumberId) return unknownObject(request.method, object)
+    return takeMessage(request)
+  }
+
+  const takeMessage = ({ headers, json }: ProviderRequest): ProviderReply => {
+    if (!headers.get('content-type')?.startsWith('application/json')) return invalid('The request body is not JSON')
+    const checked = checkMessage(json)
+    if ('problem' in checked) return invalid(checked.problem)
+    const { to, recipient, recipient_type, text, context } = checked.message
+    const id = `wamid.FAKE${String(++count).padStart(8, '0')}`
+    const address = to ?? recipient ?? ''
+    sent.push({ id, to: address, recipientType: recipient_type, text: text.body, ...(context && { replyTo: context.message_id }) })
+    if (sent.length > SENT_MAX) sent.shift()
+    const contact = recipient === undefined ? { input: address, wa_id: address } : { input: address, user_id: address }
+    return { status: 200, body: { messaging_product: 'whatsapp', contacts: [contact], messages: [{ id }] } }
+  }
+
+  const mediaAbout = (id: string): ProviderReply => {
+    const found = media.get(id)
+    if (!found) return unknownObject('GET', id)
+    const { bytes, mime, said } = found
+    const url = `${fake.url}${MEDIA_PATH}?mid=${id}`
+    const about = { messaging_product: 'whatsapp', url, mime_type: mime, sha256: sha256Hex(bytes), file_size: bytes.length, id }
+    return { status: 200, body: { ...about, ...said } }
+  }
+
+  const mediaBytes = ({ method, query, headers }: ProviderRequest): ProviderReply => {
+    const found = media.get(query.get('mid') ?? '')
+    if (method !== 'GET' || !found || !headers.get('user-agent')) return { status: 404, body: '' }
+    return { status: 200, headers: { 'content-type': found.mime }, body: found.bytes }
+  }
+
+  const fake = await startFakeProvider(answer, { port })
+  return {
+    ...fake,
+    phoneNumberId,
+    accessToken,
+    sent,
+    addMedia(added) {
+      const id = String(700_000_000_000_000 + media.size)
+      media.set(id, added)
+      return id
+    },
+    expireToken() {
+      expired = true
+    },
+  }
+}
+
+/** An error as the graph API puts it. */
+const refusal = (status: number, code: number, message: string, more: Readonly<Record<string, unknown>> = {}): ProviderReply => ({
+  status,
+  body: { error: { message, type: 'OAuthException', code, ...more, fbtrace_id: 'AFakeTraceIdOfThisRequest' } },
+})
+
+const invalid = (details: string): ProviderReply =>
+  refusal(400, 100, '(#100) Invalid parameter', { error_data: { messaging_product: 'whatsapp', details } })
+
+const unknownObject = (method: string, id: string): ProviderReply =>
+  refusal(400, 100, `Unsupported ${method.toLowerCase()} request. Object with ID '${id}' does not exist`, { error_subcode: 33 })
+
+const tokenExpired = refusal(401, 190, 'Error validating access token: Session has expired', { error_subcode: 463 })
+
+function unauthorized({ headers }: ProviderRequest, accessToken: string): ProviderReply | undefined {
+  const [, token] = /^Bearer (\S+)$/.exec(headers.get('authorization') ?? '') ?? []
+  if (token === undefined) return refusal(401, 104, 'An access token is required to request this resource.')
+  if (!equalTexts(token, accessToken)) return refusal(401, 190, `Malformed access token ${token}`)
+  return undefined
+}
+
+if (import.meta.main) {
+  const fake = await startChatappFake({ port: Number(process.argv[2] ?? 0) })
+  console.log(`api_url = "${fake.url}"\nphone_number_id = "${fake.phoneNumberId}"\naccess_token = "${fake.accessToken}"`)
+}
