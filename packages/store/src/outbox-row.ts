@@ -57,9 +57,3 @@ export const toStartedReply = (row: OutboxColumns): StartedReply => ({
   createdAtMs: row.created_at,
   attempts: row.attempts,
 })
-
-/** One conversation, or one thread of it. */
-export function laneOf({ channel, account, to_json }: Pick<OutboxColumns, 'channel' | 'account' | 'to_json'>): string {
-  const { to, thread }: OutboxRow['to'] = JSON.parse(to_json)
-  return JSON.stringify([channel, account, to, thread])
-}

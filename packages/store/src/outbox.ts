@@ -1,9 +1,9 @@
 /** What goes out, from its queueing to the provider's answer (§4.2). */
-import type { NewReply, OutboxRow, OutboxStore } from '@sluice/sdk'
+import { type NewReply, type OutboxRow, type OutboxStore, replyLane } from '@sluice/sdk'
 import type { Database } from './database.ts'
 import { createDeliveryTable } from './delivery-table.ts'
 import type { GroupCommit } from './group-commit.ts'
-import { laneOf, OUTBOX_COLUMNS, type OutboxColumns, toOutboxRow, toStartedReply } from './outbox-row.ts'
+import { OUTBOX_COLUMNS, type OutboxColumns, toOutboxRow, toStartedReply } from './outbox-row.ts'
 
 /** Also what tells the parts that died with an earlier one from those that died by themselves. */
 const EARLIER_PART = 'An earlier part of the message was not sent.'
@@ -76,7 +76,7 @@ export function createOutbox(db: Database, writer: GroupCommit): OutboxStore {
         number: row.number,
         channel: row.channel,
         account: row.account,
-        lane: laneOf(row),
+        lane: replyLane({ ...row, to: JSON.parse(row.to_json) }),
         atMs: row.next_at ?? 0,
       }))
     },

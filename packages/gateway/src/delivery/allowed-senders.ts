@@ -27,14 +27,22 @@ export function createAllowedSenders({ clock, log }: { readonly clock: Clock; re
 
   return {
     admit(channel, sender) {
-      if (sender.length > SENDER_CHARS_MAX) return isAllowed(channel.allow, sender, channel.normalise)
+      if (sender.length > SENDER_CHARS_MAX) return isListed(channel, sender)
       const decided = known.get(channel) ?? new BoundedMap<string, boolean>(STRANGERS_MAX)
       known.set(channel, decided)
       const before = decided.get(sender)
-      const allowed = before ?? isAllowed(channel.allow, sender, channel.normalise)
+      const allowed = before ?? isListed(channel, sender)
       if (before === undefined) decided.set(sender, allowed)
       if (!allowed) notice(channel, sender)
       return allowed
     },
   }
 }
+
+const isListed = (channel: Channel, sender: string): boolean =>
+  isAllowed(
+    channel.allow,
+    sender,
+    (entry) => channel.normalise?.(entry) ?? entry,
+    (entry, value) => channel.matches?.(entry, value) ?? false,
+  )

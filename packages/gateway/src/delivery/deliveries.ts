@@ -41,8 +41,8 @@ export async function startDeliveries(deps: DeliveryDeps): Promise<Deliveries> {
     ...deps,
     stopping: stopping.signal,
     onDone: (row) => ingress.left(row),
-    onReplies(numbers, channel, { account, session }) {
-      for (const number of numbers) outboxOf(channel.name).enter({ number, channel: channel.name, account, lane: session, atMs: 0 })
+    onReplies(replies) {
+      for (const reply of replies) outboxOf(reply.channel).enter(reply)
     },
   })
   const ingress = createIngress({ inbox: store.inbox, lanes: inbox, clock, log, config: deps.config })

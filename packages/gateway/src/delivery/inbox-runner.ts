@@ -1,6 +1,6 @@
 /** Works the inbox off: each message becomes one turn, and its reply is queued in the commit that ends the turn. */
 import { newTrace, newTurnId } from '@sluice/agent'
-import { AppError, type Channel, errorText, type StartedMessage } from '@sluice/sdk'
+import { AppError, errorText, replyLane, type StartedMessage, type Waiting } from '@sluice/sdk'
 import { channelNamed, type DeliveryDeps } from './channels.ts'
 import { textWithMedia } from './media.ts'
 import { repliesOf } from './replies-of.ts'
@@ -11,7 +11,7 @@ import { WorkLanes, type WorkLanesOptions, type WorkOutcome } from './work-lanes
 export interface InboxRunnerOptions extends DeliveryDeps {
   readonly onDone: NonNullable<WorkLanesOptions['onDone']>
   /** Told of replies that wait to be sent, once they are durable. */
-  onReplies(numbers: readonly number[], channel: Channel, message: StartedMessage): void
+  onReplies(replies: readonly Waiting[]): void
   /** Aborts when the daemon stops. */
   readonly stopping: AbortSignal
 }
@@ -74,7 +74,12 @@ async function work(options: InboxRunnerOptions, number: number, inbox: Delivery
       },
     })
     observe('ok')
-    options.onReplies(replies, channel, started)
+    const {
+      account,
+      message: { to },
+    } = started
+    const lane = replyLane({ channel: channel.name, account, to })
+    options.onReplies(replies.map((reply) => ({ number: reply, channel: channel.name, account, lane, atMs: 0 })))
     return 'done'
   } catch (error) {
     if (stopping.aborted) {

@@ -1,0 +1,145 @@
+import { testClock } from '@sluice/testkit/clock'
+import { testHost } from '@sluice/testkit/host'
+import { describe, expect, test } from 'vitest'
+import { WorkLanes, type WorkOutcome } from './work-lanes.ts'
+
+/** Lanes whose work a test ends by hand. */
+function bench({ concurrency = 2 } = {}) {
+  const clock = testClock()
+  const { log, logs } = testHost()
+  const started: number[] = []
+  const open = new Map<number, PromiseWithResolvers<WorkOutcome>>()
+  const left: string[] = []
+  const lanes = new WorkLanes({
+    clock,
+    log,
+    concurrency: () => concurrency,
+    work(number) {
+      started.push(number)
+      const work = Promise.withResolvers<WorkOutcome>()
+      open.set(number, work)
+      return work.promise
+    },
+    onDone: ({ account }) => void left.push(account),
+  })
+  const enter = (number: number, lane: string, atMs = 0) => lanes.enter({ number, channel: 'x', account: `a${number}`, lane, atMs })
+  const end = async (number: number, outcome: WorkOutcome | Error = 'done') => {
+    const work = open.get(number)
+    if (outcome instanceof Error) work?.reject(outcome)
+    else work?.resolve(outcome)
+    await settle()
+  }
+  return { lanes, clock, logs, started, left, enter, end }
+}
+
+const settle = () => new Promise((resolve) => setImmediate(resolve))
+
+describe('work lanes', () => {
+  test('rows of one lane run one after another, in the order they came', async () => {
+    const { started, enter, end } = bench()
+    for (const number of [1, 2, 3]) enter(number, 'a')
+    expect(started).toEqual([1])
+    await end(1)
+    expect(started).toEqual([1, 2])
+    await end(2)
+    expect(started).toEqual([1, 2, 3])
+  })
+
+  test('lanes run side by side up to the bound, first ready first served', async () => {
+    const { started, lanes, enter, end } = bench({ concurrency: 2 })
+    enter(1, 'a')
+    enter(2, 'b')
+    enter(3, 'c')
+    enter(4, 'a')
+    expect(started).toEqual([1, 2])
+    expect(lanes.load).toEqual({ running: 2, waiting: 2 })
+    await end(1)
+    await end(2)
+    expect(started).toEqual([1, 2, 3, 4])
+  })
+
+  test('a row that is here is not taken twice, and may come again once it has left', async () => {
+    const { started, enter, end } = bench()
+    expect(enter(1, 'a')).toBe(true)
+    expect(enter(1, 'a')).toBe(false)
+    await end(1)
+    expect(enter(1, 'a')).toBe(true)
+    expect(started).toEqual([1, 1])
+  })
+
+  test('a row that failed holds up its own lane until its time, and no other', async () => {
+    const { started, clock, enter, end } = bench({ concurrency: 1 })
+    enter(1, 'a')
+    enter(2, 'a')
+    enter(3, 'b')
+    await end(1, { retryAtMs: clock.nowMs() + 5000 })
+    await end(3)
+    expect(started).toEqual([1, 3])
+    await clock.advance(4999)
+    expect(started).toEqual([1, 3])
+    await clock.advance(1)
+    expect(started).toEqual([1, 3, 1])
+    await end(1)
+    expect(started).toEqual([1, 3, 1, 2])
+  })
+
+  test('a row that is not due yet waits', async () => {
+    const { started, clock, enter } = bench()
+    enter(1, 'a', clock.nowMs() + 1000)
+    expect(started).toEqual([])
+    await clock.advance(1000)
+    expect(started).toEqual([1])
+  })
+
+  test('a rejection is logged, and the row is tried again a little later', async () => {
+    const { started, clock, logs, enter, end } = bench()
+    enter(1, 'a')
+    await end(1, new Error('the disk is full'))
+    expect(logs).toMatchObject([{ level: 'error', fields: { number: 1 } }])
+    await clock.advance(5000)
+    expect(started).toEqual([1, 1])
+  })
+
+  test('whoever counts is told once of each row that leaves', async () => {
+    const { left, clock, enter, end } = bench()
+    enter(1, 'a')
+    await end(1, { retryAtMs: clock.nowMs() })
+    await clock.advance(0)
+    await end(1)
+    expect(left).toEqual(['a1'])
+  })
+
+  test('a stop starts nothing more, waits for what runs, and takes nothing in', async () => {
+    const { lanes, started, enter, end } = bench({ concurrency: 1 })
+    enter(1, 'a')
+    enter(2, 'b')
+    let stopped = false
+    const stopping = lanes.stop().then(() => {
+      stopped = true
+    })
+    await settle()
+    expect(stopped).toBe(false)
+    expect(enter(3, 'c')).toBe(false)
+    await end(1)
+    await stopping
+    expect(started).toEqual([1])
+  })
+
+  test('ten thousand rows of one lane are worked off in linear time', async () => {
+    const { log } = testHost()
+    const order: number[] = []
+    const lanes = new WorkLanes({
+      clock: testClock(),
+      log,
+      concurrency: () => 8,
+      async work(number) {
+        order.push(number)
+        return 'done'
+      },
+    })
+    for (let number = 1; number <= 10_000; number++) lanes.enter({ number, channel: 'x', account: 'a', lane: 'one', atMs: 0 })
+    while (order.length < 10_000) await settle()
+    expect(order).toEqual(Array.from({ length: 10_000 }, (_, index) => index + 1))
+    expect(lanes.load).toEqual({ running: 0, waiting: 0 })
+  })
+})
