@@ -5,17 +5,12 @@ import { policySection } from '@sluice/agent'
 import { AppError, errorText, type Policy } from '@sluice/sdk'
 import { type GatewayConfig, gatewaySection, sandboxSection } from './config/core-sections.ts'
 import type { ConfigProblem, LoadedConfig } from './config/types.ts'
+import { checkDeliveries, checkWebhooks } from './doctor-channels.ts'
+import { type Check, fail, ok, warn } from './doctor-check.ts'
 import { workspaceRoot } from './guards.ts'
 import { type OpenRuntime, openRuntime, type RuntimeOptions } from './open-runtime.ts'
 import { isOpenToAll, OPEN_TO_ALL } from './open-to-all.ts'
 import type { FeatureStatus } from './runtime.ts'
-
-export interface Check {
-  readonly check: string
-  readonly status: 'ok' | 'warn' | 'fail'
-  readonly detail: string
-  readonly fix: string | null
-}
 
 export interface DoctorOptions extends RuntimeOptions {
   readonly daemon: { readonly running: boolean; readonly reason?: string }
@@ -23,10 +18,6 @@ export interface DoctorOptions extends RuntimeOptions {
 
 const NODE_MAJOR_MIN = 24
 const FREE_BYTES_MIN = 512 * 1024 * 1024
-
-const ok = (check: string, detail: string): Check => ({ check, status: 'ok', detail, fix: null })
-const warn = (check: string, detail: string, fix: string): Check => ({ check, status: 'warn', detail, fix })
-const fail = (check: string, detail: string, fix: string): Check => ({ check, status: 'fail', detail, fix })
 
 /** Runs every check; none of them changes anything, but that the data directory and an empty store are made where missing. */
 export async function runChecks(options: DoctorOptions): Promise<Check[]> {
@@ -48,6 +39,8 @@ export async function runChecks(options: DoctorOptions): Promise<Check[]> {
       checkPolicy(runtime.config().core(policySection)),
       await checkSandbox(runtime),
       ...checkFeatures(runtime.live().features),
+      ...checkWebhooks(runtime),
+      ...(await checkDeliveries(runtime)),
       options.daemon.running
         ? ok('daemon', 'it runs and answers')
         : warn('daemon', options.daemon.reason ?? 'it does not run', "start it with 'sluice daemon'"),
