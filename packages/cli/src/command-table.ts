@@ -1,6 +1,7 @@
 /** Every command of the core, as data: help, completions and the documentation read it without loading one. */
 import type { ParseArgsOptionsConfig } from 'node:util'
 import type { CliContext } from './context.ts'
+import { DELIVERY_COMMANDS } from './delivery-commands.ts'
 
 export interface CliOption {
   readonly type: 'string' | 'boolean'
@@ -100,9 +101,8 @@ export const COMMANDS: readonly CliCommand[] = [
   },
   {
     name: 'webhook send',
-    summary: 'Post a message to a running daemon, and show its verdict and reply',
-    usage: '<message>',
-    argsMin: 1,
+    summary: 'Post a message to a running daemon, as a device or as the provider of a channel, and show its verdict and reply',
+    usage: '[message]',
     argsMax: 1,
     options: {
       url: { type: 'string', value: '<url>', help: "the daemon's address (default: the one running on the data directory)" },
@@ -111,9 +111,23 @@ export const COMMANDS: readonly CliCommand[] = [
       session: { type: 'string', short: 's', value: '<name>', help: 'X-Session-Id' },
       'idempotency-key': { type: 'string', value: '<key>', help: 'X-Idempotency-Key' },
       async: { type: 'boolean', help: 'do not wait for the reply (Prefer: respond-async)' },
+      channel: { type: 'string', value: '<name>', help: "send it as this channel's provider would, signed with the configured secret" },
+      sender: { type: 'string', value: '<sender>', help: 'with --channel: who says it (default: the first of the allowlist)' },
+      id: { type: 'string', value: '<id>', help: "with --channel: the provider's message id (default: a new one)" },
+      wait: { type: 'string', value: '<seconds>', help: 'with --channel: how long to follow the message (default: 30; 0: not at all)' },
+      'bad-signature': { type: 'boolean', help: 'with --channel: spoil the signature, to see it refused' },
     },
     load: () => import('./commands/webhook-send.ts'),
   },
+  {
+    name: 'webhook check',
+    summary: 'Check the webhook of each configured channel, and the way to it from outside',
+    options: {
+      'public-url': { type: 'string', value: '<url>', help: 'where providers reach this daemon (default: [gateway] public_url)' },
+    },
+    load: () => import('./commands/webhook-check.ts'),
+  },
+  ...DELIVERY_COMMANDS,
   {
     name: 'completions',
     summary: 'Print a completion script for bash, zsh or fish',

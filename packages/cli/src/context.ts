@@ -21,8 +21,8 @@ export interface CliContext {
 export interface Output {
   /** One line on standard output. */
   print(line: string): void
-  /** Text on standard output as it is. */
-  write(text: string): void
+  /** Text or bytes on standard output as they are. */
+  write(data: string | Uint8Array): void
   /** One line on standard error. */
   warn(line: string): void
   /** Data on standard output as JSON. */
@@ -38,7 +38,7 @@ export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow'
 const CODES: Record<Style, string> = { bold: '1', dim: '2', red: '31', green: '32', yellow: '33' }
 
 export interface Streams {
-  readonly stdout: { write(text: string): unknown; readonly isTTY?: boolean }
+  readonly stdout: { write(data: string | Uint8Array): unknown; readonly isTTY?: boolean }
   readonly stderr: { write(text: string): unknown }
 }
 
@@ -48,7 +48,7 @@ export function createOutput({ stdout, stderr }: Streams, env: Readonly<Record<s
   const style = (kind: Style, text: string) => (coloured ? `\u001b[${CODES[kind]}m${text}\u001b[0m` : text)
   return {
     print,
-    write: (text) => void stdout.write(text),
+    write: (data) => void stdout.write(data),
     warn: (line) => void stderr.write(`${line}\n`),
     json: (value) => print(JSON.stringify(value, null, 2)),
     style,

@@ -1,4 +1,4 @@
-/** `sluice webhook send`: posts one message to a running daemon and shows what came of it. */
+/** `sluice webhook send`: posts one message to a running daemon, as a paired device, and shows what came of it. */
 
 import { gatewaySection } from '@sluice/gateway/config'
 import { newToken } from '@sluice/gateway/pairing'
@@ -7,14 +7,22 @@ import { secretStore } from '@sluice/store'
 import { openSecretBox } from '@sluice/store/secret-box'
 import { configFromContext } from '../config-from-context.ts'
 import type { CliContext } from '../context.ts'
-import { probeDaemon } from '../probe-daemon.ts'
+import { daemonAddress } from '../daemon-address.ts'
 import { withStore } from '../with-store.ts'
 
 const REPLY_MS_MAX = 600_000
 const TOKEN_NAME = 'webhook-send-token'
 
+/** Options of a message that is sent as a channel's provider. */
+const OF_CHANNELS = ['sender', 'id', 'wait', 'bad-signature'] as const
+
 export async function run(context: CliContext): Promise<number> {
-  const url = await addressOf(context)
+  if (text(context.options.channel)) return (await import('./webhook-send-channel.ts')).run(context)
+  for (const name of OF_CHANNELS) {
+    if (context.options[name] !== undefined) throw new AppError('invalid_request', `--${name} goes with --channel`)
+  }
+  if (context.args.length === 0) throw new AppError('invalid_request', "<message> is missing; see 'sluice webhook send --help'")
+  const url = await daemonAddress(context)
   const { token, secret } = context.options
   const headers = messageHeaders(context)
   const webhookSecret = text(secret) ?? (await configFromContext(context)).core(gatewaySection).webhook_secret?.reveal()
@@ -25,18 +33,6 @@ export async function run(context: CliContext): Promise<number> {
 }
 
 const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
-
-async function addressOf({ options, dataDir }: CliContext): Promise<string> {
-  const given = text(options.url)
-  if (given) {
-    if (!URL.canParse(given)) throw new AppError('invalid_request', `--url wants an address such as http://127.0.0.1:42617, not '${given}'`)
-    return given.replace(/\/$/, '')
-  }
-  const found = await probeDaemon(dataDir)
-  if (!found.running)
-    throw new AppError('unavailable', `no daemon to send to: ${found.reason}; start one with 'sluice daemon', or name one with --url`)
-  return found.url
-}
 
 function messageHeaders({ options }: CliContext): Record<string, string> {
   const session = text(options.session)

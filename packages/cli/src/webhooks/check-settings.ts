@@ -1,0 +1,54 @@
+/** What of a webhook can be checked without a request: its secret, its allowlist, the address to register. */
+import type { AbsentChannel, ReadyChannel } from '@sluice/gateway/configured-channels'
+import { isLoopback, isPublicAddress, type Webhook } from '@sluice/sdk'
+import { type Finding, fail, ok, warn } from './finding.ts'
+import { webhookUrl } from './sample-request.ts'
+
+export function checkPublicUrl(publicUrl: string | undefined): Finding {
+  const check = 'public URL'
+  if (publicUrl === undefined) {
+    const detail = 'not set, so the way from outside is not tried'
+    return warn(null, { check, detail }, "add --public-url, or set it: sluice config set gateway.public_url 'https://…'")
+  }
+  if (isUsable(publicUrl)) return ok(null, { check, detail: publicUrl })
+  return fail(
+    null,
+    { check, detail: `${publicUrl} is not https: providers refuse it, and secrets would be readable on the way` },
+    'use https',
+  )
+}
+
+/** https, or http inside a private network. */
+export function isUsable(publicUrl: string): boolean {
+  const { protocol, hostname } = new URL(publicUrl)
+  if (protocol === 'https:') return true
+  const isName = !/^[\d.]+$|^\[/.test(hostname)
+  if (isName) return protocol === 'http:' && /(^|\.)(localhost|local|internal|lan|home\.arpa)$/.test(hostname)
+  return protocol === 'http:' && (isLoopback(hostname) || !isPublicAddress(hostname))
+}
+
+export function checkSettings({ channel, section, allowKey }: ReadyChannel, webhook: Webhook, publicUrl: string | undefined): Finding[] {
+  const { name, allow } = channel
+  return [
+    webhook.unsigned === undefined
+      ? ok(name, { check: 'secret', detail: 'set: every request has to be proved' })
+      : fail(
+          name,
+          { check: 'secret', detail: `${webhook.unsigned} is not set: anybody can send messages in anybody's name` },
+          `sluice config set ${section}.${webhook.unsigned} '…'`,
+        ),
+    checkAllowlist(name, allow, `${section}.${allowKey}`),
+    ok(name, { check: 'register', detail: webhookUrl(publicUrl ?? '<public URL>', webhook) }),
+  ]
+}
+
+function checkAllowlist(name: string, allow: readonly string[], key: string): Finding {
+  const check = 'allowlist'
+  if (allow.length === 0)
+    return warn(name, { check, detail: `${key} is empty: every message is dropped` }, `sluice config set ${key} '["…"]'`)
+  if (allow.includes('*')) return warn(name, { check, detail: `${key} has a *: anybody can use the agent` }, `name who may in ${key}`)
+  return ok(name, { check, detail: allow.length === 1 ? '1 sender may use the agent' : `${allow.length} senders may use the agent` })
+}
+
+export const checkBroken = ({ name, section, reason }: AbsentChannel): Finding =>
+  fail(name, { check: 'channel', detail: reason }, `see [${section}] in the configuration`)

@@ -1,0 +1,91 @@
+/** One request to a daemon, as a provider makes it: no redirect is followed, and whatever goes wrong is said in one sentence. */
+import { AppError, ERRORS, errorText } from '@sluice/sdk'
+
+export interface Exchange {
+  readonly method: 'GET' | 'POST'
+  readonly url: URL
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: Uint8Array<ArrayBuffer>
+  readonly signal?: AbortSignal
+}
+
+export interface Answer {
+  readonly status: number
+  /** At most `ANSWER_BYTES_MAX` bytes of it. */
+  readonly text: string
+  readonly tookMs: number
+  /** Of a redirect. */
+  readonly location: string | null
+}
+
+/** Providers wait about as long. */
+const ANSWER_MS_MAX = 10_000
+const ANSWER_BYTES_MAX = 65_536
+
+/** Throws `unavailable` if no answer came, with the reason. */
+export async function exchange({ url, signal, ...init }: Exchange): Promise<Answer> {
+  const late = AbortSignal.timeout(ANSWER_MS_MAX)
+  const startedAtMs = performance.now()
+  try {
+    const response = await fetch(url, { ...init, redirect: 'manual', signal: signal ? AbortSignal.any([signal, late]) : late })
+    const text = await beginning(response)
+    const tookMs = Math.round(performance.now() - startedAtMs)
+    return { status: response.status, text, tookMs, location: response.headers.get('location') }
+  } catch (cause) {
+    throw new AppError('unavailable', late.aborted ? `${url.host} did not answer within ${ANSWER_MS_MAX / 1000} s` : noAnswer(url, cause), {
+      cause,
+    })
+  }
+}
+
+/** What went wrong with an answer nobody wanted, for whoever set the way up. */
+export function explainAnswer({ status, text, location }: Answer): string {
+  const ours = ourError(text)
+  if (status >= 300 && status < 400) return `it answers ${status}, a redirect to ${location ?? 'nowhere'}, which providers do not follow`
+  if (status === 401) return 'it answers 401: the daemon there has another secret than this configuration, or one of the clocks is wrong'
+  if (status === 404 && ours) return `it answers 404: the daemon there does not serve this path (${ours})`
+  if (ours) return `it answers ${status}: ${ours}`
+  if (status === 502 || status === 503 || status === 504) return `it answers ${status}: a proxy on the way does not reach the daemon`
+  return `it answers ${status} as Sluice never does: another server has this address or path`
+}
+
+/** The sentence of an error body of ours. */
+function ourError(text: string): string | undefined {
+  try {
+    const { error, code } = JSON.parse(text) as Record<string, unknown>
+    return typeof error === 'string' && typeof code === 'string' && Object.hasOwn(ERRORS, code) ? error : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** True for the body of a webhook that was taken. */
+export function isTaken({ status, text }: Answer): boolean {
+  try {
+    return status === 200 && (JSON.parse(text) as Record<string, unknown> | null)?.status === 'ok'
+  } catch {
+    return false
+  }
+}
+
+async function beginning({ body }: Response): Promise<string> {
+  const decoder = new TextDecoder()
+  let text = ''
+  let bytes = 0
+  for await (const chunk of (body ?? []) as AsyncIterable<Uint8Array>) {
+    bytes += chunk.length
+    text += decoder.decode(chunk, { stream: true })
+    if (bytes > ANSWER_BYTES_MAX) break
+  }
+  return text
+}
+
+function noAnswer({ host, hostname }: URL, error: unknown): string {
+  const cause = error instanceof Error ? (error.cause ?? error) : error
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return `the name ${hostname} is not found in DNS (${code})`
+  if (code === 'ECONNREFUSED') return `nothing listens on ${host}`
+  if (/CERT|SSL|TLS|EPROTO|VERIFY/.test(code)) return `no TLS connection to ${host}: ${errorText(cause)} (${code})`
+  if (code.startsWith('HPE_')) return `what listens on ${host} does not speak HTTP`
+  return `the connection to ${host} broke${code && ` (${code})`}`
+}
