@@ -2,11 +2,16 @@
 import type { Clock, Store } from '@sluice/sdk'
 import { afterEach, describe, expect, test } from 'vitest'
 import { type TestClock, testClock } from './clock.ts'
+import { arrivalRules } from './store-rules/arrivals.ts'
 import { deviceRules } from './store-rules/devices.ts'
 import { idempotencyRules } from './store-rules/idempotency.ts'
+import { inboxRules } from './store-rules/inbox.ts'
 import { keyValueRules } from './store-rules/key-value.ts'
 import { lifeCycleRules } from './store-rules/life-cycle.ts'
 import { memoryRules } from './store-rules/memory.ts'
+import { outboxRules } from './store-rules/outbox.ts'
+import { pruneRules } from './store-rules/prune.ts'
+import { replyRules } from './store-rules/replies.ts'
 import { sessionRules } from './store-rules/sessions.ts'
 import { turnRules } from './store-rules/turns.ts'
 
@@ -40,6 +45,11 @@ const GROUPS: Readonly<Record<string, StoreRules>> = {
   devices: deviceRules,
   memory: memoryRules,
   'keys and values': keyValueRules,
+  arrivals: arrivalRules,
+  inbox: inboxRules,
+  replies: replyRules,
+  outbox: outboxRules,
+  prune: pruneRules,
   'life cycle': lifeCycleRules,
 }
 

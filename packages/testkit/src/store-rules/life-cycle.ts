@@ -1,6 +1,7 @@
 /** What every backend promises about writing, checking and closing. */
 import { expect } from 'vitest'
 import type { StoreRules } from '../store.ts'
+import { answerOne, arrival, reply } from './delivery-samples.ts'
 import { queuedTurn, turnEnd } from './samples.ts'
 
 export const lifeCycleRules: StoreRules = {
@@ -36,6 +37,17 @@ export const lifeCycleRules: StoreRules = {
     expect(await devices.findByTokenHash('h')).toMatchObject({ id: 'd1' })
   },
 
+  'the foreign version changes with what other processes write, and with nothing else': async ({ store, beside }) => {
+    const before = await store.foreignVersion()
+    await store.inbox.keep(arrival('m1'))
+    expect(await store.foreignVersion()).toBe(before)
+    const other = await beside()
+    await other.outbox.add([reply('a')])
+    const after = await store.foreignVersion()
+    expect(after).not.toBe(before)
+    expect(await store.foreignVersion()).toBe(after)
+  },
+
   'waiting writes are counted': async ({ store }) => {
     expect(store.pending()).toBe(0)
     const written = store.keyValue('feature').set('a', 1)
@@ -47,6 +59,7 @@ export const lifeCycleRules: StoreRules = {
   'a sound store has no problems': async ({ store }) => {
     await store.turns.finish(turnEnd('t1'))
     await store.memory.put({ key: 'a', content: 'b', category: 'c', atMs: 1 })
+    await answerOne(store, 'm1', [reply('a')])
     expect(await store.check()).toEqual([])
   },
 
@@ -69,6 +82,13 @@ export const lifeCycleRules: StoreRules = {
       () => store.idempotency.claim({ scope: 's', key: 'k' }, { ttlMs: 1, keysMax: 1 }),
       () => store.memory.search('x', 1),
       () => store.keyValue('feature').get('a'),
+      () => store.inbox.keep(arrival('m1')),
+      () => store.inbox.start(1, 't1'),
+      () => store.inbox.list({ limit: 1 }),
+      () => store.outbox.add([reply('a')]),
+      () => store.outbox.waiting({ after: 0, limit: 1 }),
+      () => store.prune({ endedBeforeMs: 0, idsBeforeMs: 0, bytesMax: 0, nowMs: 0, limit: 1 }),
+      () => store.foreignVersion(),
       () => store.check(),
     ]
     for (const call of calls) await expect((async () => call())()).rejects.toMatchObject({ code: 'unavailable' })

@@ -1,0 +1,162 @@
+/** What every backend promises about keeping what comes in. */
+import { expect } from 'vitest'
+import type { StoreRules } from '../store.ts'
+import { answerOne, arrival, arrivalOf, bodyOf, inbound, keepOne } from './delivery-samples.ts'
+import { ODD_TEXTS } from './samples.ts'
+
+export const arrivalRules: StoreRules = {
+  'a message is kept as it came, for whoever opens the store next': async ({ store: { inbox }, beside }) => {
+    const message = inbound('m1', {
+      to: { to: 'room', replyTo: 'm0', more: { a: 'b' } },
+      attachments: [{ kind: 'image', name: 'a.png', mime: 'image/png', source: { id: 'f1' } }],
+    })
+    const kept = await inbox.keep(arrivalOf(message, { raw: Uint8Array.of(0, 255, 7) }))
+    expect(kept).toEqual([expect.any(Number)])
+    const number = Number(kept[0])
+    const entry = {
+      number,
+      channel: 'roomchat',
+      account: 'bot',
+      messageId: 'm1',
+      sender: '+15550100',
+      session: 'roomchat:room',
+      state: 'pending',
+      attempts: 0,
+      receivedAtMs: 1_000,
+      nextAtMs: null,
+      endedAtMs: null,
+      turnId: null,
+      error: null,
+      verdict: 'signature',
+      raw: Uint8Array.of(0, 255, 7),
+      message,
+      replies: [],
+    }
+    expect(await inbox.get(number)).toEqual(entry)
+    expect(await (await beside()).inbox.get(number)).toEqual(entry)
+    expect(await inbox.get(number + 1)).toBeUndefined()
+  },
+
+  'an empty body is a body': async ({ store }) => {
+    const number = await keepOne(store, 'm1', { raw: new Uint8Array() })
+    expect((await store.inbox.get(number))?.raw).toEqual(new Uint8Array())
+  },
+
+  'a message that is known is not kept again, whatever state it is in': async ({ store }) => {
+    const { inbox } = store
+    const done = await answerOne(store, 'done')
+    const dead = await keepOne(store, 'dead')
+    const running = await keepOne(store, 'running')
+    const pending = await keepOne(store, 'pending')
+    await inbox.bury(dead, { error: 'e', atMs: 5 })
+    await inbox.start(running, 't')
+    for (const id of ['done', 'dead', 'running', 'pending']) {
+      expect(await inbox.keep(arrivalOf(inbound(id, { text: 'other', sender: 'other' }), { receivedAtMs: 9e12 }))).toEqual([null])
+    }
+    expect((await inbox.list({ limit: 10 })).map(({ number, sender }) => [number, sender])).toEqual(
+      [pending, running, dead, done].map((number) => [number, '+15550100']),
+    )
+  },
+
+  'channel, account and id together make a message, and are never mixed up': async ({ store: { inbox } }) => {
+    const parts = ['', ' ', 'a', 'b', 'ab', 'a b', 'a\0', '\0a', 'a"', '","', ...ODD_TEXTS.slice(4, 9)]
+    const all = parts.flatMap((channel) => [
+      arrivalOf(inbound('b', { account: 'a' }), { channel }),
+      arrivalOf(inbound(channel, { account: 'x' })),
+      arrivalOf(inbound('x', { account: channel })),
+    ])
+    for (const one of all) expect(await inbox.keep(one)).toEqual([expect.any(Number)])
+    for (const one of all) expect(await inbox.keep(one)).toEqual([null])
+  },
+
+  'of a hundred copies at once one is kept': async ({ store, beside }) => {
+    const other = await beside()
+    const kept = await Promise.all(Array.from({ length: 100 }, (_, at) => (at % 10 ? store : other).inbox.keep(arrival('m1'))))
+    expect(kept.flat().filter((number) => number !== null)).toHaveLength(1)
+    expect(await store.inbox.list({ limit: 10 })).toHaveLength(1)
+  },
+
+  'what is known stays known over a restart': async ({ store, restart }) => {
+    await keepOne(store, 'm1')
+    expect(await (await restart()).inbox.keep(arrival('m1'))).toEqual([null])
+  },
+
+  'numbers grow in the order of arrival': async ({ store: { inbox }, restart }) => {
+    const kept = await Promise.all(Array.from({ length: 20 }, (_, at) => inbox.keep(arrival(`m${at}`))))
+    const numbers = [...kept, await (await restart()).inbox.keep(arrival('last'))].flat().map(Number)
+    expect(numbers).toEqual([...new Set(numbers)].sort((a, b) => a - b))
+  },
+
+  'a batch has one number for each message that is new, and every one of them its body': async ({ store: { inbox } }) => {
+    await inbox.keep(arrival('known'))
+    const kept = await inbox.keep(arrival(['known', 'm1', 'm2', 'm1', 'm3']))
+    const [known, first, second, repeat, third] = kept
+    expect([known, repeat]).toEqual([null, null])
+    for (const [number, id] of [
+      [first, 'm1'],
+      [second, 'm2'],
+      [third, 'm3'],
+    ]) {
+      const entry = await inbox.get(Number(number))
+      expect(entry).toMatchObject({ messageId: id, message: inbound(String(id)), state: 'pending' })
+      expect(entry?.raw).toEqual(bodyOf('known m1 m2 m1 m3'))
+    }
+    expect(Number(first)).toBeLessThan(Number(second))
+    expect(Number(second)).toBeLessThan(Number(third))
+  },
+
+  'the messages of a batch may belong to different sessions': async ({ store: { inbox } }) => {
+    const messages = ['a', 'b'].map((id) => ({ message: inbound(id), session: `session ${id}` }))
+    await inbox.keep(arrival([], { messages }))
+    expect((await inbox.waiting({ after: 0, limit: 10 })).map(({ lane }) => lane)).toEqual(['session a', 'session b'])
+  },
+
+  'a value used once is refused, and nothing of that request kept': async ({ store: { inbox }, restart, beside }) => {
+    const once = { value: 'nonce', untilMs: 2_000 }
+    expect(await inbox.keep(arrival('m1', { once }))).toEqual([expect.any(Number)])
+    expect(await inbox.keep(arrival('m1', { once }))).toBe('replayed')
+    expect(await inbox.keep(arrival('m2', { once }))).toBe('replayed')
+    expect(await (await beside()).inbox.keep(arrival('m2', { once }))).toBe('replayed')
+    const again = (await restart()).inbox
+    expect(await again.keep(arrival('m2', { once, receivedAtMs: 1_999 }))).toBe('replayed')
+    expect(await again.list({ limit: 10 })).toHaveLength(1)
+    expect(await again.keep(arrival('m2'))).toEqual([expect.any(Number)])
+  },
+
+  'a value is free again once its time is over, and is used up anew then': async ({ store: { inbox } }) => {
+    await inbox.keep(arrival('m1', { once: { value: 'nonce', untilMs: 2_000 } }))
+    const later = { receivedAtMs: 2_000, once: { value: 'nonce', untilMs: 3_000 } }
+    expect(await inbox.keep(arrival('m2', later))).toEqual([expect.any(Number)])
+    expect(await inbox.keep(arrival('m3', { ...later, receivedAtMs: 2_999 }))).toBe('replayed')
+  },
+
+  'values of different channels have nothing to do with each other': async ({ store: { inbox } }) => {
+    const once = { value: 'nonce', untilMs: 2_000 }
+    await inbox.keep(arrival('m1', { once }))
+    expect(await inbox.keep(arrival('m1', { once, channel: 'bizchat' }))).toEqual([expect.any(Number)])
+    expect(await inbox.keep(arrival('m2', { once: { ...once, value: 'NONCE' } }))).toEqual([expect.any(Number)])
+  },
+
+  'of many requests with one value at once one is kept': async ({ store: { inbox } }) => {
+    const once = { value: 'nonce', untilMs: 2_000 }
+    const kept = await Promise.all(Array.from({ length: 50 }, (_, at) => inbox.keep(arrival(`m${at}`, { once }))))
+    expect(kept.filter((one) => one !== 'replayed')).toHaveLength(1)
+    expect(await inbox.list({ limit: 10 })).toHaveLength(1)
+  },
+
+  'a request without messages uses its value up and leaves nothing': async ({ store: { inbox } }) => {
+    const once = { value: 'nonce', untilMs: 2_000 }
+    expect(await inbox.keep(arrival([], { once }))).toEqual([])
+    expect(await inbox.keep(arrival([], { once }))).toBe('replayed')
+    expect(await inbox.list({ limit: 10 })).toEqual([])
+  },
+
+  'a request that cannot be kept takes no other with it, nor its value': async ({ store: { inbox } }) => {
+    const once = { value: 'nonce', untilMs: 2_000 }
+    const poison = arrivalOf(inbound('poison', { sender: {} as unknown as string }), { once })
+    const kept = await Promise.allSettled([inbox.keep(arrival('m1')), inbox.keep(poison), inbox.keep(arrival('m2'))])
+    expect(kept.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+    expect((await inbox.list({ limit: 10 })).map(({ messageId }) => messageId)).toEqual(['m2', 'm1'])
+    expect(await inbox.keep(arrival('m3', { once }))).toEqual([expect.any(Number)])
+  },
+}

@@ -1,0 +1,228 @@
+/** What every backend promises about a kept message, from its first attempt to its end. */
+import { expect } from 'vitest'
+import type { StoreRules } from '../store.ts'
+import { answerOne, arrival, inbound, keepOne } from './delivery-samples.ts'
+import { ODD_TEXTS, turnEnd, user } from './samples.ts'
+
+const numbersOf = (rows: readonly { readonly number: number }[]): number[] => rows.map(({ number }) => number)
+
+export const inboxRules: StoreRules = {
+  'a start begins a turn that is in the books as running': async ({ store: { inbox, turns } }) => {
+    await inbox.keep(arrival(['m1', 'm2']))
+    const [first, second] = numbersOf(await inbox.waiting({ after: 0, limit: 2 })) as [number, number]
+    expect(await inbox.start(first, 't1')).toEqual({
+      number: first,
+      channel: 'roomchat',
+      account: 'bot',
+      session: 'roomchat:room',
+      message: inbound('m1'),
+      receivedAtMs: 1_000,
+      turnId: 't1',
+      attempts: 1,
+      checkpoint: [],
+    })
+    expect(await inbox.get(first)).toMatchObject({ state: 'running', attempts: 1, turnId: 't1' })
+    expect(await turns.get('t1')).toMatchObject({
+      sessionId: 'roomchat:room',
+      owner: 'channel:roomchat',
+      source: 'roomchat',
+      status: 'running',
+      input: 'text of m1',
+      attempts: 1,
+      createdAtMs: 1_000,
+      endedAtMs: null,
+    })
+    expect(await inbox.get(second)).toMatchObject({ state: 'pending', turnId: null })
+  },
+
+  'every attempt belongs to one turn, and goes on from its checkpoint': async ({ store, restart }) => {
+    const number = await keepOne(store, 'm1')
+    await store.inbox.start(number, 't1')
+    await store.turns.checkpoint('t1', ODD_TEXTS.map(user))
+    const cut = await restart()
+    expect(await cut.inbox.start(number, 't2')).toMatchObject({ turnId: 't1', attempts: 2, checkpoint: ODD_TEXTS.map(user) })
+    await cut.inbox.retry(number, { error: 'e', atMs: 5 })
+    expect(await cut.inbox.start(number, 't3')).toMatchObject({ turnId: 't1', attempts: 3, checkpoint: ODD_TEXTS.map(user) })
+    expect(await cut.turns.get('t1')).toMatchObject({ status: 'running', attempts: 3 })
+    expect(await cut.turns.get('t2')).toBeUndefined()
+  },
+
+  'odd texts reach the turn': async ({ store: { inbox } }) => {
+    for (const [at, text] of ODD_TEXTS.entries()) {
+      const [number] = await inbox.keep(arrival([], { messages: [{ message: inbound(`m${at}`, { text }), session: 's' }] }))
+      expect(await inbox.start(Number(number), `t${at}`)).toMatchObject({ message: { text } })
+    }
+  },
+
+  'a turn that answers a message is not taken up as an unfinished one': async ({ store, restart }) => {
+    await store.inbox.start(await keepOne(store, 'm1'), 't1')
+    expect(await (await restart()).turns.unfinished(10)).toEqual([])
+  },
+
+  'what is done, dead or unknown is not started': async ({ store }) => {
+    const done = await answerOne(store, 'done')
+    const dead = await keepOne(store, 'dead')
+    await store.inbox.bury(dead, { error: 'e', atMs: 5 })
+    for (const number of [done, dead, 999]) expect(await store.inbox.start(number, 't')).toBeUndefined()
+    expect(await store.turns.get('t')).toBeUndefined()
+    expect(await store.inbox.get(done)).toMatchObject({ state: 'done', attempts: 1 })
+  },
+
+  'a failed attempt waits for its time, and counts': async ({ store }) => {
+    const { inbox, turns } = store
+    const number = await keepOne(store, 'm1')
+    await inbox.start(number, 't1')
+    await inbox.retry(number, { error: 'no answer', atMs: 7_000 })
+    expect(await inbox.get(number)).toMatchObject({ state: 'pending', attempts: 1, nextAtMs: 7_000, error: 'no answer', turnId: 't1' })
+    expect(await inbox.waiting({ after: 0, limit: 10 })).toMatchObject([{ number, atMs: 7_000 }])
+    expect(await turns.get('t1')).toMatchObject({ status: 'queued', attempts: 1, endedAtMs: null })
+    await inbox.start(number, 't1')
+    expect(await inbox.get(number)).toMatchObject({ state: 'running', nextAtMs: null })
+  },
+
+  'an attempt cut by a stop does not count': async ({ store }) => {
+    const { inbox, turns } = store
+    const number = await keepOne(store, 'm1')
+    await inbox.start(number, 't1')
+    await inbox.release(number)
+    expect(await inbox.get(number)).toMatchObject({ state: 'pending', attempts: 0, nextAtMs: null, error: null, turnId: 't1' })
+    expect(await turns.get('t1')).toMatchObject({ attempts: 0, endedAtMs: null })
+    expect(await inbox.start(number, 't2')).toMatchObject({ attempts: 1, turnId: 't1' })
+  },
+
+  'only a running attempt fails or is cut': async ({ store }) => {
+    const { inbox } = store
+    const pending = await keepOne(store, 'pending')
+    const done = await answerOne(store, 'done')
+    const before = await inbox.list({ limit: 10 })
+    for (const number of [pending, done, 999]) {
+      await inbox.retry(number, { error: 'e', atMs: 5 })
+      await inbox.release(number)
+    }
+    expect(await inbox.list({ limit: 10 })).toEqual(before)
+  },
+
+  'a buried message is dead, and its turn has failed': async ({ store }) => {
+    const { inbox, turns } = store
+    const started = await keepOne(store, 'started')
+    const fresh = await keepOne(store, 'fresh')
+    await inbox.start(started, 't1')
+    await turns.checkpoint('t1', [user('x')])
+    for (const number of [started, fresh]) {
+      await inbox.bury(number, { error: 'no way', atMs: 8_000 })
+      expect(await inbox.get(number)).toMatchObject({ state: 'dead', endedAtMs: 8_000, nextAtMs: null, error: 'no way' })
+    }
+    expect(await turns.get('t1')).toMatchObject({ status: 'failed', endedAtMs: 8_000, error: { message: 'no way' } })
+    await expect(turns.finish(turnEnd('t1', { delivery: { inbox: started, replies: [] } }))).rejects.toMatchObject({ code: 'conflict' })
+    expect(await inbox.get(started)).toMatchObject({ state: 'dead' })
+    expect(await inbox.waiting({ after: 0, limit: 10 })).toEqual([])
+  },
+
+  'what has ended is not buried': async ({ store }) => {
+    const number = await answerOne(store, 'm1')
+    await store.inbox.bury(number, { error: 'e', atMs: 8_000 })
+    expect(await store.inbox.get(number)).toMatchObject({ state: 'done', error: null })
+    expect(await store.turns.get('turn of m1')).toMatchObject({ status: 'done' })
+  },
+
+  'what waits comes oldest first, with what a crash left running, page by page': async ({ store, restart }) => {
+    const numbers: number[] = []
+    for (let at = 0; at < 7; at++) numbers.push(await keepOne(store, `m${at}`))
+    const [running, retried, done, dead] = numbers as [number, number, number, number]
+    for (const number of [running, retried, done]) await store.inbox.start(number, `t${number}`)
+    await store.inbox.retry(retried, { error: 'e', atMs: 9_000 })
+    await store.turns.finish(turnEnd(`t${done}`, { delivery: { inbox: done, replies: [] } }))
+    await store.inbox.bury(dead, { error: 'e', atMs: 1 })
+    const { inbox } = await restart()
+    const expected = numbers.filter((number) => number !== done && number !== dead)
+    const waiting = await inbox.waiting({ after: 0, limit: 10 })
+    expect(waiting).toEqual(
+      expected.map((number) => ({
+        number,
+        channel: 'roomchat',
+        account: 'bot',
+        lane: 'roomchat:room',
+        atMs: number === retried ? 9_000 : 0,
+      })),
+    )
+    const first = await inbox.waiting({ after: 0, limit: 2 })
+    const rest = await inbox.waiting({ after: first[1]?.number ?? 0, limit: 10 })
+    expect(numbersOf([...first, ...rest])).toEqual(expected)
+    expect(first).toHaveLength(2)
+  },
+
+  'a list is newest first, page by page, of a state or a channel': async ({ store }) => {
+    const { inbox } = store
+    const done = await answerOne(store, 'a')
+    const dead = await keepOne(store, 'b', { channel: 'bizchat' })
+    const pending = await keepOne(store, 'c')
+    const second = await keepOne(store, 'd', { channel: 'bizchat' })
+    await inbox.bury(dead, { error: 'e', atMs: 1 })
+    const list = async (filter: object) => numbersOf(await inbox.list({ limit: 10, ...filter }))
+    expect(await list({})).toEqual([second, pending, dead, done])
+    expect(await list({ limit: 2 })).toEqual([second, pending])
+    expect(await list({ before: pending })).toEqual([dead, done])
+    expect(await list({ state: 'pending' })).toEqual([second, pending])
+    expect(await list({ state: 'pending', before: second })).toEqual([pending])
+    expect(await list({ state: 'pending', limit: 1 })).toEqual([second])
+    expect(await list({ state: 'done' })).toEqual([done])
+    expect(await list({ state: 'done', channel: 'bizchat' })).toEqual([])
+    expect(await list({ channel: 'bizchat' })).toEqual([second, dead])
+    expect(await list({ channel: 'bizchat', state: 'dead' })).toEqual([dead])
+    expect(await list({ state: 'unknown' })).toEqual([])
+    expect((await inbox.list({ limit: 1 }))[0]).toEqual({
+      number: second,
+      channel: 'bizchat',
+      account: 'bot',
+      messageId: 'd',
+      sender: '+15550100',
+      session: 'roomchat:room',
+      state: 'pending',
+      attempts: 0,
+      receivedAtMs: 1_000,
+      nextAtMs: null,
+      endedAtMs: null,
+      turnId: null,
+      error: null,
+    })
+  },
+
+  'a replay runs what is done or dead once more, in a new turn': async ({ store }) => {
+    const { inbox, turns } = store
+    const done = await answerOne(store, 'done')
+    const dead = await keepOne(store, 'dead')
+    await inbox.start(dead, 'turn of dead')
+    await inbox.bury(dead, { error: 'e', atMs: 1 })
+    for (const [number, id] of [
+      [done, 'done'],
+      [dead, 'dead'],
+    ] as const) {
+      expect(await inbox.replay(number)).toBe(true)
+      expect(await inbox.replay(number)).toBe(false)
+      expect(await inbox.get(number)).toMatchObject({ state: 'pending', attempts: 0, endedAtMs: null, turnId: null, error: null })
+      expect(await inbox.start(number, `new turn of ${id}`)).toMatchObject({
+        turnId: `new turn of ${id}`,
+        attempts: 1,
+        message: inbound(id),
+        checkpoint: [],
+      })
+      expect(await inbox.replay(number)).toBe(false)
+      await turns.finish(turnEnd(`new turn of ${id}`, { delivery: { inbox: number, replies: [] } }))
+      expect(await inbox.get(number)).toMatchObject({ state: 'done' })
+    }
+    expect(await turns.get('turn of done')).toMatchObject({ status: 'done' })
+    expect(await turns.get('turn of dead')).toMatchObject({ status: 'failed' })
+    expect(await inbox.replay(999)).toBe(false)
+  },
+
+  'what has not ended is counted by its state, and what is dead': async ({ store }) => {
+    const { inbox } = store
+    expect(await inbox.counts()).toEqual({ pending: 0, running: 0, dead: 0 })
+    await answerOne(store, 'done')
+    const numbers: number[] = []
+    for (const id of ['a', 'b', 'c', 'd', 'e', 'f']) numbers.push(await keepOne(store, id))
+    for (const number of numbers.slice(0, 2)) await inbox.start(number, `t${number}`)
+    await inbox.bury(numbers[2] ?? 0, { error: 'e', atMs: 1 })
+    expect(await inbox.counts()).toEqual({ pending: 3, running: 2, dead: 1 })
+  },
+}

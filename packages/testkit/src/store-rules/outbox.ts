@@ -1,0 +1,195 @@
+/** What every backend promises about what goes out. */
+import { expect } from 'vitest'
+import type { StoreRules } from '../store.ts'
+import { reply, replyParts } from './delivery-samples.ts'
+
+const statesOf = (rows: readonly { readonly number: number; readonly state: string }[]): string[] =>
+  rows.toSorted((a, b) => a.number - b.number).map(({ state }) => state)
+
+export const outboxRules: StoreRules = {
+  'a message nobody asked for is queued as it is, for whoever opens the store next': async ({ store: { outbox }, beside }) => {
+    const given = reply('hello', { to: { to: 'room', more: { subject: 's' } }, turnId: null })
+    const numbers = await outbox.add([given, reply('second')])
+    expect(numbers).toEqual([numbers[0], (numbers[0] ?? 0) + 1])
+    const row = {
+      ...given,
+      number: numbers[0],
+      state: 'queued',
+      attempts: 0,
+      nextAtMs: null,
+      endedAtMs: null,
+      providerId: null,
+      error: null,
+      inbox: null,
+    }
+    expect(await outbox.get(numbers[0] ?? 0)).toEqual(row)
+    expect(await (await beside()).outbox.get(numbers[0] ?? 0)).toEqual(row)
+    expect(await outbox.get(999)).toBeUndefined()
+    expect(await outbox.add([])).toEqual([])
+  },
+
+  'one conversation of one account is one lane, a thread in it another': async ({ store: { outbox } }) => {
+    await outbox.add([
+      reply('a', { to: { to: 'room' } }),
+      reply('b', { to: { to: 'room', replyTo: 'm7', more: { subject: 's' } } }),
+      reply('c', { to: { to: 'room', thread: 't' } }),
+      reply('d', { to: { to: 'room', thread: 't', replyTo: 'm8' } }),
+      reply('e', { to: { to: 'room t' } }),
+      reply('f', { to: { to: 'room' }, account: 'other' }),
+      reply('g', { to: { to: 'room' }, channel: 'bizchat' }),
+    ])
+    const lanes = (await outbox.waiting({ after: 0, limit: 10 })).map(({ lane }) => lane)
+    expect(lanes.map((lane) => lanes.indexOf(lane))).toEqual([0, 0, 2, 2, 4, 5, 6])
+  },
+
+  'a start is durable before anything is sent, and begins one attempt': async ({ store: { outbox }, beside }) => {
+    const given = reply('hello')
+    const [number = 0] = await outbox.add([given])
+    expect(await outbox.start(number)).toEqual({ ...given, number, attempts: 1 })
+    expect(await (await beside()).outbox.get(number)).toMatchObject({ state: 'sending', attempts: 1 })
+    expect(await outbox.start(number)).toBeUndefined()
+    expect(await outbox.get(number)).toMatchObject({ attempts: 1 })
+    expect(await outbox.start(999)).toBeUndefined()
+  },
+
+  'what was sent has the id the provider gave it, and is not sent again': async ({ store: { outbox } }) => {
+    const [number = 0] = await outbox.add([reply('hello')])
+    await outbox.start(number)
+    await outbox.sent(number, { providerId: 'p1', atMs: 5_000 })
+    expect(await outbox.get(number)).toMatchObject({ state: 'sent', providerId: 'p1', endedAtMs: 5_000, nextAtMs: null })
+    expect(await outbox.start(number)).toBeUndefined()
+    await outbox.retry(number, { error: 'e', atMs: 1 })
+    await outbox.giveUp(number, { state: 'dead', error: 'e', atMs: 1 })
+    expect(await outbox.get(number)).toMatchObject({ state: 'sent', error: null })
+    expect(await outbox.waiting({ after: 0, limit: 10 })).toEqual([])
+  },
+
+  'what was not sent waits for its time, and keeps its client id': async ({ store: { outbox } }) => {
+    const [number = 0] = await outbox.add([reply('hello')])
+    await outbox.start(number)
+    await outbox.retry(number, { error: 'too many', atMs: 7_000 })
+    expect(await outbox.get(number)).toMatchObject({ state: 'failed', attempts: 1, nextAtMs: 7_000, error: 'too many', endedAtMs: null })
+    expect(await outbox.waiting({ after: 0, limit: 10 })).toMatchObject([{ number, atMs: 7_000 }])
+    expect(await outbox.start(number)).toMatchObject({ attempts: 2, clientId: 'client id of hello' })
+    expect(await outbox.get(number)).toMatchObject({ state: 'sending', nextAtMs: null })
+  },
+
+  'what is given up as ambiguous is left alone, and leaves later parts alone': async ({ store: { outbox } }) => {
+    const [first = 0] = await outbox.add(replyParts(['one', 'two']))
+    await outbox.start(first)
+    await outbox.giveUp(first, { state: 'ambiguous', error: 'cut off', atMs: 8_000 })
+    expect(await outbox.get(first)).toMatchObject({ state: 'ambiguous', error: 'cut off', endedAtMs: 8_000 })
+    expect(await outbox.start(first)).toBeUndefined()
+    expect(statesOf(await outbox.list({ limit: 10 }))).toEqual(['ambiguous', 'queued'])
+  },
+
+  'a dead part takes the later parts of its reply with it, and nothing else': async ({ store: { outbox } }) => {
+    const before = await outbox.add(replyParts(['a1', 'a2', 'a3']))
+    const [one = 0, two = 0, three = 0, four = 0] = await outbox.add(replyParts(['b1', 'b2', 'b3', 'b4']))
+    const after = await outbox.add([...replyParts(['c1', 'c2', 'c3']), reply('d', { to: { to: 'other' } })])
+    await outbox.start(one)
+    await outbox.sent(one, { providerId: 'p', atMs: 1 })
+    await outbox.start(two)
+    await outbox.giveUp(two, { state: 'dead', error: 'refused', atMs: 8_000 })
+    expect(await outbox.get(one)).toMatchObject({ state: 'sent' })
+    expect(await outbox.get(two)).toMatchObject({ state: 'dead', error: 'refused', endedAtMs: 8_000 })
+    for (const number of [three, four]) {
+      expect(await outbox.get(number)).toMatchObject({ state: 'dead', endedAtMs: 8_000, error: expect.stringMatching(/earlier part/) })
+      expect(await outbox.start(number)).toBeUndefined()
+    }
+    expect((await outbox.waiting({ after: 0, limit: 20 })).map(({ number }) => number)).toEqual([...before, ...after])
+  },
+
+  'a replay brings a dead part back, with the parts that died with it': async ({ store: { outbox } }) => {
+    const [one = 0, two = 0, three = 0] = await outbox.add(replyParts(['one', 'two', 'three']))
+    await outbox.start(one)
+    await outbox.giveUp(one, { state: 'dead', error: 'refused', atMs: 8_000 })
+    await outbox.replay(three)
+    await outbox.start(three)
+    await outbox.giveUp(three, { state: 'dead', error: 'by itself', atMs: 9_000 })
+    expect(await outbox.replay(one)).toBe(true)
+    for (const [number, text] of [
+      [one, 'one'],
+      [two, 'two'],
+    ] as const) {
+      expect(await outbox.get(number)).toMatchObject({ state: 'queued', attempts: 0, error: null, endedAtMs: null, nextAtMs: null })
+      expect(await outbox.start(number)).toMatchObject({ text, attempts: 1, clientId: `client id of ${text}` })
+    }
+    expect(await outbox.get(three)).toMatchObject({ state: 'dead', error: 'by itself' })
+  },
+
+  'a replay is of what is ambiguous or dead, and of nothing else': async ({ store: { outbox } }) => {
+    const [ambiguous = 0, queued = 0, sending = 0, failed = 0, sent = 0] = await outbox.add(
+      ['a', 'b', 'c', 'd', 'e'].map((text) => reply(text)),
+    )
+    for (const number of [ambiguous, sending, failed, sent]) await outbox.start(number)
+    await outbox.giveUp(ambiguous, { state: 'ambiguous', error: 'e', atMs: 1 })
+    await outbox.retry(failed, { error: 'e', atMs: 1 })
+    await outbox.sent(sent, { providerId: 'p', atMs: 1 })
+    for (const number of [queued, sending, failed, sent, 999]) expect(await outbox.replay(number)).toBe(false)
+    expect(statesOf(await outbox.list({ limit: 10 }))).toEqual(['ambiguous', 'queued', 'sending', 'failed', 'sent'])
+    expect(await outbox.replay(ambiguous)).toBe(true)
+    expect(await outbox.replay(ambiguous)).toBe(false)
+    expect(await outbox.waiting({ after: 0, limit: 1 })).toMatchObject([{ number: ambiguous, atMs: 0 }])
+  },
+
+  'after a crash what was under way is due where repeats are dropped, else ambiguous': async ({ store, restart }) => {
+    const numbers = await store.outbox.add([
+      reply('a', { channel: 'repeatable' }),
+      reply('b', { channel: 'fragile' }),
+      reply('c', { channel: 'also repeatable' }),
+      reply('d', { channel: 'fragile' }),
+    ])
+    const [one = 0, two = 0, three = 0, four = 0] = numbers
+    for (const number of [one, two, three]) await store.outbox.start(number)
+    const { outbox } = await restart()
+    expect(await outbox.recover({ repeatable: ['repeatable', 'also repeatable'], atMs: 6_000 })).toEqual([two])
+    for (const number of [one, three]) {
+      expect(await outbox.get(number)).toMatchObject({ state: 'failed', nextAtMs: 6_000, attempts: 1, error: expect.any(String) })
+    }
+    expect(await outbox.get(two)).toMatchObject({ state: 'ambiguous', endedAtMs: 6_000, attempts: 1, error: expect.any(String) })
+    expect(await outbox.get(four)).toMatchObject({ state: 'queued' })
+    expect(await outbox.recover({ repeatable: [], atMs: 6_001 })).toEqual([])
+  },
+
+  'what waits comes oldest first, page by page, without what is under way': async ({ store: { outbox } }) => {
+    const numbers = await outbox.add(['a', 'b', 'c', 'd', 'e'].map((text) => reply(text)))
+    const [failed = 0, sending = 0, ...queued] = numbers
+    await outbox.start(sending)
+    await outbox.start(failed)
+    await outbox.retry(failed, { error: 'e', atMs: 4_000 })
+    const waiting = await outbox.waiting({ after: 0, limit: 10 })
+    expect(waiting.map(({ number, channel, account, atMs }) => [number, channel, account, atMs])).toEqual([
+      [failed, 'roomchat', 'bot', 4_000],
+      ...queued.map((number) => [number, 'roomchat', 'bot', 0]),
+    ])
+    expect(await outbox.waiting({ after: 0, limit: 2 })).toEqual(waiting.slice(0, 2))
+    expect(await outbox.waiting({ after: queued[0] ?? 0, limit: 10 })).toEqual(waiting.slice(2))
+  },
+
+  'a list is newest first, page by page, of a state or a channel': async ({ store: { outbox } }) => {
+    const [a = 0, b = 0, c = 0] = await outbox.add([reply('a'), reply('b', { channel: 'bizchat' }), reply('c')])
+    await outbox.start(a)
+    await outbox.sent(a, { providerId: 'p', atMs: 1 })
+    const list = async (filter: object) => (await outbox.list({ limit: 10, ...filter })).map(({ number }) => number)
+    expect(await list({})).toEqual([c, b, a])
+    expect(await list({ limit: 2 })).toEqual([c, b])
+    expect(await list({ before: b })).toEqual([a])
+    expect(await list({ state: 'sent' })).toEqual([a])
+    expect(await list({ state: 'queued' })).toEqual([c, b])
+    expect(await list({ channel: 'bizchat' })).toEqual([b])
+    expect(await list({ channel: 'roomchat', state: 'queued' })).toEqual([c])
+    expect(await list({ channel: 'bizchat', state: 'sent' })).toEqual([])
+  },
+
+  'what is not sent is counted by its state': async ({ store: { outbox } }) => {
+    expect(await outbox.counts()).toEqual({ queued: 0, sending: 0, failed: 0, ambiguous: 0, dead: 0 })
+    const [sent = 0, sending = 0, failed = 0, ambiguous = 0, dead = 0] = await outbox.add('abcdefg'.split('').map((text) => reply(text)))
+    for (const number of [sent, sending, failed, ambiguous, dead]) await outbox.start(number)
+    await outbox.sent(sent, { providerId: 'p', atMs: 1 })
+    await outbox.retry(failed, { error: 'e', atMs: 1 })
+    await outbox.giveUp(ambiguous, { state: 'ambiguous', error: 'e', atMs: 1 })
+    await outbox.giveUp(dead, { state: 'dead', error: 'e', atMs: 1 })
+    expect(await outbox.counts()).toEqual({ queued: 2, sending: 1, failed: 1, ambiguous: 1, dead: 1 })
+  },
+}

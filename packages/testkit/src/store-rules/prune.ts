@@ -1,0 +1,152 @@
+/** What every backend promises about forgetting. */
+import type { Prune } from '@sluice/sdk'
+import { expect } from 'vitest'
+import type { StoreRules } from '../store.ts'
+import { answerOne, arrival, bodyOf, inbound, keepOne, reply } from './delivery-samples.ts'
+import { turnEnd } from './samples.ts'
+
+/** Forgets nothing unless told to. */
+const upTo = (part: Partial<Prune>): Prune => ({
+  endedBeforeMs: 0,
+  idsBeforeMs: 0,
+  bytesMax: Number.MAX_SAFE_INTEGER,
+  nowMs: 1_000,
+  limit: 100,
+  ...part,
+})
+
+const bytesOf = (id: string): number => bodyOf(id).length + JSON.stringify(inbound(id)).length
+
+export const pruneRules: StoreRules = {
+  'what ended before is dropped whole, done or dead, and its id may come again': async ({ store }) => {
+    const { inbox } = store
+    const done = await answerOne(store, 'done')
+    const dead = await keepOne(store, 'dead')
+    await inbox.bury(dead, { error: 'e', atMs: 2_000 })
+    expect(await store.prune(upTo({ endedBeforeMs: 2_000, idsBeforeMs: 9_000 }))).toBe(0)
+    expect(await store.prune(upTo({ endedBeforeMs: 2_001, idsBeforeMs: 9_000 }))).toBe(2)
+    for (const number of [done, dead]) expect(await inbox.get(number)).toBeUndefined()
+    expect(await inbox.counts()).toEqual({ pending: 0, running: 0, dead: 0 })
+    expect(await inbox.keep(arrival(['done', 'dead']))).toEqual([expect.any(Number), expect.any(Number)])
+  },
+
+  'a message whose id is still remembered is not dropped': async ({ store }) => {
+    await answerOne(store, 'm1')
+    await store.prune(upTo({ endedBeforeMs: 9_000, idsBeforeMs: 1_000 }))
+    expect(await store.inbox.keep(arrival('m1'))).toEqual([null])
+    expect(await store.prune(upTo({ endedBeforeMs: 9_000, idsBeforeMs: 9_000 }))).toBe(1)
+  },
+
+  'numbers are not given again, not even that of the newest': async ({ store, restart }) => {
+    const [queued = 0] = await store.outbox.add([reply('a')])
+    await store.outbox.start(queued)
+    await store.outbox.giveUp(queued, { state: 'ambiguous', error: 'e', atMs: 1 })
+    const number = await answerOne(store, 'm1')
+    await store.prune(upTo({ endedBeforeMs: 9_000, idsBeforeMs: 9_000 }))
+    const again = await restart()
+    expect(await keepOne(again, 'm2')).toBeGreaterThan(number)
+    expect((await again.outbox.add([reply('b')]))[0]).toBeGreaterThan(queued)
+  },
+
+  'what waits or runs is never dropped, and neither is what it says': async ({ store, restart }) => {
+    const { inbox, outbox } = store
+    const pending = await keepOne(store, 'pending')
+    const running = await keepOne(store, 'running')
+    const retried = await keepOne(store, 'retried')
+    for (const number of [running, retried]) await inbox.start(number, `t${number}`)
+    await inbox.retry(retried, { error: 'e', atMs: 1 })
+    const [queued = 0, sending = 0, failed = 0] = await outbox.add(['a', 'b', 'c'].map((text) => reply(text)))
+    for (const number of [sending, failed]) await outbox.start(number)
+    await outbox.retry(failed, { error: 'e', atMs: 1 })
+    expect(await store.prune(upTo({ endedBeforeMs: 9e12, idsBeforeMs: 9e12, bytesMax: 0, nowMs: 9e12 }))).toBe(0)
+    const again = await restart()
+    for (const number of [pending, running, retried]) {
+      expect(await again.inbox.get(number)).toMatchObject({ raw: expect.any(Uint8Array), message: { sender: '+15550100' } })
+      expect(await again.inbox.start(number, 't')).toBeDefined()
+    }
+    for (const number of [queued, sending, failed]) expect(await again.outbox.get(number)).toBeDefined()
+  },
+
+  'what was sent, is dead or ambiguous is dropped once it ended before': async ({ store }) => {
+    const { outbox } = store
+    const numbers = await outbox.add(['a', 'b', 'c', 'd'].map((text) => reply(text)))
+    const [sent = 0, ambiguous = 0, dead = 0, late = 0] = numbers
+    for (const number of numbers) await outbox.start(number)
+    await outbox.sent(sent, { providerId: 'p', atMs: 10 })
+    await outbox.giveUp(ambiguous, { state: 'ambiguous', error: 'e', atMs: 20 })
+    await outbox.giveUp(dead, { state: 'dead', error: 'e', atMs: 30 })
+    await outbox.sent(late, { providerId: 'p', atMs: 40 })
+    expect(await store.prune(upTo({ endedBeforeMs: 40 }))).toBe(3)
+    expect((await outbox.list({ limit: 10 })).map(({ number }) => number)).toEqual([late])
+  },
+
+  'the oldest of those that are done lose their contents first, until the rest fits': async ({ store }) => {
+    const { inbox } = store
+    const pending = await keepOne(store, 'm0')
+    const numbers: number[] = []
+    for (const id of ['m1', 'm2', 'm3', 'm4']) numbers.push(await answerOne(store, id, [reply(id)]))
+    const dead = await keepOne(store, 'm5')
+    await inbox.bury(dead, { error: 'e', atMs: 1 })
+    const bytes = 6 * bytesOf('m0')
+    expect(await store.prune(upTo({ bytesMax: bytes }))).toBe(0)
+    expect(await store.prune(upTo({ bytesMax: bytes - 1 }))).toBe(1)
+    expect(await store.prune(upTo({ bytesMax: bytes - 2 * bytesOf('m0') - 1 }))).toBe(2)
+    expect(await store.prune(upTo({ bytesMax: bytes - 3 * bytesOf('m0') }))).toBe(0)
+    const [first = 0, second = 0, third = 0, fourth = 0] = numbers
+    for (const number of [first, second, third]) {
+      expect(await inbox.get(number)).toMatchObject({ state: 'done', raw: null, message: null, sender: '+15550100', replies: [{}] })
+      expect(await inbox.replay(number)).toBe(false)
+    }
+    for (const number of [pending, fourth, dead])
+      expect(await inbox.get(number)).toMatchObject({ message: {}, raw: expect.any(Uint8Array) })
+    expect(await inbox.keep(arrival(['m1', 'm2', 'm3']))).toEqual([null, null, null])
+  },
+
+  'contents are counted over a restart, and after rows were dropped': async ({ store, restart }) => {
+    for (const id of ['m1', 'm2']) await answerOne(store, id)
+    await store.prune(upTo({}))
+    const again = await restart()
+    for (const id of ['m3', 'm4']) await answerOne(again, id, [], { endedAtMs: 3_000 })
+    expect(await again.prune(upTo({ endedBeforeMs: 3_000, idsBeforeMs: 9_000, bytesMax: 2 * bytesOf('m1') }))).toBe(2)
+    expect(await again.inbox.list({ limit: 10 })).toHaveLength(2)
+    expect(await again.prune(upTo({ bytesMax: 2 * bytesOf('m1') - 1 }))).toBe(1)
+    expect(await again.prune(upTo({ bytesMax: 0 }))).toBe(1)
+    expect(await again.prune(upTo({ bytesMax: 0 }))).toBe(0)
+  },
+
+  'a message that ended late loses its content all the same': async ({ store }) => {
+    const slow = await keepOne(store, 'slow')
+    for (const id of ['m1', 'm2']) await answerOne(store, id)
+    await store.prune(upTo({ bytesMax: 0 }))
+    await store.inbox.bury(slow, { error: 'e', atMs: 1 })
+    await store.inbox.replay(slow)
+    await store.inbox.start(slow, 't')
+    await store.turns.finish(turnEnd('t', { delivery: { inbox: slow, replies: [] } }))
+    expect(await store.prune(upTo({ bytesMax: 0 }))).toBe(1)
+    expect(await store.inbox.get(slow)).toMatchObject({ state: 'done', message: null })
+  },
+
+  'at most so many rows are dropped at a time, the oldest first': async ({ store }) => {
+    const numbers: number[] = []
+    for (const at of [1, 2, 3, 4, 5]) numbers.push(await answerOne(store, `m${at}`, [reply('x')], { endedAtMs: 2_000 + at }))
+    const left = async () => (await store.inbox.list({ limit: 10 })).map(({ number }) => number).reverse()
+    await store.prune(upTo({ bytesMax: 0, limit: 2 }))
+    const contents = await Promise.all(numbers.map(async (number) => (await store.inbox.get(number))?.message))
+    expect(contents.map((message) => message === null)).toEqual([true, true, false, false, false])
+    const all = upTo({ endedBeforeMs: 9_000, idsBeforeMs: 9_000, limit: 2 })
+    for (const rest of [3, 1, 0]) {
+      await store.prune(all)
+      expect(await left()).toEqual(numbers.slice(5 - rest))
+    }
+    expect(await store.prune(all)).toBe(0)
+  },
+
+  'values whose time is over are forgotten, others are not': async ({ store }) => {
+    const once = { value: 'nonce', untilMs: 2_000 }
+    await store.inbox.keep(arrival('m1', { once }))
+    await store.prune(upTo({ nowMs: 1_999 }))
+    expect(await store.inbox.keep(arrival('m2', { once, receivedAtMs: 1_999 }))).toBe('replayed')
+    await store.prune(upTo({ nowMs: 2_000 }))
+    expect(await store.inbox.keep(arrival('m2', { once }))).toEqual([expect.any(Number)])
+  },
+}
