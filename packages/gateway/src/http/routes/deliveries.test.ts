@@ -1,0 +1,258 @@
+import type { Arrival, NewReply } from '@sluice/sdk'
+import { describe, expect, test } from 'vitest'
+import { type TestGateway, testGateways } from '../testing.ts'
+
+const gateway = testGateways()
+
+const AT_MS = Date.parse('2026-01-01T00:00:00.000Z')
+
+const arrival = (id: string, changes: Partial<Arrival> = {}): Arrival => ({
+  channel: 'testchat',
+  verdict: 'x-signature',
+  raw: Buffer.from(`{"id":"${id}","text":"grüße"}`),
+  receivedAtMs: AT_MS,
+  messages: [
+    {
+      session: 'channel:testchat/room',
+      message: {
+        id,
+        account: 'bot',
+        sender: 'alice',
+        to: { to: 'room', replyTo: id },
+        text: 'grüße',
+        sentAtMs: AT_MS - 1000,
+        attachments: [{ kind: 'image', name: 'cat.png', mime: 'image/png', source: { id: 'media-1' } }],
+      },
+    },
+  ],
+  ...changes,
+})
+
+const reply = (changes: Partial<NewReply> = {}): NewReply => ({
+  channel: 'testchat',
+  account: 'bot',
+  to: { to: 'room', thread: 't' },
+  text: 'hello back',
+  part: 1,
+  parts: 1,
+  clientId: 'client-1',
+  turnId: null,
+  createdAtMs: AT_MS,
+  ...changes,
+})
+
+async function arrange() {
+  const made = gateway()
+  const { token } = await made.pair()
+  const call = (method: string, path: string, bearer = token) =>
+    made.request(`/api/deliveries${path}`, { method, headers: { authorization: `Bearer ${bearer}` } })
+  const json = async (method: string, path: string): Promise<unknown> => (await call(method, path)).json()
+  return { ...made, call, json, keep: keeper(made), answer: answerer(made) }
+}
+
+/** Keeps one message, and resolves to its number. */
+const keeper =
+  ({ store }: TestGateway) =>
+  async (id: string, changes?: Partial<Arrival>): Promise<number> => {
+    const kept = await store.inbox.keep(arrival(id, changes))
+    return kept === 'replayed' ? 0 : (kept[0] ?? 0)
+  }
+
+/** Runs the turn of a message, with one reply. */
+const answerer =
+  ({ store }: TestGateway) =>
+  async (number: number): Promise<void> => {
+    const turnId = `turn-${number}`
+    await store.inbox.start(number, turnId)
+    await store.turns.finish({
+      id: turnId,
+      sessionId: 'channel:testchat/room',
+      source: 'testchat',
+      status: 'done',
+      input: 'grüße',
+      response: 'hello back',
+      model: 'echo',
+      error: null,
+      inputTokens: 1,
+      outputTokens: 1,
+      costUsd: 0,
+      attempts: 1,
+      createdAtMs: AT_MS,
+      endedAtMs: AT_MS,
+      messages: [],
+      delivery: { inbox: number, replies: [reply({ turnId })] },
+    })
+  }
+
+describe('the inbox', () => {
+  test('is listed newest first, a page at a time, by state and channel', async () => {
+    const { keep, json, store } = await arrange()
+    const [one, two] = [await keep('m1'), await keep('m2')]
+    const other = await keep('m3', { channel: 'otherchat' })
+    await store.inbox.start(one, 'turn-1')
+    await store.inbox.bury(one, { error: 'no model', atMs: AT_MS })
+    expect(await json('GET', '/inbox')).toMatchObject({ messages: [{ number: other }, { number: two }, { number: one }] })
+    expect(await json('GET', '/inbox?limit=1')).toMatchObject({ messages: [{ number: other }] })
+    expect(await json('GET', `/inbox?before=${other}&limit=1`)).toMatchObject({ messages: [{ number: two }] })
+    expect(await json('GET', '/inbox?channel=otherchat')).toMatchObject({ messages: [{ number: other }] })
+    expect(await json('GET', '/inbox?state=dead')).toEqual({
+      messages: [
+        {
+          number: one,
+          channel: 'testchat',
+          account: 'bot',
+          message_id: 'm1',
+          sender: 'alice',
+          session: 'channel:testchat/room',
+          state: 'dead',
+          attempts: 1,
+          received_at: '2026-01-01T00:00:00.000Z',
+          next_at: null,
+          ended_at: '2026-01-01T00:00:00.000Z',
+          turn_id: 'turn-1',
+          error: 'no model',
+        },
+      ],
+    })
+  })
+
+  test('shows a message with its request, its turn and its replies', async () => {
+    const { keep, answer, json } = await arrange()
+    const number = await keep('m1')
+    await answer(number)
+    expect(await json('GET', `/inbox/${number}`)).toMatchObject({
+      number,
+      state: 'done',
+      verdict: 'x-signature',
+      message: {
+        to: { to: 'room', thread: null, reply_to: 'm1', more: null },
+        text: 'grüße',
+        sent_at: '2025-12-31T23:59:59.000Z',
+        attachments: [{ kind: 'image', name: 'cat.png', mime: 'image/png', url: null, id: 'media-1' }],
+      },
+      turn: { turn_id: `turn-${number}`, status: 'done', model: 'echo', response: 'hello back', error: null },
+      replies: [
+        { state: 'queued', text: 'hello back', inbox: number, turn_id: `turn-${number}`, to: { to: 'room', thread: 't', reply_to: null } },
+      ],
+      raw: '{"id":"m1","text":"grüße"}',
+    })
+  })
+
+  test('shows a request that is no text in base64', async () => {
+    const { keep, json } = await arrange()
+    const number = await keep('m1', { raw: Buffer.from([0xff, 0x00, 0x01]) })
+    const entry = (await json('GET', `/inbox/${number}`)) as object
+    expect(entry).toMatchObject({ raw_base64: '/wAB', turn: null, replies: [] })
+    expect(entry).not.toHaveProperty('raw')
+  })
+
+  test('runs a dead message again, and says why another cannot be', async () => {
+    const { keep, call, json, store } = await arrange()
+    const number = await keep('m1')
+    const waiting = await call('POST', `/inbox/${number}/replay`)
+    expect([waiting.status, await waiting.json()]).toEqual([
+      409,
+      { error: `Message ${number} waits for its turn as it is`, code: 'conflict' },
+    ])
+    await store.inbox.start(number, 'turn-1')
+    expect(await json('POST', `/inbox/${number}/replay`)).toMatchObject({ error: expect.stringContaining('is running right now') })
+    await store.inbox.bury(number, { error: 'no model', atMs: AT_MS })
+    expect(await json('POST', `/inbox/${number}/replay`)).toEqual({ replayed: true, number })
+    expect(await store.inbox.get(number)).toMatchObject({ state: 'pending', attempts: 0 })
+  })
+})
+
+test('a message whose content is dropped is shown without it, and does not run again', async () => {
+  const { keep, answer, json, store } = await arrange()
+  const number = await keep('m1')
+  await answer(number)
+  await store.prune({ endedBeforeMs: 0, idsBeforeMs: 0, bytesMax: 0, nowMs: AT_MS, limit: 100 })
+  expect(await json('GET', `/inbox/${number}`)).toMatchObject({ state: 'done', message: null, raw: null })
+  expect(await json('POST', `/inbox/${number}/replay`)).toEqual({
+    error: `Message ${number} is too old: its content is no longer kept`,
+    code: 'conflict',
+  })
+})
+
+describe('the outbox', () => {
+  test('is listed newest first, a page at a time, by state and channel', async () => {
+    const { json, store } = await arrange()
+    const [one, two] = await store.outbox.add([reply(), reply({ channel: 'otherchat' })])
+    await store.outbox.start(one ?? 0)
+    await store.outbox.giveUp(one ?? 0, { state: 'ambiguous', error: 'cut off', atMs: AT_MS })
+    expect(await json('GET', '/outbox')).toMatchObject({ replies: [{ number: two }, { number: one }] })
+    expect(await json('GET', `/outbox?before=${two}`)).toMatchObject({ replies: [{ number: one }] })
+    expect(await json('GET', '/outbox?channel=otherchat')).toMatchObject({ replies: [{ number: two }] })
+    expect(await json('GET', '/outbox?state=ambiguous')).toEqual({
+      replies: [
+        {
+          number: one,
+          channel: 'testchat',
+          account: 'bot',
+          to: { to: 'room', thread: 't', reply_to: null, more: null },
+          text: 'hello back',
+          part: 1,
+          parts: 1,
+          state: 'ambiguous',
+          attempts: 1,
+          created_at: '2026-01-01T00:00:00.000Z',
+          next_at: null,
+          ended_at: '2026-01-01T00:00:00.000Z',
+          provider_id: null,
+          client_id: 'client-1',
+          inbox: null,
+          turn_id: null,
+          error: 'cut off',
+        },
+      ],
+    })
+  })
+
+  test('shows one reply and sends it again unless it is sent', async () => {
+    const { call, json, store } = await arrange()
+    const [number = 0] = await store.outbox.add([reply()])
+    expect(await json('GET', `/outbox/${number}`)).toMatchObject({ number, text: 'hello back', turn: null })
+    expect((await call('POST', `/outbox/${number}/replay`)).status).toBe(409)
+    await store.outbox.start(number)
+    await store.outbox.giveUp(number, { state: 'dead', error: 'refused', atMs: AT_MS })
+    expect(await json('POST', `/outbox/${number}/replay`)).toEqual({ replayed: true, number })
+    await store.outbox.start(number)
+    await store.outbox.sent(number, { providerId: 'p1', atMs: AT_MS })
+    expect(await json('POST', `/outbox/${number}/replay`)).toEqual({
+      error: `Reply ${number} has been sent: the provider has it`,
+      code: 'conflict',
+    })
+  })
+})
+
+test('counts both, without what is done', async () => {
+  const { keep, json, store } = await arrange()
+  await keep('m1')
+  await store.outbox.add([reply(), reply()])
+  expect(await json('GET', '')).toEqual({
+    inbox: { pending: 1, running: 0, dead: 0 },
+    outbox: { queued: 2, sending: 0, failed: 0, ambiguous: 0, dead: 0 },
+  })
+})
+
+test.each<[method: string, path: string, status: number]>([
+  ['GET', '/inbox?limit=0', 400],
+  ['GET', '/inbox?limit=501', 400],
+  ['GET', '/inbox?before=x', 400],
+  ['GET', '/inbox?state=sent', 400],
+  ['GET', '/outbox?state=done', 400],
+  ['GET', '/inbox/77', 404],
+  ['GET', '/inbox/first', 404],
+  ['GET', '/outbox/77', 404],
+  ['POST', '/inbox/77/replay', 404],
+  ['POST', '/outbox/first/replay', 404],
+])('%s /api/deliveries%s is %i', async (method, path, status) => {
+  const { call } = await arrange()
+  expect((await call(method, path)).status).toBe(status)
+})
+
+test('§5 rule 1 nothing of it shows or runs without a token', async () => {
+  const { call } = await arrange()
+  for (const path of ['', '/inbox', '/outbox', '/inbox/1', '/outbox/1']) expect((await call('GET', path, 'wrong')).status, path).toBe(401)
+  for (const path of ['/inbox/1/replay', '/outbox/1/replay']) expect((await call('POST', path, 'wrong')).status, path).toBe(401)
+})
