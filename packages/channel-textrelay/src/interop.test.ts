@@ -101,9 +101,9 @@ describe('replies', () => {
 
   test('stay within their path, whatever a chat is called', async () => {
     const { fake, codeOf } = await arrange()
-    for (const chat of ['..', '.', '../messages', 'a/b?c#d', '%2e%2e']) await codeOf({ to: chat })
+    for (const to of ['..', '.', '../messages', 'a/b?c#d', '%2e%2e', '\ud800']) expect(await codeOf({ to })).toBe('invalid_request')
     expect(fake.requests.every(({ path }) => /^\/api\/partner\/v3\/chats\/[^/]+\/messages$/.test(path))).toBe(true)
-    expect(fake.requests).toHaveLength(3)
+    expect(fake.requests).toHaveLength(4)
   })
 
   test("are refused for good in the provider's own words", async () => {

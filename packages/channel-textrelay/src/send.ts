@@ -50,10 +50,11 @@ function sentAs(id: string): Sent {
 /** One segment of a path, whatever an unsigned request named as its chat. */
 function pathSegment(chat: string): string {
   if (/^\.+$/.test(chat)) throw new AppError('invalid_request', 'That is no id of a chat')
-  return encodeURIComponent(chat)
+  return encodeURIComponent(chat.toWellFormed())
 }
 
 function explain(json: unknown): string | undefined {
   const message = textAt(json, 'error.message')
-  return message === '' ? undefined : `${message} (code ${valueAt(json, 'error.code')})`
+  const code = valueAt(json, 'error.code')
+  return typeof code === 'number' ? `${message} (code ${code})` : message || undefined
 }

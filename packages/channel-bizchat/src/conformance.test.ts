@@ -1,0 +1,44 @@
+import { channelConformance } from '@sluice/testkit/channel'
+import { loadFixtures } from '@sluice/testkit/channel-fixtures'
+import { BIZCHAT_TOKEN } from '@sluice/testkit/fakes/bizchat'
+import { describe } from 'vitest'
+import feature from './index.ts'
+
+const SECRET = 'bizchat-webhook-secret-01'
+const NOT_SIGNED = 'the provider signs nothing: the proof is a fixed token, and says nothing of body or time'
+
+describe.each([
+  ['token in the URL', { query: { token: SECRET } }],
+  ['bearer', { headers: { Authorization: `Bearer ${SECRET}` } }],
+])('%s', (_proof, proof) => {
+  channelConformance({
+    feature,
+    config: {
+      api_token: BIZCHAT_TOKEN,
+      api_url: 'https://host.example',
+      webhook_secret: SECRET,
+      allowed_numbers: ['+15550002222'],
+    },
+    allowKey: 'allowed_numbers',
+    secrets: [BIZCHAT_TOKEN, SECRET],
+    webhook: {
+      fixtures: loadFixtures(new URL('../fixtures/', import.meta.url)),
+      own: 'own',
+      secretKey: 'webhook_secret',
+      prove: () => proof,
+      handshake: { query: { 'hub.challenge': '12345' }, tokenKey: 'hub.verify_token', challengeKey: 'hub.challenge' },
+    },
+    send: {
+      to: { to: '15550002222' },
+      answer: () => Response.json({ message: { id: 'sent-1', text: 'hello' } }),
+      id: 'sent-1',
+    },
+    except: [
+      { rule: 'any one changed byte of the body is unauthorized', why: NOT_SIGNED },
+      { rule: 'a stale proof is unauthorized, whether from the past or from the future', why: NOT_SIGNED },
+      { rule: 'every refusal says why, for the log', why: `${NOT_SIGNED}; verify.test.ts holds it for tokens` },
+      { rule: 'every refusal says the same', why: `${NOT_SIGNED}; verify.test.ts holds it for tokens` },
+      { rule: 'a wrong token is 403, no challenge 400', why: 'the check of the provider brings no token; handshake.test.ts holds the 400' },
+    ],
+  })
+})

@@ -1,0 +1,258 @@
+/** The channel against its provider's fake over real sockets, with what goes wrong on the wire. */
+import { AppError, type Channel } from '@sluice/sdk'
+import { startFakeProvider } from '@sluice/testkit/fake-provider'
+import { BIZCHAT_TOKEN, type BizchatFakeOptions, startBizchatFake } from '@sluice/testkit/fakes/bizchat'
+import { testHost } from '@sluice/testkit/host'
+import * as v from 'valibot'
+import { afterEach, describe, expect, test } from 'vitest'
+import { bizchatSection } from './config.ts'
+import feature from './index.ts'
+
+const never = new AbortController().signal
+
+const closing: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close()
+})
+
+const outcomeOf = (step: Promise<unknown> | undefined): Promise<unknown> =>
+  Promise.resolve(step).then(
+    () => 'done',
+    (error: unknown) => (error instanceof AppError ? error.code : error),
+  )
+
+const arrange = async (options: BizchatFakeOptions = {}, config: object = {}) => {
+  const fake = await startBizchatFake(options)
+  closing.push(fake.close)
+  const host = testHost({ fetch })
+  const parsed = v.parse(bizchatSection.schema, { api_token: BIZCHAT_TOKEN, api_url: fake.url, ...config })
+  const [channel] = feature.build(host, parsed).channels ?? []
+  if (!channel) throw new Error('there is no channel')
+  const send = ({ to = '15550002222', text = 'hello', signal = never } = {}) => channel.send({ to }, { text, clientId: 'client-1' }, signal)
+  const fetchMedia = (url: string, { bytesMax = 1000, signal = never } = {}) =>
+    (channel as Required<Channel>).fetchMedia({ kind: 'audio', name: 'x', source: { url } }, { bytesMax, signal })
+  return { fake, channel, send, fetchMedia, logs: host.logs }
+}
+
+/** Another server, which is to get nothing. */
+const startStranger = async () => {
+  const stranger = await startFakeProvider(() => ({ status: 200, body: { message: { id: 'stolen' } } }))
+  closing.push(stranger.close)
+  return stranger
+}
+
+describe('replies', () => {
+  test('go to whoever wrote', async () => {
+    const { fake, send } = await arrange()
+    const { id } = await send()
+    expect(fake.sent).toEqual([{ id, channel: '15550001111', to: '15550002222', text: 'hello' }])
+  })
+
+  test('of the longest text, in any script, arrive whole', async () => {
+    const { fake, send, channel } = await arrange()
+    const text = '😀é\n'.repeat(channel.limits.text / 4)
+    await send({ text })
+    expect(fake.sent[0]?.text).toBe(text)
+  })
+
+  test('§2.3 leave by the channel of the tenant, unless the recipient names one', async () => {
+    const conversations = { '15550002222': ['support', 'sales'] }
+    const { fake, send } = await arrange({ conversations }, { tenant_id: 'sales' })
+    await send()
+    await send({ to: 'support:15550002222' })
+    expect(fake.sent.map(({ channel }) => channel)).toEqual(['sales', 'support'])
+  })
+
+  test('that could leave by several channels are refused, and it is said why', async () => {
+    const { send } = await arrange({ conversations: { '15550002222': ['support', 'sales'] } })
+    await expect(send()).rejects.toMatchObject({ code: 'invalid_request', message: expect.stringContaining('please specify the channel') })
+  })
+
+  test('to somebody without a conversation are refused for good', async () => {
+    const { send } = await arrange({ conversations: {} })
+    await expect(send()).rejects.toMatchObject({ code: 'invalid_request', message: expect.stringContaining('Conversation not found') })
+  })
+
+  test('an address with a slash at its end is as good', async () => {
+    const fake = await startBizchatFake()
+    closing.push(fake.close)
+    const { send } = await arrange({}, { api_url: `${fake.url}//` })
+    await send()
+    expect(fake.sent).toHaveLength(1)
+  })
+})
+
+describe('what goes wrong on the wire', () => {
+  test('429 is rate_limited, with the wait if there is one', async () => {
+    const { fake, send } = await arrange()
+    fake.fail({ fault: 'status', status: 429, headers: { 'retry-after': '10' } })
+    fake.fail({ fault: 'status', status: 429 })
+    await expect(send()).rejects.toMatchObject({ code: 'rate_limited', retryAfterSecs: 10 })
+    await expect(send()).rejects.toMatchObject({ code: 'rate_limited', retryAfterSecs: undefined })
+    expect(await outcomeOf(send())).toBe('done')
+  })
+
+  test('a burst of 5xx leaves it open whether it was sent', async () => {
+    const { fake, send } = await arrange()
+    for (const status of [500, 502, 503]) fake.fail({ fault: 'status', status, body: '<html>' })
+    for (let i = 0; i < 3; i++) expect(await outcomeOf(send())).toBe('upstream')
+    expect(await outcomeOf(send())).toBe('done')
+  })
+
+  test.each(['lost', 'garbage', 'cut'] as const)('a %s answer leaves it open: it was sent', async (fault) => {
+    const { fake, send } = await arrange()
+    fake.fail({ fault })
+    expect(await outcomeOf(send())).toBe('upstream')
+    expect(fake.sent).toHaveLength(1)
+  })
+
+  test('an answer of success without an id leaves it open', async () => {
+    const { fake, send } = await arrange()
+    for (const body of [{}, { message: null }, { message: { id: '' } }, { ok: true }]) {
+      fake.fail({ fault: 'status', status: 200, body })
+      expect(await outcomeOf(send())).toBe('upstream')
+    }
+  })
+
+  test('a connection that breaks before anything was done leaves it open', async () => {
+    const { fake, send } = await arrange()
+    fake.fail({ fault: 'reset' })
+    expect(await outcomeOf(send())).toBe('upstream')
+    expect(fake.sent).toEqual([])
+  })
+
+  test('a slow answer is waited for', async () => {
+    const { fake, send } = await arrange()
+    fake.fail({ fault: 'slow', ms: 1 })
+    expect(await send()).toEqual({ id: fake.sent[0]?.id })
+  })
+
+  test('a provider that says nothing is left at the abort', async () => {
+    const { fake, send } = await arrange()
+    const abort = new AbortController()
+    fake.fail({ fault: 'hang' })
+    const sending = outcomeOf(send({ signal: abort.signal }))
+    await expect.poll(() => fake.requests.length).toBe(1)
+    abort.abort()
+    expect(await sending).toBe('aborted')
+  })
+
+  test('an answer without end is not read to it', async () => {
+    const { fake, send } = await arrange()
+    fake.fail({ fault: 'status', status: 200, body: `"${'x'.repeat(2_000_000)}"` })
+    expect(await outcomeOf(send())).toBe('upstream')
+  })
+
+  test('a redirect is not followed, so that the token stays here', async () => {
+    const { fake, send, logs } = await arrange()
+    const stranger = await startStranger()
+    for (const status of [302, 307]) {
+      fake.fail({ fault: 'status', status, headers: { location: `${stranger.url}/` } })
+      expect(await outcomeOf(send())).toBe('invalid_request')
+    }
+    expect(stranger.requests).toEqual([])
+    expect(JSON.stringify(logs)).not.toContain(BIZCHAT_TOKEN)
+  })
+
+  test('an expired token is no loss: what was not sent is sent later', async () => {
+    const { fake, send } = await arrange()
+    fake.changeToken('another')
+    expect(await outcomeOf(send())).toBe('unavailable')
+    fake.changeToken(BIZCHAT_TOKEN)
+    expect(await outcomeOf(send())).toBe('done')
+  })
+
+  test('a provider that is not there is asked again', async () => {
+    const { fake, send } = await arrange()
+    await fake.close()
+    expect(await outcomeOf(send())).toBe('unavailable')
+  })
+})
+
+describe('§4.2 media', () => {
+  const voice = { bytes: Uint8Array.of(0x4f, 0x67, 0x67, 0x53), mime: 'Audio/ogg; codecs=opus' }
+
+  test('are fetched with the token from the host of api_url', async () => {
+    const { fake, fetchMedia } = await arrange({ media: { 'data/v.ogg': voice } })
+    const media = await fetchMedia(fake.mediaUrl('data/v.ogg'))
+    expect([[...media.bytes], media.mime]).toEqual([[...voice.bytes], 'audio/ogg'])
+  })
+
+  test('are fetched from no other host, port or scheme, with no other credential, and from nothing that is no URL', async () => {
+    const { fake, fetchMedia } = await arrange()
+    const stranger = await startStranger()
+    const { port } = new URL(fake.url)
+    const elsewhere = [
+      `${stranger.url}/x`,
+      `http://localhost:${port}/x`,
+      `http://127.0.0.1/x`,
+      `https://127.0.0.1:${port}/x`,
+      `http://127.0.0.1:${port}@${new URL(stranger.url).host}/x`,
+      `http://user:pass@127.0.0.1:${port}/x`,
+      `file:///etc/passwd`,
+      'data/images/9b.jpg',
+      '',
+    ]
+    for (const url of elsewhere) expect(await outcomeOf(fetchMedia(url)), url).toBe('forbidden')
+    expect([fake.requests.length, stranger.requests.length]).toEqual([0, 0])
+  })
+
+  test('may have moved, within that host', async () => {
+    const { fake, fetchMedia } = await arrange({
+      media: { a: { movedTo: '/api/file/showFile?fileName=b' }, b: { movedTo: '?fileName=c' }, c: voice },
+    })
+    expect([...(await fetchMedia(fake.mediaUrl('a'))).bytes]).toEqual([...voice.bytes])
+  })
+
+  test('that moved to another host are not followed, so that the token stays here', async () => {
+    const stranger = await startStranger()
+    const { fake, fetchMedia } = await arrange({
+      media: { a: { movedTo: `${stranger.url}/x` }, b: { movedTo: '?fileName=a' }, c: { movedTo: 'http://[' } },
+    })
+    for (const name of ['a', 'b', 'c']) expect(await outcomeOf(fetchMedia(fake.mediaUrl(name)))).toBe('forbidden')
+    expect(stranger.requests).toEqual([])
+  })
+
+  test('that move in a circle are given up', async () => {
+    const { fake, fetchMedia } = await arrange({ media: { a: { movedTo: '?fileName=a' } } })
+    expect(await outcomeOf(fetchMedia(fake.mediaUrl('a')))).toBe('invalid_request')
+    expect(fake.requests).toHaveLength(6)
+  })
+
+  test('are read up to a bound, whether or not their length is told', async () => {
+    const bytes = new Uint8Array(2_000_000)
+    const { fake, fetchMedia } = await arrange({ media: { large: { bytes, mime: 'video/mp4' } } })
+    expect(await outcomeOf(fetchMedia(fake.mediaUrl('large'), { bytesMax: 1_999_999 }))).toBe('too_large')
+    expect((await fetchMedia(fake.mediaUrl('large'), { bytesMax: 2_000_000 })).bytes).toHaveLength(2_000_000)
+  })
+
+  test('of more than 25 MiB are never fetched', async () => {
+    const bytes = new Uint8Array(25 * 1024 * 1024 + 1)
+    const { fake, fetchMedia } = await arrange({ media: { huge: { bytes, mime: 'video/mp4' } } })
+    expect(await outcomeOf(fetchMedia(fake.mediaUrl('huge'), { bytesMax: 1e9 }))).toBe('too_large')
+  })
+
+  test('that may come later are asked for again, those that are gone are not', async () => {
+    const { fake, fetchMedia } = await arrange({ media: { v: voice } })
+    for (const status of [401, 408, 429, 500, 503]) {
+      fake.fail({ fault: 'status', status })
+      expect(await outcomeOf(fetchMedia(fake.mediaUrl('v'))), String(status)).toBe('unavailable')
+    }
+    for (const fault of ['cut', 'reset'] as const) {
+      fake.fail({ fault })
+      expect(await outcomeOf(fetchMedia(fake.mediaUrl('v'))), fault).toBe('unavailable')
+    }
+    expect(await outcomeOf(fetchMedia(fake.mediaUrl('gone')))).toBe('invalid_request')
+    expect(await outcomeOf(fetchMedia(fake.mediaUrl('v')))).toBe('done')
+  })
+
+  test('are left at the abort', async () => {
+    const { fake, fetchMedia } = await arrange({ media: { v: voice } })
+    const abort = new AbortController()
+    fake.fail({ fault: 'hang' })
+    const fetching = outcomeOf(fetchMedia(fake.mediaUrl('v'), { signal: abort.signal }))
+    await expect.poll(() => fake.requests.length).toBe(1)
+    abort.abort()
+    expect(await fetching).toBe('aborted')
+  })
+})

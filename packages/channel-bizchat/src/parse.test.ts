@@ -1,0 +1,103 @@
+import { AppError, type Inbound } from '@sluice/sdk'
+import { expect, test } from 'vitest'
+import { parseMessages } from './parse.ts'
+
+const parseBytes = (body: Uint8Array): Inbound[] =>
+  parseMessages({ headers: {}, url: new URL('http://localhost/bizchat'), body, receivedAtMs: 0 }, 'account-1')
+const parse = (json: unknown): Inbound[] => parseBytes(new TextEncoder().encode(JSON.stringify(json)))
+
+const event = (changes: object = {}) => ({
+  id: 'id-1',
+  whatsappMessageId: 'wamid.1',
+  type: 'text',
+  text: 'hi',
+  eventType: 'message',
+  waId: '15550002222',
+  owner: false,
+  ...changes,
+})
+
+test('our own messages are dropped, however it is said that they are ours', () => {
+  for (const own of [{ owner: true }, { fromMe: true }, { from_me: true }]) expect(parse(event(own))).toEqual([])
+})
+
+test('only what was received is a message', () => {
+  for (const eventType of ['sessionMessageSent', 'sentMessageDELIVERED', 'templateMessageSent', 'newContactMessageReceived', '', null, 7]) {
+    expect(parse(event({ eventType }))).toEqual([])
+  }
+})
+
+test('a message with nothing to answer is dropped', () => {
+  for (const empty of [
+    { text: '' },
+    { text: null },
+    { text: ' \n' },
+    { type: 'location', text: null, data: '{"lat":1}' },
+    { type: 'image', text: null },
+  ]) {
+    expect(parse(event(empty))).toEqual([])
+  }
+})
+
+test.each([
+  ['id', { whatsappMessageId: null }, { id: 'id-1' }],
+  ['sender', { waId: null, wa_id: '15550004444' }, { sender: '+15550004444' }],
+  ['sender', { waId: '', from: '15550005555' }, { sender: '+15550005555' }],
+  ['text', { text: null, message: { text: 'one' } }, { text: 'one' }],
+  ['text', { text: null, message: { body: 'two' } }, { text: 'two' }],
+  [
+    'media',
+    { type: 'voice', data: null, media_url: 'https://h.example/v' },
+    { attachments: [{ kind: 'audio', name: 'voice.ogg', source: { url: 'https://h.example/v' } }] },
+  ],
+  ['account', {}, { account: 'account-1' }],
+])('the %s is found under its other names: %j', (_field, changes, found) => {
+  expect(parse(event(changes))[0]).toMatchObject(found)
+})
+
+test('a message that could be neither told apart nor answered is refused', () => {
+  for (const broken of [event({ id: null, whatsappMessageId: '' }), event({ waId: null }), event({ waId: '()' })]) {
+    expect(() => parse(broken)).toThrow(expect.objectContaining({ code: 'invalid_request' }))
+  }
+})
+
+test('a body that is no JSON object is refused with one sentence', () => {
+  for (const body of ['', '[]', 'null', '"x"', '{']) {
+    expect(() => parseBytes(new TextEncoder().encode(body))).toThrow(new AppError('invalid_request', 'Invalid JSON payload'))
+  }
+})
+
+test('§4.2 recordings are audio, so that they can be transcribed; other media keep their kind', () => {
+  const kinds = ['audio', 'voice', 'image', 'sticker', 'video', 'document'].map((type) => {
+    const data = 'https://h.example/api/file/showFile?fileName=data/x/a%20b.pdf'
+    return parse(event({ type, data }))[0]?.attachments?.map(({ kind, name }) => [kind, name])[0]
+  })
+  expect(kinds).toEqual(['audio', 'audio', 'image', 'image', 'video', 'file'].map((kind) => [kind, 'a b.pdf']))
+})
+
+test('a file name is its last segment, and only one with an extension is used', () => {
+  const nameOf = (data: string) => parse(event({ type: 'document', data }))[0]?.attachments?.[0]?.name
+  expect(nameOf('https://h.example/files/report.docx?x=1')).toBe('report.docx')
+  expect(nameOf('https://h.example/?fileName=..%2F..%2Fetc%5Cpasswd.txt')).toBe('passwd.txt')
+  for (const url of ['https://h.example/files/1', 'https://h.example/', 'https://h.example/.env', 'no url'])
+    expect(nameOf(url)).toBe('document')
+  expect(nameOf(`https://h.example/${'n'.repeat(999)}.pdf`)).toHaveLength(255)
+})
+
+test.each([
+  ['1767225600', 1_767_225_600_000],
+  [1767225600, 1_767_225_600_000],
+  ['1767225600123', 1_767_225_600_123],
+  [1767225600123, 1_767_225_600_123],
+  [1767225600.5, 1_767_225_600_500],
+  ['2026-01-01T00:00:00.1234567Z', 1_767_225_600_123],
+])('a time of %j is %d', (timestamp, ms) => {
+  expect(parse(event({ timestamp }))[0]?.sentAtMs).toBe(ms)
+})
+
+test('where the first time is none the second one counts, and else none', () => {
+  for (const timestamp of [undefined, null, '', 'soon', 0, -5, {}, 1e300]) {
+    expect(parse(event({ timestamp, created: '2026-01-01T00:00:00Z' }))[0]?.sentAtMs).toBe(1_767_225_600_000)
+    expect(parse(event({ timestamp }))[0]).not.toHaveProperty('sentAtMs')
+  }
+})

@@ -1,0 +1,91 @@
+/** The host API of bizchat, as strict as the real one: what it is sent is checked, what it took is kept. */
+import { randomUUID } from 'node:crypto'
+import { type FakeProvider, type ProviderReply, type ProviderRequest, startFakeProvider } from '../fake-provider.ts'
+
+export interface BizchatFakeOptions {
+  readonly port?: number
+  /** The bearer it wants. */
+  readonly token?: string
+  /** The open conversations: who they are with, and by which channels of the account. */
+  readonly conversations?: Readonly<Record<string, readonly string[]>>
+  /** Media by file name: bytes, or where they have gone. */
+  readonly media?: Readonly<Record<string, { readonly bytes: Uint8Array; readonly mime: string } | { readonly movedTo: string }>>
+}
+
+/** A message it accepted. It knows no repeats: the same text twice is two messages. */
+export interface BizchatSent {
+  readonly id: string
+  readonly channel: string
+  readonly to: string
+  readonly text: string
+}
+
+export interface BizchatFake extends FakeProvider {
+  readonly sent: readonly BizchatSent[]
+  mediaUrl(fileName: string): string
+  /** The bearer it wants from now on. */
+  changeToken(token: string): void
+}
+
+export const BIZCHAT_TOKEN = 'bizchat-api-token-01'
+
+const SEND = '/api/ext/v3/conversations/messages/text'
+const MEDIA = '/api/file/showFile'
+const TEXT_CHARS_MAX = 4096
+const CONVERSATIONS: NonNullable<BizchatFakeOptions['conversations']> = { '15550002222': ['15550001111'] }
+
+export async function startBizchatFake(options: BizchatFakeOptions = {}): Promise<BizchatFake> {
+  const { conversations = CONVERSATIONS, media = {} } = options
+  let token = options.token ?? BIZCHAT_TOKEN
+  const sent: BizchatSent[] = []
+
+  const send = ({ headers, json }: ProviderRequest): ProviderReply => {
+    const type = headers.get('content-type') ?? ''
+    if (!/^application\/(?:json|json-patch\+json|\*\+json)\b/.test(type)) return refusal(415, 'Unsupported Media Type')
+    const { target, text } = (typeof json === 'object' && json !== null ? json : {}) as { target?: unknown; text?: unknown }
+    if (typeof target !== 'string' || target === '') return refusal(400, 'The target field is required.')
+    if (typeof text !== 'string' || text === '') return refusal(400, 'The text field is required.')
+    if (text.length > TEXT_CHARS_MAX) return refusal(400, `The text is longer than ${TEXT_CHARS_MAX} characters.`)
+    const [to = '', named] = target.split(':').reverse()
+    const channels = Object.hasOwn(conversations, to) ? conversations[to] : undefined
+    const open = channels?.filter((channel) => named === undefined || channel === named) ?? []
+    if (open.length > 1) return refusal(409, 'Multiple conversations found, please specify the channel.')
+    const [channel] = open
+    if (channel === undefined) return refusal(404, 'Conversation not found.')
+    const message = { id: randomUUID(), channel, to, text }
+    sent.push(message)
+    return { status: 200, body: { message: { id: message.id, local_message_id: randomUUID(), conversation_id: `c-${to}`, text } } }
+  }
+
+  const file = ({ query }: ProviderRequest): ProviderReply => {
+    const name = query.get('fileName') ?? ''
+    const found = Object.hasOwn(media, name) ? media[name] : undefined
+    if (!found) return refusal(404, 'File not found.')
+    if ('movedTo' in found) return { status: 302, headers: { location: found.movedTo } }
+    return { status: 200, headers: { 'content-type': found.mime }, body: found.bytes }
+  }
+
+  const answer = (request: ProviderRequest): ProviderReply => {
+    if (request.headers.get('authorization') !== `Bearer ${token}`) return { status: 401 }
+    if (request.method === 'POST' && request.path === SEND) return send(request)
+    if (request.method === 'GET' && request.path === MEDIA) return file(request)
+    return { status: 404 }
+  }
+
+  const provider = await startFakeProvider(answer, options.port === undefined ? {} : { port: options.port })
+  return {
+    ...provider,
+    sent,
+    mediaUrl: (fileName) => `${provider.url}${MEDIA}?${new URLSearchParams({ fileName })}`,
+    changeToken(next) {
+      token = next
+    },
+  }
+}
+
+const refusal = (status: number, message: string): ProviderReply => ({ status, body: { code: status, message, details: [] } })
+
+if (import.meta.main) {
+  const fake = await startBizchatFake({ port: Number(process.argv[2] ?? 0) })
+  console.log(`api_url = "${fake.url}", api_token = "${BIZCHAT_TOKEN}"`)
+}
