@@ -1,6 +1,7 @@
 // What is measured together, and the rows of the table it yields.
 import { measureCommands } from './measures/commands.mjs'
 import { measureFanOut } from './measures/fan-out.mjs'
+import { measureAcks, measureIngress, measureIngressMemory, measureMillion, measureRefusals } from './measures/ingress.mjs'
 import { measureSize } from './measures/size.mjs'
 import { measureIdleMemory, measureStarts } from './measures/start.mjs'
 import { measureDuplicates, measureTurns } from './measures/webhook.mjs'
@@ -13,6 +14,16 @@ export const GROUPS = [
   { name: 'commands', rows: ['command-version', 'command-config-get'], measure: measureCommands },
   { name: 'webhook', rows: ['webhook-throughput', 'webhook-latency'], measure: measureTurns },
   { name: 'duplicate', rows: ['duplicate-throughput'], measure: measureDuplicates },
+  {
+    name: 'ingress',
+    rows: ['ingress-1', 'ingress-1-median', 'ingress-16', 'ingress-16-p99', 'ingress-64', 'ingress-64-p99'],
+    measure: measureIngress,
+  },
+  { name: 'refusals', rows: ['ingress-refused', 'ingress-duplicate'], measure: measureRefusals },
+  { name: 'acks', rows: ['ingress-ack', 'ingress-burst'], measure: measureAcks },
+  { name: 'ingress-memory', rows: ['ingress-memory'], measure: measureIngressMemory },
+  // Ten minutes by itself: measured when it is asked for.
+  { name: 'million', rows: ['ingress-flat', 'ingress-growth'], measure: measureMillion, onlyWhenAsked: true },
   { name: 'sse', rows: ['sse-deliveries', 'sse-latency', 'sse-memory'], measure: (bench) => measureFanOut(bench, 'sse') },
   { name: 'ws', rows: ['ws-deliveries', 'ws-latency', 'ws-memory'], measure: (bench) => measureFanOut(bench, 'ws') },
 ]

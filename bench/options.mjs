@@ -13,7 +13,7 @@ function usageError(message) {
 }
 
 function chosenGroups(only) {
-  if (only === undefined) return GROUPS
+  if (only === undefined) return GROUPS.filter(({ onlyWhenAsked }) => !onlyWhenAsked)
   const names = only.split(',')
   const known = new Set(GROUPS.flatMap(({ name, rows }) => [name, ...rows]))
   const unknown = names.find((name) => !known.has(name))

@@ -31,10 +31,9 @@ level = "warn"
 `
 
 /** The minimal profile on a new data directory, paired: a server with a `token` that opens it. */
-export async function startSluice({ scratch }) {
+export async function startSluice({ scratch, config = LOAD_CONFIG, dataDir = newDataDir(scratch) }) {
   const bundle = sluiceBundle('minimal')
-  const dataDir = newDataDir(scratch)
-  writeFileSync(join(dataDir, 'config.toml'), LOAD_CONFIG)
+  writeFileSync(join(dataDir, 'config.toml'), config)
   const token = await runNode({ scratch, args: [bundle, 'pair', 'token', '--name', 'bench', '--data-dir', dataDir] })
   const server = await startServer({ scratch, args: [bundle, 'daemon', '--data-dir', dataDir, '--port', '0'] })
   return { ...server, token }

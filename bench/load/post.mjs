@@ -1,11 +1,14 @@
 // Posts webhooks in a closed loop, each connection one at a time. `node post.mjs JOB`, JOB as JSON:
-// {url, token, pid, connections, warmup, requests, sameKey, maxSecs}. Prints {perSec, p50Ms, p99Ms, serverCores, clientCores} as JSON.
+// {url, token, pid, connections, warmup, requests, maxSecs}, with `kind` "webhook" or "chatapp", `sameKey`, `isForged`, and the
+// `status` each answer must have (default 200). Prints {perSec, p50Ms, p99Ms, serverCores, clientCores} as JSON.
 import { cpuSecs } from '../lib/machine.mjs'
 import { quantile } from '../lib/numbers.mjs'
+import { chatappQueues } from './chatapp-requests.mjs'
 import { openHttpConnection } from './http-connection.mjs'
 import { webhookQueues } from './webhook-requests.mjs'
 
 const job = JSON.parse(process.argv[2])
+const queuesOf = job.kind === 'chatapp' ? chatappQueues : webhookQueues
 const connections = await Promise.all(Array.from({ length: job.connections }, () => openHttpConnection(job.url)))
 
 /** Sends one connection's requests one after the other; resolves to its latencies, fewer than asked for when the time is up. */
@@ -17,7 +20,8 @@ function drain(connection, requests, deadline) {
       if (latenciesMs.length === requests.length || sentAt > deadline) return resolve(latenciesMs)
       connection.send(requests[latenciesMs.length], (error, response) => {
         if (error) return reject(error)
-        if (response.status !== 200) return reject(new Error(`answer ${response.status}: ${response.body.toString().slice(0, 200)}`))
+        if (response.status !== (job.status ?? 200))
+          return reject(new Error(`answer ${response.status}: ${response.body.toString().slice(0, 200)}`))
         latenciesMs.push(performance.now() - sentAt)
         next()
       })
@@ -42,8 +46,8 @@ async function load(queues) {
   }
 }
 
-const warmup = webhookQueues({ ...job, requests: job.warmup })
-const measured = webhookQueues(job)
+const warmup = queuesOf({ ...job, requests: job.warmup })
+const measured = queuesOf(job)
 await load(warmup)
 const result = await load(measured)
 for (const connection of connections) connection.close()

@@ -56,13 +56,17 @@ function isSigned(body, signature) {
   return given.length === wanted.length && timingSafeEqual(given, wanted)
 }
 
-function parseMessage(body) {
+function parse(body) {
   try {
-    return JSON.parse(body).message
+    return JSON.parse(body)
   } catch {
     return undefined
   }
 }
+
+/** The provider's id of a chatapp message, or the key in the header of a plain one. */
+const keyOf = (payload, headers) =>
+  payload?.entry?.[0]?.changes?.[0]?.value?.messages?.[0]?.id ?? (payload?.message && headers['x-idempotency-key'])
 
 function refuse(response, status) {
   response.writeHead(status, { 'content-length': 0 })
@@ -74,8 +78,8 @@ const store = mode === 'durable' ? durableStore(file) : memoryStore()
 
 function receive(request, response, body) {
   if (!isSigned(body, request.headers['x-hub-signature-256'])) return refuse(response, 401)
-  const key = request.headers['x-idempotency-key']
-  if (!key || typeof parseMessage(body) !== 'string') return refuse(response, 400)
+  const key = keyOf(parse(body), request.headers)
+  if (typeof key !== 'string') return refuse(response, 400)
   store(key, body, () => {
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': ANSWER.length })
     response.end(ANSWER)

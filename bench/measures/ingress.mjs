@@ -1,0 +1,177 @@
+// POST /chatapp: messages made durable before they are answered, while the turns they set off wait for a slow model.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { residentMiB } from '../lib/machine.mjs'
+import { newDataDir, runLoad, startBare, startSluice } from '../lib/sluice.mjs'
+import { chatappConfig } from '../load/chatapp-requests.mjs'
+
+const MAX_SECS = 30
+/** Longer than any load: no turn ends while one runs. */
+const MODEL_SECS = 120
+const PACED = { connections: 64, perSec: 500, secs: 10 }
+const BURST = { connections: 64, requests: 1000 }
+const MEMORY_REQUESTS = 20_000
+const SETTLE_MS = 2000
+const MILLION = 1_000_000
+const WARM_UP = 100_000
+const SLICE = 50_000
+
+const config = ({ modelUrl, kind = 'openai' }) => `[gateway]
+webhook_rate_limit_per_minute = 0
+
+[provider]
+kind = "${kind}"
+${modelUrl ? `base_url = "${modelUrl}/v1"\nmodel = "slow"\napi_key = "bench-key"` : ''}
+
+[delivery]
+max_pending = 10000000
+
+[log]
+level = "warn"
+
+${chatappConfig({ apiUrl: modelUrl ?? 'http://127.0.0.1:9' })}`
+
+/** A scratch directory and a slow model for as long as `use` takes. */
+async function withModel(scratch, use) {
+  const own = mkdtempSync(join(scratch, 'ingress-'))
+  const model = await startBare({ scratch: own, name: 'model', args: [String(MODEL_SECS)] })
+  try {
+    return await use(own, model.url)
+  } finally {
+    await model.stop()
+    rmSync(own, { recursive: true, force: true })
+  }
+}
+
+const sluice = (modelUrl) => (scratch) => startSluice({ scratch, config: config({ modelUrl }) })
+const bareDurable = (scratch) => startBare({ scratch, name: 'webhook', args: ['durable', join(scratch, 'inbox.db')] })
+const bareMemory = (scratch) => startBare({ scratch, name: 'webhook', args: ['memory'] })
+
+async function post(scratch, { url, token, pid }, load) {
+  return runLoad({ scratch, name: 'post', job: { url, token, pid, kind: 'chatapp', maxSecs: MAX_SECS, ...load } })
+}
+
+/** The results of the loads, one after the other, on one fresh server. */
+async function underLoad(scratch, start, loads) {
+  const own = mkdtempSync(join(scratch, 'load-'))
+  const server = await start(own)
+  try {
+    const results = []
+    for (const load of loads) results.push(await post(own, server, load))
+    return results
+  } finally {
+    await server.stop()
+    rmSync(own, { recursive: true, force: true })
+  }
+}
+
+export async function measureIngress({ scratch, rounds, scale }) {
+  const loads = [
+    { connections: 1, warmup: 300, requests: scale(4000) },
+    { connections: 16, warmup: scale(2000), requests: scale(20_000) },
+    { connections: 64, warmup: scale(2000), requests: scale(20_000) },
+  ]
+  return rounds({ full: 5, quick: 2 }, () =>
+    withModel(scratch, async (own, modelUrl) => {
+      const bare = await underLoad(own, bareDurable, loads)
+      const ours = await underLoad(own, sluice(modelUrl), loads)
+      const both = (at, key) => ({ ours: ours[at][key], bare: bare[at][key], detail: { ours: ours[at], bare: bare[at] } })
+      return {
+        'ingress-1': both(0, 'perSec'),
+        'ingress-1-median': both(0, 'p50Ms'),
+        'ingress-16': both(1, 'perSec'),
+        'ingress-16-p99': both(1, 'p99Ms'),
+        'ingress-64': both(2, 'perSec'),
+        'ingress-64-p99': both(2, 'p99Ms'),
+      }
+    }),
+  )
+}
+
+export async function measureRefusals({ scratch, rounds, scale }) {
+  const forged = [{ connections: 16, isForged: true, status: 401, warmup: scale(2000), requests: scale(40_000) }]
+  const again = [{ connections: 16, sameKey: true, warmup: scale(2000), requests: scale(40_000) }]
+  return rounds({ full: 5, quick: 2 }, () =>
+    withModel(scratch, async (own, modelUrl) => {
+      const [bareForged] = await underLoad(own, bareMemory, forged)
+      const [oursForged] = await underLoad(own, sluice(modelUrl), forged)
+      const [bareAgain] = await underLoad(own, bareMemory, again)
+      const [oursAgain] = await underLoad(own, sluice(modelUrl), again)
+      return {
+        'ingress-refused': { ours: oursForged.perSec, bare: bareForged.perSec, detail: { ours: oursForged, bare: bareForged } },
+        'ingress-duplicate': { ours: oursAgain.perSec, bare: bareAgain.perSec, detail: { ours: oursAgain, bare: bareAgain } },
+      }
+    }),
+  )
+}
+
+/** A steady stream and a burst, while every turn takes two minutes. */
+export async function measureAcks({ scratch, rounds }) {
+  return rounds({ full: 3, quick: 1 }, () =>
+    withModel(scratch, async (own, modelUrl) => {
+      const server = await sluice(modelUrl)(own)
+      try {
+        const paced = await runLoad({ scratch: own, name: 'paced', job: { url: server.url, ...PACED } })
+        if (paced.failed > 0) throw new Error(`${paced.failed} of ${paced.sent} were not taken`)
+        const burst = await post(own, server, { ...BURST, warmup: 0 })
+        return { 'ingress-ack': { ours: paced.p99Ms, detail: paced }, 'ingress-burst': { ours: burst.p99Ms, detail: burst } }
+      } finally {
+        await server.stop()
+      }
+    }),
+  )
+}
+
+/** What each sits on after the same load. */
+export async function measureIngressMemory({ scratch, rounds, scale }) {
+  const load = { connections: 16, warmup: 0, requests: scale(MEMORY_REQUESTS) }
+  const residentAfter = async (own, start) => {
+    const server = await start(mkdtempSync(join(own, 'memory-')))
+    try {
+      await post(own, server, load)
+      await sleep(SETTLE_MS)
+      return residentMiB(server.pid)
+    } finally {
+      await server.stop()
+    }
+  }
+  return rounds({ full: 3, quick: 1 }, () =>
+    withModel(scratch, async (own, modelUrl) => ({
+      'ingress-memory': { bare: await residentAfter(own, bareDurable), ours: await residentAfter(own, sluice(modelUrl)) },
+    })),
+  )
+}
+
+/** A million whole messages: what they leave in memory, and what one more costs beside what it cost at first. */
+export async function measureMillion({ scratch, rounds, scale }) {
+  return rounds({ full: 1, quick: 1 }, () =>
+    withModel(scratch, async (own, modelUrl) => {
+      const growth = { connections: 16, warmup: scale(2000), requests: scale(20_000) }
+      const [empty] = await underLoad(own, sluice(modelUrl), [growth])
+      const dataDir = newDataDir(own)
+      const server = await startSluice({ scratch: own, dataDir, config: config({ kind: 'offline' }) })
+      const resident = []
+      try {
+        for (let done = 0; done < scale(MILLION); done += scale(SLICE)) {
+          await post(own, server, { connections: 16, warmup: 0, requests: scale(SLICE), maxSecs: 600 })
+          resident.push({ messages: done + scale(SLICE), MiB: residentMiB(server.pid) })
+        }
+      } finally {
+        await server.stop()
+      }
+      const full = await startSluice({ scratch: own, dataDir, config: config({ modelUrl }) })
+      let grown
+      try {
+        grown = await post(own, full, growth)
+      } finally {
+        await full.stop()
+      }
+      const warm = resident.find(({ messages }) => messages >= scale(WARM_UP))
+      return {
+        'ingress-flat': { ours: resident.at(-1).MiB, bare: warm.MiB, detail: resident },
+        'ingress-growth': { ours: 1000 / grown.perSec, bare: 1000 / empty.perSec, detail: { empty, grown } },
+      }
+    }),
+  )
+}
