@@ -1,0 +1,114 @@
+/** The vectors of the protocol, inbound: made with a reference implementation of HMAC, and what must not pass for them. */
+import { readFileSync } from 'node:fs'
+import { AppError, type Raw, Secret, sha256Hex, type Verified } from '@sluice/sdk'
+import { describe, expect, test } from 'vitest'
+import { serverOf } from './server.ts'
+import { verify } from './verify.ts'
+
+const SECRET = 'roomchat-webhook-secret-01'
+const RANDOM = 'Zm9vYmFyMDEyMzQ1Njc4OWFiY2RlZmdoaWprbG1ub3BxcnN0dXZ3eHl6MDEyMzQ1'
+const SIGNATURE = '2fad718b764a37b8f99f6c3b0397a87b4aff4b718964e159d25803b9fc272fef'
+const BODY: string = JSON.parse(readFileSync(new URL('../fixtures/message.json', import.meta.url), 'utf8')).body
+
+const R1 = { 'x-roomchat-random': RANDOM, 'x-roomchat-signature': SIGNATURE }
+const R2 = { 'x-nextcloud-talk-random': RANDOM, 'x-nextcloud-talk-signature': SIGNATURE }
+
+const serverWith = (secret: string) =>
+  serverOf({
+    enabled: true,
+    base_url: 'https://cloud.example/talk/',
+    app_token: new Secret('token'),
+    bot_name: '',
+    webhook_secret: new Secret(secret),
+    allowed_users: [],
+  })
+const attempt = (headers: Raw['headers'], { secret = SECRET, body = BODY } = {}): Verified | unknown => {
+  try {
+    const raw = { headers, body: new TextEncoder().encode(body), url: new URL('http://localhost/roomchat'), receivedAtMs: 0 }
+    return verify(raw, serverWith(secret))
+  } catch (error) {
+    return error
+  }
+}
+const reasonOf = (headers: Raw['headers'], body?: string): unknown => {
+  const error = attempt(headers, body === undefined ? {} : { body })
+  expect(error).toBeInstanceOf(AppError)
+  expect(error).toMatchObject({ code: 'unauthorized', message: 'Invalid signature' })
+  return (error as AppError).cause
+}
+
+test('the body is the one that was signed', () => {
+  expect(new TextEncoder().encode(BODY)).toHaveLength(269)
+  expect(sha256Hex(BODY)).toMatch(/^8fbd600e06013999/)
+})
+
+describe('let in', () => {
+  test('R1 with the documented headers', () => {
+    expect(attempt(R1)).toEqual({ by: 'x-roomchat-signature', once: RANDOM })
+  })
+
+  test('R2 with the headers live servers send', () => {
+    expect(attempt(R2)).toEqual({ by: 'x-nextcloud-talk-signature', once: RANDOM })
+  })
+
+  test('R3 in upper case, with blanks around, after sha256=', () => {
+    for (const signature of [SIGNATURE.toUpperCase(), ` ${SIGNATURE} `, `sha256=${SIGNATURE}`]) {
+      expect(attempt({ 'x-roomchat-random': ` ${RANDOM} `, 'x-roomchat-signature': signature })).toMatchObject({ once: RANDOM })
+    }
+  })
+
+  test('a secret with blanks around is the same secret', () => {
+    expect(attempt(R1, { secret: ` ${SECRET}\n` })).toMatchObject({ once: RANDOM })
+  })
+
+  test('a backend that is base_url in another spelling', () => {
+    for (const backend of ['https://cloud.example/talk', 'HTTPS://Cloud.Example:443/talk//']) {
+      expect(attempt({ ...R2, 'x-nextcloud-talk-backend': backend })).toMatchObject({ once: RANDOM })
+    }
+  })
+
+  test('everything where no secret is configured, or one of blanks', () => {
+    for (const secret of ['', '  ']) {
+      expect(attempt({}, { secret })).toEqual({ by: 'nothing: webhook_secret is not set' })
+    }
+  })
+})
+
+describe('refused, with one message and its reason for the log', () => {
+  test('R4 a signature over body and random value the wrong way round', () => {
+    const wrong = '706156f2571e1a2948abc7357039d29fdee43a9c70c8fb2fa2a0377a8ac6f435'
+    expect(reasonOf({ ...R1, 'x-roomchat-signature': wrong })).toContain('does not fit the body')
+  })
+
+  test('R5 no random value, an empty one, a short one', () => {
+    expect(reasonOf({ 'x-roomchat-signature': SIGNATURE })).toBe('x-roomchat-random is missing')
+    expect(reasonOf({ ...R1, 'x-roomchat-random': ' ' })).toBe('x-roomchat-random is missing')
+    for (const random of [RANDOM.slice(0, 31), RANDOM.repeat(3), `${RANDOM}é`, `${RANDOM}, ${RANDOM}`]) {
+      expect(reasonOf({ ...R1, 'x-roomchat-random': random })).toBe('x-roomchat-random is not a random value of 32 characters or more')
+    }
+  })
+
+  test('no signature, one of another shape, two of them', () => {
+    expect(reasonOf({ 'x-roomchat-random': RANDOM })).toBe('x-roomchat-signature is missing')
+    const shapes = [SIGNATURE.slice(1), `${SIGNATURE}0`, `sha256=sha256=${SIGNATURE}`, `sha1=${SIGNATURE}`, `${SIGNATURE}, ${SIGNATURE}`]
+    for (const signature of shapes) expect(reasonOf({ ...R1, 'x-roomchat-signature': signature })).toContain('does not fit the body')
+  })
+
+  test('bytes moved between the random value and the body', () => {
+    expect(reasonOf({ ...R1, 'x-roomchat-random': `${RANDOM}{` }, BODY.slice(1))).toContain('is not a random value')
+    expect(reasonOf({ ...R1, 'x-roomchat-random': RANDOM.slice(0, 31) }, RANDOM.slice(31) + BODY)).toContain('is not a random value')
+  })
+
+  test('the documented headers come first, and do not fall back', () => {
+    expect(reasonOf({ ...R2, 'x-roomchat-signature': '0'.repeat(64) })).toContain('x-roomchat-signature does not fit')
+    expect(reasonOf({ ...R2, 'x-roomchat-random': '' })).toBe('x-roomchat-random is missing')
+  })
+
+  test('a backend that is another server, said with what it was', () => {
+    for (const backend of ['https://cloud.example', 'http://cloud.example/talk', 'https://evil.example/talk', '/', '']) {
+      const reason = reasonOf({ ...R2, 'x-nextcloud-talk-backend': backend })
+      expect(reason).toBe(`x-nextcloud-talk-backend is ${backend}, which is not base_url`)
+    }
+    expect(String(reasonOf({ ...R2, 'x-roomchat-backend': `https://${'x'.repeat(9999)}` })).length).toBeLessThan(300)
+  })
+})

@@ -1,0 +1,172 @@
+/** The server of roomchat on loopback: takes messages for its rooms, signs what is written in them, and refuses what the real one refuses. */
+import { randomBytes } from 'node:crypto'
+import { equalTexts, hmacSha256 } from '@sluice/sdk'
+import { type FakeProvider, type ProviderReply, type ProviderRequest, startFakeProvider } from '../fake-provider.ts'
+
+export interface RoomchatCredentials {
+  /** The secret the bot was installed with. */
+  readonly secret: string
+  /** What the chat interface takes as a bearer. */
+  readonly appToken: string
+}
+
+export interface RoomchatFakeOptions extends Partial<RoomchatCredentials> {
+  /** Tokens of the rooms there are, the bot enabled in each. */
+  readonly rooms?: readonly string[]
+  readonly port?: number
+}
+
+/** A message that was accepted; one that came twice is here twice. */
+export interface RoomchatSent {
+  readonly id: number
+  readonly room: string
+  readonly by: 'bot' | 'user'
+  readonly text: string
+  /** The message it quotes. */
+  readonly replyTo?: number
+  readonly referenceId: string
+  readonly silent: boolean
+}
+
+export interface RoomchatFake extends FakeProvider, Readonly<RoomchatCredentials> {
+  /** At most the last `SENT_MAX`. */
+  readonly sent: readonly RoomchatSent[]
+  /** Somebody writes: the request the server posts to the bot. */
+  write(written: { readonly text: string; readonly actor?: string; readonly room?: string }): {
+    readonly headers: Readonly<Record<string, string>>
+    readonly body: string
+    readonly id: number
+  }
+  /** From now on a message cannot be quoted. */
+  remove(id: number): void
+  /** From now on only these are good. */
+  change(credentials: Partial<RoomchatCredentials>): void
+}
+
+export const ROOMCHAT_SECRET = 'roomchat-webhook-secret-01'
+export const ROOMCHAT_APP_TOKEN = 'roomchat-app-token-01'
+
+const SENT_MAX = 100_000
+const TEXT_CHARS_MAX = 32_000
+const REFERENCE_CHARS_MAX = 64
+const RANDOM_CHARS_MIN = 32
+/** Wrong signatures, until the server slows their sender down. */
+const UNPROVED_MAX = 10
+const PATH = /^\/ocs\/v2\.php\/apps\/spreed\/api\/v1\/(?:bot\/(?<bot>[^/]+)\/message|chat\/(?<chat>[^/]+))$/
+
+export async function startRoomchatFake(options: RoomchatFakeOptions = {}): Promise<RoomchatFake> {
+  const rooms = new Set(options.rooms ?? ['ops4room'])
+  const sent: RoomchatSent[] = []
+  /** The room of each message that can be quoted. */
+  const messages = new Map<number, string>()
+  let { secret = ROOMCHAT_SECRET, appToken = ROOMCHAT_APP_TOKEN } = options
+  let unproved = 0
+  let lastId = 4710
+
+  const answer = (request: ProviderRequest): ProviderReply => {
+    const { bot, chat } = PATH.exec(request.path)?.groups ?? {}
+    if (request.method !== 'POST' || (bot ?? chat) === undefined) return ocs(404, { message: 'Invalid query' })
+    if (request.headers.get('ocs-apirequest') !== 'true') return { status: 412, body: { message: 'CSRF check failed' } }
+    const params = /application\/json/.test(request.headers.get('content-type') ?? '') ? membersOf(request.json) : {}
+    const text = typeof params.message === 'string' ? params.message : ''
+    if (bot !== undefined) return fromBot(request, bot, text) ?? take('bot', bot, { ...params, text })
+    return fromUser(request, chat ?? '') ?? take('user', chat ?? '', { ...params, text })
+  }
+
+  /** What is wrong with a bot's request; the checks and their order are the server's. */
+  const fromBot = ({ headers }: ProviderRequest, room: string, text: string): ProviderReply | undefined => {
+    const random = headers.get('x-nextcloud-talk-bot-random') ?? ''
+    const signature = headers.get('x-nextcloud-talk-bot-signature') ?? ''
+    if (text.trim() === '' || random.length < RANDOM_CHARS_MIN || signature === '') return ocs(400)
+    if (unproved >= UNPROVED_MAX) return ocs(429, { message: 'Reached maximum delay' })
+    if (rooms.has(room) && equalTexts(signature.toLowerCase(), sign(random, text))) return undefined
+    unproved += 1
+    return ocs(401)
+  }
+
+  const fromUser = ({ headers }: ProviderRequest, room: string): ProviderReply | undefined => {
+    if (headers.get('authorization') !== `Bearer ${appToken}`) return ocs(401, { message: 'Current user is not logged in' })
+    return rooms.has(room) ? undefined : ocs(404)
+  }
+
+  const take = (by: RoomchatSent['by'], room: string, params: Params & { readonly text: string }): ProviderReply => {
+    const { text, referenceId = '', replyTo = 0, silent = false } = params
+    if (text.trim() === '') return ocs(400, { data: { error: 'message' } })
+    if ([...text].length > TEXT_CHARS_MAX) return ocs(413, { data: { error: 'message' } })
+    if (replyTo !== 0 && messages.get(Number(replyTo)) !== room) return ocs(400, { data: { error: 'reply-to' } })
+    const message: RoomchatSent = {
+      id: ++lastId,
+      room,
+      by,
+      text,
+      ...(replyTo !== 0 && { replyTo: Number(replyTo) }),
+      referenceId: String(referenceId).slice(0, REFERENCE_CHARS_MAX),
+      silent: silent === true,
+    }
+    messages.set(message.id, room)
+    sent.push(message)
+    if (sent.length > SENT_MAX) sent.shift()
+    const shown = { id: message.id, token: room, message: text, messageType: 'comment', referenceId: message.referenceId }
+    return ocs(201, { data: by === 'bot' ? null : shown })
+  }
+
+  const sign = (random: string, signed: string): string => hmacSha256(secret, random, signed).toString('hex')
+
+  const provider = await startFakeProvider(answer, { port: options.port ?? 0 })
+  return {
+    ...provider,
+    get secret() {
+      return secret
+    },
+    get appToken() {
+      return appToken
+    },
+    sent,
+    write({ text, actor = 'users/ada', room = 'ops4room' }) {
+      const id = ++lastId
+      messages.set(id, room)
+      const body = eventOf({ id, text, actor, room })
+      const random = randomBytes(48).toString('base64')
+      const headers = {
+        'content-type': 'application/json',
+        'x-nextcloud-talk-random': random,
+        'x-nextcloud-talk-signature': sign(random, body),
+        'x-nextcloud-talk-backend': `${provider.url}/`,
+        'ocs-apirequest': 'true',
+      }
+      return { id, headers, body }
+    },
+    remove: (id) => void messages.delete(id),
+    change(credentials) {
+      secret = credentials.secret ?? secret
+      appToken = credentials.appToken ?? appToken
+    },
+  }
+}
+
+type Params = Readonly<Record<string, unknown>>
+
+const membersOf = (json: unknown): Params => (typeof json === 'object' && json !== null ? (json as Params) : {})
+
+/** The envelope of every answer. */
+function ocs(status: number, { message = '', data = null }: { readonly message?: string; readonly data?: unknown } = {}): ProviderReply {
+  const meta = { status: status < 400 ? 'ok' : 'failure', statuscode: status, message }
+  return { status, body: { ocs: { meta, data } } }
+}
+
+function eventOf({ id, text, actor, room }: { id: number; text: string; actor: string; room: string }): string {
+  return JSON.stringify({
+    type: 'Create',
+    actor: { type: 'Person', id: actor, name: actor.split('/').at(-1), talkParticipantType: '3' },
+    object: {
+      type: 'Note',
+      id: String(id),
+      name: 'message',
+      content: JSON.stringify({ message: text, parameters: [] }),
+      mediaType: 'text/markdown',
+    },
+    target: { type: 'Collection', id: room, name: room },
+  })
+}
+
+if (import.meta.main) console.log((await startRoomchatFake()).url)
