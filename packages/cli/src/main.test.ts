@@ -3,21 +3,12 @@ import { spawnSync } from 'node:child_process'
 import { defineFeature } from '@sluice/sdk'
 import { describe, expect, test } from 'vitest'
 import { COMMANDS } from './command-table.ts'
-import { runCommand } from './main.ts'
 import { scratch } from './testing/bundle.ts'
+import { sluiceWith } from './testing/run-command.ts'
 
-async function sluice(...argv: string[]) {
-  const texts = { out: '', err: '' }
-  const streams = {
-    stdout: { write: (text: string) => (texts.out += text) },
-    stderr: { write: (text: string) => (texts.err += text) },
-  }
-  const features = [
-    defineFeature({ id: 'provider-offline', build: () => ({ providers: [{ kinds: ['offline'], load: async () => ({}) as never }] }) }),
-  ]
-  const code = await runCommand({ profile: 'test', features, argv, env: {}, streams })
-  return { code, ...texts }
-}
+const sluice = sluiceWith([
+  defineFeature({ id: 'provider-offline', build: () => ({ providers: [{ kinds: ['offline'], load: async () => ({}) as never }] }) }),
+])
 
 describe('usage', () => {
   test('no command prints the overview and is wrong usage; --help is fine', async () => {

@@ -84,7 +84,7 @@ function parse(args: readonly string[], command: CliCommand): Parsed {
     if (count > (command.argsMax ?? 0)) throw new Error(`'${parsed.positionals[command.argsMax ?? 0]}' is one argument too many`)
     return parsed as Parsed
   } catch (error) {
-    const reason = error instanceof Error ? (error.message.split('. To specify')[0] ?? error.message) : String(error)
+    const reason = error instanceof Error ? (error.message.split(/\. To specify|\.?\n/)[0] ?? error.message) : String(error)
     throw new AppError('invalid_request', `${reason.replace(/\.$/, '')}; see 'sluice ${command.name} --help'`, { cause: error })
   }
 }

@@ -1,0 +1,25 @@
+/** Runs commands in this process, with what they print. */
+import type { Feature } from '@sluice/sdk'
+import { runCommand } from '../main.ts'
+
+export interface Ran {
+  readonly code: number
+  readonly out: string
+  readonly err: string
+}
+
+export type Sluice = (...argv: string[]) => Promise<Ran>
+
+export const sluiceWith =
+  (features: readonly Feature[]): Sluice =>
+  async (...argv) => {
+    const texts = { out: '', err: '' }
+    const streams = {
+      stdout: {
+        write: (data: string | Uint8Array) => (texts.out += typeof data === 'string' ? data : Buffer.from(data).toString('latin1')),
+      },
+      stderr: { write: (text: string) => (texts.err += text) },
+    }
+    const code = await runCommand({ profile: 'test', features, argv, env: {}, streams })
+    return { code, ...texts }
+  }

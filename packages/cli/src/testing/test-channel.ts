@@ -1,0 +1,66 @@
+/** A channel with everything a webhook can have, and no provider behind it. */
+import { AppError, type Channel, defineFeature, type Feature, hmacSha256, type Outbound, secretText, verifyHmac } from '@sluice/sdk'
+import * as v from 'valibot'
+
+const section = {
+  path: 'channels_config.testchat',
+  schema: v.object({
+    webhook_secret: v.optional(secretText()),
+    verify_token: v.string(),
+    allowed_users: v.optional(v.array(v.string()), []),
+  }),
+}
+
+const eventSchema = v.object({ kind: v.string(), id: v.string(), from: v.string(), text: v.string() })
+
+export const TEST_CHAT =
+  '[channels_config.testchat]\nverify_token = "let me in"\nwebhook_secret = "test-chat-secret"\nallowed_users = ["alice"]\n'
+
+export interface TestChannelOptions {
+  /** What a send comes to; default: it is sent. */
+  readonly send?: (message: Outbound) => Promise<void>
+  /** True: the channel does not tell how its provider asks. */
+  readonly silent?: boolean
+}
+
+export const testChannel = ({ send = async () => {}, silent = false }: TestChannelOptions = {}): Feature =>
+  defineFeature({
+    id: 'x-testchat',
+    section,
+    build(_host, { webhook_secret: secret, verify_token, allowed_users }) {
+      const refused = () => new AppError('unauthorized', 'Invalid signature', { cause: 'x-signature is wrong' })
+      const channel: Channel = {
+        name: 'testchat',
+        allow: allowed_users,
+        limits: { text: 1000, unit: 'utf16' },
+        webhook: {
+          path: '/testchat',
+          ...(secret ? {} : { unsigned: 'webhook_secret' }),
+          handshake(url) {
+            if (url.searchParams.get('token') !== verify_token) return new Response('Forbidden', { status: 403 })
+            return new Response(url.searchParams.get('challenge'))
+          },
+          ...(silent ? {} : { handshakeQuery: (challenge: string) => ({ token: verify_token, challenge }) }),
+          verify({ headers, body }) {
+            if (!secret) return { by: 'nothing: webhook_secret is not set' }
+            if (!verifyHmac(secret.reveal(), [body], headers['x-signature'] ?? '')) throw refused()
+            return { by: 'x-signature' }
+          },
+          parse({ body }) {
+            const { kind, id, from, text } = v.parse(eventSchema, JSON.parse(Buffer.from(body).toString()))
+            return kind === 'message' ? [{ id: `wire:${id}`, account: 'bot', sender: from, to: { to: 'room' }, text }] : []
+          },
+          sample({ sender, text, id, ignored }) {
+            const body = JSON.stringify({ kind: ignored ? 'read' : 'message', id, from: sender, text })
+            const proof = secret ? { 'X-Signature': hmacSha256(secret.reveal(), body).toString('hex') } : {}
+            return { headers: { 'content-type': 'application/json', ...proof }, body }
+          },
+        },
+        async send(_to, message) {
+          await send(message)
+          return { id: `sent:${message.clientId}` }
+        },
+      }
+      return { channels: [channel] }
+    },
+  })
