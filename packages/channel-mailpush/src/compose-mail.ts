@@ -1,0 +1,48 @@
+/** A reply as a whole mail (RFC 5322): nothing in it that could start another header, and marked so that machines do not answer. */
+import { type Address, AppError, type Outbound, sha256Hex } from '@sluice/sdk'
+import { isAddress } from './address.ts'
+import { encodeWords } from './encoded-words.ts'
+import { messageIds } from './message-ids.ts'
+
+const SUBJECT_CHARS_MAX = 500
+const LINE_CHARS = 76
+
+/** Throws `invalid_request` if it cannot be addressed. */
+export function composeMail(to: Address, { text, clientId }: Pick<Outbound, 'text' | 'clientId'>, nowMs: number): string {
+  if (!isAddress(to.to)) throw new AppError('invalid_request', 'mailpush sends to mail addresses alone')
+  const from = to.more?.from ?? ''
+  const references = messageIds(to.more?.references ?? '')
+  const [inReplyTo] = messageIds(to.replyTo ?? '')
+  return [
+    ...(isAddress(from) ? [`From: ${from}`] : []),
+    `To: ${to.to}`,
+    `Subject: ${encodeWords(answerSubject(to.more?.subject ?? ''))}`,
+    `Date: ${new Date(nowMs).toUTCString().replace('GMT', '+0000')}`,
+    `Message-ID: ${messageId(clientId, from)}`,
+    ...(inReplyTo === undefined ? [] : [`In-Reply-To: ${inReplyTo}`]),
+    ...(references.length === 0 ? [] : [`References: ${references.join('\r\n ')}`]),
+    `Auto-Submitted: ${inReplyTo === undefined ? 'auto-generated' : 'auto-replied'}`,
+    'MIME-Version: 1.0',
+    'Content-Type: text/plain; charset=utf-8',
+    'Content-Transfer-Encoding: base64',
+    '',
+    encodeBody(text),
+  ].join('\r\n')
+}
+
+/** The same for every attempt to send one message. */
+function messageId(clientId: string, from: string): string {
+  const domain = /@([\w.-]+)$/.exec(from)?.[1] ?? 'mailpush.invalid'
+  return `<${sha256Hex(clientId).slice(0, 32)}@${domain}>`
+}
+
+/** `Re:` once, however often it was there. */
+function answerSubject(subject: string): string {
+  const plain = [...subject.replace(/[\p{Cc}\s]+/gu, ' ')].slice(0, SUBJECT_CHARS_MAX).join('')
+  return `Re: ${plain.replace(/^(?:\s*re\s*:)+/i, '').trim()}`.trim()
+}
+
+function encodeBody(text: string): string {
+  const base64 = Buffer.from(text.replace(/\r\n?|\n/g, '\r\n')).toString('base64')
+  return base64.replace(new RegExp(`.{${LINE_CHARS}}`, 'g'), '$&\r\n')
+}

@@ -1,0 +1,55 @@
+/** `[channels_config.mailpush]` (§2.3). */
+import { secretText } from '@sluice/sdk'
+import * as v from 'valibot'
+
+const url = v.pipe(v.string(), v.url(), v.regex(/^https?:/i, 'Not an http or https URL'))
+const word = v.pipe(v.string(), v.minLength(1))
+const described = (meaning: string) => v.pipe(word, v.description(meaning))
+
+const keys = v.object({
+  enabled: v.optional(v.boolean(), false),
+  topic: described('The topic the mail provider publishes to, projects/P/topics/T'),
+  oauth_token: v.optional(
+    v.pipe(
+      secretText({ env: ['MAILPUSH_OAUTH_TOKEN'] }),
+      v.description('Of the mail API; lives about an hour, after which refresh_token, if set, gets another'),
+    ),
+  ),
+  client_id: v.optional(described('Of the OAuth client refresh_token was issued to')),
+  client_secret: v.optional(v.pipe(secretText(), v.description('Of the same OAuth client'))),
+  refresh_token: v.optional(v.pipe(secretText(), v.description('Gets a new access token whenever one is needed'))),
+  label_filter: v.optional(v.pipe(v.array(word), v.description('Labels to watch; empty: the whole mailbox')), ['INBOX']),
+  allowed_senders: v.optional(
+    v.pipe(v.array(word), v.description('Addresses (ada@example.com) or domains (example.com); * lets everybody in, empty nobody')),
+    [],
+  ),
+  webhook_url: v.optional(v.pipe(url, v.description('The public URL registered on the push subscription, and the audience of its tokens'))),
+  webhook_secret: v.optional(
+    v.pipe(secretText({ env: ['MAILPUSH_WEBHOOK_SECRET'] }), v.description('What a push has to present, as a bearer or as ?token=')),
+  ),
+  service_account: v.optional(described('The e-mail address in the signed tokens of the push subscription; needs webhook_url')),
+  api_url: v.optional(url, 'https://gmail.googleapis.com'),
+  token_url: v.optional(url, 'https://oauth2.googleapis.com/token'),
+  jwks_url: v.optional(
+    v.pipe(url, v.description('The keys that push tokens are signed with')),
+    'https://www.googleapis.com/oauth2/v3/certs',
+  ),
+})
+
+export const mailpushSection = {
+  path: 'channels_config.mailpush',
+  schema: v.pipe(
+    keys,
+    v.check(
+      ({ service_account, webhook_url }) => service_account === undefined || webhook_url !== undefined,
+      'service_account needs webhook_url, which the tokens of that account have to name',
+    ),
+    v.check(
+      ({ refresh_token, client_id, client_secret }) =>
+        refresh_token === undefined || (client_id !== undefined && client_secret !== undefined),
+      'refresh_token needs the client_id and client_secret it was issued to',
+    ),
+  ),
+} as const
+
+export type MailpushConfig = v.InferOutput<typeof mailpushSection.schema>

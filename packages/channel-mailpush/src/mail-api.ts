@@ -1,0 +1,153 @@
+/** What is asked of the mail API (§2.3), in our words. */
+import { AppError } from '@sluice/sdk'
+import * as v from 'valibot'
+import type { RequestApi } from './api-request.ts'
+import { historyIdSchema } from './history-id.ts'
+import { type Mail, mailSchema } from './mail.ts'
+
+/** Where it says no more of a mail than that it came; `labels` are not known of every mail. */
+export interface NewMail {
+  readonly id: string
+  readonly labels?: readonly string[]
+}
+
+export interface HistoryPage {
+  readonly mails: readonly NewMail[]
+  /** Of the newest change on this page. */
+  readonly pageEnd: bigint | undefined
+  /** Of the newest change in the mailbox. */
+  readonly now: bigint
+  readonly next: string | undefined
+}
+
+export interface MailApi {
+  /** Our own address, in small letters. */
+  address(signal: AbortSignal): Promise<string>
+  /** Asks to be pushed, for seven days at most; once more is renewal. `historyId` is the mailbox's now. */
+  watch(subscription: Subscription, signal: AbortSignal): Promise<{ readonly historyId: bigint; readonly expiresAtMs: number }>
+  /** Mails that came after `since`, oldest first; undefined if that is too long ago for the provider to remember. */
+  history(query: { since: bigint; label?: string; page?: string }, signal: AbortSignal): Promise<HistoryPage | undefined>
+  /** Ids of mails that came after a moment, newest first. */
+  list(query: { sinceMs: number; label?: string; page?: string }, signal: AbortSignal): Promise<{ ids: string[]; next: string | undefined }>
+  /** Undefined if it is gone; `unreadable` if it is nothing that could be read. */
+  mail(id: string, signal: AbortSignal): Promise<Mail | 'unreadable' | undefined>
+  /** `too_large` beyond `bytesMax`. */
+  attachment(ids: { mail: string; attachment: string }, bytesMax: number, signal: AbortSignal): Promise<Uint8Array>
+  /** Sends a whole mail (RFC 5322) in a thread; resolves to its id. */
+  send(mail: string, thread: string | undefined, signal: AbortSignal): Promise<string>
+}
+
+export interface Subscription {
+  readonly topic: string
+  readonly labels: readonly string[]
+}
+
+const MAIL_BYTES_MAX = 16 * 1_048_576
+const PAGE_SIZE = '100'
+
+const id = v.pipe(v.string(), v.minLength(1))
+const profileSchema = v.object({ emailAddress: v.pipe(v.string(), v.minLength(1)) })
+const watchSchema = v.object({
+  historyId: historyIdSchema,
+  expiration: v.pipe(v.union([v.string(), v.number()]), v.transform(Number), v.safeInteger()),
+})
+const historySchema = v.object({
+  historyId: historyIdSchema,
+  nextPageToken: v.optional(v.string()),
+  history: v.optional(
+    v.array(
+      v.object({
+        id: historyIdSchema,
+        messagesAdded: v.optional(v.array(v.object({ message: v.object({ id, labelIds: v.optional(v.array(v.string())) }) })), []),
+      }),
+    ),
+    [],
+  ),
+})
+const listSchema = v.object({ messages: v.optional(v.array(v.object({ id })), []), nextPageToken: v.optional(v.string()) })
+const attachmentSchema = v.object({ data: v.string() })
+const sentSchema = v.object({ id })
+
+/** The answer was fine, and yet not what was asked for. */
+function expected<Schema extends v.GenericSchema>(schema: Schema, json: unknown): v.InferOutput<Schema> {
+  const { success, output } = v.safeParse(schema, json)
+  if (!success) throw new AppError('upstream', 'The answer of mailpush is not what the mail API answers')
+  return output
+}
+
+export function createMailApi(request: RequestApi): MailApi {
+  return {
+    async address(signal) {
+      // An API that keeps one mailbox alone may lack profiles; `me` is what all call the mailbox of the token.
+      const { status, json } = await request({ method: 'GET', path: ['profile'], accept: [404], signal })
+      return status === 404 ? 'me' : expected(profileSchema, json).emailAddress.toLowerCase()
+    },
+
+    async watch({ topic, labels }, signal) {
+      const filter = labels.length > 0 ? { labelIds: labels, labelFilterBehavior: 'INCLUDE' } : {}
+      const { json } = await request({ method: 'POST', path: ['watch'], body: { topicName: topic, ...filter }, signal })
+      const { historyId, expiration } = expected(watchSchema, json)
+      return { historyId, expiresAtMs: expiration }
+    },
+
+    async history({ since, label, page }, signal) {
+      const query = {
+        startHistoryId: String(since),
+        historyTypes: 'messageAdded',
+        maxResults: PAGE_SIZE,
+        labelId: label,
+        pageToken: page,
+      }
+      const { status, json } = await request({ method: 'GET', path: ['history'], query, accept: [404], signal })
+      if (status === 404) return undefined
+      const { history, historyId, nextPageToken } = expected(historySchema, json)
+      const mails = history.flatMap(({ messagesAdded }) =>
+        messagesAdded.map(({ message: { id, labelIds } }) => ({ id, ...(labelIds && { labels: labelIds }) })),
+      )
+      return { mails, pageEnd: history.at(-1)?.id, now: historyId, next: nextPageToken }
+    },
+
+    async list({ sinceMs, label, page }, signal) {
+      const query = { q: `after:${Math.floor(sinceMs / 1000)}`, maxResults: PAGE_SIZE, labelIds: label, pageToken: page }
+      const { json } = await request({ method: 'GET', path: ['messages'], query, signal })
+      const { messages, nextPageToken } = expected(listSchema, json)
+      return { ids: messages.map(({ id }) => id), next: nextPageToken }
+    },
+
+    async mail(id, signal) {
+      const get = (format: 'full' | 'metadata') =>
+        request({
+          method: 'GET',
+          path: ['messages', id],
+          query: { format },
+          accept: [404],
+          answerBytesMax: MAIL_BYTES_MAX,
+          signal,
+        })
+      const { status, json } = await get('full').catch((error: unknown) => {
+        // Its subject and its first words are better than nothing.
+        if (error instanceof AppError && error.code === 'too_large') return get('metadata')
+        throw error
+      })
+      if (status === 404) return undefined
+      const { success, output } = v.safeParse(mailSchema, json)
+      return success ? output : 'unreadable'
+    },
+
+    async attachment({ mail, attachment }, bytesMax, signal) {
+      const path = ['messages', mail, 'attachments', attachment]
+      // Four characters for three bytes, and what is around them.
+      const answerBytesMax = Math.ceil(bytesMax / 3) * 4 + 4096
+      const { json } = await request({ method: 'GET', path, answerBytesMax, signal })
+      const bytes = Buffer.from(expected(attachmentSchema, json).data, 'base64')
+      if (bytes.length > bytesMax) throw new AppError('too_large', `The attachment is larger than ${bytesMax} bytes`)
+      return bytes
+    },
+
+    async send(mail, thread, signal) {
+      const body = { raw: Buffer.from(mail).toString('base64url'), ...(thread !== undefined && { threadId: thread }) }
+      const { json } = await request({ method: 'POST', path: ['messages', 'send'], body, signal })
+      return expected(sentSchema, json).id
+    },
+  }
+}

@@ -1,0 +1,57 @@
+/** What is in a mail: its text, read as a person would, and what is attached. */
+import type { Attachment } from '@sluice/sdk'
+import { decodeText } from './encoded-words.ts'
+import { htmlToText } from './html-to-text.ts'
+import { headersOf, type MailPart } from './mail.ts'
+
+/** Parts nested deeper are not looked at. */
+const DEPTH_MAX = 30
+const ATTACHMENTS_MAX = 20
+const NAME_CHARS_MAX = 200
+/** Of one part: more than anybody reads, and little enough to be read at once. */
+const BODY_CHARS_MAX = 2_000_000
+
+/** Plain text where there is some, else that of the HTML; empty if there is neither. */
+export function textOf(part: MailPart, depth = 0): string {
+  const { mimeType, parts, body } = part
+  const type = mimeType.toLowerCase()
+  if (parts.length > 0) {
+    if (depth >= DEPTH_MAX || type === 'message/rfc822') return ''
+    const texts = parts.map((inner) => ({ type: inner.mimeType.toLowerCase(), text: textOf(inner, depth + 1) })).filter(({ text }) => text)
+    if (type !== 'multipart/alternative') return texts.map(({ text }) => text).join('\n\n')
+    return (texts.find((inner) => inner.type === 'text/plain') ?? texts.at(-1))?.text ?? ''
+  }
+  if (body.attachmentId !== undefined || !body.data) return ''
+  if (type === 'text/plain') return dataOf(part).replace(/\r\n?/g, '\n').trim()
+  return type === 'text/html' ? htmlToText(dataOf(part)) : ''
+}
+
+/** With ids that `fetchMedia` takes; in the order of the mail. */
+export function attachmentsOf(payload: MailPart, mailId: string): Attachment[] {
+  const found: Attachment[] = []
+  const visit = ({ filename, mimeType, body, parts }: MailPart, depth: number): void => {
+    if (depth > DEPTH_MAX || found.length >= ATTACHMENTS_MAX) return
+    if (body.attachmentId !== undefined) {
+      found.push({
+        kind: kindOf(mimeType),
+        name: filename.slice(0, NAME_CHARS_MAX) || 'attachment',
+        ...(mimeType && { mime: mimeType.toLowerCase() }),
+        source: { id: `${mailId}/${body.attachmentId}` },
+      })
+    }
+    for (const inner of parts) visit(inner, depth + 1)
+  }
+  visit(payload, 0)
+  return found
+}
+
+const dataOf = (part: MailPart): string => {
+  const [type = ''] = headersOf(part, 'content-type')
+  const charset = /;\s*charset\s*=\s*"?([\w.:-]{1,40})/i.exec(type)?.[1] ?? 'utf-8'
+  return decodeText(Buffer.from(part.body.data ?? '', 'base64'), charset).slice(0, BODY_CHARS_MAX)
+}
+
+const kindOf = (mimeType: string): Attachment['kind'] => {
+  const [top = ''] = mimeType.toLowerCase().split('/')
+  return top === 'image' || top === 'audio' || top === 'video' ? top : 'file'
+}

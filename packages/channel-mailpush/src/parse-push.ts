@@ -1,0 +1,41 @@
+/** A push to what it says (§4.2): that something happened in a mailbox, never a message itself. */
+import { AppError } from '@sluice/sdk'
+import * as v from 'valibot'
+import { historyIdSchema } from './history-id.ts'
+
+export interface Push {
+  /** The provider's id of this push. */
+  readonly id: string | undefined
+  /** Absent if its data is of another kind. */
+  readonly notice?: { readonly mailbox: string; readonly historyId: bigint }
+}
+
+/** In either alphabet, padded or not. */
+const base64 = v.pipe(
+  v.string(),
+  v.check((text) => /^[\w+/-]*={0,2}$/.test(text) && text.replace(/=+$/, '').length % 4 !== 1),
+)
+const envelopeSchema = v.object({
+  message: v.object({ data: base64, messageId: v.optional(v.string()), message_id: v.optional(v.string()) }),
+})
+const noticeSchema = v.object({ emailAddress: v.pipe(v.string(), v.minLength(1)), historyId: historyIdSchema })
+
+/** Throws `invalid_request` for what is no push. */
+export function parsePush(body: Uint8Array): Push {
+  const envelope = v.safeParse(envelopeSchema, jsonOf(body))
+  if (!envelope.success) throw new AppError('invalid_request', 'Invalid Pub/Sub envelope')
+  const { data, messageId, message_id } = envelope.output.message
+  const notice = v.safeParse(noticeSchema, jsonOf(Buffer.from(data, 'base64')))
+  const id = messageId ?? message_id
+  if (!notice.success) return { id }
+  return { id, notice: { mailbox: notice.output.emailAddress.toLowerCase(), historyId: notice.output.historyId } }
+}
+
+/** Undefined for what is not UTF-8 or no JSON. */
+function jsonOf(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+  } catch {
+    return undefined
+  }
+}

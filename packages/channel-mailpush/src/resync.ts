@@ -1,0 +1,44 @@
+/** A mailbox whose cursor the provider no longer knows: everything that came since is listed anew, and what is known is dropped as known. */
+import type { CatchUpOptions } from './catch-up.ts'
+import type { Cursor } from './cursor.ts'
+
+const DAY_MS = 24 * 3_600_000
+/** At least so far back, which is well within the time that ids are remembered. */
+const OVERLAP_MS = 2 * DAY_MS
+/** A mail may carry a time a little before the change that brought it. */
+const MARGIN_MS = 300_000
+const LONGEST_MS = 30 * DAY_MS
+/** Of each label. */
+const PAGES_MAX = 100
+
+export async function resync(lost: Cursor, options: CatchUpOptions, signal: AbortSignal): Promise<void> {
+  const { host, api, subscription, handOver, keep } = options
+  const nowMs = host.clock.nowMs()
+  // Before the listing: what comes while it is read is behind the new cursor.
+  const { historyId } = await api.watch(subscription, signal)
+  const sinceMs = Math.max(nowMs - LONGEST_MS, Math.min(nowMs - OVERLAP_MS, lost.atMs - MARGIN_MS))
+  const ids = await listSince(sinceMs, options, signal)
+  host.log.warn('the provider no longer knows how far the mailbox was read; its latest mails are listed instead', { mails: ids.length })
+  // Ids that went backwards, as of another mailbox, compare with nothing.
+  const unchanged = historyId > lost.historyId ? { unchangedSince: lost.historyId } : {}
+  for (const id of ids) await handOver(id, signal, unchanged)
+  await keep({ historyId, atMs: nowMs })
+}
+
+/** Oldest first. */
+async function listSince(sinceMs: number, { host, api, subscription: { labels } }: CatchUpOptions, signal: AbortSignal): Promise<string[]> {
+  const ids = new Set<string>()
+  for (const label of labels.length > 0 ? labels : [undefined]) {
+    let page: string | undefined
+    for (let count = 0; count === 0 || page !== undefined; count++) {
+      if (count === PAGES_MAX) {
+        host.log.error('the mailbox has more new mails than are listed; the oldest of them are left out')
+        break
+      }
+      const found = await api.list({ sinceMs, ...(label !== undefined && { label }), ...(page !== undefined && { page }) }, signal)
+      for (const id of found.ids) ids.add(id)
+      page = found.next
+    }
+  }
+  return [...ids].reverse()
+}

@@ -1,0 +1,35 @@
+/** Takes apart a mail that was sent to the fake mail API, and says what a mail server would not take in it. */
+
+export interface SentMail {
+  readonly threadId: string | undefined
+  /** By names in small letters, unfolded. */
+  readonly headers: ReadonlyMap<string, string>
+  /** Decoded, with plain line ends. */
+  readonly text: string
+}
+
+const LINE_BYTES_MAX = 998
+
+/** A text is what is wrong with it. */
+export function readSentMail(raw: string, threadId: string | undefined): SentMail | string {
+  if (!/^[\w-]+={0,2}$/.test(raw)) return 'Invalid value for ByteString'
+  const mail = Buffer.from(raw, 'base64url').toString()
+  if (/(?<!\r)\n|\r(?!\n)/.test(mail)) return 'Bare line ends'
+  if (mail.split('\r\n').some((line) => Buffer.byteLength(line) > LINE_BYTES_MAX)) return 'A line is too long'
+  const end = mail.indexOf('\r\n\r\n')
+  if (end < 0) return 'No body'
+  const headers = new Map<string, string>()
+  for (const line of mail
+    .slice(0, end)
+    .replace(/\r\n[ \t]/g, ' ')
+    .split('\r\n')) {
+    const [, name = '', value = ''] = /^([!-9;-~]+): ?(.*)$/.exec(line) ?? []
+    if (!name || headers.has(name.toLowerCase())) return `Invalid header: ${line}`
+    headers.set(name.toLowerCase(), value)
+  }
+  if (!/^[^\s<>,@]+@[^\s<>,@]+$/.test(headers.get('to') ?? '')) return 'Invalid To header'
+  if (!/^\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4}$/.test(headers.get('date') ?? '')) return 'Invalid Date header'
+  if (!/^<[^\s<>@]+@[^\s<>@]+>$/.test(headers.get('message-id') ?? '')) return 'Invalid Message-ID header'
+  if (headers.get('content-transfer-encoding') !== 'base64') return 'This fake decodes base64 alone'
+  return { threadId, headers, text: Buffer.from(mail.slice(end), 'base64').toString().replaceAll('\r\n', '\n') }
+}

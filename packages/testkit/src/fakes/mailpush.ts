@@ -1,0 +1,223 @@
+/** The mail provider of mailpush on loopback: mail API, token endpoint and key server, which refuse what the real ones refuse. */
+import { type FakeProvider, type ProviderReply, type ProviderRequest, startFakeProvider } from '../fake-provider.ts'
+import { createMailbox, type Mailbox, type MailParts, type StoredMail } from './mailpush-mailbox.ts'
+import { createPushKeys, type PushKeys, pushEnvelope } from './mailpush-push.ts'
+import { readSentMail, type SentMail } from './mailpush-sent.ts'
+
+export interface MailpushFakeOptions {
+  readonly mailbox?: string
+  /** The access token that is good at first. */
+  readonly accessToken?: string
+  /** How many changes or mails are on one page, at most. */
+  readonly pageSize?: number
+  /** History ids as JSON numbers, which the real API does not do, but its pushes do. */
+  readonly numericIds?: boolean
+  nowMs?(): number
+  readonly port?: number
+}
+
+export interface MailpushFake extends FakeProvider {
+  readonly mailbox: Mailbox
+  readonly keys: PushKeys
+  /** What was sent, in order. */
+  readonly sent: readonly SentMail[]
+  /** The bodies of the subscriptions, in order. */
+  readonly watches: readonly unknown[]
+  /** The client, as the token endpoint knows it. */
+  readonly client: { readonly client_id: string; readonly client_secret: string; readonly refresh_token: string }
+  /** Somebody writes to the mailbox. */
+  receive(parts: MailParts): StoredMail
+  /** The body of the push that follows a change. */
+  push(): string
+  /** The access tokens of now are no longer good. */
+  expireTokens(): void
+}
+
+const MAILBOX_PATH = '/gmail/v1/users/me'
+const WATCH_MS = 7 * 24 * 3_600_000
+const TOKEN_SECS = 3599
+
+export async function startMailpushFake(options: MailpushFakeOptions = {}): Promise<MailpushFake> {
+  const { pageSize = 100, numericIds = false, nowMs = Date.now } = options
+  const mailbox = createMailbox(options.mailbox ?? 'bot@example.com', nowMs)
+  const keys = createPushKeys()
+  const sent: SentMail[] = []
+  const watches: unknown[] = []
+  const client = { client_id: 'client-01', client_secret: 'client-secret-01', refresh_token: 'refresh-token-01' }
+  let tokens = new Set([options.accessToken ?? 'oauth-token-01'])
+  let granted = 0
+
+  const wireId = (id: bigint): string | number => (numericIds ? Number(id) : String(id))
+  /** One page of what is listed, and the token of the next. */
+  const page = <Item>(items: readonly Item[], { query }: ProviderRequest): { items: readonly Item[]; more: object } | undefined => {
+    const token = query.get('pageToken') ?? 'p0'
+    const from = /^p\d+$/.test(token) ? Number(token.slice(1)) : -1
+    const size = Math.min(pageSize, Number(query.get('maxResults') ?? 100))
+    if (from < 0 || !(size > 0)) return undefined
+    const end = from + size
+    return { items: items.slice(from, end), more: end < items.length ? { nextPageToken: `p${end}` } : {} }
+  }
+
+  const grant = ({ method, headers, body }: ProviderRequest): ProviderReply => {
+    const form = new URLSearchParams(body.toString())
+    if (method !== 'POST' || !headers.get('content-type')?.startsWith('application/x-www-form-urlencoded')) {
+      return { status: 400, body: { error: 'invalid_request' } }
+    }
+    if (form.get('grant_type') !== 'refresh_token') return { status: 400, body: { error: 'unsupported_grant_type' } }
+    const { refresh_token, ...own } = client
+    if (Object.entries(own).some(([name, value]) => form.get(name) !== value)) {
+      return { status: 401, body: { error: 'invalid_client', error_description: 'The OAuth client was not found.' } }
+    }
+    if (form.get('refresh_token') !== refresh_token) {
+      return { status: 400, body: { error: 'invalid_grant', error_description: 'Token has been expired or revoked.' } }
+    }
+    const token = `oauth-token-granted-${++granted}`
+    tokens.add(token)
+    return { status: 200, body: { access_token: token, expires_in: TOKEN_SECS, token_type: 'Bearer' } }
+  }
+
+  const watch = ({ json }: ProviderRequest): ProviderReply => {
+    const { topicName, labelIds, labelFilterBehavior } = (json ?? {}) as Record<string, unknown>
+    if (typeof topicName !== 'string' || !/^projects\/[^/]+\/topics\/[^/]+$/.test(topicName)) return refusal(400, 'Invalid topicName')
+    if (labelIds !== undefined && !isTexts(labelIds)) return refusal(400, 'Invalid labelIds')
+    if (labelFilterBehavior !== undefined && !['INCLUDE', 'EXCLUDE'].includes(String(labelFilterBehavior))) {
+      return refusal(400, 'Invalid labelFilterBehavior')
+    }
+    watches.push(json)
+    return { status: 200, body: { historyId: wireId(mailbox.now()), expiration: String(nowMs() + WATCH_MS) } }
+  }
+
+  const history = (request: ProviderRequest): ProviderReply => {
+    const { query } = request
+    const start = query.get('startHistoryId') ?? ''
+    if (!/^\d{1,20}$/.test(start)) return refusal(400, 'Missing or invalid startHistoryId')
+    if (BigInt(start) < mailbox.oldest()) return refusal(404, 'Requested entity was not found.')
+    const label = query.get('labelId')
+    const since = mailbox.changes.filter(({ id, mail }) => id > BigInt(start) && (label === null || mail.labelIds.includes(label)))
+    const found = page(since, request)
+    if (!found) return refusal(400, 'Invalid pageToken')
+    const records = found.items.map(({ id, mail: { id: mail, threadId, labelIds } }) => ({
+      id: wireId(id),
+      messages: [{ id: mail, threadId }],
+      messagesAdded: [{ message: { id: mail, threadId, labelIds } }],
+    }))
+    const all = { ...(records.length > 0 && { history: records }), historyId: wireId(mailbox.now()), ...found.more }
+    return { status: 200, body: all }
+  }
+
+  const list = (request: ProviderRequest): ProviderReply => {
+    const { query } = request
+    const [, after] = /^after:(\d+)$/.exec(query.get('q') ?? '') ?? []
+    if (after === undefined) return refusal(400, 'This fake knows no such query')
+    const labels = query.getAll('labelIds')
+    const wanted = [...mailbox.mails.values()].filter(
+      (mail) => Number(mail.internalDate) >= Number(after) * 1000 && labels.every((label) => mail.labelIds.includes(label)),
+    )
+    const found = page(wanted.reverse(), request)
+    if (!found) return refusal(400, 'Invalid pageToken')
+    const messages = found.items.map(({ id, threadId }) => ({ id, threadId }))
+    return { status: 200, body: { ...(messages.length > 0 && { messages }), ...found.more, resultSizeEstimate: wanted.length } }
+  }
+
+  const send = ({ json, headers }: ProviderRequest): ProviderReply => {
+    const { raw, threadId } = (json ?? {}) as Record<string, unknown>
+    if (!headers.get('content-type')?.startsWith('application/json') || typeof raw !== 'string') {
+      return refusal(400, "'raw' RFC822 payload message string or uploading message via /upload/* URL required")
+    }
+    const read = readSentMail(raw, typeof threadId === 'string' ? threadId : undefined)
+    if (typeof read === 'string') return refusal(400, read)
+    if (threadId !== undefined && ![...mailbox.mails.values()].some((mail) => mail.threadId === threadId)) {
+      return refusal(404, 'Requested entity was not found.')
+    }
+    sent.push(read)
+    const {
+      id,
+      threadId: thread,
+      labelIds,
+    } = mailbox.add({
+      from: mailbox.address,
+      subject: read.headers.get('subject') ?? '',
+      text: read.text,
+      labels: ['SENT'],
+      ...(read.threadId !== undefined && { threadId: read.threadId }),
+    })
+    return { status: 200, body: { id, threadId: thread, labelIds } }
+  }
+
+  const mail = (id: string, { query }: ProviderRequest): ProviderReply => {
+    const found = mailbox.mails.get(id)
+    if (!found) return refusal(404, 'Requested entity was not found.')
+    const body = { ...found, historyId: wireId(BigInt(found.historyId)) }
+    const { headers } = (found.payload ?? {}) as { headers?: unknown }
+    return { status: 200, body: query.get('format') === 'metadata' ? { ...body, payload: { mimeType: 'multipart/mixed', headers } } : body }
+  }
+
+  const attachment = (key: string): ProviderReply => {
+    const bytes = mailbox.attachments.get(key)
+    if (!bytes) return refusal(404, 'Requested entity was not found.')
+    return { status: 200, body: { size: bytes.length, data: Buffer.from(bytes).toString('base64url') } }
+  }
+
+  const answer = (request: ProviderRequest): ProviderReply => {
+    const { method, path } = request
+    if (path === '/token') return grant(request)
+    if (path === '/oauth2/v3/certs') return { status: 200, body: keys.jwks() }
+    if (!path.startsWith(`${MAILBOX_PATH}/`)) return refusal(404, 'Not Found')
+    const [, token] = /^Bearer (\S+)$/.exec(request.headers.get('authorization') ?? '') ?? []
+    if (token === undefined || !tokens.has(token)) return refusal(401, 'Request had invalid authentication credentials.')
+    const [, id, attachmentId] = /^\/messages\/([^/]+)(?:\/attachments\/([^/]+))?$/.exec(path.slice(MAILBOX_PATH.length)) ?? []
+    switch (`${method} ${path.slice(MAILBOX_PATH.length)}`) {
+      case 'GET /profile':
+        return { status: 200, body: { emailAddress: mailbox.address, historyId: wireId(mailbox.now()) } }
+      case 'POST /watch':
+        return watch(request)
+      case 'GET /history':
+        return history(request)
+      case 'GET /messages':
+        return list(request)
+      case 'POST /messages/send':
+        return send(request)
+      default:
+        if (method !== 'GET' || id === undefined) return refusal(404, 'Not Found')
+        return attachmentId === undefined ? mail(id, request) : attachment(`${id}/${attachmentId}`)
+    }
+  }
+
+  const provider = await startFakeProvider(answer, options)
+  return {
+    ...provider,
+    mailbox,
+    keys,
+    sent,
+    watches,
+    client,
+    receive: (parts) => mailbox.add(parts),
+    push: () => pushEnvelope({ emailAddress: mailbox.address, historyId: Number(mailbox.now()) }),
+    expireTokens() {
+      tokens = new Set()
+    },
+  }
+}
+
+const STATUSES: Readonly<Record<number, string>> = { 400: 'INVALID_ARGUMENT', 401: 'UNAUTHENTICATED', 404: 'NOT_FOUND' }
+
+const refusal = (code: number, message: string): ProviderReply => ({
+  status: code,
+  body: { error: { code, message, errors: [{ message, domain: 'global', reason: 'invalid' }], status: STATUSES[code] } },
+})
+
+const isTexts = (value: unknown): boolean => Array.isArray(value) && value.every((item) => typeof item === 'string')
+
+if (import.meta.main) {
+  const fake = await startMailpushFake({ port: Number(process.argv[2] ?? 0) })
+  const { url, client } = fake
+  console.log(
+    [
+      `api_url = "${url}"`,
+      `token_url = "${url}/token"`,
+      `jwks_url = "${url}/oauth2/v3/certs"`,
+      'oauth_token = "oauth-token-01"',
+      ...Object.entries(client).map(([name, value]) => `${name} = "${value}"`),
+    ].join('\n'),
+  )
+}
