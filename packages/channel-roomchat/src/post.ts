@@ -24,8 +24,7 @@ export const postOf = (payload: Members): Post | undefined => (payload.type === 
 /** Activity Streams, which live servers send. */
 function activity({ type, actor, object, target }: Members): Post | undefined {
   const author = members(actor)
-  const note = members(object)
-  const { type: kind, id, name, content } = note
+  const { type: kind, id, name, content } = members(object)
   if (kind !== 'Note' || author.type === 'Application') return undefined
   const said = contentOf(text(content))
   const isMessage = type === 'Create' ? MESSAGE.includes(text(name)) : type === 'Activity' && isFileMessage(text(name), said)

@@ -7,8 +7,8 @@ import { isSigned } from './signature.ts'
 /** Both spellings of a header's beginning: the documented one, then the one live servers send. */
 const SPELLINGS = ['x-roomchat-', 'x-nextcloud-talk-'] as const
 /**
- * Servers draw 64 characters, and themselves take no fewer than 32 of others. JSON begins with none of these, so that no
- * byte can move between the random value and the body.
+ * Servers draw 64 characters, and themselves take no fewer than 32 of others. An event begins with none of these, so that
+ * no byte can move between the random value and the body.
  */
 const RANDOM = /^[A-Za-z0-9+/=_-]{32,128}$/
 const SHOWN_CHARS_MAX = 200
