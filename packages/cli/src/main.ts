@@ -29,6 +29,7 @@ export async function runCommand(options: MainOptions): Promise<number> {
   const { argv = process.argv.slice(2), env = process.env, streams = process, profile, features } = options
   const out = createOutput(streams, env)
   const asJson = argv.includes('--json')
+  const ended = new AbortController()
   try {
     const commands = [...COMMANDS, ...featureCommands(features)]
     const words = argv.filter((word) => !word.startsWith('-'))
@@ -53,11 +54,13 @@ export async function runCommand(options: MainOptions): Promise<number> {
       options: values,
       json: values.json === true,
       out,
-      interrupted,
+      interrupted: () => interrupted(ended.signal),
     }
     return await (await command.load()).run(context)
   } catch (error) {
     return report(error, out, asJson)
+  } finally {
+    ended.abort()
   }
 }
 
@@ -106,9 +109,14 @@ function unknownCommand(words: readonly string[], commands: readonly CliCommand[
   throw new AppError('invalid_request', `unknown command '${words.join(' ')}'${hint}`)
 }
 
-function interrupted(): AbortSignal {
+/** Takes signals over until the command has ended. */
+function interrupted(ended: AbortSignal): AbortSignal {
   const controller = new AbortController()
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => controller.abort(signal))
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    const abort = () => controller.abort(signal)
+    process.once(signal, abort)
+    ended.addEventListener('abort', () => process.off(signal, abort), { once: true })
+  }
   return controller.signal
 }
 

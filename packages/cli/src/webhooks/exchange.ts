@@ -32,9 +32,13 @@ export async function exchange({ url, signal, ...init }: Exchange): Promise<Answ
     const tookMs = Math.round(performance.now() - startedAtMs)
     return { status: response.status, text, tookMs, location: response.headers.get('location') }
   } catch (cause) {
-    throw new AppError('unavailable', late.aborted ? `${url.host} did not answer within ${ANSWER_MS_MAX / 1000} s` : noAnswer(url, cause), {
-      cause,
-    })
+    throw new AppError(
+      'unavailable',
+      late.aborted ? `${url.host} did not answer within ${ANSWER_MS_MAX / 1000} s` : explainNoAnswer(url, cause),
+      {
+        cause,
+      },
+    )
   }
 }
 
@@ -80,12 +84,13 @@ async function beginning({ body }: Response): Promise<string> {
   return text
 }
 
-function noAnswer({ host, hostname }: URL, error: unknown): string {
+/** Why there is no answer, from what `fetch` threw. */
+export function explainNoAnswer({ host, hostname }: URL, error: unknown): string {
   const cause = error instanceof Error ? (error.cause ?? error) : error
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return `the name ${hostname} is not found in DNS (${code})`
   if (code === 'ECONNREFUSED') return `nothing listens on ${host}`
   if (/CERT|SSL|TLS|EPROTO|VERIFY/.test(code)) return `no TLS connection to ${host}: ${errorText(cause)} (${code})`
   if (code.startsWith('HPE_')) return `what listens on ${host} does not speak HTTP`
-  return `the connection to ${host} broke${code && ` (${code})`}`
+  return `the connection to ${host} broke (${code || errorText(cause)})`
 }

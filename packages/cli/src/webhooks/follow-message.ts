@@ -17,7 +17,7 @@ export async function findMessage(inbox: InboxStore, channel: string, id: string
   for (;;) {
     const row = await lookFor(inbox, channel, id)
     if (row || performance.now() > endMs || signal.aborted) return row
-    await pause(signal)
+    await pause(POLL_MS, signal)
   }
 }
 
@@ -55,7 +55,7 @@ export async function followMessage(
       told.add(line)
     }
     if (!entry || isOver(entry) || performance.now() >= endMs || signal.aborted) return entry
-    await pause(signal)
+    await pause(Math.min(POLL_MS, endMs - performance.now()), signal)
   }
 }
 
@@ -67,4 +67,4 @@ const steps = ({ number, state, attempts, error, replies }: InboxEntry): string[
   ...replies.map((reply) => `reply ${reply.number}: ${reply.state}${reply.error ? ` (${reply.error})` : ''}`),
 ]
 
-const pause = (signal: AbortSignal): Promise<void> => sleep(POLL_MS, undefined, { signal }).catch(() => {})
+const pause = (ms: number, signal: AbortSignal): Promise<void> => sleep(ms, undefined, { signal }).catch(() => {})

@@ -1,0 +1,78 @@
+/** A daemon as providers see it, without its queues: proves, keeps, answers, and runs each message at once as a test wants it. */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { systemClock } from '@sluice/gateway/config'
+import { AppError, type Feature, isAllowed, type Raw, type Store } from '@sluice/sdk'
+import { openStore } from '@sluice/store'
+import { testHost } from '@sluice/testkit/host'
+import * as v from 'valibot'
+
+export interface WebhookServerOptions {
+  readonly dataDir: string
+  readonly feature: Feature
+  /** Of the feature's section. */
+  readonly config: Readonly<Record<string, unknown>>
+  /** What becomes of a message that is kept. */
+  readonly work?: (store: Store, number: number) => Promise<void>
+}
+
+export interface WebhookServer {
+  readonly url: string
+  readonly store: Store
+  close(): Promise<void>
+}
+
+export async function startWebhookServer({
+  dataDir,
+  feature,
+  config,
+  work = async () => {},
+}: WebhookServerOptions): Promise<WebhookServer> {
+  const [channel] = feature.build(testHost(), v.parse(feature.section?.schema ?? v.object({}), config)).channels ?? []
+  const webhook = channel?.webhook
+  if (!channel || !webhook) throw new Error('the feature has no channel with a webhook')
+  const store = openStore({ file: join(dataDir, 'sluice.db'), clock: systemClock, log: testHost().log })
+
+  const take = async (raw: Raw): Promise<void> => {
+    const { by } = await webhook.verify(raw)
+    const messages = (await webhook.parse(raw)).filter(({ sender }) => isAllowed(channel.allow, sender))
+    const kept = await store.inbox.keep({
+      channel: channel.name,
+      verdict: by,
+      raw: raw.body,
+      receivedAtMs: raw.receivedAtMs,
+      messages: messages.map((message) => ({ session: `channel:${channel.name}/${message.to.to}`, message })),
+    })
+    for (const number of kept === 'replayed' ? [] : kept) if (number !== null) void work(store, number)
+  }
+  const server = createServer(async (request, response) => {
+    const url = new URL(request.url ?? '/', 'http://localhost')
+    const answer = (status: number, body: string) => response.writeHead(status).end(body)
+    const refuse = ({ status, message, code }: AppError) => answer(status, JSON.stringify({ error: message, code }))
+    if (url.pathname !== webhook.path) return refuse(new AppError('not_found', 'There is nothing here'))
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk)
+    if (request.method === 'GET') {
+      const shaken = webhook.handshake?.(url) ?? new Response(null, { status: 405 })
+      return answer(shaken.status, await shaken.text())
+    }
+    const headers = request.headers as Raw['headers']
+    try {
+      await take({ headers, url, body: Buffer.concat(chunks), receivedAtMs: Date.now() })
+      return answer(200, '{"status":"ok"}')
+    } catch (error) {
+      return refuse(error instanceof AppError ? error : new AppError('internal', 'Internal error', { cause: error }))
+    }
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    store,
+    async close() {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+      await store.close()
+    },
+  }
+}

@@ -1,0 +1,333 @@
+/** `sluice webhook send --channel` and `sluice webhook check`, against a server that does what the daemon does. */
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type Channel, defineFeature, type Store } from '@sluice/sdk'
+import { afterEach, describe, expect, test } from 'vitest'
+import { scratch } from '../testing/bundle.ts'
+import { sluiceWith } from '../testing/run-command.ts'
+import { TEST_CHAT, testChannel } from '../testing/test-channel.ts'
+import { startWebhookServer, type WebhookServerOptions } from '../testing/webhook-server.ts'
+import { explainNoAnswer } from './exchange.ts'
+import { isWell, messageFate } from './message-fate.ts'
+
+const cleanups: (() => Promise<void> | void)[] = []
+afterEach(async () => {
+  for (const clean of cleanups.splice(0).reverse()) await clean()
+})
+
+const SECRET = 'test-chat-secret'
+const SERVED = { verify_token: 'let me in', webhook_secret: SECRET, allowed_users: ['alice'] }
+const OFFLINE = defineFeature({
+  id: 'provider-offline',
+  build: () => ({ providers: [{ kinds: ['offline'], load: async () => ({}) as never }] }),
+})
+
+interface Setting extends Partial<Pick<WebhookServerOptions, 'work'>> {
+  /** Of the command; default: the server's own. */
+  readonly toml?: string
+  /** Of the server. */
+  readonly served?: Readonly<Record<string, unknown>>
+  readonly silent?: boolean
+}
+
+async function arrange({ toml = TEST_CHAT, served = SERVED, silent = false, work = answered }: Setting = {}) {
+  const { dir, dispose } = scratch(`[provider]\nkind = "offline"\n${toml}`)
+  cleanups.push(dispose)
+  const feature = testChannel({ silent })
+  const server = await startWebhookServer({ dataDir: dir, feature, config: served, work })
+  cleanups.push(server.close)
+  const run = sluiceWith([OFFLINE, feature])
+  const sluice = (...argv: string[]) => run(...argv, '--data-dir', dir)
+  const send = (...argv: string[]) => sluice('webhook', 'send', '--channel', 'testchat', '--url', server.url, ...argv)
+  const check = (...argv: string[]) => sluice('webhook', 'check', ...argv)
+  return { sluice, send, check, url: server.url, store: server.store }
+}
+
+/** Runs the turn, and sends its reply. */
+async function answered(store: Store, number: number): Promise<void> {
+  const turnId = `turn-${number}`
+  const started = await store.inbox.start(number, turnId)
+  if (!started) return
+  const { session, message } = started
+  const { account, to, text } = message
+  const reply = { channel: 'testchat', account, to, text: `re: ${text}`, part: 1, parts: 1, clientId: 'c1', turnId, createdAtMs: 1 }
+  const [sent = 0] = await store.turns.finish({
+    id: turnId,
+    sessionId: session,
+    source: 'testchat',
+    status: 'done',
+    input: text,
+    response: `re: ${text}`,
+    model: 'echo',
+    error: null,
+    inputTokens: 1,
+    outputTokens: 1,
+    costUsd: 0,
+    attempts: 1,
+    createdAtMs: 1,
+    endedAtMs: 2,
+    messages: [],
+    delivery: { inbox: number, replies: [reply] },
+  })
+  await store.outbox.start(sent)
+  await store.outbox.sent(sent, { providerId: 'p1', atMs: 3 })
+}
+
+describe('webhook send --channel', () => {
+  test('sends as the provider, from the first of the allowlist, and follows the message to its reply', async () => {
+    const { send, store } = await arrange()
+    const { code, out, err } = await send('good morning')
+    expect({ code, err }).toMatchObject({ code: 0 })
+    expect(out).toMatch(/^200 accepted as message 1 \(\d+ ms\)\nre: good morning\nreply 1 sent as p1\n$/)
+    expect(err).toMatch(/^POST http:\/\/127\.0\.0\.1:\d+\/testchat as alice, message id sluice-\S+\n/)
+    expect(err).toMatch(/^message 1: done$/m)
+    expect(await store.inbox.get(1)).toMatchObject({ sender: 'alice', verdict: 'x-signature', message: { text: 'good morning' } })
+    expect(out + err).not.toContain(SECRET)
+  })
+
+  test('a second message with one id is a duplicate of the first', async () => {
+    const { send } = await arrange()
+    expect((await send('--id', 'm1')).out).toContain('accepted as message 1')
+    const { code, out } = await send('--id', 'm1', '--json')
+    expect(code).toBe(0)
+    expect(JSON.parse(out)).toMatchObject({
+      status: 200,
+      verdict: 'duplicate',
+      message_id: 'm1',
+      inbox: { number: 1, replies: [{ state: 'sent' }] },
+    })
+  })
+
+  test('a sender off the list is told what to change', async () => {
+    const { send } = await arrange()
+    const { code, out } = await send('--sender', 'mallory')
+    expect(code).toBe(1)
+    expect(out).toContain('mallory may not use the agent: add it to allowed_users in [channels_config.testchat]')
+  })
+
+  test('--bad-signature shows the refusal, which is then what is wanted', async () => {
+    const { send, store } = await arrange()
+    const { code, out } = await send('--bad-signature')
+    expect({ code, out }).toEqual({ code: 0, out: expect.stringMatching(/^401 refused, as a spoilt request has to be/) })
+    expect(await store.inbox.list({ limit: 1 })).toEqual([])
+  })
+
+  test('another secret than the daemon has is refused, and the command says why', async () => {
+    const { send } = await arrange({ served: { ...SERVED, webhook_secret: 'another' } })
+    const { code, out } = await send('--json')
+    expect(code).toBe(1)
+    expect(JSON.parse(out)).toMatchObject({
+      status: 401,
+      verdict: 'refused',
+      detail: expect.stringContaining('another secret'),
+      inbox: null,
+    })
+  })
+
+  test('--wait 0 waits for no answer', async () => {
+    const { send } = await arrange({ work: async () => {} })
+    expect(await send('--wait', '0')).toMatchObject({ code: 0, out: expect.stringContaining("not over yet; see 'sluice inbox show 1'") })
+  })
+
+  test('what is not answered in time, or never kept, is no success', async () => {
+    const { send, store } = await arrange({ work: async () => {} })
+    await send('--wait', '0', '--id', 'm1')
+    const answer = { status: 200, text: '{"status":"ok"}', tookMs: 1, location: null }
+    const channel = { name: 'testchat', allow: ['*'] } as unknown as Channel
+    const ready = { channel, section: 'channels_config.testchat', allowKey: 'allowed_users' }
+    const sent = { store, ready, answer, sender: 'alice', spoilt: false, after: 0, waitMs: 20, tell: () => {} }
+    const late = await messageFate({ ...sent, id: 'm1', signal: new AbortController().signal })
+    expect([late.verdict, isWell(late, 20)]).toEqual(['accepted', false])
+    const lost = await messageFate({ ...sent, id: 'm2', signal: AbortSignal.abort() })
+    expect([lost.verdict, isWell(lost, 20)]).toEqual(['ignored', false])
+  })
+
+  test('a message that is given up is no success', async () => {
+    const { send } = await arrange({
+      async work({ inbox }, number) {
+        await inbox.start(number, 'turn-1')
+        await inbox.bury(number, { error: 'no model answers', atMs: 1 })
+      },
+    })
+    expect(await send()).toMatchObject({ code: 1, out: expect.stringContaining('given up: no model answers') })
+  })
+
+  test.each([
+    [['--channel', 'nochat'], 1, "there is no channel 'nochat'; ready are: testchat"],
+    [['--channel', 'testchat', '--token', 'x'], 2, '--token does not go with --channel'],
+    [['--channel', 'testchat', '--wait', 'long'], 2, '--wait wants a whole number from 0 to 3600'],
+    [['hello', '--sender', 'x'], 2, '--sender goes with --channel'],
+    [['hello', '--url', 'ftp://x'], 2, '--url wants an address'],
+    [[], 2, '<message> is missing'],
+  ])('%j is exit %i and one line', async (argv, code, piece) => {
+    const { sluice, url } = await arrange()
+    const ran = await sluice('webhook', 'send', '--url', url, ...argv)
+    expect(ran).toMatchObject({ code, out: '', err: expect.stringContaining(piece) })
+    expect(ran.err.trim().split('\n')).toHaveLength(1)
+  })
+
+  test('a channel that is not configured says what is missing', async () => {
+    const { send } = await arrange({ toml: '' })
+    expect(await send()).toMatchObject({ code: 1, err: expect.stringContaining('testchat is not ready: ') })
+  })
+
+  test('no signature is wrong where none is asked for', async () => {
+    const { send } = await arrange({ toml: '[channels_config.testchat]\nverify_token = "let me in"\n' })
+    expect(await send('--bad-signature')).toMatchObject({ code: 1, err: expect.stringContaining('webhook_secret is not set') })
+  })
+})
+
+interface Line {
+  readonly channel: string | null
+  readonly check: string
+  readonly status: string
+  readonly detail: string
+  readonly took_ms: number | null
+}
+
+const lines = (out: string) => (JSON.parse(out) as Line[]).map(({ check, status, detail }) => [check, status, detail])
+
+/** An address with nothing of ours behind it. */
+async function stranger(listener: RequestListener): Promise<string> {
+  const server = createServer(listener)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  cleanups.push(() => {
+    server.closeAllConnections()
+    return new Promise<void>((resolve) => server.close(() => resolve()))
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+describe('webhook check', () => {
+  test('proves the way from outside with a handshake, a signed request and a spoilt one, and starts nothing', async () => {
+    const { check, url, store } = await arrange()
+    const { code, out } = await check('--public-url', `${url}/`, '--json')
+    expect(code).toBe(0)
+    expect(lines(out)).toEqual([
+      ['public URL', 'ok', url],
+      ['secret', 'ok', 'set: every request has to be proved'],
+      ['allowlist', 'ok', '1 sender may use the agent'],
+      ['register', 'ok', `${url}/testchat`],
+      ['handshake', 'ok', 'the challenge comes back'],
+      ['signed request', 'ok', 'is taken'],
+      ['spoilt request', 'ok', 'is refused with 401'],
+    ])
+    expect((JSON.parse(out) as Line[]).slice(-3).map(({ took_ms }) => typeof took_ms)).toEqual(['number', 'number', 'number'])
+    expect(out).not.toContain(SECRET)
+    expect(await store.inbox.list({ limit: 1 })).toEqual([])
+  })
+
+  test('without a public URL, checks the settings and says how to try the rest', async () => {
+    const { check } = await arrange()
+    const { code, out } = await check()
+    expect(code).toBe(0)
+    expect(out).toMatch(/^warn +public URL +not set, so the way from outside is not tried$/m)
+    expect(out).toMatch(/^ok +testchat +register +<public URL>\/testchat$/m)
+  })
+
+  test('takes the public URL of the configuration, with its path', async () => {
+    const served = await stranger((request, response) => response.writeHead(404).end(request.url))
+    const { check } = await arrange({ toml: `[gateway]\npublic_url = "${served}/sluice/"\n${TEST_CHAT}` })
+    const { code, out } = await check('--json')
+    expect(code).toBe(1)
+    expect(lines(out)).toContainEqual(['register', 'ok', `${served}/sluice/testchat`])
+  })
+
+  test('a missing secret fails, an empty list and an open one are worth a warning', async () => {
+    const unsigned = await arrange({ toml: '[channels_config.testchat]\nverify_token = "let me in"\n' })
+    const { code, out } = await unsigned.check()
+    expect(code).toBe(1)
+    expect(out).toMatch(/^fail +testchat +secret +webhook_secret is not set/m)
+    expect(out).toContain("sluice config set channels_config.testchat.webhook_secret '…'")
+    expect(out).toMatch(/^warn +testchat +allowlist +channels_config\.testchat\.allowed_users is empty: every message is dropped$/m)
+    const open = await arrange({ toml: TEST_CHAT.replace('"alice"', '"alice", "*"') })
+    expect((await open.check()).out).toContain('has a *: anybody can use the agent')
+  })
+
+  test('a daemon with another secret, another token or none is found out', async () => {
+    const other = await arrange({ served: { ...SERVED, webhook_secret: 'another', verify_token: 'another' } })
+    const found = await other.check('--public-url', other.url, '--json')
+    expect(found.code).toBe(1)
+    expect(lines(found.out).slice(-3)).toEqual([
+      ['handshake', 'fail', 'it answers 403: the daemon there has another verify token'],
+      ['signed request', 'fail', expect.stringContaining('another secret')],
+      ['spoilt request', 'ok', 'is refused with 401'],
+    ])
+    const { webhook_secret: _, ...none } = SERVED
+    const open = await arrange({ served: none })
+    expect(lines((await open.check('--public-url', open.url, '--json')).out).at(-1)).toEqual([
+      'spoilt request',
+      'fail',
+      'it is taken all the same: the daemon there has no secret',
+    ])
+  })
+
+  test('a channel that does not tell how its provider asks is asked without a challenge', async () => {
+    const { check, url } = await arrange({ silent: true })
+    const { code, out } = await check('--public-url', url, '--json')
+    expect(code).toBe(0)
+    expect(lines(out)).toContainEqual(['handshake', 'ok', 'is answered'])
+  })
+
+  test.each<[what: string, listener: RequestListener, detail: string]>([
+    ['another server', (_, response) => response.end('<html>hello</html>'), 'it answers 200 as Sluice never does'],
+    ['a page that is not there', (_, response) => response.writeHead(404).end('<html>no</html>'), 'it answers 404 as Sluice never does'],
+    [
+      'a daemon without the channel',
+      (_, response) => response.writeHead(404).end('{"error":"There is nothing here","code":"not_found"}'),
+      'the daemon there does not serve this path (There is nothing here)',
+    ],
+    ['a redirect', (_, response) => response.writeHead(301, { location: 'https://elsewhere' }).end(), 'a redirect to https://elsewhere'],
+    ['a proxy without its daemon', (_, response) => response.writeHead(502).end('<html>'), 'a proxy on the way does not reach the daemon'],
+    [
+      'a daemon in trouble',
+      (_, response) => response.writeHead(503).end('{"error":"The disk is full","code":"unavailable"}'),
+      'it answers 503: The disk is full',
+    ],
+    ['a connection that breaks', (request) => request.socket.destroy(), 'broke'],
+  ])('%s is told from ours', async (_what, listener, detail) => {
+    const { check } = await arrange()
+    const { code, out } = await check('--public-url', await stranger(listener), '--json')
+    expect(code).toBe(1)
+    const [, , , , handshake] = lines(out)
+    expect(handshake).toEqual(['handshake', 'fail', expect.stringContaining(detail)])
+  })
+
+  test('a server without TLS, and an address without a server, are said to be that', async () => {
+    const { check } = await arrange()
+    const plain = await stranger((_, response) => response.end())
+    const why = async (url: string) => lines((await check('--public-url', url, '--json')).out).at(-1)?.[2]
+    expect(await why(plain.replace('http:', 'https:'))).toContain('no TLS connection to 127.0.0.1')
+    await cleanups.pop()?.()
+    expect(await why(plain)).toBe(`nothing listens on ${new URL(plain).host}`)
+  })
+
+  test.each([
+    ['ENOTFOUND', 'the name gateway.example is not found in DNS (ENOTFOUND)'],
+    ['EAI_AGAIN', 'the name gateway.example is not found in DNS (EAI_AGAIN)'],
+    ['ECONNREFUSED', 'nothing listens on gateway.example:8443'],
+    ['CERT_HAS_EXPIRED', 'no TLS connection to gateway.example:8443: it failed (CERT_HAS_EXPIRED)'],
+    ['DEPTH_ZERO_SELF_SIGNED_CERT', 'no TLS connection to gateway.example:8443: it failed (DEPTH_ZERO_SELF_SIGNED_CERT)'],
+    ['HPE_INVALID_CONSTANT', 'what listens on gateway.example:8443 does not speak HTTP'],
+    ['ECONNRESET', 'the connection to gateway.example:8443 broke (ECONNRESET)'],
+  ])('%s is told in words', (code, words) => {
+    const error = new TypeError('fetch failed', { cause: Object.assign(new Error('it failed'), { code }) })
+    expect(explainNoAnswer(new URL('https://gateway.example:8443/x'), error)).toBe(words)
+  })
+
+  test('a public address without https is not tried', async () => {
+    const { check } = await arrange()
+    const { code, out } = await check('--public-url', 'http://gateway.example.com', '--json')
+    expect(code).toBe(1)
+    expect(lines(out)).toHaveLength(4)
+    expect(lines(out)[0]).toEqual(['public URL', 'fail', expect.stringContaining('is not https')])
+    expect(await check('--public-url', 'gateway')).toMatchObject({ code: 2 })
+  })
+
+  test('channels nobody configured stand in one line', async () => {
+    const { check } = await arrange({ toml: '' })
+    const { code, out } = await check()
+    expect(code).toBe(0)
+    expect(out).toContain('no channel with a webhook is ready\nnot configured: testchat\n')
+  })
+})
