@@ -262,7 +262,7 @@ describe('left out', () => {
 
   test('§2.6 a feature may have further sections', async () => {
     const { leftOut } = await load('[channels_config.workchat_cn]\napp_id = "x"\n[transcription]\nx = 1\n')
-    expect(leftOut.map(({ feature }) => feature)).toEqual(['channel-workchat', 'channel-voice-wake'])
+    expect(leftOut.map(({ feature }) => feature)).toEqual(['channel-workchat', 'transcription'])
   })
 
   test('a key of one left-out feature in the section of another names both', async () => {

@@ -13,6 +13,7 @@ import { gatewaySection } from '../config/core-sections.ts'
 import { createEventBus } from '../events/bus.ts'
 import { createStreams } from '../events/streams.ts'
 import type { Live, Runtime } from '../runtime.ts'
+import type { Inlet } from './app.ts'
 import { type Auth, createAuth } from './auth.ts'
 import { createClients } from './client.ts'
 import { createHandler, type FetchHandler, type HandlerOptions } from './handler.ts'
@@ -21,7 +22,10 @@ import { newToken } from './pairing.ts'
 export interface TestGatewayOptions {
   /** Of `[gateway]`, as in the file. */
   readonly config?: v.InferInput<typeof gatewaySection.schema>
-  readonly live?: Partial<Pick<Live, 'routes' | 'stubs' | 'features' | 'tools' | 'observers' | 'metricsLoopbackOnly'>>
+  readonly live?: Partial<Pick<Live, 'routes' | 'stubs' | 'features' | 'tools' | 'observers' | 'metricsLoopbackOnly' | 'channels'>>
+  /** What takes the messages of channels; without it, none is served. */
+  readonly receive?: Inlet['receive']
+  readonly demandsProof?: boolean
   readonly streams?: HandlerOptions['streams']
   /** True: the daemon's own streams. */
   readonly withStreams?: boolean
@@ -129,7 +133,14 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
   const auth = createAuth({ runtime })
   const own = options.withStreams && createStreams({ runtime, onRevoked: auth.onRevoked, counts: { sse: 0, ws: 0, dropped: 0 } })
   const streams = own ? own.endpoints : options.streams
-  const handlerOptions: HandlerOptions = { runtime, auth, clients: createClients(), ...(streams ? { streams } : {}) }
+  const inlet = options.receive && { receive: options.receive, demandsProof: options.demandsProof ?? false }
+  const handlerOptions: HandlerOptions = {
+    runtime,
+    auth,
+    clients: createClients(),
+    ...(streams && { streams }),
+    ...(inlet && { inlet }),
+  }
   const fetch = createHandler(handlerOptions)
   return {
     runtime,

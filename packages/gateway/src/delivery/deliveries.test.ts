@@ -1,0 +1,516 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Agent, TurnRequest } from '@sluice/agent'
+import { AppError, type Channel, type ClientId, type Inbound, type NewReply, type Outbound, type Store } from '@sluice/sdk'
+import { openStore } from '@sluice/store'
+import { type TestClock, testClock } from '@sluice/testkit/clock'
+import { testHost } from '@sluice/testkit/host'
+import * as v from 'valibot'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { deliverySection } from '../config/core-sections.ts'
+import type { DeliveryDeps } from './channels.ts'
+import { type Deliveries, startDeliveries } from './deliveries.ts'
+
+let folder: string
+let clock: TestClock
+let host: ReturnType<typeof testHost>
+const stores: Store[] = []
+const running: Deliveries[] = []
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'deliveries-'))
+  clock = testClock()
+  host = testHost({ clock })
+})
+afterEach(async () => {
+  for (const deliveries of running.splice(0)) await deliveries.stop(0)
+  for (const store of stores.splice(0)) await store.close()
+  rmSync(folder, { recursive: true })
+})
+
+const open = (): Store => {
+  const store = openStore({ file: join(folder, 'sluice.db'), clock, log: host.log })
+  stores.push(store)
+  return store
+}
+
+const message = (id: string, more: Partial<Inbound> = {}): Inbound => ({
+  id,
+  account: 'our-number',
+  sender: '+15550002222',
+  to: { to: '+15550002222', replyTo: id },
+  text: `text of ${id}`,
+  ...more,
+})
+
+interface Bench {
+  readonly store: Store
+  readonly deliveries: Deliveries
+  readonly turns: TurnRequest[]
+  readonly sent: (Outbound & { readonly to: unknown })[]
+  receive(...messages: Inbound[]): ReturnType<Deliveries['receive']>
+}
+
+interface Options {
+  readonly store?: Store
+  readonly channel?: Partial<Channel>
+  readonly send?: Channel['send']
+  readonly turn?: (request: TurnRequest) => string | Promise<string>
+  readonly config?: object
+  readonly turnsMax?: number
+}
+
+async function bench(options: Options = {}): Promise<Bench> {
+  const store = options.store ?? open()
+  const turns: TurnRequest[] = []
+  const sent: Bench['sent'] = []
+  const channel: Channel = {
+    name: 'x',
+    allow: ['*'],
+    limits: { text: 100, unit: 'utf16' },
+    async send(to, outbound, signal) {
+      const answer = await options.send?.(to, outbound, signal)
+      sent.push({ to, ...outbound })
+      return answer ?? { id: `sent-${sent.length}` }
+    },
+    ...options.channel,
+  }
+  const deps: DeliveryDeps = {
+    store,
+    agent: testAgent(store, turns, options.turn ?? (({ text }) => `re: ${text}`)),
+    clients: { ofSender: (name, sender) => `${name} ${sender}` as ClientId },
+    events: host.events,
+    clock,
+    log: host.log,
+    generation: () => 1,
+    channels: () => [channel],
+    config: () => v.parse(deliverySection.schema, options.config ?? {}),
+    turnsMax: () => options.turnsMax ?? 8,
+    observe: () => {},
+    workspace: () => host.workspace,
+    transcribe: () => undefined,
+  }
+  const deliveries = await startDeliveries(deps)
+  running.push(deliveries)
+  return {
+    store,
+    deliveries,
+    turns,
+    sent,
+    receive: (...messages) =>
+      deliveries.receive(channel, { raw: Buffer.from('{}'), verified: { by: 'test' }, receivedAtMs: clock.nowMs(), messages }),
+  }
+}
+
+/** Ends turns as the real agent does: in one commit with the replies. */
+const testAgent = (store: Store, turns: TurnRequest[], answer: (request: TurnRequest) => string | Promise<string>): Pick<Agent, 'run'> => ({
+  async run(request) {
+    turns.push(request)
+    const text = await answer(request)
+    const { delivery } = request
+    if (!delivery) throw new Error('no delivery')
+    const usage = { inputTokens: 1, outputTokens: 1, costUsd: 0 }
+    const replies = await store.turns.finish({
+      id: delivery.turnId,
+      sessionId: request.session,
+      source: request.source,
+      status: 'done',
+      input: request.text,
+      response: text,
+      model: 'm',
+      error: null,
+      ...usage,
+      attempts: delivery.attempts,
+      createdAtMs: clock.nowMs(),
+      endedAtMs: clock.nowMs(),
+      messages: [],
+      delivery: { inbox: delivery.inbox, replies: delivery.reply(text) },
+    })
+    return { id: delivery.turnId, text, model: 'm', usage, replies }
+  },
+})
+
+/** Until nothing moves any more at this moment. */
+const settle = async () => {
+  for (let turn = 0; turn < 60; turn++) await new Promise((resolve) => setImmediate(resolve))
+}
+const states = async ({ store }: Bench) => ({
+  inbox: (await store.inbox.list({ limit: 100 })).map(({ state }) => state),
+  outbox: (await store.outbox.list({ limit: 100 })).map(({ state }) => state),
+})
+/** Lets time pass, at most 20 minutes of it: more than all pauses together. */
+const patience = async (isTrue: () => boolean) => {
+  for (let minute = 0; minute < 20 && !isTrue(); minute++) {
+    await clock.advance(60_000)
+    await settle()
+  }
+  expect(isTrue()).toBe(true)
+}
+const until = async (isTrue: () => boolean) => {
+  for (let turn = 0; turn < 20_000 && !isTrue(); turn++) await new Promise((resolve) => setImmediate(resolve))
+  expect(isTrue()).toBe(true)
+}
+
+describe('a message', () => {
+  test('runs one turn in its own session and is answered once', async () => {
+    const made = await bench()
+    expect(await made.receive(message('m1'))).toEqual({ kept: 1, duplicate: 0, denied: 0 })
+    await settle()
+    expect(made.turns).toMatchObject([{ source: 'x', owner: 'channel:x', text: 'text of m1', client: 'x +15550002222' }])
+    expect(made.sent).toMatchObject([{ text: 're: text of m1', to: { to: '+15550002222', replyTo: 'm1' } }])
+    expect(await states(made)).toEqual({ inbox: ['done'], outbox: ['sent'] })
+    expect(made.deliveries.load()).toEqual({ messages: 0, replies: 0 })
+  })
+
+  test('runs one turn under 100 concurrent copies, and none when it comes again', async () => {
+    const made = await bench()
+    const receptions = await Promise.all(Array.from({ length: 100 }, () => made.receive(message('m1'))))
+    expect(receptions.reduce((sum, { kept }) => sum + kept, 0)).toBe(1)
+    await settle()
+    expect(await made.receive(message('m1'))).toEqual({ kept: 0, duplicate: 1, denied: 0 })
+    await settle()
+    expect(made.turns).toHaveLength(1)
+  })
+
+  test('is still known after a restart', async () => {
+    const first = await bench()
+    await first.receive(message('m1'))
+    await settle()
+    await first.deliveries.stop(0)
+    await first.store.close()
+    const second = await bench()
+    expect(await second.receive(message('m1'))).toMatchObject({ kept: 0, duplicate: 1 })
+    await settle()
+    expect(second.turns).toEqual([])
+  })
+
+  test('of another account or channel is another message', async () => {
+    const made = await bench()
+    await made.receive(message('m1'), message('m1', { account: 'other' }))
+    await settle()
+    expect(made.turns).toHaveLength(2)
+  })
+
+  test('of one session waits for the one before it; other sessions do not', async () => {
+    const gate = Promise.withResolvers<void>()
+    const made = await bench({
+      async turn({ text }) {
+        if (text === 'text of m1') await gate.promise
+        return text
+      },
+    })
+    await made.receive(message('m1'), message('m2'), message('m3', { sender: '+15550003333' }))
+    await settle()
+    expect(made.turns.map(({ text }) => text)).toEqual(['text of m1', 'text of m3'])
+    gate.resolve()
+    await settle()
+    expect(made.turns.map(({ text }) => text)).toEqual(['text of m1', 'text of m3', 'text of m2'])
+  })
+
+  test('whose turn fails is tried again with growing pauses, keeps its session waiting and no other, and is dead after 5', async () => {
+    const made = await bench({
+      turn({ text }) {
+        if (text === 'text of poison') throw new AppError('upstream', 'the model fell over')
+        return text
+      },
+    })
+    await made.receive(message('poison'), message('behind'), message('beside', { sender: '+15550003333' }))
+    await settle()
+    expect(made.turns.map(({ text }) => text)).toEqual(['text of poison', 'text of beside'])
+    const first = await made.store.inbox.list({ limit: 1, state: 'pending' })
+    expect(first).toMatchObject([{ messageId: 'behind' }])
+    await patience(() => made.turns.some(({ text }) => text === 'text of behind'))
+    expect(made.turns.filter(({ text }) => text === 'text of poison')).toHaveLength(5)
+    expect(made.turns.at(-1)?.text).toBe('text of behind')
+    expect(await made.store.inbox.counts()).toEqual({ pending: 0, running: 0, dead: 1 })
+    const [dead] = await made.store.inbox.list({ limit: 1, state: 'dead' })
+    expect(dead).toMatchObject({ messageId: 'poison', attempts: 5, error: 'the model fell over' })
+    expect(host.emitted).toContainEqual(expect.objectContaining({ type: 'delivery', direction: 'inbound', state: 'dead' }))
+  })
+
+  test('that was started too often without reaching its end is dead, and not started again', async () => {
+    const store = open()
+    const [number] = (await store.inbox.keep({
+      channel: 'x',
+      verdict: 'test',
+      raw: Buffer.from('{}'),
+      receivedAtMs: clock.nowMs(),
+      messages: [{ message: message('m1'), session: 's' }],
+    })) as number[]
+    for (let start = 0; start < 5; start++) await store.inbox.start(number ?? 0, 't1')
+    const made = await bench({ store })
+    await settle()
+    expect(made.turns).toEqual([])
+    expect(await states(made)).toEqual({ inbox: ['dead'], outbox: [] })
+  })
+
+  test('over the cap of its account is refused whole with a time to come back, and another account is not', async () => {
+    const gate = Promise.withResolvers<void>()
+    const made = await bench({
+      config: { max_pending: 2 },
+      async turn({ text }) {
+        await gate.promise
+        return text
+      },
+    })
+    await made.receive(message('m1'))
+    await expect(made.receive(message('m2'), message('m3'))).rejects.toMatchObject({ code: 'unavailable', retryAfterSecs: 30 })
+    expect(await made.store.inbox.list({ limit: 10 })).toHaveLength(1)
+    await made.receive(message('m2'))
+    await expect(made.receive(message('m3'))).rejects.toMatchObject({ code: 'unavailable' })
+    expect(await made.receive(message('m3', { account: 'other' }))).toMatchObject({ kept: 1 })
+    gate.resolve()
+    await settle()
+    expect(await made.receive(message('m3'))).toMatchObject({ kept: 1 })
+  })
+
+  test('of a stranger is dropped, and the stranger is told nothing', async () => {
+    const made = await bench({ channel: { allow: ['+1 555 000 2222'], normalise: (entry) => entry.replaceAll(' ', '') } })
+    expect(await made.receive(message('s1', { sender: '+1999' }), message('m1'))).toEqual({ kept: 1, duplicate: 0, denied: 1 })
+    await settle()
+    expect(made.sent.map(({ text }) => text)).toEqual(['re: text of m1'])
+    expect(await made.store.inbox.list({ limit: 10 })).toHaveLength(1)
+  })
+
+  test('with half a surrogate pair is kept, and the same on every retry', async () => {
+    const made = await bench()
+    const odd = message('m\ud800', { text: 'a\udc00b', sender: '\ud800' })
+    expect(await made.receive(odd)).toMatchObject({ kept: 1 })
+    expect(await made.receive(odd)).toMatchObject({ duplicate: 1 })
+    await settle()
+    expect(made.turns).toMatchObject([{ text: 'a\ufffdb' }])
+  })
+
+  test('whose turn a stop cuts is taken up at the next start, and that start does not count', async () => {
+    const first = await bench({
+      turn: () => new Promise((_, reject) => setTimeout(() => reject(new AppError('unavailable', 'stopping')), 20)),
+    })
+    await first.receive(message('m1'))
+    await settle()
+    expect(first.turns).toHaveLength(1)
+    await first.deliveries.stop(0)
+    expect(await first.store.inbox.list({ limit: 1 })).toMatchObject([{ state: 'pending', attempts: 0 }])
+    const second = await bench({ store: first.store })
+    await settle()
+    expect(second.turns).toMatchObject([{ text: 'text of m1', delivery: { attempts: 1 } }])
+  })
+
+  test('that an operator replays in another process is taken up within a second, in a new turn', async () => {
+    const made = await bench()
+    await made.receive(message('m1'))
+    await settle()
+    const beside = open()
+    const [row] = await beside.inbox.list({ limit: 1 })
+    expect(await beside.inbox.replay(row?.number ?? 0)).toBe(true)
+    await clock.advance(1000)
+    await settle()
+    expect(made.turns).toHaveLength(2)
+    expect(made.turns[1]?.delivery?.turnId).not.toBe(made.turns[0]?.delivery?.turnId)
+  })
+
+  test('10,000 left behind start at the normal concurrency, in order', async () => {
+    const store = open()
+    for (let batch = 0; batch < 10; batch++) {
+      const messages = Array.from({ length: 1000 }, (_, index) => {
+        const number = batch * 1000 + index
+        return { message: message(`m${number}`), session: `session ${number % 100}` }
+      })
+      await store.inbox.keep({ channel: 'x', verdict: 'test', raw: Buffer.from('{}'), receivedAtMs: clock.nowMs(), messages })
+    }
+    let atOnce = 0
+    let most = 0
+    const gate = Promise.withResolvers<void>()
+    const made = await bench({
+      store,
+      async turn({ text }) {
+        most = Math.max(most, ++atOnce)
+        await gate.promise
+        atOnce -= 1
+        return text
+      },
+    })
+    await settle()
+    expect(made.deliveries.load().messages).toBe(10_000)
+    expect(made.turns).toHaveLength(8)
+    gate.resolve()
+    await until(() => made.turns.length > 500)
+    expect(most).toBe(8)
+    const ofOneSession = made.turns
+      .filter(({ session }) => session === 'session 7')
+      .map(({ text }) => Number(text.slice('text of m'.length)))
+    expect(ofOneSession.length).toBeGreaterThan(1)
+    expect(ofOneSession).toEqual(ofOneSession.toSorted((a, b) => a - b))
+  })
+})
+
+describe('a reply', () => {
+  const answered = async (options: Options) => {
+    const made = await bench(options)
+    await made.receive(message('m1'))
+    await settle()
+    return made
+  }
+
+  test('that is long goes out in parts, in order; only the first quotes', async () => {
+    const words = Array.from({ length: 40 }, (_, index) => `word${index}`).join(' ')
+    const made = await answered({ turn: () => words })
+    await settle()
+    expect(made.sent.map(({ text }) => text).join(' ')).toBe(words)
+    expect(made.sent.length).toBeGreaterThan(2)
+    expect(made.sent.map(({ to }) => (to as { replyTo?: string }).replyTo)).toEqual(['m1', ...made.sent.slice(1).map(() => undefined)])
+  })
+
+  test('that is empty is not sent, and the message is done', async () => {
+    const made = await answered({ turn: () => '  ' })
+    expect(made.sent).toEqual([])
+    expect(await states(made)).toEqual({ inbox: ['done'], outbox: [] })
+  })
+
+  test('that was not sent is sent again, not before the time the provider named, with the same client id', async () => {
+    let attempts = 0
+    const ids: string[] = []
+    const made = await answered({
+      async send(_to, { clientId }) {
+        ids.push(clientId)
+        if (++attempts === 1) throw new AppError('rate_limited', 'too fast', { retryAfterSecs: 60 })
+        return { id: 'p1' }
+      },
+    })
+    expect(await states(made)).toEqual({ inbox: ['done'], outbox: ['failed'] })
+    await clock.advance(59_000)
+    await settle()
+    expect(attempts).toBe(1)
+    await clock.advance(2000)
+    await settle()
+    expect(attempts).toBe(2)
+    expect(ids[0]).toBe(ids[1])
+    expect(await made.store.outbox.list({ limit: 1 })).toMatchObject([{ state: 'sent', providerId: 'p1', attempts: 2 }])
+  })
+
+  test('that may have been sent is ambiguous, and left alone', async () => {
+    let attempts = 0
+    const made = await answered({
+      async send() {
+        attempts += 1
+        throw new AppError('upstream', 'the connection broke')
+      },
+    })
+    await clock.advance(20 * 60_000)
+    await settle()
+    expect(attempts).toBe(1)
+    expect(await made.store.outbox.list({ limit: 1 })).toMatchObject([{ state: 'ambiguous', error: 'the connection broke' }])
+  })
+
+  test('that may have been sent is sent again where the platform drops repeats', async () => {
+    let attempts = 0
+    const made = await answered({
+      channel: { limits: { text: 100, unit: 'utf16', dedupesClientIds: true } },
+      async send() {
+        if (++attempts < 3) throw new AppError('upstream_timeout', 'no answer')
+        return { id: 'p' }
+      },
+    })
+    await patience(() => attempts === 3)
+    expect(await states(made)).toMatchObject({ outbox: ['sent'] })
+  })
+
+  test('that is refused for good is dead at once, with its later parts', async () => {
+    const made = await answered({
+      turn: () => 'x'.repeat(250),
+      async send() {
+        throw new AppError('forbidden', 'you may not')
+      },
+    })
+    const rows = await made.store.outbox.list({ limit: 10 })
+    expect(rows.map(({ state }) => state)).toEqual(['dead', 'dead', 'dead'])
+    expect(rows.map(({ attempts }) => attempts)).toEqual([0, 0, 1])
+  })
+
+  test('that is never sent is dead after 5 attempts', async () => {
+    let attempts = 0
+    const made = await answered({
+      async send() {
+        attempts += 1
+        throw new AppError('unavailable', 'nobody there')
+      },
+    })
+    await patience(() => attempts === 5)
+    expect(await states(made)).toMatchObject({ outbox: ['dead'] })
+  })
+
+  test('of a channel that breaks our rules is ambiguous, and logged', async () => {
+    const made = await answered({
+      async send() {
+        throw new TypeError('a fault of ours')
+      },
+    })
+    expect(await states(made)).toMatchObject({ outbox: ['ambiguous'] })
+    expect(host.logs).toContainEqual(expect.objectContaining({ level: 'error', message: 'a channel failed while sending' }))
+  })
+
+  test('that was under way at a crash is ambiguous after it; one that was not tried yet is sent', async () => {
+    const store = open()
+    const reply = (text: string): NewReply => ({
+      channel: 'x',
+      account: 'a',
+      to: { to: text },
+      text,
+      part: 1,
+      parts: 1,
+      clientId: text,
+      turnId: null,
+      createdAtMs: clock.nowMs(),
+    })
+    const [cut] = await store.outbox.add([reply('cut'), reply('waiting')])
+    await store.outbox.start(cut ?? 0)
+    const made = await bench({ store })
+    await settle()
+    expect(made.sent.map(({ text }) => text)).toEqual(['waiting'])
+    expect((await states(made)).outbox).toEqual(['sent', 'ambiguous'])
+    expect(host.logs).toContainEqual(expect.objectContaining({ level: 'warn', fields: expect.objectContaining({ replies: 1 }) }))
+  })
+
+  test('of one slow conversation delays no other', async () => {
+    const gate = Promise.withResolvers<void>()
+    const made = await bench({
+      async send(to) {
+        if (to.to === 'slow') await gate.promise
+        return { id: 'p' }
+      },
+    })
+    await made.receive(message('m1', { to: { to: 'slow' }, sender: 's' }), message('m2', { to: { to: 'fast' } }))
+    await settle()
+    expect(made.sent.map(({ to }) => (to as { to: string }).to)).toEqual(['fast'])
+    gate.resolve()
+    await settle()
+    expect(made.sent).toHaveLength(2)
+  })
+})
+
+describe('a connection a channel holds', () => {
+  test('delivers durably, is restarted when it breaks, and ends with the daemon', async () => {
+    let connections = 0
+    let isOpen = false
+    const made = await bench({
+      channel: {
+        async listen(deliver, signal) {
+          connections += 1
+          await deliver(message(`m${connections}`))
+          if (connections === 1) throw new AppError('upstream', 'cut')
+          isOpen = true
+          await clock.sleep(1_000_000_000, signal)
+          isOpen = false
+        },
+      },
+    })
+    await settle()
+    await clock.advance(1000)
+    await settle()
+    expect(connections).toBe(2)
+    expect(made.turns).toHaveLength(2)
+    expect(isOpen).toBe(true)
+    await made.deliveries.stop(0)
+    expect(isOpen).toBe(false)
+  })
+})

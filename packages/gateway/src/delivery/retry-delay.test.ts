@@ -1,0 +1,15 @@
+import { expect, test } from 'vitest'
+import { retryDelayMs } from './retry-delay.ts'
+
+test('the wait is anything up to 5 s, 25 s, 125 s, 625 s, and never more than half an hour', () => {
+  const longest = (attempts: number) => retryDelayMs(attempts, undefined, () => 1)
+  expect([1, 2, 3, 4, 5, 50].map(longest)).toEqual([5000, 25_000, 125_000, 625_000, 1_800_000, 1_800_000])
+  expect(retryDelayMs(3, undefined, () => 0)).toBe(0)
+})
+
+test('a time that was named is kept, give or take a second more, and bounded', () => {
+  expect(retryDelayMs(1, 60, () => 0)).toBe(60_000)
+  expect(retryDelayMs(1, 60, () => 0.999)).toBeLessThan(61_000)
+  expect(retryDelayMs(4, 0, () => 0)).toBe(0)
+  expect(retryDelayMs(1, 1_000_000, () => 0)).toBe(1_800_000)
+})
