@@ -1,0 +1,265 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { SpawnRequest, SpawnResult, Transcribe } from '@sluice/sdk'
+import { startTranscriptionFake, type TranscriptionFake } from '@sluice/testkit/fakes/transcription'
+import { type TestHostOverrides, testHost, throwingHost } from '@sluice/testkit/host'
+import * as v from 'valibot'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { transcriptionSection } from './config.ts'
+import feature from './index.ts'
+import { recordingName } from './recording.ts'
+import { realSpawn, realWorkspace } from './testing/real-folder.ts'
+
+const KEY = 'canary-key-0123456789'
+const MIB = 1_048_576
+const bytes = (text: string) => new TextEncoder().encode(text)
+const recording = { bytes: bytes('turn on the light'), name: '../voice "1".oga', mime: 'audio/ogg; codecs=opus' }
+
+const parse = (config: object) => v.parse(transcriptionSection.schema, { enabled: true, ...config })
+
+function setUp(config: object, overrides: TestHostOverrides = {}) {
+  const host = testHost({ fetch, ...overrides })
+  const { services, register } = feature.build(host, parse(config))
+  const abort = new AbortController()
+  const run = (audio: Parameters<Transcribe>[0] = recording) => {
+    if (!services?.transcribe) throw new Error('there is no service')
+    return services.transcribe(audio, { signal: abort.signal })
+  }
+  return { host, abort, run, register: () => register?.(abort.signal) }
+}
+
+describe('the feature', () => {
+  test('§2.6 it is off until it is enabled', () => {
+    expect(feature.build(throwingHost(), v.parse(transcriptionSection.schema, {}))).toEqual({})
+    expect(feature.build(throwingHost(), parse({}))).toMatchObject({ services: { transcribe: expect.any(Function) } })
+  })
+
+  test('the defaults are those of the documentation', () => {
+    expect(v.parse(transcriptionSection.schema, {})).toEqual({
+      enabled: false,
+      api_url: 'https://api.openai.com/v1',
+      model: 'whisper-1',
+      timeout_secs: 120,
+      max_mb: 25,
+    })
+  })
+
+  test.each<[why: string, config: object]>([
+    ['no list', { command: 'whisper {file}' }],
+    ['no program', { command: [] }],
+    ['no recording', { command: ['whisper'] }],
+    ['a program the agent could have written', { command: ['./whisper', '{file}'] }],
+    ['not http', { api_url: 'ftp://x.test' }],
+    ['credentials', { api_url: 'https://a:b@x.test/v1' }],
+    ['a query', { api_url: 'https://x.test/v1?a=b' }],
+    ['no time', { timeout_secs: 0 }],
+    ['too much', { max_mb: 101 }],
+    ['an empty key', { api_key: '' }],
+  ])('a configuration with %s is refused', (_why, config) => {
+    expect(v.safeParse(transcriptionSection.schema, config).success).toBe(false)
+  })
+
+  test('what cannot work is told at registration, without the key', async () => {
+    await expect(setUp({}).register()).rejects.toMatchObject({ code: 'config_invalid', message: expect.stringContaining('api_key') })
+    const broken = await setUp({ api_key: `${KEY}\nx` })
+      .register()
+      ?.catch((error: Error) => error.message)
+    expect(broken).toContain('api_key')
+    expect(broken).not.toContain(KEY)
+    for (const config of [{ api_key: `${KEY}\n` }, { api_url: 'http://127.0.0.1:9/v1' }, { command: ['whisper', '{file}'] }]) {
+      await setUp(config).register()
+    }
+  })
+
+  test.each([
+    [{ name: 'a.mp3', mime: 'audio/ogg; codecs=opus' }, 'recording.ogg'],
+    [{ name: 'a', mime: 'audio/x-M4A' }, 'recording.m4a'],
+    [{ name: 'a', mime: 'audio/opus' }, 'recording.ogg'],
+    [{ name: 'a.WAV', mime: 'application/octet-stream' }, 'recording.wav'],
+    [{ name: 'a.mp3' }, 'recording.mp3'],
+    [{ name: '-rf.mp3/../x y', mime: 'audio/"' }, 'recording.ogg'],
+  ])('%j is called %s', (given, name) => {
+    expect(recordingName(given)).toBe(name)
+  })
+})
+
+describe('the service', () => {
+  let fake: TranscriptionFake
+  beforeEach(async () => {
+    fake = await startTranscriptionFake({ apiKey: KEY, hear: (heard) => new TextDecoder().decode(heard.bytes.subarray(0, 100)) })
+  })
+  afterEach(() => fake.close())
+  const withFake = (config: object = {}) => setUp({ api_url: `${fake.url}/v1`, api_key: KEY, ...config })
+
+  test('a recording goes there as a form, its text comes back', async () => {
+    expect(await withFake({ language: 'en', api_url: `${fake.url}/v1/` }).run()).toBe('turn on the light')
+    expect(fake.heard).toEqual([
+      { bytes: recording.bytes, fileName: 'recording.ogg', mime: 'audio/ogg; codecs=opus', model: 'whisper-1', language: 'en' },
+    ])
+  })
+
+  test('a server of your own is sent no key it was not given', async () => {
+    const own = await startTranscriptionFake({ apiKey: null, models: ['small'], hear: () => '  hello \n' })
+    expect(await setUp({ api_url: `${own.url}/v1`, model: 'small' }).run()).toBe('hello')
+    expect(own.requests[0]?.headers.get('authorization')).toBeNull()
+    await own.close()
+  })
+
+  test.each<[name: string, mime: string | undefined]>([
+    ['a.txt', undefined],
+    ['a', 'audio/amr'],
+  ])('what is no audio is refused for good: %s %s', async (name, mime) => {
+    const audio = { bytes: bytes('x'), name, ...(mime && { mime }) }
+    await expect(withFake().run(audio)).rejects.toMatchObject({
+      code: 'invalid_request',
+      message: expect.stringContaining('Invalid file format'),
+    })
+  })
+
+  test('what is empty or over max_mb is refused without a request', async () => {
+    const { run } = withFake({ max_mb: 1 })
+    for (const size of [0, MIB + 1]) {
+      await expect(run({ bytes: new Uint8Array(size), name: 'a.ogg' })).rejects.toMatchObject({ code: 'invalid_request' })
+    }
+    await run({ bytes: new Uint8Array(MIB), name: 'a.ogg' })
+    expect(fake.requests).toHaveLength(1)
+  })
+
+  test('a refused key may be mended, and shows nowhere', async () => {
+    const { run, host } = withFake({ api_key: 'another-canary' })
+    const error = await run().catch((thrown: unknown) => thrown)
+    expect(error).toMatchObject({ code: 'unavailable', message: expect.stringContaining('Incorrect API key provided: [secret]') })
+    expect(JSON.stringify([String(error), host.logs])).not.toContain('another-canary')
+  })
+
+  test.each([403, 408, 429, 500, 502, 503])('a %i may succeed later', async (status) => {
+    fake.fail({ fault: 'status', status, headers: { 'retry-after': '7' } })
+    await expect(withFake().run()).rejects.toMatchObject({ code: 'unavailable' })
+  })
+
+  test('the time a service asks for is passed on', async () => {
+    fake.fail({ fault: 'status', status: 429, headers: { 'retry-after': '7' } })
+    await expect(withFake().run()).rejects.toMatchObject({ retryAfterSecs: 7 })
+  })
+
+  test.each(['lost', 'reset', 'garbage', 'cut'] as const)('an answer that is %s may succeed later', async (fault) => {
+    fake.fail({ fault })
+    await expect(withFake().run()).rejects.toMatchObject({ code: 'unavailable' })
+    expect(await withFake().run()).toBe('turn on the light')
+  })
+
+  test('an answer without a text is none', async () => {
+    fake.fail({ fault: 'status', status: 200, body: { words: [] } })
+    await expect(withFake().run()).rejects.toMatchObject({ code: 'unavailable' })
+  })
+
+  test('a redirect is not followed, so the key goes nowhere else', async () => {
+    fake.fail({ fault: 'status', status: 307, headers: { location: `${fake.url}/v1/audio/transcriptions` } })
+    await expect(withFake().run()).rejects.toMatchObject({ code: 'invalid_request' })
+    expect(fake.requests).toHaveLength(1)
+  })
+
+  test('a service that says nothing for timeout_secs is unavailable', async () => {
+    fake.fail({ fault: 'hang' })
+    await expect(withFake({ timeout_secs: 1 }).run()).rejects.toMatchObject({
+      code: 'unavailable',
+      message: expect.stringContaining('1 s'),
+    })
+  })
+
+  test('an abort ends the request', async () => {
+    fake.fail({ fault: 'hang' })
+    const { run, abort } = withFake()
+    const outcome = expect(run()).rejects.toMatchObject({ code: 'aborted' })
+    abort.abort()
+    await outcome
+  })
+})
+
+describe('the command', () => {
+  const done: SpawnResult = { exitCode: 0, signal: null, timedOut: false, stdout: '', stderr: '', truncated: false, sandbox: 'none' }
+  let folder = ''
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'transcription-'))
+  })
+  afterEach(() => {
+    rmSync(folder, { recursive: true })
+    vi.unstubAllEnvs()
+  })
+  const sh = (script: string, config: object = {}) =>
+    setUp({ command: ['sh', '-c', script, 'sh', '{file}'], ...config }, { workspace: realWorkspace(folder), spawn: realSpawn })
+
+  test('a program gets the recording and prints its text', async () => {
+    expect(await sh('printf "  %s: " "$1"; tr a-z A-Z < "$1"').run()).toBe('recording.ogg: TURN ON THE LIGHT')
+  })
+
+  test('nothing of it is left in the workspace, whatever the program leaves and however it ends', async () => {
+    const litter = 'mkdir -p a/b; for i in 1 2 3 4 5 6 7 8 9; do for j in 1 2 3 4 5 6 7 8 9 0 a b; do : > "a/b/$i$j"; done; done;'
+    await sh(litter).run()
+    await expect(sh(`${litter} exit 3`).run()).rejects.toMatchObject({ code: 'invalid_request' })
+    await expect(sh(`${litter} rm "$1"; kill -9 $$`).run()).rejects.toMatchObject({ code: 'unavailable' })
+    expect(readdirSync(folder)).toEqual([])
+  })
+
+  test('it starts in a folder of its own, where alone it may write, without network', async () => {
+    const requests: SpawnRequest[] = []
+    vi.stubEnv('PATH', '/usr/bin:.::/workspace/bin:/workspace:/bin')
+    vi.stubEnv('SVC_TRANSCRIPTION_API_KEY', KEY)
+    const spawn = async (request: SpawnRequest) => {
+      requests.push(request)
+      return { ...done, stdout: 'text' }
+    }
+    const { run, abort } = setUp({ command: ['whisper', '--in={file}', '{file}'], timeout_secs: 7 }, { spawn })
+    await run()
+    const [request] = requests
+    expect(request).toEqual({
+      file: 'whisper',
+      args: ['--in=recording.ogg', 'recording.ogg'],
+      cwd: expect.stringMatching(/^\/workspace\/\.transcription-[0-9a-f-]{36}$/),
+      env: { PATH: '/usr/bin:/bin', HOME: expect.any(String), LANG: expect.any(String) },
+      policy: { writable: [request?.cwd], network: false },
+      timeoutMs: 7000,
+      outputBytesMax: MIB,
+      signal: abort.signal,
+    })
+    await run()
+    expect(requests[1]?.cwd).not.toBe(request?.cwd)
+  })
+
+  test('a failed program is told by its last words', async () => {
+    await expect(sh('echo first >&2; echo "no such format" >&2; exit 3').run()).rejects.toMatchObject({
+      code: 'invalid_request',
+      message: "'sh' ended with exit code 3: no such format",
+    })
+  })
+
+  test('a program that is not there may be installed', async () => {
+    const { run } = setUp({ command: ['no-such-program', '{file}'] }, { workspace: realWorkspace(folder), spawn: realSpawn })
+    await expect(run()).rejects.toMatchObject({ code: 'unavailable', message: expect.stringContaining('no-such-program') })
+    expect(readdirSync(folder)).toEqual([])
+  })
+
+  test('a program that takes too long is unavailable', async () => {
+    const spawn = async () => ({ ...done, exitCode: null, signal: 'SIGTERM', timedOut: true })
+    const { run } = setUp({ command: ['whisper', '{file}'] }, { spawn })
+    await expect(run()).rejects.toMatchObject({ code: 'unavailable', message: "'whisper' took too long" })
+  })
+
+  test('an abort ends the program', async () => {
+    const { run, abort } = sh('exec sleep 60')
+    const outcome = expect(run()).rejects.toMatchObject({ code: 'aborted' })
+    while (readdirSync(folder).length === 0) await new Promise((resolve) => setTimeout(resolve, 2))
+    abort.abort()
+    await outcome
+    expect(readdirSync(folder)).toEqual([])
+  })
+
+  test('a recording that cannot be removed is told', async () => {
+    const workspace = { ...realWorkspace(folder), remove: () => Promise.reject(new Error('read-only')) }
+    const { run, host } = setUp({ command: ['cat', '{file}'] }, { workspace, spawn: realSpawn })
+    expect(await run()).toBe('turn on the light')
+    expect(host.logs).toMatchObject([{ level: 'warn', message: 'a recording could not be removed' }])
+    expect(readFileSync(join(folder, String(host.logs[0]?.fields.folder), 'recording.ogg'), 'utf8')).toBe('turn on the light')
+  })
+})
