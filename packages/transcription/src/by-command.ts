@@ -58,7 +58,8 @@ function environment(root: string): Record<string, string> {
 }
 
 function printed({ exitCode, signal, timedOut, stdout, stderr }: SpawnResult, program: string): string {
-  if (timedOut) throw new AppError('unavailable', `'${program}' took too long`)
+  // The same work under the same limit would end the same way.
+  if (timedOut) throw new AppError('invalid_request', `'${program}' took longer than timeout_secs`)
   if (exitCode === null) throw new AppError('unavailable', `'${program}' was ended by ${signal}`)
   if (exitCode === 0) return stdout
   const reason = stderr.trim().split('\n').at(-1)?.slice(0, REASON_CHARS_MAX)

@@ -240,10 +240,10 @@ describe('the command', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
-  test('a program that takes too long is unavailable', async () => {
+  test('a program that takes too long is not tried again', async () => {
     const spawn = async () => ({ ...done, exitCode: null, signal: 'SIGTERM', timedOut: true })
     const { run } = setUp({ command: ['whisper', '{file}'] }, { spawn })
-    await expect(run()).rejects.toMatchObject({ code: 'unavailable', message: "'whisper' took too long" })
+    await expect(run()).rejects.toMatchObject({ code: 'invalid_request', message: "'whisper' took longer than timeout_secs" })
   })
 
   test('an abort ends the program', async () => {
