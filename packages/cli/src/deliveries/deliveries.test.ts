@@ -2,11 +2,12 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock } from '@sluice/gateway/config'
-import type { InboxStore, NewReply, Store } from '@sluice/sdk'
+import type { DeliveryFilter, InboxStore, NewReply, Store } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
 import { afterEach, describe, expect, test } from 'vitest'
 import { scratch } from '../testing/bundle.ts'
 import { sluiceWith } from '../testing/run-command.ts'
+import { oldestDead } from './replay.ts'
 
 const AT_MS = Date.parse('2026-01-01T00:00:00.000Z')
 const TURN_END = { status: 'done', model: 'echo', error: null, inputTokens: 1, outputTokens: 1, costUsd: 0, attempts: 1 } as const
@@ -238,6 +239,20 @@ describe('replay', () => {
     expect(await on(({ inbox }) => inbox.counts())).toEqual({ pending: 3, running: 0, dead: 1 })
     expect((await sluice('inbox', 'replay', '--dead')).out).toBe('1 message runs again\n')
     expect((await sluice('inbox', 'replay', '--dead')).out).toBe('0 messages run again\n')
+  })
+
+  test('--dead takes a bounded number, the oldest first, and says that there are more', async () => {
+    const all = Array.from({ length: 10_700 }, (_, index) => ({ number: index + 1, state: 'dead' }))
+    const list = async ({ limit, before = 20_000 }: DeliveryFilter) =>
+      all
+        .filter(({ number }) => number < before)
+        .slice(-limit)
+        .toReversed()
+    const rows = { list, get: async () => undefined, replay: async () => true }
+    const { numbers, more } = await oldestDead(rows, undefined)
+    expect([numbers.length, numbers[0], numbers.at(-1), more]).toEqual([10_000, 1, 10_000, true])
+    all.length = 10_000
+    expect((await oldestDead(rows, undefined)).more).toBe(false)
   })
 
   test('--dead sends the later parts of a reply with the first, and leaves what may have been sent alone', async () => {

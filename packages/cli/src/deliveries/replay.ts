@@ -76,7 +76,8 @@ async function replayDead<Row extends AnyRow>(box: Box<Row>, { out, json, option
   return 0
 }
 
-async function oldestDead(
+/** The numbers of the oldest dead rows, oldest first, and whether there are others. */
+export async function oldestDead(
   rows: ReturnType<Box<AnyRow>['of']>,
   channel: string | undefined,
 ): Promise<{ readonly numbers: readonly number[]; readonly more: boolean }> {

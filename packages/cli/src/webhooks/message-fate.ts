@@ -34,7 +34,8 @@ export async function messageFate(sent: SentMessage): Promise<Fate> {
     return { verdict: 'denied', detail: `dropped, because ${sender} may not use the agent: add it to ${allowKey} in [${section}]` }
   const row = await findMessage(store.inbox, channel.name, sent.id, sent.signal)
   if (!row) {
-    const detail = 'nothing of it is in the store: the daemon took it for no message, or works on another data directory'
+    const detail =
+      'nothing of it is in the store: the daemon took it for no message, has to fetch it first, or works on another data directory'
     return { verdict: 'ignored', detail }
   }
   const isNew = row.number > sent.after
