@@ -13,15 +13,17 @@ export function composeMail(to: Address, { text, clientId }: Pick<Outbound, 'tex
   const from = to.more?.from ?? ''
   const references = messageIds(to.more?.references ?? '')
   const [inReplyTo] = messageIds(to.replyTo ?? '')
+  const subject = oneLine(to.more?.subject ?? '')
+  const isReply = to.thread !== undefined
   return [
     ...(isAddress(from) ? [`From: ${from}`] : []),
     `To: ${to.to}`,
-    `Subject: ${encodeWords(answerSubject(to.more?.subject ?? ''))}`,
+    `Subject: ${encodeWords(isReply ? answerSubject(subject) : subject)}`,
     `Date: ${new Date(nowMs).toUTCString().replace('GMT', '+0000')}`,
     `Message-ID: ${messageId(clientId, from)}`,
     ...(inReplyTo === undefined ? [] : [`In-Reply-To: ${inReplyTo}`]),
     ...(references.length === 0 ? [] : [`References: ${references.join('\r\n ')}`]),
-    `Auto-Submitted: ${inReplyTo === undefined ? 'auto-generated' : 'auto-replied'}`,
+    `Auto-Submitted: ${isReply ? 'auto-replied' : 'auto-generated'}`,
     'MIME-Version: 1.0',
     'Content-Type: text/plain; charset=utf-8',
     'Content-Transfer-Encoding: base64',
@@ -36,11 +38,10 @@ function messageId(clientId: string, from: string): string {
   return `<${sha256Hex(clientId).slice(0, 32)}@${domain}>`
 }
 
+const oneLine = (text: string): string => [...text.replace(/[\p{Cc}\s]+/gu, ' ').trim()].slice(0, SUBJECT_CHARS_MAX).join('')
+
 /** `Re:` once, however often it was there. */
-function answerSubject(subject: string): string {
-  const plain = [...subject.replace(/[\p{Cc}\s]+/gu, ' ')].slice(0, SUBJECT_CHARS_MAX).join('')
-  return `Re: ${plain.replace(/^(?:\s*re\s*:)+/i, '').trim()}`.trim()
-}
+const answerSubject = (subject: string): string => `Re: ${subject.replace(/^(?:re\s*:\s*)+/i, '')}`.trim()
 
 function encodeBody(text: string): string {
   const base64 = Buffer.from(text.replace(/\r\n?|\n/g, '\r\n')).toString('base64')

@@ -1,0 +1,101 @@
+import type { Address } from '@sluice/sdk'
+import { readSentMail } from '@sluice/testkit/fakes/mailpush-sent'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { composeMail } from './compose-mail.ts'
+import { decodeWords } from './encoded-words.ts'
+
+const NOW_MS = Date.UTC(2026, 0, 2, 3, 4, 5)
+const TO: Address = {
+  to: 'ada@example.com',
+  thread: 't1',
+  replyTo: '<2@example.com>',
+  more: { subject: 'Hello', from: 'bot@example.net', references: '<1@example.com> <2@example.com>' },
+}
+
+/** The mail as a server reads it. */
+const compose = (changes: Partial<Address> = {}, text = 'hi', clientId = 'client-1') => {
+  const raw = Buffer.from(composeMail({ ...TO, ...changes }, { text, clientId }, NOW_MS)).toString('base64url')
+  const read = readSentMail(raw, undefined)
+  if (typeof read === 'string') throw new Error(read)
+  return read
+}
+
+test('a reply is addressed, threaded, and marked as written by a machine', () => {
+  const { headers, text } = compose()
+  expect(Object.fromEntries(headers)).toEqual({
+    from: 'bot@example.net',
+    to: 'ada@example.com',
+    subject: 'Re: Hello',
+    date: 'Fri, 02 Jan 2026 03:04:05 +0000',
+    'message-id': expect.stringMatching(/^<[\da-f]{32}@example\.net>$/),
+    'in-reply-to': '<2@example.com>',
+    references: '<1@example.com> <2@example.com>',
+    'auto-submitted': 'auto-replied',
+    'mime-version': '1.0',
+    'content-type': 'text/plain; charset=utf-8',
+    'content-transfer-encoding': 'base64',
+  })
+  expect(text).toBe('hi')
+})
+
+test('a mail nobody asked for names no other', () => {
+  const { headers } = compose({ replyTo: undefined, thread: undefined, more: undefined } as unknown as Partial<Address>)
+  expect(headers.get('auto-submitted')).toBe('auto-generated')
+  expect(headers.get('subject')).toBe('')
+  expect(headers.get('message-id')).toMatch(/@mailpush\.invalid>$/)
+  for (const name of ['from', 'in-reply-to', 'references']) expect(headers.has(name)).toBe(false)
+})
+
+test('every attempt to send one message has one Message-ID, and no other message has it', () => {
+  const id = (clientId: string) => compose({}, 'hi', clientId).headers.get('message-id')
+  expect(id('client-1')).toBe(id('client-1'))
+  expect(id('client-1')).not.toBe(id('client-2'))
+})
+
+describe('the subject', () => {
+  const subject = (given: string) => decodeWords(compose({ more: { subject: given } }).headers.get('subject') ?? '')
+  test.each([
+    ['Hello', 'Re: Hello'],
+    ['Re: Hello', 'Re: Hello'],
+    ['RE: re:  Re : Hello', 'Re: Hello'],
+    ['Regarding you', 'Re: Regarding you'],
+    ['Grüße 😀', 'Re: Grüße 😀'],
+    ['=?utf-8?Q?x?=', 'Re: =?utf-8?Q?x?='],
+  ])('%j is answered as %j', (given, answered) => {
+    expect(subject(given)).toBe(answered)
+  })
+
+  test('is bounded', () => {
+    expect([...subject('😀'.repeat(2000))]).toHaveLength(504)
+  })
+})
+
+test('nothing in an address can add a header or a recipient, and every text arrives as it was', () => {
+  const nasty = fc.string({
+    unit: fc.constantFrom('a', '\r', '\n', ' ', ':', '<', '>', '@', ',', '\0', 'Bcc: x@evil.test', 'é'),
+    maxLength: 20,
+  })
+  const names = [...compose().headers.keys()]
+  fc.assert(
+    fc.property(nasty, nasty, nasty, nasty, fc.string({ unit: 'grapheme' }), (subject, from, references, replyTo, text) => {
+      const read = compose({ replyTo, more: { subject, from, references } }, text)
+      for (const name of read.headers.keys()) expect(names).toContain(name)
+      expect(read.headers.get('to')).toBe('ada@example.com')
+      expect(read.text).toBe(text.replace(/\r\n?/g, '\n'))
+    }),
+    { seed: 3 },
+  )
+})
+
+test.each(['', 'ada', 'ada@example.com\r\nBcc: x@evil.test', 'ada@example.com, x@evil.test', 'Ada <ada@example.com>'])(
+  '%j is no address',
+  (to) => {
+    expect(() => compose({ to })).toThrow(expect.objectContaining({ code: 'invalid_request' }))
+  },
+)
+
+test('the longest text goes out whole, in lines every server takes', () => {
+  const text = '€'.repeat(500_000)
+  expect(compose({}, text).text).toBe(text)
+})

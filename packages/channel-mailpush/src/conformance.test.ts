@@ -1,0 +1,82 @@
+import type { Inbound } from '@sluice/sdk'
+import { channelConformance } from '@sluice/testkit/channel'
+import { loadFixtures } from '@sluice/testkit/channel-fixtures'
+import feature from './index.ts'
+
+const SECRET = 'mailpush-secret-01'
+const TOKEN = 'oauth-token-01'
+const NO_MESSAGE = 'a push holds no message: it wakes listen, which fetches them'
+const NOT_OVER_BODY = 'the bearer is a shared secret; it does not cover the body, and has no time in it'
+
+const MAIL = {
+  id: 'm1',
+  threadId: 't1',
+  labelIds: ['INBOX'],
+  snippet: 'what is the time?',
+  internalDate: '1767225600000',
+  payload: {
+    mimeType: 'text/plain',
+    headers: [
+      { name: 'From', value: 'Ada <Ada@Example.com>' },
+      { name: 'Subject', value: 'Time' },
+      { name: 'Message-ID', value: '<1@mail.example.com>' },
+    ],
+    body: { data: Buffer.from('What is the time?').toString('base64url') },
+  },
+}
+const GOLDEN: Inbound = {
+  id: 'm1',
+  account: 'bot@example.net',
+  sender: 'ada@example.com',
+  to: {
+    to: 'ada@example.com',
+    thread: 't1',
+    replyTo: '<1@mail.example.com>',
+    more: { subject: 'Time', from: 'bot@example.net', references: '<1@mail.example.com>' },
+  },
+  text: 'Subject: Time\n\nWhat is the time?',
+  sentAtMs: 1_767_225_600_000,
+}
+const ANSWERS: Readonly<Record<string, object>> = {
+  'GET profile': { emailAddress: 'Bot@example.net' },
+  'POST watch': { historyId: '100', expiration: '1767830400000' },
+  'GET history': { history: [{ id: '101', messagesAdded: [{ message: { id: 'm1', labelIds: ['INBOX'] } }] }], historyId: '101' },
+  'GET messages/m1': MAIL,
+}
+
+channelConformance({
+  feature,
+  config: { enabled: true, topic: 'projects/p/topics/t', oauth_token: TOKEN, webhook_secret: SECRET },
+  allowKey: 'allowed_senders',
+  secrets: [TOKEN, SECRET],
+  webhook: {
+    fixtures: loadFixtures(new URL('../fixtures/', import.meta.url)),
+    own: 'push',
+    prove: () => ({ headers: { authorization: `Bearer ${SECRET}` } }),
+    secretKey: 'webhook_secret',
+  },
+  send: {
+    to: GOLDEN.to,
+    answer: () => Response.json({ id: 'm2', threadId: 't1', labelIds: ['SENT'] }),
+    id: 'm2',
+  },
+  listen: {
+    host: () => ({
+      async fetch(input, init) {
+        const { method, url } = new Request(input, init)
+        const path = new URL(url).pathname.replace('/gmail/v1/users/me/', '')
+        return Response.json(ANSWERS[`${method} ${path}`] ?? {}, { status: ANSWERS[`${method} ${path}`] ? 200 : 404 })
+      },
+    }),
+    expect: [GOLDEN],
+  },
+  except: [
+    { rule: 'each fixture parses to its golden messages', why: NO_MESSAGE },
+    { rule: 'a sample is let in and is the message it was made from', why: NO_MESSAGE },
+    { rule: 'any one changed byte of the body is unauthorized', why: NOT_OVER_BODY },
+    { rule: 'a stale proof is unauthorized, whether from the past or from the future', why: NOT_OVER_BODY },
+    { rule: 'every refusal says why, for the log', why: `its first case is a changed body: ${NOT_OVER_BODY}` },
+    { rule: 'every refusal says the same', why: `its first case is a changed body: ${NOT_OVER_BODY}` },
+    { rule: 'the longest text goes out whole', why: 'it looks for the text in the request, where it stands in base64' },
+  ],
+})

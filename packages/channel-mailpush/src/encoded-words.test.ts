@@ -1,0 +1,29 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { decodeWords, encodeWords } from './encoded-words.ts'
+
+test.each<[encoded: string, text: string]>([
+  ['plain', 'plain'],
+  ['=?utf-8?B?SMOpbGxv?=', 'Héllo'],
+  ['=?UTF-8?q?H=C3=A9llo_you?=', 'Héllo you'],
+  ['=?iso-8859-1?Q?H=e9llo?=', 'Héllo'],
+  ['Re: =?utf-8?Q?a?= =?utf-8?Q?b?= c', 'Re: ab c'],
+  ['=?utf-8*en?Q?a?=', 'a'],
+  ['=?klingon?Q?a?=', '=?klingon?Q?a?='],
+  ['=?utf-8?X?a?=', '=?utf-8?X?a?='],
+  ['=?', '=?'],
+])('%j reads %j', (encoded, text) => {
+  expect(decodeWords(encoded)).toBe(text)
+})
+
+test('what is encoded is read again as it was, in lines of printable ASCII that a header can hold', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'grapheme', maxLength: 300 }), (text) => {
+      const encoded = encodeWords(text)
+      expect(encoded).toMatch(/^[\x20-\x7e]*(?:\r\n [\x20-\x7e]+)*$/)
+      expect(decodeWords(encoded.replaceAll('\r\n', ''))).toBe(text)
+      if (encoded !== text) for (const line of encoded.split('\r\n')) expect(line.length).toBeLessThanOrEqual(76)
+    }),
+    { seed: 1 },
+  )
+})

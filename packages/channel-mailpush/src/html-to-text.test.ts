@@ -1,0 +1,60 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { htmlToText } from './html-to-text.ts'
+
+test.each<[html: string, text: string]>([
+  ['hello', 'hello'],
+  ['<p>One</p><p>Two</p>', 'One\n\nTwo'],
+  ['a<br>b<BR/>c', 'a\nb\nc'],
+  ['<div>a <b>b</b>\n  c</div>', 'a b c'],
+  ['<ul><li>one</li><li>two</li></ul>', '- one\n\n- two'],
+  ['<table><tr><td>1</td><td>2</td></tr></table>', '1 2'],
+  ['<style>p{}</style><script>alert("<p>x</p>")</script >after', 'after'],
+  ['<head><title>x</title></head><body>y</body>', 'y'],
+  ['a<!-- <p>no</p> -->b', 'ab'],
+  ['<!DOCTYPE html><?xml?>a', 'a'],
+  ['1 < 2 &amp;&amp; 3 &gt; 2', '1 < 2 && 3 > 2'],
+  ['&lt;b&gt; &quot;&#39;&#x41;&nbsp;&auml;&Auml;&hellip;&mdash;&nosuch;', '<b> "\'A äÄ…—&nosuch;'],
+  ['&#0;&#xD800;&#1114112;', '\ufffd\ufffd\ufffd'],
+  ['&amp;lt;', '&lt;'],
+  ['a<script>b', 'a'],
+  ['a<!-- b', 'a'],
+  ['a<p', 'a'],
+  ['<headline>a</headline>', 'a'],
+  ['', ''],
+])('%j reads %j', (html, text) => {
+  expect(htmlToText(html)).toBe(text)
+})
+
+test('anything is text in the end', () => {
+  const pieces = fc.constantFrom(
+    '<',
+    '>',
+    '</',
+    '<!--',
+    '-->',
+    '<script>',
+    '</script>',
+    '<p>',
+    '&amp;',
+    '&#',
+    ';',
+    '"',
+    ' ',
+    '\n',
+    'x',
+    '😀',
+  )
+  fc.assert(
+    fc.property(fc.array(pieces, { maxLength: 60 }), (parts) => {
+      expect(htmlToText(parts.join(''))).toBe(htmlToText(parts.join('')).trim())
+    }),
+    { seed: 2 },
+  )
+})
+
+test.each(['<', '<!--', '<script>', '<p', '&', '</', '<a ', '<style><'])('a megabyte of %j takes no time to speak of', (piece) => {
+  const startedMs = performance.now()
+  htmlToText(piece.repeat(1_048_576 / piece.length))
+  expect(performance.now() - startedMs).toBeLessThan(2000)
+})

@@ -1,0 +1,266 @@
+import { AppError, type Deliver } from '@sluice/sdk'
+import { afterEach, describe, expect, test } from 'vitest'
+import { type Bench, START_MS, startBench } from './testing/bench.ts'
+
+const DAY_MS = 24 * 3_600_000
+const ada = (subject: string) => ({ from: 'Ada <ada@example.com>', subject, text: `about ${subject}` })
+const subjects = (delivered: readonly { readonly text: string }[]) => delivered.map(({ text }) => /^Subject: (.*)/.exec(text)?.[1])
+
+let bench: Bench
+const start = async (...options: Parameters<typeof startBench>): Promise<Bench> => {
+  bench = await startBench(...options)
+  return bench
+}
+afterEach(() => bench.close())
+
+/** Keeps all but those it is told to refuse, each as often as it stands there. */
+const refusing =
+  (...refused: string[]): Deliver =>
+  async ({ text }) => {
+    const at = refused.findIndex((subject) => text.startsWith(`Subject: ${subject}\n`))
+    if (at < 0) return
+    refused.splice(at, 1)
+    throw new AppError('unavailable', 'the disk is full')
+  }
+
+describe.each([{ numericIds: false }, { numericIds: true }])('§2.3 new mails by watch and history, %j', ({ numericIds }) => {
+  test('a first start subscribes, and brings what comes from then on', async () => {
+    const { fake, run } = await start({ numericIds })
+    fake.receive(ada('from before'))
+    const one = run()
+    await one.until(() => one.channel.health?.().state === 'ok')
+    expect(fake.watches).toEqual([{ topicName: 'projects/p/topics/t', labelIds: ['INBOX'], labelFilterBehavior: 'INCLUDE' }])
+    const { id, threadId } = fake.receive(ada('hello'))
+    one.push()
+    await one.until(() => one.delivered.length > 0)
+    expect(one.delivered).toEqual([
+      {
+        id,
+        account: 'bot@example.com',
+        sender: 'ada@example.com',
+        to: {
+          to: 'ada@example.com',
+          thread: threadId,
+          replyTo: `<${id}@mail.example.net>`,
+          more: { subject: 'hello', from: 'bot@example.com', references: `<${id}@mail.example.net>` },
+        },
+        text: 'Subject: hello\n\nabout hello',
+        sentAtMs: START_MS,
+      },
+    ])
+    expect(one.channel.health?.()).toEqual({ state: 'ok', lastEventAtMs: START_MS })
+  })
+
+  test('what comes while nobody listens is brought at the next start, and nothing twice', async () => {
+    const { fake, run } = await start({ numericIds, pageSize: 2 })
+    const one = run()
+    await one.until(() => one.channel.health?.().state === 'ok')
+    fake.receive(ada('1'))
+    one.push()
+    await one.until(() => one.delivered.length === 1)
+    await one.until(() => one.host.clock.sleeping > 0)
+    await one.stop()
+    for (const subject of ['2', '3', '4', '5', '6']) fake.receive(ada(subject))
+    const two = run({ laterMs: DAY_MS })
+    await two.until(() => two.channel.health?.().state === 'ok')
+    expect(subjects(two.delivered)).toEqual(['2', '3', '4', '5', '6'])
+    await two.stop()
+    const three = run({ laterMs: DAY_MS })
+    await three.until(() => three.channel.health?.().state === 'ok')
+    expect(three.delivered).toEqual([])
+  })
+})
+
+describe('the cursor follows only what is durably handed over', () => {
+  test('a mail that could not be kept is brought again, and so is what comes after it, in order', async () => {
+    const { fake, run, keyValue } = await start()
+    const one = run({ deliver: refusing('2', '2') })
+    await one.until(() => one.channel.health?.().state === 'ok')
+    const before = await keyValue.get('cursor/bot@example.com')
+    for (const subject of ['1', '2', '3']) fake.receive(ada(subject))
+    one.push()
+    await one.until(() => one.delivered.length === 2)
+    await one.until(() => one.channel.health?.().state === 'down')
+    expect(await keyValue.get('cursor/bot@example.com')).toEqual(before)
+    await one.until(() => one.channel.health?.().state === 'ok', 500)
+    expect(subjects(one.delivered)).toEqual(['1', '2', '1', '2', '1', '2', '3'])
+    expect(await keyValue.get('cursor/bot@example.com')).not.toEqual(before)
+  })
+
+  test('a mail that could not be kept is brought after a restart', async () => {
+    const { fake, run } = await start()
+    const one = run({ deliver: refusing('2') })
+    await one.until(() => one.channel.health?.().state === 'ok')
+    for (const subject of ['1', '2', '3']) fake.receive(ada(subject))
+    one.push()
+    await one.until(() => one.channel.health?.().state === 'down')
+    await one.stop()
+    const two = run()
+    await two.until(() => two.channel.health?.().state === 'ok')
+    expect(subjects(two.delivered)).toEqual(['1', '2', '3'])
+  })
+
+  test('pages that were handed over are not read again', async () => {
+    const { fake, run } = await start({ pageSize: 2 })
+    const one = run({ deliver: refusing('4') })
+    await one.until(() => one.channel.health?.().state === 'ok')
+    for (const subject of ['1', '2', '3', '4', '5']) fake.receive(ada(subject))
+    one.push()
+    await one.until(() => one.delivered.length === 4)
+    await one.until(() => one.channel.health?.().state === 'ok', 500)
+    expect(subjects(one.delivered)).toEqual(['1', '2', '3', '4', '3', '4', '5'])
+  })
+
+  test('a mail that comes while pages are read is not lost', async () => {
+    const { fake, run } = await start({ pageSize: 1 })
+    let came = false
+    const one = run({
+      async deliver() {
+        if (!came) fake.receive(ada('meanwhile'))
+        came = true
+      },
+    })
+    await one.until(() => one.channel.health?.().state === 'ok')
+    for (const subject of ['1', '2']) fake.receive(ada(subject))
+    one.push()
+    await one.until(() => one.delivered.length >= 3, 1000)
+    expect(new Set(subjects(one.delivered))).toEqual(new Set(['1', '2', 'meanwhile']))
+  })
+})
+
+describe('a cursor the provider no longer knows', () => {
+  test('all that came since is listed, however long ago, and what was handed over before is not brought again', async () => {
+    const { fake, run } = await start({ pageSize: 2 })
+    const one = run()
+    await one.until(() => one.channel.health?.().state === 'ok')
+    fake.receive(ada('known'))
+    one.push()
+    await one.until(() => one.delivered.length === 1)
+    await one.until(() => one.host.clock.sleeping > 0)
+    await one.stop()
+    for (const day of [1, 3, 5, 9]) fake.receive({ ...ada(`day ${day}`), atMs: START_MS + day * DAY_MS })
+    fake.receive({ ...ada('sent'), labels: ['SENT'], atMs: START_MS + DAY_MS })
+    fake.mailbox.forget()
+    const two = run({ laterMs: 10 * DAY_MS })
+    await two.until(() => two.channel.health?.().state === 'ok')
+    expect(subjects(two.delivered)).toEqual(['day 1', 'day 3', 'day 5', 'day 9'])
+    fake.receive(ada('after'))
+    two.push()
+    await two.until(() => two.delivered.length === 5)
+    expect(subjects(two.delivered).at(-1)).toBe('after')
+  })
+
+  test('a mail that comes during the listing is brought once the listing is done', async () => {
+    const { fake, run } = await start()
+    const one = run()
+    await one.until(() => one.channel.health?.().state === 'ok')
+    await one.stop()
+    fake.receive(ada('1'))
+    fake.mailbox.forget()
+    let came = false
+    const two = run({
+      async deliver() {
+        if (!came) fake.receive(ada('meanwhile'))
+        came = true
+      },
+    })
+    await two.until(() => two.delivered.length >= 2, 1000)
+    expect(subjects(two.delivered)).toEqual(['1', 'meanwhile'])
+  })
+
+  test('the new cursor is kept only when all is handed over', async () => {
+    const { fake, run } = await start()
+    const one = run()
+    await one.until(() => one.channel.health?.().state === 'ok')
+    await one.stop()
+    for (const subject of ['1', '2']) fake.receive(ada(subject))
+    fake.mailbox.forget()
+    const two = run({ deliver: refusing('2') })
+    await two.until(() => two.channel.health?.().state === 'down')
+    await two.stop()
+    const three = run()
+    await three.until(() => three.channel.health?.().state === 'ok')
+    expect(subjects(three.delivered)).toEqual(['1', '2'])
+  })
+
+  test('each label is listed', async () => {
+    const { fake, run } = await start()
+    const config = { label_filter: ['INBOX', 'Label_7'] }
+    const one = run({ config })
+    await one.until(() => one.channel.health?.().state === 'ok')
+    await one.stop()
+    for (const label of ['INBOX', 'Label_7', 'Label_8']) fake.receive({ ...ada(label), labels: [label] })
+    fake.mailbox.forget()
+    const two = run({ config })
+    await two.until(() => two.channel.health?.().state === 'ok')
+    expect(subjects(two.delivered).toSorted()).toEqual(['INBOX', 'Label_7'])
+  })
+})
+
+describe('labels', () => {
+  test.each<[labels: string[], seen: string[]]>([
+    [['INBOX'], ['INBOX']],
+    [['Label_7'], ['Label_7']],
+    [
+      ['INBOX', 'Label_7'],
+      ['INBOX', 'Label_7'],
+    ],
+    [[], ['INBOX', 'Label_7', 'Label_8']],
+  ])('of the labels %j mails are brought', async (labels, seen) => {
+    const { fake, run } = await start()
+    const one = run({ config: { label_filter: labels } })
+    await one.until(() => one.channel.health?.().state === 'ok')
+    for (const label of ['INBOX', 'Label_7', 'Label_8']) fake.receive({ ...ada(label), labels: [label] })
+    one.push()
+    await one.until(() => one.delivered.length === seen.length)
+    expect(subjects(one.delivered)).toEqual(seen)
+    expect(fake.watches[0]).toEqual(
+      labels.length > 0
+        ? { topicName: 'projects/p/topics/t', labelIds: labels, labelFilterBehavior: 'INCLUDE' }
+        : { topicName: 'projects/p/topics/t' },
+    )
+  })
+})
+
+describe('one mail never holds up the mailbox', () => {
+  test('one that is gone, one nobody can read, and one of our own are passed over', async () => {
+    const { fake, run, channel } = await start()
+    const one = run({ config: { label_filter: [] } })
+    await one.until(() => one.channel.health?.().state === 'ok')
+    fake.mailbox.remove(fake.receive(ada('gone')).id)
+    fake.receive({ ...ada('odd'), payload: { headers: 'none' } })
+    fake.receive({ ...ada('list'), headers: [['List-Id', '<x>']] })
+    const { channel: sender } = channel()
+    await sender.send({ to: 'ada@example.com' }, { text: 'hi', clientId: 'c1' }, new AbortController().signal)
+    fake.receive(ada('good'))
+    one.push()
+    await one.until(() => one.delivered.length === 1)
+    expect(subjects(one.delivered)).toEqual(['good'])
+  })
+
+  test('one that is too large comes as its first words', async () => {
+    const { fake, run } = await start()
+    const one = run()
+    await one.until(() => one.channel.health?.().state === 'ok')
+    fake.receive({ ...ada('large'), text: `It begins so. ${'x'.repeat(13_000_000)}` })
+    one.push()
+    await one.until(() => one.delivered.length === 1)
+    expect(one.delivered[0]?.text).toMatch(/^Subject: large\n\nIt begins so\. x+$/)
+  })
+
+  test('one the API never gives is left out after about an hour, with a line in the log', async () => {
+    const { fake, run } = await start()
+    const one = run()
+    await one.until(() => one.channel.health?.().state === 'ok')
+    const { id } = fake.receive(ada('never'))
+    fake.receive(ada('next'))
+    fake.fail({ fault: 'status', status: 500 }, { times: 1000, matches: ({ path }) => path.endsWith(id) })
+    one.push()
+    await one.until(() => one.delivered.length === 1, 60_000)
+    expect(subjects(one.delivered)).toEqual(['next'])
+    const passedMs = one.host.clock.monotonicMs()
+    expect(passedMs).toBeGreaterThan(1_800_000)
+    expect(passedMs).toBeLessThan(4 * 3_600_000)
+    expect(one.host.logs).toContainEqual(expect.objectContaining({ level: 'error', fields: expect.objectContaining({ mail: id }) }))
+  })
+})

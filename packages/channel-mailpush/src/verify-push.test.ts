@@ -1,0 +1,208 @@
+import { createHmac } from 'node:crypto'
+import type { AppError, Raw } from '@sluice/sdk'
+import { createPushKeys, encodeJson, type PushClaims } from '@sluice/testkit/fakes/mailpush-push'
+import { testHost } from '@sluice/testkit/host'
+import * as v from 'valibot'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { mailpushSection } from './config.ts'
+import { createProof } from './verify-push.ts'
+
+const SECRET = 'mailpush-secret-01'
+const URL_REGISTERED = 'https://gw.example.com/webhook/mailpush'
+const ACCOUNT = 'push@project.iam.example.com'
+const GOOD: PushClaims = { aud: URL_REGISTERED, email: ACCOUNT }
+const OIDC = { webhook_url: URL_REGISTERED, service_account: ACCOUNT }
+const MINUTE_MS = 60_000
+
+const keys = createPushKeys()
+beforeAll(() => void keys.jwks())
+
+const raw = (authorization?: string, query = ''): Raw => ({
+  headers: { authorization },
+  url: new URL(`http://localhost/webhook/mailpush${query}`),
+  body: new Uint8Array(),
+  receivedAtMs: 0,
+})
+
+/** A channel's check, with how often it asked for the keys. */
+const arrange = (config: object, answer: () => Response = () => Response.json(keys.jwks())) => {
+  const asked = { times: 0 }
+  const host = testHost({
+    fetch: async () => {
+      asked.times++
+      return answer()
+    },
+  })
+  const section = v.parse(mailpushSection.schema, { enabled: true, topic: 'projects/p/topics/t', ...config })
+  const { verify, unsigned } = createProof(host, section)
+  /** What proved it, or why it was refused. */
+  const outcome = async (authorization?: string, query?: string): Promise<string> => {
+    try {
+      return (await verify(raw(authorization, query))).by
+    } catch (error) {
+      expect(error).toMatchObject({ name: 'AppError', code: 'unauthorized', message: 'Unauthorized' })
+      return String((error as AppError).cause)
+    }
+  }
+  const bearer = (claims: PushClaims) => `Bearer ${keys.mint(claims, host.clock.nowMs())}`
+  return { host, asked, unsigned, outcome, bearer }
+}
+
+describe('§5 rule 5, the shared secret', () => {
+  const { outcome } = arrange({ webhook_secret: ` ${SECRET}\n` })
+
+  test.each([`Bearer ${SECRET}`, `bearer ${SECRET}`, `BEARER  ${SECRET} `])('M1, M4: %j is let in', async (authorization) => {
+    expect(await outcome(authorization)).toBe('the bearer')
+  })
+
+  test.each([
+    undefined,
+    '',
+    'Bearer ',
+    'Bearer',
+    'Bearer mailpush-secret-02',
+    `Basic ${SECRET}`,
+    SECRET,
+    `Bearer ${SECRET}, Bearer ${SECRET}`,
+    `Bearer ${SECRET} ${SECRET}`,
+  ])('M3: %j is not', async (authorization) => {
+    expect(await outcome(authorization)).toBe('neither bearer nor ?token= is webhook_secret')
+  })
+
+  test('the secret may stand in the URL, once', async () => {
+    expect(await outcome(undefined, `?token=${SECRET}`)).toBe('?token=')
+    expect(await outcome('Bearer something-else', `?token=${SECRET}`)).toBe('?token=')
+    for (const query of ['?token=', '?token=mailpush-secret-02', `?token=${SECRET}&token=x`, `?Token=${SECRET}`]) {
+      expect(await outcome(undefined, query)).toMatch(/^neither/)
+    }
+  })
+
+  test('a secret of white space is none', async () => {
+    const { unsigned, outcome: open } = arrange({ webhook_secret: ' \t' })
+    expect(unsigned).toBe('webhook_secret')
+    expect(await open()).toBe('nothing: webhook_secret is not set')
+    expect(await open('Bearer ')).toBe('nothing: webhook_secret is not set')
+  })
+})
+
+describe('§5, the signed token of the push service', () => {
+  test('M8: a good one is let in, with or without a secret besides', async () => {
+    for (const config of [OIDC, { ...OIDC, webhook_secret: SECRET }]) {
+      const { outcome, bearer, unsigned } = arrange(config)
+      expect(unsigned).toBeUndefined()
+      expect(await outcome(bearer(GOOD))).toBe('the signed token')
+      expect(await outcome()).toMatch(/^neither/)
+    }
+    expect(await arrange({ ...OIDC, webhook_secret: SECRET }).outcome(`Bearer ${SECRET}`)).toBe('the bearer')
+  })
+
+  test.each<[what: string, claims: Partial<PushClaims>, why: RegExp]>([
+    ['for another URL', { aud: 'https://evil.example/webhook/mailpush' }, /"aud"/],
+    ['of another account', { email: 'other@project.iam.example.com' }, /service_account/],
+    ['of an account nobody checked', { email_verified: false }, /service_account/],
+    ['of another issuer', { iss: 'https://evil.example' }, /"iss"/],
+    ['from long ago', { iat: 1_767_200_000, exp: 1_767_203_600 }, /"exp"/],
+  ])('M8: one %s is not', async (_, claims, why) => {
+    const { outcome, bearer } = arrange(OIDC)
+    expect(await outcome(bearer({ ...GOOD, ...claims }))).toMatch(why)
+  })
+
+  test('M8: one that expires is good until then', async () => {
+    const { outcome, bearer, host } = arrange(OIDC)
+    const token = bearer(GOOD)
+    await host.advance(59 * MINUTE_MS)
+    expect(await outcome(token)).toBe('the signed token')
+    await host.advance(2 * MINUTE_MS)
+    expect(await outcome(token)).toMatch(/"exp"/)
+  })
+
+  test('M8: no other algorithm is taken, least of all none, nor the public key as a shared secret', async () => {
+    const { outcome, bearer, asked } = arrange(OIDC)
+    const [, payload = ''] = bearer(GOOD).split('.')
+    const unsigned = `${encodeJson({ alg: 'none', typ: 'JWT' })}.${payload}`
+    const forged = `${encodeJson({ alg: 'HS256', kid: 'key-1', typ: 'JWT' })}.${payload}`
+    const mac = createHmac('sha256', keys.publicPem()).update(forged).digest('base64url')
+    for (const token of [`${unsigned}.`, unsigned, `${forged}.${mac}`])
+      expect(await outcome(`Bearer ${token}`)).toMatch(/^the token is not valid/)
+    expect(asked.times).toBe(0)
+  })
+
+  test('a token that was changed, or signed by another key of the same name, is not let in', async () => {
+    const { outcome, bearer } = arrange(OIDC)
+    const token = bearer(GOOD)
+    expect(await outcome(token.replace(/\.[^.]+\./, `.${encodeJson({ ...GOOD, iss: 'https://accounts.google.com', exp: 9e9 })}.`))).toMatch(
+      /signature/,
+    )
+    const stranger = createPushKeys()
+    stranger.jwks()
+    expect(await outcome(`Bearer ${stranger.mint(GOOD, Date.UTC(2026, 0, 1))}`)).toMatch(/signature/)
+  })
+
+  test('nothing of a token is in the reason', async () => {
+    const { outcome, bearer } = arrange(OIDC)
+    const token = bearer({ ...GOOD, aud: 'https://secret-audience.example' })
+    const said = await outcome(token)
+    for (const part of [...token.split('.'), 'secret-audience']) expect(said).not.toContain(part)
+  })
+
+  test('without webhook_url or service_account no token is taken', async () => {
+    const { outcome, bearer, asked } = arrange({ webhook_url: URL_REGISTERED, webhook_secret: SECRET })
+    expect(await outcome(bearer(GOOD))).toMatch(/^neither/)
+    expect(asked.times).toBe(0)
+    expect(arrange({ webhook_url: URL_REGISTERED }).unsigned).toBe('webhook_secret')
+    const alone = { enabled: true, topic: 'projects/p/topics/t', service_account: ACCOUNT }
+    expect(v.safeParse(mailpushSection.schema, alone).success).toBe(false)
+  })
+})
+
+describe('the keys of the push service', () => {
+  test('are fetched at the first token, once for all who wait, and kept for an hour', async () => {
+    const { outcome, bearer, asked, host } = arrange(OIDC)
+    expect(asked.times).toBe(0)
+    await Promise.all([outcome(bearer(GOOD)), outcome(bearer(GOOD)), outcome(bearer(GOOD))])
+    await host.advance(59 * MINUTE_MS)
+    await outcome(bearer(GOOD))
+    expect(asked.times).toBe(1)
+    await host.advance(MINUTE_MS)
+    await outcome(bearer(GOOD))
+    expect(asked.times).toBe(2)
+  })
+
+  test('are fetched anew for a key nobody knows, but at most every five minutes', async () => {
+    const theirs = createPushKeys()
+    const { outcome, asked, host } = arrange(OIDC, () => Response.json(theirs.jwks()))
+    const token = () => `Bearer ${theirs.mint(GOOD, host.clock.nowMs())}`
+    expect(await outcome(token())).toBe('the signed token')
+    theirs.rotate()
+    for (let count = 0; count < 10; count++) expect(await outcome(token())).toMatch(/no applicable key/)
+    expect(asked.times).toBe(1)
+    await host.advance(5 * MINUTE_MS)
+    expect(await outcome(token())).toBe('the signed token')
+    expect(asked.times).toBe(2)
+  })
+
+  test('that cannot be fetched let nobody in, and are not asked for with every request', async () => {
+    let up = false
+    const { outcome, bearer, asked, host } = arrange(OIDC, () => (up ? Response.json(keys.jwks()) : new Response('', { status: 503 })))
+    for (let count = 0; count < 10; count++)
+      expect(await outcome(bearer(GOOD))).toMatch(/^the token could not be checked: the key server answered 503/)
+    expect(asked.times).toBe(1)
+    up = true
+    await host.advance(10_000)
+    expect(await outcome(bearer(GOOD))).toBe('the signed token')
+  })
+
+  test('stay good while the key server is away', async () => {
+    let up = true
+    const { outcome, bearer, host } = arrange(OIDC, () => (up ? Response.json(keys.jwks()) : new Response('', { status: 500 })))
+    await outcome(bearer(GOOD))
+    up = false
+    await host.advance(3 * 60 * MINUTE_MS)
+    expect(await outcome(bearer(GOOD))).toBe('the signed token')
+  })
+
+  test.each(['{', '{}', '{"keys":{}}', 'null'])('%j are no keys', async (body) => {
+    const { outcome, bearer } = arrange(OIDC, () => new Response(body))
+    expect(await outcome(bearer(GOOD))).toMatch(/^the token (?:could not be checked|is not valid)/)
+  })
+})
