@@ -52,6 +52,11 @@ const webhook = (config: ChatappConfig, account: string): Webhook => ({
   bodyBytesMax: BODY_BYTES_MAX,
   ...(!isConfigured(config.app_secret) && { unsigned: 'app_secret' }),
   handshake: (url) => handshake(url, config.verify_token),
+  handshakeQuery: (challenge) => ({
+    'hub.mode': 'subscribe',
+    'hub.verify_token': config.verify_token.reveal().trim(),
+    'hub.challenge': challenge,
+  }),
   verify: (raw) => verify(raw, config.app_secret),
   parse: ({ body }) => parseMessages(body, account),
   sample: (sample) => sampleRequest(sample, { account, secret: config.app_secret }),

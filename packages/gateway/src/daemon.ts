@@ -57,7 +57,7 @@ async function startLocked(options: DaemonOptions, lock: { release(): void }): P
     throw error
   }
   const deliveries = await startDeliveries(deliveryDeps(runtime))
-  runtime.delivery.load = deliveries.load
+  Object.assign(runtime.delivery, { load: deliveries.load, wake: deliveries.wake })
   const auth = createAuth({ runtime })
   const server = await listen({
     runtime,

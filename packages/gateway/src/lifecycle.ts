@@ -170,7 +170,7 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
         const previous = new Map(instancesNow().map((instance) => [instance.feature.id, instance]))
         const stale = features.filter(({ id, section }) => {
           const instance = previous.get(id)
-          return !instance || (section && changed(id, section)) || (guardsChanged && (instance.parts.tools?.length ?? 0) > 0)
+          return !instance || (section && changed(id, section)) || (guardsChanged && usesGuards(instance))
         })
         const instances = features.map((feature) => {
           const kept = stale.includes(feature) ? undefined : previous.get(feature.id)
@@ -221,6 +221,9 @@ async function orClose<Result>(fresh: readonly Instance[], make: () => Result): 
 async function closeInReverse(instances: readonly Instance[]): Promise<void> {
   for (const instance of instances.toReversed()) await instance.close()
 }
+
+/** What tools may do, and what services do for them, is decided by the guards they were built with. */
+const usesGuards = ({ parts: { tools = [], services } }: Instance): boolean => tools.length > 0 || services !== undefined
 
 /** Of `[agent]` only the workspace matters to tools. */
 function guardValueChanged(section: (typeof GUARD_SECTIONS)[number], before: LoadedConfig, next: LoadedConfig): boolean {

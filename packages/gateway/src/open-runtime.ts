@@ -14,7 +14,7 @@ import { type Clients, createClients } from './http/client.ts'
 import { createLifecycle, type Lifecycle, type Reload } from './lifecycle.ts'
 import { type ComponentLogger, createLogger } from './log.ts'
 import { type ConfigSource, parseConfig, readConfigText } from './read-config.ts'
-import type { Runtime } from './runtime.ts'
+import type { DeliveryQueues, Runtime } from './runtime.ts'
 
 export interface RuntimeOptions extends ConfigSource {
   readonly profile: string
@@ -39,8 +39,6 @@ export interface OpenRuntime extends Runtime {
   reload(text: string): Promise<Reload>
   /** Subscribers of each kind, for the vitals; the HTTP side counts them. */
   readonly subscribers: { sse: number; ws: number; dropped: number }
-  /** What the delivery queues hold, for the vitals; where there are any, they put themselves here. */
-  readonly delivery: { load(): { readonly messages: number; readonly replies: number } }
   /** Closes agent, features and store, in that order. Idempotent. */
   close(drainMs?: number): Promise<void>
 }
@@ -65,7 +63,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
   const bus = createEventBus({ clock, run: randomBytes(6).toString('base64url') })
   const clients = createClients()
   const subscribers = { sse: 0, ws: 0, dropped: 0 }
-  const delivery = { load: () => ({ messages: 0, replies: 0 }) }
+  const delivery: DeliveryQueues = { load: () => ({ messages: 0, replies: 0 }), wake: () => {} }
   const startedAtMs = clock.nowMs()
   let guards: Guards | undefined
 

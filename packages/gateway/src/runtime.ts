@@ -58,6 +58,13 @@ export interface Live {
   observe(observation: Observation): void
 }
 
+/** What waits for its turn, or to be sent. */
+export interface DeliveryQueues {
+  load(): { readonly messages: number; readonly replies: number }
+  /** Looks for what has been made due in the store. */
+  wake(): void
+}
+
 /** One daemon, for its whole life. */
 export interface Runtime {
   readonly version: string
@@ -71,4 +78,6 @@ export interface Runtime {
   /** The registry of the moment. */
   live(): Live
   vitals(): Vitals
+  /** The delivery queues; where there are none, nothing waits and nobody is woken. */
+  readonly delivery: DeliveryQueues
 }

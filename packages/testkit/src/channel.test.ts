@@ -59,6 +59,7 @@ const feature = (
         webhook: {
           path: '/sample',
           ...(secret ? {} : { unsigned: 'webhook_secret' }),
+          handshakeQuery: (challenge) => ({ token: config.verify_token, challenge }),
           handshake(url) {
             if (url.searchParams.get('token') !== config.verify_token) return new Response('Forbidden', { status: 403 })
             const challenge = url.searchParams.get('challenge')
@@ -194,6 +195,7 @@ describe('a broken channel breaks its rule', () => {
       'each fixture parses to its golden messages',
       webhook(({ parse }) => ({ parse: async (raw) => (await parse(raw)).map((m) => ({ ...m, text: '' })) })),
     ],
+    ['a check asked as the provider would is answered', webhook(() => ({ handshakeQuery: () => ({}) }))],
     [
       'messages are whole, and no two of one payload share an id',
       webhook(({ parse }) => ({ parse: async (raw) => (await parse(raw)).map((m) => ({ ...m, account: '' })) })),

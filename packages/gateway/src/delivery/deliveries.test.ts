@@ -309,6 +309,17 @@ describe('a message', () => {
     expect(made.turns[1]?.delivery?.turnId).not.toBe(made.turns[0]?.delivery?.turnId)
   })
 
+  test('that is replayed in this process is taken up when the queues are woken', async () => {
+    const made = await bench()
+    await made.receive(message('m1'))
+    await settle()
+    const [row] = await made.store.inbox.list({ limit: 1 })
+    await made.store.inbox.replay(row?.number ?? 0)
+    made.deliveries.wake()
+    await settle()
+    expect(made.turns).toHaveLength(2)
+  })
+
   test('10,000 left behind start at the normal concurrency, in order', async () => {
     const store = open()
     for (let batch = 0; batch < 10; batch++) {

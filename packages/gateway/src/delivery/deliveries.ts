@@ -1,6 +1,7 @@
 /** Durable delivery, put together: what came in before the last stop is taken up, what comes is kept, what is over is forgotten. */
 import type { Channel, Deliver, Inbound, Waiting } from '@sluice/sdk'
 import { every } from '../events/every.ts'
+import type { DeliveryQueues } from '../runtime.ts'
 import type { DeliveryDeps } from './channels.ts'
 import { createInboxRunner } from './inbox-runner.ts'
 import { createIngress, type Ingress } from './ingress.ts'
@@ -8,10 +9,8 @@ import { createListeners } from './listeners.ts'
 import { createOutboxRunner } from './outbox-runner.ts'
 import type { WorkLanes } from './work-lanes.ts'
 
-export interface Deliveries {
+export interface Deliveries extends DeliveryQueues {
   readonly receive: Ingress['receive']
-  /** Messages and replies that wait or are being worked on. */
-  load(): { readonly messages: number; readonly replies: number }
   /** Starts nothing more, and takes nothing more in. Resolves once what runs has ended; sends are cut off after `graceMs`. */
   stop(graceMs: number): Promise<void>
 }
@@ -117,6 +116,7 @@ export async function startDeliveries(deps: DeliveryDeps): Promise<Deliveries> {
 
   return {
     receive: ingress.receive,
+    wake: quietly('the deliveries could not be looked at', async () => void (await takeUp())),
     load() {
       const waiting = [...outboxes.values()].reduce((sum, { load }) => sum + load.waiting + load.running, 0)
       return { messages: inbox.load.waiting + inbox.load.running, replies: waiting }

@@ -149,7 +149,7 @@ describe('the webhook of a channel', () => {
     const open = bench(unsigned, { demandsProof: true })
     const response = await open.post('{"text":"hi"}', {})
     expect(response.status).toBe(503)
-    expect((await response.json()).error).toContain('[channels_config.x] app_secret')
+    expect(((await response.json()) as { error: string }).error).toContain('[channels_config.x] app_secret')
     expect(open.received).toEqual([])
   })
 

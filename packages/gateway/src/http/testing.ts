@@ -26,6 +26,8 @@ export interface TestGatewayOptions {
   /** What takes the messages of channels; without it, none is served. */
   readonly receive?: Inlet['receive']
   readonly demandsProof?: boolean
+  /** Told when deliveries have been made due. */
+  readonly wake?: () => void
   readonly streams?: HandlerOptions['streams']
   /** True: the daemon's own streams. */
   readonly withStreams?: boolean
@@ -117,6 +119,7 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
     clock,
     log,
     live: () => live,
+    delivery: { load: () => ({ messages: 0, replies: 0 }), wake: options.wake ?? (() => {}) },
     vitals: () => ({
       startedAtMs: clock.nowMs(),
       turnsRunning: 0,

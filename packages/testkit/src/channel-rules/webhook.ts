@@ -210,6 +210,11 @@ function handshakeRules({ webhook }: Bench, { query, tokenKey, challengeKey }: N
       expect(await ask({})).toEqual([200, query[challengeKey]])
       expect(await ask({ [challengeKey]: '<b>1</b>' })).toEqual([200, '<b>1</b>'])
     },
+    'a check asked as the provider would is answered': async () => {
+      const asked = webhook().handshakeQuery?.('98765') ?? {}
+      const response = webhook().handshake?.(new URL(`http://localhost/webhook?${new URLSearchParams(asked)}`))
+      expect(await response?.text()).toBe('98765')
+    },
     'a wrong token is 403, no challenge 400': async () => {
       for (const token of ['wrong', '', undefined]) expect((await ask({ [tokenKey]: token }))[0]).toBe(403)
       expect((await ask({ [challengeKey]: undefined }))[0]).toBe(400)

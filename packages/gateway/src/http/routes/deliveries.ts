@@ -45,7 +45,7 @@ const countsRoute = ({ store: { inbox, outbox } }: Runtime): Route =>
     },
   })
 
-const inboxRoutes = ({ store: { inbox, turns } }: Runtime): Route[] => [
+const inboxRoutes = ({ delivery, store: { inbox, turns } }: Runtime): Route[] => [
   defineRoute({
     method: 'GET',
     path: '/api/deliveries/inbox',
@@ -78,12 +78,13 @@ const inboxRoutes = ({ store: { inbox, turns } }: Runtime): Route[] => [
     async handle({ params }) {
       const number = numberOf(params, unknownMessage)
       await replayMessage(inbox, number)
+      delivery.wake()
       return { replayed: true, number }
     },
   }),
 ]
 
-const outboxRoutes = ({ store: { outbox, turns } }: Runtime): Route[] => [
+const outboxRoutes = ({ delivery, store: { outbox, turns } }: Runtime): Route[] => [
   defineRoute({
     method: 'GET',
     path: '/api/deliveries/outbox',
@@ -116,6 +117,7 @@ const outboxRoutes = ({ store: { outbox, turns } }: Runtime): Route[] => [
     async handle({ params }) {
       const number = numberOf(params, unknownReply)
       await replayReply(outbox, number)
+      delivery.wake()
       return { replayed: true, number }
     },
   }),
