@@ -130,6 +130,7 @@ export function createMailApi(request: RequestApi): MailApi {
         throw error
       })
       if (status === 404) return undefined
+      expected(v.object({ id: v.literal(id) }), json)
       const { success, output } = v.safeParse(mailSchema, json)
       return success ? output : 'unreadable'
     },
