@@ -1,0 +1,69 @@
+/** Runs the child on a disk that is traced and may fail. */
+import { execFile } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync } from 'node:fs'
+import { constants } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import type { ChildOptions } from './child-options.ts'
+import { parseMarks, type Told } from './told.ts'
+import { type Call, MARKS, parseTrace } from './trace.ts'
+
+const CHILD = join(import.meta.dirname, 'child.ts')
+const CHILD_MS_MAX = 60_000
+/** So that a short run has many checkpoints, which is when the database file itself is written. */
+const CHECKPOINT_PAGES = 50
+
+export interface Fault {
+  /** The number of the call that fails, from 1. */
+  readonly at: number
+  readonly error: 'EIO' | 'ENOSPC'
+  /** A write stores half of its bytes before the next call fails. */
+  readonly short?: boolean
+  readonly ends: ChildOptions['faultEnds']
+}
+
+export interface ChildRun {
+  /** The folder of this run. */
+  readonly home: string
+  readonly file: string
+  readonly calls: readonly Call[]
+  readonly told: Told
+}
+
+export interface RunOptions {
+  readonly shim: string
+  /** A folder for it is made below this one. */
+  readonly root: string
+  readonly arrivals: number
+  readonly fault?: Fault
+  /** A bug to be found. */
+  readonly planted?: { readonly pragmas?: string; readonly acknowledgesEarly?: true }
+}
+
+/** Rejects when the child ends with an error. */
+export async function runChild({ shim, root, arrivals, fault, planted }: RunOptions): Promise<ChildRun> {
+  const home = mkdtempSync(join(root, 'run-'))
+  const [folder, trace, freed] = [join(home, 'disk'), join(home, 'trace'), join(home, 'freed')]
+  mkdirSync(folder)
+  const file = join(folder, 'sluice.db')
+  const options: ChildOptions = {
+    file,
+    arrivals,
+    pragmas: `PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}; ${planted?.pragmas ?? ''}`,
+    acknowledgesEarly: planted?.acknowledgesEarly ?? false,
+    faultEnds: fault?.ends ?? 'at once',
+    freed,
+  }
+  await promisify(execFile)(process.execPath, [CHILD, JSON.stringify(options)], {
+    timeout: CHILD_MS_MAX,
+    env: { ...process.env, LD_PRELOAD: shim, DISK_FOLDER: folder, DISK_TRACE: trace, ...(fault && environmentOf(fault, freed)) },
+  })
+  return { home, file, calls: parseTrace(readFileSync(trace)), told: parseMarks(readFileSync(join(folder, MARKS), 'utf8')) }
+}
+
+const environmentOf = ({ at, error, short, ends }: Fault, freed: string): NodeJS.ProcessEnv => ({
+  DISK_FAIL_AT: String(at),
+  DISK_FAIL_WITH: String(constants.errno[error]),
+  ...(short && { DISK_FAIL_SHORT: '1' }),
+  ...(ends !== 'at once' && { DISK_FAIL_UNTIL: freed }),
+})

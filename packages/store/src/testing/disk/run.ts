@@ -1,0 +1,34 @@
+/** `pnpm chaos:disk`: the suite at its full size, on Linux with a C compiler. `--seed N` cuts the power elsewhere. */
+import { parseArgs } from 'node:util'
+import { type Bench, CASES, type Case, isAsItMust, setUpBench } from './cases.ts'
+import { makeScratchFolders } from './scratch-folders.ts'
+import { compileShim } from './shim.ts'
+import { canFail } from './trace.ts'
+
+const SIZE = { arrivals: 100, cuts: 600, outcomes: 5, faults: 15, failedSyncs: 20, cutsAfterFailedSync: 30 }
+const PROBLEMS_SHOWN_MAX = 10
+
+const { values } = parseArgs({ options: { seed: { type: 'string', default: '1' } } })
+const folders = makeScratchFolders()
+try {
+  const shim = compileShim(folders.libraries)
+  if ('missing' in shim) throw new Error(shim.missing)
+  const bench = await setUpBench({ shim: shim.path, root: folders.states, seed: Number(values.seed), size: SIZE })
+  const failing = bench.sound.calls.filter(canFail)
+  const syncs = failing.filter(({ operation }) => operation === 'sync')
+  console.log(`${SIZE.arrivals} requests make ${failing.length} calls that can fail, ${syncs.length} of them syncs; seed ${values.seed}`)
+  for (const part of CASES) await tell(part, bench)
+} finally {
+  folders.remove()
+}
+
+async function tell(part: Case, bench: Bench): Promise<void> {
+  const startedMs = performance.now()
+  const tried = await part.run(bench)
+  const tookSecs = ((performance.now() - startedMs) / 1_000).toFixed(1)
+  const isWell = isAsItMust(part, tried)
+  console.log(`${isWell ? 'ok' : 'FAILED'}  ${part.title} (${tried.states} states, ${tried.problems.length} with problems, ${tookSecs} s)`)
+  if (isWell) return
+  process.exitCode = 1
+  for (const problem of tried.problems.slice(0, PROBLEMS_SHOWN_MAX)) console.log(`    ${problem}`)
+}

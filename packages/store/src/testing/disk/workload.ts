@@ -1,0 +1,57 @@
+/** What the child keeps, answers and sends: all of it follows from a number, so that whoever looks later knows what to find. */
+import type { Arrival, NewReply } from '@sluice/sdk'
+
+const CHANNEL = 'textrelay'
+const ACCOUNT = 'line'
+const SESSIONS = 5
+export const AT_MS = Date.UTC(2026, 0, 1)
+
+/** One in so many has a body that fills pages of its own. */
+const LARGE_EVERY = 7
+const LARGE_BYTES = 9_000
+const SMALL_BYTES = 300
+
+/** Some arrivals hold two messages, some may come only once. */
+export function arrivalOf(at: number): Arrival {
+  return {
+    channel: CHANNEL,
+    verdict: `proof of ${at}`,
+    raw: Buffer.alloc(at % LARGE_EVERY === 0 ? LARGE_BYTES : SMALL_BYTES, `body of ${at}. `),
+    receivedAtMs: AT_MS + at,
+    ...(at % 4 === 1 && { once: { value: `nonce of ${at}`, untilMs: AT_MS + 3_600_000 } }),
+    messages: messageIdsOf(at).map((id) => ({
+      message: { id, account: ACCOUNT, sender: `sender of ${id}`, to: { to: `room ${at}` }, text: `text of ${id}` },
+      session: `session ${at % SESSIONS}`,
+    })),
+  }
+}
+
+export const messageIdsOf = (at: number): string[] => (at % 3 === 2 ? [`${at}.0`, `${at}.1`] : [`${at}.0`])
+
+/** Some arrivals come twice at once. */
+export const copiesOf = (at: number): number => (at % 5 === 0 ? 2 : 1)
+
+/** The turn of an arrival's first message is run to its end. */
+export const isAnswered = (at: number): boolean => at % 2 === 0
+
+/** The first reply is sent. */
+export const isSent = (at: number): boolean => at % 4 === 0
+
+export const turnIdOf = (at: number): string => `turn ${at}`
+
+export function repliesOf(at: number): NewReply[] {
+  const parts = isSent(at) ? 2 : 1
+  return Array.from({ length: parts }, (_, index) => ({
+    channel: CHANNEL,
+    account: ACCOUNT,
+    to: { to: `room ${at}` },
+    text: `part ${index + 1} of the reply to ${at}`,
+    part: index + 1,
+    parts,
+    clientId: `${at}/${index + 1}`,
+    turnId: turnIdOf(at),
+    createdAtMs: AT_MS + at,
+  }))
+}
+
+export const providerIdOf = (at: number): string => `sent ${at}`
