@@ -19,6 +19,9 @@ export function hmacSha256(secret: Bytes, ...parts: Bytes[]): Buffer {
   return mac.digest()
 }
 
+/** Of 32 bytes; the bits of the last character that belong to none are 0, so that there is one form and no other. */
+const BASE64 = /^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/
+
 /** True if `signature` is the HMAC-SHA256 of the parts, in hex (either case) after an optional `prefix`, or in base64. */
 export function verifyHmac(
   secret: Bytes,
@@ -28,7 +31,7 @@ export function verifyHmac(
 ): boolean {
   if (!signature.startsWith(prefix)) return false
   const encoded = signature.slice(prefix.length)
-  const shape = encoding === 'hex' ? /^[0-9a-fA-F]{64}$/ : /^[A-Za-z0-9+/]{43}=$/
+  const shape = encoding === 'hex' ? /^[0-9a-fA-F]{64}$/ : BASE64
   if (!shape.test(encoded)) return false
   return equalDigests(hmacSha256(secret, ...parts), Buffer.from(encoded, encoding))
 }

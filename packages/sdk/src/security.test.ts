@@ -38,6 +38,16 @@ describe('signatures', () => {
     expect(verifyHmac('key', [body], base64.replace('=', ''), { encoding: 'base64' })).toBe(false)
   })
 
+  test('base64 has one form: other bits behind the last byte, which most readers overlook, do not verify', () => {
+    const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
+    for (const body of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']) {
+      const right = createHmac('sha256', 'key').update(body).digest('base64')
+      const forms = [...alphabet].map((last) => `${right.slice(0, -2)}${last}=`)
+      expect(forms.filter((form) => Buffer.from(form, 'base64').equals(Buffer.from(right, 'base64')))).toHaveLength(4)
+      expect(forms.filter((form) => verifyHmac('key', [body], form, { encoding: 'base64' }))).toEqual([right])
+    }
+  })
+
   test('nothing but the signature itself verifies', () => {
     const right = createHmac('sha256', 'key').update('body').digest('hex')
     fc.assert(
