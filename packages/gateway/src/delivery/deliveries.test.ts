@@ -426,6 +426,23 @@ describe('a reply', () => {
     expect(await states(made)).toMatchObject({ outbox: ['sent'] })
   })
 
+  test('whose turn ends while the daemon stops waits for the next start, also where it would be the first of its channel', async () => {
+    const gate = Promise.withResolvers<string>()
+    const untilCutOff: Channel['send'] = (_to, _message, signal) =>
+      new Promise((_, reject) => signal.addEventListener('abort', () => reject(new AppError('aborted', 'cut off'))))
+    const first = await bench({ turn: () => gate.promise, send: untilCutOff })
+    await first.receive(message('m1'))
+    await settle()
+    const stopped = first.deliveries.stop(10_000)
+    gate.resolve('an answer')
+    await stopped
+    await settle()
+    expect(await states(first)).toEqual({ inbox: ['done'], outbox: ['queued'] })
+    const second = await bench({ store: first.store })
+    await settle()
+    expect(second.sent).toMatchObject([{ text: 'an answer' }])
+  })
+
   test('that is refused for good is dead at once, with its later parts', async () => {
     const made = await answered({
       turn: () => 'x'.repeat(250),

@@ -34,6 +34,8 @@ export async function startDeliveries(deps: DeliveryDeps): Promise<Deliveries> {
     if (known) return known
     const made = createOutboxRunner({ ...deps, channel, cutOff: cutOff.signal })
     outboxes.set(channel, made)
+    // A turn may end while the daemon stops: its reply waits for the next start.
+    if (stopping.signal.aborted) void made.stop()
     return made
   }
   const inbox = createInboxRunner({
