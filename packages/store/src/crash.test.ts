@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { testClock } from '@sluice/testkit/clock'
 import { testHost } from '@sluice/testkit/host'
+import { arrival } from '@sluice/testkit/store-rules/delivery-samples'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openStore } from './open-store.ts'
 
@@ -19,18 +20,24 @@ afterEach(() => {
   rmSync(folder, { recursive: true })
 })
 
-test('what was acknowledged before SIGKILL is all there, each turn whole', async () => {
-  const file = join(folder, 'sluice.db')
-  const script = join(import.meta.dirname, '..', 'fixtures', 'tell-acknowledged.ts')
+/** Runs a fixture that prints a line for each thing that was acknowledged, and kills it in the middle. */
+async function acknowledgedBeforeKill(fixture: string, file: string): Promise<string[]> {
+  const script = join(import.meta.dirname, '..', 'fixtures', fixture)
   const child = spawn(process.execPath, [script, file], { stdio: ['ignore', 'pipe', 'inherit'] })
   const exit = once(child, 'exit')
   const acknowledged: string[] = []
-  for await (const id of createInterface(child.stdout)) {
-    acknowledged.push(id)
+  for await (const line of createInterface(child.stdout)) {
+    acknowledged.push(line)
     if (acknowledged.length === KILL_AFTER) child.kill('SIGKILL')
   }
   expect(await exit).toEqual([null, 'SIGKILL'])
   expect(acknowledged.length).toBeGreaterThanOrEqual(KILL_AFTER)
+  return acknowledged
+}
+
+test('what was acknowledged before SIGKILL is all there, each turn whole', async () => {
+  const file = join(folder, 'sluice.db')
+  const acknowledged = await acknowledgedBeforeKill('tell-acknowledged.ts', file)
 
   const store = openStore({ file, clock: testClock(Date.now()), log: testHost().log })
   expect(await store.check()).toEqual([])
@@ -43,5 +50,29 @@ test('what was acknowledged before SIGKILL is all there, each turn whole', async
   expect(histories.flat().length).toBeGreaterThanOrEqual(2 * acknowledged.length)
   expect(histories.flat().length % 2).toBe(0)
   expect(histories.map(({ length }) => length)).toEqual(sessions.map(({ messageCount }) => messageCount))
+  await store.close()
+}, 20_000)
+
+test('a message acknowledged before SIGKILL is kept, and message, turn and replies have ended together', async () => {
+  const file = join(folder, 'sluice.db')
+  const acknowledged = await acknowledgedBeforeKill('tell-delivered.ts', file)
+
+  const store = openStore({ file, clock: testClock(Date.now()), log: testHost().log })
+  expect(await store.check()).toEqual([])
+  const rows = await store.inbox.list({ limit: 100_000 })
+  const stateOf = new Map(rows.map(({ messageId, state }) => [messageId, state]))
+  for (const line of acknowledged) {
+    const [what, id = ''] = line.split(' ')
+    if (what === 'answered') expect(stateOf.get(id)).toBe('done')
+    expect(await store.inbox.keep(arrival(id))).toEqual([null])
+  }
+  for (const { number, state, messageId } of rows) {
+    const turn = await store.turns.get(`turn of ${messageId}`)
+    const replies = (await store.inbox.get(number))?.replies ?? []
+    const expected = { done: ['done', 2], running: ['running', 0], pending: [undefined, 0], dead: [] }
+    expect([turn?.status, replies.length]).toEqual(expected[state])
+  }
+  const waiting = await store.inbox.waiting({ after: 0, limit: 100_000 })
+  expect(waiting.length).toBe(rows.filter(({ state }) => state !== 'done').length)
   await store.close()
 }, 20_000)

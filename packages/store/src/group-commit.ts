@@ -1,10 +1,13 @@
 /** The one writer: what is asked for in one turn of the event loop becomes durable in one commit. */
 import { AppError, type Clock, type Logger } from '@sluice/sdk'
+import { Company } from './company.ts'
 import type { Database } from './database.ts'
 import { storageError, storageFault } from './storage-error.ts'
 
 /** So many waiting units are committed at once, without waiting for the event loop's turn to end. */
 const UNITS_MAX = 512
+/** How long a commit waits for those who are missed. */
+const WAIT_MS = 1
 
 export interface GroupCommitOptions {
   readonly clock: Clock
@@ -30,7 +33,9 @@ export class GroupCommit {
   readonly #options: GroupCommitOptions
   #waiting: Unit[] = []
   #commits = 0
+  readonly #company = new Company()
   #scheduled: NodeJS.Immediate | undefined
+  #patience: NodeJS.Timeout | undefined
   #closed = false
   /** The last write failed for a reason that lies with the disk or the file. */
   #failing = false
@@ -60,14 +65,23 @@ export class GroupCommit {
     const { promise, resolve, reject } = Promise.withResolvers<T>()
     this.#waiting.push({ run: unit, resolve: resolve as (result: unknown) => void, reject })
     if (this.#waiting.length >= UNITS_MAX) this.flush()
-    else this.#scheduled ??= setImmediate(() => this.flush())
+    else this.#schedule()
     return promise
+  }
+
+  /** Commits at the end of this turn of the event loop if nobody is missed, else a little later. */
+  #schedule(): void {
+    if (this.#scheduled) return
+    if (this.#company.isComplete(this.#waiting.length)) this.#scheduled = setImmediate(() => this.flush())
+    else this.#patience ??= setTimeout(() => this.flush(), WAIT_MS)
   }
 
   /** Commits what waits, now. */
   flush(): void {
     clearImmediate(this.#scheduled)
+    clearTimeout(this.#patience)
     this.#scheduled = undefined
+    this.#patience = undefined
     const units = this.#waiting
     this.#waiting = []
     if (units.length > 0) this.#settle(units)
@@ -111,7 +125,9 @@ export class GroupCommit {
     for (const [index, { resolve }] of units.entries()) resolve(results[index])
     if (this.#failing) log.info('the store keeps writes again')
     this.#failing = false
-    onCommit?.(units.length, clock.monotonicMs() - startedMs)
+    const tookMs = clock.monotonicMs() - startedMs
+    this.#company.committed(units.length)
+    onCommit?.(units.length, tookMs)
     return undefined
   }
 

@@ -55,7 +55,10 @@ export function createInbox(db: Database, writer: GroupCommit, repliesTo: (numbe
     if (resting) db.run(REST_TURN, resting.attempts, resting.turn_id)
   }
   return {
-    keep: async (arrival) => writer.write(keeping(db, arrival)),
+    async keep(arrival) {
+      const kept = db.read(() => keeping(db, arrival))
+      return typeof kept === 'function' ? writer.write(kept) : kept
+    },
     async start(number, turnId) {
       const kept = db.read(() => db.get<{ message_json: string }>(MESSAGE, number))
       if (!kept) return undefined

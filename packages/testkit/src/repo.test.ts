@@ -61,7 +61,7 @@ describe('the catalogue is the truth', () => {
   test('a profile is a list and nothing else', () => {
     for (const file of readdirSync(join(ROOT, 'profiles'))) {
       const lines = read('profiles', file).trim().split('\n')
-      for (const line of lines) expect(line, file).toMatch(/^(?:import \w|(?:export )?const \w+ = \[|await main\(|$)/)
+      for (const line of lines) expect(line, file).toMatch(/^(?:import |(?:export )?const \w+ = \[|await main\(|$)/)
     }
   })
 
