@@ -1,0 +1,106 @@
+import type { Webhook } from '@sluice/sdk'
+import { describe, expect, test } from 'vitest'
+import { fuzz } from './fuzz.ts'
+import { createRandom } from './random.ts'
+import type { Scheme } from './scheme.ts'
+import { SCHEMES, type SchemeName } from './schemes.ts'
+
+const COUNT = 5000
+/** Enough to find a hole. */
+const FEW = 1500
+const names = Object.keys(SCHEMES) as SchemeName[]
+
+describe('§5 a request that is not the one the provider proved is not let in', () => {
+  test.each(names)('%s: 5,000 mutations, none accepted', async (name) => {
+    const random = createRandom(2)
+    const { counts, same, findings } = await fuzz(await SCHEMES[name](random), { random, count: COUNT })
+    expect(findings.filter(({ outcome }) => outcome !== 'unreadable')).toEqual([])
+    expect(counts.refused + counts.unreadable).toBe(COUNT)
+    expect(same).toBeLessThan(COUNT)
+    // A byte may move from the random value to the body, which is no event then: signed, and of no use to anybody.
+    if (name !== 'roomchat') expect(counts.unreadable).toBe(0)
+    else for (const { steps } of findings) expect(steps.at(-1)).toBe('forged')
+  })
+})
+
+describe('the fuzzer finds a check that', () => {
+  /** How many mutations a scheme lets in whose check is this one. */
+  const accepted = async (name: SchemeName, verify: (webhook: Webhook, scheme: Scheme) => Webhook['verify']): Promise<number> => {
+    const random = createRandom(3)
+    const scheme = await SCHEMES[name](random)
+    const webhook = { ...scheme.webhook, verify: verify(scheme.webhook, scheme) }
+    return (await fuzz({ ...scheme, webhook }, { random, count: FEW })).counts.accepted
+  }
+
+  test('lets everybody in', async () => {
+    for (const name of names) expect(await accepted(name, () => () => ({ by: 'nothing' }))).toBeGreaterThan(FEW / 4)
+  })
+
+  test('does not look at the time', async () => {
+    for (const name of ['textrelay-legacy', 'textrelay-standard'] as const) {
+      const found = await accepted(name, ({ verify }) => (raw) => {
+        const time = raw.headers['webhook-timestamp'] ?? raw.headers['x-webhook-timestamp'] ?? ''
+        return verify({ headers: raw.headers, url: raw.url, body: raw.body, receivedAtMs: Number(time) * 1000 })
+      })
+      expect(found, name).toBeGreaterThan(0)
+    }
+  })
+
+  test('signs the JSON and not its bytes', async () => {
+    const found = await accepted('chatapp', ({ verify }, { valid }) => {
+      const bodies = new Map(valid.map(({ body }) => [meaning(body), body]))
+      return (raw) => verify({ headers: raw.headers, url: raw.url, receivedAtMs: 0, body: bodies.get(meaning(raw.body)) ?? raw.body })
+    })
+    expect(found).toBeGreaterThan(0)
+  })
+
+  test('overlooks the end of a signature', async () => {
+    const found = await accepted('roomchat', ({ verify }, { valid }) => {
+      const short = new Map(valid.map(({ headers }) => [signatureIn(headers).slice(0, 60), signatureIn(headers)]))
+      return (raw) => {
+        const signature = short.get(signatureIn(raw.headers).slice(0, 60))
+        const headers = { ...raw.headers, ...(signature !== undefined && { 'x-roomchat-signature': signature }) }
+        return verify({ headers, url: raw.url, receivedAtMs: 0, body: raw.body })
+      }
+    })
+    expect(found).toBeGreaterThan(0)
+  })
+
+  test('takes white space or case for nothing', async () => {
+    for (const name of ['mailpush-bearer', 'bizchat-bearer'] as const) {
+      const found = await accepted(name, ({ verify }) => (raw) => {
+        const secret = raw.headers.authorization
+          ?.replace(/^bearer\s+/i, '')
+          .replace(/\s/g, '')
+          .toLowerCase()
+        return verify({ headers: { authorization: `Bearer ${secret}` }, url: raw.url, receivedAtMs: 0, body: raw.body })
+      })
+      expect(found, name).toBeGreaterThan(0)
+    }
+  })
+})
+
+test('the same seed makes the same mutations', async () => {
+  const run = async () => {
+    const random = createRandom(4)
+    const scheme = await SCHEMES.chatapp(random)
+    const { findings } = await fuzz(
+      { ...scheme, webhook: { ...scheme.webhook, verify: () => ({ by: 'nothing' }) } },
+      { random, count: 100 },
+    )
+    return findings.map(({ steps, request }) => [steps, request])
+  }
+  expect(await run()).toEqual(await run())
+})
+
+/** JSON that means the same is the same. */
+function meaning(body: Uint8Array): string {
+  try {
+    return JSON.stringify(JSON.parse(Buffer.from(body).toString()))
+  } catch {
+    return ''
+  }
+}
+
+const signatureIn = (headers: Readonly<Record<string, string | undefined>>): string =>
+  headers['x-roomchat-signature'] ?? headers['x-nextcloud-talk-signature'] ?? ''

@@ -1,0 +1,98 @@
+/** Tries mutations of valid requests on the webhook of a channel, and counts what it lets in. */
+import { AppError, type Webhook } from '@sluice/sdk'
+import { type Mutation, mutate, mutationsOf } from './mutate-request.ts'
+import type { Random } from './random.ts'
+import { RawOf, type WebhookRequest } from './request.ts'
+import type { Scheme } from './scheme.ts'
+
+export interface FuzzOptions {
+  readonly random: Random
+  readonly count: number
+  /** Told now and then how many were tried. */
+  onProgress?(tried: number): void
+}
+
+/**
+ * `accepted`: proved and read, as a message would be. `unreadable`: proved, but then refused as no event of the provider.
+ * `broken`: an error that the gateway would answer with 500.
+ */
+export type Outcome = 'refused' | 'unreadable' | 'accepted' | 'broken'
+
+export interface Finding extends Mutation {
+  readonly outcome: Outcome
+  readonly error?: unknown
+}
+
+export interface FuzzResult {
+  readonly counts: Readonly<Record<Outcome, number>>
+  /** Mutations that were a valid request in another spelling; they are not counted as tried. */
+  readonly same: number
+  readonly tookMs: number
+  /** The first few of what was not refused. */
+  readonly findings: readonly Finding[]
+}
+
+const FINDINGS_MAX = 20
+const PROGRESS_EVERY = 10_000
+/** More of them one after another would mean that the mutations do nothing. */
+const SAME_IN_A_ROW_MAX = 10_000
+
+/** Random numbers of one seed make the same mutations. Throws if a valid request is not let in. */
+export async function fuzz(scheme: Scheme, { random, count, onProgress }: FuzzOptions): Promise<FuzzResult> {
+  for (const request of scheme.valid) {
+    const { outcome, error } = await outcomeOf(scheme, request)
+    if (outcome !== 'accepted') throw new Error(`${scheme.name} does not let a valid request in`, { cause: error })
+  }
+  const known = new Set(scheme.valid.flatMap(scheme.proofs))
+  const mutations = mutationsOf(scheme)
+  const counts: Record<Outcome, number> = { refused: 0, unreadable: 0, accepted: 0, broken: 0 }
+  const findings: Finding[] = []
+  let same = 0
+
+  const nextMutation = (): Mutation => {
+    for (let row = 0; row < SAME_IN_A_ROW_MAX; row++) {
+      const mutation = mutate(scheme, mutations, random)
+      if (!scheme.proofs(mutation.request).some((proof) => known.has(proof))) return mutation
+      same += 1
+    }
+    throw new Error(`the mutations of ${scheme.name} change nothing`)
+  }
+
+  const startedAtMs = performance.now()
+  for (let tried = 1; tried <= count; tried++) {
+    const mutation = nextMutation()
+    const { outcome, error } = await outcomeOf(scheme, mutation.request)
+    counts[outcome] += 1
+    if (outcome !== 'refused' && findings.length < FINDINGS_MAX) findings.push({ outcome, ...mutation, error })
+    if (tried % PROGRESS_EVERY === 0) onProgress?.(tried)
+  }
+  return { counts, same, tookMs: performance.now() - startedAtMs, findings }
+}
+
+type Result = Pick<Finding, 'outcome' | 'error'>
+
+function outcomeOf({ webhook, setClock }: Scheme, request: WebhookRequest): Result | Promise<Result> {
+  setClock?.(request.atMs)
+  const raw = new RawOf(request)
+  try {
+    const verified = webhook.verify(raw)
+    // Most checks wait for nothing, and a million needless pauses take a second.
+    if (verified instanceof Promise) return verified.then(() => reading(webhook, raw), refusal)
+  } catch (error) {
+    return refusal(error)
+  }
+  return reading(webhook, raw)
+}
+
+async function reading(webhook: Webhook, raw: RawOf): Promise<Result> {
+  try {
+    await webhook.parse(raw)
+    return { outcome: 'accepted' }
+  } catch (error) {
+    return { outcome: isRefusal(error, 'invalid_request') ? 'unreadable' : 'broken', error }
+  }
+}
+
+const refusal = (error: unknown): Result => ({ outcome: isRefusal(error, 'unauthorized') ? 'refused' : 'broken', error })
+
+const isRefusal = (error: unknown, code: AppError['code']): boolean => error instanceof AppError && error.code === code

@@ -1,0 +1,109 @@
+/** One mutation of a request: one to three changes of its headers, query, body or time. */
+import { mutateBytes } from './mutate-bytes.ts'
+import { mutateText } from './mutate-text.ts'
+import type { Random } from './random.ts'
+import type { WebhookRequest } from './request.ts'
+import type { Scheme } from './scheme.ts'
+
+export interface Mutation {
+  readonly request: WebhookRequest
+  /** What was done, in order. */
+  readonly steps: readonly string[]
+}
+
+interface Step {
+  readonly request: WebhookRequest
+  readonly name: string
+}
+
+type Mutate = (request: WebhookRequest, random: Random, donor: WebhookRequest, scheme: Scheme) => Step
+
+const ANOTHER_CHANGE = 0.3
+/** Around the window of 300 s, and far outside of it. */
+const SHIFTS_SECS = [1, 299, 299.999, 300, 300.001, 301, 600, 3600, 86_400, 1e6, 1e9, 2e9] as const
+
+const nameIn = ({ headers }: WebhookRequest, random: Random): string => {
+  const names = Object.keys(headers)
+  return names.length > 0 ? random.pick(names) : 'authorization'
+}
+
+const header: Mutate = (request, random, donor) => {
+  const name = nameIn(request, random)
+  const changed = mutateText(request.headers[name] ?? '', random, donor.headers[name] ?? '')
+  return { request: { ...request, headers: { ...request.headers, [name]: changed.value } }, name: `${name}: ${changed.name}` }
+}
+
+const query: Mutate = (request, random, donor) => {
+  const changed = mutateText(request.query, random, donor.query)
+  return { request: { ...request, query: changed.value }, name: `query: ${changed.name}` }
+}
+
+const body: Mutate = (request, random, donor) => {
+  const changed = mutateBytes(request.body, random, donor.body)
+  return { request: { ...request, body: changed.body }, name: `body: ${changed.name}` }
+}
+
+const structure: Mutate = (request, random, donor) => {
+  const name = nameIn(request, random)
+  const other = nameIn(random.chance(0.5) ? request : donor, random)
+  const { [name]: value = '', ...rest } = request.headers
+  const [what, headers] = random.pick<[string, Record<string, string>]>([
+    ['left out', rest],
+    ['comes twice', { ...rest, [name]: `${value}, ${value}` }],
+    ['comes twice, with another value', { ...rest, [name]: `${value}, ${donor.headers[name] ?? ''}` }],
+    ['comes twice, the other value first', { ...rest, [name]: `${donor.headers[name] ?? ''}, ${value}` }],
+    ['under another name', { ...rest, [`${name}-`]: value }],
+    ['under a name like it', { ...rest, [name.replace('256', '')]: value, [name.replace('-', '_')]: value }],
+    [`swapped with ${other}`, { ...request.headers, [name]: request.headers[other] ?? '', [other]: value }],
+    ['of another request', { ...rest, [name]: donor.headers[name] ?? '' }],
+  ])
+  return { request: { ...request, headers }, name: `${name} ${what}` }
+}
+
+const parts: Mutate = (request, random, donor) => {
+  const [what, change] = random.pick<[string, Partial<WebhookRequest>]>([
+    ['headers', { headers: donor.headers }],
+    ['query', { query: donor.query }],
+    ['body', { body: donor.body }],
+    ['query doubled', { query: `${request.query}&${donor.query}` }],
+    ['query as a header', { headers: { ...request.headers, authorization: request.query } }],
+  ])
+  return { request: { ...request, ...change }, name: `${what} of another request` }
+}
+
+const time: Mutate = (request, random) => {
+  const secs = random.pick(SHIFTS_SECS) * random.pick([1, -1])
+  return { request: { ...request, atMs: request.atMs + secs * 1000 }, name: `received ${secs} s off` }
+}
+
+const forged: Mutate = (request, random, _donor, scheme) => ({ request: scheme.forge(request, random), name: 'forged' })
+
+/** The changes that make sense for a scheme, the likelier ones more than once. */
+export function mutationsOf({ coversBody, isTimed, valid }: Scheme): readonly Mutate[] {
+  const hasHeaders = valid.some(({ headers }) => Object.keys(headers).length > 0)
+  const hasQuery = valid.some(({ query }) => query !== '')
+  return [
+    forged,
+    forged,
+    parts,
+    ...(hasHeaders ? [header, header, header, header, structure] : []),
+    ...(hasQuery ? [query, query, query] : []),
+    ...(coversBody ? [body, body] : []),
+    ...(isTimed ? [time] : []),
+  ]
+}
+
+export function mutate(scheme: Scheme, mutations: readonly Mutate[], random: Random): Mutation {
+  const steps: string[] = []
+  let request = random.pick(scheme.valid)
+  let change: Mutate
+  do {
+    const donor = random.pick(scheme.valid)
+    change = random.pick(mutations)
+    const step = change(request, random, donor, scheme)
+    request = step.request
+    steps.push(step.name)
+    // What was forged stays as it is: changed once more, it might become what was signed.
+  } while (change !== forged && random.chance(ANOTHER_CHANGE))
+  return { request, steps }
+}

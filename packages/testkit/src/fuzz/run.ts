@@ -1,0 +1,77 @@
+/**
+ * `pnpm fuzz`: mutations of valid requests against the check of every channel, none of which may be let in. `--scheme` takes
+ * one or several names, `--count` another number of mutations, `--seed` those of an earlier run.
+ */
+import { parseArgs } from 'node:util'
+import { type Finding, type FuzzResult, fuzz } from './fuzz.ts'
+import { createRandom } from './random.ts'
+import { SCHEMES, type SchemeName } from './schemes.ts'
+
+const USAGE = `usage: pnpm fuzz [--scheme ${Object.keys(SCHEMES).join(',')}] [--count <number>] [--seed <number>]`
+const SHOWN_CHARS_MAX = 600
+
+function readOptions(): { readonly schemes: SchemeName[]; readonly count?: number; readonly seed: number } {
+  const { values } = parseArgs({ options: { scheme: { type: 'string' }, count: { type: 'string' }, seed: { type: 'string' } } })
+  const names = values.scheme?.split(',') ?? Object.keys(SCHEMES)
+  const unknown = names.find((name) => !Object.hasOwn(SCHEMES, name))
+  if (unknown !== undefined) throw new Error(`there is no scheme '${unknown}'`)
+  const number = (name: 'count' | 'seed'): number | undefined => {
+    const value = values[name]
+    if (value !== undefined && !/^\d{1,10}$/.test(value)) throw new Error(`--${name} takes a whole number`)
+    return value === undefined ? undefined : Number(value)
+  }
+  const count = number('count')
+  return { schemes: names as SchemeName[], seed: number('seed') ?? 1, ...(count !== undefined && { count }) }
+}
+
+/** What is needed to see why it was let in; the secrets of the fuzzer are nobody's. */
+function show({ outcome, steps, request, error }: Finding): void {
+  const { headers, query, body, atMs } = request
+  const text = JSON.stringify({ headers, query, atMs, body: Buffer.from(body).toString('latin1') })
+  console.log(
+    `  ${outcome}: ${steps.join('; ')}\n    ${text.slice(0, SHOWN_CHARS_MAX)}${error === undefined ? '' : `\n    ${String(error)}`}`,
+  )
+}
+
+const thousands = (count: number): string => count.toLocaleString('en')
+
+function report(scheme: string, { counts, same, tookMs, findings }: FuzzResult): void {
+  const tried = counts.refused + counts.unreadable + counts.accepted + counts.broken
+  const rate = Math.round(tried / (tookMs / 1000))
+  console.log(
+    [
+      scheme.padEnd(19),
+      `${thousands(tried)} mutations`.padStart(20),
+      `${thousands(rate)}/s`.padStart(11),
+      `accepted ${counts.accepted}`,
+      `broken ${counts.broken}`,
+      `proved but unreadable ${thousands(counts.unreadable)}`,
+      `same request ${thousands(same)}`,
+    ].join('  '),
+  )
+  for (const finding of findings) if (finding.outcome !== 'unreadable') show(finding)
+}
+
+/** On a terminal, a line that is written anew and gone in the end. */
+function progressOf(scheme: string, count: number): (tried: number) => void {
+  if (!process.stderr.isTTY) return () => {}
+  return (tried) => void process.stderr.write(tried === count ? '\r\u001b[K' : `\r${scheme} ${thousands(tried)} of ${thousands(count)}`)
+}
+
+try {
+  const { schemes, seed, ...options } = readOptions()
+  // A refusal is an error, and nobody looks at where it was made.
+  Error.stackTraceLimit = 0
+  console.log(`seed ${seed}`)
+  for (const name of schemes) {
+    const random = createRandom(seed)
+    const scheme = await SCHEMES[name](random)
+    const { count } = { ...scheme, ...options }
+    const result = await fuzz(scheme, { random, count, onProgress: progressOf(name, count) })
+    report(name, result)
+    if (result.counts.accepted + result.counts.broken > 0) process.exitCode = 1
+  }
+} catch (error) {
+  console.error(`${error instanceof Error ? error.message : error}\n${USAGE}`)
+  process.exitCode = 2
+}
