@@ -1,10 +1,10 @@
 /** What came in, from its keeping to the end of its turn (§4.2). The end itself is in `turns.ts`, with all that goes with it. */
-import type { InboxEntry, InboxStore, OutboxRow, StartedMessage } from '@sluice/sdk'
+import type { BoundedMap, InboxEntry, InboxStore, OutboxRow, StartedMessage } from '@sluice/sdk'
 import type { Database } from './database.ts'
 import { createDeliveryTable } from './delivery-table.ts'
 import type { GroupCommit } from './group-commit.ts'
 import { INBOX_COLUMNS, type InboxColumns, toInboxRow } from './inbox-row.ts'
-import { keeping } from './keep-arrival.ts'
+import { createKeep } from './keep-arrival.ts'
 
 const MESSAGE = 'SELECT message_json FROM inbox WHERE number = ? AND ended_at IS NULL'
 const START = `
@@ -44,7 +44,12 @@ interface Resting {
 }
 
 /** `repliesTo` reads what was answered to a message. */
-export function createInbox(db: Database, writer: GroupCommit, repliesTo: (number: number) => readonly OutboxRow[]): InboxStore {
+export function createInbox(
+  db: Database,
+  writer: GroupCommit,
+  recent: BoundedMap<string, true>,
+  repliesTo: (number: number) => readonly OutboxRow[],
+): InboxStore {
   const table = createDeliveryTable<InboxColumns>(db, {
     name: 'inbox',
     columns: INBOX_COLUMNS,
@@ -55,10 +60,7 @@ export function createInbox(db: Database, writer: GroupCommit, repliesTo: (numbe
     if (resting) db.run(REST_TURN, resting.attempts, resting.turn_id)
   }
   return {
-    async keep(arrival) {
-      const kept = db.read(() => keeping(db, arrival))
-      return typeof kept === 'function' ? writer.write(kept) : kept
-    },
+    keep: createKeep(db, writer, recent),
     async start(number, turnId) {
       const kept = db.read(() => db.get<{ message_json: string }>(MESSAGE, number))
       if (!kept) return undefined

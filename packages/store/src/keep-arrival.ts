@@ -1,32 +1,48 @@
 /** Keeps one request and its messages, each only once: the write every provider waits for (§4.2). */
 import { hash } from 'node:crypto'
-import type { Arrival } from '@sluice/sdk'
+import { type Arrival, BoundedMap } from '@sluice/sdk'
 import type { Database } from './database.ts'
+import type { GroupCommit } from './group-commit.ts'
 
 const KEEP = `
   INSERT INTO inbox (key, channel, account, message_id, sender, session, received_at, verdict, batch, message_json, raw)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
-const KNOWN = 'SELECT 1 FROM inbox WHERE key = ?'
 const KEY_BYTES = 16
 const USE_UP = `
   INSERT INTO nonces (key, until) VALUES (?, ?) ON CONFLICT DO UPDATE SET until = excluded.until WHERE until <= ?`
+const RECENT_MAX = 10_000
+const RECENT_CHARS_MAX = 256
 
-/** The unit that keeps it, or what there is to say without one; made outside the transaction is what can be. */
-export function keeping(db: Database, arrival: Arrival): (() => 'replayed' | (number | null)[]) | (number | null)[] {
-  const { channel, verdict, raw, receivedAtMs, once } = arrival
-  const nonce = once && { key: hashOf(channel, once.value), untilMs: once.untilMs }
-  const messages = arrival.messages.map(({ message, session }) => ({
-    key: hashOf(channel, message.account, message.id),
+type Kept = 'replayed' | readonly (number | null)[]
+
+/** The ids of messages kept lately. A provider's repeats come soon: they are known without a write, or a look at the file. */
+export const createRecentIds = (): BoundedMap<string, true> => new BoundedMap(RECENT_MAX)
+
+/** `recent` is to be cleared when rows are dropped, since their ids may come again. */
+export function createKeep(db: Database, writer: GroupCommit, recent: BoundedMap<string, true>): (arrival: Arrival) => Promise<Kept> {
+  return async (arrival) => {
+    const { channel, messages, once } = arrival
+    const ids = messages.map(({ message: { account, id } }) => idOf(channel, account, id))
+    if (!once && ids.every((id) => recent.has(id))) return ids.map(() => null)
+    const kept = await writer.write(keeping(db, arrival, ids))
+    if (kept !== 'replayed') for (const id of ids) if (id.length <= RECENT_CHARS_MAX) recent.set(id, true)
+    return kept
+  }
+}
+
+/** The unit that keeps it; made outside the transaction is what can be. */
+function keeping(db: Database, { channel, verdict, raw, receivedAtMs, once, messages }: Arrival, ids: readonly string[]): () => Kept {
+  const nonce = once && { key: keyOf(idOf(channel, once.value)), untilMs: once.untilMs }
+  const rows = messages.map(({ message, session }, index) => ({
+    key: keyOf(ids[index] ?? ''),
     message,
     session,
     json: JSON.stringify(message),
   }))
-  // What is read here was committed before: a message that is known needs no write, and no sync.
-  if (!nonce && messages.every(({ key }) => db.get(KNOWN, key))) return messages.map(() => null)
   return () => {
     if (nonce && db.run(USE_UP, nonce.key, nonce.untilMs, receivedAtMs) === 0) return 'replayed'
     let batch: number | null = null
-    return messages.map(({ key, session, json, message: { account, id, sender } }) => {
+    return rows.map(({ key, session, json, message: { account, id, sender } }) => {
       const body = batch === null ? raw : null
       const number = db.insert(KEEP, key, channel, account, id, sender, session, receivedAtMs, verdict, batch, json, body) ?? null
       batch ??= number
@@ -35,5 +51,8 @@ export function keeping(db: Database, arrival: Arrival): (() => 'replayed' | (nu
   }
 }
 
-/** JSON keeps the texts apart, whatever is in them. Half of the digest is enough, and makes half of the index. */
-const hashOf = (...texts: readonly string[]): Buffer => hash('sha256', JSON.stringify(texts), 'buffer').subarray(0, KEY_BYTES)
+/** JSON keeps the texts apart, whatever is in them. */
+const idOf = (...texts: readonly string[]): string => JSON.stringify(texts)
+
+/** Half of the digest is enough, and makes half of the index. */
+const keyOf = (id: string): Buffer => hash('sha256', id, 'buffer').subarray(0, KEY_BYTES)

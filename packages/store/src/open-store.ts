@@ -6,6 +6,7 @@ import { GroupCommit } from './group-commit.ts'
 import { HistoryCache } from './history-cache.ts'
 import { createIdempotency } from './idempotency.ts'
 import { createInbox } from './inbox.ts'
+import { createRecentIds } from './keep-arrival.ts'
 import { createKeyValue } from './key-value.ts'
 import { createMemory } from './memory.ts'
 import { migrate } from './migrate.ts'
@@ -35,15 +36,20 @@ export function openStore({ file, clock, log, onCommit }: StoreOptions): Store {
   const writer = new GroupCommit(db, { clock, log, onCommit })
   const idempotency = createIdempotency(db, clock)
   const histories = new HistoryCache()
+  const recentIds = createRecentIds()
   return {
     sessions: createSessions(db, writer, histories),
     turns: createTurns(db, writer, idempotency.keys, histories),
     idempotency: idempotency.port,
     devices: createDevices(db, writer, clock),
     memory: createMemory(db, writer),
-    inbox: createInbox(db, writer, (number) => repliesTo(db, number)),
+    inbox: createInbox(db, writer, recentIds, (number) => repliesTo(db, number)),
     outbox: createOutbox(db, writer),
-    prune: (what) => prune(db, writer, what),
+    async prune(what) {
+      const dropped = await prune(db, writer, what)
+      if (dropped > 0) recentIds.clear()
+      return dropped
+    },
     foreignVersion: () => db.read(() => db.foreignVersion()),
     keyValue: (owner) => createKeyValue(db, writer, owner),
     pending: () => writer.pending,

@@ -8,11 +8,13 @@ import { AppError } from '@sluice/sdk'
 import type { SubscriberCounts } from '../events/connections.ts'
 import { createSocketServer } from '../events/socket-server.ts'
 import { createStreams } from '../events/streams.ts'
+import { createDirect } from './direct-webhooks.ts'
 import { createGather } from './gather.ts'
 import { createHandler, type HandlerOptions } from './handler.ts'
+import { createIngressBudget } from './ingress-budget.ts'
 import { problem } from './problem.ts'
 
-export interface ApplicationOptions extends Omit<HandlerOptions, 'streams'> {
+export interface ApplicationOptions extends Omit<HandlerOptions, 'streams' | 'budget'> {
   /** Kept up to date; without it, nothing is streamed. */
   readonly subscribers?: SubscriberCounts
 }
@@ -31,7 +33,8 @@ const REFUSED_UPGRADE_MS = 10_000
 export function attachApplication(server: Server, { subscribers, ...options }: ApplicationOptions): Application {
   const { runtime, auth } = options
   const streams = subscribers && createStreams({ runtime, onRevoked: auth.onRevoked, counts: subscribers })
-  const fetch = createHandler({ ...options, ...(streams ? { streams: streams.endpoints } : {}) })
+  const budget = createIngressBudget()
+  const fetch = createHandler({ ...options, budget, ...(streams ? { streams: streams.endpoints } : {}) })
   const gather = createGather()
   const handle = (request: Request, env: unknown): Response | Promise<Response> => {
     const bindings = env as Partial<HttpBindings>
@@ -51,8 +54,12 @@ export function attachApplication(server: Server, { subscribers, ...options }: A
     createServer: (() => server) as unknown as typeof createServer,
     ...(streams ? { websocket: { server: createSocketServer() } } : {}),
   })
+  const serve = getRequestListener(handle, { errorHandler }) as RequestListener
+  const direct = createDirect({ ...options, budget })
   return {
-    listener: getRequestListener(handle, { errorHandler }) as RequestListener,
+    listener(incoming, outgoing) {
+      if (!direct(incoming, outgoing)) serve(incoming, outgoing)
+    },
     endStreams: (reason) => streams?.closeAll(reason),
   }
 }

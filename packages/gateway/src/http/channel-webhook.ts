@@ -1,11 +1,11 @@
-/** The webhooks of channels (§4.2): size, proof over raw bytes, parse, keep, 200; in this order, the first that refuses answers. */
+/** The webhooks of channels (§4.2): size, proof over raw bytes, parse, keep; in this order, the first that refuses answers. */
 import { AppError, type Channel, type Raw, type Verified, type Webhook } from '@sluice/sdk'
 import type { Ingress } from '../delivery/ingress.ts'
 import type { Live, Runtime } from '../runtime.ts'
 import type { Endpoint } from './endpoint.ts'
 import type { HttpContext } from './gate.ts'
 import type { IngressBudget } from './ingress-budget.ts'
-import { BODY_BYTES_MAX, checkDeclaredSize, readBody } from './raw-body.ts'
+import { BODY_BYTES_MAX, readBody, tooLarge } from './raw-body.ts'
 import { JSON_HEADERS, withSecurityHeaders } from './security-headers.ts'
 
 export interface ChannelWebhookOptions {
@@ -17,15 +17,28 @@ export interface ChannelWebhookOptions {
   readonly demandsProof: boolean
 }
 
+/** A request as it comes, whichever way it does. */
+export interface WebhookPost {
+  readonly headers: Raw['headers']
+  /** With its query. */
+  readonly url: string
+  /** Throws `too_large` as soon as there is more. */
+  read(bytesMax: number): Promise<Uint8Array>
+}
+
+/** Resolves once what is for us is durable; throws `AppError` to refuse. */
+export type Receiver = (post: WebhookPost) => Promise<void>
+
 type Verdict = 'kept' | 'duplicate' | 'denied' | 'ignored' | 'unauthorized' | 'refused'
 
-const OK = JSON.stringify({ status: 'ok' })
+export const RECEIVED = JSON.stringify({ status: 'ok' })
 
 /** The endpoints of a channel with a webhook: the one that is posted to, and the provider's GET check where it has one. */
 export function channelEndpoints(channel: Channel, options: ChannelWebhookOptions): Endpoint[] {
   const { webhook } = channel
   if (!webhook) return []
   const { handshake, path } = webhook
+  const receive = createReceiver(channel, webhook, options)
   const post: Endpoint = {
     doc: {
       method: 'POST',
@@ -34,7 +47,10 @@ export function channelEndpoints(channel: Channel, options: ChannelWebhookOption
       auth: 'open',
       answers: { 200: { description: '`{"status":"ok"}`: what was for us is kept' } },
     },
-    serve: createReceiver(channel, webhook, options),
+    async serve(c) {
+      await receive(postOf(c))
+      return new Response(RECEIVED, { headers: JSON_HEADERS })
+    },
   }
   if (!handshake) return [post]
   const get: Endpoint = {
@@ -51,7 +67,14 @@ export function channelEndpoints(channel: Channel, options: ChannelWebhookOption
   return [get, post]
 }
 
-function createReceiver(channel: Channel, webhook: Webhook, options: ChannelWebhookOptions): Endpoint['serve'] {
+const postOf = (c: HttpContext): WebhookPost => ({
+  // Node joins what comes twice with a comma, and no signature has one.
+  headers: (c.env?.incoming?.headers ?? Object.fromEntries(c.req.raw.headers)) as Raw['headers'],
+  url: c.req.url,
+  read: (bytesMax) => readBody(c, bytesMax),
+})
+
+export function createReceiver(channel: Channel, webhook: Webhook, options: ChannelWebhookOptions): Receiver {
   const { runtime, live, receive, budget, demandsProof } = options
   const bodyBytesMax = webhook.bodyBytesMax ?? BODY_BYTES_MAX
   const signed = webhook.unsigned === undefined
@@ -69,27 +92,26 @@ function createReceiver(channel: Channel, webhook: Webhook, options: ChannelWebh
     }
   }
 
-  const take = async (c: HttpContext): Promise<Response> => {
-    const body = await readBody(c, bodyBytesMax)
-    const raw = new RawRequest(c, body, runtime.clock.nowMs())
+  const take = async (post: WebhookPost): Promise<void> => {
+    const raw = new RawRequest(post, await post.read(bodyBytesMax), runtime.clock.nowMs())
     const verified = await verify(raw)
     const messages = await webhook.parse(raw)
-    const { kept, duplicate, denied } = await receive(channel, { raw: body, verified, receivedAtMs: raw.receivedAtMs, messages })
+    const { kept, duplicate, denied } = await receive(channel, { raw: raw.body, verified, receivedAtMs: raw.receivedAtMs, messages })
     tell(kept > 0 ? 'kept' : duplicate > 0 ? 'duplicate' : denied > 0 ? 'denied' : 'ignored')
-    return new Response(OK, { headers: JSON_HEADERS })
   }
 
-  return async (c) => {
-    checkDeclaredSize(c, bodyBytesMax)
+  return async (post) => {
+    const declared = Number(post.headers['content-length'] ?? bodyBytesMax)
+    if (declared > bodyBytesMax) throw tooLarge(bodyBytesMax)
     if (!signed && demandsProof) {
       throw new AppError(
         'unavailable',
         `${channel.name} is not served here: [channels_config.${channel.name}] ${webhook.unsigned} is not set, and the address is not loopback`,
       )
     }
-    const release = budget.take(c, bodyBytesMax)
+    const release = budget.take(declared)
     try {
-      return await take(c)
+      await take(post)
     } catch (error) {
       if (error instanceof AppError && error.code === 'unavailable') tell('refused')
       throw error
@@ -108,16 +130,14 @@ class RawRequest implements Raw {
   readonly receivedAtMs: number
   readonly #url: string
 
-  constructor(c: HttpContext, body: Uint8Array, receivedAtMs: number) {
-    const incoming = c.env?.incoming
-    // Node joins what comes twice with a comma, and no signature has one.
-    this.headers = (incoming ? incoming.headers : Object.fromEntries(c.req.raw.headers)) as Raw['headers']
+  constructor({ headers, url }: WebhookPost, body: Uint8Array, receivedAtMs: number) {
+    this.headers = headers
     this.body = body
     this.receivedAtMs = receivedAtMs
-    this.#url = c.req.url
+    this.#url = url
   }
 
   get url(): URL {
-    return new URL(this.#url)
+    return new URL(this.#url, 'http://gateway')
   }
 }

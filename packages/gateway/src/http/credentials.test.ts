@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
 import { createApp } from './app.ts'
-import { createIngressBudget } from './ingress-budget.ts'
 import { createLimits } from './limits.ts'
 import { type TestGateway, testGateways } from './testing.ts'
 
@@ -8,7 +7,7 @@ const gateway = testGateways()
 
 /** Every route there is, read from the application itself; WebSockets have no answers but to an upgrade. */
 const routesOf = ({ options, clock }: TestGateway) =>
-  createApp({ ...options, limits: createLimits(clock), budget: createIngressBudget() })
+  createApp({ ...options, limits: createLimits(clock) })
     .routes.filter(({ path }) => !path.startsWith('/ws/'))
     .map(({ method, path }) => ({ method, path: path.replace(/:\w+/g, 'x') }))
 

@@ -9,7 +9,7 @@ export const BODY_BYTES_MAX = 65_536
 
 const EMPTY = new Uint8Array(0)
 
-const tooLarge = (bytesMax: number): AppError => new AppError('too_large', `The body is larger than ${bytesMax} bytes`)
+export const tooLarge = (bytesMax: number): AppError => new AppError('too_large', `The body is larger than ${bytesMax} bytes`)
 const cutOff = (cause?: unknown): AppError => new AppError('aborted', 'The request ended before its body did', { cause })
 
 /** Throws `too_large` for a body that is announced as larger; nothing of it has been read by then. */
@@ -29,7 +29,7 @@ export async function readBody(c: HttpContext, bytesMax: number): Promise<Uint8A
 }
 
 /** Straight from the socket: a web stream in between doubles the cost of a small request. */
-const readIncoming = (incoming: IncomingMessage, bytesMax: number): Promise<Uint8Array> =>
+export const readIncoming = (incoming: IncomingMessage, bytesMax: number): Promise<Uint8Array> =>
   new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let bytes = 0

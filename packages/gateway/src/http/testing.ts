@@ -17,6 +17,7 @@ import type { Inlet } from './app.ts'
 import { type Auth, createAuth } from './auth.ts'
 import { createClients } from './client.ts'
 import { createHandler, type FetchHandler, type HandlerOptions } from './handler.ts'
+import { createIngressBudget } from './ingress-budget.ts'
 import { newToken } from './pairing.ts'
 
 export interface TestGatewayOptions {
@@ -141,6 +142,7 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
     runtime,
     auth,
     clients: createClients(),
+    budget: createIngressBudget(),
     ...(streams && { streams }),
     ...(inlet && { inlet }),
   }

@@ -1,0 +1,76 @@
+/**
+ * The webhooks of channels on Node's own request and answer. Providers post all day, and need nothing of what is made for
+ * routes: this leaves out the router, the web objects and the turns of the event loop between them.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { newTrace } from '@sluice/agent'
+import { parseTraceparent } from '@sluice/sdk'
+import type { Live } from '../runtime.ts'
+import type { AppOptions } from './app.ts'
+import { createReceiver, RECEIVED, type Receiver } from './channel-webhook.ts'
+import { problem } from './problem.ts'
+import { readIncoming } from './raw-body.ts'
+import { JSON_HEADERS } from './security-headers.ts'
+
+type DirectOptions = Pick<AppOptions, 'runtime' | 'inlet' | 'budget'>
+
+/** Takes a request that is for a channel; false for any other. */
+export type Direct = (incoming: IncomingMessage, outgoing: ServerResponse) => boolean
+
+const RECEIVED_HEADERS = { ...JSON_HEADERS, 'content-length': RECEIVED.length }
+
+export function createDirect({ runtime, inlet, budget }: DirectOptions): Direct {
+  if (!inlet) return () => false
+  let live: Live | undefined
+  let receivers = new Map<string, Receiver>()
+  /** Made anew with each generation. */
+  const receiverOf = (path: string): Receiver | undefined => {
+    const current = runtime.live()
+    if (current !== live) {
+      live = current
+      receivers = new Map(
+        current.channels.flatMap((channel) =>
+          channel.webhook
+            ? [[channel.webhook.path, createReceiver(channel, channel.webhook, { runtime, live: current, budget, ...inlet })]]
+            : [],
+        ),
+      )
+    }
+    return receivers.get(path)
+  }
+
+  return (incoming, outgoing) => {
+    if (incoming.method !== 'POST') return false
+    const { url = '', headers } = incoming
+    const query = url.indexOf('?')
+    const path = query < 0 ? url : url.slice(0, query)
+    const receive = receiverOf(path)
+    if (!receive) return false
+    const observe = live && observer(live, path, runtime.clock, incoming)
+    receive({ headers: headers as Record<string, string>, url, read: (bytesMax) => readIncoming(incoming, bytesMax) }).then(
+      () => {
+        outgoing.writeHead(200, RECEIVED_HEADERS).end(RECEIVED, 'latin1')
+        observe?.(200)
+      },
+      (error: unknown) => {
+        const refusal = problem(error, runtime.log, path)
+        observe?.(refusal.status)
+        void answer(outgoing, refusal)
+      },
+    )
+    return true
+  }
+}
+
+async function answer(outgoing: ServerResponse, refusal: Response): Promise<void> {
+  outgoing.writeHead(refusal.status, Object.fromEntries(refusal.headers)).end(await refusal.text())
+}
+
+function observer(live: Live, route: string, clock: DirectOptions['runtime']['clock'], { headers }: IncomingMessage) {
+  if (live.observers.length === 0) return undefined
+  const [startMs, startedAtMs] = [clock.nowMs(), clock.monotonicMs()]
+  return (status: number) => {
+    const trace = newTrace(parseTraceparent(String(headers.traceparent ?? '')))
+    live.observe({ kind: 'request', method: 'POST', route, status, span: { trace, startMs, tookMs: clock.monotonicMs() - startedAtMs } })
+  }
+}
