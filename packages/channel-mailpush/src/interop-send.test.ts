@@ -126,6 +126,17 @@ describe('the access token', () => {
     expect(bench.asked('POST /token')).toBe(1)
   })
 
+  test('that another send has renewed meanwhile is not asked for again', async () => {
+    bench.fake.expireTokens()
+    const { channel } = bench.channel(REFRESH)
+    bench.fake.fail({ fault: 'slow', ms: 5 })
+    const slow = channel.send(to, { text: 'hi', clientId: 'c1' }, NEVER)
+    await expect.poll(() => bench.asked('POST /messages/send'), { interval: 1 }).toBe(1)
+    await channel.send(to, { text: 'hi', clientId: 'c2' }, NEVER)
+    expect(await slow).toHaveProperty('id')
+    expect(bench.asked('POST /token')).toBe(1)
+  })
+
   test.each<[what: string, config: object]>([
     ['expired, with none to be had', {}],
     ['expired, with a refresh token that is no longer good', { ...REFRESH, refresh_token: 'other' }],

@@ -48,14 +48,15 @@ export async function startMailpushFake(options: MailpushFakeOptions = {}): Prom
   let granted = 0
 
   const wireId = (id: bigint): string | number => (numericIds ? Number(id) : String(id))
-  /** One page of what is listed, and the token of the next. */
-  const page = <Item>(items: readonly Item[], { query }: ProviderRequest): { items: readonly Item[]; more: object } | undefined => {
-    const token = query.get('pageToken') ?? 'p0'
-    const from = /^p\d+$/.test(token) ? Number(token.slice(1)) : -1
+  /** One page of what is listed, and the token of the next; a listing is of the moment of its first page. */
+  const page = <Item>(list: (asOf: bigint) => readonly Item[], { query }: ProviderRequest) => {
+    const token = query.get('pageToken') ?? `0.${mailbox.now()}`
+    const [, from, asOf] = /^(\d+)\.(\d+)$/.exec(token) ?? []
     const size = Math.min(pageSize, Number(query.get('maxResults') ?? 100))
-    if (from < 0 || !(size > 0)) return undefined
-    const end = from + size
-    return { items: items.slice(from, end), more: end < items.length ? { nextPageToken: `p${end}` } : {} }
+    if (from === undefined || asOf === undefined || !(size > 0)) return undefined
+    const items = list(BigInt(asOf))
+    const end = Number(from) + size
+    return { items: items.slice(Number(from), end), more: end < items.length ? { nextPageToken: `${end}.${asOf}` } : {} }
   }
 
   const grant = ({ method, headers, body }: ProviderRequest): ProviderReply => {
@@ -93,8 +94,11 @@ export async function startMailpushFake(options: MailpushFakeOptions = {}): Prom
     if (!/^\d{1,20}$/.test(start)) return refusal(400, 'Missing or invalid startHistoryId')
     if (BigInt(start) < mailbox.oldest()) return refusal(404, 'Requested entity was not found.')
     const label = query.get('labelId')
-    const since = mailbox.changes.filter(({ id, mail }) => id > BigInt(start) && (label === null || mail.labelIds.includes(label)))
-    const found = page(since, request)
+    const found = page(
+      (asOf) =>
+        mailbox.changes.filter(({ id, mail }) => id > BigInt(start) && id <= asOf && (label === null || mail.labelIds.includes(label))),
+      request,
+    )
     if (!found) return refusal(400, 'Invalid pageToken')
     const records = found.items.map(({ id, mail: { id: mail, threadId, labelIds } }) => ({
       id: wireId(id),
@@ -113,7 +117,7 @@ export async function startMailpushFake(options: MailpushFakeOptions = {}): Prom
     const wanted = [...mailbox.mails.values()].filter(
       (mail) => Number(mail.internalDate) >= Number(after) * 1000 && labels.every((label) => mail.labelIds.includes(label)),
     )
-    const found = page(wanted.reverse(), request)
+    const found = page((asOf) => wanted.filter(({ historyId }) => BigInt(historyId) <= asOf).reverse(), request)
     if (!found) return refusal(400, 'Invalid pageToken')
     const messages = found.items.map(({ id, threadId }) => ({ id, threadId }))
     return { status: 200, body: { ...(messages.length > 0 && { messages }), ...found.more, resultSizeEstimate: wanted.length } }
