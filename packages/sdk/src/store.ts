@@ -1,7 +1,7 @@
 /**
  * The port of durable state. A method that writes resolves once its change is on stable storage, and rejects with
- * `unavailable` when it could not be kept (full disk, I/O error): then nothing of it was kept. Writes asked for in one
- * turn of the event loop may share a commit. Times are milliseconds since 1970; JSON members hold plain data.
+ * `unavailable` when it could not be kept (full disk, I/O error): then nothing of it is seen in this process; a crash before
+ * the next write may bring it back, whole. Writes asked for at about the same time may share a commit. Times are milliseconds since 1970; JSON members hold plain data.
  */
 import type { InboxStore, NewReply, OutboxStore, Prune } from './delivery-store.ts'
 import type { ModelMessage } from './model.ts'

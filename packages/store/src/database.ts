@@ -1,5 +1,5 @@
 /** One connection to one SQLite file: created private, set up for durability, statements prepared at first use. */
-import { closeSync, mkdirSync, openSync } from 'node:fs'
+import { closeSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { AppError } from '@sluice/sdk'
@@ -143,6 +143,21 @@ export function createPrivately(file: string): void {
   try {
     closeSync(openSync(file, 'wx', 0o600))
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return
+    throw error
+  }
+  // A file is found after a power cut if its folder is synced, and the folder if the one above it is.
+  syncFolder(dirname(file))
+  syncFolder(dirname(dirname(file)))
+}
+
+/** Not every system lets a folder be opened, or synced. */
+function syncFolder(folder: string): void {
+  try {
+    const opened = openSync(folder, 'r')
+    fsyncSync(opened)
+    closeSync(opened)
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && /^(?:EISDIR|EPERM|EACCES|EINVAL)$/.test(String(error.code)))) throw error
   }
 }
