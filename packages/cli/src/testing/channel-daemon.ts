@@ -1,0 +1,77 @@
+/** A daemon with every channel of the profiles, in this process: its own HTTP side and store, a clock that stands still. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Daemon, startDaemon } from '@sluice/gateway/daemon'
+import type { Feature, InboxEntry } from '@sluice/sdk'
+import { type TestClock, testClock } from '@sluice/testkit/clock'
+import { type Answered, type SentRequest, sendRequest } from './send-request.ts'
+
+/** Of each `[channels_config.…]` section, its keys. */
+export type ChannelSections = Readonly<Record<string, Readonly<Record<string, string | boolean | readonly string[]>>>>
+
+export interface ChannelDaemonOptions {
+  readonly features: readonly Feature[]
+  readonly channels: ChannelSections
+  /** Seconds since 1970. */
+  readonly nowSecs: number
+}
+
+export interface ChannelDaemon {
+  readonly clock: TestClock
+  send(request: SentRequest): Promise<Answered>
+  /** Everything that was kept, oldest first, once nothing waits any more. */
+  kept(): Promise<readonly InboxEntry[]>
+  /** Ends this run and begins another on the same data, so many milliseconds later. */
+  restart(laterMs?: number): Promise<void>
+  stop(): Promise<void>
+}
+
+const PATIENCE_MS = 10_000
+
+export async function startChannelDaemon({ features, channels, nowSecs }: ChannelDaemonOptions): Promise<ChannelDaemon> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'sluice-channels-'))
+  const configFile = join(dataDir, 'config.toml')
+  writeFileSync(configFile, tomlOf(channels), { mode: 0o600 })
+  const start = (clock: TestClock): Promise<Daemon> =>
+    startDaemon({ features, dataDir, configFile, env: {}, profile: 'test', version: '0.0.0', clock, host: '127.0.0.1', port: 0 })
+  let clock = testClock(nowSecs * 1000)
+  let daemon = await start(clock)
+
+  return {
+    get clock() {
+      return clock
+    },
+    send: (request) => sendRequest(daemon.url, request),
+    async kept() {
+      const { inbox, outbox } = daemon.runtime.store
+      const endMs = performance.now() + PATIENCE_MS
+      for (;;) {
+        const [{ pending, running }, { queued, sending, failed }] = [await inbox.counts(), await outbox.counts()]
+        if (pending + running + queued + sending + failed === 0) break
+        if (performance.now() > endMs) throw new Error('something still waits after ten seconds')
+        await new Promise((resume) => setTimeout(resume, 2))
+      }
+      const entries = await Promise.all((await inbox.list({ limit: 1000 })).map(({ number }) => inbox.get(number)))
+      return entries.filter((entry) => entry !== undefined).reverse()
+    },
+    async restart(laterMs = 0) {
+      await daemon.stop()
+      clock = testClock(clock.nowMs() + laterMs)
+      daemon = await start(clock)
+    },
+    async stop() {
+      await daemon.stop()
+      rmSync(dataDir, { recursive: true, force: true })
+    },
+  }
+}
+
+/** What is wrong with a request is for the provider to know, and not for whoever runs the tests. */
+const QUIET = '[log]\nlevel = "error"\n[provider]\nkind = "offline"\n'
+
+const tomlOf = (channels: ChannelSections): string =>
+  Object.entries(channels).reduce((toml, [name, keys]) => {
+    const lines = Object.entries(keys).map(([key, value]) => `${key} = ${JSON.stringify(value)}\n`)
+    return `${toml}[channels_config.${name}]\n${lines.join('')}`
+  }, QUIET)
