@@ -119,6 +119,22 @@ describe('house rules that a reader can check', () => {
     expect(only(/\b(timingSafeEqual|createHmac)\b/, ['packages/sdk/src/hmac.ts'])).toEqual([])
   })
 
+  test('what a secret makes is compared by nothing else, but for whether there is any', () => {
+    const operand = String.raw`[\w.?]+(?:\([^()]*\)(?:\.\w+)*)*`
+    const comparison = new RegExp(`(${operand}|'[^']*') [!=]==? (${operand}|'[^']*')`, 'g')
+    const isSecret = (text = '') => /(?:secret|signature|digest|hmac|\bmac)\w*(?:\(|\.|$)/i.test(text) && !/\.(?:length|size)$/.test(text)
+    const isPlain = (text = '') => /^(?:undefined|null|true|false|\d+|'.*')$/.test(text)
+    const found = shipped.flatMap((file) =>
+      [...read(file).matchAll(comparison)]
+        .filter(([, left, right]) => (isSecret(left) && !isPlain(right)) || (isSecret(right) && !isPlain(left)))
+        .map(([text]) => `${file}: ${text}`),
+    )
+    expect(found).toEqual([])
+    const home = read('packages/sdk/src/hmac.ts')
+    expect(home.match(/ timingSafeEqual\(/g)).toHaveLength(2)
+    expect(home).not.toMatch(/\.(?:equals|compare|localeCompare)\(/)
+  })
+
   test('one module reads TOML', () => {
     expect(only(/from '@iarna\/toml'|import\('@iarna\/toml'\)/, ['packages/gateway/src/config/parse-toml.ts'])).toEqual([])
   })

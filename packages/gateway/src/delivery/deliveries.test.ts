@@ -443,6 +443,37 @@ describe('a reply', () => {
     expect(second.sent).toMatchObject([{ text: 'an answer' }])
   })
 
+  test('is in the outbox as soon as its turn has ended: both are one commit', async () => {
+    const store = open()
+    const found: unknown[] = []
+    const turns: Store['turns'] = {
+      ...store.turns,
+      async finish(end) {
+        const numbers = await store.turns.finish(end)
+        found.push(await store.outbox.list({ limit: 10 }))
+        return numbers
+      },
+    }
+    await answered({ store: { ...store, turns } })
+    expect(found).toMatchObject([[{ text: 're: text of m1' }]])
+  })
+
+  test('that was sent, while the store cannot note it, is not sent again', async () => {
+    const store = open()
+    let failures = 3
+    const outbox: Store['outbox'] = {
+      ...store.outbox,
+      async sent(number, sent) {
+        if (failures-- > 0) throw new AppError('unavailable', 'the disk is full')
+        await store.outbox.sent(number, sent)
+      },
+    }
+    const made = await answered({ store: { ...store, outbox } })
+    await patience(() => failures < 0)
+    expect(made.sent).toHaveLength(1)
+    expect(await store.outbox.list({ limit: 1 })).toMatchObject([{ state: 'sent', attempts: 1, providerId: 'sent-1' }])
+  })
+
   test('that is refused for good is dead at once, with its later parts', async () => {
     const made = await answered({
       turn: () => 'x'.repeat(250),
