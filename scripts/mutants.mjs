@@ -1,0 +1,146 @@
+// `pnpm mutants`: plants known bugs, one at a time, in a copy of the repository, and demands that a test fails for each.
+// `--only <words>` takes those whose name holds the words. Ends with 1 if a bug survives, or cannot be planted any more.
+import { execFileSync, spawn } from 'node:child_process'
+import {
+  cpSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { MUTANTS } from './mutants-table.mjs'
+
+const ROOT = resolve(import.meta.dirname, '..')
+/** For the tests of one bug; what hangs longer is as good as failed, but nobody knows why. */
+const RUN_MS_MAX = 120_000
+const TEST_MS_MAX = 10_000
+const OUTPUT_CHARS_MAX = 2000
+
+/** The sources as they are now, and what is installed for them. */
+function copyRepository(to) {
+  const files = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: ROOT, encoding: 'utf8' })
+  for (const file of files.split('\0')) if (file && existsSync(join(ROOT, file))) cpSync(join(ROOT, file), join(to, file))
+  for (const modules of ['node_modules', ...globSync('packages/*/node_modules', { cwd: ROOT })])
+    linkModules(join(ROOT, modules), join(to, modules), to)
+}
+
+/** Links to what is installed, and to the copies of our own packages. */
+function linkModules(from, to, copy) {
+  mkdirSync(to, { recursive: true })
+  for (const name of readdirSync(from)) {
+    if (name.startsWith('.')) continue
+    if (name !== '@sluice') symlinkSync(join(from, name), join(to, name), 'junction')
+    else {
+      mkdirSync(join(to, name))
+      for (const own of readdirSync(join(from, name)))
+        symlinkSync(join(copy, 'packages', basename(realpathSync(join(from, name, own)))), join(to, name, own), 'junction')
+    }
+  }
+}
+
+/** Runs tests of the copy up to the first that fails; resolves to the failures, or to what kept them from being run. */
+async function runTests(copy, files, { bail }) {
+  const report = join(copy, 'report.json')
+  rmSync(report, { force: true })
+  const args = [
+    'run',
+    '--config',
+    'vitest.workspace.ts',
+    '--reporter=json',
+    `--outputFile=${report}`,
+    `--testTimeout=${TEST_MS_MAX}`,
+    `--hookTimeout=${TEST_MS_MAX}`,
+  ]
+  const vitest = join(ROOT, 'node_modules/vitest/vitest.mjs')
+  const child = spawn(process.execPath, [vitest, ...args, ...(bail ? ['--bail=1'] : []), ...files], {
+    cwd: copy,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (output = (output + data).slice(-OUTPUT_CHARS_MAX)))
+  const timer = setTimeout(() => child.kill('SIGKILL'), RUN_MS_MAX)
+  const code = await new Promise((done) => child.on('close', done))
+  clearTimeout(timer)
+  if (!existsSync(report)) return { failures: [], broken: output || `no end after ${RUN_MS_MAX / 1000} s` }
+  const { testResults, numTotalTests } = JSON.parse(readFileSync(report, 'utf8'))
+  const failures = testResults.flatMap(({ name, assertionResults }) =>
+    assertionResults
+      .filter(({ status }) => status === 'failed')
+      .map(({ fullName }) => ({ file: name.slice(realpathSync(copy).length + 1), title: fullName })),
+  )
+  const unloaded = testResults.find(({ status, assertionResults }) => status === 'failed' && assertionResults.length === 0)
+  const missing = files.filter((file) => !testResults.some(({ name }) => name.endsWith(file)))
+  if (failures.length > 0) return { failures }
+  if (unloaded) return { failures, broken: `${unloaded.name}: ${unloaded.message}` }
+  if (code !== 0 || numTotalTests === 0) return { failures, broken: output || 'there are no tests' }
+  return missing.length > 0 ? { failures, broken: `not run: ${missing.join(', ')}` } : { failures }
+}
+
+/** The mutated text of each file; throws where a patch does not fit exactly once. */
+function planted({ name, patches }) {
+  const texts = new Map()
+  for (const { file, find, replace } of patches) {
+    const text = texts.get(file) ?? readFileSync(join(ROOT, file), 'utf8')
+    const pieces = text.split(find)
+    if (pieces.length !== 2) throw new Error(`'${name}' fits ${pieces.length - 1} times into ${file}; adapt it to what stands there now`)
+    texts.set(file, pieces.join(replace))
+  }
+  return texts
+}
+
+async function tryMutant(copy, mutant) {
+  const startedAtMs = performance.now()
+  const texts = planted(mutant)
+  for (const [file, text] of texts) writeFileSync(join(copy, file), text)
+  try {
+    const { failures, broken } = await runTests(copy, mutant.tests, { bail: true })
+    const [first] = failures
+    const outcome = broken ? 'BROKEN' : first ? 'caught' : 'SURVIVED'
+    return {
+      name: mutant.name,
+      outcome,
+      by: first ? `${first.file}: ${first.title}` : (broken ?? ''),
+      tookMs: performance.now() - startedAtMs,
+    }
+  } finally {
+    for (const file of texts.keys()) cpSync(join(ROOT, file), join(copy, file))
+  }
+}
+
+const { values } = parseArgs({ options: { only: { type: 'string', default: '' } } })
+const mutants = MUTANTS.filter(({ name }) => name.includes(values.only))
+const copy = mkdtempSync(join(tmpdir(), 'sluice-mutants-'))
+try {
+  for (const mutant of mutants) planted(mutant)
+  copyRepository(copy)
+  const tests = [...new Set(mutants.flatMap((mutant) => mutant.tests))]
+  console.log(`${mutants.length} bugs, ${tests.length} test files; first without any bug …`)
+  const { failures, broken } = await runTests(copy, tests, { bail: false })
+  if (failures.length > 0 || broken)
+    throw new Error(`the tests fail without any bug:\n${broken ?? failures.map(({ file, title }) => `${file}: ${title}`).join('\n')}`)
+  const outcomes = []
+  for (const mutant of mutants) {
+    const outcome = await tryMutant(copy, mutant)
+    outcomes.push(outcome)
+    console.log(
+      `${outcome.outcome.padEnd(9)} ${(outcome.tookMs / 1000).toFixed(1).padStart(5)} s  ${outcome.name.padEnd(56)} ${outcome.by}`,
+    )
+  }
+  const caught = outcomes.filter(({ outcome }) => outcome === 'caught').length
+  console.log(`${caught} of ${outcomes.length} bugs caught`)
+  if (caught < outcomes.length || caught === 0) process.exitCode = 1
+} catch (error) {
+  console.error(error.message)
+  process.exitCode = 1
+} finally {
+  rmSync(copy, { recursive: true, force: true })
+}
