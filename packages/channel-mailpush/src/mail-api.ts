@@ -2,8 +2,17 @@
 import { AppError } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { RequestApi } from './api-request.ts'
-import { historyIdSchema } from './history-id.ts'
 import { type Mail, mailSchema } from './mail.ts'
+import {
+  attachmentAnswer,
+  expected,
+  historyAnswer,
+  listAnswer,
+  mailAnswer,
+  profileAnswer,
+  sentAnswer,
+  watchAnswer,
+} from './mail-answers.ts'
 
 /** Where it says no more of a mail than that it came; `labels` are not known of every mail. */
 export interface NewMail {
@@ -45,48 +54,18 @@ export interface Subscription {
 const MAIL_BYTES_MAX = 16 * 1_048_576
 const PAGE_SIZE = '100'
 
-const id = v.pipe(v.string(), v.minLength(1))
-const profileSchema = v.object({ emailAddress: v.pipe(v.string(), v.minLength(1)) })
-const watchSchema = v.object({
-  historyId: historyIdSchema,
-  expiration: v.pipe(v.union([v.string(), v.number()]), v.transform(Number), v.safeInteger()),
-})
-const historySchema = v.object({
-  historyId: historyIdSchema,
-  nextPageToken: v.optional(v.string()),
-  history: v.optional(
-    v.array(
-      v.object({
-        id: historyIdSchema,
-        messagesAdded: v.optional(v.array(v.object({ message: v.object({ id, labelIds: v.optional(v.array(v.string())) }) })), []),
-      }),
-    ),
-    [],
-  ),
-})
-const listSchema = v.object({ messages: v.optional(v.array(v.object({ id })), []), nextPageToken: v.optional(v.string()) })
-const attachmentSchema = v.object({ data: v.string() })
-const sentSchema = v.object({ id })
-
-/** The answer was fine, and yet not what was asked for. */
-function expected<Schema extends v.GenericSchema>(schema: Schema, json: unknown): v.InferOutput<Schema> {
-  const { success, output } = v.safeParse(schema, json)
-  if (!success) throw new AppError('upstream', 'The answer of mailpush is not what the mail API answers')
-  return output
-}
-
 export function createMailApi(request: RequestApi): MailApi {
   return {
     async address(signal) {
       // An API that keeps one mailbox alone may lack profiles; `me` is what all call the mailbox of the token.
       const { status, json } = await request({ method: 'GET', path: ['profile'], accept: [404], signal })
-      return status === 404 ? 'me' : expected(profileSchema, json).emailAddress.toLowerCase()
+      return status === 404 ? 'me' : expected(profileAnswer, json).emailAddress.toLowerCase()
     },
 
     async watch({ topic, labels }, signal) {
       const filter = labels.length > 0 ? { labelIds: labels, labelFilterBehavior: 'INCLUDE' } : {}
       const { json } = await request({ method: 'POST', path: ['watch'], body: { topicName: topic, ...filter }, signal })
-      const { historyId, expiration } = expected(watchSchema, json)
+      const { historyId, expiration } = expected(watchAnswer, json)
       return { historyId, expiresAtMs: expiration }
     },
 
@@ -100,7 +79,7 @@ export function createMailApi(request: RequestApi): MailApi {
       }
       const { status, json } = await request({ method: 'GET', path: ['history'], query, accept: [404], signal })
       if (status === 404) return undefined
-      const { history, historyId, nextPageToken } = expected(historySchema, json)
+      const { history, historyId, nextPageToken } = expected(historyAnswer, json)
       const mails = history.flatMap(({ messagesAdded }) =>
         messagesAdded.map(({ message: { id, labelIds } }) => ({ id, ...(labelIds && { labels: labelIds }) })),
       )
@@ -110,7 +89,7 @@ export function createMailApi(request: RequestApi): MailApi {
     async list({ sinceMs, label, page }, signal) {
       const query = { q: `after:${Math.floor(sinceMs / 1000)}`, maxResults: PAGE_SIZE, labelIds: label, pageToken: page }
       const { json } = await request({ method: 'GET', path: ['messages'], query, signal })
-      const { messages, nextPageToken } = expected(listSchema, json)
+      const { messages, nextPageToken } = expected(listAnswer, json)
       return { ids: messages.map(({ id }) => id), next: nextPageToken }
     },
 
@@ -130,7 +109,7 @@ export function createMailApi(request: RequestApi): MailApi {
         throw error
       })
       if (status === 404) return undefined
-      expected(v.object({ id: v.literal(id) }), json)
+      expected(mailAnswer(id), json)
       const { success, output } = v.safeParse(mailSchema, json)
       return success ? output : 'unreadable'
     },
@@ -140,7 +119,7 @@ export function createMailApi(request: RequestApi): MailApi {
       // Four characters for three bytes, and what is around them.
       const answerBytesMax = Math.ceil(bytesMax / 3) * 4 + 4096
       const { json } = await request({ method: 'GET', path, answerBytesMax, signal })
-      const bytes = Buffer.from(expected(attachmentSchema, json).data, 'base64')
+      const bytes = Buffer.from(expected(attachmentAnswer, json).data, 'base64')
       if (bytes.length > bytesMax) throw new AppError('too_large', `The attachment is larger than ${bytesMax} bytes`)
       return bytes
     },
@@ -148,7 +127,7 @@ export function createMailApi(request: RequestApi): MailApi {
     async send(mail, thread, signal) {
       const body = { raw: Buffer.from(mail).toString('base64url'), ...(thread !== undefined && { threadId: thread }) }
       const { json } = await request({ method: 'POST', path: ['messages', 'send'], body, signal })
-      return expected(sentSchema, json).id
+      return expected(sentAnswer, json).id
     },
   }
 }

@@ -3,6 +3,7 @@ import { type FakeProvider, type ProviderReply, type ProviderRequest, startFakeP
 import { createMailbox, type Mailbox, type MailParts, type StoredMail } from './mailpush-mailbox.ts'
 import { createPushKeys, type PushKeys, pushEnvelope } from './mailpush-push.ts'
 import { readSentMail, type SentMail } from './mailpush-sent.ts'
+import { createTokens, type Tokens } from './mailpush-tokens.ts'
 
 export interface MailpushFakeOptions {
   readonly mailbox?: string
@@ -24,7 +25,7 @@ export interface MailpushFake extends FakeProvider {
   /** The bodies of the subscriptions, in order. */
   readonly watches: readonly unknown[]
   /** The client, as the token endpoint knows it. */
-  readonly client: { readonly client_id: string; readonly client_secret: string; readonly refresh_token: string }
+  readonly client: Tokens['client']
   /** Somebody writes to the mailbox. */
   receive(parts: MailParts): StoredMail
   /** The body of the push that follows a change. */
@@ -35,7 +36,6 @@ export interface MailpushFake extends FakeProvider {
 
 const MAILBOX_PATH = '/gmail/v1/users/me'
 const WATCH_MS = 7 * 24 * 3_600_000
-const TOKEN_SECS = 3599
 
 export async function startMailpushFake(options: MailpushFakeOptions = {}): Promise<MailpushFake> {
   const { pageSize = 100, numericIds = false, nowMs = Date.now } = options
@@ -43,9 +43,7 @@ export async function startMailpushFake(options: MailpushFakeOptions = {}): Prom
   const keys = createPushKeys()
   const sent: SentMail[] = []
   const watches: unknown[] = []
-  const client = { client_id: 'client-01', client_secret: 'client-secret-01', refresh_token: 'refresh-token-01' }
-  let tokens = new Set([options.accessToken ?? 'oauth-token-01'])
-  let granted = 0
+  const tokens = createTokens(options.accessToken ?? 'oauth-token-01')
 
   const wireId = (id: bigint): string | number => (numericIds ? Number(id) : String(id))
   /** One page of what is listed, and the token of the next; a listing is of the moment of its first page. */
@@ -57,24 +55,6 @@ export async function startMailpushFake(options: MailpushFakeOptions = {}): Prom
     const items = list(BigInt(asOf))
     const end = Number(from) + size
     return { items: items.slice(Number(from), end), more: end < items.length ? { nextPageToken: `${end}.${asOf}` } : {} }
-  }
-
-  const grant = ({ method, headers, body }: ProviderRequest): ProviderReply => {
-    const form = new URLSearchParams(body.toString())
-    if (method !== 'POST' || !headers.get('content-type')?.startsWith('application/x-www-form-urlencoded')) {
-      return { status: 400, body: { error: 'invalid_request' } }
-    }
-    if (form.get('grant_type') !== 'refresh_token') return { status: 400, body: { error: 'unsupported_grant_type' } }
-    const { refresh_token, ...own } = client
-    if (Object.entries(own).some(([name, value]) => form.get(name) !== value)) {
-      return { status: 401, body: { error: 'invalid_client', error_description: 'The OAuth client was not found.' } }
-    }
-    if (form.get('refresh_token') !== refresh_token) {
-      return { status: 400, body: { error: 'invalid_grant', error_description: 'Token has been expired or revoked.' } }
-    }
-    const token = `oauth-token-granted-${++granted}`
-    tokens.add(token)
-    return { status: 200, body: { access_token: token, expires_in: TOKEN_SECS, token_type: 'Bearer' } }
   }
 
   const watch = ({ json }: ProviderRequest): ProviderReply => {
@@ -164,11 +144,11 @@ export async function startMailpushFake(options: MailpushFakeOptions = {}): Prom
 
   const answer = (request: ProviderRequest): ProviderReply => {
     const { method, path } = request
-    if (path === '/token') return grant(request)
+    if (path === '/token') return tokens.grant(request)
     if (path === '/oauth2/v3/certs') return { status: 200, body: keys.jwks() }
     if (!path.startsWith(`${MAILBOX_PATH}/`)) return refusal(404, 'Not Found')
     const [, token] = /^Bearer (\S+)$/.exec(request.headers.get('authorization') ?? '') ?? []
-    if (token === undefined || !tokens.has(token)) return refusal(401, 'Request had invalid authentication credentials.')
+    if (token === undefined || !tokens.isGood(token)) return refusal(401, 'Request had invalid authentication credentials.')
     const [, id, attachmentId] = /^\/messages\/([^/]+)(?:\/attachments\/([^/]+))?$/.exec(path.slice(MAILBOX_PATH.length)) ?? []
     switch (`${method} ${path.slice(MAILBOX_PATH.length)}`) {
       case 'GET /profile':
@@ -194,12 +174,10 @@ export async function startMailpushFake(options: MailpushFakeOptions = {}): Prom
     keys,
     sent,
     watches,
-    client,
+    client: tokens.client,
     receive: (parts) => mailbox.add(parts),
     push: () => pushEnvelope({ emailAddress: mailbox.address, historyId: Number(mailbox.now()) }),
-    expireTokens() {
-      tokens = new Set()
-    },
+    expireTokens: tokens.expire,
   }
 }
 

@@ -1,0 +1,42 @@
+import { testHost } from '@sluice/testkit/host'
+import * as v from 'valibot'
+import { expect, test } from 'vitest'
+import { mailpushSection } from './config.ts'
+import feature from './index.ts'
+
+const read = (section: object) => v.safeParse(mailpushSection.schema, section)
+const NEEDED = { enabled: true, topic: 'projects/p/topics/t' }
+
+test('§2.3 defaults: off, the inbox, nobody', () => {
+  expect(read({ topic: 'projects/p/topics/t' }).output).toEqual({
+    enabled: false,
+    topic: 'projects/p/topics/t',
+    label_filter: ['INBOX'],
+    allowed_senders: [],
+    api_url: 'https://gmail.googleapis.com',
+    token_url: 'https://oauth2.googleapis.com/token',
+    jwks_url: 'https://www.googleapis.com/oauth2/v3/certs',
+  })
+})
+
+test('M5, §4.2: there is a channel only where it is enabled', () => {
+  const channels = (section: object) => feature.build(testHost(), v.parse(mailpushSection.schema, section)).channels ?? []
+  expect(channels({ topic: 'projects/p/topics/t' })).toEqual([])
+  expect(channels({ ...NEEDED, enabled: false })).toEqual([])
+  expect(channels(NEEDED).map(({ name, webhook }) => [name, webhook?.path, webhook?.bodyBytesMax])).toEqual([
+    ['mailpush', '/webhook/mailpush', 1_048_576],
+  ])
+})
+
+test.each<[what: string, section: object]>([
+  ['no topic', { enabled: true }],
+  ['an empty topic', { ...NEEDED, topic: '' }],
+  ['a webhook_url that is no URL', { ...NEEDED, webhook_url: 'gw.example.com' }],
+  ['a URL of another kind', { ...NEEDED, api_url: 'file:///etc/passwd' }],
+  ['a service_account without the URL its tokens name', { ...NEEDED, service_account: 'a@b.c' }],
+  ['a refresh_token without its client', { ...NEEDED, refresh_token: 'r' }],
+  ['a refresh_token with half of it', { ...NEEDED, refresh_token: 'r', client_id: 'c' }],
+  ['an empty label', { ...NEEDED, label_filter: [''] }],
+])('%s is refused', (_, section) => {
+  expect(read(section).success).toBe(false)
+})
