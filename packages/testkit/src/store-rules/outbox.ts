@@ -100,6 +100,20 @@ export const outboxRules: StoreRules = {
     expect((await outbox.waiting({ after: 0, limit: 20 })).map(({ number }) => number)).toEqual([...before, ...after])
   },
 
+  'what has ended stays as it ended': async ({ store: { outbox } }) => {
+    const [dead = 0, ambiguous = 0] = await outbox.add([reply('a'), reply('b')])
+    for (const number of [dead, ambiguous]) await outbox.start(number)
+    await outbox.giveUp(dead, { state: 'dead', error: 'e', atMs: 1 })
+    await outbox.giveUp(ambiguous, { state: 'ambiguous', error: 'e', atMs: 1 })
+    const before = await outbox.list({ limit: 10 })
+    for (const number of [dead, ambiguous, 999]) {
+      await outbox.sent(number, { providerId: 'p', atMs: 2 })
+      await outbox.retry(number, { error: 'late', atMs: 2 })
+      await outbox.giveUp(number, { state: 'dead', error: 'late', atMs: 2 })
+    }
+    expect(await outbox.list({ limit: 10 })).toEqual(before)
+  },
+
   'a replay brings a dead part back, with the parts that died with it': async ({ store: { outbox } }) => {
     const [one = 0, two = 0, three = 0] = await outbox.add(replyParts(['one', 'two', 'three']))
     await outbox.start(one)
@@ -139,8 +153,9 @@ export const outboxRules: StoreRules = {
       reply('b', { channel: 'fragile' }),
       reply('c', { channel: 'also repeatable' }),
       reply('d', { channel: 'fragile' }),
+      reply('e', { channel: 'repeatable' }),
     ])
-    const [one = 0, two = 0, three = 0, four = 0] = numbers
+    const [one = 0, two = 0, three = 0, ...queued] = numbers
     for (const number of [one, two, three]) await store.outbox.start(number)
     const { outbox } = await restart()
     expect(await outbox.recover({ repeatable: ['repeatable', 'also repeatable'], atMs: 6_000 })).toEqual([two])
@@ -148,7 +163,7 @@ export const outboxRules: StoreRules = {
       expect(await outbox.get(number)).toMatchObject({ state: 'failed', nextAtMs: 6_000, attempts: 1, error: expect.any(String) })
     }
     expect(await outbox.get(two)).toMatchObject({ state: 'ambiguous', endedAtMs: 6_000, attempts: 1, error: expect.any(String) })
-    expect(await outbox.get(four)).toMatchObject({ state: 'queued' })
+    for (const number of queued) expect(await outbox.get(number)).toMatchObject({ state: 'queued', nextAtMs: null })
     expect(await outbox.recover({ repeatable: [], atMs: 6_001 })).toEqual([])
   },
 

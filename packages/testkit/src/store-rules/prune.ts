@@ -37,6 +37,13 @@ export const pruneRules: StoreRules = {
     expect(await store.prune(upTo({ endedBeforeMs: 9_000, idsBeforeMs: 9_000 }))).toBe(1)
   },
 
+  'a clock that was set back does not make an id forgotten early': async ({ store }) => {
+    const number = await keepOne(store, 'm1', { receivedAtMs: 5_000 })
+    await store.inbox.bury(number, { error: 'e', atMs: 2_000 })
+    expect(await store.prune(upTo({ endedBeforeMs: 9_000, idsBeforeMs: 3_000 }))).toBe(0)
+    expect(await store.inbox.keep(arrival('m1'))).toEqual([null])
+  },
+
   'numbers are not given again, not even that of the newest': async ({ store, restart }) => {
     const [queued = 0] = await store.outbox.add([reply('a')])
     await store.outbox.start(queued)
@@ -102,6 +109,18 @@ export const pruneRules: StoreRules = {
     expect(await inbox.keep(arrival(['m1', 'm2', 'm3']))).toEqual([null, null, null])
   },
 
+  'the body of a batch is kept, and counted, once': async ({ store }) => {
+    const ids = ['m1', 'm2', 'm3']
+    const numbers = (await store.inbox.keep(arrival(ids))) as number[]
+    for (const number of numbers) {
+      await store.inbox.start(number, `t${number}`)
+      await store.turns.finish(turnEnd(`t${number}`, { delivery: { inbox: number, replies: [] } }))
+    }
+    const bytes = ids.reduce((sum, id) => sum + JSON.stringify(inbound(id)).length, bodyOf(ids.join(' ')).length)
+    expect(await store.prune(upTo({ bytesMax: bytes }))).toBe(0)
+    expect(await store.prune(upTo({ bytesMax: bytes - 1 }))).toBe(1)
+  },
+
   'contents are counted over a restart, and after rows were dropped': async ({ store, restart }) => {
     for (const id of ['m1', 'm2']) await answerOne(store, id)
     await store.prune(upTo({}))
@@ -139,6 +158,12 @@ export const pruneRules: StoreRules = {
       expect(await left()).toEqual(numbers.slice(5 - rest))
     }
     expect(await store.prune(all)).toBe(0)
+  },
+
+  'a row dropped and a content dropped are both one of those rows': async ({ store }) => {
+    for (const at of [1, 2, 3, 4]) await answerOne(store, `m${at}`, [], { endedAtMs: 2_000 + at })
+    expect(await store.prune(upTo({ endedBeforeMs: 2_003, idsBeforeMs: 9_000, bytesMax: 0, limit: 3 }))).toBe(3)
+    expect((await store.inbox.list({ limit: 10 })).map(({ messageId }) => messageId)).toEqual(['m4', 'm3'])
   },
 
   'values whose time is over are forgotten, others are not': async ({ store }) => {
