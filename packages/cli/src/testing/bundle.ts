@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 
 export const ROOT = resolve(import.meta.dirname, '../../../..')
 const START_MS_MAX = 15_000
@@ -53,27 +54,27 @@ export function run(profile: string, args: readonly string[], env: Record<string
   })
 }
 
-/** Resolves once the daemon says where it listens. */
-export async function startDaemon(
-  profile: string,
-  dataDir: string,
-  { args = [], env = {} }: { readonly args?: readonly string[]; readonly env?: Record<string, string> } = {},
-): Promise<RunningDaemon> {
+export interface DaemonOptions {
+  readonly args?: readonly string[]
+  readonly env?: Record<string, string>
+}
+
+/** A daemon that may not listen yet, and may never. */
+export interface StartingDaemon extends Omit<RunningDaemon, 'url'> {
+  /** Where it listens, once it says so; undefined if it ends before. */
+  readonly url: Promise<string | undefined>
+}
+
+export function spawnDaemon(profile: string, dataDir: string, { args = [], env = {} }: DaemonOptions = {}): StartingDaemon {
   const child = launch(profile, ['daemon', '--data-dir', dataDir, '--port', '0', ...args], env)
   const texts = collect(child)
   const exited = new Promise<number | null>((done) => child.on('close', (code) => done(code)))
-  const url = await new Promise<string>((found, fail) => {
-    const timer = setTimeout(() => fail(new Error(`no daemon after ${START_MS_MAX} ms: ${texts.stderr}`)), START_MS_MAX)
+  const url = new Promise<string | undefined>((found) => {
     child.stdout?.on('data', () => {
-      const match = /listening on (http:\/\/\S+)/.exec(texts.stdout)
-      if (!match?.[1]) return
-      clearTimeout(timer)
-      found(match[1])
+      const [, match] = /listening on (http:\/\/\S+)/.exec(texts.stdout) ?? []
+      if (match) found(match)
     })
-    void exited.then((code) => {
-      clearTimeout(timer)
-      fail(new Error(`the daemon ended with ${code}: ${texts.stderr}`))
-    })
+    void exited.then(() => found(undefined))
   })
   return {
     url,
@@ -84,6 +85,18 @@ export async function startDaemon(
     exited,
     kill: (signal) => void child.kill(signal),
   }
+}
+
+/** Resolves once the daemon says where it listens. */
+export async function startDaemon(profile: string, dataDir: string, options: DaemonOptions = {}): Promise<RunningDaemon> {
+  const starting = spawnDaemon(profile, dataDir, options)
+  const enough = new AbortController()
+  const late = sleep(START_MS_MAX, 'late', { signal: enough.signal }).catch(() => undefined)
+  const url = await Promise.race([starting.url, late])
+  enough.abort()
+  if (url === 'late') throw new Error(`no daemon after ${START_MS_MAX} ms: ${starting.stderr()}`)
+  if (url === undefined) throw new Error(`the daemon ended with ${await starting.exited}: ${starting.stderr()}`)
+  return { ...starting, url }
 }
 
 function collect(child: ChildProcess): { stdout: string; stderr: string } {

@@ -1,0 +1,23 @@
+/** The generic `POST /webhook`: an idempotency key, a session, and an answer before the turn has run. */
+import type { Kind } from '../kind.ts'
+import { textOf } from '../marks.ts'
+
+export const webhookKind = (): Kind => ({
+  name: 'webhook',
+  config: '',
+  senders: ['session-1', 'session-2', 'session-3', 'session-4'],
+  batchMax: 1,
+  isPulled: false,
+  write: (draft) => ({ ...draft, kind: 'webhook', id: `key-${draft.mark}`, parts: 0 }),
+  request([message]) {
+    if (!message) throw new Error('an event without a message')
+    const headers = {
+      'content-type': 'application/json',
+      prefer: 'respond-async',
+      'x-idempotency-key': message.id,
+      'x-session-id': message.sender,
+    }
+    return { path: '/webhook', headers, body: JSON.stringify({ message: textOf(message.mark) }) }
+  },
+  delivered: () => [],
+})

@@ -1,0 +1,84 @@
+/** A model service that answers as it is told, request by request; refuses what the real ones refuse. */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { openaiWire } from '@sluice/testkit/model-wire-openai'
+import { markIn } from './marks.ts'
+
+export interface Asked {
+  /** Undefined if the last thing a person said has none. */
+  readonly mark: string | undefined
+  /** The last thing in the conversation is the result of a tool. */
+  readonly afterTool: boolean
+  /** Why the real service would refuse it. */
+  readonly problem: string | undefined
+}
+
+export type ModelAnswer = { readonly text: string } | { readonly tool: string; readonly input: object }
+
+export interface Model {
+  /** `base_url` of the provider. */
+  readonly url: string
+  /** The most requests that were ever under way at once. */
+  readonly atOnceMax: number
+  close(): Promise<void>
+}
+
+/** What never resolves is never answered. */
+export async function startModel(answer: (asked: Asked) => Promise<ModelAnswer>): Promise<Model> {
+  let atOnce = 0
+  let atOnceMax = 0
+  let number = 0
+
+  const serve = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
+    atOnce += 1
+    atOnceMax = Math.max(atOnceMax, atOnce)
+    outgoing.on('close', () => {
+      atOnce -= 1
+    })
+    const body = await readJson(incoming)
+    const asked = askedIn(body)
+    const said = await answer(asked)
+    if (asked.problem !== undefined) return void outgoing.writeHead(400).end(JSON.stringify(openaiWire.error(400, asked.problem)))
+    const json = openaiWire.json({
+      number: ++number,
+      model: 'chaos',
+      text: 'text' in said ? said.text : '',
+      toolCalls: 'tool' in said ? [{ id: `call_${number}`, name: said.tool, input: said.input }] : [],
+      usage: { inputTokens: 1, outputTokens: 1 },
+      cutShort: false,
+    })
+    outgoing.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(json))
+  }
+
+  const server = createServer((incoming, outgoing) => {
+    serve(incoming, outgoing).catch(() => outgoing.destroy())
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(0, '127.0.0.1', resolve)
+  })
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    get atOnceMax() {
+      return atOnceMax
+    },
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
+
+function askedIn(body: unknown): Asked {
+  const problem = openaiWire.problem(new Headers(), body)
+  if (problem !== undefined) return { mark: undefined, afterTool: false, problem }
+  const { messages } = body as { readonly messages: readonly { readonly role: string }[] }
+  return { mark: markIn(openaiWire.lastUserText(body)), afterTool: messages.at(-1)?.role === 'tool', problem }
+}
+
+async function readJson(incoming: IncomingMessage): Promise<unknown> {
+  const chunks: Buffer[] = []
+  for await (const chunk of incoming as AsyncIterable<Buffer>) chunks.push(chunk)
+  return JSON.parse(Buffer.concat(chunks).toString())
+}

@@ -1,0 +1,70 @@
+/** What a store holds, as the checks look at it; of a copy where a daemon may yet open the file. */
+import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { systemClock } from '@sluice/gateway/config'
+import type { InboxRow, OutboxRow, Store } from '@sluice/sdk'
+import { openStore } from '@sluice/store'
+import { testHost } from '@sluice/testkit/host'
+import type { StoreView } from './history.ts'
+import { markIn, partsIn } from './marks.ts'
+
+const FILE = 'sluice.db'
+const PAGE = 1000
+const EVERYTHING = 1_000_000
+
+export const open = (dataDir: string): Store => openStore({ file: join(dataDir, FILE), clock: systemClock, log: testHost().log })
+
+/** As a crash left it: the next daemon finds the original untouched. Nothing may have the file open. */
+export async function readCopy(dataDir: string): Promise<StoreView> {
+  const dir = mkdtempSync(join(tmpdir(), 'sluice-chaos-copy-'))
+  try {
+    for (const name of [FILE, `${FILE}-wal`]) if (existsSync(join(dataDir, name))) copyFileSync(join(dataDir, name), join(dir, name))
+    return await readStore(dir)
+  } finally {
+    rmSync(dir, { recursive: true, force: true })
+  }
+}
+
+export async function readStore(dataDir: string): Promise<StoreView> {
+  const store = open(dataDir)
+  try {
+    const unfinished = await store.turns.unfinished(EVERYTHING)
+    return {
+      problems: (await store.check()).map(({ detail }) => detail),
+      inbox: (await all<InboxRow>(store.inbox)).map(({ messageId: id, ...row }) => ({ ...row, id })),
+      outbox: (await all<OutboxRow>(store.outbox)).map(({ text, error, ...row }) => ({
+        ...row,
+        parts: partsIn(text ?? ''),
+        isCut: error?.includes('stopped while this was being sent') ?? false,
+      })),
+      sessions: await sessionsOf(store),
+      unfinished: unfinished.flatMap(({ input }) => markIn(input) ?? []),
+    }
+  } finally {
+    await store.close()
+  }
+}
+
+/** Oldest first. */
+async function all<Row extends { readonly number: number }>(box: {
+  list(filter: { limit: number; before?: number }): Promise<Row[]>
+}): Promise<Row[]> {
+  const rows: Row[] = []
+  for (;;) {
+    const before = rows.at(-1)?.number
+    const page = await box.list({ limit: PAGE, ...(before !== undefined && { before }) })
+    rows.push(...page)
+    if (page.length < PAGE) return rows.reverse()
+  }
+}
+
+async function sessionsOf({ sessions }: Store): Promise<string[][]> {
+  const rows = await sessions.list({ limit: EVERYTHING })
+  return Promise.all(
+    rows.map(async ({ id }) => {
+      const asked = (await sessions.history(id, EVERYTHING)).filter(({ role }) => role === 'user')
+      return asked.flatMap(({ content }) => markIn(JSON.stringify(content)) ?? [])
+    }),
+  )
+}

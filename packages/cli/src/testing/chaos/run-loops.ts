@@ -1,0 +1,74 @@
+/** The crash run: a daemon that is killed again and again while messages come, and then left alone until all is done. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { readCopy } from './read-store.ts'
+import { listening, type Outcome, type Stage, type StageOptions, setStage } from './stage.ts'
+
+export interface LoopsOptions extends Pick<StageOptions, 'profile' | 'seed' | 'dir' | 'signal'> {
+  readonly loops: number
+  /** Told after each loop how many messages there are. */
+  onLoop?(loop: number, messages: number): void
+}
+
+export interface LoopsResult extends Outcome {
+  readonly tookMs: number
+}
+
+/** So that kills alone give nothing up, and every message has to be done in the end. */
+const ATTEMPTS_MAX = 100
+/** Of a whole run, so that reading the store takes little of it. */
+const INSPECTIONS = 20
+const SHARE = { killedAtStart: 0.12, stopped: 0.15 }
+const START_MS = { min: 20, max: 400 }
+const LIFE_MS = { min: 100, max: 900 }
+const MESSAGES = { min: 15, max: 45 }
+const LAST = { count: 10, ms: 200 }
+
+/** Rejects if the daemon does not start, or `signal` aborts. */
+export async function runLoops({ loops, onLoop, ...options }: LoopsOptions): Promise<LoopsResult> {
+  const startedMs = performance.now()
+  const stage = await setStage({ ...options, attemptsMax: ATTEMPTS_MAX })
+  const { world, traffic, signal } = stage
+  try {
+    await stage.calmLife((url) => traffic.one(url, signal))
+    world.faults.on = true
+    for (let loop = 1; loop <= loops; loop++) {
+      signal.throwIfAborted()
+      await oneLoop(stage)
+      if (loop % Math.ceil(loops / INSPECTIONS) === 0) await inspect(stage)
+      onLoop?.(loop, world.recorder.messages.size)
+    }
+    world.faults.on = false
+    await stage.calmLife((url) => traffic.run(url, LAST, signal))
+    return { ...(await stage.outcome()), tookMs: performance.now() - startedMs }
+  } finally {
+    await stage.close()
+  }
+}
+
+async function oneLoop({ begin, random, traffic, signal }: Stage): Promise<void> {
+  const life = begin()
+  if (random.chance(SHARE.killedAtStart)) {
+    await sleep(random.within(START_MS.min, START_MS.max))
+    return life.end('SIGKILL')
+  }
+  const url = await listening(life)
+  const over = new AbortController()
+  const load = { count: random.within(MESSAGES.min, MESSAGES.max), ms: random.within(LIFE_MS.min, LIFE_MS.max) }
+  const posting = traffic.run(url, load, AbortSignal.any([signal, over.signal]))
+  await sleep(random.within(LIFE_MS.min, LIFE_MS.max))
+  // What is under way is cut by the end of the daemon, and not by us.
+  await life.end(random.chance(SHARE.stopped) ? 'SIGTERM' : 'SIGKILL')
+  over.abort()
+  await posting
+}
+
+async function inspect({ world: { recorder }, dataDir }: Stage): Promise<void> {
+  const { inbox, sessions, unfinished, problems } = await readCopy(dataDir)
+  const ids = new Set(inbox.map(({ channel, id }) => `${channel} ${id}`))
+  const done = sessions.flat()
+  const turns = new Set([...done, ...unfinished])
+  const kept = [...recorder.messages.values()].filter(({ mark, kind, id }) =>
+    kind === 'webhook' ? turns.has(mark) : ids.has(`${kind} ${id}`),
+  )
+  recorder.see({ type: 'inspected', kept: kept.map(({ mark }) => mark), done, problems })
+}

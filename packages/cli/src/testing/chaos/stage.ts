@@ -1,0 +1,87 @@
+/** A world and the daemon that lives in it, on a data directory of its own. */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { checkHistory } from './check-history.ts'
+import { createDaemonLives, type Life } from './daemon-lives.ts'
+import type { History, StoreView, Violation } from './history.ts'
+import { createRandom, type Random } from './random.ts'
+import { readStore } from './read-store.ts'
+import { settle } from './settle.ts'
+import { createTraffic, type Traffic } from './traffic.ts'
+import { startWorld, type World, type WorldOptions } from './world.ts'
+
+export interface StageOptions extends Omit<WorldOptions, 'random'> {
+  /** Whose bundle is run. */
+  readonly profile: string
+  readonly seed: number
+  /** Empty; for the data directory, the log, and what was seen. */
+  readonly dir: string
+  readonly signal: AbortSignal
+}
+
+export interface Outcome {
+  readonly history: History
+  readonly store: StoreView
+  readonly violations: readonly Violation[]
+}
+
+export interface Stage {
+  readonly random: Random
+  readonly world: World
+  readonly traffic: Traffic
+  readonly dataDir: string
+  readonly signal: AbortSignal
+  begin(): Life
+  /** A life that ends by SIGTERM when all that `bring` brought, and all that was left of earlier lives, is done. */
+  calmLife(bring: (url: string) => Promise<void>): Promise<void>
+  /** What the checks say, now that the daemon is gone. */
+  outcome(): Promise<Outcome>
+  close(): Promise<void>
+}
+
+const SETTLE_MS_MAX = 60_000
+const LISTEN_MS_MAX = 15_000
+
+export async function setStage({ profile, seed, dir, signal, ...options }: StageOptions): Promise<Stage> {
+  const random = createRandom(seed)
+  const world = await startWorld({ random, ...options })
+  const { recorder } = world
+  const traffic = createTraffic(world, random)
+  const dataDir = join(dir, 'data')
+  mkdirSync(dataDir, { mode: 0o700 })
+  writeFileSync(join(dataDir, 'config.toml'), world.config, { mode: 0o600 })
+  const lives = createDaemonLives({ profile, dataDir, logFile: join(dir, 'daemon.log'), recorder })
+  return {
+    random,
+    world,
+    traffic,
+    dataDir,
+    signal,
+    begin: lives.begin,
+    async calmLife(bring) {
+      const life = lives.begin()
+      const url = await listening(life)
+      await bring(url)
+      await settle(url, world, traffic, SETTLE_MS_MAX)
+      await life.end('SIGTERM')
+      signal.throwIfAborted()
+    },
+    async outcome() {
+      const [history, store] = [world.history(), await readStore(dataDir)]
+      return { history, store, violations: checkHistory(history, store) }
+    },
+    async close() {
+      writeFileSync(join(dir, 'history.json'), JSON.stringify(world.history()))
+      await lives.close()
+      await world.close()
+    },
+  }
+}
+
+/** Rejects if it does not listen in time. */
+export async function listening({ url }: Life): Promise<string> {
+  const found = await Promise.race([url, sleep(LISTEN_MS_MAX, undefined, { ref: false })])
+  if (found === undefined) throw new Error('the daemon does not listen')
+  return found
+}

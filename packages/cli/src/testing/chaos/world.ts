@@ -1,0 +1,125 @@
+/** Everything around the daemon: the platforms, a model, and a place where tools have their effects, all in this process. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type FakeProvider, startFakeProvider } from '@sluice/testkit/fake-provider'
+import { meddle } from './faults.ts'
+import type { ChannelName, History } from './history.ts'
+import type { Kind } from './kind.ts'
+import { bizchatKind } from './kinds/bizchat.ts'
+import { chatappKind } from './kinds/chatapp.ts'
+import { mailpushKind } from './kinds/mailpush.ts'
+import { roomchatKind } from './kinds/roomchat.ts'
+import { textrelayKind } from './kinds/textrelay.ts'
+import { webhookKind } from './kinds/webhook.ts'
+import { partsIn, replyOf } from './marks.ts'
+import { type Asked, type Model, type ModelAnswer, startModel } from './model.ts'
+import type { Random } from './random.ts'
+import { createRecorder, type Recorder } from './recorder.ts'
+
+const MODEL_MS_MAX = 60
+
+export interface World {
+  readonly kinds: readonly [Kind, ...Kind[]]
+  readonly recorder: Recorder
+  readonly model: Model
+  /** For a daemon that lives in it; TOML. */
+  readonly config: string
+  /** Whether providers fail now and then; they do not at first. */
+  readonly faults: { on: boolean }
+  history(): History
+  close(): Promise<void>
+}
+
+export interface WorldOptions {
+  readonly random: Random
+  /** Instead of a model that answers within `MODEL_MS_MAX`. What it is asked is seen all the same. */
+  readonly answer?: (mark: string) => Promise<void>
+  /** Of `[delivery]`; else the daemon's own. */
+  readonly attemptsMax?: number
+  readonly pendingMax?: number
+}
+
+export async function startWorld({ random, answer, attemptsMax = 5, pendingMax = 10_000 }: WorldOptions): Promise<World> {
+  const recorder = createRecorder()
+  const faults = { on: false }
+  const kinds: World['kinds'] = [
+    await chatappKind(),
+    await textrelayKind(),
+    await bizchatKind(),
+    await roomchatKind(),
+    await mailpushKind(),
+    webhookKind(),
+  ]
+  for (const { name, provider, textIn } of kinds) {
+    if (!provider || name === 'webhook') continue
+    meddle(provider, { channel: name, random, recorder, isOn: () => faults.on, ...(textIn && { textIn }) })
+  }
+  const effects = await startEffects(recorder)
+  const wait = answer ?? (() => sleep(random.within(0, MODEL_MS_MAX)))
+
+  const model = await startModel(async ({ mark = '', afterTool, problem }: Asked): Promise<ModelAnswer> => {
+    const message = recorder.messages.get(mark)
+    if (!message) {
+      recorder.see({ type: 'nonsense', detail: `the model was asked of nothing anybody said: ${problem ?? mark}` })
+      return { text: 'What?' }
+    }
+    recorder.see({ type: 'asked', mark, afterTool })
+    await wait(mark)
+    if (!message.usesTool || afterTool) return { text: replyOf(message) }
+    return { tool: 'http_request', input: { url: `${effects.url}/${mark}`, method: 'POST', body: mark } }
+  })
+
+  return {
+    kinds,
+    recorder,
+    model,
+    config: [daemonConfig(model, { attemptsMax, pendingMax }), ...kinds.map(({ config }) => config)].join('\n\n'),
+    faults,
+    history: () => ({ attemptsMax, messages: [...recorder.messages.values()], seen: recorder.seen, delivered: deliveredTo(kinds) }),
+    async close() {
+      await Promise.all([model, effects, ...kinds.flatMap(({ provider }) => provider ?? [])].map((server) => server.close()))
+    },
+  }
+}
+
+const startEffects = (recorder: Recorder): Promise<FakeProvider> =>
+  startFakeProvider(({ path }) => {
+    recorder.see({ type: 'effect', mark: path.slice(1) })
+    return { status: 200, body: { done: true } }
+  })
+
+const daemonConfig = (
+  { url }: Model,
+  { attemptsMax, pendingMax }: Required<Pick<WorldOptions, 'attemptsMax' | 'pendingMax'>>,
+): string => `[gateway]
+require_pairing = false
+webhook_rate_limit_per_minute = 0
+idempotency_ttl_secs = 86400
+idempotency_max_keys = 1000000
+
+[delivery]
+max_attempts = ${attemptsMax}
+max_pending = ${pendingMax}
+
+[provider]
+kind = "openai"
+base_url = "${url}"
+model = "chaos"
+
+[agent]
+model_timeout_secs = 300
+max_history_messages = 10
+
+[http]
+allow_private = ["127.0.0.1"]
+
+[tools.http_request]
+allowed_domains = ["127.0.0.1"]
+
+[security.policy]
+level = "full"
+
+[security.sandbox]
+enabled = false`
+
+const deliveredTo = (kinds: readonly Kind[]): History['delivered'] =>
+  kinds.flatMap(({ name, delivered }) => delivered().map((text) => ({ channel: name as ChannelName, parts: partsIn(text) })))
