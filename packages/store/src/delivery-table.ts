@@ -35,8 +35,9 @@ export function createDeliveryTable<Row extends { readonly number: number }>(
   const IN_STATE = `
     SELECT ${columns} FROM ${name}
     WHERE state = ?1 AND state <> '${final}' AND number < ?2 AND (?3 IS NULL OR channel = ?3) ORDER BY number DESC LIMIT ?4`
+  // SQLite uses the index of the states that are not final only where a query says so itself.
   const waitingIn = (state: string): string =>
-    `SELECT * FROM (SELECT ${columns} FROM ${name} WHERE state = '${state}' AND number > ?1 ORDER BY number LIMIT ?2)`
+    `SELECT * FROM (SELECT ${columns} FROM ${name} WHERE state = '${state}' AND state <> '${final}' AND number > ?1 ORDER BY number LIMIT ?2)`
   const WAITING = `${waiting.map(waitingIn).join(' UNION ALL ')} ORDER BY number LIMIT ?2`
   const COUNTS = `SELECT state, count(*) AS count FROM ${name} WHERE state <> '${final}' GROUP BY state`
 

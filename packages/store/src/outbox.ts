@@ -33,11 +33,13 @@ const REPLAY = `
 const REPLAY_LATER_PARTS = `
   UPDATE outbox SET state = 'queued', attempts = 0, error = NULL, ended_at = NULL
   WHERE ${LATER_PARTS} AND state = 'dead' AND error = '${EARLIER_PART}'`
+// That it is not 'sent' is said so that SQLite uses the index of what is not.
 const MAKE_DUE = `
   UPDATE outbox SET state = 'failed', error = '${CUT}', next_at = ?
-  WHERE state = 'sending' AND channel IN (SELECT value FROM json_each(?))`
+  WHERE state = 'sending' AND state <> 'sent' AND channel IN (SELECT value FROM json_each(?))`
 const MAKE_AMBIGUOUS = `
-  UPDATE outbox SET state = 'ambiguous', error = '${CUT}', ended_at = ? WHERE state = 'sending' RETURNING number`
+  UPDATE outbox SET state = 'ambiguous', error = '${CUT}', ended_at = ?
+  WHERE state = 'sending' AND state <> 'sent' RETURNING number`
 const REPLIES = `SELECT ${OUTBOX_COLUMNS} FROM outbox WHERE inbox = ? ORDER BY number`
 
 type Part = Pick<OutboxColumns, 'number' | 'part' | 'parts'>

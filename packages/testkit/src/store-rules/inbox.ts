@@ -187,6 +187,15 @@ export const inboxRules: StoreRules = {
     })
   },
 
+  'a list finds what is rare among many': async ({ store }) => {
+    const rare = await answerOne(store, 'rare')
+    const ids = Array.from({ length: 12_000 }, (_, at) => `m${at}`)
+    await store.inbox.keep(arrival(ids, { channel: 'bizchat' }))
+    expect(numbersOf(await store.inbox.list({ limit: 10, channel: 'roomchat' }))).toEqual([rare])
+    expect(numbersOf(await store.inbox.list({ limit: 10, state: 'done' }))).toEqual([rare])
+    expect(await store.inbox.list({ limit: 11_999, channel: 'bizchat' })).toHaveLength(11_999)
+  },
+
   'a replay runs what is done or dead once more, in a new turn': async ({ store }) => {
     const { inbox, turns } = store
     const done = await answerOne(store, 'done')

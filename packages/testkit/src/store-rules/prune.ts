@@ -121,6 +121,15 @@ export const pruneRules: StoreRules = {
     expect(await store.prune(upTo({ bytesMax: bytes - 1 }))).toBe(1)
   },
 
+  'however many have come, every content counts': async ({ store }) => {
+    const ids = Array.from({ length: 2_500 }, (_, at) => `m${at}`)
+    await store.inbox.keep(arrival(ids, { raw: new Uint8Array() }))
+    await answerOne(store, 'done')
+    const bytes = ids.reduce((sum, id) => sum + JSON.stringify(inbound(id)).length, bytesOf('done'))
+    expect(await store.prune(upTo({ bytesMax: bytes }))).toBe(0)
+    expect(await store.prune(upTo({ bytesMax: bytes - 1 }))).toBe(1)
+  },
+
   'contents are counted over a restart, and after rows were dropped': async ({ store, restart }) => {
     for (const id of ['m1', 'm2']) await answerOne(store, id)
     await store.prune(upTo({}))

@@ -1,0 +1,106 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { SQLInputValue } from 'node:sqlite'
+import { testHost } from '@sluice/testkit/host'
+import { arrival, reply, replyParts } from '@sluice/testkit/store-rules/delivery-samples'
+import { turnEnd } from '@sluice/testkit/store-rules/samples'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { Database } from './database.ts'
+import { GroupCommit } from './group-commit.ts'
+import { HistoryCache } from './history-cache.ts'
+import { createIdempotency } from './idempotency.ts'
+import { createInbox } from './inbox.ts'
+import { createRecentIds } from './keep-arrival.ts'
+import { migrate } from './migrate.ts'
+import { createOutbox, repliesTo } from './outbox.ts'
+import { prune } from './prune.ts'
+import { createTurns } from './turns.ts'
+
+/** Remembers what it was asked. */
+class Overheard extends Database {
+  readonly texts = new Set<string>()
+
+  override run(sql: string, ...values: SQLInputValue[]): number {
+    this.texts.add(sql)
+    return super.run(sql, ...values)
+  }
+
+  override insert(sql: string, ...values: SQLInputValue[]): number | undefined {
+    this.texts.add(sql)
+    return super.insert(sql, ...values)
+  }
+
+  override get<Row>(sql: string, ...values: SQLInputValue[]): Row | undefined {
+    this.texts.add(sql)
+    return super.get<Row>(sql, ...values)
+  }
+
+  override all<Row>(sql: string, ...values: SQLInputValue[]): Row[] {
+    this.texts.add(sql)
+    return super.all<Row>(sql, ...values)
+  }
+}
+
+let folder: string
+let db: Overheard
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'query-plans-'))
+  const file = join(folder, 'sluice.db')
+  db = new Overheard(file)
+  migrate(db, { file, log: testHost().log })
+  db.texts.clear()
+})
+afterEach(() => {
+  db.close()
+  rmSync(folder, { recursive: true })
+})
+
+/** Asks everything there is to ask of inbox and outbox. */
+async function useAll(): Promise<void> {
+  const { clock, log } = testHost()
+  const writer = new GroupCommit(db, { clock, log })
+  const inbox = createInbox(db, writer, createRecentIds(), (number) => repliesTo(db, number))
+  const outbox = createOutbox(db, writer)
+  const turns = createTurns(db, writer, createIdempotency(db, clock).keys, new HistoryCache())
+  await inbox.keep(arrival(['a', 'b', 'c'], { once: { value: 'n', untilMs: 2_000 } }))
+  for (const number of [1, 2, 3]) await inbox.start(number, `t${number}`)
+  const [part = 0] = await turns.finish(turnEnd('t1', { delivery: { inbox: 1, replies: replyParts(['x', 'y']) } }))
+  await inbox.retry(2, { error: 'e', atMs: 1 })
+  await inbox.release(3)
+  await inbox.bury(3, { error: 'e', atMs: 1 })
+  await outbox.add([reply('z')])
+  await outbox.start(part)
+  await outbox.retry(part, { error: 'e', atMs: 1 })
+  await outbox.giveUp(part, { state: 'dead', error: 'e', atMs: 1 })
+  await outbox.replay(part)
+  await outbox.start(part)
+  await outbox.sent(part, { providerId: 'p', atMs: 1 })
+  await outbox.recover({ repeatable: ['roomchat'], atMs: 1 })
+  for (const store of [inbox, outbox]) {
+    await store.waiting({ after: 0, limit: 10 })
+    for (const state of ['pending', 'queued', 'done', 'sent']) await store.list({ limit: 10, state })
+    await store.counts()
+    await store.get(1)
+  }
+  await turns.unfinished(10)
+  await prune(db, writer, { endedBeforeMs: 0, idsBeforeMs: 0, bytesMax: 0, nowMs: 0, limit: 10 })
+  await inbox.replay(3)
+}
+
+const TABLES = /\b(?:inbox|outbox|nonces|turns)\b/
+/** A walk over a whole table, or over all of its numbers from one on. */
+const WALK = /^SCAN (?!.*USING)|\(rowid[<>]\?\)$/
+/** Each row is measured once; what is looked for there are the next ones. */
+const MEASURE = 'SELECT max(number)'
+
+test('nothing that is asked of inbox or outbox walks over its rows, however many there are', async () => {
+  await useAll()
+  const texts = [...db.texts].filter((text) => TABLES.test(text))
+  expect(texts.length).toBeGreaterThan(40)
+  for (const text of texts.filter((one) => !one.includes(MEASURE))) {
+    const steps = db.all<{ detail: string }>(`EXPLAIN QUERY PLAN ${text}`).map(({ detail }) => detail)
+    const walks = steps.filter((step) => TABLES.test(step) && WALK.test(step))
+    expect(walks, text).toEqual([])
+  }
+})
