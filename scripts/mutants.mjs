@@ -120,6 +120,7 @@ const { values } = parseArgs({ options: { only: { type: 'string', default: '' } 
 const mutants = MUTANTS.filter(({ name }) => name.includes(values.only))
 const copy = mkdtempSync(join(tmpdir(), 'sluice-mutants-'))
 try {
+  if (mutants.length === 0) throw new Error(`no bug has '${values.only}' in its name`)
   for (const mutant of mutants) planted(mutant)
   copyRepository(copy)
   const tests = [...new Set(mutants.flatMap((mutant) => mutant.tests))]
@@ -127,17 +128,18 @@ try {
   const { failures, broken } = await runTests(copy, tests, { bail: false })
   if (failures.length > 0 || broken)
     throw new Error(`the tests fail without any bug:\n${broken ?? failures.map(({ file, title }) => `${file}: ${title}`).join('\n')}`)
+  const width = Math.max(...mutants.map(({ name }) => name.length))
   const outcomes = []
   for (const mutant of mutants) {
     const outcome = await tryMutant(copy, mutant)
     outcomes.push(outcome)
     console.log(
-      `${outcome.outcome.padEnd(9)} ${(outcome.tookMs / 1000).toFixed(1).padStart(5)} s  ${outcome.name.padEnd(56)} ${outcome.by}`,
+      `${outcome.outcome.padEnd(9)} ${(outcome.tookMs / 1000).toFixed(1).padStart(5)} s  ${outcome.name.padEnd(width)} ${outcome.by}`,
     )
   }
   const caught = outcomes.filter(({ outcome }) => outcome === 'caught').length
   console.log(`${caught} of ${outcomes.length} bugs caught`)
-  if (caught < outcomes.length || caught === 0) process.exitCode = 1
+  if (caught < outcomes.length) process.exitCode = 1
 } catch (error) {
   console.error(error.message)
   process.exitCode = 1

@@ -31,7 +31,7 @@ const WRONG: readonly Partial<Record<string, unknown>>[] = [
   { iss: 'accounts.google.com' },
   { iss: 'https://accounts.google.com/' },
   { iss: undefined },
-  { exp: 0 },
+  { exp: -9_999_999_999 },
   { exp: '9999999999' },
   { exp: undefined },
   { exp: null },

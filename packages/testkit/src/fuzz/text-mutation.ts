@@ -1,0 +1,10 @@
+/** What a change of a text is: of a header's value, or of a query. */
+import type { Random } from './random.ts'
+
+/** `donor` is the same part of another valid request. */
+export type TextMutation = (value: string, random: Random, donor: string) => string
+
+export type TextMutations = Readonly<Record<string, TextMutation>>
+
+/** A place between two characters, the ends included. */
+export const placeIn = (value: string, random: Random): number => random.below(value.length + 1)
