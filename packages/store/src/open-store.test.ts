@@ -8,6 +8,7 @@ import { turnEnd } from '@sluice/testkit/store-rules/samples'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Database } from './database.ts'
 import { openStore } from './open-store.ts'
+import { MIGRATIONS } from './schema.ts'
 
 let folder: string
 const host = testHost()
@@ -47,6 +48,19 @@ test('a file of a newer release is refused and left as it is', async () => {
   db.close()
   expect(() => open(file)).toThrow(/was written by a newer release \(schema 99; this one knows up to \d+\)/)
   expect(() => open(file)).toThrow(expect.objectContaining({ code: 'unavailable' }))
+})
+
+test('a file of the first release is brought to this one, with the turns a crash left behind', async () => {
+  const file = join(folder, 'sluice.db')
+  const db = new Database(file)
+  db.exec(`${MIGRATIONS[0]}; PRAGMA user_version = 1`)
+  db.exec("INSERT INTO turns (id, source, status, input, created_at) VALUES ('t1', 'webhook', 'running', 'hello', 5)")
+  db.close()
+  const store = open(file)
+  expect(await store.turns.unfinished(10)).toMatchObject([{ id: 't1', input: 'hello', createdAtMs: 5 }])
+  expect(await store.inbox.counts()).toEqual({ pending: 0, running: 0, dead: 0 })
+  expect(await store.check()).toEqual([])
+  await store.close()
 })
 
 test('what is no store is refused as unavailable', () => {

@@ -5,6 +5,8 @@ import type { GroupCommit } from './group-commit.ts'
 
 /** Rows whose contents are measured in one transaction. */
 const MEASURED_MAX = 1_000
+/** Rows that are dropped in one transaction; each is on pages of its own. */
+const DROPPED_MAX = 250
 
 const BYTES = 'coalesce(octet_length(raw), 0) + coalesce(octet_length(message_json), 0)'
 const SIZE = 'SELECT up_to, bytes FROM inbox_size'
@@ -34,8 +36,8 @@ interface Sized {
 }
 
 /**
- * What arrives is not measured as it arrives, which would cost each message; instead each call first measures what is new,
- * in transactions of their own.
+ * What arrives is not measured as it arrives, which would cost each message: each call first measures what is new. Nothing
+ * here takes the event loop for longer than a few milliseconds, however much there is to forget.
  */
 export async function prune(
   db: Database,
@@ -43,13 +45,23 @@ export async function prune(
   { endedBeforeMs, idsBeforeMs, bytesMax, nowMs, limit }: Prune,
 ): Promise<number> {
   while (await writer.write(() => measureNext(db))) {}
-  return writer.write(() => {
-    const nonces = db.run(DROP_NONCES, nowMs, limit)
-    // A row ends after it has come: so few are held back by this, and no row is looked at in vain.
-    const inbox = dropInbox(db, Math.min(endedBeforeMs, idsBeforeMs), idsBeforeMs, limit)
-    const contents = dropContents(db, bytesMax, limit - inbox)
-    return nonces + inbox + contents + db.run(DROP_OUTBOX, endedBeforeMs, limit)
-  })
+  const nonces = await inSlices(writer, limit, (slice) => db.run(DROP_NONCES, nowMs, slice))
+  // A row ends after it has come: so few are held back by this, and no row is looked at in vain.
+  const beforeMs = Math.min(endedBeforeMs, idsBeforeMs)
+  const rows = await inSlices(writer, limit, (slice) => dropRows(db, beforeMs, idsBeforeMs, slice))
+  const contents = await inSlices(writer, limit - rows, (slice) => dropContents(db, bytesMax, slice))
+  const replies = await inSlices(writer, limit, (slice) => db.run(DROP_OUTBOX, endedBeforeMs, slice))
+  return nonces + rows + contents + replies
+}
+
+/** Drops at most `limit` rows, a few in each transaction. */
+async function inSlices(writer: GroupCommit, limit: number, drop: (slice: number) => number): Promise<number> {
+  for (let dropped = 0; ; ) {
+    const slice = Math.min(limit - dropped, DROPPED_MAX)
+    const count = slice > 0 ? await writer.write(() => drop(slice)) : 0
+    dropped += count
+    if (count < DROPPED_MAX) return dropped
+  }
 }
 
 /** False once there is nothing new. */
@@ -61,7 +73,7 @@ function measureNext(db: Database): boolean {
   return true
 }
 
-function dropInbox(db: Database, endedBeforeMs: number, idsBeforeMs: number, limit: number): number {
+function dropRows(db: Database, endedBeforeMs: number, idsBeforeMs: number, limit: number): number {
   const dropped = db.all<Sized>(DROP_INBOX, endedBeforeMs, idsBeforeMs, limit)
   shrink(db, dropped)
   return dropped.length

@@ -130,6 +130,15 @@ export const pruneRules: StoreRules = {
     expect(await store.prune(upTo({ bytesMax: bytes - 1 }))).toBe(1)
   },
 
+  'as many as may be forgotten are, in one call': async ({ store }) => {
+    const numbers = (await store.inbox.keep(arrival(Array.from({ length: 700 }, (_, at) => `m${at}`)))) as number[]
+    await Promise.all(numbers.map((number) => store.inbox.bury(number, { error: 'e', atMs: 2_000 })))
+    const all = upTo({ endedBeforeMs: 9_000, idsBeforeMs: 9_000, limit: 600 })
+    expect(await store.prune(all)).toBe(600)
+    expect(await store.prune(all)).toBe(100)
+    expect(await store.inbox.list({ limit: 10 })).toEqual([])
+  },
+
   'contents are counted over a restart, and after rows were dropped': async ({ store, restart }) => {
     for (const id of ['m1', 'm2']) await answerOne(store, id)
     await store.prune(upTo({}))
