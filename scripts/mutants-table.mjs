@@ -222,7 +222,11 @@ const replies = [
     name: 'after a crash, what was under way is sent again',
     patches: [
       { file: `${STORE}/outbox.ts`, find: "SET state = 'ambiguous', error", replace: "SET state = 'queued', error" },
-      { file: `${STORE}/outbox.ts`, find: "ended_at = ? WHERE state = 'sending'", replace: "next_at = ? WHERE state = 'sending'" },
+      {
+        file: `${STORE}/outbox.ts`,
+        find: "', ended_at = ?\n  WHERE state = 'sending'",
+        replace: "', next_at = ?\n  WHERE state = 'sending'",
+      },
     ],
     tests: [STORE_RULES, DELIVERIES],
   },

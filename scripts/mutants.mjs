@@ -85,15 +85,23 @@ async function runTests(copy, files, { bail }) {
   return missing.length > 0 ? { failures, broken: `not run: ${missing.join(', ')}` } : { failures }
 }
 
-/** The mutated text of each file; throws where a patch does not fit exactly once. */
-function planted({ name, patches }) {
+const sourceOf = (file) => readFileSync(join(ROOT, file), 'utf8')
+
+/** What is wrong with the patches of a bug, each of which has to fit exactly once. */
+const stalePatches = ({ name, patches }) =>
+  patches.flatMap(({ file, find }) => {
+    const fits = sourceOf(file).split(find).length - 1
+    return fits === 1 ? [] : [`'${name}' fits ${fits} times into ${file}: ${find}`]
+  })
+
+/** The text of each file with the bug in it. */
+function planted({ patches }) {
   const texts = new Map()
-  for (const { file, find, replace } of patches) {
-    const text = texts.get(file) ?? readFileSync(join(ROOT, file), 'utf8')
-    const pieces = text.split(find)
-    if (pieces.length !== 2) throw new Error(`'${name}' fits ${pieces.length - 1} times into ${file}; adapt it to what stands there now`)
-    texts.set(file, pieces.join(replace))
-  }
+  for (const { file, find, replace } of patches)
+    texts.set(
+      file,
+      (texts.get(file) ?? sourceOf(file)).replace(find, () => replace),
+    )
   return texts
 }
 
@@ -121,7 +129,8 @@ const mutants = MUTANTS.filter(({ name }) => name.includes(values.only))
 const copy = mkdtempSync(join(tmpdir(), 'sluice-mutants-'))
 try {
   if (mutants.length === 0) throw new Error(`no bug has '${values.only}' in its name`)
-  for (const mutant of mutants) planted(mutant)
+  const stale = mutants.flatMap(stalePatches)
+  if (stale.length > 0) throw new Error(`adapt these to what stands there now:\n${stale.join('\n')}`)
   copyRepository(copy)
   const tests = [...new Set(mutants.flatMap((mutant) => mutant.tests))]
   console.log(`${mutants.length} bugs, ${tests.length} test files; first without any bug …`)
