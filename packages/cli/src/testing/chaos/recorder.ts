@@ -6,7 +6,6 @@ export interface Recorder {
   readonly messages: ReadonlyMap<string, Message>
   add(message: Message): void
   see(event: Seen): void
-  isAcked(mark: string): boolean
   isAsked(mark: string): boolean
   /** Marks grow from here. */
   nextNumber(): number
@@ -15,7 +14,6 @@ export interface Recorder {
 export function createRecorder(): Recorder {
   const seen: Seen[] = []
   const messages = new Map<string, Message>()
-  const acked = new Set<string>()
   const asked = new Set<string>()
   let number = 0
   return {
@@ -24,10 +22,8 @@ export function createRecorder(): Recorder {
     add: (message) => void messages.set(message.mark, message),
     see(event) {
       seen.push(event)
-      if (event.type === 'acked') for (const mark of event.marks) acked.add(mark)
       if (event.type === 'asked') asked.add(event.mark)
     },
-    isAcked: (mark) => acked.has(mark),
     isAsked: (mark) => asked.has(mark),
     nextNumber: () => ++number,
   }

@@ -4,7 +4,7 @@ import type { Traffic } from './traffic.ts'
 import type { World } from './world.ts'
 
 const LOOK_MS = 100
-/** What it has just been pushed to fetch may not be on its books yet. */
+/** Between two of its queues a reply may be on neither. */
 const LOOKS = 3
 
 /** False if something is still to be done after `ms`. */
@@ -17,7 +17,8 @@ export async function settle(
   const endMs = performance.now() + ms
   const isQuiet = async (): Promise<boolean> => {
     if (traffic.waiting() > 0) return false
-    for (const mark of recorder.messages.keys()) if (recorder.isAcked(mark) && !recorder.isAsked(mark)) return false
+    // A mail is on the daemon's books only once it has been fetched.
+    for (const { mark, kind } of recorder.messages.values()) if (kind === 'mailpush' && !recorder.isAsked(mark)) return false
     return (await load(url)) === 0
   }
   for (let quiet = 0; performance.now() < endMs; ) {
