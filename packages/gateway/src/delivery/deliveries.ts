@@ -102,13 +102,14 @@ export async function startDeliveries(deps: DeliveryDeps): Promise<Deliveries> {
   const prune = async (): Promise<void> => {
     const { retention_days, retention_mb, dedupe_hours } = deps.config()
     const nowMs = clock.nowMs()
-    await store.prune({
+    const limits = {
       endedBeforeMs: nowMs - retention_days * 24 * HOUR_MS,
       idsBeforeMs: nowMs - dedupe_hours * HOUR_MS,
       bytesMax: retention_mb * 1024 * 1024,
       nowMs,
       limit: PRUNE_ROWS,
-    })
+    }
+    while (!stopping.signal.aborted && (await store.prune(limits)) >= PRUNE_ROWS) {}
   }
   const quietly = (what: string, task: () => Promise<void>) => () => {
     task().catch((error: unknown) => log.error(what, { error }))
