@@ -5,6 +5,7 @@ import { Budget } from './budget.ts'
 import { type AgentSettings, type ConductDeps, conductTurn, releaseKey, type TurnBooks } from './conduct-turn.ts'
 import { createLiveTurn } from './create-live-turn.ts'
 import { Deadlines } from './deadlines.ts'
+import { createTurnIds } from './ids.ts'
 import { Lanes } from './lanes.ts'
 import type { Lease } from './registry.ts'
 import { createScrub } from './scrub.ts'
@@ -49,6 +50,7 @@ export function createAgent(deps: AgentDeps): Agent {
   const { store, clock, log } = deps
   const deadlines = new Deadlines(clock)
   const scrub = createScrub(deps.secrets ?? (() => []))
+  const making = { clock, log, newId: deps.newId ?? createTurnIds(clock) }
   /** Waiting and running turns; bounded by the lanes, and by `UNFINISHED_MAX` after a crash. */
   const live = new Map<string, Live>()
   let stopReason: AppError | undefined
@@ -90,7 +92,7 @@ export function createAgent(deps: AgentDeps): Agent {
   return {
     async run(request) {
       const { signal } = request
-      const turn = createLiveTurn(deps, request, request.delivery && ofDelivery(request.delivery))
+      const turn = createLiveTurn(making, request, request.delivery && ofDelivery(request.delivery))
       const abort = () => turn.cancellation.cancel(aborted(turn.id))
       let ended: Promise<TurnResult>
       try {
@@ -110,7 +112,7 @@ export function createAgent(deps: AgentDeps): Agent {
 
     async accept(request) {
       const kept = Promise.withResolvers<void>()
-      const turn = createLiveTurn(deps, request, { kept: kept.promise })
+      const turn = createLiveTurn(making, request, { kept: kept.promise })
       const { id, session, source, text, createdAtMs, trace, idempotency } = turn
       const context: TurnContext = { trace, idempotency }
       try {
@@ -178,7 +180,7 @@ export function createAgent(deps: AgentDeps): Agent {
       ...(owner !== null && { owner }),
       ...(idempotency && { idempotency }),
     }
-    return createLiveTurn(deps, request, { id, createdAtMs, kept: Promise.resolve(), checkpoint })
+    return createLiveTurn(making, request, { id, createdAtMs, kept: Promise.resolve(), checkpoint })
   }
 
   /** Waits until no turn is left, at most `timeoutMs`. */

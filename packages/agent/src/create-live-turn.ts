@@ -1,14 +1,13 @@
 /** Makes the living turn of a request. */
 import type { Clock, Logger } from '@sluice/sdk'
 import { Cancellation } from './cancellation.ts'
-import { newTurnId } from './ids.ts'
 import type { TurnPart, TurnRequest } from './turn.ts'
 import type { LiveTurn } from './turn-scope.ts'
 
 export interface LiveTurnDeps {
   readonly clock: Clock
   readonly log: Logger
-  readonly newId?: () => string
+  readonly newId: () => string
 }
 
 /** `given`: what an accepted turn has beside its request, and a resumed one has already. */
@@ -19,7 +18,7 @@ export function createLiveTurn(
 ): LiveTurn {
   const { source, session, text, client, owner, trace, idempotency, listen, approve, delivery } = request
   const nowMs = clock.nowMs()
-  const id = given.id ?? newId?.() ?? newTurnId(nowMs)
+  const id = given.id ?? newId()
   return {
     id,
     phase: 'waiting',

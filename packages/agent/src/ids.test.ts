@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { newTrace, newTurnId } from './ids.ts'
+import { createTurnIds, newTrace, newTurnId } from './ids.ts'
 
 test('a turn id is a version 7 UUID and sorts by time', () => {
   const ids = [1, 2, 1_700_000_000_000, 1_800_000_000_000].map(newTurnId)
@@ -9,6 +9,19 @@ test('a turn id is a version 7 UUID and sorts by time', () => {
 
 test('turn ids of one moment differ', () => {
   expect(new Set(Array.from({ length: 1000 }, () => newTurnId(5))).size).toBe(1000)
+})
+
+test('decisions "Order": ids of one agent sort as they were made, however many of one moment, and when the clock goes back', () => {
+  let nowMs = 1_700_000_000_000
+  const newId = createTurnIds({ nowMs: () => nowMs })
+  const ids = Array.from({ length: 10_000 }, newId)
+  nowMs -= 1000
+  ids.push(newId())
+  nowMs += 5000
+  ids.push(newId())
+  for (const id of ids) expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+  expect(new Set(ids).size).toBe(ids.length)
+  expect(ids.toSorted()).toEqual(ids)
 })
 
 test('a new trace has no parent, and its ids have the lengths of W3C Trace Context', () => {
