@@ -37,6 +37,7 @@ test('a turn answers, and its end is one commit: messages, costs and the idempot
     text: 'heard hello',
     model: 'scripted-1',
     usage: { inputTokens: 10, outputTokens: 5, costUsd: 0.00002 },
+    replies: [],
   })
   expect(books.writes).toEqual(['finish turn-1'])
   expect(books.ends).toEqual([
