@@ -38,7 +38,11 @@ export class AppError extends Error {
   readonly fields: Readonly<Record<string, unknown>>
 
   constructor(code: ErrorCode, detail: string, options: ErrorOptions = {}) {
+    const limit = Error.stackTraceLimit
+    // A refusal is no bug: where it was thrown helps nobody, and finding out costs more than the rest of the answer.
+    if (ERRORS[code].status < 500) Error.stackTraceLimit = 0
     super(detail, options.cause === undefined ? undefined : { cause: options.cause })
+    Error.stackTraceLimit = limit
     this.code = code
     this.retryAfterSecs = options.retryAfterSecs
     this.fields = options.fields ?? {}

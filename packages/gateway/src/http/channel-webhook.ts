@@ -1,5 +1,5 @@
 /** The webhooks of channels (§4.2): size, proof over raw bytes, parse, keep; in this order, the first that refuses answers. */
-import { AppError, type Channel, type Raw, type Verified, type Webhook } from '@sluice/sdk'
+import { AppError, BoundedMap, type Channel, type Raw, type Verified, type Webhook } from '@sluice/sdk'
 import type { Ingress } from '../delivery/ingress.ts'
 import type { Live, Runtime } from '../runtime.ts'
 import type { Endpoint } from './endpoint.ts'
@@ -30,6 +30,9 @@ export interface WebhookPost {
 export type Receiver = (post: WebhookPost) => Promise<void>
 
 type Verdict = 'kept' | 'duplicate' | 'denied' | 'ignored' | 'unauthorized' | 'refused'
+
+const NOTICE_MS = 60_000
+const REASONS_MAX = 100
 
 export const RECEIVED = JSON.stringify({ status: 'ok' })
 
@@ -80,13 +83,22 @@ export function createReceiver(channel: Channel, webhook: Webhook, options: Chan
   const signed = webhook.unsigned === undefined
   const tell = (verdict: Verdict) => live.observe({ kind: 'ingress', channel: channel.name, verdict, signed })
 
+  /** Whoever posts rubbish all day is worth a line a minute. */
+  const noticed = new BoundedMap<string, number>(REASONS_MAX)
+  const notice = (reason: string): void => {
+    const nowMs = runtime.clock.monotonicMs()
+    if (nowMs - (noticed.get(reason) ?? Number.NEGATIVE_INFINITY) < NOTICE_MS) return
+    noticed.set(reason, nowMs)
+    runtime.log.warn('a webhook request was refused', { channel: channel.name, reason })
+  }
+
   const verify = async (raw: Raw): Promise<Verified> => {
     try {
       return await webhook.verify(raw)
     } catch (error) {
       if (error instanceof AppError && error.code === 'unauthorized') {
         tell('unauthorized')
-        runtime.log.warn('a webhook request was refused', { channel: channel.name, reason: reasonOf(error) })
+        notice(reasonOf(error))
       }
       throw error
     }

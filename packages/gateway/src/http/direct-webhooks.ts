@@ -8,7 +8,7 @@ import { parseTraceparent } from '@sluice/sdk'
 import type { Live } from '../runtime.ts'
 import type { AppOptions } from './app.ts'
 import { createReceiver, RECEIVED, type Receiver } from './channel-webhook.ts'
-import { problem } from './problem.ts'
+import { type Answer, answerTo } from './problem.ts'
 import { readIncoming } from './raw-body.ts'
 import { JSON_HEADERS } from './security-headers.ts'
 
@@ -53,17 +53,17 @@ export function createDirect({ runtime, inlet, budget }: DirectOptions): Direct 
         observe?.(200)
       },
       (error: unknown) => {
-        const refusal = problem(error, runtime.log, path)
+        const refusal = answerTo(error, runtime.log, path)
+        send(outgoing, refusal)
         observe?.(refusal.status)
-        void answer(outgoing, refusal)
       },
     )
     return true
   }
 }
 
-async function answer(outgoing: ServerResponse, refusal: Response): Promise<void> {
-  outgoing.writeHead(refusal.status, Object.fromEntries(refusal.headers)).end(await refusal.text())
+function send(outgoing: ServerResponse, { status, headers, body }: Answer): void {
+  outgoing.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) }).end(body)
 }
 
 function observer(live: Live, route: string, clock: DirectOptions['runtime']['clock'], { headers }: IncomingMessage) {

@@ -4,20 +4,30 @@ import { JSON_HEADERS } from './security-headers.ts'
 
 const INTERNAL = JSON.stringify({ error: ERRORS.internal.title, code: 'internal' })
 
-/** The answer to a refusal, or to a bug, which goes to the log with where it happened. Nothing of a bug is shown. */
-export function problem(error: unknown, log: Logger, where: string): Response {
-  if (!(error instanceof AppError)) {
-    log.error('a request failed', { route: where, error })
-    return new Response(INTERNAL, { status: 500, headers: JSON_HEADERS })
-  }
-  if (error.status >= 500) log.warn('a request was answered with an error', { route: where, code: error.code, error })
-  return refusal(error)
+/** An answer that is not sent yet. */
+export interface Answer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
 }
 
-export function refusal(
-  { code, message, status, retryAfterSecs, fields }: AppError,
-  more: Readonly<Record<string, string>> = {},
-): Response {
+/** The answer to a refusal, or to a bug, which goes to the log with where it happened. Nothing of a bug is shown. */
+export function answerTo(error: unknown, log: Logger, where: string): Answer {
+  if (!(error instanceof AppError)) {
+    log.error('a request failed', { route: where, error })
+    return { status: 500, headers: JSON_HEADERS, body: INTERNAL }
+  }
+  if (error.status >= 500) log.warn('a request was answered with an error', { route: where, code: error.code, error })
+  return refused(error)
+}
+
+const responseOf = ({ body, status, headers }: Answer): Response => new Response(body, { status, headers })
+
+export const problem = (error: unknown, log: Logger, where: string): Response => responseOf(answerTo(error, log, where))
+
+export const refusal = (error: AppError, more: Readonly<Record<string, string>> = {}): Response => responseOf(refused(error, more))
+
+function refused({ code, message, status, retryAfterSecs, fields }: AppError, more: Readonly<Record<string, string>> = {}): Answer {
   const isLimit = code === 'rate_limited'
   const body: Record<string, unknown> = { ...fields, error: isLimit ? ERRORS.rate_limited.title : message, code }
   const headers: Record<string, string> = { ...JSON_HEADERS, ...more }
@@ -26,5 +36,5 @@ export function refusal(
     headers['retry-after'] = String(retryAfterSecs)
   }
   if (code === 'unauthorized') headers['www-authenticate'] = 'Bearer'
-  return new Response(JSON.stringify(body), { status, headers })
+  return { status, headers, body: JSON.stringify(body) }
 }
