@@ -24,6 +24,8 @@ const sending = (mark: string, { fault = null as FaultName | null, part = 1, cha
   parts: [{ mark, part }],
   fault,
 })
+/** Lives that begin and are killed. */
+const kills = (count: number): Seen[] => Array.from({ length: count }, (_, index) => [started(101 + index), killed(101 + index)]).flat()
 const inspected = (kept: string[], done: string[] = [], problems: string[] = []): Seen => ({ type: 'inspected', kept, done, problems })
 
 const inboxRow = (mark: string, number: number, more: Partial<InboxSeen> = {}): InboxSeen => ({
@@ -69,6 +71,7 @@ const good = (): { history: History; store: StoreView } => ({
     outbox: [outboxRow('a', 1), outboxRow('b', 2)],
     sessions: [['a', 'b']],
     unfinished: [],
+    failed: [],
   },
 })
 
@@ -100,16 +103,23 @@ describe('what was acknowledged is kept', () => {
     expect(broken({ seen: known.filter((event) => !('marks' in event && event.marks.includes('b'))) }, lost)).toEqual([])
   })
   test.each(['pending', 'running', 'dead'])('one that is %s in the end is lost', (state) => {
-    expect(broken({}, { inbox: [inboxRow('a', 1), inboxRow('b', 2, { state })] })).toContain('lost')
+    const store = { inbox: [inboxRow('a', 1), inboxRow('b', 2, { state, attempts: 6 })], sessions: [['a']], outbox: [outboxRow('a', 1)] }
+    expect(broken({}, store)).toEqual(['lost'])
   })
   test('one that is dead after five kills is not', () => {
-    const kills = Array.from({ length: 4 }, (_, index) => [started(101 + index), killed(101 + index)]).flat()
-    const all = without(asked('b'), sending('b')).toSpliced(-2, 0, ...kills)
-    const store = { inbox: [inboxRow('a', 1), inboxRow('b', 2, { state: 'dead' })], outbox: [outboxRow('a', 1)], sessions: [['a']] }
+    const all = without(asked('b'), sending('b')).toSpliced(-2, 0, ...kills(4))
+    const store = {
+      inbox: [inboxRow('a', 1), inboxRow('b', 2, { state: 'dead', attempts: 6 })],
+      outbox: [outboxRow('a', 1)],
+      sessions: [['a']],
+    }
     expect(broken({ seen: all }, store)).toEqual([])
     expect(broken({ seen: all.toSpliced(-3, 1) }, store)).toEqual(['lost'])
   })
-  test('one that is done without a turn in its session is not answered', () => expect(broken({}, { sessions: [['a']] })).toEqual(['once']))
+  test('one that is done without a turn in its session, or dead with one', () => {
+    expect(broken({}, { sessions: [['a']] })).toEqual(['once'])
+    expect(broken({}, { inbox: [inboxRow('a', 1), inboxRow('b', 2, { state: 'dead', attempts: 6 })] })).toEqual(['once'])
+  })
   test('one that is missing right after a kill was not durable', () => {
     const event = seen.find(({ type }) => type === 'inspected')
     expect(broken({ seen: seen.map((each) => (each === event ? inspected(['a'], ['a']) : each)) })).toEqual(['durable'])
@@ -126,6 +136,14 @@ describe('what was acknowledged is kept', () => {
     expect(broken({ messages, seen: without(sending('b')) }, { ...rest, sessions: [['a'], ['b']] })).toEqual([])
     expect(broken({ messages, seen: without(sending('b')) }, { ...rest, sessions: [['a']], unfinished: ['b'] })).toEqual(['lost'])
     expect(broken({ messages, seen: without(sending('b')) }, { ...rest, sessions: [['a']] })).toEqual(['lost'])
+  })
+  test('a webhook whose turn failed, unless five kills cut it', () => {
+    const messages = [message('a'), message('b', { kind: 'webhook', parts: 0 })]
+    const rest = { inbox: [inboxRow('a', 1)], outbox: [outboxRow('a', 1)], sessions: [['a']] }
+    const cut = without(asked('b'), sending('b')).toSpliced(-2, 0, ...kills(4))
+    expect(broken({ messages, seen: cut }, { ...rest, failed: [{ mark: 'b', attempts: 6 }] })).toEqual([])
+    expect(broken({ messages, seen: cut }, { ...rest, failed: [{ mark: 'b', attempts: 1 }] })).toEqual(['lost'])
+    expect(broken({ messages, seen: cut }, rest)).toEqual(['lost'])
   })
   test('two rows of one message', () => {
     expect(broken({}, { inbox: [inboxRow('a', 1), inboxRow('b', 2), inboxRow('b', 3)] })).toEqual(['lost', 'unique'])

@@ -1,4 +1,5 @@
 /** What was acknowledged is there: at once, once, and done in the end. And the file is whole. */
+import { countsOf } from './counts-of.ts'
 import type { History, Message, StoreView, Violation } from './history.ts'
 
 /** So often a turn of `POST /webhook` is started that never reaches its end. */
@@ -33,38 +34,34 @@ export function checkKept({ attemptsMax, messages, seen }: History, store: Store
   }
   for (const problem of store.problems) tell('file', problem)
 
-  const rows = Map.groupBy(store.inbox, ({ channel, account, id }) => JSON.stringify([channel, account, id]))
-  for (const [key, same] of rows) if (same.length > 1) tell('unique', `${key} has ${same.length} rows`)
-  const states = Map.groupBy(store.inbox, ({ channel, id }) => `${channel} ${id}`)
+  // Each channel of a run has one account.
+  const rows = Map.groupBy(store.inbox, ({ channel, id }) => `${channel} ${id}`)
+  for (const [name, same] of rows) if (same.length > 1) tell('unique', `${name} has ${same.length} rows`)
   const answered = countsOf(store.sessions.flat())
   for (const [mark, times] of answered) if (times > 1) tell('once', `${mark} is ${times} times in its session`)
   for (const mark of store.unfinished) tell('lost', `the turn of ${mark} has not ended`)
 
+  const failed = new Map(store.failed.map(({ mark, attempts }) => [mark, attempts]))
   for (const mark of acked) {
     const message = byMark.get(mark)
     if (!message) continue
-    // What was cut so often is given up, and rightly.
-    const mayBeDead = kills - (killsBefore.get(mark) ?? 0) >= (message.kind === 'webhook' ? WEBHOOK_STARTS_MAX : attemptsMax)
+    /** What was cut so often is given up, and rightly. */
+    const isGivenUpRightly = (starts: number, startsMax: number): boolean =>
+      starts >= startsMax && kills - (killsBefore.get(mark) ?? 0) >= startsMax
     const isAnswered = answered.has(mark)
     if (message.kind === 'webhook') {
-      if (!isAnswered && !mayBeDead) tell('lost', `${mark} was acknowledged, and no turn answers it`)
+      if (!isAnswered && !isGivenUpRightly(failed.get(mark) ?? 0, WEBHOOK_STARTS_MAX)) tell('lost', `no turn answers ${mark}`)
       continue
     }
-    const own = states.get(`${message.kind} ${message.id}`) ?? []
-    const [row] = own
-    if (own.length !== 1 || !row) tell('lost', `${mark} was acknowledged and has ${own.length} rows in the inbox`)
-    else if (row.state === 'dead' ? !mayBeDead : row.state !== 'done') tell('lost', `${mark} is ${row.state} after ${row.attempts} starts`)
-    else if ((row.state === 'done') !== isAnswered)
-      tell('once', `${mark} is ${row.state}, and its session ${isAnswered ? 'answers' : 'lacks'} it`)
+    const [row, another] = rows.get(`${message.kind} ${message.id}`) ?? []
+    if (!row || another) tell('lost', `${mark} is not once in the inbox`)
+    else if (row.state === 'dead' && isAnswered) tell('once', `${mark} is dead, and its session answers it`)
+    else if (row.state === 'done' && !isAnswered) tell('once', `${mark} is done, and no session answers it`)
+    else if (row.state !== 'done' && !(row.state === 'dead' && isGivenUpRightly(row.attempts, attemptsMax)))
+      tell('lost', `${mark} is ${row.state} after ${row.attempts} starts`)
   }
   return found
 }
 
 /** What is fetched by the daemon itself is kept later. */
 const isPushed = (message: Message | undefined): boolean => message !== undefined && message.kind !== 'mailpush'
-
-export function countsOf<Item>(items: readonly Item[]): Map<Item, number> {
-  const counts = new Map<Item, number>()
-  for (const item of items) counts.set(item, (counts.get(item) ?? 0) + 1)
-  return counts
-}

@@ -1,5 +1,5 @@
 /** Each reply goes out once; what nobody can tell is called ambiguous, for a reason; nothing is given up without one. */
-import { countsOf } from './check-kept.ts'
+import { countsOf } from './counts-of.ts'
 import { type ChannelName, type FaultName, type History, nameOf, type OutboxSeen, type StoreView, type Violation } from './history.ts'
 
 /** Of one channel, at once. */

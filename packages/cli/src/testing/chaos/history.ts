@@ -85,8 +85,9 @@ export interface StoreView {
   readonly outbox: readonly OutboxSeen[]
   /** The marks a session's history answers, in its order: each is a turn whose end was committed. */
   readonly sessions: readonly (readonly string[])[]
-  /** Marks of kept turns of `POST /webhook` that have not ended. */
+  /** Of `POST /webhook`: marks of kept turns that have not ended, and of those that failed. */
   readonly unfinished: readonly string[]
+  readonly failed: readonly { readonly mark: string; readonly attempts: number }[]
 }
 
 /** Something that must not be. */

@@ -2,6 +2,7 @@
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { systemClock } from '@sluice/gateway/config'
 import type { InboxRow, OutboxRow, Store } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
@@ -40,10 +41,22 @@ export async function readStore(dataDir: string): Promise<StoreView> {
       })),
       sessions: await sessionsOf(store),
       unfinished: unfinished.flatMap(({ input }) => markIn(input) ?? []),
+      failed: failedOf(join(dataDir, FILE)),
     }
   } finally {
     await store.close()
   }
+}
+
+/** No port lists turns: their callers know the ids, and here some were never told. */
+function failedOf(file: string): StoreView['failed'] {
+  const db = new DatabaseSync(file, { readOnly: true })
+  const rows = db.prepare("SELECT input, attempts FROM turns WHERE status = 'failed' AND inbox IS NULL").all()
+  db.close()
+  return rows.flatMap(({ input, attempts }) => {
+    const mark = markIn(String(input))
+    return mark === undefined ? [] : [{ mark, attempts: Number(attempts) }]
+  })
 }
 
 /** Oldest first. */

@@ -1,5 +1,5 @@
 /** A crash run in numbers. */
-import { countsOf } from './check-kept.ts'
+import { countsOf } from './counts-of.ts'
 import type { Seen } from './history.ts'
 import type { LoopsResult } from './run-loops.ts'
 
