@@ -26,8 +26,8 @@ export interface WebhookPost {
   read(bytesMax: number): Promise<Uint8Array>
 }
 
-/** Resolves once what is for us is durable; throws `AppError` to refuse. */
-export type Receiver = (post: WebhookPost) => Promise<void>
+/** Resolves to what became of it, once what is for us is durable; throws `AppError` to refuse. */
+export type Receiver = (post: WebhookPost) => Promise<Verdict>
 
 type Verdict = 'kept' | 'duplicate' | 'denied' | 'ignored' | 'unauthorized' | 'refused'
 
@@ -104,12 +104,14 @@ export function createReceiver(channel: Channel, webhook: Webhook, options: Chan
     }
   }
 
-  const take = async (post: WebhookPost): Promise<void> => {
+  const take = async (post: WebhookPost): Promise<Verdict> => {
     const raw = new RawRequest(post, await post.read(bodyBytesMax), runtime.clock.nowMs())
     const verified = await verify(raw)
     const messages = await webhook.parse(raw)
     const { kept, duplicate, denied } = await receive(channel, { raw: raw.body, verified, receivedAtMs: raw.receivedAtMs, messages })
-    tell(kept > 0 ? 'kept' : duplicate > 0 ? 'duplicate' : denied > 0 ? 'denied' : 'ignored')
+    const verdict = kept > 0 ? 'kept' : duplicate > 0 ? 'duplicate' : denied > 0 ? 'denied' : 'ignored'
+    tell(verdict)
+    return verdict
   }
 
   return async (post) => {
@@ -123,7 +125,7 @@ export function createReceiver(channel: Channel, webhook: Webhook, options: Chan
     }
     const release = budget.take(declared)
     try {
-      await take(post)
+      return await take(post)
     } catch (error) {
       if (error instanceof AppError && error.code === 'unavailable') tell('refused')
       throw error

@@ -8,6 +8,7 @@ import { parseTraceparent } from '@sluice/sdk'
 import type { Live } from '../runtime.ts'
 import type { AppOptions } from './app.ts'
 import { createReceiver, RECEIVED, type Receiver } from './channel-webhook.ts'
+import { createGather } from './gather.ts'
 import { type Answer, answerTo } from './problem.ts'
 import { readIncoming } from './raw-body.ts'
 import { JSON_HEADERS } from './security-headers.ts'
@@ -17,10 +18,11 @@ type DirectOptions = Pick<AppOptions, 'runtime' | 'inlet' | 'budget'>
 /** Takes a request that is for a channel; false for any other. */
 export type Direct = (incoming: IncomingMessage, outgoing: ServerResponse) => boolean
 
-const RECEIVED_HEADERS = { ...JSON_HEADERS, 'content-length': RECEIVED.length }
+const RECEIVED_ANSWER: Answer = { status: 200, headers: JSON_HEADERS, body: RECEIVED }
 
 export function createDirect({ runtime, inlet, budget }: DirectOptions): Direct {
   if (!inlet) return () => false
+  const gather = createGather()
   let live: Live | undefined
   let receivers = new Map<string, Receiver>()
   /** Made anew with each generation. */
@@ -47,16 +49,14 @@ export function createDirect({ runtime, inlet, budget }: DirectOptions): Direct 
     const receive = receiverOf(path)
     if (!receive) return false
     const observe = live && observer(live, path, runtime.clock, incoming)
+    const finish = (answer: Answer): void => {
+      send(outgoing, answer)
+      observe?.(answer.status)
+    }
     receive({ headers: headers as Record<string, string>, url, read: (bytesMax) => readIncoming(incoming, bytesMax) }).then(
-      () => {
-        outgoing.writeHead(200, RECEIVED_HEADERS).end(RECEIVED, 'latin1')
-        observe?.(200)
-      },
-      (error: unknown) => {
-        const refusal = answerTo(error, runtime.log, path)
-        send(outgoing, refusal)
-        observe?.(refusal.status)
-      },
+      // Answers that waited for one commit leave together by themselves.
+      (verdict) => (verdict === 'kept' ? finish(RECEIVED_ANSWER) : void gather(RECEIVED_ANSWER).then(finish)),
+      (error: unknown) => void gather(answerTo(error, runtime.log, path)).then(finish),
     )
     return true
   }
