@@ -14,6 +14,8 @@ export interface SlowModelOptions {
 }
 
 const P99_MS_MAX = 50
+/** A machine with other work delays all there is: so much longer than an answer with nothing behind it may an acknowledgement take. */
+const NOISE = 2
 /** The first ones pay for what is loaded at first use. */
 const WARM_UP = 20
 
@@ -34,20 +36,23 @@ export const slowModel =
       for (let count = 0; count < WARM_UP; count++) await send()
       const startMs = performance.now()
       const underWay: ReturnType<typeof send>[] = []
+      const beside: Promise<number>[] = []
       // Offered at its rate, whatever becomes of the ones before.
       for (let count = 0; count < perSecond * seconds; count++) {
         await sleep(Math.max(0, startMs + (count * 1000) / perSecond - performance.now()))
         underWay.push(send())
+        beside.push(healthMs(url))
       }
       const answers = await Promise.all(underWay)
-      await life.end('SIGKILL')
       const acked = answers.filter(({ status }) => status === 200)
-      const times = acked.map(({ tookMs }) => tookMs).toSorted((a, b) => a - b)
-      const at = (share: number): number => Math.round((times[Math.floor(times.length * share)] ?? Number.NaN) * 10) / 10
+      const times = acked.map(({ tookMs }) => tookMs)
+      const [p50Ms, p99Ms, healthP99Ms] = [share(times, 0.5), share(times, 0.99), share(await Promise.all(beside), 0.99)]
+      await life.end('SIGKILL')
       const { inbox, sessions } = await readStore(stage.dataDir)
       const answered = sessions.flat().length
+      const isFast = p99Ms < P99_MS_MAX || p99Ms < NOISE * healthP99Ms
       return {
-        numbers: { acknowledged: acked.length, p50Ms: at(0.5), p99Ms: at(0.99), answered },
+        numbers: { acknowledged: acked.length, p50Ms, p99Ms, healthP99Ms, answered },
         violations: [
           ...unless(
             acked.length === answers.length,
@@ -55,7 +60,7 @@ export const slowModel =
             `${answers.length - acked.length} of ${answers.length} were not acknowledged`,
           ),
           ...unless(inbox.length === acked.length + WARM_UP, 'durable', `${inbox.length} are kept`),
-          ...unless(at(0.99) < P99_MS_MAX, 'fast', `one in a hundred waited ${at(0.99)} ms or longer`),
+          ...unless(isFast, 'fast', `one in a hundred waited ${p99Ms} ms or longer`),
           ...unless(seconds * 1000 < answerMs || answered > 0, 'slow', 'the model answered, and no turn has ended'),
         ],
       }
@@ -63,3 +68,15 @@ export const slowModel =
       await stage.close()
     }
   }
+
+async function healthMs(url: string): Promise<number> {
+  const startMs = performance.now()
+  await (await fetch(`${url}/health`)).arrayBuffer()
+  return performance.now() - startMs
+}
+
+/** The time that this share of them does not exceed, to a tenth of a millisecond. */
+function share(times: readonly number[], part: number): number {
+  const sorted = times.toSorted((a, b) => a - b)
+  return Math.round((sorted[Math.floor(sorted.length * part)] ?? Number.NaN) * 10) / 10
+}
