@@ -12,12 +12,17 @@ export interface Overlay {
   /** The variable behind each value that came from one, by dotted key. */
   readonly variables: ReadonlyMap<string, string>
   readonly findings: readonly Finding[]
+  readonly warnings: readonly string[]
 }
 
-/** A variable that is empty counts as not set. One that wins replaces what the file says; others only fill a gap. */
+/**
+ * A variable that is empty counts as not set, and so does a secret of nothing but white space, wherever it stands: a slip may
+ * not switch a check off. A variable that wins replaces what the file says; others only fill a gap.
+ */
 export function overlayEnvironment(keys: ReadonlyMap<string, Key>, values: object, env: Environment, section: KeyPath): Overlay {
   const variables = new Map<string, string>()
   const findings: Finding[] = []
+  const warnings: string[] = []
 
   const overlay = (names: ReadonlyMap<string, Key>, given: object, at: KeyPath): Record<string, unknown> => {
     const result: Record<string, unknown> = { ...given }
@@ -29,8 +34,11 @@ export function overlayEnvironment(keys: ReadonlyMap<string, Key>, values: objec
         const inner = overlay(key.shape.keys, before ?? {}, path)
         if (before !== undefined || Object.keys(inner).length > 0) result[name] = inner
       }
-      const variable = key.metadata.env?.find((candidate) => env[candidate])
+      const isBlankSecret = isBlank(result[name]) && key.metadata.secret
+      if (isBlankSecret) delete result[name]
+      const variable = key.metadata.env?.find((candidate) => (key.metadata.secret ? env[candidate]?.trim() : env[candidate]))
       const text = variable && env[variable]
+      if (isBlankSecret && !text) warnings.push(`\`${formatKeyPath(path)}\` is blank, so it counts as not set`)
       if (!text || (result[name] !== undefined && !key.metadata.envWins)) continue
       variables.set(formatKeyPath(path), variable)
       const value = fromText(text, key)
@@ -40,8 +48,10 @@ export function overlayEnvironment(keys: ReadonlyMap<string, Key>, values: objec
     return result
   }
 
-  return { values: overlay(keys, values, section), variables, findings }
+  return { values: overlay(keys, values, section), variables, findings, warnings }
 }
+
+const isBlank = (value: unknown): boolean => typeof value === 'string' && value.trim() === ''
 
 export const wrongVariable = (variable: string, path: KeyPath, key: Key, text: string): string => {
   const found = key.metadata.secret ? '' : `, but it is ${describeValue(text)}`

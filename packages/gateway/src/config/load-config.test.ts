@@ -93,6 +93,31 @@ describe('environment', () => {
     expect(await port('[gateway]\nport = 1\n', { SVC_GATEWAY_PORT: '' })).toBe(1)
   })
 
+  test.each(['', ' ', '\n', '\u00a0\t'])(
+    'a secret of nothing but white space (%j) counts as not set, wherever it stands',
+    async (blank) => {
+      const secretOf = async (text: string, env: Record<string, string>, owner: 'channel-roomchat' | 'channel-mailpush') => {
+        const state = (await load(text, { env })).of(owner) as { value: { webhook_secret?: Secret } }
+        return state.value.webhook_secret?.reveal()
+      }
+      const inFile = (secret: string) => `webhook_secret = ${JSON.stringify(secret)}\n`
+      const overrides = (text: string, value: string) =>
+        secretOf(ROOMCHAT + text, { SVC_ROOMCHAT_WEBHOOK_SECRET: value }, 'channel-roomchat')
+      expect(await overrides(inFile('good'), blank)).toBe('good')
+      expect(await overrides(inFile(blank), 'real')).toBe('real')
+      expect(await overrides(inFile(blank), blank)).toBeUndefined()
+      const fills = (text: string, value: string) =>
+        secretOf(`[channels_config.mailpush]\ntopic = "t"\n${text}`, { MAILPUSH_WEBHOOK_SECRET: value }, 'channel-mailpush')
+      expect(await fills(inFile(blank), 'real')).toBe('real')
+      expect(await fills(inFile(blank), blank)).toBeUndefined()
+      const { warnings } = await load(`${ROOMCHAT}${inFile(blank)}`)
+      expect(warnings).toContain('`channels_config.roomchat.webhook_secret` is blank, so it counts as not set')
+      await expect(load(ROOMCHAT.replace('plain-token', blank.replace('\n', ' ')))).rejects.toEqual(
+        problem('`channels_config.roomchat.app_token` is missing'),
+      )
+    },
+  )
+
   test('a variable that does not win only fills a gap', async () => {
     const env = { MAILPUSH_LABELS: 'A, B,,C', MAILPUSH_RENEW_OLD: '12' }
     const mailpush = async (text: string) =>

@@ -36,11 +36,12 @@ export async function readSection({ section }: OwnedSection, { file, env, decryp
   const result = v.safeParse(section.schema, opened.value)
   const inFile = Object.keys(own).length > 0 || (alone && table !== undefined)
   const said = inFile || overlay.variables.size > 0
+  const warnings = [...overlay.warnings, ...opened.warnings]
   const earlier = [...overlay.findings, ...opened.findings]
   if (result.success) {
     const value = deepFreeze(result.output)
     const state: SectionState = { state: said ? 'configured' : 'defaults', value }
-    return { state, hash: () => hashValue(value), findings: earlier, warnings: opened.warnings }
+    return { state, hash: () => hashValue(value), findings: earlier, warnings }
   }
   const lacking = result.issues.filter(isMissing)
   // Variables alone do not ask for a feature: what they leave out or get wrong is no mistake.
@@ -54,7 +55,7 @@ export async function readSection({ section }: OwnedSection, { file, env, decryp
   const explained = result.issues.map((issue) => explainIssue(issue, { top, section: path, variables: overlay.variables }))
   const findings = wrong ? earlier : [...earlier, ...explained.filter((finding) => !known.has(formatKeyPath(finding.path)))]
   const state: SectionState = { state: 'unconfigured', why: `[${section.path}] is not valid` }
-  return { state, hash: () => hashValue(null), findings, warnings: opened.warnings }
+  return { state, hash: () => hashValue(null), findings, warnings }
 }
 
 /** The section's table; `wrong` if something else stands on the way to it, which the check of names reports. */
