@@ -16,7 +16,7 @@ const ACCOUNT = 'default'
 export default defineFeature({
   id: 'channel-bizchat',
   section: bizchatSection,
-  build: (host, config) => (config.enabled ? { channels: [bizchat(host, config)] } : {}),
+  build: (host, config) => (config.enabled ? { channels: [bizchat(host, config)] } : { off: '`enabled` is false' }),
 })
 
 function bizchat(host: Host, config: BizchatConfig): Channel {

@@ -8,6 +8,8 @@ export default defineFeature({
   section: chatappSection,
   build(host, config) {
     const account = config.phone_number_id?.trim()
-    return config.enabled && account ? { channels: [chatapp(host, config, account)] } : {}
+    if (!config.enabled) return { off: '`enabled` is false' }
+    if (!account) return { off: 'without `phone_number_id` there is no cloud mode' }
+    return { channels: [chatapp(host, config, account)] }
   },
 })

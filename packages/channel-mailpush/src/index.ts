@@ -6,5 +6,5 @@ import { createMailpush } from './mailpush.ts'
 export default defineFeature({
   id: 'channel-mailpush',
   section: mailpushSection,
-  build: (host, config) => (config.enabled ? { channels: [createMailpush(host, config)] } : {}),
+  build: (host, config) => (config.enabled ? { channels: [createMailpush(host, config)] } : { off: '`enabled` is false' }),
 })

@@ -6,5 +6,5 @@ import { roomchat } from './roomchat.ts'
 export default defineFeature({
   id: 'channel-roomchat',
   section: roomchatSection,
-  build: (host, config) => (config.enabled ? { channels: [roomchat(host, config)] } : {}),
+  build: (host, config) => (config.enabled ? { channels: [roomchat(host, config)] } : { off: '`enabled` is false' }),
 })

@@ -15,7 +15,7 @@ const TEXT_CHARS_MAX = 4000
 export default defineFeature({
   id: 'channel-textrelay',
   section: textrelaySection,
-  build: (host, config) => (config.enabled ? { channels: [textrelay(host, config)] } : {}),
+  build: (host, config) => (config.enabled ? { channels: [textrelay(host, config)] } : { off: '`enabled` is false' }),
 })
 
 function textrelay(host: Host, config: TextrelayConfig): Channel {

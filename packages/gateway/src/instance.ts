@@ -31,6 +31,7 @@ export function construct(feature: Feature, host: Host, section: SectionState): 
     host.log.error('the feature could not be built', { error })
     return inert(feature, configured, 'failed', errorText(error))
   }
+  if (parts.off !== undefined) return inert(feature, configured, 'unconfigured', parts.off)
   const abort = new AbortController()
   let state: FeatureState = parts.register ? 'starting' : 'ready'
   let reason: string | null = parts.register ? 'registration has not ended yet' : null

@@ -1,5 +1,15 @@
 /** The life cycle and reload rules of §1, each row with features that record what happens to them. */
-import { type ClientId, defineFeature, defineTool, type Feature, type Host, PerClient, type Section, type Tool } from '@sluice/sdk'
+import {
+  type Channel,
+  type ClientId,
+  defineFeature,
+  defineTool,
+  type Feature,
+  type Host,
+  PerClient,
+  type Section,
+  type Tool,
+} from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
 import { describe, expect, test, vi } from 'vitest'
@@ -116,6 +126,22 @@ describe('§1 life cycle', () => {
     const rows = lifecycle.current().live.features
     expect(rows.find(({ feature }) => feature === 'x-broken')).toMatchObject({ state: 'failed', reason: 'the key was refused' })
     expect(lifecycle.lease().registry.offered.map(({ name }) => name)).toEqual(['x_fine_tool'])
+  })
+
+  test('a feature its configuration leaves out says why, and its routes are not found', async () => {
+    const off = defineFeature({
+      id: 'channel-roomchat',
+      build: () => ({ off: '`enabled` is false', channels: [{ name: 'roomchat' } as Channel] }),
+    })
+    const lifecycle = lifecycleOf([offline, off])
+    await lifecycle.apply(configOf({}, [offline, off]))
+    const { features, channels, stubs } = lifecycle.current().live
+    expect(features.find(({ feature }) => feature === 'channel-roomchat')).toMatchObject({
+      state: 'unconfigured',
+      reason: '`enabled` is false',
+    })
+    expect(channels).toEqual([])
+    expect(stubs).toContainEqual(expect.objectContaining({ method: 'POST', path: '/roomchat', code: 'not_found' }))
   })
 
   test('a feature whose construction throws is failed, the others work', async () => {

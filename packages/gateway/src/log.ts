@@ -1,5 +1,5 @@
 /** The log: one line per message, for people at a terminal or as JSON; nothing in it can throw, and no credential shows. */
-import type { Clock, LogFields, Logger } from '@sluice/sdk'
+import type { Clock, LogFields, Logger, Secret } from '@sluice/sdk'
 import { printableFields, redactText } from './log-fields.ts'
 import { createRepeatGuard } from './log-repeats.ts'
 
@@ -25,6 +25,8 @@ export interface LogOptions {
   readonly stream: LogStream
   readonly clock: Pick<Clock, 'nowMs'>
   readonly component?: string
+  /** Values that must not show, whoever says them. */
+  readonly secrets?: () => readonly Secret[]
   /** Of the environment: set and not empty, there are no colours. */
   readonly noColor?: string | undefined
 }
@@ -42,7 +44,7 @@ const COLOURS = { debug: 90, info: 32, warn: 33, error: 31 } as const satisfies 
 const LINE_CHARS_MAX = 65_536
 
 export function createLogger(options: LogOptions): ComponentLogger {
-  const { stream, clock, noColor = process.env.NO_COLOR } = options
+  const { stream, clock, noColor = process.env.NO_COLOR, secrets = () => [] } = options
   const isText = options.format === 'text' || (options.format === 'auto' && stream.isTTY === true)
   const hasColours = isText && stream.isTTY === true && !noColor
   const shared = { level: options.level }
@@ -56,7 +58,7 @@ export function createLogger(options: LogOptions): ComponentLogger {
       const { isTooMany, dropped } = repeats(`${level} ${component} ${entry.message} ${JSON.stringify(printed)}`, atMs)
       if (isTooMany) return
       const told = dropped > 0 ? { ...entry, fields: { ...printed, repeated: dropped } } : entry
-      stream.write(`${isText ? textLine(told, hasColours) : jsonLine(told)}\n`)
+      stream.write(`${withoutSecrets(isText ? textLine(told, hasColours) : jsonLine(told), secrets)}\n`)
     } catch {
       // A line that cannot be written must not take the daemon with it.
     }
@@ -80,6 +82,18 @@ export function createLogger(options: LogOptions): ComponentLogger {
     }
   }
   return component(options.component)
+}
+
+/** Shorter ones would blank out common words. */
+const SECRET_CHARS_MIN = 8
+
+function withoutSecrets(line: string, secrets: () => readonly Secret[]): string {
+  let clean = line
+  for (const secret of secrets()) {
+    const value = secret.reveal()
+    if (value.length >= SECRET_CHARS_MIN) clean = clean.replaceAll(value, '[secret]')
+  }
+  return clean
 }
 
 function jsonLine({ atMs, level, component, message, fields }: Entry): string {

@@ -1,7 +1,7 @@
 /** Assembles one runtime: configuration, store, features and agent; everything but HTTP. */
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { type Agent, type Approver, agentSection, costSection, createAgent, policySection } from '@sluice/agent'
+import { type Agent, type Approver, agentSection, costSection, createAgent, createScrub, policySection } from '@sluice/agent'
 import type { Clock, Observation, Services, Vitals } from '@sluice/sdk'
 import { openSecretBox, openStore } from '@sluice/store'
 import { systemClock } from './clock.ts'
@@ -39,6 +39,8 @@ export interface OpenRuntime extends Runtime {
   reload(text: string): Promise<Reload>
   /** Subscribers of each kind, for the vitals; the HTTP side counts them. */
   readonly subscribers: { sse: number; ws: number; dropped: number }
+  /** Takes the configured secrets, and what looks like one, out of a text. */
+  scrub(text: string): string
   /** Closes agent, features and store, in that order. Idempotent. */
   close(drainMs?: number): Promise<void>
 }
@@ -51,7 +53,13 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
   let config = await parseConfig(options, configText)
   let secrets = configuredSecrets(config, features)
   const levelOf = (loaded: LoadedConfig) => (options.quiet ? 'warn' : loaded.core(logSection).level)
-  const log = createLogger({ level: levelOf(config), format: config.core(logSection).format, stream: process.stderr, clock })
+  const log = createLogger({
+    secrets: () => secrets,
+    level: levelOf(config),
+    format: config.core(logSection).format,
+    stream: process.stderr,
+    clock,
+  })
   const stop = new AbortController()
   let observe: (observation: Observation) => void = () => {}
   const store = openStore({
@@ -143,6 +151,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
     clients,
     subscribers,
     delivery,
+    scrub: createScrub(() => secrets),
     config: () => config,
     configText,
     guards: () => guards ?? unreachable(),

@@ -1,5 +1,5 @@
 /** What a build lacks still answers: with how to get it (decisions, a feature not in the build). */
-import { AppError, buildHint, type CatalogueId, type Feature, ROWS, type Row, rowOf, type Tool } from '@sluice/sdk'
+import { AppError, buildHint, type CatalogueId, type Feature, ROWS, type Row, type Tool } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { Instance } from './instance.ts'
 import type { StubRoute } from './runtime.ts'
@@ -57,19 +57,8 @@ export function stubRoutes(features: readonly Feature[], instances: readonly Ins
         : { ...methodAndPath(route), code: 'unavailable' as const, detail: `${id} is not ready: ${instance.reason()}` }
     }),
   )
-  const silent = instances.filter(isSilentChannel).flatMap(({ feature: { id } }) =>
-    (rowOf(id)?.routes ?? []).map((route) => ({
-      ...methodAndPath(route),
-      code: 'not_found' as const,
-      detail: `${id.replace('channel-', '')} is not configured`,
-    })),
-  )
-  return [...leftOut, ...asleep, ...silent]
+  return [...leftOut, ...asleep]
 }
-
-/** Its section is there, but does not ask for the channel, as with `enabled = false`. */
-const isSilentChannel = ({ feature, parts, state }: Instance): boolean =>
-  state() === 'ready' && rowOf(feature.id)?.kind === 'channel' && !parts.channels?.length
 
 /** The names a feature that is not ready would have brought. */
 function namesOf(instance: Instance, what: 'tools' | 'routes'): readonly string[] {

@@ -121,12 +121,28 @@ describe('failures are told apart: not done, refused, or nobody knows', () => {
     expect(error.message).toContain(`chatapp answered ${status}`)
   })
 
-  test.each(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'EADDRNOTAVAIL', 'UND_ERR_CONNECT_TIMEOUT'])(
-    'without a connection nothing was done: %s is unavailable',
-    async (code) => {
-      expect(await errorOf(breaks(network(code)))).toMatchObject({ code: 'unavailable', message: `chatapp cannot be reached (${code})` })
-    },
-  )
+  test.each([
+    'ECONNREFUSED',
+    'ENOTFOUND',
+    'EAI_AGAIN',
+    'EHOSTUNREACH',
+    'ENETUNREACH',
+    'EADDRNOTAVAIL',
+    'UND_ERR_CONNECT_TIMEOUT',
+    'DEPTH_ZERO_SELF_SIGNED_CERT',
+    'SELF_SIGNED_CERT_IN_CHAIN',
+    'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+    'CERT_HAS_EXPIRED',
+    'ERR_TLS_CERT_ALTNAME_INVALID',
+    'ERR_SSL_WRONG_VERSION_NUMBER',
+  ])('without a connection nothing was done: %s is unavailable', async (code) => {
+    expect(await errorOf(breaks(network(code)))).toMatchObject({ code: 'unavailable', message: `chatapp cannot be reached (${code})` })
+  })
+
+  test('whatever fails while connecting is unavailable', async () => {
+    const cause = Object.assign(new Error('timed out'), { code: 'ETIMEDOUT', syscall: 'connect' })
+    expect(await errorOf(breaks(new TypeError('fetch failed', { cause })))).toMatchObject({ code: 'unavailable' })
+  })
 
   test.each(['ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'UND_ERR_SOCKET', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'])(
     'after the connection nobody knows: %s is upstream',

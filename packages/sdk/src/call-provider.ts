@@ -31,16 +31,9 @@ export interface ProviderAnswer {
 const TIMEOUT_MS = 30_000
 const ANSWER_BYTES_MAX = 1_048_576
 const EXPLANATION_CHARS_MAX = 300
-/** What `fetch` says when no connection came about; after that, the request may have arrived. */
-const NOT_CONNECTED = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'EADDRNOTAVAIL',
-  'UND_ERR_CONNECT_TIMEOUT',
-])
+/** What `fetch` says when no connection came about, or none that is to be trusted; after that, the request may have arrived. */
+const NOT_CONNECTED =
+  /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|UND_ERR_CONNECT_TIMEOUT|ERR_TLS_CERT\w+|ERR_SSL_WRONG_VERSION_NUMBER|CERT_\w+|UNABLE_TO_\w+|SELF_SIGNED_\w+|DEPTH_ZERO_\w+|HOSTNAME_MISMATCH)$/
 
 /**
  * Follows no redirect. Throws `AppError`: `rate_limited` and `unavailable` for what was not done and may be repeated,
@@ -68,8 +61,8 @@ export async function callProvider(call: ProviderCall): Promise<ProviderAnswer> 
     if (error instanceof AppError) throw error
     if (late.aborted) throw new AppError('upstream_timeout', `${provider} did not answer within ${timeoutMs / 1000} s`)
     if (call.signal.aborted) throw new AppError('aborted', `The request to ${provider} was cut off`)
-    const code = networkCode(error)
-    if (NOT_CONNECTED.has(code)) throw new AppError('unavailable', `${provider} cannot be reached (${code})`)
+    const { code, isConnecting } = networkFault(error)
+    if (isConnecting || NOT_CONNECTED.test(code)) throw new AppError('unavailable', `${provider} cannot be reached (${code})`)
     throw new AppError('upstream', `The connection to ${provider} broke${code && ` (${code})`}`)
   }
 }
@@ -136,9 +129,9 @@ function parsedOrUndefined(text: string): unknown {
   }
 }
 
-/** The code of whatever lies under the `TypeError` that `fetch` throws. */
-function networkCode(error: unknown): string {
-  const cause = error instanceof Error ? (error.cause ?? error) : undefined
-  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
-  return typeof code === 'string' ? code : ''
+/** Whatever lies under the `TypeError` that `fetch` throws. */
+function networkFault(error: unknown): { readonly code: string; readonly isConnecting: boolean } {
+  const cause: unknown = error instanceof Error ? (error.cause ?? error) : undefined
+  const { code, syscall } = (cause instanceof Error ? cause : {}) as NodeJS.ErrnoException
+  return { code: typeof code === 'string' ? code : '', isConnecting: syscall === 'connect' }
 }

@@ -51,6 +51,12 @@ export type SluiceEvent =
       readonly state: 'sent' | 'ambiguous' | 'dead'
       readonly error: string | null
     }
+  | {
+      readonly type: 'channel_health'
+      readonly channel: string
+      readonly state: 'ok' | 'connecting' | 'down'
+      readonly detail: string | null
+    }
   | { readonly type: 'device_paired'; readonly device_id: string; readonly name: string }
   | { readonly type: 'device_revoked'; readonly device_id: string }
   /** An embedder's own. */

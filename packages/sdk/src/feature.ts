@@ -21,6 +21,8 @@ export interface Parts {
   readonly sandboxes?: readonly Sandbox[]
   readonly observers?: readonly Observer[]
   readonly services?: Partial<Services>
+  /** Why this configuration leaves it out, such as `enabled = false`; the other parts are then not looked at. */
+  readonly off?: string
   /** Lines for the system prompt, asked for at each turn. */
   prompt?(): string
   /** Phase 2, registration: credential checks, device discovery. Once per build; a rejection marks the feature failed. */

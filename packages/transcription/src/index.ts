@@ -7,7 +7,9 @@ export default defineFeature({
   id: 'transcription',
   section: transcriptionSection,
   build: (host, config) =>
-    config.enabled ? { services: { transcribe: transcribe(host, config) }, register: async () => checkKey(config) } : {},
+    config.enabled
+      ? { services: { transcribe: transcribe(host, config) }, register: async () => checkKey(config) }
+      : { off: '`enabled` is false' },
 })
 
 function checkKey({ api_key, api_url, command }: TranscriptionConfig): void {

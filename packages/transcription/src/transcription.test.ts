@@ -31,7 +31,7 @@ function setUp(config: object, overrides: TestHostOverrides = {}) {
 
 describe('the feature', () => {
   test('§2.6 it is off until it is enabled', () => {
-    expect(feature.build(throwingHost(), v.parse(transcriptionSection.schema, {}))).toEqual({})
+    expect(feature.build(throwingHost(), v.parse(transcriptionSection.schema, {}))).toEqual({ off: '`enabled` is false' })
     expect(feature.build(throwingHost(), parse({}))).toMatchObject({ services: { transcribe: expect.any(Function) } })
   })
 

@@ -21,6 +21,8 @@ export interface DeliveryDeps {
   observe(observation: Observation): void
   workspace(): Workspace
   transcribe(): Transcribe | undefined
+  /** Takes secrets out of what others say before it is kept or told. */
+  scrub(text: string): string
 }
 
 export const channelNamed = ({ channels }: Pick<DeliveryDeps, 'channels'>, name: string): Channel | undefined =>

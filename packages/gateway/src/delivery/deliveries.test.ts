@@ -90,6 +90,7 @@ async function bench(options: Options = {}): Promise<Bench> {
     observe: () => {},
     workspace: () => host.workspace,
     transcribe: () => undefined,
+    scrub: (text) => text.replaceAll('our-token', '[redacted]'),
   }
   const deliveries = await startDeliveries(deps)
   running.push(deliveries)
@@ -496,6 +497,16 @@ describe('a reply', () => {
     })
     await patience(() => attempts === 5)
     expect(await states(made)).toMatchObject({ outbox: ['dead'] })
+  })
+
+  test('whose refusal quotes a secret is kept and told of without it', async () => {
+    const made = await answered({
+      async send() {
+        throw new AppError('forbidden', 'the platform says: our-token is bad')
+      },
+    })
+    expect(await made.store.outbox.list({ limit: 1 })).toMatchObject([{ error: 'the platform says: [redacted] is bad' }])
+    expect(JSON.stringify([host.logs, host.emitted])).not.toContain('our-token')
   })
 
   test('of a channel that breaks our rules is ambiguous, and logged', async () => {

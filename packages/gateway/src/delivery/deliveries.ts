@@ -3,6 +3,7 @@ import type { Channel, Deliver, Inbound, Waiting } from '@sluice/sdk'
 import { every } from '../events/every.ts'
 import type { DeliveryQueues } from '../runtime.ts'
 import type { DeliveryDeps } from './channels.ts'
+import { createHealthWatch } from './health-watch.ts'
 import { createInboxRunner } from './inbox-runner.ts'
 import { createIngress, type Ingress } from './ingress.ts'
 import { createListeners } from './listeners.ts'
@@ -91,7 +92,9 @@ export async function startDeliveries(deps: DeliveryDeps): Promise<Deliveries> {
   let generation = deps.generation()
   let foreign = await store.foreignVersion()
   listeners.set(deps.channels())
+  const watchHealth = createHealthWatch(deps)
   const look = async (): Promise<void> => {
+    watchHealth(deps.channels())
     const [nextGeneration, nextForeign] = [deps.generation(), await store.foreignVersion()]
     if (nextGeneration === generation && nextForeign === foreign) return
     if (nextGeneration !== generation) listeners.set(deps.channels())

@@ -17,5 +17,6 @@ export const deliveryDeps = (runtime: OpenRuntime): DeliveryDeps => ({
   turnsMax: () => runtime.config().core(agentSection).max_concurrent_turns,
   observe: (observation) => runtime.live().observe(observation),
   workspace: () => runtime.guards().workspace,
+  scrub: runtime.scrub,
   transcribe: () => runtime.lifecycle.current().service('transcribe'),
 })

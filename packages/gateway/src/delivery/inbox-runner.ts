@@ -88,10 +88,11 @@ async function work(options: InboxRunnerOptions, number: number, inbox: Delivery
     }
     observe('error')
     const isOver = started.attempts >= max_attempts || (error instanceof AppError && error.code === 'aborted')
-    if (isOver) return bury(options, started, errorText(error))
+    const reason = options.scrub(errorText(error))
+    if (isOver) return bury(options, started, reason)
     const wished = error instanceof AppError ? error.retryAfterSecs : undefined
     const atMs = clock.nowMs() + retryDelayMs(started.attempts, wished)
-    await inbox.retry(number, { error: errorText(error), atMs })
+    await inbox.retry(number, { error: reason, atMs })
     return { retryAtMs: atMs }
   }
 }

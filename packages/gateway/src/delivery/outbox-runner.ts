@@ -1,6 +1,6 @@
 /** Works the outbox off: each reply is sent once, as far as that can be known; what cannot be known is left to the operator. */
 import { newTrace } from '@sluice/agent'
-import { AppError, type Channel, errorText, type Outcome, type Sent, type StartedReply } from '@sluice/sdk'
+import { AppError, type Channel, type Outcome, type Sent, type StartedReply } from '@sluice/sdk'
 import { channelNamed, type DeliveryDeps } from './channels.ts'
 import { retryDelayMs } from './retry-delay.ts'
 import { WorkLanes, type WorkOutcome } from './work-lanes.ts'
@@ -81,7 +81,7 @@ async function failed(options: OutboxRunnerOptions, { started, channel, error, o
   const { store, clock, log, events } = options
   const { number, attempts } = started
   const code = error instanceof AppError ? error.code : 'internal'
-  const reason = error instanceof AppError ? error.message : 'the channel failed by a fault of ours'
+  const reason = error instanceof AppError ? options.scrub(error.message) : 'the channel failed by a fault of ours'
   if (code === 'internal') log.error('a channel failed while sending', { channel: channel.name, outbox: number, error })
   const isRepeatable = NOT_SENT.has(code) || (UNKNOWN.has(code) && channel.limits.dedupesClientIds === true)
   if (isRepeatable && attempts < options.config().max_attempts) {
@@ -98,7 +98,7 @@ async function failed(options: OutboxRunnerOptions, { started, channel, error, o
     channel: channel.name,
     outbox: number,
     attempts,
-    error: errorText(error),
+    error: reason,
     see: `sluice outbox show ${number}`,
   })
   events.emit({ type: 'delivery', direction: 'outbound', channel: channel.name, number, state, error: reason })

@@ -1,3 +1,4 @@
+import type { Channel } from '@sluice/sdk'
 import { describe, expect, test } from 'vitest'
 import { type TestGatewayOptions, testGateways } from '../testing.ts'
 
@@ -186,6 +187,13 @@ describe('status', () => {
     expect(await json('GET', '/api/features')).toEqual({ features: [failed] })
     expect(await json('GET', '/api/health')).toMatchObject({ status: 'degraded', failed: [{ feature: 'tool-pdf', reason: 'broken' }] })
     expect(await (await paired()).json('GET', '/api/health')).toMatchObject({ status: 'ok', failed: [] })
+    const channel = { name: 'x', health: () => ({ state: 'down', detail: 'the token is refused', lastSentAtMs: 0 }) } as unknown as Channel
+    expect(await (await paired({ live: { channels: [channel] } })).json('GET', '/api/health')).toMatchObject({
+      status: 'degraded',
+      channels: [
+        { channel: 'x', state: 'down', detail: 'the token is refused', last_event_at: null, last_sent_at: '1970-01-01T00:00:00.000Z' },
+      ],
+    })
   })
 
   test('§6 shows the events that are kept, oldest first', async () => {

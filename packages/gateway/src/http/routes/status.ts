@@ -1,6 +1,7 @@
 /** `/api/status` and its neighbours: how the daemon is, for those who may know. */
-import { defineRoute, type Route } from '@sluice/sdk'
+import { type Channel, defineRoute, type Route } from '@sluice/sdk'
 import * as v from 'valibot'
+import { healthOf } from '../../delivery/health-watch.ts'
 import type { Live, Runtime } from '../../runtime.ts'
 import { isoTime } from '../iso-time.ts'
 import { wholeText } from '../query.ts'
@@ -18,6 +19,25 @@ const vitalsSchema = v.object({
   commits_queued: v.number(),
   events_dropped: v.number(),
 })
+
+const channelSchema = v.object({
+  channel: v.string(),
+  state: v.picklist(['ok', 'connecting', 'down']),
+  detail: v.nullable(v.string()),
+  last_event_at: v.nullable(v.string()),
+  last_sent_at: v.nullable(v.string()),
+})
+
+const shownChannel = (channel: Channel) => {
+  const { state, detail, lastEventAtMs, lastSentAtMs } = healthOf(channel)
+  return {
+    channel: channel.name,
+    state,
+    detail: detail ?? null,
+    last_event_at: isoTime(lastEventAtMs ?? null),
+    last_sent_at: isoTime(lastSentAtMs ?? null),
+  }
+}
 
 const featureSchema = v.object({
   feature: v.string(),
@@ -99,7 +119,7 @@ export function statusRoutes(runtime: Runtime, live: Live): Route[] {
     defineRoute({
       method: 'GET',
       path: '/api/health',
-      summary: 'Health with details: features that failed make it `degraded`',
+      summary: 'Health with details: features that failed and channels that are down make it `degraded`',
       auth: 'bearer',
       answers: {
         200: {
@@ -108,13 +128,16 @@ export function statusRoutes(runtime: Runtime, live: Live): Route[] {
             status: v.picklist(['ok', 'degraded']),
             uptime_seconds: v.number(),
             failed: v.array(v.object({ feature: v.string(), reason: v.nullable(v.string()) })),
+            channels: v.array(channelSchema),
             ...vitalsSchema.entries,
           }),
         },
       },
       handle() {
         const failed = features.filter(({ state }) => state === 'failed').map(({ feature, reason }) => ({ feature, reason }))
-        return { status: failed.length > 0 ? 'degraded' : 'ok', uptime_seconds: uptimeSecs(), failed, ...shownVitals(runtime) }
+        const channels = live.channels.map(shownChannel)
+        const isDegraded = failed.length > 0 || channels.some(({ state }) => state === 'down')
+        return { status: isDegraded ? 'degraded' : 'ok', uptime_seconds: uptimeSecs(), failed, channels, ...shownVitals(runtime) }
       },
     }),
     defineRoute({
