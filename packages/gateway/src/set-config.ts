@@ -1,42 +1,56 @@
-/** Changes one key of the configuration file: read, change, validate, save, unless somebody else saved in between. */
+/** Changes keys of the configuration file: read, change, validate, save, unless somebody else saved in between. */
 import { readFile } from 'node:fs/promises'
 import { AppError } from '@sluice/sdk'
 import { openSecretBox } from '@sluice/store/secret-box'
-import { setValue } from './config/edit-config.ts'
+import { type Change, findPlainSecret, type SetOptions, type SetResult, setValues } from './config/edit-config.ts'
 import { saveConfig } from './config/save-config.ts'
 import { type ConfigSource, sectionsOf } from './read-config.ts'
 
 /** Somebody who saves at the same time is let by so often. */
 const ATTEMPTS_MAX = 10
 
-/** `value` undefined removes the key. Resolves to whether what was set is a secret, and so was encrypted. */
-export async function setConfig(source: ConfigSource, key: string, value: string | undefined): Promise<{ readonly secret: boolean }> {
+/** All of the changes, or none. Resolves to whether what was set is a secret, and so was encrypted, for each of them. */
+export const setConfig = (source: ConfigSource, changes: readonly Change[]): Promise<SetResult['secrets']> =>
+  undisturbed(async () => {
+    const { options, save } = await openFile(source)
+    const { text, secrets } = await setValues({ ...options, changes })
+    await save(text)
+    return secrets
+  })
+
+/** Encrypts a secret that stands in the file in plain text, or says that there is none, and whether the key is a secret at all. */
+export const encryptInConfig = (source: ConfigSource, key: string): Promise<'encrypted' | 'secret' | 'no secret'> =>
+  undisturbed(async () => {
+    const { options, save } = await openFile(source)
+    const { secret, sealing } = await findPlainSecret(options, key)
+    if (!sealing) return secret ? 'secret' : 'no secret'
+    await save((await setValues({ ...options, changes: [sealing] })).text)
+    return 'encrypted'
+  })
+
+async function undisturbed<Result>(work: () => Promise<Result>): Promise<Result> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await setOnce(source, key, value)
+      return await work()
     } catch (error) {
       if (!(error instanceof AppError) || error.code !== 'conflict' || attempt === ATTEMPTS_MAX) throw error
     }
   }
 }
 
-async function setOnce(source: ConfigSource, key: string, value: string | undefined): Promise<{ readonly secret: boolean }> {
-  const { configFile: file, dataDir, features, env } = source
+async function openFile({ configFile: file, dataDir, features, env }: ConfigSource) {
   const expected = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
     throw error
   })
   const box = openSecretBox(dataDir)
-  const { text, secret } = await setValue({
+  const options: Omit<SetOptions, 'changes'> = {
     file,
     text: expected ?? '',
     sections: sectionsOf(features),
     env,
-    path: key,
-    value,
     encrypt: (plain, aad) => box.encrypt(plain, aad),
     decrypt: (encrypted, aad) => box.decrypt(encrypted, aad),
-  })
-  await saveConfig({ file, text, expected })
-  return { secret }
+  }
+  return { options, save: (text: string) => saveConfig({ file, text, expected }) }
 }

@@ -33,6 +33,8 @@ export interface Waiting {
   readonly lane: string
   /** Not before. */
   readonly atMs: number
+  /** How often it was started and neither ended nor failed, as when the daemon is killed. */
+  readonly cuts: number
 }
 
 /** A message whose turn begins. */

@@ -99,12 +99,13 @@ export function createInbox(
       })
     },
     async waiting(options) {
-      return table.waiting(options).map(({ number, channel, account, session, next_at }) => ({
+      return table.waiting(options).map(({ number, channel, account, session, next_at, state, attempts }) => ({
         number,
         channel,
         account,
         lane: session,
         atMs: next_at ?? 0,
+        cuts: state === 'running' ? attempts : 0,
       }))
     },
     list: async (filter) => (await table.newest(filter)).map(toInboxRow),

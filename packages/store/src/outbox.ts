@@ -80,6 +80,7 @@ export function createOutbox(db: Database, writer: GroupCommit): OutboxStore {
         account: row.account,
         lane: replyLane({ ...row, to: JSON.parse(row.to_json) }),
         atMs: row.next_at ?? 0,
+        cuts: 0,
       }))
     },
     list: async (filter) => (await table.newest(filter)).map(toOutboxRow),

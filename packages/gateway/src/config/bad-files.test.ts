@@ -159,9 +159,7 @@ const CASES: readonly (readonly [text: string, problems: readonly string[], env?
   ],
   [
     '[channels_config.roomchat]\nbase_url = "https://x.example"\napp_token = ""\n',
-    [
-      '3:13 channels_config.roomchat.app_token | `channels_config.roomchat.app_token` is missing; it must be a text that is not empty',
-    ],
+    ['3:13 channels_config.roomchat.app_token | `channels_config.roomchat.app_token` is missing; it must be a text that is not empty'],
   ],
   [
     '[channels_config.roomchat]\nbase_url = "https://x.example"\napp_token = 12345678\n',

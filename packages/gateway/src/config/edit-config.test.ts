@@ -1,12 +1,13 @@
 import { AppError, Secret } from '@sluice/sdk'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { getValue, setValue } from './edit-config.ts'
+import { findPlainSecret, getValue, setValues } from './edit-config.ts'
 import { formatKeyPath } from './key-path.ts'
 import { decrypt, encrypt, load, SAMPLE_SECTIONS } from './testing/sample-sections.ts'
 
 const options = { file: 'config.toml', sections: SAMPLE_SECTIONS, env: {}, encrypt, decrypt }
-const set = async (text: string, path: string, value: string | undefined) => (await setValue({ ...options, text, path, value })).text
+const set = async (text: string, path: string, value: string | undefined) =>
+  (await setValues({ ...options, text, changes: [{ path, value }] })).text
 const get = async (text: string, path: string) => getValue(await load(text), SAMPLE_SECTIONS, path)
 const refused = (code: string, message: string) => expect.objectContaining({ code, message: expect.stringContaining(message) })
 
@@ -165,12 +166,42 @@ describe('set', () => {
   })
 
   test('a secret is encrypted for its place, and so is one in a table that is set whole', async () => {
-    const result = await setValue({ ...options, text: '', path: 'gateway.webhook_secret', value: 'top' })
-    expect(result).toEqual({ text: '[gateway]\nwebhook_secret = "enc:gateway.webhook_secret:top"\n', secret: true })
+    const result = await setValues({ ...options, text: '', changes: [{ path: 'gateway.webhook_secret', value: 'top' }] })
+    expect(result).toEqual({ text: '[gateway]\nwebhook_secret = "enc:gateway.webhook_secret:top"\n', secrets: [true] })
     expect(await get(result.text, 'gateway.webhook_secret')).toEqual(new Secret('top'))
     expect(await set('', 'provider.fallback', '[{ kind = "a", api_key = "one" }]')).toBe(
       '[provider]\nfallback = [{ kind = "a", api_key = "enc:provider.fallback.api_key:one" }]\n',
     )
+  })
+
+  test('several keys go in together: what none of them is valid without, all of them are', async () => {
+    const base = { path: 'channels_config.roomchat.base_url', value: 'https://chat.example' }
+    const token = { path: 'channels_config.roomchat.app_token', value: 'top' }
+    await expect(setValues({ ...options, text: '', changes: [base] })).rejects.toEqual(refused('config_invalid', 'app_token` is missing'))
+    expect(await setValues({ ...options, text: '', changes: [base, token] })).toEqual({
+      text: '[channels_config.roomchat]\nbase_url = "https://chat.example"\napp_token = "enc:channels_config.roomchat.app_token:top"\n',
+      secrets: [false, true],
+    })
+    await expect(setValues({ ...options, text: '', changes: [base, token, { path: 'gateway.port', value: 'x' }] })).rejects.toEqual(
+      refused('invalid_request', '`gateway.port` must be'),
+    )
+  })
+
+  test('a secret that stands there in plain text is found, with the change that encrypts it', async () => {
+    const text = '[provider]\napi_key = "sk-\\"1\\"" # mine\nmodel = "m"\n[[provider.fallback]]\nkind = "a"\napi_key = \'one\'\n'
+    const seal = async (path: string) => {
+      const { sealing } = await findPlainSecret({ ...options, text }, path)
+      return sealing && (await setValues({ ...options, text, changes: [sealing] })).text
+    }
+    expect(await seal('provider.api_key')).toContain('api_key = "enc:provider.api_key:sk-\\"1\\"" # mine\n')
+    expect(await seal('provider.fallback[0].api_key')).toContain('api_key = "enc:provider.fallback.api_key:one"\n')
+    const find = (path: string, given = text) => findPlainSecret({ ...options, text: given }, path)
+    expect(await find('provider.model')).toEqual({ secret: false })
+    expect(await find('gateway.webhook_secret')).toEqual({ secret: true })
+    for (const value of [encrypt('a', 'gateway.webhook_secret'), ' ']) {
+      expect(await find('gateway.webhook_secret', `[gateway]\nwebhook_secret = "${value}"\n`)).toEqual({ secret: true })
+    }
+    await expect(find('gateway.secret')).rejects.toEqual(refused('invalid_request', 'is not a known key'))
   })
 
   test('what is encrypted already stays as it is', async () => {
@@ -190,7 +221,8 @@ describe('set', () => {
     ['gateway.port', '1\n[log]', 'invalid_request', 'must be a whole number'],
     ['gateway.port', '', 'invalid_request', 'must be a whole number'],
     ['log.level', 'loud', 'invalid_request', 'must be one of "debug"'],
-    ['gateway.webhook_secret', '', 'invalid_request', 'must be a text that is not empty, but something else stands there'],
+    ['gateway.webhook_secret', '', 'invalid_request', 'must be a text that is not blank'],
+    ['gateway.webhook_secret', ' \n', 'invalid_request', 'must be a text that is not blank'],
     ['gateway.allowed_hosts', 'a', 'invalid_request', 'must be a list of texts'],
     ['provider.fallback[1].kind', 'a', 'invalid_request', 'leaves a gap'],
     ['provider.fallback[0].model', 'm', 'config_invalid', '`provider.fallback[0].kind` is missing'],
@@ -326,7 +358,10 @@ describe('any file', () => {
     fc
       .tuple(fc.constantFrom('security.policy.level', 'log.level'), fc.constant('full'))
       .map(([path, value]) => [path, path === 'log.level' ? 'warn' : value] as const),
-    fc.tuple(fc.constantFrom('gateway.webhook_secret', 'provider.api_key'), text),
+    fc.tuple(
+      fc.constantFrom('gateway.webhook_secret', 'provider.api_key'),
+      text.filter((secret) => secret.trim() !== ''),
+    ),
   )
   const isReserved = (path: string) => /__proto__|prototype|constructor/.test(path)
 

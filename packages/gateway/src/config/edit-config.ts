@@ -1,4 +1,4 @@
-/** Gets and sets single keys: the file keeps its comments, secrets are encrypted, and nothing that would not load comes out. */
+/** Gets and sets keys: the file keeps its comments, secrets are encrypted, and nothing that would not load comes out. */
 import { AppError, buildHint } from '@sluice/sdk'
 import * as v from 'valibot'
 import { assignInToml } from './assign-in-toml.ts'
@@ -6,10 +6,10 @@ import { unknownKey } from './check-names.ts'
 import { describeKey } from './describe-key.ts'
 import { explainIssue } from './explain-issue.ts'
 import { readGiven } from './given-value.ts'
-import { formatKeyPath, type KeyPath, parseKeyPath } from './key-path.ts'
+import { formatKeyPath, type KeyPath, type KeyStep, parseKeyPath } from './key-path.ts'
 import { type KnownTable, knownKeys, lookUp } from './known-keys.ts'
 import { type LoadOptions, loadConfig } from './load-config.ts'
-import { hasSecret } from './open-secrets.ts'
+import { ENCRYPTED, hasSecret } from './open-secrets.ts'
 import { parseToml, withoutMark } from './parse-toml.ts'
 import { configError } from './problem.ts'
 import { removeFromToml } from './remove-from-toml.ts'
@@ -19,39 +19,66 @@ import { syntaxProblem } from './syntax-problem.ts'
 import { formatLiteral } from './toml-literal.ts'
 import type { LoadedConfig, OwnedSection } from './types.ts'
 
-export interface SetOptions extends LoadOptions {
+export interface Change {
   /** Dotted: `provider.fallback[0].model`. */
   readonly path: string
   /** A TOML value, or bare text where the schema wants text; `undefined` removes the key, the table or the entry. */
   readonly value: string | undefined
+}
+
+export interface SetOptions extends LoadOptions {
+  /** In this order. */
+  readonly changes: readonly Change[]
   readonly encrypt: Encrypt
 }
 
 export interface SetResult {
   readonly text: string
-  /** True if what was set is a secret, or may hold one, and so stands in the text encrypted. */
-  readonly secret: boolean
+  /** Of each change, true if what was set is a secret, or may hold one, and so stands in the text encrypted. */
+  readonly secrets: readonly boolean[]
 }
 
 /**
- * The file's text with one key changed; saving is `saveConfig`'s. Throws `invalid_request` for a key or a value that does
+ * The file's text with every key changed; saving is `saveConfig`'s. Throws `invalid_request` for a key or a value that does
  * not fit, `not_compiled` for a key of a feature this build lacks, `config_invalid` if the file would not load afterwards.
  */
-export async function setValue(options: SetOptions): Promise<SetResult> {
-  const { text = '', file } = options
+export async function setValues(options: SetOptions): Promise<SetResult> {
+  const { text = '', file, changes } = options
   const body = withoutMark(text)
   // Before anything else reads it: this is where its size and its depth have their bounds.
   await parseToml(body, file)
-  const result = await change(options, body).catch(async (error) => {
-    // A stack that has overflown is the parser's too.
-    throw error instanceof SyntaxError || error instanceof RangeError ? configError([await syntaxProblem(file, body, error)]) : error
-  })
-  const changed = text.slice(0, text.length - body.length) + result.text
+  let edited = body
+  const secrets: boolean[] = []
+  for (const one of changes) {
+    const result = await change(options, one, edited).catch(async (error) => {
+      // A stack that has overflown is the parser's too.
+      throw error instanceof SyntaxError || error instanceof RangeError ? configError([await syntaxProblem(file, body, error)]) : error
+    })
+    edited = result.text
+    secrets.push(result.secret)
+  }
+  const changed = text.slice(0, text.length - body.length) + edited
   await loadConfig({ ...options, text: changed })
-  return { ...result, text: changed }
+  return { text: changed, secrets }
 }
 
-async function change({ sections, path: dotted, value, encrypt }: SetOptions, text: string): Promise<SetResult> {
+/** Whether a key is a secret, and, if it stands in the file in plain text, the change that encrypts it. Throws like `setValues`. */
+export async function findPlainSecret(
+  { text = '', file, sections }: Pick<LoadOptions, 'text' | 'file' | 'sections'>,
+  dotted: string,
+): Promise<{ readonly secret: boolean; readonly sealing?: Change }> {
+  const path = parseKeyPath(dotted)
+  const secret = findKey(sections, path).key.metadata.secret === true
+  const value = follow(await parseToml(withoutMark(text), file), path)
+  const isPlain = secret && typeof value === 'string' && value.trim() !== '' && !value.startsWith(ENCRYPTED)
+  return isPlain ? { secret, sealing: { path: dotted, value: formatLiteral(value) } } : { secret }
+}
+
+async function change(
+  { sections, encrypt }: SetOptions,
+  { path: dotted, value }: Change,
+  text: string,
+): Promise<{ readonly text: string; readonly secret: boolean }> {
   const path = parseKeyPath(dotted)
   // A key nobody knows can be removed: that is how to mend a mistyped one.
   if (value === undefined) return { text: await removeFromToml(text, path), secret: false }
@@ -64,7 +91,7 @@ async function change({ sections, path: dotted, value, encrypt }: SetOptions, te
   return { text: await assignInToml(text, { path, literal, section: section.path.length }), secret }
 }
 
-/** The value in force, defaults and environment included, secrets as `Secret`; `undefined` if it has none. Throws like `setValue`. */
+/** The value in force, defaults and environment included, secrets as `Secret`; `undefined` if it has none. Throws like `setValues`. */
 export function getValue(loaded: LoadedConfig, sections: readonly OwnedSection[], dotted: string): unknown {
   const path = parseKeyPath(dotted)
   const { section } = findKey(sections, path)
@@ -73,10 +100,11 @@ export function getValue(loaded: LoadedConfig, sections: readonly OwnedSection[]
   const owned = owners.find((candidate) => sectionKeys(candidate.section.schema).has(String(steps[0]))) ?? owners[0]
   if (!owned) return undefined
   const state = owned.owner === 'core' ? { value: loaded.core(owned.section) } : loaded.of(owned.owner)
-  let value: unknown = 'value' in state ? state.value : undefined
-  for (const step of steps) value = typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[step] : undefined
-  return value
+  return follow('value' in state ? state.value : undefined, steps)
 }
+
+const follow = (value: unknown, path: KeyPath): unknown =>
+  path.reduce<unknown>((at, step) => (typeof at === 'object' && at !== null ? (at as Record<KeyStep, unknown>)[step] : undefined), value)
 
 function findKey(sections: readonly OwnedSection[], path: KeyPath): { readonly key: Key; readonly section: KnownTable } {
   const found = lookUp(knownKeys(sections), path)
@@ -96,6 +124,8 @@ function findKey(sections: readonly OwnedSection[], path: KeyPath): { readonly k
 }
 
 function refuseInvalid(data: unknown, key: Key, path: KeyPath): void {
+  if (key.metadata.secret && typeof data === 'string' && data.trim() === '')
+    throw new AppError('invalid_request', `\`${formatKeyPath(path)}\` must be a text that is not blank`)
   if (!key.schema) return
   const { issues } = v.safeParse(key.schema as v.GenericSchema, data)
   if (!issues) return

@@ -246,6 +246,41 @@ describe('a message', () => {
     expect(await states(made)).toEqual({ inbox: ['dead'], outbox: [] })
   })
 
+  test('that takes the daemon down takes nobody else with it: those cut beside it are not given up', async () => {
+    const store = open()
+    const messages = Array.from({ length: 20 }, (_, index) => ({ message: message(`m${index}`), session: `session ${index}` }))
+    await store.inbox.keep({ channel: 'x', verdict: 'test', raw: Buffer.from('{}'), receivedAtMs: clock.nowMs(), messages })
+    for (let life = 1; life <= 5; life++) {
+      const beside = open()
+      let isDead = false
+      // A daemon that is killed: from the poison on, nothing it does reaches the store.
+      const mortal = <Port extends object>(port: Port): Port =>
+        new Proxy(port, {
+          get(target, name) {
+            const member: unknown = Reflect.get(target, name)
+            if (typeof member !== 'function') return typeof member === 'object' && member !== null ? mortal(member) : member
+            return (...values: unknown[]) => (isDead ? new Promise(() => {}) : Reflect.apply(member, target, values))
+          },
+        })
+      const made = await bench({
+        store: mortal(beside),
+        async turn({ text }) {
+          await settle()
+          if (text === 'text of m0') isDead = true
+          return text
+        },
+      })
+      await settle()
+      await settle()
+      running.splice(running.indexOf(made.deliveries), 1)
+    }
+    const last = await bench({ store: open() })
+    await until(() => last.deliveries.load().messages === 0)
+    const rows = await store.inbox.list({ limit: 100 })
+    expect(rows.filter(({ state }) => state === 'dead').map(({ messageId }) => messageId)).toEqual(['m0'])
+    expect(rows.filter(({ state }) => state === 'done')).toHaveLength(19)
+  })
+
   test('over the cap of its account is refused whole with a time to come back, and another account is not', async () => {
     const gate = Promise.withResolvers<void>()
     const made = await bench({

@@ -79,7 +79,7 @@ async function work(options: InboxRunnerOptions, number: number, inbox: Delivery
       message: { to },
     } = started
     const lane = replyLane({ channel: channel.name, account, to })
-    options.onReplies(replies.map((reply) => ({ number: reply, channel: channel.name, account, lane, atMs: 0 })))
+    options.onReplies(replies.map((reply) => ({ number: reply, channel: channel.name, account, lane, atMs: 0, cuts: 0 })))
     return 'done'
   } catch (error) {
     if (stopping.aborted) {

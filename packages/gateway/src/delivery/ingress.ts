@@ -104,7 +104,8 @@ export function createIngress({ inbox, lanes, clock, log, config }: IngressOptio
         }
         kept += 1
         const account = admitted[index]?.account ?? ''
-        if (!lanes.enter({ number, channel: channel.name, account, lane: sessions[index] ?? '', atMs: 0 })) count(keys[index] ?? '', -1)
+        if (!lanes.enter({ number, channel: channel.name, account, lane: sessions[index] ?? '', atMs: 0, cuts: 0 }))
+          count(keys[index] ?? '', -1)
       }
       return { kept, duplicate: numbers.length - kept, denied }
     },

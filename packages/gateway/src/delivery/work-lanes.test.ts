@@ -22,7 +22,8 @@ function bench({ concurrency = 2 } = {}) {
     },
     onDone: ({ account }) => void left.push(account),
   })
-  const enter = (number: number, lane: string, atMs = 0) => lanes.enter({ number, channel: 'x', account: `a${number}`, lane, atMs })
+  const enter = (number: number, lane: string, { atMs = 0, cuts = 0 } = {}) =>
+    lanes.enter({ number, channel: 'x', account: `a${number}`, lane, atMs, cuts })
   const end = async (number: number, outcome: WorkOutcome | Error = 'done') => {
     const work = open.get(number)
     if (outcome instanceof Error) work?.reject(outcome)
@@ -85,7 +86,7 @@ describe('work lanes', () => {
 
   test('a row that is not due yet waits', async () => {
     const { started, clock, enter } = bench()
-    enter(1, 'a', clock.nowMs() + 1000)
+    enter(1, 'a', { atMs: clock.nowMs() + 1000 })
     expect(started).toEqual([])
     await clock.advance(1000)
     expect(started).toEqual([1])
@@ -107,6 +108,19 @@ describe('work lanes', () => {
     await clock.advance(0)
     await end(1)
     expect(left).toEqual(['a1'])
+  })
+
+  test('what was cut again and again runs one at a time, beside those that were not', async () => {
+    const { started, enter, end } = bench({ concurrency: 3 })
+    for (const number of [1, 2, 3]) enter(number, `lane ${number}`, { cuts: 2 })
+    for (const number of [4, 5, 6]) enter(number, `lane ${number}`, { cuts: 1 })
+    expect(started).toEqual([1, 4, 5])
+    await end(1)
+    expect(started).toEqual([1, 4, 5, 2])
+    await end(4)
+    expect(started).toEqual([1, 4, 5, 2, 6])
+    await end(2)
+    expect(started).toEqual([1, 4, 5, 2, 6, 3])
   })
 
   test('a stop starts nothing more, waits for what runs, and takes nothing in', async () => {
@@ -137,7 +151,7 @@ describe('work lanes', () => {
         return 'done'
       },
     })
-    for (let number = 1; number <= 10_000; number++) lanes.enter({ number, channel: 'x', account: 'a', lane: 'one', atMs: 0 })
+    for (let number = 1; number <= 10_000; number++) lanes.enter({ number, channel: 'x', account: 'a', lane: 'one', atMs: 0, cuts: 0 })
     while (order.length < 10_000) await settle()
     expect(order).toEqual(Array.from({ length: 10_000 }, (_, index) => index + 1))
     expect(lanes.load).toEqual({ running: 0, waiting: 0 })

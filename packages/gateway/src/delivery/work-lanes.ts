@@ -19,6 +19,8 @@ export interface WorkLanesOptions {
   onDone?(row: Pick<Waiting, 'channel' | 'account'>): void
 }
 
+/** A row that was cut so often may be what kills the daemon: such rows run one at a time, so that none takes another with it. */
+const SUSPECT_CUTS = 2
 /** How long a row waits whose work failed by a fault of ours or of the disk. */
 const FAULT_WAIT_MS = 5000
 
@@ -28,12 +30,15 @@ export class WorkLanes {
   readonly #options: WorkLanesOptions
   readonly #lanes = new Map<string, Fifo<number>>()
   readonly #ready = new Fifo<string>()
+  readonly #readySuspects = new Fifo<string>()
+  readonly #suspects = new Set<number>()
   /** Every row that is here, so that none is here twice. */
   readonly #rows = new Map<number, Row>()
   /** Rows that must wait for their time. */
   readonly #notBefore = new Map<number, number>()
   readonly #stop = new AbortController()
   #running = 0
+  #isSuspectRunning = false
   #idle = Promise.withResolvers<void>()
 
   constructor(options: WorkLanesOptions) {
@@ -45,10 +50,11 @@ export class WorkLanes {
   }
 
   /** Takes a row; false if it is here already, or nothing is taken any more. */
-  enter({ number, channel, account, lane, atMs }: Waiting): boolean {
+  enter({ number, channel, account, lane, atMs, cuts }: Waiting): boolean {
     if (this.#rows.has(number) || this.#stop.signal.aborted) return false
     this.#rows.set(number, { channel, account })
     if (atMs > 0) this.#notBefore.set(number, atMs)
+    if (cuts >= SUSPECT_CUTS) this.#suspects.add(number)
     const open = this.#lanes.get(lane)
     if (open) open.push(number)
     else {
@@ -70,29 +76,38 @@ export class WorkLanes {
   #makeReady(lane: string, head: number): void {
     const atMs = this.#notBefore.get(head) ?? 0
     const waitMs = atMs - this.#options.clock.nowMs()
-    if (waitMs <= 0) this.#ready.push(lane)
-    else void this.#park(lane, waitMs)
+    if (waitMs <= 0) this.#queue(lane, head)
+    else void this.#park(lane, head, waitMs)
   }
 
-  async #park(lane: string, ms: number): Promise<void> {
+  #queue(lane: string, head: number): void {
+    const ready = this.#suspects.has(head) ? this.#readySuspects : this.#ready
+    ready.push(lane)
+  }
+
+  async #park(lane: string, head: number, ms: number): Promise<void> {
     await this.#options.clock.sleep(ms, this.#stop.signal)
     if (this.#stop.signal.aborted) return
-    this.#ready.push(lane)
+    this.#queue(lane, head)
     this.#fill()
   }
 
   #fill(): void {
-    while (!this.#stop.signal.aborted && this.#ready.size > 0 && this.#running < this.#options.concurrency()) {
-      const lane = this.#ready.shift()
+    while (!this.#stop.signal.aborted && this.#running < this.#options.concurrency()) {
+      const lane = (this.#isSuspectRunning ? undefined : this.#readySuspects.shift()) ?? this.#ready.shift()
+      if (lane === undefined) return
       const number = lane === undefined ? undefined : this.#lanes.get(lane)?.peek()
-      if (lane !== undefined && number !== undefined) void this.#run(lane, number)
+      if (number !== undefined) void this.#run(lane, number)
     }
   }
 
   async #run(lane: string, number: number): Promise<void> {
+    const isSuspect = this.#suspects.has(number)
     this.#running += 1
+    if (isSuspect) this.#isSuspectRunning = true
     const outcome = await this.#attempt(number)
     this.#running -= 1
+    if (isSuspect) this.#isSuspectRunning = false
     if (outcome === 'done') this.#leave(lane, number)
     else {
       this.#notBefore.set(number, outcome.retryAtMs)
@@ -116,6 +131,7 @@ export class WorkLanes {
     const row = this.#rows.get(number)
     this.#rows.delete(number)
     this.#notBefore.delete(number)
+    this.#suspects.delete(number)
     const queue = this.#lanes.get(lane)
     queue?.shift()
     const next = queue?.peek()

@@ -62,6 +62,12 @@ test('history is paged, of one moment, and forgotten', async () => {
   expect((await ask(`/history?startHistoryId=${since}`)).status).toBe(404)
 })
 
+test('an id is never used again, even of a mail that is gone', () => {
+  const first = fake.receive({ from: 'ada@example.com', text: 'x' })
+  fake.mailbox.remove(first.id)
+  expect(fake.receive({ from: 'ada@example.com', text: 'y' }).id).not.toBe(first.id)
+})
+
 test('a subscription names its topic', async () => {
   expect((await post('/watch', { topicName: 'projects/p/topics/t', labelIds: ['INBOX'] })).json.historyId).toBe(String(fake.mailbox.now()))
   for (const body of [{}, { topicName: 't' }, { topicName: 'projects/p/topics/t', labelIds: 'INBOX' }]) {
