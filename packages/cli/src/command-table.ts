@@ -35,6 +35,9 @@ export const COMMON_OPTIONS = {
   help: { type: 'boolean', short: 'h', help: 'show help' },
 } as const satisfies Record<string, CliOption>
 
+/** As many keys as a section has, each with its value. */
+const SET_ARGS_MAX = 64
+
 export const COMMANDS: readonly CliCommand[] = [
   {
     name: 'daemon',
@@ -62,11 +65,12 @@ export const COMMANDS: readonly CliCommand[] = [
   },
   {
     name: 'config set',
-    summary: 'Change one value in the file; comments stay, secrets are encrypted',
-    usage: '<key> [value]',
+    summary:
+      'Change values in the file, all or none; comments stay, secrets are encrypted. Without a value, a secret that stands there in plain text is encrypted, any other is read from standard input',
+    usage: '<key> [value] [<key> <value>]…',
     argsMin: 1,
-    argsMax: 2,
-    options: { unset: { type: 'boolean', help: 'remove the key instead' } },
+    argsMax: SET_ARGS_MAX,
+    options: { unset: { type: 'boolean', help: 'remove the keys instead' } },
     load: () => import('./commands/config-set.ts'),
   },
   { name: 'config schema', summary: 'Print the JSON Schema of the configuration file', load: () => import('./commands/config-schema.ts') },

@@ -14,6 +14,7 @@ export interface CliContext {
   readonly options: Readonly<Record<string, string | boolean | undefined>>
   readonly json: boolean
   readonly out: Output
+  readonly stdin: Stdin
   /** A signal that aborts on SIGINT and SIGTERM; whoever asks for it takes over what they end. */
   interrupted(): AbortSignal
 }
@@ -37,12 +38,16 @@ export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow'
 
 const CODES: Record<Style, string> = { bold: '1', dim: '2', red: '31', green: '32', yellow: '33' }
 
+/** Standard input: bytes, from a terminal or from elsewhere. */
+export type Stdin = NodeJS.ReadableStream & { readonly isTTY?: boolean }
+
 export interface Streams {
+  readonly stdin: Stdin
   readonly stdout: { write(data: string | Uint8Array): unknown; readonly isTTY?: boolean }
   readonly stderr: { write(text: string): unknown }
 }
 
-export function createOutput({ stdout, stderr }: Streams, env: Readonly<Record<string, string | undefined>>): Output {
+export function createOutput({ stdout, stderr }: Omit<Streams, 'stdin'>, env: Readonly<Record<string, string | undefined>>): Output {
   const coloured = stdout.isTTY === true && !env.NO_COLOR
   const print = (line: string) => void stdout.write(`${line}\n`)
   const style = (kind: Style, text: string) => (coloured ? `\u001b[${CODES[kind]}m${text}\u001b[0m` : text)

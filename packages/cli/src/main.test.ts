@@ -1,14 +1,24 @@
 /** The command line's own rules: usage, exit codes, help, completions. Nothing here starts a daemon. */
 import { spawnSync } from 'node:child_process'
-import { defineFeature } from '@sluice/sdk'
+import { readFileSync } from 'node:fs'
+import { defineFeature, secretText } from '@sluice/sdk'
+import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
 import { COMMANDS } from './command-table.ts'
 import { scratch } from './testing/bundle.ts'
-import { sluiceWith } from './testing/run-command.ts'
+import { piped, sluiceWith } from './testing/run-command.ts'
 
-const sluice = sluiceWith([
-  defineFeature({ id: 'provider-offline', build: () => ({ providers: [{ kinds: ['offline'], load: async () => ({}) as never }] }) }),
-])
+const OFFLINE = defineFeature({
+  id: 'provider-offline',
+  build: () => ({ providers: [{ kinds: ['offline'], load: async () => ({}) as never }] }),
+})
+const CHAT = defineFeature({
+  id: 'x-chat',
+  section: { path: 'chat', schema: v.object({ token: secretText(), number: v.string() }) },
+  build: () => ({}),
+})
+const sluice = sluiceWith([OFFLINE])
+const sluiceOfChat = sluiceWith([OFFLINE, CHAT])
 
 describe('usage', () => {
   test('no command prints the overview and is wrong usage; --help is fine', async () => {
@@ -92,11 +102,84 @@ describe('configuration commands', () => {
       expect(await sluice('config', 'set', 'provider.api_key', 'sk-very-secret', '--data-dir', dir)).toMatchObject({ code: 0 })
       expect(await sluice('config', 'get', 'gateway.port', '--data-dir', dir)).toEqual({ code: 0, out: '4001\n', err: '' })
       expect(await sluice('config', 'get', 'provider.api_key', '--data-dir', dir)).toEqual({ code: 0, out: '[secret]\n', err: '' })
-      const { readFileSync } = await import('node:fs')
       const text = readFileSync(`${dir}/config.toml`, 'utf8')
       expect(text).toContain('# mine\n[gateway] # here\nport = 4001 # why\n')
       expect(text).not.toContain('sk-very-secret')
       expect(text).toMatch(/api_key = "enc:/)
+    } finally {
+      dispose()
+    }
+  })
+
+  test('set takes several keys at once, so that an empty file gets a whole section, or nothing', async () => {
+    const { dir, dispose } = scratch()
+    try {
+      const set = (...args: string[]) => sluiceOfChat('config', 'set', ...args, '--data-dir', dir)
+      expect(await set('chat.token', 'hush')).toMatchObject({ code: 78, err: expect.stringContaining('`chat.number` is missing') })
+      expect(await set('chat.token', 'hush', 'chat.number')).toMatchObject({
+        code: 2,
+        err: expect.stringContaining("'chat.number' is missing"),
+      })
+      expect(await set('chat.token', 'hush', 'chat.number', '1', 'gateway.port', 'x')).toMatchObject({ code: 2 })
+      expect(readFileSync(`${dir}/config.toml`, 'utf8')).toBe('')
+      expect(await set('chat.token', 'hush', 'chat.number', '1')).toEqual({
+        code: 0,
+        out: `chat.token set and encrypted in ${dir}/config.toml\nchat.number set in ${dir}/config.toml\n`,
+        err: '',
+      })
+      expect(readFileSync(`${dir}/config.toml`, 'utf8')).toMatch(/^\[chat\]\ntoken = "enc:.+"\nnumber = "1"\n$/)
+      expect(await set('chat', 'gateway', '--unset')).toMatchObject({ code: 0 })
+      expect(readFileSync(`${dir}/config.toml`, 'utf8').trim()).toBe('')
+    } finally {
+      dispose()
+    }
+  })
+
+  test('set without a value does what the warning of a secret in plain text says', async () => {
+    const { dir, dispose } = scratch('[chat] # mine\ntoken = "hush" # its token\nnumber = "1"\n')
+    try {
+      expect((await sluiceOfChat('doctor', '--data-dir', dir)).out).toContain('`sluice config set chat.token` encrypts it')
+      expect(await sluiceOfChat('config', 'set', 'chat.token', '--data-dir', dir, '--json')).toMatchObject({
+        code: 0,
+        out: expect.stringContaining('"done": "encrypted"'),
+      })
+      expect(readFileSync(`${dir}/config.toml`, 'utf8')).toMatch(/^\[chat\] # mine\ntoken = "enc:.+" # its token\nnumber = "1"\n$/)
+      expect((await sluiceOfChat('doctor', '--data-dir', dir)).out).not.toContain('in plain text')
+    } finally {
+      dispose()
+    }
+  })
+
+  test('set without a value reads it from standard input, so that a secret stands in no process list', async () => {
+    const { dir, dispose } = scratch('')
+    const set = (input: string, key: string) => sluiceWith([OFFLINE], piped(input))('config', 'set', key, '--data-dir', dir)
+    try {
+      expect(await set('sk-piped\n', 'provider.api_key')).toMatchObject({ code: 0, out: expect.stringContaining('set and encrypted') })
+      expect(readFileSync(`${dir}/config.toml`, 'utf8')).toMatch(/api_key = "enc:/)
+      for (const nothing of ['', '\n']) {
+        expect(await set(nothing, 'provider.api_key')).toMatchObject({
+          code: 2,
+          err: expect.stringContaining('is missing; to remove the key'),
+        })
+      }
+      expect(await set(' \n', 'provider.api_key')).toMatchObject({ code: 2, err: expect.stringContaining('not blank') })
+      expect(await set('x'.repeat(300_000), 'provider.api_key')).toMatchObject({ code: 2, err: expect.stringContaining('262144 bytes') })
+      expect(await set('4001\n', 'gateway.port')).toMatchObject({ code: 0 })
+    } finally {
+      dispose()
+    }
+  })
+
+  test('set asks for a secret at a terminal, without echo, and for nothing else', async () => {
+    const { dir, dispose } = scratch('')
+    const type = (keys: string, key: string) =>
+      sluiceWith([OFFLINE], Object.assign(piped(keys), { isTTY: true }))('config', 'set', key, '--data-dir', dir)
+    try {
+      const { code, out, err } = await type('sk-typed\r', 'provider.api_key')
+      expect({ code, err }).toEqual({ code: 0, err: 'the value of provider.api_key, which is not shown:\n' })
+      expect(out).not.toContain('sk-typed')
+      for (const given of ['\r', '', '\u0003', '\u0004']) expect((await type(given, 'provider.api_key')).code).toBe(2)
+      expect(await type('4001\r', 'gateway.port')).toMatchObject({ code: 2, err: expect.stringContaining('is missing') })
     } finally {
       dispose()
     }

@@ -54,6 +54,7 @@ export async function runCommand(options: MainOptions): Promise<number> {
       options: values,
       json: values.json === true,
       out,
+      stdin: streams.stdin,
       interrupted: () => interrupted(ended.signal),
     }
     return await (await command.load()).run(context)

@@ -5,13 +5,14 @@ import { newTrace } from '@sluice/agent'
 import { AppError } from '@sluice/sdk'
 import type { CliContext, Output } from '../context.ts'
 import { openFromContext } from '../open.ts'
+import { readInput } from '../read-input.ts'
 
 /** The longest message read from standard input. */
 const INPUT_BYTES_MAX = 1_048_576
 
 export async function run(context: CliContext): Promise<number> {
-  const { out, json, options } = context
-  const message = typeof options.message === 'string' ? options.message : await readInput()
+  const { out, json, options, stdin } = context
+  const message = typeof options.message === 'string' ? options.message : stdin.isTTY ? '' : await readInput(stdin, INPUT_BYTES_MAX)
   if (message.trim() === '') throw new AppError('invalid_request', "say something: sluice agent -m 'hello'")
   const interactive = process.stdin.isTTY === true && process.stderr.isTTY === true && !json
   const runtime = await openFromContext(context, interactive ? askOnTerminal(out) : undefined)
@@ -39,18 +40,6 @@ function sessionId(name: string): string {
   if (!/^[A-Za-z0-9._-]{1,128}$/.test(name))
     throw new AppError('invalid_request', `a session name has 1 to 128 of A-Z a-z 0-9 . _ -, not '${name}'`)
   return `local/${name}`
-}
-
-async function readInput(): Promise<string> {
-  if (process.stdin.isTTY) return ''
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of process.stdin) {
-    bytes += chunk.length
-    if (bytes > INPUT_BYTES_MAX) throw new AppError('too_large', `the message is over ${INPUT_BYTES_MAX} bytes`)
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString('utf8')
 }
 
 /** Asks on the terminal, on standard error so that the reply stays clean. Anything but `y` or `yes` is a no. */

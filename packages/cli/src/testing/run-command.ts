@@ -1,5 +1,7 @@
 /** Runs commands in this process, with what they print. */
+import { Readable } from 'node:stream'
 import type { Feature } from '@sluice/sdk'
+import type { Stdin } from '../context.ts'
 import { runCommand } from '../main.ts'
 
 export interface Ran {
@@ -10,11 +12,14 @@ export interface Ran {
 
 export type Sluice = (...argv: string[]) => Promise<Ran>
 
+export const piped = (text: string): Readable => Readable.from(text === '' ? [] : [Buffer.from(text)])
+
 export const sluiceWith =
-  (features: readonly Feature[]): Sluice =>
+  (features: readonly Feature[], stdin: Stdin = piped('')): Sluice =>
   async (...argv) => {
     const texts = { out: '', err: '' }
     const streams = {
+      stdin,
       stdout: {
         write: (data: string | Uint8Array) => (texts.out += typeof data === 'string' ? data : Buffer.from(data).toString('latin1')),
       },
