@@ -56,6 +56,7 @@ export function createMailbox(address: string, nowMs: () => number): Mailbox {
   const attachments = new Map<string, Uint8Array>()
   let last = FIRST_ID
   let oldest = FIRST_ID
+  let added = 0
 
   return {
     address,
@@ -66,7 +67,7 @@ export function createMailbox(address: string, nowMs: () => number): Mailbox {
     oldest: () => oldest,
     add(parts) {
       last += 1n
-      const id = `m${(0x19b0000 + mails.size + 1).toString(16)}`
+      const id = `m${(0x19b0000 + ++added).toString(16)}`
       const kept = (parts.attachments ?? []).map((attachment, at) => {
         const attachmentId = `ANGjdJ-${id}-${at}`
         attachments.set(`${id}/${attachmentId}`, attachment.bytes)
