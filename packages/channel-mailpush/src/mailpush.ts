@@ -34,7 +34,7 @@ export function createMailpush(host: Host, config: MailpushConfig): Channel {
       parse({ body }) {
         const { id, notice } = parsePush(body)
         if (notice) mailbox.wake()
-        else host.log.warn('a push was dropped: its data is not what the mail provider publishes', { push: id })
+        else host.log.warn('a push was dropped: it has no data, or none that the mail provider publishes', { push: id })
         return []
       },
       sample: (sample) => samplePush(sample, config.webhook_secret),

@@ -30,6 +30,8 @@ test.each([
   '{"message":{"data":"A"}}',
   '{"message":{"data":7}}',
   '{"message":[]}',
+  '{"message":null}',
+  '{"message":{"data":null}}',
   'not JSON',
   '',
   'null',
@@ -58,6 +60,19 @@ test.each([
   const host = testHost()
   const section = v.parse(mailpushSection.schema, { enabled: true, topic: 'projects/p/topics/t' })
   const request = { headers: {}, url: new URL('http://localhost/'), body: envelope(encode(data)), receivedAtMs: 0 }
+  expect(createMailpush(host, section).webhook?.parse(request)).toEqual([])
+  expect(host.logs).toMatchObject([{ level: 'warn', fields: { push: '7' } }])
+})
+
+test.each([
+  '{"message":{"messageId":"7"}}',
+  '{"message":{"data":"","messageId":"7"}}',
+  '{"message":{"attributes":{"a":"b"},"message_id":"7"},"subscription":"projects/p/subscriptions/s"}',
+])('%j has no data: it is taken and dropped, as to send it again would not mend it', (body) => {
+  expect(parsePush(bytes(body))).toEqual({ id: '7' })
+  const host = testHost()
+  const section = v.parse(mailpushSection.schema, { enabled: true, topic: 'projects/p/topics/t' })
+  const request = { headers: {}, url: new URL('http://localhost/'), body: bytes(body), receivedAtMs: 0 }
   expect(createMailpush(host, section).webhook?.parse(request)).toEqual([])
   expect(host.logs).toMatchObject([{ level: 'warn', fields: { push: '7' } }])
 })

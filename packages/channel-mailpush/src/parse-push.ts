@@ -6,7 +6,7 @@ import { historyIdSchema } from './history-id.ts'
 export interface Push {
   /** The provider's id of this push. */
   readonly id: string | undefined
-  /** Absent if its data is of another kind. */
+  /** Absent if it has no data, or data of another kind. */
   readonly notice?: { readonly mailbox: string; readonly historyId: bigint }
 }
 
@@ -16,7 +16,11 @@ const base64 = v.pipe(
   v.check((text) => /^[\w+/-]*={0,2}$/.test(text) && text.replace(/=+$/, '').length % 4 !== 1),
 )
 const envelopeSchema = v.object({
-  message: v.object({ data: base64, messageId: v.optional(v.string()), message_id: v.optional(v.string()) }),
+  message: v.pipe(
+    // A message may consist of attributes alone.
+    v.object({ data: v.optional(base64, ''), messageId: v.optional(v.string()), message_id: v.optional(v.string()) }),
+    v.check((message) => message.data !== '' || (message.messageId ?? message.message_id) !== undefined),
+  ),
 })
 const noticeSchema = v.object({ emailAddress: v.pipe(v.string(), v.minLength(1)), historyId: historyIdSchema })
 
