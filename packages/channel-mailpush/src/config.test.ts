@@ -28,6 +28,23 @@ test('M5, §4.2: there is a channel only where it is enabled', () => {
   ])
 })
 
+test('client_id, client_secret and refresh_token are set together', () => {
+  expect(read({ ...NEEDED, client_id: 'c', client_secret: 's', refresh_token: 'r' }).success).toBe(true)
+  const { issues } = read({ ...NEEDED, client_id: 'c', refresh_token: 'r' })
+  expect(issues?.map(({ message }) => message)).toEqual([
+    'client_id, client_secret and refresh_token belong together: set all three or none of them',
+  ])
+})
+
+test.each(['mail', 'projects/p', 'projects/p/topics/', 'projects/p/topics/t/x', ' projects/p/topics/t', 'projects/p/subscriptions/s'])(
+  'the topic %j is refused, in words that say what it has to look like',
+  (topic) => {
+    expect(read({ ...NEEDED, topic }).issues?.map(({ message }) => message)).toEqual([
+      'Not a topic: it has to look like projects/<project>/topics/<topic>',
+    ])
+  },
+)
+
 test.each<[what: string, section: object]>([
   ['no topic', { enabled: true }],
   ['an empty topic', { ...NEEDED, topic: '' }],
@@ -36,6 +53,9 @@ test.each<[what: string, section: object]>([
   ['a service_account without the URL its tokens name', { ...NEEDED, service_account: 'a@b.c' }],
   ['a refresh_token without its client', { ...NEEDED, refresh_token: 'r' }],
   ['a refresh_token with half of it', { ...NEEDED, refresh_token: 'r', client_id: 'c' }],
+  ['a client without its refresh_token', { ...NEEDED, client_id: 'c', client_secret: 's' }],
+  ['a client_id alone', { ...NEEDED, client_id: 'c' }],
+  ['a client_secret alone', { ...NEEDED, client_secret: 's' }],
   ['an empty label', { ...NEEDED, label_filter: [''] }],
 ])('%s is refused', (_, section) => {
   expect(read(section).success).toBe(false)

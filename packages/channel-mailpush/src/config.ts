@@ -8,7 +8,11 @@ const described = (meaning: string) => v.pipe(word, v.description(meaning))
 
 const keys = v.object({
   enabled: v.optional(v.boolean(), false),
-  topic: described('The topic the mail provider publishes to, projects/P/topics/T'),
+  topic: v.pipe(
+    v.string(),
+    v.regex(/^projects\/[^/\s]+\/topics\/[^/\s]+$/, 'Not a topic: it has to look like projects/<project>/topics/<topic>'),
+    v.description('The topic the mail provider publishes to, projects/P/topics/T'),
+  ),
   oauth_token: v.optional(
     v.pipe(
       secretText({ env: ['MAILPUSH_OAUTH_TOKEN'] }),
@@ -45,9 +49,9 @@ export const mailpushSection = {
       'service_account needs webhook_url, which the tokens of that account have to name',
     ),
     v.check(
-      ({ refresh_token, client_id, client_secret }) =>
-        refresh_token === undefined || (client_id !== undefined && client_secret !== undefined),
-      'refresh_token needs the client_id and client_secret it was issued to',
+      ({ client_id, client_secret, refresh_token }) =>
+        new Set([client_id, client_secret, refresh_token].map((value) => value === undefined)).size === 1,
+      'client_id, client_secret and refresh_token belong together: set all three or none of them',
     ),
   ),
 } as const
