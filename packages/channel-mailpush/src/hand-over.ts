@@ -2,14 +2,12 @@
 import { AppError, type Deliver, type Host } from '@sluice/sdk'
 import type { Mail } from './mail.ts'
 import type { MailApi } from './mail-api.ts'
-import { type Reading, readMail } from './read-mail.ts'
+import { type Reader, type Reading, readMail } from './read-mail.ts'
 
 export interface HandOverOptions {
   readonly host: Pick<Host, 'log'>
   readonly api: Pick<MailApi, 'mail'>
-  readonly mailbox: string
-  /** See `Circumstances`. */
-  readonly mustBeProved: boolean
+  readonly reader: Reader
   readonly deliver: Deliver
 }
 
@@ -21,7 +19,7 @@ const ATTEMPTS_MAX = 20
 /** These say nothing of the one mail. */
 const OF_ALL = new Set(['aborted', 'unavailable', 'rate_limited', 'forbidden'])
 
-export function createHandOver({ host: { log }, api, mailbox, mustBeProved, deliver }: HandOverOptions): HandOver {
+export function createHandOver({ host: { log }, api, reader, deliver }: HandOverOptions): HandOver {
   /** The mail at which everything stands still. */
   let stuck = { id: '', attempts: 0 }
 
@@ -38,7 +36,7 @@ export function createHandOver({ host: { log }, api, mailbox, mustBeProved, deli
   }
   const read = (mail: Mail): Reading => {
     try {
-      return readMail(mail, { mailbox, mustBeProved })
+      return readMail(mail, reader)
     } catch (error) {
       log.error('a mail could not be read', { mail: mail.id, error })
       return { ignored: 'it could not be read' }

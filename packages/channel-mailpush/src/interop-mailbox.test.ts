@@ -238,6 +238,22 @@ describe('one mail never holds up the mailbox', () => {
     expect(subjects(one.delivered)).toEqual(['good'])
   })
 
+  test('one that is nested without end, which any stranger can send, is read as far as people nest', async () => {
+    const { fake, run } = await start()
+    const one = run()
+    await one.until(() => one.channel.health?.().state === 'ok')
+    const { id, payload, ...mail } = fake.receive({ ...ada('deep'), text: 'its first words' })
+    // No object that deep could be written as JSON.
+    const parts = `${'[{"parts":'.repeat(100_000)}[]${'}]'.repeat(100_000)}`
+    const { headers } = payload as { readonly headers: object }
+    const body = JSON.stringify({ id, ...mail, payload: { mimeType: 'multipart/mixed', headers, parts: '…' } }).replace('"…"', parts)
+    fake.fail({ fault: 'status', status: 200, body }, { matches: ({ path }) => path.endsWith(id) })
+    fake.receive(ada('next'))
+    one.push()
+    await one.until(() => one.delivered.length === 2)
+    expect(one.delivered.map(({ text }) => text)).toEqual(['Subject: deep\n\nits first words', 'Subject: next\n\nabout next'])
+  })
+
   test('one that is too large comes as its first words', async () => {
     const { fake, run } = await start()
     const one = run()

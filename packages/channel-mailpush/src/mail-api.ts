@@ -1,8 +1,7 @@
 /** What is asked of the mail API (§2.3), in our words. */
 import { AppError } from '@sluice/sdk'
-import * as v from 'valibot'
 import type { RequestApi } from './api-request.ts'
-import { type Mail, mailSchema } from './mail.ts'
+import { type Mail, parseMail } from './mail.ts'
 import {
   attachmentAnswer,
   expected,
@@ -110,8 +109,7 @@ export function createMailApi(request: RequestApi): MailApi {
       })
       if (status === 404) return undefined
       expected(mailAnswer(id), json)
-      const { success, output } = v.safeParse(mailSchema, json)
-      return success ? output : 'unreadable'
+      return parseMail(json) ?? 'unreadable'
     },
 
     async attachment({ mail, attachment }, bytesMax, signal) {

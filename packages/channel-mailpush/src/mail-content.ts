@@ -4,20 +4,18 @@ import { decodeText } from './encoded-words.ts'
 import { htmlToText } from './html-to-text.ts'
 import { headersOf, type MailPart } from './mail.ts'
 
-/** Parts nested deeper are not looked at. */
-const DEPTH_MAX = 30
 const ATTACHMENTS_MAX = 20
 const NAME_CHARS_MAX = 200
 /** Of one part: more than anybody reads, and little enough to be read at once. */
 const BODY_CHARS_MAX = 2_000_000
 
 /** Plain text where there is some, else that of the HTML; empty if there is neither. */
-export function textOf(part: MailPart, depth = 0): string {
+export function textOf(part: MailPart): string {
   const { mimeType, parts, body } = part
   const type = mimeType.toLowerCase()
   if (parts.length > 0) {
-    if (depth >= DEPTH_MAX || type === 'message/rfc822') return ''
-    const texts = parts.map((inner) => ({ type: inner.mimeType.toLowerCase(), text: textOf(inner, depth + 1) })).filter(({ text }) => text)
+    if (type === 'message/rfc822') return ''
+    const texts = parts.map((inner) => ({ type: inner.mimeType.toLowerCase(), text: textOf(inner) })).filter(({ text }) => text)
     if (type !== 'multipart/alternative') return texts.map(({ text }) => text).join('\n\n')
     return (texts.find((inner) => inner.type === 'text/plain') ?? texts.at(-1))?.text ?? ''
   }
@@ -29,8 +27,8 @@ export function textOf(part: MailPart, depth = 0): string {
 /** With ids that `fetchMedia` takes; in the order of the mail. */
 export function attachmentsOf(payload: MailPart, mailId: string): Attachment[] {
   const found: Attachment[] = []
-  const visit = ({ filename, mimeType, body, parts }: MailPart, depth: number): void => {
-    if (depth > DEPTH_MAX || found.length >= ATTACHMENTS_MAX) return
+  const visit = ({ filename, mimeType, body, parts }: MailPart): void => {
+    if (found.length >= ATTACHMENTS_MAX) return
     if (body.attachmentId !== undefined) {
       found.push({
         kind: kindOf(mimeType),
@@ -39,9 +37,9 @@ export function attachmentsOf(payload: MailPart, mailId: string): Attachment[] {
         source: { id: `${mailId}/${body.attachmentId}` },
       })
     }
-    for (const inner of parts) visit(inner, depth + 1)
+    for (const inner of parts) visit(inner)
   }
-  visit(payload, 0)
+  visit(payload)
   return found
 }
 

@@ -1,11 +1,13 @@
 /** The loop around the mailbox: looks at it on each push, at start and now and then, one look at a time, until it is told to stop. */
-import { type ChannelHealth, type Deliver, errorText, type Host } from '@sluice/sdk'
+import { type ChannelHealth, type Deliver, errorText, type Host, isAllowed } from '@sluice/sdk'
+import { coversAddress, normaliseAddress } from './address.ts'
 import { pauseMs } from './backoff.ts'
 import { catchUp } from './catch-up.ts'
 import type { MailpushConfig } from './config.ts'
 import { type Cursor, keepCursor, readCursor } from './cursor.ts'
 import { createHandOver } from './hand-over.ts'
 import type { MailApi } from './mail-api.ts'
+import type { Reader } from './read-mail.ts'
 import { createWatch } from './watch.ts'
 
 export interface MailboxListener {
@@ -22,7 +24,12 @@ const LOOK_MS = 300_000
 export function createMailboxListener(host: Host, config: MailpushConfig, api: MailApi): MailboxListener {
   const { clock, keyValue, log } = host
   const subscription = { topic: config.topic, labels: config.label_filter }
-  const mustBeProved = !config.allowed_senders.includes('*')
+  const allow = config.allowed_senders
+  const readerOf = (mailbox: string): Reader => ({
+    mailbox,
+    mustBeProved: !allow.includes('*'),
+    isAllowed: (address) => isAllowed(allow, address, normaliseAddress, coversAddress),
+  })
   const watch = createWatch(clock, api, subscription)
   let woken = false
   let nap: AbortController | undefined
@@ -41,7 +48,7 @@ export function createMailboxListener(host: Host, config: MailpushConfig, api: M
   const open = async (deliver: Deliver, signal: AbortSignal): Promise<() => Promise<void>> => {
     const mailbox = await api.address(signal)
     const keep = (cursor: Cursor) => keepCursor(keyValue, mailbox, cursor)
-    const handOver = createHandOver({ host, api, mailbox, mustBeProved, deliver: counted(deliver) })
+    const handOver = createHandOver({ host, api, reader: readerOf(mailbox), deliver: counted(deliver) })
     const start = async (): Promise<Cursor> => {
       const cursor = { atMs: clock.nowMs(), historyId: await watch.subscribe(signal) }
       await keep(cursor)

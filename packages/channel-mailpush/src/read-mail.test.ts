@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { type MailPart, mailSchema } from './mail.ts'
 import { readMail } from './read-mail.ts'
 
@@ -18,11 +18,16 @@ const multi = (kind: string, ...parts: object[]) => ({ mimeType: `multipart/${ki
 const USUAL = { From: 'Ada <ada@example.com>', Subject: 'Hello', 'Message-ID': '<1@example.com>' }
 
 /** What a mail with this payload and these headers is read as. */
-const read = (payload: object, headers: Headers = {}, { mustBeProved = true, ...mail }: Record<string, unknown> = {}) => {
+const read = (
+  payload: object,
+  headers: Headers = {},
+  { mustBeProved = true, allowed = 'example.com', ...mail }: Record<string, unknown> & { allowed?: string } = {},
+) => {
   const all = { ...(payload as MailPart), headers: [...headerList({ ...USUAL, ...headers }), ...((payload as MailPart).headers ?? [])] }
   return readMail(v.parse(mailSchema, { id: 'm1', threadId: 't1', labelIds: ['INBOX'], payload: all, ...mail }), {
     mailbox: 'bot@example.net',
     mustBeProved: mustBeProved === true,
+    isAllowed: (address) => address.endsWith(allowed),
   })
 }
 const inbound = (...given: Parameters<typeof read>) => {
@@ -106,11 +111,23 @@ test('nesting without end is not followed', () => {
   expect(textOf(payload)).toBe('Subject: Hello')
 })
 
-test('answers go where the sender wants them, but never to ourselves; the allowlist is asked about From', () => {
-  const reply = (value: string | string[]) => inbound(plain, { 'Reply-To': value })
-  expect(reply('Team <team@example.com>')).toMatchObject({ sender: 'ada@example.com', to: { to: 'team@example.com' } })
-  for (const value of ['bot@example.net', 'a@b.c, d@e.f', 'nonsense', ['a@b.c', 'd@e.f']])
-    expect(reply(value).to.to).toBe('ada@example.com')
+describe('answers go', () => {
+  const reply = (value: string | string[], allowed = 'example.com') => inbound(plain, { 'Reply-To': value }, { allowed })
+
+  test('where the sender wants them, if the allowlist covers that; it is asked about From all the same', () => {
+    expect(reply('Team <team@example.com>')).toMatchObject({ sender: 'ada@example.com', to: { to: 'team@example.com' } })
+    expect(reply('Else <else@other.example>', '').to.to).toBe('else@other.example')
+    expect(reply('Ada <ADA@example.com>', 'nobody').to.to).toBe('ada@example.com')
+  })
+
+  test('to the sender where somebody else is named, who may have forged the mail', () => {
+    expect(reply('eve@evil.test').to.to).toBe('ada@example.com')
+    expect(reply('eve@example.com.evil.test').to.to).toBe('ada@example.com')
+  })
+
+  test.each([['bot@example.net'], ['a@b.c, d@e.f'], ['nonsense'], [['a@b.c', 'd@e.f']]])('to the sender where %j is wanted', (value) => {
+    expect(reply(value, '').to.to).toBe('ada@example.com')
+  })
 })
 
 test('what an answer has to name is kept: the mail, and its ancestors, the first and the latest of them', () => {

@@ -3,10 +3,15 @@ import type { Address, Inbound } from '@sluice/sdk'
 import { onlyAddress } from './address.ts'
 import { decodeWords } from './encoded-words.ts'
 import { decodeEntities } from './entities.ts'
-import { headersOf, type Mail } from './mail.ts'
+import { headersOf, type Mail, type MailPart } from './mail.ts'
 import { attachmentsOf, textOf } from './mail-content.ts'
 import { messageIds } from './message-ids.ts'
 import { type Circumstances, whyIgnored } from './why-ignored.ts'
+
+export interface Reader extends Omit<Circumstances, 'sender'> {
+  /** Whether the allowlist covers an address in small letters. */
+  isAllowed(address: string): boolean
+}
 
 export type Reading = { readonly inbound: Inbound } | { readonly ignored: string }
 
@@ -15,7 +20,7 @@ const SUBJECT_CHARS_MAX = 500
 /** The first of a thread and the latest: what mail programs need to keep it together. */
 const REFERENCES_MAX = 20
 
-export function readMail(mail: Mail, { mailbox, mustBeProved }: Omit<Circumstances, 'sender'>): Reading {
+export function readMail(mail: Mail, { mailbox, mustBeProved, isAllowed }: Reader): Reading {
   const { payload } = mail
   const sender = onlyAddress(headersOf(payload, 'from'))
   const ignored = whyIgnored(mail, { sender, mailbox, mustBeProved })
@@ -27,7 +32,7 @@ export function readMail(mail: Mail, { mailbox, mustBeProved }: Omit<Circumstanc
       id: mail.id,
       account: mailbox,
       sender,
-      to: replyAddress(mail, { sender, mailbox, subject }),
+      to: { ...threadOf(mail, { mailbox, subject }), to: recipientOf(payload, { sender, mailbox, isAllowed }) },
       text: cut(`Subject: ${subject || '(none)'}\n\n${textOf(payload) || decodeEntities(mail.snippet)}`.trimEnd()),
       ...(mail.internalDate !== undefined && { sentAtMs: Number(mail.internalDate) }),
       ...(attachments.length > 0 && { attachments }),
@@ -35,17 +40,21 @@ export function readMail(mail: Mail, { mailbox, mustBeProved }: Omit<Circumstanc
   }
 }
 
-/** Where the sender wants answers; `more` is what a mail that answers has to name. */
-function replyAddress(
-  { threadId, payload }: Mail,
-  { sender, mailbox, subject }: Record<'sender' | 'mailbox' | 'subject', string>,
-): Address {
+/** Where the sender wants answers, unless that is nobody we talk to: who forges a mail must not be told what is found for it. */
+function recipientOf(
+  payload: MailPart,
+  { sender, mailbox, isAllowed }: Pick<Reader, 'mailbox' | 'isAllowed'> & { sender: string },
+): string {
   const wanted = onlyAddress(headersOf(payload, 'reply-to'))
+  return wanted !== undefined && wanted !== mailbox && isAllowed(wanted) ? wanted : sender
+}
+
+/** What a mail that answers has to name. */
+function threadOf({ threadId, payload }: Mail, { mailbox, subject }: Record<'mailbox' | 'subject', string>): Omit<Address, 'to'> {
   const [messageId] = messageIds(headersOf(payload, 'message-id').join(' '))
   const references = messageIds([...headersOf(payload, 'references'), ...headersOf(payload, 'message-id')].join(' '))
   const kept = references.length > REFERENCES_MAX ? [...references.slice(0, 1), ...references.slice(1 - REFERENCES_MAX)] : references
   return {
-    to: wanted !== undefined && wanted !== mailbox ? wanted : sender,
     thread: threadId,
     ...(messageId !== undefined && { replyTo: messageId }),
     more: { subject, from: mailbox, ...(kept.length > 0 && { references: kept.join(' ') }) },
