@@ -10,6 +10,8 @@ export interface CatchUpOptions {
   readonly api: MailApi
   readonly subscription: Subscription
   readonly handOver: HandOver
+  /** The history id of the mailbox's newest change. */
+  now(signal: AbortSignal): Promise<bigint>
   keep(cursor: Cursor): Promise<void>
 }
 

@@ -87,6 +87,51 @@ describe('§8 the subscription', () => {
   })
 })
 
+describe('a subscription the provider refuses', () => {
+  const refused = (message: string) => ({ error: { code: 403, message, errors: [{ reason: 'forbidden' }] } })
+  const refuse = (message: string, times: number) =>
+    bench.fake.fail({ fault: 'status', status: 403, body: refused(message) }, { times, matches: ({ path }) => path.endsWith('/watch') })
+
+  test('is told once for each reason, however often it is tried', async () => {
+    bench = await startBench()
+    for (const message of ['one', 'two', 'one', 'two']) refuse(message, 3)
+    const one = bench.run()
+    const told = () => one.host.logs.filter(({ message }) => /subscri/.test(message)).map(({ level, fields }) => [level, fields.error])
+    await one.until(() => one.channel.health?.().state === 'ok', 1000)
+    expect(bench.asked('POST /watch')).toBe(13)
+    const warnings = ['one', 'two'].map((message) => ['warn', expect.objectContaining({ message: `mailpush answered 403: ${message}` })])
+    expect(told()).toEqual([...warnings, ['info', undefined]])
+    refuse('one', 2)
+    await one.until(() => one.channel.health?.().state === 'down', 300_000)
+    expect(told().slice(3)).toEqual(warnings.slice(0, 1))
+  })
+
+  test('keeps no mail from coming, from the first start on, and health says what is wrong', async () => {
+    bench = await startBench()
+    refuse('no', 10_000)
+    bench.fake.receive(ada('from before'))
+    const one = bench.run()
+    await one.until(() => one.channel.health?.().state === 'down' && one.host.clock.sleeping > 0)
+    bench.fake.receive(ada('1'))
+    await one.until(() => one.delivered.length > 0, 10_000)
+    expect(one.delivered.map(({ text }) => text)).toEqual(['Subject: 1\n\nhi'])
+    expect(one.channel.health?.()).toMatchObject({ state: 'down', detail: 'mailpush answered 403: no' })
+  })
+
+  test('keeps no mailbox from being read whose cursor the provider no longer knows', async () => {
+    const { one, fake } = await start()
+    await one.stop()
+    refuse('no', 10_000)
+    fake.receive(ada('1'))
+    fake.mailbox.forget()
+    const two = bench.run()
+    await two.until(() => two.delivered.length === 1)
+    fake.receive(ada('2'))
+    await two.until(() => two.delivered.length === 2, 10_000)
+    expect(two.channel.health?.().detail).toBe('mailpush answered 403: no')
+  })
+})
+
 describe('the access token', () => {
   test('that expires in the middle of a batch is renewed once, and nothing is lost or repeated', async () => {
     let expire = true
@@ -185,6 +230,31 @@ describe('whatever goes wrong on the wire, every mail comes once it is over', ()
     expect(asked('GET /history')).toBe(before)
     await one.host.advance(100)
     await one.until(() => one.delivered.length === 1)
+  })
+
+  test('a push ends a pause nobody asked for', async () => {
+    const { one, fake, asked } = await start()
+    const before = asked('GET /history')
+    fake.fail({ fault: 'status', status: 500 }, { times: 9, matches: ({ path }) => path.endsWith('/history') })
+    fake.receive(ada('1'))
+    one.push()
+    await one.until(() => asked('GET /history') === before + 9 && one.host.clock.sleeping > 0, 5000)
+    await one.host.advance(1000)
+    one.push()
+    await one.until(() => one.delivered.length === 1)
+  })
+
+  test('pushes do not make a provider be asked more than once a second that fails', async () => {
+    const { one, fake, asked } = await start()
+    fake.fail({ fault: 'status', status: 500 }, { times: 1000, matches: ({ path }) => path.endsWith('/history') })
+    const before = asked('GET /history')
+    for (let count = 0; count < 100; count++) {
+      one.push()
+      await one.until(() => one.host.clock.sleeping > 0)
+      await one.host.advance(100)
+    }
+    expect(asked('GET /history') - before).toBeGreaterThan(5)
+    expect(asked('GET /history') - before).toBeLessThan(14)
   })
 
   test('pauses grow, up to five minutes', async () => {

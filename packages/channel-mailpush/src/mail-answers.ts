@@ -4,7 +4,7 @@ import * as v from 'valibot'
 import { historyIdSchema } from './history-id.ts'
 
 const id = v.pipe(v.string(), v.minLength(1))
-export const profileAnswer = v.object({ emailAddress: v.pipe(v.string(), v.minLength(1)) })
+export const profileAnswer = v.object({ emailAddress: v.pipe(v.string(), v.minLength(1)), historyId: v.optional(historyIdSchema) })
 export const watchAnswer = v.object({
   historyId: historyIdSchema,
   expiration: v.pipe(v.union([v.string(), v.number()]), v.transform(Number), v.safeInteger()),

@@ -29,8 +29,8 @@ export interface HistoryPage {
 }
 
 export interface MailApi {
-  /** Our own address, in small letters. */
-  address(signal: AbortSignal): Promise<string>
+  /** Our own address, in small letters, and the newest change in the mailbox, where the API tells it. */
+  profile(signal: AbortSignal): Promise<{ readonly address: string; readonly historyId?: bigint }>
   /** Asks to be pushed, for seven days at most; once more is renewal. `historyId` is the mailbox's now. */
   watch(subscription: Subscription, signal: AbortSignal): Promise<{ readonly historyId: bigint; readonly expiresAtMs: number }>
   /** Mails that came after `since`, oldest first; undefined if that is too long ago for the provider to remember. */
@@ -55,10 +55,12 @@ const PAGE_SIZE = '100'
 
 export function createMailApi(request: RequestApi): MailApi {
   return {
-    async address(signal) {
+    async profile(signal) {
       // An API that keeps one mailbox alone may lack profiles; `me` is what all call the mailbox of the token.
       const { status, json } = await request({ method: 'GET', path: ['profile'], accept: [404], signal })
-      return status === 404 ? 'me' : expected(profileAnswer, json).emailAddress.toLowerCase()
+      if (status === 404) return { address: 'me' }
+      const { emailAddress, historyId } = expected(profileAnswer, json)
+      return { address: emailAddress.toLowerCase(), ...(historyId !== undefined && { historyId }) }
     },
 
     async watch({ topic, labels }, signal) {

@@ -1,7 +1,7 @@
 /** The loop around the mailbox: looks at it on each push, at start and now and then, one look at a time, until it is told to stop. */
 import { type ChannelHealth, type Deliver, errorText, type Host, isAllowed } from '@sluice/sdk'
 import { coversAddress, normaliseAddress } from './address.ts'
-import { pauseMs } from './backoff.ts'
+import { leastPauseMs, pauseMs } from './backoff.ts'
 import { catchUp } from './catch-up.ts'
 import type { MailpushConfig } from './config.ts'
 import { type Cursor, keepCursor, readCursor } from './cursor.ts'
@@ -30,9 +30,9 @@ export function createMailboxListener(host: Host, config: MailpushConfig, api: M
     mustBeProved: !allow.includes('*'),
     isAllowed: (address) => isAllowed(allow, address, normaliseAddress, coversAddress),
   })
-  const watch = createWatch(clock, api, subscription)
+  const watch = createWatch(host, api, subscription)
   let woken = false
-  let nap: AbortController | undefined
+  let rest: AbortController | undefined
   let looked = false
   let problem: string | undefined
   let lastEventAtMs: number | undefined
@@ -46,26 +46,33 @@ export function createMailboxListener(host: Host, config: MailpushConfig, api: M
 
   /** Opens the mailbox; the result looks at it once. */
   const open = async (deliver: Deliver, signal: AbortSignal): Promise<() => Promise<void>> => {
-    const mailbox = await api.address(signal)
+    const { address: mailbox } = await api.profile(signal)
     const keep = (cursor: Cursor) => keepCursor(keyValue, mailbox, cursor)
     const handOver = createHandOver({ host, api, reader: readerOf(mailbox), deliver: counted(deliver) })
     const start = async (): Promise<Cursor> => {
-      const cursor = { atMs: clock.nowMs(), historyId: await watch.subscribe(signal) }
+      const cursor = { atMs: clock.nowMs(), historyId: await watch.now(signal) }
       await keep(cursor)
       return cursor
     }
     return async () => {
       const cursor = (await readCursor(keyValue, mailbox)) ?? (await start())
       await watch.renew(signal)
-      await catchUp(cursor, { host, api, subscription, handOver, keep }, signal)
+      await catchUp(cursor, { host, api, subscription, handOver, now: watch.now, keep }, signal)
     }
   }
 
-  const idle = async (signal: AbortSignal): Promise<void> => {
+  /** Until the next push, for `ms` at most. */
+  const nap = async (ms: number, signal: AbortSignal): Promise<void> => {
     if (woken) return
-    nap = new AbortController()
-    await clock.sleep(Math.min(LOOK_MS, watch.dueInMs()), AbortSignal.any([signal, nap.signal]))
-    nap = undefined
+    rest = new AbortController()
+    await clock.sleep(ms, AbortSignal.any([signal, rest.signal]))
+    rest = undefined
+  }
+  const pause = async (failures: number, error: unknown, signal: AbortSignal): Promise<void> => {
+    const ms = pauseMs(failures, error)
+    const leastMs = Math.min(ms, leastPauseMs(error))
+    await clock.sleep(leastMs, signal)
+    await nap(ms - leastMs, signal)
   }
 
   return {
@@ -84,15 +91,15 @@ export function createMailboxListener(host: Host, config: MailpushConfig, api: M
           if (signal.aborted) return
           problem = errorText(error)
           log.warn('the mailbox could not be read; trying again', { error })
-          await clock.sleep(pauseMs(failures++, error), signal)
+          await pause(failures++, error, signal)
           continue
         }
-        await idle(signal)
+        await nap(Math.min(LOOK_MS, watch.dueInMs()), signal)
       }
     },
     wake() {
       woken = true
-      nap?.abort()
+      rest?.abort()
     },
     health() {
       const detail = problem ?? watch.problem()

@@ -30,6 +30,7 @@ export function createMailpush(host: Host, config: MailpushConfig): Channel {
       path: '/webhook/mailpush',
       bodyBytesMax: BODY_BYTES_MAX,
       ...createProof(host, config),
+      ...(config.webhook_url && { registered: config.webhook_url }),
       /** Always empty: a push says that something happened, and `listen` looks what it was. */
       parse({ body }) {
         const { id, notice } = parsePush(body)
@@ -37,7 +38,7 @@ export function createMailpush(host: Host, config: MailpushConfig): Channel {
         else host.log.warn('a push was dropped: it has no data, or none that the mail provider publishes', { push: id })
         return []
       },
-      sample: (sample) => samplePush(sample, config.webhook_secret),
+      sample: (sample) => samplePush(sample, config),
     },
     listen: mailbox.listen,
     async send(to, message, signal) {

@@ -89,3 +89,16 @@ test('§4.2 a sample is a push that is let in, and an ignored one says nothing',
   })
   expect(parsePush(bytes(webhook?.sample({ ...sample, ignored: true }).body ?? ''))).toEqual({ id: 'sample-1' })
 })
+
+test('a sample nobody but the push service could prove says so', () => {
+  const keys = { enabled: true, topic: 'projects/p/topics/t', webhook_url: 'https://gw.example/webhook/mailpush' }
+  const sample = { sender: 'ada@example.com', text: 'hello', id: 'sample-1', atMs: 1_767_225_600_000 }
+  const sampleOf = (proof: object) => {
+    const { webhook } = createMailpush(testHost(), v.parse(mailpushSection.schema, { ...keys, ...proof }))
+    expect(webhook?.registered).toBe('https://gw.example/webhook/mailpush')
+    return webhook?.sample(sample)
+  }
+  expect(sampleOf({ service_account: 'push@p.example' })?.unproved).toBe(true)
+  expect(sampleOf({ service_account: 'push@p.example', webhook_secret: 's' })?.unproved).toBeUndefined()
+  expect(sampleOf({})?.unproved).toBeUndefined()
+})

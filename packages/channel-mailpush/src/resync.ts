@@ -12,10 +12,10 @@ const LONGEST_MS = 30 * DAY_MS
 const PAGES_MAX = 100
 
 export async function resync(lost: Cursor, options: CatchUpOptions, signal: AbortSignal): Promise<void> {
-  const { host, api, subscription, handOver, keep } = options
+  const { host, handOver, now, keep } = options
   const nowMs = host.clock.nowMs()
   // Before the listing: what comes while it is read is behind the new cursor.
-  const { historyId } = await api.watch(subscription, signal)
+  const historyId = await now(signal)
   const sinceMs = Math.max(nowMs - LONGEST_MS, Math.min(nowMs - OVERLAP_MS, lost.atMs - MARGIN_MS))
   const ids = await listSince(sinceMs, options, signal)
   host.log.warn('the provider no longer knows how far the mailbox was read; its latest mails are listed instead', { mails: ids.length })
