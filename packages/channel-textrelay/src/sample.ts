@@ -19,7 +19,7 @@ export function sampleRequest(
     data: {
       id: sample.id,
       direction: sample.ignored ? 'outbound' : 'inbound',
-      chat: { id: NO_ID, is_group: false, owner_handle: { handle: fromPhone, is_me: true } },
+      chat: { id: sample.to ?? NO_ID, is_group: false, owner_handle: { handle: fromPhone, is_me: true } },
       sender_handle: { handle: sample.ignored ? fromPhone : sample.sender, is_me: sample.ignored === true },
       parts: [{ type: 'text', value: sample.text }],
     },

@@ -82,6 +82,8 @@ export interface Verified {
 /** What an operator wants to see arrive. */
 export interface Sample {
   readonly sender: string
+  /** The conversation it is in, where answers go to a conversation and not to the sender; default: one the channel makes up. */
+  readonly to?: string
   readonly text: string
   /** The provider's message id. */
   readonly id: string
@@ -90,11 +92,15 @@ export interface Sample {
   readonly ignored?: true
 }
 
-/** A request as the provider sends it, proved with the configured secret. */
+/** A request as the provider sends it, proved with the configured secret. Throws `invalid_request` for what cannot be in one. */
 export interface SampleRequest {
   readonly headers: Readonly<Record<string, string>>
   readonly query?: Readonly<Record<string, string>>
   readonly body: string
+  /** Nobody but the provider can prove it, so it has to be refused. */
+  readonly unproved?: true
+  /** Its conversation is made up, so no answer can arrive. */
+  readonly unanswerable?: true
 }
 
 export interface Webhook {
@@ -103,6 +109,8 @@ export interface Webhook {
   readonly bodyBytesMax?: number
   /** The key whose absence leaves requests unproved; absent: every request is proved. */
   readonly unsigned?: string
+  /** The URL that is registered with the provider, where the configuration names it. */
+  readonly registered?: string
   /** The provider's GET check. */
   handshake?(url: URL): Response
   /** The query of that check as the provider sends it, with this challenge; for operators who try their set-up. */
