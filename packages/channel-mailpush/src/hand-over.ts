@@ -5,7 +5,7 @@ import type { MailApi } from './mail-api.ts'
 import { type Reader, type Reading, readMail } from './read-mail.ts'
 
 export interface HandOverOptions {
-  readonly host: Pick<Host, 'log'>
+  readonly host: Pick<Host, 'clock' | 'log'>
   readonly api: Pick<MailApi, 'mail'>
   readonly reader: Reader
   readonly deliver: Deliver
@@ -14,23 +14,29 @@ export interface HandOverOptions {
 /** Rejects if the mail could not be fetched or kept, for another attempt; `unchangedSince` leaves out what was not touched after. */
 export type HandOver = (id: string, signal: AbortSignal, options?: { readonly unchangedSince?: bigint }) => Promise<void>
 
-/** About an hour of attempts with growing pauses, in all of which the mailbox could be listed and only this mail not be fetched. */
-const ATTEMPTS_MAX = 20
-/** These say nothing of the one mail. */
-const OF_ALL = new Set(['aborted', 'unavailable', 'rate_limited', 'forbidden'])
+/** A mail is left out when it was refused for so long, and so often. */
+const REFUSED_MS = 3_600_000
+const REFUSALS_MIN = 10
+/** What is wrong with the one mail, unlike all that may be an outage, which ends. What is no `AppError` is wrong with us, and its cause. */
+const isOfOneMail = (error: unknown): boolean =>
+  !(error instanceof AppError) || error.code === 'invalid_request' || error.code === 'too_large'
 
-export function createHandOver({ host: { log }, api, reader, deliver }: HandOverOptions): HandOver {
+export function createHandOver({ host: { clock, log }, api, reader, deliver }: HandOverOptions): HandOver {
   /** The mail at which everything stands still. */
-  let stuck = { id: '', attempts: 0 }
+  let stuck = { id: '', sinceMs: 0, refusals: 0 }
+  /** Whether to give the mail up. */
+  const isRefusedForGood = (id: string): boolean => {
+    const nowMs = clock.monotonicMs()
+    stuck = stuck.id === id ? { ...stuck, refusals: stuck.refusals + 1 } : { id, sinceMs: nowMs, refusals: 1 }
+    return nowMs - stuck.sinceMs >= REFUSED_MS && stuck.refusals >= REFUSALS_MIN
+  }
 
   const fetchMail = async (id: string, signal: AbortSignal): Promise<Mail | 'unreadable' | undefined> => {
     try {
       return await api.mail(id, signal)
     } catch (error) {
-      if (!(error instanceof AppError) || OF_ALL.has(error.code)) throw error
-      stuck = { id, attempts: stuck.id === id ? stuck.attempts + 1 : 1 }
-      if (stuck.attempts < ATTEMPTS_MAX) throw error
-      log.error('a mail could not be fetched for about an hour and is left out', { mail: id, error })
+      if (!isOfOneMail(error) || !isRefusedForGood(id)) throw error
+      log.error('a mail was refused for an hour and is left out', { mail: id, error })
       return undefined
     }
   }

@@ -37,7 +37,7 @@ export interface MailApi {
   history(query: { since: bigint; label?: string; page?: string }, signal: AbortSignal): Promise<HistoryPage | undefined>
   /** Ids of mails that came after a moment, newest first. */
   list(query: { sinceMs: number; label?: string; page?: string }, signal: AbortSignal): Promise<{ ids: string[]; next: string | undefined }>
-  /** Undefined if it is gone; `unreadable` if it is nothing that could be read. */
+  /** Undefined if it is gone; `unreadable` if it is nothing that could be read. `invalid_request` and `too_large` are of this one mail. */
   mail(id: string, signal: AbortSignal): Promise<Mail | 'unreadable' | undefined>
   /** `too_large` beyond `bytesMax`. */
   attachment(ids: { mail: string; attachment: string }, bytesMax: number, signal: AbortSignal): Promise<Uint8Array>
@@ -52,6 +52,7 @@ export interface Subscription {
 
 const MAIL_BYTES_MAX = 16 * 1_048_576
 const PAGE_SIZE = '100'
+const REDIRECTS = [301, 302, 303, 307, 308]
 
 export function createMailApi(request: RequestApi): MailApi {
   return {
@@ -100,7 +101,7 @@ export function createMailApi(request: RequestApi): MailApi {
           method: 'GET',
           path: ['messages', id],
           query: { format },
-          accept: [404],
+          accept: [404, ...REDIRECTS],
           answerBytesMax: MAIL_BYTES_MAX,
           signal,
         })
@@ -110,6 +111,8 @@ export function createMailApi(request: RequestApi): MailApi {
         throw error
       })
       if (status === 404) return undefined
+      // Somebody between us and the API, who says nothing of the mail.
+      if (REDIRECTS.includes(status)) throw new AppError('upstream', `mailpush answered ${status}, a redirect, which is not followed`)
       expected(mailAnswer(id), json)
       return parseMail(json) ?? 'unreadable'
     },
