@@ -115,8 +115,21 @@ export const COMMANDS: readonly CliCommand[] = [
       session: { type: 'string', short: 's', value: '<name>', help: 'X-Session-Id' },
       'idempotency-key': { type: 'string', value: '<key>', help: 'X-Idempotency-Key' },
       async: { type: 'boolean', help: 'do not wait for the reply (Prefer: respond-async)' },
-      channel: { type: 'string', value: '<name>', help: "send it as this channel's provider would, signed with the configured secret" },
-      sender: { type: 'string', value: '<sender>', help: 'with --channel: who says it (default: the first of the allowlist)' },
+      channel: {
+        type: 'string',
+        value: '<name>',
+        help: "send it as this channel's provider would, signed with the configured secret; the reply is really sent",
+      },
+      sender: {
+        type: 'string',
+        value: '<sender>',
+        help: 'with --channel: who says it, and really gets the reply (default: the first of the allowlist)',
+      },
+      to: {
+        type: 'string',
+        value: '<conversation>',
+        help: 'with --channel: the conversation it is in, such as a room, where replies go there',
+      },
       id: { type: 'string', value: '<id>', help: "with --channel: the provider's message id (default: a new one)" },
       wait: { type: 'string', value: '<seconds>', help: 'with --channel: how long to follow the message (default: 30; 0: not at all)' },
       'bad-signature': { type: 'boolean', help: 'with --channel: spoil the signature, to see it refused' },

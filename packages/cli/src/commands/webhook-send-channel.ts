@@ -33,24 +33,31 @@ export async function run(context: CliContext): Promise<number> {
   const runtime = await openFromContext(context)
   try {
     const { ready, webhook } = channelOf(runtime, String(options.channel))
+    const to = text(options.to)
     const sample: Sample = {
       sender: text(options.sender) ?? defaultSender(ready.channel),
+      ...(to !== undefined && { to }),
       id: text(options.id) ?? `sluice-${randomUUID()}`,
       text: args[0] ?? TEXT,
       atMs: Date.now(),
     }
+    refuseIdle(sample, webhook, ready.channel.name)
     const signed = sampleRequest(webhook, base, sample)
     const request = spoilt ? await spoiltRequest(webhook, signed, sample.atMs) : signed
     if (!request) throw new AppError('conflict', `no signature is wrong while ${webhook.unsigned ?? 'the secret'} is not set`)
     const [newest] = await runtime.store.inbox.list({ limit: 1 })
     out.warn(`POST ${request.url.origin}${request.url.pathname} as ${sample.sender}, message id ${sample.id}`)
+    const refusal = spoilt ? 'spoilt' : signed.unproved && 'unproved'
+    const unanswerable = signed.unanswerable === true
+    if (!refusal && !ready.channel.listen) out.warn(aboutReply(sample, unanswerable))
     const answer = await exchange({ method: 'POST', ...request, signal })
     const { store } = runtime
     const { sender, id } = sample
-    const fate = await messageFate({ store, ready, answer, sender, id, spoilt, after: newest?.number ?? 0, waitMs, signal, tell: out.warn })
+    const after = newest?.number ?? 0
+    const fate = await messageFate({ store, ready, answer, sender, id, ...(refusal && { refusal }), after, waitMs, signal, tell: out.warn })
     if (json) out.json(shown(answer, ready, sample, fate))
     else print(out, answer, fate)
-    return (spoilt ? answer.status === 401 : isWell(fate, waitMs)) ? 0 : 1
+    return (spoilt ? fate.wanted : isWell(fate, { waitMs, unanswerable })) ? 0 : 1
   } finally {
     await runtime.close(0)
   }
@@ -69,6 +76,17 @@ function channelOf(runtime: OpenRuntime, name: string): { readonly ready: ReadyC
   throw new AppError('not_found', `there is no channel '${name}'; ready are: ${names.join(', ') || 'none'}`)
 }
 
+/** `--to` does nothing where answers go to whoever wrote; then it is a mistake. */
+function refuseIdle({ to, ...sample }: Sample, webhook: Webhook, channel: string): void {
+  if (to !== undefined && webhook.sample({ ...sample, to }).body === webhook.sample(sample).body)
+    throw new AppError('invalid_request', `--to does nothing here: the replies of ${channel} go to the sender`)
+}
+
+const aboutReply = ({ to, sender }: Sample, unanswerable: boolean): string =>
+  unanswerable
+    ? 'the reply cannot arrive, because no conversation is named: add --to with one of the provider'
+    : `a reply is really sent, to ${to ?? sender}`
+
 const shown = (answer: Answer, { channel }: ReadyChannel, { sender, id }: Sample, { verdict, detail, entry, turn }: Fate) => ({
   status: answer.status,
   took_ms: answer.tookMs,
@@ -80,8 +98,8 @@ const shown = (answer: Answer, { channel }: ReadyChannel, { sender, id }: Sample
   inbox: entry ? shownInboxEntry(entry, turn) : null,
 })
 
-function print(out: Output, { status, tookMs }: Answer, { verdict, detail, entry, turn }: Fate): void {
-  const isGood = verdict === 'accepted' || verdict === 'duplicate'
+function print(out: Output, { status, tookMs }: Answer, { verdict, wanted, detail, entry, turn }: Fate): void {
+  const isGood = wanted || verdict === 'accepted' || verdict === 'duplicate' || verdict === 'taken'
   out.print(`${out.style(isGood ? 'green' : 'red', String(status))} ${detail} (${tookMs} ms)`)
   if (!entry) return
   if (turn?.response) out.print(printable(turn.response))

@@ -14,7 +14,7 @@ const REPLY_MS_MAX = 600_000
 const TOKEN_NAME = 'webhook-send-token'
 
 /** Options of a message that is sent as a channel's provider. */
-const OF_CHANNELS = ['sender', 'id', 'wait', 'bad-signature'] as const
+const OF_CHANNELS = ['sender', 'to', 'id', 'wait', 'bad-signature'] as const
 
 export async function run(context: CliContext): Promise<number> {
   if (text(context.options.channel)) return (await import('./webhook-send-channel.ts')).run(context)

@@ -11,7 +11,7 @@ const section = {
   }),
 }
 
-const eventSchema = v.object({ kind: v.string(), id: v.string(), from: v.string(), text: v.string() })
+const eventSchema = v.object({ kind: v.string(), id: v.string(), from: v.string(), room: v.string(), text: v.string() })
 
 export const TEST_CHAT =
   '[channels_config.testchat]\nverify_token = "let me in"\nwebhook_secret = "test-chat-secret"\nallowed_users = ["alice"]\n'
@@ -21,9 +21,23 @@ export interface TestChannelOptions {
   readonly send?: (message: Outbound) => Promise<void>
   /** True: the channel does not tell how its provider asks. */
   readonly silent?: boolean
+  /** True: only the provider can prove a request. */
+  readonly foreign?: boolean
+  /** True: a request brings no message but makes the channel look for some. */
+  readonly fetched?: boolean
+  /** True: replies go to rooms. */
+  readonly rooms?: boolean
+  readonly registered?: string
 }
 
-export const testChannel = ({ send = async () => {}, silent = false }: TestChannelOptions = {}): Feature =>
+export const testChannel = ({
+  send = async () => {},
+  silent = false,
+  foreign = false,
+  fetched = false,
+  rooms = false,
+  registered,
+}: TestChannelOptions = {}): Feature =>
   defineFeature({
     id: 'x-testchat',
     section,
@@ -36,6 +50,7 @@ export const testChannel = ({ send = async () => {}, silent = false }: TestChann
         webhook: {
           path: '/testchat',
           ...(secret ? {} : { unsigned: 'webhook_secret' }),
+          ...(registered && { registered }),
           handshake(url) {
             if (url.searchParams.get('token') !== verify_token) return new Response('Forbidden', { status: 403 })
             return new Response(url.searchParams.get('challenge'))
@@ -43,19 +58,22 @@ export const testChannel = ({ send = async () => {}, silent = false }: TestChann
           ...(silent ? {} : { handshakeQuery: (challenge: string) => ({ token: verify_token, challenge }) }),
           verify({ headers, body }) {
             if (!secret) return { by: 'nothing: webhook_secret is not set' }
-            if (!verifyHmac(secret.reveal(), [body], headers['x-signature'] ?? '')) throw refused()
+            if (foreign || !verifyHmac(secret.reveal(), [body], headers['x-signature'] ?? '')) throw refused()
             return { by: 'x-signature' }
           },
           parse({ body }) {
-            const { kind, id, from, text } = v.parse(eventSchema, JSON.parse(Buffer.from(body).toString()))
-            return kind === 'message' ? [{ id: `wire:${id}`, account: 'bot', sender: from, to: { to: 'room' }, text }] : []
+            const { kind, id, from, room, text } = v.parse(eventSchema, JSON.parse(Buffer.from(body).toString()))
+            return kind === 'message' && !fetched ? [{ id: `wire:${id}`, account: 'bot', sender: from, to: { to: room }, text }] : []
           },
-          sample({ sender, text, id, ignored }) {
-            const body = JSON.stringify({ kind: ignored ? 'read' : 'message', id, from: sender, text })
-            const proof = secret ? { 'X-Signature': hmacSha256(secret.reveal(), body).toString('hex') } : {}
-            return { headers: { 'content-type': 'application/json', ...proof }, body }
+          sample({ sender, to, text, id, ignored }) {
+            const room = (rooms ? to : undefined) ?? 'room'
+            const body = JSON.stringify({ kind: ignored ? 'read' : 'message', id, from: sender, room, text })
+            const proof = secret && !foreign ? { 'X-Signature': hmacSha256(secret.reveal(), body).toString('hex') } : {}
+            const known = { ...(foreign && { unproved: true as const }), ...(rooms && to === undefined && { unanswerable: true as const }) }
+            return { headers: { 'content-type': 'application/json', ...proof }, body, ...known }
           },
         },
+        ...(fetched && { listen: async () => {} }),
         async send(_to, message) {
           await send(message)
           return { id: `sent:${message.clientId}` }

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { AppError, type Channel, type Sample, type Webhook } from '@sluice/sdk'
 import { defaultSender } from './default-sender.ts'
-import { type Answer, exchange, explainAnswer, isTaken } from './exchange.ts'
+import { type Answer, exchange, explainAnswer, isRefused, isTaken } from './exchange.ts'
 import { type Finding, fail, ok } from './finding.ts'
 import { sampleRequest, spoiltRequest, webhookUrl } from './sample-request.ts'
 
@@ -48,6 +48,13 @@ function probes(channel: Channel, webhook: Webhook, base: string, signal: AbortS
     atMs: Date.now(),
     ignored: true,
   })
+  const unproved: Probe = {
+    check: 'unproved request',
+    fix: SAME_SECRET,
+    ask: () => exchange({ method: 'POST', ...sampleRequest(webhook, base, sample()), signal }),
+    judge: judgeRefusal,
+    good: 'is refused with 401; only the provider can prove one, so the rest shows once it calls',
+  }
   const signed: Probe = {
     check: 'signed request',
     fix: SAME_SECRET,
@@ -63,13 +70,16 @@ function probes(channel: Channel, webhook: Webhook, base: string, signal: AbortS
       const request = await spoiltRequest(webhook, sampleRequest(webhook, base, { ...rest, atMs }), atMs)
       return request && exchange({ method: 'POST', ...request, signal })
     },
-    judge(answer) {
-      if (answer.status === 401) return undefined
-      return isTaken(answer) ? 'it is taken all the same: the daemon there has no secret' : explainAnswer(answer)
-    },
+    judge: judgeRefusal,
     good: 'is refused with 401',
   }
-  return [...handshakeProbes(webhook, base, signal), signed, spoilt]
+  const proofs = webhook.sample(sample()).unproved ? [unproved] : [signed, spoilt]
+  return [...handshakeProbes(webhook, base, signal), ...proofs]
+}
+
+function judgeRefusal(answer: Answer): string | undefined {
+  if (isRefused(answer)) return undefined
+  return isTaken(answer) ? 'it is taken all the same: the daemon there has no secret' : explainAnswer(answer)
 }
 
 function handshakeProbes(webhook: Webhook, base: string, signal: AbortSignal): Probe[] {
@@ -82,7 +92,8 @@ function handshakeProbes(webhook: Webhook, base: string, signal: AbortSignal): P
   if (query) {
     const judge = (answer: Answer) => {
       if (answer.status === 200 && answer.text === challenge) return undefined
-      return answer.status === 403 ? 'it answers 403: the daemon there has another verify token' : explainAnswer(answer)
+      const isOurs = answer.status === 403 && answer.text === 'Forbidden'
+      return isOurs ? 'it answers 403: the daemon there has another verify token' : explainAnswer(answer)
     }
     return [{ check: 'handshake', fix: SAME_SECRET, ask, judge, good: 'the challenge comes back' }]
   }

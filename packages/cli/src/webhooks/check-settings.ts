@@ -34,12 +34,24 @@ export function checkSettings({ channel, section, allowKey }: ReadyChannel, webh
       ? ok(name, { check: 'secret', detail: 'set: every request has to be proved' })
       : fail(
           name,
-          { check: 'secret', detail: `${webhook.unsigned} is not set: anybody can send messages in anybody's name` },
+          { check: 'secret', detail: `${section}.${webhook.unsigned} is not set: anybody can post as the provider` },
           `sluice config set ${section}.${webhook.unsigned} '…'`,
         ),
     checkAllowlist(name, allow, `${section}.${allowKey}`),
-    ok(name, { check: 'register', detail: webhookUrl(publicUrl ?? '<public URL>', webhook) }),
+    checkRegistered(name, webhook, publicUrl, section),
   ]
+}
+
+function checkRegistered(name: string, webhook: Webhook, publicUrl: string | undefined, section: string): Finding {
+  const check = 'register'
+  const url = webhookUrl(publicUrl ?? '<public URL>', webhook)
+  const { registered } = webhook
+  if (publicUrl === undefined || registered === undefined || registered === url) return ok(name, { check, detail: url })
+  return warn(
+    name,
+    { check, detail: `${registered} is registered, but the daemon is reached at ${url}` },
+    `make both one; see [${section}]`,
+  )
 }
 
 function checkAllowlist(name: string, allow: readonly string[], key: string): Finding {

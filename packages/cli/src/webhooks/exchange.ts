@@ -23,11 +23,17 @@ const ANSWER_MS_MAX = 10_000
 const ANSWER_BYTES_MAX = 65_536
 
 /** Throws `unavailable` if no answer came, with the reason. */
-export async function exchange({ url, signal, ...init }: Exchange): Promise<Answer> {
+export async function exchange({ method, url, headers = {}, body, signal }: Exchange): Promise<Answer> {
   const late = AbortSignal.timeout(ANSWER_MS_MAX)
   const startedAtMs = performance.now()
   try {
-    const response = await fetch(url, { ...init, redirect: 'manual', signal: signal ? AbortSignal.any([signal, late]) : late })
+    const response = await fetch(url, {
+      method,
+      headers,
+      body: body ?? null,
+      redirect: 'manual',
+      signal: signal ? AbortSignal.any([signal, late]) : late,
+    })
     const text = await beginning(response)
     const tookMs = Math.round(performance.now() - startedAtMs)
     return { status: response.status, text, tookMs, location: response.headers.get('location') }
@@ -46,7 +52,10 @@ export async function exchange({ url, signal, ...init }: Exchange): Promise<Answ
 export function explainAnswer({ status, text, location }: Answer): string {
   const ours = ourError(text)
   if (status >= 300 && status < 400) return `it answers ${status}, a redirect to ${location ?? 'nowhere'}, which providers do not follow`
-  if (status === 401) return 'it answers 401: the daemon there has another secret than this configuration, or one of the clocks is wrong'
+  if (status === 401 && ours)
+    return 'it answers 401: the daemon there has another secret than this configuration, or one of the clocks is wrong'
+  if (status === 401 || status === 403)
+    return `it answers ${status} as Sluice never does: something in front of the daemon wants a password, or lets nobody through`
   if (status === 404 && ours) return `it answers 404: the daemon there does not serve this path (${ours})`
   if (ours) return `it answers ${status}: ${ours}`
   if (status === 502 || status === 503 || status === 504) return `it answers ${status}: a proxy on the way does not reach the daemon`
@@ -62,6 +71,9 @@ function ourError(text: string): string | undefined {
     return undefined
   }
 }
+
+/** True for our own answer to a request that proves nothing. */
+export const isRefused = ({ status, text }: Answer): boolean => status === 401 && ourError(text) !== undefined
 
 /** True for the body of a webhook that was taken. */
 export function isTaken({ status, text }: Answer): boolean {

@@ -1,7 +1,7 @@
 /** Requests as a channel's provider sends them, and the same ones spoilt. */
-import { AppError, type Raw, type Sample, type Webhook } from '@sluice/sdk'
+import { AppError, type Raw, type Sample, type SampleRequest, type Webhook } from '@sluice/sdk'
 
-export interface WebhookRequest {
+export interface WebhookRequest extends Pick<SampleRequest, 'unproved' | 'unanswerable'> {
   readonly url: URL
   /** With lower-case names. */
   readonly headers: Readonly<Record<string, string>>
@@ -12,11 +12,11 @@ export interface WebhookRequest {
 export const webhookUrl = (base: string, { path }: Pick<Webhook, 'path'>): string => `${base.replace(/\/+$/, '')}${path}`
 
 export function sampleRequest(webhook: Webhook, base: string, sample: Sample): WebhookRequest {
-  const { headers, query = {}, body } = webhook.sample(sample)
+  const { headers, query = {}, body, ...known } = webhook.sample(sample)
   const url = new URL(webhookUrl(base, webhook))
   for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
   const lower = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])
-  return { url, headers: Object.fromEntries(lower), body: new TextEncoder().encode(body) }
+  return { ...known, url, headers: Object.fromEntries(lower), body: new TextEncoder().encode(body) }
 }
 
 /**

@@ -5,7 +5,7 @@ import { type Channel, defineFeature, type Store } from '@sluice/sdk'
 import { afterEach, describe, expect, test } from 'vitest'
 import { scratch } from '../testing/bundle.ts'
 import { sluiceWith } from '../testing/run-command.ts'
-import { TEST_CHAT, testChannel } from '../testing/test-channel.ts'
+import { TEST_CHAT, type TestChannelOptions, testChannel } from '../testing/test-channel.ts'
 import { startWebhookServer, type WebhookServerOptions } from '../testing/webhook-server.ts'
 import { explainNoAnswer } from './exchange.ts'
 import { isWell, messageFate } from './message-fate.ts'
@@ -22,18 +22,17 @@ const OFFLINE = defineFeature({
   build: () => ({ providers: [{ kinds: ['offline'], load: async () => ({}) as never }] }),
 })
 
-interface Setting extends Partial<Pick<WebhookServerOptions, 'work'>> {
+interface Setting extends Partial<Pick<WebhookServerOptions, 'work'>>, Omit<TestChannelOptions, 'send'> {
   /** Of the command; default: the server's own. */
   readonly toml?: string
   /** Of the server. */
   readonly served?: Readonly<Record<string, unknown>>
-  readonly silent?: boolean
 }
 
-async function arrange({ toml = TEST_CHAT, served = SERVED, silent = false, work = answered }: Setting = {}) {
+async function arrange({ toml = TEST_CHAT, served = SERVED, work = answered, ...options }: Setting = {}) {
   const { dir, dispose } = scratch(`[provider]\nkind = "offline"\n${toml}`)
   cleanups.push(dispose)
-  const feature = testChannel({ silent })
+  const feature = testChannel(options)
   const server = await startWebhookServer({ dataDir: dir, feature, config: served, work })
   cleanups.push(server.close)
   const run = sluiceWith([OFFLINE, feature])
@@ -44,7 +43,7 @@ async function arrange({ toml = TEST_CHAT, served = SERVED, silent = false, work
 }
 
 /** Runs the turn, and sends its reply. */
-async function answered(store: Store, number: number): Promise<void> {
+async function answered(store: Store, number: number, lost?: { state: 'dead'; error: string }): Promise<void> {
   const turnId = `turn-${number}`
   const started = await store.inbox.start(number, turnId)
   if (!started) return
@@ -70,7 +69,8 @@ async function answered(store: Store, number: number): Promise<void> {
     delivery: { inbox: number, replies: [reply] },
   })
   await store.outbox.start(sent)
-  await store.outbox.sent(sent, { providerId: 'p1', atMs: 3 })
+  if (lost) await store.outbox.giveUp(sent, { ...lost, atMs: 3 })
+  else await store.outbox.sent(sent, { providerId: 'p1', atMs: 3 })
 }
 
 describe('webhook send --channel', () => {
@@ -135,11 +135,12 @@ describe('webhook send --channel', () => {
     const answer = { status: 200, text: '{"status":"ok"}', tookMs: 1, location: null }
     const channel = { name: 'testchat', allow: ['*'] } as unknown as Channel
     const ready = { channel, section: 'channels_config.testchat', allowKey: 'allowed_users' }
-    const sent = { store, ready, answer, sender: 'alice', spoilt: false, after: 0, waitMs: 20, tell: () => {} }
+    const sent = { store, ready, answer, sender: 'alice', after: 0, waitMs: 20, tell: () => {} }
     const late = await messageFate({ ...sent, id: 'm1', signal: new AbortController().signal })
-    expect([late.verdict, isWell(late, 20)]).toEqual(['accepted', false])
+    const wanted = { waitMs: 20, unanswerable: false }
+    expect([late.verdict, isWell(late, wanted)]).toEqual(['accepted', false])
     const lost = await messageFate({ ...sent, id: 'm2', signal: AbortSignal.abort() })
-    expect([lost.verdict, isWell(lost, 20)]).toEqual(['ignored', false])
+    expect([lost.verdict, isWell(lost, wanted)]).toEqual(['ignored', false])
   })
 
   test('a message that is given up is no success', async () => {
@@ -150,6 +151,32 @@ describe('webhook send --channel', () => {
       },
     })
     expect(await send()).toMatchObject({ code: 1, out: expect.stringContaining('given up: no model answers') })
+  })
+
+  test('a request that only says that something came is taken', async () => {
+    const { send } = await arrange({ fetched: true })
+    const { code, out } = await send('--sender', 'mallory')
+    expect({ code, out }).toEqual({ code: 0, out: expect.stringMatching(/^200 taken: .* the daemon fetches what it is/) })
+  })
+
+  test('says where the reply goes: to the sender, to the room that is named, or nowhere', async () => {
+    const plain = await arrange()
+    expect((await plain.send()).err).toContain('a reply is really sent, to alice')
+    expect(await plain.send('--to', 'r1')).toMatchObject({ code: 2, err: expect.stringContaining('--to does nothing here') })
+    const rooms = await arrange({ rooms: true })
+    const sent = await rooms.send('--to', 'r1', '--json')
+    expect([sent.code, (await rooms.store.inbox.get(1))?.session]).toEqual([0, 'channel:testchat/r1'])
+    expect(sent.err).toContain('a reply is really sent, to r1')
+    expect((await rooms.send()).err).toContain('the reply cannot arrive, because no conversation is named: add --to')
+  })
+
+  test('a reply that cannot arrive is no failure, one that could have is', async () => {
+    const lose = async (store: Store, number: number) => {
+      await answered(store, number, { state: 'dead', error: 'no such room' })
+    }
+    const { send } = await arrange({ rooms: true, work: lose })
+    expect(await send()).toMatchObject({ code: 0, out: expect.stringContaining('no such room') })
+    expect((await send('--to', 'r1')).code).toBe(1)
   })
 
   test.each([
@@ -237,7 +264,7 @@ describe('webhook check', () => {
     const unsigned = await arrange({ toml: '[channels_config.testchat]\nverify_token = "let me in"\n' })
     const { code, out } = await unsigned.check()
     expect(code).toBe(1)
-    expect(out).toMatch(/^fail +testchat +secret +webhook_secret is not set/m)
+    expect(out).toMatch(/^fail +testchat +secret +channels_config\.testchat\.webhook_secret is not set: anybody can post as the provider$/m)
     expect(out).toContain("sluice config set channels_config.testchat.webhook_secret '…'")
     expect(out).toMatch(/^warn +testchat +allowlist +channels_config\.testchat\.allowed_users is empty: every message is dropped$/m)
     const open = await arrange({ toml: TEST_CHAT.replace('"alice"', '"alice", "*"') })
@@ -277,6 +304,8 @@ describe('webhook check', () => {
       (_, response) => response.writeHead(404).end('{"error":"There is nothing here","code":"not_found"}'),
       'the daemon there does not serve this path (There is nothing here)',
     ],
+    ['a page with a password', (_, response) => response.writeHead(401).end('<html>no</html>'), 'something in front of the daemon'],
+    ['a wall', (_, response) => response.writeHead(403).end('<html>no</html>'), 'something in front of the daemon'],
     ['a redirect', (_, response) => response.writeHead(301, { location: 'https://elsewhere' }).end(), 'a redirect to https://elsewhere'],
     ['a proxy without its daemon', (_, response) => response.writeHead(502).end('<html>'), 'a proxy on the way does not reach the daemon'],
     [
@@ -291,6 +320,44 @@ describe('webhook check', () => {
     expect(code).toBe(1)
     const [, , , , handshake] = lines(out)
     expect(handshake).toEqual(['handshake', 'fail', expect.stringContaining(detail)])
+  })
+
+  test('a password in front of the daemon is no refusal by it', async () => {
+    const { check, send } = await arrange({ silent: true })
+    const url = await stranger((_, response) => response.writeHead(401, { 'www-authenticate': 'Basic' }).end('<html>no</html>'))
+    const found = lines((await check('--public-url', url, '--json')).out).slice(-2)
+    expect(found).toEqual(
+      ['signed request', 'spoilt request'].map((name) => [name, 'fail', expect.stringContaining('something in front of the daemon')]),
+    )
+    for (const more of [[], ['--bad-signature']]) {
+      expect(await send('--url', url, ...more)).toMatchObject({ code: 1, out: expect.stringContaining('something in front of the daemon') })
+    }
+  })
+
+  test('what only the provider can prove has to be refused, and the rest is said to show later', async () => {
+    const { check, send, url } = await arrange({ foreign: true })
+    const { code, out } = await check('--public-url', url, '--json')
+    expect(code).toBe(0)
+    const unproved = ['unproved request', 'ok', 'is refused with 401; only the provider can prove one, so the rest shows once it calls']
+    expect(lines(out).slice(-2)).toEqual([['handshake', 'ok', 'the challenge comes back'], unproved])
+    expect(await send()).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^401 refused, as it has to be: only the provider can prove/),
+    })
+    const { webhook_secret: _, ...none } = SERVED
+    const open = await arrange({ foreign: true, served: none })
+    const taken = await open.check('--public-url', open.url, '--json')
+    expect([taken.code, lines(taken.out).at(-1)?.[1]]).toEqual([1, 'fail'])
+  })
+
+  test('the address the provider calls is compared with the one the daemon has', async () => {
+    const registered = 'http://127.0.0.1:1/testchat'
+    const { check, url } = await arrange({ registered })
+    const { out } = await check('--public-url', url, '--json')
+    expect(lines(out)).toContainEqual(['register', 'warn', `${registered} is registered, but the daemon is reached at ${url}/testchat`])
+    const same = await arrange({ registered, toml: `[gateway]\npublic_url = "http://127.0.0.1:1/"\n${TEST_CHAT}` })
+    const config = lines((await same.check('--json')).out)
+    expect(config).toContainEqual(['register', 'ok', registered])
   })
 
   test('a server without TLS, and an address without a server, are said to be that', async () => {
