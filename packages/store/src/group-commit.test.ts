@@ -87,7 +87,10 @@ test('a full disk refuses what does not fit as unavailable, keeps what does, and
   }
   pages(2)
   expect(await outcomes([keep('a'), keep('x'.repeat(100_000)), keep('b')])).toEqual(['kept', 'unavailable', 'kept'])
-  await expect(keep('y'.repeat(100_000))).rejects.toMatchObject({ message: 'The store cannot keep this now: database or disk is full' })
+  await expect(keep('y'.repeat(100_000))).rejects.toMatchObject({
+    message: 'The store cannot keep this now: database or disk is full',
+    retryAfterSecs: 30,
+  })
   expect(kept()).toEqual(['a', 'b'])
   pages(1_000)
   expect(await outcomes([keep('x'.repeat(100_000))])).toEqual(['kept'])

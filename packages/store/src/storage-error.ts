@@ -2,6 +2,8 @@
 import { AppError } from '@sluice/sdk'
 
 const BUSY = 5
+/** Long enough for room to be made, and a provider still comes back before it gives up. */
+const RETRY_AFTER_SECS = 30
 
 /** Primary result codes that say something about the disk or the file, and nothing about what was asked. */
 const STORAGE_CODES: ReadonlySet<number> = new Set([
@@ -33,8 +35,10 @@ export const storageFault = (error: unknown): string | undefined =>
 /** Another connection holds the lock that was wanted. */
 export const isBusy = (error: unknown): boolean => isSqliteError(error) && (error.errcode & 0xff) === BUSY
 
-/** `unavailable` for a fault of the disk or the file; anything else, a refusal or a bug, stays what it is. */
+/** `unavailable`, to be repeated later, for a fault of the disk or the file; anything else, a refusal or a bug, stays what it is. */
 export function storageError(error: unknown, sentence: string): unknown {
   const reason = storageFault(error)
-  return reason === undefined ? error : new AppError('unavailable', `${sentence}: ${reason}`, { cause: error })
+  return reason === undefined
+    ? error
+    : new AppError('unavailable', `${sentence}: ${reason}`, { cause: error, retryAfterSecs: RETRY_AFTER_SECS })
 }
