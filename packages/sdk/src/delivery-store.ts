@@ -74,7 +74,7 @@ export interface InboxRow {
   readonly nextAtMs: number | null
   readonly endedAtMs: number | null
   readonly turnId: string | null
-  /** Of the last attempt that failed. */
+  /** Of the last attempt that failed; null once it is done. */
   readonly error: string | null
 }
 
@@ -155,6 +155,7 @@ export interface OutboxRow {
   readonly endedAtMs: number | null
   /** The provider's id of what was sent. */
   readonly providerId: string | null
+  /** Of the last attempt that failed; null once it is sent. */
   readonly error: string | null
   readonly clientId: string
   /** The inbox message it answers. */

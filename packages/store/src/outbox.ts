@@ -16,7 +16,7 @@ const START = `
   UPDATE outbox SET state = 'sending', attempts = attempts + 1, next_at = NULL WHERE number = ? AND state IN ('queued', 'failed')
   RETURNING ${OUTBOX_COLUMNS}`
 const SENT = `
-  UPDATE outbox SET state = 'sent', provider_id = ?, ended_at = ?, next_at = NULL WHERE number = ? AND ended_at IS NULL`
+  UPDATE outbox SET state = 'sent', provider_id = ?, ended_at = ?, next_at = NULL, error = NULL WHERE number = ? AND ended_at IS NULL`
 const RETRY = `
   UPDATE outbox SET state = 'failed', error = ?, next_at = ? WHERE number = ? AND ended_at IS NULL`
 const GIVE_UP = `

@@ -34,7 +34,7 @@ const TOUCH_SESSION = `
 const APPEND = 'INSERT INTO messages (session, up_to, messages_json) VALUES (?, ?, ?)'
 const TAKE_BACK = 'DELETE FROM messages WHERE session = ? AND up_to = ?'
 const UNTOUCH_SESSION = 'UPDATE sessions SET message_count = message_count - ? WHERE number = ?'
-const ANSWERED = "UPDATE inbox SET state = 'done', next_at = NULL, ended_at = ? WHERE number = ? AND ended_at IS NULL"
+const ANSWERED = "UPDATE inbox SET state = 'done', next_at = NULL, ended_at = ?, error = NULL WHERE number = ? AND ended_at IS NULL"
 const GET = `SELECT ${COLUMNS} FROM turns AS turn WHERE id = ?`
 const UNFINISHED = `
   SELECT ${COLUMNS}, checkpoint_json FROM turns AS turn WHERE ended_at IS NULL AND inbox IS NULL ORDER BY created_at, id LIMIT ?`

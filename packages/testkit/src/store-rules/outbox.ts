@@ -74,6 +74,15 @@ export const outboxRules: StoreRules = {
     expect(await outbox.get(number)).toMatchObject({ state: 'sending', nextAtMs: null })
   },
 
+  'what was sent in the end shows no error of an earlier attempt': async ({ store: { outbox } }) => {
+    const [number = 0] = await outbox.add([reply('hello')])
+    await outbox.start(number)
+    await outbox.retry(number, { error: 'too many', atMs: 7_000 })
+    await outbox.start(number)
+    await outbox.sent(number, { providerId: 'p1', atMs: 8_000 })
+    expect(await outbox.get(number)).toMatchObject({ state: 'sent', attempts: 2, error: null })
+  },
+
   'what is given up as ambiguous is left alone, and leaves later parts alone': async ({ store: { outbox } }) => {
     const [first = 0] = await outbox.add(replyParts(['one', 'two']))
     await outbox.start(first)

@@ -35,6 +35,15 @@ export const replyRules: StoreRules = {
     expect(await other.sessions.history('room', 10)).toHaveLength(2)
   },
 
+  'a message that is done in the end shows no error of an earlier attempt': async ({ store }) => {
+    const number = await keepOne(store, 'm1')
+    await store.inbox.start(number, 't1')
+    await store.inbox.retry(number, { error: 'no answer', atMs: 3_000 })
+    await store.inbox.start(number, 't1')
+    await store.turns.finish(turnEnd('t1', { delivery: { inbox: number, replies: [] } }))
+    expect(await store.inbox.get(number)).toMatchObject({ state: 'done', attempts: 2, error: null })
+  },
+
   'an end without a message to answer queues nothing': async ({ store: { turns, outbox } }) => {
     expect(await turns.finish(turnEnd('t1'))).toEqual([])
     expect(await outbox.list({ limit: 10 })).toEqual([])
