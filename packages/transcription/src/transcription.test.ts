@@ -20,19 +20,19 @@ const parse = (config: object) => v.parse(transcriptionSection.schema, { enabled
 
 function setUp(config: object, overrides: TestHostOverrides = {}) {
   const host = testHost({ fetch, ...overrides })
-  const { services, register } = feature.build(host, parse(config))
+  const { services } = feature.build(host, parse(config))
   const abort = new AbortController()
   const run = (audio: Parameters<Transcribe>[0] = recording) => {
     if (!services?.transcribe) throw new Error('there is no service')
     return services.transcribe(audio, { signal: abort.signal })
   }
-  return { host, abort, run, register: () => register?.(abort.signal) }
+  return { host, abort, run }
 }
 
 describe('the feature', () => {
   test('§2.6 it is off until it is enabled', () => {
     expect(feature.build(throwingHost(), v.parse(transcriptionSection.schema, {}))).toEqual({ off: '`enabled` is false' })
-    expect(feature.build(throwingHost(), parse({}))).toMatchObject({ services: { transcribe: expect.any(Function) } })
+    expect(feature.build(throwingHost(), parse({ api_key: KEY }))).toMatchObject({ services: { transcribe: expect.any(Function) } })
   })
 
   test('the defaults are those of the documentation', () => {
@@ -60,16 +60,14 @@ describe('the feature', () => {
     expect(v.safeParse(transcriptionSection.schema, config).success).toBe(false)
   })
 
-  test('what cannot work is told at registration, without the key', async () => {
-    await expect(setUp({}).register()).rejects.toMatchObject({ code: 'config_invalid', message: expect.stringContaining('api_key') })
-    const broken = await setUp({ api_key: `${KEY}\nx` })
-      .register()
-      ?.catch((error: Error) => error.message)
-    expect(broken).toContain('api_key')
-    expect(broken).not.toContain(KEY)
-    for (const config of [{ api_key: `${KEY}\n` }, { api_url: 'http://127.0.0.1:9/v1' }, { command: ['whisper', '{file}'] }]) {
-      await setUp(config).register()
-    }
+  test('what cannot work is no configuration, and is told without the key', () => {
+    const messages = (config: object) => v.safeParse(transcriptionSection.schema, config).issues?.map(({ message }) => message)
+    expect(messages({ enabled: true })).toEqual([expect.stringContaining('without api_key')])
+    expect(messages({ enabled: true, api_key: ' ' })).toHaveLength(1)
+    expect(messages({ enabled: true, api_key: `${KEY}\nx` })).toEqual(['api_key has characters no HTTP header can carry'])
+    const works = [{ api_key: `${KEY}\n` }, { api_url: 'http://127.0.0.1:9/v1' }, { command: ['whisper', '{file}'] }]
+    for (const config of works) expect(messages({ enabled: true, ...config })).toBeUndefined()
+    expect(messages({})).toBeUndefined()
   })
 
   test.each([
