@@ -28,6 +28,14 @@ test('M5, §4.2: there is a channel only where it is enabled', () => {
   ])
 })
 
+test('without a token it says what it lacks', () => {
+  const lacks = (section: object) =>
+    feature.build(testHost(), v.parse(mailpushSection.schema, { ...NEEDED, ...section })).channels?.map((channel) => channel.lacks)
+  expect(lacks({})).toEqual(['oauth_token or refresh_token'])
+  expect(lacks({ oauth_token: 't' })).toEqual([undefined])
+  expect(lacks({ client_id: 'c', client_secret: 's', refresh_token: 'r' })).toEqual([undefined])
+})
+
 test('client_id, client_secret and refresh_token are set together', () => {
   expect(read({ ...NEEDED, client_id: 'c', client_secret: 's', refresh_token: 'r' }).success).toBe(true)
   const { issues } = read({ ...NEEDED, client_id: 'c', refresh_token: 'r' })

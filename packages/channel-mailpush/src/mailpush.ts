@@ -23,6 +23,7 @@ export function createMailpush(host: Host, config: MailpushConfig): Channel {
 
   return {
     name: 'mailpush',
+    ...(!config.oauth_token && !config.refresh_token && { lacks: 'oauth_token or refresh_token' }),
     allow: config.allowed_senders,
     normalise: normaliseAddress,
     matches: coversAddress,

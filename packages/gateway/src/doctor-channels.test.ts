@@ -5,7 +5,7 @@ import { type Channel, defineFeature, secretText, type Webhook } from '@sluice/s
 import * as v from 'valibot'
 import { afterEach, describe, expect, test } from 'vitest'
 import { configuredChannels } from './configured-channels.ts'
-import { checkDeliveries, checkWebhooks } from './doctor-channels.ts'
+import { checkChannels, checkDeliveries, checkWebhooks } from './doctor-channels.ts'
 import { type OpenRuntime, openRuntime } from './open-runtime.ts'
 
 const cleanups: (() => Promise<void> | void)[] = []
@@ -33,7 +33,8 @@ const chat = (name: string) =>
     },
     build(_host, { token, enabled, webhook_secret, allowed_users }) {
       const webhook = { path: `/${name}`, ...(webhook_secret ? {} : { unsigned: 'webhook_secret' }) } as unknown as Webhook
-      const channel = { name, allow: allowed_users, limits: { text: 1, unit: 'utf16' }, webhook } as unknown as Channel
+      const lacks = token === 'none' ? { lacks: 'a real token' } : {}
+      const channel = { name, ...lacks, allow: allowed_users, limits: { text: 1, unit: 'utf16' }, webhook } as unknown as Channel
       const register = async (): Promise<void> => {
         if (token === 'wrong') throw new Error('the token is wrong')
       }
@@ -74,6 +75,13 @@ describe('webhooks', () => {
       },
     ])
   })
+})
+
+test('a channel that cannot work as it is configured fails, with what it lacks', async () => {
+  expect(checkChannels(await arrange(SIGNED))).toEqual([])
+  expect(checkChannels(await arrange('[channels_config.one]\ntoken = "none"\n'))).toEqual([
+    { check: 'channels', status: 'fail', detail: 'one cannot work without a real token', fix: 'set it in [channels_config.one]' },
+  ])
 })
 
 test('channels are ready, broken or not configured, each with its reason', async () => {

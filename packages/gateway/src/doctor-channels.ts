@@ -17,6 +17,12 @@ export function checkWebhooks(runtime: Pick<OpenRuntime, 'lifecycle' | 'config'>
   return [ok('webhooks', names === '' ? 'no channel with a webhook is configured' : `${names}: every request has to be proved`)]
 }
 
+/** Nothing to say of channels that have what they need. */
+export const checkChannels = (runtime: Pick<OpenRuntime, 'lifecycle' | 'config'>): Check[] =>
+  configuredChannels(runtime).ready.flatMap(({ channel: { name, lacks }, section }) =>
+    lacks === undefined ? [] : [fail('channels', `${name} cannot work without ${lacks}`, `set it in [${section}]`)],
+  )
+
 export async function checkDeliveries({ store: { inbox, outbox } }: Pick<OpenRuntime, 'store'>): Promise<Check[]> {
   const [came, goes] = await Promise.all([inbox.counts(), outbox.counts()])
   const checks: Check[] = []

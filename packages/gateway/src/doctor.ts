@@ -5,7 +5,7 @@ import { policySection } from '@sluice/agent'
 import { AppError, errorText, type Policy } from '@sluice/sdk'
 import { type GatewayConfig, gatewaySection, sandboxSection } from './config/core-sections.ts'
 import type { ConfigProblem, LoadedConfig } from './config/types.ts'
-import { checkDeliveries, checkWebhooks } from './doctor-channels.ts'
+import { checkChannels, checkDeliveries, checkWebhooks } from './doctor-channels.ts'
 import { type Check, fail, ok, warn } from './doctor-check.ts'
 import { workspaceRoot } from './guards.ts'
 import { type OpenRuntime, openRuntime, type RuntimeOptions } from './open-runtime.ts'
@@ -39,6 +39,7 @@ export async function runChecks(options: DoctorOptions): Promise<Check[]> {
       checkPolicy(runtime.config().core(policySection)),
       await checkSandbox(runtime),
       ...checkFeatures(runtime.live().features),
+      ...checkChannels(runtime),
       ...checkWebhooks(runtime),
       ...(await checkDeliveries(runtime)),
       options.daemon.running

@@ -161,6 +161,8 @@ export interface Channel {
    * `AppError`: `unavailable` may succeed later, anything else never will.
    */
   fetchMedia?(attachment: Attachment, options: { readonly bytesMax: number; readonly signal: AbortSignal }): Promise<Media>
+  /** What it is configured without and cannot do its work without, such as `oauth_token or refresh_token`; for operators. */
+  readonly lacks?: string
   /** Passive: what is known, never a request. */
   health?(): ChannelHealth
 }

@@ -28,6 +28,7 @@ export interface TestChannelOptions {
   /** True: replies go to rooms. */
   readonly rooms?: boolean
   readonly registered?: string
+  readonly lacks?: string
 }
 
 export const testChannel = ({
@@ -37,6 +38,7 @@ export const testChannel = ({
   fetched = false,
   rooms = false,
   registered,
+  lacks,
 }: TestChannelOptions = {}): Feature =>
   defineFeature({
     id: 'x-testchat',
@@ -45,6 +47,7 @@ export const testChannel = ({
       const refused = () => new AppError('unauthorized', 'Invalid signature', { cause: 'x-signature is wrong' })
       const channel: Channel = {
         name: 'testchat',
+        ...(lacks && { lacks }),
         allow: allowed_users,
         limits: { text: 1000, unit: 'utf16' },
         webhook: {

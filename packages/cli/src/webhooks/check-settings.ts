@@ -28,8 +28,9 @@ export function isUsable(publicUrl: string): boolean {
 }
 
 export function checkSettings({ channel, section, allowKey }: ReadyChannel, webhook: Webhook, publicUrl: string | undefined): Finding[] {
-  const { name, allow } = channel
+  const { name, allow, lacks } = channel
   return [
+    ...(lacks === undefined ? [] : [fail(name, { check: 'channel', detail: `cannot work without ${lacks}` }, `set it in [${section}]`)]),
     webhook.unsigned === undefined
       ? ok(name, { check: 'secret', detail: 'set: every request has to be proved' })
       : fail(

@@ -322,6 +322,12 @@ describe('webhook check', () => {
     expect(handshake).toEqual(['handshake', 'fail', expect.stringContaining(detail)])
   })
 
+  test('a channel that cannot work as it is configured fails, with what it lacks', async () => {
+    const { check } = await arrange({ lacks: 'a token' })
+    const { code, out } = await check('--json')
+    expect([code, lines(out)[1]]).toEqual([1, ['channel', 'fail', 'cannot work without a token']])
+  })
+
   test('a password in front of the daemon is no refusal by it', async () => {
     const { check, send } = await arrange({ silent: true })
     const url = await stranger((_, response) => response.writeHead(401, { 'www-authenticate': 'Basic' }).end('<html>no</html>'))
