@@ -49,6 +49,7 @@ describe('senders', () => {
     ['+1 (555) 000-2222', '+15550002222'],
     ['US.90000000000001', 'US.90000000000001'],
     ['DE.ENT.4xYz', 'DE.ENT.4xYz'],
-    [' nobody ', ''],
+    [' nobody ', 'nobody'],
+    ['idx15550000001', 'idx15550000001'],
   ])('%s is known as %j', (spelling, form) => expect(channel.normalise?.(spelling)).toBe(form))
 })

@@ -2,15 +2,14 @@
 import { type Address, normaliseE164 } from '@sluice/sdk'
 import { type Members, members, text } from './json.ts'
 
-/** Two letters of a country, a dot, and what the provider made up. */
-const BUSINESS_SCOPED_ID = /^[A-Za-z]{2}\./
+const WRITTEN_NUMBER = /^[\d\s+().-]*$/
 const PLAIN_NUMBER = /^\+?\d+$/
 const GROUP = 'group:'
 
-/** Numbers as E.164 with `+`, business-scoped ids as they are. */
+/** Numbers as E.164 with `+`, ids as they are: none may pass for the number in it. */
 export function normaliseSender(sender: string): string {
   const trimmed = sender.trim()
-  return BUSINESS_SCOPED_ID.test(trimmed) ? trimmed : normaliseE164(trimmed)
+  return WRITTEN_NUMBER.test(trimmed) ? normaliseE164(trimmed) : trimmed
 }
 
 /** The number a message came from, or the id of a user who shows none; empty if it names neither. */

@@ -5,7 +5,7 @@ import { AppError, errorText } from '@sluice/sdk'
 import { lockDataDir } from '@sluice/store'
 import { gatewaySection } from './config/core-sections.ts'
 import { watchConfig } from './config/watch-config.ts'
-import { startDeliveries } from './delivery/deliveries.ts'
+import { type Deliveries, startDeliveries } from './delivery/deliveries.ts'
 import { deliveryDeps } from './delivery/delivery-deps.ts'
 import { createAuth } from './http/auth.ts'
 import { listen } from './http/listen.ts'
@@ -43,42 +43,61 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 
 async function startLocked(options: DaemonOptions, lock: { release(): void }): Promise<Daemon> {
   const runtime = await openRuntime(options)
-  const { log } = runtime
-  const gateway = runtime.config().core(gatewaySection)
-  // Before anything new is accepted: the keys of unfinished turns are taken again.
-  const unfinished = await runtime.agent.resume()
-  if (unfinished > 0) log.info('taking up turns the last run left unfinished', { turns: unfinished })
-  const host = options.host ?? gateway.host
-  const demandsProof = !isLoopbackHost(host) && !gateway.allow_unsigned_webhooks
+  /** What a start that fails takes back, in reverse. */
+  const undo: (() => Promise<void>)[] = [() => runtime.close(0)]
   try {
-    if (demandsProof) demandProofs(runtime.live().channels, host)
+    return await startOn(runtime, options, lock, undo)
   } catch (error) {
-    await runtime.close(0)
+    for (const step of undo.toReversed()) await step()
     throw error
   }
-  const deliveries = await startDeliveries(deliveryDeps(runtime))
-  Object.assign(runtime.delivery, { load: deliveries.load, wake: deliveries.wake })
+}
+
+async function startOn(
+  runtime: OpenRuntime,
+  options: DaemonOptions,
+  lock: { release(): void },
+  undo: (() => Promise<void>)[],
+): Promise<Daemon> {
+  const { log } = runtime
+  const gateway = runtime.config().core(gatewaySection)
+  const host = options.host ?? gateway.host
+  const demandsProof = !isLoopbackHost(host) && !gateway.allow_unsigned_webhooks
+  if (demandsProof) demandProofs(runtime.live().channels, host)
   const auth = createAuth({ runtime })
+  const started = Promise.withResolvers<Deliveries>()
+  started.promise.catch(() => {})
+  // Bound before anything is taken up: a start that cannot have its port has done nothing.
   const server = await listen({
     runtime,
     auth,
     clients: runtime.clients,
     subscribers: runtime.subscribers,
-    inlet: { receive: deliveries.receive, demandsProof },
+    inlet: { receive: async (channel, received) => (await started.promise).receive(channel, received), demandsProof },
     host,
     port: options.port ?? gateway.port,
-  }).catch(async (error: unknown) => {
-    await deliveries.stop(0)
-    await runtime.close(0)
-    throw error
+    ready: started.promise,
   })
+  undo.push(() => server.close(0))
+  // Before anything new is accepted: what the last run left behind comes first.
+  const unfinished = await runtime.agent.resume()
+  if (unfinished > 0) log.info('taking up turns the last run left unfinished', { turns: unfinished })
+  const deliveries = await startDeliveries(deliveryDeps(runtime))
+  undo.push(() => deliveries.stop(0))
+  Object.assign(runtime.delivery, { load: deliveries.load, wake: deliveries.wake })
+  started.resolve(deliveries)
   const file = join(options.dataDir, 'daemon.json')
-  writeDaemonFile(file, {
+  const described = {
     pid: process.pid,
     url: server.url,
     profile: options.profile,
     started_at: new Date(runtime.startedAtMs).toISOString(),
-  })
+  }
+  try {
+    writeDaemonFile(file, described)
+  } catch (error) {
+    log.warn('daemon.json could not be written: commands will not find this daemon', { error })
+  }
   const watching = new AbortController()
   watchConfig({
     file: options.configFile,

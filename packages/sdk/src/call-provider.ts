@@ -30,6 +30,7 @@ export interface ProviderAnswer {
 
 const TIMEOUT_MS = 30_000
 const ANSWER_BYTES_MAX = 1_048_576
+const HTTP_DATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/
 const EXPLANATION_CHARS_MAX = 300
 /** What `fetch` says when no connection came about, or none that is to be trusted; after that, the request may have arrived. */
 const NOT_CONNECTED =
@@ -72,6 +73,7 @@ export function retryAfterSecs(headers: Headers, nowMs: number): number | undefi
   const value = headers.get('retry-after')?.trim()
   if (!value) return undefined
   if (/^\d+$/.test(value)) return Number(value)
+  if (!HTTP_DATE.test(value)) return undefined
   const atMs = Date.parse(value)
   return Number.isNaN(atMs) ? undefined : Math.max(0, Math.ceil((atMs - nowMs) / 1000))
 }
@@ -133,5 +135,8 @@ function parsedOrUndefined(text: string): unknown {
 function networkFault(error: unknown): { readonly code: string; readonly isConnecting: boolean } {
   const cause: unknown = error instanceof Error ? (error.cause ?? error) : undefined
   const { code, syscall } = (cause instanceof Error ? cause : {}) as NodeJS.ErrnoException
-  return { code: typeof code === 'string' ? code : '', isConnecting: syscall === 'connect' }
+  return {
+    code: typeof code === 'string' ? code : '',
+    isConnecting: syscall === 'connect' || (cause instanceof Error && cause.message === 'bad port'),
+  }
 }

@@ -45,6 +45,15 @@ describe('states', () => {
     await expect(load('[channels_config.mailpush]\n')).rejects.toEqual(problem('`channels_config.mailpush.topic` is missing'))
   })
 
+  test('a section that is turned off need not be complete, but what it says has to be right', async () => {
+    const roomchat = async (text: string) => (await load(`[channels_config.roomchat]\nenabled = ${text}`)).of('channel-roomchat')
+    expect(await roomchat('false\nbot_name = "b"\n')).toEqual({ state: 'unconfigured', why: '`enabled` is false' })
+    await expect(roomchat('true\n')).rejects.toEqual(problem('`channels_config.roomchat.base_url` is missing'))
+    await expect(roomchat('false\nbase_url = "x"\n')).rejects.toEqual(problem('`channels_config.roomchat.base_url` must be'))
+    await expect(roomchat('false\nwebhook_secret = "enc:lost"\n')).rejects.toEqual(problem('cannot be decrypted'))
+    expect((await load(`${ROOMCHAT}enabled = false\n`)).of('channel-roomchat')).toMatchObject({ state: 'configured', value: { enabled: false } })
+  })
+
   test('a value cannot be changed by whoever gets it, at any depth', async () => {
     const config = await load(`${ROOMCHAT}[channels_config.roomchat.accounts.main]\ntoken = "t"\n`)
     const state = config.of('channel-roomchat') as { value: { accounts: { main: object } } }

@@ -50,6 +50,10 @@ export async function readSection({ section }: OwnedSection, { file, env, decryp
     const why = `[${section.path}] is not configured; it needs ${names.join(', ')}`
     return { state: { state: 'unconfigured', why }, hash: () => hashValue(null), findings: [], warnings: [] }
   }
+  // What is turned off need not be complete.
+  if (lacking.length === result.issues.length && isTable(opened.value) && opened.value.enabled === false) {
+    return { state: { state: 'unconfigured', why: '`enabled` is false' }, hash: () => hashValue(null), findings: earlier, warnings }
+  }
   // A key that is already known to be wrong has no second mistake.
   const known = new Set(earlier.map((finding) => formatKeyPath(finding.path)))
   const explained = result.issues.map((issue) => explainIssue(issue, { top, section: path, variables: overlay.variables }))

@@ -20,19 +20,17 @@ export interface InboxRunnerOptions extends DeliveryDeps {
 const ABSENT_WAIT_MS = 5000
 
 export function createInboxRunner(options: InboxRunnerOptions): WorkLanes {
-  const { store, clock, log, turnsMax, onDone } = options
-  return new WorkLanes({ clock, log, onDone, concurrency: turnsMax, work: (number) => work(options, number, store.inbox) })
+  const { clock, log, turnsMax, onDone } = options
+  return new WorkLanes({ clock, log, onDone, concurrency: turnsMax, work: (number, row) => work(options, number, row.channel) })
 }
 
-async function work(options: InboxRunnerOptions, number: number, inbox: DeliveryDeps['store']['inbox']): Promise<WorkOutcome> {
+async function work(options: InboxRunnerOptions, number: number, channelName: string): Promise<WorkOutcome> {
   const { clock, stopping } = options
+  const { inbox } = options.store
+  const channel = channelNamed(options, channelName)
+  if (!channel || stopping.aborted) return { retryAtMs: clock.nowMs() + ABSENT_WAIT_MS }
   const started = await inbox.start(number, newTurnId(clock.nowMs()))
   if (!started) return 'done'
-  const channel = channelNamed(options, started.channel)
-  if (!channel || stopping.aborted) {
-    await inbox.release(number)
-    return { retryAtMs: clock.nowMs() + ABSENT_WAIT_MS }
-  }
   const { max_attempts } = options.config()
   if (started.attempts > max_attempts) {
     return bury(options, started, `it was started ${max_attempts} times and never reached its end`)
@@ -87,6 +85,11 @@ async function work(options: InboxRunnerOptions, number: number, inbox: Delivery
       return { retryAtMs: clock.nowMs() + ABSENT_WAIT_MS }
     }
     observe('error')
+    if (error instanceof AppError && error.code === 'rate_limited') {
+      // The operator's budget is spent, which says nothing about this message.
+      await inbox.release(number)
+      return { retryAtMs: clock.nowMs() + retryDelayMs(1, error.retryAfterSecs) }
+    }
     const isOver = started.attempts >= max_attempts || (error instanceof AppError && error.code === 'aborted')
     const reason = options.scrub(errorText(error))
     if (isOver) return bury(options, started, reason)

@@ -30,9 +30,15 @@ export function createOutboxRunner(options: OutboxRunnerOptions): WorkLanes {
 async function work(options: OutboxRunnerOptions, number: number): Promise<WorkOutcome> {
   const { store, clock } = options
   const channel = channelNamed(options, options.channel)
-  if (!channel) return { retryAtMs: clock.nowMs() + ABSENT_WAIT_MS }
+  if (!channel || options.cutOff.aborted) return { retryAtMs: clock.nowMs() + ABSENT_WAIT_MS }
   const started = await store.outbox.start(number)
   if (!started) return 'done'
+  if (options.cutOff.aborted) {
+    // Nothing has been sent: the next start sends it.
+    const atMs = clock.nowMs()
+    await store.outbox.retry(number, { error: 'The daemon stopped before it was sent.', atMs })
+    return { retryAtMs: atMs }
+  }
   const trace = newTrace()
   const startMs = clock.nowMs()
   const startedAtMs = clock.monotonicMs()

@@ -14,7 +14,7 @@ export interface WorkLanesOptions {
   /** Rows that are worked on at once; asked before each start. */
   concurrency(): number
   /** A rejection means that the store could not be asked: the row is tried again a little later. */
-  work(number: number): Promise<WorkOutcome>
+  work(number: number, row: Pick<Waiting, 'channel' | 'account'>): Promise<WorkOutcome>
   /** Told once of each row that leaves. */
   onDone?(row: Pick<Waiting, 'channel' | 'account'>): void
 }
@@ -120,7 +120,7 @@ export class WorkLanes {
   async #attempt(number: number): Promise<WorkOutcome> {
     const { work, clock, log } = this.#options
     try {
-      return await work(number)
+      return await work(number, this.#rows.get(number) ?? { channel: '', account: '' })
     } catch (error) {
       log.error('a row of the delivery queue could not be worked on', { number, error })
       return { retryAtMs: clock.nowMs() + FAULT_WAIT_MS }

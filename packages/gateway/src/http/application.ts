@@ -15,6 +15,8 @@ import { createIngressBudget } from './ingress-budget.ts'
 import { problem } from './problem.ts'
 
 export interface ApplicationOptions extends Omit<HandlerOptions, 'streams' | 'budget'> {
+  /** Resolves when requests may be served; until then they wait. */
+  readonly ready?: Promise<unknown>
   /** Kept up to date; without it, nothing is streamed. */
   readonly subscribers?: SubscriberCounts
 }

@@ -4,13 +4,14 @@ import type { Ingress } from '../delivery/ingress.ts'
 import type { Live, Runtime } from '../runtime.ts'
 import type { Endpoint } from './endpoint.ts'
 import type { HttpContext } from './gate.ts'
-import type { IngressBudget } from './ingress-budget.ts'
-import { BODY_BYTES_MAX, readBody, tooLarge } from './raw-body.ts'
+import type { BodyRoom, IngressBudget } from './ingress-budget.ts'
+import { checkOrigin } from './origin.ts'
+import { BODY_BYTES_MAX, type OnBytes, readBody, tooLarge } from './raw-body.ts'
 import { JSON_HEADERS, withSecurityHeaders } from './security-headers.ts'
 
 export interface ChannelWebhookOptions {
   readonly runtime: Pick<Runtime, 'clock' | 'log'>
-  readonly live: Pick<Live, 'observe'>
+  readonly live: Pick<Live, 'observe' | 'config'>
   readonly receive: Ingress['receive']
   readonly budget: IngressBudget
   /** True: whoever is not the provider can reach this address too, so that nothing is taken unproved. */
@@ -22,8 +23,8 @@ export interface WebhookPost {
   readonly headers: Raw['headers']
   /** With its query. */
   readonly url: string
-  /** Throws `too_large` as soon as there is more. */
-  read(bytesMax: number): Promise<Uint8Array>
+  /** Throws `too_large` as soon as there is more, and what `onBytes` throws. */
+  read(bytesMax: number, onBytes: OnBytes): Promise<Uint8Array>
 }
 
 /** Resolves to what became of it, once what is for us is durable; throws `AppError` to refuse. */
@@ -74,7 +75,7 @@ const postOf = (c: HttpContext): WebhookPost => ({
   // Node joins what comes twice with a comma, and no signature has one.
   headers: (c.env?.incoming?.headers ?? Object.fromEntries(c.req.raw.headers)) as Raw['headers'],
   url: c.req.url,
-  read: (bytesMax) => readBody(c, bytesMax),
+  read: (bytesMax, onBytes) => readBody(c, bytesMax, onBytes),
 })
 
 export function createReceiver(channel: Channel, webhook: Webhook, options: ChannelWebhookOptions): Receiver {
@@ -104,8 +105,8 @@ export function createReceiver(channel: Channel, webhook: Webhook, options: Chan
     }
   }
 
-  const take = async (post: WebhookPost): Promise<Verdict> => {
-    const raw = new RawRequest(post, await post.read(bodyBytesMax), runtime.clock.nowMs())
+  const take = async (post: WebhookPost, room: BodyRoom): Promise<Verdict> => {
+    const raw = new RawRequest(post, await post.read(bodyBytesMax, room.take), runtime.clock.nowMs())
     const verified = await verify(raw)
     const messages = await webhook.parse(raw)
     const { kept, duplicate, denied } = await receive(channel, { raw: raw.body, verified, receivedAtMs: raw.receivedAtMs, messages })
@@ -123,14 +124,16 @@ export function createReceiver(channel: Channel, webhook: Webhook, options: Chan
         `${channel.name} is not served here: [channels_config.${channel.name}] ${webhook.unsigned} is not set, and the address is not loopback`,
       )
     }
-    const release = budget.take(declared)
+    // Providers send no Origin: where nothing else proves the request, it must not come from a web page.
+    if (!signed) checkOrigin({ get: (name) => post.headers[name] ?? null }, live.config)
+    const room = budget.open()
     try {
-      return await take(post)
+      return await take(post, room)
     } catch (error) {
       if (error instanceof AppError && error.code === 'unavailable') tell('refused')
       throw error
     } finally {
-      release()
+      room.release()
     }
   }
 }

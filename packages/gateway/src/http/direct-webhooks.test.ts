@@ -15,7 +15,7 @@ afterEach(() => {
 })
 
 /** A channel behind a real socket; what is not for it is answered 418. */
-async function bench(options: TestGatewayOptions = {}) {
+async function bench(options: TestGatewayOptions & { bytesMax?: number } = {}) {
   const received: Received[] = []
   const urls: string[] = []
   const channel: Channel = {
@@ -38,7 +38,7 @@ async function bench(options: TestGatewayOptions = {}) {
   const made = gateway({ live: { channels: [channel] }, ...options })
   const direct = createDirect({
     runtime: made.runtime,
-    budget: createIngressBudget(),
+    budget: createIngressBudget(options.bytesMax),
     inlet: {
       demandsProof: false,
       async receive(_channel, request) {
@@ -88,6 +88,13 @@ describe('a webhook served without the router', () => {
       sending.end()
     })
     expect(await chunked).toBe(413)
+  })
+
+  test('more than there is room for is refused with a time to come back, and harms no other', async () => {
+    const { call } = await bench({ bytesMax: 50 })
+    const refused = await call('/x', { body: 'x'.repeat(60) })
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '5'])
+    expect((await call('/x', { body: 'x'.repeat(50) })).status).toBe(200)
   })
 
   test('anything else is left to the router', async () => {

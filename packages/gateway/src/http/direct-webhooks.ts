@@ -53,7 +53,11 @@ export function createDirect({ runtime, inlet, budget }: DirectOptions): Direct 
       send(outgoing, answer)
       observe?.(answer.status)
     }
-    receive({ headers: headers as Record<string, string>, url, read: (bytesMax) => readIncoming(incoming, bytesMax) }).then(
+    receive({
+      headers: headers as Record<string, string>,
+      url,
+      read: (bytesMax, onBytes) => readIncoming(incoming, bytesMax, onBytes),
+    }).then(
       // Answers that waited for one commit leave together by themselves.
       (verdict) => (verdict === 'kept' ? finish(RECEIVED_ANSWER) : void gather(RECEIVED_ANSWER).then(finish)),
       (error: unknown) => void gather(answerTo(error, runtime.log, path)).then(finish),

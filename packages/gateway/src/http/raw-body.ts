@@ -7,6 +7,9 @@ import { headersOf } from './headers-of.ts'
 /** Of every route that does not say otherwise. */
 export const BODY_BYTES_MAX = 65_536
 
+/** Told of bytes as they arrive; what it throws ends the reading. */
+export type OnBytes = (bytes: number) => void
+
 const EMPTY = new Uint8Array(0)
 
 export const tooLarge = (bytesMax: number): AppError => new AppError('too_large', `The body is larger than ${bytesMax} bytes`)
@@ -22,24 +25,28 @@ export function checkDeclaredSize(c: HttpContext, bytesMax: number): void {
  * Reads the body once. Throws `too_large` as soon as it is over the limit, and `aborted` when the client goes away before
  * its end. How long a body may take is the server's to limit (`requestTimeout`).
  */
-export async function readBody(c: HttpContext, bytesMax: number): Promise<Uint8Array> {
+export async function readBody(c: HttpContext, bytesMax: number, onBytes?: OnBytes): Promise<Uint8Array> {
   checkDeclaredSize(c, bytesMax)
   const incoming = c.env?.incoming
-  return incoming ? readIncoming(incoming, bytesMax) : readStream(c.req.raw, bytesMax)
+  return incoming ? readIncoming(incoming, bytesMax, onBytes) : readStream(c.req.raw, bytesMax)
 }
 
 /** Straight from the socket: a web stream in between doubles the cost of a small request. */
-export const readIncoming = (incoming: IncomingMessage, bytesMax: number): Promise<Uint8Array> =>
+export const readIncoming = (incoming: IncomingMessage, bytesMax: number, onBytes?: OnBytes): Promise<Uint8Array> =>
   new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let bytes = 0
     incoming.on('data', (chunk: Buffer) => {
       bytes += chunk.length
-      if (bytes <= bytesMax) chunks.push(chunk)
-      else {
+      try {
+        if (bytes > bytesMax) throw tooLarge(bytesMax)
+        onBytes?.(chunk.length)
+        chunks.push(chunk)
+      } catch (error) {
         // what else comes is dropped as it comes
+        bytes = Number.POSITIVE_INFINITY
         chunks.length = 0
-        reject(tooLarge(bytesMax))
+        reject(error)
       }
     })
     incoming.on('end', () => resolve(chunks.length === 1 ? (chunks[0] ?? EMPTY) : Buffer.concat(chunks)))

@@ -10,7 +10,7 @@ export function serveLazily(server: Server, options: ApplicationOptions): () => 
   let loading: Promise<Application> | undefined
 
   const load = (): Promise<Application> => {
-    loading ??= import('./application.ts').then(({ attachApplication }) => {
+    loading ??= Promise.all([import('./application.ts'), options.ready]).then(([{ attachApplication }]) => {
       server.off('request', onRequest).off('upgrade', onUpgrade)
       const application = attachApplication(server, options)
       server.on('request', application.listener)

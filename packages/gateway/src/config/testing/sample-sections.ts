@@ -8,6 +8,7 @@ import type { LoadedConfig, OwnedSection } from '../types.ts'
 const roomchat = {
   path: 'channels_config.roomchat',
   schema: v.object({
+    enabled: v.optional(v.boolean(), true),
     base_url: v.pipe(v.string(), v.url()),
     app_token: secretText(),
     bot_name: v.optional(v.pipe(v.string(), v.maxLength(20), v.description('Its own messages are ignored.')), ''),

@@ -1,0 +1,112 @@
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Channel, defineFeature } from '@sluice/sdk'
+import { openStore } from '@sluice/store'
+import { testHost } from '@sluice/testkit/host'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { systemClock } from './clock.ts'
+import { type Daemon, type DaemonOptions, startDaemon } from './daemon.ts'
+
+let dataDir: string
+let running: Daemon | undefined
+let squatter: Server | undefined
+let sends: string[]
+
+beforeEach(() => {
+  dataDir = mkdtempSync(join(tmpdir(), 'daemon-'))
+  sends = []
+})
+afterEach(async () => {
+  await running?.stop()
+  squatter?.close()
+  running = undefined
+  rmSync(dataDir, { recursive: true, force: true })
+})
+
+const offline = defineFeature({
+  id: 'provider-offline',
+  build: () => ({ providers: [{ kinds: ['offline'], load: async () => ({ provider: 'offline' }) as never }] }),
+})
+
+const options = (more: Partial<DaemonOptions> = {}): DaemonOptions => {
+  const channel: Channel = {
+    name: 'x',
+    allow: ['*'],
+    limits: { text: 100, unit: 'utf16' },
+    async send(_to, { text }) {
+      sends.push(text)
+      return { id: 'p' }
+    },
+  }
+  const feature = defineFeature({ id: 'x-channel', build: () => ({ channels: [channel] }) })
+  return {
+    features: [offline, feature],
+    dataDir,
+    configFile: join(dataDir, 'config.toml'),
+    env: { SVC_LOG_LEVEL: 'error' },
+    profile: 'test',
+    version: '0',
+    port: 0,
+    ...more,
+  }
+}
+
+const withStore = async <Result>(use: (store: ReturnType<typeof openStore>) => Promise<Result>): Promise<Result> => {
+  const store = openStore({ file: join(dataDir, 'sluice.db'), clock: systemClock, log: testHost().log })
+  try {
+    return await use(store)
+  } finally {
+    await store.close()
+  }
+}
+
+const queueReply = () =>
+  withStore((store) =>
+    store.outbox.add([
+      { channel: 'x', account: 'a', to: { to: 'r' }, text: 'hello', part: 1, parts: 1, clientId: 'c', turnId: null, createdAtMs: 1 },
+    ]),
+  )
+
+describe('a start that fails', () => {
+  test('on a taken port has done nothing: what waits still waits, untried, and the next start sends it', async () => {
+    await queueReply()
+    const taken = createServer()
+    squatter = taken
+    await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
+    const { port } = taken.address() as AddressInfo
+    await expect(startDaemon(options({ port }))).rejects.toMatchObject({ code: 'conflict' })
+    expect(sends).toEqual([])
+    expect(await withStore((store) => store.outbox.list({ limit: 1 }))).toMatchObject([{ state: 'queued', attempts: 0 }])
+    running = await startDaemon(options())
+    await expect.poll(() => sends).toEqual(['hello'])
+  })
+
+  test('after it is bound gives everything back: the port, the store and the lock', async () => {
+    const broken = defineFeature({
+      id: 'x-broken',
+      build: () => ({
+        channels: [
+          {
+            name: 'y',
+            get limits(): never {
+              throw new Error('a fault of ours')
+            },
+          } as unknown as Channel,
+        ],
+      }),
+    })
+    const before = options()
+    await expect(startDaemon({ ...before, features: [...before.features, broken] })).rejects.toThrow('a fault of ours')
+    running = await startDaemon(options())
+    expect((await fetch(`${running.url}/health`)).status).toBe(200)
+  })
+})
+
+test('a daemon.json that cannot be written keeps nobody from being served', async () => {
+  mkdirSync(join(dataDir, 'daemon.json.new'))
+  running = await startDaemon(options())
+  expect((await fetch(`${running.url}/health`)).status).toBe(200)
+})
