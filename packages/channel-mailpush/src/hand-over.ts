@@ -11,8 +11,15 @@ export interface HandOverOptions {
   readonly deliver: Deliver
 }
 
-/** Rejects if the mail could not be fetched or kept, for another attempt; `unchangedSince` leaves out what was not touched after. */
-export type HandOver = (id: string, signal: AbortSignal, options?: { readonly unchangedSince?: bigint }) => Promise<void>
+export interface HandOverLimits {
+  /** Leaves out what was not touched after. */
+  readonly unchangedSince?: bigint
+  /** Leaves out what is older. */
+  readonly sinceMs?: number
+}
+
+/** Resolves to the mail's time, or now if it has none. Rejects if it could not be fetched or kept, for another attempt. */
+export type HandOver = (id: string, signal: AbortSignal, limits?: HandOverLimits) => Promise<number>
 
 /** A mail is left out when it was refused for so long, and so often. */
 const REFUSED_MS = 3_600_000
@@ -49,13 +56,19 @@ export function createHandOver({ host: { clock, log }, api, reader, deliver }: H
     }
   }
 
-  return async (id, signal, { unchangedSince } = {}) => {
+  return async (id, signal, { unchangedSince, sinceMs } = {}) => {
     const mail = await fetchMail(id, signal)
-    if (mail === undefined) return
-    if (mail === 'unreadable') return log.warn('a mail is left out: the API gave nothing that could be read', { mail: id })
-    if (unchangedSince !== undefined && mail.historyId !== undefined && mail.historyId <= unchangedSince) return
+    if (mail === undefined) return clock.nowMs()
+    if (mail === 'unreadable') {
+      log.warn('a mail is left out: the API gave nothing that could be read', { mail: id })
+      return clock.nowMs()
+    }
+    const atMs = Number(mail.internalDate ?? clock.nowMs())
+    const isUnchanged = unchangedSince !== undefined && mail.historyId !== undefined && mail.historyId <= unchangedSince
+    if (isUnchanged || (sinceMs !== undefined && atMs < sinceMs)) return atMs
     const reading = read(mail)
     if ('ignored' in reading) log.info('a mail is left out', { mail: id, reason: reading.ignored })
     else await deliver(reading.inbound)
+    return atMs
   }
 }

@@ -182,7 +182,7 @@ describe('the access token', () => {
     [
       'the token endpoint is no such thing',
       { ...REFRESH, oauth_token: undefined, token_url: 'http://127.0.0.1:1/' },
-      /The connection to the token endpoint/,
+      /the token endpoint of mailpush/,
     ],
   ])('cannot be had where %s, and that is said', async (_, config, detail) => {
     bench = await startBench()

@@ -7,6 +7,7 @@ import type { MailpushConfig } from './config.ts'
 import { type Cursor, keepCursor, readCursor } from './cursor.ts'
 import { createHandOver } from './hand-over.ts'
 import type { MailApi } from './mail-api.ts'
+import { createProgress, type Progress } from './progress.ts'
 import type { Reader } from './read-mail.ts'
 import { createWatch } from './watch.ts'
 
@@ -50,14 +51,16 @@ export function createMailboxListener(host: Host, config: MailpushConfig, api: M
     const keep = (cursor: Cursor) => keepCursor(keyValue, mailbox, cursor)
     const handOver = createHandOver({ host, api, reader: readerOf(mailbox), deliver: counted(deliver) })
     const start = async (): Promise<Cursor> => {
-      const cursor = { atMs: clock.nowMs(), historyId: await watch.now(signal) }
+      const setUpAtMs = clock.nowMs()
+      const cursor = { atMs: setUpAtMs, setUpAtMs, historyId: await watch.now(signal), handedOver: [] }
       await keep(cursor)
       return cursor
     }
+    let progress: Progress | undefined
     return async () => {
-      const cursor = (await readCursor(keyValue, mailbox)) ?? (await start())
+      progress ??= createProgress((await readCursor(keyValue, mailbox)) ?? (await start()), keep)
       await watch.renew(signal)
-      await catchUp(cursor, { host, api, subscription, handOver, now: watch.now, keep }, signal)
+      await catchUp({ host, api, subscription, handOver, progress, now: watch.now }, signal)
     }
   }
 
