@@ -194,11 +194,14 @@ export interface OutboxStore {
 
 /** What may be forgotten. */
 export interface Prune {
-  /** Rows that ended before are dropped whole, but never one whose id is still remembered. */
+  /**
+   * Rows that ended before are dropped whole, but never one whose id is still remembered, or whose batch has a message that
+   * waits, runs, or died later.
+   */
   readonly endedBeforeMs: number
   /** Ids that came before may come again. */
   readonly idsBeforeMs: number
-  /** Of raw bodies and messages kept: the oldest of those that are done lose theirs first. */
+  /** Of raw bodies and messages kept: the oldest of those that are done lose theirs first, a batch's body once all of it is done. */
   readonly bytesMax: number
   readonly nowMs: number
   readonly limit: number

@@ -15,14 +15,18 @@ const NEXT_SIZE = `
   FROM (SELECT number, ${BYTES} AS bytes FROM inbox WHERE number > ? ORDER BY number LIMIT ${MEASURED_MAX})`
 const SET_SIZE = 'UPDATE inbox_size SET up_to = ?, bytes = ?'
 const DROP_NONCES = 'DELETE FROM nonces WHERE key IN (SELECT key FROM nonces WHERE until <= ? ORDER BY until LIMIT ?)'
+// Messages that still need the body the first of their batch keeps. SQLite uses their index only where a query says its condition.
+const NEEDING = "SELECT 1 FROM inbox WHERE batch = first.number AND state <> 'done'"
 const DROP_INBOX = `
   DELETE FROM inbox
-  WHERE number IN (SELECT number FROM inbox WHERE ended_at < ? AND received_at < ? ORDER BY ended_at LIMIT ?)
+  WHERE number IN (
+    SELECT number FROM inbox AS first WHERE ended_at < ?1 AND received_at < ?2
+    AND NOT EXISTS (${NEEDING} AND (ended_at IS NULL OR ended_at >= ?1)) ORDER BY ended_at LIMIT ?3)
   RETURNING number, ${BYTES} AS bytes`
 const DROP_OUTBOX = 'DELETE FROM outbox WHERE number IN (SELECT number FROM outbox WHERE ended_at < ? ORDER BY ended_at LIMIT ?)'
 const WITH_CONTENT = `
-  SELECT number, ${BYTES} AS bytes FROM inbox
-  WHERE state = 'done' AND message_json IS NOT NULL AND number <= ? ORDER BY number LIMIT ?`
+  SELECT number, ${BYTES} AS bytes FROM inbox AS first
+  WHERE state = 'done' AND message_json IS NOT NULL AND number <= ? AND NOT EXISTS (${NEEDING}) ORDER BY number LIMIT ?`
 const DROP_CONTENT = 'UPDATE inbox SET message_json = NULL, raw = NULL WHERE number = ?'
 
 interface Size {
@@ -46,7 +50,7 @@ export async function prune(
 ): Promise<number> {
   while (await writer.write(() => measureNext(db))) {}
   const nonces = await inSlices(writer, limit, (slice) => db.run(DROP_NONCES, nowMs, slice))
-  // A row ends after it has come: so few are held back by this, and no row is looked at in vain.
+  // A row ends after it has come: so few are held back by this, or by their batch, and few rows are looked at in vain.
   const beforeMs = Math.min(endedBeforeMs, idsBeforeMs)
   const rows = await inSlices(writer, limit, (slice) => dropRows(db, beforeMs, idsBeforeMs, slice))
   const contents = await inSlices(writer, limit - rows, (slice) => dropContents(db, bytesMax, slice))

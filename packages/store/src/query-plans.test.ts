@@ -89,8 +89,8 @@ async function useAll(): Promise<void> {
 }
 
 const TABLES = /\b(?:inbox|outbox|nonces|turns)\b/
-/** A walk over a whole table, or over all of its numbers from one on. */
-const WALK = /^SCAN (?!.*USING)|\(rowid[<>]\?\)$/
+/** A walk over a whole table, which a plan may know by its alias, or over all of its numbers from one on. */
+const WALK = /^SCAN (?!json_each|\(subquery|.*USING)|\(rowid[<>]\?\)$/
 /** Each row is measured once; what is looked for there are the next ones. */
 const MEASURE = 'SELECT max(number)'
 
@@ -100,7 +100,7 @@ test('nothing that is asked of inbox or outbox walks over its rows, however many
   expect(texts.length).toBeGreaterThan(40)
   for (const text of texts.filter((one) => !one.includes(MEASURE))) {
     const steps = db.all<{ detail: string }>(`EXPLAIN QUERY PLAN ${text}`).map(({ detail }) => detail)
-    const walks = steps.filter((step) => TABLES.test(step) && WALK.test(step))
+    const walks = steps.filter((step) => WALK.test(step))
     expect(walks, text).toEqual([])
   }
 })

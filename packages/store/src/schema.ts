@@ -125,6 +125,7 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX inbox_by_state ON inbox (state) WHERE state <> 'done';
   CREATE INDEX inbox_by_end ON inbox (ended_at) WHERE ended_at IS NOT NULL;
   CREATE INDEX inbox_with_content ON inbox (number) WHERE state = 'done' AND message_json IS NOT NULL;
+  CREATE INDEX inbox_by_batch ON inbox (batch) WHERE batch IS NOT NULL AND state <> 'done';
 
   -- One row: what the contents of all inbox rows up to a number take.
   CREATE TABLE inbox_size (

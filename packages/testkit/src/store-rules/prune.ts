@@ -1,5 +1,5 @@
 /** What every backend promises about forgetting. */
-import type { Prune } from '@sluice/sdk'
+import type { Prune, Store } from '@sluice/sdk'
 import { expect } from 'vitest'
 import type { StoreRules } from '../store.ts'
 import { answerOne, arrival, bodyOf, inbound, keepOne, reply } from './delivery-samples.ts'
@@ -16,6 +16,10 @@ const upTo = (part: Partial<Prune>): Prune => ({
 })
 
 const bytesOf = (id: string): number => bodyOf(id).length + JSON.stringify(inbound(id)).length
+
+/** Ends the turn of a message that was started as `t…`. */
+const answer = (store: Store, number: number): Promise<readonly number[]> =>
+  store.turns.finish(turnEnd(`t${number}`, { delivery: { inbox: number, replies: [] } }))
 
 export const pruneRules: StoreRules = {
   'what ended before is dropped whole, done or dead, and its id may come again': async ({ store }) => {
@@ -109,12 +113,44 @@ export const pruneRules: StoreRules = {
     expect(await inbox.keep(arrival(['m1', 'm2', 'm3']))).toEqual([null, null, null])
   },
 
+  'the body of a batch is kept as long as one of its messages is not done': async ({ store, restart }) => {
+    const ids = ['m1', 'm2', 'm3', 'm4']
+    const [done = 0, ...others] = (await store.inbox.keep(arrival(ids))) as number[]
+    const [pending = 0, running = 0, dead = 0] = others
+    for (const number of [done, running]) await store.inbox.start(number, `t${number}`)
+    await answer(store, done)
+    await store.inbox.bury(dead, { error: 'e', atMs: 8_000 })
+    const all = upTo({ endedBeforeMs: 8_000, idsBeforeMs: 9_000, bytesMax: 0 })
+    expect(await store.prune(all)).toBe(0)
+    const again = await restart()
+    for (const number of [done, ...others]) expect(await again.inbox.get(number)).toMatchObject({ raw: bodyOf('m1 m2 m3 m4'), message: {} })
+    for (const number of [pending, running]) await again.inbox.bury(number, { error: 'e', atMs: 8_000 })
+    expect(await again.prune(all)).toBe(0)
+    expect(await again.inbox.get(pending)).toMatchObject({ state: 'dead', raw: bodyOf('m1 m2 m3 m4') })
+    expect(await again.prune({ ...all, endedBeforeMs: 8_001 })).toBe(4)
+    expect(await again.inbox.list({ limit: 10 })).toEqual([])
+  },
+
+  'a body that is held holds up no other, and goes once its batch is done': async ({ store }) => {
+    const [first = 0, second = 0] = (await store.inbox.keep(arrival(['m1', 'm2']))) as number[]
+    await store.inbox.start(first, `t${first}`)
+    await answer(store, first)
+    const single = await answerOne(store, 'm3')
+    const one = upTo({ bytesMax: 0, limit: 1 })
+    expect(await store.prune(one)).toBe(1)
+    expect(await store.inbox.get(single)).toMatchObject({ raw: null, message: null })
+    await store.inbox.start(second, `t${second}`)
+    await answer(store, second)
+    for (const dropped of [1, 1, 0]) expect(await store.prune(one)).toBe(dropped)
+    for (const number of [first, second]) expect(await store.inbox.get(number)).toMatchObject({ raw: null, message: null })
+  },
+
   'the body of a batch is kept, and counted, once': async ({ store }) => {
     const ids = ['m1', 'm2', 'm3']
     const numbers = (await store.inbox.keep(arrival(ids))) as number[]
     for (const number of numbers) {
       await store.inbox.start(number, `t${number}`)
-      await store.turns.finish(turnEnd(`t${number}`, { delivery: { inbox: number, replies: [] } }))
+      await answer(store, number)
     }
     const bytes = ids.reduce((sum, id) => sum + JSON.stringify(inbound(id)).length, bodyOf(ids.join(' ')).length)
     expect(await store.prune(upTo({ bytesMax: bytes }))).toBe(0)
