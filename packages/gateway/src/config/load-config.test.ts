@@ -51,7 +51,10 @@ describe('states', () => {
     await expect(roomchat('true\n')).rejects.toEqual(problem('`channels_config.roomchat.base_url` is missing'))
     await expect(roomchat('false\nbase_url = "x"\n')).rejects.toEqual(problem('`channels_config.roomchat.base_url` must be'))
     await expect(roomchat('false\nwebhook_secret = "enc:lost"\n')).rejects.toEqual(problem('cannot be decrypted'))
-    expect((await load(`${ROOMCHAT}enabled = false\n`)).of('channel-roomchat')).toMatchObject({ state: 'configured', value: { enabled: false } })
+    expect((await load(`${ROOMCHAT}enabled = false\n`)).of('channel-roomchat')).toMatchObject({
+      state: 'configured',
+      value: { enabled: false },
+    })
   })
 
   test('a value cannot be changed by whoever gets it, at any depth', async () => {

@@ -51,12 +51,14 @@ export async function readSection({ section }: OwnedSection, { file, env, decryp
     return { state: { state: 'unconfigured', why }, hash: () => hashValue(null), findings: [], warnings: [] }
   }
   // What is turned off need not be complete.
-  if (lacking.length === result.issues.length && isTable(opened.value) && opened.value.enabled === false) {
+  const isOff = isTable(opened.value) && opened.value.enabled === false
+  const issues = isOff ? result.issues.filter((issue) => !isMissing(issue)) : result.issues
+  if (issues.length === 0) {
     return { state: { state: 'unconfigured', why: '`enabled` is false' }, hash: () => hashValue(null), findings: earlier, warnings }
   }
   // A key that is already known to be wrong has no second mistake.
   const known = new Set(earlier.map((finding) => formatKeyPath(finding.path)))
-  const explained = result.issues.map((issue) => explainIssue(issue, { top, section: path, variables: overlay.variables }))
+  const explained = issues.map((issue) => explainIssue(issue, { top, section: path, variables: overlay.variables }))
   const findings = wrong ? earlier : [...earlier, ...explained.filter((finding) => !known.has(formatKeyPath(finding.path)))]
   const state: SectionState = { state: 'unconfigured', why: `[${section.path}] is not valid` }
   return { state, hash: () => hashValue(null), findings, warnings }

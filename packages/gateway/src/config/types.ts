@@ -22,7 +22,7 @@ export interface OwnedSection {
 
 /**
  * `configured`: the file or the environment says something about it. `defaults`: nothing is said and nothing need be.
- * `unconfigured`: nothing is said and `why` names what is missing; the feature is not built.
+ * `unconfigured`: nothing is said and `why` names what is missing, or it is turned off and incomplete; the feature is not built.
  */
 export type SectionState<Value = object> =
   | { readonly state: 'configured' | 'defaults'; readonly value: Value }
