@@ -93,6 +93,11 @@ export interface InboxStore {
    * number per message, in order, `null` for one whose (channel, account, id) is known.
    */
   keep(arrival: Arrival): Promise<'replayed' | readonly (number | null)[]>
+  /**
+   * Which of these `keep` would answer with `null`, in order. Only for requests that would be refused: it may read the disk
+   * once for each message.
+   */
+  known(channel: string, messages: readonly Pick<Inbound, 'account' | 'id'>[]): Promise<readonly boolean[]>
   /** Begins an attempt; `turnId` names the turn if it has none yet. Undefined if it is no longer to run. */
   start(number: number, turnId: string): Promise<StartedMessage | undefined>
   /** The attempt failed; another follows, not before `atMs`. */

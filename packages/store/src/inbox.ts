@@ -4,7 +4,7 @@ import type { Database } from './database.ts'
 import { createDeliveryTable } from './delivery-table.ts'
 import type { GroupCommit } from './group-commit.ts'
 import { INBOX_COLUMNS, type InboxColumns, toInboxRow } from './inbox-row.ts'
-import { createKeep } from './keep-arrival.ts'
+import { createKeep, createKnown } from './keep-arrival.ts'
 
 const MESSAGE = 'SELECT message_json FROM inbox WHERE number = ? AND ended_at IS NULL'
 const START = `
@@ -61,6 +61,7 @@ export function createInbox(
   }
   return {
     keep: createKeep(db, writer, recent),
+    known: createKnown(db, recent),
     async start(number, turnId) {
       const kept = db.read(() => db.get<{ message_json: string }>(MESSAGE, number))
       if (!kept) return undefined

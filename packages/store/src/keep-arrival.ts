@@ -1,12 +1,13 @@
 /** Keeps one request and its messages, each only once: the write every provider waits for (§4.2). */
 import { hash } from 'node:crypto'
-import { type Arrival, BoundedMap } from '@sluice/sdk'
+import { type Arrival, BoundedMap, type InboxStore } from '@sluice/sdk'
 import type { Database } from './database.ts'
 import type { GroupCommit } from './group-commit.ts'
 
 const KEEP = `
   INSERT INTO inbox (key, channel, account, message_id, sender, session, received_at, verdict, batch, message_json, raw)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+const KNOWN = 'SELECT 1 FROM inbox WHERE key = ?'
 const KEY_BYTES = 16
 const USE_UP = `
   INSERT INTO nonces (key, until) VALUES (?, ?) ON CONFLICT DO UPDATE SET until = excluded.until WHERE until <= ?`
@@ -28,6 +29,12 @@ export function createKeep(db: Database, writer: GroupCommit, recent: BoundedMap
     if (kept !== 'replayed') for (const id of ids) if (id.length <= RECENT_CHARS_MAX) recent.set(id, true)
     return kept
   }
+}
+
+/** Asks the file only about messages that did not come lately. */
+export function createKnown(db: Database, recent: BoundedMap<string, true>): InboxStore['known'] {
+  const isKnown = (id: string): boolean => recent.has(id) || db.get(KNOWN, keyOf(id)) !== undefined
+  return async (channel, messages) => db.read(() => messages.map(({ account, id }) => isKnown(idOf(channel, account, id))))
 }
 
 /** The unit that keeps it; made outside the transaction is what can be. */

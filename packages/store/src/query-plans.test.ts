@@ -64,6 +64,7 @@ async function useAll(): Promise<void> {
   const outbox = createOutbox(db, writer)
   const turns = createTurns(db, writer, createIdempotency(db, clock).keys, new HistoryCache())
   await inbox.keep(arrival(['a', 'b', 'c'], { once: { value: 'n', untilMs: 2_000 } }))
+  await inbox.known('roomchat', [{ account: 'bot', id: 'new' }])
   for (const number of [1, 2, 3]) await inbox.start(number, `t${number}`)
   const [part = 0] = await turns.finish(turnEnd('t1', { delivery: { inbox: 1, replies: replyParts(['x', 'y']) } }))
   await inbox.retry(2, { error: 'e', atMs: 1 })

@@ -58,6 +58,27 @@ export const arrivalRules: StoreRules = {
     )
   },
 
+  'whether messages are known can be asked before they are kept': async ({ store, restart, beside }) => {
+    const asked = ['new', 'm1', 'buried', 'm2', 'm1', 'other'].map((id) => inbound(id))
+    const answer = [false, true, true, true, true, false]
+    expect(await store.inbox.known('roomchat', asked)).toEqual(asked.map(() => false))
+    await store.inbox.keep(arrival(['m1', 'm2']))
+    await store.inbox.bury(await keepOne(store, 'buried'), { error: 'e', atMs: 5 })
+    expect(await store.inbox.known('roomchat', asked)).toEqual(answer)
+    expect(await (await beside()).inbox.known('roomchat', asked)).toEqual(answer)
+    const { inbox } = await restart()
+    expect(await inbox.known('roomchat', asked)).toEqual(answer)
+    expect(await inbox.known('bizchat', asked)).toEqual(asked.map(() => false))
+    expect(await inbox.known('roomchat', [inbound('m1', { account: 'other' })])).toEqual([false])
+    expect(await inbox.known('roomchat', [])).toEqual([])
+  },
+
+  'a message is not known for having been asked about': async ({ store: { inbox } }) => {
+    expect(await inbox.known('roomchat', [inbound('m1')])).toEqual([false])
+    expect(await inbox.keep(arrival('m1'))).toEqual([expect.any(Number)])
+    expect(await inbox.list({ limit: 10 })).toHaveLength(1)
+  },
+
   'channel, account and id together make a message, and are never mixed up': async ({ store: { inbox } }) => {
     const parts = ['', ' ', 'a', 'b', 'ab', 'a b', 'a\0', '\0a', 'a"', '","', ...ODD_TEXTS.slice(4, 9)]
     const all = parts.flatMap((channel) => [

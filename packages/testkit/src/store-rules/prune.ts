@@ -31,6 +31,7 @@ export const pruneRules: StoreRules = {
     expect(await store.prune(upTo({ endedBeforeMs: 2_001, idsBeforeMs: 9_000 }))).toBe(2)
     for (const number of [done, dead]) expect(await inbox.get(number)).toBeUndefined()
     expect(await inbox.counts()).toEqual({ pending: 0, running: 0, dead: 0 })
+    expect(await inbox.known('roomchat', [inbound('done'), inbound('dead')])).toEqual([false, false])
     expect(await inbox.keep(arrival(['done', 'dead']))).toEqual([expect.any(Number), expect.any(Number)])
   },
 
