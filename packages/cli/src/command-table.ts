@@ -16,6 +16,8 @@ export interface CliCommand {
   /** The words that select it. */
   readonly name: string
   readonly summary: string
+  /** A second paragraph of its help. */
+  readonly more?: string
   /** What follows the words in the usage line. */
   readonly usage?: string
   readonly options?: Readonly<Record<string, CliOption>>
@@ -65,8 +67,8 @@ export const COMMANDS: readonly CliCommand[] = [
   },
   {
     name: 'config set',
-    summary:
-      'Change values in the file, all or none; comments stay, secrets are encrypted. Without a value, a secret that stands there in plain text is encrypted, any other is read from standard input',
+    summary: 'Change values in the file, all or none; comments stay, secrets are encrypted',
+    more: 'Without a value, a secret that stands in the file in plain text is encrypted. Else the value is read from standard input; what is typed at a terminal is not shown.',
     usage: '<key> [value] [<key> <value>]…',
     argsMin: 1,
     argsMax: SET_ARGS_MAX,

@@ -35,6 +35,7 @@ export function commandHelp(command: CliCommand | Command): string {
   return [
     command.summary,
     '',
+    ...('more' in command && command.more ? [command.more, ''] : []),
     `usage: sluice ${[command.name, command.usage, '[options]'].filter(Boolean).join(' ')}`,
     '',
     'options',

@@ -71,7 +71,7 @@ describe('webhooks', () => {
         check: 'webhooks',
         status: 'fail',
         detail: 'two: [channels_config.two] webhook_secret is not set, so anybody can post as the provider',
-        fix: "sluice config set channels_config.two.webhook_secret '…'",
+        fix: 'sluice config set channels_config.two.webhook_secret',
       },
     ])
   })

@@ -10,7 +10,7 @@ export function checkWebhooks(runtime: Pick<OpenRuntime, 'lifecycle' | 'config'>
   const unsigned = webhooks.flatMap(({ name, section, missing }) => {
     if (missing === undefined) return []
     const detail = `${name}: [${section}] ${missing} is not set, so anybody can post as the provider`
-    return [fail('webhooks', detail, `sluice config set ${section}.${missing} '…'`)]
+    return [fail('webhooks', detail, `sluice config set ${section}.${missing}`)]
   })
   if (unsigned.length > 0) return unsigned
   const names = webhooks.map(({ name }) => name).join(', ')

@@ -36,7 +36,7 @@ export function checkSettings({ channel, section, allowKey }: ReadyChannel, webh
       : fail(
           name,
           { check: 'secret', detail: `${section}.${webhook.unsigned} is not set: anybody can post as the provider` },
-          `sluice config set ${section}.${webhook.unsigned} '…'`,
+          `sluice config set ${section}.${webhook.unsigned}`,
         ),
     checkAllowlist(name, allow, `${section}.${allowKey}`),
     checkRegistered(name, webhook, publicUrl, section),

@@ -265,7 +265,7 @@ describe('webhook check', () => {
     const { code, out } = await unsigned.check()
     expect(code).toBe(1)
     expect(out).toMatch(/^fail +testchat +secret +channels_config\.testchat\.webhook_secret is not set: anybody can post as the provider$/m)
-    expect(out).toContain("sluice config set channels_config.testchat.webhook_secret '…'")
+    expect(out).toContain('sluice config set channels_config.testchat.webhook_secret\n')
     expect(out).toMatch(/^warn +testchat +allowlist +channels_config\.testchat\.allowed_users is empty: every message is dropped$/m)
     const open = await arrange({ toml: TEST_CHAT.replace('"alice"', '"alice", "*"') })
     expect((await open.check()).out).toContain('has a *: anybody can use the agent')
