@@ -52,6 +52,15 @@ export interface StartedMessage {
   readonly checkpoint: readonly ModelMessage[]
 }
 
+/** A message that was started as often as it may be, and neither ended nor was given up: every start was cut. */
+export interface SpentMessage {
+  readonly spent: true
+  readonly number: number
+  readonly channel: string
+  /** Starts so far. */
+  readonly attempts: number
+}
+
 export interface DeliveryFilter {
   readonly limit: number
   /** Only rows with a smaller number: the page after one that ended there. */
@@ -98,8 +107,11 @@ export interface InboxStore {
    * once for each message.
    */
   known(channel: string, messages: readonly Pick<Inbound, 'account' | 'id'>[]): Promise<readonly boolean[]>
-  /** Begins an attempt; `turnId` names the turn if it has none yet. Undefined if it is no longer to run. */
-  start(number: number, turnId: string): Promise<StartedMessage | undefined>
+  /**
+   * Begins an attempt; `turnId` names the turn if it has none yet. Undefined if it is no longer to run. After `startsMax`
+   * starts nothing is begun, and the message is left as it is.
+   */
+  start(number: number, turnId: string, startsMax: number): Promise<StartedMessage | SpentMessage | undefined>
   /** The attempt failed; another follows, not before `atMs`. */
   retry(number: number, failed: { readonly error: string; readonly atMs: number }): Promise<void>
   /** The attempt was cut by a stop of the daemon and does not count. */

@@ -35,6 +35,7 @@ export type {
   OutboxState,
   OutboxStore,
   Prune,
+  SpentMessage,
   StartedMessage,
   StartedReply,
   Waiting,

@@ -1,21 +1,12 @@
 /** What came in, from its keeping to the end of its turn (§4.2). The end itself is in `turns.ts`, with all that goes with it. */
-import type { BoundedMap, InboxEntry, InboxStore, OutboxRow, StartedMessage } from '@sluice/sdk'
+import type { BoundedMap, InboxEntry, InboxStore, OutboxRow } from '@sluice/sdk'
 import type { Database } from './database.ts'
 import { createDeliveryTable } from './delivery-table.ts'
 import type { GroupCommit } from './group-commit.ts'
 import { INBOX_COLUMNS, type InboxColumns, toInboxRow } from './inbox-row.ts'
 import { createKeep, createKnown } from './keep-arrival.ts'
+import { createStart } from './start-message.ts'
 
-const MESSAGE = 'SELECT message_json FROM inbox WHERE number = ? AND ended_at IS NULL'
-const START = `
-  UPDATE inbox SET state = 'running', attempts = attempts + 1, next_at = NULL, turn_id = coalesce(turn_id, ?)
-  WHERE number = ? AND ended_at IS NULL
-  RETURNING channel, account, session, received_at, turn_id, attempts`
-const START_TURN = `
-  INSERT INTO turns (id, session_id, owner, source, status, input, attempts, created_at, inbox)
-  VALUES (?, ?, ?, ?, 'running', ?, ?, ?, ?)
-  ON CONFLICT DO UPDATE SET status = 'running', attempts = excluded.attempts WHERE ended_at IS NULL
-  RETURNING checkpoint_json`
 const RETRY = `
   UPDATE inbox SET state = 'pending', next_at = ?, error = ? WHERE number = ? AND state = 'running' RETURNING turn_id, attempts`
 const RELEASE = `
@@ -62,34 +53,7 @@ export function createInbox(
   return {
     keep: createKeep(db, writer, recent),
     known: createKnown(db, recent),
-    async start(number, turnId) {
-      const kept = db.read(() => db.get<{ message_json: string }>(MESSAGE, number))
-      if (!kept) return undefined
-      const message: StartedMessage['message'] = JSON.parse(kept.message_json)
-      const started = await writer.write(() => {
-        const row = db.get<
-          Pick<InboxColumns, 'channel' | 'account' | 'session' | 'received_at' | 'attempts'> & { readonly turn_id: string }
-        >(START, turnId, number)
-        if (!row) return undefined
-        const { turn_id, session, channel, attempts, received_at } = row
-        const owner = `channel:${channel}`
-        const turn = [turn_id, session, owner, channel, message.text, attempts, received_at, number]
-        return { row, checkpoint: db.get<{ checkpoint_json: string | null }>(START_TURN, ...turn)?.checkpoint_json }
-      })
-      if (!started) return undefined
-      const { row, checkpoint } = started
-      return {
-        number,
-        channel: row.channel,
-        account: row.account,
-        session: row.session,
-        message,
-        receivedAtMs: row.received_at,
-        turnId: row.turn_id,
-        attempts: row.attempts,
-        checkpoint: JSON.parse(checkpoint ?? '[]'),
-      }
-    },
+    start: createStart(db, writer),
     retry: (number, { error, atMs }) => writer.write(() => rest(db.get<Resting>(RETRY, atMs, error, number))),
     release: (number) => writer.write(() => rest(db.get<Resting>(RELEASE, number))),
     async bury(number, { error, atMs }) {

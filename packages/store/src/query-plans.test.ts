@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { SQLInputValue } from 'node:sqlite'
 import { testHost } from '@sluice/testkit/host'
-import { arrival, reply, replyParts } from '@sluice/testkit/store-rules/delivery-samples'
+import { arrival, reply, replyParts, STARTS_MAX } from '@sluice/testkit/store-rules/delivery-samples'
 import { turnEnd } from '@sluice/testkit/store-rules/samples'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Database } from './database.ts'
@@ -65,7 +65,8 @@ async function useAll(): Promise<void> {
   const turns = createTurns(db, writer, createIdempotency(db, clock).keys, new HistoryCache())
   await inbox.keep(arrival(['a', 'b', 'c'], { once: { value: 'n', untilMs: 2_000 } }))
   await inbox.known('roomchat', [{ account: 'bot', id: 'new' }])
-  for (const number of [1, 2, 3]) await inbox.start(number, `t${number}`)
+  for (const number of [1, 2, 3]) await inbox.start(number, `t${number}`, STARTS_MAX)
+  await inbox.start(1, 't1', 1)
   const [part = 0] = await turns.finish(turnEnd('t1', { delivery: { inbox: 1, replies: replyParts(['x', 'y']) } }))
   await inbox.retry(2, { error: 'e', atMs: 1 })
   await inbox.release(3)

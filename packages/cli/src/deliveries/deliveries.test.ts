@@ -54,7 +54,7 @@ const message = async (
 }
 
 const bury = async (inbox: InboxStore, number: number, error = 'no model answers') => {
-  await inbox.start(number, `turn-${number}`)
+  await inbox.start(number, `turn-${number}`, 5)
   await inbox.bury(number, { error, atMs: AT_MS })
 }
 
@@ -146,7 +146,7 @@ describe('list and dead', () => {
 describe('show', () => {
   const answered = async (store: Store) => {
     await message(store, 'a', { raw: '{"id":"a","text":"grüße"}', text: 'grüße' })
-    await store.inbox.start(1, 'turn-1')
+    await store.inbox.start(1, 'turn-1', 5)
     const end = { id: 'turn-1', sessionId: 'channel:testchat/room', source: 'testchat', input: 'grüße', response: 'hello back' }
     const delivery = { inbox: 1, replies: [reply({ turnId: 'turn-1' })] }
     await store.turns.finish({ ...TURN_END, ...end, createdAtMs: AT_MS, endedAtMs: AT_MS, messages: [], delivery })

@@ -45,8 +45,8 @@ async function arrange({ toml = TEST_CHAT, served = SERVED, work = answered, ...
 /** Runs the turn, and sends its reply. */
 async function answered(store: Store, number: number, lost?: { state: 'dead'; error: string }): Promise<void> {
   const turnId = `turn-${number}`
-  const started = await store.inbox.start(number, turnId)
-  if (!started) return
+  const started = await store.inbox.start(number, turnId, 5)
+  if (!started || 'spent' in started) return
   const { session, message } = started
   const { account, to, text } = message
   const reply = { channel: 'testchat', account, to, text: `re: ${text}`, part: 1, parts: 1, clientId: 'c1', turnId, createdAtMs: 1 }
@@ -146,7 +146,7 @@ describe('webhook send --channel', () => {
   test('a message that is given up is no success', async () => {
     const { send } = await arrange({
       async work({ inbox }, number) {
-        await inbox.start(number, 'turn-1')
+        await inbox.start(number, 'turn-1', 5)
         await inbox.bury(number, { error: 'no model answers', atMs: 1 })
       },
     })

@@ -239,11 +239,12 @@ describe('a message', () => {
       receivedAtMs: clock.nowMs(),
       messages: [{ message: message('m1'), session: 's' }],
     })) as number[]
-    for (let start = 0; start < 5; start++) await store.inbox.start(number ?? 0, 't1')
+    for (let start = 0; start < 5; start++) await store.inbox.start(number ?? 0, 't1', 5)
     const made = await bench({ store })
     await settle()
     expect(made.turns).toEqual([])
     expect(await states(made)).toEqual({ inbox: ['dead'], outbox: [] })
+    expect(await store.inbox.get(number ?? 0)).toMatchObject({ attempts: 5, error: expect.stringContaining('started 5 times') })
   })
 
   test('that takes the daemon down takes nobody else with it: those cut beside it are not given up', async () => {

@@ -1,6 +1,6 @@
 /** Works the inbox off: each message becomes one turn, and its reply is queued in the commit that ends the turn. */
 import { newTrace, newTurnId } from '@sluice/agent'
-import { AppError, errorText, replyLane, type StartedMessage, type Waiting } from '@sluice/sdk'
+import { AppError, errorText, replyLane, type SpentMessage, type StartedMessage, type Waiting } from '@sluice/sdk'
 import { channelNamed, type DeliveryDeps } from './channels.ts'
 import { textWithMedia } from './media.ts'
 import { repliesOf } from './replies-of.ts'
@@ -29,12 +29,10 @@ async function work(options: InboxRunnerOptions, number: number, channelName: st
   const { inbox } = options.store
   const channel = channelNamed(options, channelName)
   if (!channel || stopping.aborted) return { retryAtMs: clock.nowMs() + ABSENT_WAIT_MS }
-  const started = await inbox.start(number, newTurnId(clock.nowMs()))
-  if (!started) return 'done'
   const { max_attempts } = options.config()
-  if (started.attempts > max_attempts) {
-    return bury(options, started, `it was started ${max_attempts} times and never reached its end`)
-  }
+  const started = await inbox.start(number, newTurnId(clock.nowMs()), max_attempts)
+  if (!started) return 'done'
+  if ('spent' in started) return bury(options, started, `it was started ${started.attempts} times and never reached its end`)
   const startMs = clock.nowMs()
   const startedAtMs = clock.monotonicMs()
   const trace = newTrace()
@@ -100,8 +98,11 @@ async function work(options: InboxRunnerOptions, number: number, channelName: st
   }
 }
 
-async function bury({ store, clock, log, events }: InboxRunnerOptions, started: StartedMessage, error: string): Promise<WorkOutcome> {
-  const { number, channel, attempts } = started
+async function bury(
+  { store, clock, log, events }: InboxRunnerOptions,
+  { number, channel, attempts }: StartedMessage | SpentMessage,
+  error: string,
+): Promise<WorkOutcome> {
   await store.inbox.bury(number, { error, atMs: clock.nowMs() })
   log.error('a message was given up', { channel, inbox: number, attempts, error, see: `sluice inbox show ${number}` })
   events.emit({ type: 'delivery', direction: 'inbound', channel, number, state: 'dead', error })

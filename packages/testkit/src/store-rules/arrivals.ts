@@ -1,7 +1,7 @@
 /** What every backend promises about keeping what comes in. */
 import { expect } from 'vitest'
 import type { StoreRules } from '../store.ts'
-import { answerOne, arrival, arrivalOf, bodyOf, inbound, keepOne } from './delivery-samples.ts'
+import { answerOne, arrival, arrivalOf, bodyOf, inbound, keepOne, STARTS_MAX } from './delivery-samples.ts'
 import { ODD_TEXTS } from './samples.ts'
 
 export const arrivalRules: StoreRules = {
@@ -49,7 +49,7 @@ export const arrivalRules: StoreRules = {
     const running = await keepOne(store, 'running')
     const pending = await keepOne(store, 'pending')
     await inbox.bury(dead, { error: 'e', atMs: 5 })
-    await inbox.start(running, 't')
+    await inbox.start(running, 't', STARTS_MAX)
     for (const id of ['done', 'dead', 'running', 'pending']) {
       expect(await inbox.keep(arrivalOf(inbound(id, { text: 'other', sender: 'other' }), { receivedAtMs: 9e12 }))).toEqual([null])
     }

@@ -2,6 +2,9 @@
 import type { Arrival, Inbound, NewReply, Store, TurnEnd } from '@sluice/sdk'
 import { turnEnd } from './samples.ts'
 
+/** Rules that are not about it start no message so often. */
+export const STARTS_MAX = 5
+
 export const inbound = (id: string, part: Partial<Inbound> = {}): Inbound => ({
   id,
   account: 'bot',
@@ -56,7 +59,7 @@ export const replyParts = (texts: readonly string[], part: Partial<NewReply> = {
 /** Keeps and starts a message, and ends its turn with these replies; resolves to its number. */
 export async function answerOne(store: Store, id: string, replies: readonly NewReply[] = [], part: Partial<TurnEnd> = {}): Promise<number> {
   const number = await keepOne(store, id)
-  await store.inbox.start(number, `turn of ${id}`)
+  await store.inbox.start(number, `turn of ${id}`, STARTS_MAX)
   await store.turns.finish(turnEnd(`turn of ${id}`, { delivery: { inbox: number, replies }, ...part }))
   return number
 }

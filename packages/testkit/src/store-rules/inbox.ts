@@ -1,7 +1,7 @@
 /** What every backend promises about a kept message, from its first attempt to its end. */
 import { expect } from 'vitest'
 import type { StoreRules } from '../store.ts'
-import { answerOne, arrival, inbound, keepOne } from './delivery-samples.ts'
+import { answerOne, arrival, inbound, keepOne, STARTS_MAX } from './delivery-samples.ts'
 import { ODD_TEXTS, turnEnd, user } from './samples.ts'
 
 const numbersOf = (rows: readonly { readonly number: number }[]): number[] => rows.map(({ number }) => number)
@@ -10,7 +10,7 @@ export const inboxRules: StoreRules = {
   'a start begins a turn that is in the books as running': async ({ store: { inbox, turns } }) => {
     await inbox.keep(arrival(['m1', 'm2']))
     const [first, second] = numbersOf(await inbox.waiting({ after: 0, limit: 2 })) as [number, number]
-    expect(await inbox.start(first, 't1')).toEqual({
+    expect(await inbox.start(first, 't1', STARTS_MAX)).toEqual({
       number: first,
       channel: 'roomchat',
       account: 'bot',
@@ -37,12 +37,12 @@ export const inboxRules: StoreRules = {
 
   'every attempt belongs to one turn, and goes on from its checkpoint': async ({ store, restart }) => {
     const number = await keepOne(store, 'm1')
-    await store.inbox.start(number, 't1')
+    await store.inbox.start(number, 't1', STARTS_MAX)
     await store.turns.checkpoint('t1', ODD_TEXTS.map(user))
     const cut = await restart()
-    expect(await cut.inbox.start(number, 't2')).toMatchObject({ turnId: 't1', attempts: 2, checkpoint: ODD_TEXTS.map(user) })
+    expect(await cut.inbox.start(number, 't2', STARTS_MAX)).toMatchObject({ turnId: 't1', attempts: 2, checkpoint: ODD_TEXTS.map(user) })
     await cut.inbox.retry(number, { error: 'e', atMs: 5 })
-    expect(await cut.inbox.start(number, 't3')).toMatchObject({ turnId: 't1', attempts: 3, checkpoint: ODD_TEXTS.map(user) })
+    expect(await cut.inbox.start(number, 't3', STARTS_MAX)).toMatchObject({ turnId: 't1', attempts: 3, checkpoint: ODD_TEXTS.map(user) })
     expect(await cut.turns.get('t1')).toMatchObject({ status: 'running', attempts: 3 })
     expect(await cut.turns.get('t2')).toBeUndefined()
   },
@@ -50,12 +50,12 @@ export const inboxRules: StoreRules = {
   'odd texts reach the turn': async ({ store: { inbox } }) => {
     for (const [at, text] of ODD_TEXTS.entries()) {
       const [number] = await inbox.keep(arrival([], { messages: [{ message: inbound(`m${at}`, { text }), session: 's' }] }))
-      expect(await inbox.start(Number(number), `t${at}`)).toMatchObject({ message: { text } })
+      expect(await inbox.start(Number(number), `t${at}`, STARTS_MAX)).toMatchObject({ message: { text } })
     }
   },
 
   'a turn that answers a message is not taken up as an unfinished one': async ({ store, restart }) => {
-    await store.inbox.start(await keepOne(store, 'm1'), 't1')
+    await store.inbox.start(await keepOne(store, 'm1'), 't1', STARTS_MAX)
     expect(await (await restart()).turns.unfinished(10)).toEqual([])
   },
 
@@ -63,31 +63,58 @@ export const inboxRules: StoreRules = {
     const done = await answerOne(store, 'done')
     const dead = await keepOne(store, 'dead')
     await store.inbox.bury(dead, { error: 'e', atMs: 5 })
-    for (const number of [done, dead, 999]) expect(await store.inbox.start(number, 't')).toBeUndefined()
+    for (const number of [done, dead, 999]) expect(await store.inbox.start(number, 't', STARTS_MAX)).toBeUndefined()
     expect(await store.turns.get('t')).toBeUndefined()
     expect(await store.inbox.get(done)).toMatchObject({ state: 'done', attempts: 1 })
+  },
+
+  'what was started as often as it may be is not started again, and left as it is': async ({ store, restart }) => {
+    const { inbox, turns } = store
+    const number = await keepOne(store, 'm1')
+    const other = await keepOne(store, 'm2')
+    const spent = { spent: true, number, channel: 'roomchat', attempts: 2 }
+    for (const attempts of [1, 2]) expect(await inbox.start(number, 't1', 2)).toMatchObject({ turnId: 't1', attempts })
+    const before = [await inbox.get(number), await turns.get('t1')]
+    for (const startsMax of [2, 1]) expect(await inbox.start(number, 't2', startsMax)).toEqual(spent)
+    expect([await inbox.get(number), await turns.get('t1')]).toEqual(before)
+    expect(await turns.get('t2')).toBeUndefined()
+    const again = (await restart()).inbox
+    expect(await again.start(number, 't1', 2)).toEqual(spent)
+    expect(await again.start(other, 't3', 2)).toMatchObject({ attempts: 1 })
+    await again.bury(number, { error: 'cut too often', atMs: 5 })
+    expect(await again.start(number, 't1', 2)).toBeUndefined()
+    expect(await again.get(number)).toMatchObject({ state: 'dead', attempts: 2 })
+    await again.replay(number)
+    expect(await again.start(number, 't4', 2)).toMatchObject({ turnId: 't4', attempts: 1 })
+  },
+
+  'of starts at once no more are begun than there may be': async ({ store }) => {
+    const number = await keepOne(store, 'm1')
+    const started = await Promise.all([1, 2, 3].map(() => store.inbox.start(number, 't1', 2)))
+    expect(started.map((one) => one && 'spent' in one)).toEqual([false, false, true])
+    expect(await store.inbox.get(number)).toMatchObject({ attempts: 2 })
   },
 
   'a failed attempt waits for its time, and counts': async ({ store }) => {
     const { inbox, turns } = store
     const number = await keepOne(store, 'm1')
-    await inbox.start(number, 't1')
+    await inbox.start(number, 't1', STARTS_MAX)
     await inbox.retry(number, { error: 'no answer', atMs: 7_000 })
     expect(await inbox.get(number)).toMatchObject({ state: 'pending', attempts: 1, nextAtMs: 7_000, error: 'no answer', turnId: 't1' })
     expect(await inbox.waiting({ after: 0, limit: 10 })).toMatchObject([{ number, atMs: 7_000 }])
     expect(await turns.get('t1')).toMatchObject({ status: 'queued', attempts: 1, endedAtMs: null })
-    await inbox.start(number, 't1')
+    await inbox.start(number, 't1', STARTS_MAX)
     expect(await inbox.get(number)).toMatchObject({ state: 'running', nextAtMs: null })
   },
 
   'an attempt cut by a stop does not count': async ({ store }) => {
     const { inbox, turns } = store
     const number = await keepOne(store, 'm1')
-    await inbox.start(number, 't1')
+    await inbox.start(number, 't1', STARTS_MAX)
     await inbox.release(number)
     expect(await inbox.get(number)).toMatchObject({ state: 'pending', attempts: 0, nextAtMs: null, error: null, turnId: 't1' })
     expect(await turns.get('t1')).toMatchObject({ attempts: 0, endedAtMs: null })
-    expect(await inbox.start(number, 't2')).toMatchObject({ attempts: 1, turnId: 't1' })
+    expect(await inbox.start(number, 't2', STARTS_MAX)).toMatchObject({ attempts: 1, turnId: 't1' })
   },
 
   'only a running attempt fails or is cut': async ({ store }) => {
@@ -106,7 +133,7 @@ export const inboxRules: StoreRules = {
     const { inbox, turns } = store
     const started = await keepOne(store, 'started')
     const fresh = await keepOne(store, 'fresh')
-    await inbox.start(started, 't1')
+    await inbox.start(started, 't1', STARTS_MAX)
     await turns.checkpoint('t1', [user('x')])
     for (const number of [started, fresh]) {
       await inbox.bury(number, { error: 'no way', atMs: 8_000 })
@@ -129,7 +156,7 @@ export const inboxRules: StoreRules = {
     const numbers: number[] = []
     for (let at = 0; at < 7; at++) numbers.push(await keepOne(store, `m${at}`))
     const [running, retried, done, dead] = numbers as [number, number, number, number]
-    for (const number of [running, retried, done]) await store.inbox.start(number, `t${number}`)
+    for (const number of [running, retried, done]) await store.inbox.start(number, `t${number}`, STARTS_MAX)
     await store.inbox.retry(retried, { error: 'e', atMs: 9_000 })
     await store.turns.finish(turnEnd(`t${done}`, { delivery: { inbox: done, replies: [] } }))
     await store.inbox.bury(dead, { error: 'e', atMs: 1 })
@@ -201,7 +228,7 @@ export const inboxRules: StoreRules = {
     const { inbox, turns } = store
     const done = await answerOne(store, 'done')
     const dead = await keepOne(store, 'dead')
-    await inbox.start(dead, 'turn of dead')
+    await inbox.start(dead, 'turn of dead', STARTS_MAX)
     await inbox.bury(dead, { error: 'e', atMs: 1 })
     for (const [number, id] of [
       [done, 'done'],
@@ -210,7 +237,7 @@ export const inboxRules: StoreRules = {
       expect(await inbox.replay(number)).toBe(true)
       expect(await inbox.replay(number)).toBe(false)
       expect(await inbox.get(number)).toMatchObject({ state: 'pending', attempts: 0, endedAtMs: null, turnId: null, error: null })
-      expect(await inbox.start(number, `new turn of ${id}`)).toMatchObject({
+      expect(await inbox.start(number, `new turn of ${id}`, STARTS_MAX)).toMatchObject({
         turnId: `new turn of ${id}`,
         attempts: 1,
         message: inbound(id),
@@ -231,7 +258,7 @@ export const inboxRules: StoreRules = {
     await answerOne(store, 'done')
     const numbers: number[] = []
     for (const id of ['a', 'b', 'c', 'd', 'e', 'f']) numbers.push(await keepOne(store, id))
-    for (const number of numbers.slice(0, 2)) await inbox.start(number, `t${number}`)
+    for (const number of numbers.slice(0, 2)) await inbox.start(number, `t${number}`, STARTS_MAX)
     await inbox.bury(numbers[2] ?? 0, { error: 'e', atMs: 1 })
     expect(await inbox.counts()).toEqual({ pending: 3, running: 2, dead: 1 })
   },

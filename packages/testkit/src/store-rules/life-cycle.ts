@@ -1,7 +1,7 @@
 /** What every backend promises about writing, checking and closing. */
 import { expect } from 'vitest'
 import type { StoreRules } from '../store.ts'
-import { answerOne, arrival, inbound, reply } from './delivery-samples.ts'
+import { answerOne, arrival, inbound, reply, STARTS_MAX } from './delivery-samples.ts'
 import { queuedTurn, turnEnd } from './samples.ts'
 
 export const lifeCycleRules: StoreRules = {
@@ -84,7 +84,7 @@ export const lifeCycleRules: StoreRules = {
       () => store.keyValue('feature').get('a'),
       () => store.inbox.keep(arrival('m1')),
       () => store.inbox.known('roomchat', [inbound('m1')]),
-      () => store.inbox.start(1, 't1'),
+      () => store.inbox.start(1, 't1', STARTS_MAX),
       () => store.inbox.list({ limit: 1 }),
       () => store.outbox.add([reply('a')]),
       () => store.outbox.waiting({ after: 0, limit: 1 }),

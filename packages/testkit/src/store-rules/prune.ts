@@ -2,7 +2,7 @@
 import type { Prune, Store } from '@sluice/sdk'
 import { expect } from 'vitest'
 import type { StoreRules } from '../store.ts'
-import { answerOne, arrival, bodyOf, inbound, keepOne, reply } from './delivery-samples.ts'
+import { answerOne, arrival, bodyOf, inbound, keepOne, reply, STARTS_MAX } from './delivery-samples.ts'
 import { turnEnd } from './samples.ts'
 
 /** Forgets nothing unless told to. */
@@ -65,7 +65,7 @@ export const pruneRules: StoreRules = {
     const pending = await keepOne(store, 'pending')
     const running = await keepOne(store, 'running')
     const retried = await keepOne(store, 'retried')
-    for (const number of [running, retried]) await inbox.start(number, `t${number}`)
+    for (const number of [running, retried]) await inbox.start(number, `t${number}`, STARTS_MAX)
     await inbox.retry(retried, { error: 'e', atMs: 1 })
     const [queued = 0, sending = 0, failed = 0] = await outbox.add(['a', 'b', 'c'].map((text) => reply(text)))
     for (const number of [sending, failed]) await outbox.start(number)
@@ -74,7 +74,7 @@ export const pruneRules: StoreRules = {
     const again = await restart()
     for (const number of [pending, running, retried]) {
       expect(await again.inbox.get(number)).toMatchObject({ raw: expect.any(Uint8Array), message: { sender: '+15550100' } })
-      expect(await again.inbox.start(number, 't')).toBeDefined()
+      expect(await again.inbox.start(number, 't', STARTS_MAX)).toBeDefined()
     }
     for (const number of [queued, sending, failed]) expect(await again.outbox.get(number)).toBeDefined()
   },
@@ -118,7 +118,7 @@ export const pruneRules: StoreRules = {
     const ids = ['m1', 'm2', 'm3', 'm4']
     const [done = 0, ...others] = (await store.inbox.keep(arrival(ids))) as number[]
     const [pending = 0, running = 0, dead = 0] = others
-    for (const number of [done, running]) await store.inbox.start(number, `t${number}`)
+    for (const number of [done, running]) await store.inbox.start(number, `t${number}`, STARTS_MAX)
     await answer(store, done)
     await store.inbox.bury(dead, { error: 'e', atMs: 8_000 })
     const all = upTo({ endedBeforeMs: 8_000, idsBeforeMs: 9_000, bytesMax: 0 })
@@ -134,13 +134,13 @@ export const pruneRules: StoreRules = {
 
   'a body that is held holds up no other, and goes once its batch is done': async ({ store }) => {
     const [first = 0, second = 0] = (await store.inbox.keep(arrival(['m1', 'm2']))) as number[]
-    await store.inbox.start(first, `t${first}`)
+    await store.inbox.start(first, `t${first}`, STARTS_MAX)
     await answer(store, first)
     const single = await answerOne(store, 'm3')
     const one = upTo({ bytesMax: 0, limit: 1 })
     expect(await store.prune(one)).toBe(1)
     expect(await store.inbox.get(single)).toMatchObject({ raw: null, message: null })
-    await store.inbox.start(second, `t${second}`)
+    await store.inbox.start(second, `t${second}`, STARTS_MAX)
     await answer(store, second)
     for (const dropped of [1, 1, 0]) expect(await store.prune(one)).toBe(dropped)
     for (const number of [first, second]) expect(await store.inbox.get(number)).toMatchObject({ raw: null, message: null })
@@ -150,7 +150,7 @@ export const pruneRules: StoreRules = {
     const ids = ['m1', 'm2', 'm3']
     const numbers = (await store.inbox.keep(arrival(ids))) as number[]
     for (const number of numbers) {
-      await store.inbox.start(number, `t${number}`)
+      await store.inbox.start(number, `t${number}`, STARTS_MAX)
       await answer(store, number)
     }
     const bytes = ids.reduce((sum, id) => sum + JSON.stringify(inbound(id)).length, bodyOf(ids.join(' ')).length)
@@ -194,7 +194,7 @@ export const pruneRules: StoreRules = {
     await store.prune(upTo({ bytesMax: 0 }))
     await store.inbox.bury(slow, { error: 'e', atMs: 1 })
     await store.inbox.replay(slow)
-    await store.inbox.start(slow, 't')
+    await store.inbox.start(slow, 't', STARTS_MAX)
     await store.turns.finish(turnEnd('t', { delivery: { inbox: slow, replies: [] } }))
     expect(await store.prune(upTo({ bytesMax: 0 }))).toBe(1)
     expect(await store.inbox.get(slow)).toMatchObject({ state: 'done', message: null })

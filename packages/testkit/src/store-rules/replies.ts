@@ -1,13 +1,13 @@
 /** What every backend promises about the end of a turn that answers a message. */
 import { expect } from 'vitest'
 import type { StoreRules } from '../store.ts'
-import { answerOne, keepOne, reply, replyParts } from './delivery-samples.ts'
+import { answerOne, keepOne, reply, replyParts, STARTS_MAX } from './delivery-samples.ts'
 import { failedTurn, turnEnd, user } from './samples.ts'
 
 export const replyRules: StoreRules = {
   'the end of a turn is the end of its message, and queues its replies': async ({ store, beside }) => {
     const number = await keepOne(store, 'm1')
-    await store.inbox.start(number, 't1')
+    await store.inbox.start(number, 't1', STARTS_MAX)
     await store.turns.checkpoint('t1', [user('x')])
     const replies = [
       ...replyParts(['one', 'two'], { turnId: 't1' }),
@@ -37,9 +37,9 @@ export const replyRules: StoreRules = {
 
   'a message that is done in the end shows no error of an earlier attempt': async ({ store }) => {
     const number = await keepOne(store, 'm1')
-    await store.inbox.start(number, 't1')
+    await store.inbox.start(number, 't1', STARTS_MAX)
     await store.inbox.retry(number, { error: 'no answer', atMs: 3_000 })
-    await store.inbox.start(number, 't1')
+    await store.inbox.start(number, 't1', STARTS_MAX)
     await store.turns.finish(turnEnd('t1', { delivery: { inbox: number, replies: [] } }))
     expect(await store.inbox.get(number)).toMatchObject({ state: 'done', attempts: 2, error: null })
   },
@@ -68,7 +68,7 @@ export const replyRules: StoreRules = {
 
   'turn, message and replies end together or not at all': async ({ store }) => {
     const number = await keepOne(store, 'm1')
-    await store.inbox.start(number, 't1')
+    await store.inbox.start(number, 't1', STARTS_MAX)
     const poison = reply('poison', { clientId: {} as unknown as string })
     await expect(store.turns.finish(turnEnd('t1', { delivery: { inbox: number, replies: [reply('good'), poison] } }))).rejects.toThrow()
     expect(await store.inbox.get(number)).toMatchObject({ state: 'running', endedAtMs: null, replies: [] })
@@ -80,7 +80,7 @@ export const replyRules: StoreRules = {
   'a message that runs once more keeps the replies it had': async ({ store }) => {
     const number = await answerOne(store, 'm1', [reply('first')])
     await store.inbox.replay(number)
-    await store.inbox.start(number, 't2')
+    await store.inbox.start(number, 't2', STARTS_MAX)
     await store.turns.finish(turnEnd('t2', { delivery: { inbox: number, replies: [reply('second')] } }))
     expect((await store.inbox.get(number))?.replies.map(({ text }) => text)).toEqual(['first', 'second'])
   },

@@ -63,7 +63,7 @@ const answerer =
   ({ store }: TestGateway) =>
   async (number: number): Promise<void> => {
     const turnId = `turn-${number}`
-    await store.inbox.start(number, turnId)
+    await store.inbox.start(number, turnId, 5)
     await store.turns.finish({
       id: turnId,
       sessionId: 'channel:testchat/room',
@@ -89,7 +89,7 @@ describe('the inbox', () => {
     const { keep, json, store } = await arrange()
     const [one, two] = [await keep('m1'), await keep('m2')]
     const other = await keep('m3', { channel: 'otherchat' })
-    await store.inbox.start(one, 'turn-1')
+    await store.inbox.start(one, 'turn-1', 5)
     await store.inbox.bury(one, { error: 'no model', atMs: AT_MS })
     expect(await json('GET', '/inbox')).toMatchObject({ messages: [{ number: other }, { number: two }, { number: one }] })
     expect(await json('GET', '/inbox?limit=1')).toMatchObject({ messages: [{ number: other }] })
@@ -154,7 +154,7 @@ describe('the inbox', () => {
       409,
       { error: `Message ${number} waits for its turn as it is`, code: 'conflict' },
     ])
-    await store.inbox.start(number, 'turn-1')
+    await store.inbox.start(number, 'turn-1', 5)
     expect(await json('POST', `/inbox/${number}/replay`)).toMatchObject({ error: expect.stringContaining('is running right now') })
     await store.inbox.bury(number, { error: 'no model', atMs: AT_MS })
     expect(await json('POST', `/inbox/${number}/replay`)).toEqual({ replayed: true, number })

@@ -62,9 +62,11 @@ async function keep(store: Store, at: number): Promise<{ at: number; number: num
 }
 
 async function answer(store: Store, { at, number }: { readonly at: number; readonly number: number }): Promise<void> {
-  const started = await insist(`to start ${at}`, () => store.inbox.start(number, turnIdOf(at)))
+  // One start is enough, however many are refused: those count for nothing.
+  const started = await insist(`to start ${at}`, () => store.inbox.start(number, turnIdOf(at), 1))
   tell('started', at)
-  if (started?.message.text !== arrivalOf(at).messages[0]?.message.text) tell('wrong', `${at} was started with another text`)
+  if (!started || 'spent' in started || started.message.text !== arrivalOf(at).messages[0]?.message.text)
+    tell('wrong', `${at} was not started, or with another text`)
   const end = turnEnd(turnIdOf(at), {
     sessionId: arrivalOf(at).messages[0]?.session ?? null,
     endedAtMs: AT_MS,
