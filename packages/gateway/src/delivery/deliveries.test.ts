@@ -297,9 +297,15 @@ describe('a message', () => {
     await made.receive(message('m2'))
     await expect(made.receive(message('m3'))).rejects.toMatchObject({ code: 'unavailable' })
     expect(await made.receive(message('m3', { account: 'other' }))).toMatchObject({ kept: 1 })
+    expect(await made.receive(message('m1'), message('m2'))).toEqual({ kept: 0, duplicate: 2, denied: 0 })
     gate.resolve()
     await settle()
     expect(await made.receive(message('m3'))).toMatchObject({ kept: 1 })
+  })
+
+  test('of a request that alone brings more than the cap is kept when nothing else waits', async () => {
+    const made = await bench({ config: { max_pending: 2 } })
+    expect(await made.receive(message('m1'), message('m2'), message('m3'))).toMatchObject({ kept: 3 })
   })
 
   test('of a stranger is dropped, and the stranger is told nothing', async () => {

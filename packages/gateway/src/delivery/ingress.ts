@@ -6,7 +6,7 @@ import { sessionOf } from './session-of.ts'
 import type { WorkLanes } from './work-lanes.ts'
 
 export interface IngressOptions {
-  readonly inbox: Pick<Store['inbox'], 'keep'>
+  readonly inbox: Pick<Store['inbox'], 'keep' | 'known'>
   readonly lanes: Pick<WorkLanes, 'enter'>
   readonly clock: Clock
   readonly log: Logger
@@ -55,20 +55,28 @@ export function createIngress({ inbox, lanes, clock, log, config }: IngressOptio
     else pending.delete(key)
   }
 
-  /** Takes a place for each message, or none. */
-  const reserve = (channel: Channel, messages: readonly Inbound[]): string[] => {
+  const accountKeys = (channel: Channel, messages: readonly Inbound[]) => messages.map(({ account }) => keyOf(channel.name, account))
+
+  /** A request that brings more than there may be at all is taken when nothing else waits: it would never come to be. */
+  const isOver = (keys: readonly string[]): boolean => {
     const { max_pending } = config()
-    const keys: string[] = []
-    for (const { account } of messages) {
-      const key = keyOf(channel.name, account)
-      if ((pending.get(key) ?? 0) >= max_pending) {
-        for (const taken of keys) count(taken, -1)
-        throw new AppError('unavailable', 'Too many messages of this account wait for their turn', { retryAfterSecs: RETRY_AFTER_SECS })
-      }
-      count(key, 1)
-      keys.push(key)
+    const wanted = new Map<string, number>()
+    for (const key of keys) wanted.set(key, (wanted.get(key) ?? 0) + 1)
+    return [...wanted].some(([key, more]) => {
+      const waiting = pending.get(key) ?? 0
+      return waiting > 0 && waiting + more > max_pending
+    })
+  }
+
+  /** Those for which there is room; what is known needs none. Throws `unavailable` if there is no room for all. */
+  const withRoom = async (channel: Channel, messages: readonly Inbound[]): Promise<readonly Inbound[]> => {
+    if (!isOver(accountKeys(channel, messages))) return messages
+    const known = await inbox.known(channel.name, messages)
+    const fresh = messages.filter((_, index) => !known[index])
+    if (isOver(accountKeys(channel, fresh))) {
+      throw new AppError('unavailable', 'Too many messages of this account wait for their turn', { retryAfterSecs: RETRY_AFTER_SECS })
     }
-    return keys
+    return fresh
   }
 
   return {
@@ -76,8 +84,12 @@ export function createIngress({ inbox, lanes, clock, log, config }: IngressOptio
       const admitted = messages.filter(({ sender }) => senders.admit(channel, sender)).map(wellFormed)
       const denied = messages.length - admitted.length
       if (admitted.length === 0 && verified.once === undefined) return denied === 0 ? NOTHING : { ...NOTHING, denied }
-      const keys = reserve(channel, admitted)
-      const sessions = admitted.map((message) => sessionOf(channel.name, message))
+      const fresh = await withRoom(channel, admitted)
+      const known = admitted.length - fresh.length
+      if (fresh.length === 0 && known > 0 && verified.once === undefined) return { kept: 0, duplicate: known, denied }
+      const keys = accountKeys(channel, fresh)
+      for (const key of keys) count(key, 1)
+      const sessions = fresh.map((message) => sessionOf(channel.name, message))
       let numbers: Awaited<ReturnType<typeof inbox.keep>>
       try {
         numbers = await inbox.keep({
@@ -86,7 +98,7 @@ export function createIngress({ inbox, lanes, clock, log, config }: IngressOptio
           raw,
           receivedAtMs,
           ...(verified.once !== undefined && { once: { value: verified.once, untilMs: receivedAtMs + ONCE_MS } }),
-          messages: admitted.map((message, index) => ({ message, session: sessions[index] ?? '' })),
+          messages: fresh.map((message, index) => ({ message, session: sessions[index] ?? '' })),
         })
       } catch (error) {
         for (const key of keys) count(key, -1)
@@ -103,11 +115,11 @@ export function createIngress({ inbox, lanes, clock, log, config }: IngressOptio
           continue
         }
         kept += 1
-        const account = admitted[index]?.account ?? ''
+        const account = fresh[index]?.account ?? ''
         if (!lanes.enter({ number, channel: channel.name, account, lane: sessions[index] ?? '', atMs: 0, cuts: 0 }))
           count(keys[index] ?? '', -1)
       }
-      return { kept, duplicate: numbers.length - kept, denied }
+      return { kept, duplicate: known + numbers.length - kept, denied }
     },
     left: ({ channel, account }) => count(keyOf(channel, account), -1),
     found: ({ channel, account }) => count(keyOf(channel, account), 1),
