@@ -153,6 +153,8 @@ function warnAtStart(runtime: OpenRuntime): void {
   const { host, require_pairing } = runtime.config().core(gatewaySection)
   if (isOpenToAll(host, require_pairing)) log.warn(OPEN_TO_ALL, { host })
   warnOfUnproved(runtime.live().channels, log)
+  for (const { name, lacks } of runtime.live().channels)
+    if (lacks) log.warn('a channel cannot work as it is configured', { channel: name, lacks })
   for (const { section, feature, build } of runtime.config().leftOut) {
     log.warn(`[${section}] is configured, but this build leaves ${feature} out`, { build })
   }
