@@ -112,6 +112,9 @@ export async function measureAcks({ scratch, rounds }) {
     withModel(scratch, async (own, modelUrl) => {
       const server = await sluice(modelUrl)(own)
       try {
+        // The first turns load the model's library, which is no part of taking messages.
+        await post(own, server, { connections: 16, warmup: 0, requests: 200 })
+        await sleep(SETTLE_MS)
         const paced = await runLoad({ scratch: own, name: 'paced', job: { url: server.url, ...PACED } })
         if (paced.failed > 0) throw new Error(`${paced.failed} of ${paced.sent} were not taken`)
         const burst = await post(own, server, { ...BURST, warmup: 0 })

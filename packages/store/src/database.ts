@@ -8,20 +8,14 @@ import { isBusy, storageError } from './storage-error.ts'
 /** How long a write waits for another process, such as the command line; the event loop stands still meanwhile. */
 const BUSY_MS_MAX = 1000
 const BUSY_RETRY_MS = 5
-/**
- * The write-ahead log is moved into the file when it has so many pages of 4 KiB: four times the default, since messages
- * whose ids come in no order each touch a page of their own, and the disk takes many of those at once more cheaply.
- */
-const WAL_PAGES_MAX = 4096
-/** What a burst may leave behind of it. */
-const WAL_BYTES_KEPT_MAX = WAL_PAGES_MAX * 4096
+/** What a burst may leave behind of the write-ahead log. */
+const WAL_BYTES_KEPT_MAX = 16 * 1024 * 1024
 
 /** `fullfsync` is for macOS, where a plain sync stops at the drive's cache; elsewhere it does nothing. */
 const DURABLE = `
   PRAGMA journal_mode = WAL;
   PRAGMA synchronous = FULL;
   PRAGMA fullfsync = TRUE;
-  PRAGMA wal_autocheckpoint = ${WAL_PAGES_MAX};
   PRAGMA journal_size_limit = ${WAL_BYTES_KEPT_MAX}`
 
 const DATA_VERSION = 'PRAGMA data_version'
