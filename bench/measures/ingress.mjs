@@ -17,7 +17,7 @@ const MILLION = 1_000_000
 const WARM_UP = 100_000
 const SLICE = 50_000
 
-const config = ({ modelUrl, kind = 'openai' }) => `[gateway]
+const config = ({ modelUrl, apiUrl, kind = 'openai' }) => `[gateway]
 webhook_rate_limit_per_minute = 0
 
 [provider]
@@ -30,7 +30,7 @@ max_pending = 10000000
 [log]
 level = "warn"
 
-${chatappConfig({ apiUrl: modelUrl ?? 'http://127.0.0.1:9' })}`
+${chatappConfig({ apiUrl: apiUrl ?? modelUrl })}`
 
 /** A scratch directory and a slow model for as long as `use` takes. */
 async function withModel(scratch, use) {
@@ -153,7 +153,8 @@ export async function measureMillion({ scratch, rounds, scale }) {
       const growth = { connections: 16, warmup: scale(2000), requests: scale(20_000) }
       const [empty] = await underLoad(own, sluice(modelUrl), [growth])
       const dataDir = newDataDir(own)
-      const server = await startSluice({ scratch: own, dataDir, config: config({ kind: 'offline' }) })
+      const graph = await startBare({ scratch: own, name: 'graph' })
+      const server = await startSluice({ scratch: own, dataDir, config: config({ kind: 'offline', apiUrl: graph.url }) })
       const resident = []
       try {
         for (let done = 0; done < scale(MILLION); done += scale(SLICE)) {
@@ -162,6 +163,7 @@ export async function measureMillion({ scratch, rounds, scale }) {
         }
       } finally {
         await server.stop()
+        await graph.stop()
       }
       const full = await startSluice({ scratch: own, dataDir, config: config({ modelUrl }) })
       let grown
