@@ -15,7 +15,8 @@ const MEMORY_REQUESTS = 20_000
 const SETTLE_MS = 2000
 const MILLION = 1_000_000
 const WARM_UP = 100_000
-const SLICE = 50_000
+const SLICE = 5000
+const POLL_MS = 50
 
 const config = ({ modelUrl, apiUrl, kind = 'openai' }) => `[gateway]
 webhook_rate_limit_per_minute = 0
@@ -146,7 +147,17 @@ export async function measureIngressMemory({ scratch, rounds, scale }) {
   )
 }
 
-/** A million whole messages: what they leave in memory, and what one more costs beside what it cost at first. */
+/** Resolves once no message waits for its turn and no reply to be sent. */
+async function untilDone({ url, token }) {
+  for (;;) {
+    const response = await fetch(`${url}/api/status`, { headers: { authorization: `Bearer ${token}` } })
+    const { messages_pending, replies_pending } = await response.json()
+    if (messages_pending + replies_pending === 0) return
+    await sleep(POLL_MS)
+  }
+}
+
+/** A million whole messages, as fast as their turns run: what they leave in memory, and what one more costs beside what it cost at first. */
 export async function measureMillion({ scratch, rounds, scale }) {
   return rounds({ full: 1, quick: 1 }, () =>
     withModel(scratch, async (own, modelUrl) => {
@@ -157,9 +168,10 @@ export async function measureMillion({ scratch, rounds, scale }) {
       const server = await startSluice({ scratch: own, dataDir, config: config({ kind: 'offline', apiUrl: graph.url }) })
       const resident = []
       try {
-        for (let done = 0; done < scale(MILLION); done += scale(SLICE)) {
-          await post(own, server, { connections: 16, warmup: 0, requests: scale(SLICE), maxSecs: 600 })
-          resident.push({ messages: done + scale(SLICE), MiB: residentMiB(server.pid) })
+        for (let done = 0; done < scale(MILLION); done += SLICE) {
+          await post(own, server, { connections: 16, warmup: 0, requests: SLICE, maxSecs: 600 })
+          await untilDone(server)
+          resident.push({ messages: done + SLICE, MiB: residentMiB(server.pid) })
         }
       } finally {
         await server.stop()
