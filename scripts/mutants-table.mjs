@@ -98,7 +98,7 @@ const arrival = [
     `key: keyOf((ids[index] ?? '') + ${OF_THIS_RUN})`,
     [REPLAYS, DELIVERIES],
   ),
-  bug('a message is known without its account', `${STORE}/keep-arrival.ts`, 'idOf(channel, account, id)', 'idOf(channel, id)', [
+  bug('a message is known without its account', `${STORE}/keep-arrival.ts`, '=> idOf(channel, account, id))\n', '=> idOf(channel, id))\n', [
     STORE_RULES,
     DELIVERIES,
   ]),
@@ -119,8 +119,8 @@ const arrival = [
   bug(
     'the cap of an account is not kept',
     `${GATEWAY}/delivery/ingress.ts`,
-    '>= max_pending)',
-    '> Number.MAX_SAFE_INTEGER + max_pending)',
+    '> 0 && waiting + more > max_pending',
+    '> 0 && waiting + more > max_pending + 1e9',
     [DELIVERIES],
   ),
   bug(
@@ -140,8 +140,8 @@ const arrival = [
   bug(
     'the cursor moves before the mails are handed over (mailpush)',
     'packages/channel-mailpush/src/catch-up.ts',
-    '    for (const id of ids) await handOver(id, signal)\n',
-    '    await keep({ historyId: end, atMs })\n    for (const id of ids) await handOver(id, signal)\n',
+    '    for (const id of ids) if (!progress.knows(id))',
+    '    await progress.moveTo(end, atMs)\n    for (const id of ids) if (!progress.knows(id))',
     ['packages/channel-mailpush/src/interop-mailbox.test.ts'],
   ),
 ]
@@ -150,8 +150,8 @@ const turns = [
   bug(
     'two messages of one session run at once',
     `${GATEWAY}/delivery/work-lanes.ts`,
-    'enter({ number, channel, account, lane, atMs }: Waiting): boolean {',
-    'enter({ number, channel, account, lane: session, atMs }: Waiting): boolean {\n    const lane = session + number',
+    'enter({ number, channel, account, lane, atMs, cuts }: Waiting): boolean {',
+    'enter({ number, channel, account, lane: session, atMs, cuts }: Waiting): boolean {\n    const lane = session + number',
     [LANES, DELIVERIES],
   ),
   bug(
@@ -163,7 +163,7 @@ const turns = [
   ),
   bug(
     'attempts are not counted as they start',
-    `${STORE}/inbox.ts`,
+    `${STORE}/start-message.ts`,
     "SET state = 'running', attempts = attempts + 1",
     "SET state = 'running', attempts = attempts",
     [STORE_RULES, DELIVERIES],
