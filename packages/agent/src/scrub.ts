@@ -3,13 +3,11 @@
  * wall: it knows the shapes credentials usually have and the values this daemon was given. Every pattern has bounded
  * repeats, so that hostile text costs linear time.
  */
-import type { Secret } from '@sluice/sdk'
+import { type Secret, withoutSecrets } from '@sluice/sdk'
 
 export type Scrub = (text: string) => string
 
 const REDACTED = '[redacted]'
-/** A shorter configured secret would blank out common words. */
-const SECRET_CHARS_MIN = 8
 
 const PRIVATE_KEY = /-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|$)/g
 const TOKEN =
@@ -31,16 +29,16 @@ function redactNamed(whole: string, name: string, between: string, value: string
 /** `secrets` are the values in use now. */
 export function createScrub(secrets: () => readonly Secret[]): Scrub {
   return (text) => {
-    let clean = text
+    const clean = text
       .replace(PRIVATE_KEY, REDACTED)
       .replace(TOKEN, REDACTED)
       .replace(AUTHORIZATION, `$1$2${REDACTED}`)
       .replace(USER_INFO, `$1${REDACTED}@`)
       .replace(NAMED, redactNamed)
-    for (const secret of secrets()) {
-      const value = secret.reveal()
-      if (value.length >= SECRET_CHARS_MIN) clean = clean.replaceAll(value, REDACTED)
-    }
-    return clean
+    return withoutSecrets(
+      clean,
+      secrets().map((secret) => secret.reveal()),
+      REDACTED,
+    )
   }
 }

@@ -1,6 +1,6 @@
 /** The media of a message, as an attachment to be fetched later. */
 import type { Attachment } from '@sluice/sdk'
-import { textAt } from './read-json.ts'
+import { textAt } from '@sluice/sdk/foreign-json'
 
 const NAME_CHARS_MAX = 255
 

@@ -1,5 +1,5 @@
 /** The bytes of an attachment, from the host of `api_url` and from no other (§4.2), for the token goes with the request. */
-import { AppError, type Attachment, type Media, sameOrigin } from '@sluice/sdk'
+import { AppError, type Attachment, type Media, readUpTo, sameOrigin } from '@sluice/sdk'
 import { type Api, authorization } from './send.ts'
 
 const BYTES_MAX = 26_214_400
@@ -17,7 +17,10 @@ export async function fetchMedia(api: Api, { source }: Attachment, { bytesMax, s
   try {
     const response = await follow(api, 'url' in source ? source.url : '', AbortSignal.any([signal, late]))
     const mime = response.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase()
-    return { bytes: await readUpTo(response, Math.min(bytesMax, BYTES_MAX)), ...(mime && { mime }) }
+    const most = Math.min(bytesMax, BYTES_MAX)
+    const bytes = await readUpTo(response, most)
+    if (!bytes) throw new AppError('too_large', `The attachment is larger than ${most} bytes`)
+    return { bytes, ...(mime && { mime }) }
   } catch (error) {
     if (error instanceof AppError) throw error
     if (signal.aborted) throw new AppError('aborted', 'The download from bizchat was cut off')
@@ -47,16 +50,4 @@ const isOwnHost = (url: string, apiUrl: string): boolean =>
 function refused(status: number): AppError {
   const mayPass = status >= 500 || [401, 408, 429].includes(status)
   return new AppError(mayPass ? 'unavailable' : 'invalid_request', `bizchat answered ${status} when asked for an attachment`)
-}
-
-/** Leaving the loop early cancels the rest. */
-async function readUpTo(response: Response, bytesMax: number): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = []
-  let bytes = 0
-  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
-    bytes += chunk.length
-    if (bytes > bytesMax) throw new AppError('too_large', `The attachment is larger than ${bytesMax} bytes`)
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
 }

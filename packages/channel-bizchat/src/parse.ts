@@ -1,7 +1,8 @@
 /** An event of the provider as the message in it (§4.2), under whichever of its names a field comes. */
 import { AppError, type Attachment, type Inbound, type Raw } from '@sluice/sdk'
+import { parseObject, textAt, valueAt } from '@sluice/sdk/foreign-json'
 import { attachmentOf } from './attachment.ts'
-import { idAt, parseObject, textAt, valueAt } from './read-json.ts'
+import { idAt } from './id-at.ts'
 import { normaliseSender, recipientOf } from './sender.ts'
 import { timeAt } from './time.ts'
 

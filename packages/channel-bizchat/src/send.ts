@@ -1,6 +1,6 @@
 /** Replies, into the conversation that is open with somebody. */
 import { type Address, AppError, callProvider, type Outbound, type Secret, type Sent } from '@sluice/sdk'
-import { textAt } from './read-json.ts'
+import { textAt } from '@sluice/sdk/foreign-json'
 
 export interface Api {
   readonly fetch: typeof fetch

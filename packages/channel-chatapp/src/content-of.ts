@@ -1,6 +1,6 @@
 /** What a message of each type says, as text and attachments. */
 import type { Attachment, Inbound } from '@sluice/sdk'
-import { type Members, members, text } from './json.ts'
+import { type Members, members, text } from '@sluice/sdk/foreign-json'
 import { contactsText, locationText, orderText } from './plain-text.ts'
 
 type Content = Pick<Inbound, 'text' | 'attachments'>

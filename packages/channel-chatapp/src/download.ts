@@ -1,5 +1,5 @@
 /** One file from a host that was found to be the provider's, and no more of it than is wanted. */
-import { AppError } from '@sluice/sdk'
+import { AppError, readUpTo } from '@sluice/sdk'
 import type { Graph } from './graph.ts'
 
 export interface DownloadOptions {
@@ -33,16 +33,4 @@ export async function download(graph: Graph, url: string, { bytesMax, signal }: 
 const refused = (status: number): AppError => {
   const passes = status >= 500 || [401, 408, 429].includes(status)
   return new AppError(passes ? 'unavailable' : 'invalid_request', `chatapp answered ${status} when asked for an attachment`)
-}
-
-/** Leaving the loop early cancels the rest. */
-async function readUpTo(response: Response, bytesMax: number): Promise<Uint8Array | undefined> {
-  const chunks: Uint8Array[] = []
-  let bytes = 0
-  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
-    bytes += chunk.length
-    if (bytes > bytesMax) return undefined
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
 }

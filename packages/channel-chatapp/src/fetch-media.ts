@@ -1,8 +1,8 @@
 /** The bytes behind a media id: first where they lie and what they are, then they themselves, held to their digest. */
 import { AppError, type Attachment, type Media, sha256Hex } from '@sluice/sdk'
+import { members, text } from '@sluice/sdk/foreign-json'
 import { type DownloadOptions, download } from './download.ts'
 import type { Graph } from './graph.ts'
-import { members, text } from './json.ts'
 import { isMediaUrl } from './media-host.ts'
 
 const MEDIA_ID = /^[\w-]+$/

@@ -1,7 +1,7 @@
 /** Requests to the cloud API with our token, and its refusals told apart by their code, as the provider advises. */
 import { AppError, callProvider, type ErrorCode, type Host } from '@sluice/sdk'
+import { type Members, members, text } from '@sluice/sdk/foreign-json'
 import type { ChatappConfig } from './config.ts'
-import { type Members, members, text } from './json.ts'
 
 export interface Graph {
   /** With its version, without a slash at the end. */

@@ -1,10 +1,8 @@
 /** Bytes of a request to the messages in it; states of sent messages, echoes and whatever else is dropped. */
-import { AppError, type Inbound, normaliseE164 } from '@sluice/sdk'
+import { type Inbound, normaliseE164 } from '@sluice/sdk'
+import { list, type Members, members, parseJson, text } from '@sluice/sdk/foreign-json'
 import { contentOf } from './content-of.ts'
-import { list, type Members, members, text } from './json.ts'
 import { addressOf, senderOf } from './sender.ts'
-
-const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /** Throws `invalid_request` for what is no JSON. `ours` is the id of our number: what came to another is not for us. */
 export function parseMessages(body: Uint8Array, ours: string): Inbound[] {
@@ -16,14 +14,6 @@ export function parseMessages(body: Uint8Array, ours: string): Inbound[] {
     }
   }
   return found
-}
-
-function parseJson(body: Uint8Array): unknown {
-  try {
-    return JSON.parse(utf8.decode(body))
-  } catch {
-    throw new AppError('invalid_request', 'Invalid JSON payload')
-  }
 }
 
 function readChange({ metadata, messages }: Members, ours: string, found: Inbound[]): void {

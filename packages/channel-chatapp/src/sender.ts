@@ -1,6 +1,6 @@
 /** Who writes and where an answer goes: numbers, business-scoped ids of users who hide theirs, and groups. */
 import { type Address, normaliseE164 } from '@sluice/sdk'
-import { type Members, members, text } from './json.ts'
+import { type Members, members, text } from '@sluice/sdk/foreign-json'
 
 const WRITTEN_NUMBER = /^[\d\s+().-]*$/
 const PLAIN_NUMBER = /^\+?\d+$/

@@ -1,5 +1,6 @@
 /** A push to what it says (§4.2): that something happened in a mailbox, never a message itself. */
 import { AppError } from '@sluice/sdk'
+import { parsedOrUndefined } from '@sluice/sdk/foreign-json'
 import * as v from 'valibot'
 import { historyIdSchema } from './history-id.ts'
 
@@ -26,20 +27,11 @@ const noticeSchema = v.object({ emailAddress: v.pipe(v.string(), v.minLength(1))
 
 /** Throws `invalid_request` for what is no push. */
 export function parsePush(body: Uint8Array): Push {
-  const envelope = v.safeParse(envelopeSchema, jsonOf(body))
+  const envelope = v.safeParse(envelopeSchema, parsedOrUndefined(body))
   if (!envelope.success) throw new AppError('invalid_request', 'Invalid Pub/Sub envelope')
   const { data, messageId, message_id } = envelope.output.message
-  const notice = v.safeParse(noticeSchema, jsonOf(Buffer.from(data, 'base64')))
+  const notice = v.safeParse(noticeSchema, parsedOrUndefined(Buffer.from(data, 'base64')))
   const id = messageId ?? message_id
   if (!notice.success) return { id }
   return { id, notice: { mailbox: notice.output.emailAddress.toLowerCase(), historyId: notice.output.historyId } }
-}
-
-/** Undefined for what is not UTF-8 or no JSON. */
-function jsonOf(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
-  } catch {
-    return undefined
-  }
 }

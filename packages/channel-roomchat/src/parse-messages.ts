@@ -1,6 +1,6 @@
 /** Bytes of a request to the message in it; what bots write, what is no message, and what nobody could answer is dropped. */
-import { AppError, type Inbound } from '@sluice/sdk'
-import { members } from './json.ts'
+import type { Inbound } from '@sluice/sdk'
+import { members, parseJson } from '@sluice/sdk/foreign-json'
 import { type Post, postOf } from './post.ts'
 import { isRoom } from './room.ts'
 import { isBot, normaliseSender } from './sender.ts'
@@ -10,8 +10,6 @@ export interface Ours {
   /** Empty: nothing is dropped for its name. */
   readonly botName: string
 }
-
-const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /** Throws `invalid_request` for what is no JSON. */
 export function parseMessages(body: Uint8Array, { account, botName }: Ours): Inbound[] {
@@ -32,14 +30,6 @@ export function parseMessages(body: Uint8Array, { account, botName }: Ours): Inb
       ...(attachments.length > 0 && { attachments }),
     },
   ]
-}
-
-function parseJson(body: Uint8Array): unknown {
-  try {
-    return JSON.parse(utf8.decode(body))
-  } catch {
-    throw new AppError('invalid_request', 'Invalid JSON payload')
-  }
 }
 
 const isNamed = ({ actorName }: Post, botName: string): boolean => {

@@ -1,5 +1,6 @@
 /** A message somebody wrote into a room, whichever of the two payload shapes it came in. */
-import { idText, type Members, members, parsedOrUndefined, text } from './json.ts'
+import { type Members, members, parsedOrUndefined, text } from '@sluice/sdk/foreign-json'
+import { idText } from './id-text.ts'
 import { type RichText, richText } from './rich-text.ts'
 
 export interface Post extends RichText {

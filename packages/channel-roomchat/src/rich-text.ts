@@ -1,6 +1,7 @@
 /** The text of a message, with what its placeholders stand for; files among them become attachments. */
 import type { Attachment } from '@sluice/sdk'
-import { idText, type Members, members, text } from './json.ts'
+import { type Members, members, text } from '@sluice/sdk/foreign-json'
+import { idText } from './id-text.ts'
 
 export interface RichText {
   readonly text: string

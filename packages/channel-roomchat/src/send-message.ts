@@ -4,7 +4,8 @@
  */
 import { randomBytes } from 'node:crypto'
 import { type Address, AppError, callProvider, type Outbound, type Secret, type Sent, sha256Hex } from '@sluice/sdk'
-import { idText, members, text } from './json.ts'
+import { members, text } from '@sluice/sdk/foreign-json'
+import { idText } from './id-text.ts'
 import { isRoom } from './room.ts'
 import type { Server } from './server.ts'
 import { sign } from './signature.ts'

@@ -1,8 +1,8 @@
 /** An event of the provider as the message in it (§4.2), in the payload version of 2026-02-03 or of 2025-01-01. */
 import { type Address, AppError, type Attachment, type Inbound, type Raw } from '@sluice/sdk'
+import { parseObject, textAt, valueAt } from '@sluice/sdk/foreign-json'
 import { attachmentOf } from './attachment.ts'
 import { normaliseHandle } from './handle.ts'
-import { parseObject, textAt, valueAt } from './read-json.ts'
 
 /** As many as the provider allows in one message. */
 const PARTS_MAX = 100

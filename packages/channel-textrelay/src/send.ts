@@ -1,7 +1,7 @@
 /** Replies: into the chat the message came from, or into a new one where that is gone. */
 import { type Address, AppError, callProvider, type Outbound, type ProviderCall, type Secret, type Sent } from '@sluice/sdk'
+import { textAt, valueAt } from '@sluice/sdk/foreign-json'
 import { isHandle } from './handle.ts'
-import { textAt, valueAt } from './read-json.ts'
 
 /** The provider's code for a chat it does not know; other things it does not find are 404 as well. */
 const CHAT_NOT_FOUND = 2001

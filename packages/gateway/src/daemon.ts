@@ -66,7 +66,6 @@ async function startOn(
   if (demandsProof) demandProofs(runtime.live().channels, host)
   const auth = createAuth({ runtime })
   const started = Promise.withResolvers<Deliveries>()
-  started.promise.catch(() => {})
   // Bound before anything is taken up: a start that cannot have its port has done nothing.
   const server = await listen({
     runtime,

@@ -1,5 +1,5 @@
 /** The log: one line per message, for people at a terminal or as JSON; nothing in it can throw, and no credential shows. */
-import type { Clock, LogFields, Logger, Secret } from '@sluice/sdk'
+import { type Clock, type LogFields, type Logger, type Secret, withoutSecrets } from '@sluice/sdk'
 import { printableFields, redactText } from './log-fields.ts'
 import { createRepeatGuard } from './log-repeats.ts'
 
@@ -58,7 +58,13 @@ export function createLogger(options: LogOptions): ComponentLogger {
       const { isTooMany, dropped } = repeats(`${level} ${component} ${entry.message} ${JSON.stringify(printed)}`, atMs)
       if (isTooMany) return
       const told = dropped > 0 ? { ...entry, fields: { ...printed, repeated: dropped } } : entry
-      stream.write(`${withoutSecrets(isText ? textLine(told, hasColours) : jsonLine(told), secrets)}\n`)
+      const line = isText ? textLine(told, hasColours) : jsonLine(told)
+      stream.write(
+        `${withoutSecrets(
+          line,
+          secrets().map((secret) => secret.reveal()),
+        )}\n`,
+      )
     } catch {
       // A line that cannot be written must not take the daemon with it.
     }
@@ -82,18 +88,6 @@ export function createLogger(options: LogOptions): ComponentLogger {
     }
   }
   return component(options.component)
-}
-
-/** Shorter ones would blank out common words. */
-const SECRET_CHARS_MIN = 8
-
-function withoutSecrets(line: string, secrets: () => readonly Secret[]): string {
-  let clean = line
-  for (const secret of secrets()) {
-    const value = secret.reveal()
-    if (value.length >= SECRET_CHARS_MIN) clean = clean.replaceAll(value, '[secret]')
-  }
-  return clean
 }
 
 function jsonLine({ atMs, level, component, message, fields }: Entry): string {

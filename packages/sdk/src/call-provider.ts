@@ -1,5 +1,7 @@
 /** One request to a platform's API, with failures told apart as the outbox needs them: not sent, refused, or nobody knows. */
 import { AppError } from './errors.ts'
+import { parsedOrUndefined } from './foreign-json.ts'
+import { readUpTo } from './read-up-to.ts'
 
 export interface ProviderCall {
   readonly fetch: typeof fetch
@@ -101,17 +103,9 @@ function refused({ provider, explain }: ProviderCall, { status, headers }: Respo
 
 async function readText(response: Response, { provider, answerBytesMax }: ProviderCall): Promise<string> {
   const bytesMax = answerBytesMax ?? ANSWER_BYTES_MAX
-  const decoder = new TextDecoder()
-  let text = ''
-  let bytes = 0
-  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
-    bytes += chunk.length
-    if (bytes > bytesMax) {
-      throw new AppError(answerBytesMax ? 'too_large' : 'upstream', `The answer of ${provider} is larger than ${bytesMax} bytes`)
-    }
-    text += decoder.decode(chunk, { stream: true })
-  }
-  return text + decoder.decode()
+  const bytes = await readUpTo(response, bytesMax)
+  if (bytes) return new TextDecoder().decode(bytes)
+  throw new AppError(answerBytesMax ? 'too_large' : 'upstream', `The answer of ${provider} is larger than ${bytesMax} bytes`)
 }
 
 function parsed(text: string, provider: string): unknown {
@@ -120,14 +114,6 @@ function parsed(text: string, provider: string): unknown {
     return JSON.parse(text)
   } catch {
     throw new AppError('upstream', `The answer of ${provider} is not JSON`)
-  }
-}
-
-function parsedOrUndefined(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
   }
 }
 

@@ -1,6 +1,7 @@
 /** What every provider of models behind HTTP asks of its settings, and keeps out of its errors. */
 import { AppError } from './errors.ts'
 import type { ProviderSettings } from './model.ts'
+import { withoutSecrets } from './secret.ts'
 
 /** Settings that are complete and can be sent. */
 export interface ModelEndpoint {
@@ -57,11 +58,8 @@ const guard =
     if (response.ok || !response.body) return response
     const text = await readStart(response.body)
     const { status, statusText, headers } = response
-    return new Response(scrub(text, apiKey), { status, statusText, headers })
+    return new Response(withoutSecrets(text, [apiKey]), { status, statusText, headers })
   }
-
-/** Placeholders such as `ollama`, which local servers are given, are no secrets; words of an error would look redacted. */
-const scrub = (text: string, apiKey: string): string => (apiKey.length < 8 ? text : text.replaceAll(apiKey, '[secret]'))
 
 /** The first `ERROR_BYTES_MAX` bytes of a body, as text; the rest is not read. */
 async function readStart(body: ReadableStream<Uint8Array>): Promise<string> {

@@ -23,3 +23,13 @@ export class Secret {
     return '[secret]'
   }
 }
+
+/** Shorter values stay: placeholders such as `ollama` are no secrets, and words of a text would look redacted. */
+const SECRET_CHARS_MIN = 8
+
+/** The text with `mark` in the place of these values. */
+export function withoutSecrets(text: string, values: Iterable<string>, mark = '[secret]'): string {
+  let clean = text
+  for (const value of values) if (value.length >= SECRET_CHARS_MIN) clean = clean.replaceAll(value, mark)
+  return clean
+}

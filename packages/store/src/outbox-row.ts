@@ -1,5 +1,5 @@
 /** A message that goes out, as it lies in the table and as callers see it. */
-import type { OutboxRow, OutboxState, StartedReply } from '@sluice/sdk'
+import type { NewReply, OutboxRow, OutboxState, StartedReply } from '@sluice/sdk'
 
 export interface OutboxColumns {
   readonly number: number
@@ -24,7 +24,7 @@ export interface OutboxColumns {
 export const OUTBOX_COLUMNS =
   'number, channel, account, to_json, text, part, parts, client_id, inbox, turn_id, state, attempts, created_at, next_at, ended_at, provider_id, error'
 
-export const toOutboxRow = (row: OutboxColumns): OutboxRow => ({
+const toNumberedReply = (row: OutboxColumns): NewReply & { readonly number: number } => ({
   number: row.number,
   channel: row.channel,
   account: row.account,
@@ -32,28 +32,20 @@ export const toOutboxRow = (row: OutboxColumns): OutboxRow => ({
   text: row.text,
   part: row.part,
   parts: row.parts,
+  clientId: row.client_id,
+  turnId: row.turn_id,
+  createdAtMs: row.created_at,
+})
+
+export const toOutboxRow = (row: OutboxColumns): OutboxRow => ({
+  ...toNumberedReply(row),
   state: row.state,
   attempts: row.attempts,
-  createdAtMs: row.created_at,
   nextAtMs: row.next_at,
   endedAtMs: row.ended_at,
   providerId: row.provider_id,
   error: row.error,
-  clientId: row.client_id,
   inbox: row.inbox,
-  turnId: row.turn_id,
 })
 
-export const toStartedReply = (row: OutboxColumns): StartedReply => ({
-  number: row.number,
-  channel: row.channel,
-  account: row.account,
-  to: JSON.parse(row.to_json),
-  text: row.text,
-  part: row.part,
-  parts: row.parts,
-  clientId: row.client_id,
-  turnId: row.turn_id,
-  createdAtMs: row.created_at,
-  attempts: row.attempts,
-})
+export const toStartedReply = (row: OutboxColumns): StartedReply => ({ ...toNumberedReply(row), attempts: row.attempts })

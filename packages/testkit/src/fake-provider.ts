@@ -3,8 +3,8 @@
  * would, and a test injects the faults of the wire. Started by tests and by hand; loopback only.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { headersIn, jsonIn, listenOnLoopback, readWhole } from './loopback-server.ts'
 
 export interface ProviderRequest {
   readonly method: string
@@ -84,47 +84,23 @@ export async function startFakeProvider(
       else outgoing.destroy()
     })
   })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, '127.0.0.1', resolve)
-  })
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    ...(await listenOnLoopback(server, port)),
     requests,
     fail: (fault, { times = 1, matches = () => true } = {}) => void faults.push({ fault, left: times, matches }),
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
   }
 }
 
 async function toRequest(incoming: IncomingMessage): Promise<ProviderRequest> {
   const url = new URL(incoming.url ?? '/', 'http://fake')
-  const headers = new Headers(
-    Object.entries(incoming.headersDistinct).flatMap(([name, values = []]) => values.map((value): [string, string] => [name, value])),
-  )
-  const body = await readBody(incoming)
-  return { method: incoming.method ?? '', path: url.pathname, query: url.searchParams, headers, body, json: parseJson(body) }
-}
-
-async function readBody(incoming: IncomingMessage): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of incoming as AsyncIterable<Buffer>) {
-    bytes += chunk.length
-    if (bytes > BODY_BYTES_MAX) throw new Error(`a request body of more than ${BODY_BYTES_MAX} bytes`)
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
-}
-
-function parseJson(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString())
-  } catch {
-    return undefined
+  const body = await readWhole(incoming, BODY_BYTES_MAX)
+  return {
+    method: incoming.method ?? '',
+    path: url.pathname,
+    query: url.searchParams,
+    headers: headersIn(incoming),
+    body,
+    json: jsonIn(body),
   }
 }
 

@@ -3,8 +3,8 @@
  * by hand (`node packages/testkit/src/model-server.ts`). It refuses what the real services refuse.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { headersIn, jsonIn, listenOnLoopback, readWhole } from './loopback-server.ts'
 import { type FullReply, type ModelReply, type ModelStep, type ModelWire, tokens } from './model-script.ts'
 import { anthropicWire } from './model-wire-anthropic.ts'
 import { openaiWire } from './model-wire-openai.ts'
@@ -61,10 +61,8 @@ export async function startModelServer(options: ModelServerOptions = {}): Promis
     const ended = new Promise<'answered' | 'broken'>((resolve) =>
       outgoing.on('close', () => resolve(outgoing.writableFinished ? 'answered' : 'broken')),
     )
-    const headers = new Headers(
-      Object.entries(incoming.headersDistinct).flatMap(([name, values = []]) => values.map((value): [string, string] => [name, value])),
-    )
-    const body = parseJson(await readBody(incoming))
+    const headers = headersIn(incoming)
+    const body = jsonIn(await readWhole(incoming, BODY_BYTES_MAX))
     const refusal = refusalOf(wire, headers, body, apiKey)
     const lastUserText = refusal ? '' : wire.lastUserText(body)
     const request: ModelRequest = { wire: wire.name, headers, body, lastUserText, refused: refusal?.message ?? null, ended }
@@ -77,20 +75,11 @@ export async function startModelServer(options: ModelServerOptions = {}): Promis
   const server = createServer((incoming, outgoing) => {
     serve(incoming, outgoing).catch((error: unknown) => outgoing.destroy(error instanceof Error ? error : undefined))
   })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', resolve)
-  })
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    ...(await listenOnLoopback(server)),
     apiKey,
     requests,
     script: (...more) => void steps.push(...more),
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
   }
 }
 
@@ -147,25 +136,6 @@ async function sendEvents(outgoing: ServerResponse, events: readonly string[], {
   }
   if (breakAfter === undefined) outgoing.end()
   else outgoing.destroy()
-}
-
-async function readBody(incoming: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of incoming as AsyncIterable<Buffer>) {
-    bytes += chunk.length
-    if (bytes > BODY_BYTES_MAX) throw new Error(`a request body of more than ${BODY_BYTES_MAX} bytes`)
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString()
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 const isStream = (body: unknown): boolean => (body as { stream?: unknown }).stream === true

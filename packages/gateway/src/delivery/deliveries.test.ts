@@ -326,13 +326,14 @@ describe('a message', () => {
   })
 
   test('whose turn a stop cuts is taken up at the next start, and that start does not count', async () => {
-    const first = await bench({
-      turn: () => new Promise((_, reject) => setTimeout(() => reject(new AppError('unavailable', 'stopping')), 20)),
-    })
+    const cut = Promise.withResolvers<never>()
+    const first = await bench({ turn: () => cut.promise })
     await first.receive(message('m1'))
     await settle()
     expect(first.turns).toHaveLength(1)
-    await first.deliveries.stop(0)
+    const stopped = first.deliveries.stop(0)
+    cut.reject(new AppError('unavailable', 'stopping'))
+    await stopped
     expect(await first.store.inbox.list({ limit: 1 })).toMatchObject([{ state: 'pending', attempts: 0 }])
     const second = await bench({ store: first.store })
     await settle()

@@ -1,8 +1,9 @@
 /** Works the inbox off: each message becomes one turn, and its reply is queued in the commit that ends the turn. */
-import { newTrace, newTurnId } from '@sluice/agent'
+import { newTurnId } from '@sluice/agent'
 import { AppError, errorText, replyLane, type SpentMessage, type StartedMessage, type Waiting } from '@sluice/sdk'
 import { channelNamed, type DeliveryDeps } from './channels.ts'
 import { textWithMedia } from './media.ts'
+import { observeDelivery } from './observe-delivery.ts'
 import { repliesOf } from './replies-of.ts'
 import { retryDelayMs } from './retry-delay.ts'
 import { channelOwner } from './session-of.ts'
@@ -33,17 +34,7 @@ async function work(options: InboxRunnerOptions, number: number, channelName: st
   const started = await inbox.start(number, newTurnId(clock.nowMs()), max_attempts)
   if (!started) return 'done'
   if ('spent' in started) return bury(options, started, `it was started ${started.attempts} times and never reached its end`)
-  const startMs = clock.nowMs()
-  const startedAtMs = clock.monotonicMs()
-  const trace = newTrace()
-  const observe = (outcome: 'ok' | 'error' | 'aborted') =>
-    options.observe({
-      kind: 'delivery',
-      channel: channel.name,
-      direction: 'inbound',
-      outcome,
-      span: { trace, startMs, tookMs: clock.monotonicMs() - startedAtMs },
-    })
+  const { trace, ended } = observeDelivery(options, { channel: channel.name, direction: 'inbound' })
   try {
     const text = await textWithMedia(started.message, {
       channel,
@@ -69,7 +60,7 @@ async function work(options: InboxRunnerOptions, number: number, channelName: st
         reply: (answer) => repliesOf(answer, channel, started, clock.nowMs()),
       },
     })
-    observe('ok')
+    ended('ok')
     const {
       account,
       message: { to },
@@ -82,7 +73,7 @@ async function work(options: InboxRunnerOptions, number: number, channelName: st
       await inbox.release(number)
       return { retryAtMs: clock.nowMs() + ABSENT_WAIT_MS }
     }
-    observe('error')
+    ended('error')
     if (error instanceof AppError && error.code === 'rate_limited') {
       // The operator's budget is spent, which says nothing about this message.
       await inbox.release(number)

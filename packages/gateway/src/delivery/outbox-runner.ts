@@ -1,7 +1,7 @@
 /** Works the outbox off: each reply is sent once, as far as that can be known; what cannot be known is left to the operator. */
-import { newTrace } from '@sluice/agent'
 import { AppError, type Channel, type Outcome, type Sent, type StartedReply } from '@sluice/sdk'
 import { channelNamed, type DeliveryDeps } from './channels.ts'
+import { observeDelivery } from './observe-delivery.ts'
 import { retryDelayMs } from './retry-delay.ts'
 import { WorkLanes, type WorkOutcome } from './work-lanes.ts'
 
@@ -39,25 +39,15 @@ async function work(options: OutboxRunnerOptions, number: number): Promise<WorkO
     await store.outbox.retry(number, { error: 'The daemon stopped before it was sent.', atMs })
     return { retryAtMs: atMs }
   }
-  const trace = newTrace()
-  const startMs = clock.nowMs()
-  const startedAtMs = clock.monotonicMs()
-  const observe = (outcome: Outcome) =>
-    options.observe({
-      kind: 'delivery',
-      channel: channel.name,
-      direction: 'outbound',
-      outcome,
-      span: { trace, startMs, tookMs: clock.monotonicMs() - startedAtMs },
-    })
+  const { ended } = observeDelivery(options, { channel: channel.name, direction: 'outbound' })
   let sent: Sent
   try {
     const { to, text, clientId } = started
     sent = await channel.send(to, { text, clientId }, AbortSignal.any([options.cutOff, AbortSignal.timeout(SEND_MS_MAX)]))
   } catch (error) {
-    return failed(options, { started, channel, error, observe })
+    return failed(options, { started, channel, error, ended })
   }
-  observe('ok')
+  ended('ok')
   await record(options, number, sent)
   options.events.emit({ type: 'delivery', direction: 'outbound', channel: channel.name, number, state: 'sent', error: null })
   return 'done'
@@ -80,10 +70,10 @@ interface Failure {
   readonly started: StartedReply
   readonly channel: Channel
   readonly error: unknown
-  observe(outcome: Outcome): void
+  ended(outcome: Outcome): void
 }
 
-async function failed(options: OutboxRunnerOptions, { started, channel, error, observe }: Failure): Promise<WorkOutcome> {
+async function failed(options: OutboxRunnerOptions, { started, channel, error, ended }: Failure): Promise<WorkOutcome> {
   const { store, clock, log, events } = options
   const { number, attempts } = started
   const code = error instanceof AppError ? error.code : 'internal'
@@ -94,12 +84,12 @@ async function failed(options: OutboxRunnerOptions, { started, channel, error, o
     const wished = error instanceof AppError ? error.retryAfterSecs : undefined
     const atMs = clock.nowMs() + retryDelayMs(attempts, wished)
     await store.outbox.retry(number, { error: reason, atMs })
-    observe('error')
+    ended('error')
     return { retryAtMs: atMs }
   }
   const state = UNKNOWN.has(code) ? 'ambiguous' : 'dead'
   await store.outbox.giveUp(number, { state, error: reason, atMs: clock.nowMs() })
-  observe(state === 'dead' ? 'error' : 'aborted')
+  ended(state === 'dead' ? 'error' : 'aborted')
   log[state === 'dead' ? 'error' : 'warn'](state === 'dead' ? 'a reply was given up' : 'a reply may have been sent: nobody can tell', {
     channel: channel.name,
     outbox: number,
