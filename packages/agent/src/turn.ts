@@ -1,5 +1,5 @@
 /** One turn, as those who ask for it and those who wait for it see it. */
-import type { ClientId, IdempotencyKey, ModelMessage, NewReply, Trace, Usage } from '@sluice/sdk'
+import type { ClientId, IdempotencyKey, ModelMessage, NewReply, Risk, Trace, Usage } from '@sluice/sdk'
 
 /** What a listener hears while a turn runs. */
 export type TurnPart =
@@ -9,15 +9,22 @@ export type TurnPart =
   | { readonly type: 'tool_result'; readonly id: string; readonly name: string; readonly output: string; readonly outcome: 'ok' | 'error' }
 
 export interface ApprovalRequest {
+  /** With `turn` it names the question; the same again when a turn that was cut asks anew. */
+  readonly callId: string
   readonly tool: string
   /** A line a value, whole up to 2,000 characters, blanks collapsed, secrets scrubbed. */
   readonly summary: string
   readonly turn: string
   readonly session: string | null
+  /** The inbox message the turn answers. */
+  readonly inbox: number | null
 }
 
-/** Asks a person. Resolves to false when nobody can be asked, refuses, or does not answer in time; a time-out never approves. */
-export type Approver = (request: ApprovalRequest, signal: AbortSignal) => Promise<boolean>
+/**
+ * Asks a person. Resolves to who agreed, as in `Approval.by`; to false when nobody can be asked, refuses, or does not answer
+ * in time: a time-out never approves.
+ */
+export type Approver = (request: ApprovalRequest, signal: AbortSignal) => Promise<{ readonly by: string } | false>
 
 /** The inbox message a turn answers. The inbox has begun the attempt, and decides what a failure means. */
 export interface TurnDelivery {
@@ -47,7 +54,31 @@ export interface TurnRequest {
   readonly signal?: AbortSignal
   readonly listen?: (part: TurnPart) => void
   readonly approve?: Approver
+  /** The only tools it is offered and may call; absent: all. */
+  readonly tools?: readonly string[]
   readonly delivery?: TurnDelivery
+  /** Told whenever it begins (true) or ends (false) to wait for a person; it holds no slot meanwhile, and its time does not run. */
+  readonly onWait?: (isWaiting: boolean) => void
+}
+
+/** One tool call outside of any turn, under the same policy, approvals and limits. */
+export interface CallRequest {
+  readonly tool: string
+  readonly input: unknown
+  /** Stands for the turn, in approvals and in what is told. */
+  readonly turn: string
+  readonly callId: string
+  readonly source: string
+  readonly client: ClientId
+  readonly trace: Trace
+  readonly signal: AbortSignal
+  /** Awaited after the policy and any person have agreed, right before the tool runs; a rejection keeps it from running. */
+  readonly onBegin?: (risk: Risk) => Promise<void>
+}
+
+export interface CallResult {
+  readonly outcome: 'ok' | 'error'
+  readonly output: string
 }
 
 export interface TurnResult {
@@ -66,8 +97,12 @@ export interface Agent {
    * A delivery is not recorded as failed, and always taken: whoever brings it limits how many there are.
    */
   run(request: TurnRequest): Promise<TurnResult>
-  /** Keeps the turn durably, then resolves to its id; it runs when its turn comes, also after a crash. */
-  accept(request: Omit<TurnRequest, 'signal' | 'listen' | 'approve' | 'delivery'>): Promise<string>
+  /** Keeps the turn durably, then resolves to its id; it runs when its turn comes, also after a crash. Rejects with `conflict` for an `id` that is known. */
+  accept(request: Omit<TurnRequest, 'signal' | 'listen' | 'approve' | 'delivery' | 'onWait'> & { readonly id?: string }): Promise<string>
+  /** Resolves once no such turn runs or waits here; what became of it stands in the store. Never rejects. */
+  ended(turnId: string): Promise<void>
+  /** Runs one tool. Rejects only with `aborted`, or with what `onBegin` rejected with. */
+  call(request: CallRequest): Promise<CallResult>
   /** Takes up what a crash left unfinished, at the normal concurrency. Resolves to how many there are. */
   resume(): Promise<number>
   /** False if no such turn of this owner runs or waits. */

@@ -46,12 +46,29 @@ export interface Inbound {
   readonly text: string
   readonly sentAtMs?: number
   readonly attachments?: readonly Attachment[]
+  /** The provider's id of the message it answers by quoting it, where the platform tells. */
+  readonly inReplyTo?: string
+  /** A button of a message of ours was pressed: that message's provider id, and the button's value. `text` is empty then. */
+  readonly pressed?: { readonly message: string; readonly value: string }
+}
+
+/** A button under a message of ours. */
+export interface Button {
+  readonly label: string
+  /** Comes back when it is pressed; at most 64 bytes of printable ASCII. */
+  readonly value: string
+  readonly tone: 'good' | 'bad'
 }
 
 /** One message we send. */
 export interface Outbound {
   readonly text: string
+  /** With their bytes. */
   readonly attachments?: readonly Attachment[]
+  /** For platforms that have them; the text makes sense without. In `update`, an absent list takes the buttons away. */
+  readonly buttons?: readonly Button[]
+  /** Opens a thread for what is said about it, of this title, where the platform opens threads on messages. */
+  readonly topic?: string
   /** Stable over retries of one message: platforms that take a client message id are given it. */
   readonly clientId: string
 }
@@ -147,7 +164,7 @@ export interface Channel {
    * the platform drops repeats. Follows no redirect with a credential.
    */
   send(to: Address, message: Outbound, signal: AbortSignal): Promise<Sent>
-  /** Replaces the text of a sent message, where the platform can edit. */
+  /** Replaces the text of a sent message, where the platform can edit; throws like `send`. The same text again is no error. */
   update?(to: Address, sent: Sent, message: Outbound, signal: AbortSignal): Promise<void>
   readonly limits: {
     /** The longest text of one message, counted in `unit`. */
@@ -155,7 +172,23 @@ export interface Channel {
     readonly unit: 'utf16' | 'codepoint' | 'byte'
     /** The platform drops a second message with the same `clientId`, so an uncertain send may be repeated. */
     readonly dedupesClientIds?: true
+    /** Attachments it can send: how many in one message, and how large each. Absent: none. */
+    readonly attachments?: { readonly count: number; readonly bytesMax: number }
   }
+  /** Where notifications go (§2.5): the dispatch target that means this channel, and the conversation configured for it. */
+  readonly notifications?: {
+    readonly target: 'community' | 'workspace' | 'messenger'
+    /** The account of ours that speaks. */
+    readonly account: string
+    /** Absent: none is configured, and only an event that names its own is sent. */
+    readonly to?: Address
+    /** The key that would configure it, for messages to operators. */
+    readonly key: string
+  }
+  /** Replies are shown while they are made, by `update`, not more often than this. Needs `update`. */
+  readonly draftEveryMs?: number
+  /** Shows for a few seconds that an answer is being made. */
+  typing?(to: Address, signal: AbortSignal): Promise<void>
   /**
    * The bytes of an attachment that came in, at most `bytesMax`; asked for as the turn begins, after the allowlist. Throws
    * `AppError`: `unavailable` may succeed later, anything else never will.

@@ -3,7 +3,7 @@
  * provider has it. As everywhere in the store, a method that writes resolves once its change is on stable storage. Rows are
  * known by a number that grows and is never given again.
  */
-import type { Address, Inbound } from './channel.ts'
+import type { Address, Button, Inbound } from './channel.ts'
 import type { ModelMessage } from './model.ts'
 
 /** `pending`: waits for its turn, or for another attempt; `dead`: given up, and left to the operator. */
@@ -50,6 +50,8 @@ export interface StartedMessage {
   readonly attempts: number
   /** What an earlier attempt had produced when it was cut. */
   readonly checkpoint: readonly ModelMessage[]
+  /** The provider's id of the message an earlier attempt showed its reply in. */
+  readonly draft: string | null
 }
 
 /** A message that was started as often as it may be, and neither ended nor was given up: every start was cut. */
@@ -116,6 +118,10 @@ export interface InboxStore {
   retry(number: number, failed: { readonly error: string; readonly atMs: number }): Promise<void>
   /** The attempt was cut by a stop of the daemon and does not count. */
   release(number: number): Promise<void>
+  /** Nothing is to run for it, as when it answered an approval that somebody else had answered. */
+  done(number: number, atMs: number): Promise<void>
+  /** Keeps the provider's id of the message that shows the reply while it is made, so that a later attempt goes on with it. */
+  draft(number: number, providerId: string): Promise<void>
   /** Gives up: the message is dead, its turn has failed. */
   bury(number: number, failed: { readonly error: string; readonly atMs: number }): Promise<void>
   /** What is to run, oldest first, with a number above `after`; `running` ones too, which a crash left behind. */
@@ -136,6 +142,22 @@ export interface InboxStore {
  */
 export type OutboxState = 'queued' | 'sending' | 'failed' | 'sent' | 'ambiguous' | 'dead'
 
+/** A file of the workspace that goes with a message; read when it is sent. */
+export interface ReplyFile {
+  readonly kind: 'image' | 'audio' | 'video' | 'file'
+  /** In the workspace, relative. */
+  readonly path: string
+}
+
+/** What a message has beside its text; JSON. */
+export interface ReplyExtras {
+  /** The provider's id of a message of ours that this one replaces, instead of being sent. */
+  readonly edits?: string
+  readonly buttons?: readonly Button[]
+  readonly topic?: string
+  readonly files?: readonly ReplyFile[]
+}
+
 /** One message to send: a reply, or a part of a long one. */
 export interface NewReply {
   readonly channel: string
@@ -148,6 +170,7 @@ export interface NewReply {
   readonly clientId: string
   readonly turnId: string | null
   readonly createdAtMs: number
+  readonly extras?: ReplyExtras
 }
 
 /** A reply whose sending begins. */

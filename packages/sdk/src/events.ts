@@ -1,4 +1,6 @@
 /** Everything subscribers of `/api/events` and `/ws/events` can see (§6): one union, one producer, one envelope. */
+import type { ApprovalState } from './approval-store.ts'
+import type { SopRunStatus, SopStepResult, TriggerKind } from './sop.ts'
 
 export interface Usage {
   readonly inputTokens: number
@@ -6,7 +8,7 @@ export interface Usage {
   readonly costUsd: number
 }
 
-/** What happened. `type` is the discriminator; members are JSON and hold no message text and no secret. */
+/** What happened. `type` is the discriminator; members are JSON and hold no secret, and no message text but that of channel events and approvals. */
 export type SluiceEvent =
   | { readonly type: 'turn_started'; readonly turn_id: string; readonly session_id: string | null; readonly source: string }
   | {
@@ -57,6 +59,45 @@ export type SluiceEvent =
       readonly state: 'ok' | 'connecting' | 'down'
       readonly detail: string | null
     }
+  /** A question to people (§6); `title` and `message` are what they are asked. */
+  | {
+      readonly type: 'human_approval_request'
+      readonly run_id: string
+      readonly step_id: string
+      readonly workflow_name: string
+      readonly title: string
+      readonly message: string
+      /** RFC 3339; null: it waits for ever. */
+      readonly expires_at: string | null
+    }
+  /** Told once the gate has taken the decision. */
+  | {
+      readonly type: 'human_approval_resolved'
+      readonly run_id: string
+      readonly step_id: string
+      readonly approved: boolean
+      readonly state: Exclude<ApprovalState, 'pending'>
+      readonly feedback: string | null
+      readonly by: string
+    }
+  | {
+      readonly type: 'sop_run'
+      readonly run_id: string
+      readonly sop: string
+      readonly status: SopRunStatus
+      readonly step: number
+      readonly steps: number
+      readonly reason: string | null
+    }
+  | {
+      readonly type: 'sop_step'
+      readonly run_id: string
+      readonly sop: string
+      readonly step: number
+      readonly status: 'started' | SopStepResult['status']
+    }
+  | { readonly type: 'sop_skipped'; readonly sop: string; readonly source: TriggerKind; readonly reason: string }
+  | { readonly type: 'sops_reloaded'; readonly loaded: number; readonly broken: number }
   | { readonly type: 'device_paired'; readonly device_id: string; readonly name: string }
   | { readonly type: 'device_revoked'; readonly device_id: string }
   /** An embedder's own. */

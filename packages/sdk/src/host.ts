@@ -5,6 +5,7 @@ import type { Logger } from './logger.ts'
 import type { Vitals } from './observer.ts'
 import type { Policy } from './policy.ts'
 import type { Spawn } from './sandbox.ts'
+import type { Sops } from './sop.ts'
 import type { KeyValue, MemoryStore } from './store.ts'
 import type { Workspace } from './workspace.ts'
 
@@ -27,6 +28,8 @@ export interface SecretStore {
 export interface Services {
   readonly memory: MemoryStore
   readonly vitals: () => Vitals
+  /** The engine of procedures; absent in commands that run without a daemon. */
+  readonly sops: Sops
   /** Present when `[transcription]` is enabled. */
   readonly transcribe: Transcribe
   /** The text of a PDF, page by page. Throws `invalid_request` for a file that is broken, encrypted or too large. */

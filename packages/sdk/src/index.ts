@@ -1,5 +1,18 @@
 /** The seam of Sluice: what a feature is made of and what it may use. Nothing here does I/O. */
 export { isAllowed, normaliseE164 } from './allow.ts'
+export type {
+  Approval,
+  ApprovalFilter,
+  ApprovalGate,
+  ApprovalKey,
+  ApprovalPrompt,
+  ApprovalState,
+  ApprovalStore,
+  Decision,
+  NewApproval,
+} from './approval-store.ts'
+export type { Approvals, AskedTarget, Question } from './approvals.ts'
+export { AUDIT_ROOT, auditHash } from './audit-hash.ts'
 export { BoundedMap } from './bounded-map.ts'
 export type { ProviderAnswer, ProviderCall } from './call-provider.ts'
 export { callProvider, retryAfterSecs } from './call-provider.ts'
@@ -8,6 +21,7 @@ export { buildHint, CATALOGUE, isInProfile, ROWS, rowOf } from './catalogue.ts'
 export type {
   Address,
   Attachment,
+  Button,
   Channel,
   ChannelHealth,
   Deliver,
@@ -35,6 +49,8 @@ export type {
   OutboxState,
   OutboxStore,
   Prune,
+  ReplyExtras,
+  ReplyFile,
   SpentMessage,
   StartedMessage,
   StartedReply,
@@ -77,6 +93,22 @@ export { Secret, withoutSecrets } from './secret.ts'
 export type { ConfigSchema, KeyMetadata, Section } from './section.ts'
 export { fromEnv, secretText, whole } from './section.ts'
 export { PerClient, Shared } from './shared.ts'
+export type {
+  SopDispatch,
+  SopEvent,
+  SopGate,
+  SopMode,
+  SopPriority,
+  SopRun,
+  SopRunStatus,
+  SopStep,
+  SopStepResult,
+  SopSummary,
+  Sops,
+  TriggerKind,
+} from './sop.ts'
+export { SOP_ENDED } from './sop.ts'
+export type { AuditKind, AuditRow, NewAudit, SopStart, SopStore } from './sop-store.ts'
 export type {
   Claim,
   DeviceRow,

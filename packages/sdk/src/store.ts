@@ -3,8 +3,10 @@
  * `unavailable` when it could not be kept (full disk, I/O error): then nothing of it is seen in this process; a crash before
  * the next write may bring it back, whole. Writes asked for at about the same time may share a commit. Times are milliseconds since 1970; JSON members hold plain data.
  */
+import type { ApprovalStore } from './approval-store.ts'
 import type { InboxStore, NewReply, OutboxStore, Prune } from './delivery-store.ts'
 import type { ModelMessage } from './model.ts'
+import type { SopStore } from './sop-store.ts'
 
 /** Durable keys and values of one owner. Keys sort by code unit. */
 export interface KeyValue {
@@ -215,6 +217,8 @@ export interface Store {
   readonly memory: MemoryStore
   readonly inbox: InboxStore
   readonly outbox: OutboxStore
+  readonly approvals: ApprovalStore
+  readonly sops: SopStore
   /** Drops what may be forgotten of inbox and outbox, at most `limit` rows of each; resolves to how many. */
   prune(prune: Prune): Promise<number>
   /** Changes whenever another process has written; cheap enough for every second. */

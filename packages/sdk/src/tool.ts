@@ -17,6 +17,8 @@ export interface ToolContext {
   /** Aborts when the turn is aborted, times out, or the daemon stops. A tool must end soon after. */
   readonly signal: AbortSignal
   readonly trace: Trace
+  /** The person who agreed to this very call, as in `Approval.by`; absent: nobody was asked. */
+  readonly approvedBy?: string
 }
 
 export interface Tool<Schema extends v.GenericSchema = v.GenericSchema> {
