@@ -153,6 +153,8 @@ export interface ReplyFile {
 export interface ReplyExtras {
   /** The provider's id of a message of ours that this one replaces, instead of being sent. */
   readonly edits?: string
+  /** Sent after all if that one can no longer be edited. */
+  readonly elseSend?: true
   readonly buttons?: readonly Button[]
   readonly topic?: string
   readonly files?: readonly ReplyFile[]

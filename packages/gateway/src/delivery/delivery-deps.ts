@@ -18,5 +18,6 @@ export const deliveryDeps = (runtime: OpenRuntime): DeliveryDeps => ({
   observe: (observation) => runtime.live().observe(observation),
   workspace: () => runtime.guards().workspace,
   scrub: runtime.scrub,
+  sops: () => runtime.lifecycle.current().service('sops'),
   transcribe: () => runtime.lifecycle.current().service('transcribe'),
 })

@@ -1,13 +1,16 @@
 /** Works the inbox off: each message becomes one turn, and its reply is queued in the commit that ends the turn. */
 import { newTurnId } from '@sluice/agent'
-import { AppError, errorText, replyLane, type SpentMessage, type StartedMessage, type Waiting } from '@sluice/sdk'
+import { AppError, type Channel, errorText, replyLane, type SpentMessage, type StartedMessage, type Trace, type Waiting } from '@sluice/sdk'
+import { takenBySops } from './by-sops.ts'
 import { channelNamed, type DeliveryDeps } from './channels.ts'
+import { type Draft, openDraft } from './draft.ts'
 import { textWithMedia } from './media.ts'
 import { observeDelivery } from './observe-delivery.ts'
 import { repliesOf } from './replies-of.ts'
 import { retryDelayMs } from './retry-delay.ts'
 import { channelOwner } from './session-of.ts'
-import { WorkLanes, type WorkLanesOptions, type WorkOutcome } from './work-lanes.ts'
+import { startTyping } from './typing.ts'
+import { WorkLanes, type WorkLanesOptions, type WorkOutcome, type WorkSlot } from './work-lanes.ts'
 
 export interface InboxRunnerOptions extends DeliveryDeps {
   readonly onDone: NonNullable<WorkLanesOptions['onDone']>
@@ -22,71 +25,130 @@ const ABSENT_WAIT_MS = 5000
 
 export function createInboxRunner(options: InboxRunnerOptions): WorkLanes {
   const { clock, log, turnsMax, onDone } = options
-  return new WorkLanes({ clock, log, onDone, concurrency: turnsMax, work: (number, row) => work(options, number, row.channel) })
+  return new WorkLanes({ clock, log, onDone, concurrency: turnsMax, work: (number, row, slot) => work(options, number, row.channel, slot) })
 }
 
-async function work(options: InboxRunnerOptions, number: number, channelName: string): Promise<WorkOutcome> {
+async function work(options: InboxRunnerOptions, number: number, channelName: string, slot: WorkSlot): Promise<WorkOutcome> {
   const { clock, stopping } = options
-  const { inbox } = options.store
   const channel = channelNamed(options, channelName)
   if (!channel || stopping.aborted) return { retryAtMs: clock.nowMs() + ABSENT_WAIT_MS }
-  const { max_attempts } = options.config()
-  const started = await inbox.start(number, newTurnId(clock.nowMs()), max_attempts)
+  if (await takenBySops(options, channel, number)) return 'done'
+  const started = await options.store.inbox.start(number, newTurnId(clock.nowMs()), options.config().max_attempts)
   if (!started) return 'done'
   if ('spent' in started) return bury(options, started, `it was started ${started.attempts} times and never reached its end`)
+  const draft = await openDraft({ ...options, inbox: options.store.inbox, channel, started, signal: stopping })
+  const typing = startTyping({ channel, to: started.message.to, clock })
   const { trace, ended } = observeDelivery(options, { channel: channel.name, direction: 'inbound' })
+  const onWait = (isWaiting: boolean): void => {
+    typing.pause(isWaiting)
+    if (isWaiting) slot.leave()
+    else slot.retake()
+  }
   try {
-    const text = await textWithMedia(started.message, {
-      channel,
-      workspace: options.workspace(),
-      transcribe: options.transcribe(),
-      log: options.log,
-      clock,
-      signal: stopping,
-    })
-    const { replies } = await options.agent.run({
-      source: channel.name,
-      session: started.session,
-      text,
-      client: options.clients.ofSender(channel.name, started.message.sender),
-      owner: channelOwner(channel.name),
-      trace,
-      delivery: {
-        turnId: started.turnId,
-        inbox: number,
-        attempts: started.attempts,
-        receivedAtMs: started.receivedAtMs,
-        checkpoint: started.checkpoint,
-        reply: (answer) => repliesOf(answer, channel, started, clock.nowMs()),
-      },
-    })
+    const replies = await answer(options, { channel, started, draft, trace, onWait })
     ended('ok')
-    const {
-      account,
-      message: { to },
-    } = started
-    const lane = replyLane({ channel: channel.name, account, to })
-    options.onReplies(replies.map((reply) => ({ number: reply, channel: channel.name, account, lane, atMs: 0, cuts: 0 })))
+    await draft?.stop()
+    options.onReplies(replies)
     return 'done'
   } catch (error) {
-    if (stopping.aborted) {
-      await inbox.release(number)
-      return { retryAtMs: clock.nowMs() + ABSENT_WAIT_MS }
-    }
-    ended('error')
-    if (error instanceof AppError && error.code === 'rate_limited') {
-      // The operator's budget is spent, which says nothing about this message.
-      await inbox.release(number)
-      return { retryAtMs: clock.nowMs() + retryDelayMs(1, error.retryAfterSecs) }
-    }
-    const isOver = started.attempts >= max_attempts || (error instanceof AppError && error.code === 'aborted')
-    const reason = options.scrub(errorText(error))
-    if (isOver) return bury(options, started, reason)
-    const wished = error instanceof AppError ? error.retryAfterSecs : undefined
-    const atMs = clock.nowMs() + retryDelayMs(started.attempts, wished)
-    await inbox.retry(number, { error: reason, atMs })
-    return { retryAtMs: atMs }
+    await draft?.stop()
+    if (!stopping.aborted) ended('error')
+    return failed(options, { started, error, draft: draft?.id })
+  } finally {
+    typing.stop()
   }
+}
+
+interface Answering {
+  readonly channel: Channel
+  readonly started: StartedMessage
+  readonly draft: Draft | undefined
+  readonly trace: Trace
+  onWait(isWaiting: boolean): void
+}
+
+/** The turn. Resolves to its replies, which are in the outbox by then. */
+async function answer(options: InboxRunnerOptions, { channel, started, draft, trace, onWait }: Answering): Promise<Waiting[]> {
+  const { clock } = options
+  const { number, account, message } = started
+  const text = await textWithMedia(message, {
+    channel,
+    workspace: options.workspace(),
+    transcribe: options.transcribe(),
+    log: options.log,
+    clock,
+    signal: options.stopping,
+  })
+  const { replies } = await options.agent.run({
+    source: channel.name,
+    session: started.session,
+    text,
+    client: options.clients.ofSender(channel.name, message.sender),
+    owner: channelOwner(channel.name),
+    trace,
+    onWait,
+    ...(draft && { listen: draft.hear }),
+    delivery: {
+      turnId: started.turnId,
+      inbox: number,
+      attempts: started.attempts,
+      receivedAtMs: started.receivedAtMs,
+      checkpoint: started.checkpoint,
+      reply: (said) => repliesOf(said, { channel, started, nowMs: clock.nowMs(), draft: draft?.id }),
+    },
+  })
+  const lane = replyLane({ channel: channel.name, account, to: message.to })
+  return replies.map((reply) => ({ number: reply, channel: channel.name, account, lane, atMs: 0, cuts: 0 }))
+}
+
+interface Failure {
+  readonly started: StartedMessage
+  readonly error: unknown
+  /** The message that showed the reply while it was made. */
+  readonly draft: string | undefined
+}
+
+async function failed(options: InboxRunnerOptions, { started, error, draft }: Failure): Promise<WorkOutcome> {
+  const { clock, stopping, store } = options
+  const { number, attempts } = started
+  if (stopping.aborted) {
+    await store.inbox.release(number)
+    return { retryAtMs: clock.nowMs() + ABSENT_WAIT_MS }
+  }
+  if (error instanceof AppError && error.code === 'rate_limited') {
+    // The operator's budget is spent, which says nothing about this message.
+    await store.inbox.release(number)
+    return { retryAtMs: clock.nowMs() + retryDelayMs(1, error.retryAfterSecs) }
+  }
+  const isOver = attempts >= options.config().max_attempts || (error instanceof AppError && error.code === 'aborted')
+  const reason = options.scrub(errorText(error))
+  if (isOver) {
+    if (draft !== undefined) await endDraft(options, started, draft)
+    return bury(options, started, reason)
+  }
+  const wished = error instanceof AppError ? error.retryAfterSecs : undefined
+  const atMs = clock.nowMs() + retryDelayMs(attempts, wished)
+  await store.inbox.retry(number, { error: reason, atMs })
+  return { retryAtMs: atMs }
+}
+
+/** What was shown of an answer that never came must not stay as if it still might. */
+async function endDraft({ store, clock, onReplies }: InboxRunnerOptions, started: StartedMessage, draft: string): Promise<void> {
+  const { channel, account, message, turnId } = started
+  const about = { channel, account, to: message.to }
+  const text = 'This message could not be answered.'
+  const edit = {
+    ...about,
+    text,
+    part: 1,
+    parts: 1,
+    clientId: `draft-${turnId}`,
+    turnId,
+    createdAtMs: clock.nowMs(),
+    extras: { edits: draft },
+  }
+  const numbers = await store.outbox.add([edit])
+  onReplies(numbers.map((number) => ({ number, channel, account, lane: replyLane(about), atMs: 0, cuts: 0 })))
 }
 
 async function bury(

@@ -1,7 +1,8 @@
 /** Works the outbox off: each reply is sent once, as far as that can be known; what cannot be known is left to the operator. */
-import { AppError, type Channel, type Outcome, type Sent, type StartedReply } from '@sluice/sdk'
+import { AppError, type Channel, type Outbound, type Outcome, type Sent, type StartedReply } from '@sluice/sdk'
 import { channelNamed, type DeliveryDeps } from './channels.ts'
 import { observeDelivery } from './observe-delivery.ts'
+import { loadFiles } from './reply-files.ts'
 import { retryDelayMs } from './retry-delay.ts'
 import { WorkLanes, type WorkOutcome } from './work-lanes.ts'
 
@@ -19,6 +20,8 @@ const RECORD_WAIT_MS = 1000
 
 /** Errors that say that nothing was sent, and that another attempt may help; see `Channel.send`. */
 const NOT_SENT = new Set(['rate_limited', 'unavailable'])
+/** Errors that say that it never will be. */
+const REFUSED = new Set(['invalid_request', 'forbidden', 'not_found'])
 /** Errors that leave open whether it was sent. */
 const UNKNOWN = new Set(['upstream', 'upstream_timeout', 'aborted', 'internal'])
 
@@ -42,8 +45,7 @@ async function work(options: OutboxRunnerOptions, number: number): Promise<WorkO
   const { ended } = observeDelivery(options, { channel: channel.name, direction: 'outbound' })
   let sent: Sent
   try {
-    const { to, text, clientId } = started
-    sent = await channel.send(to, { text, clientId }, AbortSignal.any([options.cutOff, AbortSignal.timeout(SEND_MS_MAX)]))
+    sent = await transmit(options, channel, started)
   } catch (error) {
     return failed(options, { started, channel, error, ended })
   }
@@ -51,6 +53,37 @@ async function work(options: OutboxRunnerOptions, number: number): Promise<WorkO
   await record(options, number, sent)
   options.events.emit({ type: 'delivery', direction: 'outbound', channel: channel.name, number, state: 'sent', error: null })
   return 'done'
+}
+
+async function transmit(options: OutboxRunnerOptions, channel: Channel, started: StartedReply): Promise<Sent> {
+  const { to, text, clientId, extras } = started
+  const signal = AbortSignal.any([options.cutOff, AbortSignal.timeout(SEND_MS_MAX)])
+  const message = await outboundOf(options, channel, started)
+  if (extras?.edits === undefined) return channel.send(to, message, signal)
+  const sent = { id: extras.edits }
+  try {
+    if (!channel.update) throw new AppError('invalid_request', `${channel.name} cannot edit messages`)
+    await channel.update(to, sent, message, signal)
+    return sent
+  } catch (error) {
+    const isRefused = error instanceof AppError && REFUSED.has(error.code)
+    if (!isRefused || !extras.elseSend) throw error
+    return channel.send(to, { ...message, text, clientId }, signal)
+  }
+}
+
+async function outboundOf(options: OutboxRunnerOptions, { limits }: Channel, started: StartedReply): Promise<Outbound> {
+  const { text, clientId, extras = {} } = started
+  const { buttons, topic, files = [] } = extras
+  const bytesMax = limits.attachments?.bytesMax ?? 0
+  const { attachments, notes } = await loadFiles(files, { workspace: options.workspace(), bytesMax })
+  return {
+    text: notes.length === 0 ? text : [text, ...notes].filter((line) => line !== '').join('\n'),
+    clientId,
+    ...(attachments.length > 0 && { attachments }),
+    ...(buttons && { buttons }),
+    ...(topic !== undefined && { topic }),
+  }
 }
 
 /** What is known to be sent is not sent again: while the store cannot be told, the row is held. */
@@ -79,7 +112,9 @@ async function failed(options: OutboxRunnerOptions, { started, channel, error, e
   const code = error instanceof AppError ? error.code : 'internal'
   const reason = error instanceof AppError ? options.scrub(error.message) : 'the channel failed by a fault of ours'
   if (code === 'internal') log.error('a channel failed while sending', { channel: channel.name, outbox: number, error })
-  const isRepeatable = NOT_SENT.has(code) || (UNKNOWN.has(code) && channel.limits.dedupesClientIds === true)
+  // An edit may be repeated as often as one likes.
+  const isSafe = channel.limits.dedupesClientIds === true || started.extras?.edits !== undefined
+  const isRepeatable = NOT_SENT.has(code) || (UNKNOWN.has(code) && isSafe)
   if (isRepeatable && attempts < options.config().max_attempts) {
     const wished = error instanceof AppError ? error.retryAfterSecs : undefined
     const atMs = clock.nowMs() + retryDelayMs(attempts, wished)

@@ -1,0 +1,29 @@
+/** Gives a message to the procedures whose trigger names its path, instead of to the agent (decisions, "SOP and turn"). */
+import type { Channel } from '@sluice/sdk'
+import type { DeliveryDeps } from './channels.ts'
+
+/** True: procedures have taken it, and the message is done. Asked again after a crash, it starts nothing twice. */
+export async function takenBySops(deps: DeliveryDeps, channel: Channel, number: number): Promise<boolean> {
+  const path = channel.webhook?.path
+  const sops = deps.sops()
+  if (path === undefined || !sops?.matches('webhook', path)) return false
+  const entry = await deps.store.inbox.get(number)
+  const message = entry?.endedAtMs === null ? entry.message : null
+  if (!entry || !message) return false
+  const { id, account, sender, to, text, sentAtMs, attachments } = message
+  const dispatched = await sops.fire(
+    {
+      source: 'webhook',
+      topic: path,
+      payload: JSON.stringify({ channel: channel.name, id, account, sender, to, text, sentAtMs, attachments }),
+      atMs: entry.receivedAtMs,
+      by: `${channel.name}:${sender}`,
+      key: `inbox:${number}`,
+      origin: { channel: channel.name, account, to },
+    },
+    { inbox: number },
+  )
+  if (dispatched.length > 0)
+    deps.log.info('procedures have taken a message', { channel: channel.name, inbox: number, dispatched: dispatched.length })
+  return dispatched.length > 0
+}

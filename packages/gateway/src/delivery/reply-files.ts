@@ -1,0 +1,56 @@
+/** Files that go with a reply: `[IMAGE:path]` in what the agent says, read from the workspace when the reply is sent. */
+import { type Attachment, type Channel, errorText, type ReplyFile, type Workspace } from '@sluice/sdk'
+
+const KINDS: Readonly<Record<string, ReplyFile['kind']>> = {
+  IMAGE: 'image',
+  PHOTO: 'image',
+  AUDIO: 'audio',
+  VOICE: 'audio',
+  VIDEO: 'video',
+  DOCUMENT: 'file',
+  FILE: 'file',
+}
+const MARKER = new RegExp(`\\[(${Object.keys(KINDS).join('|')}):\\s*([^\\[\\]\\n]{1,1000}?)\\s*\\]`, 'gi')
+
+export interface MarkedText {
+  /** Without the markers of what is in `files`. */
+  readonly text: string
+  readonly files: readonly ReplyFile[]
+}
+
+/** Markers of addresses, and those beyond what the channel can send, stay what they are: text. */
+export function takeFiles(text: string, { attachments }: Channel['limits']): MarkedText {
+  if (!attachments) return { text, files: [] }
+  const files: ReplyFile[] = []
+  const rest = text.replace(MARKER, (marker, name: string, path: string) => {
+    const kind = KINDS[name.toUpperCase()]
+    if (!kind || /^[a-z][a-z0-9+.-]*:/i.test(path) || files.length >= attachments.count) return marker
+    files.push({ kind, path })
+    return ''
+  })
+  return files.length === 0 ? { text, files } : { text: rest.replace(/\n{3,}/g, '\n\n').trim(), files }
+}
+
+export interface LoadedFiles {
+  readonly attachments: readonly Attachment[]
+  /** A line for each that cannot be sent. */
+  readonly notes: readonly string[]
+}
+
+/** Nothing outside of the workspace is ever read, whatever the path says. */
+export async function loadFiles(
+  files: readonly ReplyFile[],
+  { workspace, bytesMax }: { readonly workspace: Workspace; readonly bytesMax: number },
+): Promise<LoadedFiles> {
+  const attachments: Attachment[] = []
+  const notes: string[] = []
+  for (const { kind, path } of files) {
+    try {
+      const bytes = await workspace.read(path, { bytesMax })
+      attachments.push({ kind, name: path.slice(path.lastIndexOf('/') + 1), source: { bytes } })
+    } catch (error) {
+      notes.push(`(not attached: ${errorText(error)})`)
+    }
+  }
+  return { attachments, notes }
+}
