@@ -1,6 +1,6 @@
 /** The channels of a runtime as their operator knows them: by the sections and keys of the configuration. */
 import type { Channel, Section } from '@sluice/sdk'
-import { sectionKeys } from './config/schema-keys.ts'
+import { sectionKeys } from '@sluice/toml'
 import type { OpenRuntime } from './open-runtime.ts'
 
 export interface ReadyChannel {

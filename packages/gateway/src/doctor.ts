@@ -3,8 +3,9 @@ import { existsSync } from 'node:fs'
 import { access, constants, mkdir, stat, statfs } from 'node:fs/promises'
 import { policySection } from '@sluice/agent'
 import { AppError, errorText, type Policy } from '@sluice/sdk'
+import type { TomlProblem } from '@sluice/toml'
 import { type GatewayConfig, gatewaySection, sandboxSection } from './config/core-sections.ts'
-import type { ConfigProblem, LoadedConfig } from './config/types.ts'
+import type { LoadedConfig } from './config/types.ts'
 import { checkChannels, checkDeliveries, checkWebhooks } from './doctor-channels.ts'
 import { type Check, fail, ok, warn } from './doctor-check.ts'
 import { workspaceRoot } from './guards.ts'
@@ -84,7 +85,7 @@ async function checkStore({ store }: OpenRuntime): Promise<Check> {
 }
 
 function configProblems(error: unknown): Check[] {
-  const problems = (error instanceof AppError ? (error.fields.problems ?? []) : []) as readonly ConfigProblem[]
+  const problems = (error instanceof AppError ? (error.fields.problems ?? []) : []) as readonly TomlProblem[]
   if (problems.length === 0) return [fail('start', errorText(error), 'the daemon would not start either')]
   return problems.map(({ file, line, message }) => fail('config', `${file}${line ? `:${line}` : ''}: ${message}`, 'mend the file'))
 }

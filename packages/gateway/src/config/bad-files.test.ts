@@ -1,14 +1,14 @@
 /** Files with mistakes, and exactly what is said about each. */
 import { AppError } from '@sluice/sdk'
+import type { TomlProblem } from '@sluice/toml'
 import { expect, test } from 'vitest'
 import { load } from './testing/sample-sections.ts'
-import type { ConfigProblem } from './types.ts'
 
 async function problemsOf(text: string, env: Record<string, string> = {}): Promise<string[]> {
   const thrown = await load(text, { env }).catch((error: unknown) => error)
   if (!(thrown instanceof AppError)) throw new Error(`${JSON.stringify(text)} loads, or fails otherwise: ${String(thrown)}`)
   expect(thrown.code).toBe('config_invalid')
-  const problems = thrown.fields.problems as readonly ConfigProblem[]
+  const problems = thrown.fields.problems as readonly TomlProblem[]
   return problems.map(({ line = '-', column = '-', key, message }) => `${line}:${column} ${key} | ${message}`)
 }
 

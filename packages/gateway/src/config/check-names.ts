@@ -1,11 +1,18 @@
 /** Names in the file that nobody knows, and names of features this build lacks. */
 import { buildHint, type CatalogueId } from '@sluice/sdk'
-import { describeKind } from './describe-key.ts'
-import { formatKeyPath, formatName, type KeyPath } from './key-path.ts'
+import {
+  describeKind,
+  type Finding,
+  formatKeyPath,
+  formatName,
+  isTable,
+  type KeyPath,
+  nearestName,
+  RESERVED,
+  unknownKey,
+  unknownKeys,
+} from '@sluice/toml'
 import { type KnownTable, namesIn, sectionsWith } from './known-keys.ts'
-import { nearestName } from './nearest-name.ts'
-import type { Finding } from './problem.ts'
-import type { Key } from './schema-keys.ts'
 import type { LeftOut } from './types.ts'
 
 type Table = Readonly<Record<string, unknown>>
@@ -14,12 +21,6 @@ export interface NameCheck {
   readonly findings: readonly Finding[]
   readonly leftOut: readonly LeftOut[]
 }
-
-export const isTable = (value: unknown): value is Table =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date)
-
-/** Names that schemas drop without a word. */
-const RESERVED = new Set(['__proto__', 'prototype', 'constructor'])
 
 export function checkNames(file: Table, known: KnownTable): NameCheck {
   const findings: Finding[] = []
@@ -36,11 +37,11 @@ export function checkNames(file: Table, known: KnownTable): NameCheck {
       const key = section.keys.get(name)
       const below = section.sections.get(name)
       const absent = section.leftOutKeys.get(name)
-      if (key) checkKey(value, key, path)
+      if (key) findings.push(...unknownKeys(value, key, path))
       else if (absent) leaveOut(section.path, absent)
       else if (below?.leftOut) leaveOutWhole(value, below, below.leftOut)
       else if (below) descend(value, below)
-      else if (section.rest && !RESERVED.has(name)) checkKey(value, section.rest, path)
+      else if (section.rest && !RESERVED.has(name)) findings.push(...unknownKeys(value, section.rest, path))
       else findings.push({ path, at: 'name', message: unknownName(known, section, name, value) })
     }
   }
@@ -59,18 +60,6 @@ export function checkNames(file: Table, known: KnownTable): NameCheck {
     else findings.push({ path: section.path, at: 'value', message: notTable(section.path.join('.'), value) })
   }
 
-  const checkKey = (value: unknown, { shape }: Key, path: KeyPath): void => {
-    if (shape.kind === 'list' && Array.isArray(value)) {
-      for (const [index, item] of value.entries()) checkKey(item, shape.item, [...path, index])
-    }
-    if (shape.kind !== 'table' || !isTable(value)) return
-    for (const [name, child] of Object.entries(value)) {
-      const key = shape.keys.get(name) ?? (RESERVED.has(name) ? undefined : shape.rest)
-      if (key) checkKey(child, key, [...path, name])
-      else findings.push({ path: [...path, name], at: 'name', message: unknownKey([...path, name], shape.keys.keys()) })
-    }
-  }
-
   checkSection(file, known)
   return { findings, leftOut: [...leftOut.values()] }
 }
@@ -78,12 +67,6 @@ export function checkNames(file: Table, known: KnownTable): NameCheck {
 const notTable = (header: string, value: unknown): string => {
   const found = Array.isArray(value) ? `not as [[${header}]]` : `but ${describeKind(value)} stands there`
   return `\`${header}\` is a section and is written as [${header}], ${found}`
-}
-
-/** The sentence for a key that no schema has. */
-export function unknownKey(path: KeyPath, names: Iterable<string>): string {
-  const near = nearestName(String(path.at(-1)), names)
-  return `\`${formatKeyPath(path)}\` is not a known key${near === undefined ? '' : `; did you mean \`${formatName(near)}\`?`}`
 }
 
 function unknownName(known: KnownTable, section: KnownTable, name: string, value: unknown): string {

@@ -1,8 +1,8 @@
 import { AppError, Secret } from '@sluice/sdk'
+import { formatKeyPath } from '@sluice/toml'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { findPlainSecret, getValue, setValues } from './edit-config.ts'
-import { formatKeyPath } from './key-path.ts'
 import { decrypt, encrypt, load, SAMPLE_SECTIONS } from './testing/sample-sections.ts'
 
 const options = { file: 'config.toml', sections: SAMPLE_SECTIONS, env: {}, encrypt, decrypt }

@@ -1,21 +1,29 @@
 /** Gets and sets keys: the file keeps its comments, secrets are encrypted, and nothing that would not load comes out. */
 import { AppError, buildHint } from '@sluice/sdk'
+import {
+  configError,
+  describeKey,
+  explainIssue,
+  formatKeyPath,
+  hasSecret,
+  type Key,
+  type KeyPath,
+  type KeyStep,
+  parseKeyPath,
+  parseToml,
+  sectionKeys,
+  syntaxProblem,
+  unknownKey,
+  withoutMark,
+} from '@sluice/toml'
 import * as v from 'valibot'
 import { assignInToml } from './assign-in-toml.ts'
-import { unknownKey } from './check-names.ts'
-import { describeKey } from './describe-key.ts'
-import { explainIssue } from './explain-issue.ts'
 import { readGiven } from './given-value.ts'
-import { formatKeyPath, type KeyPath, type KeyStep, parseKeyPath } from './key-path.ts'
 import { type KnownTable, knownKeys, lookUp } from './known-keys.ts'
 import { type LoadOptions, loadConfig } from './load-config.ts'
-import { ENCRYPTED, hasSecret } from './open-secrets.ts'
-import { parseToml, withoutMark } from './parse-toml.ts'
-import { configError } from './problem.ts'
+import { ENCRYPTED } from './open-secrets.ts'
 import { removeFromToml } from './remove-from-toml.ts'
-import { type Key, sectionKeys } from './schema-keys.ts'
 import { type Encrypt, sealSecrets } from './seal-secrets.ts'
-import { syntaxProblem } from './syntax-problem.ts'
 import { formatLiteral } from './toml-literal.ts'
 import type { LoadedConfig, OwnedSection } from './types.ts'
 

@@ -1,8 +1,5 @@
 /** Values from the environment, for the keys whose schema names variables. */
-import { describeKey, describeValue } from './describe-key.ts'
-import { formatKeyPath, type KeyPath } from './key-path.ts'
-import type { Finding } from './problem.ts'
-import type { Key } from './schema-keys.ts'
+import { type Finding, formatKeyPath, type Key, type KeyPath, wrongVariable } from '@sluice/toml'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -52,11 +49,6 @@ export function overlayEnvironment(keys: ReadonlyMap<string, Key>, values: objec
 }
 
 const isBlank = (value: unknown): boolean => typeof value === 'string' && value.trim() === ''
-
-export const wrongVariable = (variable: string, path: KeyPath, key: Key, text: string): string => {
-  const found = key.metadata.secret ? '' : `, but it is ${describeValue(text)}`
-  return `the environment variable ${variable} (for \`${formatKeyPath(path)}\`) must be ${describeKey(key)}${found}`
-}
 
 /** A variable's text as a value of the key's kind; `undefined` if it is none. */
 function fromText(text: string, { shape }: Key): unknown {

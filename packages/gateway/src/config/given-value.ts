@@ -1,7 +1,5 @@
 /** What somebody typed as a value: a TOML value, or bare text where a text is wanted. */
-import { parseToml } from './parse-toml.ts'
-import type { Key } from './schema-keys.ts'
-import { dataOf, readDocument } from './toml-document.ts'
+import { dataOf, type Key, parseToml, readDocument } from '@sluice/toml'
 import { formatLiteral } from './toml-literal.ts'
 
 export interface GivenValue {

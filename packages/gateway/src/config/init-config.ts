@@ -1,7 +1,5 @@
 /** A starter configuration: every key there is, commented out, with its default. */
-import { describeKey } from './describe-key.ts'
-import { formatName } from './key-path.ts'
-import { type Key, sectionKeys } from './schema-keys.ts'
+import { describeKey, formatName, type Key, sectionKeys } from '@sluice/toml'
 import { formatLiteral } from './toml-literal.ts'
 import type { OwnedSection } from './types.ts'
 

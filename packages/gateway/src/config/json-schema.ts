@@ -1,6 +1,7 @@
 /** The JSON Schema of the whole file, for editors and for `sluice config schema`. */
+
+import { childKey, type Key, readKey } from '@sluice/toml'
 import type { ConversionConfig, JsonSchema } from '@valibot/to-json-schema'
-import { childKey, type Key, readKey } from './schema-keys.ts'
 import type { OwnedSection } from './types.ts'
 
 type Definition = Exclude<JsonSchema, boolean>

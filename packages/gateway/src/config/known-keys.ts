@@ -1,7 +1,6 @@
 /** Every section and key a file may hold: those of this build, and those a build with more features would have. */
 import { type CatalogueId, ROWS, type Row } from '@sluice/sdk'
-import type { KeyPath } from './key-path.ts'
-import { childKey, type Key, readKey } from './schema-keys.ts'
+import { childKey, type Key, type KeyPath, readKey } from '@sluice/toml'
 import type { OwnedSection } from './types.ts'
 
 export interface KnownTable {

@@ -3,12 +3,12 @@
  * the sections of this build and reports every mistake at once.
  */
 import type { ConfigSchema, FeatureId, Section } from '@sluice/sdk'
+import { configError, type Finding, locateFindings, parseToml } from '@sluice/toml'
 import type * as v from 'valibot'
 import { checkNames } from './check-names.ts'
 import type { Environment } from './env-overlay.ts'
 import { knownKeys } from './known-keys.ts'
 import type { Decrypt } from './open-secrets.ts'
-import type { Finding } from './problem.ts'
 import { readSection, type SectionReading } from './read-section.ts'
 import type { LoadedConfig, OwnedSection, SectionState } from './types.ts'
 
@@ -24,7 +24,7 @@ export interface LoadOptions {
 
 /** Throws `config_invalid` with every problem found. Without a text nothing but the schemas is loaded. */
 export async function loadConfig({ file, text, sections, env, decrypt }: LoadOptions): Promise<LoadedConfig> {
-  const data = text?.trim() ? await (await import('./parse-toml.ts')).parseToml(text, file) : {}
+  const data = text?.trim() ? await parseToml(text, file) : {}
   const names = text?.trim() ? checkNames(data, knownKeys(sections)) : { findings: [], leftOut: [] }
   const readings = new Map<string, SectionReading>()
   for (const owned of sections) {
@@ -41,7 +41,6 @@ const id = (owner: string, path: string): string => `${owner} ${path}`
 
 /** Owners that share a schema report the same mistake: it is told once. */
 async function asError(file: string, text: string | undefined, findings: readonly Finding[]): Promise<Error> {
-  const [{ locateFindings }, { configError }] = await Promise.all([import('./locate.ts'), import('./problem.ts')])
   const once = new Map(findings.map((finding) => [finding.message, finding]))
   return configError(await locateFindings(file, text, [...once.values()]))
 }

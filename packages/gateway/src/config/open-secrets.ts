@@ -1,8 +1,6 @@
 /** The secrets of a section as the file holds them: decrypted, or in plain text with a warning. */
 import { AppError } from '@sluice/sdk'
-import { formatKeyPath, type KeyPath, schemaPath } from './key-path.ts'
-import type { Finding } from './problem.ts'
-import type { Key } from './schema-keys.ts'
+import { type Finding, formatKeyPath, type Key, type KeyPath, schemaPath } from '@sluice/toml'
 
 /** What an encrypted value starts with. */
 export const ENCRYPTED = 'enc:'
@@ -59,12 +57,4 @@ export async function openSecrets(values: object, top: Key, { path, skip, decryp
   }
 
   return { value: await open(values, top, path), findings, warnings }
-}
-
-/** True if the key, or anything below it, is a secret. */
-export function hasSecret({ shape, metadata }: Key): boolean {
-  if (metadata.secret) return true
-  if (shape.kind === 'list') return hasSecret(shape.item)
-  if (shape.kind !== 'table') return false
-  return [...shape.keys.values(), ...(shape.rest ? [shape.rest] : [])].some(hasSecret)
 }

@@ -1,13 +1,10 @@
 /** One owner's view of one section: its own keys from the file, the environment over them, secrets opened, all validated. */
+
+import { explainIssue, type Finding, formatKeyPath, isMissing, isTable, type Key, readKey } from '@sluice/toml'
 import * as v from 'valibot'
-import { isTable } from './check-names.ts'
 import { deepFreeze, hashValue } from './effective-value.ts'
 import { type Environment, overlayEnvironment } from './env-overlay.ts'
-import { explainIssue, isMissing } from './explain-issue.ts'
-import { formatKeyPath } from './key-path.ts'
 import { type Decrypt, openSecrets } from './open-secrets.ts'
-import type { Finding } from './problem.ts'
-import { type Key, readKey } from './schema-keys.ts'
 import type { OwnedSection, SectionState } from './types.ts'
 
 export interface SectionInput {

@@ -1,7 +1,5 @@
 /** Every key of every section, one row each, for the documentation. */
-import { describeKey } from './describe-key.ts'
-import { formatName } from './key-path.ts'
-import { type Key, sectionKeys } from './schema-keys.ts'
+import { describeKey, formatName, type Key, sectionKeys } from '@sluice/toml'
 import type { OwnedSection } from './types.ts'
 
 export interface ReferenceRow {

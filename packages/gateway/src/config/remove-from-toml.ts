@@ -1,9 +1,8 @@
 /** Takes a key, a table or a list's entry out of a TOML text and leaves every other line as it is. */
 import { AppError } from '@sluice/sdk'
+import { endOfTable, formatKeyPath, type KeyPath, type Place, placeAt, readDocument } from '@sluice/toml'
 import type { AST } from 'toml-eslint-parser'
 import { afterBlank, applyEdit, type Edit, lineStart, nextLine } from './edit-lines.ts'
-import { formatKeyPath, type KeyPath } from './key-path.ts'
-import { endOfTable, type Place, placeAt, readDocument } from './toml-document.ts'
 
 /** Each is found by reading the text anew. */
 const STATEMENTS_MAX = 500

@@ -1,7 +1,6 @@
 /** The secrets in a value that is to be saved, encrypted for the place where they will stand. */
-import { type KeyPath, schemaPath } from './key-path.ts'
+import { childKey, type Key, type KeyPath, schemaPath } from '@sluice/toml'
 import { ENCRYPTED } from './open-secrets.ts'
-import { childKey, type Key } from './schema-keys.ts'
 
 /** Encrypts a text for a dotted path, so that it decrypts there and nowhere else. */
 export type Encrypt = (plain: string, path: string) => string | Promise<string>

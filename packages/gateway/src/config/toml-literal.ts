@@ -1,5 +1,5 @@
 /** Values as TOML writes them. */
-import { formatName } from './key-path.ts'
+import { formatName } from '@sluice/toml'
 
 /** A value of the file's kinds: text, number, boolean, date, list, table. */
 export function formatLiteral(value: unknown): string {

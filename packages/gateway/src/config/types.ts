@@ -2,18 +2,6 @@
 import type { CatalogueId, ConfigSchema, FeatureId, Section } from '@sluice/sdk'
 import type * as v from 'valibot'
 
-/** One mistake in the file, said so that it can be mended without a manual. */
-export interface ConfigProblem {
-  readonly file: string
-  /** From 1; absent when the value came from the environment or is missing. */
-  readonly line?: number
-  readonly column?: number
-  /** Dotted: `gateway.port`. */
-  readonly key: string
-  /** The whole sentence, with what was expected and the nearest known key. */
-  readonly message: string
-}
-
 /** A section with whoever declared it: the core, a feature of this build. */
 export interface OwnedSection {
   readonly owner: FeatureId | 'core'

@@ -1,7 +1,7 @@
 /** A syntax error, said so that it can be mended without knowing TOML's grammar. */
 import type { KeyStep } from './key-path.ts'
+import type { TomlProblem } from './problem.ts'
 import { childOf, type Place, readDocument } from './toml-document.ts'
-import type { ConfigProblem } from './types.ts'
 
 /** The parser's sentences that need another wording; the others are kept. */
 const WORDING: Readonly<Record<string, string>> = {
@@ -29,7 +29,7 @@ const BAD_VALUE = new Set(['Unexpected character', 'Unexpected token'])
 const VALUE_WANTED = 'a value must be a text in quotes, a number, true or false, a list or a table'
 
 /** What is wrong with a text `readDocument` refused. Never quotes the text: the line may hold a secret. */
-export async function syntaxProblem(file: string, text: string, error: unknown): Promise<ConfigProblem> {
+export async function syntaxProblem(file: string, text: string, error: unknown): Promise<TomlProblem> {
   const { lineNumber: line, column: offset, index } = error as { lineNumber?: number; column?: number; index?: number }
   if (!(error instanceof SyntaxError) || line === undefined || offset === undefined || index === undefined) {
     // Not the parser's own error: its stack has overflown.

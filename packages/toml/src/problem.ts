@@ -1,7 +1,18 @@
-/** What is wrong with a configuration, before and after its place in the file is known. */
+/** What is wrong with a file, before and after its place in the file is known. */
 import { AppError } from '@sluice/sdk'
 import type { KeyPath } from './key-path.ts'
-import type { ConfigProblem } from './types.ts'
+
+/** One mistake in a file, said so that it can be mended without a manual. */
+export interface TomlProblem {
+  readonly file: string
+  /** From 1; absent when the file does not say what is wrong, or not at one place. */
+  readonly line?: number
+  readonly column?: number
+  /** Dotted: `gateway.port`; empty if it is about no key. */
+  readonly key: string
+  /** The whole sentence, with what was expected and the nearest known key. */
+  readonly message: string
+}
 
 /** A mistake at a key. Its line is looked up only once there is a mistake to report. */
 export interface Finding {
@@ -16,13 +27,18 @@ export interface Finding {
 export const PROBLEMS_MAX = 100
 
 /** One problem as one line: `config.toml:3:5: …`. */
-export const problemLine = ({ file, line, column, message }: ConfigProblem): string =>
+export const problemLine = ({ file, line, column, message }: TomlProblem): string =>
   line === undefined ? `${file}: ${message}` : `${file}:${line}:${column ?? 1}: ${message}`
 
+/** In the order of the file; those without a place come last. */
+export function inFileOrder(problems: readonly TomlProblem[]): TomlProblem[] {
+  const place = ({ line = Number.MAX_SAFE_INTEGER, column = 0 }: TomlProblem) => [line, column] as const
+  return problems.toSorted((a, b) => place(a)[0] - place(b)[0] || place(a)[1] - place(b)[1])
+}
+
 /** The error every reader of a configuration throws; `fields.problems` holds at most `PROBLEMS_MAX`, in the order of the file. */
-export function configError(problems: readonly ConfigProblem[]): AppError {
-  const place = ({ line = Number.MAX_SAFE_INTEGER, column = 0 }: ConfigProblem) => [line, column] as const
-  const ordered = problems.toSorted((a, b) => place(a)[0] - place(b)[0] || place(a)[1] - place(b)[1])
+export function configError(problems: readonly TomlProblem[]): AppError {
+  const ordered = inFileOrder(problems)
   const [first] = ordered
   const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : ''
   return new AppError('config_invalid', first ? `${problemLine(first)}${more}` : 'the configuration is not valid', {

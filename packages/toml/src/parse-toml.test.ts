@@ -3,7 +3,7 @@ import { AppError } from '@sluice/sdk'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { DEPTH_MAX } from './key-path.ts'
-import { CONFIG_BYTES_MAX, parseToml } from './parse-toml.ts'
+import { parseToml, TOML_BYTES_MAX } from './parse-toml.ts'
 
 const parse = (text: string) => parseToml(text, 'config.toml')
 const invalid = (message: string) => expect.objectContaining({ code: 'config_invalid', message: expect.stringContaining(message) })
@@ -88,7 +88,7 @@ test('a large whole number stays exact', async () => {
 
 test('a file over the size limit is refused, whatever is in it', async () => {
   const line = '# é\n'
-  const fits = line.repeat(Math.floor(CONFIG_BYTES_MAX / Buffer.byteLength(line)))
+  const fits = line.repeat(Math.floor(TOML_BYTES_MAX / Buffer.byteLength(line)))
   expect(await parse(fits)).toEqual({})
   await expect(parse(`${fits}# one more\n`)).rejects.toEqual(invalid('at most 1048576 are read'))
 })

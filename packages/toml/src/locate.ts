@@ -1,16 +1,15 @@
 /** Where in the file a finding stands. Loads the exact parser, so it is called only when there is something to report. */
 import { formatKeyPath, type KeyPath } from './key-path.ts'
 import { withoutMark } from './parse-toml.ts'
-import type { Finding } from './problem.ts'
+import type { Finding, TomlProblem } from './problem.ts'
 import { syntaxProblem } from './syntax-problem.ts'
 import { childOf, type Place, readDocument } from './toml-document.ts'
-import type { ConfigProblem } from './types.ts'
 
 /** Gives each finding its line and column. A file the exact parser refuses is one problem more. */
-export async function locateFindings(file: string, text: string | undefined, findings: readonly Finding[]): Promise<ConfigProblem[]> {
+export async function locateFindings(file: string, text: string | undefined, findings: readonly Finding[]): Promise<TomlProblem[]> {
   const body = withoutMark(text ?? '')
   let root: Place | undefined
-  const refused: ConfigProblem[] = []
+  const refused: TomlProblem[] = []
   try {
     root = await readDocument(body)
   } catch (error) {

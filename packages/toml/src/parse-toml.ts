@@ -7,7 +7,7 @@ import { configError } from './problem.ts'
 import { syntaxProblem } from './syntax-problem.ts'
 import { dataOf, readDocument } from './toml-document.ts'
 
-export const CONFIG_BYTES_MAX = 1024 * 1024
+export const TOML_BYTES_MAX = 1024 * 1024
 /** Brackets open at once, those in texts included. The parsers keep a state for each, which a hostile file could make a gigabyte of. */
 const OPEN_MAX = 1000
 
@@ -22,13 +22,13 @@ export const withoutMark = (text: string): string => (text.charCodeAt(0) === 0xf
 
 /**
  * The plain data of a file: dates as `Date`, whole numbers beyond 2^53 as `bigint`, `__proto__` as a key like any other.
- * Throws `config_invalid` for a text that is not TOML, larger than `CONFIG_BYTES_MAX` or nested deeper than `DEPTH_MAX`.
+ * Throws `config_invalid` for a text that is not TOML, larger than `TOML_BYTES_MAX` or nested deeper than `DEPTH_MAX`.
  */
 export async function parseToml(text: string, file: string): Promise<Record<string, unknown>> {
   const body = withoutMark(text)
   const bytes = Buffer.byteLength(body)
-  if (bytes > CONFIG_BYTES_MAX) {
-    throw configError([{ file, key: '', message: `the file has ${bytes} bytes; at most ${CONFIG_BYTES_MAX} are read` }])
+  if (bytes > TOML_BYTES_MAX) {
+    throw configError([{ file, key: '', message: `the file has ${bytes} bytes; at most ${TOML_BYTES_MAX} are read` }])
   }
   const data = opensTooMany(body) ? undefined : ((await readFast(body)) ?? (await readExact(body, file)))
   if (!data || isTooDeep(data)) {

@@ -1,9 +1,8 @@
 /** A schema's complaint as a sentence: what was expected, and what stands there unless it may be a secret. */
 import type * as v from 'valibot'
 import { describeKey, describeKind, describeValue } from './describe-key.ts'
-import { wrongVariable } from './env-overlay.ts'
+import { hasSecret } from './has-secret.ts'
 import { formatKeyPath, type KeyPath, type KeyStep } from './key-path.ts'
-import { hasSecret } from './open-secrets.ts'
 import type { Finding } from './problem.ts'
 import { childKey, type Key } from './schema-keys.ts'
 
@@ -13,17 +12,21 @@ const BUILT_IN = /^Invalid |^Expected /
 /** A key that is required and not there. */
 export const isMissing = (issue: v.BaseIssue<unknown>): boolean => issue.kind === 'schema' && issue.input === undefined
 
-/** `top` describes the section at `section`; `variables` names the environment behind a key. */
+/** A key of another alternative: alone it is known, in this table it is not. */
+const isStranger = ({ type, expected }: v.BaseIssue<unknown>): boolean => type === 'strict_object' && expected === 'never'
+
+/** `top` describes the table at `section`; `variables` names the environment behind a key. */
 export function explainIssue(
   issue: v.BaseIssue<unknown>,
-  { top, section, variables }: { readonly top: Key; readonly section: KeyPath; readonly variables: ReadonlyMap<string, string> },
+  { top, section, variables }: { readonly top: Key; readonly section: KeyPath; readonly variables?: ReadonlyMap<string, string> },
 ): Finding {
   const steps = (issue.path ?? []).map(({ key }) => (typeof key === 'number' ? key : String(key)))
   const path = [...section, ...steps]
   const { key, open } = follow(top, steps)
   const name = formatKeyPath(path)
   if (isMissing(issue)) return { path, at: 'value', message: missing(name, key) }
-  const variable = path.map((_, index) => variables.get(formatKeyPath(path.slice(0, index + 1)))).find(Boolean)
+  if (isStranger(issue)) return { path, at: 'name', message: `\`${name}\` does not belong here` }
+  const variable = path.map((_, index) => variables?.get(formatKeyPath(path.slice(0, index + 1)))).find(Boolean)
   const wanted = BUILT_IN.test(issue.message) ? undefined : issue.message
   if (variable && wanted) return { path, at: 'nowhere', message: `the environment variable ${variable} (for \`${name}\`): ${wanted}` }
   if (variable && key) return { path, at: 'nowhere', message: wrongVariable(variable, path, key, String(issue.input)) }
@@ -34,6 +37,11 @@ export function explainIssue(
       ? describeValue(issue.input)
       : describeKind(issue.input)
   return { path, at: 'value', message: `\`${name}\` must be ${key ? describeKey(key) : 'something else'}, but ${found} stands there` }
+}
+
+export const wrongVariable = (variable: string, path: KeyPath, key: Key, text: string): string => {
+  const found = key.metadata.secret ? '' : `, but it is ${describeValue(text)}`
+  return `the environment variable ${variable} (for \`${formatKeyPath(path)}\`) must be ${describeKey(key)}${found}`
 }
 
 const missing = (name: string, key: Key | undefined): string => {

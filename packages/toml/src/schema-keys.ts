@@ -1,4 +1,4 @@
-/** What a section's schema says about its keys, in plain data: the one walk over schemas that everybody else reads from. */
+/** What a schema says about its keys, in plain data: the one walk over schemas that everybody else reads from. */
 import type { KeyMetadata } from '@sluice/sdk'
 
 export type Shape =

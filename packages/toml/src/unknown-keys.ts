@@ -1,0 +1,28 @@
+/** Names in a file that its schema does not have, with the name that was probably meant. */
+import { formatKeyPath, formatName, type KeyPath } from './key-path.ts'
+import { nearestName } from './nearest-name.ts'
+import type { Finding } from './problem.ts'
+import type { Key } from './schema-keys.ts'
+
+export const isTable = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date)
+
+/** Names that schemas drop without a word. */
+export const RESERVED: ReadonlySet<string> = new Set(['__proto__', 'prototype', 'constructor'])
+
+/** Every unknown name at or below a value, which stands at `path`. */
+export function unknownKeys(value: unknown, { shape }: Key, path: KeyPath): Finding[] {
+  if (shape.kind === 'list' && Array.isArray(value)) return value.flatMap((item, index) => unknownKeys(item, shape.item, [...path, index]))
+  if (shape.kind !== 'table' || !isTable(value)) return []
+  return Object.entries(value).flatMap(([name, child]) => {
+    const at = [...path, name]
+    const key = shape.keys.get(name) ?? (RESERVED.has(name) ? undefined : shape.rest)
+    return key ? unknownKeys(child, key, at) : [{ path: at, at: 'name', message: unknownKey(at, shape.keys.keys()) }]
+  })
+}
+
+/** The sentence for a key that no schema has. */
+export function unknownKey(path: KeyPath, names: Iterable<string>): string {
+  const near = nearestName(String(path.at(-1)), names)
+  return `\`${formatKeyPath(path)}\` is not a known key${near === undefined ? '' : `; did you mean \`${formatName(near)}\`?`}`
+}
