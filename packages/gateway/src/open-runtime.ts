@@ -39,6 +39,8 @@ export interface OpenRuntime extends Runtime {
   reload(text: string): Promise<Reload>
   /** Subscribers of each kind, for the vitals; the HTTP side counts them. */
   readonly subscribers: { sse: number; ws: number; dropped: number }
+  /** Gives features services that start later than they do. */
+  offer(services: Partial<Services>): void
   /** Takes the configured secrets, and what looks like one, out of a text. */
   scrub(text: string): string
   /** Closes agent, features and store, in that order. Idempotent. */
@@ -156,6 +158,8 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
     configText,
     guards: () => guards ?? unreachable(),
     live: () => lifecycle.current().live,
+    sops: () => services.sops,
+    offer: (offered) => void Object.assign(services, offered),
     vitals,
     async reload(text) {
       const next = await parseConfig(options, text)

@@ -1,6 +1,6 @@
 /** What the HTTP side works with: the living parts of one daemon, and the registry of the moment. */
 import type { Agent } from '@sluice/agent'
-import type { Channel, Clock, ErrorCode, FeatureId, Logger, Observation, Observer, Route, Store, Vitals } from '@sluice/sdk'
+import type { Channel, Clock, ErrorCode, FeatureId, Logger, Observation, Observer, Route, Sops, Store, Vitals } from '@sluice/sdk'
 import type { GatewayConfig } from './config/core-sections.ts'
 import type { EventBus } from './events/bus.ts'
 
@@ -78,6 +78,8 @@ export interface Runtime {
   /** The registry of the moment. */
   live(): Live
   vitals(): Vitals
+  /** The engine of procedures; undefined until it has started. */
+  sops(): Sops | undefined
   /** The delivery queues; where there are none, nothing waits and nobody is woken. */
   readonly delivery: DeliveryQueues
 }

@@ -19,10 +19,13 @@ import { problem, refusal } from './problem.ts'
 import { deliveryRoutes } from './routes/deliveries.ts'
 import { deviceRoutes } from './routes/devices.ts'
 import { sessionRoutes } from './routes/sessions.ts'
+import { sopRoutes } from './routes/sops.ts'
 import { statusRoutes } from './routes/status.ts'
 import { turnRoutes } from './routes/turns.ts'
 import { routeEndpoint } from './serve-route.ts'
 import { webhookEndpoint } from './webhook.ts'
+import { createWebhookGuard } from './webhook-guard.ts'
+import { triggerPath } from './webhook-sops.ts'
 
 export type App = Hono<HttpEnv>
 
@@ -52,12 +55,13 @@ export function createApp(options: AppOptions): App {
   const live = runtime.live()
   const framing = { live, clock, log }
   const gate = createGate({ config: live.config, auth, clients })
+  const webhook = { runtime, live, gate, auth, limiter: limits.webhook(live.config) }
   const docs: EndpointDoc[] = []
   const endpoints: Endpoint[] = [
     healthEndpoint(live),
     metricsEndpoint(live, gate),
     pairEndpoint({ runtime, live, gate, limits }),
-    webhookEndpoint({ runtime, live, gate, auth, limiter: limits.webhook(live.config) }),
+    webhookEndpoint(webhook),
     ...(streams?.(gate) ?? []),
     ...(inlet ? live.channels.flatMap((channel) => channelEndpoints(channel, { runtime, live, budget, ...inlet })) : []),
     ...[...ownRoutes(runtime, live, auth, docs), ...live.routes].map((route) => routeEndpoint(route, gate)),
@@ -82,7 +86,10 @@ export function createApp(options: AppOptions): App {
       stub.path,
       frame(stub.path, () => refusal(refusalOf(stub)), framing),
     )
-  app.notFound(frame('unmatched', (c) => nothingHere(app, c), framing))
+  const unrouted = frame('unmatched', (c) => nothingHere(app, c), framing)
+  const triggered = frame('trigger', triggerPath(runtime, createWebhookGuard(webhook)), framing)
+  // Which paths procedures listen on changes without a new generation.
+  app.notFound((c) => (c.req.method === 'POST' && runtime.sops()?.matches('webhook', c.req.path) ? triggered(c) : unrouted(c)))
   app.onError((error, c) => problem(error, log, c.req.path))
   return app
 }
@@ -103,6 +110,7 @@ function ownRoutes(runtime: Runtime, live: Live, auth: Auth, docs: readonly Endp
     ...sessionRoutes(runtime),
     ...turnRoutes(runtime),
     ...deliveryRoutes(runtime),
+    ...sopRoutes(runtime),
     ...deviceRoutes(runtime, live, auth),
     openApi,
   ]

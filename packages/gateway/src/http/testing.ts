@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import type { Agent, TurnRequest } from '@sluice/agent'
-import type { LogFields, Observation, Observer, Store, TurnEnd } from '@sluice/sdk'
+import type { LogFields, Observation, Observer, Sops, Store, TurnEnd } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
 import * as v from 'valibot'
@@ -29,6 +29,8 @@ export interface TestGatewayOptions {
   readonly demandsProof?: boolean
   /** Told when deliveries have been made due. */
   readonly wake?: () => void
+  /** The engine of procedures. */
+  readonly sops?: Partial<Sops>
   readonly streams?: HandlerOptions['streams']
   /** True: the daemon's own streams. */
   readonly withStreams?: boolean
@@ -120,6 +122,7 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
     clock,
     log,
     live: () => live,
+    sops: () => options.sops as Sops | undefined,
     delivery: { load: () => ({ messages: 0, replies: 0 }), wake: options.wake ?? (() => {}) },
     vitals: () => ({
       startedAtMs: clock.nowMs(),

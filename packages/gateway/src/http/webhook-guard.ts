@@ -1,0 +1,88 @@
+/** What stands before `POST /webhook` and every path a procedure listens on: limits, credentials, idempotency (§2.2, §5). */
+import { AppError, type ClientId, equalDigests, type IdempotencyKey, sha256Hex } from '@sluice/sdk'
+import type { Live, Runtime } from '../runtime.ts'
+import type { Auth } from './auth.ts'
+import type { HeaderReader } from './client-address.ts'
+import type { EndpointDoc } from './endpoint.ts'
+import type { Gate, HttpContext, Peer } from './gate.ts'
+import { headersOf } from './headers-of.ts'
+import { limitRate } from './limit-rate.ts'
+import type { RateLimiter } from './rate-limiter.ts'
+import { BODY_BYTES_MAX, checkDeclaredSize } from './raw-body.ts'
+import { JSON_HEADERS } from './security-headers.ts'
+
+export const WEBHOOK_PATH = '/webhook'
+
+const DONE = { status: 'duplicate', idempotent: true, message: 'Request already processed for this idempotency key' } as const
+const IN_FLIGHT = { ...DONE, message: 'A request with this idempotency key is being processed', state: 'in_flight' } as const
+const DUPLICATE = { done: JSON.stringify(DONE), in_flight: JSON.stringify(IN_FLIGHT) }
+
+/** For the OpenAPI document. */
+export const GUARD_HEADERS: NonNullable<EndpointDoc['headers']> = {
+  'X-Webhook-Secret': 'The shared secret, where one is configured',
+  'X-Idempotency-Key': '1 to 255 visible ASCII characters; a repeat within the time to live runs nothing',
+}
+
+export interface WebhookOptions {
+  readonly runtime: Runtime
+  readonly live: Live
+  readonly gate: Gate
+  readonly auth: Auth
+  readonly limiter: RateLimiter
+}
+
+export interface WebhookCaller {
+  readonly headers: HeaderReader
+  readonly client: ClientId
+  readonly device: string | null
+}
+
+export interface WebhookGuard {
+  /** Declared size, rate limit, lockout, bearer, secret: in this order, the first that refuses throws. */
+  admit(c: HttpContext): Promise<WebhookCaller>
+  /** The key of a request that is to be worked on, if it brings one; or the answer to a duplicate. */
+  claim(caller: WebhookCaller, path: string): Promise<{ readonly idempotency?: IdempotencyKey } | Response>
+}
+
+export function createWebhookGuard({ runtime, live, gate, auth, limiter }: WebhookOptions): WebhookGuard {
+  const { config } = live
+  const secret = createSecretCheck(config.webhook_secret?.reveal(), auth)
+  const claimLimits = { ttlMs: config.idempotency_ttl_secs * 1000, keysMax: config.idempotency_max_keys }
+  return {
+    async admit(c) {
+      checkDeclaredSize(c, BODY_BYTES_MAX)
+      const peer = gate.peer(c)
+      const headers = headersOf(c)
+      limitRate(limiter, peer.address, WEBHOOK_PATH, live)
+      if (!peer.spared) auth.lockout.check(peer.address)
+      const { client, device } = await gate.identify(c, peer)
+      secret(headers, peer)
+      return { headers, client, device }
+    },
+    async claim({ headers, device }, path) {
+      const idempotency = keyOf(headers, device, path)
+      if (!idempotency) return {}
+      const claim = await runtime.store.idempotency.claim(idempotency, claimLimits)
+      return claim === 'claimed' ? { idempotency } : new Response(DUPLICATE[claim], { headers: JSON_HEADERS })
+    },
+  }
+}
+
+/** §5 rule 2: of the configured secret only its SHA-256 is kept. */
+function createSecretCheck(secret: string | undefined, { lockout }: Auth): (headers: HeaderReader, peer: Peer) => void {
+  if (!secret) return () => {}
+  const digest = Buffer.from(sha256Hex(secret.trim()), 'hex')
+  return (headers, { address, spared }) => {
+    const given = headers.get('x-webhook-secret')
+    if (given !== null && equalDigests(Buffer.from(sha256Hex(given.trim()), 'hex'), digest)) return
+    if (given !== null && !spared) lockout.fail(address)
+    throw new AppError('unauthorized', 'Unauthorized: the X-Webhook-Secret header is missing or wrong')
+  }
+}
+
+function keyOf(headers: HeaderReader, device: string | null, path: string): IdempotencyKey | undefined {
+  const key = headers.get('x-idempotency-key')?.trim()
+  if (key === undefined) return undefined
+  if (!/^[\x21-\x7e]{1,255}$/.test(key)) throw new AppError('invalid_request', 'X-Idempotency-Key has 1 to 255 visible ASCII characters')
+  return { scope: `${device ?? 'open'} ${path}`, key }
+}
