@@ -21,6 +21,8 @@ export interface ProviderCall {
   readonly accept?: readonly number[]
   /** The platform's own words for a refusal, found in its answer; shown to the operator. */
   explain?(json: unknown): string | undefined
+  /** Seconds to wait before a repeat, for platforms that say so in the body of a refusal; `Retry-After` goes first. */
+  waitSecs?(json: unknown): number | undefined
 }
 
 export interface ProviderAnswer {
@@ -86,10 +88,11 @@ function encode(body: ProviderCall['body']): { body?: string | Uint8Array<ArrayB
   return { body: JSON.stringify(body), contentType: 'application/json' }
 }
 
-function refused({ provider, explain }: ProviderCall, { status, headers }: Response, text: string): AppError {
-  const explained = explain?.(parsedOrUndefined(text))?.slice(0, EXPLANATION_CHARS_MAX)
+function refused({ provider, explain, waitSecs }: ProviderCall, { status, headers }: Response, text: string): AppError {
+  const json = parsedOrUndefined(text)
+  const explained = explain?.(json)?.slice(0, EXPLANATION_CHARS_MAX)
   const said = `${provider} answered ${status}${explained ? `: ${explained}` : ''}`
-  const wait = retryAfterSecs(headers, Date.now())
+  const wait = retryAfterSecs(headers, Date.now()) ?? waitSecs?.(json)
   const options = wait === undefined ? {} : { retryAfterSecs: wait }
   if (status === 429) return new AppError('rate_limited', said, options)
   // A bad token is mended by the operator, and nothing was done until then.

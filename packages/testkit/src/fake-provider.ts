@@ -3,6 +3,7 @@
  * would, and a test injects the faults of the wire. Started by tests and by hand; loopback only.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { headersIn, jsonIn, listenOnLoopback, readWhole } from './loopback-server.ts'
 
@@ -44,6 +45,13 @@ export interface FakeProvider {
   close(): Promise<void>
 }
 
+export interface FakeProviderOptions {
+  /** Default: any that is free. */
+  readonly port?: number
+  /** Takes connections that become WebSockets; whoever keeps them ends them before `close`. */
+  upgrade?(request: IncomingMessage, socket: Duplex, head: Buffer): void
+}
+
 const REQUESTS_MAX = 100_000
 const BODY_BYTES_MAX = 64 * 1024 * 1024
 const DRIP_BYTES = 8
@@ -51,7 +59,7 @@ const DRIP_BYTES = 8
 /** `answer` checks the request as the platform does, and does what it asks for; what it throws becomes a 500 and shows in the test. */
 export async function startFakeProvider(
   answer: (request: ProviderRequest) => ProviderReply | Promise<ProviderReply>,
-  { port = 0 }: { readonly port?: number } = {},
+  { port = 0, upgrade }: FakeProviderOptions = {},
 ): Promise<FakeProvider> {
   const requests: ProviderRequest[] = []
   const faults: { fault: ProviderFault; left: number; matches: (request: ProviderRequest) => boolean }[] = []
@@ -84,6 +92,7 @@ export async function startFakeProvider(
       else outgoing.destroy()
     })
   })
+  if (upgrade) server.on('upgrade', upgrade)
   return {
     ...(await listenOnLoopback(server, port)),
     requests,
