@@ -1,6 +1,8 @@
-/** Everything subscribers of `/api/events` and `/ws/events` can see (§6): one union, one producer, one envelope. */
-import type { ApprovalState } from './approval-store.ts'
-import type { SopRunStatus, SopStepResult, TriggerKind } from './sop.ts'
+/**
+ * Everything subscribers of `/api/events` and `/ws/events` can see (§6): one union, one producer, one envelope. The schema is
+ * the only place where it is spelled out; types, OpenAPI document and documentation are made from it.
+ */
+import * as v from 'valibot'
 
 export interface Usage {
   readonly inputTokens: number
@@ -8,102 +10,110 @@ export interface Usage {
   readonly costUsd: number
 }
 
+const text = v.string()
+const nullableText = v.nullable(v.string())
+const number = v.number()
+
+/** One member; its description says when it is told. */
+const event = <const Type extends string, const Entries extends v.ObjectEntries>(type: Type, description: string, entries: Entries) =>
+  v.pipe(v.object({ type: v.literal(type), ...entries }), v.readonly(), v.description(description))
+
+/** What every event of a turn names. */
+const turn = { turn_id: text, session_id: nullableText } as const
+/** What every event of an approval names. */
+const approval = { run_id: text, step_id: text } as const
+
+const knownEventSchema = v.variant('type', [
+  event('turn_started', 'A turn begins', { ...turn, source: text }),
+  event('turn_completed', 'A turn has ended, and its answer is kept', {
+    ...turn,
+    source: text,
+    model: text,
+    took_ms: number,
+    input_tokens: number,
+    output_tokens: number,
+    cost_usd: number,
+  }),
+  event('turn_failed', 'A turn has ended without an answer', { ...turn, source: text, code: text, error: text }),
+  event('tool_started', 'A tool call of a turn begins', { ...turn, tool: text }),
+  event('tool_completed', 'A tool call has ended', { ...turn, tool: text, outcome: v.picklist(['ok', 'error']), took_ms: number }),
+  event('channel_event', '`POST /api/channel-events`; `payload` is the body as it was posted', {
+    payload: v.pipe(v.record(v.string(), v.unknown()), v.readonly()),
+  }),
+  event('config_reloaded', 'A changed configuration is in force', {
+    sections: v.pipe(v.array(v.string()), v.readonly()),
+    rebuilt: v.pipe(v.array(v.string()), v.readonly()),
+  }),
+  event('config_rejected', 'A changed configuration is not valid; the one in force stays', { error: text }),
+  event('feature_failed', 'A feature could not be built', { feature: text, error: text }),
+  event('delivery', 'What became of a message that came in, or of one that went out; `number` is that of inbox or outbox', {
+    direction: v.picklist(['inbound', 'outbound']),
+    channel: text,
+    number,
+    state: v.picklist(['sent', 'ambiguous', 'dead']),
+    error: nullableText,
+  }),
+  event('channel_health', 'A channel went down, or is back', {
+    channel: text,
+    state: v.picklist(['ok', 'connecting', 'down']),
+    detail: nullableText,
+  }),
+  event('human_approval_request', 'People are asked; `title` and `message` are what they are asked', {
+    ...approval,
+    workflow_name: text,
+    title: text,
+    message: text,
+    expires_at: v.pipe(nullableText, v.description('RFC 3339; null: it waits for ever')),
+  }),
+  event('human_approval_resolved', 'An approval was decided, and the gate has taken the decision', {
+    ...approval,
+    approved: v.boolean(),
+    state: v.picklist(['approved', 'rejected', 'expired', 'cancelled']),
+    feedback: nullableText,
+    by: v.pipe(text, v.description('`<channel>:<sender>`, `device:<id>`, `cli:<user>`, `timeout`, `system`')),
+  }),
+  event('sop_run', 'A run of a procedure has changed', {
+    run_id: text,
+    sop: text,
+    status: v.picklist(['running', 'waiting_approval', 'paused_checkpoint', 'completed', 'failed', 'cancelled']),
+    step: number,
+    steps: number,
+    reason: nullableText,
+  }),
+  event('sop_step', 'A step of a run begins, or has ended', {
+    run_id: text,
+    sop: text,
+    step: number,
+    status: v.picklist(['started', 'completed', 'failed', 'skipped']),
+  }),
+  event('sop_skipped', 'A procedure matched, and a limit held it back', {
+    sop: text,
+    source: v.picklist(['manual', 'webhook', 'cron', 'mqtt', 'peripheral']),
+    reason: text,
+  }),
+  event('sops_reloaded', 'The definitions of procedures were read anew', { loaded: number, broken: number }),
+  event('device_paired', 'A device was paired', { device_id: text, name: text }),
+  event('device_revoked', 'The token of a device is refused from now on', { device_id: text }),
+])
+
+/** valibot infers `string` for a prefix, and the union would then be told apart by nothing. */
+const ownType = v.pipe(v.string(), v.regex(/^x_/)) as unknown as v.GenericSchema<`x_${string}`>
+const ownEventSchema = v.pipe(v.looseObject({ type: ownType }), v.readonly(), v.description("An embedder's own"))
+
 /** What happened. `type` is the discriminator; members are JSON and hold no secret, and no message text but that of channel events and approvals. */
-export type SluiceEvent =
-  | { readonly type: 'turn_started'; readonly turn_id: string; readonly session_id: string | null; readonly source: string }
-  | {
-      readonly type: 'turn_completed'
-      readonly turn_id: string
-      readonly session_id: string | null
-      readonly source: string
-      readonly model: string
-      readonly took_ms: number
-      readonly input_tokens: number
-      readonly output_tokens: number
-      readonly cost_usd: number
-    }
-  | {
-      readonly type: 'turn_failed'
-      readonly turn_id: string
-      readonly session_id: string | null
-      readonly source: string
-      readonly code: string
-      readonly error: string
-    }
-  | { readonly type: 'tool_started'; readonly turn_id: string; readonly session_id: string | null; readonly tool: string }
-  | {
-      readonly type: 'tool_completed'
-      readonly turn_id: string
-      readonly session_id: string | null
-      readonly tool: string
-      readonly outcome: 'ok' | 'error'
-      readonly took_ms: number
-    }
-  /** `POST /api/channel-events`, the posted body verbatim. */
-  | { readonly type: 'channel_event'; readonly payload: Readonly<Record<string, unknown>> }
-  | { readonly type: 'config_reloaded'; readonly sections: readonly string[]; readonly rebuilt: readonly string[] }
-  | { readonly type: 'config_rejected'; readonly error: string }
-  | { readonly type: 'feature_failed'; readonly feature: string; readonly error: string }
-  /** What became of a message that came in, or of one that went out; the numbers are those of inbox and outbox. */
-  | {
-      readonly type: 'delivery'
-      readonly direction: 'inbound' | 'outbound'
-      readonly channel: string
-      readonly number: number
-      readonly state: 'sent' | 'ambiguous' | 'dead'
-      readonly error: string | null
-    }
-  | {
-      readonly type: 'channel_health'
-      readonly channel: string
-      readonly state: 'ok' | 'connecting' | 'down'
-      readonly detail: string | null
-    }
-  /** A question to people (§6); `title` and `message` are what they are asked. */
-  | {
-      readonly type: 'human_approval_request'
-      readonly run_id: string
-      readonly step_id: string
-      readonly workflow_name: string
-      readonly title: string
-      readonly message: string
-      /** RFC 3339; null: it waits for ever. */
-      readonly expires_at: string | null
-    }
-  /** Told once the gate has taken the decision. */
-  | {
-      readonly type: 'human_approval_resolved'
-      readonly run_id: string
-      readonly step_id: string
-      readonly approved: boolean
-      readonly state: Exclude<ApprovalState, 'pending'>
-      readonly feedback: string | null
-      readonly by: string
-    }
-  | {
-      readonly type: 'sop_run'
-      readonly run_id: string
-      readonly sop: string
-      readonly status: SopRunStatus
-      readonly step: number
-      readonly steps: number
-      readonly reason: string | null
-    }
-  | {
-      readonly type: 'sop_step'
-      readonly run_id: string
-      readonly sop: string
-      readonly step: number
-      readonly status: 'started' | SopStepResult['status']
-    }
-  | { readonly type: 'sop_skipped'; readonly sop: string; readonly source: TriggerKind; readonly reason: string }
-  | { readonly type: 'sops_reloaded'; readonly loaded: number; readonly broken: number }
-  | { readonly type: 'device_paired'; readonly device_id: string; readonly name: string }
-  | { readonly type: 'device_revoked'; readonly device_id: string }
-  /** An embedder's own. */
-  | { readonly type: `x_${string}`; readonly [member: string]: unknown }
+export const eventSchema = v.union([knownEventSchema, ownEventSchema])
+
+export type SluiceEvent = v.InferOutput<typeof eventSchema>
 
 export type EventType = SluiceEvent['type']
+
+/** Each known type with when it is told and what it has beside `type`, for documentation. */
+export const eventMembers = (): readonly { readonly type: string; readonly description: string; readonly members: readonly string[] }[] =>
+  knownEventSchema.options.map((member) => ({
+    type: member.entries.type.literal,
+    description: v.getDescription(member) ?? '',
+    members: Object.keys(member.entries).filter((name) => name !== 'type'),
+  }))
 
 /** An event as subscribers get it. `id` grows by one inside one run of the daemon: `<run>-<number>`. */
 export type EventEnvelope = SluiceEvent & { readonly id: string; readonly timestamp: string }

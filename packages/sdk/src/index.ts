@@ -59,6 +59,7 @@ export type {
 export type { ErrorCode, ErrorOptions } from './errors.ts'
 export { AppError, ERRORS, errorText } from './errors.ts'
 export type { EventEnvelope, Events, EventType, SluiceEvent, Usage } from './events.ts'
+export { eventMembers, eventSchema } from './events.ts'
 export type { Feature, Parts } from './feature.ts'
 export { defineFeature } from './feature.ts'
 export { isFresh } from './fresh.ts'
