@@ -68,6 +68,18 @@ export const CATALOGUE = {
     summary: 'Remember things across sessions',
     tools: ['memory_store', 'memory_recall', 'memory_forget'],
   },
+  'tool-sop': {
+    ...always,
+    kind: 'tool',
+    summary: 'Procedures: list, start, follow and report',
+    tools: ['sop_list', 'sop_execute', 'sop_status', 'sop_approve', 'sop_advance'],
+  },
+  'trigger-mqtt': {
+    ...always,
+    kind: 'gateway',
+    summary: 'Procedures triggered by an MQTT broker',
+    section: 'channels_config.mqtt',
+  },
   'tool-pdf': { flag: 'rag-pdf', kind: 'tool', profile: 'full', ...planned, summary: 'Text of PDF files', tools: ['pdf_read'] },
   'tool-browser': {
     flag: 'browser-native',

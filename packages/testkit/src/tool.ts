@@ -49,7 +49,9 @@ export function toolRules({ feature, config = {}, host: hostOf = () => ({}), exa
   }
   const run = async (on: Host, { tool: name, input }: { tool: string; input: unknown }, signal?: AbortSignal): Promise<string> => {
     const tool = named(toolsOf(on), name)
-    return tool.run(v.parse(tool.input, input), toolContext(signal))
+    // As the executor does: such a call never runs unasked.
+    const agreed = tool.alwaysAsks ? { approvedBy: 'device:kit' } : {}
+    return tool.run(v.parse(tool.input, input), { ...toolContext(signal), ...agreed })
   }
   /** Calls each tool with random input that fits; the sink gets what came of each. */
   const runRandomly = async (on: Host, sink: (outcome: unknown) => void) => {

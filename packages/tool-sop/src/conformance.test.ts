@@ -1,0 +1,128 @@
+import type { SopRun, Sops } from '@sluice/sdk'
+import { AppError } from '@sluice/sdk'
+import { testHost } from '@sluice/testkit/host'
+import { toolConformance, toolContext } from '@sluice/testkit/tool'
+import { describe, expect, test } from 'vitest'
+import feature from './index.ts'
+
+const RUN: SopRun = {
+  id: 'run-1',
+  sop: 'deploy',
+  version: '1.0.0',
+  description: 'Ships it',
+  priority: 'normal',
+  mode: 'supervised',
+  steps: [
+    { number: 1, title: 'Build', body: '', tools: null, requiresConfirmation: false, kind: 'execute', input: null, output: null },
+    { number: 2, title: 'Ship', body: '', tools: ['shell'], requiresConfirmation: true, kind: 'execute', input: null, output: null },
+  ],
+  event: { source: 'manual', topic: 'deploy', payload: null, atMs: 0, by: 'turn:turn' },
+  status: 'waiting_approval',
+  step: 2,
+  gate: { stepId: 'step-2', sinceMs: 5000, why: 'confirmation' },
+  gates: 1,
+  attempt: null,
+  report: null,
+  results: [{ step: 1, status: 'completed', output: 'built', startedAtMs: 1000, endedAtMs: 2000 }],
+  startedAtMs: 0,
+  endedAtMs: null,
+  reason: null,
+}
+
+function engine() {
+  const calls: unknown[][] = []
+  const sops: Pick<Sops, 'list' | 'run' | 'get' | 'runs' | 'report' | 'approve'> = {
+    list: () => [
+      {
+        name: 'deploy',
+        description: 'Ships it',
+        version: '1',
+        priority: 'high',
+        mode: 'auto',
+        steps: 2,
+        triggers: ['webhook:/deploy'],
+        activeRuns: 1,
+      },
+      { name: 'digest', description: 'Sums up', version: '1', priority: 'low', mode: 'auto', steps: 1, triggers: [], activeRuns: 0 },
+    ],
+    async run(...given) {
+      calls.push(given)
+      return RUN.id
+    },
+    get: async (id) => (id === RUN.id ? RUN : undefined),
+    runs: async () => [RUN],
+    async report(...given) {
+      calls.push(given)
+      if (given[0] !== RUN.id) throw new AppError('not_found', 'There is no such run')
+      return RUN
+    },
+    async approve(...given) {
+      calls.push(given)
+      return { ...RUN, status: 'running', gate: null }
+    },
+  }
+  return { calls, sops: sops as Sops, host: testHost({ services: { sops: sops as Sops } }) }
+}
+
+toolConformance({
+  feature,
+  host: () => ({ services: { sops: engine().sops } }),
+  examples: [
+    { tool: 'sop_list', input: {} },
+    { tool: 'sop_execute', input: { name: 'deploy' } },
+    { tool: 'sop_status', input: { run_id: 'run-1' } },
+    { tool: 'sop_approve', input: { run_id: 'run-1' } },
+    { tool: 'sop_advance', input: { run_id: 'run-1', status: 'completed', output: 'done' } },
+  ],
+})
+
+const toolNamed = (host: ReturnType<typeof testHost>, name: string) =>
+  feature.build(host, {}).tools?.find((tool) => tool.name === name) ?? expect.fail(`no ${name}`)
+
+describe('a model', () => {
+  test('cannot let a run go on: without a person behind the call nothing is approved', async () => {
+    const { host, calls } = engine()
+    await expect(toolNamed(host, 'sop_approve').run({ run_id: 'run-1' }, toolContext())).rejects.toMatchObject({ code: 'forbidden' })
+    expect(calls).toEqual([])
+  })
+
+  test('passes on who agreed to the call', async () => {
+    const { host, calls } = engine()
+    const said = await toolNamed(host, 'sop_approve').run({ run_id: 'run-1' }, { ...toolContext(), approvedBy: 'telegram:7' })
+    expect(said).toContain('Approved by telegram:7.')
+    expect(calls).toEqual([['run-1', 'telegram:7']])
+  })
+
+  test('is asked for by the call whatever the policy says', () => {
+    expect(toolNamed(engine().host, 'sop_approve')).toMatchObject({ alwaysAsks: true, risk: 'execute' })
+  })
+
+  test('reports in the name of its own turn, whatever it writes', async () => {
+    const { host, calls } = engine()
+    await toolNamed(host, 'sop_advance').run({ run_id: 'run-1', status: 'failed', output: 'no disk' }, { ...toolContext(), turn: 'turn-9' })
+    expect(calls).toEqual([['run-1', 'turn-9', { status: 'failed', output: 'no disk' }]])
+  })
+
+  test('sees what a run has done and what it waits for', async () => {
+    const said = await toolNamed(engine().host, 'sop_status').run({ run_id: 'run-1' }, toolContext())
+    expect(said).toBe(
+      [
+        'run-1: deploy, waiting_approval, step 2 of 2, started 1970-01-01T00:00:00.000Z',
+        'Step 1 (Build): completed. built',
+        'It waits for a person before step 2 (Ship), since 1970-01-01T00:00:05.000Z.',
+      ].join('\n'),
+    )
+  })
+
+  test('finds procedures by a part of the name or by priority', async () => {
+    const list = (filter: string) => toolNamed(engine().host, 'sop_list').run({ filter }, toolContext())
+    expect(await list('dig')).toContain('digest (low')
+    expect(await list('high')).toContain('deploy (high')
+    expect(await list('nothing')).toBe('No procedure fits "nothing".')
+  })
+
+  test('is told where no engine runs', async () => {
+    const list = toolNamed(testHost({}), 'sop_list')
+    await expect(list.run({ filter: '' }, toolContext())).rejects.toMatchObject({ code: 'unavailable' })
+  })
+})
