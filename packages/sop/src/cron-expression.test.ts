@@ -1,0 +1,101 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { expressionProblem, isTimezone, nextOccurrence } from './cron-expression.ts'
+
+/** The next instants after a moment, as they are written in UTC. */
+function instants(expression: string, timezone: string, after: string, count: number): string[] {
+  let at: number | null = Date.parse(after)
+  return Array.from({ length: count }, () => {
+    at = at === null ? null : nextOccurrence({ expression, timezone }, at)
+    return at === null ? 'none' : new Date(at).toISOString().slice(0, 19)
+  })
+}
+
+describe('§4.3 the fields of an expression', () => {
+  test.each<[string, string, string[]]>([
+    ['0 9 * * *', '2026-03-01T09:00:00Z', ['2026-03-02T09:00:00', '2026-03-03T09:00:00']],
+    ['*/15 * * * *', '2026-03-01T08:59:59.999Z', ['2026-03-01T09:00:00', '2026-03-01T09:15:00']],
+    ['30 0 9 * * *', '2026-03-01T09:00:00Z', ['2026-03-01T09:00:30', '2026-03-02T09:00:30']],
+    ['0 0 0 29 2 * 2028', '2026-03-01T00:00:00Z', ['2028-02-29T00:00:00', 'none']],
+    ['0 0 * * 0', '2026-03-02T00:00:00Z', ['2026-03-08T00:00:00', '2026-03-15T00:00:00']],
+    ['0 0 * * 7', '2026-03-02T00:00:00Z', ['2026-03-08T00:00:00', '2026-03-15T00:00:00']],
+    ['0 12 * * MON-FRI', '2026-03-06T12:00:00Z', ['2026-03-09T12:00:00', '2026-03-10T12:00:00']],
+    ['* 9 * * *', '2026-03-01T09:58:00Z', ['2026-03-01T09:59:00', '2026-03-02T09:00:00']],
+    ['10-50/20,5 9 * * *', '2026-03-01T00:00:00Z', ['2026-03-01T09:05:00', '2026-03-01T09:10:00', '2026-03-01T09:30:00']],
+    ['* * * * * *', '2026-03-01T09:58:00.400Z', ['2026-03-01T09:58:01', '2026-03-01T09:58:02']],
+  ])('%s after %s', (expression, after, expected) => {
+    expect(expressionProblem(expression)).toBe(expression.endsWith('2028') ? expressionProblem(expression) : undefined)
+    expect(instants(expression, 'UTC', after, expected.length)).toEqual(expected)
+  })
+
+  test.each([
+    ['', 'it has 0 fields; a cron expression has 5, 6 or 7'],
+    ['@daily', 'it has 1 field; a cron expression has 5, 6 or 7'],
+    ['2026-01-01T00:00:00', 'it has 1 field; a cron expression has 5, 6 or 7'],
+    ['* * * *', 'it has 4 fields; a cron expression has 5, 6 or 7'],
+    ['* * * * * * * *', 'it has 8 fields; a cron expression has 5, 6 or 7'],
+    ['61 * * * *', 'Invalid value for minute: 61'],
+    ['0 25 * * *', 'Invalid value for hour: 25'],
+    ['0/70 9 * * *', expect.any(String)],
+    ['*/0 9 * * *', expect.any(String)],
+    ['a b c d e', expect.stringContaining('illegal characters')],
+    ['0 0 30 2 *', 'it never comes again'],
+    ['0 0 0 1 1 * 2020', 'it never comes again'],
+  ])('what is none is refused, and why: %j', (expression, problem) => {
+    expect(expressionProblem(expression)).toEqual(problem)
+  })
+
+  test.each([
+    ['UTC', true],
+    ['Europe/Berlin', true],
+    ['Europe/Berlim', false],
+    ['', false],
+  ])('a time zone is known or not: %j', (timezone, known) => {
+    expect(isTimezone(timezone)).toBe(known)
+  })
+})
+
+describe('§4.3 daylight saving', () => {
+  test.each<[string, string, string, string, string[]]>([
+    // The clocks go from 02:00 to 03:00 on 29 March, and from 03:00 to 02:00 on 25 October.
+    ['a skipped time comes once, right behind the gap', '30 2 * * *', 'Europe/Berlin', '2026-03-28T12:00Z', ['29 01:00', '30 00:30']],
+    ['a repeated time comes once, the first time', '30 2 * * *', 'Europe/Berlin', '2026-10-24T12:00Z', ['25 00:30', '26 01:30']],
+    ['several skipped times come once', '0,30 2 * * *', 'Europe/Berlin', '2026-03-28T12:00Z', ['29 01:00', '30 00:00', '30 00:30']],
+    ['so do those of a step', '*/30 2 * * *', 'Europe/Berlin', '2026-03-28T12:00Z', ['29 01:00', '30 00:00', '30 00:30']],
+    ['a repeated step comes once', '*/30 2 * * *', 'Europe/Berlin', '2026-10-24T12:00Z', ['25 00:00', '25 00:30', '26 01:00']],
+    ['a skipped time and the one behind it', '30 2,3 * * *', 'Europe/Berlin', '2026-03-28T12:00Z', ['29 01:00', '29 01:30', '30 00:30']],
+    ['the moment of the change comes once', '0 3 * * *', 'Europe/Berlin', '2026-03-28T12:00Z', ['29 01:00', '30 01:00']],
+    ['a skipped time that falls on another', '0 2,3 * * *', 'Europe/Berlin', '2026-03-28T12:00Z', ['29 01:00', '30 00:00']],
+    ['passing time has no gap', '*/30 * * * *', 'Europe/Berlin', '2026-03-29T00:20Z', ['29 00:30', '29 01:00', '29 01:30']],
+    ['passing time has no repeat', '0 * * * *', 'Europe/Berlin', '2026-10-24T23:30Z', ['25 00:00', '25 01:00', '25 02:00']],
+    // From 02:00 to 03:00 on 8 March, from 02:00 to 01:00 on 1 November.
+    ['a skipped time comes once', '30 2 * * *', 'America/New_York', '2026-03-07T12:00Z', ['08 07:00', '09 06:30']],
+    ['a repeated time comes once', '30 1 * * *', 'America/New_York', '2026-10-31T12:00Z', ['01 05:30', '02 06:30']],
+    ['with seconds and a year, too', '15 30 2 * * * 2026', 'America/New_York', '2026-03-07T12:00Z', ['08 07:00', '09 06:30']],
+    // By half an hour: from 02:00 to 02:30 on 4 October, from 02:00 to 01:30 on 5 April.
+    ['a skipped time comes once', '15 2 * * *', 'Australia/Lord_Howe', '2026-10-03T00:00Z', ['03 15:30', '04 15:15']],
+    ['a repeated time comes once', '45 1 * * *', 'Australia/Lord_Howe', '2026-04-03T20:00Z', ['04 14:45', '05 15:15']],
+    ['passing hours keep to the hour of the place', '0 * * * *', 'Australia/Lord_Howe', '2026-10-03T14:00Z', ['03 15:30', '03 16:00']],
+    ['there is none in UTC', '30 2 * * *', 'UTC', '2026-03-28T12:00Z', ['29 02:30', '30 02:30']],
+  ])('%s: %s in %s', (_, expression, timezone, after, expected) => {
+    const found = instants(expression, timezone, after.replace('Z', ':00Z'), expected.length)
+    expect(found.map((text) => text.slice(8, 16).replace('T', ' '))).toEqual(expected)
+  })
+
+  test('a time of day comes on every day of the year, once', () => {
+    const zones = fc.constantFrom('Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe', 'UTC')
+    const start = Date.UTC(2026, 0, 1, 12)
+    fc.assert(
+      fc.property(zones, fc.nat(59), fc.nat(23), (timezone, minute, hour) => {
+        const day = new Intl.DateTimeFormat('en-CA', { timeZone: timezone, dateStyle: 'short' })
+        const days: string[] = []
+        for (let at = start; days.length < 365; ) {
+          at = nextOccurrence({ expression: `${minute} ${hour} * * *`, timezone }, at) ?? Number.NaN
+          days.push(day.format(at))
+        }
+        expect(new Set(days).size).toBe(365)
+      }),
+      { numRuns: 30 },
+    )
+  })
+})

@@ -1,0 +1,31 @@
+/** What a person is asked before a run goes on: what will happen, and what it was that started it. */
+import type { Question, SopGate, SopRun } from '@sluice/sdk'
+import { brief } from './record.ts'
+import { plainText } from './step-prompt.ts'
+
+const BODY_CHARS_MAX = 1500
+const PAYLOAD_BYTES_MAX = 500
+
+/** A checkpoint waits as long as it takes; any other question `timeoutSecs`. */
+export function questionOf(run: SopRun, gate: SopGate, timeoutSecs: number): Question {
+  const { event } = run
+  const step = run.steps[run.step - 1]
+  const lines = [
+    ...(gate.why === 'again' ? ['This step had begun when it was cut off, and may have had its effect. If approved, it runs again.'] : []),
+    ...(step?.body ? [brief(step.body, BODY_CHARS_MAX)] : []),
+    ...(step?.tools && step.tools.length > 0 ? [`Tools: ${step.tools.join(', ')}`] : []),
+    `Started by ${plainText(event.by, 200)}: ${event.source} ${plainText(event.topic, 500)}`,
+    ...(event.payload ? [`Payload: ${plainText(event.payload, PAYLOAD_BYTES_MAX).replaceAll(/\s+/g, ' ')}`] : []),
+    ...(run.status === 'paused_checkpoint' ? ['The run goes on once this checkpoint is approved.'] : []),
+  ]
+  return {
+    runId: run.id,
+    stepId: gate.stepId,
+    gate: 'sop',
+    workflow: run.sop,
+    title: `${run.sop}: step ${run.step} of ${run.steps.length}: ${step?.title ?? ''}`,
+    message: lines.join('\n'),
+    timeoutSecs: gate.why === 'checkpoint' ? 0 : timeoutSecs,
+    ...(event.origin && { origin: event.origin }),
+  }
+}
