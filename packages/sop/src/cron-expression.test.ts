@@ -24,7 +24,7 @@ describe('§4.3 the fields of an expression', () => {
     ['10-50/20,5 9 * * *', '2026-03-01T00:00:00Z', ['2026-03-01T09:05:00', '2026-03-01T09:10:00', '2026-03-01T09:30:00']],
     ['* * * * * *', '2026-03-01T09:58:00.400Z', ['2026-03-01T09:58:01', '2026-03-01T09:58:02']],
   ])('%s after %s', (expression, after, expected) => {
-    expect(expressionProblem(expression)).toBe(expression.endsWith('2028') ? expressionProblem(expression) : undefined)
+    expect(expressionProblem(expression, Date.parse(after))).toBeUndefined()
     expect(instants(expression, 'UTC', after, expected.length)).toEqual(expected)
   })
 
@@ -42,7 +42,7 @@ describe('§4.3 the fields of an expression', () => {
     ['0 0 30 2 *', 'it never comes again'],
     ['0 0 0 1 1 * 2020', 'it never comes again'],
   ])('what is none is refused, and why: %j', (expression, problem) => {
-    expect(expressionProblem(expression)).toEqual(problem)
+    expect(expressionProblem(expression, Date.UTC(2026, 2, 1))).toEqual(problem)
   })
 
   test.each([
@@ -75,7 +75,7 @@ describe('§4.3 daylight saving', () => {
     // By half an hour: from 02:00 to 02:30 on 4 October, from 02:00 to 01:30 on 5 April.
     ['a skipped time comes once', '15 2 * * *', 'Australia/Lord_Howe', '2026-10-03T00:00Z', ['03 15:30', '04 15:15']],
     ['a repeated time comes once', '45 1 * * *', 'Australia/Lord_Howe', '2026-04-03T20:00Z', ['04 14:45', '05 15:15']],
-    ['passing hours keep to the hour of the place', '0 * * * *', 'Australia/Lord_Howe', '2026-10-03T14:00Z', ['03 15:30', '03 16:00']],
+    ['of passing hours a skipped one is left out', '0 * * * *', 'Australia/Lord_Howe', '2026-10-03T14:00Z', ['03 14:30', '03 16:00']],
     ['there is none in UTC', '30 2 * * *', 'UTC', '2026-03-28T12:00Z', ['29 02:30', '30 02:30']],
   ])('%s: %s in %s', (_, expression, timezone, after, expected) => {
     const found = instants(expression, timezone, after.replace('Z', ':00Z'), expected.length)

@@ -13,11 +13,11 @@ export interface CronSchedule {
 }
 
 /** What is wrong with an expression, as the end of a sentence; undefined: nothing. */
-export function expressionProblem(expression: string): string | undefined {
+export function expressionProblem(expression: string, nowMs: number): string | undefined {
   const count = fieldsOf(expression).length
   if (count < 5 || count > 7) return `it has ${count} field${count === 1 ? '' : 's'}; a cron expression has 5, 6 or 7`
   try {
-    return nextOccurrence({ expression, timezone: 'UTC' }, Date.now()) === null ? 'it never comes again' : undefined
+    return nextOccurrence({ expression, timezone: 'UTC' }, nowMs) === null ? 'it never comes again' : undefined
   } catch (error) {
     return (error as Error).message.replace(/^CronPattern: /, '').replace(/\.$/, '')
   }
