@@ -1,0 +1,175 @@
+import { AppError, type Channel, type Outbound, type StartedMessage } from '@sluice/sdk'
+import { type TestClock, testClock } from '@sluice/testkit/clock'
+import { testHost } from '@sluice/testkit/host'
+import { describe, expect, test } from 'vitest'
+import { openDraft } from './draft.ts'
+
+const STARTED: StartedMessage = {
+  number: 7,
+  channel: 'x',
+  account: 'bot',
+  session: 's',
+  message: { id: 'm', account: 'bot', sender: 'ada', to: { to: 'room' }, text: 'hi' },
+  receivedAtMs: 0,
+  turnId: 'turn-1',
+  attempts: 1,
+  checkpoint: [],
+  draft: null,
+}
+
+function bench(changes: Partial<Channel> = {}, started = STARTED) {
+  const clock: TestClock = testClock()
+  const sent: Outbound[] = []
+  const shown: { id: string; text: string }[] = []
+  const kept: unknown[] = []
+  const channel: Channel = {
+    name: 'x',
+    allow: ['*'],
+    limits: { text: 20, unit: 'utf16' },
+    draftEveryMs: 1000,
+    async send(_, message) {
+      sent.push(message)
+      return { id: 'p1' }
+    },
+    async update(_, { id }, { text }) {
+      shown.push({ id, text })
+    },
+    ...changes,
+  }
+  const open = () =>
+    openDraft({
+      inbox: { draft: async (...args) => void kept.push(args) },
+      clock,
+      log: testHost({ clock }).log,
+      channel,
+      started,
+      signal: new AbortController().signal,
+    })
+  return { clock, sent, shown, kept, open }
+}
+
+const settle = async (): Promise<void> => {
+  for (let turns = 0; turns < 20; turns++) await Promise.resolve()
+}
+
+describe('a reply that is shown while it is made', () => {
+  test('begins with a message whose id is kept before anything is shown in it', async () => {
+    const { open, sent, kept } = bench()
+    expect((await open())?.id).toBe('p1')
+    expect(sent).toEqual([{ text: '…', clientId: 'draft-turn-1' }])
+    expect(kept).toEqual([[7, 'p1']])
+  })
+
+  test('goes on in the message of an attempt that was cut', async () => {
+    const { open, sent } = bench({}, { ...STARTED, draft: 'p0' })
+    expect((await open())?.id).toBe('p0')
+    expect(sent).toEqual([])
+  })
+
+  test('grows not more often than the channel wants, always with all there is', async () => {
+    const { open, shown, clock } = bench()
+    const draft = await open()
+    for (const delta of ['One', ' two', ' three']) {
+      draft?.hear({ type: 'text', delta })
+      await settle()
+    }
+    expect(shown).toEqual([{ id: 'p1', text: 'One…' }])
+    await clock.advance(1000)
+    await settle()
+    expect(shown.at(-1)).toEqual({ id: 'p1', text: 'One two three…' })
+    await clock.advance(10_000)
+    expect(shown).toHaveLength(2)
+  })
+
+  test('keeps within the limit of one message', async () => {
+    const { open, shown } = bench()
+    ;(await open())?.hear({ type: 'text', delta: 'more than twenty characters of text' })
+    await settle()
+    expect(shown[0]?.text.length).toBeLessThanOrEqual(20)
+  })
+
+  test('begins anew after a tool was called', async () => {
+    const { open, shown, clock } = bench()
+    const draft = await open()
+    draft?.hear({ type: 'text', delta: 'Let me look.' })
+    await settle()
+    draft?.hear({ type: 'tool_call', id: 'c', name: 'x', input: {} })
+    draft?.hear({ type: 'text', delta: 'It is 7.' })
+    await clock.advance(1000)
+    await settle()
+    expect(shown.at(-1)?.text).toBe('It is 7.…')
+  })
+
+  test('shows nothing of what the model thinks', async () => {
+    const { open, shown } = bench()
+    ;(await open())?.hear({ type: 'thinking', delta: 'hm' })
+    await settle()
+    expect(shown).toEqual([])
+  })
+
+  test('waits as long as the platform asks, and goes on', async () => {
+    let refuse = true
+    const shown: string[] = []
+    const { open, clock } = bench({
+      async update(_, __, { text }) {
+        if (refuse) throw new AppError('rate_limited', 'slow down', { retryAfterSecs: 9 })
+        shown.push(text)
+      },
+    })
+    const draft = await open()
+    draft?.hear({ type: 'text', delta: 'One' })
+    await settle()
+    refuse = false
+    draft?.hear({ type: 'text', delta: ' two' })
+    await clock.advance(8000)
+    await settle()
+    expect(shown).toEqual([])
+    await clock.advance(1000)
+    await settle()
+    expect(shown).toEqual(['One two…'])
+  })
+
+  test('is given up when the message cannot be edited, and the turn goes on', async () => {
+    let tries = 0
+    const { open, clock } = bench({
+      async update() {
+        tries += 1
+        throw new AppError('invalid_request', 'message to edit not found')
+      },
+    })
+    const draft = await open()
+    draft?.hear({ type: 'text', delta: 'One' })
+    await settle()
+    draft?.hear({ type: 'text', delta: ' two' })
+    await clock.advance(5000)
+    await settle()
+    expect(tries).toBe(1)
+  })
+
+  test('ends only when no edit is under way', async () => {
+    const edit = Promise.withResolvers<void>()
+    const { open } = bench({ update: () => edit.promise })
+    const draft = await open()
+    draft?.hear({ type: 'text', delta: 'One' })
+    await settle()
+    let isStopped = false
+    const stopped = draft?.stop().then(() => (isStopped = true))
+    await settle()
+    expect(isStopped).toBe(false)
+    edit.resolve()
+    await stopped
+    expect(isStopped).toBe(true)
+  })
+})
+
+describe('no draft is shown', () => {
+  test.each([
+    ['where the channel is not set to', { draftEveryMs: undefined } as object],
+    ['where the channel cannot edit', { update: undefined } as object],
+    ['where its first message could not be sent', { send: () => Promise.reject(new AppError('upstream', 'no')) } as object],
+  ])('%s', async (_, changes) => {
+    const { open, kept } = bench(changes)
+    expect(await open()).toBeUndefined()
+    expect(kept).toEqual([])
+  })
+})

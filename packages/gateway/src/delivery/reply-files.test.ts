@@ -1,0 +1,64 @@
+import { memoryWorkspace } from '@sluice/testkit/memory-workspace'
+import { describe, expect, test } from 'vitest'
+import { loadFiles, takeFiles } from './reply-files.ts'
+
+const able = { text: 1000, unit: 'utf16', attachments: { count: 2, bytesMax: 100 } } as const
+
+describe('a marker in a reply', () => {
+  test('becomes a file and leaves the text', () => {
+    expect(takeFiles('Here it is: [IMAGE:charts/may.png]\n\n\nAnything else?', able)).toEqual({
+      text: 'Here it is: \n\nAnything else?',
+      files: [{ kind: 'image', path: 'charts/may.png' }],
+    })
+  })
+
+  test.each([
+    ['PHOTO', 'image'],
+    ['image', 'image'],
+    ['Audio', 'audio'],
+    ['VOICE', 'audio'],
+    ['VIDEO', 'video'],
+    ['DOCUMENT', 'file'],
+    ['FILE', 'file'],
+  ])('of kind %s is sent as %s', (kind, as) => {
+    expect(takeFiles(`[${kind}: a.bin ]`, able)).toEqual({ text: '', files: [{ kind: as, path: 'a.bin' }] })
+  })
+
+  test.each([
+    '[LOCATION:1,2]',
+    '[IMAGE:]',
+    '[IMAGE:https://example.org/a.png]',
+    '[IMAGE:data:image/png;base64,AA]',
+    '[IMAGE:file:///etc/passwd]',
+    'IMAGE:a.png',
+  ])('that names no file of ours stays text: %s', (text) => {
+    expect(takeFiles(text, able)).toEqual({ text, files: [] })
+  })
+
+  test('stays text on a channel that sends no files, and beyond what it sends', () => {
+    expect(takeFiles('[FILE:a] [FILE:b] [FILE:c]', able)).toMatchObject({ text: '[FILE:c]', files: [{ path: 'a' }, { path: 'b' }] })
+    expect(takeFiles('[FILE:a]', { text: 10, unit: 'utf16' })).toEqual({ text: '[FILE:a]', files: [] })
+  })
+})
+
+describe('the files of a reply', () => {
+  test('are read from the workspace, and from nowhere else', async () => {
+    const workspace = memoryWorkspace({ 'charts/may.png': 'PNG' })
+    const files = [
+      { kind: 'image', path: 'charts/may.png' },
+      { kind: 'file', path: '../../etc/passwd' },
+      { kind: 'file', path: 'gone.txt' },
+    ] as const
+    const { attachments, notes } = await loadFiles(files, { workspace, bytesMax: 100 })
+    expect(attachments).toEqual([{ kind: 'image', name: 'may.png', source: { bytes: new Uint8Array(Buffer.from('PNG')) } }])
+    expect(notes).toHaveLength(2)
+    expect(notes.join()).not.toContain('root:')
+  })
+
+  test('that are too large are told of instead', async () => {
+    const workspace = memoryWorkspace({ 'big.bin': 'x'.repeat(101) })
+    const { attachments, notes } = await loadFiles([{ kind: 'file', path: 'big.bin' }], { workspace, bytesMax: 100 })
+    expect(attachments).toEqual([])
+    expect(notes[0]).toContain('not attached')
+  })
+})
