@@ -1,4 +1,4 @@
-/** The idempotency port on top of the key table and the turns on disk. */
+/** The idempotency port on top of the key table and what is on disk: turns, and events of procedures. */
 import type { Clock, IdempotencyStore } from '@sluice/sdk'
 import type { Database } from './database.ts'
 import { hashKey, KeyTable } from './key-table.ts'
@@ -6,9 +6,17 @@ import { hashKey, KeyTable } from './key-table.ts'
 const QUEUED = `
   SELECT idempotency AS key FROM turns
   WHERE ended_at IS NULL AND inbox IS NULL AND idempotency IS NOT NULL ORDER BY created_at DESC, id DESC LIMIT ?`
-const DONE = `
+const DONE_BY_TURN = `
   SELECT idempotency AS key, ended_at AS endedAtMs FROM turns
   WHERE idempotency IS NOT NULL AND status = 'done' AND ended_at > ? ORDER BY ended_at DESC, id DESC LIMIT ?`
+const DONE_BY_EVENT = `
+  SELECT idempotency AS key, at AS endedAtMs FROM sop_events
+  WHERE idempotency IS NOT NULL AND at > ? ORDER BY at DESC, idempotency DESC LIMIT ?`
+
+interface Done {
+  readonly key: string
+  readonly endedAtMs: number
+}
 
 /** `claim` and `release` are synchronous; only the first claim reads from disk, at most `keysMax` rows of each kind. */
 export function createIdempotency(db: Database, clock: Clock): { readonly keys: KeyTable; readonly port: IdempotencyStore } {
@@ -18,7 +26,9 @@ export function createIdempotency(db: Database, clock: Clock): { readonly keys: 
         .all<{ key: string }>(QUEUED, keysMax)
         .map(({ key }) => key)
         .reverse(),
-      done: db.all<{ key: string; endedAtMs: number }>(DONE, clock.nowMs() - ttlMs, keysMax).reverse(),
+      done: [DONE_BY_TURN, DONE_BY_EVENT]
+        .flatMap((text) => db.all<Done>(text, clock.nowMs() - ttlMs, keysMax).reverse())
+        .sort((a, b) => a.endedAtMs - b.endedAtMs),
     })),
   )
   return {

@@ -2,6 +2,7 @@
 import type { BoundedMap, InboxEntry, InboxStore, OutboxRow } from '@sluice/sdk'
 import type { Database } from './database.ts'
 import { createDeliveryTable } from './delivery-table.ts'
+import { endMessage } from './end-message.ts'
 import type { GroupCommit } from './group-commit.ts'
 import { INBOX_COLUMNS, type InboxColumns, toInboxRow } from './inbox-row.ts'
 import { createKeep, createKnown } from './keep-arrival.ts'
@@ -16,11 +17,12 @@ const BURY = `
   UPDATE inbox SET state = 'dead', next_at = NULL, ended_at = ?, error = ? WHERE number = ? AND ended_at IS NULL RETURNING turn_id`
 const FAIL_TURN = `
   UPDATE turns SET status = 'failed', error_json = ?, ended_at = ?, checkpoint_json = NULL WHERE id = ? AND ended_at IS NULL`
+const DRAFT = 'UPDATE inbox SET draft = ? WHERE number = ? AND ended_at IS NULL'
 const CONTENT = `
   SELECT verdict, message_json, coalesce(raw, (SELECT raw FROM inbox AS first WHERE first.number = message.batch)) AS raw
   FROM inbox AS message WHERE number = ?`
 const REPLAY = `
-  UPDATE inbox SET state = 'pending', attempts = 0, next_at = NULL, ended_at = NULL, turn_id = NULL, error = NULL
+  UPDATE inbox SET state = 'pending', attempts = 0, next_at = NULL, ended_at = NULL, turn_id = NULL, error = NULL, draft = NULL
   WHERE number = ? AND ended_at IS NOT NULL AND message_json IS NOT NULL`
 
 interface Content {
@@ -56,6 +58,10 @@ export function createInbox(
     start: createStart(db, writer),
     retry: (number, { error, atMs }) => writer.write(() => rest(db.get<Resting>(RETRY, atMs, error, number))),
     release: (number) => writer.write(() => rest(db.get<Resting>(RELEASE, number))),
+    done: (number, atMs) => writer.write(() => endMessage(db, number, atMs)),
+    async draft(number, providerId) {
+      await writer.write(() => db.run(DRAFT, providerId, number))
+    },
     async bury(number, { error, atMs }) {
       const errorJson = JSON.stringify({ code: 'internal', message: error })
       await writer.write(() => {

@@ -1,14 +1,13 @@
 /** Keeps one request and its messages, each only once: the write every provider waits for (§4.2). */
-import { hash } from 'node:crypto'
 import { type Arrival, BoundedMap, type InboxStore } from '@sluice/sdk'
 import type { Database } from './database.ts'
 import type { GroupCommit } from './group-commit.ts'
+import { idOf, keyOf } from './row-key.ts'
 
 const KEEP = `
   INSERT INTO inbox (key, channel, account, message_id, sender, session, received_at, verdict, batch, message_json, raw)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 const KNOWN = 'SELECT 1 FROM inbox WHERE key = ?'
-const KEY_BYTES = 16
 const USE_UP = `
   INSERT INTO nonces (key, until) VALUES (?, ?) ON CONFLICT DO UPDATE SET until = excluded.until WHERE until <= ?`
 const RECENT_MAX = 10_000
@@ -57,9 +56,3 @@ function keeping(db: Database, { channel, verdict, raw, receivedAtMs, once, mess
     })
   }
 }
-
-/** JSON keeps the texts apart, whatever is in them. */
-const idOf = (...texts: readonly string[]): string => JSON.stringify(texts)
-
-/** Half of the digest is enough, and makes half of the index. */
-const keyOf = (id: string): Buffer => hash('sha256', id, 'buffer').subarray(0, KEY_BYTES)

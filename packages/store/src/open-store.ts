@@ -1,5 +1,6 @@
 /** The embedded store: one SQLite file behind the `Store` port. */
 import { AppError, type Clock, errorText, type Logger, type Store, type StoreProblem } from '@sluice/sdk'
+import { createApprovals } from './approvals.ts'
 import { Database } from './database.ts'
 import { createDevices } from './devices.ts'
 import { GroupCommit } from './group-commit.ts'
@@ -13,6 +14,7 @@ import { migrate } from './migrate.ts'
 import { createOutbox, repliesTo } from './outbox.ts'
 import { prune } from './prune.ts'
 import { createSessions } from './sessions.ts'
+import { createSops } from './sops.ts'
 import { createTurns } from './turns.ts'
 
 /** `doctor` shows so many problems of a broken file. */
@@ -45,6 +47,8 @@ export function openStore({ file, clock, log, onCommit }: StoreOptions): Store {
     memory: createMemory(db, writer),
     inbox: createInbox(db, writer, recentIds, (number) => repliesTo(db, number)),
     outbox: createOutbox(db, writer),
+    approvals: createApprovals(db, writer),
+    sops: createSops(db, writer, idempotency.keys),
     async prune(what) {
       const dropped = await prune(db, writer, what)
       if (dropped > 0) recentIds.clear()

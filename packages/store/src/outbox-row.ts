@@ -19,10 +19,11 @@ export interface OutboxColumns {
   readonly ended_at: number | null
   readonly provider_id: string | null
   readonly error: string | null
+  readonly extras_json: string | null
 }
 
 export const OUTBOX_COLUMNS =
-  'number, channel, account, to_json, text, part, parts, client_id, inbox, turn_id, state, attempts, created_at, next_at, ended_at, provider_id, error'
+  'number, channel, account, to_json, text, part, parts, client_id, inbox, turn_id, state, attempts, created_at, next_at, ended_at, provider_id, error, extras_json'
 
 const toNumberedReply = (row: OutboxColumns): NewReply & { readonly number: number } => ({
   number: row.number,
@@ -48,4 +49,8 @@ export const toOutboxRow = (row: OutboxColumns): OutboxRow => ({
   inbox: row.inbox,
 })
 
-export const toStartedReply = (row: OutboxColumns): StartedReply => ({ ...toNumberedReply(row), attempts: row.attempts })
+export const toStartedReply = (row: OutboxColumns): StartedReply => ({
+  ...toNumberedReply(row),
+  attempts: row.attempts,
+  ...(row.extras_json !== null && { extras: JSON.parse(row.extras_json) }),
+})

@@ -10,13 +10,15 @@ const EARLIER_PART = 'An earlier part of the message was not sent.'
 const CUT = 'The daemon stopped while this was being sent.'
 
 const ADD = `
-  INSERT INTO outbox (channel, account, to_json, text, part, parts, client_id, inbox, turn_id, created_at)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+  INSERT INTO outbox (channel, account, to_json, text, part, parts, client_id, inbox, turn_id, created_at, extras_json)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 const START = `
   UPDATE outbox SET state = 'sending', attempts = attempts + 1, next_at = NULL WHERE number = ? AND state IN ('queued', 'failed')
   RETURNING ${OUTBOX_COLUMNS}`
 const SENT = `
   UPDATE outbox SET state = 'sent', provider_id = ?, ended_at = ?, next_at = NULL, error = NULL WHERE number = ? AND ended_at IS NULL`
+// Of a message that asks for an approval: answers quote it by this id.
+const SENT_PROMPT = 'UPDATE approval_prompts SET provider_id = ? WHERE outbox = ?'
 const RETRY = `
   UPDATE outbox SET state = 'failed', error = ?, next_at = ? WHERE number = ? AND ended_at IS NULL`
 const GIVE_UP = `
@@ -58,7 +60,9 @@ export function createOutbox(db: Database, writer: GroupCommit): OutboxStore {
       return row && toStartedReply(row)
     },
     async sent(number, { providerId, atMs }) {
-      await writer.write(() => db.run(SENT, providerId, atMs, number))
+      await writer.write(() => {
+        if (db.run(SENT, providerId, atMs, number) > 0) db.run(SENT_PROMPT, providerId, number)
+      })
     },
     async retry(number, { error, atMs }) {
       await writer.write(() => db.run(RETRY, error, atMs, number))
@@ -110,7 +114,7 @@ export function createOutbox(db: Database, writer: GroupCommit): OutboxStore {
 
 /** The unit that queues replies to an inbox message, or messages nobody asked for; returns their numbers. */
 export function queueing(db: Database, replies: readonly NewReply[], inbox: number | null): () => number[] {
-  const rows = replies.map(({ channel, account, to, text, part, parts, clientId, turnId, createdAtMs }) => [
+  const rows = replies.map(({ channel, account, to, text, part, parts, clientId, turnId, createdAtMs, extras }) => [
     channel,
     account,
     JSON.stringify(to),
@@ -121,6 +125,7 @@ export function queueing(db: Database, replies: readonly NewReply[], inbox: numb
     inbox,
     turnId,
     createdAtMs,
+    extras ? JSON.stringify(extras) : null,
   ])
   return () => rows.flatMap((row) => db.insert(ADD, ...row) ?? [])
 }

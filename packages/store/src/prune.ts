@@ -1,12 +1,11 @@
-/** Forgets what may be forgotten of inbox and outbox, a little at a time. */
+/** Forgets what may be forgotten of inbox, outbox and approvals, a little at a time. */
 import type { Prune } from '@sluice/sdk'
 import type { Database } from './database.ts'
 import type { GroupCommit } from './group-commit.ts'
+import { inSlices } from './in-slices.ts'
 
 /** Rows whose contents are measured in one transaction. */
 const MEASURED_MAX = 1_000
-/** Rows that are dropped in one transaction; each is on pages of its own. */
-const DROPPED_MAX = 250
 
 const BYTES = 'coalesce(octet_length(raw), 0) + coalesce(octet_length(message_json), 0)'
 const SIZE = 'SELECT up_to, bytes FROM inbox_size'
@@ -24,6 +23,8 @@ const DROP_INBOX = `
     AND NOT EXISTS (${NEEDING} AND (ended_at IS NULL OR ended_at >= ?1)) ORDER BY ended_at LIMIT ?3)
   RETURNING number, ${BYTES} AS bytes`
 const DROP_OUTBOX = 'DELETE FROM outbox WHERE number IN (SELECT number FROM outbox WHERE ended_at < ? ORDER BY ended_at LIMIT ?)'
+const DROP_APPROVALS = `
+  DELETE FROM approvals WHERE number IN (SELECT number FROM approvals WHERE settled_at < ? ORDER BY settled_at LIMIT ?)`
 const WITH_CONTENT = `
   SELECT number, ${BYTES} AS bytes FROM inbox AS first
   WHERE state = 'done' AND message_json IS NOT NULL AND number <= ? AND NOT EXISTS (${NEEDING}) ORDER BY number LIMIT ?`
@@ -55,17 +56,8 @@ export async function prune(
   const rows = await inSlices(writer, limit, (slice) => dropRows(db, beforeMs, idsBeforeMs, slice))
   const contents = await inSlices(writer, limit - rows, (slice) => dropContents(db, bytesMax, slice))
   const replies = await inSlices(writer, limit, (slice) => db.run(DROP_OUTBOX, endedBeforeMs, slice))
-  return nonces + rows + contents + replies
-}
-
-/** Drops at most `limit` rows, a few in each transaction. */
-async function inSlices(writer: GroupCommit, limit: number, drop: (slice: number) => number): Promise<number> {
-  for (let dropped = 0; ; ) {
-    const slice = Math.min(limit - dropped, DROPPED_MAX)
-    const count = slice > 0 ? await writer.write(() => drop(slice)) : 0
-    dropped += count
-    if (count < DROPPED_MAX) return dropped
-  }
+  const approvals = await inSlices(writer, limit, (slice) => db.run(DROP_APPROVALS, endedBeforeMs, slice))
+  return nonces + rows + contents + replies + approvals
 }
 
 /** False once there is nothing new. */

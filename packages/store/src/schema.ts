@@ -170,4 +170,103 @@ export const MIGRATIONS: readonly string[] = [
   DROP INDEX turns_unfinished;
   CREATE INDEX turns_unfinished ON turns (created_at) WHERE ended_at IS NULL AND inbox IS NULL;
   `,
+  `
+  ALTER TABLE outbox ADD COLUMN extras_json TEXT;
+  ALTER TABLE inbox ADD COLUMN draft TEXT;
+
+  CREATE TABLE approvals (
+    -- In the order they were opened.
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    run_id TEXT NOT NULL,
+    step_id TEXT NOT NULL,
+    gate TEXT NOT NULL,
+    workflow TEXT NOT NULL,
+    title TEXT NOT NULL,
+    message TEXT NOT NULL,
+    approve_json TEXT NOT NULL,
+    reject_json TEXT NOT NULL,
+    created_at REAL NOT NULL,
+    expires_at REAL,
+    token TEXT NOT NULL UNIQUE,
+    state TEXT NOT NULL DEFAULT 'pending',
+    decided_by TEXT,
+    feedback TEXT,
+    decided_at REAL,
+    settled_at REAL,
+    UNIQUE (run_id, step_id)
+  ) STRICT;
+  CREATE INDEX approvals_by_state ON approvals (state);
+  CREATE INDEX approvals_unsettled ON approvals (number) WHERE settled_at IS NULL;
+  CREATE INDEX approvals_by_settlement ON approvals (settled_at) WHERE settled_at IS NOT NULL;
+
+  -- Messages that ask. They outlive their rows in the outbox, since an answer may refer to one long after it was sent.
+  CREATE TABLE approval_prompts (
+    outbox INTEGER PRIMARY KEY,
+    approval INTEGER NOT NULL REFERENCES approvals ON DELETE CASCADE,
+    channel TEXT NOT NULL,
+    account TEXT NOT NULL,
+    to_json TEXT NOT NULL,
+    provider_id TEXT
+  ) STRICT;
+  CREATE INDEX approval_prompts_by_approval ON approval_prompts (approval);
+
+  CREATE TABLE sop_runs (
+    -- In the order they were started.
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    sop TEXT NOT NULL,
+    ended_at REAL,
+    run_json TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX sop_runs_by_sop ON sop_runs (sop);
+  CREATE INDEX sop_runs_active ON sop_runs (sop) WHERE ended_at IS NULL;
+  CREATE INDEX sop_runs_unfinished ON sop_runs (number) WHERE ended_at IS NULL;
+  CREATE INDEX sop_runs_by_end ON sop_runs (ended_at) WHERE ended_at IS NOT NULL;
+
+  -- When a run of each procedure last ended; the run itself may be forgotten.
+  CREATE TABLE sop_ends (
+    sop TEXT PRIMARY KEY,
+    ended_at REAL NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
+  -- What became of an event that may come again.
+  CREATE TABLE sop_events (
+    number INTEGER PRIMARY KEY,
+    -- The first half of a SHA-256; null where only the idempotency key tells a repeat.
+    key BLOB UNIQUE,
+    at REAL NOT NULL,
+    dispatch_json TEXT NOT NULL,
+    -- The SHA-256 of the idempotency key it came with.
+    idempotency TEXT
+  ) STRICT;
+  CREATE INDEX sop_events_by_time ON sop_events (at);
+  CREATE INDEX sop_events_with_key ON sop_events (at, idempotency) WHERE idempotency IS NOT NULL;
+
+  -- 'sqlite_sequence' knows the number of the last record even if somebody cuts that record off.
+  CREATE TABLE sop_audit (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    kind TEXT NOT NULL,
+    at REAL NOT NULL,
+    sop TEXT NOT NULL,
+    run TEXT,
+    step INTEGER,
+    by TEXT NOT NULL,
+    reason TEXT,
+    detail_json TEXT NOT NULL,
+    previous TEXT NOT NULL,
+    hash TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX sop_audit_by_run ON sop_audit (run) WHERE run IS NOT NULL;
+  CREATE INDEX sop_audit_by_sop ON sop_audit (sop);
+  CREATE TRIGGER sop_audit_keeps_records BEFORE UPDATE ON sop_audit BEGIN
+    SELECT RAISE(ABORT, 'the audit log is append-only');
+  END;
+  CREATE TRIGGER sop_audit_keeps_all BEFORE DELETE ON sop_audit BEGIN
+    SELECT RAISE(ABORT, 'the audit log is append-only');
+  END;
+  -- An insert that replaces would delete without asking the trigger above.
+  CREATE TRIGGER sop_audit_keeps_order BEFORE INSERT ON sop_audit WHEN new.number <= (SELECT max(number) FROM sop_audit) BEGIN
+    SELECT RAISE(ABORT, 'the audit log is append-only');
+  END;
+  `,
 ]

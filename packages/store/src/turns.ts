@@ -1,6 +1,7 @@
 /** The books of all turns, and the one transaction that ends a turn. */
 import { AppError, type ModelMessage, type TurnEnd, type TurnRow, type TurnStore } from '@sluice/sdk'
 import type { Database } from './database.ts'
+import { END_MESSAGE } from './end-message.ts'
 import type { GroupCommit } from './group-commit.ts'
 import type { Chunk, HistoryCache } from './history-cache.ts'
 import { hashKey, type KeyTable } from './key-table.ts'
@@ -34,7 +35,6 @@ const TOUCH_SESSION = `
 const APPEND = 'INSERT INTO messages (session, up_to, messages_json) VALUES (?, ?, ?)'
 const TAKE_BACK = 'DELETE FROM messages WHERE session = ? AND up_to = ?'
 const UNTOUCH_SESSION = 'UPDATE sessions SET message_count = message_count - ? WHERE number = ?'
-const ANSWERED = "UPDATE inbox SET state = 'done', next_at = NULL, ended_at = ?, error = NULL WHERE number = ? AND ended_at IS NULL"
 const GET = `SELECT ${COLUMNS} FROM turns AS turn WHERE id = ?`
 const UNFINISHED = `
   SELECT ${COLUMNS}, checkpoint_json FROM turns AS turn WHERE ended_at IS NULL AND inbox IS NULL ORDER BY created_at, id LIMIT ?`
@@ -152,7 +152,7 @@ function answering(db: Database, { delivery, endedAtMs }: TurnEnd): () => readon
   if (!delivery) return () => []
   const queue = queueing(db, delivery.replies, delivery.inbox)
   return () => {
-    db.run(ANSWERED, endedAtMs, delivery.inbox)
+    db.run(END_MESSAGE, endedAtMs, delivery.inbox)
     return queue()
   }
 }

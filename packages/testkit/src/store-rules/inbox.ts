@@ -20,6 +20,7 @@ export const inboxRules: StoreRules = {
       turnId: 't1',
       attempts: 1,
       checkpoint: [],
+      draft: null,
     })
     expect(await inbox.get(first)).toMatchObject({ state: 'running', attempts: 1, turnId: 't1' })
     expect(await turns.get('t1')).toMatchObject({

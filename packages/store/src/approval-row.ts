@@ -1,0 +1,63 @@
+/** A question to people, as it lies in the table and as callers see it. */
+import type { Approval, ApprovalGate, ApprovalPrompt, ApprovalState } from '@sluice/sdk'
+
+export interface ApprovalColumns {
+  readonly number: number
+  readonly run_id: string
+  readonly step_id: string
+  readonly gate: ApprovalGate
+  readonly workflow: string
+  readonly title: string
+  readonly message: string
+  readonly approve_json: string
+  readonly reject_json: string
+  readonly created_at: number
+  readonly expires_at: number | null
+  readonly token: string
+  readonly state: ApprovalState
+  readonly decided_by: string | null
+  readonly feedback: string | null
+  readonly decided_at: number | null
+  readonly settled_at: number | null
+}
+
+export const APPROVAL_COLUMNS =
+  'number, run_id, step_id, gate, workflow, title, message, approve_json, reject_json, created_at, expires_at, token, state, decided_by, feedback, decided_at, settled_at'
+
+export interface PromptColumns {
+  readonly outbox: number
+  readonly channel: string
+  readonly account: string
+  readonly to_json: string
+  readonly provider_id: string | null
+}
+
+export const PROMPT_COLUMNS = 'outbox, channel, account, to_json, provider_id'
+
+const toPrompt = (row: PromptColumns): ApprovalPrompt => ({
+  number: row.outbox,
+  channel: row.channel,
+  account: row.account,
+  to: JSON.parse(row.to_json),
+  providerId: row.provider_id,
+})
+
+export const toApproval = (row: ApprovalColumns, prompts: readonly PromptColumns[]): Approval => ({
+  runId: row.run_id,
+  stepId: row.step_id,
+  gate: row.gate,
+  workflow: row.workflow,
+  title: row.title,
+  message: row.message,
+  approveKeywords: JSON.parse(row.approve_json),
+  rejectKeywords: JSON.parse(row.reject_json),
+  createdAtMs: row.created_at,
+  expiresAtMs: row.expires_at,
+  token: row.token,
+  state: row.state,
+  by: row.decided_by,
+  feedback: row.feedback,
+  decidedAtMs: row.decided_at,
+  settledAtMs: row.settled_at,
+  prompts: prompts.map(toPrompt),
+})

@@ -1,0 +1,100 @@
+/** Questions to people, each answered once, whoever asks and whichever process takes the answer. */
+import { AppError, type Approval, type ApprovalKey, type ApprovalStore, type NewApproval, type NewReply } from '@sluice/sdk'
+import { APPROVAL_COLUMNS, type ApprovalColumns, PROMPT_COLUMNS, type PromptColumns, toApproval } from './approval-row.ts'
+import type { Database } from './database.ts'
+import { endMessage } from './end-message.ts'
+import type { GroupCommit } from './group-commit.ts'
+import { queueing } from './outbox.ts'
+
+const OPEN = `
+  INSERT INTO approvals (
+    run_id, step_id, gate, workflow, title, message, approve_json, reject_json, created_at, expires_at, token
+  ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run_id, step_id) DO NOTHING`
+const ADD_PROMPT = 'INSERT INTO approval_prompts (outbox, approval, channel, account, to_json) VALUES (?, ?, ?, ?, ?)'
+const DECIDE = `
+  UPDATE approvals SET state = ?, decided_by = ?, feedback = ?, decided_at = ? WHERE run_id = ? AND step_id = ? AND state = 'pending'`
+const SETTLE = `
+  UPDATE approvals SET settled_at = ? WHERE run_id = ? AND step_id = ? AND state <> 'pending' AND settled_at IS NULL`
+const GET = `SELECT ${APPROVAL_COLUMNS} FROM approvals WHERE run_id = ? AND step_id = ?`
+const BY_TOKEN = `SELECT ${APPROVAL_COLUMNS} FROM approvals WHERE token = ?`
+const PROMPTS = `SELECT ${PROMPT_COLUMNS} FROM approval_prompts WHERE approval = ? ORDER BY outbox`
+const NUMBER = 'SELECT number FROM approvals WHERE run_id = ? AND step_id = ?'
+const LIST = `SELECT ${APPROVAL_COLUMNS} FROM approvals WHERE number < ? ORDER BY number DESC LIMIT ?`
+const LIST_STATE = `SELECT ${APPROVAL_COLUMNS} FROM approvals WHERE state = ? AND number < ? ORDER BY number DESC LIMIT ?`
+const UNSETTLED = `SELECT ${APPROVAL_COLUMNS} FROM approvals WHERE settled_at IS NULL ORDER BY number`
+const PENDING = "SELECT count(*) AS count FROM approvals WHERE state = 'pending'"
+
+export function createApprovals(db: Database, writer: GroupCommit): ApprovalStore {
+  const whole = (row: ApprovalColumns): Approval => toApproval(row, db.all<PromptColumns>(PROMPTS, row.number))
+  const find = ({ runId, stepId }: ApprovalKey): Approval | undefined => {
+    const row = db.get<ApprovalColumns>(GET, runId, stepId)
+    return row && whole(row)
+  }
+  return {
+    async open(asked, prompts) {
+      const open = opening(db, asked, prompts)
+      return writer.write(() => {
+        const opened = open()
+        const approval = find(asked)
+        if (!approval) throw new AppError('internal', 'An approval that was just opened cannot be read.')
+        return { opened, approval }
+      })
+    },
+    decide: (key, { state, by, feedback, atMs }, inbox) =>
+      writer.write(() => {
+        const won = db.run(DECIDE, state, by, feedback, atMs, key.runId, key.stepId) > 0
+        const approval = find(key)
+        if (!approval) return undefined
+        if (inbox !== undefined) endMessage(db, inbox, atMs)
+        return { won, approval }
+      }),
+    async settle({ runId, stepId }, atMs, replies) {
+      const queue = queueing(db, replies, null)
+      return writer.write(() => (db.run(SETTLE, atMs, runId, stepId) > 0 ? queue() : []))
+    },
+    get: async (key) => db.read(() => find(key)),
+    async byToken(token) {
+      return db.read(() => {
+        const row = db.get<ApprovalColumns>(BY_TOKEN, token)
+        return row && whole(row)
+      })
+    },
+    async list({ limit, state, before }) {
+      return db.read(() => {
+        const end = before ? db.get<{ number: number }>(NUMBER, before.runId, before.stepId)?.number : Number.MAX_SAFE_INTEGER
+        if (end === undefined) return []
+        const rows = state ? db.all<ApprovalColumns>(LIST_STATE, state, end, limit) : db.all<ApprovalColumns>(LIST, end, limit)
+        return rows.map(whole)
+      })
+    },
+    unsettled: async () => db.read(() => db.all<ApprovalColumns>(UNSETTLED).map(whole)),
+    counts: async () => ({ pending: db.read(() => db.get<{ count: number }>(PENDING))?.count ?? 0 }),
+  }
+}
+
+/** The part of a unit that opens a question and queues its prompts; false from it: the question is known. */
+function opening(db: Database, asked: NewApproval, prompts: readonly NewReply[]): () => boolean {
+  const approval = [
+    asked.runId,
+    asked.stepId,
+    asked.gate,
+    asked.workflow,
+    asked.title,
+    asked.message,
+    JSON.stringify(asked.approveKeywords),
+    JSON.stringify(asked.rejectKeywords),
+    asked.createdAtMs,
+    asked.expiresAtMs,
+    asked.token,
+  ]
+  const messages = prompts.map((prompt) => ({
+    queue: queueing(db, [prompt], null),
+    columns: [prompt.channel, prompt.account, JSON.stringify(prompt.to)],
+  }))
+  return () => {
+    const number = db.insert(OPEN, ...approval)
+    if (number === undefined) return false
+    for (const { queue, columns } of messages) for (const outbox of queue()) db.run(ADD_PROMPT, outbox, number, ...columns)
+    return true
+  }
+}

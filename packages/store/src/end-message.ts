@@ -1,0 +1,13 @@
+/** The end of a message that came in, as part of the unit that makes it so. */
+import type { Database } from './database.ts'
+
+export const END_MESSAGE =
+  "UPDATE inbox SET state = 'done', next_at = NULL, ended_at = ?, error = NULL WHERE number = ? AND ended_at IS NULL"
+const ABORT_TURN = `
+  UPDATE turns SET status = 'aborted', ended_at = ?1, checkpoint_json = NULL
+  WHERE id = (SELECT turn_id FROM inbox WHERE number = ?2) AND ended_at IS NULL`
+
+/** Nothing is to run for it: a turn that was begun is over with it. */
+export function endMessage(db: Database, number: number, atMs: number): void {
+  if (db.run(END_MESSAGE, atMs, number) > 0) db.run(ABORT_TURN, atMs, number)
+}

@@ -1,0 +1,69 @@
+/** Runs of procedures: started, replaced as a whole, found again and forgotten (§2.4). */
+import type { SopRun, SopStore } from '@sluice/sdk'
+import { appending, readAudit, toAuditRow } from './audit-log.ts'
+import type { Database } from './database.ts'
+import type { GroupCommit } from './group-commit.ts'
+import type { KeyTable } from './key-table.ts'
+import { pruneRuns } from './prune-runs.ts'
+import { createStartRuns } from './start-runs.ts'
+import { verifyAudit } from './verify-audit.ts'
+
+// The text is what this store wrote, so the same run has the same text.
+const REPLACE = 'UPDATE sop_runs SET run_json = ?, ended_at = ? WHERE id = ? AND run_json = ? AND ended_at IS NULL'
+const NOTE_END = 'INSERT INTO sop_ends (sop, ended_at) VALUES (?, ?) ON CONFLICT DO UPDATE SET ended_at = excluded.ended_at'
+const GET = 'SELECT run_json AS json FROM sop_runs WHERE id = ?'
+const NUMBER = 'SELECT number FROM sop_runs WHERE id = ?'
+const UNFINISHED = 'SELECT run_json AS json FROM sop_runs WHERE ended_at IS NULL AND number > ? ORDER BY number LIMIT ?'
+const ACTIVE = 'SELECT sop, count(*) AS count FROM sop_runs WHERE ended_at IS NULL GROUP BY sop'
+
+interface Row {
+  readonly json: string
+}
+
+const toRun = ({ json }: Row): SopRun => JSON.parse(json)
+
+export function createSops(db: Database, writer: GroupCommit, keys: KeyTable): SopStore {
+  const numberOf = (id: string): number | undefined => db.get<{ number: number }>(NUMBER, id)?.number
+  return {
+    start: createStartRuns(db, writer, keys),
+    async advance(before, after, audit) {
+      const [read, written] = [JSON.stringify(before), JSON.stringify(after)]
+      const record = appending(db, audit)
+      return writer.write(() => {
+        if (db.run(REPLACE, written, after.endedAtMs, before.id, read) === 0) return false
+        if (after.endedAtMs !== null) db.run(NOTE_END, after.sop, after.endedAtMs)
+        record()
+        return true
+      })
+    },
+    async get(runId) {
+      const row = db.read(() => db.get<Row>(GET, runId))
+      return row && toRun(row)
+    },
+    async runs({ limit, sop, active, before }) {
+      return db.read(() => {
+        const end = before === undefined ? Number.MAX_SAFE_INTEGER : numberOf(before)
+        if (end === undefined) return []
+        const values = sop === undefined ? [end, limit] : [sop, end, limit]
+        return db.all<Row>(listing({ ofSop: sop !== undefined, active }), ...values).map(toRun)
+      })
+    },
+    async unfinished({ after, limit }) {
+      return db.read(() => {
+        const start = after === null ? 0 : numberOf(after)
+        return start === undefined ? [] : db.all<Row>(UNFINISHED, start, limit).map(toRun)
+      })
+    },
+    async activeCounts() {
+      return new Map(db.read(() => db.all<{ sop: string; count: number }>(ACTIVE)).map(({ sop, count }) => [sop, count]))
+    },
+    audit: async (filter) => readAudit(db, filter).map(toAuditRow),
+    verify: () => verifyAudit(db),
+    prune: (limits) => pruneRuns(db, writer, limits),
+  }
+}
+
+function listing({ ofSop, active }: { readonly ofSop: boolean; readonly active: boolean | undefined }): string {
+  const state = active === undefined ? '' : active ? 'ended_at IS NULL AND ' : 'ended_at IS NOT NULL AND '
+  return `SELECT run_json AS json FROM sop_runs WHERE ${state}${ofSop ? 'sop = ? AND ' : ''}number < ? ORDER BY number DESC LIMIT ?`
+}
