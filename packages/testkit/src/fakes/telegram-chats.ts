@@ -1,0 +1,186 @@
+/** The chats of the telegram fake and what is written in them: refuses what the real server refuses, with its words. */
+import type { ProviderReply } from '../fake-provider.ts'
+import { badRequest, fromNumber, members, object, type Params, refusal, result } from './telegram-wire.ts'
+
+export interface TelegramUser {
+  readonly id: number
+  readonly username?: string
+  readonly is_bot?: boolean
+}
+
+export interface TelegramChat {
+  readonly id: number
+  readonly type: 'private' | 'group' | 'supergroup'
+  /** Topics of a forum. */
+  readonly threads?: readonly number[]
+}
+
+/** A message there is, whoever wrote it. */
+export interface TelegramMessage {
+  readonly id: number
+  readonly chat: number
+  readonly from: TelegramUser
+  /** Of a message with a file: its caption. */
+  readonly text: string
+  readonly thread?: number
+  readonly replyTo?: number
+  /** The data of its buttons, row by row. */
+  readonly buttons?: readonly (readonly string[])[]
+  readonly file?: { readonly method: string; readonly name: string; readonly bytes: Uint8Array }
+  /** How often its text was edited. */
+  readonly edits: number
+}
+
+export interface TelegramChats {
+  readonly messages: readonly TelegramMessage[]
+  find(chat: unknown): TelegramChat | undefined
+  add(chat: TelegramChat): void
+  write(message: Omit<TelegramMessage, 'id' | 'edits'>): TelegramMessage
+  get(chat: number, id: number): TelegramMessage | undefined
+  /** As the server shows it. */
+  shown(message: TelegramMessage): object
+  /** What is wrong with an address, if anything is. */
+  refused(params: Params): ProviderReply | undefined
+  /** Answers `sendMessage`, or one of the methods that send a file, which is then named by its field. */
+  send(params: Params, field?: string): Promise<ProviderReply>
+  edit(params: Params): ProviderReply
+  block(chat: number): void
+  migrate(chat: number, to: TelegramChat): void
+}
+
+const MESSAGES_MAX = 100_000
+const TEXT_MAX = 4096
+const CAPTION_MAX = 1024
+const DATA_BYTES_MAX = 64
+const PHOTO_BYTES_MAX = 10 * 1024 * 1024
+const FILE_BYTES_MAX = 50 * 1024 * 1024
+
+export function createTelegramChats(bot: TelegramUser, nowSecs: () => number): TelegramChats {
+  const chats = new Map<number, TelegramChat>()
+  const blocked = new Set<number>()
+  const migrated = new Map<number, number>()
+  const messages: TelegramMessage[] = []
+  let lastId = 100
+
+  const find = (chat: unknown) => chats.get(fromNumber(chat))
+  const get = (chat: number, id: number) => messages.find((message) => message.chat === chat && message.id === id)
+
+  const write: TelegramChats['write'] = (content) => {
+    const message = { ...content, id: ++lastId, edits: 0 }
+    messages.push(message)
+    if (messages.length > MESSAGES_MAX) messages.shift()
+    return message
+  }
+
+  const shown = (message: TelegramMessage): object => {
+    const { id, chat, from, text, thread, replyTo, file } = message
+    const answered = replyTo === undefined ? undefined : get(chat, replyTo)
+    return {
+      message_id: id,
+      from: { is_bot: false, first_name: from.username ?? 'Somebody', ...from },
+      chat: { id: chat, type: chats.get(chat)?.type },
+      date: nowSecs(),
+      ...(thread !== undefined && { message_thread_id: thread, is_topic_message: true }),
+      ...(answered && { reply_to_message: shown(withoutReply(answered)) }),
+      ...(file ? { caption: text, document: { file_id: `sent-${id}`, file_name: file.name } } : { text }),
+    }
+  }
+
+  const refused: TelegramChats['refused'] = (params) => {
+    if (params.chat_id === undefined || params.chat_id === '') return badRequest('chat_id is empty')
+    const chat = fromNumber(params.chat_id)
+    const newId = migrated.get(chat)
+    if (newId !== undefined) return badRequest('group chat was upgraded to a supergroup chat', { migrate_to_chat_id: newId })
+    if (blocked.has(chat)) return refusal(403, 'Forbidden: bot was blocked by the user')
+    const known = chats.get(chat)
+    if (!known) return badRequest('chat not found')
+    const thread = fromNumber(params.message_thread_id)
+    return thread !== 0 && !known.threads?.includes(thread) ? badRequest('message thread not found') : undefined
+  }
+
+  /** The rows of a keyboard's data, or what is wrong with it. */
+  const buttonsOf = (params: Params): readonly (readonly string[])[] | 'invalid' => {
+    const rows: unknown = object(params.reply_markup).inline_keyboard ?? []
+    if (!Array.isArray(rows)) return 'invalid'
+    const buttons = rows.map((row: unknown) => (Array.isArray(row) ? row.map(members) : []))
+    const isGood = ({ text, callback_data: data }: Params) =>
+      typeof text === 'string' && text !== '' && typeof data === 'string' && data !== '' && Buffer.byteLength(data) <= DATA_BYTES_MAX
+    if (!buttons.every((row) => row.every(isGood))) return 'invalid'
+    return buttons.map((row) => row.map(({ callback_data }) => String(callback_data)))
+  }
+
+  return {
+    messages,
+    find,
+    get,
+    write,
+    shown,
+    refused,
+    add: (chat) => void chats.set(chat.id, chat),
+    block: (chat) => void blocked.add(chat),
+    migrate(chat, to) {
+      chats.set(to.id, to)
+      migrated.set(chat, to.id)
+    },
+    async send(params, field) {
+      const wrong = refused(params)
+      if (wrong) return wrong
+      const given = params[field === undefined ? 'text' : 'caption']
+      const text = typeof given === 'string' ? given.trim() : ''
+      if (field === undefined && text === '') return badRequest('message text is empty')
+      if (text.length > (field === undefined ? TEXT_MAX : CAPTION_MAX)) {
+        return badRequest(field === undefined ? 'message is too long' : 'message caption is too long')
+      }
+      const buttons = buttonsOf(params)
+      if (buttons === 'invalid') return badRequest('BUTTON_DATA_INVALID')
+      const chat = fromNumber(params.chat_id)
+      const reply = object(params.reply_parameters)
+      const replyTo = fromNumber(reply.message_id)
+      const isThere = replyTo !== 0 && get(chat, replyTo) !== undefined
+      if (replyTo !== 0 && !isThere && reply.allow_sending_without_reply !== true) return badRequest('message to be replied not found')
+      const file = field === undefined ? undefined : params[field]
+      if (field !== undefined && !(file instanceof File)) return badRequest(`there is no ${field} in the request`)
+      if (file instanceof File && file.size > (field === 'photo' ? PHOTO_BYTES_MAX : FILE_BYTES_MAX)) {
+        return refusal(413, 'Request Entity Too Large')
+      }
+      const message = write({
+        chat,
+        from: bot,
+        text,
+        ...(fromNumber(params.message_thread_id) !== 0 && { thread: fromNumber(params.message_thread_id) }),
+        ...(isThere && { replyTo }),
+        ...(buttons.length > 0 && { buttons }),
+        ...(file instanceof File && { file: { method: field ?? '', name: file.name, bytes: new Uint8Array(await file.arrayBuffer()) } }),
+      })
+      return result(shown(message))
+    },
+    edit(params) {
+      const wrong = refused(params)
+      if (wrong) return wrong
+      const message = get(fromNumber(params.chat_id), fromNumber(params.message_id))
+      if (!message) return badRequest('message to edit not found')
+      if (message.from.id !== bot.id) return badRequest("message can't be edited")
+      if (message.file) return badRequest('there is no text in the message to edit')
+      const text = typeof params.text === 'string' ? params.text.trim() : ''
+      if (text === '') return badRequest('message text is empty')
+      if (text.length > TEXT_MAX) return badRequest('MESSAGE_TOO_LONG')
+      const buttons = buttonsOf(params)
+      if (buttons === 'invalid') return badRequest('BUTTON_DATA_INVALID')
+      const isSame = text === message.text && JSON.stringify(buttons) === JSON.stringify(message.buttons ?? [])
+      if (isSame) {
+        return badRequest(
+          'message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message',
+        )
+      }
+      const { buttons: _, ...rest } = message
+      const edited = { ...rest, text, edits: message.edits + 1, ...(buttons.length > 0 && { buttons }) }
+      messages[messages.indexOf(message)] = edited
+      return result(shown(edited))
+    },
+  }
+}
+
+/** The server shows one level of what is answered. */
+function withoutReply({ replyTo: _, ...rest }: TelegramMessage): TelegramMessage {
+  return rest
+}

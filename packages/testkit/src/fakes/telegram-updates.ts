@@ -1,0 +1,74 @@
+/** What waits for the bot of the telegram fake: updates stay until a later offset confirms them, and only one poller is served. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { ProviderReply } from '../fake-provider.ts'
+import { fromNumber, type Params, refusal, result } from './telegram-wire.ts'
+
+export interface TelegramUpdate {
+  readonly update_id: number
+  readonly [type: string]: unknown
+}
+
+export interface TelegramUpdates {
+  /** Queues one, unless its type was not asked for. */
+  add(type: string, content: object): void
+  /** Answers `getUpdates`. */
+  poll(params: Params): Promise<ProviderReply>
+  /** Those not confirmed yet, oldest first. */
+  readonly waiting: readonly TelegramUpdate[]
+  /** Whether somebody waits for the next one. */
+  readonly polled: boolean
+}
+
+const BATCH_MAX = 100
+const TIMEOUT_SECS_MAX = 50
+const WAITING_MAX = 100_000
+
+export function createTelegramUpdates(): TelegramUpdates {
+  let waiting: TelegramUpdate[] = []
+  let lastId = 900_000
+  /** Remembered from poll to poll, as the server does. */
+  let wanted: readonly string[] | undefined
+  let poller: AbortController | undefined
+  let wake = Promise.withResolvers<void>()
+
+  const from = (offset: number): TelegramUpdate[] => {
+    // A negative one counts from the end, and forgets what is before.
+    if (offset < 0) waiting = waiting.slice(offset)
+    if (offset > 0) waiting = waiting.filter(({ update_id }) => update_id >= offset)
+    return waiting
+  }
+
+  return {
+    get waiting() {
+      return waiting
+    },
+    get polled() {
+      return poller !== undefined
+    },
+    add(type, content) {
+      if (wanted && !wanted.includes(type)) return
+      waiting.push({ update_id: ++lastId, [type]: content })
+      if (waiting.length > WAITING_MAX) waiting.shift()
+      wake.resolve()
+      wake = Promise.withResolvers()
+    },
+    async poll(params) {
+      if (Array.isArray(params.allowed_updates)) wanted = params.allowed_updates.length > 0 ? params.allowed_updates.map(String) : undefined
+      poller?.abort()
+      const mine = new AbortController()
+      poller = mine
+      const limit = Math.min(BATCH_MAX, fromNumber(params.limit) || BATCH_MAX)
+      const ms = Math.min(TIMEOUT_SECS_MAX, fromNumber(params.timeout)) * 1000
+      const late = sleep(ms, undefined, { signal: mine.signal, ref: false }).catch(() => undefined)
+      const isLate = late.then(() => true)
+      let found = from(fromNumber(params.offset))
+      while (found.length === 0 && !(await Promise.race([wake.promise.then(() => false), isLate]))) found = waiting
+      if (mine.signal.aborted) {
+        return refusal(409, 'Conflict: terminated by other getUpdates request; make sure that only one bot instance is running')
+      }
+      poller = undefined
+      mine.abort()
+      return result(found.slice(0, limit))
+    },
+  }
+}

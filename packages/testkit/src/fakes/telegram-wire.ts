@@ -1,0 +1,41 @@
+/** The Bot API's way of asking and answering, for the telegram fake. */
+import type { ProviderReply, ProviderRequest } from '../fake-provider.ts'
+
+export type Params = Readonly<Record<string, unknown>>
+
+export const result = (value: unknown): ProviderReply => ({ status: 200, body: { ok: true, result: value } })
+
+export const refusal = (status: number, description: string, parameters?: object): ProviderReply => ({
+  status,
+  body: { ok: false, error_code: status, description, ...(parameters && { parameters }) },
+})
+
+export const badRequest = (description: string, parameters?: object): ProviderReply =>
+  refusal(400, `Bad Request: ${description}`, parameters)
+
+/** From the query, from JSON, or from a form; files are `File`s. */
+export async function paramsOf({ query, headers, body, json }: ProviderRequest): Promise<Params> {
+  const type = headers.get('content-type') ?? ''
+  if (type.startsWith('application/json')) return { ...Object.fromEntries(query), ...members(json) }
+  if (!type.startsWith('multipart/form-data')) return Object.fromEntries(query)
+  const form = await new Response(new Uint8Array(body), { headers: { 'content-type': type } }).formData()
+  return { ...Object.fromEntries(query), ...Object.fromEntries(form) }
+}
+
+export const members = (value: unknown): Params => (typeof value === 'object' && value !== null ? (value as Params) : {})
+
+/** An object, which a form brings as JSON. */
+export const object = (value: unknown): Params => {
+  if (typeof value !== 'string') return members(value)
+  try {
+    return members(JSON.parse(value))
+  } catch {
+    return {}
+  }
+}
+
+/** A number, or the text of one; else 0. */
+export const fromNumber = (value: unknown): number => {
+  const number = typeof value === 'string' || typeof value === 'number' ? Number(value) : 0
+  return Number.isSafeInteger(number) ? number : 0
+}

@@ -1,0 +1,185 @@
+/** The Bot API of telegram on loopback: people write and press in its chats, a bot polls, and what the real one refuses is refused. */
+import { type FakeProvider, type ProviderReply, type ProviderRequest, startFakeProvider } from '../fake-provider.ts'
+import { createTelegramChats, type TelegramChat, type TelegramMessage, type TelegramUser } from './telegram-chats.ts'
+import { createTelegramUpdates, type TelegramUpdate } from './telegram-updates.ts'
+import { badRequest, fromNumber, type Params, paramsOf, refusal, result } from './telegram-wire.ts'
+
+export interface TelegramFakeOptions {
+  readonly port?: number
+  readonly token?: string
+  /** Of the bot. */
+  readonly username?: string
+  readonly chats?: readonly TelegramChat[]
+}
+
+/** What somebody writes; `extra` is put into the message as it is. */
+export interface TelegramSaid {
+  readonly chat?: number
+  readonly from?: TelegramUser
+  readonly text?: string
+  readonly replyTo?: number
+  readonly thread?: number
+  readonly extra?: object
+}
+
+export interface TelegramFake extends FakeProvider {
+  readonly token: string
+  readonly bot: TelegramUser & { readonly username: string }
+  /** Somebody writes. A private chat begins with its first message. */
+  say(said: TelegramSaid): TelegramMessage
+  /** Somebody presses a button; the data is whatever their client sends. Returns the query's id. */
+  press(pressed: { readonly message: TelegramMessage; readonly from?: TelegramUser; readonly data: string }): string
+  /** An update of any kind. */
+  update(type: string, content: object): void
+  /** All of a chat, or of all chats; at most the last 100,000. */
+  messages(chat?: number): readonly TelegramMessage[]
+  /** Of these, the bot's own. */
+  sent(chat?: number): readonly TelegramMessage[]
+  /** Not confirmed yet. */
+  readonly waiting: readonly TelegramUpdate[]
+  /** Whether a poll is under way. */
+  readonly polled: boolean
+  /** Ids of the queries that were answered. */
+  readonly answered: readonly string[]
+  /** What the bot was shown to do, as `<chat>:<action>`, with `:<thread>` in a thread. */
+  readonly actions: readonly string[]
+  /** Keeps a file; returns its id. */
+  file(bytes: Uint8Array, path: string): string
+  /** From now on only this one is good. */
+  changeToken(token: string): void
+  /** The bot may not write there any more. */
+  block(chat: number): void
+  /** A group gets another id. */
+  migrate(chat: number, to: TelegramChat): void
+}
+
+export const TELEGRAM_TOKEN = '700100:telegram-Bot_Token-01-abcdefghijklm'
+export const TELEGRAM_ADA: TelegramUser = { id: 1001, username: 'Ada' }
+export const TELEGRAM_GROUP = -100_200
+export const TELEGRAM_FORUM = -100_300
+
+const CHATS: readonly TelegramChat[] = [
+  { id: 1001, type: 'private' },
+  { id: TELEGRAM_GROUP, type: 'group' },
+  { id: TELEGRAM_FORUM, type: 'supergroup', threads: [7, 8] },
+]
+const CALL = /^\/bot(?<token>[^/]*)\/(?<method>\w+)$/
+const FILE = /^\/file\/bot(?<token>[^/]*)\/(?<path>.+)$/
+const TOKEN = /^\d+:[\w-]+$/
+const FILE_BYTES_MAX = 20 * 1024 * 1024
+/** The methods that send a file, and the field it is in. */
+const UPLOADS: Readonly<Record<string, string>> = {
+  sendphoto: 'photo',
+  senddocument: 'document',
+  sendaudio: 'audio',
+  sendvideo: 'video',
+  sendvoice: 'voice',
+}
+
+export async function startTelegramFake(options: TelegramFakeOptions = {}): Promise<TelegramFake> {
+  let { token = TELEGRAM_TOKEN } = options
+  const bot = { id: Number(token.split(':')[0]), is_bot: true, username: options.username ?? 'sluice_bot' }
+  const updates = createTelegramUpdates()
+  const chats = createTelegramChats(bot, () => 1_767_225_600)
+  for (const chat of options.chats ?? CHATS) chats.add(chat)
+  const files = new Map<string, { readonly bytes: Uint8Array; readonly path: string }>()
+  const queries = new Set<string>()
+  const answered: string[] = []
+  const actions: string[] = []
+
+  const methods: Readonly<Record<string, (params: Params) => ProviderReply | Promise<ProviderReply>>> = {
+    getme: () => result({ ...bot, first_name: 'Sluice', can_join_groups: true }),
+    getupdates: (params) => updates.poll(params),
+    sendmessage: (params) => chats.send(params),
+    editmessagetext: (params) => chats.edit(params),
+    sendchataction(params) {
+      const wrong = chats.refused(params)
+      if (wrong) return wrong
+      actions.push([params.chat_id, params.action, params.message_thread_id].filter((part) => part !== undefined).join(':'))
+      return result(true)
+    },
+    answercallbackquery({ callback_query_id: id }) {
+      if (!queries.delete(String(id))) return badRequest('query is too old and response timeout expired or query ID is invalid')
+      answered.push(String(id))
+      return result(true)
+    },
+    getfile({ file_id: id }) {
+      const file = files.get(String(id))
+      if (!file) return badRequest('invalid file_id')
+      if (file.bytes.length > FILE_BYTES_MAX) return badRequest('file is too big')
+      return result({ file_id: id, file_unique_id: `u-${id}`, file_size: file.bytes.length, file_path: file.path })
+    },
+    ...Object.fromEntries(Object.entries(UPLOADS).map(([name, field]) => [name, (params: Params) => chats.send(params, field)])),
+  }
+
+  const answer = async (request: ProviderRequest): Promise<ProviderReply> => {
+    const path = decodeURIComponent(request.path)
+    const { token: given = '', method, path: filePath } = { ...(CALL.exec(path) ?? FILE.exec(path))?.groups }
+    if (!TOKEN.test(given)) return refusal(404, 'Not Found')
+    if (given !== token) return refusal(401, 'Unauthorized')
+    if (filePath !== undefined) {
+      const found = [...files.values()].find((file) => file.path === filePath)
+      return found ? { status: 200, headers: { 'content-type': 'application/octet-stream' }, body: found.bytes } : refusal(404, 'Not Found')
+    }
+    const name = (method ?? '').toLowerCase()
+    const run = Object.hasOwn(methods, name) ? methods[name] : undefined
+    return run ? run(await paramsOf(request)) : refusal(404, 'Not Found')
+  }
+
+  const provider = await startFakeProvider(answer, { port: options.port ?? 0 })
+  const messages = (chat?: number) => chats.messages.filter((message) => chat === undefined || message.chat === chat)
+  return {
+    ...provider,
+    get token() {
+      return token
+    },
+    bot,
+    say({ chat, from = TELEGRAM_ADA, text = '', replyTo, thread, extra = {} }) {
+      const id = chat ?? from.id
+      if (chat === undefined && !chats.find(id)) chats.add({ id, type: 'private' })
+      const message = chats.write({
+        chat: id,
+        from,
+        text,
+        ...(replyTo !== undefined && { replyTo }),
+        ...(thread !== undefined && { thread }),
+      })
+      const { text: _, ...rest } = chats.shown(message) as { readonly text?: string }
+      updates.add('message', { ...rest, ...(text !== '' && { text }), ...extra })
+      return message
+    },
+    press({ message, from = TELEGRAM_ADA, data }) {
+      const id = String(4_000_000 + queries.size + answered.length + 1)
+      queries.add(id)
+      const person = { is_bot: false, first_name: 'Somebody', ...from }
+      updates.add('callback_query', { id, from: person, message: chats.shown(message), chat_instance: '1', data })
+      return id
+    },
+    update: (type, content) => updates.add(type, content),
+    messages,
+    sent: (chat) => messages(chat).filter(({ from }) => fromNumber(from.id) === bot.id),
+    get waiting() {
+      return updates.waiting
+    },
+    get polled() {
+      return updates.polled
+    },
+    answered,
+    actions,
+    file(bytes, path) {
+      const id = `file-${files.size + 1}`
+      files.set(id, { bytes, path })
+      return id
+    },
+    changeToken(next) {
+      token = next
+    },
+    block: chats.block,
+    migrate: chats.migrate,
+  }
+}
+
+if (import.meta.main) {
+  const fake = await startTelegramFake({ port: Number(process.argv[2] ?? 0) })
+  console.log(`api_url = "${fake.url}", bot_token = "${TELEGRAM_TOKEN}"`)
+}
