@@ -19,7 +19,8 @@ export type SopInput =
   | { readonly type: 'retry'; readonly turnId: string; readonly nextTurnId: string; readonly reason: string }
   /** What began may have had its effect, and nobody knows: a person decides whether it runs again. */
   | { readonly type: 'cut'; readonly step: number; readonly turnId: string | null; readonly reason: string }
-  | { readonly type: 'cancel'; readonly by: string; readonly reason: string }
+  /** With `gate`: only while the run waits there. */
+  | { readonly type: 'cancel'; readonly gate?: string; readonly by: string; readonly reason: string }
 
 export interface AttemptEnd {
   readonly status: SopStepResult['status']
@@ -66,6 +67,7 @@ export function transition(run: SopRun, input: SopInput, nowMs: number): Moved |
     case 'expire':
       return run.gate?.stepId === input.gate ? decided(run, input, nowMs) : stale(run, `it does not wait at ${input.gate}`)
     case 'cancel':
+      if (input.gate !== undefined && run.gate?.stepId !== input.gate) return stale(run, `it does not wait at ${input.gate}`)
       return ended(run, 'cancelled', { by: input.by, reason: input.reason, nowMs })
     case 'attemptStarted':
       if (run.step !== input.step) return stale(run, `it is at step ${run.step}`)

@@ -5,7 +5,7 @@ import type { SopInput } from './machine.ts'
 import { brief } from './record.ts'
 
 /** Failures that pass by themselves. */
-const PASSING: ReadonlySet<string> = new Set(['upstream', 'upstream_timeout', 'unavailable', 'rate_limited'])
+export const PASSING: ReadonlySet<string> = new Set(['upstream', 'upstream_timeout', 'unavailable', 'rate_limited'])
 
 /** Milliseconds to wait before the second attempt, the third, and so on; there is none after the last. */
 export const RETRY_WAITS_MS: readonly number[] = [1000, 5000, 20_000, 60_000]
