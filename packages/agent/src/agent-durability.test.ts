@@ -39,8 +39,8 @@ test('a turn cut by a crash goes on after its last checkpoint: finished tools ar
   const { add, added } = addTool()
   const crashing = testAgent({ books, tools: [add], models: [scriptedModel([call('one'), call('two'), hang])] })
   const id = await crashing.agent.accept(request('count', { session: 's', idempotency: { scope: 's', key: 'k' } }))
-  await until(() => books.writes.length === 4)
-  expect(books.writes).toEqual([`enqueue ${id}`, `start ${id}`, `checkpoint ${id}`, `checkpoint ${id}`])
+  await until(() => books.writes.length === 6)
+  expect(books.writes).toEqual([`enqueue ${id}`, `start ${id}`, ...Array(4).fill(`checkpoint ${id}`)])
 
   const model = scriptedModel([call('three'), { text: 'all counted' }])
   const restarted = testAgent({ books, tools: [add], models: [model] })
@@ -67,7 +67,7 @@ test('steps and repeats before the crash count', async () => {
   const { add, added } = addTool()
   const options = { books, tools: [add], agent: { max_iterations: 3 } }
   await testAgent({ ...options, models: [scriptedModel([call('one'), call('one'), hang])] }).agent.accept(request('count'))
-  await until(() => books.writes.length === 4)
+  await until(() => books.writes.length === 6)
   const model = scriptedModel([call('one'), { text: 'enough' }])
   await testAgent({ ...options, models: [model] }).agent.resume()
   await until(() => books.ends.length === 1)

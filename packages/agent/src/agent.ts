@@ -1,5 +1,6 @@
 /** The agent: takes turns in, runs each in its session's lane, and brings back those a crash left behind. */
 import { AppError, type ClientId, type Clock, type Events, type Logger, type ModelMessage, type Secret, type TurnRow } from '@sluice/sdk'
+import { aborted } from './aborted.ts'
 import { createAskModel } from './ask-model.ts'
 import { Budget } from './budget.ts'
 import { type AgentSettings, type ConductDeps, conductTurn, releaseKey, type TurnBooks } from './conduct-turn.ts'
@@ -8,7 +9,9 @@ import { Deadlines } from './deadlines.ts'
 import { createTurnIds } from './ids.ts'
 import { Lanes } from './lanes.ts'
 import type { Lease } from './registry.ts'
+import { runCall } from './run-call.ts'
 import { createScrub } from './scrub.ts'
+import type { Slot } from './slots.ts'
 import { ToolExecutor } from './tool-call.ts'
 import { createToolSpecs } from './tool-specs.ts'
 import type { Agent, Approver, TurnDelivery, TurnResult } from './turn.ts'
@@ -38,8 +41,6 @@ const UNFINISHED_MAX = 101_024
 /** What aborted turns may still take to be recorded while the daemon stops. */
 const SETTLE_MS = 1000
 const RETRY_AFTER_SECS = 5
-
-const aborted = (turnId: string): AppError => new AppError('aborted', 'The turn was aborted', { fields: { turn_id: turnId } })
 
 interface Live {
   readonly turn: LiveTurn
@@ -71,10 +72,10 @@ export function createAgent(deps: AgentDeps): Agent {
   function enter(turn: LiveTurn, options?: { readonly unbounded: boolean }): Promise<TurnResult> {
     if (stopReason) throw stopReason
     const { promise: ended, resolve, reject } = Promise.withResolvers<TurnResult>()
-    const work = async (leaveSlot: () => void) => {
+    const work = async (slot: Slot) => {
       try {
         await turn.kept
-        resolve(await conductTurn(conduct, turn, leaveSlot))
+        resolve(await conductTurn(conduct, turn, slot))
       } catch (error) {
         reject(error)
       } finally {
@@ -84,7 +85,7 @@ export function createAgent(deps: AgentDeps): Agent {
     const job = lanes.enter(turn.session, work, options)
     live.set(turn.id, { turn, ended })
     turn.cancellation.onCancel(() => {
-      if (job.leave()) void work(ignore)
+      if (job.leave()) void work(NO_SLOT)
     })
     return ended
   }
@@ -112,10 +113,11 @@ export function createAgent(deps: AgentDeps): Agent {
 
     async accept(request) {
       const kept = Promise.withResolvers<void>()
-      const turn = createLiveTurn(making, request, { kept: kept.promise })
-      const { id, session, source, text, createdAtMs, trace, idempotency } = turn
-      const context: TurnContext = { trace, idempotency }
+      const turn = createLiveTurn(making, request, { kept: kept.promise, ...(request.id !== undefined && { id: request.id }) })
+      const { id, session, source, text, createdAtMs, trace, idempotency, tools } = turn
+      const context: TurnContext = { trace, idempotency, tools }
       try {
+        if (live.has(id)) throw new AppError('conflict', 'A turn of this id is known', { fields: { turn_id: id } })
         // Before the store is asked: what a full queue refuses is not kept.
         enter(turn).catch(ignore)
         await store.turns.enqueue({
@@ -139,6 +141,12 @@ export function createAgent(deps: AgentDeps): Agent {
       }
     },
 
+    async ended(turnId) {
+      await live.get(turnId)?.ended.catch(ignore)
+    },
+
+    call: (request) => runCall(conduct, request),
+
     async resume() {
       const rows = await store.turns.unfinished(UNFINISHED_MAX)
       const lost = rows.filter(({ id }) => !live.has(id))
@@ -159,7 +167,8 @@ export function createAgent(deps: AgentDeps): Agent {
       const cancelAll = (turns: Iterable<Live>) => {
         for (const { turn } of turns) if (turn.phase !== 'ending') turn.cancellation.cancel(reason)
       }
-      cancelAll([...live.values()].filter(({ turn }) => turn.phase === 'waiting'))
+      // No person is waited for: a kept turn asks again after the start, and finds an answer given meanwhile.
+      cancelAll([...live.values()].filter(({ turn }) => turn.phase === 'waiting' || turn.phase === 'asking'))
       await settled(timeoutMs)
       cancelAll([...live.values()])
       await settled(SETTLE_MS)
@@ -169,7 +178,7 @@ export function createAgent(deps: AgentDeps): Agent {
   }
 
   function resumed({ id, sessionId, owner, source, input, createdAtMs, context }: TurnRow, checkpoint: readonly ModelMessage[]): LiveTurn {
-    const { trace, idempotency } = parseTurnContext(context)
+    const { trace, idempotency, tools } = parseTurnContext(context)
     const client = deps.mintClient(source)
     const request = {
       source,
@@ -179,6 +188,7 @@ export function createAgent(deps: AgentDeps): Agent {
       trace,
       ...(owner !== null && { owner }),
       ...(idempotency && { idempotency }),
+      ...(tools && { tools }),
     }
     return createLiveTurn(making, request, { id, createdAtMs, kept: Promise.resolve(), checkpoint })
   }
@@ -198,5 +208,8 @@ const ofDelivery = ({ turnId, receivedAtMs, checkpoint }: TurnDelivery) => ({
   kept: Promise.resolve(),
   checkpoint,
 })
+
+/** Of a turn that is ended before its turn comes: there is nothing to hold. */
+const NO_SLOT: Slot = { leave: () => undefined, retake: async () => undefined }
 
 const ignore = (): undefined => undefined

@@ -1,10 +1,10 @@
 /** Asks a person whether a tool call may run. What a model writes is shown to them, and is never an answer. */
 import type { Logger, Tool } from '@sluice/sdk'
+import type { CallScope } from './call-scope.ts'
 import type { Scrub } from './scrub.ts'
 import { shorten } from './shorten.ts'
 import { deniedText } from './tool-policy.ts'
-import type { Approver } from './turn.ts'
-import type { TurnScope } from './turn-scope.ts'
+import type { ApprovalRequest, Approver } from './turn.ts'
 
 export interface ApprovalDeps {
   readonly log: Logger
@@ -13,23 +13,30 @@ export interface ApprovalDeps {
   readonly approve: Approver | undefined
 }
 
+/** Who agreed, or why the call does not run. */
+export type Answer = { readonly by: string } | { readonly refusal: string }
+
 /** A longer value shows its beginning and its end, and how much is between them. */
 const SUMMARY_VALUE_CHARS = 2000
 const SUMMARY_VALUES_MAX = 20
 
-/** Resolves to undefined once a person agreed, otherwise to why the call does not run. Rejects only with the end of the turn. */
-export async function askPerson(deps: ApprovalDeps, scope: TurnScope, tool: Tool, input: unknown): Promise<string | undefined> {
-  const { turn, policy } = scope
-  const approve = turn.approve ?? deps.approve
-  if (!approve) return deniedText(policy, tool.name, false)
-  const request = { tool: tool.name, summary: summarise(input, deps.scrub), turn: turn.id, session: turn.session }
+/** Rejects only with the end of the turn. */
+export async function askPerson(
+  deps: ApprovalDeps,
+  scope: CallScope,
+  { callId, tool, input }: { readonly callId: string; readonly tool: Tool; readonly input: unknown },
+): Promise<Answer> {
+  const { policy, turn, session, inbox, cancellation } = scope
+  const approve = scope.approve ?? deps.approve
+  if (!approve) return { refusal: deniedText(policy, tool, false) }
+  const request: ApprovalRequest = { callId, tool: tool.name, summary: summarise(input, deps.scrub), turn, session, inbox }
   try {
-    const isApproved = await turn.cancellation.race(approve(request, turn.cancellation.signal))
-    return isApproved === true ? undefined : deniedText(policy, tool.name, true)
+    const answer = await scope.whileAsking(() => cancellation.race(approve(request, cancellation.signal)))
+    return answer === false || !answer.by ? { refusal: deniedText(policy, tool, true) } : answer
   } catch (error) {
-    turn.cancellation.throwIfCancelled()
-    deps.log.error('approval failed', { tool: tool.name, turn: turn.id, error })
-    return deniedText(policy, tool.name, false)
+    cancellation.throwIfCancelled()
+    deps.log.error('approval failed', { tool: tool.name, turn, error })
+    return { refusal: deniedText(policy, tool, false) }
   }
 }
 

@@ -102,8 +102,11 @@ export async function callModel(deps: CallModelDeps, scope: TurnScope, ask: Mode
   }
 }
 
-const toolsFor = async (deps: CallModelDeps, scope: TurnScope, provider: string): Promise<ModelTool[]> =>
-  provider === OFFLINE || scope.registry.offered.length === 0 ? [] : deps.toolSpecs(scope.registry)
+async function toolsFor(deps: CallModelDeps, { registry, turn: { tools } }: TurnScope, provider: string): Promise<ModelTool[]> {
+  if (provider === OFFLINE || registry.offered.length === 0 || tools?.length === 0) return []
+  const specs = await deps.toolSpecs(registry)
+  return tools ? specs.filter(({ name }) => tools.includes(name)) : specs
+}
 
 function callOptions(
   { agent }: TurnScope,

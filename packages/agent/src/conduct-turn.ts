@@ -5,9 +5,11 @@ import type { Deadlines } from './deadlines.ts'
 import { newTrace } from './ids.ts'
 import { type LoopDeps, runLoop } from './loop.ts'
 import type { Lease } from './registry.ts'
+import type { Slot } from './slots.ts'
 import type { TurnResult } from './turn.ts'
 import { doneEnd, failedEnd, tellCompleted, tellFailed, tellStarted } from './turn-report.ts'
 import type { LiveTurn, TurnScope } from './turn-scope.ts'
+import { createWhileAsking } from './while-asking.ts'
 
 export interface AgentSettings {
   readonly agent: AgentConfig
@@ -33,10 +35,14 @@ export interface ConductDeps extends Omit<LoopDeps, 'turns'> {
 const STARTS_MAX = 5
 
 /** Rejects with an `AppError`; the idempotency key is released by then. */
-export async function conductTurn(deps: ConductDeps, turn: LiveTurn, leaveSlot: () => void): Promise<TurnResult> {
+export async function conductTurn(deps: ConductDeps, turn: LiveTurn, slot: Slot): Promise<TurnResult> {
   const { clock, deadlines } = deps
   const settings = deps.config()
   const lease = deps.lease()
+  const timeoutSecs = settings.agent.turn_timeout_secs
+  const deadline = deadlines.watch(timeoutSecs * 1000, () =>
+    turn.cancellation.cancel(new AppError('upstream_timeout', `The turn took longer than ${timeoutSecs} s`)),
+  )
   const scope: TurnScope = {
     ...settings,
     turn,
@@ -45,13 +51,10 @@ export async function conductTurn(deps: ConductDeps, turn: LiveTurn, leaveSlot: 
     startMs: clock.nowMs(),
     startedAtMs: clock.monotonicMs(),
     progress: { attempts: 1, entry: 0, model: null, iterations: 0, usage: { inputTokens: 0, outputTokens: 0, costUsd: 0 } },
+    whileAsking: createWhileAsking(turn, { slot, deadlines, deadline, stopReason: deps.stopReason }),
   }
-  const timeoutSecs = settings.agent.turn_timeout_secs
-  const deadline = deadlines.watch(timeoutSecs * 1000, () =>
-    turn.cancellation.cancel(new AppError('upstream_timeout', `The turn took longer than ${timeoutSecs} s`)),
-  )
   try {
-    return await work(deps, scope, leaveSlot)
+    return await work(deps, scope, slot)
   } catch (error) {
     throw await fail(deps, scope, error)
   } finally {
@@ -60,7 +63,7 @@ export async function conductTurn(deps: ConductDeps, turn: LiveTurn, leaveSlot: 
   }
 }
 
-async function work(deps: ConductDeps, scope: TurnScope, leaveSlot: () => void): Promise<TurnResult> {
+async function work(deps: ConductDeps, scope: TurnScope, slot: Slot): Promise<TurnResult> {
   const { turns, sessions } = deps.store
   const { turn, agent, progress } = scope
   turn.cancellation.throwIfCancelled()
@@ -75,7 +78,7 @@ async function work(deps: ConductDeps, scope: TurnScope, leaveSlot: () => void):
   const { text, messages } = await runLoop({ ...deps, turns }, scope, history)
   turn.cancellation.throwIfCancelled()
   turn.phase = 'ending'
-  leaveSlot() // the next turn need not wait for this one's commit, and can share it
+  slot.leave() // the next turn need not wait for this one's commit, and can share it
   const replies = await turns.finish(doneEnd(deps, scope, text, messages))
   tellCompleted(deps, scope)
   return { id: turn.id, text, model: progress.model ?? '', usage: progress.usage, replies }

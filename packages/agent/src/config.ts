@@ -49,7 +49,12 @@ export const agentSection = {
     max_iterations: count(10, 1, 100, 'Model calls with tools in one turn; then it is asked for a summary'),
     max_concurrent_turns: count(8, 1, 1024, 'Turns that run at once; those of one session never do'),
     max_queued_turns: count(1000, 0, 100_000, 'Turns that wait; one more is answered 503'),
-    turn_timeout_secs: count(300, 1, 86_400, 'The longest a turn may take, from its start to its answer'),
+    turn_timeout_secs: count(
+      300,
+      1,
+      86_400,
+      'The longest a turn may take, from its start to its answer; the time people take to agree to a call does not count',
+    ),
     model_timeout_secs: count(120, 1, 3600, 'To the next piece of a streamed reply, and to all of another'),
     max_retries: count(2, 0, 10, 'Repeats of a failed model call, for each entry of the chain'),
     max_output_tokens: v.optional(v.pipe(whole(1, 1_000_000), v.description('Tokens of one reply (default: what the provider allows)'))),
@@ -85,7 +90,7 @@ export const policySection = {
       v.pipe(
         v.picklist(['readonly', 'supervised', 'full']),
         v.description(
-          'readonly: tools only look. supervised: a person is asked before a tool reaches beyond the workspace. full: nobody is asked',
+          'readonly: tools only look. supervised: a person is asked before a tool reaches beyond the workspace. full: nobody is asked, but for tools that always ask',
         ),
       ),
       'supervised',

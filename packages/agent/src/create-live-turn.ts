@@ -1,7 +1,7 @@
 /** Makes the living turn of a request. */
 import type { Clock, Logger } from '@sluice/sdk'
 import { Cancellation } from './cancellation.ts'
-import type { TurnPart, TurnRequest } from './turn.ts'
+import type { TurnRequest } from './turn.ts'
 import type { LiveTurn } from './turn-scope.ts'
 
 export interface LiveTurnDeps {
@@ -16,7 +16,7 @@ export function createLiveTurn(
   request: Omit<TurnRequest, 'signal'>,
   given: Partial<Pick<LiveTurn, 'id' | 'createdAtMs' | 'kept' | 'checkpoint'>> = {},
 ): LiveTurn {
-  const { source, session, text, client, owner, trace, idempotency, listen, approve, delivery } = request
+  const { source, session, text, client, owner, trace, idempotency, tools, listen, approve, delivery, onWait } = request
   const nowMs = clock.nowMs()
   const id = given.id ?? newId()
   return {
@@ -30,7 +30,9 @@ export function createLiveTurn(
     trace,
     ...(idempotency && { idempotency }),
     ...(approve && { approve }),
+    ...(tools && { tools }),
     ...(delivery && { delivery }),
+    ...(onWait && { onWait: safely(onWait, log, id) }),
     createdAtMs: given.createdAtMs ?? nowMs,
     kept: given.kept,
     checkpoint: given.checkpoint ?? [],
@@ -41,10 +43,10 @@ export function createLiveTurn(
 
 /** A listener's fault is its own: the turn goes on. */
 const safely =
-  (listen: (part: TurnPart) => void, log: Logger, turn: string) =>
-  (part: TurnPart): void => {
+  <Heard>(listen: (heard: Heard) => void, log: Logger, turn: string) =>
+  (heard: Heard): void => {
     try {
-      listen(part)
+      listen(heard)
     } catch (error) {
       log.error('turn listener failed', { turn, error })
     }

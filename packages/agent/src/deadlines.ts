@@ -24,9 +24,18 @@ export class Deadlines {
   /** Calls `expire` after `ms`. */
   watch(ms: number, expire: () => void): Deadline {
     const deadline: Deadline = { atMs: this.#clock.monotonicMs() + ms, expire }
-    this.#watched.add(deadline)
-    if (deadline.atMs < this.#wakeAtMs) void this.#sleepUntil(deadline.atMs)
+    this.#add(deadline)
     return deadline
+  }
+
+  /** Stops the time of a deadline. The returned function lets it run on; not to be called once it is forgotten. */
+  pause(deadline: Deadline): () => void {
+    const leftMs = deadline.atMs - this.#clock.monotonicMs()
+    this.#watched.delete(deadline)
+    return () => {
+      deadline.atMs = this.#clock.monotonicMs() + leftMs
+      this.#add(deadline)
+    }
   }
 
   /** The deadline is now `ms` away, which must not be nearer than before. */
@@ -36,6 +45,11 @@ export class Deadlines {
 
   forget(deadline: Deadline): void {
     this.#watched.delete(deadline)
+  }
+
+  #add(deadline: Deadline): void {
+    this.#watched.add(deadline)
+    if (deadline.atMs < this.#wakeAtMs) void this.#sleepUntil(deadline.atMs)
   }
 
   async #sleepUntil(atMs: number): Promise<void> {

@@ -123,10 +123,10 @@ test('a job that leaves its slot lets another lane start, and holds its own unti
   const subject = new Lanes(() => ({ runningMax: 1, waitingMax: 100 }))
   const started: string[] = []
   const { promise, resolve } = Promise.withResolvers<void>()
-  subject.enter('a', (leaveSlot) => {
+  subject.enter('a', (slot) => {
     started.push('a1')
-    leaveSlot()
-    leaveSlot()
+    slot.leave()
+    slot.leave()
     return promise
   })
   subject.enter('a', async () => started.push('a2'))

@@ -4,6 +4,7 @@
  */
 import { AppError } from '@sluice/sdk'
 import { LinkedQueue, type Place } from './linked-queue.ts'
+import { type Slot, Slots } from './slots.ts'
 
 export interface LaneLimits {
   /** Jobs that run at once, over all lanes. */
@@ -17,8 +18,7 @@ export interface Job {
   leave(): boolean
 }
 
-/** `leaveSlot` lets another job start while this one still holds its lane, as when all that is left is to wait for the disk. */
-export type Work = (leaveSlot: () => void) => Promise<unknown>
+export type Work = (slot: Slot) => Promise<unknown>
 
 interface Entry {
   readonly lane: string | null
@@ -37,15 +37,21 @@ export class Lanes {
   readonly #lanes = new Map<string, LinkedQueue<Entry>>()
   /** At most one job of each lane. */
   readonly #ready = new LinkedQueue<Entry>()
-  #running = 0
+  readonly #slots: Slots
   #waiting = 0
 
   constructor(limits: () => LaneLimits) {
     this.#limits = limits
+    this.#slots = new Slots(
+      () => limits().runningMax,
+      () => this.#fill(),
+    )
   }
 
+  /** A job that is away from its slot counts nowhere but in its lane, until it waits to come back. */
   get load(): { readonly running: number; readonly queued: number; readonly sessions: number } {
-    return { running: this.#running, queued: this.#waiting, sessions: this.#lanes.size }
+    const { held, returning } = this.#slots.load
+    return { running: held, queued: this.#waiting + returning, sessions: this.#lanes.size }
   }
 
   /**
@@ -55,9 +61,8 @@ export class Lanes {
   enter(lane: string | null, work: Work, { unbounded = false } = {}): Job {
     this.#fill()
     const behind = lane === null ? undefined : this.#lanes.get(lane)
-    const { runningMax, waitingMax } = this.#limits()
-    const startsNow = !behind && this.#running < runningMax
-    if (!startsNow && !unbounded && this.#waiting >= waitingMax) {
+    const startsNow = !behind && this.#slots.hasFree
+    if (!startsNow && !unbounded && this.#waiting >= this.#limits().waitingMax) {
       throw new AppError('unavailable', 'Too many turns are waiting', { retryAfterSecs: RETRY_AFTER_SECS })
     }
     const entry: Entry = { lane, work, queue: undefined, place: undefined }
@@ -87,20 +92,12 @@ export class Lanes {
 
   #start(entry: Entry): void {
     entry.queue = undefined
-    this.#running++
-    let holdsSlot = true
-    const leaveSlot = () => {
-      if (!holdsSlot) return
-      holdsSlot = false
-      this.#running--
-      this.#fill()
-    }
+    const slot = this.#slots.take()
     const ended = () => {
       this.#nextOf(entry.lane)
-      leaveSlot()
-      this.#fill()
+      slot.end()
     }
-    entry.work(leaveSlot).then(ended, ended)
+    entry.work(slot).then(ended, ended)
   }
 
   /** Makes the next job of a lane ready; a lane nobody waits in is closed. */
@@ -113,8 +110,8 @@ export class Lanes {
 
   /** Starts who is ready; also asked before each entry, as the bound may have been raised. */
   #fill(): void {
-    const { runningMax } = this.#limits()
-    while (this.#running < runningMax) {
+    this.#slots.readmit()
+    while (this.#slots.hasFree) {
       const next = this.#ready.shift()
       if (!next) return
       this.#waiting--

@@ -1,11 +1,13 @@
 /** One turn's work: ask the model, run the tools it calls, ask again with their results, until it answers in words. */
 import type { ModelMessage, TurnStore } from '@sluice/sdk'
 import type { AskModel } from './ask-model.ts'
+import { callScopeOf } from './call-scope.ts'
 import { fitConversation } from './history.ts'
-import type { ToolCall } from './model-reply.ts'
 import { Repeats } from './repeats.ts'
 import { systemPrompt } from './system-prompt.ts'
-import type { PreparedCall, ToolExecutor, ToolResultPart } from './tool-call.ts'
+import { takeUp } from './take-up.ts'
+import type { ToolExecutor, ToolResultPart } from './tool-call.ts'
+import { runRound, type ToolRound } from './tool-round.ts'
 import type { TurnScope } from './turn-scope.ts'
 
 export interface LoopDeps {
@@ -20,23 +22,31 @@ export interface LoopResult {
   readonly messages: readonly ModelMessage[]
 }
 
-/** So many calls of one reply are run; the rest are told to come again. */
-const CALLS_PER_REPLY_MAX = 32
-
 /**
- * Runs the turn to its answer. A turn that is kept by the store is checkpointed with each round of results and begins where
- * its last checkpoint ends: finished calls are not run again, those cut before the checkpoint are.
+ * Runs the turn to its answer. A turn that is kept by the store is checkpointed before each call that has effects and after
+ * each round of results, and begins where its last checkpoint ends: in the middle of a round, if need be.
  */
 export async function runLoop(deps: LoopDeps, scope: TurnScope, history: readonly ModelMessage[]): Promise<LoopResult> {
-  const { turn, agent } = scope
+  const { turn, agent, progress } = scope
   const { messagesMax, tokensMax } = { messagesMax: agent.max_history_messages, tokensMax: agent.max_history_tokens }
-  const system: ModelMessage = { role: 'system', content: systemPrompt(scope.registry, agent) }
+  const system: ModelMessage = { role: 'system', content: systemPrompt(scope.registry, agent, turn.tools) }
   const asked: ModelMessage = { role: 'user', content: [{ type: 'text', text: turn.text }] }
-  const produced: ModelMessage[] = turn.checkpoint.length > 0 ? [...turn.checkpoint] : [asked]
+  const { messages: before, open } = takeUp(turn.checkpoint)
+  const produced: ModelMessage[] = before.length > 0 ? before : [asked]
   const promptWith = (...last: ModelMessage[]) => [system, ...fitConversation(history, [...produced, ...last], { messagesMax, tokensMax })]
 
   const repeats = new Repeats()
-  recall(turn.checkpoint, scope, repeats)
+  recall(open ? before.slice(0, -1) : before, repeats)
+  progress.iterations += before.filter(({ role }) => role === 'assistant').length
+  const runCalls = async (round: ToolRound) => {
+    const keep =
+      turn.kept && ((results: readonly ToolResultPart[]) => deps.turns.checkpoint(turn.id, [...produced, ...toolMessage(results)]))
+    const results = await runRound({ tools: deps.tools, scope: callScopeOf(scope), repeats, round: progress.iterations, keep }, round)
+    produced.push(...toolMessage(results))
+    if (turn.kept) await deps.turns.checkpoint(turn.id, produced)
+  }
+
+  if (open) await runCalls(open)
   for (;;) {
     const limit = limitReached(scope)
     if (limit !== undefined) {
@@ -48,19 +58,20 @@ export async function runLoop(deps: LoopDeps, scope: TurnScope, history: readonl
     const reply = await deps.askModel(scope, { prompt: promptWith(), mayCallTools: true })
     produced.push({ role: 'assistant', content: reply.content })
     if (reply.calls.length === 0) return { text: reply.text, messages: produced.map(withoutPrivateParts) }
-    produced.push({ role: 'tool', content: await runCalls(deps.tools, scope, reply.calls, repeats) })
-    if (turn.kept) await deps.turns.checkpoint(turn.id, produced)
+    await runCalls({ calls: reply.calls, results: [] })
   }
 }
 
-/** Counts what a cut turn had done before its checkpoint towards the limits of the whole. */
-function recall(checkpoint: readonly ModelMessage[], { progress }: TurnScope, repeats: Repeats): void {
-  for (const message of checkpoint) {
+/** Counts the calls of rounds that ended before a turn was cut, so that it is bounded as a whole. */
+function recall(messages: readonly ModelMessage[], repeats: Repeats): void {
+  for (const message of messages) {
     if (message.role !== 'assistant') continue
-    progress.iterations++
     for (const part of message.content) if (part.type === 'tool-call') repeats.count(part.toolName, part.input ?? null)
   }
 }
+
+const toolMessage = (results: readonly ToolResultPart[]): ModelMessage[] =>
+  results.length > 0 ? [{ role: 'tool', content: [...results] }] : []
 
 /** Why the turn may not go on, as the end of a sentence. */
 function limitReached({ agent, progress }: TurnScope): string | undefined {
@@ -79,18 +90,6 @@ const summaryRequest = (limit: string): ModelMessage => ({
     },
   ],
 })
-
-/** Looks run side by side; as soon as one of the calls does more, all run one after another, as they were written. */
-async function runCalls(tools: ToolExecutor, scope: TurnScope, calls: readonly ToolCall[], repeats: Repeats): Promise<ToolResultPart[]> {
-  const prepared = calls.map((call, index): PreparedCall => {
-    const ready = tools.prepare(scope, call, repeats)
-    return index < CALLS_PER_REPLY_MAX ? ready : { ...ready, refusal: `Not run: a reply may call at most ${CALLS_PER_REPLY_MAX} tools.` }
-  })
-  if (prepared.every(({ risk }) => risk === 'read')) return Promise.all(prepared.map((call) => tools.run(scope, call)))
-  const results: ToolResultPart[] = []
-  for (const call of prepared) results.push(await tools.run(scope, call))
-  return results
-}
 
 /** Thinking and marks that only mean something to the provider that made them are of use in their own turn alone. */
 function withoutPrivateParts(message: ModelMessage): ModelMessage {

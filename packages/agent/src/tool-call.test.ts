@@ -219,16 +219,25 @@ describe('§1 item 6: the policy', () => {
     expect(await approved({ auto_approve: ['*'], always_ask: ['look'] })).toEqual(['refused', 'ran', 'ran', 'ran', 'ran'])
   })
 
-  test('an approval comes from a person: the turn’s own approver, else the agent’s; anything but true denies', async () => {
+  test('an approval comes from a person: the turn’s own approver, else the agent’s; without a name it denies', async () => {
     const asked: ApprovalRequest[] = []
     const approver = (answer: boolean) => async (question: ApprovalRequest) => {
       asked.push(question)
-      return answer
+      return answer && { by: 'somebody' }
     }
     const input = { key: `token=abcdefgh12345678 ${'x'.repeat(200)}`, approved: true }
     const yes = await callTools([[call('reach', input)]], { tools, approve: approver(false) }, { session: 's', approve: approver(true) })
     expect(yes.text).toMatch(/^ran/)
-    expect(asked).toEqual([{ tool: 'reach', turn: 'turn-1', session: 's', summary: expect.stringContaining('[redacted]') }])
+    expect(asked).toEqual([
+      {
+        callId: expect.stringMatching(/^1\.1-[0-9a-f]{16}$/),
+        tool: 'reach',
+        turn: 'turn-1',
+        session: 's',
+        inbox: null,
+        summary: expect.stringContaining('[redacted]'),
+      },
+    ])
     const hiding = { key: `date;${' '.repeat(100)}python3 x.py ${'x'.repeat(5000)} the end` }
     await callTools([[call('reach', hiding)]], { tools, approve: approver(false) }, { session: 's', approve: approver(true) })
     expect(asked[1]?.summary).toContain('date; python3 x.py')
@@ -236,18 +245,10 @@ describe('§1 item 6: the policy', () => {
     expect(asked[1]?.summary.length).toBeLessThan(2200)
     const no = await callTools([[call('reach', input)]], { tools, approve: approver(false) })
     expect(no.text).toContain('was not given it')
+    const nameless = await callTools([[call('reach', input)]], { tools, approve: async () => ({ by: '' }) })
+    expect(nameless.text).toContain('was not given it')
     const broken = await callTools([[call('reach', input)]], { tools, approve: () => Promise.reject(new Error('no channel')) })
     expect(broken.text).toContain('nobody here to ask')
-  })
-
-  test('a person who never answers is waited for no longer than the turn', async () => {
-    ran.length = 0
-    const model = scriptedModel([{ calls: [call('reach')] }])
-    const { agent, clock } = testAgent({ models: [model], tools, approve: () => new Promise(() => undefined) })
-    const ended = expect(agent.run(request('go'))).rejects.toMatchObject({ code: 'upstream_timeout' })
-    await clock.advance(300_000)
-    await ended
-    expect(ran).toEqual([])
   })
 })
 

@@ -4,15 +4,15 @@
  */
 import { AppError, type Clock, type Events, type ModelMessage, type Outcome, type Risk, type Tool, type Trace } from '@sluice/sdk'
 import { type ApprovalDeps, askPerson } from './approval.ts'
+import { type CallScope, offeredTools } from './call-scope.ts'
 import { newTrace } from './ids.ts'
 import type { ToolCall } from './model-reply.ts'
 import { nearest } from './nearest.ts'
-import type { Registry } from './registry.ts'
 import type { Repeats } from './repeats.ts'
 import { shorten } from './shorten.ts'
 import { parseToolInput } from './tool-input.ts'
 import { refusedText, type Verdict, verdict } from './tool-policy.ts'
-import type { TurnScope } from './turn-scope.ts'
+import type { CallResult } from './turn.ts'
 
 export interface ToolExecutorDeps extends ApprovalDeps {
   readonly events: Events
@@ -33,6 +33,13 @@ export interface PreparedCall {
 
 export type ToolResultPart = Extract<Extract<ModelMessage, { role: 'tool' }>['content'][number], { type: 'tool-result' }>
 
+export interface RunOptions {
+  /** Names the question if a person is asked; default: the call's id. */
+  readonly question?: string
+  /** Awaited right before the tool runs, after the policy and any person have agreed; a rejection keeps it from running. */
+  readonly onBegin?: ((risk: Risk) => Promise<void>) | undefined
+}
+
 /** The first of these identical calls is not run any more. */
 const REPEATS_REFUSED_FROM = 3
 
@@ -46,35 +53,35 @@ export class ToolExecutor {
     this.#deps = deps
   }
 
-  /** Everything that can be said of a call before anything is done. Never throws. */
-  prepare(scope: TurnScope, call: ToolCall, repeats: Repeats): PreparedCall {
+  /** Everything that can be said of a call before anything is done. Without `repeats` it may be made any number of times. Never throws. */
+  prepare(scope: CallScope, call: ToolCall, repeats?: Repeats): PreparedCall {
     const tool = scope.registry.tools.get(call.name)
     const refuse = (refusal: string): PreparedCall => ({ call, tool, input: undefined, risk: 'read', verdict: 'refuse', refusal })
-    if (!tool) return refuse(unknownTool(scope.registry, call.name))
+    if (!tool) return refuse(unknownTool(scope, call.name))
+    if (scope.tools && !scope.tools.includes(tool.name)) return refuse(notAmong(scope.tools, tool.name))
     try {
       const parsed = parseToolInput(tool, call.input)
       if ('problem' in parsed) return refuse(parsed.problem)
       const input = parsed.value
-      if (repeats.count(tool.name, parsed.raw) >= REPEATS_REFUSED_FROM) return refuse(repeated(tool.name))
+      if (repeats && repeats.count(tool.name, parsed.raw) >= REPEATS_REFUSED_FROM) return refuse(repeated(tool.name))
       const risk = typeof tool.risk === 'function' ? tool.risk(input) : tool.risk
-      const said = verdict(scope.policy, tool.name, risk)
+      const said = verdict(scope.policy, tool, risk)
       return { call, tool, input, risk, verdict: said, refusal: said === 'refuse' ? refusedText(tool.name) : undefined }
     } catch (error) {
-      this.#deps.log.error('tool failed', { tool: tool.name, turn: scope.turn.id, error })
+      this.#deps.log.error('tool failed', { tool: tool.name, turn: scope.turn, error })
       return refuse(FAULT)
     }
   }
 
-  /** Runs a prepared call to its result. Rejects only with what the turn was cancelled for. */
-  async run(scope: TurnScope, prepared: PreparedCall): Promise<ToolResultPart> {
+  /** Runs a prepared call to its result. Rejects only with what the scope was cancelled for, or as `onBegin` does. */
+  async run(scope: CallScope, prepared: PreparedCall, options: RunOptions = {}): Promise<CallResult> {
     const { events, clock } = this.#deps
-    const { turn } = scope
     const { call, tool } = prepared
-    const about = { turn_id: turn.id, session_id: turn.session, tool: tool?.name ?? 'unknown' } as const
+    const about = { turn_id: scope.turn, session_id: scope.session, tool: tool?.name ?? 'unknown' } as const
     const trace = newTrace(scope.trace)
     const startMs = clock.nowMs()
     const startedAtMs = clock.monotonicMs()
-    turn.tell?.({ type: 'tool_call', id: call.id, name: call.name, input: prepared.input ?? call.input })
+    scope.tell?.({ type: 'tool_call', id: call.id, name: call.name, input: prepared.input ?? call.input })
     events.emit({ type: 'tool_started', ...about })
     const ended = (outcome: Outcome) => {
       const tookMs = clock.monotonicMs() - startedAtMs
@@ -82,47 +89,60 @@ export class ToolExecutor {
       scope.registry.observe({ kind: 'tool_call', tool: about.tool, outcome, span: { trace, startMs, tookMs } })
     }
     try {
-      const { outcome, output } = await this.#answer(scope, prepared, trace)
-      ended(outcome)
-      turn.tell?.({ type: 'tool_result', id: call.id, name: call.name, output, outcome })
-      return {
-        type: 'tool-result',
-        toolCallId: call.id,
-        toolName: call.name,
-        output: { type: outcome === 'ok' ? 'text' : 'error-text', value: output },
-      }
+      const result = await this.#answer(scope, prepared, { ...options, trace })
+      ended(result.outcome)
+      scope.tell?.({ type: 'tool_result', id: call.id, name: call.name, ...result })
+      return result
     } catch (error) {
       ended('aborted')
       throw error
     }
   }
 
-  async #answer(scope: TurnScope, prepared: PreparedCall, trace: Trace): Promise<{ outcome: 'ok' | 'error'; output: string }> {
-    const { turn } = scope
-    const { tool, input } = prepared
-    const clean = (text: string) => shorten(this.#deps.scrub(text), scope.agent.max_tool_result_chars) || NO_OUTPUT
-    const refusal = prepared.refusal ?? (tool && prepared.verdict === 'ask' ? await askPerson(this.#deps, scope, tool, input) : undefined)
-    if (!tool || refusal !== undefined) return { outcome: 'error', output: clean(refusal ?? '') }
-    turn.cancellation.throwIfCancelled()
-    const { client, session, cancellation } = turn
+  /** What is answered to a call that does not run. */
+  refused(scope: CallScope, refusal: string): CallResult {
+    return { outcome: 'error', output: this.#clean(scope, refusal) }
+  }
+
+  async #answer(
+    scope: CallScope,
+    { call, tool, input, risk, verdict, refusal }: PreparedCall,
+    { question = call.id, onBegin, trace }: RunOptions & { readonly trace: Trace },
+  ): Promise<CallResult> {
+    if (!tool || refusal !== undefined) return this.refused(scope, refusal ?? '')
+    const answer = verdict === 'ask' ? await askPerson(this.#deps, scope, { callId: question, tool, input }) : undefined
+    if (answer && 'refusal' in answer) return this.refused(scope, answer.refusal)
+    const { client, session, turn, cancellation } = scope
+    cancellation.throwIfCancelled()
+    if (onBegin) {
+      await onBegin(risk)
+      cancellation.throwIfCancelled()
+    }
     try {
-      const running = tool.run(input, { client, session, turn: turn.id, signal: cancellation.signal, trace })
-      return { outcome: 'ok', output: clean(await cancellation.race(running)) }
+      const context = { client, session, turn, signal: cancellation.signal, trace, ...(answer && { approvedBy: answer.by }) }
+      return { outcome: 'ok', output: this.#clean(scope, await cancellation.race(tool.run(input, context))) }
     } catch (error) {
       cancellation.throwIfCancelled()
-      if (error instanceof AppError) return { outcome: 'error', output: clean(error.message) }
-      this.#deps.log.error('tool failed', { tool: tool.name, turn: turn.id, error })
+      if (error instanceof AppError) return this.refused(scope, error.message)
+      this.#deps.log.error('tool failed', { tool: tool.name, turn, error })
       return { outcome: 'error', output: FAULT }
     }
   }
+
+  #clean({ resultCharsMax }: CallScope, text: string): string {
+    return shorten(this.#deps.scrub(text), resultCharsMax) || NO_OUTPUT
+  }
 }
 
-function unknownTool(registry: Registry, name: string): string {
-  const names = registry.offered.map((tool) => tool.name)
+function unknownTool({ registry, tools }: CallScope, name: string): string {
+  const names = offeredTools(registry, tools).map((tool) => tool.name)
   const near = nearest(name, names)
   if (near.length > 0) return `There is no tool "${name}". Close to it: ${near.join(', ')}.`
   return `There is no tool "${name}". ${names.length > 0 ? `There are: ${names.join(', ')}.` : 'There are none here.'}`
 }
+
+const notAmong = (tools: readonly string[], name: string): string =>
+  `Not run: ${name} is not among the tools that may be called here. ${tools.length > 0 ? `Those are: ${tools.join(', ')}.` : 'None may.'}`
 
 const repeated = (tool: string): string =>
   `Not run: this turn has called ${tool} with exactly this input ${REPEATS_REFUSED_FROM - 1} times. Use what it returned, or do something else.`

@@ -6,14 +6,18 @@ import { newTrace } from './ids.ts'
 export interface TurnContext {
   readonly trace: Trace
   readonly idempotency?: IdempotencyKey | undefined
+  /** The only tools it may call. */
+  readonly tools?: readonly string[] | undefined
 }
 
+const traceSchema = v.object({ traceId: v.string(), spanId: v.string(), parentId: v.nullable(v.string()) })
 const contextSchema = v.object({
-  trace: v.object({ traceId: v.string(), spanId: v.string(), parentId: v.nullable(v.string()) }),
-  idempotency: v.optional(v.object({ scope: v.string(), key: v.string() })),
+  trace: v.fallback(traceSchema, () => newTrace()),
+  idempotency: v.fallback(v.optional(v.object({ scope: v.string(), key: v.string() })), undefined),
+  tools: v.fallback(v.optional(v.array(v.string())), []),
 })
 
-/** A context this version cannot read costs the turn its place in the trace, not its run. */
+/** A context this version cannot read costs the turn its place in the trace, not its run; a bound on its tools is never lifted. */
 export function parseTurnContext(context: unknown): TurnContext {
   const result = v.safeParse(contextSchema, context)
   return result.success ? result.output : { trace: newTrace() }

@@ -1,5 +1,6 @@
 /** What everything that works on one turn shares: the turn, the settings it began with, and how far it has come. */
 import type { ModelMessage, Policy, Trace, Usage } from '@sluice/sdk'
+import type { WhileAsking } from './call-scope.ts'
 import type { Cancellation } from './cancellation.ts'
 import type { AgentConfig, CostConfig } from './config.ts'
 import type { Registry } from './registry.ts'
@@ -8,8 +9,8 @@ import type { TurnPart, TurnRequest } from './turn.ts'
 /** A turn from the moment it is asked for to its end. */
 export interface LiveTurn extends Omit<TurnRequest, 'signal' | 'listen'> {
   readonly id: string
-  /** `ending`: its work is done and its end is being kept; too late to abort it. */
-  phase: 'waiting' | 'running' | 'ending'
+  /** `asking`: it waits for a person. `ending`: its work is done and its end is being kept; too late to abort it. */
+  phase: 'waiting' | 'running' | 'asking' | 'ending'
   readonly createdAtMs: number
   /** Kept by the store until it ends; settles when the store has it. `undefined`: the turn lives with its caller. */
   readonly kept: Promise<void> | undefined
@@ -32,6 +33,7 @@ export interface TurnScope {
   readonly startMs: number
   readonly startedAtMs: number
   readonly progress: Progress
+  readonly whileAsking: WhileAsking
 }
 
 export interface Progress {

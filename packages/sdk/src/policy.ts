@@ -5,7 +5,7 @@ export type PolicyLevel = 'readonly' | 'supervised' | 'full'
 export interface Policy {
   /**
    * `readonly` refuses every tool that is not `read`; `supervised` asks a person before `execute` calls that are neither
-   * auto-approved nor allowed by the tool's own rules; `full` asks nobody.
+   * auto-approved nor allowed by the tool's own rules; `full` asks nobody. Tools that always ask do so at any level.
    */
   readonly level: PolicyLevel
   /** Programs `shell` may start, by name; an entry with `/` must match the whole path; `*` allows any. */

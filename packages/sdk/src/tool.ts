@@ -29,6 +29,8 @@ export interface Tool<Schema extends v.GenericSchema = v.GenericSchema> {
   /** A `v.object`; its JSON Schema is what the model sees, and no call runs with input that does not fit. */
   readonly input: Schema
   readonly risk: Risk | ((input: v.InferOutput<Schema>) => Risk)
+  /** It runs only if a person agrees to this very call, whatever the policy says; level `readonly` refuses it all the same. */
+  readonly alwaysAsks?: true
   /** Asked once after register: a tool whose hardware is not there stays out of the model's list. */
   available?(): boolean
   /**

@@ -3,6 +3,7 @@ import { createInterface } from 'node:readline/promises'
 import type { ApprovalRequest, Approver } from '@sluice/agent'
 import { newTrace } from '@sluice/agent'
 import { AppError } from '@sluice/sdk'
+import { cliUser } from '../cli-user.ts'
 import type { CliContext, Output } from '../context.ts'
 import { openFromContext } from '../open.ts'
 import { readInput } from '../read-input.ts'
@@ -50,7 +51,7 @@ const askOnTerminal =
     const terminal = createInterface({ input: process.stdin, output: process.stderr })
     try {
       const answer = await terminal.question('Allow it once? [y/N] ', { signal })
-      return /^\s*y(es)?\s*$/i.test(answer)
+      return /^\s*y(es)?\s*$/i.test(answer) && { by: cliUser() }
     } catch {
       return false // interrupted: nobody agreed
     } finally {

@@ -239,6 +239,8 @@ function testAgent(
       })
       return id
     },
+    ended: async () => {},
+    call: async ({ tool }) => ({ outcome: 'error', output: `There is no tool "${tool}".` }),
     resume: async () => 0,
     abort: (id) => id === 'turn-running',
     drain: async () => {},

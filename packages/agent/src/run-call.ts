@@ -1,0 +1,58 @@
+/** One tool call outside of any turn: the same executor, the same policy, a time limit of its own. */
+import { AppError } from '@sluice/sdk'
+import { aborted } from './aborted.ts'
+import type { CallScope } from './call-scope.ts'
+import { Cancellation } from './cancellation.ts'
+import type { ConductDeps } from './conduct-turn.ts'
+import type { CallRequest, CallResult } from './turn.ts'
+
+export type RunCallDeps = Pick<ConductDeps, 'config' | 'lease' | 'deadlines' | 'tools'>
+
+/** Rejects with `aborted` or as `onBegin` does. What takes longer than a turn may is given up with an error result. */
+export async function runCall(deps: RunCallDeps, request: CallRequest): Promise<CallResult> {
+  const { turn, callId, client, trace, signal, onBegin } = request
+  if (signal.aborted) throw aborted(turn)
+  const { policy, agent } = deps.config()
+  const lease = deps.lease()
+  const cancellation = new Cancellation()
+  const abort = () => cancellation.cancel(aborted(turn))
+  signal.addEventListener('abort', abort, { once: true })
+  const timedOut = new AppError(
+    'upstream_timeout',
+    `${request.tool} took longer than ${agent.turn_timeout_secs} s and was given up: it may or may not have taken effect.`,
+  )
+  const deadline = deps.deadlines.watch(agent.turn_timeout_secs * 1000, () => cancellation.cancel(timedOut))
+  const scope: CallScope = {
+    turn,
+    session: null,
+    inbox: null,
+    client,
+    trace,
+    registry: lease.registry,
+    policy,
+    tools: undefined,
+    resultCharsMax: agent.max_tool_result_chars,
+    cancellation,
+    approve: undefined,
+    whileAsking: async (ask) => {
+      const goOn = deps.deadlines.pause(deadline)
+      try {
+        return await ask()
+      } finally {
+        goOn()
+      }
+    },
+    tell: undefined,
+  }
+  try {
+    const call = { id: callId, name: request.tool, input: JSON.stringify(request.input ?? {}) }
+    return await deps.tools.run(scope, deps.tools.prepare(scope, call), { onBegin })
+  } catch (error) {
+    if (error !== timedOut) throw error
+    return { outcome: 'error', output: timedOut.message }
+  } finally {
+    signal.removeEventListener('abort', abort)
+    deps.deadlines.forget(deadline)
+    lease.release()
+  }
+}

@@ -1,0 +1,26 @@
+/** Where a turn that was cut goes on: what it had produced, and the calls of its last reply that are still to be run. */
+import type { ModelMessage } from '@sluice/sdk'
+import type { ToolResultPart } from './tool-call.ts'
+import type { ToolRound } from './tool-round.ts'
+
+export interface TakenUp {
+  /** Up to the last reply, if that is open. */
+  readonly messages: ModelMessage[]
+  /** The last reply's calls; undefined if they all have their results. */
+  readonly open: ToolRound | undefined
+}
+
+export function takeUp(checkpoint: readonly ModelMessage[]): TakenUp {
+  const at = checkpoint.findLastIndex(({ role }) => role === 'assistant')
+  const reply = checkpoint[at]
+  if (reply?.role !== 'assistant') return { messages: [...checkpoint], open: undefined }
+  const calls = reply.content.flatMap((part) =>
+    part.type === 'tool-call' ? { id: part.toolCallId, name: part.toolName, input: JSON.stringify(part.input ?? {}) } : [],
+  )
+  const results = checkpoint.slice(at + 1).flatMap(resultsOf)
+  const isClosed = calls.every(({ id }) => results.some(({ toolCallId }) => toolCallId === id))
+  return isClosed ? { messages: [...checkpoint], open: undefined } : { messages: checkpoint.slice(0, at + 1), open: { calls, results } }
+}
+
+const resultsOf = (message: ModelMessage): ToolResultPart[] =>
+  message.role === 'tool' ? message.content.filter((part) => part.type === 'tool-result') : []

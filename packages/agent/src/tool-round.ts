@@ -1,0 +1,96 @@
+/**
+ * The calls of one reply, run to their results. What has effects is written ahead: a turn that is cut anywhere goes on from
+ * what was kept, and runs no such call a second time.
+ */
+import { sha256Hex } from '@sluice/sdk'
+import type { CallScope } from './call-scope.ts'
+import type { ToolCall } from './model-reply.ts'
+import type { Repeats } from './repeats.ts'
+import type { PreparedCall, ToolExecutor, ToolResultPart } from './tool-call.ts'
+import type { CallResult } from './turn.ts'
+
+export interface RoundDeps {
+  readonly tools: ToolExecutor
+  readonly scope: CallScope
+  readonly repeats: Repeats
+  /** Of the turn, from 1. */
+  readonly round: number
+  /** Keeps the reply with the results there are. Absent: the turn lives with its caller. */
+  readonly keep: ((results: readonly ToolResultPart[]) => Promise<void>) | undefined
+}
+
+export interface ToolRound {
+  /** All calls of the reply. */
+  readonly calls: readonly ToolCall[]
+  /** Of those that have one from before the turn was cut: final, they are not run again. */
+  readonly results: readonly ToolResultPart[]
+}
+
+/** So many calls of one reply are run; the rest are told to come again. */
+const CALLS_PER_REPLY_MAX = 32
+
+const QUESTION_DIGITS = 16
+
+/** What a call has for a result from right before it runs until it has ended. */
+const CUT: CallResult = {
+  outcome: 'error',
+  output: 'This call was cut before it ended, as by a stop of the daemon: it may or may not have taken effect. Check before you repeat it.',
+}
+
+/**
+ * Looks run side by side. As soon as one of the calls does more, or a person is asked about one, all run one after another,
+ * as they were written. Resolves to all results, in the order of the calls.
+ */
+export async function runRound(deps: RoundDeps, { calls, results }: ToolRound): Promise<ToolResultPart[]> {
+  const { tools, scope, repeats, round, keep } = deps
+  const byId = new Map(results.map((result) => [result.toolCallId, result]))
+  const settle = (call: ToolCall, result: CallResult) => void byId.set(call.id, resultPart(call, result))
+  const settled = () => calls.flatMap(({ id }) => byId.get(id) ?? [])
+
+  const open = calls.flatMap((call, index): PreparedCall[] => {
+    const ready = tools.prepare(scope, call, repeats) // also of one that has its result: repeats are counted in order
+    if (byId.has(call.id)) return []
+    return [index < CALLS_PER_REPLY_MAX ? ready : { ...ready, refusal: `Not run: a reply may call at most ${CALLS_PER_REPLY_MAX} tools.` }]
+  })
+  if (!open.some(isWeighty)) {
+    await Promise.all(open.map(async (prepared) => settle(prepared.call, await tools.run(scope, prepared))))
+    return settled()
+  }
+
+  // A checkpoint holds the input as the model is told it, not as it was written: what was refused must not be judged by it again.
+  for (const { call, refusal } of open) if (refusal !== undefined) settle(call, tools.refused(scope, refusal))
+  if (!beginsAtOnce(open)) await keep?.(settled())
+  for (const prepared of open) {
+    const writeAhead = async () => {
+      settle(prepared.call, CUT)
+      await keep?.(settled())
+    }
+    const question = prepared.verdict === 'ask' ? questionOf(prepared, `${round}.${calls.indexOf(prepared.call) + 1}`) : prepared.call.id
+    settle(prepared.call, await tools.run(scope, prepared, { question, onBegin: hasEffects(prepared) ? writeAhead : undefined }))
+  }
+  return settled()
+}
+
+const hasEffects = ({ risk, refusal }: PreparedCall): boolean => refusal === undefined && risk !== 'read'
+const isWeighty = (prepared: PreparedCall): boolean =>
+  hasEffects(prepared) || (prepared.refusal === undefined && prepared.verdict === 'ask')
+
+/** True if the first thing done is to write a call ahead, which keeps the reply as well. */
+function beginsAtOnce(open: readonly PreparedCall[]): boolean {
+  const first = open.find(({ refusal }) => refusal === undefined)
+  return first !== undefined && hasEffects(first) && first.verdict === 'run'
+}
+
+/**
+ * Not the call's id: a model may use one twice. The same place and the same call are the same question when a turn that was
+ * cut asks anew, and no answer is ever found for anything else.
+ */
+const questionOf = ({ call, input }: PreparedCall, place: string): string =>
+  `${place}-${sha256Hex(JSON.stringify([call.name, input])).slice(0, QUESTION_DIGITS)}`
+
+const resultPart = ({ id, name }: ToolCall, { outcome, output }: CallResult): ToolResultPart => ({
+  type: 'tool-result',
+  toolCallId: id,
+  toolName: name,
+  output: { type: outcome === 'ok' ? 'text' : 'error-text', value: output },
+})
