@@ -1,0 +1,129 @@
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import type { SopDefinition, SopTrigger } from './definition.ts'
+import { TriggerIndex, triggerLabel } from './trigger-index.ts'
+
+const sop = (name: string, ...triggers: SopTrigger[]): SopDefinition => ({
+  name,
+  description: '',
+  version: '0.1.0',
+  priority: 'normal',
+  mode: 'auto',
+  cooldownSecs: 0,
+  maxConcurrent: 1,
+  triggers,
+  steps: [],
+  folder: `/sops/${name}`,
+})
+const webhook = (path: string, condition: string | null = null): SopTrigger => ({ type: 'webhook', path, condition })
+const mqtt = (topic: string, condition: string | null = null): SopTrigger => ({ type: 'mqtt', topic, condition })
+const cron = (expression: string): SopTrigger => ({ type: 'cron', expression, timezone: 'UTC' })
+const board = (name: string, signal: string): SopTrigger => ({ type: 'peripheral', board: name, signal, condition: null })
+
+const index = new TriggerIndex([
+  sop('zeta', webhook('/deploy'), mqtt('home/+/temp', '$.value > 30')),
+  sop('beta', webhook('/deploy'), webhook('/deploy', '$.force == true'), cron('0 9 * * *')),
+  sop('alpha', webhook('/deploy', '$.env == "prod"'), mqtt('home/kitchen/temp'), { type: 'manual' }),
+  sop('gamma', mqtt('#'), board('nucleo', 'button'), cron('0 9 * * *')),
+])
+const names = (source: Parameters<TriggerIndex['matches']>[0], topic: string, payload: string | null = null) =>
+  index.match({ source, topic, payload }).map(({ name }) => name)
+
+describe('§2.4 an event is for every procedure with a trigger that matches', () => {
+  test.each<[Parameters<typeof names>, string[]]>([
+    [
+      ['webhook', '/deploy'],
+      ['beta', 'zeta'],
+    ],
+    [
+      ['webhook', '/deploy', '{"env":"prod","force":true}'],
+      ['alpha', 'beta', 'zeta'],
+    ],
+    [
+      ['webhook', '/deploy', 'no JSON'],
+      ['beta', 'zeta'],
+    ],
+    [['webhook', '/Deploy'], []],
+    [['webhook', '/deploy/'], []],
+    [
+      ['mqtt', 'home/kitchen/temp', '{"value":31}'],
+      ['alpha', 'gamma', 'zeta'],
+    ],
+    [['mqtt', 'home/hall/temp', '{"value":30}'], ['gamma']],
+    [['mqtt', '$SYS/uptime'], []],
+    [
+      ['cron', '0 9 * * *'],
+      ['beta', 'gamma'],
+    ],
+    [['cron', '0  9 * * *'], []],
+    [['peripheral', 'nucleo/button'], ['gamma']],
+    [['peripheral', 'nucleo/led'], []],
+    [['manual', 'alpha'], ['alpha']],
+    [['manual', 'beta'], []],
+  ])('%j: %j', (event, expected) => {
+    expect(names(...event)).toEqual(expected)
+  })
+
+  test('whether a topic is taken does not depend on conditions', () => {
+    expect(index.matches('webhook', '/deploy')).toBe(true)
+    expect(new TriggerIndex([sop('a', webhook('/x', '$.a == 1'))]).matches('webhook', '/x')).toBe(true)
+    expect(index.matches('webhook', '/other')).toBe(false)
+    expect(index.matches('mqtt', 'any/topic')).toBe(true)
+  })
+
+  test('the topics of a kind are told as they are written, each once', () => {
+    expect(index.topics('mqtt')).toEqual(['#', 'home/+/temp', 'home/kitchen/temp'])
+    expect(index.topics('cron')).toEqual(['0 9 * * *'])
+    expect(index.topics('webhook')).toEqual(['/deploy'])
+    expect(index.topics('peripheral')).toEqual(['nucleo/button'])
+  })
+
+  test.each<[SopTrigger, string]>([
+    [webhook('/deploy'), 'webhook:/deploy'],
+    [cron('0 9 * * *'), 'cron:0 9 * * *'],
+    [mqtt('a/#'), 'mqtt:a/#'],
+    [board('nucleo', 'button'), 'peripheral:nucleo/button'],
+    [{ type: 'manual' }, 'manual'],
+  ])('a trigger is shown in one form: %j', (trigger, label) => {
+    expect(triggerLabel(trigger)).toBe(label)
+  })
+})
+
+describe('what an event is not for costs nothing', () => {
+  afterEach(() => {
+    vi.restoreAllMocks()
+  })
+
+  /** Look-ups made and conditions read for one event of each kind. */
+  function costWith(count: number): number {
+    const definitions = Array.from({ length: count }, (_, n) =>
+      sop(
+        `sop-${n}`,
+        webhook(`/hook/${n}`, '$.a == 1'),
+        cron(`${n % 60} ${n % 24} * * *`),
+        mqtt(`site/${n}/+/state`),
+        mqtt(`site/${n}/door`),
+        board(`board-${n}`, 'x'),
+      ),
+    )
+    const built = new TriggerIndex(definitions)
+    const looks = vi.spyOn(Map.prototype, 'get')
+    const adds = vi.spyOn(Set.prototype, 'add')
+    for (const [source, topic] of [
+      ['webhook', '/hook/7'],
+      ['mqtt', 'site/7/a/state'],
+      ['mqtt', 'site/7/door'],
+      ['peripheral', 'board-7/x'],
+    ] as const) {
+      expect(built.match({ source, topic, payload: '{"a":1}' })).toHaveLength(1)
+    }
+    const cost = looks.mock.calls.length + adds.mock.calls.length
+    vi.restoreAllMocks()
+    return cost
+  }
+
+  test('10,000 procedures take as many steps as 10', () => {
+    const few = costWith(10)
+    expect(few).toBeGreaterThan(10)
+    expect(costWith(10_000)).toBe(few)
+  })
+})

@@ -1,0 +1,95 @@
+/** Which procedures an event is for (§2.4): indexed, so that those it is not for cost nothing. */
+import type { SopEvent, TriggerKind } from '@sluice/sdk'
+import { type Condition, parseCondition, unmet } from './condition.ts'
+import type { SopDefinition, SopTrigger } from './definition.ts'
+import { EventPayload } from './event-payload.ts'
+import { TopicFilters } from './topic-filter.ts'
+
+export interface IndexedTrigger {
+  readonly definition: SopDefinition
+  readonly trigger: SopTrigger
+  readonly condition: Condition | null
+}
+
+export class TriggerIndex {
+  readonly #exact: Readonly<Record<TriggerKind, Map<string, IndexedTrigger[]>>> = {
+    manual: new Map(),
+    webhook: new Map(),
+    cron: new Map(),
+    mqtt: new Map(),
+    peripheral: new Map(),
+  }
+  readonly #filters = new TopicFilters<IndexedTrigger>()
+  readonly #topics: Readonly<Record<TriggerKind, Set<string>>> = {
+    manual: new Set(),
+    webhook: new Set(),
+    cron: new Set(),
+    mqtt: new Set(),
+    peripheral: new Set(),
+  }
+
+  /** Of definitions that loading has accepted. */
+  constructor(definitions: Iterable<SopDefinition>) {
+    for (const definition of definitions) for (const trigger of definition.triggers) this.#add(definition, trigger)
+  }
+
+  /** Those an event starts, each once, by name. */
+  match({ source, topic, payload }: Pick<SopEvent, 'source' | 'topic' | 'payload'>): SopDefinition[] {
+    const read = new EventPayload(payload)
+    const found = new Set<SopDefinition>()
+    for (const { definition, condition } of this.triggersFor(source, topic)) {
+      if (!found.has(definition) && (condition === null || unmet(condition, read) === undefined)) found.add(definition)
+    }
+    return [...found].sort((a, b) => (a.name < b.name ? -1 : 1))
+  }
+
+  matches(source: TriggerKind, topic: string): boolean {
+    return this.triggersFor(source, topic).length > 0
+  }
+
+  /** Those whose topic fits, whatever their condition says. */
+  triggersFor(source: TriggerKind, topic: string): readonly IndexedTrigger[] {
+    const exact = this.#exact[source].get(topic) ?? []
+    return source === 'mqtt' ? [...exact, ...this.#filters.match(topic)] : exact
+  }
+
+  /** As they are written, each once, sorted. */
+  topics(kind: TriggerKind): readonly string[] {
+    return [...this.#topics[kind]].sort()
+  }
+
+  #add(definition: SopDefinition, trigger: SopTrigger): void {
+    const text = 'condition' in trigger ? trigger.condition : null
+    const indexed = { definition, trigger, condition: text === null ? null : parseCondition(text) }
+    const topic = topicOf(definition, trigger)
+    this.#topics[trigger.type].add(topic)
+    if (trigger.type === 'mqtt' && /[+#]/.test(topic)) this.#filters.add(topic, indexed)
+    else append(this.#exact[trigger.type], topic, indexed)
+  }
+}
+
+/** What the topic of an event must be. */
+export function topicOf({ name }: Pick<SopDefinition, 'name'>, trigger: SopTrigger): string {
+  switch (trigger.type) {
+    case 'manual':
+      return name
+    case 'webhook':
+      return trigger.path
+    case 'cron':
+      return trigger.expression
+    case 'mqtt':
+      return trigger.topic
+    case 'peripheral':
+      return `${trigger.board}/${trigger.signal}`
+  }
+}
+
+/** `webhook:/deploy`, `cron:0 9 * * *`, `manual`, … */
+export const triggerLabel = (trigger: SopTrigger): string =>
+  trigger.type === 'manual' ? 'manual' : `${trigger.type}:${topicOf({ name: '' }, trigger)}`
+
+function append<Value>(map: Map<string, Value[]>, key: string, value: Value): void {
+  const values = map.get(key)
+  if (values) values.push(value)
+  else map.set(key, [value])
+}
