@@ -1,0 +1,14 @@
+/** Which addresses a token, a file or the socket may go to: Slack's own, and the host of a configured `api_url`. */
+
+const SLACK = /^(?:[\w-]+\.)*(?:slack\.com|slack-edge\.com|slack-files\.com)$/
+const SECURE = ['https:', 'wss:']
+
+/** A user name in a URL would replace the token. */
+export function isSlackUrl(address: string, apiUrl: string): boolean {
+  const url = URL.parse(address)
+  const api = URL.parse(apiUrl)
+  if (!url || !api || url.username !== '' || url.password !== '') return false
+  const isSecure = SECURE.includes(url.protocol)
+  if (url.host === api.host) return isSecure || (api.protocol === 'http:' && ['http:', 'ws:'].includes(url.protocol))
+  return isSecure && SLACK.test(url.host)
+}
