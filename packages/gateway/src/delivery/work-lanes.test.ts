@@ -2,6 +2,7 @@ import { testClock } from '@sluice/testkit/clock'
 import { testHost } from '@sluice/testkit/host'
 import { describe, expect, test } from 'vitest'
 import { WorkLanes, type WorkOutcome } from './work-lanes.ts'
+import type { WorkSlot } from './work-places.ts'
 
 /** Lanes whose work a test ends by hand. */
 function bench({ concurrency = 2 } = {}) {
@@ -9,13 +10,15 @@ function bench({ concurrency = 2 } = {}) {
   const { log, logs } = testHost()
   const started: number[] = []
   const open = new Map<number, PromiseWithResolvers<WorkOutcome>>()
+  const slots = new Map<number, WorkSlot>()
   const left: string[] = []
   const lanes = new WorkLanes({
     clock,
     log,
     concurrency: () => concurrency,
-    work(number) {
+    work(number, _row, slot) {
       started.push(number)
+      slots.set(number, slot)
       const work = Promise.withResolvers<WorkOutcome>()
       open.set(number, work)
       return work.promise
@@ -30,7 +33,17 @@ function bench({ concurrency = 2 } = {}) {
     else work?.resolve(outcome)
     await settle()
   }
-  return { lanes, clock, logs, started, left, enter, end }
+  const leave = (number: number) => slots.get(number)?.leave()
+  /** Whether the row has its place again is in `back`. */
+  const back: number[] = []
+  const retake = async (number: number) => {
+    void slots
+      .get(number)
+      ?.retake()
+      .then(() => back.push(number))
+    await settle()
+  }
+  return { lanes, clock, logs, started, left, back, enter, end, leave, retake }
 }
 
 const settle = () => new Promise((resolve) => setImmediate(resolve))
@@ -137,6 +150,94 @@ describe('work lanes', () => {
     await end(1)
     await stopping
     expect(started).toEqual([1])
+  })
+
+  test('a row that leaves its place lets other lanes start; its own stays closed', async () => {
+    const { lanes, started, enter, end, leave } = bench({ concurrency: 1 })
+    enter(1, 'a')
+    enter(2, 'a')
+    enter(3, 'b')
+    leave(1)
+    leave(1)
+    expect(started).toEqual([1, 3])
+    expect(lanes.load).toEqual({ running: 1, waiting: 2 })
+    await end(3)
+    expect(started).toEqual([1, 3])
+    await end(1)
+    expect(started).toEqual([1, 3, 2])
+  })
+
+  test('a row that comes back waits until there is room, and goes before those that have not started', async () => {
+    const { lanes, started, back, enter, end, leave, retake } = bench({ concurrency: 1 })
+    enter(1, 'a')
+    leave(1)
+    await retake(1)
+    expect(back).toEqual([1])
+    leave(1)
+    enter(2, 'b')
+    enter(3, 'c')
+    await retake(1)
+    expect(back).toEqual([1])
+    await end(2)
+    expect(back).toEqual([1, 1])
+    expect(started).toEqual([1, 2])
+    await end(1)
+    expect(started).toEqual([1, 2, 3])
+    await end(3)
+    expect(lanes.load).toEqual({ running: 0, waiting: 0 })
+  })
+
+  test('a row that ends while it waits to come back takes no place with it', async () => {
+    const { lanes, started, back, enter, end, leave, retake } = bench({ concurrency: 1 })
+    enter(1, 'a')
+    leave(1)
+    enter(2, 'b')
+    await retake(1)
+    await end(1)
+    expect(back).toEqual([1])
+    enter(3, 'c')
+    enter(4, 'd')
+    await end(2)
+    expect(started).toEqual([1, 2, 3])
+    expect(lanes.load).toEqual({ running: 1, waiting: 1 })
+  })
+
+  test('a suspect that is away holds up no other suspect, and comes back when none runs', async () => {
+    const { started, back, enter, end, leave, retake } = bench({ concurrency: 3 })
+    enter(1, 'a', { cuts: 2 })
+    enter(2, 'b', { cuts: 2 })
+    leave(1)
+    expect(started).toEqual([1, 2])
+    await retake(1)
+    enter(3, 'c', { cuts: 2 })
+    enter(4, 'd')
+    expect(back).toEqual([])
+    expect(started).toEqual([1, 2, 4])
+    await end(2)
+    expect(back).toEqual([1])
+    expect(started).toEqual([1, 2, 4])
+    await end(1)
+    expect(started).toEqual([1, 2, 4, 3])
+  })
+
+  test('a stop waits for a row that is away, and lets it come back at once', async () => {
+    const { lanes, started, back, enter, end, leave, retake } = bench({ concurrency: 1 })
+    enter(1, 'a')
+    leave(1)
+    enter(2, 'b')
+    enter(3, 'c')
+    await retake(1)
+    let stopped = false
+    const stopping = lanes.stop().then(() => {
+      stopped = true
+    })
+    await settle()
+    expect(back).toEqual([1])
+    await end(2)
+    expect(stopped).toBe(false)
+    await end(1)
+    await stopping
+    expect(started).toEqual([1, 2])
   })
 
   test('ten thousand rows of one lane are worked off in linear time', async () => {

@@ -4,6 +4,7 @@
  */
 import type { Clock, Logger, Waiting } from '@sluice/sdk'
 import { Fifo } from './fifo.ts'
+import { WorkPlaces, type WorkSlot } from './work-places.ts'
 
 /** `done`: the row needs no more work; else it is tried again, and its lane waits for it. */
 export type WorkOutcome = 'done' | { readonly retryAtMs: number }
@@ -13,8 +14,11 @@ export interface WorkLanesOptions {
   readonly log: Logger
   /** Rows that are worked on at once; asked before each start. */
   concurrency(): number
-  /** A rejection means that the store could not be asked: the row is tried again a little later. */
-  work(number: number, row: Pick<Waiting, 'channel' | 'account'>): Promise<WorkOutcome>
+  /**
+   * A rejection means that the store could not be asked: the row is tried again a little later. `slot` is for work that
+   * waits for a person: while it is left, the row holds nothing but its lane.
+   */
+  work(number: number, row: Pick<Waiting, 'channel' | 'account'>, slot: WorkSlot): Promise<WorkOutcome>
   /** Told once of each row that leaves. */
   onDone?(row: Pick<Waiting, 'channel' | 'account'>): void
 }
@@ -37,16 +41,20 @@ export class WorkLanes {
   /** Rows that must wait for their time. */
   readonly #notBefore = new Map<number, number>()
   readonly #stop = new AbortController()
-  #running = 0
-  #isSuspectRunning = false
+  readonly #places: WorkPlaces
   #idle = Promise.withResolvers<void>()
 
   constructor(options: WorkLanesOptions) {
     this.#options = options
+    this.#places = new WorkPlaces(
+      () => (this.#stop.signal.aborted ? Number.POSITIVE_INFINITY : options.concurrency()),
+      () => this.#fill(),
+    )
   }
 
   get load(): { readonly running: number; readonly waiting: number } {
-    return { running: this.#running, waiting: this.#rows.size - this.#running }
+    const { here } = this.#places.load
+    return { running: here, waiting: this.#rows.size - here }
   }
 
   /** Takes a row; false if it is here already, or nothing is taken any more. */
@@ -67,10 +75,11 @@ export class WorkLanes {
     return true
   }
 
-  /** Starts nothing more; resolves once what runs has ended. Idempotent. */
+  /** Starts nothing more, and keeps nobody from coming back; resolves once what was started has ended. Idempotent. */
   async stop(): Promise<void> {
     this.#stop.abort()
-    if (this.#running > 0) await this.#idle.promise
+    this.#places.readmit()
+    if (this.#places.load.taken > 0) await this.#idle.promise
   }
 
   #makeReady(lane: string, head: number): void {
@@ -93,34 +102,31 @@ export class WorkLanes {
   }
 
   #fill(): void {
-    while (!this.#stop.signal.aborted && this.#running < this.#options.concurrency()) {
-      const lane = (this.#isSuspectRunning ? undefined : this.#readySuspects.shift()) ?? this.#ready.shift()
+    this.#places.readmit()
+    while (!this.#stop.signal.aborted && this.#places.isFree(false)) {
+      const lane = (this.#places.isFree(true) ? this.#readySuspects.shift() : undefined) ?? this.#ready.shift()
       if (lane === undefined) return
-      const number = lane === undefined ? undefined : this.#lanes.get(lane)?.peek()
+      const number = this.#lanes.get(lane)?.peek()
       if (number !== undefined) void this.#run(lane, number)
     }
   }
 
   async #run(lane: string, number: number): Promise<void> {
-    const isSuspect = this.#suspects.has(number)
-    this.#running += 1
-    if (isSuspect) this.#isSuspectRunning = true
-    const outcome = await this.#attempt(number)
-    this.#running -= 1
-    if (isSuspect) this.#isSuspectRunning = false
+    const place = this.#places.take(this.#suspects.has(number))
+    const outcome = await this.#attempt(number, place)
     if (outcome === 'done') this.#leave(lane, number)
     else {
       this.#notBefore.set(number, outcome.retryAtMs)
       this.#makeReady(lane, number)
     }
-    if (this.#running === 0 && this.#stop.signal.aborted) this.#idle.resolve()
-    this.#fill()
+    place.end()
+    if (this.#places.load.taken === 0 && this.#stop.signal.aborted) this.#idle.resolve()
   }
 
-  async #attempt(number: number): Promise<WorkOutcome> {
+  async #attempt(number: number, slot: WorkSlot): Promise<WorkOutcome> {
     const { work, clock, log } = this.#options
     try {
-      return await work(number, this.#rows.get(number) ?? { channel: '', account: '' })
+      return await work(number, this.#rows.get(number) ?? { channel: '', account: '' }, slot)
     } catch (error) {
       log.error('a row of the delivery queue could not be worked on', { number, error })
       return { retryAtMs: clock.nowMs() + FAULT_WAIT_MS }
