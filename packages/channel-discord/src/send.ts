@@ -1,0 +1,59 @@
+/** Messages out: post, edit, open a thread, show that an answer is being made. */
+import { type Address, AppError, errorText, type Logger, type Outbound, type Sent } from '@sluice/sdk'
+import { members } from '@sluice/sdk/foreign-json'
+import { callDiscord, type DiscordApi } from './api.ts'
+import { changedMessage, newMessage, withFiles } from './message-body.ts'
+import { isSnowflake } from './snowflake.ts'
+
+export interface Posted extends Sent {
+  /** The thread that was opened on it, if one was. */
+  readonly thread?: string
+}
+
+const THREAD_NAME_CHARS_MAX = 100
+/** Minutes without a word until a thread is put away. */
+const THREAD_MINUTES = 1440
+
+const messagesOf = ({ to }: Address): string => `/channels/${encodeURIComponent(to)}/messages`
+
+/** See `Channel.send`. A thread that could not be opened is logged, for the message is there. */
+export async function postMessage(
+  api: DiscordApi,
+  to: Address,
+  message: Outbound,
+  { signal, log }: { readonly signal: AbortSignal; readonly log: Logger },
+): Promise<Posted> {
+  const body = withFiles(newMessage(to, message), message.attachments)
+  const { json } = await callDiscord(api, { method: 'POST', path: messagesOf(to), body, signal })
+  const { id } = members(json)
+  if (!isSnowflake(id)) throw new AppError('upstream', 'The answer of discord names no message')
+  if (!message.topic) return { id }
+  try {
+    return { id, thread: await openThread(api, { channel: to.to, message: id, name: message.topic, signal }) }
+  } catch (error) {
+    log.warn('no thread could be opened', { channel: 'discord', conversation: to.to, reason: errorText(error) })
+    return { id }
+  }
+}
+
+async function openThread(
+  api: DiscordApi,
+  { channel, message, name, signal }: { channel: string; message: string; name: string; signal: AbortSignal },
+): Promise<string> {
+  const short = Array.from(name).slice(0, THREAD_NAME_CHARS_MAX).join('')
+  const path = `${messagesOf({ to: channel })}/${message}/threads`
+  const { json } = await callDiscord(api, { method: 'POST', path, body: { name: short, auto_archive_duration: THREAD_MINUTES }, signal })
+  const { id } = members(json)
+  return isSnowflake(id) ? id : message
+}
+
+/** See `Channel.update`. */
+export async function editMessage(api: DiscordApi, to: Address, sent: Sent, message: Outbound, signal: AbortSignal): Promise<void> {
+  const path = `${messagesOf(to)}/${encodeURIComponent(sent.id)}`
+  await callDiscord(api, { method: 'PATCH', path, body: changedMessage(message), signal })
+}
+
+/** Lasts ten seconds, or until the next message. */
+export async function showTyping(api: DiscordApi, { to }: Address, signal: AbortSignal): Promise<void> {
+  await callDiscord(api, { method: 'POST', path: `/channels/${encodeURIComponent(to)}/typing`, signal })
+}

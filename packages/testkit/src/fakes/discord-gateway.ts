@@ -1,0 +1,220 @@
+/** The gateway of discord, over WebSockets: sessions, resuming with what was missed, heartbeats, and closes by code. */
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { type RawData, type WebSocket, WebSocketServer } from 'ws'
+
+export interface DiscordGatewayOptions {
+  token(): string
+  readonly user: { readonly id: string; readonly username: string }
+  readonly heartbeatMs: number
+  /** What the bot may ask for. */
+  readonly intents: number
+}
+
+/** What a test makes the gateway do. */
+export interface DiscordGatewayControls {
+  /** Closes every connection with this code. `forget`: the sessions can not be resumed. */
+  kick(code: number, options?: { readonly forget?: boolean }): void
+  /** Asks to connect anew (op 7). */
+  reconnect(): void
+  /** Tells that the session is invalid (op 9). */
+  invalidate(isResumable: boolean): void
+  /** Heartbeats are no longer answered, or are again; the connection stays open. */
+  muteAcks(isMute: boolean): void
+  /** From now on new connections are turned away before they are any, or let in again. */
+  refuse(isRefused: boolean): void
+  /** So many sessions may still be begun. */
+  setSessionsLeft(count: number): void
+  /** What happened: `identify`, `resume`, `replayed <n>`, `invalid session`, `closed <code>`; at most the last `HAPPENED_MAX`. */
+  readonly happened: readonly string[]
+  /** Connections with a session. */
+  readonly connected: number
+}
+
+export interface DiscordGateway extends DiscordGatewayControls {
+  readonly sessionsLeft: number
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
+  /** An event, to every session. */
+  dispatch(type: string, data: unknown): void
+  close(): void
+}
+
+interface Session {
+  readonly id: string
+  readonly events: { readonly s: number; readonly t: string; readonly d: unknown }[]
+  seq: number
+  socket: WebSocket | undefined
+}
+
+const OP = { dispatch: 0, heartbeat: 1, identify: 2, resume: 6, reconnect: 7, invalid: 9, hello: 10, ack: 11 } as const
+const CLOSE = {
+  unknownOpcode: 4001,
+  decodeError: 4002,
+  notAuthenticated: 4003,
+  authenticationFailed: 4004,
+  alreadyAuthenticated: 4005,
+  invalidVersion: 4012,
+  invalidIntents: 4013,
+  disallowedIntents: 4014,
+} as const
+const KNOWN_INTENTS = (1 << 26) - 1
+/** Of one session, for resuming. */
+const EVENTS_MAX = 1000
+const SESSIONS_MAX = 100
+const HAPPENED_MAX = 10_000
+const SESSIONS_A_DAY = 1000
+
+export function createDiscordGateway({ token, user, heartbeatMs, intents }: DiscordGatewayOptions): DiscordGateway {
+  const server = new WebSocketServer({ noServer: true })
+  const sessions = new Map<string, Session>()
+  const happened: string[] = []
+  let left = SESSIONS_A_DAY
+  let isMute = false
+  let isRefused = false
+  let lastSession = 0
+
+  const note = (what: string): void => {
+    happened.push(what)
+    if (happened.length > HAPPENED_MAX) happened.shift()
+  }
+  const send = (socket: WebSocket | undefined, payload: object): void => socket?.send(JSON.stringify({ t: null, s: null, ...payload }))
+  const emit = (session: Session, t: string, d: unknown): void => {
+    session.seq += 1
+    const event = { s: session.seq, t, d }
+    session.events.push(event)
+    if (session.events.length > EVENTS_MAX) session.events.shift()
+    send(session.socket, { op: OP.dispatch, ...event })
+  }
+  const sessionOn = (socket: WebSocket): Session | undefined => [...sessions.values()].find((session) => session.socket === socket)
+
+  /** Handlers of what clients send; the code to close with, if it is wrong. */
+  const identify = (socket: WebSocket, d: Payload, resumeUrl: string): number | undefined => {
+    note('identify')
+    if (sessionOn(socket)) return CLOSE.alreadyAuthenticated
+    if (d.token !== token()) return CLOSE.authenticationFailed
+    if (typeof d.intents !== 'number' || (d.intents & ~KNOWN_INTENTS) !== 0) return CLOSE.invalidIntents
+    if ((d.intents & ~intents) !== 0) return CLOSE.disallowedIntents
+    if (typeof (d.properties as Payload | undefined)?.os !== 'string') return CLOSE.decodeError
+    left -= 1
+    const session: Session = { id: `session-${++lastSession}`, events: [], seq: 0, socket }
+    sessions.set(session.id, session)
+    if (sessions.size > SESSIONS_MAX) sessions.delete(sessions.keys().next().value ?? '')
+    const told = { v: 10, user: { ...user, bot: true }, guilds: [], shard: d.shard }
+    emit(session, 'READY', { ...told, session_id: session.id, resume_gateway_url: resumeUrl })
+    return undefined
+  }
+
+  const resume = (socket: WebSocket, d: Payload): number | undefined => {
+    note('resume')
+    if (d.token !== token()) return CLOSE.authenticationFailed
+    const session = sessions.get(String(d.session_id))
+    const seq = Number(d.seq)
+    const oldest = session?.events[0]?.s ?? 0
+    if (!session || seq > session.seq || seq < oldest - 1) {
+      note('invalid session')
+      send(socket, { op: OP.invalid, d: false })
+      return undefined
+    }
+    session.socket?.close(1000)
+    session.socket = socket
+    const missed = session.events.filter(({ s }) => s > seq)
+    note(`replayed ${missed.length}`)
+    for (const event of missed) send(socket, { op: OP.dispatch, ...event })
+    emit(session, 'RESUMED', {})
+    return undefined
+  }
+
+  const take = (socket: WebSocket, data: RawData, resumeUrl: string): number | undefined => {
+    const { op, d } = parsed(data)
+    const content = (typeof d === 'object' && d !== null ? d : {}) as Payload
+    if (op === OP.identify) return identify(socket, content, resumeUrl)
+    if (op === OP.resume) return resume(socket, content)
+    if (op === OP.heartbeat) {
+      if (!isMute) send(socket, { op: OP.ack })
+      return undefined
+    }
+    if (op === undefined) return CLOSE.decodeError
+    if (typeof op !== 'number' || op > OP.ack) return CLOSE.unknownOpcode
+    return sessionOn(socket) ? undefined : CLOSE.notAuthenticated
+  }
+
+  const hello = (socket: WebSocket, query: URLSearchParams): number | undefined => {
+    if (query.get('v') !== '10') return CLOSE.invalidVersion
+    if (query.get('encoding') !== 'json' || query.has('compress')) return CLOSE.decodeError
+    send(socket, { op: OP.hello, d: { heartbeat_interval: heartbeatMs } })
+    return undefined
+  }
+
+  const closed = (socket: WebSocket, code: number): void => {
+    note(`closed ${code}`)
+    const session = sessionOn(socket)
+    if (!session) return
+    session.socket = undefined
+    // Whoever leaves in the usual way does not come back.
+    if (code === 1000 || code === 1001) sessions.delete(session.id)
+  }
+
+  return {
+    happened,
+    get connected() {
+      return [...sessions.values()].filter(({ socket }) => socket !== undefined).length
+    },
+    get sessionsLeft() {
+      return left
+    },
+    upgrade(request, socket, head) {
+      const query = new URL(request.url ?? '/', 'http://fake').searchParams
+      if (isRefused) return void socket.end('HTTP/1.1 503 Service Unavailable\r\n\r\n')
+      server.handleUpgrade(request, socket, head, (connection) => {
+        const resumeUrl = `ws://${request.headers.host}`
+        connection.on('error', () => undefined)
+        connection.on('close', (code) => closed(connection, code))
+        connection.on('message', (data) => closeWith(connection, take(connection, data, resumeUrl)))
+        closeWith(connection, hello(connection, query))
+      })
+    },
+    dispatch(type, data) {
+      for (const session of sessions.values()) emit(session, type, data)
+    },
+    kick(code, { forget = false } = {}) {
+      for (const client of server.clients) client.close(code)
+      if (forget) sessions.clear()
+      else for (const session of sessions.values()) session.socket = undefined
+    },
+    reconnect() {
+      for (const client of server.clients) send(client, { op: OP.reconnect, d: null })
+    },
+    invalidate(isResumable) {
+      if (!isResumable) sessions.clear()
+      for (const client of server.clients) send(client, { op: OP.invalid, d: isResumable })
+    },
+    muteAcks(mute) {
+      isMute = mute
+    },
+    refuse(refused) {
+      isRefused = refused
+    },
+    setSessionsLeft(count) {
+      left = count
+    },
+    close() {
+      for (const client of server.clients) client.terminate()
+      server.close()
+    },
+  }
+}
+
+type Payload = Readonly<Record<string, unknown>>
+
+function parsed(data: RawData): Payload {
+  try {
+    const payload: unknown = JSON.parse(data.toString())
+    return typeof payload === 'object' && payload !== null ? (payload as Payload) : {}
+  } catch {
+    return {}
+  }
+}
+
+function closeWith(socket: WebSocket, code: number | undefined): void {
+  if (code !== undefined) socket.close(code)
+}
