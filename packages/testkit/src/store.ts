@@ -2,7 +2,9 @@
 import type { Clock, Store } from '@sluice/sdk'
 import { afterEach, describe, expect, test } from 'vitest'
 import { type TestClock, testClock } from './clock.ts'
+import { approvalRules } from './store-rules/approvals.ts'
 import { arrivalRules } from './store-rules/arrivals.ts'
+import { auditRules } from './store-rules/audit.ts'
 import { deviceRules } from './store-rules/devices.ts'
 import { idempotencyRules } from './store-rules/idempotency.ts'
 import { inboxRules } from './store-rules/inbox.ts'
@@ -12,7 +14,10 @@ import { memoryRules } from './store-rules/memory.ts'
 import { outboxRules } from './store-rules/outbox.ts'
 import { pruneRules } from './store-rules/prune.ts'
 import { replyRules } from './store-rules/replies.ts'
+import { replyExtraRules } from './store-rules/reply-extras.ts'
 import { sessionRules } from './store-rules/sessions.ts'
+import { sopRunRules } from './store-rules/sop-runs.ts'
+import { sopStartRules } from './store-rules/sop-starts.ts'
 import { turnRules } from './store-rules/turns.ts'
 
 export interface StoreSubject {
@@ -48,7 +53,12 @@ const GROUPS: Readonly<Record<string, StoreRules>> = {
   arrivals: arrivalRules,
   inbox: inboxRules,
   replies: replyRules,
+  'reply extras': replyExtraRules,
   outbox: outboxRules,
+  approvals: approvalRules,
+  'sop starts': sopStartRules,
+  'sop runs': sopRunRules,
+  'audit log': auditRules,
   prune: pruneRules,
   'life cycle': lifeCycleRules,
 }

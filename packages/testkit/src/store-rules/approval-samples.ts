@@ -1,0 +1,28 @@
+/** Questions to people, with everything filled in that a rule does not care about. */
+import type { Decision, NewApproval } from '@sluice/sdk'
+
+export const asked = (runId: string, part: Partial<NewApproval> = {}): NewApproval => {
+  const { stepId = 'step-1' } = part
+  return {
+    runId,
+    stepId,
+    gate: 'sop',
+    workflow: 'deploy',
+    title: 'Deploy?',
+    message: `May ${runId} go on?`,
+    approveKeywords: ['approve', 'yes'],
+    rejectKeywords: ['reject'],
+    createdAtMs: 1_000,
+    expiresAtMs: 61_000,
+    token: `token of ${runId} ${stepId}`,
+    ...part,
+  }
+}
+
+export const decision = (state: Decision['state'], part: Partial<Decision> = {}): Decision => ({
+  state,
+  by: 'roomchat:+15550100',
+  feedback: null,
+  atMs: 2_000,
+  ...part,
+})

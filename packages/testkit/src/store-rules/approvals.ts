@@ -1,0 +1,228 @@
+/** What every backend promises about approvals: each is answered once, whoever answers and whatever happens meanwhile. */
+import type { Approval, ApprovalKey, Decision, Store } from '@sluice/sdk'
+import { expect } from 'vitest'
+import type { StoreRules } from '../store.ts'
+import { asked, decision } from './approval-samples.ts'
+import { keepOne, reply, replyParts, STARTS_MAX } from './delivery-samples.ts'
+import { ODD_TEXTS } from './samples.ts'
+
+const key = (runId: string, stepId = 'step-1'): ApprovalKey => ({ runId, stepId })
+const idsOf = (approvals: readonly Approval[]): string[] => approvals.map(({ runId }) => runId)
+const pending = { state: 'pending', by: null, feedback: null, decidedAtMs: null, settledAtMs: null } as const
+
+async function openAll(store: Store, runs: readonly string[]): Promise<void> {
+  for (const run of runs) await store.approvals.open(asked(run), [])
+}
+
+export const approvalRules: StoreRules = {
+  'a question is opened with its prompts in the outbox, for whoever opens the store next': async ({ store, beside }) => {
+    const prompts = [...replyParts(['one', 'two'], { turnId: null }), reply('three', { channel: 'bizchat', to: { to: 'other' } })]
+    const { opened, approval } = await store.approvals.open(asked('r1'), prompts)
+    expect(opened).toBe(true)
+    const numbers = (await store.outbox.waiting({ after: 0, limit: 10 })).map(({ number }) => number)
+    expect(numbers).toHaveLength(3)
+    expect(approval).toEqual({
+      ...asked('r1'),
+      ...pending,
+      prompts: prompts.map(({ channel, account, to }, at) => ({ number: numbers[at], channel, account, to, providerId: null })),
+    })
+    const other = await beside()
+    expect(await other.approvals.get(key('r1'))).toEqual(approval)
+    expect(await other.approvals.byToken(approval.token)).toEqual(approval)
+    expect(await other.outbox.get(numbers[1] ?? 0)).toMatchObject({ text: 'two', part: 2, parts: 2, state: 'queued' })
+    expect(await other.approvals.get(key('r1', 'other'))).toBeUndefined()
+    expect(await other.approvals.byToken('other')).toBeUndefined()
+  },
+
+  'a question that is known opens nothing and is shown as it is': async ({ store, restart }) => {
+    await store.approvals.open(asked('r1'), [reply('first')])
+    const again = asked('r1', { title: 'other', token: 'other' })
+    expect(await store.approvals.open(again, [reply('second')])).toMatchObject({ opened: false, approval: { title: 'Deploy?' } })
+    await store.approvals.decide(key('r1'), decision('rejected'))
+    const { approvals, outbox } = await restart()
+    const known = await approvals.open(again, [reply('third')])
+    expect(known).toMatchObject({ opened: false, approval: { state: 'rejected', prompts: [{ providerId: null }] } })
+    expect(await outbox.list({ limit: 10 })).toHaveLength(1)
+  },
+
+  'run and step together are the key': async ({ store: { approvals } }) => {
+    const keys = [key('a', 'bc'), key('ab', 'c'), key('abc', ''), key('', 'abc'), key('a', 'b'), key('a\0', 'b')]
+    for (const one of keys) expect(await approvals.open(asked(one.runId, one), [])).toMatchObject({ opened: true, approval: one })
+    for (const one of keys) expect(await approvals.open(asked(one.runId, one), [])).toMatchObject({ opened: false, approval: one })
+  },
+
+  'one of many who open the same question opens it': async ({ store, beside }) => {
+    const other = await beside()
+    const results = await Promise.all(
+      Array.from({ length: 20 }, (_, at) => (at % 2 ? store : other).approvals.open(asked('r1'), [reply('a')])),
+    )
+    expect(results.filter(({ opened }) => opened)).toHaveLength(1)
+    expect(await store.outbox.list({ limit: 10 })).toHaveLength(1)
+  },
+
+  'a question that waits for ever has no end, and lists of words are kept': async ({ store: { approvals } }) => {
+    const given = asked('r1', { expiresAtMs: null, approveKeywords: [], rejectKeywords: ['näh', 'no "way"'], gate: 'event' })
+    expect((await approvals.open(given, [])).approval).toEqual({ ...given, ...pending, prompts: [] })
+  },
+
+  'odd texts are asked and answered': async ({ store: { approvals } }) => {
+    for (const [at, text] of ODD_TEXTS.map((odd) => odd.toWellFormed()).entries()) {
+      const given = asked(`r${at}`, { title: text, message: text, workflow: text })
+      const { approval } = await approvals.open(given, [])
+      expect(approval).toMatchObject(given)
+      expect(await approvals.decide(key(`r${at}`), decision('approved', { feedback: text }))).toMatchObject({
+        approval: { feedback: text },
+      })
+    }
+  },
+
+  'the first decision wins and stays, over a restart too': async ({ store, restart }) => {
+    await store.approvals.open(asked('r1'), [])
+    const first = decision('approved', { feedback: 'go on', atMs: 5_000 })
+    const taken = { ...asked('r1'), state: 'approved', by: first.by, feedback: 'go on', decidedAtMs: 5_000, settledAtMs: null, prompts: [] }
+    expect(await store.approvals.decide(key('r1'), first)).toEqual({ won: true, approval: taken })
+    const { approvals } = await restart()
+    for (const state of ['approved', 'rejected', 'expired', 'cancelled'] as const) {
+      const late = decision(state, { by: 'device:d1', feedback: 'late', atMs: 9_000 })
+      expect(await approvals.decide(key('r1'), late)).toEqual({ won: false, approval: taken })
+    }
+    expect(await approvals.get(key('r1'))).toEqual(taken)
+  },
+
+  'what has expired or was cancelled is not approved any more': async ({ store: { approvals } }) => {
+    for (const state of ['expired', 'cancelled'] as const) {
+      await approvals.open(asked(state), [])
+      expect(await approvals.decide(key(state), decision(state, { by: 'system' }))).toMatchObject({ won: true })
+      expect(await approvals.decide(key(state), decision('approved'))).toMatchObject({ won: false, approval: { state, by: 'system' } })
+    }
+  },
+
+  'of many who decide in two processes one wins, and all learn the same': async ({ store, beside }) => {
+    const other = await beside()
+    await openAll(
+      store,
+      Array.from({ length: 20 }, (_, at) => `r${at}`),
+    )
+    const states: Decision['state'][] = ['approved', 'rejected', 'expired', 'cancelled']
+    for (let at = 0; at < 20; at++) {
+      const results = await Promise.all(
+        states.flatMap((state, by) =>
+          [store, other].map((one, side) => one.approvals.decide(key(`r${at}`), decision(state, { by: `${by} ${side}` }))),
+        ),
+      )
+      const [winner, ...others] = results.filter((result) => result?.won)
+      expect(others).toEqual([])
+      for (const result of results) expect(result?.approval).toEqual(winner?.approval)
+      expect(await other.approvals.get(key(`r${at}`))).toEqual(winner?.approval)
+    }
+  },
+
+  'nobody decides what nobody asked': async ({ store }) => {
+    const inbox = await keepOne(store, 'm1')
+    expect(await store.approvals.decide(key('r1'), decision('approved'), inbox)).toBeUndefined()
+    expect(await store.approvals.get(key('r1'))).toBeUndefined()
+    expect(await store.inbox.get(inbox)).toMatchObject({ state: 'pending' })
+    expect(await store.approvals.settle(key('r1'), 3_000, [reply('a')])).toEqual([])
+  },
+
+  'the message that answers is done with the decision, whoever won': async ({ store, restart }) => {
+    await store.approvals.open(asked('r1'), [])
+    const [first, second] = [await keepOne(store, 'm1'), await keepOne(store, 'm2')]
+    await store.inbox.start(second, 't2', STARTS_MAX)
+    await store.approvals.decide(key('r1'), decision('approved', { atMs: 3_000 }), first)
+    await store.approvals.decide(key('r1'), decision('rejected', { atMs: 4_000 }), second)
+    const { inbox, turns } = await restart()
+    expect(await inbox.get(first)).toMatchObject({ state: 'done', endedAtMs: 3_000, turnId: null, replies: [] })
+    expect(await inbox.get(second)).toMatchObject({ state: 'done', endedAtMs: 4_000 })
+    expect(await turns.get('t2')).toMatchObject({ status: 'aborted', endedAtMs: 4_000 })
+    expect(await inbox.waiting({ after: 0, limit: 10 })).toEqual([])
+  },
+
+  'decision and message are kept together or not at all': async ({ store }) => {
+    await store.approvals.open(asked('r1'), [])
+    const inbox = await keepOne(store, 'm1')
+    const poison = { by: 'x', state: 'approved', feedback: {} as unknown as string, atMs: 1 } as const
+    await expect(store.approvals.decide(key('r1'), poison, inbox)).rejects.toThrow()
+    expect(await store.approvals.get(key('r1'))).toMatchObject({ state: 'pending' })
+    expect(await store.inbox.get(inbox)).toMatchObject({ state: 'pending' })
+    expect(await store.approvals.decide(key('r1'), decision('approved'), inbox)).toMatchObject({ won: true })
+  },
+
+  'what is said about a decision is queued once, when the gate has taken it': async ({ store, restart }) => {
+    await store.approvals.open(asked('r1'), [])
+    expect(await store.approvals.settle(key('r1'), 3_000, [reply('early')])).toEqual([])
+    await store.approvals.decide(key('r1'), decision('approved'))
+    const numbers = await store.approvals.settle(key('r1'), 4_000, [reply('approved', { extras: { edits: 'p1' } }), reply('also')])
+    expect(numbers).toHaveLength(2)
+    const { approvals, outbox } = await restart()
+    expect(await approvals.settle(key('r1'), 5_000, [reply('again')])).toEqual([])
+    expect(await approvals.get(key('r1'))).toMatchObject({ state: 'approved', settledAtMs: 4_000 })
+    expect((await outbox.list({ limit: 10 })).map(({ text }) => text)).toEqual(['also', 'approved'])
+    expect(await outbox.start(numbers[0] ?? 0)).toMatchObject({ extras: { edits: 'p1' } })
+  },
+
+  'of gates that settle in two processes one speaks': async ({ store, beside }) => {
+    const other = await beside()
+    await store.approvals.open(asked('r1'), [])
+    await store.approvals.decide(key('r1'), decision('approved'))
+    await Promise.all([store, other, store, other].map(({ approvals }) => approvals.settle(key('r1'), 3_000, [reply('a')])))
+    expect(await store.outbox.list({ limit: 10 })).toHaveLength(1)
+  },
+
+  'a prompt learns its id when it is sent, however late': async ({ store, restart }) => {
+    await store.approvals.open(asked('r1'), [reply('a'), reply('b')])
+    await store.approvals.open(asked('r2'), [reply('c')])
+    const [first = 0, second = 0] = (await store.outbox.waiting({ after: 0, limit: 10 })).map(({ number }) => number)
+    await store.outbox.start(second)
+    await store.outbox.sent(second, { providerId: 'p2', atMs: 3_000 })
+    await store.outbox.start(first)
+    await store.outbox.giveUp(first, { state: 'ambiguous', error: 'e', atMs: 4_000 })
+    const idsIn = async (approvals: Store['approvals'], run: string) =>
+      (await approvals.get(key(run)))?.prompts.map(({ providerId }) => providerId)
+    expect(await idsIn(store.approvals, 'r1')).toEqual([null, 'p2'])
+    const { approvals, outbox } = await restart()
+    await outbox.replay(first)
+    await outbox.start(first)
+    await outbox.sent(first, { providerId: 'p1', atMs: 5_000 })
+    await outbox.sent(first, { providerId: 'late', atMs: 6_000 })
+    expect(await idsIn(approvals, 'r1')).toEqual(['p1', 'p2'])
+    expect(await idsIn(approvals, 'r2')).toEqual([null])
+    expect((await approvals.unsettled())[0]?.prompts).toMatchObject([{ providerId: 'p1' }, { providerId: 'p2' }])
+  },
+
+  'a list is newest first, page by page, of a state': async ({ store: { approvals }, store }) => {
+    await openAll(store, ['a', 'b', 'c', 'd', 'e'])
+    await approvals.decide(key('b'), decision('approved'))
+    await approvals.decide(key('d'), decision('approved'))
+    await approvals.decide(key('e'), decision('expired'))
+    await approvals.settle(key('d'), 3_000, [])
+    const list = async (filter: object) => idsOf(await approvals.list({ limit: 10, ...filter }))
+    expect(await list({})).toEqual(['e', 'd', 'c', 'b', 'a'])
+    expect(await list({ limit: 2 })).toEqual(['e', 'd'])
+    expect(await list({ limit: 2, before: key('d') })).toEqual(['c', 'b'])
+    expect(await list({ before: key('a') })).toEqual([])
+    expect(await list({ before: key('unknown') })).toEqual([])
+    expect(await list({ state: 'pending' })).toEqual(['c', 'a'])
+    expect(await list({ state: 'approved', before: key('d') })).toEqual(['b'])
+    expect(await list({ state: 'cancelled' })).toEqual([])
+  },
+
+  'a start takes up what is pending or not settled, oldest first': async ({ store, restart }) => {
+    await openAll(store, ['a', 'b', 'c', 'd'])
+    for (const run of ['b', 'c']) await store.approvals.decide(key(run), decision('rejected'))
+    await store.approvals.settle(key('c'), 3_000, [])
+    const { approvals } = await restart()
+    expect((await approvals.unsettled()).map(({ runId, state }) => [runId, state])).toEqual([
+      ['a', 'pending'],
+      ['b', 'rejected'],
+      ['d', 'pending'],
+    ])
+  },
+
+  'pending ones are counted': async ({ store: { approvals }, store }) => {
+    expect(await approvals.counts()).toEqual({ pending: 0 })
+    await openAll(store, ['a', 'b', 'c'])
+    await approvals.decide(key('b'), decision('approved'))
+    expect(await approvals.counts()).toEqual({ pending: 2 })
+  },
+}

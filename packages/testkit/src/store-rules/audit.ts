@@ -1,0 +1,84 @@
+/** What every backend promises about the audit log of procedures: nothing is changed in it, and whether that is so can be checked. */
+import { AUDIT_ROOT, auditHash } from '@sluice/sdk'
+import { expect } from 'vitest'
+import type { StoreRules } from '../store.ts'
+import { ODD_TEXTS } from './samples.ts'
+import { audited, sopRun, startOf, startRuns } from './sop-samples.ts'
+
+export const auditRules: StoreRules = {
+  'a record is kept as it was given, numbered and chained to the one before': async ({ store, restart }) => {
+    await startRuns(store, ['r1'])
+    const given = [
+      audited('approved', { run: 'r1', step: 2, by: 'roomchat:+15550100', reason: 'go on', detail: { b: [1, { c: null }], a: '"' } }),
+      audited('step_started', { run: 'r1', step: 2, atMs: 1_234.5 }),
+    ]
+    await store.sops.advance(sopRun('r1'), sopRun('r1', { step: 2 }), given)
+    const { sops } = await restart()
+    const rows = await sops.audit({ limit: 10 })
+    expect(rows).toMatchObject([
+      { number: 1, previous: AUDIT_ROOT },
+      { number: 2, ...given[0] },
+      { number: 3, ...given[1] },
+    ])
+    for (const [at, { hash, ...row }] of rows.entries()) {
+      expect(row.previous).toBe(rows[at - 1]?.hash ?? AUDIT_ROOT)
+      expect(hash).toBe(auditHash(row, JSON.stringify(row.detail)))
+    }
+    expect(await sops.verify()).toEqual({ records: 3, head: rows[2]?.hash, broken: null })
+  },
+
+  'an empty log is sound': async ({ store: { sops } }) => {
+    expect(await sops.verify()).toEqual({ records: 0, head: AUDIT_ROOT, broken: null })
+    expect(await sops.audit({ limit: 10 })).toEqual([])
+  },
+
+  'odd texts do not break the chain': async ({ store, restart }) => {
+    await startRuns(store, ['r1'])
+    const records = ODD_TEXTS.map((text) => audited('reported', { run: text, sop: text, by: text, reason: text, detail: { [text]: text } }))
+    await store.sops.advance(sopRun('r1'), sopRun('r1', { step: 2 }), records)
+    const { sops } = await restart()
+    expect((await sops.verify()).broken).toBeNull()
+    const rows = await sops.audit({ limit: 100, after: 1 })
+    expect(rows.map(({ reason }) => reason)).toEqual(ODD_TEXTS.map((text) => text.toWellFormed()))
+    expect(rows.map(({ detail }) => detail)).toEqual(records.map(({ detail }) => detail))
+  },
+
+  'records of two processes are one chain without gaps, whatever is refused meanwhile': async ({ store, beside }) => {
+    const stores = [store, await beside()]
+    const poison = { ...startOf(sopRun('poison')), audit: [audited('run_started', { kind: {} as unknown as 'reported' })] }
+    await Promise.allSettled(
+      Array.from({ length: 60 }, (_, at) => stores[at % 2]?.sops.start([at % 5 ? startOf(sopRun(`r${at}`)) : poison], { atMs: 1_000 })),
+    )
+    const rows = await store.sops.audit({ limit: 100 })
+    expect(rows.map(({ number }) => number)).toEqual(Array.from({ length: 48 }, (_, at) => at + 1))
+    expect(await store.sops.verify()).toMatchObject({ records: 48, broken: null })
+  },
+
+  'the log is read in order, page by page, of a run or a procedure': async ({ store }) => {
+    await startRuns(store, ['a', 'b'])
+    await startRuns(store, ['c'], { sop: 'other' })
+    await store.sops.advance(sopRun('a'), sopRun('a', { step: 2 }), [
+      audited('step_completed', { run: 'a' }),
+      audited('step_started', { run: 'a' }),
+    ])
+    const numbers = async (filter: object) => (await store.sops.audit({ limit: 10, ...filter })).map(({ number }) => number)
+    expect(await numbers({})).toEqual([1, 2, 3, 4, 5])
+    expect(await numbers({ limit: 2, after: 2 })).toEqual([3, 4])
+    expect(await numbers({ run: 'a' })).toEqual([1, 4, 5])
+    expect(await numbers({ run: 'a', after: 1, limit: 1 })).toEqual([4])
+    expect(await numbers({ sop: 'other' })).toEqual([3])
+    expect(await numbers({ sop: 'other', run: 'a' })).toEqual([])
+    expect(await numbers({ sop: 'deploy', run: 'b' })).toEqual([2])
+  },
+
+  'a long log is checked while it grows': async ({ store }) => {
+    await startRuns(
+      store,
+      Array.from({ length: 1_200 }, (_, at) => `r${at}`),
+    )
+    const verified = store.sops.verify()
+    await startRuns(store, ['late'])
+    expect(await verified).toMatchObject({ broken: null })
+    expect(await store.sops.verify()).toMatchObject({ records: 1_201, broken: null })
+  },
+}

@@ -1,0 +1,144 @@
+/** What every backend promises about runs of procedures once they have started. */
+import type { Store } from '@sluice/sdk'
+import { expect } from 'vitest'
+import type { StoreRules } from '../store.ts'
+import { ODD_TEXTS } from './samples.ts'
+import { audited, ended, runOnce, sopRun, startOf, startRuns } from './sop-samples.ts'
+
+const list = async ({ sops }: Store, filter: object): Promise<string[]> => (await sops.runs({ limit: 100, ...filter })).map(({ id }) => id)
+
+export const sopRunRules: StoreRules = {
+  'a run is replaced as it was read, with its records': async ({ store, restart }) => {
+    await startRuns(store, ['r1'])
+    const read = await store.sops.get('r1')
+    if (!read) throw new Error('the run is not there')
+    const after = sopRun('r1', {
+      step: 2,
+      results: [
+        { step: 1, status: 'completed', output: ODD_TEXTS.join(' '), value: { 2: 'b', a: 1, 1: -0 }, startedAtMs: 1_000, endedAtMs: 1_500 },
+      ],
+    })
+    expect(await store.sops.advance(read, after, [audited('step_completed', { run: 'r1', step: 1 })])).toBe(true)
+    const { sops } = await restart()
+    const again = await sops.get('r1')
+    expect(again).toEqual(JSON.parse(JSON.stringify(after)))
+    expect((await sops.audit({ limit: 10 })).map(({ kind, step }) => [kind, step])).toEqual([
+      ['run_started', null],
+      ['step_completed', 1],
+    ])
+    expect(again && (await sops.advance(again, ended(again), []))).toBe(true)
+  },
+
+  'a run that has changed since it was read stays as it is, and nothing is recorded': async ({ store, beside }) => {
+    const other = await beside()
+    await startRuns(store, ['r1'])
+    const stepped = sopRun('r1', { step: 2 })
+    expect(await other.sops.advance(sopRun('r1'), stepped, [audited('step_completed', { run: 'r1' })])).toBe(true)
+    expect(await store.sops.advance(sopRun('r1'), sopRun('r1', { status: 'cancelled' }), [audited('run_cancelled')])).toBe(false)
+    expect(await store.sops.advance(sopRun('r2'), sopRun('r2', { step: 2 }), [audited('step_completed')])).toBe(false)
+    expect(await store.sops.get('r1')).toEqual(stepped)
+    expect(await store.sops.audit({ limit: 10 })).toHaveLength(2)
+  },
+
+  'of many who replace the same run in two processes one does': async ({ store, beside }) => {
+    const stores = [store, await beside()]
+    await startRuns(store, ['r1'])
+    const results = await Promise.all(
+      Array.from({ length: 20 }, (_, at) =>
+        stores[at % 2]?.sops.advance(sopRun('r1'), sopRun('r1', { gates: at + 1 }), [audited('approval_requested', { step: at })]),
+      ),
+    )
+    expect(results.filter((won) => won)).toHaveLength(1)
+    const gates = results.indexOf(true) + 1
+    expect(await store.sops.get('r1')).toMatchObject({ gates })
+    expect((await store.sops.audit({ limit: 10 })).map(({ step }) => step)).toEqual([null, gates - 1])
+  },
+
+  'a run that has ended stays as it is': async ({ store }) => {
+    const over = await runOnce(store, 'r1')
+    expect(await store.sops.advance(over, { ...over, status: 'running', endedAtMs: null }, [audited('step_started')])).toBe(false)
+    expect(await store.sops.get('r1')).toEqual(over)
+    expect(await store.sops.audit({ limit: 10 })).toHaveLength(1)
+  },
+
+  'a run and its records are replaced together or not at all': async ({ store }) => {
+    await startRuns(store, ['r1'])
+    const poison = audited('step_completed', { by: {} as unknown as string })
+    await expect(store.sops.advance(sopRun('r1'), sopRun('r1', { step: 2 }), [audited('reported'), poison])).rejects.toThrow()
+    expect(await store.sops.get('r1')).toEqual(sopRun('r1'))
+    expect(await store.sops.audit({ limit: 10 })).toHaveLength(1)
+  },
+
+  'a list is newest first, page by page, of a procedure or a state': async ({ store }) => {
+    await startRuns(store, ['a', 'b', 'c'])
+    await startRuns(store, ['d', 'e'], { sop: 'other' })
+    for (const run of [sopRun('b'), sopRun('d', { sop: 'other' })]) await store.sops.advance(run, ended(run), [])
+    expect(await list(store, {})).toEqual(['e', 'd', 'c', 'b', 'a'])
+    expect(await list(store, { limit: 2 })).toEqual(['e', 'd'])
+    expect(await list(store, { limit: 2, before: 'd' })).toEqual(['c', 'b'])
+    expect(await list(store, { before: 'unknown' })).toEqual([])
+    expect(await list(store, { sop: 'deploy' })).toEqual(['c', 'b', 'a'])
+    expect(await list(store, { active: true })).toEqual(['e', 'c', 'a'])
+    expect(await list(store, { active: false })).toEqual(['d', 'b'])
+    expect(await list(store, { active: true, sop: 'deploy', before: 'c' })).toEqual(['a'])
+    expect(await list(store, { active: false, sop: 'deploy' })).toEqual(['b'])
+    expect(await list(store, { sop: 'unknown' })).toEqual([])
+  },
+
+  'what has not ended comes oldest first, page by page': async ({ store, restart }) => {
+    await startRuns(store, ['a', 'b', 'c', 'd', 'e'])
+    await store.sops.advance(sopRun('b'), ended(sopRun('b'), { status: 'failed' }), [])
+    const { sops } = await restart()
+    const page = async (after: string | null) => (await sops.unfinished({ after, limit: 2 })).map(({ id }) => id)
+    expect(await page(null)).toEqual(['a', 'c'])
+    expect(await page('c')).toEqual(['d', 'e'])
+    expect(await page('e')).toEqual([])
+    expect(await sops.unfinished({ after: 'b', limit: 1 })).toEqual([sopRun('c')])
+  },
+
+  'active runs are counted by procedure': async ({ store }) => {
+    expect(await store.sops.activeCounts()).toEqual(new Map())
+    await startRuns(store, ['a', 'b'])
+    await startRuns(store, ['c'], { sop: 'other' })
+    await runOnce(store, 'd', { sop: 'third' })
+    expect(await store.sops.activeCounts()).toEqual(
+      new Map([
+        ['deploy', 2],
+        ['other', 1],
+      ]),
+    )
+  },
+
+  'all but the newest ended runs are forgotten, by their ends; none that is active': async ({ store }) => {
+    await startRuns(store, ['active'])
+    await startRuns(store, ['late'])
+    for (const [at, id] of ['a', 'b', 'c', 'd'].entries()) await runOnce(store, id, { endedAtMs: 2_000 + at })
+    await store.sops.advance(sopRun('late'), ended(sopRun('late'), { endedAtMs: 9_000 }), [])
+    expect(await store.sops.prune({ finishedMax: 0, keysBeforeMs: 0 })).toBe(0)
+    expect(await store.sops.prune({ finishedMax: 5, keysBeforeMs: 0 })).toBe(0)
+    expect(await store.sops.prune({ finishedMax: 2, keysBeforeMs: 0 })).toBe(3)
+    expect(await list(store, {})).toEqual(['d', 'late', 'active'])
+    expect(await store.sops.prune({ finishedMax: 2, keysBeforeMs: 0 })).toBe(0)
+    expect(await store.sops.audit({ limit: 10 })).toHaveLength(6)
+  },
+
+  'as many runs as may be forgotten are, in one call': async ({ store }) => {
+    const runs = Array.from({ length: 700 }, (_, at) => sopRun(`r${at}`))
+    await startRuns(
+      store,
+      runs.map(({ id }) => id),
+    )
+    await Promise.all(runs.map((run) => store.sops.advance(run, ended(run), [])))
+    expect(await store.sops.prune({ finishedMax: 50, keysBeforeMs: 0 })).toBe(650)
+    expect((await list(store, {})).slice(-1)).toEqual(['r650'])
+  },
+
+  'events from before are forgotten and may come again': async ({ store }) => {
+    const fire = (id: string, key: string, atMs: number) => store.sops.start([startOf(sopRun(id))], { atMs, key })
+    await fire('r1', 'old', 1_000)
+    await fire('r2', 'new', 2_000)
+    expect(await store.sops.prune({ finishedMax: 0, keysBeforeMs: 2_000 })).toBe(1)
+    expect(await fire('r3', 'old', 3_000)).toMatchObject([{ runId: 'r3' }])
+    expect(await fire('r4', 'new', 3_000)).toMatchObject([{ runId: 'r2' }])
+  },
+}
