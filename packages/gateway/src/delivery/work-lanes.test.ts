@@ -1,8 +1,7 @@
 import { testClock } from '@sluice/testkit/clock'
 import { testHost } from '@sluice/testkit/host'
 import { describe, expect, test } from 'vitest'
-import { WorkLanes, type WorkOutcome } from './work-lanes.ts'
-import type { WorkSlot } from './work-places.ts'
+import { WorkLanes, type WorkOutcome, type WorkSlot } from './work-lanes.ts'
 
 /** Lanes whose work a test ends by hand. */
 function bench({ concurrency = 2 } = {}) {

@@ -4,20 +4,25 @@
  */
 import type { Clock, Logger, Waiting } from '@sluice/sdk'
 import { Fifo } from './fifo.ts'
-import { WorkPlaces, type WorkSlot } from './work-places.ts'
+import { WorkPlaces } from './work-places.ts'
 
 /** `done`: the row needs no more work; else it is tried again, and its lane waits for it. */
 export type WorkOutcome = 'done' | { readonly retryAtMs: number }
+
+/** The place of a row that is worked on; for work that waits for a person. */
+export interface WorkSlot {
+  /** Lets another lane start while this row still holds its own. */
+  leave(): void
+  /** Resolves once it has a place again, at once if it has one. Never rejects. */
+  retake(): Promise<void>
+}
 
 export interface WorkLanesOptions {
   readonly clock: Clock
   readonly log: Logger
   /** Rows that are worked on at once; asked before each start. */
   concurrency(): number
-  /**
-   * A rejection means that the store could not be asked: the row is tried again a little later. `slot` is for work that
-   * waits for a person: while it is left, the row holds nothing but its lane.
-   */
+  /** A rejection means that the store could not be asked: the row is tried again a little later. */
   work(number: number, row: Pick<Waiting, 'channel' | 'account'>, slot: WorkSlot): Promise<WorkOutcome>
   /** Told once of each row that leaves. */
   onDone?(row: Pick<Waiting, 'channel' | 'account'>): void

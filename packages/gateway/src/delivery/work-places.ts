@@ -3,13 +3,7 @@
  * wait for a person, comes back before any row that has not started.
  */
 import { Fifo } from './fifo.ts'
-
-export interface WorkSlot {
-  /** Lets another lane start while this row still holds its own. */
-  leave(): void
-  /** Resolves once it has a place again, at once if it has one. Never rejects. */
-  retake(): Promise<void>
-}
+import type { WorkSlot } from './work-lanes.ts'
 
 export interface TakenPlace extends WorkSlot {
   /** Gives it up for good. */
