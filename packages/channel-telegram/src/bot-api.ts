@@ -24,7 +24,8 @@ export interface Refusal {
   readonly migratedTo?: string
 }
 
-export type ParamsOf<Method extends keyof ApiMethods> = NonNullable<Parameters<ApiMethods[Method]>[0]>
+export type ParamsOf<Method extends keyof ApiMethods> =
+  Parameters<ApiMethods[Method]> extends readonly [] ? object : NonNullable<Parameters<ApiMethods[Method]>[0]>
 
 export interface BotApiOptions {
   readonly fetch: typeof fetch

@@ -1,0 +1,274 @@
+/** Messages over real sockets: none lost, none confirmed before it is durable. */
+import { AppError } from '@sluice/sdk'
+import type { ProviderFault } from '@sluice/testkit/fake-provider'
+import { TELEGRAM_ADA, TELEGRAM_FORUM, TELEGRAM_GROUP } from '@sluice/testkit/fakes/telegram'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type Bench, startBench } from './testing/bench.ts'
+
+let bench: Bench
+beforeEach(async () => {
+  bench = await startBench()
+})
+afterEach(() => bench.close())
+
+const status = (code: number, description: string, parameters?: object): ProviderFault => ({
+  fault: 'status',
+  status: code,
+  body: { ok: false, error_code: code, description, ...(parameters && { parameters }) },
+})
+const polls = { matches: ({ path }: { readonly path: string }) => path.endsWith('/getUpdates') }
+const full = () => Promise.reject(new AppError('unavailable', 'Too many messages wait', { retryAfterSecs: 30 }))
+const MALLORY = { id: 666, username: 'mallory' }
+
+test('what people write and press comes in, in order, and is confirmed', async () => {
+  const { fake, run } = bench
+  const one = run()
+  await one.idle()
+  const question = fake.say({ text: 'what is new?' })
+  await one.idle()
+  fake.say({ chat: TELEGRAM_FORUM, thread: 7, text: 'in a topic', replyTo: question.id })
+  await one.idle()
+  expect(one.delivered).toMatchObject([
+    { id: `1001:${question.id}`, account: '700100', sender: '1001', to: { to: '1001' }, text: 'what is new?' },
+    { to: { to: String(TELEGRAM_FORUM), thread: '7' }, text: 'in a topic' },
+  ])
+  expect(one.channel.health?.()).toEqual({ state: 'ok', lastEventAtMs: one.host.clock.nowMs() })
+})
+
+test('what was written while nobody polled arrives after the start', async () => {
+  const { fake, run } = bench
+  fake.say({ text: 'one' })
+  fake.say({ text: 'two' })
+  const first = run()
+  await first.idle()
+  await first.stop()
+  fake.say({ text: 'three' })
+  const second = run()
+  await second.idle()
+  expect([first.texts(), second.texts()]).toEqual([['one', 'two'], ['three']])
+})
+
+test('a backlog of more than one batch comes whole and in order', async () => {
+  const { fake, run } = bench
+  const texts = Array.from({ length: 250 }, (_, index) => `message ${index}`)
+  for (const text of texts) fake.say({ text })
+  const one = run()
+  await one.idle()
+  expect(one.texts()).toEqual(texts)
+})
+
+test('nothing is confirmed before it is durable: after a kill in between it comes again, with the same id', async () => {
+  const { fake, run } = bench
+  fake.say({ text: 'one' })
+  fake.say({ text: 'two' })
+  const killed = run({ deliver: () => new Promise(() => undefined) })
+  await killed.until(() => killed.delivered.length === 1)
+  expect(fake.waiting).toHaveLength(2)
+  const next = run()
+  await next.idle()
+  expect(next.texts()).toEqual(['one', 'two'])
+  expect(next.delivered[0]).toEqual(killed.delivered[0])
+  bench = { ...bench, close: () => fake.close() }
+})
+
+test('a message that cannot be kept is tried again after the time asked for; those before it are confirmed', async () => {
+  const { fake, run } = bench
+  let isFull = true
+  fake.say({ text: 'one' })
+  fake.say({ text: 'two' })
+  const one = run({ deliver: async ({ text }) => (text === 'two' && isFull ? full() : undefined) })
+  await one.until(() => one.channel.health?.().state === 'down')
+  expect(one.channel.health?.().detail).toBe('Too many messages wait')
+  await one.host.advance(29_000)
+  expect(bench.asked('getUpdates')).toBe(1)
+  await one.until(() => bench.asked('getUpdates') > 1, 1000)
+  await one.until(() => one.delivered.length > 2)
+  expect(fake.waiting.map(({ message }) => (message as { text: string }).text)).toEqual(['two'])
+  isFull = false
+  await one.idle(10_000)
+  expect(one.texts().filter((text) => text === 'one')).toEqual(['one'])
+})
+
+test('one update nobody can take is left out after an hour, and what follows comes', async () => {
+  const { fake, run } = bench
+  fake.say({ text: 'poison' })
+  fake.say({ text: 'good' })
+  const one = run({ deliver: async ({ text }) => (text === 'poison' ? Promise.reject(new TypeError('a bug')) : undefined) })
+  await one.idle(60_000)
+  expect(one.host.clock.monotonicMs()).toBeGreaterThanOrEqual(3_600_000)
+  expect(one.texts().filter((text) => text === 'poison').length).toBeGreaterThanOrEqual(10)
+  expect(one.texts().at(-1)).toBe('good')
+  expect(one.host.logs.filter(({ level }) => level === 'error')).toMatchObject([{ fields: { leftOut: 1 } }])
+})
+
+test('updates that are no messages are confirmed and passed over', async () => {
+  const { fake, run } = bench
+  for (const content of [{}, { message_id: 'x', from: 7, chat: [] }, { text: { a: 1 } }]) fake.update('message', content)
+  fake.say({ text: 'good' })
+  const one = run()
+  await one.idle()
+  expect(one.texts()).toEqual(['good'])
+})
+
+test('mention_only hears in groups what is meant for the bot', async () => {
+  const { fake, run } = bench
+  const one = run({ config: { mention_only: true } })
+  await one.idle()
+  fake.say({ chat: TELEGRAM_GROUP, text: 'hello all' })
+  fake.say({ chat: TELEGRAM_GROUP, text: '@sluice_bot hello', extra: { entities: [{ type: 'mention', offset: 0, length: 11 }] } })
+  fake.say({ text: 'in private' })
+  await one.idle()
+  expect(one.texts()).toEqual(['hello', 'in private'])
+})
+
+describe('buttons', () => {
+  const ask = async (by: ReturnType<Bench['run']>) => {
+    const buttons = [{ label: 'Approve', value: 'a:1', tone: 'good' as const }]
+    const to = { to: String(TELEGRAM_GROUP) }
+    const sent = await by.channel.send(to, { text: 'may I?', clientId: 'c', buttons }, new AbortController().signal)
+    const [message] = bench.fake.sent(TELEGRAM_GROUP)
+    if (!message) throw new Error('nothing was sent')
+    return { sent, message }
+  }
+
+  test('a press names the message as `send` did, and is answered once it is durable', async () => {
+    const { fake, run } = bench
+    const durable = Promise.withResolvers<void>()
+    const one = run({ deliver: () => durable.promise })
+    const { sent, message } = await ask(one)
+    await one.idle()
+    const query = fake.press({ message, data: 'a:1' })
+    await one.until(() => one.delivered.length === 1)
+    expect(one.delivered).toMatchObject([{ id: `cb:${query}`, sender: '1001', pressed: { message: sent.id, value: 'a:1' } }])
+    expect(bench.asked('answerCallbackQuery')).toBe(0)
+    durable.resolve()
+    await one.until(() => fake.answered.length > 0)
+    expect(fake.answered).toEqual([query])
+  })
+
+  test('a stranger’s press comes with the stranger as the sender, for the allowlist to refuse', async () => {
+    const { fake, run } = bench
+    const one = run({ config: { allowed_users: ['1001'] } })
+    const { message } = await ask(one)
+    await one.idle()
+    fake.press({ message, from: MALLORY, data: 'a:1' })
+    await one.until(() => one.delivered.length === 1)
+    expect(one.delivered).toMatchObject([{ sender: '666', pressed: { value: 'a:1' } }])
+  })
+
+  test('an answer to a press that fails, or hangs, holds nothing up', async () => {
+    const { fake, run } = bench
+    const one = run()
+    const { message } = await ask(one)
+    await one.idle()
+    fake.fail({ fault: 'hang' }, { matches: ({ path }) => path.endsWith('/answerCallbackQuery') })
+    fake.press({ message, data: 'a:1' })
+    fake.say({ text: 'next' })
+    await one.until(() => one.texts().includes('next'))
+    await one.idle()
+    expect(one.channel.health?.().state).toBe('ok')
+  })
+})
+
+describe('names on the allowlist', () => {
+  const isAllowed = ({ channel }: ReturnType<Bench['run']>, entry: string, sender: string) => channel.matches?.(entry, sender)
+
+  test('a name stands for the first who used it, also after a restart, and a new name changes nothing', async () => {
+    const { fake, run } = bench
+    const config = { allowed_users: ['@Ada'] }
+    const one = run({ config })
+    fake.say({ text: 'hi' })
+    await one.until(() => one.delivered.length === 1)
+    expect(isAllowed(one, '@Ada', '1001')).toBe(true)
+    await one.stop()
+    const two = run({ config })
+    fake.say({ from: { ...TELEGRAM_ADA, username: 'lovelace' }, text: 'new name' })
+    fake.say({ from: { id: 666, username: 'ada' }, text: 'I am ada' })
+    await two.until(() => two.delivered.length === 2)
+    expect([isAllowed(two, '@Ada', '1001'), isAllowed(two, '@Ada', '666')]).toEqual([true, false])
+    expect(two.host.logs.filter(({ level }) => level === 'warn')).toMatchObject([{ fields: { name: 'ada', sender: '666', first: '1001' } }])
+  })
+})
+
+describe('faults', () => {
+  test.each<[name: string, fault: ProviderFault]>([
+    ['500', { fault: 'status', status: 500 }],
+    ['502 with a page', { fault: 'status', status: 502, body: '<html></html>' }],
+    ['a reset', { fault: 'reset' }],
+    ['a lost answer', { fault: 'lost' }],
+    ['garbage', { fault: 'garbage' }],
+    ['JSON cut in the middle', { fault: 'cut' }],
+    ['an answer that is no list', { fault: 'status', status: 200, body: { ok: true, result: {} } }],
+    ['updates without ids', { fault: 'status', status: 200, body: { ok: true, result: [{ message: {} }] } }],
+  ])('%s delays what was written, and loses nothing', async (_name, fault) => {
+    const { fake, run } = bench
+    fake.say({ text: 'one' })
+    fake.fail(fault, { ...polls, times: 3 })
+    const one = run()
+    await one.until(() => one.channel.health?.().state === 'down')
+    await one.idle(1000)
+    expect(one.texts()).toEqual(['one'])
+  })
+
+  test('429 is waited out', async () => {
+    const { fake, run } = bench
+    fake.fail(status(429, 'Too Many Requests: retry after 77', { retry_after: 77 }), polls)
+    const one = run()
+    await one.until(() => one.channel.health?.().state === 'down')
+    await one.host.advance(76_000)
+    expect(bench.asked('getUpdates')).toBe(1)
+    await one.idle(1000)
+  })
+
+  test('another poller is down, said so, and tried again after 35 s', async () => {
+    const { fake, run } = bench
+    fake.fail(status(409, 'Conflict: terminated by other getUpdates request'), polls)
+    const one = run()
+    await one.until(() => one.channel.health?.().state === 'down')
+    expect(one.channel.health?.().detail).toBe('telegram answered 409: Conflict: terminated by other getUpdates request')
+    await one.host.advance(34_000)
+    expect(bench.asked('getUpdates')).toBe(1)
+    await one.host.advance(1000)
+    await one.idle()
+  })
+
+  test('a bad token is down with the reason, and not hammered', async () => {
+    const { fake, run } = bench
+    fake.changeToken('700100:another')
+    const one = run()
+    await one.until(() => one.channel.health?.().state === 'down')
+    expect(one.channel.health?.().detail).toContain('telegram answered 401: Unauthorized')
+    await one.host.advance(599_000)
+    expect(fake.requests).toHaveLength(1)
+  })
+
+  test('what cannot be a token is asked nowhere', async () => {
+    const { fake, run } = bench
+    const one = run({ config: { bot_token: '700100:a/b' } })
+    await one.until(() => one.channel.health?.().state === 'down')
+    expect(one.channel.lacks).toBe('a bot_token of the form <number>:<letters>')
+    expect(fake.requests).toEqual([])
+  })
+
+  test('a token that is revoked while it polls loses nothing once it is good again', async () => {
+    const { fake, run } = bench
+    const one = run()
+    await one.idle()
+    fake.fail(status(401, 'Unauthorized'), polls)
+    fake.say({ text: 'one' })
+    await one.until(() => one.channel.health?.().state === 'down')
+    fake.say({ text: 'two' })
+    await one.idle(60_000)
+    expect(one.texts()).toEqual(['one', 'two'])
+  })
+
+  test('a server that holds no poll is not asked all the time', async () => {
+    const { fake, run } = bench
+    fake.fail({ fault: 'status', status: 200, body: { ok: true, result: [] } }, { ...polls, times: 1000 })
+    const one = run()
+    await one.until(() => one.host.clock.sleeping > 0)
+    const before = bench.asked('getUpdates')
+    await one.host.advance(999)
+    expect(bench.asked('getUpdates')).toBe(before)
+  })
+})
