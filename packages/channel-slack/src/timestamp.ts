@@ -10,4 +10,7 @@ export const timestampMs = (timestamp: string): number => Number(timestamp.slice
 export const timestampAt = (ms: number): string =>
   `${String(Math.floor(ms / 1000)).padStart(10, '0')}.${String(Math.floor(ms % 1000)).padStart(3, '0')}000`
 
-export const later = (one: string, other: string): string => [one, other].toSorted()[1] ?? one
+export function later(one: string, other: string): string {
+  if (one < other) return other
+  return one
+}

@@ -1,0 +1,50 @@
+/** What is wrong with the blocks of a message; only those the channel has a use for are known. */
+
+type Block = Readonly<Record<string, unknown>>
+
+const BLOCKS_MAX = 50
+const SECTION_CHARS_MAX = 3000
+const ELEMENTS_MAX = 25
+const LABEL_CHARS_MAX = 75
+const VALUE_CHARS_MAX = 2000
+const STYLES = [undefined, 'primary', 'danger']
+
+export function problemsOf(blocks: unknown): readonly string[] {
+  if (!Array.isArray(blocks) || blocks.length > BLOCKS_MAX) return [`must be a list of at most ${BLOCKS_MAX} blocks`]
+  return blocks.flatMap((value: unknown, index) => problems(of(value)).map((problem) => `${problem} [json-pointer:/blocks/${index}]`))
+}
+
+/** The elements of all actions. */
+export const elementsOf = (blocks: readonly unknown[]): readonly Block[] =>
+  blocks.map(of).flatMap(({ type, elements }) => (type === 'actions' && Array.isArray(elements) ? elements.map(of) : []))
+
+function problems(block: Block): string[] {
+  if (block.type === 'section') return sectionProblems(of(block.text))
+  if (block.type !== 'actions') return [`unsupported type: ${String(block.type)}`]
+  const elements = elementsOf([block])
+  const ids = elements.map(({ action_id }) => action_id)
+  return [
+    ...(elements.length === 0 || elements.length > ELEMENTS_MAX ? ['must have 1 to 25 elements'] : []),
+    ...(new Set(ids).size < ids.length ? ['action_id must be unique'] : []),
+    ...elements.flatMap(buttonProblems),
+  ]
+}
+
+function sectionProblems({ type, text }: Block): string[] {
+  if (type !== 'mrkdwn' && type !== 'plain_text') return ['text must be an object']
+  const length = typeof text === 'string' ? text.length : 0
+  return length === 0 || length > SECTION_CHARS_MAX ? [`text must have 1 to ${SECTION_CHARS_MAX} characters`] : []
+}
+
+function buttonProblems({ type, text, value, style, action_id }: Block): string[] {
+  const label = of(text)
+  return [
+    ...(type === 'button' ? [] : ['unsupported element']),
+    ...(typeof action_id === 'string' && action_id !== '' ? [] : ['missing action_id']),
+    ...(label.type === 'plain_text' && String(label.text ?? '').length <= LABEL_CHARS_MAX ? [] : ['text must be plain_text']),
+    ...(typeof value === 'string' && value.length <= VALUE_CHARS_MAX ? [] : ['value must be a text']),
+    ...(STYLES.includes(style as string | undefined) ? [] : ['invalid style']),
+  ]
+}
+
+const of = (value: unknown): Block => (typeof value === 'object' && value !== null ? (value as Block) : {})

@@ -1,0 +1,102 @@
+/** The conversations of the fake workspace: messages with ids that are times, threads, and the reading of both in pages. */
+
+export interface SlackMessage {
+  readonly type: 'message'
+  readonly subtype?: string
+  readonly ts: string
+  readonly user: string
+  readonly bot_id?: string
+  readonly text: string
+  readonly thread_ts?: string
+  readonly parent_user_id?: string
+  readonly blocks?: readonly unknown[]
+  readonly files?: readonly object[]
+  readonly edited?: { readonly user: string; readonly ts: string }
+}
+
+export type NewSlackMessage = Omit<SlackMessage, 'type' | 'ts' | 'parent_user_id'> & { readonly atSecs?: number }
+
+export interface Window {
+  readonly oldest: string
+  readonly latest: string
+  readonly limit: number
+  readonly cursor: string
+}
+
+export interface Page {
+  readonly messages: readonly object[]
+  readonly next: string
+}
+
+const FIRST_SECS = 1_767_225_600
+const MESSAGES_MAX = 100_000
+
+export class SlackConversations {
+  readonly #messages = new Map<string, SlackMessage[]>()
+  #lastSecs = FIRST_SECS
+
+  constructor(channels: readonly string[]) {
+    for (const channel of channels) this.#messages.set(channel, [])
+  }
+
+  has(channel: string): boolean {
+    return this.#messages.has(channel)
+  }
+
+  /** Oldest first, threads among them. */
+  list(channel: string): readonly SlackMessage[] {
+    return this.#messages.get(channel) ?? []
+  }
+
+  find(channel: string, ts: string): SlackMessage | undefined {
+    return this.list(channel).find((message) => message.ts === ts)
+  }
+
+  add(channel: string, { atSecs, ...content }: NewSlackMessage): SlackMessage {
+    const messages = this.#messages.get(channel)
+    if (!messages || messages.length >= MESSAGES_MAX) throw new Error(`no room for a message in ${channel}`)
+    const ts = `${atSecs ?? ++this.#lastSecs}.000100`
+    const parent = content.thread_ts === undefined ? undefined : this.find(channel, content.thread_ts)
+    const message: SlackMessage = { type: 'message', ts, ...content, ...(parent && { parent_user_id: parent.user }) }
+    messages.push(message)
+    messages.sort((a, b) => (a.ts < b.ts ? -1 : 1))
+    return message
+  }
+
+  replace(channel: string, changed: SlackMessage): void {
+    const messages = this.#messages.get(channel) ?? []
+    messages[messages.findIndex(({ ts }) => ts === changed.ts)] = changed
+  }
+
+  /** Newest first, without what was said in threads alone. */
+  history(channel: string, window: Window): Page {
+    const roots = this.list(channel).filter(({ thread_ts, subtype }) => thread_ts === undefined || subtype === 'thread_broadcast')
+    return page(
+      within(roots, window)
+        .reverse()
+        .map((message) => ({ ...message, ...this.#threadOf(channel, message) })),
+      window,
+    )
+  }
+
+  /** Oldest first; each page begins with the first message of the thread. */
+  replies(channel: string, root: SlackMessage, window: Window): Page {
+    const replies = this.list(channel).filter(({ thread_ts }) => thread_ts === root.ts)
+    const { messages, next } = page(within(replies, window), { ...window, limit: Math.max(1, window.limit - 1) })
+    return { messages: [{ ...root, ...this.#threadOf(channel, root) }, ...messages], next }
+  }
+
+  #threadOf(channel: string, { ts }: SlackMessage): object {
+    const replies = this.list(channel).filter(({ thread_ts }) => thread_ts === ts)
+    return replies.length === 0 ? {} : { thread_ts: ts, reply_count: replies.length, latest_reply: replies.at(-1)?.ts }
+  }
+}
+
+const within = (messages: readonly SlackMessage[], { oldest, latest }: Window): SlackMessage[] =>
+  messages.filter(({ ts }) => ts > oldest && (latest === '' || ts < latest))
+
+function page(messages: readonly object[], { cursor, limit }: Window): Page {
+  const from = Number(cursor || 0)
+  const to = from + limit
+  return { messages: messages.slice(from, to), next: to < messages.length ? String(to) : '' }
+}

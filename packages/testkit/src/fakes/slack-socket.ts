@@ -1,0 +1,147 @@
+/** Socket mode of the fake workspace: tickets, connections, and envelopes that come again until they are acknowledged. */
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { type WebSocket, WebSocketServer } from 'ws'
+
+export interface SlackEnvelope {
+  readonly type: 'events_api' | 'interactive'
+  readonly payload: object
+}
+
+export interface SlackSocket {
+  /** The path of a new connection, good once. */
+  ticket(): string
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
+  /** Waits for a connection if there is none. */
+  emit(envelope: SlackEnvelope): void
+  /** What was sent over connections so far, repeats included. */
+  readonly delivered: readonly (SlackEnvelope & { readonly id: string; readonly attempt: number })[]
+  /** Envelopes that were acknowledged. */
+  readonly acknowledged: readonly SlackEnvelope[]
+  /** How many connections are open, and how many there ever were. */
+  readonly open: number
+  readonly opened: number
+  /** Tells every connection to make way for another one; it works on. */
+  announce(reason: 'warning' | 'refresh_requested' | 'link_disabled'): void
+  /** Ends every connection: in order, without a word, or so that it stays and nothing comes any more. */
+  cut(how: 'close' | 'reset' | 'mute'): void
+  /** A frame as it is, to every connection. */
+  raw(frame: string): void
+  /** From now on connections are not greeted. */
+  hush(): void
+  close(): void
+}
+
+interface Pending extends SlackEnvelope {
+  readonly id: string
+  attempt: number
+  via: WebSocket | undefined
+  timer?: NodeJS.Timeout
+}
+
+/** The first, and three repeats. */
+const ATTEMPTS_MAX = 4
+const KEPT_MAX = 100_000
+const SOCKETS_MAX = 10
+
+export function createSlackSocket({ ackMs }: { readonly ackMs: number }): SlackSocket {
+  const server = new WebSocketServer({ noServer: true, autoPong: false })
+  const tickets = new Set<string>()
+  const sockets = new Set<WebSocket>()
+  const muted = new Set<WebSocket>()
+  const pending = new Map<string, Pending>()
+  const delivered: SlackSocket['delivered'][number][] = []
+  const acknowledged: SlackEnvelope[] = []
+  let opened = 0
+  let isHushed = false
+
+  const sendOut = (envelope: Pending): void => {
+    clearTimeout(envelope.timer)
+    envelope.via = [...sockets].findLast((socket) => socket.readyState === socket.OPEN && !muted.has(socket))
+    if (!envelope.via) return
+    const { id, type, payload, attempt } = envelope
+    const retry = attempt > 0 ? { retry_attempt: attempt, retry_reason: 'timeout' } : { retry_attempt: 0, retry_reason: '' }
+    envelope.via.send(JSON.stringify({ envelope_id: id, type, payload, accepts_response_payload: type === 'interactive', ...retry }))
+    if (delivered.length < KEPT_MAX) delivered.push({ id, type, payload, attempt })
+    envelope.timer = setTimeout(() => again(envelope), ackMs).unref()
+  }
+  const again = (envelope: Pending): void => {
+    clearTimeout(envelope.timer)
+    envelope.attempt += 1
+    if (envelope.attempt < ATTEMPTS_MAX) sendOut(envelope)
+    else pending.delete(envelope.id)
+  }
+  const onFrame = (data: string): void => {
+    const { envelope_id: id } = JSON.parse(data) as { envelope_id?: string }
+    const envelope = pending.get(id ?? '')
+    if (!envelope) return
+    clearTimeout(envelope.timer)
+    pending.delete(envelope.id)
+    acknowledged.push({ type: envelope.type, payload: envelope.payload })
+  }
+  const welcome = (socket: WebSocket): void => {
+    sockets.add(socket)
+    opened += 1
+    socket.on('message', (data) => {
+      if (!muted.has(socket)) onFrame(String(data))
+    })
+    socket.on('ping', (data) => {
+      if (!muted.has(socket)) socket.pong(data)
+    })
+    socket.on('close', () => {
+      sockets.delete(socket)
+      for (const envelope of [...pending.values()]) if (envelope.via === socket) again(envelope)
+    })
+    if (isHushed) return
+    socket.send(JSON.stringify({ type: 'hello', num_connections: sockets.size, connection_info: { app_id: 'A0123' } }))
+    for (const envelope of [...pending.values()]) if (!envelope.via) sendOut(envelope)
+  }
+  const all = (act: (socket: WebSocket) => void): void => {
+    for (const socket of [...sockets]) act(socket)
+  }
+
+  return {
+    ticket() {
+      const ticket = randomUUID()
+      tickets.add(ticket)
+      return `/link/?ticket=${ticket}&app_id=A0123`
+    },
+    upgrade(request, socket, head) {
+      const url = new URL(request.url ?? '/', 'http://fake')
+      const isGood = url.pathname === '/link/' && tickets.delete(url.searchParams.get('ticket') ?? '') && sockets.size < SOCKETS_MAX
+      if (isGood) server.handleUpgrade(request, socket, head, welcome)
+      else socket.end('HTTP/1.1 408 Request Timeout\r\nconnection: close\r\n\r\n')
+    },
+    emit(envelope) {
+      const next: Pending = { ...envelope, id: randomUUID(), attempt: 0, via: undefined }
+      pending.set(next.id, next)
+      sendOut(next)
+    },
+    delivered,
+    acknowledged,
+    get open() {
+      return sockets.size
+    },
+    get opened() {
+      return opened
+    },
+    announce: (reason) => all((socket) => socket.send(JSON.stringify({ type: 'disconnect', reason, debug_info: { host: 'fake' } }))),
+    cut(how) {
+      all((socket) => {
+        if (how === 'close') socket.close(1000)
+        else if (how === 'reset') socket.terminate()
+        else muted.add(socket)
+      })
+    },
+    raw: (frame) => all((socket) => socket.send(frame)),
+    hush() {
+      isHushed = true
+    },
+    close() {
+      for (const { timer } of pending.values()) clearTimeout(timer)
+      all((socket) => socket.terminate())
+      server.close()
+    },
+  }
+}

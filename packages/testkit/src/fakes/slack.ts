@@ -1,0 +1,160 @@
+/** A workspace of Slack's on loopback: its Web API, socket mode and files, with one bot in it; people write and press by calls. */
+import { type FakeProvider, startFakeProvider } from '../fake-provider.ts'
+import { elementsOf } from './slack-blocks.ts'
+import { SlackConversations, type SlackMessage } from './slack-conversations.ts'
+import { createSlackFiles, type SlackFiles } from './slack-files.ts'
+import { answerMethod, type SlackWorkspace } from './slack-methods.ts'
+import { createSlackSocket, type SlackSocket } from './slack-socket.ts'
+
+export interface SlackTokens {
+  readonly bot_token: string
+  readonly app_token: string
+}
+
+export interface SlackFakeOptions extends Partial<SlackTokens> {
+  readonly port?: number
+  /** Those that start with `D` are direct messages. */
+  readonly channels?: readonly string[]
+  /** Conversations the bot is no member of, and those that are archived. */
+  readonly foreign?: readonly string[]
+  readonly archived?: readonly string[]
+  /** How long an acknowledgement may take; Slack gives 3,000. */
+  readonly ackMs?: number
+}
+
+export interface Said {
+  readonly text: string
+  /** Default `C1`. */
+  readonly channel?: string
+  /** Default `UADA`. */
+  readonly user?: string
+  readonly thread?: string
+  readonly subtype?: string
+  readonly files?: readonly object[]
+  /** Seconds since 1970 of its id; default: one after the last. */
+  readonly atSecs?: number
+  /** No event of it ever comes, as after an outage longer than Slack repeats for. */
+  readonly isLost?: boolean
+}
+
+export interface Pressed {
+  /** The id of the message with the buttons. */
+  readonly message: string
+  readonly value: string
+  readonly channel?: string
+  readonly user?: string
+}
+
+export interface SlackFake extends FakeProvider {
+  /** For `api_url`. */
+  readonly apiUrl: string
+  readonly socket: SlackSocket
+  readonly files: Pick<SlackFiles, 'add' | 'bytes'>
+  readonly statuses: SlackWorkspace['statuses']
+  /** Somebody writes; the result is the message's id. Whoever mentions the bot makes two events. */
+  say(said: Said): string
+  /** Somebody presses. Throws if no such button stands under the message. */
+  press(pressed: Pressed): void
+  /** Oldest first, those in threads among them. */
+  messages(channel?: string): readonly SlackMessage[]
+  /** From now on only these are good. */
+  change(tokens: Partial<SlackTokens>): void
+}
+
+export const SLACK_BOT = { user: 'USLUICE', id: 'BSLUICE' }
+export const SLACK_BOT_TOKEN = 'xoxb-1-bot-token-01'
+export const SLACK_APP_TOKEN = 'xapp-1-A0123-1-app-token-01'
+
+const ACK_MS = 3000
+const PRESS_SECS = 1_767_300_000
+
+export async function startSlackFake(options: SlackFakeOptions = {}): Promise<SlackFake> {
+  const { port = 0, channels = ['C1', 'C2', 'D1'], foreign = [], archived = [], ackMs = ACK_MS } = options
+  let tokens: SlackTokens = { bot_token: options.bot_token ?? SLACK_BOT_TOKEN, app_token: options.app_token ?? SLACK_APP_TOKEN }
+  let url = ''
+  let presses = 0
+  const conversations = new SlackConversations([...channels, ...foreign, ...archived])
+  const files = createSlackFiles(() => url)
+  const socket = createSlackSocket({ ackMs })
+
+  const emit = (channel: string, message: SlackMessage, type = 'message'): void => {
+    const channel_type = channel.startsWith('D') ? 'im' : 'channel'
+    const event = { ...message, type, channel, event_ts: message.ts, ...(type === 'message' && { channel_type }) }
+    const payload = {
+      token: 'verification',
+      team_id: 'T1',
+      api_app_id: 'A0123',
+      type: 'event_callback',
+      event_id: `Ev${message.ts}${type}`,
+    }
+    socket.emit({ type: 'events_api', payload: { ...payload, event } })
+  }
+  const workspace: SlackWorkspace = {
+    get url() {
+      return url
+    },
+    get tokens() {
+      return tokens
+    },
+    bot: SLACK_BOT,
+    conversations,
+    files,
+    foreign: new Set(foreign),
+    archived: new Set(archived),
+    statuses: [],
+    ticket: socket.ticket,
+    written: emit,
+  }
+
+  const provider = await startFakeProvider(
+    (request) => {
+      const [, method] = /^\/api\/([\w.]+)$/.exec(request.path) ?? []
+      if (method !== undefined && request.method === 'POST') return answerMethod(workspace, method, request)
+      return files.answer(request, tokens.bot_token) ?? { status: 404, body: 'not found' }
+    },
+    { port, upgrade: socket.upgrade },
+  )
+  url = provider.url
+  return {
+    ...provider,
+    apiUrl: `${url}/api/`,
+    socket,
+    files,
+    statuses: workspace.statuses,
+    say({ text, channel = 'C1', user = 'UADA', thread, subtype, files: shared, atSecs, isLost = false }) {
+      const message = conversations.add(channel, {
+        user,
+        text,
+        ...(thread !== undefined && { thread_ts: thread }),
+        ...(subtype !== undefined && { subtype }),
+        ...(shared && { files: shared, subtype: 'file_share' }),
+        ...(atSecs !== undefined && { atSecs }),
+      })
+      if (isLost) return message.ts
+      if (text.includes(`<@${SLACK_BOT.user}>`)) emit(channel, message, 'app_mention')
+      emit(channel, message)
+      return message.ts
+    },
+    press({ message: ts, value, channel = 'C1', user = 'UADA' }) {
+      const message = conversations.find(channel, ts)
+      const button = elementsOf(message?.blocks ?? []).find((element) => element.value === value)
+      if (!message || !button) throw new Error(`no button ${value} stands under ${ts}`)
+      const { thread_ts } = message
+      const container = { type: 'message', message_ts: ts, channel_id: channel, is_ephemeral: false, ...(thread_ts && { thread_ts }) }
+      const action = { ...button, block_id: 'b1', action_ts: `${PRESS_SECS + presses++}.000200` }
+      const who = { user: { id: user, username: 'somebody', team_id: 'T1' }, api_app_id: 'A0123', team: { id: 'T1' } }
+      const payload = { type: 'block_actions', ...who, container, channel: { id: channel }, message, actions: [action] }
+      socket.emit({ type: 'interactive', payload })
+    },
+    messages: (channel = 'C1') => conversations.list(channel),
+    change(changed) {
+      tokens = { ...tokens, ...changed }
+    },
+    async close() {
+      socket.close()
+      await provider.close()
+    },
+  }
+}
+
+if (import.meta.main) console.log((await startSlackFake()).apiUrl)
