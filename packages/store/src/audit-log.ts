@@ -4,7 +4,7 @@ import type { Database } from './database.ts'
 
 // The counter of the table, and not its last row, says which number is next: a record that was cut off leaves a gap.
 export const LAST_NUMBER = "SELECT seq AS number FROM sqlite_sequence WHERE name = 'sop_audit'"
-const LAST_HASH = 'SELECT hash FROM sop_audit ORDER BY number DESC LIMIT 1'
+const LAST_HASH = 'SELECT hash FROM sop_audit WHERE number = (SELECT max(number) FROM sop_audit)'
 const APPEND = `
   INSERT INTO sop_audit (number, kind, at, sop, run, step, by, reason, detail_json, previous, hash)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`

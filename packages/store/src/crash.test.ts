@@ -6,7 +6,9 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { testClock } from '@sluice/testkit/clock'
 import { testHost } from '@sluice/testkit/host'
-import { arrival } from '@sluice/testkit/store-rules/delivery-samples'
+import { decision } from '@sluice/testkit/store-rules/approval-samples'
+import { arrival, reply } from '@sluice/testkit/store-rules/delivery-samples'
+import { sopRun, startOf } from '@sluice/testkit/store-rules/sop-samples'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openStore } from './open-store.ts'
 
@@ -74,5 +76,38 @@ test('a message acknowledged before SIGKILL is kept, and message, turn and repli
   }
   const waiting = await store.inbox.waiting({ after: 0, limit: 100_000 })
   expect(waiting.length).toBe(rows.filter(({ state }) => state !== 'done').length)
+  await store.close()
+}, 20_000)
+
+test('runs, approvals and records acknowledged before SIGKILL are kept, each change whole', async () => {
+  const file = join(folder, 'sluice.db')
+  const acknowledged = await acknowledgedBeforeKill('tell-decided.ts', file)
+
+  const store = openStore({ file, clock: testClock(Date.now()), log: testHost().log })
+  expect(await store.check()).toEqual([])
+  for (const line of acknowledged) {
+    const [what, id = ''] = line.split(' ')
+    const key = { runId: id, stepId: 'step-1' }
+    const again = await store.sops.start([startOf(sopRun('again'))], { atMs: Date.now(), key: id })
+    expect(again).toEqual([{ sop: 'deploy', status: 'started', runId: id }])
+    expect(store.idempotency.claim({ scope: 's', key: id }, { ttlMs: 300_000, keysMax: 100_000 })).toBe('done')
+    if (what !== 'started') expect(await store.approvals.decide(key, decision('rejected'))).toMatchObject({ won: false })
+    if (what === 'settled') expect(await store.approvals.settle(key, Date.now(), [reply('again')])).toEqual([])
+  }
+  const records = await store.sops.audit({ limit: 1_000_000 })
+  expect(await store.sops.verify()).toMatchObject({ records: records.length, broken: null })
+  const runs = await store.sops.runs({ limit: 1_000_000 })
+  expect(records.filter(({ kind }) => kind === 'run_started').map(({ run }) => run)).toEqual(runs.map(({ id }) => id).reverse())
+  const over = runs.filter(({ endedAtMs }) => endedAtMs !== null)
+  expect(records).toHaveLength(runs.length + 2 * over.length)
+  const outbox = await store.outbox.list({ limit: 1_000_000 })
+  const stateOf = new Map((await store.inbox.list({ limit: 1_000_000 })).map(({ messageId, state }) => [messageId, state]))
+  for (const approval of await store.approvals.list({ limit: 1_000_000 })) {
+    const isPending = approval.state === 'pending'
+    expect(stateOf.get(approval.runId) ?? 'pending').toBe(isPending ? 'pending' : 'done')
+    expect(approval.prompts).toHaveLength(1)
+    const said = outbox.filter(({ text }) => text === `settled ${approval.runId}`)
+    expect(said).toHaveLength(approval.settledAtMs === null ? 0 : 1)
+  }
   await store.close()
 }, 20_000)

@@ -63,6 +63,27 @@ test('a file of the first release is brought to this one, with the turns a crash
   await store.close()
 })
 
+test('a file of the release before is brought to this one, with what waits in it', async () => {
+  const file = join(folder, 'sluice.db')
+  const db = new Database(file)
+  db.exec(`${MIGRATIONS[0]}; ${MIGRATIONS[1]}; PRAGMA user_version = 2`)
+  db.exec(`
+    INSERT INTO inbox (key, channel, account, message_id, sender, session, received_at, verdict, message_json)
+    VALUES (x'00', 'roomchat', 'bot', 'm1', 's', 'room', 5, 'signature', '{"text":"hello"}');
+    INSERT INTO outbox (channel, account, to_json, text, part, parts, client_id, created_at)
+    VALUES ('roomchat', 'bot', '{"to":"room"}', 'hi', 1, 1, 'c1', 5)`)
+  db.close()
+  const store = open(file)
+  expect(await store.inbox.start(1, 't1', 5)).toMatchObject({ message: { text: 'hello' }, draft: null })
+  const started = await store.outbox.start(1)
+  expect(started).toMatchObject({ text: 'hi' })
+  expect(started).not.toHaveProperty('extras')
+  expect(await store.sops.verify()).toMatchObject({ records: 0, broken: null })
+  expect(await store.approvals.unsettled()).toEqual([])
+  expect(await store.check()).toEqual([])
+  await store.close()
+})
+
 test('what is no store is refused as unavailable', () => {
   const text = join(folder, 'text.db')
   writeFileSync(text, 'this is a text, and a long one at that. '.repeat(100))

@@ -9,7 +9,8 @@ const KEPT_SINCE = `
   SELECT ended_at AS atMs, number FROM sop_runs WHERE ended_at IS NOT NULL ORDER BY ended_at DESC, number DESC LIMIT 1 OFFSET ?`
 const DROP_RUNS = `
   DELETE FROM sop_runs
-  WHERE number IN (SELECT number FROM sop_runs WHERE (ended_at, number) < (?, ?) ORDER BY ended_at, number LIMIT ?)`
+  WHERE number IN (
+    SELECT number FROM sop_runs WHERE ended_at <= ?1 AND (ended_at, number) < (?1, ?2) ORDER BY ended_at, number LIMIT ?3)`
 const DROP_EVENTS = 'DELETE FROM sop_events WHERE number IN (SELECT number FROM sop_events WHERE at < ? ORDER BY at LIMIT ?)'
 
 interface Kept {

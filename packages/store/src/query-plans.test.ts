@@ -3,9 +3,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { SQLInputValue } from 'node:sqlite'
 import { testHost } from '@sluice/testkit/host'
+import { asked, decision } from '@sluice/testkit/store-rules/approval-samples'
 import { arrival, reply, replyParts, STARTS_MAX } from '@sluice/testkit/store-rules/delivery-samples'
 import { turnEnd } from '@sluice/testkit/store-rules/samples'
+import { audited, ended, sopRun, startOf } from '@sluice/testkit/store-rules/sop-samples'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { createApprovals } from './approvals.ts'
 import { Database } from './database.ts'
 import { GroupCommit } from './group-commit.ts'
 import { HistoryCache } from './history-cache.ts'
@@ -15,6 +18,7 @@ import { createRecentIds } from './keep-arrival.ts'
 import { migrate } from './migrate.ts'
 import { createOutbox, repliesTo } from './outbox.ts'
 import { prune } from './prune.ts'
+import { createSops } from './sops.ts'
 import { createTurns } from './turns.ts'
 
 /** Remembers what it was asked. */
@@ -90,6 +94,45 @@ async function useAll(): Promise<void> {
   await inbox.replay(3)
 }
 
+/** Asks everything there is to ask of approvals and procedures. */
+async function useProcedures(): Promise<void> {
+  const { clock, log } = testHost()
+  const writer = new GroupCommit(db, { clock, log })
+  const idempotency = createIdempotency(db, clock)
+  const approvals = createApprovals(db, writer)
+  const sops = createSops(db, writer, idempotency.keys)
+  const key = { runId: 'r1', stepId: 'step-1' }
+  await approvals.open(asked('r1'), [reply('a')])
+  await createOutbox(db, writer).sent(1, { providerId: 'p', atMs: 1 })
+  await approvals.byToken('t')
+  await approvals.unsettled()
+  await approvals.counts()
+  for (const state of [undefined, 'pending'] as const) await approvals.list({ limit: 10, before: key, ...(state && { state }) })
+  await approvals.decide(key, decision('approved'), 1)
+  await approvals.settle(key, 1, [])
+  const about = { atMs: 1, key: 'k', idempotency: { scope: 's', key: 'k' }, inbox: 1 }
+  await sops.start([startOf(sopRun('r1'), { cooldownMs: 1 })], about)
+  await sops.advance(sopRun('r1'), ended(sopRun('r1')), [audited('run_completed')])
+  await sops.get('r1')
+  for (const sop of [undefined, 'deploy']) {
+    for (const active of [undefined, true, false]) {
+      await sops.runs({ limit: 10, before: 'r1', ...(sop && { sop }), ...(active !== undefined && { active }) })
+    }
+    for (const run of [undefined, 'r1']) await sops.audit({ limit: 10, ...(sop && { sop }), ...(run && { run }) })
+  }
+  await sops.unfinished({ after: null, limit: 10 })
+  await sops.activeCounts()
+  await sops.verify()
+  await sops.prune({ finishedMax: 1, keysBeforeMs: 0 })
+  await prune(db, writer, { endedBeforeMs: 0, idsBeforeMs: 0, bytesMax: 0, nowMs: 0, limit: 10 })
+  await idempotency.port.claim({ scope: 's', key: 'k' }, { ttlMs: 1, keysMax: 1 })
+}
+
+const PROCEDURE_TABLES = /\b(?:approvals|approval_prompts|sop_[a-z]+)\b/
+/** A page of everything, in the order of the numbers: every row it comes by is on the page, but for the few that are active. */
+const PAGE = /WHERE (?:ended_at IS NOT NULL AND )?number [<>] \? ORDER BY number(?: DESC)? LIMIT \?$/
+/** SQLite keeps one row there for each table that numbers its rows for good. */
+const COUNTERS = 'SCAN sqlite_sequence'
 const TABLES = /\b(?:inbox|outbox|nonces|turns)\b/
 /** A walk over a whole table, which a plan may know by its alias, or over all of its numbers from one on. */
 const WALK = /^SCAN (?!json_each|\(subquery|.*USING)|\(rowid[<>]\?\)$/
@@ -106,5 +149,17 @@ test('nothing that is asked of inbox or outbox walks over its rows, however many
     const steps = db.all<{ detail: string }>(`EXPLAIN QUERY PLAN ${text}`).map(({ detail }) => detail)
     const walks = steps.filter((step, at) => WALK.test(step) || (step.startsWith('SCAN') && FOR_EACH.test(steps[at - 1] ?? '')))
     expect(walks, text).toEqual([])
+  }
+})
+
+test('nothing that is asked of approvals or procedures walks over their rows, but page by page', async () => {
+  await useProcedures()
+  const texts = [...db.texts].filter((text) => PROCEDURE_TABLES.test(text))
+  expect(texts.length).toBeGreaterThan(35)
+  for (const text of texts) {
+    const plan = db.all<{ detail: string }>(`EXPLAIN QUERY PLAN ${text}`).map(({ detail }) => detail)
+    const steps = plan.filter((step) => step !== COUNTERS)
+    const walks = steps.filter((step) => WALK.test(step) && !(PAGE.test(text) && step.startsWith('SEARCH')))
+    expect([...walks, ...steps.filter((step) => step.includes('TEMP B-TREE'))], text).toEqual([])
   }
 })

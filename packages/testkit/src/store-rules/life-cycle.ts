@@ -1,8 +1,10 @@
 /** What every backend promises about writing, checking and closing. */
 import { expect } from 'vitest'
 import type { StoreRules } from '../store.ts'
+import { asked } from './approval-samples.ts'
 import { answerOne, arrival, inbound, reply, STARTS_MAX } from './delivery-samples.ts'
 import { queuedTurn, turnEnd } from './samples.ts'
+import { sopRun, startOf, startRuns } from './sop-samples.ts'
 
 export const lifeCycleRules: StoreRules = {
   'what was acknowledged is there for whoever opens it next, without a close': async ({ store, beside }) => {
@@ -60,6 +62,8 @@ export const lifeCycleRules: StoreRules = {
     await store.turns.finish(turnEnd('t1'))
     await store.memory.put({ key: 'a', content: 'b', category: 'c', atMs: 1 })
     await answerOne(store, 'm1', [reply('a')])
+    await store.approvals.open(asked('r1'), [reply('b')])
+    await startRuns(store, ['r1'])
     expect(await store.check()).toEqual([])
   },
 
@@ -88,6 +92,11 @@ export const lifeCycleRules: StoreRules = {
       () => store.inbox.list({ limit: 1 }),
       () => store.outbox.add([reply('a')]),
       () => store.outbox.waiting({ after: 0, limit: 1 }),
+      () => store.approvals.open(asked('r1'), []),
+      () => store.approvals.unsettled(),
+      () => store.sops.start([startOf(sopRun('r1'))], { atMs: 1 }),
+      () => store.sops.runs({ limit: 1 }),
+      () => store.sops.verify(),
       () => store.prune({ endedBeforeMs: 0, idsBeforeMs: 0, bytesMax: 0, nowMs: 0, limit: 1 }),
       () => store.foreignVersion(),
       () => store.check(),

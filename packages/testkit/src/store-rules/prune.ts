@@ -2,6 +2,7 @@
 import type { Prune, Store } from '@sluice/sdk'
 import { expect } from 'vitest'
 import type { StoreRules } from '../store.ts'
+import { asked, decision } from './approval-samples.ts'
 import { answerOne, arrival, bodyOf, inbound, keepOne, reply, STARTS_MAX } from './delivery-samples.ts'
 import { turnEnd } from './samples.ts'
 
@@ -228,5 +229,24 @@ export const pruneRules: StoreRules = {
     expect(await store.inbox.keep(arrival('m2', { once, receivedAtMs: 1_999 }))).toBe('replayed')
     await store.prune(upTo({ nowMs: 2_000 }))
     expect(await store.inbox.keep(arrival('m2', { once }))).toEqual([expect.any(Number)])
+  },
+
+  'a settled approval is dropped once it was settled before; what is not settled is kept, whatever its age': async ({ store, restart }) => {
+    const { approvals, outbox } = store
+    for (const runId of ['settled', 'late', 'decided', 'pending']) await approvals.open(asked(runId), [reply(runId)])
+    for (const runId of ['settled', 'late', 'decided']) await approvals.decide({ runId, stepId: 'step-1' }, decision('approved'))
+    for (const runId of ['settled', 'late']) await approvals.settle({ runId, stepId: 'step-1' }, runId === 'late' ? 4_000 : 3_000, [])
+    for (const { number } of await outbox.waiting({ after: 0, limit: 10 })) {
+      await outbox.start(number)
+      await outbox.sent(number, { providerId: `p${number}`, atMs: 2_000 })
+    }
+    expect(await store.prune(upTo({ endedBeforeMs: 2_000 }))).toBe(0)
+    expect(await store.prune(upTo({ endedBeforeMs: 4_000 }))).toBe(5)
+    const again = await restart()
+    expect(await again.outbox.list({ limit: 10 })).toEqual([])
+    expect((await again.approvals.list({ limit: 10 })).map(({ runId }) => runId)).toEqual(['pending', 'decided', 'late'])
+    for (const { prompts } of await again.approvals.unsettled()) expect(prompts).toMatchObject([{ providerId: expect.any(String) }])
+    expect(await again.approvals.open(asked('settled'), [reply('again')])).toMatchObject({ opened: true, approval: { state: 'pending' } })
+    expect(await again.check()).toEqual([])
   },
 }
