@@ -14,7 +14,7 @@ const traceSchema = v.object({ traceId: v.string(), spanId: v.string(), parentId
 const contextSchema = v.object({
   trace: v.fallback(traceSchema, () => newTrace()),
   idempotency: v.fallback(v.optional(v.object({ scope: v.string(), key: v.string() })), undefined),
-  tools: v.fallback(v.optional(v.array(v.string())), []),
+  tools: v.optional(v.fallback(v.array(v.string()), [])),
 })
 
 /** A context this version cannot read costs the turn its place in the trace, not its run; a bound on its tools is never lifted. */

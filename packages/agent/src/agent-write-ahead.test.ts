@@ -1,0 +1,184 @@
+import type { ModelMessage } from '@sluice/sdk'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { memoryBooks } from './testing/memory-books.ts'
+import { type Reply, scriptedModel } from './testing/scripted-model.ts'
+import { request, resultsIn, testAgent, testTool, until } from './testing/test-agent.ts'
+
+type Call = NonNullable<Reply['calls']>[number]
+
+/** What happened, in order, as far as it outlives a kill: what was kept, and what a tool did to the world. */
+type Happened =
+  | { readonly kind: 'kept'; readonly checkpoint: ModelMessage[] }
+  | { readonly kind: 'ran'; readonly key: string }
+  | { readonly kind: 'asked'; readonly key: string; readonly callId: string }
+
+interface State {
+  readonly checkpoint: ModelMessage[] | undefined
+  readonly ran: readonly string[]
+  readonly asked: readonly { readonly key: string; readonly callId: string }[]
+}
+
+const FRESH: State = { checkpoint: undefined, ran: [], asked: [] }
+const RUNS = 200
+
+/** Plays a turn whose model makes these replies, from what a kill left to its end. */
+async function play(replies: readonly Call[][], { checkpoint }: State) {
+  const happened: Happened[] = []
+  const acts = (key: string) => `did ${happened.push({ kind: 'ran', key }) && key}`
+  const tools = [testTool('look', (key) => `saw ${key}`), testTool('change', acts, 'write'), testTool('reach', acts, 'execute')]
+  // The same reply at the same place, as a model would be asked again for one that was lost.
+  const model = scriptedModel([
+    ({ prompt }) => {
+      const calls = replies[prompt.filter(({ role }) => role === 'assistant').length]
+      return calls ? { calls } : { text: 'done' }
+    },
+  ])
+  const books = memoryBooks()
+  const { checkpoint: keep } = books.turns
+  books.turns.checkpoint = async (id, messages) => {
+    happened.push({ kind: 'kept', checkpoint: structuredClone([...messages]) })
+    await keep(id, messages)
+  }
+  const context = { trace: request('').trace }
+  books.queued.set('t', { id: 't', sessionId: 's', source: 'test', input: 'go', context, createdAtMs: 0 })
+  if (checkpoint) books.checkpoints.set('t', checkpoint)
+  const { agent } = testAgent({
+    books,
+    tools,
+    models: [model],
+    approve: async ({ callId, summary }) => {
+      happened.push({ kind: 'asked', key: summary.replace('key: ', ''), callId })
+      return { by: 'cli:me' }
+    },
+  })
+  await agent.resume()
+  await agent.ended('t')
+  return { happened, model, end: books.ends[0] }
+}
+
+/** What a kill after the first `count` things leaves. */
+function killed(before: State, happened: readonly Happened[], count: number): State {
+  const survived = happened.slice(0, count)
+  return {
+    checkpoint: survived.findLast((thing) => thing.kind === 'kept')?.checkpoint ?? before.checkpoint,
+    ran: [...before.ran, ...survived.flatMap((thing) => (thing.kind === 'ran' ? thing.key : []))],
+    asked: [...before.asked, ...survived.flatMap((thing) => (thing.kind === 'asked' ? thing : []))],
+  }
+}
+
+/** What each call was answered, in order, over the whole turn. */
+const answersOf = (messages: readonly ModelMessage[] = []): string[] => messages.flatMap((message) => resultsIn([message]))
+
+const countIn = (list: readonly string[], wanted: string): number => list.filter((item) => item === wanted).length
+
+/** Kills the turn at these places, one after another, then lets it end. */
+async function holds(replies: readonly Call[][], cuts: readonly number[]): Promise<void> {
+  const whole = await play(replies, FRESH)
+  const expected = answersOf(whole.end?.messages)
+  let state = FRESH
+  for (const cut of cuts) {
+    const { happened } = await play(replies, state)
+    state = killed(state, happened, cut % (happened.length + 1))
+  }
+  const last = await play(replies, state)
+  const { ran, asked } = killed(state, last.happened, Number.POSITIVE_INFINITY)
+
+  expect(last.end).toMatchObject({ status: 'done', response: 'done' })
+  const kept = (state.checkpoint ?? []).filter(({ role }) => role === 'assistant').length
+  expect(last.model.asked.length, 'a reply that is kept is not asked for again').toBe(replies.length + 1 - kept)
+  const answers = answersOf(last.end?.messages)
+  expect(answers.length).toBe(expected.length)
+  const lost = expected.filter((answer, index) => {
+    if (answers[index] === answer) return false
+    expect(answers[index]).toContain('may or may not have taken effect')
+    return true
+  })
+  for (const key of new Set(whole.happened.flatMap((thing) => (thing.kind === 'ran' ? thing.key : [])))) {
+    const once = countIn(expected, `did ${key}`)
+    expect(countIn(ran, key), `${key} has its effect no oftener than without a kill`).toBeLessThanOrEqual(once)
+    expect(countIn(ran, key) + countIn(lost, `did ${key}`), `${key} ran, or the model knows it may not have`).toBeGreaterThanOrEqual(once)
+  }
+  expect(ran.filter((key) => !expected.includes(`did ${key}`))).toEqual([])
+  for (const { key, callId } of asked) {
+    expect(new Set(asked.filter((other) => other.key === key).map((other) => other.callId))).toEqual(new Set([callId]))
+  }
+}
+
+const MIXED: Call[][] = [
+  [
+    { name: 'look', input: { key: 'a' } },
+    { name: 'reach', input: { key: 'b' } },
+    { name: 'change', input: '{"key":' },
+    { name: 'change', input: { key: 'c' } },
+    { name: 'change', input: { key: 'd' } },
+    { name: 'change', input: { key: 'd' } },
+    { name: 'change', input: { key: 'd' } },
+    { name: 'missing', input: {} },
+    { name: 'reach', input: { key: 'e' } },
+  ],
+  [{ name: 'look', input: { key: 'f' } }],
+  [
+    { name: 'change', input: { key: 'g' } },
+    { name: 'reach', input: { key: 'h' } },
+  ],
+]
+
+test('a turn that is killed anywhere goes on there: nothing with effects runs twice, and no call is lost', async () => {
+  const { happened } = await play(MIXED, FRESH)
+  expect(happened.length).toBeGreaterThan(20)
+  for (let cut = 0; cut <= happened.length; cut++) await holds(MIXED, [cut])
+})
+
+test('a turn that is killed again and again still does everything at most once', async () => {
+  const call = fc.record({
+    name: fc.constantFrom('look', 'change', 'reach', 'missing'),
+    kind: fc.constantFrom('good', 'good', 'good', 'bad'),
+  })
+  const replies = fc.array(fc.array(call, { minLength: 1, maxLength: 5 }), { minLength: 1, maxLength: 3 })
+  await fc.assert(
+    fc.asyncProperty(replies, fc.array(fc.nat(40), { minLength: 1, maxLength: 4 }), async (given, cuts) => {
+      const made = given.map((calls, reply) =>
+        calls.map(({ name, kind }, index) => ({ name, input: kind === 'bad' ? '[' : { key: `${reply}.${index}` } })),
+      )
+      await holds(made, cuts)
+    }),
+    { numRuns: RUNS },
+  )
+})
+
+test('a call is kept with a result that says so before it runs, and with its own after', async () => {
+  const { happened } = await play([[{ name: 'change', input: { key: 'a' } }]], FRESH)
+  expect(happened.map(({ kind }) => kind)).toEqual(['kept', 'ran', 'kept'])
+  const kept = happened.flatMap((thing) => (thing.kind === 'kept' ? [answersOf(thing.checkpoint)] : []))
+  expect(kept).toEqual([[expect.stringContaining('may or may not')], ['did a']])
+})
+
+test('a reply is kept before a person is asked about a call of it, and what they were asked about is kept before it runs', async () => {
+  const { happened } = await play([[{ name: 'reach', input: { key: 'a' } }]], FRESH)
+  expect(happened.map(({ kind }) => kind)).toEqual(['kept', 'asked', 'kept', 'ran', 'kept'])
+})
+
+test('rounds that only look are kept once, when they are over', async () => {
+  const look = { name: 'look', input: { key: 'a' } }
+  const { happened } = await play([[look, { name: 'missing', input: {} }], [look]], FRESH)
+  expect(happened.map(({ kind }) => kind)).toEqual(['kept', 'kept'])
+})
+
+test('a call that cannot be written ahead does not run', async () => {
+  const ran: string[] = []
+  const change = testTool('change', (key) => `${ran.push(key)}`, 'write')
+  const { agent, books } = testAgent({ tools: [change], models: [scriptedModel([{ calls: [{ name: 'change', input: {} }] }])] })
+  books.fail('checkpoint')
+  await agent.accept(request('go'))
+  await until(() => books.ends.length === 1)
+  expect(ran).toEqual([])
+  expect(books.ends).toMatchObject([{ status: 'failed', error: { code: 'unavailable' } }])
+})
+
+test('a question has a name of its own, though a model uses one id for all its calls', async () => {
+  const call = (key: string) => [{ id: 'same', name: 'reach', input: { key } }]
+  const { happened } = await play([call('a'), call('b'), call('a')], FRESH)
+  const ids = happened.flatMap((thing) => (thing.kind === 'asked' ? thing.callId : []))
+  expect(new Set(ids).size).toBe(3)
+})
