@@ -81,9 +81,12 @@ async function startOn(
   // Before anything new is accepted: what the last run left behind comes first.
   const unfinished = await runtime.agent.resume()
   if (unfinished > 0) log.info('taking up turns the last run left unfinished', { turns: unfinished })
+  // Before deliveries: an answer that waits has to find its question.
+  await runtime.approvals.start()
   const deliveries = await startDeliveries(deliveryDeps(runtime))
   undo.push(() => deliveries.stop(0))
-  Object.assign(runtime.delivery, { load: deliveries.load, wake: deliveries.wake })
+  const { load, wake, queued } = deliveries
+  Object.assign(runtime.delivery, { load, wake, queued })
   started.resolve(deliveries)
   const file = join(options.dataDir, 'daemon.json')
   const described = {
@@ -111,6 +114,8 @@ async function startOn(
   let stopping: Promise<void> | undefined
   const stop = async () => {
     watching.abort()
+    // First of all: a turn that is cut while it waits for a person asks again after the next start.
+    await runtime.approvals.stop()
     // Streams stay open while turns end: whoever talks over one still gets the answer.
     const drained = runtime.agent.drain(DRAIN_MS).then(() => server.endStreams('the daemon stops'))
     await Promise.all([server.close(DRAIN_MS), drained, deliveries.stop(DRAIN_MS)])

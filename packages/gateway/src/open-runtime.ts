@@ -4,8 +4,10 @@ import { join } from 'node:path'
 import { type Agent, type Approver, agentSection, costSection, createAgent, createScrub, policySection } from '@sluice/agent'
 import type { Clock, Observation, Services, Vitals } from '@sluice/sdk'
 import { openSecretBox, openStore } from '@sluice/store'
+import { createApprovals } from './approvals/registry.ts'
+import { createToolApprover } from './approvals/tool-approver.ts'
 import { systemClock } from './clock.ts'
-import { logSection } from './config/core-sections.ts'
+import { approvalsSection, logSection } from './config/core-sections.ts'
 import type { LoadedConfig } from './config/types.ts'
 import { configuredSecrets } from './configured-secrets.ts'
 import { createEventBus } from './events/bus.ts'
@@ -73,7 +75,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
   const bus = createEventBus({ clock, run: randomBytes(6).toString('base64url') })
   const clients = createClients()
   const subscribers = { sse: 0, ws: 0, dropped: 0 }
-  const delivery: DeliveryQueues = { load: () => ({ messages: 0, replies: 0 }), wake: () => {} }
+  const delivery: DeliveryQueues = { load: () => ({ messages: 0, replies: 0 }), wake: () => {}, queued: () => {} }
   const startedAtMs = clock.nowMs()
   let guards: Guards | undefined
 
@@ -115,6 +117,21 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
       observe = live.observe
     },
   })
+  const approvals = createApprovals({
+    store: store.approvals,
+    bus,
+    clock,
+    log: log.child('approvals'),
+    channels: () => lifecycle.current().live.channels,
+    features: () => lifecycle.current().live.features,
+    targets: () => config.core(approvalsSection).channels,
+    queued: (replies) => delivery.queued(replies),
+  })
+  const askInChats = createToolApprover({
+    approvals,
+    inbox: store.inbox,
+    timeoutSecs: () => config.core(approvalsSection).tool_timeout_secs,
+  })
   const agent: Agent = createAgent({
     store,
     lease: lifecycle.lease,
@@ -124,11 +141,12 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
     config: () => ({ agent: config.core(agentSection), cost: config.core(costSection), policy: config.core(policySection) }),
     secrets: () => secrets,
     mintClient: (source) => clients.ofSender(source, 'resumed'),
-    ...(options.approve ? { approve: options.approve } : {}),
+    approve: options.approve ?? askInChats,
   })
 
   let closing: Promise<void> | undefined
   const close = async (drainMs: number) => {
+    await approvals.stop()
     await agent.drain(drainMs)
     await lifecycle.close()
     stop.abort()
@@ -152,6 +170,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
     lifecycle,
     clients,
     subscribers,
+    approvals,
     delivery,
     scrub: createScrub(() => secrets),
     config: () => config,

@@ -1,6 +1,7 @@
 /** What the HTTP side works with: the living parts of one daemon, and the registry of the moment. */
 import type { Agent } from '@sluice/agent'
-import type { Channel, Clock, ErrorCode, FeatureId, Logger, Observation, Observer, Route, Sops, Store, Vitals } from '@sluice/sdk'
+import type { Channel, Clock, ErrorCode, FeatureId, Logger, Observation, Observer, Route, Sops, Store, Vitals, Waiting } from '@sluice/sdk'
+import type { ApprovalRegistry } from './approvals/registry.ts'
 import type { GatewayConfig } from './config/core-sections.ts'
 import type { EventBus } from './events/bus.ts'
 
@@ -63,6 +64,8 @@ export interface DeliveryQueues {
   load(): { readonly messages: number; readonly replies: number }
   /** Looks for what has been made due in the store. */
   wake(): void
+  /** Takes up replies that were just queued. */
+  queued(replies: readonly Waiting[]): void
 }
 
 /** One daemon, for its whole life. */
@@ -80,6 +83,7 @@ export interface Runtime {
   vitals(): Vitals
   /** The engine of procedures; undefined until it has started. */
   sops(): Sops | undefined
+  readonly approvals: ApprovalRegistry
   /** The delivery queues; where there are none, nothing waits and nobody is woken. */
   readonly delivery: DeliveryQueues
 }

@@ -14,7 +14,13 @@ export interface Question extends ApprovalKey {
   /** 0: it waits for ever. */
   readonly timeoutSecs: number
   /** The conversation it came from is asked in any case. */
-  readonly origin?: { readonly channel: string; readonly account: string; readonly to: Address }
+  readonly origin?: {
+    readonly channel: string
+    readonly account: string
+    readonly to: Address
+    /** Who wrote there what led to the question: where nobody can quote, only their word counts as an answer. */
+    readonly sender?: string
+  }
   /** Dispatch targets to ask, in any case; absent: those of `[approvals] channels`. */
   readonly channels?: readonly string[]
   /** Overrides the conversation configured for notifications. */
@@ -31,7 +37,8 @@ export interface AskedTarget {
 }
 
 export interface Approvals {
-  /** Durable once it resolves. A key that is known asks nobody again and resolves to what is there. Throws `invalid_request`. */
+  /** Durable once it resolves. A key that is known asks nobody again and resolves to what is there. Throws
+   * `invalid_request`, `conflict` for a key under which another gate asks, and `unavailable` when too many wait. */
   open(question: Question): Promise<{ readonly opened: boolean; readonly approval: Approval; readonly asked: readonly AskedTarget[] }>
   /**
    * The first decision wins, and is durable once this resolves; the gate takes it right after. Throws `not_found` for a key

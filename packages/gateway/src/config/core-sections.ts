@@ -76,6 +76,21 @@ export const deliverySection = {
   }),
 } as const
 
+/** `[approvals]`: who is asked where a question does not say. */
+export const approvalsSection = {
+  path: 'approvals',
+  schema: v.object({
+    channels: v.optional(
+      v.pipe(
+        v.array(v.picklist(['community', 'workspace', 'messenger'])),
+        v.description('Where people are asked besides the conversation it came from: community, workspace, messenger'),
+      ),
+      [],
+    ),
+    tool_timeout_secs: count(300, 1, 604_800, 'How long a tool call waits for a person; then it is refused'),
+  }),
+} as const
+
 /** `[observability]`, the keys that belong to no single backend. */
 export const observabilitySection = {
   path: 'observability',
@@ -132,12 +147,14 @@ export const logSection = {
   }),
 } as const
 
+export type ApprovalsConfig = v.InferOutput<typeof approvalsSection.schema>
 export type DeliveryConfig = v.InferOutput<typeof deliverySection.schema>
 export type GatewayConfig = v.InferOutput<typeof gatewaySection.schema>
 
 export const CORE_SECTIONS: readonly Section[] = [
   gatewaySection,
   deliverySection,
+  approvalsSection,
   agentSection,
   providerSection,
   costSection,

@@ -1,6 +1,7 @@
 /** What the delivery side shares: the channels of the moment, and what it is told by whom. */
 import type { Agent } from '@sluice/agent'
 import type { Channel, Clock, Events, Logger, Observation, Sops, Store, Transcribe, Workspace } from '@sluice/sdk'
+import type { ApprovalRegistry } from '../approvals/registry.ts'
 import type { DeliveryConfig } from '../config/core-sections.ts'
 import type { Clients } from '../http/client.ts'
 
@@ -21,6 +22,7 @@ export interface DeliveryDeps {
   observe(observation: Observation): void
   workspace(): Workspace
   transcribe(): Transcribe | undefined
+  readonly approvals: Pick<ApprovalRegistry, 'answered' | 'pressed' | 'get' | 'decide' | 'look'>
   /** Absent: every message is a turn. */
   sops(): Pick<Sops, 'matches' | 'fire'> | undefined
   /** Takes secrets out of what others say before it is kept or told. */

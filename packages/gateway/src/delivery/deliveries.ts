@@ -1,5 +1,7 @@
 /** Durable delivery, put together: what came in before the last stop is taken up, what comes is kept, what is over is forgotten. */
 import type { Channel, Deliver, Inbound, Waiting } from '@sluice/sdk'
+import { isAnswerLane } from '../approvals/answer-lane.ts'
+import { createAnswerRunner } from '../approvals/answer-runner.ts'
 import { every } from '../events/every.ts'
 import type { DeliveryQueues } from '../runtime.ts'
 import type { DeliveryDeps } from './channels.ts'
@@ -39,22 +41,34 @@ export async function startDeliveries(deps: DeliveryDeps): Promise<Deliveries> {
     if (stopping.signal.aborted) void made.stop()
     return made
   }
-  const inbox = createInboxRunner({
+  const queued = (replies: readonly Waiting[]): void => {
+    for (const reply of replies) outboxOf(reply.channel).enter(reply)
+  }
+  const runnerOptions = {
     ...deps,
     stopping: stopping.signal,
-    onDone: (row) => ingress.left(row),
-    onReplies(replies) {
-      for (const reply of replies) outboxOf(reply.channel).enter(reply)
-    },
+    onDone: (row: Pick<Waiting, 'channel' | 'account'>) => ingress.left(row),
+    onReplies: queued,
+  }
+  const inbox = createInboxRunner(runnerOptions)
+  const answers = createAnswerRunner(runnerOptions)
+  const ingress = createIngress({
+    inbox: store.inbox,
+    lanes: inbox,
+    answerLanes: answers,
+    clock,
+    log,
+    config: deps.config,
+    answered: deps.approvals.answered,
   })
-  const ingress = createIngress({ inbox: store.inbox, lanes: inbox, clock, log, config: deps.config })
 
   /** Puts what waits in the store into its lanes; what is there already stays where it is. */
   const takeUp = async (): Promise<{ messages: number; replies: number }> => {
     const present = new Set(deps.channels().map(({ name }) => name))
     const taken = { messages: 0, replies: 0 }
     await eachPage(store.inbox.waiting, (row) => {
-      if (!present.has(row.channel) || !inbox.enter(row)) return
+      const lanes = isAnswerLane(row.lane) ? answers : inbox
+      if (!present.has(row.channel) || !lanes.enter(row)) return
       ingress.found(row)
       taken.messages += 1
     })
@@ -98,6 +112,7 @@ export async function startDeliveries(deps: DeliveryDeps): Promise<Deliveries> {
     const [nextGeneration, nextForeign] = [deps.generation(), await store.foreignVersion()]
     if (nextGeneration === generation && nextForeign === foreign) return
     if (nextGeneration !== generation) listeners.set(deps.channels())
+    if (nextForeign !== foreign) await deps.approvals.look()
     generation = nextGeneration
     foreign = nextForeign
     await takeUp()
@@ -122,16 +137,18 @@ export async function startDeliveries(deps: DeliveryDeps): Promise<Deliveries> {
 
   return {
     receive: ingress.receive,
+    queued,
     wake: quietly('the deliveries could not be looked at', async () => void (await takeUp())),
     load() {
       const waiting = [...outboxes.values()].reduce((sum, { load }) => sum + load.waiting + load.running, 0)
-      return { messages: inbox.load.waiting + inbox.load.running, replies: waiting }
+      const messages = [inbox, answers].reduce((sum, { load }) => sum + load.waiting + load.running, 0)
+      return { messages, replies: waiting }
     },
     async stop(graceMs) {
       stopping.abort()
       const enough = new AbortController()
       void clock.sleep(graceMs, enough.signal).then(() => cutOff.abort())
-      await Promise.all([listeners.stop(), inbox.stop(), ...[...outboxes.values()].map((lanes) => lanes.stop())])
+      await Promise.all([listeners.stop(), inbox.stop(), answers.stop(), ...[...outboxes.values()].map((lanes) => lanes.stop())])
       enough.abort()
     },
   }

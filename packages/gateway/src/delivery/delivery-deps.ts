@@ -9,6 +9,7 @@ export const deliveryDeps = (runtime: OpenRuntime): DeliveryDeps => ({
   agent: runtime.agent,
   clients: runtime.clients,
   events: runtime.bus,
+  approvals: runtime.approvals,
   clock: runtime.clock,
   log: runtime.log.child('delivery'),
   generation: () => runtime.live().generation,

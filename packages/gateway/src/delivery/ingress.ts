@@ -1,5 +1,6 @@
 /** The way in: what a channel received is filtered, kept durably, and put into its lane. */
-import { AppError, type Channel, type Clock, type Inbound, type Logger, type Store, type Verified } from '@sluice/sdk'
+import { AppError, type ApprovalKey, type Channel, type Clock, type Inbound, type Logger, type Store, type Verified } from '@sluice/sdk'
+import { answerLane, isAnswerLane } from '../approvals/answer-lane.ts'
 import type { DeliveryConfig } from '../config/core-sections.ts'
 import { createAllowedSenders } from './allowed-senders.ts'
 import { sessionOf } from './session-of.ts'
@@ -7,10 +8,14 @@ import type { WorkLanes } from './work-lanes.ts'
 
 export interface IngressOptions {
   readonly inbox: Pick<Store['inbox'], 'keep' | 'known'>
+  /** The lanes of turns, and those of answers to approvals. */
   readonly lanes: Pick<WorkLanes, 'enter'>
+  readonly answerLanes: Pick<WorkLanes, 'enter'>
   readonly clock: Clock
   readonly log: Logger
   config(): Pick<DeliveryConfig, 'max_pending'>
+  /** The approval a message answers, if it answers one. */
+  answered(channel: Channel, message: Inbound): Promise<ApprovalKey | undefined>
 }
 
 export interface Received {
@@ -44,7 +49,7 @@ const RETRY_AFTER_SECS = 30
 const ONCE_MS = 1_000_000
 const NOTHING: Reception = { kept: 0, duplicate: 0, denied: 0 }
 
-export function createIngress({ inbox, lanes, clock, log, config }: IngressOptions): Ingress {
+export function createIngress({ inbox, lanes, answerLanes, clock, log, config, answered }: IngressOptions): Ingress {
   const senders = createAllowedSenders({ clock, log })
   /** How many wait, by channel and account; bounded by the accounts there are. */
   const pending = new Map<string, number>()
@@ -79,6 +84,13 @@ export function createIngress({ inbox, lanes, clock, log, config }: IngressOptio
     return fresh
   }
 
+  /** What answers an approval must not wait behind the turn that waits for it. */
+  const laneOf = async (channel: Channel, message: Inbound): Promise<string> => {
+    if (message.pressed) return answerLane(channel.name, undefined, message)
+    const key = await answered(channel, message)
+    return key ? answerLane(channel.name, key, message) : sessionOf(channel.name, message)
+  }
+
   return {
     async receive(channel, { raw, verified, receivedAtMs, messages }) {
       const admitted = messages.filter(({ sender }) => senders.admit(channel, sender)).map(wellFormed)
@@ -89,9 +101,10 @@ export function createIngress({ inbox, lanes, clock, log, config }: IngressOptio
       if (fresh.length === 0 && known > 0 && verified.once === undefined) return { kept: 0, duplicate: known, denied }
       const keys = accountKeys(channel, fresh)
       for (const key of keys) count(key, 1)
-      const sessions = fresh.map((message) => sessionOf(channel.name, message))
+      let sessions: readonly string[]
       let numbers: Awaited<ReturnType<typeof inbox.keep>>
       try {
+        sessions = await Promise.all(fresh.map((message) => laneOf(channel, message)))
         numbers = await inbox.keep({
           channel: channel.name,
           verdict: verified.by,
@@ -116,8 +129,9 @@ export function createIngress({ inbox, lanes, clock, log, config }: IngressOptio
         }
         kept += 1
         const account = fresh[index]?.account ?? ''
-        if (!lanes.enter({ number, channel: channel.name, account, lane: sessions[index] ?? '', atMs: 0, cuts: 0 }))
-          count(keys[index] ?? '', -1)
+        const lane = sessions[index] ?? ''
+        const work = isAnswerLane(lane) ? answerLanes : lanes
+        if (!work.enter({ number, channel: channel.name, account, lane, atMs: 0, cuts: 0 })) count(keys[index] ?? '', -1)
       }
       return { kept, duplicate: known + numbers.length - kept, denied }
     },

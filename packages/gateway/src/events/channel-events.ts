@@ -1,72 +1,139 @@
-/** `POST /api/channel-events`: events of programs on this machine, for every subscriber (§2.5, §4.4, §6). */
-import { AppError, buildHint, type CatalogueId, defineRoute, type Route } from '@sluice/sdk'
+/** `POST /api/channel-events`: events of programs on this machine, for every subscriber and for people in chats (§2.5, §4.4, §6). */
+import { AppError, type AskedTarget, defineRoute, type Route } from '@sluice/sdk'
+import { textAt } from '@sluice/sdk/foreign-json'
 import * as v from 'valibot'
-import type { EventBus } from './bus.ts'
+import { APPROVAL_STATES } from '../approvals/approval-schema.ts'
+import { KEYWORDS_MAX } from '../approvals/keywords.ts'
+import { TIMEOUT_SECS_MAX } from '../approvals/new-approval.ts'
+import { TARGETS } from '../approvals/targets.ts'
+import { isoTime } from '../http/iso-time.ts'
+import type { Runtime } from '../runtime.ts'
+import { notify } from './notify.ts'
 
 const CHANNELS_MAX = 64
+const CHANNEL_ID_CHARS_MAX = 256
 /** JSON has no white space above it. */
 const SPACE = 0x20
 const BRACE = 0x7b
 
-/** Which package carries the messages of each dispatch target; null: every subscriber is one. */
-const TARGETS: Readonly<Record<string, CatalogueId | null>> = {
-  dashboard: null,
-  community: 'channel-discord',
-  workspace: 'channel-slack',
-  messenger: 'channel-telegram',
-}
+const APPROVAL_TITLE = 'Human approval needed'
 
-const text = (description: string) => v.optional(v.pipe(v.string(), v.description(description)))
+const text = (description: string) => v.exactOptional(v.pipe(v.string(), v.description(description)))
+const keywords = (description: string) =>
+  v.exactOptional(v.pipe(v.array(v.string()), v.maxLength(KEYWORDS_MAX), v.description(description)))
 
 const body = v.looseObject({
   type: text('What happened; `human_approval_request` is handled specially'),
-  content: v.optional(v.pipe(v.unknown(), v.description('`title` and `message`'))),
-  channels: v.optional(
-    v.pipe(v.array(v.string()), v.maxLength(CHANNELS_MAX), v.description(`Of ${Object.keys(TARGETS).join(', ')}, in any case`)),
+  content: v.exactOptional(v.pipe(v.unknown(), v.description('`title` and `message`'))),
+  channels: v.exactOptional(v.pipe(v.array(v.string()), v.maxLength(CHANNELS_MAX), v.description(`Of ${TARGETS.join(', ')}, in any case`))),
+  channel_id: v.exactOptional(
+    v.pipe(
+      v.union([v.pipe(v.string(), v.minLength(1), v.maxLength(CHANNEL_ID_CHARS_MAX)), v.pipe(v.number(), v.safeInteger())]),
+      v.description('The conversation to tell, instead of the configured ones'),
+    ),
   ),
   run_id: text('Required for `human_approval_request`'),
   step_id: text('Required for `human_approval_request`'),
-  approve_keywords: v.optional(v.array(v.string())),
-  reject_keywords: v.optional(v.array(v.string())),
+  workflow_name: text('What asks; default: `run_id`'),
+  timeout: v.exactOptional(
+    v.pipe(v.number(), v.minValue(0), v.maxValue(TIMEOUT_SECS_MAX), v.description('Seconds until the approval expires; 0: never')),
+  ),
+  approve_keywords: keywords('Default: approve, approved, yes, lgtm'),
+  reject_keywords: keywords('Default: reject, rejected, no'),
 })
+
+type Body = v.InferOutput<typeof body>
 
 const answer = v.object({
   ok: v.literal(true),
-  event_id: v.string(),
-  channels: v.array(v.object({ channel: v.string(), status: v.picklist(['broadcast', 'unavailable']), detail: v.string() })),
+  event_id: v.pipe(v.string(), v.description('Of the `channel_event`')),
+  channels: v.pipe(
+    v.array(
+      v.object({
+        channel: v.string(),
+        status: v.picklist(['queued', 'broadcast', 'unavailable']),
+        detail: v.string(),
+        outbox: v.exactOptional(v.pipe(v.array(v.number()), v.description('Numbers in the outbox'))),
+      }),
+    ),
+    v.description('What became of each channel asked for; of an approval that is known, nobody is asked again'),
+  ),
+  approval: v.exactOptional(
+    v.object({
+      run_id: v.string(),
+      step_id: v.string(),
+      state: v.picklist(APPROVAL_STATES),
+      expires_at: v.nullable(v.string()),
+      status_url: v.string(),
+    }),
+  ),
 })
 
-/** What became of one name in `channels`; a name nobody knows fails nothing. */
-function dispatch(channel: string): v.InferOutput<typeof answer>['channels'][number] {
-  const name = channel.toLowerCase()
-  const carrier = Object.hasOwn(TARGETS, name) ? TARGETS[name] : undefined
-  if (carrier === null) return { channel, status: 'broadcast', detail: 'sent to every subscriber of /api/events and /ws/events' }
-  if (carrier === undefined) {
-    return { channel, status: 'unavailable', detail: `no such channel; there are ${Object.keys(TARGETS).join(', ')}` }
-  }
-  return { channel, status: 'unavailable', detail: `this build has no ${carrier}: ${buildHint(carrier)}` }
-}
+type Answer = v.InferOutput<typeof answer>
 
-/** An approval nobody could give must not look accepted. */
-function refuseApproval({ run_id, step_id }: v.InferOutput<typeof body>): never {
-  if (!run_id || !step_id) throw new AppError('invalid_request', 'human_approval_request needs run_id and step_id')
-  throw new AppError('unavailable', 'Approvals are not part of this release; nothing was broadcast and nothing is pending')
-}
+export type ChannelEventsDeps = Pick<Runtime, 'bus' | 'approvals' | 'clock' | 'delivery' | 'live' | 'store'>
 
-export const channelEventsRoute = (bus: EventBus): Route =>
+export const channelEventsRoute = (deps: ChannelEventsDeps): Route =>
   defineRoute({
     method: 'POST',
     path: '/api/channel-events',
-    summary: 'Broadcast an event to every subscriber',
+    summary: 'Tell every subscriber, and people in chats, of an event; or ask people for an approval',
     auth: 'local',
     body,
     answers: { 200: { description: 'Broadcast, with what became of each channel asked for', schema: answer } },
-    handle({ body: event, raw }) {
+    async handle({ body: event, raw }) {
       // The schema takes a list for an object without members.
       if (raw.find((byte) => byte > SPACE) !== BRACE) throw new AppError('invalid_request', 'The body must be a JSON object')
-      if (event.type === 'human_approval_request') refuseApproval(event)
+      const told = event.type === 'human_approval_request' ? await askPeople(deps, event) : await tellPeople(deps, event)
+      const { bus } = deps
       const eventId = `${bus.run}-${bus.seq + 1}`
       bus.emit({ type: 'channel_event', payload: event })
-      return { ok: true, event_id: eventId, channels: (event.channels ?? []).map(dispatch) }
+      return { ok: true, event_id: eventId, ...told } satisfies Answer
     },
   })
+
+/** Opened durably before anything is broadcast; the registry broadcasts the request itself. */
+async function askPeople({ approvals }: ChannelEventsDeps, event: Body): Promise<Pick<Answer, 'channels' | 'approval'>> {
+  const { run_id, step_id, workflow_name, timeout = 0, approve_keywords, reject_keywords, channels } = event
+  if (!run_id || !step_id) throw new AppError('invalid_request', 'human_approval_request needs run_id and step_id')
+  const { approval, asked } = await approvals.open({
+    runId: run_id,
+    stepId: step_id,
+    gate: 'event',
+    workflow: workflow_name ?? run_id,
+    title: textAt(event, 'content.title') || APPROVAL_TITLE,
+    message: textAt(event, 'content.message'),
+    timeoutSecs: timeout,
+    ...(approve_keywords && { approveKeywords: approve_keywords }),
+    ...(reject_keywords && { rejectKeywords: reject_keywords }),
+    ...(channels && { channels }),
+    ...channelIdOf(event),
+  })
+  return {
+    channels: asked.map(shownTarget),
+    approval: {
+      run_id,
+      step_id,
+      state: approval.state,
+      expires_at: isoTime(approval.expiresAtMs),
+      status_url: `/api/approvals/${encodeURIComponent(run_id)}/${encodeURIComponent(step_id)}`,
+    },
+  }
+}
+
+async function tellPeople(deps: ChannelEventsDeps, event: Body): Promise<Pick<Answer, 'channels'>> {
+  const { channels = [] } = event
+  const title = textAt(event, 'content.title')
+  const message = textAt(event, 'content.message')
+  const told = await notify({ channels, title, message, ...channelIdOf(event) }, deps)
+  return { channels: told.map(shownTarget) }
+}
+
+const channelIdOf = ({ channel_id }: Body) => (channel_id === undefined ? {} : { channelId: String(channel_id) })
+
+const shownTarget = ({ channel, status, detail, outbox }: AskedTarget): Answer['channels'][number] => ({
+  channel,
+  status,
+  detail,
+  ...(outbox && { outbox: [...outbox] }),
+})

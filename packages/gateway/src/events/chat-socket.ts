@@ -1,9 +1,10 @@
 /** `/ws/chat`: a conversation over a WebSocket, in the same sessions as `POST /webhook`. */
 import { randomUUID } from 'node:crypto'
 import type { Agent } from '@sluice/agent'
-import type { ClientId, Clock, Logger, SessionStore } from '@sluice/sdk'
+import type { ClientId, Logger, SessionStore } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { WebSocket } from 'ws'
+import type { ApprovalRegistry } from '../approvals/registry.ts'
 import type { Endpoint, EndpointDoc } from '../http/endpoint.ts'
 import type { Gate } from '../http/gate.ts'
 import { checkSessionName, storedSession } from '../http/session-name.ts'
@@ -34,7 +35,7 @@ const doc: EndpointDoc = {
 export interface ChatSocketDeps {
   readonly agent: Agent
   readonly sessions: Pick<SessionStore, 'get'>
-  readonly clock: Clock
+  readonly approvals: ApprovalRegistry
   readonly log: Logger
   readonly connections: Connections
   readonly heartbeat: Heartbeat
@@ -47,7 +48,7 @@ interface Conversation {
   readonly start: ChatFrame
 }
 
-export function chatSocketEndpoint({ agent, sessions, clock, log, connections, heartbeat }: ChatSocketDeps, gate: Gate): Endpoint {
+export function chatSocketEndpoint({ agent, sessions, approvals, log, connections, heartbeat }: ChatSocketDeps, gate: Gate): Endpoint {
   const open = (socket: WebSocket, { client, session, start }: Conversation): void => {
     const send = (frame: ChatFrame): void => {
       socket.send(JSON.stringify(frame))
@@ -57,7 +58,7 @@ export function chatSocketEndpoint({ agent, sessions, clock, log, connections, h
       chat.close()
       socket.close(code, reason)
     }
-    const chat = createChat({ agent, clock, log, client, session, send })
+    const chat = createChat({ agent, approvals, log, client, session, send })
     const stopBeating = heartbeat.watch(socket)
     socket.on('message', (data, isBinary) => {
       if (isBinary) end(UNSUPPORTED_DATA, 'messages are text')

@@ -1,6 +1,7 @@
 /** One conversation over one connection: messages in, one turn at a time, its parts out. Knows no socket. */
 import { type Agent, newTrace, type TurnPart } from '@sluice/agent'
-import { AppError, type ClientId, type Clock, ERRORS, type Logger } from '@sluice/sdk'
+import { AppError, type ClientId, ERRORS, type Logger } from '@sluice/sdk'
+import type { ApprovalRegistry } from '../approvals/registry.ts'
 import { ownerOfSession } from '../http/session-name.ts'
 import { createChatApprovals } from './chat-approvals.ts'
 import { type ChatErrorCode, type ChatFrame, parseClientFrame } from './chat-frames.ts'
@@ -17,7 +18,7 @@ export interface Chat {
 
 export interface ChatOptions {
   readonly agent: Pick<Agent, 'run'>
-  readonly clock: Clock
+  readonly approvals: ApprovalRegistry
   readonly log: Logger
   readonly client: ClientId
   /** As stored. */
@@ -26,8 +27,9 @@ export interface ChatOptions {
   readonly send: (frame: ChatFrame) => void
 }
 
-export function createChat({ agent, clock, log, client, session, send }: ChatOptions): Chat {
-  const approvals = createChatApprovals(clock, send)
+export function createChat({ agent, approvals: registry, log, client, session, send }: ChatOptions): Chat {
+  const owner = ownerOfSession(session)
+  const approvals = createChatApprovals({ approvals: registry, log, by: `device:${owner}`, send })
   const queued: string[] = []
   let running: AbortController | undefined
   let isClosed = false
@@ -41,7 +43,7 @@ export function createChat({ agent, clock, log, client, session, send }: ChatOpt
       const turn = await agent.run({
         source: 'ws',
         session,
-        owner: ownerOfSession(session),
+        owner,
         text,
         client,
         trace: newTrace(),

@@ -33,7 +33,12 @@ const doc: EndpointDoc = {
   headers: { 'Last-Event-ID': 'The id of the last event seen; what came after it is sent first' },
   query: subscriptionQuery,
   mediaType: 'text/event-stream',
-  answers: { 200: { description: 'Events as they happen; one named `gap` tells how many events were missed' } },
+  answers: {
+    200: {
+      description:
+        'Events as they happen, each a `#/components/schemas/Event` with `id` and `timestamp`; one named `gap` tells how many were missed',
+    },
+  },
 }
 
 export interface SseDeps {

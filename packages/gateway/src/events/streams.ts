@@ -13,7 +13,7 @@ import { createHeartbeat } from './heartbeat.ts'
 import { keepAlive, sseEndpoint } from './sse.ts'
 
 export interface StreamsOptions {
-  readonly runtime: Pick<Runtime, 'agent' | 'bus' | 'clock' | 'log' | 'store' | 'live'>
+  readonly runtime: Pick<Runtime, 'agent' | 'approvals' | 'bus' | 'clock' | 'delivery' | 'log' | 'store' | 'live'>
   readonly onRevoked: ConnectionsOptions['onRevoked']
   /** Kept up to date. */
   readonly counts: SubscriberCounts
@@ -31,7 +31,7 @@ export interface Streams {
 }
 
 export function createStreams({ runtime, onRevoked, counts }: StreamsOptions): Streams {
-  const { agent, bus, clock, log, store, live } = runtime
+  const { agent, approvals, bus, clock, log, store, live } = runtime
   const closing = new AbortController()
   const onDropped = () => {
     counts.dropped += 1
@@ -45,8 +45,8 @@ export function createStreams({ runtime, onRevoked, counts }: StreamsOptions): S
     endpoints: (gate) => [
       sseEndpoint({ bus, connections, fanOut: sseFanOut }, gate),
       eventSocketEndpoint({ bus, connections, heartbeat, fanOut: socketFanOut }, gate),
-      chatSocketEndpoint({ agent, sessions: store.sessions, clock, log, connections, heartbeat }, gate),
-      routeEndpoint(channelEventsRoute(bus), gate),
+      chatSocketEndpoint({ agent, sessions: store.sessions, approvals, log, connections, heartbeat }, gate),
+      routeEndpoint(channelEventsRoute(runtime), gate),
     ],
     closeAll(reason) {
       closing.abort()

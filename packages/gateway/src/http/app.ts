@@ -16,6 +16,7 @@ import { healthEndpoint, metricsEndpoint } from './open-endpoints.ts'
 import { openApiDocument } from './openapi.ts'
 import { pairEndpoint } from './pair-endpoint.ts'
 import { problem, refusal } from './problem.ts'
+import { approvalRoutes } from './routes/approvals.ts'
 import { deliveryRoutes } from './routes/deliveries.ts'
 import { deviceRoutes } from './routes/devices.ts'
 import { sessionRoutes } from './routes/sessions.ts'
@@ -110,6 +111,7 @@ function ownRoutes(runtime: Runtime, live: Live, auth: Auth, docs: readonly Endp
     ...sessionRoutes(runtime),
     ...turnRoutes(runtime),
     ...deliveryRoutes(runtime),
+    ...approvalRoutes(runtime),
     ...sopRoutes(runtime),
     ...deviceRoutes(runtime, live, auth),
     openApi,

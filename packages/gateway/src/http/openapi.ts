@@ -1,4 +1,5 @@
 /** The OpenAPI 3.1 document of one generation, made from the same table the requests are served from. */
+import { eventSchema } from '@sluice/sdk'
 import type * as v from 'valibot'
 import type { EndpointDoc } from './endpoint.ts'
 
@@ -36,7 +37,7 @@ export async function openApiDocument(endpoints: readonly EndpointDoc[], version
     paths,
     components: {
       securitySchemes: { bearer: { type: 'http', scheme: 'bearer', description: 'The token of a paired device' } },
-      schemas: { Error: ERROR_SCHEMA },
+      schemas: { Error: ERROR_SCHEMA, Event: convert(eventSchema, 'output') },
       responses: {
         Error: {
           description: 'A refusal or a failure',

@@ -4,11 +4,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import type { Agent, TurnRequest } from '@sluice/agent'
-import type { LogFields, Observation, Observer, Sops, Store, TurnEnd } from '@sluice/sdk'
+import type { LogFields, Observation, Observer, Sops, Store, TurnEnd, Waiting } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
 import * as v from 'valibot'
 import { afterEach } from 'vitest'
+import { createApprovals } from '../approvals/registry.ts'
 import { gatewaySection } from '../config/core-sections.ts'
 import { createEventBus } from '../events/bus.ts'
 import { createStreams } from '../events/streams.ts'
@@ -29,6 +30,10 @@ export interface TestGatewayOptions {
   readonly demandsProof?: boolean
   /** Told when deliveries have been made due. */
   readonly wake?: () => void
+  /** Told of replies that were queued. */
+  readonly queued?: (replies: readonly Waiting[]) => void
+  /** `[approvals] channels`. */
+  readonly approvalChannels?: readonly string[]
   /** The engine of procedures. */
   readonly sops?: Partial<Sops>
   readonly streams?: HandlerOptions['streams']
@@ -97,6 +102,17 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
   const file = join(folder, 'sluice.db')
   const store = openStore({ file, clock, log })
   const turns: Omit<TurnRequest, 'signal' | 'listen' | 'approve'>[] = []
+  const bus = createEventBus({ clock, run: 'test' })
+  const approvals = createApprovals({
+    store: store.approvals,
+    bus,
+    clock,
+    log,
+    channels: () => live.channels,
+    features: () => live.features,
+    targets: () => options.approvalChannels ?? [],
+    queued: (replies) => options.queued?.(replies),
+  })
 
   let live: Live = {
     generation: 1,
@@ -118,12 +134,17 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
     startedAtMs: clock.nowMs(),
     store,
     agent: testAgent(store, clock, turns, options.reply ?? (({ text }) => `re: ${text}`)),
-    bus: createEventBus({ clock, run: 'test' }),
+    bus,
+    approvals,
     clock,
     log,
     live: () => live,
     sops: () => options.sops as Sops | undefined,
-    delivery: { load: () => ({ messages: 0, replies: 0 }), wake: options.wake ?? (() => {}) },
+    delivery: {
+      load: () => ({ messages: 0, replies: 0 }),
+      wake: options.wake ?? (() => {}),
+      queued: (replies) => options.queued?.(replies),
+    },
     vitals: () => ({
       startedAtMs: clock.nowMs(),
       turnsRunning: 0,
@@ -178,6 +199,7 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
     },
     async close() {
       if (own) own.closeAll('the test is over')
+      await approvals.stop()
       await store.close()
       rmSync(folder, { recursive: true, force: true })
     },

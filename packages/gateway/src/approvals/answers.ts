@@ -1,0 +1,98 @@
+/** Recognises answers to approvals in what people write and press (§6, decisions "Approvals"). Strangers never get here. */
+import { type Approval, type ApprovalKey, type ApprovalStore, BoundedMap, type Channel, type Inbound } from '@sluice/sdk'
+import { type Verdict, verdictOf } from './keywords.ts'
+import type { Pending, PendingApprovals } from './pending.ts'
+import { isAnswerTo, isBeside, namedBy } from './scope.ts'
+
+/** How many decided approvals are remembered, so that those who are late are told. */
+const DECIDED_MAX = 1000
+/** Prompts on their way out that are looked up for one message. */
+const UNSENT_MAX = 16
+
+const APPROVE = 'a.'
+const REJECT = 'r.'
+const PRESSED = /^[ar]\.[A-Za-z0-9_-]{1,40}$/
+
+export const approveValue = (token: string): string => APPROVE + token
+export const rejectValue = (token: string): string => REJECT + token
+
+export interface Answers {
+  /**
+   * The approval a text answers: one that waits, or one decided lately. Undefined for anything else; presses are not looked
+   * at here, since they are never anything but answers.
+   */
+  keyOf(channel: Channel, inbound: Inbound): Promise<ApprovalKey | undefined>
+  /** The approval whose button was pressed, and what the button says; undefined if the button is none of ours there. */
+  pressed(channel: string, inbound: Inbound): Promise<{ readonly approval: Approval; readonly verdict: Verdict } | undefined>
+  /** It waits no more. */
+  decided(approval: Approval, pending: Pending | undefined): void
+}
+
+export interface AnswersDeps {
+  readonly store: Pick<ApprovalStore, 'get' | 'byToken'>
+  readonly pending: PendingApprovals
+}
+
+export function createAnswers({ store, pending }: AnswersDeps): Answers {
+  /** By each message that asked. */
+  const decided = new BoundedMap<string, Pending>(DECIDED_MAX)
+
+  const isBare = (inbound: Inbound, candidate: Pending): boolean => {
+    const verdict = verdictOf(inbound.text, candidate)
+    return verdict !== undefined && verdict.feedback === null
+  }
+  const answers = (candidate: Pending, channel: Channel, inbound: Inbound): boolean =>
+    candidate.prompts.some((prompt) => isAnswerTo(inbound, channel.name, prompt)) && verdictOf(inbound.text, candidate) !== undefined
+
+  /** Asks the store for those whose prompts are on their way: somebody may answer before we know that one has arrived. */
+  const justSent = async (channel: Channel, inbound: Inbound): Promise<Pending | undefined> => {
+    const candidates = [...pending.unsent(channel.name, inbound.account)].filter((candidate) => verdictOf(inbound.text, candidate))
+    for (const candidate of candidates.slice(0, UNSENT_MAX)) {
+      const approval = await store.get(candidate)
+      if (approval?.state !== 'pending') continue
+      const fresh = pending.set(approval, candidate.person)
+      if (answers(fresh, channel, inbound)) return fresh
+    }
+    return undefined
+  }
+
+  const beside = (channel: Channel, inbound: Inbound): Pending | undefined => {
+    const there = pending.at({ channel: channel.name, account: inbound.account, to: inbound.to })
+    if (there?.size !== 1) return undefined
+    const [only] = there
+    return only && isBeside(inbound, channel, only.person) && isBare(inbound, only) ? only : undefined
+  }
+
+  return {
+    async keyOf(channel, inbound) {
+      if (pending.size === 0 && decided.size === 0) return undefined
+      const { name } = channel
+      for (const id of namedBy(inbound)) {
+        const named = pending.ofMessage(name, inbound.account, id) ?? decided.get(messageKey(name, inbound.account, id))
+        if (named && answers(named, channel, inbound)) return named
+      }
+      return beside(channel, inbound) ?? (await justSent(channel, inbound))
+    },
+    async pressed(channel, { account, to, pressed }) {
+      if (!pressed || !PRESSED.test(pressed.value)) return undefined
+      const approval = await store.byToken(pressed.value.slice(APPROVE.length))
+      const isItsButton = approval?.prompts.some(
+        (prompt) =>
+          prompt.channel === channel &&
+          prompt.account === account &&
+          (prompt.to.to === to.to || prompt.providerId === to.to) &&
+          (prompt.providerId === null || prompt.providerId === pressed.message),
+      )
+      if (!approval || !isItsButton) return undefined
+      return { approval, verdict: { approved: pressed.value.startsWith(APPROVE), feedback: null } }
+    },
+    decided(approval, was) {
+      const { runId, stepId, approveKeywords, rejectKeywords, expiresAtMs, prompts } = approval
+      const kept = { runId, stepId, approveKeywords, rejectKeywords, expiresAtMs, prompts, person: was?.person ?? null }
+      for (const { channel, account, providerId } of prompts)
+        if (providerId !== null) decided.set(messageKey(channel, account, providerId), kept)
+    },
+  }
+}
+
+const messageKey = (channel: string, account: string, providerId: string): string => JSON.stringify([channel, account, providerId])

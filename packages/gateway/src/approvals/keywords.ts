@@ -1,0 +1,68 @@
+/** The words that approve and those that reject: which are allowed, and what a text says by them (§2.5, §6). */
+import { AppError, type Approval, type Question } from '@sluice/sdk'
+
+export type Keywords = Pick<Approval, 'approveKeywords' | 'rejectKeywords'>
+
+/** What a text says. */
+export interface Verdict {
+  readonly approved: boolean
+  /** What stands behind the keyword. */
+  readonly feedback: string | null
+}
+
+export const APPROVE_KEYWORDS: readonly string[] = Object.freeze(['approve', 'approved', 'yes', 'lgtm'])
+export const REJECT_KEYWORDS: readonly string[] = Object.freeze(['reject', 'rejected', 'no'])
+/** In each list. */
+export const KEYWORDS_MAX = 16
+export const KEYWORD_CHARS_MAX = 64
+/** More than that of a chat message is dropped. */
+export const FEEDBACK_CHARS_MAX = 4000
+
+/** A list that is not given, or is empty, has its defaults. Throws `invalid_request`. */
+export function keywordsOf({ approveKeywords, rejectKeywords }: Pick<Question, keyof Keywords>): Keywords {
+  const approve = listOf(approveKeywords, APPROVE_KEYWORDS, 'approve_keywords')
+  const reject = listOf(rejectKeywords, REJECT_KEYWORDS, 'reject_keywords')
+  const both = approve.find((keyword) => reject.includes(keyword))
+  if (both !== undefined) throw new AppError('invalid_request', `'${both}' is in approve_keywords and in reject_keywords`)
+  return { approveKeywords: approve, rejectKeywords: reject }
+}
+
+function listOf(given: readonly string[] | undefined, fallback: readonly string[], name: string): readonly string[] {
+  if (!given || given.length === 0) return fallback
+  if (given.length > KEYWORDS_MAX) throw new AppError('invalid_request', `${name} has more than ${KEYWORDS_MAX} keywords`)
+  const keywords = [...new Set(given.map((keyword) => keyword.trim().toLowerCase()))]
+  if (keywords.some((keyword) => !isKeyword(keyword)))
+    throw new AppError(
+      'invalid_request',
+      `${name} has a keyword that is not 1 to ${KEYWORD_CHARS_MAX} printable characters without a backtick`,
+    )
+  return keywords
+}
+
+const isKeyword = (keyword: string): boolean =>
+  keyword.length > 0 && keyword.length <= KEYWORD_CHARS_MAX && /^[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}`]+$/u.test(keyword)
+
+/** Equal to a keyword, or a keyword and feedback behind white space; the case does not matter, and keywords that approve are tried first. */
+export function verdictOf(text: string, { approveKeywords, rejectKeywords }: Keywords): Verdict | undefined {
+  const said = text.trim()
+  for (const keyword of approveKeywords) {
+    const rest = behind(said, keyword)
+    if (rest !== undefined) return { approved: true, feedback: rest }
+  }
+  for (const keyword of rejectKeywords) {
+    const rest = behind(said, keyword)
+    if (rest !== undefined) return { approved: false, feedback: rest }
+  }
+  return undefined
+}
+
+/** The feedback, null for none; undefined if the text does not begin with the keyword. */
+function behind(said: string, keyword: string): string | null | undefined {
+  const head = said.slice(0, keyword.length)
+  if (head.toLowerCase() !== keyword) return undefined
+  const rest = said.slice(keyword.length)
+  if (rest === '') return null
+  return /^\s/.test(rest) ? boundedFeedback(rest) : undefined
+}
+
+export const boundedFeedback = (text: string): string | null => text.trim().slice(0, FEEDBACK_CHARS_MAX).toWellFormed() || null

@@ -1,0 +1,51 @@
+/** A question, checked, as it is kept. */
+import { randomBytes } from 'node:crypto'
+import { AppError, type ApprovalKey, type NewApproval, type Question } from '@sluice/sdk'
+import { keywordsOf } from './keywords.ts'
+
+export const ID_CHARS_MAX = 200
+export const WORKFLOW_CHARS_MAX = 200
+export const TITLE_CHARS_MAX = 256
+export const MESSAGE_CHARS_MAX = 16_384
+/** Ten years. */
+export const TIMEOUT_SECS_MAX = 315_360_000
+/** 16 characters of base64url: a button's value stays far below what any platform takes. */
+const TOKEN_BYTES = 12
+
+const PRINTABLE = /^[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]+$/u
+
+/** One text for one key, so that no two keys share one. */
+export const keyText = ({ runId, stepId }: ApprovalKey): string => JSON.stringify([runId, stepId])
+
+/** Throws `invalid_request`. */
+export function newApproval(question: Question, nowMs: number): NewApproval {
+  const { runId, stepId, gate, workflow, title, message, timeoutSecs } = question
+  checkId(runId, 'run_id')
+  checkId(stepId, 'step_id')
+  checkLength(workflow, 'workflow_name', WORKFLOW_CHARS_MAX)
+  checkLength(title, 'The title', TITLE_CHARS_MAX)
+  checkLength(message, 'The message', MESSAGE_CHARS_MAX)
+  if (!(timeoutSecs >= 0 && timeoutSecs <= TIMEOUT_SECS_MAX))
+    throw new AppError('invalid_request', `timeout is a number of seconds from 0 to ${TIMEOUT_SECS_MAX}`)
+  return {
+    runId,
+    stepId,
+    gate,
+    workflow: workflow.toWellFormed(),
+    title: title.toWellFormed(),
+    message: message.toWellFormed(),
+    ...keywordsOf(question),
+    createdAtMs: nowMs,
+    expiresAtMs: timeoutSecs === 0 ? null : nowMs + Math.ceil(timeoutSecs * 1000),
+    token: randomBytes(TOKEN_BYTES).toString('base64url'),
+  }
+}
+
+function checkId(id: string, name: string): void {
+  if (id.length > ID_CHARS_MAX || !PRINTABLE.test(id) || id.trim() !== id)
+    throw new AppError('invalid_request', `${name} is 1 to ${ID_CHARS_MAX} printable characters`)
+}
+
+function checkLength(text: string, name: string, max: number): void {
+  if (text.length > max) throw new AppError('invalid_request', `${name} is longer than ${max} characters`)
+}

@@ -1,0 +1,195 @@
+/** The approval registry (§3, §6): asks people durably, takes the first answer, gives it to the gate, then tells everybody. */
+import {
+  AppError,
+  type Approval,
+  type ApprovalKey,
+  type ApprovalStore,
+  type Approvals,
+  type Channel,
+  type Clock,
+  type Inbound,
+  type Logger,
+  type Question,
+  type Waiting,
+} from '@sluice/sdk'
+import { waitingReplies } from '../delivery/waiting-replies.ts'
+import type { EventBus } from '../events/bus.ts'
+import { type Answers, createAnswers } from './answers.ts'
+import { type AskingDeps, askedWith, askingOf, promptsOf } from './asking.ts'
+import { createExpiry } from './expiry.ts'
+import { boundedFeedback } from './keywords.ts'
+import { keyText, newApproval } from './new-approval.ts'
+import { PendingApprovals } from './pending.ts'
+import { confirmations } from './prompts.ts'
+import { unknownApproval } from './refusals.ts'
+import { Settler } from './settler.ts'
+import { tellRequested, tellResolved } from './tell.ts'
+
+export interface ApprovalRegistryDeps extends AskingDeps {
+  readonly store: ApprovalStore
+  readonly bus: Pick<EventBus, 'emit' | 'subscribe'>
+  readonly clock: Clock
+  readonly log: Logger
+  /** Told of messages that wait to be sent, once they are durable. */
+  queued(replies: readonly Waiting[]): void
+}
+
+type Decision = Parameters<Approvals['decide']>[1]
+
+export interface ApprovalRegistry extends Approvals {
+  /** As `Approvals.decide`; with `inbox`, that message is done in the same commit, whoever won. */
+  decide(key: ApprovalKey, decision: Decision, inbox?: number): ReturnType<Approvals['decide']>
+  /** True if somebody would be asked: a conversation there is, or a target that is named or configured. */
+  reaches(question: Pick<Question, 'origin' | 'channels'>): boolean
+  /** Resolves once it is decided, whoever did it; undefined if `signal` aborts before, or nobody opened it. */
+  decision(key: ApprovalKey, signal: AbortSignal): Promise<Approval | undefined>
+  /** The approval a text answers, if it answers one. */
+  answered(channel: Channel, inbound: Inbound): ReturnType<Answers['keyOf']>
+  pressed: Answers['pressed']
+  /** Takes up what the last run left: what waits, and what is decided and not taken. Before this, nothing expires and nobody is asked. */
+  start(): Promise<void>
+  readonly isRunning: boolean
+  /** Looks for decisions of other processes. */
+  look(): Promise<void>
+  /** Nothing expires and no gate is asked any more; who waits is not told anything. */
+  stop(): Promise<void>
+}
+
+/** Questions that wait at once. */
+export const PENDING_MAX = 10_000
+const EXPIRE_RETRY_MS = 5000
+
+export function createApprovals(deps: ApprovalRegistryDeps): ApprovalRegistry {
+  const { store, bus, clock, log } = deps
+  const pending = new PendingApprovals()
+  const answers = createAnswers({ store, pending })
+  /** Who waits for a decision in this process; bounded by what is pending. */
+  const waiting = new Map<string, Set<(approval: Approval) => void>>()
+  let state: 'new' | 'running' | 'stopped' = 'new'
+
+  const settler = new Settler({
+    clock,
+    log,
+    read: store.get,
+    async settled(key) {
+      const approval = (await store.get(key)) ?? key
+      const nowMs = clock.nowMs()
+      const replies = confirmations(approval, deps.channels(), nowMs)
+      deps.queued(waitingReplies(replies, await store.settle(approval, nowMs, replies)))
+      tellResolved(bus, approval)
+    },
+  })
+  // Those who wait for these two look at what is decided by themselves.
+  for (const gate of ['event', 'tool'] as const) settler.taker(gate, async () => {})
+
+  /** From now on it is decided, whoever did it. */
+  const taken = (approval: Approval): void => {
+    answers.decided(approval, pending.remove(approval))
+    const key = keyText(approval)
+    const listeners = waiting.get(key)
+    waiting.delete(key)
+    for (const listener of listeners ?? []) listener(approval)
+    if (state === 'running') settler.enter(approval)
+  }
+
+  const decide: ApprovalRegistry['decide'] = async (key, { state: outcome, by, feedback }, inbox) => {
+    const decision = { state: outcome, by, feedback: boundedFeedback(feedback ?? ''), atMs: clock.nowMs() }
+    const decided = await store.decide(key, decision, inbox)
+    if (!decided) throw unknownApproval(key)
+    if (pending.get(key)) taken(decided.approval)
+    else if (decided.won && state === 'running') settler.enter(decided.approval)
+    return decided
+  }
+
+  const expiry = createExpiry(clock, async () => {
+    const nowMs = clock.nowMs()
+    const over = [...pending.values()].filter(({ expiresAtMs }) => expiresAtMs !== null && expiresAtMs <= nowMs)
+    const results = await Promise.allSettled(over.map((key) => decide(key, { state: 'expired', by: 'timeout' })))
+    const failed = results.find((result) => result.status === 'rejected')
+    if (failed) log.error('approvals that are over could not be ended', { error: failed.reason })
+    const left = [...pending.values()].flatMap(({ expiresAtMs }) => (expiresAtMs === null ? [] : [expiresAtMs]))
+    const next = left.reduce((least, atMs) => Math.min(least, atMs), Number.POSITIVE_INFINITY)
+    if (next === Number.POSITIVE_INFINITY) return undefined
+    return failed ? Math.max(next, nowMs + EXPIRE_RETRY_MS) : next
+  })
+
+  const keep = (approval: Approval, person: string | null): void => {
+    pending.set(approval, person)
+    if (state === 'running' && approval.expiresAtMs !== null) expiry.by(approval.expiresAtMs)
+  }
+
+  /** A prompt was sent: from now on its provider id is known, by which answers name it. */
+  const learn = async (outbox: number): Promise<void> => {
+    const waits = pending.awaiting(outbox)
+    const approval = waits && (await store.get(waits))
+    if (approval?.state === 'pending' && pending.get(approval)) pending.set(approval, null)
+  }
+  const leaveBus = bus.subscribe(({ envelope }) => {
+    if (envelope.type !== 'delivery' || envelope.direction !== 'outbound' || envelope.state !== 'sent') return
+    learn(envelope.number).catch((error: unknown) => log.warn('the id of a prompt could not be read', { outbox: envelope.number, error }))
+  })
+
+  return {
+    get isRunning() {
+      return state === 'running'
+    },
+    async open(question) {
+      const approval = newApproval(question, clock.nowMs())
+      const known = pending.size >= PENDING_MAX ? await store.get(question) : undefined
+      if (pending.size >= PENDING_MAX && !known)
+        throw new AppError('unavailable', `${PENDING_MAX} approvals wait for an answer: there cannot be more`)
+      const asking = askingOf(question, deps)
+      const prompts = promptsOf(asking, approval)
+      const kept = await store.open(approval, prompts.flat())
+      if (kept.approval.gate !== question.gate)
+        throw new AppError('conflict', 'Somebody else asks under this run_id and step_id', { fields: { state: kept.approval.state } })
+      if (kept.approval.state === 'pending') keep(kept.approval, question.origin?.sender ?? null)
+      if (!kept.opened) return { ...kept, asked: [] }
+      const numbers = kept.approval.prompts.map(({ number }) => number)
+      deps.queued(waitingReplies(prompts.flat(), numbers))
+      tellRequested(bus, kept.approval)
+      return { ...kept, asked: askedWith(asking, prompts, numbers) }
+    },
+    decide,
+    get: (key) => store.get(key),
+    taker: (gate, take) => settler.taker(gate, take),
+    reaches: (question) => askingOf(question, deps).conversations.length > 0,
+    async decision(key, signal) {
+      const { promise, resolve } = Promise.withResolvers<Approval | undefined>()
+      const text = keyText(key)
+      const listeners = waiting.get(text) ?? new Set()
+      waiting.set(text, listeners.add(resolve))
+      const leave = (): void => resolve(undefined)
+      signal.addEventListener('abort', leave, { once: true })
+      try {
+        const approval = await store.get(key)
+        if (approval?.state !== 'pending') return approval
+        return signal.aborted ? undefined : await promise
+      } finally {
+        signal.removeEventListener('abort', leave)
+        listeners.delete(resolve)
+        if (listeners.size === 0 && waiting.get(text) === listeners) waiting.delete(text)
+      }
+    },
+    answered: answers.keyOf,
+    pressed: answers.pressed,
+    async start() {
+      state = 'running'
+      const unsettled = await store.unsettled()
+      for (const approval of unsettled) {
+        if (approval.state === 'pending') keep(approval, null)
+        else settler.enter(approval)
+      }
+      if (unsettled.length > 0) log.info('taking up approvals the last run left', { approvals: unsettled.length })
+    },
+    async look() {
+      for (const approval of await store.unsettled()) if (approval.state !== 'pending') taken(approval)
+    },
+    async stop() {
+      state = 'stopped'
+      expiry.stop()
+      leaveBus()
+      await settler.stop()
+    },
+  }
+}

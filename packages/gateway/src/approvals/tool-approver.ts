@@ -1,0 +1,70 @@
+/** Asks people in chats about tool calls, by the approval registry: for turns that nobody watches. */
+import type { ApprovalRequest, Approver } from '@sluice/agent'
+import { type Approval, type InboxStore, type Question, sha256Hex } from '@sluice/sdk'
+import { MESSAGE_CHARS_MAX } from './new-approval.ts'
+import type { ApprovalRegistry } from './registry.ts'
+
+export interface ToolApproverDeps {
+  readonly approvals: ApprovalRegistry
+  readonly inbox: Pick<InboxStore, 'get'>
+  timeoutSecs(): number
+}
+
+/** Asks in the conversation that the turn answers, and in those of `[approvals] channels`; where there is none, the answer is no. */
+export function createToolApprover({ approvals, inbox, timeoutSecs }: ToolApproverDeps): Approver {
+  const originOf = async (number: number | null): Promise<Question['origin']> => {
+    const entry = number === null ? undefined : await inbox.get(number)
+    if (!entry?.message) return undefined
+    const { channel, account, message } = entry
+    return { channel, account, to: message.to, sender: message.sender }
+  }
+  return async (request, signal) => {
+    const origin = await originOf(request.inbox)
+    const about = origin ? { origin } : {}
+    if (!approvals.isRunning || !approvals.reaches(about)) return false
+    return askAboutTool({ approvals, signal }, { ...toolQuestion(request, timeoutSecs()), ...about })
+  }
+}
+
+export const toolQuestion = ({ turn, callId, tool, summary }: ApprovalRequest, timeoutSecs: number): Question => ({
+  runId: turn,
+  stepId: callId,
+  gate: 'tool',
+  workflow: tool,
+  title: `${tool} wants to run`,
+  message: shown(summary),
+  timeoutSecs,
+})
+
+/**
+ * Opens the question, or finds it, and waits for its answer. When the turn ends first the question is taken back, but not when
+ * the daemon stops: then the turn asks again after the next start, and finds what was answered meanwhile.
+ */
+export async function askAboutTool(
+  { approvals, signal, onOpen }: { approvals: ApprovalRegistry; signal: AbortSignal; onOpen?: (approval: Approval) => void },
+  question: Question,
+): Promise<{ readonly by: string } | false> {
+  const { approval } = await openOwn(approvals, question)
+  onOpen?.(approval)
+  const decided = await approvals.decision(approval, signal)
+  if (decided) return decided.state === 'approved' && decided.by !== null ? { by: decided.by } : false
+  if (approvals.isRunning) await approvals.decide(approval, { state: 'cancelled', by: 'system' })
+  return false
+}
+
+/** Some models number their calls anew in each answer: what was agreed to for one call is not agreed to for another. */
+async function openOwn(approvals: ApprovalRegistry, question: Question): ReturnType<ApprovalRegistry['open']> {
+  const first = await approvals.open(question)
+  const { workflow, message } = first.approval
+  if (first.opened || (workflow === question.workflow && message === question.message)) return first
+  const digest = sha256Hex(JSON.stringify([question.workflow, question.message])).slice(0, 16)
+  return approvals.open({ ...question, stepId: `${question.stepId}.${digest}` })
+}
+
+/** What is too long says so: nobody approves without knowing that there is more. */
+function shown(summary: string): string {
+  if (summary.length <= MESSAGE_CHARS_MAX) return summary
+  const note = (left: number): string => `\n\n(and ${left} characters more, which are not shown)`
+  const kept = summary.slice(0, MESSAGE_CHARS_MAX - note(summary.length).length).toWellFormed()
+  return kept + note(summary.length - kept.length)
+}

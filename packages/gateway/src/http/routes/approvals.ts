@@ -1,0 +1,89 @@
+/** `/api/approvals`: what people are asked, and the answer of a paired device. */
+import { type ApprovalKey, defineRoute, type Route } from '@sluice/sdk'
+import * as v from 'valibot'
+import { APPROVAL_STATES, approvalSchema, shownApproval } from '../../approvals/approval-schema.ts'
+import { FEEDBACK_CHARS_MAX } from '../../approvals/keywords.ts'
+import { decidedBefore, unknownApproval } from '../../approvals/refusals.ts'
+import type { Runtime } from '../../runtime.ts'
+import { wholeText } from '../query.ts'
+import { ownerOf } from '../session-name.ts'
+
+const PAGE_MAX = 200
+
+const querySchema = v.object({
+  limit: wholeText(1, PAGE_MAX, 50),
+  state: v.exactOptional(v.picklist(APPROVAL_STATES)),
+  before_run: v.exactOptional(v.string()),
+  before_step: v.exactOptional(v.string()),
+})
+
+const answerSchema = v.object({
+  approved: v.boolean(),
+  feedback: v.exactOptional(v.pipe(v.string(), v.maxLength(FEEDBACK_CHARS_MAX))),
+})
+
+const keyOf = ({ run = '', step = '' }: Readonly<Record<string, string>>): ApprovalKey => ({ runId: run, stepId: step })
+
+export const approvalRoutes = ({ approvals, store }: Pick<Runtime, 'approvals' | 'store'>): Route[] => [
+  defineRoute({
+    method: 'GET',
+    path: '/api/approvals',
+    summary: 'What people are asked, and what they answered',
+    auth: 'bearer',
+    query: querySchema,
+    answers: {
+      200: {
+        description: 'A page, newest first; `before_run` and `before_step` of the last one give the next',
+        schema: v.object({ approvals: v.array(approvalSchema) }),
+      },
+    },
+    async handle({ query: { limit, state, before_run, before_step } }) {
+      const before = before_run !== undefined && before_step !== undefined ? { runId: before_run, stepId: before_step } : undefined
+      const page = await store.approvals.list({ limit, ...(state !== undefined && { state }), ...(before && { before }) })
+      return { approvals: page.map(shownApproval) }
+    },
+  }),
+  defineRoute({
+    method: 'GET',
+    path: '/api/approvals/:run/:step',
+    summary: 'One approval',
+    auth: 'bearer',
+    answers: { 200: { description: 'How it stands', schema: approvalSchema } },
+    async handle({ params }) {
+      const key = keyOf(params)
+      const approval = await approvals.get(key)
+      if (!approval) throw unknownApproval(key)
+      return shownApproval(approval)
+    },
+  }),
+  defineRoute({
+    method: 'POST',
+    path: '/api/approvals/:run/:step',
+    summary: 'Approve or reject; the first answer, wherever it is given, counts',
+    auth: 'bearer',
+    body: answerSchema,
+    answers: {
+      200: {
+        description: 'Decided, durably; whoever waits takes it right after',
+        schema: v.object({
+          status: v.literal('ok'),
+          run_id: v.string(),
+          step_id: v.string(),
+          approved: v.boolean(),
+          state: v.picklist(APPROVAL_STATES),
+        }),
+      },
+      409: { description: 'It was decided before; `state` and `by` tell how and by whom' },
+    },
+    async handle({ params, device, body: { approved, feedback } }) {
+      const key = keyOf(params)
+      const { won, approval } = await approvals.decide(key, {
+        state: approved ? 'approved' : 'rejected',
+        by: `device:${ownerOf(device)}`,
+        ...(feedback !== undefined && { feedback }),
+      })
+      if (!won) throw decidedBefore(approval)
+      return { status: 'ok', run_id: key.runId, step_id: key.stepId, approved, state: approval.state }
+    },
+  }),
+]
