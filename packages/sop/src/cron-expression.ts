@@ -19,7 +19,8 @@ export function expressionProblem(expression: string, nowMs: number): string | u
   try {
     return nextOccurrence({ expression, timezone: 'UTC' }, nowMs) === null ? 'it never comes again' : undefined
   } catch (error) {
-    return (error as Error).message.replace(/^CronPattern: /, '').replace(/\.$/, '')
+    const message = (error as Error).message.replace(/^CronPattern: /, '').replace(/\.$/, '')
+    return `${message.charAt(0).toLowerCase()}${message.slice(1)}`
   }
 }
 

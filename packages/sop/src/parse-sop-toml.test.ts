@@ -1,0 +1,141 @@
+import { problemLine } from '@sluice/toml'
+import { describe, expect, test } from 'vitest'
+import { parseSopToml } from './parse-sop-toml.ts'
+
+const read = (source: string) => parseSopToml(source, 'SOP.toml', Date.UTC(2026, 2, 1))
+const HEAD = '[sop]\nname = "deploy"\ndescription = "Ship it"\n'
+
+test('§2.4 what is left out has its default', async () => {
+  expect(await read(HEAD)).toEqual({
+    value: {
+      sop: {
+        name: 'deploy',
+        description: 'Ship it',
+        version: '0.1.0',
+        priority: 'normal',
+        cooldown_secs: 0,
+        max_concurrent: 1,
+        deterministic: false,
+      },
+      triggers: [],
+    },
+    problems: [],
+  })
+})
+
+test('§2.4 every field and every kind of trigger is read', async () => {
+  const source = `[sop]
+name = "Deploy v2"
+description = "Ship it"
+version = "2.0"
+priority = "critical"
+execution_mode = "priority_based"
+cooldown_secs = 300
+max_concurrent = 2
+deterministic = true
+
+[[triggers]]
+type = "manual"
+[[triggers]]
+type = "webhook"
+path = "/deploy"
+[[triggers]]
+type = "webhook"
+path = "/hooks/git"
+condition = '$.ref == "refs/heads/main"'
+[[triggers]]
+type = "cron"
+expression = "0 9 * * MON-FRI"
+[[triggers]]
+type = "cron"
+expression = "0 0 9 * * *"
+timezone = "Europe/Berlin"
+[[triggers]]
+type = "mqtt"
+topic = "home/+/temp"
+condition = " "
+[[triggers]]
+type = "peripheral"
+board = "nucleo"
+signal = "button"
+condition = "> 5"
+`
+  const { value, problems } = await read(source)
+  expect(problems).toEqual([])
+  expect(value?.sop).toEqual({
+    name: 'Deploy v2',
+    description: 'Ship it',
+    version: '2.0',
+    priority: 'critical',
+    execution_mode: 'priority_based',
+    cooldown_secs: 300,
+    max_concurrent: 2,
+    deterministic: true,
+  })
+  expect(value?.triggers).toEqual([
+    { type: 'manual' },
+    { type: 'webhook', path: '/deploy', condition: null },
+    { type: 'webhook', path: '/hooks/git', condition: '$.ref == "refs/heads/main"' },
+    { type: 'cron', expression: '0 9 * * MON-FRI', timezone: 'UTC' },
+    { type: 'cron', expression: '0 0 9 * * *', timezone: 'Europe/Berlin' },
+    { type: 'mqtt', topic: 'home/+/temp', condition: null },
+    { type: 'peripheral', board: 'nucleo', signal: 'button', condition: '> 5' },
+  ])
+})
+
+describe('every mistake is told with its line', () => {
+  test.each<[string, string[]]>([
+    ['[sop]\nname = "a"\n', ['1:2: `sop.description` is missing; it must be a text']],
+    [`${HEAD}prority = "low"\n`, ['4:1: `sop.prority` is not a known key; did you mean `priority`?']],
+    [
+      `${HEAD}priority = "urgent"\n`,
+      ['4:12: `sop.priority` must be one of "low", "normal", "high", "critical", but "urgent" stands there'],
+    ],
+    [
+      `${HEAD}execution_mode = "Auto"\n`,
+      [
+        '4:18: `sop.execution_mode` must be one of "auto", "supervised", "step_by_step", "priority_based", "deterministic", but "Auto" stands there',
+      ],
+    ],
+    [`${HEAD}cooldown_secs = -1\n`, ['4:17: `sop.cooldown_secs` must be a whole number between 0 and 1000000000, but -1 stands there']],
+    ['[sop]\nname = ""\ndescription = ""\n', ['2:8: `sop.name` must be a text that is not empty, but "" stands there']],
+    ['[sop]\nname = "../x"\ndescription = ""\n', ['2:8: `sop.name`: a name has letters, digits, spaces, dots, dashes and underscores']],
+    [
+      `${HEAD}[[triggers]]\ntype = "timer"\n`,
+      ['5:8: `triggers[0].type` must be one of "manual", "webhook", "cron", "mqtt", "peripheral", but "timer" stands there'],
+    ],
+    [`${HEAD}[[triggers]]\ntype = "webhook"\n`, ['4:3: `triggers[0].path` is missing; it must be a text that is not empty']],
+    [`${HEAD}[[triggers]]\ntype = "manual"\npath = "/x"\n`, ['6:1: `triggers[0].path` does not belong here']],
+    [`${HEAD}[[trigger]]\ntype = "manual"\n`, ['4:3: `trigger` is not a known key; did you mean `triggers`?']],
+    [
+      `${HEAD}[[triggers]]\ntype = "webhook"\npath = "deploy"\n`,
+      ['6:8: `triggers[0].path`: a path begins with a slash and has no space, ? or #'],
+    ],
+    [
+      `${HEAD}[[triggers]]\ntype = "webhook"\npath = "/x"\ncondition = "$.a = 5"\n`,
+      ['7:13: `triggers[0].condition`: a condition looks like `$.path.to.value >= 5` or `>= 5`, with one of >= <= != == > <'],
+    ],
+    [
+      `${HEAD}[[triggers]]\ntype = "cron"\nexpression = "0 25 * * *"\ntimezone = "Mars/Base"\n`,
+      [
+        '6:14: `triggers[0].expression`: invalid value for hour: 25',
+        '7:12: `triggers[0].timezone`: this time zone is not known; one looks like Europe/Berlin',
+      ],
+    ],
+    [
+      `${HEAD}[[triggers]]\ntype = "mqtt"\ntopic = "a/#/b"\n`,
+      ['6:9: `triggers[0].topic`: # stands for all further levels, so nothing follows it'],
+    ],
+    [
+      `${HEAD}[[triggers]]\ntype = "peripheral"\nboard = "a/b"\nsignal = ""\n`,
+      [
+        '6:9: `triggers[0].board`: the name of a board has no slash',
+        '7:10: `triggers[0].signal` must be a text that is not empty, but "" stands there',
+      ],
+    ],
+  ])('%j', async (source, expected) => {
+    const { value, problems } = await read(source)
+    expect(value).toBeUndefined()
+    expect(problems.map(problemLine)).toEqual(expected.map((line) => `SOP.toml:${line}`))
+  })
+})

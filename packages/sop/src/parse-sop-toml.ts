@@ -1,0 +1,111 @@
+/** `SOP.toml` (§2.4): what a procedure is and what starts it, with every mistake at its place. */
+import { readTomlAs, type TomlProblem } from '@sluice/toml'
+import * as v from 'valibot'
+import { parseCondition } from './condition.ts'
+import { EXECUTION_MODES, PRIORITIES } from './config.ts'
+import { expressionProblem, isTimezone } from './cron-expression.ts'
+import type { SopTrigger } from './definition.ts'
+import { filterProblem } from './topic-filter.ts'
+
+export interface SopToml {
+  readonly sop: {
+    readonly name: string
+    readonly description: string
+    readonly version: string
+    readonly priority: (typeof PRIORITIES)[number]
+    readonly execution_mode?: (typeof EXECUTION_MODES)[number] | undefined
+    readonly cooldown_secs: number
+    readonly max_concurrent: number
+    readonly deterministic: boolean
+  }
+  readonly triggers: readonly SopTrigger[]
+}
+
+const NAME_CHARS_MAX = 100
+const TRIGGERS_MAX = 100
+const COUNT_MAX = 1_000_000_000
+
+const text = v.pipe(v.string(), v.minLength(1))
+const count = (fallback: number) => v.optional(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(COUNT_MAX)), fallback)
+
+/** A text that `problem` has nothing against; its answer is what is said. */
+const checked = (problem: (value: string) => string | undefined) =>
+  v.pipe(
+    text,
+    v.rawCheck(({ dataset, addIssue }) => {
+      const message = dataset.typed && dataset.value !== '' ? problem(dataset.value) : undefined
+      if (message !== undefined) addIssue({ message })
+    }),
+  )
+
+const condition = v.optional(
+  v.nullable(
+    v.pipe(
+      v.string(),
+      v.transform((value) => value.trim() || null),
+      v.rawCheck(({ dataset, addIssue }) => {
+        const message = dataset.typed && dataset.value !== null ? conditionProblem(dataset.value) : undefined
+        if (message !== undefined) addIssue({ message })
+      }),
+    ),
+  ),
+  null,
+)
+
+const name = checked((value) => {
+  if (value.length > NAME_CHARS_MAX) return `a name has at most ${NAME_CHARS_MAX} characters`
+  return /^[\p{L}\p{N}][\p{L}\p{N} ._-]*$/u.test(value) ? undefined : 'a name has letters, digits, spaces, dots, dashes and underscores'
+})
+const path = checked((value) => (/^\/[^\s?#]*$/.test(value) ? undefined : 'a path begins with a slash and has no space, ? or #'))
+const board = checked((value) => (value.includes('/') ? 'the name of a board has no slash' : undefined))
+const timezone = checked((value) => (isTimezone(value) ? undefined : 'this time zone is not known; one looks like Europe/Berlin'))
+
+/** Each alternative is strict, so that a key of another trigger is not ignored. */
+const sopToml = (nowMs: number) =>
+  v.object({
+    sop: v.object({
+      name,
+      description: v.string(),
+      version: v.optional(text, '0.1.0'),
+      priority: v.optional(v.picklist(PRIORITIES), 'normal'),
+      execution_mode: v.optional(v.picklist(EXECUTION_MODES)),
+      cooldown_secs: count(0),
+      max_concurrent: count(1),
+      deterministic: v.optional(v.boolean(), false),
+    }),
+    triggers: v.optional(
+      v.pipe(
+        v.array(
+          v.variant('type', [
+            v.strictObject({ type: v.literal('manual') }),
+            v.strictObject({ type: v.literal('webhook'), path, condition }),
+            v.strictObject({
+              type: v.literal('cron'),
+              expression: checked((value) => expressionProblem(value, nowMs)),
+              timezone: v.optional(timezone, 'UTC'),
+            }),
+            v.strictObject({ type: v.literal('mqtt'), topic: checked(filterProblem), condition }),
+            v.strictObject({ type: v.literal('peripheral'), board, signal: text, condition }),
+          ]),
+        ),
+        v.maxLength(TRIGGERS_MAX),
+      ),
+      [],
+    ),
+  })
+
+/** Never throws for what a text may hold; `nowMs` tells which cron expressions never come again. */
+export const parseSopToml = (
+  source: string,
+  file: string,
+  nowMs: number,
+): Promise<{ readonly value?: SopToml; readonly problems: readonly TomlProblem[] }> => readTomlAs(sopToml(nowMs), source, file)
+
+function conditionProblem(value: string): string | undefined {
+  try {
+    parseCondition(value)
+    return undefined
+  } catch (error) {
+    return (error as SyntaxError).message
+  }
+}

@@ -1,0 +1,80 @@
+/** The bullets that set a step up: `- tools: a, b`, `- kind: checkpoint` and the others (§4.3). */
+import { nearestName } from '@sluice/toml'
+import { schemaProblem } from './output-schema.ts'
+
+export interface StepSettings {
+  readonly tools: readonly string[]
+  readonly requires_confirmation: boolean
+  readonly kind: 'execute' | 'checkpoint'
+  readonly input: unknown
+  readonly output: unknown
+}
+
+/** The column is from 1, of the value or else of the key. */
+export type Setting =
+  | { readonly key: keyof StepSettings; readonly value: unknown; readonly column: number }
+  | { readonly message: string; readonly column: number }
+
+const BULLET = /^(?<indent>\s*[-*+]\s+)(?<key>[A-Za-z][A-Za-z_ -]{0,30}?)(?<colon>\s*:\s*)(?<value>.*?)\s*$/
+const TOOL = /^[\w.:-]{1,128}$/
+const TOOLS_MAX = 64
+
+/** Throws a `SyntaxError` that says what the value must be. */
+const READERS: { readonly [Key in keyof StepSettings]: (text: string) => StepSettings[Key] } = {
+  tools: readTools,
+  requires_confirmation: (text) => readWord(text, { true: true, false: false }),
+  kind: (text) => readWord(text, { execute: 'execute', checkpoint: 'checkpoint' }),
+  input: readJson,
+  output: readSchema,
+}
+const KEYS = Object.keys(READERS) as (keyof StepSettings)[]
+
+/** Undefined for a line that is no setting, as most bullets of a body. */
+export function readSetting(line: string): Setting | undefined {
+  const { indent = '', key: written, colon = '', value = '' } = BULLET.exec(line)?.groups ?? {}
+  if (written === undefined) return undefined
+  const key = KEYS.find((known) => known === written)
+  const near = nearestName(written.replaceAll(' ', '_'), KEYS)
+  if (!key)
+    return near === undefined
+      ? undefined
+      : { message: `\`${written}\` is not known here; did you mean \`${near}\`?`, column: indent.length + 1 }
+  const column = indent.length + written.length + colon.length + 1
+  try {
+    return { key, value: READERS[key](value), column }
+  } catch (error) {
+    return { message: `\`${key}\` ${(error as SyntaxError).message}`, column }
+  }
+}
+
+function readTools(text: string): readonly string[] {
+  const names = text.split(',').map((name) => name.trim().replace(/^`(.*)`$/, '$1'))
+  if (names.length > TOOLS_MAX) throw new SyntaxError(`must name at most ${TOOLS_MAX} tools`)
+  const wrong = names.find((name) => !TOOL.test(name))
+  if (wrong !== undefined)
+    throw new SyntaxError(`must be names of tools with commas between them, but ${JSON.stringify(wrong.slice(0, 40))} is none`)
+  return [...new Set(names)]
+}
+
+function readWord<Value>(text: string, words: Readonly<Record<string, Value>>): Value {
+  const value = Object.hasOwn(words, text) ? words[text] : undefined
+  if (value === undefined)
+    throw new SyntaxError(`must be ${Object.keys(words).join(' or ')}, but ${JSON.stringify(text.slice(0, 40))} stands there`)
+  return value
+}
+
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new SyntaxError('must be JSON, on this line')
+  }
+}
+
+function readSchema(text: string): unknown {
+  const schema = readJson(text)
+  const problem = schemaProblem(schema)
+  if (problem !== undefined)
+    throw new SyntaxError(`must be a JSON Schema, in which ${problem.startsWith('must') ? `the whole ${problem}` : problem}`)
+  return schema
+}
