@@ -118,7 +118,7 @@ export interface InboxStore {
   retry(number: number, failed: { readonly error: string; readonly atMs: number }): Promise<void>
   /** The attempt was cut by a stop of the daemon and does not count. */
   release(number: number): Promise<void>
-  /** Nothing is to run for it, as when it answered an approval that somebody else had answered. */
+  /** Nothing is to run for it, as when it answered an approval that somebody else had answered; a turn begun for it is aborted. */
   done(number: number, atMs: number): Promise<void>
   /** Keeps the provider's id of the message that shows the reply while it is made, so that a later attempt goes on with it. */
   draft(number: number, providerId: string): Promise<void>

@@ -57,8 +57,8 @@ export interface SopStart {
 
 export interface SopStore {
   /**
-   * Starts what no limit holds back, in order, each seeing those before it. An event of a known key changes nothing and
-   * resolves to its first answer. Marks the idempotency key and the inbox message done in the same commit.
+   * Starts what no limit holds back, in order, each seeing those before it. An event of a known key starts nothing and
+   * resolves to its first answer. Either way the idempotency key and the inbox message are done in the same commit.
    */
   start(
     starts: readonly SopStart[],

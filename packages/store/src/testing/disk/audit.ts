@@ -4,7 +4,7 @@ import { openStore } from '../../open-store.ts'
 import { type Found, problemsOf } from './arrival-problems.ts'
 import { quietHost } from './quiet-host.ts'
 import type { Told } from './told.ts'
-import { arrivalOf, messageIdsOf, turnIdOf } from './workload.ts'
+import { arrivalOf, messageIdsOf, runIdOf, turnIdOf } from './workload.ts'
 
 const ROWS_MAX = 10_000
 
@@ -16,6 +16,7 @@ export async function audit(file: string, told: Told): Promise<string[]> {
     store = openStore({ file, ...quietHost })
     problems.push(...(await store.check()).map(({ detail }) => `check: ${detail}`))
     problems.push(...(await compare(store, told)))
+    problems.push(...(await procedureProblems(store, told)))
     const refused = [...told.refused].filter((subject) => /^\d+$/.test(subject))
     if (refused.length > 0) {
       // Whoever was refused sends it again, whatever became of it here.
@@ -61,6 +62,22 @@ async function historyProblems(store: Store, entries: readonly InboxEntry[]): Pr
   for (const [session, { length: turns }] of Map.groupBy(done, (entry) => entry.session)) {
     const { length } = await store.sessions.history(session, ROWS_MAX)
     if (length !== 2 * turns) problems.push(`${session} has ${length} messages of ${turns} turns`)
+  }
+  return problems
+}
+
+/** A run is there with its record, once each, and what was decided is; the chain of records is whole. */
+async function procedureProblems(store: Store, told: Told): Promise<string[]> {
+  const problems: string[] = []
+  const { broken } = await store.sops.verify()
+  if (broken) problems.push(`audit log: ${broken.why}`)
+  const runs = (await store.sops.runs({ limit: ROWS_MAX })).map(({ id }) => id).reverse()
+  const recorded = (await store.sops.audit({ limit: ROWS_MAX })).map(({ run }) => run)
+  if (runs.join() !== recorded.join()) problems.push(`there are runs ${runs.join()}, and records of ${recorded.join()}`)
+  for (const at of told.fired) if (!runs.includes(runIdOf(Number(at)))) problems.push(`the run ${at} is lost`)
+  for (const at of told.decided) {
+    const approval = await store.approvals.get({ runId: runIdOf(Number(at)), stepId: 'step-1' })
+    if (approval?.state !== 'approved') problems.push(`the approval ${at} is ${approval?.state ?? 'lost'}`)
   }
   return problems
 }

@@ -1,15 +1,29 @@
-/** The program whose disk fails: keeps, answers and sends in groups, insists on what is refused, and says what is acknowledged. */
+/** The program whose disk fails: keeps, answers, sends, runs and decides in groups, insists on what is refused, and says what is acknowledged. */
 import { openSync, writeFileSync, writeSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { AppError, type Store } from '@sluice/sdk'
+import { asked, decision } from '@sluice/testkit/store-rules/approval-samples'
 import { turnEnd } from '@sluice/testkit/store-rules/samples'
+import { sopRun, startOf } from '@sluice/testkit/store-rules/sop-samples'
 import { openStore } from '../../open-store.ts'
 import { type ChildOptions, REFUSALS_MAX } from './child-options.ts'
 import { quietHost } from './quiet-host.ts'
 import { runOnConnections } from './run-on-connections.ts'
 import { type Kind, markOf } from './told.ts'
 import { MARKS } from './trace.ts'
-import { AT_MS, arrivalOf, copiesOf, isAnswered, isSent, messageIdsOf, providerIdOf, repliesOf, turnIdOf } from './workload.ts'
+import {
+  AT_MS,
+  arrivalOf,
+  copiesOf,
+  isAnswered,
+  isFired,
+  isSent,
+  messageIdsOf,
+  providerIdOf,
+  repliesOf,
+  runIdOf,
+  turnIdOf,
+} from './workload.ts'
 
 const GROUP = 6
 const LISTED_MAX = 1_000
@@ -74,11 +88,23 @@ async function answer(store: Store, { at, number }: { readonly at: number; reado
   })
   const [reply = 0] = await insist(`to finish ${at}`, () => store.turns.finish(end))
   tell('finished', at)
+  if (isFired(at)) await fire(store, at)
   if (!isSent(at)) return
   await insist(`to begin sending ${at}`, () => store.outbox.start(reply))
   tell('sending', at)
   await insist(`to send ${at}`, () => store.outbox.sent(reply, { providerId: providerIdOf(at), atMs: AT_MS }))
   tell('sent', at)
+}
+
+async function fire(store: Store, at: number): Promise<void> {
+  const id = runIdOf(at)
+  const key = { runId: id, stepId: 'step-1' }
+  await insist(`to fire ${at}`, () => store.sops.start([startOf(sopRun(id))], { atMs: AT_MS, key: id }))
+  tell('fired', at)
+  await insist(`to ask about ${at}`, () => store.approvals.open(asked(id), []))
+  const decided = await insist(`to decide ${at}`, () => store.approvals.decide(key, decision('approved')))
+  if (!decided?.won) tell('wrong', `${at} was decided before`)
+  tell('decided', at)
 }
 
 /** Tries again until it is done; only `unavailable` is a refusal. */

@@ -1,7 +1,7 @@
 /** What the child says of itself, a line each: to the file of marks, once it is true. */
 
 /** `wrong` is a rule that the child itself saw broken; its subject is a sentence. */
-const KINDS = ['kept', 'refused', 'started', 'finished', 'sending', 'sent', 'wrong'] as const
+const KINDS = ['kept', 'refused', 'started', 'finished', 'sending', 'sent', 'fired', 'decided', 'wrong'] as const
 
 export type Kind = (typeof KINDS)[number]
 

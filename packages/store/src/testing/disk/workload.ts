@@ -1,4 +1,4 @@
-/** What the child keeps, answers and sends: all of it follows from a number, so that whoever looks later knows what to find. */
+/** What the child keeps, answers, sends, runs and decides: all of it follows from a number, so that whoever looks later knows what to find. */
 import type { Arrival, NewReply } from '@sluice/sdk'
 
 const CHANNEL = 'textrelay'
@@ -36,6 +36,11 @@ export const isAnswered = (at: number): boolean => at % 2 === 0
 
 /** The first reply is sent. */
 export const isSent = (at: number): boolean => at % 4 === 0
+
+/** A procedure runs, and is approved. */
+export const isFired = (at: number): boolean => at % 4 === 2
+
+export const runIdOf = (at: number): string => `run ${at}`
 
 export const turnIdOf = (at: number): string => `turn ${at}`
 
