@@ -85,6 +85,8 @@ export class Drives {
     } catch (error) {
       if (!(error instanceof AppError && (error.code === 'conflict' || error.code === 'not_found'))) throw error
       this.#deps.log.debug('decision came too late', { run: approval.runId, step: approval.stepId, reason: error.message })
+      const live = this.#live.get(approval.runId)
+      if (live && this.#isOn) this.#look(approval.runId, live)
     }
   }
 

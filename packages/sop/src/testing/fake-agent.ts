@@ -1,0 +1,111 @@
+/** An agent whose turns end as a test says; what it has kept outlives its process, as the real one's turns do. */
+import { AppError, type Risk } from '@sluice/sdk'
+import type { SopAgent, TurnOutcome } from '../engine-deps.ts'
+
+export interface FakeTurn {
+  readonly id: string
+  readonly session: string
+  readonly text: string
+  readonly tools: readonly string[] | undefined
+  status: TurnOutcome['status']
+  response: string | null
+  error: TurnOutcome['error']
+  /** How often it has been started. */
+  attempts: number
+  /** Whether it has had an effect, in whatever life. */
+  hasActed: boolean
+  /** Whether a model has answered since it was last started. */
+  hasAnswer: boolean
+}
+
+export interface FakeTool {
+  readonly risk: Risk
+  run(input: unknown, context: Pick<Parameters<SopAgent['call']>[0], 'signal' | 'turn' | 'callId'>): Promise<string>
+}
+
+export class FakeAgent implements SopAgent {
+  readonly turns: Map<string, FakeTurn>
+  readonly tools: Map<string, FakeTool> = new Map()
+  /** The tool calls that were asked for, in order. */
+  readonly calls: { readonly tool: string; readonly input: unknown; readonly turn: string; readonly callId: string }[] = []
+  /** Turns that run or wait here, each with those who wait for its end. */
+  readonly #live = new Map<string, (() => void)[]>()
+  /** Thrown by the next `accept`. */
+  refusal: Error | undefined
+
+  /** With the turns of the process before it: those that have not ended are taken up. */
+  constructor(kept: Map<string, FakeTurn> = new Map()) {
+    this.turns = kept
+    for (const turn of kept.values()) {
+      if (turn.status !== 'queued') continue
+      turn.attempts++
+      turn.hasAnswer = false
+      this.#live.set(turn.id, [])
+    }
+  }
+
+  get live(): readonly FakeTurn[] {
+    return [...this.turns.values()].filter(({ id }) => this.#live.has(id))
+  }
+
+  async get(id: string): Promise<TurnOutcome | undefined> {
+    const turn = this.turns.get(id)
+    return turn && { ...turn, model: turn.hasAnswer ? 'model' : null }
+  }
+
+  async accept({ id, session, text, tools }: Parameters<SopAgent['accept']>[0]): Promise<string> {
+    const { refusal } = this
+    this.refusal = undefined
+    if (refusal) throw refusal
+    if (this.turns.has(id)) throw new AppError('conflict', 'The turn is known')
+    this.turns.set(id, {
+      id,
+      session,
+      text,
+      tools,
+      status: 'queued',
+      response: null,
+      error: null,
+      attempts: 1,
+      hasActed: false,
+      hasAnswer: false,
+    })
+    this.#live.set(id, [])
+    return id
+  }
+
+  ended(id: string): Promise<void> {
+    const waiting = this.#live.get(id)
+    return waiting ? new Promise((resolve) => waiting.push(resolve)) : Promise.resolve()
+  }
+
+  abort(id: string): boolean {
+    if (!this.#live.has(id)) return false
+    this.end(id, { status: 'aborted' })
+    return true
+  }
+
+  /** Ends a turn that runs here. */
+  end(id: string, { status, response = null, error = null }: Partial<TurnOutcome> & Pick<TurnOutcome, 'status'>): void {
+    const turn = this.turns.get(id)
+    const waiting = this.#live.get(id)
+    if (!turn || !waiting) throw new Error(`no turn ${id} runs here`)
+    Object.assign(turn, { status, response, error, hasAnswer: turn.hasAnswer || status === 'done' })
+    this.#live.delete(id)
+    for (const resolve of waiting) resolve()
+  }
+
+  async call({ tool: name, input, turn, callId, signal, onBegin }: Parameters<SopAgent['call']>[0]): ReturnType<SopAgent['call']> {
+    this.calls.push({ tool: name, input, turn, callId })
+    const tool = this.tools.get(name)
+    if (!tool) return { outcome: 'error', output: `There is no tool "${name}".` }
+    await onBegin?.(tool.risk)
+    try {
+      return { outcome: 'ok', output: await tool.run(input, { signal, turn, callId }) }
+    } catch (error) {
+      if (signal.aborted) throw new AppError('aborted', 'The call was aborted')
+      if (error instanceof AppError) return { outcome: 'error', output: error.message }
+      throw error
+    }
+  }
+}
