@@ -1,0 +1,75 @@
+/** What was said while nobody listened. */
+import { DISCORD_CHANNEL, DISCORD_OTHER_CHANNEL } from '@sluice/testkit/fakes/discord'
+import { describe, expect, test } from 'vitest'
+import { comes, discordBench, until } from './testing.ts'
+
+const bench = discordBench()
+
+describe('after a restart', () => {
+  test('what was said meanwhile comes, oldest first, over more than one page', async () => {
+    const before = await bench.connect()
+    bench.fake.say({ text: 'before' })
+    await comes(before, 'before')
+    await before.stop()
+    const texts = Array.from({ length: 230 }, (_, index) => `message ${index}`)
+    for (const text of texts) bench.fake.say({ text })
+    const after = await bench.connect()
+    await comes(after, ...texts)
+    bench.fake.say({ text: 'live' })
+    await comes(after, ...texts, 'live')
+  })
+
+  test('what was said more than an hour ago does not', async () => {
+    const before = await bench.connect()
+    bench.fake.say({ text: 'before' })
+    await comes(before, 'before')
+    await before.stop()
+    bench.fake.say({ text: 'too old' })
+    await bench.host.advance(3_700_000)
+    bench.fake.say({ text: 'recent' })
+    await comes(await bench.connect(), 'recent')
+    expect(bench.host.logs.map(({ message }) => message)).toContain('messages of more than an hour ago are not asked for')
+  })
+
+  test('an answer in a thread that was opened comes, although nobody had said anything there', async () => {
+    const before = await bench.connect({ mention_only: true })
+    const question = { text: 'Deploy?', clientId: 'c', topic: 'Deploy' }
+    const { id } = await before.channel.send({ to: DISCORD_CHANNEL }, question, AbortSignal.timeout(4000))
+    await before.stop()
+    bench.fake.say({ text: 'approve', channel: id })
+    bench.fake.say({ text: 'chatter' })
+    await comes(await bench.connect({ mention_only: true }), 'approve')
+  })
+
+  test('what was said in the conversation for notifications comes, although nobody had said anything there', async () => {
+    await (await bench.connect({ notification_channel_id: DISCORD_OTHER_CHANNEL })).stop()
+    bench.fake.say({ text: 'meanwhile', channel: DISCORD_OTHER_CHANNEL })
+    await comes(await bench.connect({ notification_channel_id: DISCORD_OTHER_CHANNEL }), 'meanwhile')
+  })
+
+  test('a history that fails is asked again, and nothing overtakes it', async () => {
+    const before = await bench.connect()
+    bench.fake.say({ text: 'before' })
+    await comes(before, 'before')
+    await before.stop()
+    bench.fake.say({ text: 'missed' })
+    bench.fake.fail({ fault: 'status', status: 502 }, { times: 2, matches: ({ path }) => path.endsWith('/messages') })
+    const after = await bench.connect()
+    bench.fake.say({ text: 'live' })
+    await until(async () => {
+      await bench.host.advance(1000)
+      expect([...new Set(after.texts())]).toEqual(['missed', 'live'])
+    })
+  })
+
+  test('a conversation that is gone is forgotten, and the others go on', async () => {
+    const before = await bench.connect()
+    bench.fake.say({ text: 'here' })
+    bench.fake.say({ text: 'there', channel: DISCORD_OTHER_CHANNEL })
+    await until(() => expect(before.received).toHaveLength(2))
+    await before.stop()
+    bench.fake.forbid(DISCORD_CHANNEL)
+    bench.fake.say({ text: 'missed', channel: DISCORD_OTHER_CHANNEL })
+    await comes(await bench.connect(), 'missed')
+  })
+})

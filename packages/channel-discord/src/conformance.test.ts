@@ -1,0 +1,45 @@
+import { channelConformance } from '@sluice/testkit/channel'
+import { DISCORD_BOT, DISCORD_CHANNEL, DISCORD_GUILD, DISCORD_TOKEN, DISCORD_USER, startDiscordFake } from '@sluice/testkit/fakes/discord'
+import { testHost } from '@sluice/testkit/host'
+import { memoryKeyValue } from '@sluice/testkit/memory-store'
+import { afterAll } from 'vitest'
+import feature from './index.ts'
+import { snowflakeBefore } from './snowflake.ts'
+
+const { clock } = testHost()
+const fake = await startDiscordFake({ nowMs: () => clock.nowMs() })
+const hello = fake.say({ text: `<@${DISCORD_BOT}> hello` })
+const answer = fake.say({ text: 'and this', replyTo: hello })
+afterAll(() => fake.close())
+
+const inbound = (id: string) => ({
+  id,
+  account: DISCORD_BOT,
+  sender: DISCORD_USER,
+  to: { to: DISCORD_CHANNEL, replyTo: id },
+  sentAtMs: clock.nowMs(),
+})
+
+channelConformance({
+  feature,
+  config: { bot_token: DISCORD_TOKEN, api_url: fake.apiUrl, allowed_users: [DISCORD_USER] },
+  allowKey: 'allowed_users',
+  secrets: [DISCORD_TOKEN],
+  send: {
+    to: { to: DISCORD_CHANNEL, replyTo: hello },
+    answer: () => Response.json({ id: '1190000000000000001' }),
+    id: '1190000000000000001',
+  },
+  // What was said before it connected: the history is asked for it.
+  listen: {
+    host() {
+      const keyValue = memoryKeyValue()
+      void keyValue.set('cursors', { [DISCORD_CHANNEL]: { after: snowflakeBefore(hello), guild: DISCORD_GUILD } })
+      return { fetch, keyValue }
+    },
+    expect: [
+      { ...inbound(hello), text: 'hello' },
+      { ...inbound(answer), text: 'and this', inReplyTo: hello },
+    ],
+  },
+})

@@ -1,0 +1,67 @@
+/** What must not be tried again and again. */
+import { DISCORD_TOKEN } from '@sluice/testkit/fakes/discord'
+import { describe, expect, test } from 'vitest'
+import { INTENTS } from './gateway-connection.ts'
+import { REFUSED_MS } from './listen.ts'
+import { channelOn, discordBench, listenTo, until } from './testing.ts'
+
+const bench = discordBench()
+
+describe('what nobody but a person can mend', () => {
+  /** Listens; what it says it is down for, once it is. */
+  async function refused(): Promise<string> {
+    const channel = channelOn(bench.fake, bench.host, { bot_token: DISCORD_TOKEN })
+    const listening = listenTo(channel)
+    bench.stopAfter(listening)
+    await until(() => expect(channel.health?.().state).toBe('down'))
+    const asked = bench.fake.requests.length
+    await bench.host.advance(REFUSED_MS - 1000)
+    expect(bench.fake.requests).toHaveLength(asked)
+    await bench.host.advance(1000)
+    expect(await listening.ended).toMatchObject({ code: 'unavailable' })
+    return channel.health?.().detail ?? ''
+  }
+
+  test('a wrong token is told, and not tried again for a long time', async () => {
+    bench.fake.changeToken('another token')
+    expect(await refused()).toContain('bot_token')
+  })
+
+  test('a token the gateway refuses too', async () => {
+    const once = {
+      fault: 'status',
+      status: 200,
+      body: { url: bench.fake.url.replace('http', 'ws'), session_start_limit: { remaining: 9 } },
+    } as const
+    bench.fake.changeToken('another token')
+    bench.fake.fail(once)
+    expect(await refused()).toContain('bot_token')
+    expect(bench.fake.happened).toEqual(['identify', 'closed 4004'])
+  })
+
+  test('an intent that is not switched on is named', async () => {
+    await bench.start({ intents: INTENTS & ~32768 })
+    expect(await refused()).toContain('Message Content Intent')
+    expect(bench.fake.happened).toEqual(['identify', 'closed 4014'])
+  })
+
+  test('without a token nothing is asked', async () => {
+    const channel = channelOn(bench.fake, bench.host, { bot_token: '  ' })
+    expect(channel.lacks).toBe('bot_token')
+    const listening = listenTo(channel)
+    await until(() => expect(channel.health?.().state).toBe('down'))
+    await listening.stop()
+    expect(bench.fake.requests).toEqual([])
+  })
+
+  test('no session is begun when none is left for today', async () => {
+    bench.fake.setSessionsLeft(0)
+    const listening = listenTo(channelOn(bench.fake, bench.host))
+    await until(() =>
+      expect(bench.host.logs.map(({ message }) => message)).toContain('the sessions the platform allows in a day are used up'),
+    )
+    await bench.host.advance(14_400_000)
+    expect(await listening.ended).toMatchObject({ code: 'unavailable' })
+    expect(bench.fake.happened).toEqual([])
+  })
+})

@@ -1,0 +1,100 @@
+/** What the tests of this channel share: the channel on a fake platform, and somebody who listens to it. */
+import type { Channel, Inbound } from '@sluice/sdk'
+import { type DiscordFake, type DiscordFakeOptions, startDiscordFake } from '@sluice/testkit/fakes/discord'
+import { type TestHost, testHost } from '@sluice/testkit/host'
+import * as v from 'valibot'
+import { afterEach, beforeEach, expect, vi } from 'vitest'
+import { discordSection } from './config.ts'
+import feature from './index.ts'
+
+export function channelOn(fake: Pick<DiscordFake, 'apiUrl' | 'token'>, host: TestHost, changes: object = {}): Channel {
+  const config = { bot_token: fake.token, allowed_users: ['*'], api_url: fake.apiUrl, ...changes }
+  const [built] = feature.build(host, v.parse(discordSection.schema, config)).channels ?? []
+  if (!built) throw new Error('no channel was built')
+  return built
+}
+
+export interface Listening {
+  readonly received: Inbound[]
+  readonly texts: () => string[]
+  /** The next deliveries reject, until `keep` is called. */
+  refuse(error: Error): void
+  keep(): void
+  /** What came of `listen`, an error included. */
+  readonly ended: Promise<unknown>
+  stop(): Promise<unknown>
+}
+
+export function listenTo(channel: Channel): Listening {
+  const abort = new AbortController()
+  const received: Inbound[] = []
+  let refusal: Error | undefined
+  const listening = channel.listen?.(async (inbound) => {
+    if (refusal) throw refusal
+    received.push(inbound)
+  }, abort.signal)
+  const ended = (listening ?? Promise.reject(new Error('it does not listen'))).catch((error: unknown) => error)
+  return {
+    received,
+    texts: () => received.map(({ text }) => text),
+    refuse(error) {
+      refusal = error
+    },
+    keep() {
+      refusal = undefined
+    },
+    ended,
+    stop() {
+      abort.abort()
+      return ended
+    },
+  }
+}
+
+/** A fake platform and a host, new for each test; whoever listens is stopped after it. */
+export function discordBench() {
+  let fake: DiscordFake
+  let host: TestHost
+  let stops: (() => Promise<unknown>)[]
+  const start = async (options: DiscordFakeOptions = {}): Promise<void> => {
+    fake = await startDiscordFake({ nowMs: () => host.clock.nowMs(), ...options })
+  }
+
+  beforeEach(async () => {
+    host = testHost({ fetch })
+    stops = []
+    await start()
+  })
+  afterEach(async () => {
+    await Promise.all(stops.map((stop) => stop()))
+    await fake.close()
+    expect(JSON.stringify(host.logs)).not.toContain('discord-bot-token-01')
+  })
+
+  return {
+    get fake() {
+      return fake
+    },
+    get host() {
+      return host
+    },
+    /** Another fake in the place of the first. */
+    async start(options: DiscordFakeOptions) {
+      await fake.close()
+      await start(options)
+    },
+    stopAfter: ({ stop }: Listening) => void stops.push(stop),
+    /** Listens, and is connected. */
+    async connect(changes: object = {}): Promise<Listening & { readonly channel: Channel }> {
+      const channel = channelOn(fake, host, changes)
+      const listening = listenTo(channel)
+      stops.push(listening.stop)
+      await until(() => expect(channel.health?.().state).toBe('ok'))
+      return { ...listening, channel }
+    },
+  }
+}
+
+export const until = (expected: () => void | Promise<void>) => vi.waitFor(expected, { timeout: 4000, interval: 10 })
+
+export const comes = (listening: Listening, ...texts: string[]) => until(() => expect(listening.texts()).toEqual(texts))
