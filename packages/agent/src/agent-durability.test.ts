@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { memoryBooks } from './testing/memory-books.ts'
 import { hang, httpError, scriptedModel } from './testing/scripted-model.ts'
 import { request, resultsIn, testAgent, testTool, until } from './testing/test-agent.ts'
+import type { ApprovalRequest } from './turn.ts'
 
 const call = (key: string) => ({ calls: [{ name: 'add', input: { key } }] })
 
@@ -180,4 +181,57 @@ test('a turn its caller waits for writes no checkpoint', async () => {
   const { agent, books } = testAgent({ tools: [add], models: [scriptedModel([call('one'), { text: 'done' }])] })
   await agent.run(request('a'))
   expect(books.writes).toEqual(['finish turn-1'])
+})
+
+test('a turn accepted under an id that is known is refused with conflict, and nothing is started twice', async () => {
+  const model = scriptedModel([{ text: 'done' }])
+  const { agent, books } = testAgent({ models: [model] })
+  const mine = { ...request('a', { session: 's' }), id: 'mine' }
+  const [first, second] = await Promise.allSettled([agent.accept(mine), agent.accept(mine)])
+  expect(first).toEqual({ status: 'fulfilled', value: 'mine' })
+  expect(second).toMatchObject({ status: 'rejected', reason: { code: 'conflict' } })
+  await agent.ended('mine')
+  await expect(agent.accept(mine)).rejects.toMatchObject({ code: 'conflict' })
+  await expect(testAgent({ books, models: [model] }).agent.accept(mine)).rejects.toMatchObject({ code: 'conflict' })
+  await until(() => agent.load().running === 0)
+  expect(model.asked.length).toBe(1)
+  expect(books.ends).toMatchObject([{ id: 'mine', status: 'done' }])
+})
+
+test('whoever asks for the end of a turn is told when it neither runs nor waits, whatever became of it', async () => {
+  const { agent, books } = testAgent({ models: [scriptedModel([hang])] })
+  const [running, waiting] = [await agent.accept(request('a', { session: 's' })), await agent.accept(request('b', { session: 's' }))]
+  await agent.ended('unknown')
+  const ends: string[] = []
+  const both = [running, waiting].map((id) => agent.ended(id).then(() => ends.push(id)))
+  await until(() => books.starts.size === 1)
+  expect(ends).toEqual([])
+  for (const id of [waiting, running]) expect(agent.abort(id, 'owner')).toBe(true)
+  await Promise.all(both)
+  expect(ends.toSorted()).toEqual([running, waiting].toSorted())
+  expect(books.ends.length).toBe(2)
+})
+
+test('a turn taken up again may call no more tools than it was accepted with, and its approvals go to the agent’s approver', async () => {
+  const books = memoryBooks()
+  const ran: string[] = []
+  const tools = ['reach', 'other'].map((name) => testTool(name, () => `ran ${ran.push(name)}`, 'execute'))
+  await testAgent({ books, tools, models: [scriptedModel([hang])] }).agent.accept(request('go', { session: 's', tools: ['reach'] }))
+  await until(() => books.starts.size === 1)
+
+  const asked: ApprovalRequest[] = []
+  const approve = async (question: ApprovalRequest) => {
+    asked.push(question)
+    return { by: 'roomchat:alice' }
+  }
+  const calls = [
+    { name: 'other', input: {} },
+    { name: 'reach', input: {} },
+  ]
+  const model = scriptedModel([{ calls }, { text: 'done' }])
+  await testAgent({ books, tools, models: [model], approve }).agent.resume()
+  await until(() => books.ends.length === 1)
+  expect(ran).toEqual(['reach'])
+  expect(asked).toMatchObject([{ tool: 'reach', turn: 'turn-1', session: 's', inbox: null }])
+  expect(model.asked[0]?.tools?.map(({ name }) => name)).toEqual(['reach'])
 })

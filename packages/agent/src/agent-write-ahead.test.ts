@@ -20,7 +20,7 @@ interface State {
 }
 
 const FRESH: State = { checkpoint: undefined, ran: [], asked: [] }
-const RUNS = 200
+const RUNS = 100
 
 /** Plays a turn whose model makes these replies, from what a kill left to its end. */
 async function play(replies: readonly Call[][], { checkpoint }: State) {
@@ -120,6 +120,7 @@ const MIXED: Call[][] = [
   [{ name: 'look', input: { key: 'f' } }],
   [
     { name: 'change', input: { key: 'g' } },
+    { name: 'change', input: { key: 'd' } },
     { name: 'reach', input: { key: 'h' } },
   ],
 ]

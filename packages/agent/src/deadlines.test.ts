@@ -38,3 +38,19 @@ test('a postponed deadline expires later, a forgotten one never', async () => {
   await clock.advance(1000)
   expect(expired).toEqual([150])
 })
+
+test('the time of a paused deadline stands still', async () => {
+  const clock = testClock()
+  const deadlines = new Deadlines(clock)
+  const expired: number[] = []
+  const deadline = deadlines.watch(100, () => expired.push(clock.monotonicMs()))
+  await clock.advance(60)
+  const goOn = deadlines.pause(deadline)
+  await clock.advance(1000)
+  expect(expired).toEqual([])
+  goOn()
+  await clock.advance(39)
+  expect(expired).toEqual([])
+  await clock.advance(1)
+  expect(expired).toEqual([1100])
+})

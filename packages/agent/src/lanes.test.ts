@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { Lanes } from './lanes.ts'
+import { AWAY_MAX, type Slot } from './slots.ts'
 
 interface Started {
   readonly name: string
@@ -138,4 +139,104 @@ test('a job that leaves its slot lets another lane start, and holds its own unti
   await new Promise((resume) => setImmediate(resume))
   expect(started).toEqual(['a1', 'b1'])
   expect(subject.load).toMatchObject({ running: 1, queued: 1 })
+})
+
+/** Lanes whose jobs do what a test tells them to. */
+function slotted(runningMax: number) {
+  const subject = new Lanes(() => ({ runningMax, waitingMax: 10_000 }))
+  const jobs = new Map<string, { readonly slot: Slot; readonly end: () => void }>()
+  const back: string[] = []
+  const settle = () => new Promise((resolve) => setImmediate(resolve))
+  return {
+    subject,
+    back,
+    names: () => [...jobs.keys()],
+    enter: (name: string, lane: string | null = null) => {
+      subject.enter(lane, (slot) => {
+        const { promise, resolve } = Promise.withResolvers<void>()
+        jobs.set(name, { slot, end: resolve })
+        return promise
+      })
+    },
+    leave: (name: string) => jobs.get(name)?.slot.leave(),
+    async retake(name: string) {
+      void jobs
+        .get(name)
+        ?.slot.retake()
+        .then(() => back.push(name))
+      await settle()
+    },
+    async end(name: string) {
+      jobs.get(name)?.end()
+      await settle()
+    },
+  }
+}
+
+test('a job that is away counts as neither running nor queued, and its lane stays closed', async () => {
+  const { subject, names, enter, leave, retake, end, back } = slotted(1)
+  enter('a1', 'a')
+  enter('a2', 'a')
+  leave('a1')
+  expect(names()).toEqual(['a1'])
+  expect(subject.load).toEqual({ running: 0, queued: 1, sessions: 1 })
+  await retake('a1')
+  await retake('a1')
+  expect(back).toEqual(['a1', 'a1'])
+  expect(subject.load).toEqual({ running: 1, queued: 1, sessions: 1 })
+  await end('a1')
+  expect(names()).toEqual(['a1', 'a2'])
+})
+
+test('who comes back waits for a slot, and gets it before anybody new', async () => {
+  const { subject, names, enter, leave, retake, end, back } = slotted(1)
+  enter('a')
+  leave('a')
+  enter('b')
+  leave('b')
+  enter('c')
+  await retake('b')
+  await retake('a')
+  enter('d')
+  expect(back).toEqual([])
+  expect(subject.load).toMatchObject({ running: 1, queued: 3 })
+  await end('c')
+  expect(back).toEqual(['b'])
+  await end('b')
+  expect(back).toEqual(['b', 'a'])
+  expect(names()).toEqual(['a', 'b', 'c'])
+  await end('a')
+  expect(names()).toEqual(['a', 'b', 'c', 'd'])
+  await end('d')
+  expect(subject.load).toEqual({ running: 0, queued: 0, sessions: 0 })
+})
+
+test('a job that ends while it is away, or on its way back, leaves nothing behind', async () => {
+  const { subject, names, enter, leave, retake, end } = slotted(1)
+  for (const name of ['a', 'b', 'c']) {
+    enter(name)
+    if (name !== 'c') leave(name)
+  }
+  await retake('b')
+  await end('a')
+  await end('b')
+  expect(subject.load).toEqual({ running: 1, queued: 0, sessions: 0 })
+  enter('d')
+  await end('c')
+  expect(names()).toEqual(['a', 'b', 'c', 'd'])
+  await end('d')
+  expect(subject.load).toEqual({ running: 0, queued: 0, sessions: 0 })
+})
+
+test('beyond the bound a job keeps its slot while it waits', async () => {
+  const { subject, enter, leave, retake, back } = slotted(1)
+  for (let job = 0; job < AWAY_MAX; job++) {
+    enter(`${job}`)
+    leave(`${job}`)
+  }
+  enter('one more')
+  leave('one more')
+  expect(subject.load.running).toBe(1)
+  await retake('one more')
+  expect(back).toEqual(['one more'])
 })

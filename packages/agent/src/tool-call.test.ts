@@ -1,4 +1,4 @@
-import { AppError, defineTool, Secret } from '@sluice/sdk'
+import { AppError, defineTool, Secret, type Tool } from '@sluice/sdk'
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
 import { type Reply, scriptedModel } from './testing/scripted-model.ts'
@@ -249,6 +249,69 @@ describe('§1 item 6: the policy', () => {
     expect(nameless.text).toContain('was not given it')
     const broken = await callTools([[call('reach', input)]], { tools, approve: () => Promise.reject(new Error('no channel')) })
     expect(broken.text).toContain('nobody here to ask')
+  })
+})
+
+describe('tools that always ask', () => {
+  const given: unknown[] = []
+  const approve: Tool = {
+    ...testTool('approve', () => 'ran', 'read'),
+    alwaysAsks: true,
+    run: async (_input, { approvedBy }) => `ran ${given.push(approvedBy)}`,
+  }
+  const { alwaysAsks: _, ...unasked } = approve
+  const tools: Tool[] = [approve, { ...approve, name: 'change', risk: 'write' }]
+
+  test('run at no level unless a person agrees to this very call', async () => {
+    for (const policy of [{ level: 'full' }, { level: 'supervised', auto_approve: ['*'] }] as const) {
+      const { text } = await callTools([[call('approve')]], { tools, policy })
+      expect(text).toBe("Not run: approve needs a person's approval and there is nobody here to ask. It never runs unasked.")
+      const refused = await callTools([[call('approve')]], { tools, policy, approve: async () => false })
+      expect(refused.text).toContain('was not given it')
+    }
+    expect(given).toEqual([])
+  })
+
+  test('are told who agreed; a call nobody was asked about is told of nobody', async () => {
+    const somebody = async () => ({ by: 'roomchat:alice' })
+    await callTools([[call('approve')]], { tools, policy: { level: 'full' }, approve: somebody })
+    await callTools([[call('approve')]], { tools: [unasked], approve: somebody })
+    expect(given.splice(0)).toEqual(['roomchat:alice', undefined])
+  })
+
+  test('are refused where tools only look, if they do more', async () => {
+    const somebody = async () => ({ by: 'somebody' })
+    const { results } = await callTools([[call('approve'), call('change')]], { tools, policy: { level: 'readonly' }, approve: somebody })
+    expect(results[0]?.map((text) => text.slice(0, 7))).toEqual(['ran 1', 'Not run'])
+  })
+})
+
+describe('a turn that may call some tools only', () => {
+  const tools = ['look', 'peek', 'stare'].map((name) => testTool(name, () => 'ran'))
+
+  test('is offered those, and a call of another is answered with which they are', async () => {
+    const { model, results } = await callTools([[call('peek'), call('look'), call('stares')]], { tools }, { tools: ['look', 'stare'] })
+    expect(model.asked[0]?.tools?.map(({ name }) => name)).toEqual(['look', 'stare'])
+    expect(results[0]).toEqual([
+      'Not run: peek is not among the tools that may be called here. Those are: look, stare.',
+      'ran',
+      'There is no tool "stares". Close to it: stare.',
+    ])
+  })
+
+  test('may be given none at all', async () => {
+    const { model, text } = await callTools([[call('peek')]], { tools }, { tools: [] })
+    expect(model.asked[0]).not.toHaveProperty('tools')
+    expect(model.asked[0]?.prompt[0]?.content).not.toContain('Use tools')
+    expect(text).toContain('None may')
+  })
+
+  test('leaves the tools of other turns as they are', async () => {
+    const model = scriptedModel([{ text: 'done' }])
+    const { agent } = testAgent({ models: [model], tools })
+    await agent.run(request('a', { tools: ['look'] }))
+    await agent.run(request('b'))
+    expect(model.asked.map((options) => options.tools?.length)).toEqual([1, 3])
   })
 })
 

@@ -63,6 +63,7 @@ export function memoryBooks(): MemoryBooks {
     turns: {
       async enqueue(turn) {
         write('enqueue', turn.id)
+        if (queued.has(turn.id) || ends.some(({ id }) => id === turn.id)) throw new AppError('conflict', 'This turn is known')
         queued.set(turn.id, structuredClone(turn))
       },
       async start(id) {

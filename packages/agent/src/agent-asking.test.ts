@@ -1,0 +1,178 @@
+import { expect, test } from 'vitest'
+import { hang, scriptedModel } from './testing/scripted-model.ts'
+import { request, type TestAgentOptions, testAgent, testTool, until } from './testing/test-agent.ts'
+import type { ApprovalRequest } from './turn.ts'
+
+type Answer = { readonly by: string } | false
+
+/** An agent whose model, asked to `reach`, calls the tool of that name and answers with its result; people answer when a test lets them. */
+function asking(options: TestAgentOptions = {}) {
+  const questions: (ApprovalRequest & { readonly answer: (answer: Answer) => void; readonly signal: AbortSignal })[] = []
+  const ran: string[] = []
+  const model = scriptedModel([
+    ({ prompt }) => {
+      const last = prompt.at(-1)
+      if (last?.role === 'user' && !JSON.stringify(last).includes('reach')) return { text: 'done' }
+      return last?.role === 'tool' ? { text: 'reached' } : { calls: [{ name: 'reach', input: {} }] }
+    },
+  ])
+  const setup = testAgent({
+    models: [model],
+    tools: [testTool('reach', () => `ran ${ran.push('reach')}`, 'execute')],
+    approve: (question, signal) => {
+      const { promise, resolve } = Promise.withResolvers<Answer>()
+      questions.push({ ...question, answer: resolve, signal })
+      return promise
+    },
+    ...options,
+    agent: { max_concurrent_turns: 1, turn_timeout_secs: 30, ...options.agent },
+  })
+  const asked = (count: number) => until(() => questions.length === count)
+  return { ...setup, model, questions, ran, asked }
+}
+
+const yes = { by: 'roomchat:alice' }
+
+test('a turn that waits for a person holds no slot, but its session waits', async () => {
+  const { agent, asked, questions, model } = asking()
+  const waits: boolean[] = []
+  const first = agent.run(request('reach', { session: 'a', onWait: (isWaiting) => waits.push(isWaiting) }))
+  await asked(1)
+  expect(waits).toEqual([true])
+  expect(agent.load()).toEqual({ running: 0, queued: 0, sessions: 1 })
+  const behind = agent.run(request('behind', { session: 'a' }))
+  await expect(agent.run(request('other', { session: 'b' }))).resolves.toMatchObject({ text: 'done' })
+  expect(model.asked.length).toBe(2)
+  questions[0]?.answer(yes)
+  await expect(first).resolves.toMatchObject({ text: 'reached' })
+  await behind
+  expect(waits).toEqual([true, false])
+  expect(agent.load()).toEqual({ running: 0, queued: 0, sessions: 0 })
+})
+
+test('a turn goes on once it has a slot again, before those that have not started', async () => {
+  const gate = Promise.withResolvers<void>()
+  const slow = async () => {
+    await gate.promise
+    return 'waited'
+  }
+  const order: string[] = []
+  const model = scriptedModel([
+    ({ prompt }) => {
+      const [asked] = (prompt[1]?.content ?? []) as { text: string }[]
+      if (prompt.at(-1)?.role !== 'tool' && asked?.text !== 'new') return { calls: [{ name: asked?.text ?? '', input: {} }] }
+      order.push(asked?.text ?? '')
+      return { text: 'done' }
+    },
+  ])
+  const tools = [testTool('reach', () => 'ran', 'execute'), testTool('slow', slow)]
+  const { agent, questions, asked } = asking({ models: [model], tools })
+  const first = agent.run(request('reach'))
+  await asked(1)
+  const turns = [first, agent.run(request('slow')), agent.run(request('new'))]
+  await until(() => model.asked.length === 2)
+  questions[0]?.answer(yes)
+  await until(() => agent.load().queued === 2)
+  expect(agent.load()).toMatchObject({ running: 1, queued: 2 })
+  gate.resolve()
+  await Promise.all(turns)
+  expect(order).toEqual(['slow', 'reach', 'new'])
+})
+
+test('the time of a turn stands still while a person makes up their mind', async () => {
+  const { agent, asked, questions, clock, model } = asking()
+  const turn = agent.run(request('reach'))
+  await clock.advance(20_000)
+  await asked(1)
+  await clock.advance(3_600_000)
+  questions[0]?.answer(yes)
+  await expect(turn).resolves.toMatchObject({ text: 'reached' })
+
+  const late = asking({ models: [scriptedModel([{ calls: [{ name: 'reach', input: {} }] }, hang])] })
+  const failed = expect(late.agent.run(request('reach'))).rejects.toMatchObject({ code: 'upstream_timeout' })
+  await late.asked(1)
+  await late.clock.advance(3_600_000)
+  late.questions[0]?.answer(yes)
+  await until(() => late.ran.length === 1)
+  await late.clock.advance(29_000)
+  expect(late.agent.load().running).toBe(1)
+  await late.clock.advance(1000)
+  await failed
+  expect(model.asked.length).toBe(2)
+})
+
+test('an abort ends a turn that waits for a person, and takes the question back', async () => {
+  const { agent, asked, questions, ran } = asking()
+  const waits: boolean[] = []
+  const ended = expect(agent.run(request('reach', { session: 's', onWait: (isWaiting) => waits.push(isWaiting) }))).rejects.toMatchObject({
+    code: 'aborted',
+  })
+  await asked(1)
+  expect(agent.abort('turn-1', 'owner')).toBe(true)
+  await ended
+  expect(waits).toEqual([true, false])
+  expect(questions[0]?.signal.aborted).toBe(true)
+  questions[0]?.answer(yes)
+  await expect(agent.run(request('next', { session: 's' }))).resolves.toMatchObject({ text: 'done' })
+  expect(ran).toEqual([])
+  expect(agent.load()).toEqual({ running: 0, queued: 0, sessions: 0 })
+})
+
+test('a turn that is aborted while it waits for its slot gives up its place', async () => {
+  const { agent, asked, questions, ran } = asking({
+    tools: [testTool('reach', () => 'ran', 'execute'), testTool('slow', () => new Promise(() => undefined))],
+    models: [scriptedModel([{ calls: [{ name: 'reach', input: {} }] }, { calls: [{ name: 'slow', input: {} }] }, { text: 'done' }])],
+  })
+  const first = expect(agent.run(request('reach'))).rejects.toMatchObject({ code: 'aborted' })
+  await asked(1)
+  const second = expect(agent.run(request('slow'))).rejects.toMatchObject({ code: 'aborted' })
+  await until(() => agent.load().running === 1)
+  questions[0]?.answer(yes)
+  await until(() => agent.load().queued === 1)
+  agent.abort('turn-1', 'owner')
+  await first
+  expect(agent.load()).toEqual({ running: 1, queued: 0, sessions: 0 })
+  agent.abort('turn-2', 'owner')
+  await second
+  expect(ran).toEqual([])
+  expect(agent.load()).toEqual({ running: 0, queued: 0, sessions: 0 })
+})
+
+test('a drain waits for no person: a kept turn asks again after the start, under the same name', async () => {
+  const before = asking()
+  await before.agent.accept(request('reach', { session: 's' }))
+  await before.asked(1)
+  await before.agent.drain(10_000)
+  expect(before.clock.monotonicMs()).toBe(0)
+  expect(before.books.ends).toEqual([])
+
+  const after = asking({ books: before.books })
+  await expect(after.agent.resume()).resolves.toBe(1)
+  await after.asked(1)
+  const [first, again] = [before.questions[0], after.questions[0]]
+  expect(again).toMatchObject({ callId: first?.callId, turn: first?.turn, summary: first?.summary })
+  expect(after.model.asked).toEqual([])
+  after.questions[0]?.answer(yes)
+  await after.agent.ended('turn-1')
+  expect(after.ran).toEqual(['reach'])
+  expect(before.books.ends).toMatchObject([{ status: 'done', response: 'reached' }])
+})
+
+test('who listens for waiting and throws does no harm', async () => {
+  const { agent, asked, questions } = asking()
+  const onWait = () => {
+    throw new Error('gone')
+  }
+  const turn = agent.run(request('reach', { onWait }))
+  await asked(1)
+  questions[0]?.answer(yes)
+  await expect(turn).resolves.toMatchObject({ text: 'reached' })
+})
+
+test('where nobody can be asked, nothing waits', async () => {
+  const waits: boolean[] = []
+  const model = scriptedModel([{ calls: [{ name: 'reach', input: {} }] }, { text: 'done' }])
+  const { agent } = testAgent({ models: [model], tools: [testTool('reach', () => 'ran', 'execute')] })
+  await agent.run(request('a', { onWait: (isWaiting) => waits.push(isWaiting) }))
+  expect(waits).toEqual([])
+})

@@ -1,0 +1,129 @@
+import { AppError, defineTool, type Risk, Secret } from '@sluice/sdk'
+import * as v from 'valibot'
+import { expect, test } from 'vitest'
+import { newTrace } from './ids.ts'
+import { client, type TestAgentOptions, testAgent, testTool, until } from './testing/test-agent.ts'
+import type { ApprovalRequest, CallRequest } from './turn.ts'
+
+const callRequest = (tool: string, input: unknown = {}, more: Partial<CallRequest> = {}): CallRequest => ({
+  tool,
+  input,
+  turn: 'run-1',
+  callId: 'step-2',
+  source: 'sop',
+  client,
+  trace: newTrace(),
+  signal: new AbortController().signal,
+  ...more,
+})
+
+const call = (options: TestAgentOptions, request: CallRequest) => testAgent(options).agent.call(request)
+
+test('a tool runs outside of any turn: events, observations and context as in one, nothing in the books', async () => {
+  let given: unknown
+  const look = defineTool({
+    name: 'look',
+    description: '',
+    input: v.object({ key: v.string() }),
+    risk: 'read',
+    run: async ({ key }, context) => {
+      given = context
+      return `saw ${key}`
+    },
+  })
+  const { agent, books, events, observations, leased } = testAgent({ tools: [look] })
+  const request = callRequest('look', { key: 'a' })
+  await expect(agent.call(request)).resolves.toEqual({ outcome: 'ok', output: 'saw a' })
+  expect(given).toMatchObject({ client, session: null, turn: 'run-1', trace: { traceId: request.trace.traceId } })
+  expect(events).toMatchObject([
+    { type: 'tool_started', turn_id: 'run-1', session_id: null, tool: 'look' },
+    { type: 'tool_completed', turn_id: 'run-1', tool: 'look', outcome: 'ok' },
+  ])
+  expect(observations).toMatchObject([{ kind: 'tool_call', outcome: 'ok', span: { trace: { parentId: request.trace.spanId } } }])
+  expect(books.writes).toEqual([])
+  expect(leased()).toBe(0)
+})
+
+test('what cannot run is an error result: an unknown tool, input that does not fit, a refusal of the policy or of the tool', async () => {
+  const tools = [
+    testTool('look', () => 'ran'),
+    testTool('change', () => 'ran', 'write'),
+    testTool('refuses', () => {
+      throw new AppError('forbidden', 'Not that file')
+    }),
+  ]
+  const options = { tools, policy: { level: 'readonly' } } as const
+  expect(await call(options, callRequest('lok'))).toEqual({ outcome: 'error', output: expect.stringContaining('There is no tool "lok"') })
+  expect((await call(options, callRequest('look', { key: 1 }))).output).toContain('does not fit')
+  expect((await call(options, callRequest('change'))).output).toContain('level = "readonly"')
+  expect(await call(options, callRequest('refuses'))).toEqual({ outcome: 'error', output: 'Not that file' })
+})
+
+test('what comes back is scrubbed and shortened', async () => {
+  const secret = new Secret('the operator’s own value')
+  const look = testTool('look', () => `${secret.reveal()} ${'x'.repeat(1000)}`)
+  const { output } = await call({ tools: [look], secrets: () => [secret], agent: { max_tool_result_chars: 100 } }, callRequest('look'))
+  expect(output).toMatch(/^\[redacted\] x/)
+  expect(output).toContain('characters left out')
+})
+
+test('a person is asked under the turn and id of the call', async () => {
+  const asked: ApprovalRequest[] = []
+  const given: unknown[] = []
+  const reach = { ...testTool('reach', () => '', 'execute'), run: async (_: unknown, context: object) => `ran ${given.push(context)}` }
+  const answers = [{ by: 'roomchat:alice' }, false] as const
+  const { agent } = testAgent({
+    tools: [reach],
+    approve: async (question) => answers[asked.push(question) - 1] ?? false,
+  })
+  await expect(agent.call(callRequest('reach', { key: 'a' }))).resolves.toMatchObject({ outcome: 'ok' })
+  await expect(agent.call(callRequest('reach', { key: 'a' }))).resolves.toMatchObject({ outcome: 'error' })
+  expect(asked[0]).toEqual({ callId: 'step-2', tool: 'reach', summary: 'key: a', turn: 'run-1', session: null, inbox: null })
+  expect(given).toMatchObject([{ approvedBy: 'roomchat:alice' }])
+})
+
+test('its caller is told the risk right before it runs, and only then; a rejection keeps it from running', async () => {
+  const order: string[] = []
+  const tools = [testTool('reach', () => `${order.push('ran')}`, 'execute'), testTool('look', () => `${order.push('ran')}`)]
+  const approve = async () => {
+    order.push('asked')
+    return { by: 'somebody' }
+  }
+  const onBegin = async (risk: Risk) => void order.push(risk)
+  await call({ tools, approve }, callRequest('reach', {}, { onBegin }))
+  await call({ tools, approve }, callRequest('look', {}, { onBegin }))
+  await call({ tools }, callRequest('reach', {}, { onBegin }))
+  expect(order.splice(0)).toEqual(['asked', 'execute', 'ran', 'read', 'ran'])
+  const full = new AppError('unavailable', 'The disk is full')
+  await expect(call({ tools }, callRequest('look', {}, { onBegin: () => Promise.reject(full) }))).rejects.toBe(full)
+  expect(order).toEqual([])
+})
+
+test('an abort ends it, before it runs or while it does', async () => {
+  const { agent, leased } = testAgent({ tools: [testTool('slow', () => new Promise(() => undefined))] })
+  await expect(agent.call(callRequest('slow', {}, { signal: AbortSignal.abort() }))).rejects.toMatchObject({ code: 'aborted' })
+  const caller = new AbortController()
+  const running = expect(agent.call(callRequest('slow', {}, { signal: caller.signal }))).rejects.toMatchObject({ code: 'aborted' })
+  caller.abort()
+  await running
+  expect(leased()).toBe(0)
+})
+
+test('it is given up after turn_timeout_secs, in which the time people take does not count', async () => {
+  const { promise: answer, resolve } = Promise.withResolvers<{ by: string }>()
+  let runs = 0
+  const slow = testTool('slow', () => new Promise(() => void runs++), 'execute')
+  const { agent, clock } = testAgent({ tools: [slow], approve: () => answer, agent: { turn_timeout_secs: 30 } })
+  const result = agent.call(callRequest('slow'))
+  let isOver = false
+  void result.then(() => {
+    isOver = true
+  })
+  await clock.advance(3_600_000)
+  resolve({ by: 'somebody' })
+  await until(() => runs === 1)
+  await clock.advance(29_999)
+  expect(isOver).toBe(false)
+  await clock.advance(1)
+  await expect(result).resolves.toEqual({ outcome: 'error', output: expect.stringContaining('may or may not have taken effect') })
+})
