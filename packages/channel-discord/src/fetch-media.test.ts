@@ -1,0 +1,70 @@
+import { describe, expect, test } from 'vitest'
+import { fetchMedia } from './fetch-media.ts'
+
+const CDN = 'https://cdn.discordapp.com/attachments/1/2/a.txt'
+
+/** Fetches from hosts that answer so; which URLs were asked, and with which headers. */
+async function fetching(url: string, answer: () => Response = () => new Response('text'), apiUrl = 'https://discord.com/api') {
+  const asked: { url: string; authorization: string | null }[] = []
+  const fetch: typeof globalThis.fetch = async (input, init) => {
+    const request = new Request(input, init)
+    asked.push({ url: request.url, authorization: request.headers.get('authorization') })
+    return answer()
+  }
+  const attachment = { kind: 'file' as const, name: 'a.txt', source: { url } }
+  const options = { bytesMax: 10, signal: new AbortController().signal }
+  const outcome = await fetchMedia({ fetch, url: apiUrl }, attachment, options).catch((error: unknown) => error)
+  return { outcome, asked }
+}
+
+describe('fetchMedia', () => {
+  test.each([CDN, `${CDN}?ex=1&is=2&hm=3`, 'https://media.discordapp.net/a'])('gets %s, without a credential', async (url) => {
+    const { outcome, asked } = await fetching(url)
+    expect(outcome).toMatchObject({ mime: 'text/plain' })
+    expect(asked).toEqual([{ url, authorization: null }])
+  })
+
+  test.each([
+    'http://cdn.discordapp.com/a',
+    'https://cdn.discordapp.com:8443/a',
+    'https://cdn.discordapp.com.example/a',
+    'https://evilcdn.discordapp.com/a',
+    'https://user:pass@cdn.discordapp.com/a',
+    'https://discord.com/api/a',
+    'http://127.0.0.1/a',
+    'file:///etc/passwd',
+    'data:text/plain,a',
+    '',
+  ])('asks nobody for %j', async (url) => {
+    const { outcome, asked } = await fetching(url)
+    expect(outcome).toMatchObject({ code: 'forbidden' })
+    expect(asked).toEqual([])
+  })
+
+  test('the host of another api_url keeps its files itself', async () => {
+    const api = 'http://127.0.0.1:8080/api'
+    expect((await fetching('http://127.0.0.1:8080/attachments/1', undefined, api)).asked).toHaveLength(1)
+    expect((await fetching('http://127.0.0.1:9090/attachments/1', undefined, api)).outcome).toMatchObject({ code: 'forbidden' })
+  })
+
+  test('more than the limit is too_large', async () => {
+    expect((await fetching(CDN, () => new Response('x'.repeat(11)))).outcome).toMatchObject({ code: 'too_large' })
+  })
+
+  test.each([
+    [302, 'invalid_request'],
+    [403, 'invalid_request'],
+    [404, 'invalid_request'],
+    [429, 'unavailable'],
+    [502, 'unavailable'],
+  ])('%i is %s', async (status, code) => {
+    expect((await fetching(CDN, () => new Response(null, { status }))).outcome).toMatchObject({ code })
+  })
+
+  test('a connection that breaks may hold later', async () => {
+    const broken = () => {
+      throw new TypeError('fetch failed')
+    }
+    expect((await fetching(CDN, broken)).outcome).toMatchObject({ code: 'unavailable' })
+  })
+})

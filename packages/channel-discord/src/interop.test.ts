@@ -1,0 +1,231 @@
+/** The channel and the REST interface over real sockets, with the faults of the wire. */
+import { AppError, type Channel, type Outbound } from '@sluice/sdk'
+import { type FakeProvider, type ProviderFault, startFakeProvider } from '@sluice/testkit/fake-provider'
+import { DISCORD_BOT, DISCORD_CHANNEL, DISCORD_DIRECT } from '@sluice/testkit/fakes/discord'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { channelOn, discordBench } from './testing.ts'
+
+const bench = discordBench()
+const channel = (changes: object = {}): Channel => channelOn(bench.fake, bench.host, changes)
+const to = { to: DISCORD_CHANNEL }
+const hello: Outbound = { text: 'hello', clientId: 'client-1' }
+const inTime = () => AbortSignal.timeout(4000)
+const send = (by: Channel = channel(), signal = inTime(), message = hello): Promise<unknown> =>
+  by.send(to, message, signal).catch((error: unknown) => error)
+
+describe('send', () => {
+  test('an answer refers to the message it answers, and the id of it comes back', async () => {
+    const { fake } = bench
+    const question = fake.say({ text: 'what is new?' })
+    const sent = await channel().send({ ...to, replyTo: question }, { text: 'nothing, “né” 😀', clientId: 'c' }, inTime())
+    expect(fake.sent).toMatchObject([
+      { id: sent.id, content: 'nothing, “né” 😀', type: 19, message_reference: { message_id: question }, author: { id: DISCORD_BOT } },
+    ])
+  })
+
+  test('a question that was deleted is answered without being quoted', async () => {
+    await channel().send({ ...to, replyTo: '1' }, hello, inTime())
+    expect(bench.fake.sent.map(({ content, type }) => [content, type])).toEqual([['hello', 0]])
+  })
+
+  test('2,000 characters go out, whatever they are', async () => {
+    const text = '😀'.repeat(channel().limits.text)
+    await channel().send(to, { text, clientId: 'c' }, inTime())
+    expect(bench.fake.sent[0]?.content).toBe(text)
+  })
+
+  test.each(['@everyone stand up', '@here', '<@400000000000000001> hi', '<@&500000000000000001> hi'])(
+    'nobody is notified by %s, in a new message or a changed one',
+    async (text) => {
+      const sent = await channel().send(to, { text, clientId: 'c' }, inTime())
+      await channel().update?.(to, sent, { text, clientId: 'c' }, inTime())
+      expect(bench.fake.sent[0]?.content).toBe(text)
+      expect(bench.fake.pings).toEqual([])
+    },
+  )
+
+  test('the same message twice is there once: the platform knows it by its nonce', async () => {
+    const first = await channel().send(to, hello, inTime())
+    expect(await channel().send(to, hello, inTime())).toEqual(first)
+    await channel().send(to, { ...hello, clientId: 'client-2' }, inTime())
+    expect(bench.fake.sent).toHaveLength(2)
+  })
+
+  test('buttons stand under a message, and are gone when it is changed without them', async () => {
+    const buttons = [
+      { label: 'Approve', value: 'approve:1', tone: 'good' as const },
+      { label: 'R'.repeat(200), value: 'reject:1', tone: 'bad' as const },
+    ]
+    const sent = await channel().send(to, { ...hello, buttons }, inTime())
+    expect(bench.fake.sent[0]?.components).toEqual([
+      {
+        type: 1,
+        components: [
+          { type: 2, style: 3, label: 'Approve', custom_id: 'approve:1' },
+          { type: 2, style: 4, label: 'R'.repeat(80), custom_id: 'reject:1' },
+        ],
+      },
+    ])
+    await channel().update?.(to, sent, { text: 'approved by ada', clientId: 'c' }, inTime())
+    expect(bench.fake.sent[0]).toMatchObject({ content: 'approved by ada', components: [] })
+  })
+
+  test('files go out with their names and bytes, and come back the same', async () => {
+    const bytes = Uint8Array.from({ length: 70_000 }, (_, index) => index % 256)
+    const attachments = [
+      { kind: 'image' as const, name: 'né.png', mime: 'image/png', source: { bytes } },
+      { kind: 'file' as const, name: 'b.txt', source: { bytes: new TextEncoder().encode('two') } },
+    ]
+    await channel().send(to, { text: '', clientId: 'c', attachments }, inTime())
+    const [first, second] = bench.fake.sent[0]?.attachments ?? []
+    expect([first?.filename, second?.filename]).toEqual(['né.png', 'b.txt'])
+    const options = { bytesMax: 100_000, signal: inTime() }
+    const fetched = { kind: 'image' as const, name: 'né.png', source: { url: first?.url ?? '' } }
+    expect(await channel().fetchMedia?.(fetched, options)).toEqual({ bytes: Buffer.from(bytes), mime: 'image/png' })
+  })
+
+  test('an attachment without its bytes is refused before anything is sent', async () => {
+    const attachments = [{ kind: 'file' as const, name: 'a', source: { url: 'https://example.com/a' } }]
+    await expect(channel().send(to, { ...hello, attachments }, inTime())).rejects.toMatchObject({ code: 'invalid_request' })
+    expect(bench.fake.requests).toEqual([])
+  })
+
+  test('a topic opens a thread on the message, with a name that fits', async () => {
+    const { id } = await channel().send(to, { ...hello, topic: 'T'.repeat(300) }, inTime())
+    expect([...bench.fake.threads]).toEqual([[id, { name: 'T'.repeat(100), parent: DISCORD_CHANNEL }]])
+  })
+
+  test('a thread that cannot be opened leaves the message sent', async () => {
+    const sent = await channel().send({ to: DISCORD_DIRECT }, { ...hello, topic: 'T' }, inTime())
+    expect(bench.fake.sent.map(({ id }) => id)).toEqual([sent.id])
+    expect(bench.host.logs).toMatchObject([{ level: 'warn', message: 'no thread could be opened' }])
+  })
+
+  test('that an answer is being made is shown', async () => {
+    await channel().typing?.(to, inTime())
+    expect(bench.fake.typing).toEqual([DISCORD_CHANNEL])
+  })
+
+  test('health knows when something was sent', async () => {
+    const by = channel()
+    await send(by)
+    expect(by.health?.()).toEqual({ state: 'connecting', lastSentAtMs: bench.host.clock.nowMs() })
+  })
+
+  test('drafts are for those who want them', () => {
+    expect(channel().draftEveryMs).toBeUndefined()
+    expect(channel({ stream_mode: 'partial', draft_update_interval_ms: 1500 }).draftEveryMs).toBe(1500)
+  })
+})
+
+describe('refusals of the platform', () => {
+  test('a conversation that is not there, or not ours to write in, is named and not tried again', async () => {
+    await expect(channel().send({ to: '1' }, hello, inTime())).rejects.toMatchObject({
+      code: 'invalid_request',
+      message: 'discord answered 404: Unknown Channel (10003)',
+    })
+    bench.fake.forbid(DISCORD_CHANNEL)
+    expect(await send()).toMatchObject({ code: 'forbidden', message: 'discord answered 403: Missing Permissions (50013)' })
+  })
+
+  test.each([
+    ['an empty message', ''],
+    ['one that is too long', 'x'.repeat(2001)],
+  ])('%s is refused', async (_name, text) => {
+    expect(await send(channel(), inTime(), { ...hello, text })).toMatchObject({ code: 'invalid_request' })
+  })
+
+  test('a message that is gone cannot be changed', async () => {
+    await expect(channel().update?.(to, { id: '1' }, hello, inTime())).rejects.toMatchObject({ code: 'invalid_request' })
+  })
+
+  test('a wrong token is waited for, and then it goes out', async () => {
+    const by = channel()
+    const { token } = bench.fake
+    bench.fake.changeToken('another token')
+    expect(await send(by)).toMatchObject({ code: 'unavailable', message: expect.stringContaining('discord answered 401') })
+    bench.fake.changeToken(token)
+    expect(await send(by)).toEqual({ id: bench.fake.sent[0]?.id })
+  })
+})
+
+describe('faults of the wire: not sent, refused, or nobody knows', () => {
+  const status = (code: number, headers: Record<string, string> = {}, body: unknown = {}): ProviderFault => ({
+    fault: 'status',
+    status: code,
+    headers,
+    body,
+  })
+
+  test.each<[name: string, fault: ProviderFault, code: string, retryAfterSecs: number | undefined, arrived: number]>([
+    ['429 that says nothing', status(429), 'rate_limited', undefined, 0],
+    ['429 with a time to come back', status(429, { 'retry-after': '30' }), 'rate_limited', 30, 0],
+    ['429 with a time in its body', status(429, {}, { message: 'Slow down', retry_after: 0.64, global: false }), 'rate_limited', 1, 0],
+    ['429 with nonsense in its body', status(429, {}, { retry_after: 'soon' }), 'rate_limited', undefined, 0],
+    ['429 of a proxy', status(429, {}, 'error code: 1015'), 'rate_limited', undefined, 0],
+    ['503 with a time to come back', status(503, { 'retry-after': '120' }), 'unavailable', 120, 0],
+    ['500', status(500), 'upstream', undefined, 0],
+    ['502', status(502), 'upstream', undefined, 0],
+    ['503', status(503), 'upstream', undefined, 0],
+    ['a reset before', { fault: 'reset' }, 'upstream', undefined, 0],
+    ['a reset after', { fault: 'lost' }, 'upstream', undefined, 1],
+    ['JSON cut in the middle', { fault: 'cut' }, 'upstream', undefined, 1],
+    ['garbage', { fault: 'garbage' }, 'upstream', undefined, 1],
+    ['an answer of more than 1 MiB', status(200, {}, 'x'.repeat(1_048_577)), 'upstream', undefined, 0],
+  ])('%s', async (_name, fault, code, retryAfterSecs, arrived) => {
+    bench.fake.fail(fault)
+    const error = await send()
+    expect(error).toBeInstanceOf(AppError)
+    expect(error).toMatchObject({ code, retryAfterSecs })
+    expect([bench.fake.sent.length, bench.fake.requests.length]).toEqual([arrived, 1])
+    expect(JSON.stringify([bench.host.logs, String(error), (error as AppError).stack])).not.toContain(bench.fake.token)
+  })
+
+  test('a burst of failures ends with the message there once', async () => {
+    bench.fake.fail(status(429), { times: 3 })
+    const outcomes: unknown[] = []
+    for (let tries = 0; tries < 4; tries++) outcomes.push(await send())
+    expect(outcomes.at(-1)).toEqual({ id: bench.fake.sent[0]?.id })
+    expect(bench.fake.sent).toHaveLength(1)
+  })
+
+  test('an answer that takes its time is waited for', async () => {
+    bench.fake.fail({ fault: 'slow', ms: 1 })
+    expect(await send()).toEqual({ id: bench.fake.sent[0]?.id })
+  })
+
+  test('an answer that never comes ends with the abort, and may have been sent', async () => {
+    bench.fake.fail({ fault: 'hang' })
+    expect(await send(channel(), AbortSignal.timeout(50))).toMatchObject({ code: 'aborted' })
+  })
+
+  test('a platform that is not there was not sent to', async () => {
+    const by = channel()
+    await bench.fake.close()
+    expect(await send(by)).toMatchObject({ code: 'unavailable' })
+    await bench.start({})
+  })
+})
+
+describe('redirects', () => {
+  let elsewhere: FakeProvider
+  beforeEach(async () => {
+    elsewhere = await startFakeProvider(() => ({ status: 200, body: { id: '1' } }))
+  })
+  afterEach(() => elsewhere.close())
+
+  test('to another host are not followed, so that no credential gets there', async () => {
+    for (const code of [302, 307]) {
+      bench.fake.fail({ fault: 'status', status: code, headers: { location: elsewhere.url }, body: {} })
+      expect(await send()).toMatchObject({ code: 'invalid_request' })
+    }
+    expect([bench.fake.sent, elsewhere.requests]).toEqual([[], []])
+  })
+
+  test('of a file are not followed', async () => {
+    bench.fake.fail({ fault: 'status', status: 302, headers: { location: elsewhere.url }, body: {} })
+    const file = { kind: 'file' as const, name: 'a', source: { url: `${bench.fake.url}/attachments/1` } }
+    await expect(channel().fetchMedia?.(file, { bytesMax: 10, signal: inTime() })).rejects.toMatchObject({ code: 'invalid_request' })
+    expect(elsewhere.requests).toEqual([])
+  })
+})
