@@ -101,7 +101,10 @@ export interface Agent {
   accept(request: Omit<TurnRequest, 'signal' | 'listen' | 'approve' | 'delivery' | 'onWait'> & { readonly id?: string }): Promise<string>
   /** Resolves once no such turn runs or waits here; what became of it stands in the store. Never rejects. */
   ended(turnId: string): Promise<void>
-  /** Runs one tool. Rejects only with `aborted`, or with what `onBegin` rejected with. */
+  /**
+   * Runs one tool. Rejects only with `aborted`, or with what `onBegin` rejected with. A drain does not know of it: who calls
+   * ends it by its signal.
+   */
   call(request: CallRequest): Promise<CallResult>
   /** Takes up what a crash left unfinished, at the normal concurrency. Resolves to how many there are. */
   resume(): Promise<number>
