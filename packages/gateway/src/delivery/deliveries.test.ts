@@ -81,6 +81,15 @@ async function bench(options: Options = {}): Promise<Bench> {
     agent: testAgent(store, turns, options.turn ?? (({ text }) => `re: ${text}`)),
     clients: { ofSender: (name, sender) => `${name} ${sender}` as ClientId },
     events: host.events,
+    // Nobody is asked anything here.
+    approvals: {
+      answered: async () => undefined,
+      pressed: async () => undefined,
+      get: async () => undefined,
+      decide: () => Promise.reject(new Error('nothing was asked')),
+    },
+    sops: () => undefined,
+    changedElsewhere: async () => {},
     clock,
     log: host.log,
     generation: () => 1,

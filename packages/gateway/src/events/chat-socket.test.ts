@@ -58,10 +58,13 @@ test('the socket is read while a turn runs: abort and approvals arrive', async (
   const client = await connectSocket(server.url, '/ws/chat')
   client.send({ type: 'message', content: 'hello' })
   const { request } = await agent.turn(1)
-  const answer = request.approve?.({ tool: 'shell', summary: '', turn: 'turn-1', session: null }, new AbortController().signal)
+  const answer = request.approve?.(
+    { tool: 'shell', summary: '', turn: 'turn-1', session: null, callId: 'call-1', inbox: null },
+    new AbortController().signal,
+  )
   const [, asked] = await client.messages.first(2)
   client.send({ type: 'approval_response', request_id: asked?.request_id, decision: 'approve' })
-  expect(await answer).toBe(true)
+  expect(await answer).toEqual({ by: 'device:d1' })
   client.send({ type: 'abort' })
   expect((await client.messages.first(3)).at(-1)).toEqual({ type: 'aborted', turn_id: 'turn-1' })
 })
@@ -74,7 +77,10 @@ test('another connection cannot answer for this one', async () => {
   client.send({ type: 'message', content: 'hello' })
   const { request } = await agent.turn(1)
   const cancel = new AbortController()
-  const answer = request.approve?.({ tool: 'shell', summary: '', turn: 'turn-1', session: null }, cancel.signal)
+  const answer = request.approve?.(
+    { tool: 'shell', summary: '', turn: 'turn-1', session: null, callId: 'call-1', inbox: null },
+    cancel.signal,
+  )
   const [, asked] = await client.messages.first(2)
   other.send({ type: 'approval_response', request_id: asked?.request_id, decision: 'approve' })
   expect((await other.messages.first(2)).at(-1)).toMatchObject({ code: 'INVALID_APPROVAL_RESPONSE' })

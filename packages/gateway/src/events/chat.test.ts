@@ -2,23 +2,34 @@
 import { AppError, type ClientId } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
+import { openTestApprovals, type TestApprovals } from '../approvals/testing/test-approvals.ts'
+import { createEventBus } from './bus.ts'
 import { createChat } from './chat.ts'
 import { type ChatFrame, CONTENT_BYTES_MAX, parseClientFrame } from './chat-frames.ts'
 import { Inbox } from './testing/inbox.ts'
 import { ScriptedAgent } from './testing/scripted-agent.ts'
+
+const open: TestApprovals[] = []
+afterEach(async () => {
+  for (const kept of open.splice(0)) await kept.close()
+})
 
 function setUp() {
   const host = testHost()
   const agent = new ScriptedAgent()
   const frames = new Inbox<ChatFrame>()
   const { clock, log } = host
-  const chat = createChat({ agent, clock, log, client: 'client-1' as ClientId, session: 'd1/s', send: (frame) => frames.push(frame) })
+  const kept = openTestApprovals({ bus: createEventBus({ clock, run: 'test' }), clock, log })
+  open.push(kept)
+  const { approvals } = kept
+  const chat = createChat({ agent, approvals, log, client: 'client-1' as ClientId, session: 'd1/s', send: (frame) => frames.push(frame) })
   const say = (content: unknown) => chat.receive(JSON.stringify({ type: 'message', content }))
-  return { host, agent, chat, frames, say, send: (frame: unknown) => chat.receive(JSON.stringify(frame)) }
+  return { host, agent, approvals, chat, frames, say, send: (frame: unknown) => chat.receive(JSON.stringify(frame)) }
 }
 
-const ASKED = { tool: 'shell', summary: 'command: ls', turn: 'turn-1', session: 'd1/s' }
+const ASKED = { tool: 'shell', summary: 'command: ls', turn: 'turn-1', session: 'd1/s', callId: 'call-1', inbox: null }
+const KEY = { runId: 'turn-1', stepId: 'call-1' }
 
 test('a message is one turn of the session, told as it goes', async () => {
   const { agent, frames, say } = setUp()
@@ -108,12 +119,13 @@ test('a bug shows nothing of itself to the client and is logged', async () => {
   const turn = await agent.turn(1)
   turn.fail(new Error('secret detail'))
   expect(await frames.first(1)).toEqual([{ type: 'error', code: 'AGENT_ERROR', message: 'Internal error' }])
-  expect(host.logs).toMatchObject([{ level: 'error' }])
+  expect(host.logs.filter(({ level }) => level === 'error')).toHaveLength(1)
 })
 
 describe('approvals', () => {
   async function ask() {
     const parts = setUp()
+    await parts.approvals.start()
     parts.say('hello')
     const { request } = await parts.agent.turn(1)
     const cancel = new AbortController()
@@ -124,13 +136,13 @@ describe('approvals', () => {
   }
 
   test.each([
-    ['approve', true],
+    ['approve', { by: 'device:d1' }],
     ['deny', false],
   ])('%s answers the tool %s', async (decision, approved) => {
     const { answer, asked, send } = await ask()
     expect(asked).toMatchObject({ tool: 'shell', arguments_summary: 'command: ls', timeout_secs: 120 })
     send({ type: 'approval_response', request_id: asked.request_id, decision })
-    expect(await answer).toBe(approved)
+    expect(await answer).toEqual(approved)
   })
 
   test('no answer in two minutes is no, and a late one is told so', async () => {
@@ -142,15 +154,45 @@ describe('approvals', () => {
     expect((await frames.first(2)).at(-1)).toMatchObject({ type: 'error', code: 'INVALID_APPROVAL_RESPONSE' })
   })
 
-  test('a turn that ends or a client that leaves answers no', async () => {
+  test('it is asked in the registry too: an answer given elsewhere counts', async () => {
+    const { approvals, answer } = await ask()
+    expect(await approvals.get(KEY)).toMatchObject({ gate: 'tool', workflow: 'shell', message: 'command: ls', state: 'pending' })
+    await approvals.decide(KEY, { state: 'approved', by: 'cli:ops' })
+    expect(await answer).toEqual({ by: 'cli:ops' })
+  })
+
+  test('a turn that ends or a client that leaves takes the question back, and the answer is no', async () => {
     const cancelled = await ask()
     cancelled.cancel.abort()
     expect(await cancelled.answer).toBe(false)
-    expect(cancelled.host.clock.sleeping).toBe(0)
+    expect(await cancelled.approvals.get(KEY)).toMatchObject({ state: 'cancelled', by: 'system' })
     const { chat, agent, answer, cancel } = await ask()
     agent.turns.all[0]?.request.signal?.addEventListener('abort', () => cancel.abort())
     chat.close()
     expect(await answer).toBe(false)
+  })
+
+  test('a stop of the daemon does not: the turn asks again, and finds what was answered', async () => {
+    const { approvals, answer, cancel, agent } = await ask()
+    await approvals.stop()
+    cancel.abort()
+    expect(await answer).toBe(false)
+    expect(await approvals.get(KEY)).toMatchObject({ state: 'pending' })
+    await approvals.decide(KEY, { state: 'approved', by: 'device:d2' })
+    const { request } = await agent.turn(1)
+    expect(await request.approve?.(ASKED, new AbortController().signal)).toEqual({ by: 'device:d2' })
+  })
+
+  test('what was agreed to for one call is not agreed to for another of the same id', async () => {
+    const { send, asked, answer, agent, frames } = await ask()
+    send({ type: 'approval_response', request_id: asked.request_id, decision: 'approve' })
+    expect(await answer).toEqual({ by: 'device:d1' })
+    const { request } = await agent.turn(1)
+    const cancel = new AbortController()
+    const other = request.approve?.({ ...ASKED, summary: 'command: rm -rf .' }, cancel.signal)
+    expect((await frames.first(2)).at(-1)).toMatchObject({ type: 'approval_request', arguments_summary: 'command: rm -rf .' })
+    cancel.abort()
+    expect(await other).toBe(false)
   })
 
   test('only an open question can be answered, by its own id and with a decision', async () => {
@@ -167,9 +209,9 @@ describe('approvals', () => {
     const { agent, frames } = await ask()
     const { request } = await agent.turn(1)
     const cancel = new AbortController()
-    const answers = Array.from({ length: 64 }, () => request.approve?.(ASKED, cancel.signal))
+    const answers = Array.from({ length: 64 }, (_, index) => request.approve?.({ ...ASKED, callId: `call-${index + 2}` }, cancel.signal))
     expect(await answers.at(-1)).toBe(false)
-    expect(frames.all).toHaveLength(64)
+    expect(await frames.first(64)).toHaveLength(64)
     cancel.abort()
     expect(await Promise.all(answers)).toEqual(Array(64).fill(false))
   })

@@ -7,6 +7,7 @@ import { type DeviceRow, type SessionRow, sha256Hex } from '@sluice/sdk'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
 import { testHost } from '@sluice/testkit/host'
 import { Hono } from 'hono'
+import { openTestApprovals } from '../../approvals/testing/test-approvals.ts'
 import type { GatewayConfig } from '../../config/core-sections.ts'
 import { createAuth } from '../../http/auth.ts'
 import { createClients } from '../../http/client.ts'
@@ -49,9 +50,19 @@ export async function startStreamServer(options: StreamServerOptions = {}): Prom
   const bus = createEventBus({ clock, run: 'r1', ...(keptMax ? { keptMax } : {}) })
   const devices = createDevices(lookUp)
   const gateway = { require_pairing: true, max_subscribers: 100, allowed_hosts: [], trust_forwarded_headers: false, ...config }
-  const live = { config: gateway as unknown as GatewayConfig, observers: [], observe: () => {} } as unknown as Live
-  const store = { devices, sessions: { get: async (id: string) => sessions.find((row) => row.id === id) } }
-  const runtime = { clock, bus, log: host.log, store, agent, live: () => live } as unknown as Runtime
+  const live = {
+    config: gateway as unknown as GatewayConfig,
+    observers: [],
+    channels: [],
+    features: [],
+    observe: () => {},
+  } as unknown as Live
+  const kept = openTestApprovals({ bus, clock, log: host.log })
+  const { approvals } = kept
+  await approvals.start()
+  const store = { devices, sessions: { get: async (id: string) => sessions.find((row) => row.id === id) }, outbox: kept.store.outbox }
+  const delivery = { queued: () => {} }
+  const runtime = { clock, bus, log: host.log, store, agent, approvals, delivery, live: () => live } as unknown as Runtime
   const auth = createAuth({ runtime })
   const counts = { sse: 0, ws: 0, dropped: 0 }
   const streams = createStreams({ runtime, onRevoked: auth.onRevoked, counts })
@@ -85,6 +96,7 @@ export async function startStreamServer(options: StreamServerOptions = {}): Prom
       const closed = new Promise((resolve) => server.close(resolve))
       for (const transport of transports) transport.destroy()
       await closed
+      await kept.close()
     },
   }
 }

@@ -1,0 +1,317 @@
+/** Answers to approvals over chats, through the whole of delivery, on a real store. */
+import { describe, expect, test } from 'vitest'
+import { approvalBenches, richChannel } from './testing/approval-bench.ts'
+
+const bench = approvalBenches()
+
+const KEY = { runId: 'run-1', stepId: 'deploy' }
+
+/** A question that was put to the operators of each of these platforms. */
+async function asked(options: Parameters<typeof bench>[0] = {}, question: object = {}) {
+  const made = await bench(options)
+  await made.ask({ channels: ['community'], ...question })
+  await made.settle()
+  const [prompt] = made.sent
+  if (!prompt) throw new Error('nobody was asked')
+  const state = async () => (await made.approvals.get(KEY))?.state
+  return { ...made, prompt, state }
+}
+
+describe('§6 a reply that matches resolves the approval', () => {
+  test('the prompt names the words, has the buttons and opens a thread', async () => {
+    const { prompt } = await asked()
+    expect(prompt.to).toEqual({ to: 'ops' })
+    expect(prompt.text).toBe(
+      'Deploy 1.2?\n\nAll tests pass.\n\nReply with one of: `approve`, `approved`, `yes`, `lgtm` to approve. Reply with `reject` <your feedback> to reject (or `rejected`, `no`).',
+    )
+    expect(prompt.buttons?.map(({ label, tone }) => [label, tone])).toEqual([
+      ['Approve', 'good'],
+      ['Reject', 'bad'],
+    ])
+    expect(prompt.topic).toBe('Approval: release')
+  })
+
+  test.each([
+    ['quoted', { to: { to: 'ops' }, inReplyTo: '1' }],
+    ['in its thread', { to: { to: 'ops', thread: '1' } }],
+    ['in a thread that is a conversation of its own', { to: { to: '1' } }],
+  ])('%s, a keyword and feedback decide, and no turn runs', async (_, where) => {
+    const { say, approvals, turns, sent, prompt, events } = await asked()
+    await say('community', { ...where, sender: 'ann', text: ' Reject  the tests\nare red ' })
+    expect(await approvals.get(KEY)).toMatchObject({
+      state: 'rejected',
+      by: 'community:ann',
+      feedback: 'the tests\nare red',
+      settledAtMs: expect.any(Number),
+    })
+    expect(turns).toEqual([])
+    expect(events()).toEqual(['human_approval_request', 'human_approval_resolved'])
+    expect(sent.slice(1)).toMatchObject([
+      { to: { to: 'ops', thread: prompt.id }, text: 'Rejected by community:ann: the tests\nare red', isEdit: false },
+      { id: prompt.id, isEdit: true, text: expect.stringContaining('Rejected by community:ann') },
+    ])
+    expect(sent[2]).not.toHaveProperty('buttons')
+    expect(sent[2]?.text).not.toContain('Reply with')
+  })
+
+  test('on the messenger the confirmation answers the prompt', async () => {
+    const { say, sent } = await asked({ channels: [richChannel('messenger')] }, { channels: ['messenger'] })
+    await say('messenger', { inReplyTo: '1', text: 'yes' })
+    expect(sent[1]).toMatchObject({ to: { to: 'ops', replyTo: '1' }, text: 'Approved by messenger:ann' })
+  })
+
+  test('a button decides', async () => {
+    const { say, approvals, prompt, store } = await asked()
+    await say('community', { pressed: { message: '1', value: prompt.buttons?.[0]?.value ?? '' } })
+    expect(await approvals.get(KEY)).toMatchObject({ state: 'approved', by: 'community:ann', feedback: null })
+    expect(await store.inbox.list({ limit: 9 })).toMatchObject([{ state: 'done', turnId: expect.anything() }])
+  })
+
+  test("an event's own keywords replace the list they are given for", async () => {
+    const { say, state } = await asked({}, { approveKeywords: [' Ship It '] })
+    await say('community', { inReplyTo: '1', text: 'yes' })
+    expect(await state()).toBe('pending')
+    await say('community', { inReplyTo: '1', text: 'SHIP it' })
+    expect(await state()).toBe('approved')
+  })
+})
+
+describe('§5 rule 6, decisions: nobody else and nothing else resolves it', () => {
+  test.each([
+    ['chatter in the conversation', { text: 'yes' }],
+    ['chatter that begins with a keyword', { inReplyTo: '1', text: 'yesterday it was red' }],
+    ['another thread', { to: { to: 'ops', thread: '7' }, text: 'yes' }],
+    ['a reply to another message', { inReplyTo: '7', text: 'yes' }],
+    ['the same message id in another chat', { to: { to: 'lounge' }, inReplyTo: '1', text: 'yes' }],
+    ['the same thread id in another chat', { to: { to: 'lounge', thread: '1' }, text: 'yes' }],
+    ['another account of ours', { account: 'other-bot', inReplyTo: '1', text: 'yes' }],
+    ['a text about it', { inReplyTo: '1', text: 'who says yes?' }],
+  ])('%s', async (_, message) => {
+    const { say, state, turns } = await asked()
+    await say('community', message)
+    expect(await state()).toBe('pending')
+    expect(turns).toHaveLength(1)
+  })
+
+  test('the same ids on another platform', async () => {
+    const { say, state } = await asked({ channels: [richChannel('community'), richChannel('workspace')] })
+    await say('workspace', { inReplyTo: '1', text: 'yes' })
+    expect(await state()).toBe('pending')
+  })
+
+  test('a stranger, by text and by button', async () => {
+    const { say, state, turns, prompt, store } = await asked({ channels: [richChannel('community', { allow: ['ann'] })] })
+    await say('community', { sender: 'mallory', inReplyTo: '1', text: 'yes' })
+    await say('community', { sender: 'mallory', pressed: { message: '1', value: prompt.buttons?.[0]?.value ?? '' } })
+    expect(await state()).toBe('pending')
+    expect(turns).toEqual([])
+    expect(await store.inbox.list({ limit: 9 })).toEqual([])
+  })
+
+  test.each([
+    ['a token nobody gave out', { message: '1', value: 'a.AAAAAAAAAAAAAAAA' }],
+    ['no token', { message: '1', value: 'approve' }],
+    ['nothing', { message: '1', value: '' }],
+  ])('a button with %s is answered, and runs nothing', async (_, pressed) => {
+    const { say, state, turns, sent, store } = await asked()
+    await say('community', { pressed })
+    expect(await state()).toBe('pending')
+    expect(turns).toEqual([])
+    expect(sent.at(-1)?.text).toBe('This answers nothing that is still open.')
+    expect(await store.inbox.list({ limit: 9 })).toMatchObject([{ state: 'done' }])
+  })
+
+  test.each([
+    ['under another message', { pressed: { message: '7' } }],
+    ['in another chat', { to: { to: 'lounge' }, pressed: { message: '1' } }],
+    ['of another account', { account: 'other-bot', pressed: { message: '1' } }],
+  ])('the right token %s', async (_, { pressed, ...where }) => {
+    const { say, state, prompt } = await asked()
+    await say('community', { ...where, pressed: { ...pressed, value: prompt.buttons?.[0]?.value ?? '' } })
+    expect(await state()).toBe('pending')
+  })
+})
+
+describe('decisions: the first resolver wins', () => {
+  test('who comes later is told how it stands, by reply and by button', async () => {
+    const { say, state, sent, prompt, turns, events } = await asked()
+    await say('community', { inReplyTo: '1', text: 'lgtm' })
+    await say('community', { sender: 'bob', inReplyTo: '1', text: 'no way' })
+    expect(sent.at(-1)).toMatchObject({ text: 'Already approved by community:ann', to: { to: 'ops' } })
+    await say('community', { sender: 'bob', pressed: { message: '1', value: prompt.buttons?.[1]?.value ?? '' } })
+    expect(sent.at(-1)?.text).toBe('Already approved by community:ann')
+    expect(await state()).toBe('approved')
+    expect(turns).toEqual([])
+    expect(events().filter((type) => type === 'human_approval_resolved')).toHaveLength(1)
+  })
+
+  test('two at once give one outcome', async () => {
+    const { approvals, say, sent, events, settle } = await asked()
+    const [one, two] = await Promise.all([
+      approvals.decide(KEY, { state: 'approved', by: 'device:d1' }),
+      approvals.decide(KEY, { state: 'rejected', by: 'device:d2' }),
+      say('community', { inReplyTo: '1', text: 'no' }),
+    ])
+    expect([one.won, two.won]).toEqual([true, false])
+    await settle()
+    expect(await approvals.get(KEY)).toMatchObject({ state: 'approved', by: 'device:d1' })
+    expect(events().filter((type) => type === 'human_approval_resolved')).toHaveLength(1)
+    expect(sent.filter(({ text }) => text.startsWith('Approved by'))).toHaveLength(1)
+  })
+})
+
+test('§3 a timeout expires it and never approves; the prompt and the thread say so', async () => {
+  const { approvals, clock, sent, say, settle } = await asked({}, { timeoutSecs: 90 })
+  await clock.advance(89_999)
+  expect(await approvals.get(KEY)).toMatchObject({ state: 'pending' })
+  await clock.advance(1)
+  await settle()
+  expect(await approvals.get(KEY)).toMatchObject({ state: 'expired', by: 'timeout', feedback: null })
+  expect(sent[1]?.text).toBe('Expired: nobody answered in time')
+  await say('community', { inReplyTo: '1', text: 'yes' })
+  expect(sent.at(-1)?.text).toBe('Already expired: nobody answered in time')
+  expect(await approvals.get(KEY)).toMatchObject({ state: 'expired' })
+})
+
+describe('decisions: durable', () => {
+  test('what waits, its prompts and its answers survive a restart', async () => {
+    const first = await asked({}, { timeoutSecs: 3600 })
+    await first.stop()
+    const { say, approvals, clock, sent } = await bench({ folder: first.folder, clock: first.clock })
+    expect(sent).toEqual([])
+    await say('community', { inReplyTo: '1', text: 'yes' })
+    expect(await approvals.get(KEY)).toMatchObject({ state: 'approved' })
+    await clock.advance(3_600_000)
+    expect(await approvals.get(KEY)).toMatchObject({ state: 'approved' })
+  })
+
+  test('what ran out while nothing ran expires at the start', async () => {
+    const first = await asked({}, { timeoutSecs: 60 })
+    await first.stop()
+    await first.clock.advance(120_000)
+    const { approvals, clock, settle } = await bench({ folder: first.folder, clock: first.clock })
+    await clock.advance(1)
+    await settle()
+    expect(await approvals.get(KEY)).toMatchObject({ state: 'expired' })
+  })
+
+  test('a decision the gate has not taken is given to it after the restart', async () => {
+    const first = await asked({}, { gate: 'sop' })
+    await first.approvals.decide(KEY, { state: 'approved', by: 'device:d1' })
+    await first.settle()
+    expect(await first.approvals.get(KEY)).toMatchObject({ state: 'approved', settledAtMs: null })
+    expect(first.events()).toEqual(['human_approval_request'])
+    await first.stop()
+    const { approvals, events, sent, settle } = await bench({ folder: first.folder, clock: first.clock })
+    const taken: string[] = []
+    approvals.taker('sop', async ({ state }) => void taken.push(state))
+    await settle()
+    expect(taken).toEqual(['approved'])
+    expect(events()).toEqual(['human_approval_resolved'])
+    expect(sent.map(({ text }) => text)).toContain('Approved by device:d1')
+  })
+
+  test("another process's decision is noticed within a second", async () => {
+    const { approvals, store, clock, events, settle } = await asked()
+    await store.approvals.decide(KEY, { state: 'rejected', by: 'cli:ops', feedback: 'later', atMs: clock.nowMs() })
+    expect(events()).toEqual(['human_approval_request'])
+    await approvals.look()
+    await settle()
+    expect(events()).toEqual(['human_approval_request', 'human_approval_resolved'])
+    expect(await approvals.get(KEY)).toMatchObject({ state: 'rejected', settledAtMs: expect.any(Number) })
+  })
+})
+
+describe('§3 the confirmation is sent after the gate has taken the decision', () => {
+  test('a gate that fails is asked again, and nobody is told before', async () => {
+    const { approvals, clock, sent, events, settle } = await asked({}, { gate: 'sop' })
+    let calls = 0
+    approvals.taker('sop', async () => {
+      calls += 1
+      if (calls < 3) throw new Error('not now')
+    })
+    await approvals.decide(KEY, { state: 'approved', by: 'device:d1' })
+    await settle()
+    expect([calls, sent.length, events().length]).toEqual([1, 1, 1])
+    for (let minute = 0; minute < 5; minute++) {
+      await clock.advance(60_000)
+      await settle()
+    }
+    expect(calls).toBe(3)
+    expect(events()).toEqual(['human_approval_request', 'human_approval_resolved'])
+    expect(sent[1]?.text).toBe('Approved by device:d1')
+  })
+})
+
+describe('where nobody can quote', () => {
+  const plain = { channels: [{ name: 'plain' }] }
+  const origin = { channel: 'plain', account: 'bot', to: { to: 'room' }, sender: 'ann' }
+  const inRoom = { to: { to: 'room' } }
+
+  test('the bare word of the person whom it concerns counts in the conversation it came from', async () => {
+    const { say, state, turns, sent } = await asked(plain, { origin, channels: [] })
+    await say('plain', { ...inRoom, text: 'yes please' })
+    await say('plain', { ...inRoom, sender: 'bob', text: 'yes' })
+    await say('plain', { to: { to: 'lounge' }, text: 'yes' })
+    expect(await state()).toBe('pending')
+    expect(turns).toHaveLength(3)
+    await say('plain', { ...inRoom, text: 'Yes' })
+    expect(await state()).toBe('approved')
+    expect(turns).toHaveLength(3)
+    expect(sent.at(-1)).toMatchObject({ to: { to: 'room' }, text: 'Approved by plain:ann' })
+  })
+
+  test('of two that wait there, none is meant', async () => {
+    const { say, ask, state } = await asked(plain, { origin, channels: [] })
+    await ask({ stepId: 'second', origin, channels: [] })
+    await say('plain', { ...inRoom, text: 'yes' })
+    expect(await state()).toBe('pending')
+  })
+
+  test('after a restart only who is the conversation is known', async () => {
+    const first = await asked(plain, { origin: { ...origin, to: { to: 'ann' } }, channels: [] })
+    await first.stop()
+    const { say, approvals } = await bench({ ...plain, folder: first.folder, clock: first.clock })
+    await say('plain', { to: { to: 'ann' }, sender: 'bob', text: 'yes' })
+    expect(await approvals.get(KEY)).toMatchObject({ state: 'pending' })
+    await say('plain', { to: { to: 'ann' }, text: 'yes' })
+    expect(await approvals.get(KEY)).toMatchObject({ state: 'approved' })
+  })
+})
+
+test('an answer does not wait behind the turn that waits for it', async () => {
+  const opened = Promise.withResolvers<void>()
+  const { say, approvals, turns, sent, settle } = await bench({
+    channels: [{ name: 'plain' }],
+    async turn({ delivery }) {
+      const origin = { channel: 'plain', account: 'bot', to: { to: 'room' }, sender: 'ann' }
+      const key = { runId: delivery?.turnId ?? '', stepId: 'call-1' }
+      await approvals.open({ ...key, gate: 'tool', workflow: 'shell', title: 'shell wants to run', message: 'ls', timeoutSecs: 0, origin })
+      opened.resolve()
+      const decided = await approvals.decision(key, new AbortController().signal)
+      return `it was ${decided?.state}`
+    },
+  })
+  await say('plain', { to: { to: 'room' }, text: 'list the files' })
+  await opened.promise
+  await settle()
+  await say('plain', { to: { to: 'room' }, text: 'yes' })
+  expect(turns).toHaveLength(1)
+  expect(sent.map(({ text }) => text)).toContain('it was approved')
+})
+
+test('a long question is split, and how to answer stays with the buttons', async () => {
+  const limits = { text: 200, unit: 'utf16' } as const
+  const { sent, approvals, say, settle } = await bench({ channels: [richChannel('community', { limits })] })
+  const message = 'word '.repeat(120).trim()
+  await approvals.open({ ...KEY, gate: 'event', workflow: 'w', title: 'T', message, timeoutSecs: 0, channels: ['community'] })
+  await settle()
+  expect(sent.length).toBeGreaterThan(2)
+  expect(sent.every(({ text }) => text.length <= 200)).toBe(true)
+  expect(sent.slice(0, -1).every(({ buttons, topic, text }) => !buttons && !topic && !text.includes('Reply with'))).toBe(true)
+  expect(sent.at(-1)).toMatchObject({ buttons: [{ label: 'Approve' }, { label: 'Reject' }], topic: 'Approval: w' })
+  expect(sent.at(-1)?.text).toMatch(/Reply with one of: .*to reject \(or `rejected`, `no`\)\.$/s)
+  const before = sent.length
+  await say('community', { inReplyTo: '1', text: 'yes' })
+  expect(sent.slice(before)).toMatchObject([{ to: { thread: String(before) } }, { id: String(before), isEdit: true }])
+})

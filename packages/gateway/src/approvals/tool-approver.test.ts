@@ -1,0 +1,83 @@
+/** Tool calls that ask in chats. */
+import type { ApprovalRequest } from '@sluice/agent'
+import { expect, test } from 'vitest'
+import { MESSAGE_CHARS_MAX } from './new-approval.ts'
+import { approvalBenches, richChannel } from './testing/approval-bench.ts'
+import { createToolApprover } from './tool-approver.ts'
+
+const bench = approvalBenches()
+
+const REQUEST: ApprovalRequest = { callId: 'call-1', tool: 'shell', summary: 'command: ls', turn: 't1', session: null, inbox: null }
+const KEY = { runId: 't1', stepId: 'call-1' }
+
+async function arrange(options: Parameters<typeof bench>[0] = {}) {
+  const made = await bench(options)
+  const ask = createToolApprover({ approvals: made.approvals, inbox: made.store.inbox, timeoutSecs: () => 300 })
+  return { ...made, ask }
+}
+
+test('where nobody can be asked the answer is no, and nothing is kept', async () => {
+  const { ask, approvals } = await arrange()
+  expect(await ask(REQUEST, new AbortController().signal)).toBe(false)
+  expect(await approvals.get(KEY)).toBeUndefined()
+})
+
+test('the conversation that the turn answers is asked, and its person answers', async () => {
+  const { ask, say, sent, settle } = await arrange({ channels: [{ name: 'plain' }] })
+  await say('plain', { to: { to: 'room' }, text: 'list the files' })
+  const answer = ask({ ...REQUEST, inbox: 1 }, new AbortController().signal)
+  await settle()
+  expect(sent.at(-1)).toMatchObject({ to: { to: 'room' }, text: expect.stringMatching(/^shell wants to run\n\ncommand: ls\n\nReply with/) })
+  await say('plain', { to: { to: 'room' }, text: 'yes' })
+  expect(await answer).toEqual({ by: 'plain:ann' })
+})
+
+test('[approvals] channels are asked, and silence is no', async () => {
+  const { ask, sent, clock, settle, approvals } = await arrange({ channels: [richChannel('workspace')], targets: ['workspace'] })
+  const answer = ask(REQUEST, new AbortController().signal)
+  await settle()
+  expect(sent).toMatchObject([{ channel: 'workspace', topic: 'Approval: shell' }])
+  await clock.advance(300_000)
+  expect(await answer).toBe(false)
+  expect(await approvals.get(KEY)).toMatchObject({ state: 'expired', by: 'timeout' })
+})
+
+test('a turn that is aborted takes its question back', async () => {
+  const { ask, settle, approvals } = await arrange({ channels: [richChannel('workspace')], targets: ['workspace'] })
+  const aborting = new AbortController()
+  const answer = ask(REQUEST, aborting.signal)
+  await settle()
+  aborting.abort()
+  expect(await answer).toBe(false)
+  expect(await approvals.get(KEY)).toMatchObject({ state: 'cancelled', by: 'system' })
+})
+
+test('a turn cut by a restart asks again and finds the answer given meanwhile', async () => {
+  const rich = { channels: [richChannel('workspace')], targets: ['workspace'] }
+  const first = await arrange(rich)
+  const cut = new AbortController()
+  const unanswered = first.ask(REQUEST, cut.signal)
+  await first.settle()
+  await first.approvals.stop()
+  cut.abort()
+  expect(await unanswered).toBe(false)
+  await first.stop()
+  const { ask, say, sent } = await arrange({ ...rich, folder: first.folder, clock: first.clock })
+  await say('workspace', { to: { to: 'ops', thread: '1' }, text: 'approve' })
+  const before = sent.length
+  expect(await ask(REQUEST, new AbortController().signal)).toEqual({ by: 'workspace:ann' })
+  expect(sent).toHaveLength(before)
+})
+
+test('what is too long to be shown says how much is not', async () => {
+  const { ask, approvals, settle } = await arrange({ channels: [richChannel('workspace')], targets: ['workspace'] })
+  const aborting = new AbortController()
+  const answer = ask({ ...REQUEST, summary: 'x'.repeat(40_000) }, aborting.signal)
+  await settle()
+  const shown = (await approvals.get(KEY))?.message ?? ''
+  expect(shown.length).toBeLessThanOrEqual(MESSAGE_CHARS_MAX)
+  const left = Number(/\(and (\d+) characters more, which are not shown\)$/.exec(shown)?.[1])
+  expect(shown.indexOf('\n') + left).toBe(40_000)
+  aborting.abort()
+  await answer
+})
