@@ -1,6 +1,7 @@
 /** What was said while nobody listened. */
 import { DISCORD_CHANNEL, DISCORD_OTHER_CHANNEL } from '@sluice/testkit/fakes/discord'
 import { describe, expect, test } from 'vitest'
+import { MISSED_MAX } from './history.ts'
 import { comes, discordBench, until } from './testing.ts'
 
 const bench = discordBench()
@@ -28,7 +29,10 @@ describe('after a restart', () => {
     await bench.host.advance(3_700_000)
     bench.fake.say({ text: 'recent' })
     await comes(await bench.connect(), 'recent')
-    expect(bench.host.logs.map(({ message }) => message)).toContain('messages of more than an hour ago are not asked for')
+    expect(bench.host.logs.at(-1)?.fields).toMatchObject({
+      count: 1,
+      notBefore: new Date(bench.host.clock.nowMs() - 3_600_000).toISOString(),
+    })
   })
 
   test('an answer in a thread that was opened comes, although nobody had said anything there', async () => {
@@ -71,5 +75,41 @@ describe('after a restart', () => {
     bench.fake.forbid(DISCORD_CHANNEL)
     bench.fake.say({ text: 'missed', channel: DISCORD_OTHER_CHANNEL })
     await comes(await bench.connect(), 'missed')
+  })
+
+  test('a history that fails for ever does not hold up a connection that has to be made anew', async () => {
+    const before = await bench.connect()
+    bench.fake.say({ text: 'before' })
+    await comes(before, 'before')
+    await before.stop()
+    bench.fake.say({ text: 'missed' })
+    bench.fake.fail({ fault: 'status', status: 502 }, { times: 1000, matches: ({ path }) => path.endsWith('/messages') })
+    const { ended } = await bench.connect()
+    bench.fake.refuse(true)
+    bench.fake.kick(1001)
+    let outcome: unknown
+    void ended.then((error) => {
+      outcome = error
+    })
+    await until(async () => {
+      await bench.host.advance(30_000)
+      expect(outcome).toMatchObject({ code: 'unavailable' })
+    })
+  })
+
+  test('of a conversation only so much is asked for, and that is told', async () => {
+    const before = await bench.connect()
+    bench.fake.say({ text: 'before' })
+    await comes(before, 'before')
+    await before.stop()
+    for (let index = 0; index < MISSED_MAX + 50; index++) bench.fake.say({ text: `message ${index}` })
+    const after = await bench.connect()
+    await until(() => expect(after.received).toHaveLength(MISSED_MAX))
+    await until(() =>
+      expect(bench.host.logs).toContainEqual(expect.objectContaining({ fields: expect.objectContaining({ max: MISSED_MAX }) })),
+    )
+    bench.fake.say({ text: 'live' })
+    await until(() => expect(after.texts().at(-1)).toBe('live'))
+    expect(after.received).toHaveLength(MISSED_MAX + 1)
   })
 })

@@ -35,9 +35,7 @@ export async function* missedIn(channel: string, deps: HistoryDeps, signal: Abor
   const cursor = cursors.get(channel)
   if (!cursor) return
   const staleBefore = snowflakeAt(deps.nowMs() - STALE_MS)
-  const isStale = compareSnowflakes(cursor.after, staleBefore) < 0
-  let after = isStale ? staleBefore : cursor.after
-  if (isStale) log.info('messages of more than an hour ago are not asked for', { channel: 'discord', conversation: channel })
+  let after = compareSnowflakes(cursor.after, staleBefore) < 0 ? staleBefore : cursor.after
   const guild = await guildOf(channel, cursor, deps, signal)
   if (!placeOf(listener, { channel_id: channel, guild_id: guild })) return
   for (let count = 0; count < MISSED_MAX; ) {

@@ -6,7 +6,7 @@ import type { Cursors } from './cursors.ts'
 import { BAD_TOKEN } from './fatal-close.ts'
 import { type Ending, holdConnection } from './gateway-connection.ts'
 import type { Health } from './health.ts'
-import { missedIn } from './history.ts'
+import { missedIn, STALE_MS } from './history.ts'
 import { createInflow, type Inflow } from './inflow.ts'
 import { type Listener, parseMessage, placeOf } from './parse-message.ts'
 import { parsePress } from './parse-press.ts'
@@ -34,11 +34,10 @@ export async function listen(deps: ListenDeps, deliver: Deliver, signal: AbortSi
   const { cursors, clock, log } = deps
   await cursors.load()
   const stopped = new AbortController()
-  const inflowSignal = AbortSignal.any([signal, stopped.signal])
-  const flushing = flushNowAndThen(deps, inflowSignal)
+  const flushing = flushNowAndThen(deps, AbortSignal.any([signal, stopped.signal]))
   let ending: Ending
   try {
-    ending = await connected(deps, deliver, inflowSignal)
+    ending = await connected(deps, deliver, signal)
   } catch (error) {
     ending = signal.aborted ? { how: 'aborted' } : { how: 'failed', detail: errorText(error) }
   } finally {
@@ -61,13 +60,14 @@ async function connected(deps: ListenDeps, deliver: Deliver, signal: AbortSignal
   if ('how' in gateway) return gateway
   let own = deps.listener.account
   const listener: Listener = { ...deps.listener, own: () => own }
+  const over = new AbortController()
   const history = { api, cursors, listener, log, nowMs: () => clock.nowMs() }
   const inflow = createInflow({
     deliver,
     cursors,
     clock,
     log,
-    signal,
+    signal: AbortSignal.any([signal, over.signal]),
     missedIn: (channel, during) => missedIn(channel, history, during),
     seen: async ({ seenPath }) => {
       await callDiscord(api, { method: 'POST', path: seenPath, body: { type: SEEN }, isAuthorized: false, signal })
@@ -84,6 +84,12 @@ async function connected(deps: ListenDeps, deliver: Deliver, signal: AbortSignal
         own = userId
         health.connected()
         if (notifications !== undefined) cursors.follow(notifications, { after: snowflakeAt(clock.nowMs()) })
+        const notBefore = new Date(clock.nowMs() - STALE_MS).toISOString()
+        log.info('connected: conversations are asked for what was missed', {
+          channel: 'discord',
+          count: cursors.channels().length,
+          notBefore,
+        })
         inflow.catchUp()
       },
       onResumed: () => health.connected(),
@@ -94,6 +100,8 @@ async function connected(deps: ListenDeps, deliver: Deliver, signal: AbortSignal
       },
     })
   } finally {
+    // What is still under way is owed, and is asked for by the next connection.
+    over.abort()
     await inflow.settled()
   }
 }
