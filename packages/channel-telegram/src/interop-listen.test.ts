@@ -63,6 +63,23 @@ test('a backlog of more than one batch comes whole and in order', async () => {
   expect(one.texts()).toEqual(texts)
 })
 
+test('after a week of silence updates go on from a smaller number', async () => {
+  const { fake, run, asked } = bench
+  const one = run()
+  fake.say({ text: 'one' })
+  await one.until(() => one.delivered.length === 1)
+  await one.idle()
+  const before = asked('getUpdates')
+  fake.lapse()
+  await one.until(() => asked('getUpdates') > before && fake.polled, 1000)
+  fake.renumber(5)
+  fake.say({ text: 'two' })
+  fake.say({ text: 'three' })
+  await one.until(() => one.delivered.length === 3)
+  await one.idle()
+  expect(one.texts()).toEqual(['one', 'two', 'three'])
+})
+
 test('nothing is confirmed before it is durable: after a kill in between it comes again, with the same id', async () => {
   const { fake, run } = bench
   fake.say({ text: 'one' })

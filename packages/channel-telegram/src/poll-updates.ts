@@ -58,6 +58,7 @@ export function createPoller({ host, api, names, mentionOnly }: PollerOptions): 
 
   /** Polls from the first update that is not durable on. */
   const createPoll = (bot: Bot, handOver: HandOver, signal: AbortSignal): (() => Promise<void>) => {
+    /** Absent while nothing is to be confirmed: after a week of silence the server goes on from any number, a smaller one too. */
     let offset: number | undefined
     let answering: Promise<void> = Promise.resolve()
 
@@ -68,7 +69,7 @@ export function createPoller({ host, api, names, mentionOnly }: PollerOptions): 
           const id = members(update).update_id
           if (!Number.isSafeInteger(id)) continue
           const taken = await handOver(update, Number(id), { bot, mentionOnly })
-          offset = Math.max(offset ?? 0, Number(id) + 1)
+          offset = Number(id) + 1
           if (taken === 'ignored') continue
           if (taken.inbound) lastEventAtMs = clock.nowMs()
           if (taken.query !== undefined) queries.push(taken.query)
@@ -92,11 +93,11 @@ export function createPoller({ host, api, names, mentionOnly }: PollerOptions): 
         ),
         'getUpdates',
       )
-      if (batch.length > 0) {
-        const before = offset
-        await take(batch)
-        if (offset === before) throw new AppError('upstream', 'telegram sent updates without their ids')
-      } else if (timeout > 0 && clock.monotonicMs() - startedMs < HELD_MS_MIN) await clock.sleep(HELD_MS_MIN, signal)
+      offset = undefined
+      await take(batch)
+      const isEmpty = batch.length === 0
+      if (!isEmpty && offset === undefined) throw new AppError('upstream', 'telegram sent updates without their ids')
+      if (isEmpty && timeout > 0 && clock.monotonicMs() - startedMs < HELD_MS_MIN) await clock.sleep(HELD_MS_MIN, signal)
       state = 'ok'
       detail = undefined
     }

@@ -15,6 +15,10 @@ export interface TelegramUpdates {
   poll(params: Params): Promise<ProviderReply>
   /** Those not confirmed yet, oldest first. */
   readonly waiting: readonly TelegramUpdate[]
+  /** The next one has this number, as after a week without any. */
+  renumber(next: number): void
+  /** The poll under way ends now, as after its time. */
+  lapse(): void
   /** Whether somebody waits for the next one. */
   readonly polled: boolean
 }
@@ -30,6 +34,7 @@ export function createTelegramUpdates(): TelegramUpdates {
   let wanted: readonly string[] | undefined
   let poller: AbortController | undefined
   let wake = Promise.withResolvers<void>()
+  let lapsed = Promise.withResolvers<void>()
 
   const from = (offset: number): TelegramUpdate[] => {
     // A negative one counts from the end, and forgets what is before.
@@ -44,6 +49,13 @@ export function createTelegramUpdates(): TelegramUpdates {
     },
     get polled() {
       return poller !== undefined
+    },
+    lapse() {
+      lapsed.resolve()
+      lapsed = Promise.withResolvers()
+    },
+    renumber(next) {
+      lastId = next - 1
     },
     add(type, content) {
       if (wanted && !wanted.includes(type)) return
@@ -60,9 +72,12 @@ export function createTelegramUpdates(): TelegramUpdates {
       const limit = Math.min(BATCH_MAX, fromNumber(params.limit) || BATCH_MAX)
       const ms = Math.min(TIMEOUT_SECS_MAX, fromNumber(params.timeout)) * 1000
       const late = sleep(ms, undefined, { signal: mine.signal, ref: false }).catch(() => undefined)
-      const isLate = late.then(() => true)
-      let found = from(fromNumber(params.offset))
-      while (found.length === 0 && !(await Promise.race([wake.promise.then(() => false), isLate]))) found = waiting
+      const isLate = Promise.race([late, lapsed.promise]).then(() => true)
+      const offset = fromNumber(params.offset)
+      let found = from(offset)
+      while (found.length === 0 && !(await Promise.race([wake.promise.then(() => false), isLate]))) {
+        found = waiting.filter(({ update_id }) => update_id >= offset)
+      }
       if (mine.signal.aborted) {
         return refusal(409, 'Conflict: terminated by other getUpdates request; make sure that only one bot instance is running')
       }

@@ -37,6 +37,10 @@ export interface TelegramFake extends FakeProvider {
   sent(chat?: number): readonly TelegramMessage[]
   /** Not confirmed yet. */
   readonly waiting: readonly TelegramUpdate[]
+  /** The next update has this number, as after a week without any. */
+  renumber(next: number): void
+  /** The poll under way ends now, as after its time. */
+  lapse(): void
   /** Whether a poll is under way. */
   readonly polled: boolean
   /** Ids of the queries that were answered. */
@@ -161,6 +165,8 @@ export async function startTelegramFake(options: TelegramFakeOptions = {}): Prom
     get waiting() {
       return updates.waiting
     },
+    renumber: updates.renumber,
+    lapse: updates.lapse,
     get polled() {
       return updates.polled
     },
