@@ -1,7 +1,10 @@
 import bizchat from '@sluice/channel-bizchat'
 import chatapp from '@sluice/channel-chatapp'
+import discord from '@sluice/channel-discord'
 import mailpush from '@sluice/channel-mailpush'
 import roomchat from '@sluice/channel-roomchat'
+import slack from '@sluice/channel-slack'
+import telegram from '@sluice/channel-telegram'
 import textrelay from '@sluice/channel-textrelay'
 import metrics from '@sluice/observability-metrics'
 import anthropic from '@sluice/provider-anthropic'
@@ -11,10 +14,13 @@ import files from '@sluice/tool-files'
 import http from '@sluice/tool-http'
 import memory from '@sluice/tool-memory'
 import shell from '@sluice/tool-shell'
+import sop from '@sluice/tool-sop'
 import transcription from '@sluice/transcription'
+import mqtt from '@sluice/trigger-mqtt'
 
 const providers = [offline, openai, anthropic]
-const tools = [files, shell, http, memory]
-const channels = [chatapp, textrelay, bizchat, roomchat, mailpush]
+const tools = [files, shell, http, memory, sop]
+const webhooks = [chatapp, textrelay, bizchat, roomchat, mailpush]
+const chats = [telegram, discord, slack]
 
-export const always = [...providers, ...tools, ...channels, transcription, metrics]
+export const always = [...providers, ...tools, ...webhooks, ...chats, mqtt, transcription, metrics]

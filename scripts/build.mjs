@@ -9,8 +9,12 @@ import { bundleReport, printReport } from './bundle-report.mjs'
 import { takeBuiltins } from './take-builtins.mjs'
 
 const ROOT = resolve(import.meta.dirname, '..')
-// Native or self-locating packages stay outside the bundle and are installed beside it.
-const EXTERNAL = ['serialport', 'i2c-bus', 'spi-device', 'node-hid', 'koffi', 'playwright-core', 'pg-native']
+// Native or self-locating packages stay outside the bundle and are installed beside it; those of the last line are looked for
+// by others, which do as well without.
+const EXTERNAL = [
+  ...['serialport', 'i2c-bus', 'spi-device', 'node-hid', 'koffi', 'playwright-core', 'pg-native'],
+  ...['zlib-sync', 'bufferutil', 'utf-8-validate'],
+]
 // What CommonJS packages expect of a module, in every file of the bundle.
 const BANNER =
   "const require=process.getBuiltinModule('node:module').createRequire(import.meta.url),__filename=import.meta.filename,__dirname=import.meta.dirname;"

@@ -2,6 +2,7 @@
 import type { ParseArgsOptionsConfig } from 'node:util'
 import type { CliContext } from './context.ts'
 import { DELIVERY_COMMANDS } from './delivery-commands.ts'
+import { SOP_COMMANDS } from './sop-commands.ts'
 
 export interface CliOption {
   readonly type: 'string' | 'boolean'
@@ -147,6 +148,7 @@ export const COMMANDS: readonly CliCommand[] = [
     load: () => import('./commands/webhook-check.ts'),
   },
   ...DELIVERY_COMMANDS,
+  ...SOP_COMMANDS,
   {
     name: 'completions',
     summary: 'Print a completion script for bash, zsh or fish',

@@ -11,6 +11,7 @@ import { createAuth } from './http/auth.ts'
 import { listen } from './http/listen.ts'
 import { type OpenRuntime, openRuntime, type RuntimeOptions } from './open-runtime.ts'
 import { isLoopbackHost, isOpenToAll, OPEN_TO_ALL } from './open-to-all.ts'
+import { startProcedures } from './procedures.ts'
 import { demandProofs, warnOfUnproved } from './unproved.ts'
 
 export interface DaemonOptions extends RuntimeOptions {
@@ -78,12 +79,15 @@ async function startOn(
     ready: started.promise,
   })
   undo.push(() => server.close(0))
+  // Before turns and deliveries: a turn that goes on may ask, and an answer that waits has to find its question.
+  await runtime.approvals.start()
   // Before anything new is accepted: what the last run left behind comes first.
   const unfinished = await runtime.agent.resume()
   if (unfinished > 0) log.info('taking up turns the last run left unfinished', { turns: unfinished })
-  // Before deliveries: an answer that waits has to find its question.
-  await runtime.approvals.start()
-  const deliveries = await startDeliveries(deliveryDeps(runtime))
+  // And before messages: a procedure may be what takes one.
+  const procedures = await startProcedures(runtime)
+  undo.push(() => procedures.stop(0))
+  const deliveries = await startDeliveries(deliveryDeps(runtime, procedures))
   undo.push(() => deliveries.stop(0))
   const { load, wake, queued } = deliveries
   Object.assign(runtime.delivery, { load, wake, queued })
@@ -118,7 +122,7 @@ async function startOn(
     await runtime.approvals.stop()
     // Streams stay open while turns end: whoever talks over one still gets the answer.
     const drained = runtime.agent.drain(DRAIN_MS).then(() => server.endStreams('the daemon stops'))
-    await Promise.all([server.close(DRAIN_MS), drained, deliveries.stop(DRAIN_MS)])
+    await Promise.all([server.close(DRAIN_MS), drained, deliveries.stop(DRAIN_MS), procedures.stop(DRAIN_MS)])
     await runtime.close(0)
     rmSync(file, { force: true })
     lock.release()

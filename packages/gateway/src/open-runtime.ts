@@ -34,6 +34,7 @@ export interface OpenRuntime extends Runtime {
   readonly log: ComponentLogger
   /** The configuration in force. */
   config(): LoadedConfig
+  readonly dataDir: string
   /** The text the first configuration was read from. */
   readonly configText: string
   guards(): Guards
@@ -174,6 +175,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
     delivery,
     scrub: createScrub(() => secrets),
     config: () => config,
+    dataDir,
     configText,
     guards: () => guards ?? unreachable(),
     live: () => lifecycle.current().live,

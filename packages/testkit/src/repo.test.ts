@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { testHost } from './host.ts'
 
 const ROOT = resolve(import.meta.dirname, '../../..')
-const CORE = ['sdk', 'testkit', 'store', 'agent', 'gateway', 'cli']
+const CORE = ['sdk', 'testkit', 'store', 'toml', 'agent', 'sop', 'gateway', 'cli']
 const folders = readdirSync(join(ROOT, 'packages')).filter((name) => existsSync(join(ROOT, 'packages', name, 'package.json')))
 const features = folders.filter((name) => !CORE.includes(name) && !name.startsWith('x-'))
 const read = (...path: string[]) => readFileSync(join(ROOT, ...path), 'utf8')

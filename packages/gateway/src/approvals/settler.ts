@@ -14,6 +14,8 @@ export interface SettlerDeps {
 
 /** Gates at work at once. */
 const SETTLING_MAX = 16
+/** A gate that takes longer is not waited for: it is asked again after the next start. */
+const STOP_MS = 2000
 
 export class Settler {
   readonly #deps: SettlerDeps
@@ -52,10 +54,12 @@ export class Settler {
     this.#fill()
   }
 
-  /** Starts nothing more; resolves once what runs has ended. */
+  /** Starts nothing more; resolves once what runs has ended, or does not end. */
   async stop(): Promise<void> {
     this.#stop.abort()
-    if (this.#running > 0) await this.#idle.promise
+    const enough = new AbortController()
+    if (this.#running > 0) await Promise.race([this.#idle.promise, this.#deps.clock.sleep(STOP_MS, enough.signal)])
+    enough.abort()
   }
 
   #fill(): void {

@@ -1,6 +1,7 @@
 /** The gateway's own configuration sections (§2.1, §2.6 and the decisions). */
 import { agentSection, costSection, policySection, providerSection } from '@sluice/agent/config'
 import { fromEnv, type Section, secretText, whole } from '@sluice/sdk'
+import { sopSection } from '@sluice/sop/config'
 import * as v from 'valibot'
 import { parseNetwork } from '../network.ts'
 
@@ -158,6 +159,7 @@ export const CORE_SECTIONS: readonly Section[] = [
   agentSection,
   providerSection,
   costSection,
+  sopSection,
   policySection,
   sandboxSection,
   observabilitySection,

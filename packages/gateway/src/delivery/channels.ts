@@ -22,7 +22,9 @@ export interface DeliveryDeps {
   observe(observation: Observation): void
   workspace(): Workspace
   transcribe(): Transcribe | undefined
-  readonly approvals: Pick<ApprovalRegistry, 'answered' | 'pressed' | 'get' | 'decide' | 'look'>
+  readonly approvals: Pick<ApprovalRegistry, 'answered' | 'pressed' | 'get' | 'decide'>
+  /** Another process has changed the store. */
+  changedElsewhere(): Promise<void>
   /** Absent: every message is a turn. */
   sops(): Pick<Sops, 'matches' | 'fire'> | undefined
   /** Takes secrets out of what others say before it is kept or told. */

@@ -112,7 +112,7 @@ export async function startDeliveries(deps: DeliveryDeps): Promise<Deliveries> {
     const [nextGeneration, nextForeign] = [deps.generation(), await store.foreignVersion()]
     if (nextGeneration === generation && nextForeign === foreign) return
     if (nextGeneration !== generation) listeners.set(deps.channels())
-    if (nextForeign !== foreign) await deps.approvals.look()
+    if (nextForeign !== foreign) await deps.changedElsewhere()
     generation = nextGeneration
     foreign = nextForeign
     await takeUp()

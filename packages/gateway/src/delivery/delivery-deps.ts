@@ -2,14 +2,19 @@
 import { agentSection } from '@sluice/agent'
 import { deliverySection } from '../config/core-sections.ts'
 import type { OpenRuntime } from '../open-runtime.ts'
+import type { Procedures } from '../procedures.ts'
 import type { DeliveryDeps } from './channels.ts'
 
-export const deliveryDeps = (runtime: OpenRuntime): DeliveryDeps => ({
+export const deliveryDeps = (runtime: OpenRuntime, procedures: Pick<Procedures, 'look'>): DeliveryDeps => ({
   store: runtime.store,
   agent: runtime.agent,
   clients: runtime.clients,
   events: runtime.bus,
   approvals: runtime.approvals,
+  async changedElsewhere() {
+    await runtime.approvals.look()
+    await procedures.look()
+  },
   clock: runtime.clock,
   log: runtime.log.child('delivery'),
   generation: () => runtime.live().generation,
@@ -19,6 +24,6 @@ export const deliveryDeps = (runtime: OpenRuntime): DeliveryDeps => ({
   observe: (observation) => runtime.live().observe(observation),
   workspace: () => runtime.guards().workspace,
   scrub: runtime.scrub,
-  sops: () => runtime.lifecycle.current().service('sops'),
+  sops: runtime.sops,
   transcribe: () => runtime.lifecycle.current().service('transcribe'),
 })

@@ -1,4 +1,4 @@
-import { defineRoute } from '@sluice/sdk'
+import { defineRoute, eventMembers } from '@sluice/sdk'
 import * as v from 'valibot'
 import { expect, test } from 'vitest'
 import { createApp } from './app.ts'
@@ -97,4 +97,17 @@ test('what is answered fits what is documented', async () => {
     const answer = (await (await made.request(path, { headers: { authorization: `Bearer ${token}` } })).json()) as object
     expect(Object.keys(answer).toSorted(), path).toEqual(Object.keys(schemaOf(path)?.properties ?? {}).toSorted())
   }
+})
+
+test('§6 events are in the document: each type with its members, and the stream says where', async () => {
+  const { made } = await withDocument({ withStreams: true })
+  const { token } = await made.pair()
+  const response = await made.request('/api/openapi.json', { headers: { authorization: `Bearer ${token}` } })
+  const { components, paths } = (await response.json()) as {
+    components: { schemas: { Event: { anyOf: [{ oneOf: { properties: { type: { const: string } }; description: string }[] }, object] } } }
+    paths: Record<string, { get: { responses: Record<string, { description: string }> } }>
+  }
+  const [known] = components.schemas.Event.anyOf
+  expect(known.oneOf.map(({ properties }) => properties.type.const)).toEqual(eventMembers().map(({ type }) => type))
+  expect(paths['/api/events']?.get.responses['200']?.description).toContain('#/components/schemas/Event')
 })

@@ -1,0 +1,45 @@
+/** `sluice sop audit`: the audit log, and whether anything in it was changed, taken out or put in; 1 if so. */
+import { shownAudit } from '@sluice/gateway/sops'
+import type { AuditRow } from '@sluice/sdk'
+import type { CliContext } from '../context.ts'
+import { time } from '../deliveries/show.ts'
+import { ERROR_CHARS_MAX, NAME_CHARS_MAX } from '../deliveries/widths.ts'
+import { oneLine } from '../printable.ts'
+import { wholeNumber } from '../whole-number.ts'
+import { withStore } from '../with-store.ts'
+
+const LIMIT = 50
+const LIMIT_MAX = 100_000
+
+export const run = (context: CliContext): Promise<number> =>
+  withStore(context, async ({ store }) => {
+    const { out, json, options } = context
+    const { sops } = store
+    const { records, head, broken } = await sops.verify()
+    const limit = typeof options.limit === 'string' ? wholeNumber('--limit', options.limit, 0, LIMIT_MAX) : LIMIT
+    const narrow = {
+      ...(typeof options.run === 'string' && { run: options.run }),
+      ...(typeof options.sop === 'string' && { sop: options.sop }),
+    }
+    // Without a run or a procedure named, the newest are what somebody wants to see.
+    const after = Object.keys(narrow).length === 0 ? Math.max(0, records - limit) : 0
+    const rows = limit === 0 ? [] : await sops.audit({ limit, after, ...narrow })
+    if (json) out.json({ ok: broken === null, records, head, broken, rows: rows.map(shownAudit) })
+    else {
+      if (rows.length > 0) out.table(['record', 'at', 'kind', 'procedure', 'run', 'step', 'by', 'reason'], rows.map(cells))
+      if (broken) out.warn(`${out.style('red', 'the log was tampered with')}: record ${broken.number}: ${broken.why}`)
+      else out.print(`${records} records, none changed, missing or put in; head ${head}`)
+    }
+    return broken ? 1 : 0
+  })
+
+const cells = ({ number, atMs, kind, sop, run, step, by, reason }: AuditRow): string[] => [
+  String(number),
+  time(atMs) ?? '',
+  kind,
+  oneLine(sop, NAME_CHARS_MAX),
+  run ?? '',
+  step === null ? '' : String(step),
+  oneLine(by, NAME_CHARS_MAX),
+  oneLine(reason ?? '', ERROR_CHARS_MAX),
+]

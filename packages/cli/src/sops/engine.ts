@@ -1,0 +1,38 @@
+/** An engine that drives nothing: what it starts or changes is kept for the daemon, which looks every second. */
+import { newTrace, newTurnId } from '@sluice/agent'
+import { systemClock } from '@sluice/gateway/config'
+import { createLogger } from '@sluice/gateway/log'
+import { sopSettings } from '@sluice/gateway/sops'
+import type { ClientId, Store } from '@sluice/sdk'
+import { createSopEngine, type SopEngine, SopFolder } from '@sluice/sop'
+import { sopSection } from '@sluice/sop/config'
+import { configFromContext } from '../config-from-context.ts'
+import type { CliContext } from '../context.ts'
+
+const onlyInTheDaemon = (): never => {
+  throw new Error('steps are worked on in the daemon')
+}
+
+/** Its definitions are loaded. Runs it starts or changes wait in the store. */
+export async function openEngine(context: CliContext, store: Store): Promise<SopEngine> {
+  const config = await configFromContext(context)
+  const log = createLogger({ level: 'error', format: 'auto', stream: process.stderr, clock: systemClock })
+  const events = { emit: () => {} }
+  const settings = sopSettings(config, context.dataDir)
+  const library = new SopFolder({ settings: () => settings, clock: systemClock, log, events })
+  await library.reload()
+  return createSopEngine({
+    store: store.sops,
+    turns: store.turns,
+    agent: { accept: onlyInTheDaemon, ended: onlyInTheDaemon, abort: () => false, call: onlyInTheDaemon },
+    approvals: { open: onlyInTheDaemon, decide: onlyInTheDaemon, taker: onlyInTheDaemon },
+    library,
+    events,
+    clock: systemClock,
+    log,
+    config: () => config.core(sopSection),
+    client: 'cli' as ClientId,
+    newTrace: () => newTrace(),
+    newId: () => newTurnId(systemClock.nowMs()),
+  })
+}

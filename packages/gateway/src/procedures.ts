@@ -1,0 +1,72 @@
+/** Procedures at work: loaded and watched, set off by requests, messages and the clock, brought on by their engine (§4.3). */
+import { newTrace, newTurnId } from '@sluice/agent'
+import { CronClock, createSopEngine, SopFolder } from '@sluice/sop'
+import { sopSection } from '@sluice/sop/config'
+import type { OpenRuntime } from './open-runtime.ts'
+import { sopSettings } from './sop-settings.ts'
+
+export interface Procedures {
+  /** Looks for what other processes have started or changed. */
+  look(): Promise<void>
+  /** Sets nothing off any more; steps have `graceMs` to end, and go on at the next start where they are cut. */
+  stop(graceMs: number): Promise<void>
+}
+
+/** What a change of these sections changes of procedures. */
+const SECTIONS = ['sop', 'agent']
+
+export async function startProcedures(runtime: OpenRuntime): Promise<Procedures> {
+  const { store, agent, approvals, bus, clock, clients } = runtime
+  const log = runtime.log.child('sop')
+  const stopping = new AbortController()
+  const folder = new SopFolder({ settings: () => sopSettings(runtime.config(), runtime.dataDir), clock, log, events: bus })
+  const engine = createSopEngine({
+    store: store.sops,
+    turns: store.turns,
+    agent,
+    approvals,
+    library: folder,
+    events: bus,
+    clock,
+    log,
+    config: () => runtime.config().core(sopSection),
+    client: clients.ofSender('sop', 'engine'),
+    newTrace: () => newTrace(),
+    newId: () => newTurnId(clock.nowMs()),
+  })
+  await folder.reload()
+  const resumed = await engine.resume()
+  if (resumed > 0) log.info('taking up runs the last run of the daemon left unfinished', { runs: resumed })
+  runtime.offer({ sops: engine })
+
+  const cursor = store.keyValue('sop')
+  const cron = new CronClock({
+    clock,
+    log,
+    library: folder,
+    load: async () => Number((await cursor.get('cron')) ?? Number.NaN),
+    save: (atMs) => cursor.set('cron', atMs),
+    due: ({ topic, instantMs, missed }) =>
+      engine.fire({
+        source: 'cron',
+        topic,
+        payload: JSON.stringify({ scheduled_at: new Date(instantMs).toISOString(), missed }),
+        atMs: clock.nowMs(),
+        by: 'clock',
+        key: `cron ${topic} ${instantMs}`,
+      }),
+  })
+  void cron.run(stopping.signal)
+  void folder.watch(stopping.signal)
+  const leave = bus.subscribe(({ envelope }) => {
+    if (envelope.type === 'config_reloaded' && envelope.sections.some((section) => SECTIONS.includes(section))) void folder.reload()
+  })
+  return {
+    look: () => engine.look(),
+    async stop(graceMs) {
+      stopping.abort()
+      leave()
+      await engine.stop(graceMs)
+    },
+  }
+}

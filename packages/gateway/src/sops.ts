@@ -1,0 +1,3 @@
+/** Procedures for programs that start no daemon: where they are, and how runs and records show. */
+export { shownAudit, shownRun, shownSop } from './http/routes/sops-shown.ts'
+export { sopSettings } from './sop-settings.ts'
