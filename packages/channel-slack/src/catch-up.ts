@@ -81,12 +81,9 @@ async function read(work: CatchUp, { channel, thread }: Place, range: Range, sig
   for (let page = 0; page < pagesMax; page++) {
     const args = { channel, ts: thread, oldest: after, latest: until, limit, cursor: cursor || undefined }
     const answer = await patiently(work, signal, () => work.api.call(method, args, { signal, answerBytesMax: ANSWER_BYTES_MAX }))
-    // Every page of a thread may begin with its first message.
-    found.push(
-      ...list(answer.messages)
-        .map(members)
-        .filter(({ ts }) => isTimestamp(text(ts)) && text(ts) > after),
-    )
+    const messages = list(answer.messages).map(members)
+    // Every page of a thread begins with its first message, which is one of the conversation.
+    found.push(...messages.filter(({ ts }) => isTimestamp(text(ts)) && text(ts) > after && ts !== thread))
     cursor = textAt(answer, 'response_metadata.next_cursor')
     if (cursor === '') break
   }

@@ -20,6 +20,8 @@ export interface ConnectionOptions {
   readonly url: string
   readonly clock: Clock
   readonly signal: AbortSignal
+  /** Slack is about to send. */
+  onHello(): void
   /** Acknowledged if it resolves; if it rejects, Slack brings the envelope again. Called in the order of arrival. */
   onEnvelope(type: string, payload: Members): Promise<void>
 }
@@ -31,11 +33,9 @@ const SILENCE_MS = 40_000
 const RETIRE_MS = 3000
 const CLOSE_MS = 1000
 const FRAME_BYTES_MAX = 4 * 1024 * 1024
-/** Beyond it envelopes are left for Slack to bring again. */
-const IN_FLIGHT_MAX = 1000
 
 /** Resolves when Slack has said hello. Throws `unavailable`. */
-export async function openConnection({ url, clock, signal, onEnvelope }: ConnectionOptions): Promise<Connection> {
+export async function openConnection({ url, clock, signal, onHello, onEnvelope }: ConnectionOptions): Promise<Connection> {
   const { WebSocket } = await import('ws')
   const socket = new WebSocket(url, {
     handshakeTimeout: HELLO_MS,
@@ -58,10 +58,13 @@ export async function openConnection({ url, clock, signal, onEnvelope }: Connect
   }
   const onFrame = (data: RawData): void => {
     const frame = members(parsedOrUndefined(String(data)))
-    if (frame.type === 'hello') hello.resolve()
+    if (frame.type === 'hello') {
+      onHello()
+      hello.resolve()
+    }
     if (frame.type === 'disconnect') ending.resolve(frame.reason === 'link_disabled' ? 'disabled' : 'refresh')
     const envelope = text(frame.envelope_id)
-    if (envelope === '' || inFlight.size >= IN_FLIGHT_MAX) return
+    if (envelope === '') return
     const taken = take(envelope, text(frame.type), members(frame.payload)).finally(() => inFlight.delete(taken))
     inFlight.add(taken)
   }

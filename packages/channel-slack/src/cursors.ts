@@ -1,4 +1,4 @@
-/** How far each conversation and each thread has been handed over, kept across restarts. */
+/** How far each conversation we have heard from, and each thread we have written in, is handed over; kept across restarts. */
 import { BoundedMap, type Host } from '@sluice/sdk'
 import { type Members, members } from '@sluice/sdk/foreign-json'
 import { isTimestamp, later } from './timestamp.ts'
@@ -18,7 +18,9 @@ export interface Cursors {
   /** Reads what was kept; nothing is written before. */
   load(): Promise<void>
   list(): readonly Cursor[]
-  /** A message is durable: the cursor of its place moves there, never back. While held, only once it is released. */
+  /** Begins a cursor where there is none. */
+  know(place: Place, upTo: string): void
+  /** A message is durable: the cursor of its place, if it is known, moves there, never back; while held, once it is released. */
   move(place: Place, upTo: string): void
   drop(place: Place): void
   /** From now on messages may be missing, and no cursor moves past them. Idempotent. */
@@ -70,7 +72,13 @@ export function createCursors({ keyValue, log }: Pick<Host, 'keyValue' | 'log'>)
       if (isDirty) void write()
     },
     list: () => [...kept.channels.entries(), ...kept.threads.entries()].map(([key, upTo]) => ({ ...placeOf(key), upTo })),
+    know(place, upTo) {
+      if (mapOf(place).has(keyOf(place))) return
+      put(place, upTo)
+      void write()
+    },
     move(place, upTo) {
+      if (!mapOf(place).has(keyOf(place))) return
       if (!ahead) {
         put(place, upTo)
         void write()

@@ -38,11 +38,9 @@ export function createListener({ host, config, account, api, cursors }: Listener
     if (bot === '') throw new AppError('upstream', 'slack did not say who the bot is')
     await cursors.load()
     const { channel_ids, notification_channel_id: prompts } = config
-    const known = new Set(cursors.list().map(({ channel }) => channel))
-    // In conversations that are named, not even the first message is missed.
-    for (const channel of [...channel_ids, ...(prompts === undefined ? [] : [prompts])]) {
-      if (channel !== '*' && !known.has(channel)) cursors.move({ channel }, timestampAt(clock.nowMs()))
-    }
+    const named = [...channel_ids, ...(prompts === undefined ? [] : [prompts])].filter((channel) => channel !== '*')
+    // Where a conversation is named, not even its first message is missed.
+    for (const channel of named) cursors.know({ channel }, timestampAt(clock.nowMs()))
     return createIntake({ host, api, cursors, reader: { account, bot, config }, deliver, signal })
   }
 
@@ -54,8 +52,10 @@ export function createListener({ host, config, account, api, cursors }: Listener
       lastEventAtMs = clock.nowMs()
       return intake.take(type, payload)
     }
-    const next = await openConnection({ url, clock, signal, onEnvelope })
-    if (!current?.isOpen) intake.mend()
+    const onHello = () => {
+      if (!current?.isOpen) intake.mend()
+    }
+    const next = await openConnection({ url, clock, signal, onHello, onEnvelope })
     void current?.retire()
     current = next
     problem = undefined

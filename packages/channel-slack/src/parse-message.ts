@@ -26,12 +26,14 @@ export function parseMessage(event: Members, reader: Reader): Inbound | undefine
   if (sender === bot || text(event.bot_id) !== '') return undefined
   if (!isHeard(event, channel, reader)) return undefined
   const attachments = attachmentsOf(event)
+  const plain = plainText(text(event.text), bot)
+  if (plain === '' && attachments.length === 0) return undefined
   return {
     id: `${channel}:${id}`,
     account,
     sender,
     to: addressIn(channel, { message: id, thread: text(event.thread_ts) }, config),
-    text: plainText(text(event.text), bot),
+    text: plain,
     sentAtMs: timestampMs(id),
     ...(attachments.length > 0 && { attachments }),
   }

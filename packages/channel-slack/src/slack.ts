@@ -24,8 +24,9 @@ export function createSlack(host: Host, config: SlackConfig): Channel {
   const send = async (to: Address, message: Outbound, signal: AbortSignal): Promise<Sent> => {
     const sent = await sendMessage({ fetch: host.fetch, api }, to, message, signal)
     lastSentAtMs = host.clock.nowMs()
-    // Its thread is where it is answered.
-    if (to.thread === undefined && sent.isMessage) cursors.move({ channel: to.to, thread: sent.id }, sent.id)
+    // Where it is answered.
+    const thread = to.thread ?? (sent.isMessage ? sent.id : undefined)
+    if (thread !== undefined) cursors.know({ channel: to.to, thread }, thread)
     return { id: sent.id }
   }
   return {

@@ -10,6 +10,9 @@ export const timestampMs = (timestamp: string): number => Number(timestamp.slice
 export const timestampAt = (ms: number): string =>
   `${String(Math.floor(ms / 1000)).padStart(10, '0')}.${String(Math.floor(ms % 1000)).padStart(3, '0')}000`
 
+/** A moment before, so that the message itself comes after it. */
+export const timestampBefore = (timestamp: string): string => timestampAt(timestampMs(timestamp) - 1)
+
 export function later(one: string, other: string): string {
   if (one < other) return other
   return one

@@ -1,0 +1,92 @@
+import { Secret } from '@sluice/sdk'
+import { testHost } from '@sluice/testkit/host'
+import * as v from 'valibot'
+import { describe, expect, test } from 'vitest'
+import { accountOf } from './account.ts'
+import { slackSection } from './config.ts'
+import feature from './index.ts'
+import { isSlackUrl } from './slack-host.ts'
+
+const tokens = { bot_token: 'xoxb-1', app_token: ' xapp-1-A0123-4-5 ' }
+const read = (changes: object = {}) => v.safeParse(slackSection.schema, { ...tokens, ...changes })
+const channelOf = (changes: object = {}) => feature.build(testHost(), v.parse(slackSection.schema, { ...tokens, ...changes })).channels?.[0]
+
+test('both tokens are needed, and nothing else', () => {
+  expect(read().success).toBe(true)
+  for (const missing of ['bot_token', 'app_token']) expect(read({ [missing]: undefined }).success).toBe(false)
+  expect(read().output).toMatchObject({
+    enabled: true,
+    channel_ids: [],
+    allowed_users: [],
+    thread_replies: true,
+    mention_only: false,
+    stream_mode: 'off',
+    draft_update_interval_ms: 1200,
+    api_url: 'https://slack.com/api/',
+  })
+})
+
+test('what makes no sense is refused', () => {
+  const wrong = [
+    { stream_mode: 'full' },
+    { draft_update_interval_ms: 299 },
+    { api_url: 'https://u:p@slack.com/' },
+    { api_url: 'slack.com' },
+  ]
+  for (const changes of wrong) expect(read(changes).success).toBe(false)
+})
+
+test('a channel that is turned off is not built', () => {
+  expect(feature.build(testHost(), v.parse(slackSection.schema, { ...tokens, enabled: false }))).toEqual({ off: '`enabled` is false' })
+})
+
+test('drafts are shown in partial mode alone', () => {
+  expect(channelOf()?.draftEveryMs).toBeUndefined()
+  expect(channelOf({ stream_mode: 'partial', draft_update_interval_ms: 300 })?.draftEveryMs).toBe(300)
+})
+
+test('notifications go where the section says', () => {
+  expect(channelOf()?.notifications).toEqual({ target: 'workspace', account: 'A0123', key: 'notification_channel_id' })
+  expect(channelOf({ notification_channel_id: 'C9' })?.notifications?.to).toEqual({ to: 'C9' })
+})
+
+test('the account is the app, whatever becomes of its token', () => {
+  expect(['xapp-1-A0123-4-5', 'xapp-1-A0123-9-9', 'something-else'].map((token) => accountOf(new Secret(token)))).toEqual([
+    'A0123',
+    'A0123',
+    'app',
+  ])
+})
+
+describe('a host of Slack', () => {
+  const api = 'https://slack.com/api/'
+
+  test.each([
+    'https://files.slack.com/x',
+    'wss://wss-primary.slack.com/link/?ticket=1',
+    'https://a.b.slack-edge.com/',
+    'https://slack-files.com/',
+  ])('is %s', (url) => {
+    expect(isSlackUrl(url, api)).toBe(true)
+  })
+
+  test.each([
+    'http://files.slack.com/x',
+    'ws://wss-primary.slack.com/',
+    'https://evilslack.com/',
+    'https://slack.com.evil.example/',
+    'https://files.slack.com:8443/',
+    'https://u:p@files.slack.com/',
+    'https://127.0.0.1/',
+    'file:///etc/passwd',
+    '',
+  ])('is not %s', (url) => {
+    expect(isSlackUrl(url, api)).toBe(false)
+  })
+
+  test('is that of api_url, and plain only if that is', () => {
+    expect(isSlackUrl('ws://127.0.0.1:8080/link', 'http://127.0.0.1:8080/api/')).toBe(true)
+    expect(isSlackUrl('ws://127.0.0.1:8081/link', 'http://127.0.0.1:8080/api/')).toBe(false)
+    expect(isSlackUrl('http://chat.example/x', 'https://chat.example/api/')).toBe(false)
+  })
+})

@@ -1,0 +1,46 @@
+import type { Inbound } from '@sluice/sdk'
+import { channelConformance } from '@sluice/testkit/channel'
+import { startSlackFake } from '@sluice/testkit/fakes/slack'
+import { afterAll } from 'vitest'
+import feature from './index.ts'
+import { TOKENS } from './testing/bot.ts'
+
+const fake = await startSlackFake()
+afterAll(() => fake.close())
+
+const base = { account: 'A0123', sender: 'UADA' }
+const golden: readonly Inbound[] = [
+  {
+    ...base,
+    id: 'C1:1767225601.000100',
+    to: { to: 'C1', thread: '1767225601.000100' },
+    text: 'what is 1 < 2?',
+    sentAtMs: 1_767_225_601_000,
+  },
+  { ...base, id: 'D1:1767225602.000100', to: { to: 'D1' }, text: 'and here?', sentAtMs: 1_767_225_602_000 },
+]
+let isWritten = false
+
+channelConformance({
+  feature,
+  config: { ...TOKENS, api_url: fake.apiUrl, channel_ids: ['C1', 'D1'] },
+  allowKey: 'allowed_users',
+  secrets: Object.values(TOKENS),
+  send: {
+    to: { to: 'C1', thread: '1767225601.000100' },
+    answer: () => Response.json({ ok: true, channel: 'C1', ts: '1767225700.000100' }),
+    id: '1767225700.000100',
+  },
+  listen: {
+    host() {
+      // Each host is a new one, which begins where time stands still: before these.
+      if (!isWritten) {
+        fake.say({ text: '<@USLUICE> what is 1 &lt; 2?', isLost: true })
+        fake.say({ text: 'and here?', channel: 'D1', isLost: true })
+      }
+      isWritten = true
+      return { fetch }
+    },
+    expect: golden,
+  },
+})

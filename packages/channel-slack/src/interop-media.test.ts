@@ -1,0 +1,88 @@
+/** Files that come in, over real sockets: from Slack's hosts alone, no larger than asked for. */
+import type { Attachment } from '@sluice/sdk'
+import { type FakeProvider, type ProviderFault, startFakeProvider } from '@sluice/testkit/fake-provider'
+import { type SlackFake, startSlackFake } from '@sluice/testkit/fakes/slack'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { createBot } from './testing/bot.ts'
+
+const PICTURE = new TextEncoder().encode('a picture')
+
+let fake: SlackFake
+let elsewhere: FakeProvider
+let bot: ReturnType<typeof createBot>
+beforeEach(async () => {
+  fake = await startSlackFake()
+  elsewhere = await startFakeProvider(() => ({ status: 200, headers: { 'content-type': 'image/png' }, body: 'elsewhere' }))
+  bot = createBot(fake)
+})
+afterEach(() => Promise.all([bot.stop(), fake.close(), elsewhere.close()]))
+
+const fetchMedia = async (attachment: Attachment, bytesMax = 1000, signal = new AbortController().signal): Promise<unknown> =>
+  bot.channel.fetchMedia?.(attachment, { bytesMax, signal }).catch((error: unknown) => error)
+const shared = () => fake.files.add({ name: 'cat.png', mime: 'image/png', bytes: PICTURE })
+const attachmentOf = (url: string): Attachment => ({ kind: 'image', name: 'cat.png', mime: 'image/png', source: { url } })
+const redirect = (location: string, times = 1) =>
+  fake.fail(
+    { fault: 'status', status: 302, headers: { location }, body: '' },
+    { times, matches: ({ path }) => path.startsWith('/files-pri/') },
+  )
+
+test('a file that is shared comes in with its message, and its bytes are fetched with the token', async () => {
+  bot.listen()
+  fake.say({ text: '', files: [shared(), { id: 'F9', mode: 'tombstone' }] })
+  await vi.waitFor(() => expect(bot.heard).toHaveLength(1))
+  expect(bot.heard).toMatchObject([{ text: '', attachments: [{ kind: 'image', name: 'cat.png', mime: 'image/png' }] }])
+  const [attachment] = bot.heard[0]?.attachments ?? []
+  expect(attachment && (await fetchMedia(attachment))).toEqual({ bytes: Buffer.from(PICTURE), mime: 'image/png' })
+})
+
+test('a file of which only the id is known is looked up', async () => {
+  const { id } = shared()
+  expect(await fetchMedia({ kind: 'file', name: id, source: { id } })).toMatchObject({ mime: 'image/png' })
+  expect(await fetchMedia({ kind: 'file', name: 'x', source: { id: 'F404' } })).toMatchObject({ code: 'invalid_request' })
+})
+
+test('more bytes than asked for are too_large', async () => {
+  expect(await fetchMedia(attachmentOf(shared().url_private_download), PICTURE.length)).toMatchObject({ mime: 'image/png' })
+  expect(await fetchMedia(attachmentOf(shared().url_private_download), PICTURE.length - 1)).toMatchObject({ code: 'too_large' })
+})
+
+test('a host that is not of Slack is never asked, not even by a redirect', async () => {
+  const { port } = new URL(fake.url)
+  const addresses = [elsewhere.url, `http://user:pass@127.0.0.1:${port}/files-pri/x`, 'http://files.slack.com/x', 'file:///etc/passwd', '']
+  for (const url of addresses) expect(await fetchMedia(attachmentOf(url))).toMatchObject({ code: 'forbidden' })
+  redirect(elsewhere.url)
+  expect(await fetchMedia(attachmentOf(shared().url_private))).toMatchObject({ code: 'forbidden' })
+  expect(elsewhere.requests).toEqual([])
+})
+
+test('a redirect within is followed, five times at most', async () => {
+  const { url_private: url } = shared()
+  redirect(url, 5)
+  expect(await fetchMedia(attachmentOf(url))).toMatchObject({ mime: 'image/png' })
+  redirect(url, 6)
+  expect(await fetchMedia(attachmentOf(url))).toMatchObject({ code: 'invalid_request' })
+})
+
+test('the page Slack shows to tokens that may not read files is no file', async () => {
+  const { url_private: url } = shared()
+  fake.change({ bot_token: 'another' })
+  expect(await fetchMedia(attachmentOf(url))).toMatchObject({ code: 'forbidden', message: expect.stringContaining('files:read') })
+})
+
+test.each<[ProviderFault, string]>([
+  [{ fault: 'status', status: 429 }, 'unavailable'],
+  [{ fault: 'status', status: 500 }, 'unavailable'],
+  [{ fault: 'status', status: 404 }, 'invalid_request'],
+  [{ fault: 'reset' }, 'unavailable'],
+  [{ fault: 'cut' }, 'unavailable'],
+])('%j is %s', async (fault, code) => {
+  const { url_private: url } = shared()
+  fake.fail(fault)
+  expect(await fetchMedia(attachmentOf(url))).toMatchObject({ code })
+})
+
+test('a download that never ends is cut off', async () => {
+  fake.fail({ fault: 'hang' })
+  expect(await fetchMedia(attachmentOf(shared().url_private), 1000, AbortSignal.timeout(50))).toMatchObject({ code: 'aborted' })
+})
