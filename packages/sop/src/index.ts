@@ -1,7 +1,15 @@
 /** Standard operating procedures: definitions, triggers, runs and their audit (§2.4, §4.3). */
 
 export { STEP_OWNER, sessionOf } from './agent-step.ts'
+export { type SopConfig, sopSection, sopsFolder } from './config.ts'
+export { CronClock, type CronClockDeps } from './cron-clock.ts'
+export type { SopDefinition, SopProblem, SopTrigger } from './definition.ts'
 export { createSopEngine, type SopEngine } from './engine.ts'
 export type { SopAgent, SopEngineDeps, SopLibrary, SopSettings, TurnOutcome } from './engine-deps.ts'
+export { gateBefore } from './gate-before.ts'
+export { type LibraryDeps, type LibrarySettings, SopFolder, SopFolder } from './library.ts'
+export { type LoadedSops, loadSops } from './load-sops.ts'
+export type { CronDue, CronTrigger } from './plan-cron.ts'
 export { jsonOrText, resolveInput } from './resolve-input.ts'
+export { cronTopic } from './trigger-index.ts'
 export { triggerText } from './trigger-text.ts'

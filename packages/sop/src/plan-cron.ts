@@ -13,9 +13,6 @@ export interface CronDue extends CronTrigger {
 
 export const MISSED_MAX = 1000
 
-/** Instants come in whole seconds. */
-const GRAIN_MS = 1000
-
 /** The due instant of each trigger, if it has one after the cursor and not after now; in the order of the instants. */
 export function planCron<Trigger extends CronTrigger>({
   triggers,
@@ -40,14 +37,14 @@ export function planCron<Trigger extends CronTrigger>({
 function newest(schedule: CronSchedule, givenMs: number, nowMs: number): number {
   let found = givenMs
   let beyond = nowMs
-  while (beyond - found > GRAIN_MS) {
+  for (let next = nextOccurrence(schedule, found); next !== null && next <= nowMs; next = nextOccurrence(schedule, found)) {
+    found = next
     const middle = Math.floor((found + beyond) / 2)
-    const next = nextOccurrence(schedule, middle)
-    if (next !== null && next <= nowMs) found = next
+    const later = nextOccurrence(schedule, middle)
+    if (later !== null && later <= nowMs) found = later
     else beyond = middle
   }
-  const last = nextOccurrence(schedule, found)
-  return last !== null && last <= nowMs ? last : found
+  return found
 }
 
 function countMissed(schedule: CronSchedule, firstMs: number, newestMs: number): number {

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { SopDefinition, SopTrigger } from './definition.ts'
-import { TriggerIndex, triggerLabel } from './trigger-index.ts'
+import { TriggerIndex } from './trigger-index.ts'
+import { triggerText } from './trigger-text.ts'
 
 const sop = (name: string, ...triggers: SopTrigger[]): SopDefinition => ({
   name,
@@ -84,7 +85,7 @@ describe('§2.4 an event is for every procedure with a trigger that matches', ()
     [board('nucleo', 'button'), 'peripheral:nucleo/button'],
     [{ type: 'manual' }, 'manual'],
   ])('a trigger is shown in one form: %j', (trigger, label) => {
-    expect(triggerLabel(trigger)).toBe(label)
+    expect(triggerText(trigger)).toBe(label)
   })
 })
 

@@ -76,7 +76,7 @@ export function topicOf({ name }: Pick<SopDefinition, 'name'>, trigger: SopTrigg
     case 'webhook':
       return trigger.path
     case 'cron':
-      return trigger.expression
+      return cronTopic(trigger)
     case 'mqtt':
       return trigger.topic
     case 'peripheral':
@@ -84,9 +84,11 @@ export function topicOf({ name }: Pick<SopDefinition, 'name'>, trigger: SopTrigg
   }
 }
 
-/** `webhook:/deploy`, `cron:0 9 * * *`, `manual`, … */
-export const triggerLabel = (trigger: SopTrigger): string =>
-  trigger.type === 'manual' ? 'manual' : `${trigger.type}:${topicOf({ name: '' }, trigger)}`
+/** The same expression means other instants in another time zone. */
+export const cronTopic = ({ expression, timezone }: Pick<CronTrigger, 'expression' | 'timezone'>): string =>
+  timezone === 'UTC' ? expression : `${expression} ${timezone}`
+
+type CronTrigger = Extract<SopTrigger, { type: 'cron' }>
 
 function append<Value>(map: Map<string, Value[]>, key: string, value: Value): void {
   const values = map.get(key)

@@ -1,0 +1,122 @@
+import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { type TestHost, testHost } from '@sluice/testkit/host'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { SopFolder } from './library.ts'
+
+let base: string
+let folder: string
+let host: TestHost
+let stop: AbortController
+let library: SopFolder
+beforeEach(() => {
+  base = mkdtempSync(join(tmpdir(), 'library-'))
+  folder = join(base, 'sops')
+  mkdirSync(folder)
+  host = testHost()
+  stop = new AbortController()
+  library = new SopFolder({ settings: () => ({ folder, defaultMode: 'auto' }), clock: host.clock, log: host.log, events: host.events })
+})
+afterEach(() => {
+  stop.abort()
+  rmSync(base, { recursive: true, force: true })
+})
+
+function write(name: string, path = `/${name}`): void {
+  mkdirSync(join(folder, name), { recursive: true })
+  writeFileSync(join(folder, name, 'SOP.md'), '## Steps\n1. **One**\n')
+  writeFileSync(
+    join(folder, name, 'SOP.toml'),
+    `[sop]\nname = "${name}"\ndescription = "x"\n[[triggers]]\ntype = "webhook"\npath = "${path}"\n`,
+  )
+}
+
+const names = () => library.list().map(({ name }) => name)
+
+/** Lets the clock run, and real I/O with it, until something holds. */
+async function until(holds: () => boolean): Promise<void> {
+  for (let turns = 0; turns < 1000 && !holds(); turns++) {
+    await host.clock.advance(50)
+    await setTimeout(1)
+  }
+  expect(holds()).toBe(true)
+}
+
+test('nothing is loaded before the first reload, everything is after it', async () => {
+  write('b')
+  write('a')
+  expect([names(), library.matches('webhook', '/a'), library.get('a')]).toEqual([[], false, undefined])
+  await library.reload()
+  expect([names(), library.matches('webhook', '/a'), library.get('a')?.name]).toEqual([['a', 'b'], true, 'a'])
+  expect(library.match({ source: 'webhook', topic: '/b', payload: null }).map(({ name }) => name)).toEqual(['b'])
+  expect(library.topics('webhook')).toEqual(['/a', '/b'])
+})
+
+test('a reload tells its callbacks, the log and the event stream once it is in force', async () => {
+  write('good')
+  mkdirSync(join(folder, 'bad'))
+  writeFileSync(join(folder, 'bad', 'SOP.toml'), 'x')
+  const seen: string[][] = []
+  const leave = library.onReload(() => seen.push(names()))
+  await library.reload()
+  leave()
+  await library.reload()
+  expect(seen).toEqual([['good']])
+  expect(host.emitted).toEqual(Array(2).fill({ type: 'sops_reloaded', loaded: 1, broken: 1 }))
+  expect(host.logs[0]).toMatchObject({ level: 'error', fields: { file: join(folder, 'bad', 'SOP.toml'), line: 1 } })
+  expect(library.problems()).toMatchObject([{ severity: 'error' }, { message: expect.stringContaining('missing') }])
+})
+
+test('reloads at once are two at most, and the last change is in force after each', async () => {
+  write('a')
+  const first = library.reload()
+  write('b')
+  await Promise.all([first, library.reload(), library.reload()])
+  expect(names()).toEqual(['a', 'b'])
+  expect(host.emitted).toHaveLength(2)
+})
+
+test('what is taken away is no longer there', async () => {
+  write('a')
+  await library.reload()
+  rmSync(join(folder, 'a'), { recursive: true })
+  await library.reload()
+  expect([names(), library.matches('webhook', '/a')]).toEqual([[], false])
+})
+
+test('a change of the folder is noticed: a procedure that comes, changes, moves and goes', async () => {
+  write('a')
+  void library.watch(stop.signal)
+  await library.reload()
+  write('b')
+  await until(() => names().length === 2)
+  write('b', '/elsewhere')
+  await until(() => library.matches('webhook', '/elsewhere'))
+  renameSync(join(folder, 'a'), join(base, 'a'))
+  await until(() => names().join() === 'b')
+  renameSync(join(base, 'a'), join(folder, 'c'))
+  await until(() => names().join() === 'a,b')
+})
+
+test('a folder that is not there yet is found by looking', async () => {
+  rmSync(folder, { recursive: true })
+  const watching = library.watch(stop.signal)
+  await until(() => host.clock.sleeping > 0)
+  write('late')
+  await until(() => names().length === 1)
+  write('late', '/again')
+  await until(() => library.matches('webhook', '/again'))
+  stop.abort()
+  await watching
+})
+
+test('a folder in which nothing happens is not read', async () => {
+  write('a')
+  void library.watch(stop.signal)
+  await library.reload()
+  const endMs = host.clock.nowMs() + 40_000
+  await until(() => host.clock.nowMs() > endMs)
+  expect(host.emitted).toHaveLength(1)
+})

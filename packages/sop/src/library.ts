@@ -1,0 +1,108 @@
+/** The procedures that are loaded, and how they come to be others: by `reload`, or because their folder changed (§4.3). */
+import type { Clock, Events, Logger, SopEvent, SopMode, TriggerKind } from '@sluice/sdk'
+import type { SopDefinition, SopProblem } from './definition.ts'
+import type { SopLibrary } from './engine-deps.ts'
+import { TriggerIndex } from './trigger-index.ts'
+import { watchFolder } from './watch-folder.ts'
+
+/** Those of `[sop]` that loading reads. */
+export interface LibrarySettings {
+  /** Absolute. */
+  readonly folder: string
+  readonly defaultMode: SopMode
+}
+
+export interface LibraryDeps {
+  /** Read at each reload. */
+  readonly settings: () => LibrarySettings
+  readonly clock: Clock
+  readonly log: Logger
+  readonly events: Events
+}
+
+/** Empty until the first `reload`. */
+export class SopFolder implements SopLibrary {
+  readonly #deps: LibraryDeps
+  readonly #callbacks = new Set<() => void>()
+  #definitions: ReadonlyMap<string, SopDefinition> = new Map()
+  #index = new TriggerIndex([])
+  #problems: readonly SopProblem[] = []
+  #reloading: Promise<void> | undefined
+  #isStale = false
+
+  constructor(deps: LibraryDeps) {
+    this.#deps = deps
+  }
+
+  match(event: Pick<SopEvent, 'source' | 'topic' | 'payload'>): readonly SopDefinition[] {
+    return this.#index.match(event)
+  }
+
+  matches(source: TriggerKind, topic: string): boolean {
+    return this.#index.matches(source, topic)
+  }
+
+  topics(kind: TriggerKind): readonly string[] {
+    return this.#index.topics(kind)
+  }
+
+  /** By name. */
+  list(): readonly SopDefinition[] {
+    return [...this.#definitions.values()]
+  }
+
+  get(name: string): SopDefinition | undefined {
+    return this.#definitions.get(name)
+  }
+
+  /** What was wrong at the last reload. */
+  problems(): readonly SopProblem[] {
+    return this.#problems
+  }
+
+  onReload(callback: () => void): () => void {
+    // A function of its own for each call, so that a callback given twice is called twice.
+    const own = () => callback()
+    this.#callbacks.add(own)
+    return () => void this.#callbacks.delete(own)
+  }
+
+  /** Reads everything anew and puts it in force at once; never rejects. A call while one is under way makes it read again. */
+  async reload(): Promise<void> {
+    this.#isStale = true
+    this.#reloading ??= this.#reloadWhileStale().finally(() => {
+      this.#reloading = undefined
+    })
+    await this.#reloading
+  }
+
+  /**
+   * Reloads whenever something in the folder of now changes, until the signal aborts. Reads nothing by itself: begun before
+   * the first reload, it misses nothing.
+   */
+  watch(signal: AbortSignal): Promise<void> {
+    const { settings, clock } = this.#deps
+    return watchFolder({ folder: settings().folder, clock, signal, onChange: () => this.reload() })
+  }
+
+  async #reloadWhileStale(): Promise<void> {
+    while (this.#isStale) {
+      this.#isStale = false
+      await this.#load()
+    }
+  }
+
+  async #load(): Promise<void> {
+    const { settings, clock, events, log } = this.#deps
+    const { loadSops } = await import('./load-sops.ts')
+    const { definitions, problems, broken } = await loadSops({ ...settings(), nowMs: clock.nowMs() })
+    this.#definitions = new Map(definitions.map((definition) => [definition.name, definition]))
+    this.#index = new TriggerIndex(definitions)
+    this.#problems = problems
+    for (const { severity, file, line, message } of problems) {
+      if (severity === 'error') log.error('a procedure is not loaded', { file, line, problem: message })
+    }
+    events.emit({ type: 'sops_reloaded', loaded: definitions.length, broken })
+    for (const callback of this.#callbacks) callback()
+  }
+}

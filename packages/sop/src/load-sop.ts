@@ -1,0 +1,89 @@
+/** One procedure from its folder: both files read, each checked by itself, then together (§4.3). */
+import { join } from 'node:path'
+import type { SopMode } from '@sluice/sdk'
+import { stepProblems, tomlWarnings } from './check-definition.ts'
+import type { SopDefinition, SopProblem } from './definition.ts'
+import { type ParsedSteps, parseSopMd } from './parse-sop-md.ts'
+import type { SopToml } from './parse-sop-toml.ts'
+import { readInside } from './read-inside.ts'
+
+export interface LoadedSop {
+  readonly folder: string
+  /** Absent if there are errors. */
+  readonly definition?: SopDefinition
+  /** The text of `SOP.toml`, for pointing into it. */
+  readonly toml: string
+  readonly problems: readonly SopProblem[]
+}
+
+export interface LoadSopOptions {
+  /** The real path nothing is read outside of. */
+  readonly root: string
+  readonly defaultMode: SopMode
+  readonly nowMs: number
+}
+
+export const SOP_FILE_BYTES_MAX = 256 * 1024
+
+/** Undefined for a folder that has neither of the two files. Never throws. */
+export async function loadSop(folder: string, { root, defaultMode, nowMs }: LoadSopOptions): Promise<LoadedSop | undefined> {
+  const tomlFile = join(folder, 'SOP.toml')
+  const mdFile = join(folder, 'SOP.md')
+  const [toml, md] = await Promise.all([tomlFile, mdFile].map((file) => readInside(root, file, SOP_FILE_BYTES_MAX)))
+  if (!toml || !md || ('isMissing' in toml && 'isMissing' in md)) return undefined
+  // With it comes the library for cron, which a daemon without procedures need not load.
+  const { parseSopToml } = await import('./parse-sop-toml.ts')
+  const head: ToldParts<SopToml> = 'text' in toml ? await parseSopToml(toml.text, tomlFile, nowMs) : told(toml)
+  const steps: ToldParts<ParsedSteps> = 'text' in md ? withValue(parseSopMd(md.text)) : told(md)
+  const problems = [
+    ...head.problems.map((problem) => asError(tomlFile, problem)),
+    ...steps.problems.map((problem) => asError(mdFile, problem)),
+  ]
+  const text = 'text' in toml ? toml.text : ''
+  if (!head.value || !steps.value) return { folder, toml: text, problems }
+
+  const mode = head.value.sop.deterministic ? 'deterministic' : (head.value.sop.execution_mode ?? defaultMode)
+  problems.push(...(await tomlWarnings(tomlFile, text, head.value)), ...stepProblems(mdFile, mode, steps.value))
+  const isBroken = problems.some(({ severity }) => severity === 'error')
+  return { folder, toml: text, problems, ...(!isBroken && { definition: define(head.value, steps.value.steps, { folder, mode }) }) }
+}
+
+interface Told {
+  readonly message: string
+  readonly line?: number
+  readonly column?: number
+}
+
+interface ToldParts<Value> {
+  readonly value?: Value
+  readonly problems: readonly Told[]
+}
+
+const told = ({ problem }: { readonly problem: string }): ToldParts<never> => ({ problems: [{ message: problem }] })
+
+const withValue = (steps: ParsedSteps): ToldParts<ParsedSteps> => ({ value: steps, problems: steps.problems })
+
+export const asError = (file: string, { message, line, column }: Told): SopProblem => ({
+  file,
+  ...(line !== undefined && { line }),
+  ...(column !== undefined && { column }),
+  message,
+  severity: 'error',
+})
+
+const define = (
+  { sop, triggers }: SopToml,
+  steps: SopDefinition['steps'],
+  { folder, mode }: Pick<SopDefinition, 'folder' | 'mode'>,
+): SopDefinition => ({
+  name: sop.name,
+  description: sop.description,
+  version: sop.version,
+  priority: sop.priority,
+  mode,
+  cooldownSecs: sop.cooldown_secs,
+  maxConcurrent: sop.max_concurrent,
+  triggers,
+  steps,
+  folder,
+})

@@ -1,0 +1,41 @@
+/** Notices changes of the folder of procedures: in itself, and in the folders in it. */
+import type { Clock } from '@sluice/sdk'
+import { FolderEar } from './folder-ear.ts'
+import { folderMark } from './folder-mark.ts'
+
+/** A change is over once nothing has been heard for so long. */
+const QUIET_MS = 200
+/** What never comes to rest is read after so many looks. */
+const LOOKS_MAX = 20
+/** What nobody tells of (a network share, no more watches to be had, a folder that is not there yet) is found by then. */
+const POLL_MS = 10_000
+
+export interface WatchFolderOptions {
+  readonly folder: string
+  readonly clock: Clock
+  /** Ends the watch. */
+  readonly signal: AbortSignal
+  /** One call at a time. A change while it runs is followed by another. Must not reject. */
+  onChange(): Promise<void>
+}
+
+/** Listens before it returns its promise, which resolves once the signal has aborted. Nothing of it keeps the process alive. */
+export async function watchFolder({ folder, clock, signal, onChange }: WatchFolderOptions): Promise<void> {
+  let ear = new FolderEar(folder)
+  let known = await folderMark(folder, ear)
+  while (!signal.aborted) {
+    await clock.sleep(POLL_MS, AbortSignal.any([signal, ear.heard]))
+    if (signal.aborted || (!ear.heard.aborted && (await folderMark(folder, ear)) === known)) continue
+    for (let looks = 0; looks < LOOKS_MAX && !signal.aborted; looks++) {
+      const { count } = ear
+      await clock.sleep(QUIET_MS, signal)
+      if (ear.count === count) break
+    }
+    // Folders may have come and gone. What happens from here on is heard anew; what has happened is about to be read.
+    ear.close()
+    ear = new FolderEar(folder)
+    known = await folderMark(folder, ear)
+    if (!signal.aborted) await onChange()
+  }
+  ear.close()
+}
