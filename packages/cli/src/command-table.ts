@@ -1,5 +1,6 @@
 /** Every command of the core, as data: help, completions and the documentation read it without loading one. */
 import type { ParseArgsOptionsConfig } from 'node:util'
+import { APPROVAL_COMMANDS } from './approval-commands.ts'
 import type { CliContext } from './context.ts'
 import { DELIVERY_COMMANDS } from './delivery-commands.ts'
 import { SOP_COMMANDS } from './sop-commands.ts'
@@ -148,6 +149,7 @@ export const COMMANDS: readonly CliCommand[] = [
     load: () => import('./commands/webhook-check.ts'),
   },
   ...DELIVERY_COMMANDS,
+  ...APPROVAL_COMMANDS,
   ...SOP_COMMANDS,
   {
     name: 'completions',

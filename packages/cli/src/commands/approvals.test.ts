@@ -1,0 +1,90 @@
+/** `sluice approvals`, on a store nobody else has open. */
+import { join } from 'node:path'
+import { systemClock } from '@sluice/gateway/config'
+import type { NewApproval, Store } from '@sluice/sdk'
+import { openStore } from '@sluice/store'
+import { afterEach, expect, test } from 'vitest'
+import { operator } from '../operator.ts'
+import { scratch } from '../testing/bundle.ts'
+import { sluiceWith } from '../testing/run-command.ts'
+
+const AT_MS = Date.parse('2026-01-01T00:00:00.000Z')
+
+const cleanups: (() => void)[] = []
+afterEach(() => {
+  for (const clean of cleanups.splice(0)) clean()
+})
+
+const question = (stepId: string): NewApproval => ({
+  runId: 'run-1',
+  stepId,
+  gate: 'event',
+  workflow: 'release',
+  title: 'Deploy?',
+  message: 'All tests\npass.',
+  approveKeywords: ['yes'],
+  rejectKeywords: ['no'],
+  createdAtMs: AT_MS,
+  expiresAtMs: null,
+  token: `token-${stepId}`,
+})
+
+async function arrange(...steps: string[]) {
+  const { dir, dispose } = scratch()
+  cleanups.push(dispose)
+  const on = async <Result>(work: (store: Store) => Promise<Result>): Promise<Result> => {
+    const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
+    const store = openStore({ file: join(dir, 'sluice.db'), clock: systemClock, log })
+    try {
+      return await work(store)
+    } finally {
+      await store.close()
+    }
+  }
+  await on(async ({ approvals }) => {
+    for (const step of steps) await approvals.open(question(step), [])
+  })
+  const run = sluiceWith([])
+  const sluice = (...argv: string[]) => run('approvals', ...argv, '--data-dir', dir)
+  const json = async (...argv: string[]): Promise<unknown> => JSON.parse((await sluice(...argv, '--json')).out)
+  return { on, sluice, json }
+}
+
+test('list shows the newest first, and one state alone', async () => {
+  const { sluice, json } = await arrange('s1', 's2')
+  await sluice('approve', 'run-1', 's1')
+  expect(await json('list')).toMatchObject([
+    { step_id: 's2', state: 'pending' },
+    { step_id: 's1', state: 'approved', by: operator() },
+  ])
+  expect(await json('list', '--state', 'pending')).toMatchObject([{ step_id: 's2' }])
+  expect((await sluice('list')).out).toMatch(
+    /created +run +step +workflow +title +state +by\n2026-01-01T00:00:00.000Z +run-1 +s2 +release +Deploy\?/,
+  )
+  expect((await sluice('list', '--state', 'expired')).out).toBe('nothing is expired\n')
+  expect(await sluice('list', '--state', 'open')).toMatchObject({ code: 2, err: expect.stringContaining('--state wants one of') })
+})
+
+test('show prints what is asked, and says what nobody knows', async () => {
+  const { sluice, json } = await arrange('s1')
+  const { out } = await sluice('show', 'run-1', 's1')
+  for (const line of [/workflow +release/, /state +pending/, /expires +never/, /All tests\npass\./]) expect(out).toMatch(line)
+  expect(out).not.toContain('token-s1')
+  expect(await json('show', 'run-1', 's1')).toMatchObject({ run_id: 'run-1', message: 'All tests\npass.' })
+  expect(await sluice('show', 'run-1', 'other')).toMatchObject({ code: 1, err: expect.stringContaining('no approval of step other') })
+})
+
+test('reject keeps the feedback, and the second one to decide is told how it stands', async () => {
+  const { sluice, json, on } = await arrange('s1')
+  expect(await json('reject', 'run-1', 's1', 'not on a Friday')).toMatchObject({ state: 'rejected', feedback: 'not on a Friday' })
+  expect(await sluice('approve', 'run-1', 's1')).toMatchObject({
+    code: 1,
+    err: expect.stringContaining(`rejected before by ${operator()}`),
+  })
+  expect(await on(({ approvals }) => approvals.get({ runId: 'run-1', stepId: 's1' }))).toMatchObject({
+    state: 'rejected',
+    settledAtMs: null,
+  })
+  expect(await sluice('approve', 'run-1', 'other')).toMatchObject({ code: 1 })
+  expect(await sluice('approve', 'run-1')).toMatchObject({ code: 2 })
+})
