@@ -2,7 +2,7 @@
 import { type Approval, type ApprovalKey, type ApprovalStore, BoundedMap, type Channel, type Inbound } from '@sluice/sdk'
 import { type Verdict, verdictOf } from './keywords.ts'
 import type { Pending, PendingApprovals } from './pending.ts'
-import { isAnswerTo, isBeside, namedBy } from './scope.ts'
+import { isAnswerTo, isBeside, isHere, namedBy } from './scope.ts'
 
 /** How many decided approvals are remembered, so that those who are late are told. */
 const DECIDED_MAX = 1000
@@ -80,7 +80,7 @@ export function createAnswers({ store, pending }: AnswersDeps): Answers {
         (prompt) =>
           prompt.channel === channel &&
           prompt.account === account &&
-          (prompt.to.to === to.to || prompt.providerId === to.to) &&
+          (isHere(to.to, prompt) || prompt.providerId === to.to) &&
           (prompt.providerId === null || prompt.providerId === pressed.message),
       )
       if (!approval || !isItsButton) return undefined

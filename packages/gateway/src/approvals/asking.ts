@@ -8,26 +8,29 @@ export interface AskingDeps extends TargetDeps {
   targets(): readonly string[]
 }
 
+/** `isOrigin`: the question came from there. */
+export type AskedConversation = Conversation & { readonly isOrigin: boolean }
+
 export interface Asking {
   /** Each once; nobody is asked twice in one conversation. */
-  readonly conversations: readonly Conversation[]
+  readonly conversations: readonly AskedConversation[]
   /** What became of each target, `queued` for the conversations in their order. */
   readonly asked: readonly AskedTarget[]
 }
 
 export function askingOf({ origin, channels, channelId }: Pick<Question, 'origin' | 'channels' | 'channelId'>, deps: AskingDeps): Asking {
   const asked: AskedTarget[] = []
-  const conversations: Conversation[] = []
-  const add = (name: string, conversation: Conversation): void => {
+  const conversations: AskedConversation[] = []
+  const add = (name: string, conversation: AskedConversation): void => {
     if (conversations.some((other) => isSamePlace(other, conversation))) return
     conversations.push(conversation)
     asked.push({ channel: name, status: 'queued', detail: 'the prompt is in the outbox' })
   }
   const channel: Channel | undefined = origin && deps.channels().find(({ name }) => name === origin.channel)
-  if (origin && channel) add(channel.name, { channel, account: origin.account, to: origin.to })
+  if (origin && channel) add(channel.name, { channel, account: origin.account, to: origin.to, isOrigin: true })
   for (const target of targetsOf(channels ?? deps.targets(), channelId, deps)) {
     if ('answer' in target) asked.push(target.answer)
-    else add(target.name, target.conversation)
+    else add(target.name, { ...target.conversation, isOrigin: false })
   }
   return { asked, conversations }
 }

@@ -47,17 +47,50 @@ describe('§6 a reply that matches resolves the approval', () => {
     expect(turns).toEqual([])
     expect(events()).toEqual(['human_approval_request', 'human_approval_resolved'])
     expect(sent.slice(1)).toMatchObject([
-      { to: { to: 'ops', thread: prompt.id }, text: 'Rejected by community:ann: the tests\nare red', isEdit: false },
+      { to: { to: prompt.id }, text: 'Rejected by community:ann: the tests\nare red', isEdit: false },
       { id: prompt.id, isEdit: true, text: expect.stringContaining('Rejected by community:ann') },
     ])
     expect(sent[2]).not.toHaveProperty('buttons')
     expect(sent[2]?.text).not.toContain('Reply with')
   })
 
-  test('on the messenger the confirmation answers the prompt', async () => {
-    const { say, sent } = await asked({ channels: [richChannel('messenger')] }, { channels: ['messenger'] })
-    await say('messenger', { inReplyTo: '1', text: 'yes' })
-    expect(sent[1]).toMatchObject({ to: { to: 'ops', replyTo: '1' }, text: 'Approved by messenger:ann' })
+  test.each([
+    ['community', { to: '1' }],
+    ['workspace', { to: 'ops', thread: '1' }],
+    ['messenger', { to: 'ops', replyTo: '1' }],
+  ] as const)('the confirmation stands in the thread of the prompt, or answers it: %s', async (target, to) => {
+    const { say, sent } = await asked({ channels: [richChannel(target)] }, { channels: [target] })
+    await say(target, { inReplyTo: '1', text: 'yes' })
+    expect(sent[1]).toMatchObject({ to, text: `Approved by ${target}:ann` })
+  })
+
+  test('in the conversation it came from it answers the prompt, which opens no thread', async () => {
+    const origin = { channel: 'community', account: 'bot', to: { to: 'lounge', replyTo: 'm7' } }
+    const { say, sent, prompt } = await asked({}, { origin, channels: [] })
+    expect(prompt).toMatchObject({ to: { to: 'lounge', replyTo: 'm7' }, buttons: [{}, {}] })
+    expect(prompt).not.toHaveProperty('topic')
+    await say('community', { to: { to: 'lounge' }, inReplyTo: '1', text: 'yes' })
+    expect(sent[1]?.to).toEqual({ to: 'lounge', replyTo: '1' })
+  })
+
+  test('where the prompt was put into a thread, a bare keyword there counts, and no other word', async () => {
+    const origin = { channel: 'workspace', account: 'bot', to: { to: 'lounge', thread: 't' } }
+    const { say, state, turns } = await asked({ channels: [richChannel('workspace')] }, { origin, channels: [] })
+    await say('workspace', { to: { to: 'lounge', thread: 't' }, text: 'no idea' })
+    await say('workspace', { to: { to: 'lounge', thread: 'u' }, text: 'no' })
+    expect(await state()).toBe('pending')
+    expect(turns).toHaveLength(2)
+    await say('workspace', { to: { to: 'lounge', thread: 't' }, text: 'no' })
+    expect(await state()).toBe('rejected')
+  })
+
+  test('a message id that names its conversation counts, whatever the configuration calls it', async () => {
+    const options = { channels: [richChannel('messenger')], idOf: () => '-100:5' }
+    const { say, state } = await asked(options, { channels: ['messenger'] })
+    await say('messenger', { to: { to: '-200' }, inReplyTo: '-100:5', text: 'yes' })
+    expect(await state()).toBe('pending')
+    await say('messenger', { to: { to: '-100' }, inReplyTo: '-100:5', text: 'yes' })
+    expect(await state()).toBe('approved')
   })
 
   test('a button decides', async () => {
@@ -313,5 +346,5 @@ test('a long question is split, and how to answer stays with the buttons', async
   expect(sent.at(-1)?.text).toMatch(/Reply with one of: .*to reject \(or `rejected`, `no`\)\.$/s)
   const before = sent.length
   await say('community', { inReplyTo: '1', text: 'yes' })
-  expect(sent.slice(before)).toMatchObject([{ to: { thread: String(before) } }, { id: String(before), isEdit: true }])
+  expect(sent.slice(before)).toMatchObject([{ to: { to: String(before) } }, { id: String(before), isEdit: true }])
 })

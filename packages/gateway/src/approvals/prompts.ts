@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Address, Approval, ApprovalPrompt, Button, Channel, NewApproval, NewReply } from '@sluice/sdk'
 import { splitText } from '../delivery/split-text.ts'
 import { approveValue, rejectValue } from './answers.ts'
+import type { AskedConversation } from './asking.ts'
 import { decidedPart, promptParts } from './prompt-parts.ts'
 import type { Conversation } from './targets.ts'
 
@@ -28,8 +29,8 @@ const buttonsOf = (token: string): readonly Button[] => [
   { label: 'Reject', value: rejectValue(token), tone: 'bad' },
 ]
 
-/** A thread of its own is opened only where the prompt is not in one. */
-export function promptsFor(approval: NewApproval, { channel, account, to }: Conversation): readonly NewReply[] {
+/** A thread of its own is opened only where notifications go: elsewhere people are talking already. */
+export function promptsFor(approval: NewApproval, { channel, account, to, isOrigin }: AskedConversation): readonly NewReply[] {
   const parts = promptParts(approval, channel.limits)
   const { replyTo: _, ...unquoted } = to
   const topic = `Approval: ${Array.from(approval.workflow).slice(0, TOPIC_NAME_CHARS_MAX).join('')}`
@@ -38,7 +39,7 @@ export function promptsFor(approval: NewApproval, { channel, account, to }: Conv
     part: index + 1,
     parts: parts.length,
     ...(index === parts.length - 1 && {
-      extras: { buttons: buttonsOf(approval.token), ...(to.thread === undefined && { topic }) },
+      extras: { buttons: buttonsOf(approval.token), ...(!isOrigin && { topic }) },
     }),
   }))
 }
@@ -71,11 +72,12 @@ export function lateText(approval: Pick<Approval, 'state' | 'by' | 'feedback'>):
 /** Confirms the decision where it was asked for; on platforms that can edit, the prompt says it too and loses its buttons. */
 export function confirmations(approval: Approval, channels: readonly Channel[], nowMs: number): readonly NewReply[] {
   const text = verdictText(approval)
-  return lastPrompts(approval).flatMap((prompt) => {
-    const channel = channels.find(({ name }) => name === prompt.channel)
-    if (!channel) return []
-    const { account, providerId, to } = prompt
-    const said = noticeTo({ channel, account, to: placeOf(prompt, channel) }, text, nowMs)
+  return promptGroups(approval).flatMap((group) => {
+    const last = group.at(-1)
+    const channel = channels.find(({ name }) => name === last?.channel)
+    if (!last || !channel) return []
+    const { account, providerId, to } = last
+    const said = noticeTo({ channel, account, to: placeOf(group, last, channel) }, text, nowMs)
     if (providerId === null || !channel.update) return [said]
     const edited = decidedPart(approval, text, channel.limits)
     const edit = message({ channel: channel.name, account, to, text: edited, createdAtMs: nowMs })
@@ -83,16 +85,24 @@ export function confirmations(approval: Approval, channels: readonly Channel[], 
   })
 }
 
-/** Of a prompt in several parts the last one, which has the buttons. */
-function lastPrompts({ prompts }: Approval): readonly ApprovalPrompt[] {
-  const last = new Map<string, ApprovalPrompt>()
-  for (const prompt of prompts) last.set(JSON.stringify([prompt.channel, prompt.account, prompt.to.to, prompt.to.thread]), prompt)
-  return [...last.values()]
+/** The parts of each prompt, the one with the buttons last. */
+function promptGroups({ prompts }: Approval): readonly (readonly ApprovalPrompt[])[] {
+  const groups = new Map<string, ApprovalPrompt[]>()
+  for (const prompt of prompts) {
+    const place = JSON.stringify([prompt.channel, prompt.account, prompt.to.to, prompt.to.thread])
+    const group = groups.get(place) ?? []
+    groups.set(place, group)
+    group.push(prompt)
+  }
+  return [...groups.values()]
 }
 
 /** Where it is said: in the prompt's thread, else as an answer to the prompt. */
-function placeOf({ to, providerId }: ApprovalPrompt, { notifications }: Channel): Address {
+function placeOf(group: readonly ApprovalPrompt[], { to, providerId }: ApprovalPrompt, { notifications }: Channel): Address {
   if (!notifications || providerId === null) return to
-  if (to.thread !== undefined || notifications.target === 'messenger') return { ...to, replyTo: providerId }
-  return { to: to.to, thread: providerId }
+  // A prompt that answers somebody stands where people were talking, and has opened no thread.
+  const isOrigin = to.thread !== undefined || group.some((prompt) => prompt.to.replyTo !== undefined)
+  if (isOrigin || notifications.target === 'messenger') return { ...to, replyTo: providerId }
+  // The community's threads are conversations of their own, the workspace's are part of theirs.
+  return notifications.target === 'community' ? { to: providerId } : { to: to.to, thread: providerId }
 }

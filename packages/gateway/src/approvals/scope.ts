@@ -15,10 +15,15 @@ export const namedBy = ({ inReplyTo, to }: Message): readonly string[] =>
 export function isAnswerTo({ account, to, inReplyTo }: Message, channel: string, prompt: Prompt): boolean {
   const { providerId } = prompt
   if (providerId === null || prompt.channel !== channel || prompt.account !== account) return false
-  // Some platforms number messages anew in each conversation.
-  const isHere = to.to === prompt.to.to
-  return to.to === providerId || (isHere && (inReplyTo === providerId || to.thread === providerId))
+  return to.to === providerId || (isHere(to.to, prompt) && (inReplyTo === providerId || to.thread === providerId))
 }
+
+/**
+ * Some platforms number messages anew in each conversation, so that it has to be the prompt's. Others put it into the id, in
+ * their own spelling, whatever the configuration calls it.
+ */
+export const isHere = (conversation: string, { to, providerId }: Pick<Prompt, 'to' | 'providerId'>): boolean =>
+  conversation === to.to || providerId?.startsWith(`${conversation}:`) === true
 
 /**
  * It stands where the prompt was put, and nothing says that it is about something else: in the same thread, or on a plain

@@ -28,6 +28,8 @@ export interface ApprovalBenchOptions {
   readonly folder?: string
   readonly clock?: TestClock
   readonly channels?: readonly Partial<Channel>[]
+  /** The provider's id of a channel's message with this number; default: the number. */
+  readonly idOf?: (number: number) => string
   /** `[approvals] channels`. */
   readonly targets?: readonly string[]
   readonly turn?: (request: TurnRequest) => string | Promise<string>
@@ -106,8 +108,9 @@ async function approvalBench(options: ApprovalBenchOptions = {}): Promise<Approv
       async send(to, outbound) {
         const next = (ids.get(name) ?? 0) + 1
         ids.set(name, next)
-        sent.push({ ...outbound, channel: name, to, id: String(next), isEdit: false })
-        return { id: String(next) }
+        const id = options.idOf?.(next) ?? String(next)
+        sent.push({ ...outbound, channel: name, to, id, isEdit: false })
+        return { id }
       },
       ...given,
       name,
