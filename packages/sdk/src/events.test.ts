@@ -1,0 +1,37 @@
+import * as v from 'valibot'
+import { expect, expectTypeOf, test } from 'vitest'
+import type { ApprovalState } from './approval-store.ts'
+import { eventMembers, eventSchema, type SluiceEvent } from './events.ts'
+import type { SopRunStatus, SopStepResult, TriggerKind } from './sop.ts'
+
+type Of<Type extends SluiceEvent['type']> = Extract<SluiceEvent, { readonly type: Type }>
+
+test('§6 the types are those of the ports', () => {
+  expectTypeOf<Of<'human_approval_resolved'>['state']>().toEqualTypeOf<Exclude<ApprovalState, 'pending'>>()
+  expectTypeOf<Of<'sop_run'>['status']>().toEqualTypeOf<SopRunStatus>()
+  expectTypeOf<Of<'sop_step'>['status']>().toEqualTypeOf<'started' | SopStepResult['status']>()
+  expectTypeOf<Of<'sop_skipped'>['source']>().toEqualTypeOf<TriggerKind>()
+  expectTypeOf<Of<'turn_started'>>().toEqualTypeOf<{
+    readonly type: 'turn_started'
+    readonly turn_id: string
+    readonly session_id: string | null
+    readonly source: string
+  }>()
+})
+
+test('every type stands once, with when it is told', () => {
+  const members = eventMembers()
+  expect(new Set(members.map(({ type }) => type)).size).toBe(members.length)
+  expect(members.length).toBeGreaterThanOrEqual(19)
+  for (const { description } of members) expect(description).not.toBe('')
+})
+
+test.each([
+  [{ type: 'config_rejected', error: 'no' }, true],
+  [{ type: 'x_mine', anything: [1] }, true],
+  [{ type: 'config_rejected' }, false],
+  [{ type: 'mine', error: 'no' }, false],
+  [{ type: 'human_approval_resolved', run_id: 'r', step_id: 's', approved: true, state: 'pending', feedback: null, by: 'x' }, false],
+])('%j fits: %s', (event, fits) => {
+  expect(v.is(eventSchema, event)).toBe(fits)
+})
