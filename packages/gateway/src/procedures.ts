@@ -1,6 +1,6 @@
 /** Procedures at work: loaded and watched, set off by requests, messages and the clock, brought on by their engine (§4.3). */
 import { newTrace, newTurnId } from '@sluice/agent'
-import { CronClock, createSopEngine, SopFolder } from '@sluice/sop'
+import { CronClock, createSopEngine, cronTopic, SopFolder } from '@sluice/sop'
 import { sopSection } from '@sluice/sop/config'
 import type { OpenRuntime } from './open-runtime.ts'
 import { sopSettings } from './sop-settings.ts'
@@ -43,19 +43,30 @@ export async function startProcedures(runtime: OpenRuntime): Promise<Procedures>
   const cron = new CronClock({
     clock,
     log,
-    library: folder,
-    load: async () => Number((await cursor.get('cron')) ?? Number.NaN),
+    async load() {
+      const kept = await cursor.get('cron')
+      return typeof kept === 'number' ? kept : undefined
+    },
     save: (atMs) => cursor.set('cron', atMs),
-    due: ({ topic, instantMs, missed }) =>
-      engine.fire({
-        source: 'cron',
-        topic,
-        payload: JSON.stringify({ scheduled_at: new Date(instantMs).toISOString(), missed }),
-        atMs: clock.nowMs(),
-        by: 'clock',
-        key: `cron ${topic} ${instantMs}`,
-      }),
+    async due({ expression, timezone, instantMs, missed }) {
+      const topic = cronTopic({ expression, timezone })
+      const payload = JSON.stringify({ scheduled_at: new Date(instantMs).toISOString(), missed })
+      // Several procedures may name the same times: the first of them starts all, and the rest find the key known.
+      await engine.fire({ source: 'cron', topic, payload, atMs: clock.nowMs(), by: 'clock', key: `cron ${topic} ${instantMs}` })
+    },
   })
+  const setTriggers = (): void =>
+    cron.setTriggers(
+      folder
+        .list()
+        .flatMap(({ name, triggers }) =>
+          triggers.flatMap((trigger) =>
+            trigger.type === 'cron' ? [{ sop: name, expression: trigger.expression, timezone: trigger.timezone }] : [],
+          ),
+        ),
+    )
+  setTriggers()
+  folder.onReload(setTriggers)
   void cron.run(stopping.signal)
   void folder.watch(stopping.signal)
   const leave = bus.subscribe(({ envelope }) => {

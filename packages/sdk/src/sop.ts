@@ -9,7 +9,7 @@ export type TriggerKind = 'manual' | 'webhook' | 'cron' | 'mqtt' | 'peripheral'
 /** Something that happened, for every procedure with a trigger that matches. */
 export interface SopEvent {
   readonly source: TriggerKind
-  /** The request path, the broker's topic, `<board>/<signal>`, the cron expression; for `manual`: the procedure's name. */
+  /** The request path, the broker's topic, `<board>/<signal>`, the cron expression and its time zone unless that is UTC; for `manual`: the procedure's name. */
   readonly topic: string
   /** As it came: JSON, or any text. Never trusted. */
   readonly payload: string | null
@@ -36,7 +36,7 @@ export interface SopStep {
   readonly tools: readonly string[] | null
   readonly requiresConfirmation: boolean
   readonly kind: 'execute' | 'checkpoint'
-  /** Of a deterministic step: the tool's input, texts `$.a.b` replaced from the output before; null: that output itself. */
+  /** Of a deterministic step: the tool's input, texts `$.a.b` and `$event.a` replaced from the output before and the payload; null: that output. */
   readonly input: unknown
   /** The JSON Schema its output must fit; null: anything. */
   readonly output: unknown

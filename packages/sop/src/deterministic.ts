@@ -7,7 +7,7 @@ import { outputProblem } from './check-output.ts'
 import { type Drive, pauseMs } from './drive.ts'
 import type { SopEngineDeps } from './engine-deps.ts'
 import type { AttemptEnd } from './machine.ts'
-import { jsonOrText, resolveInput, valueBefore } from './resolve-input.ts'
+import { jsonOrText, resolveInput, valuesFor } from './resolve-input.ts'
 import type { RunBooks } from './run-books.ts'
 
 /** Throws what may pass: then it is asked again. */
@@ -70,7 +70,7 @@ async function carryOut(deps: SopEngineDeps, books: RunBooks, run: SopRun, step:
 
 function inputOf(run: SopRun, step: SopStep): { readonly value: unknown } | { readonly problem: string } {
   try {
-    return { value: resolveInput(step.input, valueBefore(run)) }
+    return { value: resolveInput(step.input, valuesFor(run)) }
   } catch (error) {
     if (error instanceof AppError) return { problem: error.message }
     throw error

@@ -42,7 +42,7 @@ async function work(options: InboxRunnerOptions, number: number, channelName: st
   const onWait = (isWaiting: boolean): void => {
     typing.pause(isWaiting)
     if (isWaiting) slot.leave()
-    else slot.retake()
+    else void slot.retake()
   }
   try {
     const replies = await answer(options, { channel, started, draft, trace, onWait })
