@@ -7,7 +7,7 @@ import { COMMANDS, COMMON_OPTIONS } from '../packages/cli/src/command-table.ts'
 import { configReference } from '../packages/gateway/src/config/reference.ts'
 import { startDaemon } from '../packages/gateway/src/daemon.ts'
 import { sectionsOf } from '../packages/gateway/src/read-config.ts'
-import { buildHint, ERRORS, ROWS } from '../packages/sdk/src/index.ts'
+import { buildHint, ERRORS, eventMembers, ROWS } from '../packages/sdk/src/index.ts'
 import { always } from '../profiles/always.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
@@ -117,7 +117,25 @@ async function http() {
   }
 }
 
-const pages = { 'features.md': features(), 'configuration.md': configuration(), 'commands.md': commands(), 'http.md': await http() }
+function events() {
+  const rows = eventMembers().map(({ type, description, members }) => [code(type), description, members.map(code).join(', ')])
+  return page(
+    'Events',
+    'What happens in the daemon, as it happens: `GET /api/events` as server-sent events, `/ws/events` over a WebSocket, one JSON object each, the same on both. `types=a,b` narrows it to some types. They enter from inside, and by `POST /api/channel-events` from programs on this machine.',
+    'Every event has `id` (`<run of the daemon>-<number>`, which grows by one), `timestamp` (RFC 3339) and `type`. The schema of all of them is `#/components/schemas/Event` in `GET /api/openapi.json`. Types may be added: ignore those you do not know.',
+    table(['type', 'when', 'members'], [...rows, [code('x_…'), "an embedder's own", 'any']]),
+    '## Coming back\n\nWith `Last-Event-ID` (or `last_event_id` in the query) you get first what came after that event, as far as it is kept: the last 1,024 events, and at most 8 MiB of them. `GET /api/events/history` lists what is kept.',
+    '## Missed events\n\nA frame of type `gap` says that something is missing: `missed` is how many events, or null where nobody can tell, as after a restart. A subscriber that is slow has a buffer of 1 MiB of its own; beyond it, events are left out for that subscriber alone, and a `gap` tells how many once it has caught up. One that does not catch up within a minute is disconnected.',
+  )
+}
+
+const pages = {
+  'features.md': features(),
+  'configuration.md': configuration(),
+  'commands.md': commands(),
+  'http.md': await http(),
+  'events.md': events(),
+}
 const check = process.argv.includes('--check')
 for (const [name, text] of Object.entries(pages)) {
   const file = join(ROOT, 'docs', name)
