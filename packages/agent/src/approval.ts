@@ -32,6 +32,7 @@ export async function askPerson(
   const request: ApprovalRequest = { callId, tool: tool.name, summary: summarise(input, deps.scrub), turn, session, inbox }
   try {
     const answer = await scope.whileAsking(() => cancellation.race(approve(request, cancellation.signal)))
+    if (answer === undefined) return { refusal: deniedText(policy, tool, false) }
     return answer === false || !answer.by ? { refusal: deniedText(policy, tool, true) } : answer
   } catch (error) {
     cancellation.throwIfCancelled()

@@ -249,6 +249,8 @@ describe('§1 item 6: the policy', () => {
     expect(nameless.text).toContain('was not given it')
     const broken = await callTools([[call('reach', input)]], { tools, approve: () => Promise.reject(new Error('no channel')) })
     expect(broken.text).toContain('nobody here to ask')
+    const alone = await callTools([[call('reach', input)]], { tools, approve: async () => undefined })
+    expect(alone.text).toContain('nobody here to ask')
   })
 })
 

@@ -21,10 +21,10 @@ export interface ApprovalRequest {
 }
 
 /**
- * Asks a person. Resolves to who agreed, as in `Approval.by`; to false when nobody can be asked, refuses, or does not answer
- * in time: a time-out never approves.
+ * Asks a person. Resolves to who agreed, as in `Approval.by`; to undefined when nobody can be asked; to false when somebody
+ * refuses, or nobody answers in time: a time-out never approves.
  */
-export type Approver = (request: ApprovalRequest, signal: AbortSignal) => Promise<{ readonly by: string } | false>
+export type Approver = (request: ApprovalRequest, signal: AbortSignal) => Promise<{ readonly by: string } | false | undefined>
 
 /** The inbox message a turn answers. The inbox has begun the attempt, and decides what a failure means. */
 export interface TurnDelivery {

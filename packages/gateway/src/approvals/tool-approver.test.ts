@@ -16,9 +16,9 @@ async function arrange(options: Parameters<typeof bench>[0] = {}) {
   return { ...made, ask }
 }
 
-test('where nobody can be asked the answer is no, and nothing is kept', async () => {
+test('where nobody can be asked it says so, and nothing is kept', async () => {
   const { ask, approvals } = await arrange()
-  expect(await ask(REQUEST, new AbortController().signal)).toBe(false)
+  expect(await ask(REQUEST, new AbortController().signal)).toBeUndefined()
   expect(await approvals.get(KEY)).toBeUndefined()
 })
 

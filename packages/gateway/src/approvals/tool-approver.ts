@@ -10,7 +10,7 @@ export interface ToolApproverDeps {
   timeoutSecs(): number
 }
 
-/** Asks in the conversation that the turn answers, and in those of `[approvals] channels`; where there is none, the answer is no. */
+/** Asks in the conversation that the turn answers, and in those of `[approvals] channels`; where there is none, nobody. */
 export function createToolApprover({ approvals, inbox, timeoutSecs }: ToolApproverDeps): Approver {
   const originOf = async (number: number | null): Promise<Question['origin']> => {
     const entry = number === null ? undefined : await inbox.get(number)
@@ -21,7 +21,7 @@ export function createToolApprover({ approvals, inbox, timeoutSecs }: ToolApprov
   return async (request, signal) => {
     const origin = await originOf(request.inbox)
     const about = origin ? { origin } : {}
-    if (!approvals.isRunning || !approvals.reaches(about)) return false
+    if (!approvals.isRunning || !approvals.reaches(about)) return undefined
     return askAboutTool({ approvals, signal }, { ...toolQuestion(request, timeoutSecs()), ...about })
   }
 }
