@@ -46,7 +46,11 @@ test('drafts are shown in partial mode alone', () => {
 })
 
 test('notifications go where the section says', () => {
-  expect(channelOf()?.notifications).toEqual({ target: 'workspace', account: 'A0123', key: 'notification_channel_id' })
+  expect(channelOf()?.notifications).toEqual({
+    target: 'workspace',
+    account: 'A0123',
+    key: 'channels_config.slack.notification_channel_id',
+  })
   expect(channelOf({ notification_channel_id: 'C9' })?.notifications?.to).toEqual({ to: 'C9' })
 })
 

@@ -14,7 +14,7 @@ let fake: SlackFake
 let keyValue: ReturnType<typeof memoryKeyValue>
 let bots: Bot[] = []
 beforeEach(async () => {
-  fake = await startSlackFake({ ackMs: 60 })
+  fake = await startSlackFake()
   keyValue = memoryKeyValue()
 })
 afterEach(async () => {

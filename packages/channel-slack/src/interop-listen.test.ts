@@ -4,12 +4,10 @@ import { SLACK_BOT, SLACK_BOT_TOKEN, type SlackFake, startSlackFake } from '@slu
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type Bot, type BotOptions, createBot } from './testing/bot.ts'
 
-const ACK_MS = 60
-
 let fake: SlackFake
 let bots: Bot[] = []
 beforeEach(async () => {
-  fake = await startSlackFake({ ackMs: ACK_MS, channels: ['C1', 'C2', 'CPROMPTS', 'D1'] })
+  fake = await startSlackFake({ channels: ['C1', 'C2', 'CPROMPTS', 'D1'] })
 })
 afterEach(async () => {
   await Promise.all(bots.map((bot) => bot.stop()))
@@ -83,6 +81,8 @@ describe('an acknowledgement says that a message is durable', () => {
   })
 
   test('without one it comes again, with the same id', async () => {
+    await fake.close()
+    fake = await startSlackFake({ ackMs: 60 })
     const bot = await connected()
     const ids: string[] = []
     bot.keep(async ({ id }) => {
@@ -96,8 +96,6 @@ describe('an acknowledgement says that a message is durable', () => {
   })
 
   test('what could not be kept and is not brought again is looked for', async () => {
-    await fake.close()
-    fake = await startSlackFake({ ackMs: 60_000 })
     const bot = await connected()
     let tries = 0
     bot.keep(async () => {

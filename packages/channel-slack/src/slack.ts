@@ -36,7 +36,12 @@ export function createSlack(host: Host, config: SlackConfig): Channel {
     send,
     update: (to, sent, message, signal) => updateMessage(api, to, sent, message, signal),
     limits: { text: TEXT_MAX, unit: 'utf16', attachments: FILES },
-    notifications: { target: 'workspace', account, key: 'notification_channel_id', ...(prompts !== undefined && { to: { to: prompts } }) },
+    notifications: {
+      target: 'workspace',
+      account,
+      key: 'channels_config.slack.notification_channel_id',
+      ...(prompts !== undefined && { to: { to: prompts } }),
+    },
     ...(config.stream_mode === 'partial' && { draftEveryMs: config.draft_update_interval_ms }),
     typing: createTyping(api),
     fetchMedia: (attachment, options) => fetchMedia({ host, config, api }, attachment, options),

@@ -1,0 +1,115 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { WebSocket } from 'ws'
+import { SLACK_APP_TOKEN, SLACK_BOT, SLACK_BOT_TOKEN, type SlackFake, startSlackFake } from './slack.ts'
+
+let fake: SlackFake
+beforeEach(async () => {
+  fake = await startSlackFake({ ackMs: 20 })
+})
+afterEach(() => fake.close())
+
+type Answer = Readonly<Record<string, unknown>>
+async function call(method: string, args: Record<string, string> = {}, token: string | null = SLACK_BOT_TOKEN): Promise<Answer> {
+  const headers: Record<string, string> = token === null ? {} : { authorization: `Bearer ${token}` }
+  const response = await fetch(`${fake.apiUrl}${method}`, { method: 'POST', headers, body: new URLSearchParams(args) })
+  expect(response.status).toBe(200)
+  return (await response.json()) as Answer
+}
+const refused = async (...args: Parameters<typeof call>) => (await call(...args)).error
+
+interface Frame {
+  readonly type: string
+  readonly envelope_id?: string
+  readonly retry_attempt?: number
+}
+async function connect(): Promise<{ readonly socket: WebSocket; readonly frames: readonly Frame[] }> {
+  const { url } = await call('apps.connections.open', {}, SLACK_APP_TOKEN)
+  const socket = new WebSocket(String(url))
+  const frames: Frame[] = []
+  socket.on('message', (data) => frames.push(JSON.parse(String(data)) as Frame))
+  await vi.waitFor(() => expect(frames[0]?.type).toBe('hello'))
+  return { socket, frames }
+}
+
+test('each token is good for its own methods', async () => {
+  expect(await call('auth.test')).toMatchObject({ ok: true, user_id: SLACK_BOT.user })
+  expect(await refused('auth.test', {}, null)).toBe('not_authed')
+  expect(await refused('auth.test', {}, 'xoxb-wrong')).toBe('invalid_auth')
+  expect(await refused('auth.test', {}, SLACK_APP_TOKEN)).toBe('not_allowed_token_type')
+  expect(await refused('apps.connections.open')).toBe('not_allowed_token_type')
+  expect(await refused('chat.postNothing')).toBe('unknown_method')
+})
+
+test('methods that read no JSON get nothing from it', async () => {
+  const headers = { authorization: `Bearer ${SLACK_BOT_TOKEN}`, 'content-type': 'application/json' }
+  const post = async (method: string, body: object) =>
+    (await fetch(`${fake.apiUrl}${method}`, { method: 'POST', headers, body: JSON.stringify(body) })).json()
+  expect(await post('conversations.history', { channel: 'C1' })).toEqual({ ok: false, error: 'channel_not_found' })
+  expect(await post('chat.postMessage', { channel: 'C1', text: 'x' })).toMatchObject({ ok: true })
+})
+
+describe('a message', () => {
+  const section = (text: string) => ({ type: 'section', text: { type: 'mrkdwn', text } })
+  const button = { type: 'button', action_id: 'a', value: 'v', text: { type: 'plain_text', text: 'OK' } }
+
+  test.each([
+    ['a section too long', [section('x'.repeat(3001))]],
+    ['too many blocks', Array.from({ length: 51 }, () => section('x'))],
+    ['two buttons of one id', [{ type: 'actions', elements: [button, button] }]],
+    ['a button of no known style', [{ type: 'actions', elements: [{ ...button, style: 'loud' }] }]],
+    ['a block of no known type', [{ type: 'hologram' }]],
+  ])('with %s is refused', async (_name, blocks) => {
+    expect(await refused('chat.postMessage', { channel: 'C1', text: 'x', blocks: JSON.stringify(blocks) })).toBe('invalid_blocks')
+  })
+
+  test('is edited by its author alone, and no longer than an edit may be', async () => {
+    const ts = fake.say({ text: 'somebody else’s' })
+    expect(await refused('chat.update', { channel: 'C1', ts, text: 'x' })).toBe('cant_update_message')
+    const { ts: own } = await call('chat.postMessage', { channel: 'C1', text: 'x'.repeat(4001) })
+    expect(await refused('chat.update', { channel: 'C1', ts: String(own), text: 'x'.repeat(4001) })).toBe('msg_too_long')
+  })
+})
+
+describe('an envelope', () => {
+  test('comes four times if nobody acknowledges it, and says how often it came', async () => {
+    const { socket, frames } = await connect()
+    fake.say({ text: 'x' })
+    await vi.waitFor(() => expect(frames.map(({ retry_attempt }) => retry_attempt)).toEqual([undefined, 0, 1, 2, 3]))
+    socket.terminate()
+  })
+
+  test('comes no more once it is acknowledged', async () => {
+    const { socket, frames } = await connect()
+    socket.on('message', () => {
+      const last = frames.at(-1)
+      if (last?.retry_attempt === 1) socket.send(JSON.stringify({ envelope_id: last.envelope_id }))
+    })
+    fake.say({ text: 'x' })
+    await vi.waitFor(() => expect(fake.socket.acknowledged).toHaveLength(1))
+    expect(frames).toHaveLength(3)
+    socket.terminate()
+  })
+})
+
+test('a ticket is good once', async () => {
+  const { url } = await call('apps.connections.open', {}, SLACK_APP_TOKEN)
+  const [first, second] = [new WebSocket(String(url)), new WebSocket(String(url))]
+  const outcomes = await Promise.allSettled(
+    [first, second].map((socket) => new Promise((resolve, reject) => socket.once('open', resolve).once('error', reject))),
+  )
+  expect(outcomes.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+})
+
+test('an upload is shared once its bytes are there', async () => {
+  const { file_id, upload_url } = await call('files.getUploadURLExternal', { filename: 'a.txt', length: '3' })
+  const files = JSON.stringify([{ id: file_id }])
+  expect(await refused('files.completeUploadExternal', { files, channel_id: 'C1' })).toBe('file_not_found')
+  expect((await fetch(String(upload_url), { method: 'POST', body: 'four' })).status).toBe(400)
+  expect(await (await fetch(String(upload_url), { method: 'POST', body: 'abc' })).text()).toBe('OK - 3')
+  expect(await call('files.completeUploadExternal', { files, channel_id: 'C1' })).toMatchObject({ ok: true })
+  expect(fake.messages()).toMatchObject([{ files: [{ name: 'a.txt' }] }])
+})
+
+test('a button that is not there cannot be pressed', () => {
+  expect(() => fake.press({ message: fake.say({ text: 'x' }), value: 'approve' })).toThrow('no button approve')
+})
