@@ -227,13 +227,14 @@ describe('files', () => {
     ])
   })
 
-  test('whatever fails before they are shared was not sent', async () => {
-    const steps = ['getUploadURLExternal', '/upload/v1/F0002', '/upload/v1/F0003']
-    const faults: ProviderFault[] = [{ fault: 'reset' }, { fault: 'status', status: 503 }, { fault: 'lost' }]
-    for (const [index, fault] of faults.entries()) {
-      fake.fail(fault, { matches: ({ path }) => path.endsWith(index === 0 ? (steps[0] ?? '') : path.startsWith('/upload') ? '' : '?') })
-      expect(await send({ attachments: [report] })).toMatchObject({ code: 'unavailable' })
-    }
+  test.each<[step: string, fault: ProviderFault]>([
+    ['/files.getUploadURLExternal', { fault: 'reset' }],
+    ['/files.getUploadURLExternal', { fault: 'garbage' }],
+    ['/upload/', { fault: 'lost' }],
+    ['/upload/', { fault: 'status', status: 503 }],
+  ])('that fail at %s by %j were not sent, and go the next time', async (step, fault) => {
+    fake.fail(fault, { matches: ({ path }) => path.includes(step) })
+    expect(await send({ attachments: [report] })).toMatchObject({ code: 'unavailable' })
     expect(fake.messages()).toEqual([])
     expect(idOf(await send({ attachments: [report] }))).toMatch(/^F\d+$/)
   })
