@@ -1,7 +1,7 @@
 /** Recognises answers to approvals in what people write and press (§6, decisions "Approvals"). Strangers never get here. */
 import { type Approval, type ApprovalKey, type ApprovalStore, BoundedMap, type Channel, type Inbound } from '@sluice/sdk'
 import { type Verdict, verdictOf } from './keywords.ts'
-import type { Pending, PendingApprovals } from './pending.ts'
+import { messageKey, type Pending, type PendingApprovals } from './pending.ts'
 import { isAnswerTo, isBeside, isHere, namedBy } from './scope.ts'
 
 /** How many decided approvals are remembered, so that those who are late are told. */
@@ -94,5 +94,3 @@ export function createAnswers({ store, pending }: AnswersDeps): Answers {
     },
   }
 }
-
-const messageKey = (channel: string, account: string, providerId: string): string => JSON.stringify([channel, account, providerId])

@@ -14,7 +14,8 @@ export interface Pending extends ApprovalKey, Keywords {
 type Place = Pick<ApprovalPrompt, 'channel' | 'account'> & { readonly to: Pick<Address, 'to' | 'thread'> }
 
 const placeText = ({ channel, account, to }: Place): string => JSON.stringify([channel, account, to.to, to.thread])
-const messageText = (channel: string, account: string, providerId: string): string => JSON.stringify([channel, account, providerId])
+/** One text for one message. Channels and accounts are ours, and have no such character in their names. */
+export const messageKey = (channel: string, account: string, providerId: string): string => `${channel}\0${account}\0${providerId}`
 
 /** The default lists are one object for all. */
 const shared = (keywords: readonly string[], fallback: readonly string[]): readonly string[] =>
@@ -59,7 +60,7 @@ export class PendingApprovals {
       if (there) there.add(pending)
       else this.#byPlace.set(place, new Set([pending]))
       if (prompt.providerId === null) this.#byUnsent.set(prompt.number, pending)
-      else this.#byMessage.set(messageText(prompt.channel, prompt.account, prompt.providerId), pending)
+      else this.#byMessage.set(messageKey(prompt.channel, prompt.account, prompt.providerId), pending)
     }
     return pending
   }
@@ -74,13 +75,13 @@ export class PendingApprovals {
       there?.delete(pending)
       if (there?.size === 0) this.#byPlace.delete(place)
       this.#byUnsent.delete(prompt.number)
-      if (prompt.providerId !== null) this.#byMessage.delete(messageText(prompt.channel, prompt.account, prompt.providerId))
+      if (prompt.providerId !== null) this.#byMessage.delete(messageKey(prompt.channel, prompt.account, prompt.providerId))
     }
     return pending
   }
 
   ofMessage(channel: string, account: string, providerId: string): Pending | undefined {
-    return this.#byMessage.get(messageText(channel, account, providerId))
+    return this.#byMessage.get(messageKey(channel, account, providerId))
   }
 
   at(place: Place): ReadonlySet<Pending> | undefined {

@@ -32,6 +32,8 @@ export interface ApprovalRegistryDeps extends AskingDeps {
   readonly log: Logger
   /** Told of messages that wait to be sent, once they are durable. */
   queued(replies: readonly Waiting[]): void
+  /** Questions that wait at once; default: `PENDING_MAX`. */
+  readonly pendingMax?: number
 }
 
 type Decision = Parameters<Approvals['decide']>[1]
@@ -60,7 +62,7 @@ export const PENDING_MAX = 10_000
 const EXPIRE_RETRY_MS = 5000
 
 export function createApprovals(deps: ApprovalRegistryDeps): ApprovalRegistry {
-  const { store, bus, clock, log } = deps
+  const { store, bus, clock, log, pendingMax = PENDING_MAX } = deps
   const pending = new PendingApprovals()
   const answers = createAnswers({ store, pending })
   /** Who waits for a decision in this process; bounded by what is pending. */
@@ -135,9 +137,9 @@ export function createApprovals(deps: ApprovalRegistryDeps): ApprovalRegistry {
     },
     async open(question) {
       const approval = newApproval(question, clock.nowMs())
-      const known = pending.size >= PENDING_MAX ? await store.get(question) : undefined
-      if (pending.size >= PENDING_MAX && !known)
-        throw new AppError('unavailable', `${PENDING_MAX} approvals wait for an answer: there cannot be more`)
+      const known = pending.size >= pendingMax ? await store.get(question) : undefined
+      if (pending.size >= pendingMax && !known)
+        throw new AppError('unavailable', `${pendingMax} approvals wait for an answer: there cannot be more`)
       const asking = askingOf(question, deps)
       const prompts = promptsOf(asking, approval)
       const kept = await store.open(approval, prompts.flat())

@@ -14,7 +14,12 @@ export interface TestApprovals {
 }
 
 /** Not started. */
-export function openTestApprovals(deps: { readonly bus: EventBus; readonly clock: Clock; readonly log: Logger }): TestApprovals {
+export function openTestApprovals(deps: {
+  readonly bus: EventBus
+  readonly clock: Clock
+  readonly log: Logger
+  readonly pendingMax?: number
+}): TestApprovals {
   const folder = mkdtempSync(join(tmpdir(), 'approvals-'))
   const store = openStore({ file: join(folder, 'sluice.db'), clock: deps.clock, log: deps.log })
   const none = (): readonly never[] => []
