@@ -1,0 +1,107 @@
+/** Programs from Debian's packages for tests, without installing anything: from PATH, or unpacked into a cache of the user. */
+import { execFile } from 'node:child_process'
+import { constants } from 'node:fs'
+import { access, glob, mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { basename, delimiter, dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+
+export interface DebianProgram {
+  /** Absolute. */
+  readonly path: string
+  /** What its environment needs beside ours. */
+  readonly env: Readonly<Record<string, string>>
+  /** The root its packages were unpacked below; `/` where it is installed. */
+  readonly root: string
+}
+
+/** Why there is no such program, as the end of a sentence. */
+export interface MissingProgram {
+  readonly missing: string
+}
+
+export interface WantedProgram {
+  /** Those that have it; what they depend on and this machine lacks comes along. */
+  readonly packages: readonly string[]
+  /** Where it is in them: `usr/sbin/mosquitto`. */
+  readonly program: string
+}
+
+const DOWNLOAD_MS_MAX = 120_000
+const run = promisify(execFile)
+
+/** Safe to call from many processes at once: what they share appears whole or not at all. */
+export async function debianProgram({ packages, program }: WantedProgram): Promise<DebianProgram | MissingProgram> {
+  const installed = await onPath(basename(program))
+  if (installed) return { path: installed, env: {}, root: '/' }
+  if (process.platform !== 'linux') return { missing: `${basename(program)} is not installed` }
+  try {
+    const root = await unpacked(packages)
+    const path = join(root, program)
+    await access(path, constants.X_OK)
+    const env = { LD_LIBRARY_PATH: await libraryPath(root) }
+    const { stdout } = await run('ldd', [path], { env: { ...process.env, ...env } })
+    const lacking = [...stdout.matchAll(/(\S+) => not found/g)].map(([, library]) => library)
+    return lacking.length > 0 ? { missing: `${program} lacks ${lacking.join(', ')}` } : { path, env, root }
+  } catch (error) {
+    const [why] = (error instanceof Error ? error.message : String(error)).trim().split('\n').slice(-1)
+    return { missing: `${basename(program)} is not installed and Debian's package cannot be had: ${why}` }
+  }
+}
+
+async function onPath(name: string): Promise<string | undefined> {
+  // Daemons are not on the PATH of everybody.
+  for (const folder of [...(process.env.PATH ?? '').split(delimiter), '/usr/local/sbin', '/usr/sbin']) {
+    const path = join(folder, name)
+    if (
+      folder !== '' &&
+      (await access(path, constants.X_OK).then(
+        () => true,
+        () => false,
+      ))
+    )
+      return path
+  }
+  return undefined
+}
+
+/** The folder with the packages in it, made by the first who asks. */
+async function unpacked(packages: readonly string[]): Promise<string> {
+  const release = /^VERSION_ID="?([^"\n]+)/m.exec(await readFile('/etc/os-release', 'utf8'))?.[1] ?? 'unknown'
+  const home = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'sluice/dev/debian')
+  const folder = join(home, `${packages.join('+')}-${release}-${process.arch}`)
+  if (await exists(folder)) return folder
+  await mkdir(home, { recursive: true })
+  const draft = await mkdtemp(`${folder}.`)
+  try {
+    await downloadInto(draft, packages)
+    await rename(draft, folder).catch(async (error: unknown) => {
+      if (!(await exists(folder))) throw error
+    })
+  } finally {
+    await rm(draft, { recursive: true, force: true })
+  }
+  return folder
+}
+
+async function downloadInto(folder: string, packages: readonly string[]): Promise<void> {
+  const { stdout } = await run('apt-get', ['install', '--simulate', '--no-install-recommends', ...packages])
+  const lacking = [...stdout.matchAll(/^Inst (\S+)/gm)].map(([, name = '']) => name)
+  await run('apt-get', ['download', ...lacking], { cwd: folder, timeout: DOWNLOAD_MS_MAX })
+  for await (const file of glob('*.deb', { cwd: folder })) {
+    await run('dpkg-deb', ['-x', file, '.'], { cwd: folder })
+    await rm(join(folder, file))
+  }
+}
+
+async function libraryPath(root: string): Promise<string> {
+  const folders = new Set<string>()
+  for await (const file of glob(['lib/**/*.so*', 'usr/lib/**/*.so*'], { cwd: root })) folders.add(join(root, dirname(file)))
+  return [...folders, process.env.LD_LIBRARY_PATH ?? ''].filter((folder) => folder !== '').join(delimiter)
+}
+
+const exists = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  )
