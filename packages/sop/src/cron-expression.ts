@@ -25,6 +25,8 @@ export function expressionProblem(expression: string, nowMs: number): string | u
 }
 
 export function isTimezone(timezone: string): boolean {
+  // Asking takes a while, and most triggers name this one.
+  if (timezone === 'UTC') return true
   try {
     new Intl.DateTimeFormat('en', { timeZone: timezone })
     return true
