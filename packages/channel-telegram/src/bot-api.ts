@@ -1,7 +1,10 @@
 /** The Bot API: one call, with its refusals told apart as `Channel.send` promises. The token is in every URL, and in nothing else. */
+import type { ApiMethods as MethodsOf } from '@grammyjs/types'
 import { AppError, callProvider, type ProviderCall, type Secret } from '@sluice/sdk'
 import { list, members, text } from '@sluice/sdk/foreign-json'
-import type { ApiMethods } from 'grammy/types'
+
+/** Files are sent as forms, so that no call holds one. */
+type ApiMethods = MethodsOf<never>
 
 export type CallOptions = Pick<ProviderCall, 'signal' | 'timeoutMs' | 'answerBytesMax'>
 
@@ -10,7 +13,11 @@ export interface BotApi {
    * Resolves to the result; parameters with a file in them are a form. Throws as `callProvider` does, with the `Refusal` where
    * the API gave one, `unavailable` for a bad token and `conflict` where another program polls.
    */
-  call<Method extends keyof ApiMethods>(method: Method, params: ParamsOf<Method> | FormData, options: CallOptions): Promise<unknown>
+  call<Method extends keyof ApiMethods & string>(
+    method: Method,
+    params: ParamsOf<Method> | FormData,
+    options: CallOptions,
+  ): Promise<unknown>
   /** Where a file can be fetched, token included: never to be shown. */
   fileUrl(path: string): string
   readonly fetch: typeof fetch

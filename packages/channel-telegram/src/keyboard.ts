@@ -1,6 +1,7 @@
 /** Buttons under a message. */
+
+import type { InlineKeyboardMarkup } from '@grammyjs/types'
 import type { Button } from '@sluice/sdk'
-import type { InlineKeyboardMarkup } from 'grammy/types'
 
 /** What fits beside each other on a telephone. */
 const ROW_MAX = 3

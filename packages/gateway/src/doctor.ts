@@ -8,6 +8,7 @@ import { type GatewayConfig, gatewaySection, sandboxSection } from './config/cor
 import type { LoadedConfig } from './config/types.ts'
 import { checkChannels, checkDeliveries, checkWebhooks } from './doctor-channels.ts'
 import { type Check, fail, ok, warn } from './doctor-check.ts'
+import { checkProcedures } from './doctor-procedures.ts'
 import { workspaceRoot } from './guards.ts'
 import { type OpenRuntime, openRuntime, type RuntimeOptions } from './open-runtime.ts'
 import { isOpenToAll, OPEN_TO_ALL } from './open-to-all.ts'
@@ -43,6 +44,7 @@ export async function runChecks(options: DoctorOptions): Promise<Check[]> {
       ...checkChannels(runtime),
       ...checkWebhooks(runtime),
       ...(await checkDeliveries(runtime)),
+      ...(await checkProcedures(runtime)),
       options.daemon.running
         ? ok('daemon', 'it runs and answers')
         : warn('daemon', options.daemon.reason ?? 'it does not run', "start it with 'sluice daemon'"),

@@ -11,6 +11,7 @@ import { approvalsSection, logSection } from './config/core-sections.ts'
 import type { LoadedConfig } from './config/types.ts'
 import { configuredSecrets } from './configured-secrets.ts'
 import { createEventBus } from './events/bus.ts'
+import { observationOf } from './events/observe-events.ts'
 import { createGuards, type Guards } from './guards.ts'
 import { type Clients, createClients } from './http/client.ts'
 import { createLifecycle, type Lifecycle, type Reload } from './lifecycle.ts'
@@ -74,6 +75,10 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
     onCommit: (units, tookMs) => observe({ kind: 'commit', units, tookMs }),
   })
   const bus = createEventBus({ clock, run: randomBytes(6).toString('base64url') })
+  bus.subscribe(({ envelope }) => {
+    const observation = observationOf(envelope)
+    if (observation) observe(observation)
+  })
   const clients = createClients()
   const subscribers = { sse: 0, ws: 0, dropped: 0 }
   const delivery: DeliveryQueues = { load: () => ({ messages: 0, replies: 0 }), wake: () => {}, queued: () => {} }

@@ -61,6 +61,8 @@ function createSeries(prom: typeof Prom, registry: Prom.Registry) {
     deliveries: counter('deliveries_total', 'Messages received from and sent to channels', 'channel', 'direction', 'outcome'),
     ingress: counter('ingress_total', 'Webhook requests of channels by what became of them', 'channel', 'verdict'),
     unsigned: counter('ingress_unsigned_total', 'Webhook requests let in although nothing proved them', 'channel'),
+    sopRuns: counter('sop_runs_total', 'Runs of procedures ended, and triggers that started none', 'sop', 'outcome'),
+    approvals: counter('approvals_total', 'Approvals decided', 'state'),
     commitSeconds: histogram('store_commit_seconds', 'Time of commits to the store', COMMIT_SECONDS),
     commitUnits: histogram('store_commit_units', 'Writes that shared one commit', COMMIT_UNITS),
     errors: counter('errors_total', 'Errors by component', 'component'),
@@ -98,6 +100,12 @@ function record(series: ReturnType<typeof createSeries>, o: Observation): void {
     case 'ingress':
       series.ingress(1, o.channel, o.verdict)
       if (!o.signed) series.unsigned(1, o.channel)
+      break
+    case 'sop_run':
+      series.sopRuns(1, o.sop, o.outcome)
+      break
+    case 'approval':
+      series.approvals(1, o.state)
       break
     case 'commit':
       series.commitSeconds(o.tookMs / 1000)

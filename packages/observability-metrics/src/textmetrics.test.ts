@@ -29,6 +29,8 @@ it('§4.5 requests, latency, cost and more: each observation counts in its serie
   observer.record({ kind: 'model_call', ...model, outcome: 'ok', inputTokens: 1, outputTokens: 2, costUsd: 0.25, span })
   observer.record({ kind: 'tool_call', tool: 'shell', outcome: 'error', span })
   observer.record({ kind: 'delivery', channel: 'roomchat', direction: 'inbound', outcome: 'ok', span })
+  observer.record({ kind: 'sop_run', sop: 'deploy', outcome: 'completed' })
+  observer.record({ kind: 'approval', state: 'rejected' })
   observer.record({ kind: 'commit', units: 7, tookMs: 2 })
   observer.record(error('gateway'))
   expect(Object.fromEntries(await read(observer))).toMatchObject({
@@ -47,6 +49,8 @@ it('§4.5 requests, latency, cost and more: each observation counts in its serie
     'sluice_tool_calls_total{tool="shell",outcome="error"}': 1,
     'sluice_tool_duration_seconds_count{tool="shell"}': 1,
     'sluice_deliveries_total{channel="roomchat",direction="inbound",outcome="ok"}': 1,
+    'sluice_sop_runs_total{sop="deploy",outcome="completed"}': 1,
+    'sluice_approvals_total{state="rejected"}': 1,
     sluice_store_commit_seconds_sum: 0.002,
     sluice_store_commit_units_sum: 7,
     'sluice_errors_total{component="gateway"}': 1,

@@ -1,4 +1,5 @@
 /** The port of metrics and tracing: observers are told of finished work and never asked before it. */
+import type { ApprovalState } from './approval-store.ts'
 import type { Trace } from './trace.ts'
 
 export interface Span {
@@ -49,6 +50,10 @@ export type Observation =
       /** False: the channel has no secret, so that nothing was proved. */
       readonly signed: boolean
     }
+  /** A run of a procedure has ended, or a trigger started none. */
+  | { readonly kind: 'sop_run'; readonly sop: string; readonly outcome: 'completed' | 'failed' | 'cancelled' | 'skipped' }
+  /** An approval was decided, and its gate has taken the decision. */
+  | { readonly kind: 'approval'; readonly state: Exclude<ApprovalState, 'pending'> }
   | { readonly kind: 'commit'; readonly units: number; readonly tookMs: number }
   | { readonly kind: 'error'; readonly component: string }
 

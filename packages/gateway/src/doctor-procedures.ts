@@ -1,0 +1,33 @@
+/** What `sluice doctor` says about procedures: whether each can run, whether anybody is asked, whether the audit log is whole. */
+import { loadSops } from '@sluice/sop'
+import { approvalsSection } from './config/core-sections.ts'
+import { type Check, fail, ok, warn } from './doctor-check.ts'
+import type { OpenRuntime } from './open-runtime.ts'
+import { sopSettings } from './sop-settings.ts'
+
+type Checked = Pick<OpenRuntime, 'config' | 'dataDir' | 'clock' | 'store'>
+
+export async function checkProcedures(runtime: Checked): Promise<Check[]> {
+  const settings = sopSettings(runtime.config(), runtime.dataDir)
+  const { definitions, problems } = await loadSops({ ...settings, nowMs: runtime.clock.nowMs() })
+  const errors = problems.filter(({ severity }) => severity === 'error')
+  return [
+    ...errors.map(({ file, line, message }) => fail('procedures', `${file}${line ? `:${line}` : ''}: ${message}`, 'sluice sop validate')),
+    ...(errors.length === 0 ? [ok('procedures', `${definitions.length} in ${settings.folder}`)] : []),
+    ...(definitions.length > 0 ? [checkAsking(runtime)] : []),
+    await checkAudit(runtime),
+  ]
+}
+
+function checkAsking(runtime: Checked): Check {
+  const { channels } = runtime.config().core(approvalsSection)
+  if (channels.length > 0) return ok('approvals', `people are asked on ${channels.join(', ')}`)
+  const detail = 'no chat is asked: runs that nobody sent from a chat wait for the API or the command line'
+  return warn('approvals', detail, 'set [approvals] channels, such as ["messenger"]')
+}
+
+async function checkAudit({ store }: Checked): Promise<Check> {
+  const { records, broken } = await store.sops.verify()
+  if (!broken) return ok('audit log', `${records} records, none changed, missing or put in`)
+  return fail('audit log', `record ${broken.number}: ${broken.why}`, 'find out who changed sluice.db; a backup shows what was there')
+}
