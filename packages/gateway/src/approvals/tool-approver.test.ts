@@ -1,5 +1,7 @@
 /** Tool calls that ask in chats. */
 import type { ApprovalRequest } from '@sluice/agent'
+import type { SopRun } from '@sluice/sdk'
+import { sessionOf } from '@sluice/sop/session'
 import { expect, test } from 'vitest'
 import { MESSAGE_CHARS_MAX } from './new-approval.ts'
 import { approvalBenches, richChannel } from './testing/approval-bench.ts'
@@ -10,9 +12,47 @@ const bench = approvalBenches()
 const REQUEST: ApprovalRequest = { callId: 'call-1', tool: 'shell', summary: 'command: ls', turn: 't1', session: null, inbox: null }
 const KEY = { runId: 't1', stepId: 'call-1' }
 
+/** Set off by what `ann` wrote in a room. */
+const RUN: SopRun = {
+  id: 'run-7',
+  sop: 'deploy',
+  version: '1.0.0',
+  description: '',
+  priority: 'normal',
+  mode: 'auto',
+  steps: [1, 2].map((number) => ({
+    number,
+    title: 'Look',
+    body: '',
+    tools: ['shell'],
+    requiresConfirmation: false,
+    kind: 'execute',
+    input: null,
+    output: null,
+  })),
+  event: {
+    source: 'webhook',
+    topic: '/plain',
+    payload: null,
+    atMs: 1,
+    by: 'plain:ann',
+    origin: { channel: 'plain', account: 'bot', to: { to: 'room' }, sender: 'ann' },
+  },
+  status: 'running',
+  step: 2,
+  gate: null,
+  gates: 0,
+  attempt: null,
+  report: null,
+  results: [],
+  startedAtMs: 1,
+  endedAtMs: null,
+  reason: null,
+}
+
 async function arrange(options: Parameters<typeof bench>[0] = {}) {
   const made = await bench(options)
-  const ask = createToolApprover({ approvals: made.approvals, inbox: made.store.inbox, timeoutSecs: () => 300 })
+  const ask = createToolApprover({ approvals: made.approvals, inbox: made.store.inbox, run: made.store.sops.get, timeoutSecs: () => 300 })
   return { ...made, ask }
 }
 
@@ -30,6 +70,27 @@ test('the conversation that the turn answers is asked, and its person answers', 
   expect(sent.at(-1)).toMatchObject({ to: { to: 'room' }, text: expect.stringMatching(/^shell wants to run\n\ncommand: ls\n\nReply with/) })
   await say('plain', { to: { to: 'room' }, text: 'yes' })
   expect(await answer).toEqual({ by: 'plain:ann' })
+})
+
+test.each<[what: string, from: Partial<ApprovalRequest>]>([
+  ['a step that the agent works on', { turn: 't9', session: sessionOf('run-7') }],
+  ['a step without a model', { turn: 'run-7', session: null }],
+])('%s asks where its procedure was set off, in the name of the procedure', async (_, from) => {
+  const { ask, say, sent, settle } = await arrange({ channels: [{ name: 'plain' }] })
+  const answer = ask({ ...REQUEST, ...from }, new AbortController().signal)
+  await settle()
+  expect(sent).toMatchObject([
+    { to: { to: 'room' }, text: expect.stringMatching(/^deploy: step 2 of 2: shell wants to run\n\ncommand: ls\n\nReply with/) },
+  ])
+  await say('plain', { to: { to: 'room' }, sender: 'bob', text: 'yes' })
+  await say('plain', { to: { to: 'room' }, text: 'no' })
+  expect(await answer).toBe(false)
+})
+
+test('the session of somebody else names no run', async () => {
+  const { ask } = await arrange({ channels: [{ name: 'plain' }] })
+  expect(await ask({ ...REQUEST, session: 'channel:plain/run-7' }, new AbortController().signal)).toBeUndefined()
+  expect(await ask({ ...REQUEST, session: sessionOf('run-8') }, new AbortController().signal)).toBeUndefined()
 })
 
 test('[approvals] channels are asked, and silence is no', async () => {
