@@ -136,6 +136,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
   const askInChats = createToolApprover({
     approvals,
     inbox: store.inbox,
+    run: store.sops.get,
     timeoutSecs: () => config.core(approvalsSection).tool_timeout_secs,
   })
   const agent: Agent = createAgent({

@@ -19,7 +19,13 @@ export interface SopEvent {
   /** An event of a key that is known starts nothing and gets the answer of the first; absent: it is never a repeat. */
   readonly key?: string
   /** The conversation it came from: approvals are asked for there, too. */
-  readonly origin?: { readonly channel: string; readonly account: string; readonly to: Address }
+  readonly origin?: {
+    readonly channel: string
+    readonly account: string
+    readonly to: Address
+    /** Who wrote there what led to it: see `Question.origin`. */
+    readonly sender?: string
+  }
 }
 
 /** What became of an event for one procedure that matches. */

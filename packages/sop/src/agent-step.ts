@@ -5,13 +5,11 @@ import { unlessCut } from './drive.ts'
 import type { SopEngineDeps } from './engine-deps.ts'
 import type { RunBooks } from './run-books.ts'
 import { STEP_TOOLS, stepPrompt } from './step-prompt.ts'
+import { sessionOf } from './step-session.ts'
 import { PASSING, RETRY_WAITS_MS, turnVerdict } from './turn-verdict.ts'
 
 /** Who may read and abort the turns of steps. */
 export const STEP_OWNER = 'local'
-
-/** The session all steps of a run share. */
-export const sessionOf = (runId: string): string => `sop:${runId}`
 
 /** Brings the step on by one attempt, also one that began before a restart. Throws what may pass: then it is asked again. */
 export async function workByAgent(deps: SopEngineDeps, books: RunBooks, run: SopRun, step: SopStep, drive: Drive): Promise<void> {

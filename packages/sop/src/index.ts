@@ -1,6 +1,6 @@
 /** Standard operating procedures: definitions, triggers, runs and their audit (§2.4, §4.3). */
 
-export { STEP_OWNER, sessionOf } from './agent-step.ts'
+export { STEP_OWNER } from './agent-step.ts'
 export { type SopConfig, sopSection, sopsFolder } from './config.ts'
 export { CronClock, type CronClockDeps } from './cron-clock.ts'
 export type { SopDefinition, SopProblem, SopTrigger } from './definition.ts'
@@ -14,5 +14,6 @@ export type { CronDue, CronTrigger } from './plan-cron.ts'
 export { readEvent } from './read-event.ts'
 export { jsonOrText, resolveInput } from './resolve-input.ts'
 export { type SimulatedEvent, type SimulatedSop, type SimulatedStep, type SimulatedTrigger, simulate } from './simulate.ts'
+export { runOfSession, sessionOf } from './step-session.ts'
 export { cronTopic } from './trigger-index.ts'
 export { triggerText } from './trigger-text.ts'

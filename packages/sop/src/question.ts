@@ -3,7 +3,9 @@ import type { Question, SopGate, SopRun } from '@sluice/sdk'
 import { brief } from './record.ts'
 import { plainText } from './step-prompt.ts'
 
+const TITLE_CHARS_MAX = 256
 const BODY_CHARS_MAX = 1500
+const TOOLS_CHARS_MAX = 1000
 const PAYLOAD_BYTES_MAX = 500
 
 /** A checkpoint waits as long as it takes; any other question `timeoutSecs`. */
@@ -13,7 +15,7 @@ export function questionOf(run: SopRun, gate: SopGate, timeoutSecs: number): Que
   const lines = [
     ...(gate.why === 'again' ? ['This step had begun when it was cut off, and may have had its effect. If approved, it runs again.'] : []),
     ...(step?.body ? [brief(step.body, BODY_CHARS_MAX)] : []),
-    ...(step?.tools && step.tools.length > 0 ? [`Tools: ${step.tools.join(', ')}`] : []),
+    ...(step?.tools && step.tools.length > 0 ? [`Tools: ${brief(step.tools.join(', '), TOOLS_CHARS_MAX)}`] : []),
     `Started by ${plainText(event.by, 200)}: ${event.source} ${plainText(event.topic, 500)}`,
     ...(event.payload ? [`Payload: ${plainText(event.payload, PAYLOAD_BYTES_MAX).replaceAll(/\s+/g, ' ')}`] : []),
     ...(run.status === 'paused_checkpoint' ? ['The run goes on once this checkpoint is approved.'] : []),
@@ -23,7 +25,7 @@ export function questionOf(run: SopRun, gate: SopGate, timeoutSecs: number): Que
     stepId: gate.stepId,
     gate: 'sop',
     workflow: run.sop,
-    title: `${run.sop}: step ${run.step} of ${run.steps.length}: ${step?.title ?? ''}`,
+    title: brief(`${run.sop}: step ${run.step} of ${run.steps.length}: ${step?.title ?? ''}`, TITLE_CHARS_MAX),
     message: lines.join('\n'),
     timeoutSecs: gate.why === 'checkpoint' ? 0 : timeoutSecs,
     ...(event.origin && { origin: event.origin }),

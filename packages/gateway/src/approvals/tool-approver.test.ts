@@ -52,7 +52,12 @@ const RUN: SopRun = {
 
 async function arrange(options: Parameters<typeof bench>[0] = {}) {
   const made = await bench(options)
-  const ask = createToolApprover({ approvals: made.approvals, inbox: made.store.inbox, run: made.store.sops.get, timeoutSecs: () => 300 })
+  const ask = createToolApprover({
+    approvals: made.approvals,
+    inbox: made.store.inbox,
+    run: async (id) => (id === RUN.id ? RUN : undefined),
+    timeoutSecs: () => 300,
+  })
   return { ...made, ask }
 }
 

@@ -1,30 +1,49 @@
 /** Asks people in chats about tool calls, by the approval registry: for turns that nobody watches. */
 import type { ApprovalRequest, Approver } from '@sluice/agent'
-import { type Approval, type InboxStore, type Question, sha256Hex } from '@sluice/sdk'
+import { type Approval, type InboxStore, type Question, type SopRun, sha256Hex } from '@sluice/sdk'
+import { runOfSession } from '@sluice/sop/session'
 import { MESSAGE_CHARS_MAX } from './new-approval.ts'
 import type { ApprovalRegistry } from './registry.ts'
 
 export interface ToolApproverDeps {
   readonly approvals: ApprovalRegistry
   readonly inbox: Pick<InboxStore, 'get'>
+  /** A run of a procedure; undefined for the id of anything else. */
+  run(id: string): Promise<SopRun | undefined>
   timeoutSecs(): number
 }
 
-/** Asks in the conversation that the turn answers, and in those of `[approvals] channels`; where there is none, nobody. */
-export function createToolApprover({ approvals, inbox, timeoutSecs }: ToolApproverDeps): Approver {
-  const originOf = async (number: number | null): Promise<Question['origin']> => {
-    const entry = number === null ? undefined : await inbox.get(number)
+/**
+ * Asks in the conversation that the turn answers, or that has set the procedure off, and in those of `[approvals] channels`;
+ * where there is none, nobody.
+ */
+export function createToolApprover({ approvals, inbox, run, timeoutSecs }: ToolApproverDeps): Approver {
+  const originOf = async (number: number): Promise<Question['origin']> => {
+    const entry = await inbox.get(number)
     if (!entry?.message) return undefined
     const { channel, account, message } = entry
     return { channel, account, to: message.to, sender: message.sender }
   }
+  /** A call of deterministic mode has no session, and the run in the place of a turn. */
+  const runOf = async ({ session, turn }: ApprovalRequest): Promise<SopRun | undefined> => {
+    const id = session === null ? turn : runOfSession(session)
+    return id === undefined ? undefined : run(id)
+  }
   return async (request, signal) => {
-    const origin = await originOf(request.inbox)
+    const procedure = request.inbox === null ? await runOf(request) : undefined
+    const origin = request.inbox === null ? procedure?.event.origin : await originOf(request.inbox)
     const about = origin ? { origin } : {}
     if (!approvals.isRunning || !approvals.reaches(about)) return undefined
-    return askAboutTool({ approvals, signal }, { ...toolQuestion(request, timeoutSecs()), ...about })
+    return askAboutTool(
+      { approvals, signal },
+      { ...toolQuestion(request, timeoutSecs()), ...(procedure && titleOf(request, procedure)), ...about },
+    )
   }
 }
+
+const titleOf = ({ tool }: ApprovalRequest, { sop, step, steps }: SopRun): Pick<Question, 'title'> => ({
+  title: `${sop}: step ${step} of ${steps.length}: ${tool} wants to run`,
+})
 
 export const toolQuestion = ({ turn, callId, tool, summary }: ApprovalRequest, timeoutSecs: number): Question => ({
   runId: turn,

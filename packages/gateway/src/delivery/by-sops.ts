@@ -19,7 +19,7 @@ export async function takenBySops(deps: DeliveryDeps, channel: Channel, number: 
       atMs: entry.receivedAtMs,
       by: `${channel.name}:${sender}`,
       key: `inbox:${number}`,
-      origin: { channel: channel.name, account, to },
+      origin: { channel: channel.name, account, to, sender },
     },
     { inbox: number },
   )

@@ -1,0 +1,58 @@
+/** What a question holds, however long the procedure is. */
+import type { SopGate, SopRun, SopStep } from '@sluice/sdk'
+import { expect, test } from 'vitest'
+import { questionOf } from './question.ts'
+
+const GATE: SopGate = { stepId: 'step-1', sinceMs: 1, why: 'mode' }
+
+function runOf(step: Partial<SopStep>, payload: string | null = null): SopRun {
+  const full: SopStep = {
+    number: 1,
+    title: 'Look',
+    body: '',
+    tools: null,
+    requiresConfirmation: false,
+    kind: 'execute',
+    input: null,
+    output: null,
+    ...step,
+  }
+  return {
+    id: 'r1',
+    sop: 'deploy',
+    version: '1.0.0',
+    description: '',
+    priority: 'normal',
+    mode: 'supervised',
+    steps: [full],
+    event: { source: 'webhook', topic: '/deploy', payload, atMs: 1, by: 'device:d1' },
+    status: 'waiting_approval',
+    step: 1,
+    gate: GATE,
+    gates: 1,
+    attempt: null,
+    report: null,
+    results: [],
+    startedAtMs: 1,
+    endedAtMs: null,
+    reason: null,
+  }
+}
+
+/** What the registry takes at most; a question beyond it could never be asked, and its run would stand still. */
+const TITLE_CHARS_MAX = 256
+const MESSAGE_CHARS_MAX = 16_384
+
+test('a step of any length can be asked about', () => {
+  const long = 'x'.repeat(100_000)
+  const { title, message } = questionOf(runOf({ title: long, body: long, tools: [long, long] }, long), GATE, 300)
+  expect(title).toMatch(/^deploy: step 1 of 1: x+…$/)
+  expect(title.length).toBeLessThanOrEqual(TITLE_CHARS_MAX)
+  expect(message.length).toBeLessThanOrEqual(MESSAGE_CHARS_MAX)
+})
+
+test('what was whole stays whole', () => {
+  const { title, message } = questionOf(runOf({ body: 'See whether it is up.', tools: ['http_get'] }, '{"a":1}'), GATE, 300)
+  expect(title).toBe('deploy: step 1 of 1: Look')
+  expect(message).toBe('See whether it is up.\nTools: http_get\nStarted by device:d1: webhook /deploy\nPayload: {"a":1}')
+})
