@@ -12,15 +12,21 @@ import {
 } from '@sluice/sdk'
 
 const copy = <Value>(value: Value): Value => structuredClone(value)
+interface Kept {
+  readonly run: SopRun
+  /** A run is replaced only as it was read. */
+  readonly json: string
+}
+
+const keep = (run: SopRun): Kept => ({ run: copy(run), json: JSON.stringify(run) })
 const isActive = ({ status }: SopRun): boolean => !SOP_ENDED.includes(status)
 
 export function memorySopStore(): SopStore {
-  /** As text: a run is replaced only as it was read. */
-  const runs = new Map<string, string>()
+  const runs = new Map<string, Kept>()
   const answers = new Map<string, { readonly atMs: number; readonly dispatches: readonly SopDispatch[] }>()
   const log: AuditRow[] = []
 
-  const all = (): SopRun[] => [...runs.values()].map((json) => JSON.parse(json))
+  const all = (): SopRun[] => [...runs.values()].map(({ run }) => run)
   const append = (records: readonly NewAudit[]) => {
     for (const record of records) {
       const row = { ...copy(record), number: log.length + 1, previous: log.at(-1)?.hash ?? AUDIT_ROOT }
@@ -33,7 +39,7 @@ export function memorySopStore(): SopStore {
     const reason = heldBack(start, all(), atMs)
     append(reason === undefined ? audit : [start.skipped(reason)])
     if (reason !== undefined) return { sop: run.sop, status: 'skipped', reason }
-    runs.set(run.id, JSON.stringify(run))
+    runs.set(run.id, keep(run))
     return { sop: run.sop, status: 'started', runId: run.id }
   }
 
@@ -46,14 +52,13 @@ export function memorySopStore(): SopStore {
       return dispatches
     },
     async advance(before, after, audit) {
-      if (runs.get(before.id) !== JSON.stringify(before) || !isActive(before)) return false
-      runs.set(before.id, JSON.stringify(after))
+      if (runs.get(before.id)?.json !== JSON.stringify(before) || !isActive(before)) return false
+      runs.set(before.id, keep(after))
       append(audit)
       return true
     },
     async get(runId) {
-      const json = runs.get(runId)
-      return json === undefined ? undefined : JSON.parse(json)
+      return copy(runs.get(runId)?.run)
     },
     async runs({ limit, sop, active, before }) {
       const older = all()
@@ -63,12 +68,12 @@ export function memorySopStore(): SopStore {
           older.findIndex(({ id }) => id === before),
         )
       const wanted = (run: SopRun) => (sop === undefined || run.sop === sop) && (active === undefined || isActive(run) === active)
-      return older.reverse().filter(wanted).slice(0, limit)
+      return copy(older.reverse().filter(wanted).slice(0, limit))
     },
     async unfinished({ after, limit }) {
       const listed = all()
       const first = after === null ? 0 : listed.findIndex(({ id }) => id === after) + 1
-      return listed.slice(first).filter(isActive).slice(0, limit)
+      return copy(listed.slice(first).filter(isActive).slice(0, limit))
     },
     async activeCounts() {
       const counts = new Map<string, number>()

@@ -1,0 +1,154 @@
+import { AppError } from '@sluice/sdk'
+import { describe, expect, test } from 'vitest'
+import { sopBench } from './testing/bench.ts'
+import { event, sop } from './testing/samples.ts'
+
+const MODE = 'deterministic'
+
+async function toolBench(steps: NonNullable<Parameters<typeof sop>[1]>['steps'], outputs: Readonly<Record<string, string>> = {}) {
+  const bench = await sopBench([sop('a', { mode: MODE, steps: steps ?? [] })])
+  for (const [name, output] of Object.entries(outputs)) bench.agent.tools.set(name, { risk: 'read', run: async () => output })
+  return bench
+}
+
+test('outputs are piped on as JSON, with no model asked', async () => {
+  const bench = await toolBench(
+    [
+      { tools: ['find'], input: { path: '$.path' } },
+      { tools: ['store'], input: { all: '$', first: '$.rows.0' } },
+    ],
+    {
+      find: '{"rows":["x","y"]}',
+      store: 'kept',
+    },
+  )
+  await bench.engine.fire(event('/a', { payload: '{"path":"/tmp"}' }))
+  await bench.settle()
+  expect(bench.agent.calls.map(({ tool, input }) => [tool, input])).toEqual([
+    ['find', { path: '/tmp' }],
+    ['store', { all: { rows: ['x', 'y'] }, first: 'x' }],
+  ])
+  const [run] = await bench.store.runs({ limit: 1 })
+  expect(run).toMatchObject({ status: 'completed', results: [{ value: { rows: ['x', 'y'] } }, { output: 'kept', value: 'kept' }] })
+  expect(bench.agent.turns.size).toBe(0)
+})
+
+test('a checkpoint pauses, and lets through what came before it', async () => {
+  const bench = await toolBench([{ tools: ['find'] }, { kind: 'checkpoint' }, { tools: ['store'] }], { find: '{"n":1}', store: 'kept' })
+  const runId = await bench.fire('a')
+  expect(await bench.run(runId)).toMatchObject({ status: 'paused_checkpoint', step: 2 })
+  await bench.restart()
+  await bench.decide(runId, 'approved')
+  expect(await bench.run(runId)).toMatchObject({ status: 'completed' })
+  expect(bench.agent.calls.map(({ tool, input }) => [tool, input])).toEqual([['store', { n: 1 }]])
+})
+
+describe('a step fails', () => {
+  test.each([
+    ['by a tool that refuses', { tools: ['refuse'] }, 'No such file'],
+    ['by a tool that is not there', { tools: ['nothing'] }, 'There is no tool "nothing".'],
+    ['by a reference to nothing', { tools: ['find'], input: { a: '$.b' } }, '$.b'],
+    [
+      'by an output that does not fit its schema',
+      { tools: ['find'], output: { type: 'object', required: ['m'] } },
+      'does not fit its schema',
+    ],
+    [
+      'by a schema that cannot be used',
+      { tools: ['find'], output: { type: 'object', properties: { n: { $ref: '#/nowhere' } } } },
+      'schema',
+    ],
+  ])('%s', async (_what, step, reason) => {
+    const bench = await toolBench([step], { find: '{"n":1}' })
+    bench.agent.tools.set('refuse', { risk: 'read', run: () => Promise.reject(new AppError('not_found', 'No such file')) })
+    const run = await bench.run(await bench.fire('a'))
+    expect(run).toMatchObject({ status: 'failed', reason: expect.stringContaining(reason) })
+  })
+})
+
+describe('a call with effects', () => {
+  const acting = async () => {
+    const bench = await toolBench([{ tools: ['act'] }])
+    const effects: string[] = []
+    const release = Promise.withResolvers<void>()
+    bench.agent.tools.set('act', {
+      risk: 'execute',
+      async run(_input, { callId }) {
+        effects.push(callId)
+        await release.promise
+        return 'acted'
+      },
+    })
+    return { bench, effects, release }
+  }
+
+  test('is kept as begun before the tool runs', async () => {
+    const { bench } = await acting()
+    const runId = await bench.fire('a')
+    expect(await bench.run(runId)).toMatchObject({ attempt: { turnId: null, number: 1 } })
+    expect(await bench.kinds(runId)).toEqual(['run_started', 'step_started'])
+  })
+
+  test('that was cut by a crash runs again only if a person says so', async () => {
+    const { bench, effects, release } = await acting()
+    const runId = await bench.fire('a')
+    await bench.restart()
+    expect(await bench.run(runId)).toMatchObject({ status: 'waiting_approval', gate: { stepId: 'step-1-again-1', why: 'again' } })
+    expect(bench.approvals.all()[0]?.message).toContain('may have had its effect')
+    expect(effects).toHaveLength(1)
+    release.resolve()
+    await bench.decide(runId, 'approved')
+    expect(effects).toHaveLength(2)
+    expect(new Set(effects).size).toBe(2)
+    expect(await bench.run(runId)).toMatchObject({ status: 'completed' })
+  })
+
+  test('may end while the engine stops, and is kept then', async () => {
+    const { bench, release } = await acting()
+    const runId = await bench.fire('a')
+    const stopped = bench.engine.stop(10_000)
+    release.resolve()
+    await stopped
+    expect(await bench.run(runId)).toMatchObject({ status: 'completed' })
+  })
+
+  test('is aborted when its run is cancelled', async () => {
+    const bench = await toolBench([{ tools: ['act'] }])
+    let isAborted = false
+    bench.agent.tools.set('act', {
+      risk: 'execute',
+      run: (_input, { signal }) =>
+        new Promise((_resolve, reject) =>
+          signal.addEventListener('abort', () => {
+            isAborted = true
+            reject(signal.reason)
+          }),
+        ),
+    })
+    const runId = await bench.fire('a')
+    await bench.engine.cancel(runId, 'cli:anna', 'enough')
+    await bench.settle()
+    expect(isAborted).toBe(true)
+    expect(await bench.run(runId)).toMatchObject({ status: 'cancelled' })
+    expect(bench.engine.list()[0]?.activeRuns).toBe(0)
+  })
+
+  test('does not run when the store cannot keep that it begins; what it did is kept as soon as the store can', async () => {
+    const { bench, effects, release } = await acting()
+    const { advance } = bench.store
+    const fail = () => Promise.reject(new AppError('unavailable', 'the disk is full'))
+    bench.store.advance = fail
+    const runId = await bench.fire('a')
+    expect(effects).toEqual([])
+    bench.store.advance = advance
+    await bench.host.advance(1000)
+    expect(effects).toHaveLength(1)
+    bench.store.advance = fail
+    release.resolve()
+    await bench.host.advance(5000)
+    bench.store.advance = advance
+    await bench.host.advance(30_000)
+    expect(await bench.run(runId)).toMatchObject({ status: 'completed' })
+    expect(effects).toHaveLength(1)
+  })
+})

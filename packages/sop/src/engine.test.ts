@@ -1,0 +1,359 @@
+import { AppError } from '@sluice/sdk'
+import { describe, expect, test } from 'vitest'
+import { sopBench } from './testing/bench.ts'
+import { event, sop } from './testing/samples.ts'
+
+describe('triggers', () => {
+  test('§2.4 every procedure that matches is started, each honouring its own limits', async () => {
+    const both = [sop('a'), sop('b', { triggers: [{ type: 'webhook', path: '/a', condition: null }], maxConcurrent: 2 })]
+    const { engine } = await sopBench(both)
+    expect(await engine.fire(event('/a'))).toMatchObject([
+      { sop: 'a', status: 'started' },
+      { sop: 'b', status: 'started' },
+    ])
+    expect(await engine.fire(event('/a'))).toMatchObject([
+      { sop: 'a', status: 'skipped', reason: 'max_concurrent = 1' },
+      { sop: 'b', status: 'started' },
+    ])
+  })
+
+  test('what matches nothing starts nothing', async () => {
+    const { engine, store } = await sopBench([sop('a')])
+    expect(await engine.fire(event('/b'))).toEqual([])
+    expect(await store.audit({ limit: 10 })).toEqual([])
+  })
+
+  test('an event of a known key gets the first answer and starts nothing', async () => {
+    const { engine, store } = await sopBench([sop('a', { maxConcurrent: 5 })])
+    const first = await engine.fire(event('/a', { key: 'k' }))
+    expect(await engine.fire(event('/a', { key: 'k' }))).toEqual(first)
+    expect(await store.runs({ limit: 10 })).toHaveLength(1)
+  })
+
+  test('§7 the run start is recorded before the first step begins, and a trigger held back is recorded, too', async () => {
+    const bench = await sopBench([sop('a')])
+    const runId = await bench.fire('a')
+    await bench.engine.fire(event('/a'))
+    expect(await bench.kinds(runId)).toEqual(['run_started', 'step_started'])
+    expect(await bench.store.audit({ limit: 10 })).toContainEqual(expect.objectContaining({ kind: 'trigger_skipped', sop: 'a', run: null }))
+  })
+
+  test('subscribers are told of starts, steps, ends and of what was held back', async () => {
+    const bench = await sopBench([sop('a')])
+    const runId = await bench.fire('a')
+    await bench.engine.fire(event('/a'))
+    bench.agent.end(bench.turnOf(runId), { status: 'done', response: 'ok' })
+    await bench.settle()
+    const told = bench.host.emitted.map((told) => [told.type, 'status' in told ? told.status : 'reason' in told ? told.reason : null])
+    expect(told).toEqual([
+      ['sop_run', 'running'],
+      ['sop_step', 'started'],
+      ['sop_skipped', 'max_concurrent = 1'],
+      ['sop_step', 'completed'],
+      ['sop_run', 'completed'],
+    ])
+  })
+
+  test('by its name, one is started whatever its triggers; an unknown name is answered with the nearest', async () => {
+    const { engine } = await sopBench([sop('deploy', { triggers: [] })])
+    const runId = await engine.run('deploy', { payload: null, atMs: 0, by: 'cli:anna' })
+    expect(await engine.get(runId)).toMatchObject({ sop: 'deploy', event: { source: 'manual', topic: 'deploy' } })
+    await expect(engine.run('deply', { payload: null, atMs: 0, by: 'cli:anna' })).rejects.toThrow(
+      expect.objectContaining({ code: 'not_found', message: 'There is no procedure "deply"; is it "deploy"?' }),
+    )
+    await expect(engine.run('deploy', { payload: null, atMs: 0, by: 'cli:anna' })).rejects.toThrow(
+      expect.objectContaining({ code: 'conflict', message: expect.stringContaining('max_concurrent = 1') }),
+    )
+  })
+
+  test('the list counts runs that have not ended', async () => {
+    const bench = await sopBench([sop('a'), sop('b')])
+    const runId = await bench.fire('a')
+    expect(bench.engine.list()).toMatchObject([
+      { name: 'a', activeRuns: 1, steps: 1, triggers: ['webhook:/a'] },
+      { name: 'b', activeRuns: 0 },
+    ])
+    bench.agent.end(bench.turnOf(runId), { status: 'done' })
+    await bench.settle()
+    expect(bench.engine.list()[0]).toMatchObject({ activeRuns: 0 })
+  })
+})
+
+describe('steps by the agent', () => {
+  test('have the tools of the step and those to report by, and nothing else', async () => {
+    const bench = await sopBench([sop('a', { steps: [{ tools: ['shell'] }] })])
+    const runId = await bench.fire('a')
+    expect(bench.agent.turns.get(bench.turnOf(runId))?.tools).toEqual(['shell', 'sop_status', 'sop_advance'])
+  })
+
+  test('follow one another in one session, each with the result of the one before', async () => {
+    const bench = await sopBench([sop('a', { steps: [{}, {}] })])
+    const runId = await bench.fire('a')
+    bench.agent.end(bench.turnOf(runId), { status: 'done', response: 'version 7' })
+    await bench.settle()
+    const second = bench.agent.turns.get(bench.turnOf(runId))
+    expect(second).toMatchObject({ session: `sop:${runId}`, text: expect.stringContaining('version 7') })
+    bench.agent.end(bench.turnOf(runId), { status: 'done', response: 'fine' })
+    await bench.settle()
+    expect(await bench.run(runId)).toMatchObject({ status: 'completed', results: [{ output: 'version 7' }, { output: 'fine' }] })
+  })
+
+  test('count as the agent reported them, once their turn is done', async () => {
+    const bench = await sopBench([sop('a')])
+    const runId = await bench.fire('a')
+    await bench.engine.report(runId, bench.turnOf(runId), { status: 'failed', output: 'no access' })
+    expect(await bench.run(runId)).toMatchObject({ status: 'running' })
+    bench.agent.end(bench.turnOf(runId), { status: 'done', response: 'sorry' })
+    await bench.settle()
+    expect(await bench.run(runId)).toMatchObject({ status: 'failed', reason: 'Step 1 failed: no access' })
+  })
+
+  test('are reported by their own turn alone', async () => {
+    const bench = await sopBench([sop('a')])
+    const runId = await bench.fire('a')
+    await expect(bench.engine.report(runId, 'another', { status: 'completed', output: '' })).rejects.toMatchObject({ code: 'conflict' })
+    await expect(bench.engine.report('nothing', 'another', { status: 'completed', output: '' })).rejects.toMatchObject({
+      code: 'not_found',
+    })
+  })
+
+  test('that failed before a model answered are tried five times, under new turns', async () => {
+    const bench = await sopBench([sop('a')])
+    const runId = await bench.fire('a')
+    const turns = new Set<string>()
+    for (let attempt = 1; attempt <= 5; attempt++) {
+      turns.add(bench.turnOf(runId))
+      bench.agent.end(bench.turnOf(runId), { status: 'failed', error: { code: 'unavailable', message: 'no model' } })
+      await bench.host.advance(60_000)
+    }
+    expect(turns.size).toBe(5)
+    expect(await bench.run(runId)).toMatchObject({
+      status: 'failed',
+      reason: 'Step 1 failed: no model (unavailable), in each of 5 attempts',
+    })
+  })
+
+  test('that failed after a model answered wait for a person, for they may have had their effect', async () => {
+    const bench = await sopBench([sop('a')])
+    const runId = await bench.fire('a')
+    const turn = bench.agent.turns.get(bench.turnOf(runId))
+    if (turn) turn.hasAnswer = true
+    bench.agent.end(bench.turnOf(runId), { status: 'failed', error: { code: 'upstream', message: 'cut' } })
+    await bench.settle()
+    expect(await bench.run(runId)).toMatchObject({ status: 'waiting_approval', gate: { why: 'again' } })
+    await bench.decide(runId, 'approved')
+    bench.agent.end(bench.turnOf(runId), { status: 'done' })
+    await bench.settle()
+    expect(await bench.run(runId)).toMatchObject({ status: 'completed' })
+  })
+
+  test('that the agent cannot take now are given to it later', async () => {
+    const bench = await sopBench([sop('a')])
+    bench.agent.refusal = new AppError('unavailable', 'Too many turns are waiting')
+    const runId = await bench.fire('a')
+    expect(bench.agent.live).toEqual([])
+    await bench.host.advance(1000)
+    expect(bench.turnOf(runId)).toBeDefined()
+    expect((await bench.run(runId)).attempt?.number).toBe(1)
+  })
+
+  test('that the agent refuses for good fail', async () => {
+    const bench = await sopBench([sop('a')])
+    bench.agent.refusal = new AppError('too_large', 'The message is too large')
+    expect(await bench.run(await bench.fire('a'))).toMatchObject({ status: 'failed', reason: 'Step 1 failed: The message is too large' })
+  })
+
+  test('that hang hold up no other run', async () => {
+    const bench = await sopBench([sop('a'), sop('b')])
+    await bench.fire('a')
+    const runId = await bench.fire('b')
+    bench.agent.end(bench.turnOf(runId), { status: 'done' })
+    await bench.settle()
+    expect(await bench.run(runId)).toMatchObject({ status: 'completed' })
+  })
+})
+
+describe('gates', () => {
+  test('people are asked with what will happen, and where the event came from', async () => {
+    const bench = await sopBench([
+      sop('a', { mode: 'supervised', steps: [{ title: 'Roll out', body: 'To all servers', tools: ['shell'] }] }),
+    ])
+    await bench.engine.fire(event('/a', { payload: '{"v":7}\u0007' }))
+    await bench.settle()
+    expect(bench.approvals.all()).toMatchObject([
+      {
+        gate: 'sop',
+        stepId: 'step-1',
+        workflow: 'a',
+        title: 'a: step 1 of 1: Roll out',
+        message: 'To all servers\nTools: shell\nStarted by device:1: webhook /a\nPayload: {"v":7}',
+        state: 'pending',
+      },
+    ])
+  })
+
+  test('an approval lets the run go on, a rejection and a time-out cancel it', async () => {
+    const bench = await sopBench([sop('a', { mode: 'supervised', maxConcurrent: 3 })])
+    const [approved, rejected, expired] = [await bench.fire('a'), await bench.fire('a'), await bench.fire('a')]
+    await bench.decide(approved, 'approved')
+    await bench.decide(rejected, 'rejected', 'not today')
+    await bench.decide(expired, 'expired')
+    expect(bench.turnOf(approved)).toBeDefined()
+    expect(await bench.run(rejected)).toMatchObject({ status: 'cancelled', reason: 'Rejected by chat:anna: not today' })
+    expect(await bench.run(expired)).toMatchObject({ status: 'cancelled', reason: expect.stringContaining('Nobody answered in time') })
+    expect(bench.approvals.all().every(({ settledAtMs }) => settledAtMs !== null)).toBe(true)
+  })
+
+  test('a checkpoint waits for ever, other gates as long as is configured', async () => {
+    const bench = await sopBench([sop('a', { steps: [{ kind: 'checkpoint' }, {}] }), sop('b', { mode: 'supervised' })])
+    await bench.fire('a')
+    await bench.fire('b')
+    expect(bench.approvals.all().map(({ expiresAtMs, createdAtMs }) => expiresAtMs && expiresAtMs - createdAtMs)).toEqual([null, 300_000])
+  })
+
+  test('by its name, a waiting run is approved; one that does not wait is a conflict', async () => {
+    const bench = await sopBench([sop('a', { mode: 'supervised' })])
+    const runId = await bench.fire('a')
+    expect(await bench.engine.approve(runId, 'cli:anna')).toMatchObject({ status: 'running' })
+    await expect(bench.engine.approve(runId, 'cli:anna')).rejects.toMatchObject({ code: 'conflict' })
+    await expect(bench.engine.approve('nothing', 'cli:anna')).rejects.toMatchObject({ code: 'not_found' })
+  })
+
+  test('a model approves nothing', async () => {
+    const bench = await sopBench([sop('a', { mode: 'supervised' })])
+    const runId = await bench.fire('a')
+    await expect(bench.engine.approve(runId, 'turn:t1')).rejects.toMatchObject({ code: 'forbidden' })
+    expect(await bench.run(runId)).toMatchObject({ status: 'waiting_approval' })
+  })
+
+  test('two who decide at once give one outcome', async () => {
+    const bench = await sopBench([sop('a', { mode: 'supervised' })])
+    const runId = await bench.fire('a')
+    await Promise.allSettled([bench.decide(runId, 'rejected'), bench.engine.approve(runId, 'cli:anna'), bench.decide(runId, 'expired')])
+    const decided = (await bench.kinds(runId)).filter((kind) => ['approved', 'rejected', 'expired'].includes(kind))
+    expect(decided).toEqual(['rejected'])
+  })
+
+  test('a thousand runs that wait have no timer', async () => {
+    const bench = await sopBench([sop('a', { mode: 'supervised', maxConcurrent: 1000 })])
+    bench.settings.max_concurrent_total = 1000
+    const timers = bench.host.clock.sleeping
+    await Promise.all(Array.from({ length: 1000 }, () => bench.engine.fire(event('/a'))))
+    await bench.settle()
+    expect(bench.approvals.all()).toHaveLength(1000)
+    expect(bench.host.clock.sleeping).toBe(timers)
+  })
+})
+
+describe('cancelling', () => {
+  test('aborts the turn of a running step', async () => {
+    const bench = await sopBench([sop('a')])
+    const runId = await bench.fire('a')
+    const turn = bench.turnOf(runId)
+    expect(await bench.engine.cancel(runId, 'cli:anna', 'enough')).toMatchObject({ status: 'cancelled', reason: 'enough' })
+    await bench.settle()
+    expect(bench.agent.turns.get(turn)?.status).toBe('aborted')
+    expect(await bench.kinds(runId)).toEqual(['run_started', 'step_started', 'run_cancelled'])
+    await expect(bench.engine.cancel(runId, 'cli:anna', 'enough')).rejects.toMatchObject({ code: 'conflict' })
+  })
+
+  test('withdraws the question of a waiting one', async () => {
+    const bench = await sopBench([sop('a', { mode: 'supervised' })])
+    const runId = await bench.fire('a')
+    await bench.engine.cancel(runId, 'cli:anna', 'enough')
+    await bench.settle()
+    expect(bench.approvals.all()).toMatchObject([{ state: 'cancelled', by: 'system' }])
+  })
+
+  test('a question that is withdrawn cancels its run', async () => {
+    const bench = await sopBench([sop('a', { mode: 'supervised' })])
+    const runId = await bench.fire('a')
+    await bench.decide(runId, 'cancelled')
+    expect(await bench.run(runId)).toMatchObject({ status: 'cancelled' })
+  })
+})
+
+describe('other processes', () => {
+  test('what they start is taken up when it is looked for', async () => {
+    const bench = await sopBench([sop('a')])
+    const runId = await bench.other.run('a', { payload: null, atMs: 0, by: 'cli:anna' })
+    await bench.settle()
+    expect(bench.agent.live).toEqual([])
+    await bench.engine.look()
+    await bench.settle()
+    expect(bench.turnOf(runId)).toBeDefined()
+  })
+
+  test('what they cancel is let go of', async () => {
+    const bench = await sopBench([sop('a'), sop('b', { mode: 'supervised' })])
+    const [running, waiting] = [await bench.fire('a'), await bench.fire('b')]
+    for (const runId of [running, waiting]) await bench.other.cancel(runId, 'cli:anna', 'enough')
+    await bench.engine.look()
+    await bench.settle()
+    expect(bench.agent.live).toEqual([])
+    expect(bench.approvals.all()).toMatchObject([{ state: 'cancelled' }])
+    expect(bench.engine.list().map(({ activeRuns }) => activeRuns)).toEqual([0, 0])
+  })
+})
+
+describe('a stop at any moment', () => {
+  test('a step whose turn was kept is waited for, not begun again', async () => {
+    const bench = await sopBench([sop('a')])
+    const runId = await bench.fire('a')
+    const turn = bench.turnOf(runId)
+    await bench.restart()
+    expect(bench.turnOf(runId)).toBe(turn)
+    bench.agent.end(turn, { status: 'done', response: 'ok' })
+    await bench.settle()
+    expect(await bench.run(runId)).toMatchObject({ status: 'completed' })
+    expect(bench.agent.turns.size).toBe(1)
+  })
+
+  test('a step whose turn was named and never kept is given to the agent under that name', async () => {
+    const bench = await sopBench([sop('a')])
+    const runId = await bench.fire('a')
+    const turn = bench.turnOf(runId)
+    bench.agent.turns.delete(turn)
+    await bench.restart()
+    expect(bench.turnOf(runId)).toBe(turn)
+  })
+
+  test('a decision that fell while nothing ran is taken, and nobody is asked twice', async () => {
+    const bench = await sopBench([sop('a', { mode: 'supervised' })])
+    const runId = await bench.fire('a')
+    const { approvals } = bench
+    const restarted = bench.restart()
+    await approvals.decide({ runId, stepId: 'step-1' }, { state: 'approved', by: 'chat:anna' })
+    await restarted
+    expect(bench.turnOf(runId)).toBeDefined()
+    expect(bench.approvals.all()).toHaveLength(1)
+  })
+
+  test('stopping ends soon, with a step that hangs, and drives nothing more', async () => {
+    const bench = await sopBench([sop('a')])
+    const runId = await bench.fire('a')
+    await bench.engine.stop(10_000)
+    bench.agent.end(bench.turnOf(runId), { status: 'done' })
+    await bench.settle()
+    expect(await bench.run(runId)).toMatchObject({ status: 'running' })
+    expect(bench.host.clock.sleeping).toBe(0)
+  })
+
+  test('before it resumes, an engine drives nothing', async () => {
+    const bench = await sopBench([sop('a')])
+    await bench.other.fire(event('/a'))
+    await bench.settle()
+    expect(bench.agent.turns.size).toBe(0)
+  })
+})
+
+test('ended runs are pruned every hour, to what is configured', async () => {
+  const bench = await sopBench([sop('a')])
+  bench.settings.max_finished_runs = 1
+  for (let run = 0; run < 3; run++) {
+    bench.agent.end(bench.turnOf(await bench.fire('a')), { status: 'done' })
+    await bench.settle()
+  }
+  await bench.host.advance(3_600_000)
+  expect(await bench.store.runs({ limit: 10 })).toHaveLength(1)
+})
