@@ -3,13 +3,22 @@ import type { CostConfig } from './config.ts'
 
 const TOKENS_PER_PRICE = 1_000_000
 
-/** The price of `provider/model`, else of `model`, else of what follows the model's last `/`; unknown models cost nothing. */
+interface CalledModel {
+  readonly provider: string
+  readonly model: string
+}
+
+/** The price of `provider/model`, else of `model`, else of what follows the model's last `/`; undefined: none is known. */
+export function priceOf(prices: CostConfig['prices'], { provider, model }: CalledModel): CostConfig['prices'][string] | undefined {
+  const key = [`${provider}/${model}`, model, model.slice(model.lastIndexOf('/') + 1)].find((name) => Object.hasOwn(prices, name))
+  return key === undefined ? undefined : prices[key]
+}
+
+/** Unknown models cost nothing. */
 export function callCostUsd(
   prices: CostConfig['prices'],
-  call: { readonly provider: string; readonly model: string; readonly inputTokens: number; readonly outputTokens: number },
+  call: CalledModel & { readonly inputTokens: number; readonly outputTokens: number },
 ): number {
-  const { provider, model } = call
-  const key = [`${provider}/${model}`, model, model.slice(model.lastIndexOf('/') + 1)].find((name) => Object.hasOwn(prices, name))
-  const price = key === undefined ? undefined : prices[key]
+  const price = priceOf(prices, call)
   return price ? (call.inputTokens * price.input + call.outputTokens * price.output) / TOKENS_PER_PRICE : 0
 }

@@ -34,6 +34,8 @@ export async function startProcedures(runtime: OpenRuntime): Promise<Procedures>
     newTrace: () => newTrace(),
     newId: () => newTurnId(clock.nowMs()),
   })
+  // Before anything is read, so that no change falls between the two.
+  void folder.watch(stopping.signal)
   await folder.reload()
   const resumed = await engine.resume()
   if (resumed > 0) log.info('taking up runs the last run of the daemon left unfinished', { runs: resumed })
@@ -68,7 +70,6 @@ export async function startProcedures(runtime: OpenRuntime): Promise<Procedures>
   setTriggers()
   folder.onReload(setTriggers)
   void cron.run(stopping.signal)
-  void folder.watch(stopping.signal)
   const leave = bus.subscribe(({ envelope }) => {
     if (envelope.type === 'config_reloaded' && envelope.sections.some((section) => SECTIONS.includes(section))) void folder.reload()
   })

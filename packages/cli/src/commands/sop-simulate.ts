@@ -1,0 +1,80 @@
+/** `sluice sop simulate`: what an event would do, without doing any of it. */
+import { readFile } from 'node:fs/promises'
+import { agentSection, costSection, priceOf, providerSection } from '@sluice/agent'
+import { AppError, errorText } from '@sluice/sdk'
+import { readEvent, type SimulatedSop, simulate } from '@sluice/sop'
+import { configFromContext } from '../config-from-context.ts'
+import type { CliContext, Output } from '../context.ts'
+import { printable } from '../printable.ts'
+import { readInput } from '../read-input.ts'
+import { openSops, sopNamed } from '../sops/open-sops.ts'
+
+const EVENT_BYTES_MAX = 1024 * 1024
+
+export async function run(context: CliContext): Promise<number> {
+  const { out, json, args, options } = context
+  if (typeof options.event !== 'string')
+    throw new AppError('invalid_request', 'sluice sop simulate wants --event <file>; - is standard input')
+  const sops = await openSops(context)
+  const definitions = args[0] === undefined ? sops.definitions : [sopNamed(sops, args[0])]
+  const event = readEvent(parsed(await textOf(context, options.event), options.event))
+  const results = simulate(definitions, event, await modelLimits(context))
+  // Of all procedures, those the event is not for are noise.
+  const shown = args[0] === undefined ? results.filter(({ starts, held }) => starts || held !== null) : results
+  if (json) out.json(shown)
+  else if (shown.length === 0) out.print(`no procedure of ${definitions.length} is set off by ${event.source} ${printable(event.topic)}`)
+  else for (const result of shown) print(out, result)
+  return 0
+}
+
+async function textOf({ stdin }: CliContext, file: string): Promise<string> {
+  if (file === '-') return readInput(stdin, EVENT_BYTES_MAX)
+  try {
+    return await readFile(file, 'utf8')
+  } catch (error) {
+    throw new AppError('invalid_request', `${file} cannot be read: ${errorText(error)}`)
+  }
+}
+
+function parsed(text: string, file: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw new AppError('invalid_request', `${file} is no JSON: ${errorText(error)}`)
+  }
+}
+
+/** What one turn of the agent may use, and what it costs with the model that is configured. */
+async function modelLimits(context: CliContext) {
+  const config = await configFromContext(context)
+  const { kind, model } = config.core(providerSection)
+  const { max_iterations, max_turn_tokens } = config.core(agentSection)
+  const price = kind && model ? priceOf(config.core(costSection).prices, { provider: kind, model }) : undefined
+  return { callsMax: max_iterations, tokensMax: max_turn_tokens, ...(price && { price }) }
+}
+
+function print(out: Output, { sop, triggers, starts, held, steps, cost }: SimulatedSop): void {
+  out.print(out.style('bold', printable(sop)))
+  for (const { trigger, condition, matches, why } of triggers) {
+    const when = condition === null ? '' : ` when ${condition}`
+    out.print(printable(`  ${matches ? 'matches' : 'does not match'} ${trigger}${when}${why === null ? '' : `: ${why}`}`))
+  }
+  if (triggers.length === 0) out.print('  has no triggers: it is started by hand')
+  out.print(printable(starts ? '  would start' : `  would not start${held === null ? '' : `: ${held}`}`))
+  for (const { number, title, waits, by, tools } of steps) {
+    const who = { agent: 'the agent works on it', tool: 'one tool call, no model', nobody: 'nothing but the wait' }[by]
+    const parts = [
+      waits === null ? undefined : `waits for a person (${waits})`,
+      who,
+      tools && by !== 'nobody' && `tools: ${tools.join(', ')}`,
+    ]
+    out.print(printable(`  ${number}. ${title}: ${parts.filter(Boolean).join('; ')}`))
+  }
+  const { modelCalls, usd } = cost
+  const calls = modelCalls.max === 0 ? 'no model calls' : `${modelCalls.min} to ${modelCalls.max} model calls`
+  const money =
+    usd === null ? (modelCalls.max === 0 ? '' : ', price unknown: see [cost] prices') : `, ${dollars(usd.min)} to ${dollars(usd.max)}`
+  out.print(`  ${calls}${money}`)
+}
+
+const dollars = (usd: number): string => `$${usd.toFixed(usd < 0.01 ? 6 : 2)}`
