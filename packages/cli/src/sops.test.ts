@@ -1,0 +1,224 @@
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { systemClock } from '@sluice/gateway/config'
+import type { Store } from '@sluice/sdk'
+import { openStore } from '@sluice/store'
+import { testHost } from '@sluice/testkit/host'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { piped, type Ran, sluiceWith } from './testing/run-command.ts'
+
+const EXAMPLES = resolve(import.meta.dirname, '../../../examples/sops')
+
+let dataDir: string
+
+beforeEach(() => {
+  dataDir = mkdtempSync(join(tmpdir(), 'sops-'))
+  cpSync(EXAMPLES, join(dataDir, 'workspace/sops'), { recursive: true })
+})
+afterEach(() => rmSync(dataDir, { recursive: true }))
+
+const sop = (...argv: string[]): Promise<Ran> => sluiceWith([])('sop', ...argv, '--data-dir', dataDir)
+const json = async (...argv: string[]) => {
+  const ran = await sop(...argv, '--json')
+  return { ...ran, value: JSON.parse(ran.out) }
+}
+const withStore = async (use: (store: Store) => Promise<void>): Promise<void> => {
+  const store = openStore({ file: join(dataDir, 'sluice.db'), clock: systemClock, log: testHost({}).log })
+  await use(store).finally(() => store.close())
+}
+
+describe('§4.3 sluice sop list', () => {
+  test('shows each procedure with its triggers in the form kind:topic', async () => {
+    const { code, out } = await sop('list')
+    expect(code).toBe(0)
+    expect(out).toMatch(/deploy-with-approval .* webhook:\/deploy manual/)
+    expect(out).toMatch(/daily-digest .* cron:0 7 \* \* 1-5 manual/)
+    expect(out).toMatch(/alert-from-broker .* mqtt:plant\/\+\/temperature/)
+  })
+
+  test('says where procedures would be when there are none', async () => {
+    rmSync(join(dataDir, 'workspace/sops'), { recursive: true })
+    expect((await sop('list')).out).toContain(`no procedures in ${join(dataDir, 'workspace/sops')}`)
+    expect((await json('list')).value).toEqual([])
+  })
+
+  test('tells of folders that are left out', async () => {
+    writeFileSync(join(dataDir, 'workspace/sops/daily-digest/SOP.toml'), '[sop]\nname = 7\n')
+    const { code, out, err } = await sop('list')
+    expect(code).toBe(0)
+    expect(out).not.toContain('daily-digest')
+    expect(err).toContain('1 folder has errors and is left out: sluice sop validate')
+  })
+})
+
+describe('§4.3 sluice sop validate', () => {
+  test('finds nothing wrong in the examples', async () => {
+    const { code, out } = await sop('validate')
+    expect(out).toContain('3 procedures in ')
+    expect(out).not.toContain('warning')
+    expect(code).toBe(0)
+  })
+
+  test('names file, line and column of each error, and exits with 1', async () => {
+    const file = join(dataDir, 'workspace/sops/daily-digest/SOP.toml')
+    writeFileSync(file, '[sop]\nname = "x"\ndescription = "y"\nexecution_mod = "auto"\n')
+    const { code, out } = await sop('validate')
+    expect(code).toBe(1)
+    expect(out).toContain(`${file}:4:1: error:`)
+    expect(out).toContain('execution_mode')
+    const { value } = await json('validate')
+    expect(value).toMatchObject({ ok: false, loaded: 2, broken: 1, problems: [{ file, line: 4, column: 1, severity: 'error' }] })
+  })
+})
+
+describe('sluice sop show', () => {
+  test('shows which steps wait for a person, and why', async () => {
+    const { out } = await sop('show', 'deploy-with-approval')
+    expect(out).toContain('2. Agree to ship it (waits for a person: checkpoint)')
+    expect(out).toContain('tools: file_write')
+    const { value } = await json('show', 'deploy-with-approval')
+    expect(value.steps.map(({ waits }: { waits: string | null }) => waits)).toEqual([null, 'checkpoint', null])
+  })
+
+  test('names the nearest one for a name nobody has', async () => {
+    const { code, err } = await sop('show', 'deploy-with-aproval')
+    expect(code).toBe(1)
+    expect(err).toContain('is it "deploy-with-approval"?')
+  })
+})
+
+describe('sluice sop run', () => {
+  test('keeps the run for the daemon, and says that none is running', async () => {
+    const { code, out, err } = await sop('run', 'deploy-with-approval', '--payload', '{"release":"v1"}')
+    expect(code).toBe(0)
+    expect(err).toContain('no daemon is running')
+    const runId = /run (\S+)/.exec(out)?.[1] ?? ''
+    expect((await json('status', runId)).value).toMatchObject({
+      run_id: runId,
+      sop: 'deploy-with-approval',
+      status: 'running',
+      step: 1,
+      event: { source: 'manual', payload: '{"release":"v1"}', by: expect.stringMatching(/^cli:/) },
+    })
+  })
+
+  test('takes its payload from standard input', async () => {
+    const ran = await sluiceWith([], piped('{"from":"a pipe"}'))(
+      'sop',
+      'run',
+      'deploy-with-approval',
+      '--payload',
+      '-',
+      '--json',
+      '--data-dir',
+      dataDir,
+    )
+    expect(JSON.parse(ran.out)).toMatchObject({ event: { payload: '{"from":"a pipe"}' } })
+  })
+
+  test('says which limit holds it back', async () => {
+    await sop('run', 'deploy-with-approval')
+    const { code, err } = await sop('run', 'deploy-with-approval')
+    expect(code).toBe(1)
+    expect(err).toContain('max_concurrent = 1')
+  })
+
+  test('refuses a payload that is too large', async () => {
+    const { code, err } = await sop('run', 'deploy-with-approval', '--payload', 'x'.repeat(70_000))
+    expect(code).toBe(2)
+    expect(err).toContain('65536 bytes')
+  })
+})
+
+describe('sluice sop runs', () => {
+  test('lists, shows and cancels', async () => {
+    await sop('run', 'deploy-with-approval')
+    const { value } = await json('runs')
+    expect(value).toHaveLength(1)
+    const [{ run_id: runId }] = value
+    expect((await sop('runs', '--active')).out).toContain(runId)
+    expect((await sop('cancel', runId, 'not today')).out).toContain('is cancelled')
+    expect((await json('status', runId)).value).toMatchObject({ status: 'cancelled', reason: expect.stringContaining('not today') })
+    expect((await json('runs', '--active')).value).toEqual([])
+    expect((await sop('cancel', runId)).err).toContain('it is cancelled')
+  })
+
+  test('an unknown run is not found', async () => {
+    expect(await sop('status', 'nope')).toMatchObject({ code: 1, err: expect.stringContaining('There is no run nope') })
+  })
+})
+
+describe('sluice sop audit', () => {
+  test('shows who did what, and that nothing was changed', async () => {
+    await sop('run', 'deploy-with-approval')
+    const { code, out } = await sop('audit')
+    expect(code).toBe(0)
+    expect(out).toMatch(/run_started\s+deploy-with-approval/)
+    expect(out).toContain('1 records, none changed, missing or put in')
+  })
+
+  test('finds a changed record, and exits with 1', async () => {
+    await sop('run', 'deploy-with-approval')
+    const db = new DatabaseSync(join(dataDir, 'sluice.db'))
+    for (const { name } of db.prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = 'sop_audit'").all())
+      db.exec(`DROP TRIGGER ${String(name)}`)
+    db.exec("UPDATE sop_audit SET reason = 'nothing happened'")
+    db.close()
+    const { code, err } = await sop('audit')
+    expect(code).toBe(1)
+    expect(err).toContain('record 1')
+    expect((await json('audit')).value).toMatchObject({ ok: false, broken: { number: 1 } })
+  })
+})
+
+describe('sluice sop simulate', () => {
+  const event = (content: unknown): string => {
+    const file = join(dataDir, 'event.json')
+    writeFileSync(file, JSON.stringify(content))
+    return file
+  }
+
+  test('walks triggers, conditions, steps and costs, and changes nothing', async () => {
+    mkdirSync(join(dataDir, 'before'))
+    const file = event({ source: 'webhook', topic: '/deploy', payload: { release: 'v3' } })
+    const { code, out } = await sop('simulate', '--event', file)
+    expect(code).toBe(0)
+    expect(out).toContain('matches webhook:/deploy when $.release != ""')
+    expect(out).toContain('2. Agree to ship it: waits for a person (checkpoint)')
+    expect(out).toContain('no model calls')
+    expect((await json('runs')).value).toEqual([])
+    await withStore(async ({ sops }) => expect((await sops.verify()).records).toBe(0))
+  })
+
+  test('says why an event sets nothing off', async () => {
+    const file = event({ source: 'webhook', topic: '/deploy', payload: { release: '' } })
+    expect((await sop('simulate', '--event', file)).out).toContain('no procedure of 3 is set off')
+    const { out } = await sop('simulate', 'deploy-with-approval', '--event', file)
+    expect(out).toContain('does not match webhook:/deploy when $.release != "": its condition does not hold')
+  })
+
+  test.each([
+    ['no event at all', undefined, '--event <file>'],
+    ['a file that is not there', '/nowhere/event.json', 'cannot be read'],
+  ])('%s is a clear error', async (_, file, says) => {
+    const { code, err } = await sop('simulate', ...(file === undefined ? [] : ['--event', file]))
+    expect(code).toBeGreaterThan(0)
+    expect(err).toContain(says)
+  })
+
+  test('what is no event is refused with how one looks', async () => {
+    const { err } = await sop('simulate', '--event', event({ kind: 'webhook' }))
+    expect(err).toContain('an event looks like {"source"')
+  })
+
+  test('costs what the models are priced at', async () => {
+    writeFileSync(
+      join(dataDir, 'config.toml'),
+      '[provider]\nkind = "openai"\nmodel = "m"\napi_key = "k"\n[cost.prices.m]\ninput = 1\noutput = 2\n',
+    )
+    const { value } = await json('simulate', 'daily-digest', '--event', event({ source: 'manual', topic: 'daily-digest' }))
+    expect(value[0].cost).toMatchObject({ modelCalls: { min: 2, max: 20 }, usd: { max: 0.8 } })
+  })
+})
