@@ -85,7 +85,7 @@ export interface SopRun {
   readonly gate: SopGate | null
   /** Gates so far. */
   readonly gates: number
-  /** The attempt that is under way: its turn, or a tool call with effects that has begun; null: none. */
+  /** The attempt that is under way, or was when the run was cancelled: its turn, or a tool call with effects that has begun; null: none. */
   readonly attempt: { readonly turnId: string | null; readonly number: number; readonly startedAtMs: number } | null
   /** What the agent said of the step while its turn ran; the turn's end makes it count. */
   readonly report: { readonly status: SopStepResult['status']; readonly output: string } | null

@@ -1,5 +1,5 @@
 import { AppError } from '@sluice/sdk'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { sopBench } from './testing/bench.ts'
 import { event, sop } from './testing/samples.ts'
 
@@ -61,8 +61,10 @@ describe('a step fails', () => {
   ])('%s', async (_what, step, reason) => {
     const bench = await toolBench([step], { find: '{"n":1}' })
     bench.agent.tools.set('refuse', { risk: 'read', run: () => Promise.reject(new AppError('not_found', 'No such file')) })
-    const run = await bench.run(await bench.fire('a'))
-    expect(run).toMatchObject({ status: 'failed', reason: expect.stringContaining(reason) })
+    const runId = await bench.fire('a')
+    // The validator is loaded at its first use.
+    await vi.waitUntil(async () => (await bench.run(runId)).status !== 'running')
+    expect(await bench.run(runId)).toMatchObject({ status: 'failed', reason: expect.stringContaining(reason) })
   })
 })
 

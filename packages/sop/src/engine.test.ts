@@ -329,6 +329,16 @@ describe('a stop at any moment', () => {
     expect(bench.approvals.all()).toHaveLength(1)
   })
 
+  test('what was cancelled while nothing ran is not worked on any more', async () => {
+    const bench = await sopBench([sop('a')])
+    const runId = await bench.fire('a')
+    const turn = bench.turnOf(runId)
+    await bench.engine.stop(0)
+    await bench.other.cancel(runId, 'cli:anna', 'enough')
+    await bench.restart()
+    expect(bench.agent.turns.get(turn)?.status).toBe('aborted')
+  })
+
   test('stopping ends soon, with a step that hangs, and drives nothing more', async () => {
     const bench = await sopBench([sop('a')])
     const runId = await bench.fire('a')

@@ -4,6 +4,7 @@
  */
 import { AppError, type SopEvent, type SopRun, type SopSummary, type Sops } from '@sluice/sdk'
 import { nearestName } from '@sluice/toml'
+import { STEP_OWNER } from './agent-step.ts'
 import { beginRun } from './begin-run.ts'
 import type { SopDefinition } from './definition.ts'
 import { hasEnded } from './drive.ts'
@@ -130,6 +131,10 @@ export function createSopEngine(deps: SopEngineDeps): SopEngine {
       for await (const run of unfinished()) {
         drives.go(run)
         count++
+      }
+      // Cancelled while nothing ran: the agent has taken their turns up again.
+      for (const { attempt } of await store.runs({ active: false, limit: PAGE })) {
+        if (attempt?.turnId) deps.agent.abort(attempt.turnId, STEP_OWNER)
       }
       void pruneNowAndThen()
       return count

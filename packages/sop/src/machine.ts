@@ -159,7 +159,7 @@ function ended(
   { by, reason, nowMs }: { readonly by: string; readonly reason: string | null; readonly nowMs: number },
 ): Moved {
   const sentence = reason === null ? null : brief(reason)
-  const after: SopRun = { ...run, status, gate: null, attempt: null, report: null, endedAtMs: nowMs, reason: sentence }
+  const after: SopRun = { ...run, status, gate: null, report: null, endedAtMs: nowMs, reason: sentence }
   return { run: after, audit: [runRecord(after, `run_${status}`, nowMs, { by, reason: sentence })] }
 }
 
