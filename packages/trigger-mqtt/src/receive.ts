@@ -10,8 +10,8 @@ export interface Message extends Delivery {
 
 const PAYLOAD_BYTES_MAX = 64 * 1024
 
-/** `ignored` and `fired` may be acknowledged; `kept`: the broker has to deliver it again. */
-export type Received = 'ignored' | 'fired' | 'kept'
+/** `ignored` and `settled` may be acknowledged, nothing is remembered of the first; `kept`: the broker has to deliver it again. */
+export type Received = 'ignored' | 'settled' | 'kept'
 
 /** Never rejects. With a message that cannot be fired now it ends when `signal` aborts. */
 export type Receive = (message: Message, signal: AbortSignal) => Promise<Received>
@@ -37,11 +37,11 @@ export function createReceive({ clock, log }: Pick<Host, 'clock' | 'log'>, sops:
         key ??= await keys.keyOf(message)
         if (signal.aborted) break
         await sops.fire({ source: 'mqtt', topic, payload, atMs, by: 'broker', key })
-        return 'fired'
+        return 'settled'
       } catch (error) {
         if (error instanceof AppError && error.status < 500) {
           log.error('a message was dropped: it is refused', { topic, error })
-          return 'ignored'
+          return 'settled'
         }
         log.warn('a message waits: what it starts could not be kept', { topic, failures, error })
         await clock.sleep(pauseMs(failures), signal)

@@ -1,0 +1,93 @@
+/** A broker that does what a test says, packet by packet, for what no well-behaved broker does on demand. */
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { encode, encodePublish, type Publish, packetReader, TYPES, type WirePacket } from './packets.ts'
+
+export interface ScriptedBroker {
+  readonly url: string
+  /** Of all connections, in order. */
+  readonly received: readonly WirePacket[]
+  readonly connections: number
+  /** To the newest connection. */
+  publish(message: Publish): void
+  answerPings: boolean
+  cut(): void
+  close(): Promise<void>
+}
+
+export interface Script {
+  /** Of CONNACK; null: it says nothing at all. Default: lets everybody in. */
+  readonly returnCode?: () => number | null
+  readonly sessionPresent?: () => boolean
+  /** Of SUBACK. Default: QoS 1. */
+  readonly grant?: (filter: string) => number
+}
+
+export async function scriptedBroker({
+  returnCode = () => 0,
+  sessionPresent = () => true,
+  grant = () => 1,
+}: Script = {}): Promise<ScriptedBroker> {
+  const received: WirePacket[] = []
+  const sockets: Socket[] = []
+  const answer = ({ type, body }: WirePacket): Buffer | undefined => {
+    switch (type) {
+      case TYPES.connect: {
+        const code = returnCode()
+        return code === null ? undefined : encode(TYPES.connack, [sessionPresent() ? 1 : 0, code])
+      }
+      case TYPES.subscribe:
+        return encode(TYPES.suback, [...body.subarray(0, 2), ...filtersOf(body).map(grant)])
+      case TYPES.unsubscribe:
+        return encode(TYPES.unsuback, body.subarray(0, 2))
+      case TYPES.pingreq:
+        return broker.answerPings ? encode(TYPES.pingresp) : undefined
+      default:
+        return undefined
+    }
+  }
+  const server = createServer((socket) => {
+    sockets.push(socket)
+    socket.on('error', () => undefined)
+    socket.on(
+      'data',
+      packetReader((packet) => {
+        received.push(packet)
+        const reply = answer(packet)
+        if (reply) socket.write(reply)
+      }),
+    )
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const cut = (): void => {
+    for (const socket of sockets) socket.destroy()
+  }
+  const broker: ScriptedBroker = {
+    url: `mqtt://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    received,
+    get connections() {
+      return sockets.length
+    },
+    publish: (message) => void sockets.at(-1)?.write(encodePublish(message)),
+    answerPings: true,
+    cut,
+    async close() {
+      server.close()
+      cut()
+      await once(server, 'close')
+    },
+  }
+  return broker
+}
+
+/** Of SUBSCRIBE: behind the packet id, each with its QoS. */
+export function filtersOf(body: Buffer): string[] {
+  const filters: string[] = []
+  for (let at = 2; at < body.length; ) {
+    const end = at + 2 + body.readUInt16BE(at)
+    filters.push(body.toString('utf8', at + 2, end))
+    at = end + 1
+  }
+  return filters
+}

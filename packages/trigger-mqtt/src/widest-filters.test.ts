@@ -1,0 +1,47 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { covers, widestFilters } from './widest-filters.ts'
+
+describe('widest filters', () => {
+  it.each([
+    ['a/b', 'a/b', true],
+    ['a/+', 'a/b', true],
+    ['a/+', 'a/+', true],
+    ['a/+', 'a', false],
+    ['a/+', 'a/b/c', false],
+    ['a/+', 'a/#', false],
+    ['a/#', 'a', true],
+    ['a/#', 'a/b/c', true],
+    ['a/#', 'a/+/c/#', true],
+    ['a/#', 'b', false],
+    ['+/b', 'a/b', true],
+    ['a/b', 'a/+', false],
+    ['#', 'a/b', true],
+    ['#', '#', true],
+    ['#', '$SYS/x', false],
+    ['+/x', '$SYS/x', false],
+    ['$SYS/#', '$SYS/x', true],
+  ])('%s covers %s: %s', (wide, narrow, expected) => {
+    expect(covers(wide, narrow)).toBe(expected)
+  })
+
+  it('what is covered is left out, whatever the order', () => {
+    expect(widestFilters(['a/b', 'x/+/z', 'a/#', 'a/+/c', 'x/y/z', 'a/#'])).toEqual(['a/#', 'x/+/z'])
+    expect(widestFilters(['b', 'a'])).toEqual(['a', 'b'])
+  })
+
+  const level = fc.constantFrom('a', 'b', '')
+  const topic = fc.array(level, { minLength: 1, maxLength: 4 }).map((levels) => levels.join('/'))
+  const filter = fc
+    .tuple(fc.array(fc.constantFrom('a', 'b', '', '+'), { minLength: 1, maxLength: 4 }), fc.boolean())
+    .map(([levels, isOpen]) => [...levels, ...(isOpen ? ['#'] : [])].join('/'))
+
+  it('any topic that some filter matches is matched by one that is left, and no other is', () => {
+    fc.assert(
+      fc.property(fc.array(filter, { maxLength: 6 }), topic, (filters, name) => {
+        const matches = (some: readonly string[]) => some.some((one) => covers(one, name))
+        expect(matches(widestFilters(filters))).toBe(matches(filters))
+      }),
+    )
+  })
+})
