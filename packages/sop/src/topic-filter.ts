@@ -14,15 +14,16 @@ export function filterProblem(filter: string): string | undefined {
   return undefined
 }
 
+/** Most have only one of the three. */
 interface Node<Value> {
-  readonly below: Map<string, Node<Value>>
+  below: Map<string, Node<Value>> | null
   /** Of the filter that ends here. */
-  readonly here: Value[]
+  here: Value[] | null
   /** Of the filter that goes on with `#`. */
-  readonly rest: Value[]
+  rest: Value[] | null
 }
 
-const newNode = <Value>(): Node<Value> => ({ below: new Map(), here: [], rest: [] })
+const newNode = <Value>(): Node<Value> => ({ below: null, here: null, rest: null })
 
 /** Values by topic filter. */
 export class TopicFilters<Value> {
@@ -34,11 +35,13 @@ export class TopicFilters<Value> {
     const isOpen = levels.at(-1) === '#'
     let node = this.#root
     for (const level of isOpen ? levels.slice(0, -1) : levels) {
+      node.below ??= new Map()
       const next = node.below.get(level) ?? newNode<Value>()
       node.below.set(level, next)
       node = next
     }
-    ;(isOpen ? node.rest : node.here).push(value)
+    const values = isOpen ? (node.rest ??= []) : (node.here ??= [])
+    values.push(value)
   }
 
   /** The values of all filters that match a topic, which has no wildcards. `#` also matches the level above it. */
@@ -51,16 +54,19 @@ export class TopicFilters<Value> {
     for (const [depth, level] of levels.entries()) {
       const next: Node<Value>[] = []
       for (const node of nodes) {
-        const byName = node.below.get(level)
+        const byName = node.below?.get(level)
         if (byName) next.push(byName)
         if (depth === 0 && isHidden) continue
-        found.push(...node.rest)
-        const byAny = node.below.get('+')
+        if (node.rest) found.push(...node.rest)
+        const byAny = node.below?.get('+')
         if (byAny && byAny !== byName) next.push(byAny)
       }
       nodes = next
     }
-    for (const node of nodes) found.push(...node.here, ...node.rest)
+    for (const { here, rest } of nodes) {
+      if (here) found.push(...here)
+      if (rest) found.push(...rest)
+    }
     return found
   }
 }

@@ -11,6 +11,8 @@ export interface IndexedTrigger {
   readonly condition: Condition | null
 }
 
+const NONE: readonly IndexedTrigger[] = []
+
 export class TriggerIndex {
   readonly #exact: Readonly<Record<TriggerKind, Map<string, IndexedTrigger[]>>> = {
     manual: new Map(),
@@ -30,17 +32,24 @@ export class TriggerIndex {
 
   /** Of definitions that loading has accepted. */
   constructor(definitions: Iterable<SopDefinition>) {
-    for (const definition of definitions) for (const trigger of definition.triggers) this.#add(definition, trigger)
+    // Many procedures ask the same: one object for all of them is one that is at hand.
+    const conditions = new Map<string, Condition>()
+    const conditionOf = (text: string): Condition => {
+      const known = conditions.get(text)
+      if (known) return known
+      const parsed = parseCondition(text)
+      conditions.set(text, parsed)
+      return parsed
+    }
+    for (const definition of definitions) for (const trigger of definition.triggers) this.#add(definition, trigger, conditionOf)
   }
 
   /** Those an event starts, each once, by name. */
   match({ source, topic, payload }: Pick<SopEvent, 'source' | 'topic' | 'payload'>): SopDefinition[] {
     const read = new EventPayload(payload)
-    const found = new Set<SopDefinition>()
-    for (const { definition, condition } of this.triggersFor(source, topic)) {
-      if (!found.has(definition) && (condition === null || unmet(condition, read) === undefined)) found.add(definition)
-    }
-    return [...found].sort((a, b) => (a.name < b.name ? -1 : 1))
+    const met = this.triggersFor(source, topic).filter(({ condition }) => condition === null || unmet(condition, read) === undefined)
+    const found = met.map(({ definition }) => definition)
+    return found.length < 2 ? found : [...new Set(found)].sort((a, b) => (a.name < b.name ? -1 : 1))
   }
 
   matches(source: TriggerKind, topic: string): boolean {
@@ -49,8 +58,10 @@ export class TriggerIndex {
 
   /** Those whose topic fits, whatever their condition says. */
   triggersFor(source: TriggerKind, topic: string): readonly IndexedTrigger[] {
-    const exact = this.#exact[source].get(topic) ?? []
-    return source === 'mqtt' ? [...exact, ...this.#filters.match(topic)] : exact
+    const exact = this.#exact[source].get(topic) ?? NONE
+    if (source !== 'mqtt') return exact
+    const filtered = this.#filters.match(topic)
+    return exact.length === 0 ? filtered : [...exact, ...filtered]
   }
 
   /** As they are written, each once, sorted. */
@@ -58,9 +69,9 @@ export class TriggerIndex {
     return [...this.#topics[kind]].sort()
   }
 
-  #add(definition: SopDefinition, trigger: SopTrigger): void {
+  #add(definition: SopDefinition, trigger: SopTrigger, conditionOf: (text: string) => Condition): void {
     const text = 'condition' in trigger ? trigger.condition : null
-    const indexed = { definition, trigger, condition: text === null ? null : parseCondition(text) }
+    const indexed = { definition, trigger, condition: text === null ? null : conditionOf(text) }
     const topic = topicOf(definition, trigger)
     this.#topics[trigger.type].add(topic)
     if (trigger.type === 'mqtt' && /[+#]/.test(topic)) this.#filters.add(topic, indexed)
