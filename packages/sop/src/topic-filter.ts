@@ -40,8 +40,10 @@ export class TopicFilters<Value> {
       node.below.set(level, next)
       node = next
     }
-    const values = isOpen ? (node.rest ??= []) : (node.here ??= [])
+    const values = (isOpen ? node.rest : node.here) ?? []
     values.push(value)
+    if (isOpen) node.rest = values
+    else node.here = values
   }
 
   /** The values of all filters that match a topic, which has no wildcards. `#` also matches the level above it. */
