@@ -76,6 +76,29 @@ describe('the same packet id again', () => {
     await soon(() => expect(sops.kept).toHaveLength(2))
   })
 
+  it('nothing is received or subscribed before what the broker has forgotten is forgotten here', async () => {
+    const keyValue = memoryKeyValue()
+    let isPresent = true
+    let held = Promise.resolve()
+    const slow = { ...keyValue, delete: (key: string) => held.then(() => keyValue.delete(key)) }
+    const { broker, sops, bodies, ready } = await open({ sessionPresent: () => isPresent }, { keyValue: slow })
+    await ready()
+    isPresent = false
+    const { promise, resolve } = Promise.withResolvers<void>()
+    held = promise
+    broker.cut()
+    await soon(() => expect(bodies(TYPES.connect)).toHaveLength(2))
+    broker.publish({ topic: 'a', payload: 'on', id: 1 })
+    // Nothing tells of what does not happen.
+    await new Promise((done) => setTimeout(done, 50))
+    expect(sops.fired).toEqual([])
+    expect(bodies(TYPES.subscribe)).toHaveLength(1)
+    resolve()
+    await ready(2)
+    await soon(() => expect(sops.fired).toHaveLength(1))
+    expect(await keyValue.get('subscribed')).toEqual(['a'])
+  })
+
   it('a refused connection says nothing about the session', async () => {
     const codes = [0, 3, 0]
     const { broker, sops, ready } = await open({ returnCode: () => codes.shift() ?? 0, sessionPresent: () => codes.length !== 1 })
@@ -166,6 +189,34 @@ describe('the connection', () => {
     await ready()
     broker.answerPings = false
     expect(await within(1000, close())).toBe('ended')
+  })
+
+  it('close leaves a message that cannot be kept to the broker', async () => {
+    const { broker, sops, ready, close, bodies, acked } = await open()
+    sops.before = () => {
+      throw new Error('full')
+    }
+    await ready()
+    broker.publish({ topic: 'a', payload: 'on', id: 1 })
+    await soon(() => expect(sops.fired.length).toBeGreaterThan(1))
+    await close()
+    await soon(() => expect(bodies(TYPES.disconnect)).toHaveLength(1))
+    expect(acked()).toEqual([])
+  })
+
+  it('close lets a message that is being kept come to its acknowledgement', async () => {
+    const { broker, sops, ready, close, bodies } = await open({}, { waitMsMax: 5000 })
+    const held = Promise.withResolvers<void>()
+    sops.before = () => held.promise
+    await ready()
+    broker.publish({ topic: 'a', payload: 'on', id: 1 })
+    await soon(() => expect(sops.fired).toHaveLength(1))
+    const closed = close()
+    held.resolve()
+    await closed
+    await soon(() => expect(bodies(TYPES.disconnect)).toHaveLength(1))
+    const order = broker.received.map(({ type }) => type).filter((type) => type === TYPES.puback || type === TYPES.disconnect)
+    expect(order).toEqual([TYPES.puback, TYPES.disconnect])
   })
 
   it('where the store fails nothing is subscribed, and it is tried again', async () => {

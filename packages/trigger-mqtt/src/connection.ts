@@ -42,9 +42,9 @@ export async function holdConnection(settings: ConnectionSettings, parts: Connec
   }
   client.on('error', note)
 
-  const { settled } = takeMessages(client, parts, { gone: gone.signal, leaving, fail })
+  const { begun, settled } = takeMessages(client, parts, { gone: gone.signal, leaving, fail })
   const subscribe = createSubscriptions(client, parts.subscriptions)
-  const follow = (): void => void subscribe().catch(fail)
+  const follow = (): void => void begun().then(subscribe).catch(fail)
   let unfollow: (() => void) | undefined
   client.on('connect', ({ sessionPresent }) => {
     wasConnected = true

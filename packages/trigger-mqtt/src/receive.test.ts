@@ -85,6 +85,17 @@ describe('receive', () => {
     expect(sops.fired).toEqual([])
   })
 
+  it('told to stop while a key is being kept, it fires nothing: the next connection may have given it another one', async () => {
+    const { host, sops, stop } = open()
+    const kept = Promise.withResolvers<void>()
+    const receive = createReceive(host, sops, createEventKeys({ ...host.keyValue, set: () => kept.promise }))
+    const received = receive(message(), stop.signal)
+    stop.abort()
+    kept.resolve()
+    expect(await received).toBe('kept')
+    expect(sops.fired).toEqual([])
+  })
+
   it('told to stop, it leaves the message to the broker', async () => {
     const { host, sops, receive, stop } = open()
     sops.before = full

@@ -26,6 +26,8 @@ export interface ConnectionFate {
 }
 
 export interface Taken {
+  /** Resolves when what the broker has forgotten is forgotten here, too; meaningless before it has let us in. */
+  begun(): Promise<void>
   /** Resolves when no message is at hand. */
   settled(): Promise<void>
 }
@@ -42,7 +44,6 @@ export function takeMessages(client: MqttClient, parts: MessageParts, { gone, le
   }
   const take = async (packet: IPublishPacket, acknowledge: () => void): Promise<void> => {
     const { topic, payload, messageId: packetId } = packet
-    if (packetId !== undefined) acks.reused(packetId)
     await session
     if (stop.aborted) return
     const received = await receive(
@@ -80,5 +81,5 @@ export function takeMessages(client: MqttClient, parts: MessageParts, { gone, le
     client.reschedulePing(true)
   }
 
-  return { settled: async () => atHand?.catch(() => undefined) }
+  return { begun: () => session, settled: async () => atHand?.catch(() => undefined) }
 }

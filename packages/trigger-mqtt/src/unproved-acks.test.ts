@@ -23,11 +23,11 @@ describe('acknowledgements without proof', () => {
     expect(acks.pingAnswered()).toEqual([2])
   })
 
-  it('a packet id that has come again is not proved by a ping from before', () => {
+  it('a packet id that is acknowledged again is not proved by a ping from before', () => {
     const acks = new UnprovedAcks()
     acks.acknowledged(1)
     acks.pingSent()
-    acks.reused(1)
+    acks.acknowledged(1)
     expect(acks.pingAnswered()).toEqual([])
   })
 

@@ -17,11 +17,6 @@ export class UnprovedAcks {
     this.#proofs.set(packetId, this.#asked + 1)
   }
 
-  /** The broker has given the packet id to another message, or sends the same one again. */
-  reused(packetId: number): void {
-    this.#proofs.delete(packetId)
-  }
-
   pingSent(): void {
     this.#asked++
   }
