@@ -2,7 +2,7 @@
 import { appendFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type StartingDaemon, spawnDaemon } from '../bundle.ts'
-import type { Recorder } from './recorder.ts'
+import type { Lived } from './history.ts'
 
 export interface Life {
   /** Undefined if it ended before it listened. */
@@ -27,7 +27,7 @@ export interface DaemonLivesOptions {
   readonly dataDir: string
   /** Where its log goes. */
   readonly logFile: string
-  readonly recorder: Recorder
+  readonly recorder: { see(event: Lived): void }
 }
 
 export function createDaemonLives({ profile, dataDir, logFile, recorder }: DaemonLivesOptions): DaemonLives {

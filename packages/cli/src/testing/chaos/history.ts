@@ -28,10 +28,13 @@ export interface Part {
 /** `limited`, `away`: refused with a time to come back. `reset`: broken before anything was done. `lost`: done, the answer lost. */
 export type FaultName = 'limited' | 'away' | 'reset' | 'lost' | 'slow'
 
-export type Seen =
-  /** A life of the daemon, from its process to the end of it. */
+/** A life of the daemon, from its process to the end of it. */
+export type Lived =
   | { readonly type: 'started'; readonly wallMs: number }
   | { readonly type: 'ended'; readonly by: 'SIGKILL' | 'SIGTERM'; readonly code: number | null; readonly wallMs: number }
+
+export type Seen =
+  | Lived
   /** Each attempt of the provider, and its good end. */
   | { readonly type: 'posted'; readonly marks: readonly string[] }
   | { readonly type: 'acked'; readonly marks: readonly string[] }

@@ -7,13 +7,18 @@ import { markIn } from './marks.ts'
 export interface Asked {
   /** Undefined if the last thing a person said has none. */
   readonly mark: string | undefined
+  /** The last thing a person, or a program, said. */
+  readonly text: string
+  /** What tools gave since then, oldest first. */
+  readonly results: readonly string[]
   /** The last thing in the conversation is the result of a tool. */
   readonly afterTool: boolean
   /** Why the real service would refuse it. */
   readonly problem: string | undefined
 }
 
-export type ModelAnswer = { readonly text: string } | { readonly tool: string; readonly input: object }
+/** `status`: it fails with that. */
+export type ModelAnswer = { readonly text: string } | { readonly tool: string; readonly input: object } | { readonly status: number }
 
 export interface Model {
   /** `base_url` of the provider. */
@@ -39,6 +44,7 @@ export async function startModel(answer: (asked: Asked) => Promise<ModelAnswer>)
     const asked = askedIn(body)
     const said = await answer(asked)
     if (asked.problem !== undefined) return void outgoing.writeHead(400).end(JSON.stringify(openaiWire.error(400, asked.problem)))
+    if ('status' in said) return void outgoing.writeHead(said.status).end(JSON.stringify(openaiWire.error(said.status, 'Not now')))
     const json = openaiWire.json({
       number: ++number,
       model: 'chaos',
@@ -72,9 +78,12 @@ export async function startModel(answer: (asked: Asked) => Promise<ModelAnswer>)
 
 function askedIn(body: unknown): Asked {
   const problem = openaiWire.problem(new Headers(), body)
-  if (problem !== undefined) return { mark: undefined, afterTool: false, problem }
-  const { messages } = body as { readonly messages: readonly { readonly role: string }[] }
-  return { mark: markIn(openaiWire.lastUserText(body)), afterTool: messages.at(-1)?.role === 'tool', problem }
+  if (problem !== undefined) return { mark: undefined, text: '', results: [], afterTool: false, problem }
+  const { messages } = body as { readonly messages: readonly { readonly role: string; readonly content: unknown }[] }
+  const text = openaiWire.lastUserText(body)
+  const since = messages.slice(messages.findLastIndex(({ role }) => role === 'user') + 1)
+  const results = since.filter(({ role }) => role === 'tool').map(({ content }) => JSON.stringify(content))
+  return { mark: markIn(text), text, results, afterTool: messages.at(-1)?.role === 'tool', problem }
 }
 
 async function readJson(incoming: IncomingMessage): Promise<unknown> {

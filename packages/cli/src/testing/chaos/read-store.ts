@@ -17,11 +17,11 @@ const EVERYTHING = 1_000_000
 export const open = (dataDir: string): Store => openStore({ file: join(dataDir, FILE), clock: systemClock, log: testHost().log })
 
 /** As a crash left it: the next daemon finds the original untouched. Nothing may have the file open. */
-export async function readCopy(dataDir: string): Promise<StoreView> {
+export async function readCopy<View>(dataDir: string, read: (dataDir: string) => Promise<View>): Promise<View> {
   const dir = mkdtempSync(join(tmpdir(), 'sluice-chaos-copy-'))
   try {
     for (const name of [FILE, `${FILE}-wal`]) if (existsSync(join(dataDir, name))) copyFileSync(join(dataDir, name), join(dir, name))
-    return await readStore(dir)
+    return await read(dir)
   } finally {
     rmSync(dir, { recursive: true, force: true })
   }

@@ -1,6 +1,6 @@
 /** The crash run: a daemon that is killed again and again while messages come, and then left alone until all is done. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { readCopy } from './read-store.ts'
+import { readCopy, readStore } from './read-store.ts'
 import { listening, type Outcome, type Stage, type StageOptions, setStage } from './stage.ts'
 
 export interface LoopsOptions extends Pick<StageOptions, 'profile' | 'seed' | 'dir' | 'signal'> {
@@ -63,7 +63,7 @@ async function oneLoop({ begin, random, traffic, signal }: Stage): Promise<void>
 }
 
 async function inspect({ world: { recorder }, dataDir }: Stage): Promise<void> {
-  const { inbox, sessions, unfinished, problems } = await readCopy(dataDir)
+  const { inbox, sessions, unfinished, problems } = await readCopy(dataDir, readStore)
   const ids = new Set(inbox.map(({ channel, id }) => `${channel} ${id}`))
   const done = sessions.flat()
   const turns = new Set([...done, ...unfinished])

@@ -1,4 +1,4 @@
-/** `pnpm chaos --loops 500`: the crash run by hand; with `--all` every scenario besides. Stops by itself. */
+/** `pnpm chaos --loops 500`: the crash runs by hand, or one of them; with `--all` every scenario besides. Stops by itself. */
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,15 +8,18 @@ import { bundle, ROOT } from '../bundle.ts'
 import type { Violation } from './history.ts'
 import { runLoops } from './run-loops.ts'
 import { SCENARIOS } from './scenarios/all-scenarios.ts'
+import { runSopLoops } from './sops/run-sop-loops.ts'
+import { sopsSummary } from './sops/summary.ts'
 import { summary } from './summary.ts'
 
-const USAGE = 'usage: pnpm chaos [--loops 100] [--seed N] [--all] [--json] [--profile minimal]'
+const USAGE = 'usage: pnpm chaos [--suite messages|sops] [--loops 100] [--seed N] [--all] [--json] [--profile minimal]'
 /** A loop takes about a second; what takes so much longer hangs. */
 const LOOP_MS_MAX = 6000
 const REST_MS_MAX = 240_000
 
 const { values } = parseArgs({
   options: {
+    suite: { type: 'string' },
     loops: { type: 'string', default: '100' },
     seed: { type: 'string' },
     all: { type: 'boolean', default: false },
@@ -26,7 +29,9 @@ const { values } = parseArgs({
 })
 const { profile } = values
 const [loops, seed] = [Number(values.loops), Number(values.seed ?? Math.floor(Math.random() * 2 ** 31))]
-if (!Number.isInteger(loops) || loops < 0 || !Number.isInteger(seed)) {
+/** Without `--suite`, all of them. */
+const suites = values.suite === undefined ? ['messages', 'sops'] : [values.suite]
+if (!Number.isInteger(loops) || loops < 0 || !Number.isInteger(seed) || !suites.every((suite) => ['messages', 'sops'].includes(suite))) {
   console.error(USAGE)
   process.exit(2)
 }
@@ -59,12 +64,17 @@ async function play<Result extends { readonly violations: readonly Violation[] }
 }
 
 const told: Record<string, unknown> = { seed }
-if (loops > 0) {
-  say(`seed ${seed}\n`)
-  const onLoop = (loop: number, messages: number): void => say(`\r${loop} of ${loops} loops, ${messages} messages`)
-  const result = await play('loops', loops * LOOP_MS_MAX + REST_MS_MAX, (options) => runLoops({ ...options, loops, onLoop }))
-  say('\n')
-  told.loops = result && { loops, ...summary(result), violations: result.violations }
+const msMax = loops * LOOP_MS_MAX + REST_MS_MAX
+const onLoop = (loop: number, count: number): void => say(`\r${loop} of ${loops} loops, ${count} ${loop < loops ? '' : '\n'}`)
+if (loops > 0 && suites.includes('messages')) {
+  say(`messages, seed ${seed}\n`)
+  const result = await play('messages', msMax, (options) => runLoops({ ...options, loops, onLoop }))
+  told.messages = result && { loops, ...summary(result), violations: result.violations }
+}
+if (loops > 0 && suites.includes('sops') && !interrupted.signal.aborted) {
+  say(`sops, seed ${seed}\n`)
+  const result = await play('sops', msMax, (options) => runSopLoops({ ...options, loops, onLoop }))
+  told.sops = result && { loops, ...sopsSummary(result), violations: result.violations }
 }
 for (const [name, scenario] of values.all ? Object.entries(SCENARIOS) : []) {
   if (interrupted.signal.aborted) break

@@ -1,0 +1,56 @@
+/** What a store holds of procedures, as their checks look at it. */
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Approval, AuditRow, OutboxRow, SopRun, Store } from '@sluice/sdk'
+import { open } from '../read-store.ts'
+import type { Effect, SopsView } from './history.ts'
+import { LINES_FILE } from './procedures.ts'
+
+const PAGE = 1000
+
+export async function readView(dataDir: string): Promise<SopsView> {
+  const store = open(dataDir)
+  try {
+    const { broken } = await store.sops.verify()
+    const chain = broken ? [`audit record ${broken.number}: ${broken.why}`] : []
+    return {
+      problems: [...(await store.check()).map(({ detail }) => detail), ...chain],
+      runs: await runsOf(store),
+      audit: await auditOf(store),
+      approvals: await approvalsOf(store),
+      outbox: await outboxOf(store),
+      lines: linesIn(join(dataDir, 'workspace', LINES_FILE)),
+    }
+  } finally {
+    await store.close()
+  }
+}
+
+const runsOf = ({ sops }: Store): Promise<SopRun[]> => pages((last) => sops.runs({ limit: PAGE, ...(last && { before: last.id }) }))
+
+const auditOf = ({ sops }: Store): Promise<AuditRow[]> => pages((last) => sops.audit({ limit: PAGE, ...(last && { after: last.number }) }))
+
+const approvalsOf = ({ approvals }: Store): Promise<Approval[]> =>
+  pages((last) => approvals.list({ limit: PAGE, ...(last && { before: last }) }))
+
+const outboxOf = ({ outbox }: Store): Promise<OutboxRow[]> =>
+  pages((last) => outbox.list({ limit: PAGE, ...(last && { before: last.number }) }))
+
+const linesIn = (file: string): Effect[] =>
+  (existsSync(file) ? readFileSync(file, 'utf8') : '')
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => {
+      const [sop = '', step, mark = ''] = line.split(' ')
+      return { sop, step: Number(step), mark }
+    })
+
+/** All there are, page by page, each beginning behind the last row of the one before. */
+async function pages<Row>(read: (last: Row | undefined) => Promise<readonly Row[]>): Promise<Row[]> {
+  const rows: Row[] = []
+  for (;;) {
+    const page = await read(rows.at(-1))
+    rows.push(...page)
+    if (page.length < PAGE) return rows
+  }
+}

@@ -1,0 +1,126 @@
+/** The crash run of procedures: events come and people decide while the daemon is killed again and again; then all is left to end. */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createDaemonLives, type DaemonLives } from '../daemon-lives.ts'
+import type { Violation } from '../history.ts'
+import { createRandom, type Random } from '../random.ts'
+import { readCopy } from '../read-store.ts'
+import { listening } from '../stage.ts'
+import { checkSops } from './check-sops.ts'
+import { createDeciders, type Deciders } from './deciders.ts'
+import { follow } from './follow.ts'
+import type { SopsHistory, SopsView } from './history.ts'
+import { stopBeat, writeProcedures } from './procedures.ts'
+import { readView } from './read-view.ts'
+import { settleSops } from './settle-sops.ts'
+import { createSopsTraffic, type SopsTraffic } from './traffic.ts'
+import { type SopsWorld, startSopsWorld } from './world.ts'
+
+export interface SopLoopsOptions {
+  /** Whose bundle is run. */
+  readonly profile: string
+  readonly seed: number
+  /** Empty; for the data directory, the log, and what was seen. */
+  readonly dir: string
+  readonly signal: AbortSignal
+  readonly loops: number
+  /** Told after each loop how many events there are. */
+  onLoop?(loop: number, events: number): void
+}
+
+export interface SopLoopsResult {
+  readonly history: SopsHistory
+  readonly view: SopsView
+  readonly violations: readonly Violation[]
+  readonly tookMs: number
+}
+
+interface Stage {
+  readonly world: SopsWorld
+  readonly random: Random
+  readonly traffic: SopsTraffic
+  readonly deciders: Deciders
+  readonly lives: DaemonLives
+  readonly dataDir: string
+  readonly signal: AbortSignal
+}
+
+/** Of a whole run, so that reading the store takes little of it. */
+const INSPECTIONS = 20
+const SHARE = { killedAtStart: 0.12, stopped: 0.2 }
+const START_MS = { min: 20, max: 500 }
+const LIFE_MS = { min: 150, max: 1400 }
+const EVENTS = { min: 6, max: 16 }
+const LAST = { count: 12, ms: 300 }
+const SETTLE_MS_MAX = 60_000
+
+/** Rejects if the daemon does not start, or `signal` aborts. */
+export async function runSopLoops({ loops, onLoop, profile, seed, dir, signal }: SopLoopsOptions): Promise<SopLoopsResult> {
+  const startedMs = performance.now()
+  const random = createRandom(seed)
+  const world = await startSopsWorld(random)
+  const { recorder } = world
+  const dataDir = join(dir, 'data')
+  const workspace = join(dataDir, 'workspace')
+  mkdirSync(dataDir, { mode: 0o700 })
+  writeFileSync(join(dataDir, 'config.toml'), world.config, { mode: 0o600 })
+  writeProcedures(workspace, world.effectsUrl)
+  const lives = createDaemonLives({ profile, dataDir, logFile: join(dir, 'daemon.log'), recorder })
+  const deciders = createDeciders({ world, random, profile, dataDir })
+  const stage: Stage = { world, random, traffic: createSopsTraffic(recorder, random), deciders, lives, dataDir, signal }
+  try {
+    for (let loop = 1; loop <= loops; loop++) {
+      signal.throwIfAborted()
+      await oneLoop(stage)
+      if (loop % Math.ceil(loops / INSPECTIONS) === 0) await inspect(stage)
+      onLoop?.(loop, recorder.events.length)
+    }
+    stopBeat(workspace)
+    await lastLife(stage)
+    const [history, view] = [world.history(), await readView(dataDir)]
+    return { history, view, violations: checkSops(history, view), tookMs: performance.now() - startedMs }
+  } finally {
+    writeFileSync(join(dir, 'history.json'), JSON.stringify(world.history()))
+    await lives.close()
+    await world.close()
+  }
+}
+
+async function oneLoop({ world, random, traffic, deciders, lives, signal }: Stage): Promise<void> {
+  const life = lives.begin()
+  if (random.chance(SHARE.killedAtStart)) {
+    await sleep(random.within(START_MS.min, START_MS.max))
+    return life.end('SIGKILL')
+  }
+  const url = await listening(life)
+  const over = new AbortController()
+  const until = AbortSignal.any([signal, over.signal])
+  const load = { count: random.within(EVENTS.min, EVENTS.max), ms: random.within(LIFE_MS.min, LIFE_MS.max) }
+  const people = [traffic.run(url, load, until), deciders.run(url, until), follow(url, world.recorder, random, until)]
+  await sleep(random.within(LIFE_MS.min, LIFE_MS.max))
+  // What is under way is cut by the end of the daemon, and not by us.
+  await life.end(random.chance(SHARE.stopped) ? 'SIGTERM' : 'SIGKILL')
+  over.abort()
+  await Promise.all(people)
+}
+
+/** Ends by SIGTERM when all that was left of earlier lives is done. */
+async function lastLife({ world, random, traffic, deciders, lives, signal }: Stage): Promise<void> {
+  const life = lives.begin()
+  const url = await listening(life)
+  const over = new AbortController()
+  const until = AbortSignal.any([signal, over.signal])
+  const people = [deciders.run(url, until, { leavesNone: true }), follow(url, world.recorder, random, until)]
+  await traffic.run(url, LAST, until)
+  await settleSops(url, until, SETTLE_MS_MAX)
+  await life.end('SIGTERM')
+  over.abort()
+  await Promise.all(people)
+  signal.throwIfAborted()
+}
+
+async function inspect({ world: { recorder }, dataDir }: Stage): Promise<void> {
+  const { runs, problems } = await readCopy(dataDir, readView)
+  recorder.see({ type: 'inspected', runs: runs.map(({ id }) => id), problems })
+}

@@ -1,0 +1,33 @@
+/** What the model says of a step it is given: one call of the step's tool, perhaps a report, and an end. It repeats nothing. */
+import type { Asked, ModelAnswer } from '../model.ts'
+import type { Random } from '../random.ts'
+import { lineCommand, stepsOf } from './procedures.ts'
+
+const STEP = /You carry out step (?<step>\d+) of \d+ of the procedure "(?<sop>\w+)" \(run (?<run>[^)\s]+)\)/
+const MARK = /"mark":"(?<mark>[^"]+)"/
+const REFUSED = 'Not run'
+const SHARE = { failing: 0.04, reports: 0.5 }
+const FAILURE: ModelAnswer = { status: 503 }
+
+export function scriptedStep({ text, results }: Asked, random: Random, effectsUrl: string): ModelAnswer {
+  const { step = '', sop = '', run = '' } = STEP.exec(text)?.groups ?? {}
+  const mark = MARK.exec(text)?.groups?.mark
+  // People who answer too late for an approval speak to the agent.
+  if (run === '' || mark === undefined) return { text: 'What?' }
+  if (random.chance(SHARE.failing)) return FAILURE
+  const [first] = results
+  const number = Number(step)
+  if (first === undefined) {
+    return stepsOf(sop)[number - 1] === 'command'
+      ? { tool: 'shell', input: { command: lineCommand(sop, number, mark) } }
+      : { tool: 'http_request', input: { url: `${effectsUrl}/${sop}/${step}`, method: 'POST', body: mark } }
+  }
+  if (results.length > 1) return { text: `Step ${step} is over.` }
+  if (first.includes(REFUSED)) return report(run, 'failed')
+  return random.chance(SHARE.reports) ? report(run, 'completed') : { text: `Step ${step} is done.` }
+}
+
+const report = (run: string, status: 'completed' | 'failed'): ModelAnswer => ({
+  tool: 'sop_advance',
+  input: { run_id: run, status, output: `it is ${status}` },
+})

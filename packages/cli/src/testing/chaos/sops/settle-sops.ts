@@ -1,0 +1,29 @@
+/** Waits until a daemon has no run that goes on, no question that is open, and nothing to send. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { ask } from './ask.ts'
+
+const LOOK_MS = 100
+/** Between two of its queues a thing may be on neither. */
+const LOOKS = 5
+const COUNTS = ['turns_running', 'turns_queued', 'messages_pending', 'replies_pending', 'commits_queued']
+
+/** False if something is still to be done after `ms`. */
+export async function settleSops(url: string, signal: AbortSignal, ms: number): Promise<boolean> {
+  const endMs = performance.now() + ms
+  const rows = async (path: string, name: string): Promise<readonly unknown[] | undefined> => {
+    const answered = await ask(url, { path, signal })
+    return answered?.status === 200 ? (answered.body[name] as readonly unknown[]) : undefined
+  }
+  const isQuiet = async (): Promise<boolean> => {
+    if ((await rows('/api/sops/runs?active=true&limit=1', 'runs'))?.length !== 0) return false
+    if ((await rows('/api/approvals?state=pending&limit=1', 'approvals'))?.length !== 0) return false
+    const status = await ask(url, { path: '/api/status', signal })
+    return COUNTS.every((name) => status?.body[name] === 0)
+  }
+  for (let quiet = 0; performance.now() < endMs && !signal.aborted; ) {
+    quiet = (await isQuiet()) ? quiet + 1 : 0
+    if (quiet === LOOKS) return true
+    await sleep(LOOK_MS)
+  }
+  return false
+}

@@ -1,0 +1,102 @@
+/** Everything around the daemon of a crash run of procedures: a model, a messenger, and a place where steps have their effects. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type FakeProvider, startFakeProvider } from '@sluice/testkit/fake-provider'
+import { startTelegramFake, TELEGRAM_GROUP, TELEGRAM_TOKEN, type TelegramFake } from '@sluice/testkit/fakes/telegram'
+import { type Model, startModel } from '../model.ts'
+import type { Random } from '../random.ts'
+import type { SopsHistory } from './history.ts'
+import { createSopsRecorder, type SopsRecorder } from './recorder.ts'
+import { scriptedStep } from './script.ts'
+
+/** People of the messenger: the first two may decide. */
+export const PEOPLE = { ada: 1001, bob: 1002, eve: 6666 } as const
+/** Of approvals that wait for a while only. */
+export const PATIENCE_SECS = 3
+/** So that kills fall between an effect and its answer. */
+const EFFECT_MS_MAX = 90
+const MODEL_MS_MAX = 30
+const EFFECT = /^\/(?<sop>[\w-]+)\/(?<step>\d+)$/
+
+export interface SopsWorld {
+  readonly recorder: SopsRecorder
+  readonly messenger: TelegramFake
+  readonly effectsUrl: string
+  /** For a daemon that lives in it; TOML. */
+  readonly config: string
+  history(): SopsHistory
+  close(): Promise<void>
+}
+
+export async function startSopsWorld(random: Random): Promise<SopsWorld> {
+  const recorder = createSopsRecorder()
+  const messenger = await startTelegramFake({ token: TELEGRAM_TOKEN })
+  const effects = await startEffects(recorder, random)
+  const model = await startModel(async (asked) => {
+    await sleep(random.within(0, MODEL_MS_MAX))
+    return scriptedStep(asked, random, effects.url)
+  })
+  return {
+    recorder,
+    messenger,
+    effectsUrl: effects.url,
+    config: daemonConfig(model, messenger),
+    history: () => ({ events: recorder.events, seen: recorder.seen, delivered: messenger.sent().map(({ text }) => text) }),
+    async close() {
+      await Promise.all([model, effects, messenger].map((server) => server.close()))
+    },
+  }
+}
+
+const startEffects = (recorder: SopsRecorder, random: Random): Promise<FakeProvider> =>
+  startFakeProvider(async ({ path, body }) => {
+    const { sop, step } = EFFECT.exec(path)?.groups ?? {}
+    if (sop === undefined || step === undefined) recorder.see({ type: 'nonsense', detail: `an effect at ${path}` })
+    else recorder.see({ type: 'effect', sop, step: Number(step), mark: body.toString() })
+    await sleep(random.within(0, EFFECT_MS_MAX))
+    return { status: 200, body: { done: true } }
+  })
+
+const daemonConfig = ({ url }: Model, messenger: TelegramFake): string => `[gateway]
+require_pairing = false
+webhook_rate_limit_per_minute = 0
+idempotency_ttl_secs = 86400
+idempotency_max_keys = 1000000
+
+[provider]
+kind = "openai"
+base_url = "${url}"
+model = "chaos"
+
+[agent]
+max_retries = 0
+max_concurrent_turns = 16
+
+[sop]
+approval_timeout_secs = ${PATIENCE_SECS}
+max_concurrent_total = 10000
+max_finished_runs = 0
+
+[approvals]
+channels = ["messenger"]
+tool_timeout_secs = ${PATIENCE_SECS}
+
+[channels_config.telegram]
+bot_token = "${TELEGRAM_TOKEN}"
+api_url = "${messenger.url}"
+allowed_users = ["${PEOPLE.ada}", "${PEOPLE.bob}"]
+notification_chat_id = "${TELEGRAM_GROUP}"
+
+[http]
+allow_private = ["127.0.0.1"]
+
+[tools.http_request]
+allowed_domains = ["127.0.0.1"]
+
+[security.policy]
+level = "supervised"
+auto_approve = ["http_request"]
+allowed_commands = ["echo", "tee"]
+
+[security.sandbox]
+enabled = false
+`
