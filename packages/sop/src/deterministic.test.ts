@@ -114,6 +114,16 @@ describe('a call with effects', () => {
     expect(await bench.run(runId)).toMatchObject({ status: 'completed' })
   })
 
+  test('that still waits for a person holds up no stop, and has not begun', async () => {
+    const bench = await toolBench([{ tools: ['ask'] }])
+    bench.agent.tools.set('ask', { risk: 'execute', asks: true, run: async () => 'acted' })
+    const runId = await bench.fire('a')
+    const stopped = bench.engine.stop(10_000).then(() => 'stopped')
+    await bench.settle()
+    expect(await Promise.race([stopped, 'waiting'])).toBe('stopped')
+    expect(await bench.run(runId)).toMatchObject({ status: 'running', attempt: null })
+  })
+
   test('is aborted when its run is cancelled', async () => {
     const bench = await toolBench([{ tools: ['act'] }])
     let isAborted = false

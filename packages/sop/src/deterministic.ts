@@ -41,7 +41,6 @@ async function carryOut(deps: SopEngineDeps, books: RunBooks, run: SopRun, step:
   if (tool === undefined) return failed('The step names no tool')
   const input = inputOf(run, step)
   if ('problem' in input) return failed(input.problem)
-  drive.isCalling = true
   try {
     const { outcome, output } = await agent.call({
       tool,
@@ -54,6 +53,8 @@ async function carryOut(deps: SopEngineDeps, books: RunBooks, run: SopRun, step:
       signal: drive.cut.signal,
       async onBegin(risk) {
         if (drive.cut.signal.aborted) throw new AppError('aborted', 'The step is not to run any more')
+        // Only from here on: who waits for a person is asked again after the next start, and no stop waits for that.
+        drive.isCalling = true
         if (risk !== 'read') await books.change(run.id, { type: 'attemptStarted', step: step.number, turnId: null })
       },
     })

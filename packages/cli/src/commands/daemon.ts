@@ -7,6 +7,7 @@ import type { CliContext } from '../context.ts'
 
 /** What is left after the stop ends within this, or with the process. */
 const LINGER_MS = 1000
+const HOLD_MS = 60_000
 
 export async function run(context: CliContext): Promise<number> {
   const { out, options } = context
@@ -30,9 +31,12 @@ export async function run(context: CliContext): Promise<number> {
     for (const line of pairingLines(url, code.code)) out.print(line)
   } else if (!required) out.print(`try it:\n  ${turnCommand(url)}`)
   await aborted(signal)
+  // The clock's timers keep no process alive, and a stop may have nothing else that does.
+  const held = setInterval(() => {}, HOLD_MS)
   try {
     await daemon.stop()
   } finally {
+    clearInterval(held)
     // A stop that failed, or something that still holds the process, must not leave a daemon nobody can reach.
     setTimeout(() => process.exit(), LINGER_MS).unref()
   }

@@ -20,6 +20,8 @@ export interface FakeTurn {
 
 export interface FakeTool {
   readonly risk: Risk
+  /** A person is asked first, who never answers. */
+  readonly asks?: boolean
   run(input: unknown, context: Pick<Parameters<SopAgent['call']>[0], 'signal' | 'turn' | 'callId'>): Promise<string>
 }
 
@@ -99,6 +101,10 @@ export class FakeAgent implements SopAgent {
     this.calls.push({ tool: name, input, turn, callId })
     const tool = this.tools.get(name)
     if (!tool) return { outcome: 'error', output: `There is no tool "${name}".` }
+    if (tool.asks) {
+      await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
+      throw new AppError('aborted', 'The call was aborted')
+    }
     await onBegin?.(tool.risk)
     try {
       return { outcome: 'ok', output: await tool.run(input, { signal, turn, callId }) }
