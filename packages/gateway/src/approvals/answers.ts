@@ -37,9 +37,11 @@ export function createAnswers({ store, pending }: AnswersDeps): Answers {
   /** By each message that asked. */
   const decided = new BoundedMap<string, Pending>(DECIDED_MAX)
 
-  const isBare = (inbound: Inbound, candidate: Pending): boolean => {
-    const verdict = verdictOf(inbound.text, candidate)
-    return verdict !== undefined && verdict.feedback === null
+  /** Nothing but a keyword, or the rejection that the prompt itself asks for; whatever else begins with one may be talk. */
+  const isClear = ({ text }: Inbound, candidate: Pending): boolean => {
+    const verdict = verdictOf(text, candidate)
+    if (!verdict || verdict.feedback === null) return verdict !== undefined
+    return !verdict.approved && verdictOf(text, { approveKeywords: [], rejectKeywords: candidate.rejectKeywords.slice(0, 1) }) !== undefined
   }
   const answers = (candidate: Pending, channel: Channel, inbound: Inbound): boolean =>
     candidate.prompts.some((prompt) => isAnswerTo(inbound, channel.name, prompt)) && verdictOf(inbound.text, candidate) !== undefined
@@ -60,7 +62,7 @@ export function createAnswers({ store, pending }: AnswersDeps): Answers {
     const there = pending.at({ channel: channel.name, account: inbound.account, to: inbound.to })
     if (there?.size !== 1) return undefined
     const [only] = there
-    return only && isBeside(inbound, channel, only.person) && isBare(inbound, only) ? only : undefined
+    return only && isBeside(inbound, channel, only.person) && isClear(inbound, only) ? only : undefined
   }
 
   return {

@@ -84,6 +84,15 @@ describe('§6 a reply that matches resolves the approval', () => {
     expect(await state()).toBe('rejected')
   })
 
+  test('beside a prompt in a thread, `reject` and a reason counts as the prompt says; a reason to approve does not', async () => {
+    const origin = { channel: 'workspace', account: 'bot', to: { to: 'lounge', thread: 't' } }
+    const { say, state, approvals } = await asked({ channels: [richChannel('workspace')] }, { origin, channels: [] })
+    await say('workspace', { to: { to: 'lounge', thread: 't' }, text: 'approve what?' })
+    expect(await state()).toBe('pending')
+    await say('workspace', { to: { to: 'lounge', thread: 't' }, text: 'reject too risky today' })
+    expect(await approvals.get(KEY)).toMatchObject({ state: 'rejected', feedback: 'too risky today' })
+  })
+
   test('a message id that names its conversation counts, whatever the configuration calls it', async () => {
     const options = { channels: [richChannel('messenger')], idOf: () => '-100:5' }
     const { say, state } = await asked(options, { channels: ['messenger'] })
@@ -292,6 +301,15 @@ describe('where nobody can quote', () => {
     expect(await state()).toBe('approved')
     expect(turns).toHaveLength(3)
     expect(sent.at(-1)).toMatchObject({ to: { to: 'room' }, text: 'Approved by plain:ann' })
+  })
+
+  test('their rejection with a reason, as the prompt asks for it, counts as well', async () => {
+    const { say, approvals } = await asked(plain, { origin, channels: [] })
+    await say('plain', { ...inRoom, sender: 'bob', text: 'reject it' })
+    await say('plain', { ...inRoom, text: 'no idea' })
+    expect(await approvals.get(KEY)).toMatchObject({ state: 'pending' })
+    await say('plain', { ...inRoom, text: 'Reject the tests are red' })
+    expect(await approvals.get(KEY)).toMatchObject({ state: 'rejected', by: 'plain:ann', feedback: 'the tests are red' })
   })
 
   test('of two that wait there, none is meant', async () => {

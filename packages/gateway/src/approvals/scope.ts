@@ -27,7 +27,7 @@ export const isHere = (conversation: string, { to, providerId }: Pick<Prompt, 't
 
 /**
  * It stands where the prompt was put, and nothing says that it is about something else: in the same thread, or on a plain
- * platform in the same conversation by the person whom the question concerns. Without a quote, only a bare keyword counts.
+ * platform in the same conversation by the person whom the question concerns. Without a quote, not every text that begins with a keyword counts.
  */
 export function isBeside(message: Message, channel: Pick<Channel, 'notifications' | 'normalise'>, person: string | null): boolean {
   const { to, sender, inReplyTo } = message
