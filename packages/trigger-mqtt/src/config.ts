@@ -37,8 +37,8 @@ const keys = v.object({
     ),
     1,
   ),
-  username: v.optional(v.pipe(v.string(), v.minLength(1))),
-  password: v.optional(secretText()),
+  username: v.optional(v.pipe(v.string(), v.minLength(1), v.description('Absent: none is sent'))),
+  password: v.optional(v.pipe(secretText(), v.description('Of that user'))),
   keep_alive_secs: v.optional(
     v.pipe(whole(5, 65_535), v.description('A connection that is silent for longer is asked for a sign of life')),
     30,
