@@ -1,13 +1,12 @@
 /** A daemon with the three chats around it, in this process: real sockets, a real store, a clock that moves while something is waited for. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rmSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Daemon, startDaemon } from '@sluice/gateway/daemon'
-import type { Approval } from '@sluice/sdk'
+import type { Approval, Store } from '@sluice/sdk'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
 import { afterEach } from 'vitest'
 import { always } from '../../../../profiles/always.ts'
+import { type ChatFolderOptions, chatFolder } from './chat-folder.ts'
 import type { Chat } from './chats/chat.ts'
 import { discordChat } from './chats/discord.ts'
 import { slackChat } from './chats/slack.ts'
@@ -16,15 +15,9 @@ import { followEvents, type SeenEvent } from './follow-events.ts'
 
 export type ChatName = Chat['name']
 
-export interface ChatDaemonOptions {
+export interface ChatDaemonOptions extends Omit<ChatFolderOptions, 'chats'> {
   /** The chats that are configured; default: all. */
   readonly chats?: readonly ChatName[]
-  /** More keys for each chat's section. */
-  readonly keys?: Readonly<Record<string, string | number | boolean>>
-  /** More sections. */
-  readonly toml?: string
-  /** Files of the workspace. */
-  readonly files?: Readonly<Record<string, string>>
 }
 
 type Looked<T> = T | undefined | false
@@ -44,6 +37,8 @@ export interface ChatDaemon {
   pass(ms: number): Promise<void>
   /** Resolves once nothing waits and nothing is under way. */
   idle(): Promise<void>
+  /** Resolves once nothing waits to be sent, whatever still waits for people. */
+  sent(): Promise<void>
   down(): Promise<void>
   up(): Promise<void>
   stop(): Promise<void>
@@ -69,19 +64,12 @@ export function chatDaemons(): (options?: ChatDaemonOptions) => Promise<ChatDaem
 }
 
 async function startChatDaemon(options: ChatDaemonOptions = {}): Promise<ChatDaemon> {
-  const { chats: names = ['telegram', 'discord', 'slack'], keys = {}, toml = '', files = {} } = options
+  const { chats: names = ['telegram', 'discord', 'slack'] } = options
   let clock = testClock(START_MS)
   const [telegram, discord, slack] = await Promise.all([telegramChat(), discordChat(() => clock.nowMs()), slackChat()])
   const chats = { telegram, discord, slack }
   const used = names.map((name) => chats[name])
-  const dataDir = mkdtempSync(join(tmpdir(), 'sluice-chats-'))
-  const configFile = join(dataDir, 'config.toml')
-  writeFileSync(configFile, [BASE, toml, ...used.map((chat) => sectionOf(chat, keys))].join('\n'), { mode: 0o600 })
-  for (const [path, text] of Object.entries(files)) {
-    const file = join(dataDir, 'workspace', path)
-    mkdirSync(join(file, '..'), { recursive: true })
-    writeFileSync(file, text)
-  }
+  const { dataDir, configFile } = chatFolder({ ...options, chats: used })
   let daemon: Daemon | undefined
   let following: ReturnType<typeof followEvents> | undefined
   const running = (): Daemon => daemon ?? notRunning()
@@ -96,16 +84,15 @@ async function startChatDaemon(options: ChatDaemonOptions = {}): Promise<ChatDae
       await sleep(2)
     }
   }
-  const idle = async (): Promise<void> => {
+  const quiet = async (busy: (store: Store) => Promise<number>): Promise<void> => {
     const { store } = running().runtime
-    let quiet = 0
+    let rounds = 0
     await until(async () => {
-      const [inbox, outbox] = await Promise.all([store.inbox.counts(), store.outbox.counts()])
-      const busy = inbox.pending + inbox.running + outbox.queued + outbox.sending + outbox.failed
-      quiet = busy === 0 ? quiet + 1 : 0
-      return quiet >= QUIET_ROUNDS
+      rounds = (await busy(store)) === 0 ? rounds + 1 : 0
+      return rounds >= QUIET_ROUNDS
     })
   }
+  const idle = () => quiet(async (store) => (await unsent(store)) + (await unanswered(store)))
   const up = async (): Promise<void> => {
     daemon = await startDaemon({ ...DAEMON, features: always, dataDir, configFile, clock })
     following = followEvents(`${daemon.url}/api/events`)
@@ -153,6 +140,7 @@ async function startChatDaemon(options: ChatDaemonOptions = {}): Promise<ChatDae
       await idle()
     },
     idle,
+    sent: () => quiet(unsent),
     down,
     up,
     async stop() {
@@ -163,15 +151,17 @@ async function startChatDaemon(options: ChatDaemonOptions = {}): Promise<ChatDae
   }
 }
 
+async function unsent({ outbox }: Store): Promise<number> {
+  const { queued, sending, failed } = await outbox.counts()
+  return queued + sending + failed
+}
+
+async function unanswered({ inbox }: Store): Promise<number> {
+  const { pending, running } = await inbox.counts()
+  return pending + running
+}
+
 const DAEMON = { env: {}, profile: 'test', version: '0.0.0', host: '127.0.0.1', port: 0 }
-
-/** What goes wrong on purpose is not for whoever runs the tests. */
-const BASE = '[log]\nlevel = "error"\n[gateway]\nrequire_pairing = false\n'
-
-const sectionOf = ({ name, config }: Chat, keys: object): string =>
-  [`[channels_config.${name}]`, ...Object.entries({ ...config, ...keys }).map(([key, value]) => `${key} = ${JSON.stringify(value)}`)].join(
-    '\n',
-  )
 
 const notRunning = (): never => {
   throw new Error('the daemon is down')

@@ -1,0 +1,38 @@
+/** The daemon as a process of its own, from source: for tests that kill it. */
+import { spawn } from 'node:child_process'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+
+export interface SourceDaemon {
+  /** SIGKILL; resolves once the process is gone. */
+  kill(): Promise<void>
+}
+
+const PROFILE = resolve(import.meta.dirname, '../../../../profiles/full.ts')
+const START_MS_MAX = 15_000
+
+/** Resolves once connections are accepted. */
+export async function startSourceDaemon(dataDir: string): Promise<SourceDaemon> {
+  const child = spawn(process.execPath, [PROFILE, 'daemon', '--data-dir', dataDir, '--port', '0'], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { PATH: process.env.PATH ?? '', HOME: tmpdir(), NO_COLOR: '1', NODE_COMPILE_CACHE: join(tmpdir(), 'sluice-compile-cache') },
+  })
+  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+  const kill = async () => {
+    child.kill('SIGKILL')
+    await exited
+  }
+  let said = ''
+  const isUp = new Promise<true>((resolve) => {
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (chunk: Buffer) => {
+        said = (said + chunk.toString()).slice(-20_000)
+        if (said.includes('listening on http://')) resolve(true)
+      })
+  })
+  const tooLate = AbortSignal.timeout(START_MS_MAX)
+  const isLate = new Promise<false>((resolve) => tooLate.addEventListener('abort', () => resolve(false), { once: true }))
+  if (await Promise.race([isUp, exited.then(() => false as const), isLate])) return { kill }
+  await kill()
+  throw new Error(`the daemon did not start: ${said}`)
+}
