@@ -1,6 +1,6 @@
 /** Procedures at work: loaded and watched, set off by requests, messages and the clock, brought on by their engine (§4.3). */
 import { newTrace, newTurnId } from '@sluice/agent'
-import { CronClock, createSopEngine, cronTopic, SopFolder } from '@sluice/sop'
+import { CronClock, createSopEngine, SopFolder } from '@sluice/sop'
 import { sopSection } from '@sluice/sop/config'
 import type { OpenRuntime } from './open-runtime.ts'
 import { sopSettings } from './sop-settings.ts'
@@ -50,11 +50,17 @@ export async function startProcedures(runtime: OpenRuntime): Promise<Procedures>
       return typeof kept === 'number' ? kept : undefined
     },
     save: (atMs) => cursor.set('cron', atMs),
-    async due({ expression, timezone, instantMs, missed }) {
-      const topic = cronTopic({ expression, timezone })
+    async due({ sop, expression, instantMs, missed }) {
       const payload = JSON.stringify({ scheduled_at: new Date(instantMs).toISOString(), missed })
-      // Several procedures may name the same times: the first of them starts all, and the rest find the key known.
-      await engine.fire({ source: 'cron', topic, payload, atMs: clock.nowMs(), by: 'clock', key: `cron ${topic} ${instantMs}` })
+      await engine.fireOne(sop, {
+        source: 'cron',
+        topic: expression,
+        payload,
+        atMs: clock.nowMs(),
+        by: 'clock',
+        // Two expressions of one procedure may name one instant: it is one run.
+        key: `cron ${sop} ${instantMs}`,
+      })
     },
   })
   const setTriggers = (): void =>

@@ -9,7 +9,7 @@ export type TriggerKind = 'manual' | 'webhook' | 'cron' | 'mqtt' | 'peripheral'
 /** Something that happened, for every procedure with a trigger that matches. */
 export interface SopEvent {
   readonly source: TriggerKind
-  /** The request path, the broker's topic, `<board>/<signal>`, the cron expression and its time zone unless that is UTC; for `manual`: the procedure's name. */
+  /** The request path, the broker's topic, `<board>/<signal>`, the cron expression; for `manual`: the procedure's name. */
   readonly topic: string
   /** As it came: JSON, or any text. Never trusted. */
   readonly payload: string | null

@@ -15,6 +15,8 @@ import { tellMoved } from './tell.ts'
 import { triggerText } from './trigger-text.ts'
 
 export interface SopEngine extends Sops {
+  /** As `fire`, for one procedure: what the clock sets off is decided trigger by trigger. Nothing comes of a name that is not loaded. */
+  fireOne(name: string, event: SopEvent): Promise<void>
   /**
    * Takes up every run that has not ended, and drives runs from now on: before, and in a process that never calls it, what
    * is started or changed is kept for the one that does. Call it once, after the agent has taken up its turns. Resolves to
@@ -90,6 +92,11 @@ export function createSopEngine(deps: SopEngineDeps): SopEngine {
     async fire(event, also) {
       const matched = library.match(event)
       return matched.length > 0 ? start(matched, event, also) : []
+    },
+
+    async fireOne(name, event) {
+      const definition = library.get(name)
+      if (definition) await start([definition], event)
     },
 
     async run(name, event) {

@@ -87,19 +87,13 @@ export function topicOf({ name }: Pick<SopDefinition, 'name'>, trigger: SopTrigg
     case 'webhook':
       return trigger.path
     case 'cron':
-      return cronTopic(trigger)
+      return trigger.expression
     case 'mqtt':
       return trigger.topic
     case 'peripheral':
       return `${trigger.board}/${trigger.signal}`
   }
 }
-
-/** The same expression means other instants in another time zone. */
-export const cronTopic = ({ expression, timezone }: Pick<CronTrigger, 'expression' | 'timezone'>): string =>
-  timezone === 'UTC' ? expression : `${expression} ${timezone}`
-
-type CronTrigger = Extract<SopTrigger, { type: 'cron' }>
 
 function append<Value>(map: Map<string, Value[]>, key: string, value: Value): void {
   const values = map.get(key)
