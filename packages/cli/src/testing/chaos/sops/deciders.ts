@@ -33,7 +33,7 @@ const LOOK_MS = 40
 const AGAIN_MS = 1200
 const DELAY_MS_MAX = 500
 const SHARE = { left: 0.08, approve: 0.85, approveAgain: 0.25, stranger: 0.1, two: 0.35, three: 0.1 }
-const MEANS: readonly [Means, ...Means[]] = ['http', 'http', 'http', 'http', 'press', 'press', 'press', 'reply', 'reply', 'command']
+const MEANS: readonly [Means, ...Means[]] = ['http', 'http', 'http', 'press', 'press', 'press', 'reply', 'reply', 'command']
 /** Processes are dear. */
 const COMMANDS_AT_ONCE = 1
 const DECIDED = /\bwas (?<state>approved|rejected|expired|cancelled)\b/

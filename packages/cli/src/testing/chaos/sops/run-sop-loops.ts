@@ -52,7 +52,7 @@ const SHARE = { killedAtStart: 0.12, stopped: 0.2 }
 const START_MS = { min: 20, max: 500 }
 const LIFE_MS = { min: 150, max: 1400 }
 const EVENTS = { min: 6, max: 16 }
-const LAST = { count: 12, ms: 300 }
+const LAST = { count: 6, ms: 200 }
 const SETTLE_MS_MAX = 60_000
 
 /** Rejects if the daemon does not start, or `signal` aborts. */
@@ -77,6 +77,7 @@ export async function runSopLoops({ loops, onLoop, profile, seed, dir, signal }:
       onLoop?.(loop, recorder.events.length)
     }
     stopBeat(workspace)
+    world.faults.on = false
     await lastLife(stage)
     const [history, view] = [world.history(), await readView(dataDir)]
     return { history, view, violations: checkSops(history, view), tookMs: performance.now() - startedMs }

@@ -6,15 +6,13 @@ import { lineCommand, stepsOf } from './procedures.ts'
 const STEP = /You carry out step (?<step>\d+) of \d+ of the procedure "(?<sop>\w+)" \(run (?<run>[^)\s]+)\)/
 const MARK = /"mark":"(?<mark>[^"]+)"/
 const REFUSED = 'Not run'
-const SHARE = { failing: 0.04, reports: 0.5 }
-const FAILURE: ModelAnswer = { status: 503 }
+const REPORTED_SHARE = 0.5
 
 export function scriptedStep({ text, results }: Asked, random: Random, effectsUrl: string): ModelAnswer {
   const { step = '', sop = '', run = '' } = STEP.exec(text)?.groups ?? {}
   const mark = MARK.exec(text)?.groups?.mark
   // People who answer too late for an approval speak to the agent.
   if (run === '' || mark === undefined) return { text: 'What?' }
-  if (random.chance(SHARE.failing)) return FAILURE
   const [first] = results
   const number = Number(step)
   if (first === undefined) {
@@ -24,7 +22,7 @@ export function scriptedStep({ text, results }: Asked, random: Random, effectsUr
   }
   if (results.length > 1) return { text: `Step ${step} is over.` }
   if (first.includes(REFUSED)) return report(run, 'failed')
-  return random.chance(SHARE.reports) ? report(run, 'completed') : { text: `Step ${step} is done.` }
+  return random.chance(REPORTED_SHARE) ? report(run, 'completed') : { text: `Step ${step} is done.` }
 }
 
 const report = (run: string, status: 'completed' | 'failed'): ModelAnswer => ({

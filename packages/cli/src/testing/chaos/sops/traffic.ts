@@ -16,8 +16,9 @@ export interface SopsTraffic {
 }
 
 const PATHS = ['/pipe', '/pipe', '/guarded', '/worked', '/careful', '/webhook'] as const
-const SHARE = { gated: 0.5, byHand: 0.06, question: 0.12, forEver: 0.3, repeated: 0.3, cancelled: 0.25 }
+const SHARE = { gated: 0.5, byHand: 0.06, question: 0.12, forEver: 0.3, repeated: 0.3, cancelled: 0.5 }
 const RETRY_MS = 60
+const CANCEL_MS_MAX = 300
 const UNAVAILABLE = 503
 
 /** One attempt; true once it is taken. */
@@ -50,11 +51,13 @@ export function createSopsTraffic(recorder: SopsRecorder, random: Random): SopsT
   const newByHand = (): Post => {
     return async (url, signal) => {
       const mark = `hand-${recorder.nextNumber()}`
-      const answered = await ask(url, { path: '/api/sops/pipe/runs', body: { payload: { mark } }, signal })
+      const answered = await ask(url, { path: '/api/sops/gated/runs', body: { payload: { mark } }, signal })
       const run = answered?.body.run_id
       if (typeof run !== 'string') return true
       recorder.see({ type: 'begun', run })
-      if (random.chance(SHARE.cancelled)) await ask(url, { path: `/api/sops/runs/${run}/cancel`, body: { reason: 'enough' }, signal })
+      if (!random.chance(SHARE.cancelled)) return true
+      await pause(random.within(0, CANCEL_MS_MAX), signal)
+      await ask(url, { path: `/api/sops/runs/${run}/cancel`, body: { reason: 'enough' }, signal })
       return true
     }
   }

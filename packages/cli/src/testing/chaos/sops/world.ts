@@ -15,6 +15,7 @@ export const PATIENCE_SECS = 3
 /** So that kills fall between an effect and its answer. */
 const EFFECT_MS_MAX = 90
 const MODEL_MS_MAX = 30
+const FAILING_SHARE = 0.04
 const EFFECT = /^\/(?<sop>[\w-]+)\/(?<step>\d+)$/
 
 export interface SopsWorld {
@@ -23,23 +24,27 @@ export interface SopsWorld {
   readonly effectsUrl: string
   /** For a daemon that lives in it; TOML. */
   readonly config: string
+  /** Whether the model fails now and then; it does at first. */
+  readonly faults: { on: boolean }
   history(): SopsHistory
   close(): Promise<void>
 }
 
 export async function startSopsWorld(random: Random): Promise<SopsWorld> {
   const recorder = createSopsRecorder()
+  const faults = { on: true }
   const messenger = await startTelegramFake({ token: TELEGRAM_TOKEN })
   const effects = await startEffects(recorder, random)
   const model = await startModel(async (asked) => {
     await sleep(random.within(0, MODEL_MS_MAX))
-    return scriptedStep(asked, random, effects.url)
+    return faults.on && random.chance(FAILING_SHARE) ? { status: 503 } : scriptedStep(asked, random, effects.url)
   })
   return {
     recorder,
     messenger,
     effectsUrl: effects.url,
     config: daemonConfig(model, messenger),
+    faults,
     history: () => ({ events: recorder.events, seen: recorder.seen, delivered: messenger.sent().map(({ text }) => text) }),
     async close() {
       await Promise.all([model, effects, messenger].map((server) => server.close()))
