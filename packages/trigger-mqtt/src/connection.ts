@@ -73,7 +73,7 @@ export async function holdConnection(settings: ConnectionSettings, parts: Connec
 }
 
 async function dial({ address, clientId, credentials, keepAliveSecs }: ConnectionSettings): Promise<MqttClient> {
-  const { connect } = await import('mqtt')
+  const { connect } = await import('./mqtt-library.ts')
   return connect({
     ...address,
     ...credentials,
