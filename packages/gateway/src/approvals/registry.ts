@@ -136,10 +136,15 @@ export function createApprovals(deps: ApprovalRegistryDeps): ApprovalRegistry {
       return state === 'running'
     },
     async open(question) {
+      const isFull = pending.size >= pendingMax
+      const known = isFull || pending.get(question) ? await store.get(question) : undefined
+      if (isFull && !known) throw new AppError('unavailable', `${pendingMax} approvals wait for an answer: there cannot be more`)
+      // After a start all who wait ask again: prompts are not made, nor anything written, for a question that stands.
+      if (known?.state === 'pending' && known.gate === question.gate) {
+        keep(known, question.origin?.sender ?? null)
+        return { opened: false, approval: known, asked: [] }
+      }
       const approval = newApproval(question, clock.nowMs())
-      const known = pending.size >= pendingMax ? await store.get(question) : undefined
-      if (pending.size >= pendingMax && !known)
-        throw new AppError('unavailable', `${pendingMax} approvals wait for an answer: there cannot be more`)
       const asking = askingOf(question, deps)
       const prompts = promptsOf(asking, approval)
       const kept = await store.open(approval, prompts.flat())
