@@ -1,7 +1,6 @@
 /** Writes one value into a TOML text and leaves every other byte as it is: comments, order, spacing, line ends. */
 import { AppError } from '@sluice/sdk'
-import { childOf, endOfTable, formatKeyPath, formatName, type KeyPath, type Place, readDocument } from '@sluice/toml'
-import type { AST } from 'toml-eslint-parser'
+import { type AST, childOf, endOfTable, formatKeyPath, formatName, type KeyPath, type Place, readDocument } from '@sluice/toml'
 import { applyEdit, type Edit, insertion, lineEnd, lineStart, newLine } from './edit-lines.ts'
 
 /** What is to be written: `literal` at `path`, whose first `section` names are a section's. */

@@ -1,7 +1,6 @@
 /** Takes a key, a table or a list's entry out of a TOML text and leaves every other line as it is. */
 import { AppError } from '@sluice/sdk'
-import { endOfTable, formatKeyPath, type KeyPath, type Place, placeAt, readDocument } from '@sluice/toml'
-import type { AST } from 'toml-eslint-parser'
+import { type AST, endOfTable, formatKeyPath, type KeyPath, type Place, placeAt, readDocument } from '@sluice/toml'
 import { afterBlank, applyEdit, type Edit, lineStart, nextLine } from './edit-lines.ts'
 
 /** Each is found by reading the text anew. */
