@@ -47,6 +47,8 @@ export interface ChatDaemon {
 const START_MS = Date.UTC(2026, 0, 1)
 const PATIENCE_MS = 15_000
 const STEP_MS = 20
+/** A stop may wait for ten seconds. */
+const STOPPING_STEP_MS = 200
 /** Rounds in which nothing was to be done, after which nothing is. */
 const QUIET_ROUNDS = 10
 
@@ -106,7 +108,7 @@ async function startChatDaemon(options: ChatDaemonOptions = {}): Promise<ChatDae
       isDown = true
     })
     // What has to end in time has its time.
-    await until(() => isDown)
+    await until(() => isDown, STOPPING_STEP_MS)
     await stopped
     following?.close()
     daemon = undefined
