@@ -1,4 +1,4 @@
-// Bugs that durable ingress must not have, each as a patch of shipped sources and the tests that know better. A patch has to
+// Bugs that durable ingress, procedures and approvals must not have, each as a patch of shipped sources and the tests that know better. A patch has to
 // fit exactly once, so that none of them goes stale unnoticed; the files are the ones a bug of its kind would be in.
 
 const GATEWAY = 'packages/gateway/src'
@@ -10,6 +10,11 @@ const SOURCES = 'packages/testkit/src/repo.test.ts'
 const DELIVERIES = `${GATEWAY}/delivery/deliveries.test.ts`
 const LANES = `${GATEWAY}/delivery/work-lanes.test.ts`
 const STORE_RULES = `${STORE}/conformance.test.ts`
+const SOP = 'packages/sop/src'
+const APPROVALS = `${GATEWAY}/approvals`
+const DETERMINISTIC = `${SOP}/deterministic.test.ts`
+const ENGINE = `${SOP}/engine.test.ts`
+const CHAT_ANSWERS = `${APPROVALS}/chat-answers.test.ts`
 /** Another one with each opening of the store, as memory is. */
 const OF_THIS_RUN = '(db.mutant ??= String(Math.random()))'
 
@@ -157,8 +162,8 @@ const turns = [
   bug(
     'a message that waits for another attempt holds a place',
     `${GATEWAY}/delivery/work-lanes.ts`,
-    'const outcome = await this.#attempt(number)\n',
-    "const outcome = await this.#attempt(number)\n    if (outcome !== 'done') await this.#options.clock.sleep(outcome.retryAtMs - this.#options.clock.nowMs())\n",
+    'const outcome = await this.#attempt(number, place)\n',
+    "const outcome = await this.#attempt(number, place)\n    if (outcome !== 'done') await this.#options.clock.sleep(outcome.retryAtMs - this.#options.clock.nowMs())\n",
     [LANES],
   ),
   bug(
@@ -178,13 +183,14 @@ const turns = [
       },
       {
         file: `${GATEWAY}/delivery/inbox-runner.ts`,
-        find: 'reply: (answer) => repliesOf(answer, channel, started, clock.nowMs()),',
-        replace: 'reply: (answer) => ((later = repliesOf(answer, channel, started, clock.nowMs())), []),',
+        find: 'reply: (said) => repliesOf(said, { channel, started, nowMs: clock.nowMs(), draft: draft?.id }),',
+        replace: 'reply: (said) => ((later = repliesOf(said, { channel, started, nowMs: clock.nowMs(), draft: draft?.id })), []),',
       },
       {
         file: `${GATEWAY}/delivery/inbox-runner.ts`,
-        find: "observe('ok')\n",
-        replace: "observe('ok')\n    const replies = await options.store.outbox.add(later)\n",
+        find: '  const lane = replyLane({ channel: channel.name, account, to: message.to })\n',
+        replace:
+          '  const replies = await options.store.outbox.add(later)\n  const lane = replyLane({ channel: channel.name, account, to: message.to })\n',
       },
     ],
     tests: [DELIVERIES],
@@ -214,7 +220,7 @@ const replies = [
   bug(
     'a reply that may have been sent is sent again',
     `${GATEWAY}/delivery/outbox-runner.ts`,
-    '(UNKNOWN.has(code) && channel.limits.dedupesClientIds === true)',
+    '(UNKNOWN.has(code) && isSafe)',
     'UNKNOWN.has(code)',
     [DELIVERIES],
   ),
@@ -249,4 +255,157 @@ const replies = [
   ]),
 ]
 
-export const MUTANTS = [...proof, ...arrival, ...turns, ...replies]
+const procedures = [
+  bug(
+    'procedure: a tool with effects runs before it is kept that it begins',
+    `${SOP}/deterministic.ts`,
+    "if (risk !== 'read') await books",
+    "if (risk === 'never') await books",
+    [DETERMINISTIC],
+  ),
+  {
+    name: 'procedure: a call that was cut is made again unasked',
+    patches: [
+      { file: `${SOP}/deterministic.ts`, find: '  if (run.attempt) {', replace: '  if (!run) {' },
+      {
+        file: `${SOP}/deterministic.ts`,
+        find: "if (risk !== 'read') await books",
+        replace: "if (risk !== 'read' && !run.attempt) await books",
+      },
+    ],
+    tests: [DETERMINISTIC],
+  },
+  bug('procedure: a call agreed to again is taken for the one before', `${SOP}/deterministic.ts`, 'callId: `call-', 'callId: `same` || `', [
+    DETERMINISTIC,
+  ]),
+  bug(
+    'procedure: a stop waits for a person',
+    `${SOP}/deterministic.ts`,
+    '  const startedAtMs = clock.nowMs()\n',
+    '  const startedAtMs = clock.nowMs()\n  drive.isCalling = true\n',
+    [DETERMINISTIC],
+  ),
+  bug(
+    'procedure: a step whose turn may have acted is tried again unasked',
+    `${SOP}/turn-verdict.ts`,
+    'step?.tools?.length !== 0 && (model !== null || attempts > 1)',
+    'false && step && model && attempts',
+    [ENGINE],
+  ),
+  bug(
+    'procedure: after a restart a step has another turn',
+    `${SOP}/agent-step.ts`,
+    'const turnId = run.attempt?.turnId ?? deps.newId()',
+    'const turnId = deps.newId()',
+    [ENGINE],
+  ),
+  bug(
+    'procedure: runs are not taken up after a restart',
+    `${SOP}/engine.ts`,
+    '        drives.go(run)\n        count++',
+    '        count++',
+    [ENGINE],
+  ),
+  bug(
+    'procedure: two who change a run at once both do',
+    `${STORE}/sops.ts`,
+    ' AND run_json = ? AND ended_at IS NULL',
+    ' AND ? IS NOT NULL',
+    [STORE_RULES],
+  ),
+  bug(
+    'procedure: a repeated event starts its runs again',
+    `${STORE}/start-runs.ts`,
+    'const known = key && db.get',
+    'const known = key && !key && db.get',
+    [STORE_RULES],
+  ),
+  bug(
+    'procedure: an event is remembered after the commit that starts its runs',
+    `${STORE}/start-runs.ts`,
+    'if (newKey !== null || idempotency !== null) db.run(REMEMBER',
+    'if (newKey !== null) db.run(REMEMBER',
+    [STORE_RULES],
+  ),
+  bug('procedure: a record does not follow from the one before it', `${STORE}/audit-log.ts`, '      previous = hash\n', '', [STORE_RULES]),
+  bug(
+    'procedure: a checkpoint does not wait',
+    `${SOP}/gate-before.ts`,
+    "if (step.kind === 'checkpoint') return 'checkpoint'",
+    "if (step.kind === 'checkpoint' && mode !== 'deterministic') return 'checkpoint'",
+    [`${SOP}/gate-before.test.ts`, DETERMINISTIC],
+  ),
+  bug('procedure: an instant of the clock has no key', `${GATEWAY}/procedures.ts`, 'key: `cron ', 'lost: `cron ', [
+    `${GATEWAY}/procedures.test.ts`,
+  ]),
+]
+
+const approvals = [
+  bug('approval: two who decide at once both do', `${STORE}/approvals.ts`, "step_id = ? AND state = 'pending'`", 'step_id = ?`', [
+    STORE_RULES,
+    CHAT_ANSWERS,
+  ]),
+  bug(
+    'approval: a time-out approves',
+    `${APPROVALS}/registry.ts`,
+    "decide(key, { state: 'expired', by: 'timeout' })",
+    "decide(key, { state: 'approved', by: 'timeout' })",
+    [CHAT_ANSWERS, `${APPROVALS}/registry.test.ts`],
+  ),
+  bug(
+    'approval: what was decided and not taken is forgotten over a restart',
+    `${APPROVALS}/registry.ts`,
+    'else settler.enter(approval)\n      }\n      if (unsettled',
+    '}\n      if (unsettled',
+    [CHAT_ANSWERS],
+  ),
+  bug(
+    'approval: what waits is forgotten over a restart',
+    `${APPROVALS}/registry.ts`,
+    "if (approval.state === 'pending') keep(approval, null)\n        else",
+    'if (approval.state !== "pending")',
+    [CHAT_ANSWERS],
+  ),
+  bug(
+    'approval: it is confirmed before the gate has taken it',
+    `${APPROVALS}/settler.ts`,
+    '      await take(approval)\n      await this.#deps.settled(approval)\n',
+    '      await this.#deps.settled(approval)\n      await take(approval)\n',
+    [CHAT_ANSWERS],
+  ),
+  bug(
+    'approval: it is confirmed again whenever it is taken again',
+    `${STORE}/approvals.ts`,
+    " AND state <> 'pending' AND settled_at IS NULL`",
+    " AND state <> 'pending'`",
+    [STORE_RULES],
+  ),
+  bug('approval: nobody is told of the decision', `${APPROVALS}/registry.ts`, '      tellResolved(bus, approval)\n', '', [
+    CHAT_ANSWERS,
+    `${APPROVALS}/registry.test.ts`,
+    `${APPROVALS}/approvals-http.test.ts`,
+  ]),
+  bug(
+    'approval: silence lets a tool run',
+    `${APPROVALS}/tool-approver.ts`,
+    "decided.state === 'approved' && decided.by !== null",
+    "decided.state !== 'rejected' && decided.by !== null",
+    [`${APPROVALS}/tool-approver.test.ts`],
+  ),
+  bug(
+    'approval: a tool call in a turn is not written ahead',
+    'packages/agent/src/tool-round.ts',
+    'onBegin: hasEffects(prepared) ? writeAhead : undefined',
+    'onBegin: hasEffects(prepared) ? undefined : writeAhead',
+    ['packages/agent/src/agent-write-ahead.test.ts'],
+  ),
+  bug(
+    'approval: what a subscriber missed while it was away is not sent',
+    `${GATEWAY}/events/bus.ts`,
+    'return { events: from(after + 1), missed',
+    'return { events: from(seq + 1), missed',
+    [`${GATEWAY}/events/bus.test.ts`, `${GATEWAY}/events/sse.test.ts`],
+  ),
+]
+
+export const MUTANTS = [...proof, ...arrival, ...turns, ...replies, ...procedures, ...approvals]

@@ -98,6 +98,23 @@ describe('§4.3 procedures the clock sets off', () => {
     expect(await second.runs()).toHaveLength(1)
   })
 
+  test('start nothing again when a crash falls before it is noted how far the clock had come', async () => {
+    sop('hourly', cron('0 * * * *'))
+    const clock = testClock(at('2026-07-01T00:30:00Z'))
+    const first = await start(clock)
+    const cursor = first.runtime.store.keyValue('sop')
+    await vi.waitFor(async () => expect(await cursor.get('cron')).toBeTypeOf('number'), SOON)
+    const before = await cursor.get('cron')
+    await clock.advance(3_600_000)
+    await vi.waitFor(async () => expect(await cursor.get('cron')).not.toBe(before), SOON)
+    await cursor.set('cron', before ?? expect.fail('it is noted'))
+    await stop(open.splice(0)[0] ?? expect.fail('it runs'))
+    const second = await start(testClock(at('2026-07-01T01:40:00Z')))
+    const noted = second.runtime.store.keyValue('sop')
+    await vi.waitFor(async () => expect(await noted.get('cron')).not.toBe(before), SOON)
+    expect((await second.runs()).map(startedBy)).toEqual([['hourly', '2026-07-01T01:00:00.000Z', 0]])
+  })
+
   test('start nothing again when the clock is set back', async () => {
     sop('hourly', cron('0 * * * *'))
     const clock = testClock(at('2026-07-01T02:30:00Z'))
