@@ -87,7 +87,7 @@ export interface ApprovalStore {
   byToken(token: string): Promise<Approval | undefined>
   /** Newest first. */
   list(filter: ApprovalFilter): Promise<Approval[]>
-  /** Pending, and decided but not settled: what a start takes up. Oldest first. */
-  unsettled(): Promise<Approval[]>
+  /** Pending, and decided but not settled: what a start takes up. `decided`: only the latter. Oldest first, after a key. */
+  unsettled(page: { readonly after: ApprovalKey | null; readonly limit: number; readonly decided?: true }): Promise<Approval[]>
   counts(): Promise<{ readonly pending: number }>
 }

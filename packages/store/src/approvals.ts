@@ -21,11 +21,15 @@ const PROMPTS = `SELECT ${PROMPT_COLUMNS} FROM approval_prompts WHERE approval =
 const NUMBER = 'SELECT number FROM approvals WHERE run_id = ? AND step_id = ?'
 const LIST = `SELECT ${APPROVAL_COLUMNS} FROM approvals WHERE number < ? ORDER BY number DESC LIMIT ?`
 const LIST_STATE = `SELECT ${APPROVAL_COLUMNS} FROM approvals WHERE state = ? AND number < ? ORDER BY number DESC LIMIT ?`
-const UNSETTLED = `SELECT ${APPROVAL_COLUMNS} FROM approvals WHERE settled_at IS NULL ORDER BY number`
+const unsettledBut = (condition: string): string =>
+  `SELECT ${APPROVAL_COLUMNS} FROM approvals WHERE settled_at IS NULL${condition} AND number > ? ORDER BY number LIMIT ?`
+const UNSETTLED = unsettledBut('')
+const UNSETTLED_DECIDED = unsettledBut(" AND state <> 'pending'")
 const PENDING = "SELECT count(*) AS count FROM approvals WHERE state = 'pending'"
 
 export function createApprovals(db: Database, writer: GroupCommit): ApprovalStore {
   const whole = (row: ApprovalColumns): Approval => toApproval(row, db.all<PromptColumns>(PROMPTS, row.number))
+  const numberOf = ({ runId, stepId }: ApprovalKey): number | undefined => db.get<{ number: number }>(NUMBER, runId, stepId)?.number
   const find = ({ runId, stepId }: ApprovalKey): Approval | undefined => {
     const row = db.get<ApprovalColumns>(GET, runId, stepId)
     return row && whole(row)
@@ -61,13 +65,19 @@ export function createApprovals(db: Database, writer: GroupCommit): ApprovalStor
     },
     async list({ limit, state, before }) {
       return db.read(() => {
-        const end = before ? db.get<{ number: number }>(NUMBER, before.runId, before.stepId)?.number : Number.MAX_SAFE_INTEGER
+        const end = before ? numberOf(before) : Number.MAX_SAFE_INTEGER
         if (end === undefined) return []
         const rows = state ? db.all<ApprovalColumns>(LIST_STATE, state, end, limit) : db.all<ApprovalColumns>(LIST, end, limit)
         return rows.map(whole)
       })
     },
-    unsettled: async () => db.read(() => db.all<ApprovalColumns>(UNSETTLED).map(whole)),
+    async unsettled({ after, limit, decided }) {
+      return db.read(() => {
+        const start = after ? numberOf(after) : 0
+        if (start === undefined) return []
+        return db.all<ApprovalColumns>(decided ? UNSETTLED_DECIDED : UNSETTLED, start, limit).map(whole)
+      })
+    },
     counts: async () => ({ pending: db.read(() => db.get<{ count: number }>(PENDING))?.count ?? 0 }),
   }
 }

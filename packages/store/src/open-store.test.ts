@@ -79,7 +79,7 @@ test('a file of the release before is brought to this one, with what waits in it
   expect(started).toMatchObject({ text: 'hi' })
   expect(started).not.toHaveProperty('extras')
   expect(await store.sops.verify()).toMatchObject({ records: 0, broken: null })
-  expect(await store.approvals.unsettled()).toEqual([])
+  expect(await store.approvals.unsettled({ after: null, limit: 10 })).toEqual([])
   expect(await store.check()).toEqual([])
   await store.close()
 })

@@ -9,21 +9,23 @@ import {
   type Clock,
   type Inbound,
   type Logger,
+  type Outbound,
   type Question,
   type Waiting,
 } from '@sluice/sdk'
 import { waitingReplies } from '../delivery/waiting-replies.ts'
 import type { EventBus } from '../events/bus.ts'
-import { type Answers, createAnswers } from './answers.ts'
+import { type Answers, createAnswers, tokenIn } from './answers.ts'
 import { type AskingDeps, askedWith, askingOf, promptsOf } from './asking.ts'
 import { createExpiry } from './expiry.ts'
 import { boundedFeedback } from './keywords.ts'
 import { keyText, newApproval } from './new-approval.ts'
 import { PendingApprovals } from './pending.ts'
-import { confirmations } from './prompts.ts'
+import { confirmations, overtaken } from './prompts.ts'
 import { unknownApproval } from './refusals.ts'
 import { Settler } from './settler.ts'
 import { tellRequested, tellResolved } from './tell.ts'
+import { unsettled } from './unsettled.ts'
 
 export interface ApprovalRegistryDeps extends AskingDeps {
   readonly store: ApprovalStore
@@ -48,6 +50,8 @@ export interface ApprovalRegistry extends Approvals {
   /** The approval a text answers, if it answers one. */
   answered(channel: Channel, inbound: Inbound): ReturnType<Answers['keyOf']>
   pressed: Answers['pressed']
+  /** The message as it is to be sent now: a prompt may have waited for longer than its question. */
+  current(message: Outbound, limits: Channel['limits']): Promise<Outbound>
   /** Takes up what the last run left: what waits, and what is decided and not taken. Before this, nothing expires and nobody is asked. */
   start(): Promise<void>
   readonly isRunning: boolean
@@ -180,17 +184,24 @@ export function createApprovals(deps: ApprovalRegistryDeps): ApprovalRegistry {
     },
     answered: answers.keyOf,
     pressed: answers.pressed,
+    async current(message, limits) {
+      const [button] = message.buttons ?? []
+      const token = button && tokenIn(button.value)
+      const approval = token === undefined ? undefined : await store.byToken(token)
+      return approval && approval.state !== 'pending' ? overtaken(message, approval, limits) : message
+    },
     async start() {
       state = 'running'
-      const unsettled = await store.unsettled()
-      for (const approval of unsettled) {
+      let unsettledFound = 0
+      for await (const approval of unsettled(store)) {
+        unsettledFound++
         if (approval.state === 'pending') keep(approval, null)
         else settler.enter(approval)
       }
-      if (unsettled.length > 0) log.info('taking up approvals the last run left', { approvals: unsettled.length })
+      if (unsettledFound > 0) log.info('taking up approvals the last run left', { approvals: unsettledFound })
     },
     async look() {
-      for (const approval of await store.unsettled()) if (approval.state !== 'pending') taken(approval)
+      for await (const approval of unsettled(store, { decided: true })) taken(approval)
     },
     async stop() {
       state = 'stopped'

@@ -187,7 +187,7 @@ export const approvalRules: StoreRules = {
     await outbox.sent(first, { providerId: 'late', atMs: 6_000 })
     expect(await idsIn(approvals, 'r1')).toEqual(['p1', 'p2'])
     expect(await idsIn(approvals, 'r2')).toEqual([null])
-    expect((await approvals.unsettled())[0]?.prompts).toMatchObject([{ providerId: 'p1' }, { providerId: 'p2' }])
+    expect((await approvals.unsettled({ after: null, limit: 10 }))[0]?.prompts).toMatchObject([{ providerId: 'p1' }, { providerId: 'p2' }])
   },
 
   'a list is newest first, page by page, of a state': async ({ store: { approvals }, store }) => {
@@ -207,16 +207,21 @@ export const approvalRules: StoreRules = {
     expect(await list({ state: 'cancelled' })).toEqual([])
   },
 
-  'a start takes up what is pending or not settled, oldest first': async ({ store, restart }) => {
+  'a start takes up what is pending or not settled, oldest first, page by page': async ({ store, restart }) => {
     await openAll(store, ['a', 'b', 'c', 'd'])
     for (const run of ['b', 'c']) await store.approvals.decide(key(run), decision('rejected'))
     await store.approvals.settle(key('c'), 3_000, [])
     const { approvals } = await restart()
-    expect((await approvals.unsettled()).map(({ runId, state }) => [runId, state])).toEqual([
+    const unsettled = async (page: Parameters<typeof approvals.unsettled>[0]) =>
+      (await approvals.unsettled(page)).map(({ runId, state }) => [runId, state])
+    expect(await unsettled({ after: null, limit: 2 })).toEqual([
       ['a', 'pending'],
       ['b', 'rejected'],
-      ['d', 'pending'],
     ])
+    expect(await unsettled({ after: key('b'), limit: 2 })).toEqual([['d', 'pending']])
+    expect(await unsettled({ after: key('d'), limit: 2 })).toEqual([])
+    expect(await unsettled({ after: key('nobody'), limit: 2 })).toEqual([])
+    expect(await unsettled({ after: null, limit: 2, decided: true })).toEqual([['b', 'rejected']])
   },
 
   'pending ones are counted': async ({ store: { approvals }, store }) => {
