@@ -117,4 +117,6 @@ test('while one chat is out of reach the others are asked, answer and are told',
   for (const chat of [telegram, slack]) await daemon.until(() => sayings(chat, verdict).length === 1)
   expect(discord.sent()).toEqual([])
   await daemon.until(() => sayings(discord, verdict).length === 1, 1000)
+  // Where the question comes late, it says what became of it, and asks nobody any more.
+  expect(discord.sent()[0]).toMatchObject({ buttons: [], text: `Deploy 1.2?\n\nAll tests pass.\n\n${verdict}` })
 })

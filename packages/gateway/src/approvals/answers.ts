@@ -16,6 +16,9 @@ const PRESSED = /^[ar]\.[A-Za-z0-9_-]{1,40}$/
 export const approveValue = (token: string): string => APPROVE + token
 export const rejectValue = (token: string): string => REJECT + token
 
+/** The token in the value of a button, if it may be one of ours. */
+export const tokenIn = (value: string): string | undefined => (PRESSED.test(value) ? value.slice(APPROVE.length) : undefined)
+
 export interface Answers {
   /**
    * The approval a text answers: one that waits, or one decided lately. Undefined for anything else; presses are not looked
@@ -76,8 +79,9 @@ export function createAnswers({ store, pending }: AnswersDeps): Answers {
       return beside(channel, inbound) ?? (await justSent(channel, inbound))
     },
     async pressed(channel, { account, to, pressed }) {
-      if (!pressed || !PRESSED.test(pressed.value)) return undefined
-      const approval = await store.byToken(pressed.value.slice(APPROVE.length))
+      const token = pressed && tokenIn(pressed.value)
+      if (!pressed || token === undefined) return undefined
+      const approval = await store.byToken(token)
       const isItsButton = approval?.prompts.some(
         (prompt) =>
           prompt.channel === channel &&

@@ -1,4 +1,5 @@
 /** Answers to approvals over chats, through the whole of delivery, on a real store. */
+import { AppError, type Channel, type Outbound } from '@sluice/sdk'
 import { describe, expect, test } from 'vitest'
 import { approvalBenches, richChannel } from './testing/approval-bench.ts'
 
@@ -213,6 +214,28 @@ test('§3 a timeout expires it and never approves; the prompt and the thread say
   await say('community', { inReplyTo: '1', text: 'yes' })
   expect(sent.at(-1)?.text).toBe('Already expired: nobody answered in time')
   expect(await approvals.get(KEY)).toMatchObject({ state: 'expired' })
+})
+
+test('a prompt that is sent after the decision asks nobody any more', async () => {
+  let isDown = true
+  const send: Channel['send'] = async (_to, outbound) => {
+    if (isDown) throw new AppError('unavailable', 'not now', { retryAfterSecs: 60 })
+    late.push(outbound)
+    return { id: 'late' }
+  }
+  const late: Outbound[] = []
+  const { ask, say, clock, settle, approvals } = await bench({ channels: [richChannel('community'), richChannel('workspace', { send })] })
+  await ask({ channels: ['community', 'workspace'] })
+  await settle()
+  await say('community', { inReplyTo: '1', text: 'yes' })
+  expect(await approvals.get(KEY)).toMatchObject({ state: 'approved' })
+  isDown = false
+  await clock.advance(120_000)
+  await settle()
+  expect(late).toEqual([
+    { text: 'Deploy 1.2?\n\nAll tests pass.\n\nApproved by community:ann', clientId: expect.any(String) },
+    { text: 'Approved by community:ann', clientId: expect.any(String) },
+  ])
 })
 
 describe('decisions: durable', () => {

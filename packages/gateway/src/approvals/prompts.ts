@@ -1,6 +1,6 @@
 /** What goes out about an approval: the prompts that ask, and what is said once it is decided. */
 import { randomUUID } from 'node:crypto'
-import type { Address, Approval, ApprovalPrompt, Button, Channel, NewApproval, NewReply } from '@sluice/sdk'
+import type { Address, Approval, ApprovalPrompt, Button, Channel, NewApproval, NewReply, Outbound } from '@sluice/sdk'
 import { splitText } from '../delivery/split-text.ts'
 import { approveValue, rejectValue } from './answers.ts'
 import type { AskedConversation } from './asking.ts'
@@ -83,6 +83,11 @@ export function confirmations(approval: Approval, channels: readonly Channel[], 
     const edit = message({ channel: channel.name, account, to, text: edited, createdAtMs: nowMs })
     return [said, { ...edit, extras: { edits: providerId } }]
   })
+}
+
+/** A prompt that goes out after the decision: it says so, and asks nobody. */
+export function overtaken({ buttons: _, topic: __, ...prompt }: Outbound, approval: Approval, limits: Channel['limits']): Outbound {
+  return { ...prompt, text: decidedPart(approval, verdictText(approval), limits) }
 }
 
 /** The parts of each prompt, the one with the buttons last. */

@@ -22,7 +22,7 @@ export interface DeliveryDeps {
   observe(observation: Observation): void
   workspace(): Workspace
   transcribe(): Transcribe | undefined
-  readonly approvals: Pick<ApprovalRegistry, 'answered' | 'pressed' | 'get' | 'decide'>
+  readonly approvals: Pick<ApprovalRegistry, 'answered' | 'pressed' | 'current' | 'get' | 'decide'>
   /** Another process has changed the store. */
   changedElsewhere(): Promise<void>
   /** Absent: every message is a turn. */

@@ -85,6 +85,7 @@ async function bench(options: Options = {}): Promise<Bench> {
     approvals: {
       answered: async () => undefined,
       pressed: async () => undefined,
+      current: async (outbound) => outbound,
       get: async () => undefined,
       decide: () => Promise.reject(new Error('nothing was asked')),
     },

@@ -77,13 +77,14 @@ async function outboundOf(options: OutboxRunnerOptions, { limits }: Channel, sta
   const { buttons, topic, files = [] } = extras
   const bytesMax = limits.attachments?.bytesMax ?? 0
   const { attachments, notes } = await loadFiles(files, { workspace: options.workspace(), bytesMax })
-  return {
+  const message: Outbound = {
     text: notes.length === 0 ? text : [text, ...notes].filter((line) => line !== '').join('\n'),
     clientId,
     ...(attachments.length > 0 && { attachments }),
     ...(buttons && { buttons }),
     ...(topic !== undefined && { topic }),
   }
+  return options.approvals.current(message, limits)
 }
 
 /** What is known to be sent is not sent again: while the store cannot be told, the row is held. */
