@@ -43,6 +43,7 @@ export function createDaemonLives({ profile, dataDir, logFile, recorder }: Daemo
       return {
         url: daemon.url,
         async end(by) {
+          recorder.see({ type: 'ending', wallMs: Date.now() })
           daemon.kill(by)
           const code = await Promise.race([daemon.exited, sleep(STOP_MS_MAX, 'late' as const, { ref: false })])
           if (code === 'late') daemon.kill('SIGKILL')

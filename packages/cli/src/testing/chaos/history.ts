@@ -31,6 +31,7 @@ export type FaultName = 'limited' | 'away' | 'reset' | 'lost' | 'slow'
 /** A life of the daemon, from its process to the end of it. */
 export type Lived =
   | { readonly type: 'started'; readonly wallMs: number }
+  | { readonly type: 'ending'; readonly wallMs: number }
   | { readonly type: 'ended'; readonly by: 'SIGKILL' | 'SIGTERM'; readonly code: number | null; readonly wallMs: number }
 
 export type Seen =

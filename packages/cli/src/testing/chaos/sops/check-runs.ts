@@ -6,11 +6,18 @@ import type { Violation } from '../history.ts'
 import type { SopsHistory, SopsView } from './history.ts'
 import { BEAT, BEAT_MS } from './procedures.ts'
 
+const STOP_MS_MAX = 8000
+
 export function checkRuns({ seen }: SopsHistory, { problems, runs, audit }: SopsView): Violation[] {
   const found: Violation[] = problems.map((detail) => ({ rule: 'file', detail }))
   const tell = (rule: string, detail: string) => void found.push({ rule, detail })
+  let endingMs = 0
   for (const event of seen) {
-    if (event.type === 'ended' && event.by === 'SIGTERM' && event.code !== 0) tell('stop', `SIGTERM ended the daemon with ${event.code}`)
+    if (event.type === 'ending') endingMs = event.wallMs
+    if (event.type !== 'ended' || event.by !== 'SIGTERM') continue
+    const tookMs = event.wallMs - endingMs
+    if (event.code !== 0) tell('stop', `SIGTERM ended the daemon with ${event.code}`)
+    if (tookMs > STOP_MS_MAX) tell('stop', `SIGTERM took ${tookMs} ms, and no step takes so long`)
   }
   const records = Map.groupBy(audit, ({ run }) => run)
   for (const run of runs) {

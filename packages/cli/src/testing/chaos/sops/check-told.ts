@@ -3,17 +3,17 @@ import { countsOf } from '../counts-of.ts'
 import type { Violation } from '../history.ts'
 import { gateName, type Seen, type SopsHistory, type SopsView } from './history.ts'
 
-/** What was taken right before the end may not have got through. */
-const END_MS = 500
+/** A decision is told once it is noted that it was taken: by then other events may have been told. */
+const NOTING_MS = 1000
 
 interface FollowedLife {
   readonly fromMs: number
-  readonly toMs: number
+  readonly untilMs: number
   readonly told: readonly { readonly name: string; readonly state: string }[]
 }
 
 export function checkTold({ seen }: SopsHistory, { approvals }: SopsView): Violation[] {
-  return followedLives(seen).flatMap(({ fromMs, toMs, told }) => {
+  return followedLives(seen).flatMap(({ fromMs, untilMs, told }) => {
     const states = new Map(told.map(({ name, state }) => [name, state]))
     const found = [...countsOf(told.map(({ name }) => name))].flatMap(([name, times]) =>
       times > 1 ? [`${name} was told ${times} times`] : [],
@@ -22,7 +22,7 @@ export function checkTold({ seen }: SopsHistory, { approvals }: SopsView): Viola
       const name = gateName(runId, stepId)
       const said = states.get(name)
       if (said !== undefined && said !== state) found.push(`${name} is ${state} and was told as ${said}`)
-      const wasFollowed = settledAtMs !== null && settledAtMs >= fromMs && settledAtMs < toMs - END_MS
+      const wasFollowed = settledAtMs !== null && settledAtMs >= fromMs && settledAtMs < untilMs - NOTING_MS
       if (wasFollowed && said === undefined) found.push(`${name} is ${state}, and nobody was told`)
     }
     return found.map((detail) => ({ rule: 'told', detail }))
@@ -31,13 +31,12 @@ export function checkTold({ seen }: SopsHistory, { approvals }: SopsView): Viola
 
 export function followedLives(seen: readonly Seen[]): FollowedLife[] {
   const lives: FollowedLife[] = []
-  let fromMs = Number.POSITIVE_INFINITY
   let told: { name: string; state: string }[] = []
   for (const event of seen) {
-    if (event.type === 'started') [fromMs, told] = [Number.POSITIVE_INFINITY, []]
-    if (event.type === 'following') fromMs = Math.min(fromMs, event.wallMs)
     if (event.type === 'told') told.push({ name: gateName(event.run, event.step), state: event.state })
-    if (event.type === 'ended') lives.push({ fromMs, toMs: event.wallMs, told })
+    if (event.type !== 'followed') continue
+    lives.push({ ...event, told })
+    told = []
   }
   return lives
 }

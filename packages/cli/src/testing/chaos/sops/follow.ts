@@ -3,40 +3,47 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Random } from '../random.ts'
 import type { SopsRecorder } from './recorder.ts'
 
+/** From the moment it is let in. */
 const STAY_MS = { min: 50, max: 400 }
 const AWAY_MS_MAX = 60
 
 /** Resolves once `signal` aborts. */
 export async function follow(url: string, recorder: SopsRecorder, random: Random, signal: AbortSignal): Promise<void> {
   let lastId: string | undefined
-  let isFollowing = false
+  let fromMs: number | undefined
+  let untilMs = 0
 
   const take = (block: string): void => {
     const lines = block.split('\n')
     const id = lines.find((line) => line.startsWith('id:'))
     if (id !== undefined) lastId = id.slice('id:'.length).trim()
-    if (!isFollowing && lastId !== undefined) {
-      isFollowing = true
-      recorder.see({ type: 'following', wallMs: Date.now() })
-    }
+    if (lastId !== undefined) fromMs ??= Date.now()
     const data = lines.find((line) => line.startsWith('data:'))
-    const event = data === undefined ? undefined : (JSON.parse(data.slice('data:'.length)) as Readonly<Record<string, string>>)
-    if (event?.type !== 'human_approval_resolved') return
+    const event = data === undefined ? {} : (JSON.parse(data.slice('data:'.length)) as Readonly<Record<string, string>>)
+    if (event.timestamp !== undefined) untilMs = Date.parse(event.timestamp)
+    if (event.type !== 'human_approval_resolved') return
     recorder.see({ type: 'told', run: event.run_id ?? '', step: event.step_id ?? '', state: event.state ?? '' })
   }
-  const stay = async (leaving: AbortSignal): Promise<void> => {
-    const response = await fetch(`${url}/api/events`, { signal: leaving, headers: lastId === undefined ? {} : { 'last-event-id': lastId } })
-    let text = ''
-    for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
-      const blocks = (text + chunk).split('\n\n')
-      text = blocks.pop() ?? ''
-      for (const block of blocks) take(block)
+  const stay = async (): Promise<void> => {
+    const leaving = new AbortController()
+    const headers = lastId === undefined ? {} : { 'last-event-id': lastId }
+    const response = await fetch(`${url}/api/events`, { signal: AbortSignal.any([signal, leaving.signal]), headers })
+    const timer = setTimeout(() => leaving.abort(), random.within(STAY_MS.min, STAY_MS.max))
+    try {
+      let text = ''
+      for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+        const blocks = (text + chunk).split('\n\n')
+        text = blocks.pop() ?? ''
+        for (const block of blocks) take(block)
+      }
+    } finally {
+      clearTimeout(timer)
     }
   }
 
   while (!signal.aborted) {
-    const limit = AbortSignal.timeout(random.within(STAY_MS.min, STAY_MS.max))
-    await stay(AbortSignal.any([signal, limit])).catch(() => undefined)
+    await stay().catch(() => undefined)
     await sleep(random.within(0, AWAY_MS_MAX), undefined, { signal }).catch(() => undefined)
   }
+  if (fromMs !== undefined) recorder.see({ type: 'followed', fromMs, untilMs })
 }

@@ -50,9 +50,9 @@ export type Seen =
   /** The answer to an attempt: it counts, or how it had been decided before. */
   | { readonly type: 'won'; readonly tag: string }
   | { readonly type: 'lost'; readonly tag: string; readonly state: string }
-  /** A subscriber is there, and stays or comes back with the id of the last event it saw. */
-  | { readonly type: 'following'; readonly wallMs: number }
   | { readonly type: 'told'; readonly run: string; readonly step: string; readonly state: string }
+  /** A subscriber came, left and came back; `untilMs` is when the last event happened that it saw in this life. */
+  | { readonly type: 'followed'; readonly fromMs: number; readonly untilMs: number }
   /** A look at a copy of the store while no daemon ran. */
   | { readonly type: 'inspected'; readonly runs: readonly string[]; readonly problems: readonly string[] }
   | { readonly type: 'nonsense'; readonly detail: string }
