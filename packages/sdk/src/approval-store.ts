@@ -76,7 +76,8 @@ export interface ApprovalStore {
    */
   open(approval: NewApproval, prompts: readonly NewReply[]): Promise<{ readonly opened: boolean; readonly approval: Approval }>
   /**
-   * The first decision wins: `won` tells whether it was this one. With `inbox`, that message is done in the same commit,
+   * The first decision wins: `won` tells whether it was this one. An answer that is given when the time is over is none: by
+   * then the approval is `expired`, noticed or not. With `inbox`, that message is done in the same commit,
    * whoever won. Undefined for a key nobody opened.
    */
   decide(key: ApprovalKey, decision: Decision, inbox?: number): Promise<{ readonly won: boolean; readonly approval: Approval } | undefined>

@@ -13,6 +13,10 @@ const OPEN = `
 const ADD_PROMPT = 'INSERT INTO approval_prompts (outbox, approval, channel, account, to_json) VALUES (?, ?, ?, ?, ?)'
 const DECIDE = `
   UPDATE approvals SET state = ?, decided_by = ?, feedback = ?, decided_at = ? WHERE run_id = ? AND step_id = ? AND state = 'pending'`
+/** Whether or not the daemon has noticed yet. */
+const LAPSE = `
+  UPDATE approvals SET state = 'expired', decided_by = 'timeout', decided_at = ?
+  WHERE run_id = ? AND step_id = ? AND state = 'pending' AND expires_at <= ?`
 const SETTLE = `
   UPDATE approvals SET settled_at = ? WHERE run_id = ? AND step_id = ? AND state <> 'pending' AND settled_at IS NULL`
 const GET = `SELECT ${APPROVAL_COLUMNS} FROM approvals WHERE run_id = ? AND step_id = ?`
@@ -46,6 +50,7 @@ export function createApprovals(db: Database, writer: GroupCommit): ApprovalStor
     },
     decide: (key, { state, by, feedback, atMs }, inbox) =>
       writer.write(() => {
+        if (state === 'approved' || state === 'rejected') db.run(LAPSE, atMs, key.runId, key.stepId, atMs)
         const won = db.run(DECIDE, state, by, feedback, atMs, key.runId, key.stepId) > 0
         const approval = find(key)
         if (!approval) return undefined

@@ -97,6 +97,26 @@ export const approvalRules: StoreRules = {
     }
   },
 
+  'an answer after the time is over finds it expired, whether or not that was noticed': async ({ store, restart }) => {
+    await openAll(store, ['a', 'b', 'c', 'd'])
+    await store.approvals.open(asked('e', { expiresAtMs: null }), [])
+    const inbox = await keepOne(store, 'm1')
+    const late = { atMs: 61_000 }
+    expect(await store.approvals.decide(key('a'), decision('approved', { atMs: 60_999 }))).toMatchObject({ won: true })
+    const over = { state: 'expired', by: 'timeout', feedback: null, decidedAtMs: 61_000 }
+    expect(await store.approvals.decide(key('b'), decision('approved', { ...late, feedback: 'ok' }), inbox)).toMatchObject({
+      won: false,
+      approval: over,
+    })
+    expect(await store.approvals.decide(key('c'), decision('rejected', late))).toMatchObject({ won: false, approval: over })
+    const end = decision('cancelled', { ...late, by: 'system' })
+    expect(await store.approvals.decide(key('d'), end)).toMatchObject({ won: true, approval: { state: 'cancelled' } })
+    expect(await store.approvals.decide(key('e'), decision('approved', late))).toMatchObject({ won: true })
+    const next = await restart()
+    expect(await next.approvals.get(key('b'))).toMatchObject(over)
+    expect(await next.inbox.get(inbox)).toMatchObject({ state: 'done' })
+  },
+
   'of many who decide in two processes one wins, and all learn the same': async ({ store, beside }) => {
     const other = await beside()
     await openAll(
