@@ -59,6 +59,21 @@ test('§2.5 §6 a request is opened durably, asked for and broadcast, and says h
   expect(queued).toMatchObject([{ number: 1, channel: 'community' }])
 })
 
+test('a key that is a step in a path is refused: its address would be another', async () => {
+  const { post } = await served()
+  for (const id of ['.', '..']) {
+    expect(await post({ ...REQUEST, run_id: id })).toMatchObject({ status: 400, body: { code: 'invalid_request' } })
+    expect(await post({ ...REQUEST, step_id: id })).toMatchObject({ status: 400, body: { code: 'invalid_request' } })
+  }
+  expect(await post({ ...REQUEST, step_id: '...' })).toMatchObject({ status: 200 })
+})
+
+test('an empty workflow_name is none: the run stands for it', async () => {
+  const { made, post } = await served()
+  await post({ ...REQUEST, workflow_name: '' })
+  expect(told(made)[0]).toMatchObject({ workflow_name: 'run 1' })
+})
+
 test('a repeat asks nobody again and answers with the state', async () => {
   const { made, post, json } = await served()
   await post(REQUEST)

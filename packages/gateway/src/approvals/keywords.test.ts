@@ -34,6 +34,20 @@ describe('decisions: a whole trimmed message equal to a keyword, or a keyword, a
     expect(verdictOf('no objections', keywords)).toEqual({ approved: false, feedback: 'objections' })
   })
 
+  test('how a device spells a letter makes no difference', () => {
+    const keywords = keywordsOf({ approveKeywords: ['cafe\u0301'], rejectKeywords: ['n\u00e3o'] })
+    expect(verdictOf('Caf\u00e9', keywords)).toEqual({ approved: true, feedback: null })
+    expect(verdictOf('CAFE\u0301 now', keywords)).toEqual({ approved: true, feedback: 'now' })
+    expect(verdictOf('na\u0303o', keywords)).toEqual({ approved: false, feedback: null })
+    expect(() => keywordsOf({ approveKeywords: ['\u00e9'], rejectKeywords: ['e\u0301'] })).toThrow("'\u00e9' is in approve_keywords and in")
+  })
+
+  test('no keyword that rejects may read as one that approves', () => {
+    expect(() => keywordsOf({ approveKeywords: ['ok'], rejectKeywords: ['ok not'] })).toThrow("'ok not' of reject_keywords would approve")
+    expect(() => keywordsOf({ rejectKeywords: ['yes\u00a0but'] })).toThrow('would approve')
+    expect(keywordsOf({ approveKeywords: ['no objection'], rejectKeywords: ['no', 'yesterday'] }).rejectKeywords).toEqual(['no', 'yesterday'])
+  })
+
   test('feedback is cut at its bound, and between characters', () => {
     expect(verdictOf(`no ${'x'.repeat(3999)}\u{1f600}`, DEFAULTS)?.feedback).toHaveLength(4000)
     expect(verdictOf(`no ${'x'.repeat(3999)}\u{1f600}`, DEFAULTS)?.feedback?.isWellFormed()).toBe(true)

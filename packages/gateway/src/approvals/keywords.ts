@@ -24,13 +24,18 @@ export function keywordsOf({ approveKeywords, rejectKeywords }: Pick<Question, k
   const reject = listOf(rejectKeywords, REJECT_KEYWORDS, 'reject_keywords')
   const both = approve.find((keyword) => reject.includes(keyword))
   if (both !== undefined) throw new AppError('invalid_request', `'${both}' is in approve_keywords and in reject_keywords`)
-  return { approveKeywords: approve, rejectKeywords: reject }
+  const keywords = { approveKeywords: approve, rejectKeywords: reject }
+  // Keywords that approve are tried first: who says this one means the opposite.
+  const shadowed = reject.find((keyword) => verdictOf(keyword, keywords)?.approved)
+  if (shadowed !== undefined)
+    throw new AppError('invalid_request', `'${shadowed}' of reject_keywords would approve: it begins with one of approve_keywords`)
+  return keywords
 }
 
 function listOf(given: readonly string[] | undefined, fallback: readonly string[], name: string): readonly string[] {
   if (!given || given.length === 0) return fallback
   if (given.length > KEYWORDS_MAX) throw new AppError('invalid_request', `${name} has more than ${KEYWORDS_MAX} keywords`)
-  const keywords = [...new Set(given.map((keyword) => keyword.trim().toLowerCase()))]
+  const keywords = [...new Set(given.map((keyword) => oneForm(keyword).toLowerCase()))]
   if (keywords.some((keyword) => !isKeyword(keyword)))
     throw new AppError(
       'invalid_request',
@@ -39,12 +44,15 @@ function listOf(given: readonly string[] | undefined, fallback: readonly string[
   return keywords
 }
 
+/** Devices spell the same letter in one character or in two. */
+const oneForm = (text: string): string => text.trim().normalize('NFC')
+
 const isKeyword = (keyword: string): boolean =>
   keyword.length > 0 && keyword.length <= KEYWORD_CHARS_MAX && /^[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}`]+$/u.test(keyword)
 
 /** Equal to a keyword, or a keyword and feedback behind white space; the case does not matter, and keywords that approve are tried first. */
 export function verdictOf(text: string, { approveKeywords, rejectKeywords }: Keywords): Verdict | undefined {
-  const said = text.trim()
+  const said = oneForm(text)
   for (const keyword of approveKeywords) {
     const rest = behind(said, keyword)
     if (rest !== undefined) return { approved: true, feedback: rest }

@@ -44,6 +44,8 @@ export function newApproval(question: Question, nowMs: number): NewApproval {
 function checkId(id: string, name: string): void {
   if (id.length > ID_CHARS_MAX || !PRINTABLE.test(id) || id.trim() !== id)
     throw new AppError('invalid_request', `${name} is 1 to ${ID_CHARS_MAX} printable characters`)
+  // Whoever reads an address takes them for steps in a path.
+  if (id === '.' || id === '..') throw new AppError('invalid_request', `${name} cannot be '${id}'`)
 }
 
 function checkLength(text: string, name: string, max: number): void {

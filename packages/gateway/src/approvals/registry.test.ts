@@ -37,6 +37,15 @@ test('more than may wait are refused until one is answered; what is known is ans
   expect(await ask('s3')).toMatchObject({ opened: true })
 })
 
+test('what is decided in the very moment it is opened waits no more', async () => {
+  const { approvals, ask } = await arrange({ pendingMax: 1 })
+  const opening = ask('s1')
+  await approvals.decide({ runId: 'r', stepId: 's1' }, { state: 'approved', by: 'device:d1' })
+  await opening
+  await expect.poll(async () => (await approvals.get({ runId: 'r', stepId: 's1' }))?.settledAtMs).not.toBeNull()
+  expect(await ask('s2')).toMatchObject({ opened: true })
+})
+
 test('however many wait, one timer is set, and nothing is looked at before it rings', async () => {
   const { clock, approvals, ask, store } = await arrange()
   await Promise.all(Array.from({ length: 200 }, (_, index) => ask(`s${index}`, 600 + index)))

@@ -82,6 +82,8 @@ export function createApprovals(deps: ApprovalRegistryDeps): ApprovalRegistry {
       const nowMs = clock.nowMs()
       const replies = confirmations(approval, deps.channels(), nowMs)
       deps.queued(waitingReplies(replies, await store.settle(approval, nowMs, replies)))
+      // It may have been decided before whoever opened it had put it where those are that wait.
+      if (pending.get(approval)) taken(approval)
       tellResolved(bus, approval)
     },
   })

@@ -100,7 +100,7 @@ async function askPeople({ approvals }: ChannelEventsDeps, event: Body): Promise
     runId: run_id,
     stepId: step_id,
     gate: 'event',
-    workflow: workflow_name ?? run_id,
+    workflow: workflow_name || run_id,
     title: textAt(event, 'content.title') || APPROVAL_TITLE,
     message: textAt(event, 'content.message'),
     timeoutSecs: timeout,
