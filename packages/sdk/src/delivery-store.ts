@@ -215,9 +215,11 @@ export interface OutboxStore {
   retry(number: number, failed: { readonly error: string; readonly atMs: number }): Promise<void>
   /** `dead` takes the later parts of the same reply with it, which would make no sense alone. */
   giveUp(number: number, failed: { readonly state: 'ambiguous' | 'dead'; readonly error: string; readonly atMs: number }): Promise<void>
+  /** What was to replace another message is one of its own from now on, since that one can no longer be edited. */
+  sendInstead(number: number): Promise<void>
   /**
-   * After a crash: what was under way becomes `failed` and due on channels where repeats are dropped, `ambiguous` on all
-   * others. Resolves to the numbers of the ambiguous.
+   * After a crash: what was under way becomes `failed` and due if it was an edit, or on channels where repeats are dropped,
+   * and `ambiguous` otherwise. Resolves to the numbers of the ambiguous.
    */
   recover(options: { readonly repeatable: readonly string[]; readonly atMs: number }): Promise<readonly number[]>
   /** What is to be sent, oldest first, with a number above `after`. */

@@ -38,10 +38,12 @@ const REPLAY_LATER_PARTS = `
 // That it is not 'sent' is said so that SQLite uses the index of what is not.
 const MAKE_DUE = `
   UPDATE outbox SET state = 'failed', error = '${CUT}', next_at = ?
-  WHERE state = 'sending' AND state <> 'sent' AND channel IN (SELECT value FROM json_each(?))`
+  WHERE state = 'sending' AND state <> 'sent'
+    AND (channel IN (SELECT value FROM json_each(?)) OR extras_json ->> '$.edits' IS NOT NULL)`
 const MAKE_AMBIGUOUS = `
   UPDATE outbox SET state = 'ambiguous', error = '${CUT}', ended_at = ?
   WHERE state = 'sending' AND state <> 'sent' RETURNING number`
+const SEND_INSTEAD = `UPDATE outbox SET extras_json = json_remove(extras_json, '$.edits', '$.elseSend') WHERE number = ?`
 const REPLIES = `SELECT ${OUTBOX_COLUMNS} FROM outbox WHERE inbox = ? ORDER BY number`
 
 type Part = Pick<OutboxColumns, 'number' | 'part' | 'parts'>
@@ -72,6 +74,9 @@ export function createOutbox(db: Database, writer: GroupCommit): OutboxStore {
         const part = db.get<Part>(GIVE_UP, state, error, atMs, number)
         if (part && state === 'dead') db.run(GIVE_UP_LATER_PARTS, number, part.parts - part.part, atMs)
       }),
+    async sendInstead(number) {
+      await writer.write(() => db.run(SEND_INSTEAD, number))
+    },
     recover: ({ repeatable, atMs }) =>
       writer.write(() => {
         db.run(MAKE_DUE, atMs, JSON.stringify(repeatable))

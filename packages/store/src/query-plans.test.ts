@@ -82,6 +82,7 @@ async function useAll(): Promise<void> {
   await outbox.replay(part)
   await outbox.start(part)
   await outbox.sent(part, { providerId: 'p', atMs: 1 })
+  await outbox.sendInstead(part)
   await outbox.recover({ repeatable: ['roomchat'], atMs: 1 })
   for (const store of [inbox, outbox]) {
     await store.waiting({ after: 0, limit: 10 })

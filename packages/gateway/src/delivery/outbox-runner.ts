@@ -43,11 +43,21 @@ async function work(options: OutboxRunnerOptions, number: number): Promise<WorkO
     return { retryAtMs: atMs }
   }
   const { ended } = observeDelivery(options, { channel: channel.name, direction: 'outbound' })
-  let sent: Sent
+  const { edits } = started.extras ?? {}
+  let reply = started
+  let sent: Sent | undefined
   try {
-    sent = await transmit(options, channel, started)
+    if (edits !== undefined) {
+      sent = await edit(options, channel, started, { id: edits })
+      if (!sent) {
+        // Durably, before anything is sent: an edit may be repeated, a message may not.
+        await store.outbox.sendInstead(number)
+        reply = asMessage(started)
+      }
+    }
+    sent ??= await post(options, channel, reply)
   } catch (error) {
-    return failed(options, { started, channel, error, ended })
+    return failed(options, { started: reply, channel, error, ended })
   }
   ended('ok')
   await record(options, number, sent)
@@ -55,21 +65,29 @@ async function work(options: OutboxRunnerOptions, number: number): Promise<WorkO
   return 'done'
 }
 
-async function transmit(options: OutboxRunnerOptions, channel: Channel, started: StartedReply): Promise<Sent> {
-  const { to, text, clientId, extras } = started
-  const signal = AbortSignal.any([options.cutOff, AbortSignal.timeout(SEND_MS_MAX)])
-  const message = await outboundOf(options, channel, started)
-  if (extras?.edits === undefined) return channel.send(to, message, signal)
-  const sent = { id: extras.edits }
+/** Undefined if the message can no longer be edited, and this one is then to be sent instead. */
+async function edit(options: OutboxRunnerOptions, channel: Channel, started: StartedReply, sent: Sent): Promise<Sent | undefined> {
+  const { to, extras } = started
   try {
     if (!channel.update) throw new AppError('invalid_request', `${channel.name} cannot edit messages`)
-    await channel.update(to, sent, message, signal)
+    await channel.update(to, sent, await outboundOf(options, channel, started), inTime(options))
     return sent
   } catch (error) {
     const isRefused = error instanceof AppError && REFUSED.has(error.code)
-    if (!isRefused || !extras.elseSend) throw error
-    return channel.send(to, { ...message, text, clientId }, signal)
+    if (isRefused && extras?.elseSend) return undefined
+    throw error
   }
+}
+
+async function post(options: OutboxRunnerOptions, channel: Channel, started: StartedReply): Promise<Sent> {
+  return channel.send(started.to, await outboundOf(options, channel, started), inTime(options))
+}
+
+const inTime = ({ cutOff }: OutboxRunnerOptions): AbortSignal => AbortSignal.any([cutOff, AbortSignal.timeout(SEND_MS_MAX)])
+
+function asMessage({ extras = {}, ...started }: StartedReply): StartedReply {
+  const { edits: _, elseSend: __, ...rest } = extras
+  return { ...started, extras: rest }
 }
 
 async function outboundOf(options: OutboxRunnerOptions, { limits }: Channel, started: StartedReply): Promise<Outbound> {

@@ -176,6 +176,28 @@ export const outboxRules: StoreRules = {
     expect(await outbox.recover({ repeatable: [], atMs: 6_001 })).toEqual([])
   },
 
+  'an edit that was under way is due as well, since it may be repeated': async ({ store, restart }) => {
+    const [edit = 0, plain = 0] = await store.outbox.add([
+      reply('a', { extras: { edits: 'p1', elseSend: true } }),
+      reply('b', { extras: { topic: 't' } }),
+    ])
+    for (const number of [edit, plain]) await store.outbox.start(number)
+    const { outbox } = await restart()
+    expect(await outbox.recover({ repeatable: [], atMs: 6_000 })).toEqual([plain])
+    expect(await outbox.get(edit)).toMatchObject({ state: 'failed', nextAtMs: 6_000 })
+  },
+
+  'what is sent instead of an edit is a message like any other, with all it had beside': async ({ store, restart }) => {
+    const files = [{ kind: 'image', path: 'a.png' }] as const
+    const [number = 0] = await store.outbox.add([reply('a', { extras: { edits: 'p1', elseSend: true, files } })])
+    await store.outbox.start(number)
+    await store.outbox.sendInstead(number)
+    const { outbox } = await restart()
+    expect(await outbox.recover({ repeatable: [], atMs: 6_000 })).toEqual([number])
+    await outbox.replay(number)
+    expect((await outbox.start(number))?.extras).toEqual({ files })
+  },
+
   'what waits comes oldest first, page by page, without what is under way': async ({ store: { outbox } }) => {
     const numbers = await outbox.add(['a', 'b', 'c', 'd', 'e'].map((text) => reply(text)))
     const [failed = 0, sending = 0, ...queued] = numbers
