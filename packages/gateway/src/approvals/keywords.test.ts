@@ -45,7 +45,10 @@ describe('decisions: a whole trimmed message equal to a keyword, or a keyword, a
   test('no keyword that rejects may read as one that approves', () => {
     expect(() => keywordsOf({ approveKeywords: ['ok'], rejectKeywords: ['ok not'] })).toThrow("'ok not' of reject_keywords would approve")
     expect(() => keywordsOf({ rejectKeywords: ['yes\u00a0but'] })).toThrow('would approve')
-    expect(keywordsOf({ approveKeywords: ['no objection'], rejectKeywords: ['no', 'yesterday'] }).rejectKeywords).toEqual(['no', 'yesterday'])
+    expect(keywordsOf({ approveKeywords: ['no objection'], rejectKeywords: ['no', 'yesterday'] }).rejectKeywords).toEqual([
+      'no',
+      'yesterday',
+    ])
   })
 
   test('feedback is cut at its bound, and between characters', () => {
