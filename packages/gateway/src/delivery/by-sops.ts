@@ -3,7 +3,7 @@ import type { Channel } from '@sluice/sdk'
 import type { DeliveryDeps } from './channels.ts'
 
 /** True: procedures have taken it, and the message is done. Asked again after a crash, it starts nothing twice. */
-export async function takenBySops(deps: DeliveryDeps, channel: Channel, number: number): Promise<boolean> {
+export async function takenBySops(deps: Pick<DeliveryDeps, 'store' | 'sops' | 'log'>, channel: Channel, number: number): Promise<boolean> {
   const path = channel.webhook?.path
   const sops = deps.sops()
   if (path === undefined || !sops?.matches('webhook', path)) return false

@@ -1,0 +1,115 @@
+/** Messages for procedures, on a real store; the engine is played. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Channel, Inbound, SopDispatch, SopEvent, Sops, Store } from '@sluice/sdk'
+import { openStore } from '@sluice/store'
+import { testClock } from '@sluice/testkit/clock'
+import { testHost } from '@sluice/testkit/host'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { takenBySops } from './by-sops.ts'
+
+const CHANNEL: Channel = {
+  name: 'chatapp',
+  allow: ['*'],
+  limits: { text: 100, unit: 'utf16' },
+  webhook: {
+    path: '/chatapp',
+    verify: () => ({ by: 'test' }),
+    parse: () => [],
+    sample: () => ({ headers: {}, body: '' }),
+  },
+  send: async () => ({ id: 'p' }),
+}
+const MESSAGE: Inbound = {
+  id: 'm1',
+  account: 'our-number',
+  sender: '+15550002222',
+  to: { to: '15550002222', replyTo: 'm1' },
+  text: 'ship it',
+  sentAtMs: 7,
+}
+const STARTED: SopDispatch = { sop: 'ship', status: 'started', runId: 'r1' }
+
+let folder: string
+let store: Store
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'by-sops-'))
+  store = openStore({ file: join(folder, 'sluice.db'), clock: testClock(), log: testHost().log })
+})
+afterEach(async () => {
+  await store.close()
+  rmSync(folder, { recursive: true })
+})
+
+/** Keeps a message and offers it to an engine that answers an event with `dispatched`. */
+async function offer(dispatched: readonly SopDispatch[], channel = CHANNEL, engine = true) {
+  const fired: [event: SopEvent, also: unknown][] = []
+  const kept = await store.inbox.keep({
+    channel: channel.name,
+    verdict: 'test',
+    raw: Buffer.from('{}'),
+    receivedAtMs: 9,
+    messages: [{ session: 's', message: MESSAGE }],
+  })
+  const [number] = kept === 'replayed' ? [] : kept
+  const sops: Pick<Sops, 'matches' | 'fire'> = {
+    matches: (source, topic) => source === 'webhook' && topic === '/chatapp',
+    async fire(event, also) {
+      fired.push([event, also])
+      return dispatched
+    },
+  }
+  const deps = { store, log: testHost().log, sops: () => (engine ? sops : undefined) }
+  const take = () => takenBySops(deps, channel, number ?? 0)
+  return { taken: await take(), take, fired, number: number ?? 0 }
+}
+
+test('§4.3 a procedure is told what came, from whom and where to ask; the message is done in the same commit', async () => {
+  const { taken, fired, number } = await offer([STARTED])
+  expect(taken).toBe(true)
+  expect(fired).toEqual([
+    [
+      {
+        source: 'webhook',
+        topic: '/chatapp',
+        payload: expect.any(String),
+        atMs: 9,
+        by: 'chatapp:+15550002222',
+        key: `inbox:${number}`,
+        origin: { channel: 'chatapp', account: 'our-number', to: MESSAGE.to, sender: '+15550002222' },
+      },
+      { inbox: number },
+    ],
+  ])
+  const { id, account, sender, to, text, sentAtMs } = MESSAGE
+  expect(JSON.parse(fired[0]?.[0].payload ?? '')).toEqual({ channel: 'chatapp', id, account, sender, to, text, sentAtMs })
+})
+
+test('decisions "SOP and turn": a procedure that matches has the message, even if a limit holds it back', async () => {
+  expect((await offer([{ sop: 'ship', status: 'skipped', reason: 'it cools down' }])).taken).toBe(true)
+})
+
+test('where the condition of none is met, it is a message for the agent', async () => {
+  expect((await offer([])).taken).toBe(false)
+})
+
+test('without an engine, a path or a trigger of that path nothing is asked', async () => {
+  const { webhook: _, ...connected } = CHANNEL
+  const elsewhere = { ...CHANNEL, ...(CHANNEL.webhook && { webhook: { ...CHANNEL.webhook, path: '/other' as const } }) }
+  for (const { taken, fired } of [
+    await offer([STARTED], CHANNEL, false),
+    await offer([STARTED], connected),
+    await offer([STARTED], elsewhere),
+  ]) {
+    expect(taken).toBe(false)
+    expect(fired).toEqual([])
+  }
+})
+
+test('a message that is over starts nothing', async () => {
+  const { number, take, fired } = await offer([])
+  await store.inbox.done(number, 10)
+  expect(await take()).toBe(false)
+  expect(fired).toHaveLength(1)
+})
