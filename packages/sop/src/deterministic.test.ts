@@ -43,6 +43,17 @@ test('a checkpoint pauses, and lets through what came before it', async () => {
   expect(bench.agent.calls.map(({ tool, input }) => [tool, input])).toEqual([['store', { n: 1 }]])
 })
 
+/** Each of its levels asks for the next one twice. */
+const doublings = (levels: number) => ({
+  $ref: '#/$defs/0',
+  $defs: Object.fromEntries(
+    Array.from({ length: levels }, (_, level) => [
+      level,
+      { allOf: [{ $ref: `#/$defs/${level + 1}` }, { $ref: `#/$defs/${level + 1}` }] },
+    ]).concat([[levels, {}]]),
+  ),
+})
+
 describe('a step fails', () => {
   test.each([
     ['by a tool that refuses', { tools: ['refuse'] }, 'No such file'],
@@ -53,19 +64,29 @@ describe('a step fails', () => {
       { tools: ['find'], output: { type: 'object', required: ['m'] } },
       'does not fit its schema',
     ],
+    ['by a schema whose pattern would be tried for ages', { tools: ['as'], output: { pattern: '^(a+)+$' } }, 'takes too long'],
+    ['by a schema that refers to itself again and again', { tools: ['find'], output: doublings(40) }, 'takes too long'],
     [
       'by a schema that cannot be used',
       { tools: ['find'], output: { type: 'object', properties: { n: { $ref: '#/nowhere' } } } },
       'schema',
     ],
   ])('%s', async (_what, step, reason) => {
-    const bench = await toolBench([step], { find: '{"n":1}' })
+    const bench = await toolBench([step], { find: '{"n":1}', as: `${'a'.repeat(40)}!` })
     bench.agent.tools.set('refuse', { risk: 'read', run: () => Promise.reject(new AppError('not_found', 'No such file')) })
     const runId = await bench.fire('a')
     // The validator is loaded at its first use.
     await vi.waitUntil(async () => (await bench.run(runId)).status !== 'running')
     expect(await bench.run(runId)).toMatchObject({ status: 'failed', reason: expect.stringContaining(reason) })
   })
+})
+
+test('a result that is nested deeper than code can walk is piped on as a text', async () => {
+  const nested = '['.repeat(20_000) + ']'.repeat(20_000)
+  const bench = await toolBench([{ tools: ['find'] }, { tools: ['store'], input: { text: '$' } }], { find: nested, store: 'kept' })
+  const runId = await bench.fire('a')
+  expect(await bench.run(runId)).toMatchObject({ status: 'completed' })
+  expect(bench.agent.calls.at(-1)).toMatchObject({ input: { text: nested } })
 })
 
 describe('a call with effects', () => {

@@ -86,6 +86,11 @@ Its text.
     [md('1. **A**', '- tools:'), ['5:9: `tools` must be names of tools with commas between them, but "" is none']],
     [md('1. **A**', '- tools: a, b c'), ['5:10: `tools` must be names of tools with commas between them, but "b c" is none']],
     [md('1. **A**', '- input: {"a": }'), ['5:10: `input` must be JSON, on this line']],
+    [md('1. **A**', `- input: ${'['.repeat(9000)}${']'.repeat(9000)}`), ['5:10: `input` must not be nested more than 64 levels deep']],
+    [
+      md('1. **A**', `- output: ${'{"not":'.repeat(9000)}{}${'}'.repeat(9000)}`),
+      ['5:11: `output` must not be nested more than 64 levels deep'],
+    ],
     [md('1. **A**', '- output: 7'), ['5:11: `output` must be a JSON Schema, in which the whole must be an object, true or false']],
     [
       md('1. **A**', '- output: {"type": "text"}'),

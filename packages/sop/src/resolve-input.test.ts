@@ -38,6 +38,13 @@ describe('the input of a deterministic step', () => {
   })
 })
 
+test('what is nested deeper than code can walk stands for itself, as a text', () => {
+  const nested = (levels: number) => '['.repeat(levels) + ']'.repeat(levels)
+  expect(jsonOrText(nested(64))).toEqual(JSON.parse(nested(64)))
+  expect(jsonOrText(nested(65))).toBe(nested(65))
+  expect(jsonOrText(nested(30_000))).toBe(nested(30_000))
+})
+
 test('what is JSON is read, what is not stands for itself', () => {
   expect(jsonOrText('{"a":1}')).toEqual({ a: 1 })
   expect(jsonOrText('Wrote 3 bytes')).toBe('Wrote 3 bytes')

@@ -1,15 +1,17 @@
 /** The input of a deterministic step's tool: its template with what the step before gave (§4.3). */
 import { AppError, type SopRun } from '@sluice/sdk'
+import { isNestedTooDeeply } from './nesting.ts'
 
 const REFERENCE = /^\$(?<root>event)?(?:\.[^.\s]+)*$/
 
 /**
- * What a text says as JSON; what is not JSON stands for itself. Null for no text.
+ * What a text says as JSON; what is not JSON, or nested too deeply, stands for itself. Null for no text.
  */
 export function jsonOrText(text: string | null): unknown {
   if (text === null) return null
   try {
-    return JSON.parse(text)
+    const value: unknown = JSON.parse(text)
+    return isNestedTooDeeply(value) ? text : value
   } catch {
     return text
   }

@@ -1,5 +1,7 @@
 /** The bullets that set a step up: `- tools: a, b`, `- kind: checkpoint` and the others (§4.3). */
+import { parsedOrUndefined } from '@sluice/sdk/foreign-json'
 import { nearestName } from '@sluice/toml'
+import { isNestedTooDeeply, NESTING_MAX } from './nesting.ts'
 import { schemaProblem } from './output-schema.ts'
 
 export interface StepSettings {
@@ -64,11 +66,10 @@ function readWord<Value>(text: string, words: Readonly<Record<string, Value>>): 
 }
 
 function readJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw new SyntaxError('must be JSON, on this line')
-  }
+  const value = parsedOrUndefined(text)
+  if (value === undefined) throw new SyntaxError('must be JSON, on this line')
+  if (isNestedTooDeeply(value)) throw new SyntaxError(`must not be nested more than ${NESTING_MAX} levels deep`)
+  return value
 }
 
 function readSchema(text: string): unknown {
