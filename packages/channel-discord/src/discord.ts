@@ -38,11 +38,11 @@ export function discord(host: Host, config: DiscordConfig): Channel {
     ...(api.token === '' && { lacks: 'bot_token' }),
     listen: (deliver, signal) => listen({ api, listener, cursors, health, clock, log, notifications }, deliver, signal),
     async send(to, message, signal) {
-      const { id, thread } = await postMessage(api, to, message, { signal, log })
+      const { id, channel, thread } = await postMessage(api, to, message, { signal, log })
       health.sent()
       // What is said after it, and in its thread, is owed even if it comes while nobody is connected.
-      const guild = cursors.get(to.to)?.guild
-      cursors.follow(to.to, { after: id })
+      const guild = cursors.get(channel)?.guild
+      cursors.follow(channel, { after: id })
       if (thread !== undefined) cursors.follow(thread, { after: thread, isOurs: true, ...(guild !== undefined && { guild }) })
       return { id }
     },

@@ -101,6 +101,21 @@ describe('send', () => {
     expect(bench.host.logs).toMatchObject([{ level: 'warn', message: 'no thread could be opened' }])
   })
 
+  test('what belongs into a thread goes there; where none could be opened it answers the message', async () => {
+    const { id } = await channel().send(to, { ...hello, topic: 'T' }, inTime())
+    await channel().send({ ...to, thread: id }, { ...hello, text: 'in the thread', clientId: 'c2' }, inTime())
+    expect(bench.fake.messages(id)).toMatchObject([{ content: 'in the thread' }])
+    const alone = await channel().send({ to: DISCORD_DIRECT }, { ...hello, clientId: 'c3' }, inTime())
+    const sent = await channel().send({ to: DISCORD_DIRECT, thread: alone.id }, { ...hello, text: 'beside', clientId: 'c4' }, inTime())
+    expect(bench.fake.messages(DISCORD_DIRECT).at(-1)).toMatchObject({
+      id: sent.id,
+      content: 'beside',
+      message_reference: { message_id: alone.id },
+    })
+    const nowhere = channel().send({ to: '1', thread: '2' }, { ...hello, clientId: 'c5' }, inTime())
+    await expect(nowhere).rejects.toMatchObject({ code: 'invalid_request', message: 'discord answered 404: Unknown Channel (10003)' })
+  })
+
   test('that an answer is being made is shown', async () => {
     await channel().typing?.(to, inTime())
     expect(bench.fake.typing).toEqual([DISCORD_CHANNEL])

@@ -6,6 +6,8 @@ import { changedMessage, newMessage, withFiles } from './message-body.ts'
 import { isSnowflake } from './snowflake.ts'
 
 export interface Posted extends Sent {
+  /** Where it stands. */
+  readonly channel: string
   /** The thread that was opened on it, if one was. */
   readonly thread?: string
 }
@@ -13,6 +15,8 @@ export interface Posted extends Sent {
 const THREAD_NAME_CHARS_MAX = 100
 /** Minutes without a word until a thread is put away. */
 const THREAD_MINUTES = 1440
+
+const NOT_FOUND = 404
 
 const messagesOf = ({ to }: Address): string => `/channels/${encodeURIComponent(to)}/messages`
 
@@ -23,17 +27,34 @@ export async function postMessage(
   message: Outbound,
   { signal, log }: { readonly signal: AbortSignal; readonly log: Logger },
 ): Promise<Posted> {
-  const body = withFiles(newMessage(to, message), message.attachments)
-  const { json } = await callDiscord(api, { method: 'POST', path: messagesOf(to), body, signal })
-  const { id } = members(json)
+  const { channel, answer } = await post(api, to, message, signal)
+  const { id } = members(answer)
   if (!isSnowflake(id)) throw new AppError('upstream', 'The answer of discord names no message')
-  if (!message.topic) return { id }
+  if (!message.topic) return { id, channel }
   try {
-    return { id, thread: await openThread(api, { channel: to.to, message: id, name: message.topic, signal }) }
+    return { id, channel, thread: await openThread(api, { channel, message: id, name: message.topic, signal }) }
   } catch (error) {
-    log.warn('no thread could be opened', { channel: 'discord', conversation: to.to, reason: errorText(error) })
-    return { id }
+    log.warn('no thread could be opened', { channel: 'discord', conversation: channel, reason: errorText(error) })
+    return { id, channel }
   }
+}
+
+/** A thread is a conversation of its own, with the id of the message it hangs on. Where it is missing, that message is answered. */
+async function post(
+  api: DiscordApi,
+  { to, thread, replyTo }: Address,
+  message: Outbound,
+  signal: AbortSignal,
+): Promise<{ readonly channel: string; readonly answer: unknown }> {
+  const postTo = (address: Address, accept: readonly number[] = []) => {
+    const body = withFiles(newMessage(address, message), message.attachments)
+    return callDiscord(api, { method: 'POST', path: messagesOf(address), body, signal, accept })
+  }
+  const quoted = replyTo === undefined ? {} : { replyTo }
+  if (thread === undefined) return { channel: to, answer: (await postTo({ to, ...quoted })).json }
+  const { status, json } = await postTo({ to: thread, ...quoted }, [NOT_FOUND])
+  if (status !== NOT_FOUND) return { channel: thread, answer: json }
+  return { channel: to, answer: (await postTo({ to, replyTo: thread })).json }
 }
 
 async function openThread(

@@ -48,7 +48,7 @@ describe('§6 a reply that matches resolves the approval', () => {
     expect(turns).toEqual([])
     expect(events()).toEqual(['human_approval_request', 'human_approval_resolved'])
     expect(sent.slice(1)).toMatchObject([
-      { to: { to: prompt.id }, text: 'Rejected by community:ann: the tests\nare red', isEdit: false },
+      { to: { to: 'ops', thread: prompt.id }, text: 'Rejected by community:ann: the tests\nare red', isEdit: false },
       { id: prompt.id, isEdit: true, text: expect.stringContaining('Rejected by community:ann') },
     ])
     expect(sent[2]).not.toHaveProperty('buttons')
@@ -56,7 +56,7 @@ describe('§6 a reply that matches resolves the approval', () => {
   })
 
   test.each([
-    ['community', { to: '1' }],
+    ['community', { to: 'ops', thread: '1' }],
     ['workspace', { to: 'ops', thread: '1' }],
     ['messenger', { to: 'ops', replyTo: '1' }],
   ] as const)('the confirmation stands in the thread of the prompt, or answers it: %s', async (target, to) => {
@@ -387,5 +387,5 @@ test('a long question is split, and how to answer stays with the buttons', async
   expect(sent.at(-1)?.text).toMatch(/Reply with one of: .*to reject \(or `rejected`, `no`\)\.$/s)
   const before = sent.length
   await say('community', { inReplyTo: '1', text: 'yes' })
-  expect(sent.slice(before)).toMatchObject([{ to: { to: String(before) } }, { id: String(before), isEdit: true }])
+  expect(sent.slice(before)).toMatchObject([{ to: { to: 'ops', thread: String(before) } }, { id: String(before), isEdit: true }])
 })

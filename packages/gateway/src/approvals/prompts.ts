@@ -108,6 +108,5 @@ function placeOf(group: readonly ApprovalPrompt[], { to, providerId }: ApprovalP
   // A prompt that answers somebody stands where people were talking, and has opened no thread.
   const isOrigin = to.thread !== undefined || group.some((prompt) => prompt.to.replyTo !== undefined)
   if (isOrigin || notifications.target === 'messenger') return { ...to, replyTo: providerId }
-  // The community's threads are conversations of their own, the workspace's are part of theirs.
-  return notifications.target === 'community' ? { to: providerId } : { to: to.to, thread: providerId }
+  return { to: to.to, thread: providerId }
 }
