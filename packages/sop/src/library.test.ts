@@ -112,6 +112,20 @@ test('a folder that is not there yet is found by looking', async () => {
   await watching
 })
 
+test('another folder, once it is in force, is the one whose changes are noticed', async () => {
+  write('a')
+  void library.watch(stop.signal)
+  await library.reload()
+  folder = join(base, 'others')
+  write('b')
+  await library.reload()
+  expect(names()).toEqual(['b'])
+  await until(() => host.emitted.length === 3)
+  write('c')
+  await until(() => names().length === 2)
+  expect(names()).toEqual(['b', 'c'])
+})
+
 test('a folder in which nothing happens is not read', async () => {
   write('a')
   void library.watch(stop.signal)

@@ -29,6 +29,7 @@ export class SopFolder implements SopLibrary {
   #problems: readonly SopProblem[] = []
   #reloading: Promise<void> | undefined
   #isStale = false
+  #watched: { readonly folder: string; readonly moved: AbortController } | undefined
 
   constructor(deps: LibraryDeps) {
     this.#deps = deps
@@ -77,12 +78,21 @@ export class SopFolder implements SopLibrary {
   }
 
   /**
-   * Reloads whenever something in the folder of now changes, until the signal aborts. Reads nothing by itself: begun before
-   * the first reload, it misses nothing.
+   * Reloads whenever something in the folder changes, until the signal aborts; a reload that reads another folder takes the
+   * watch along. Begun before the first reload, it misses nothing. Call it once.
    */
-  watch(signal: AbortSignal): Promise<void> {
+  async watch(signal: AbortSignal): Promise<void> {
     const { settings, clock } = this.#deps
-    return watchFolder({ folder: settings().folder, clock, signal, onChange: () => this.reload() })
+    while (!signal.aborted) {
+      const wasMoved = this.#watched !== undefined
+      const { folder } = settings()
+      const moved = new AbortController()
+      this.#watched = { folder, moved }
+      const watching = watchFolder({ folder, clock, signal: AbortSignal.any([signal, moved.signal]), onChange: () => this.reload() })
+      // It was being read before anybody listened.
+      if (wasMoved) void this.reload()
+      await watching
+    }
   }
 
   async #reloadWhileStale(): Promise<void> {
@@ -95,7 +105,9 @@ export class SopFolder implements SopLibrary {
   async #load(): Promise<void> {
     const { settings, clock, events, log } = this.#deps
     const { loadSops } = await import('./load-sops.ts')
-    const { definitions, problems, broken } = await loadSops({ ...settings(), nowMs: clock.nowMs() })
+    const current = settings()
+    if (this.#watched?.folder !== current.folder) this.#watched?.moved.abort()
+    const { definitions, problems, broken } = await loadSops({ ...current, nowMs: clock.nowMs() })
     this.#definitions = new Map(definitions.map((definition) => [definition.name, definition]))
     this.#index = new TriggerIndex(definitions)
     this.#problems = problems
