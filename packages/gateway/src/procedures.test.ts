@@ -140,3 +140,19 @@ test('a definition that is added while the daemon runs is picked up', async () =
     expect(runtime.sops()?.matches('webhook', '/second')).toBe(true)
   }, SOON)
 })
+
+test('nobody is asked about a run any more that was cancelled while no daemon ran', async () => {
+  sop('waits', cron('0 * * * *'))
+  const clock = testClock(at('2026-07-01T00:59:00Z'))
+  const first = await start(clock)
+  await clock.advance(60_000)
+  const asked = async ({ store }: OpenRuntime) => (await store.approvals.list({ limit: 10 })).map(({ state }) => state)
+  await vi.waitFor(async () => expect(await asked(first.runtime)).toEqual(['pending']), SOON)
+  await first.procedures.stop(0)
+  const [run = expect.fail('it was started')] = await first.runs()
+  const cancelled: SopRun = { ...run, status: 'cancelled', gate: null, endedAtMs: clock.nowMs(), reason: 'enough' }
+  expect(await first.runtime.store.sops.advance(run, cancelled, [])).toBe(true)
+  await stop(open.splice(0)[0] ?? expect.fail('it runs'))
+  const second = await start(testClock(at('2026-07-01T01:01:00Z')))
+  expect(await asked(second.runtime)).toEqual(['cancelled'])
+})

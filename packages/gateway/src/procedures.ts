@@ -4,6 +4,7 @@ import { CronClock, createSopEngine, SopFolder } from '@sluice/sop'
 import { sopSection } from '@sluice/sop/config'
 import type { OpenRuntime } from './open-runtime.ts'
 import { sopSettings } from './sop-settings.ts'
+import { withdrawQuestions } from './withdraw-questions.ts'
 
 export interface Procedures {
   /** Looks for what other processes have started or changed. */
@@ -38,6 +39,7 @@ export async function startProcedures(runtime: OpenRuntime): Promise<Procedures>
   void folder.watch(stopping.signal)
   await folder.reload()
   const resumed = await engine.resume()
+  await withdrawQuestions(runtime)
   if (resumed > 0) log.info('taking up runs the last run of the daemon left unfinished', { runs: resumed })
   runtime.offer({ sops: engine })
 
