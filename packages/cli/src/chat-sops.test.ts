@@ -8,6 +8,7 @@ import { type ChatDaemon, chatDaemons } from './testing/chat-daemon.ts'
 import { CHATAPP_PERSON, chatappRequest } from './testing/chatapp-requests.ts'
 import type { Shown } from './testing/chats/chat.ts'
 import { sendRequest } from './testing/send-request.ts'
+import { MARK_FILES } from './testing/shell-model.ts'
 
 const SOP = '[sop]\nname = "ship"\ndescription = "Ships a release"\nversion = "1.0.0"\npriority = "normal"\n'
 const TRIGGER = '[[triggers]]\ntype = "webhook"\npath = "/chatapp"\n'
@@ -20,6 +21,12 @@ const DETERMINISTIC = {
 const SUPERVISED = {
   'sops/ship/SOP.toml': `${SOP}execution_mode = "supervised"\n${TRIGGER}`,
   'sops/ship/SOP.md': '# Ship\n\n## Steps\n\n1. **Ship** - Makes it live.\n   - tools: file_write\n',
+}
+const SHELL = {
+  ...MARK_FILES,
+  'sops/ship/SOP.toml': `${SOP}execution_mode = "deterministic"\n${TRIGGER}`,
+  'sops/ship/SOP.md':
+    '# Ship\n\n## Steps\n\n1. **Ship** - Makes it live.\n   - tools: shell\n   - input: {"command": "node mark.mjs", "timeout_secs": 30}\n',
 }
 
 const start = chatDaemons()
@@ -128,6 +135,23 @@ describe('decisions "SOP and turn": a procedure whose trigger is the path of a c
     await daemon.idle()
     expect((await daemon.daemon.runtime.sops()?.runs({ limit: 10 }))?.filter(({ status }) => status === 'completed')).toEqual([])
     expect(shipped(daemon)).toBeUndefined()
+  })
+
+  test('asks there before it calls a tool that needs a person, and calls it once', async () => {
+    const { daemon, question, post, prompt } = await asked(SHELL)
+    expect(question?.text).toMatch(/^ship: step 1 of 1: shell wants to run\n\ncommand: node mark\.mjs\n/)
+    expect(prompt.text).toContain('shell wants to run')
+    expect(await runOf(daemon)).toMatchObject({ status: 'running', step: 1 })
+    await post({ id: 'wamid.2', text: 'yes' })
+    expect(await ended(daemon)).toMatchObject({ status: 'completed', results: [{ output: expect.stringContaining('marked') }] })
+    expect(readFileSync(join(daemon.dataDir, 'workspace', 'ran.txt'), 'utf8')).toBe('ran\n')
+  })
+
+  test('a tool that is refused there fails the run, and is not called', async () => {
+    const { daemon, post } = await asked(SHELL)
+    await post({ id: 'wamid.2', text: 'reject not now' })
+    expect(await ended(daemon)).toMatchObject({ status: 'failed' })
+    expect(existsSync(join(daemon.dataDir, 'workspace', 'ran.txt'))).toBe(false)
   })
 
   test('waits over a restart, and goes on by an answer given to the next daemon', async () => {
