@@ -41,15 +41,18 @@ export async function askPerson(
   }
 }
 
-/** A line for each value of the input. */
+/** A line for each value of the input; what is not shown is told of. */
 function summarise(input: unknown, scrub: Scrub): string {
   const values = typeof input === 'object' && input !== null ? Object.entries(input) : [['input', input] as const]
-  return (
-    values
-      .slice(0, SUMMARY_VALUES_MAX)
-      .map(([name, value]) => scrub(`${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`))
-      // Blanks hide nothing: what is far to the right or below is as much a part of the call.
-      .map((line) => shorten(line.replace(/\s+/g, ' '), SUMMARY_VALUE_CHARS).toWellFormed())
-      .join('\n')
-  )
+  const left = values.length - SUMMARY_VALUES_MAX
+  const lines = values
+    .slice(0, SUMMARY_VALUES_MAX)
+    .map(([name, value]) => scrub(`${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`))
+    // Blanks hide nothing: what is far to the right or below is as much a part of the call.
+    .map((line) => shorten(visible(line.replace(/\s+/g, ' ')), SUMMARY_VALUE_CHARS).toWellFormed())
+  return [...lines, ...(left > 0 ? [`(and ${left} values more, which are not shown)`] : [])].join('\n')
 }
+
+/** What turns a line around or cannot be seen is spelled out: a call runs as it is written, not as it looks. */
+const visible = (line: string): string =>
+  line.replace(/[\p{Cc}\p{Cf}]/gu, (character) => `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`)

@@ -243,6 +243,19 @@ describe('§1 item 6: the policy', () => {
     expect(asked[1]?.summary).toContain('date; python3 x.py')
     expect(asked[1]?.summary).toContain('the end')
     expect(asked[1]?.summary.length).toBeLessThan(2200)
+    const turned = { key: 'rm \u202etxt.seton\u202c\u2066\u200b\u001b[8m \u{1f600}' }
+    await callTools([[call('reach', turned)]], { tools, approve: approver(false) }, { session: 's', approve: approver(true) })
+    expect(asked[2]?.summary).toBe('key: rm \\u202etxt.seton\\u202c\\u2066\\u200b\\u001b[8m \u{1f600}')
+    const crowd = { ...Object.fromEntries(Array.from({ length: 20 }, (_, at) => [`a${at}`, at])), key: 'the one that counts', more: 1 }
+    const loose = defineTool({
+      name: 'open',
+      description: 'Takes it all.',
+      input: v.looseObject({}),
+      risk: 'execute',
+      run: async () => 'ran',
+    })
+    await callTools([[call('open', crowd)]], { tools: [loose], approve: approver(true) })
+    expect(asked[3]?.summary.split('\n').at(-1)).toBe('(and 2 values more, which are not shown)')
     const no = await callTools([[call('reach', input)]], { tools, approve: approver(false) })
     expect(no.text).toContain('was not given it')
     const nameless = await callTools([[call('reach', input)]], { tools, approve: async () => ({ by: '' }) })
