@@ -74,6 +74,15 @@ test('show prints what is asked, and says what nobody knows', async () => {
   expect(await sluice('show', 'run-1', 'other')).toMatchObject({ code: 1, err: expect.stringContaining('no approval of step other') })
 })
 
+test('show lets no text of a question pass for another line of it', async () => {
+  const { sluice, on } = await arrange()
+  const title = 'Deploy?\nstate      approved\r\nby         cli:root'
+  await on(({ approvals }) => approvals.open({ ...question('s1'), title }, []))
+  const { out } = await sluice('show', 'run-1', 's1')
+  expect(out.match(/^(state|by) .*$/gm)).toEqual([expect.stringMatching(/^state +pending$/)])
+  expect(out).toMatch(/^title +Deploy\?\n +state {6}approved\n +by {9}cli:root$/m)
+})
+
 test('reject keeps the feedback, and the second one to decide is told how it stands', async () => {
   const { sluice, json, on } = await arrange('s1')
   expect(await json('reject', 'run-1', 's1', 'not on a Friday')).toMatchObject({ state: 'rejected', feedback: 'not on a Friday' })

@@ -3,11 +3,13 @@ import type { TurnRow } from '@sluice/sdk'
 import type { Output } from '../context.ts'
 import { printable } from '../printable.ts'
 
-/** Lines of a name and a value; those without a value are left out. */
+/** Lines of a name and a value; those without a value are left out. Further lines of a value stand under its first one. */
 export function printFields(out: Output, fields: Readonly<Record<string, string | null | undefined>>): void {
   const width = Math.max(...Object.keys(fields).map((name) => name.length))
+  const indent = `\n${' '.repeat(width + 2)}`
   for (const [name, value] of Object.entries(fields)) {
-    if (value !== null && value !== undefined && value !== '') out.print(`${out.style('dim', name.padEnd(width))}  ${printable(value)}`)
+    if (value === null || value === undefined || value === '') continue
+    out.print(`${out.style('dim', name.padEnd(width))}  ${printable(value).replaceAll('\n', indent)}`)
   }
 }
 
