@@ -6,7 +6,12 @@ import type { Chat, Shown } from './testing/chats/chat.ts'
 const start = chatDaemons()
 const OFFLINE = '[provider]\nkind = "offline"\n'
 
-/** The message that an answer answers. */
+/** The messages that were answered, in the order they were written: those of two threads may be answered in any. */
+const answered = (chat: Chat): readonly (string | undefined)[] =>
+  chat
+    .sent()
+    .map((answer) => answeredBy(chat, answer))
+    .toSorted()
 const answeredBy = ({ name }: Chat, { replyTo, thread }: Shown): string | undefined => (name === 'slack' ? thread : replyTo)
 
 describe.each(['telegram', 'discord', 'slack'] as const)('§2.3 %s', (name) => {
@@ -17,7 +22,7 @@ describe.each(['telegram', 'discord', 'slack'] as const)('§2.3 %s', (name) => {
     await until(() => chat.sent().length > 0)
     await idle()
     expect(chat.sent()).toMatchObject([{ place: chat.places.talk, text: expect.stringContaining('good morning') }])
-    expect(chat.sent().map((answer) => answeredBy(chat, answer))).toEqual([asked])
+    expect(answered(chat)).toEqual([asked])
   })
 
   test('what is written while the daemon is down is answered once it is up, and nothing twice', async () => {
@@ -35,7 +40,7 @@ describe.each(['telegram', 'discord', 'slack'] as const)('§2.3 %s', (name) => {
     await down()
     await up()
     await idle()
-    expect(chat.sent().map((answer) => answeredBy(chat, answer))).toEqual(asked)
+    expect(answered(chat)).toEqual(asked)
   })
 
   test('a stranger is not answered', async () => {
@@ -45,7 +50,7 @@ describe.each(['telegram', 'discord', 'slack'] as const)('§2.3 %s', (name) => {
     const asked = chat.say({ text: 'hello' })
     await until(() => chat.sent().length > 0)
     await idle()
-    expect(chat.sent().map((answer) => answeredBy(chat, answer))).toEqual([asked])
+    expect(answered(chat)).toEqual([asked])
   })
 
   test('of what is written while the connection breaks nothing is lost and nothing is answered twice', async () => {
@@ -61,11 +66,6 @@ describe.each(['telegram', 'discord', 'slack'] as const)('§2.3 %s', (name) => {
     }
     await until(() => chat.sent().length >= asked.length)
     await idle()
-    expect(
-      chat
-        .sent()
-        .map((answer) => answeredBy(chat, answer))
-        .toSorted(),
-    ).toEqual(asked.toSorted())
+    expect(answered(chat)).toEqual(asked.toSorted())
   })
 })
