@@ -37,6 +37,13 @@ test('more than may wait are refused until one is answered; what is known is ans
   expect(await ask('s3')).toMatchObject({ opened: true })
 })
 
+test('of many who ask at once no more are let in than may wait', async () => {
+  const { ask } = await arrange({ pendingMax: 2 })
+  const asked = await Promise.allSettled(Array.from({ length: 6 }, (_, at) => ask(`s${at}`)))
+  expect(asked.filter(({ status }) => status === 'fulfilled')).toHaveLength(2)
+  expect(await ask('s0')).toMatchObject({ opened: false })
+})
+
 test('what is decided in the very moment it is opened waits no more', async () => {
   const { approvals, ask } = await arrange({ pendingMax: 1 })
   const opening = ask('s1')

@@ -71,6 +71,8 @@ export function createApprovals(deps: ApprovalRegistryDeps): ApprovalRegistry {
   const answers = createAnswers({ store, pending })
   /** Who waits for a decision in this process; bounded by what is pending. */
   const waiting = new Map<string, Set<(approval: Approval) => void>>()
+  /** Questions on their way to the disk. */
+  let opening = 0
   let state: 'new' | 'running' | 'stopped' = 'new'
 
   const settler = new Settler({
@@ -142,7 +144,7 @@ export function createApprovals(deps: ApprovalRegistryDeps): ApprovalRegistry {
       return state === 'running'
     },
     async open(question) {
-      const isFull = pending.size >= pendingMax
+      const isFull = pending.size + opening >= pendingMax
       const known = isFull || pending.get(question) ? await store.get(question) : undefined
       if (isFull && !known) throw new AppError('unavailable', `${pendingMax} approvals wait for an answer: there cannot be more`)
       // After a start all who wait ask again: prompts are not made, nor anything written, for a question that stands.
@@ -153,7 +155,10 @@ export function createApprovals(deps: ApprovalRegistryDeps): ApprovalRegistry {
       const approval = newApproval(question, clock.nowMs())
       const asking = askingOf(question, deps)
       const prompts = promptsOf(asking, approval)
-      const kept = await store.open(approval, prompts.flat())
+      opening += 1
+      const kept = await store.open(approval, prompts.flat()).finally(() => {
+        opening -= 1
+      })
       if (kept.approval.gate !== question.gate)
         throw new AppError('conflict', 'Somebody else asks under this run_id and step_id', { fields: { state: kept.approval.state } })
       if (kept.approval.state === 'pending') keep(kept.approval, question.origin?.sender ?? null)
