@@ -1,21 +1,32 @@
 /** Hears of changes in a folder and in the folders in it. */
 import { type FSWatcher, readdirSync, watch } from 'node:fs'
 import { join } from 'node:path'
+import { inTurns } from './in-turns.ts'
 
 /** A folder that has gone, or a link that leads nowhere: there is nothing to hear. */
 const NOTHING_THERE = new Set(['ENOENT', 'ENOTDIR', 'ELOOP'])
 
-/** Listens from when it is made until it is closed. */
+/** Folders that are listened to before anything else has a turn. */
+const LISTENED_AT_ONCE = 200
+
+/** Listens until it is closed. */
 export class FolderEar {
   readonly #watchers: FSWatcher[] = []
   readonly #heard = new AbortController()
-  /** False if something cannot be listened to: there is no such folder, or no more watches are to be had. */
-  readonly isComplete: boolean
+  #isComplete = false
   /** Changes so far. */
   count = 0
 
-  constructor(folder: string) {
-    this.isComplete = this.#listenTo(folder)
+  /** Listens to all there is once it resolves; where there are few folders, at once. */
+  static async to(folder: string): Promise<FolderEar> {
+    const ear = new FolderEar()
+    ear.#isComplete = await ear.#listenTo(folder)
+    return ear
+  }
+
+  /** False if something cannot be listened to: there is no such folder, or no more watches are to be had. */
+  get isComplete(): boolean {
+    return this.#isComplete
   }
 
   /** Aborts at the first change. */
@@ -27,11 +38,15 @@ export class FolderEar {
     for (const watcher of this.#watchers.splice(0)) watcher.close()
   }
 
-  #listenTo(folder: string): boolean {
+  async #listenTo(folder: string): Promise<boolean> {
     try {
       this.#watch(folder)
       const entries = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory() || entry.isSymbolicLink())
-      return entries.map(({ name }) => this.#watchPart(join(folder, name))).every(Boolean)
+      let isComplete = true
+      await inTurns(entries, LISTENED_AT_ONCE, ({ name }) => {
+        if (!this.#watchPart(join(folder, name))) isComplete = false
+      })
+      return isComplete
     } catch {
       return false
     }

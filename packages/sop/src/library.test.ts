@@ -100,6 +100,17 @@ test('a change of the folder is noticed: a procedure that comes, changes, moves 
   await until(() => names().join() === 'a,b')
 })
 
+test('a change of one among many folders is noticed', async () => {
+  const last = 'z'
+  for (let number = 0; number < 450; number++) mkdirSync(join(folder, `a-${number}`))
+  write(last)
+  void library.watch(stop.signal)
+  await library.reload()
+  expect(names()).toEqual([last])
+  write(last, '/elsewhere')
+  await until(() => library.matches('webhook', '/elsewhere'))
+})
+
 test('a folder that is not there yet is found by looking', async () => {
   rmSync(folder, { recursive: true })
   const watching = library.watch(stop.signal)

@@ -29,7 +29,7 @@ export class SopFolder implements SopLibrary {
   #problems: readonly SopProblem[] = []
   #reloading: Promise<void> | undefined
   #isStale = false
-  #watched: { readonly folder: string; readonly moved: AbortController } | undefined
+  #watched: { readonly folder: string; readonly moved: AbortController; readonly listening: Promise<unknown> } | undefined
 
   constructor(deps: LibraryDeps) {
     this.#deps = deps
@@ -87,11 +87,12 @@ export class SopFolder implements SopLibrary {
       const wasMoved = this.#watched !== undefined
       const { folder } = settings()
       const moved = new AbortController()
-      this.#watched = { folder, moved }
-      const watching = watchFolder({ folder, clock, signal: AbortSignal.any([signal, moved.signal]), onChange: () => this.reload() })
+      const ending = AbortSignal.any([signal, moved.signal])
+      const { listening, ended } = watchFolder({ folder, clock, signal: ending, onChange: () => this.reload() })
+      this.#watched = { folder, moved, listening }
       // It was being read before anybody listened.
       if (wasMoved) void this.reload()
-      await watching
+      await ended
     }
   }
 
@@ -107,9 +108,12 @@ export class SopFolder implements SopLibrary {
     const { loadSops } = await import('./load-sops.ts')
     const current = settings()
     if (this.#watched?.folder !== current.folder) this.#watched?.moved.abort()
+    // What changes while it is read is heard.
+    await this.#watched?.listening
     const { definitions, problems, broken } = await loadSops({ ...current, nowMs: clock.nowMs() })
+    const index = await TriggerIndex.of(definitions)
     this.#definitions = new Map(definitions.map((definition) => [definition.name, definition]))
-    this.#index = new TriggerIndex(definitions)
+    this.#index = index
     this.#problems = problems
     for (const { severity, file, line, message } of problems) {
       if (severity === 'error') log.error('a procedure is not loaded', { file, line, problem: message })

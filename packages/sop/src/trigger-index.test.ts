@@ -127,4 +127,20 @@ describe('what an event is not for costs nothing', () => {
     expect(few).toBeGreaterThan(10)
     expect(costWith(10_000)).toBe(few)
   })
+  test('10,000 procedures are indexed while others have their turns', async () => {
+    const definitions = Array.from({ length: 10_000 }, (_, n) => sop(`sop-${n}`, webhook(`/hook/${n}`, `$.a == ${n % 3}`)))
+    let turns = 0
+    let isBuilding = true
+    const countTurns = (): void => {
+      turns++
+      if (isBuilding) setImmediate(countTurns)
+    }
+    setImmediate(countTurns)
+    const built = await TriggerIndex.of(definitions)
+    isBuilding = false
+    expect(turns).toBeGreaterThan(10)
+    expect(built.topics('webhook')).toEqual(new TriggerIndex(definitions).topics('webhook'))
+    expect(built.match({ source: 'webhook', topic: '/hook/9999', payload: '{"a":0}' })).toEqual([definitions[9999]])
+    expect(built.match({ source: 'webhook', topic: '/hook/9999', payload: '{"a":1}' })).toEqual([])
+  })
 })

@@ -3,6 +3,7 @@ import type { SopEvent, TriggerKind } from '@sluice/sdk'
 import { type Condition, parseCondition, unmet } from './condition.ts'
 import type { SopDefinition, SopTrigger } from './definition.ts'
 import { EventPayload } from './event-payload.ts'
+import { inTurns } from './in-turns.ts'
 import { TopicFilters } from './topic-filter.ts'
 
 export interface IndexedTrigger {
@@ -11,6 +12,8 @@ export interface IndexedTrigger {
   readonly condition: Condition | null
 }
 
+/** Definitions that are added before anything else has a turn. */
+const ADDED_AT_ONCE = 200
 const NONE: readonly IndexedTrigger[] = []
 
 export class TriggerIndex {
@@ -32,16 +35,16 @@ export class TriggerIndex {
 
   /** Of definitions that loading has accepted. */
   constructor(definitions: Iterable<SopDefinition>) {
-    // Many procedures ask the same: one object for all of them is one that is at hand.
-    const conditions = new Map<string, Condition>()
-    const conditionOf = (text: string): Condition => {
-      const known = conditions.get(text)
-      if (known) return known
-      const parsed = parseCondition(text)
-      conditions.set(text, parsed)
-      return parsed
-    }
-    for (const definition of definitions) for (const trigger of definition.triggers) this.#add(definition, trigger, conditionOf)
+    const conditions = new Conditions()
+    for (const definition of definitions) this.#add(definition, conditions)
+  }
+
+  /** As the constructor, holding nothing up however many there are. */
+  static async of(definitions: Iterable<SopDefinition>): Promise<TriggerIndex> {
+    const index = new TriggerIndex([])
+    const conditions = new Conditions()
+    await inTurns(definitions, ADDED_AT_ONCE, (definition) => index.#add(definition, conditions))
+    return index
   }
 
   /** Those an event starts, each once, by name. */
@@ -69,13 +72,30 @@ export class TriggerIndex {
     return [...this.#topics[kind]].sort()
   }
 
-  #add(definition: SopDefinition, trigger: SopTrigger, conditionOf: (text: string) => Condition): void {
+  #add(definition: SopDefinition, conditions: Conditions): void {
+    for (const trigger of definition.triggers) this.#addTrigger(definition, trigger, conditions)
+  }
+
+  #addTrigger(definition: SopDefinition, trigger: SopTrigger, conditions: Conditions): void {
     const text = 'condition' in trigger ? trigger.condition : null
-    const indexed = { definition, trigger, condition: text === null ? null : conditionOf(text) }
+    const indexed = { definition, trigger, condition: text === null ? null : conditions.of(text) }
     const topic = topicOf(definition, trigger)
     this.#topics[trigger.type].add(topic)
     if (trigger.type === 'mqtt' && /[+#]/.test(topic)) this.#filters.add(topic, indexed)
     else append(this.#exact[trigger.type], topic, indexed)
+  }
+}
+
+/** Many procedures ask the same: one object for all of them is one that is at hand. */
+class Conditions {
+  readonly #known = new Map<string, Condition>()
+
+  of(text: string): Condition {
+    const known = this.#known.get(text)
+    if (known) return known
+    const parsed = parseCondition(text)
+    this.#known.set(text, parsed)
+    return parsed
   }
 }
 

@@ -19,9 +19,21 @@ export interface WatchFolderOptions {
   onChange(): Promise<void>
 }
 
-/** Listens before it returns its promise, which resolves once the signal has aborted. Nothing of it keeps the process alive. */
-export async function watchFolder({ folder, clock, signal, onChange }: WatchFolderOptions): Promise<void> {
-  let ear = new FolderEar(folder)
+export interface WatchedFolder {
+  /** From then on no change is missed. */
+  readonly listening: Promise<unknown>
+  /** Resolves once the signal has aborted. */
+  readonly ended: Promise<void>
+}
+
+/** Nothing of it keeps the process alive. */
+export function watchFolder(options: WatchFolderOptions): WatchedFolder {
+  const listening = FolderEar.to(options.folder)
+  return { listening, ended: watch(options, listening) }
+}
+
+async function watch({ folder, clock, signal, onChange }: WatchFolderOptions, listening: Promise<FolderEar>): Promise<void> {
+  let ear = await listening
   let known = await folderMark(folder, ear)
   while (!signal.aborted) {
     await clock.sleep(POLL_MS, AbortSignal.any([signal, ear.heard]))
@@ -33,7 +45,7 @@ export async function watchFolder({ folder, clock, signal, onChange }: WatchFold
     }
     // Folders may have come and gone. What happens from here on is heard anew; what has happened is about to be read.
     ear.close()
-    ear = new FolderEar(folder)
+    ear = await FolderEar.to(folder)
     known = await folderMark(folder, ear)
     if (!signal.aborted) await onChange()
   }
