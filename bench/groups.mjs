@@ -2,8 +2,10 @@
 import { measureCommands } from './measures/commands.mjs'
 import { measureFanOut } from './measures/fan-out.mjs'
 import { measureAcks, measureIngress, measureIngressMemory, measureMillion, measureRefusals } from './measures/ingress.mjs'
+import { measureSopEvents, measureSopMatch, measureSopStart } from './measures/procedures.mjs'
 import { measureSize } from './measures/size.mjs'
 import { measureIdleMemory, measureStarts } from './measures/start.mjs'
+import { measureWaiting } from './measures/waiting.mjs'
 import { measureDuplicates, measureTurns } from './measures/webhook.mjs'
 
 /** Each `measure` resolves to its rounds, each round to `{ ours, bare?, detail? }` by the name of the row. */
@@ -24,6 +26,21 @@ export const GROUPS = [
   { name: 'ingress-memory', rows: ['ingress-memory'], measure: measureIngressMemory },
   // Ten minutes by itself: measured when it is asked for.
   { name: 'million', rows: ['ingress-flat', 'ingress-growth'], measure: measureMillion, onlyWhenAsked: true },
+  { name: 'sop-events', rows: ['sop-event', 'sop-event-p99'], measure: measureSopEvents },
+  {
+    name: 'sop-match',
+    rows: [
+      ...['sop-match-webhook', 'sop-match-mqtt', 'sop-match-wildcard', 'sop-match-peripheral', 'sop-match-daemon'],
+      ...['sop-load', 'sop-load-memory'],
+    ],
+    measure: measureSopMatch,
+  },
+  { name: 'sop-starts', rows: ['sop-start', 'sop-start-ready', 'sop-start-block'], measure: measureSopStart },
+  {
+    name: 'sop-waiting',
+    rows: ['sop-waiting-idle', 'sop-waiting-heap', 'sop-waiting-taken-up', 'sop-waiting-resident'],
+    measure: measureWaiting,
+  },
   { name: 'sse', rows: ['sse-deliveries', 'sse-latency', 'sse-memory'], measure: (bench) => measureFanOut(bench, 'sse') },
   { name: 'ws', rows: ['ws-deliveries', 'ws-latency', 'ws-memory'], measure: (bench) => measureFanOut(bench, 'ws') },
 ]

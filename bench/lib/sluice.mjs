@@ -30,12 +30,14 @@ kind = "offline"
 level = "warn"
 `
 
+export const writeConfig = (dataDir, config) => writeFileSync(join(dataDir, 'config.toml'), config)
+
 /** The minimal profile on a new data directory, paired: a server with a `token` that opens it. */
-export async function startSluice({ scratch, config = LOAD_CONFIG, dataDir = newDataDir(scratch) }) {
+export async function startSluice({ scratch, config = LOAD_CONFIG, dataDir = newDataDir(scratch), nodeArgs = [] }) {
   const bundle = sluiceBundle('minimal')
-  writeFileSync(join(dataDir, 'config.toml'), config)
+  writeConfig(dataDir, config)
   const token = await runNode({ scratch, args: [bundle, 'pair', 'token', '--name', 'bench', '--data-dir', dataDir] })
-  const server = await startServer({ scratch, args: [bundle, 'daemon', '--data-dir', dataDir, '--port', '0'] })
+  const server = await startServer({ scratch, args: [...nodeArgs, bundle, 'daemon', '--data-dir', dataDir, '--port', '0'] })
   return { ...server, token }
 }
 

@@ -1,0 +1,28 @@
+// Asks a process what it holds, from outside: see inside.mjs.
+import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
+
+const ANSWER_MAX_MS = 10_000
+const POLL_MS = 5
+
+/** Options for Node by which a process can be asked, and the question. */
+export function inspectable(scratch, { blocks = false } = {}) {
+  const to = join(scratch, 'inside.json')
+  const module = pathToFileURL(join(import.meta.dirname, 'inside.mjs'))
+  return {
+    nodeArgs: ['--expose-gc', '--import', `${module}?to=${encodeURIComponent(to)}${blocks ? '&blocks' : ''}`],
+    /** `{rss, heapUsed, external, longestBlockMs}`, in bytes and after its garbage was collected. */
+    async ask(pid) {
+      rmSync(to, { force: true })
+      process.kill(pid, 'SIGUSR2')
+      const deadline = performance.now() + ANSWER_MAX_MS
+      while (!existsSync(to)) {
+        if (performance.now() > deadline) throw new Error('the process did not tell what it holds')
+        await sleep(POLL_MS)
+      }
+      return JSON.parse(readFileSync(to, 'utf8'))
+    },
+  }
+}

@@ -1,0 +1,125 @@
+// Procedures: what an event costs with few and with many of them loaded, and what it takes to load many.
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { timeToFirstAnswer } from '../lib/first-answer.mjs'
+import { inspectable } from '../lib/look-inside.mjs'
+import { payloadOf, TOPICS, writeProcedures } from '../lib/procedures.mjs'
+import { runNode } from '../lib/processes.mjs'
+import { loadProgram, newDataDir, runLoad, sluiceBundle, startSluice, writeConfig } from '../lib/sluice.mjs'
+
+const MAX_SECS = 60
+const [FEW, SOME, MANY] = [10, 100, 10_000]
+/** What is done just after everything is loaded counts as part of the start. */
+const SETTLE_MS = 3000
+const POLL_MS = 10
+
+export const procedureConfig = (folder) => `[gateway]
+webhook_rate_limit_per_minute = 0
+
+[provider]
+kind = "offline"
+
+[sop]
+sops_dir = "${folder}"
+max_concurrent_total = 10000
+approval_timeout_secs = 3600
+
+[log]
+level = "warn"
+`
+
+/** Two daemons that differ in their procedures only, under the same events in turns: the latencies of each. */
+async function besides(scratch, [fewer, more], job) {
+  const own = mkdtempSync(join(scratch, 'sops-'))
+  const servers = []
+  try {
+    const targets = []
+    for (const folder of [fewer, more]) {
+      const dataDir = newDataDir(own)
+      const server = await startSluice({ scratch: own, dataDir, config: procedureConfig(folder) })
+      servers.push(server)
+      targets.push({ url: server.url, token: server.token, ...(job.isKept && { database: join(dataDir, 'sluice.db') }) })
+    }
+    const body = payloadOf({ isMet: job.isKept })
+    return await runLoad({ scratch: own, name: 'in-turns', job: { path: TOPICS.webhook(0), body, maxSecs: MAX_SECS, targets, ...job } })
+  } finally {
+    for (const server of servers) await server.stop()
+    rmSync(own, { recursive: true, force: true })
+  }
+}
+
+/** A request to a path that a procedure names, until its answer: by then the start of the run stands in the audit log. */
+export async function measureSopEvents({ scratch, rounds, scale }) {
+  const one = writeProcedures(join(scratch, 'one'), 1)
+  const some = writeProcedures(join(scratch, 'some'), SOME)
+  return rounds({ full: 5, quick: 2 }, async () => {
+    const [bare, ours] = await besides(scratch, [one, some], { isKept: true, slices: scale(40), events: 50 })
+    const detail = { ours, bare }
+    return {
+      'sop-event': { ours: ours.p50Ms, bare: bare.p50Ms, detail },
+      'sop-event-p99': { ours: ours.p99Ms, bare: bare.p99Ms, detail },
+    }
+  })
+}
+
+/** Finding the procedures of an event: by the library alone, and by a daemon whose procedures then all refuse it. */
+export async function measureSopMatch({ scratch, rounds, scale }) {
+  const few = { folder: writeProcedures(join(scratch, 'few'), FEW), count: FEW }
+  const many = { folder: writeProcedures(join(scratch, 'many'), MANY), count: MANY }
+  const job = { few, many, slices: scale(30), events: 10_000 }
+  return rounds({ full: 5, quick: 1 }, async () => {
+    const args = ['--expose-gc', loadProgram('match'), JSON.stringify(job)]
+    const { kinds, load } = JSON.parse(await runNode({ scratch, args }))
+    const [bare, ours] = await besides(scratch, [few.folder, many.folder], { isKept: false, slices: scale(40), events: 50 })
+    const matching = Object.entries(kinds).map(([kind, ns]) => [`sop-match-${kind}`, { ours: ns.many, bare: ns.few, detail: ns }])
+    return {
+      ...Object.fromEntries(matching),
+      'sop-match-daemon': { ours: ours.p50Ms, bare: bare.p50Ms, detail: { ours, bare } },
+      'sop-load': { ours: load.tookMs },
+      'sop-load-memory': { ours: load.bytesEach / 1024 },
+    }
+  })
+}
+
+/** A start with many procedures beside one with none, each the second on its data directory. */
+export async function measureSopStart({ scratch, rounds }) {
+  const folder = writeProcedures(join(scratch, 'to-start-with'), MANY)
+  const none = join(scratch, 'none')
+  const start = async (sops) => {
+    const own = mkdtempSync(join(scratch, 'start-'))
+    const { nodeArgs, ask } = inspectable(own, { blocks: true })
+    const dataDir = newDataDir(own)
+    writeConfig(dataDir, procedureConfig(sops))
+    const argsFor = (port) => [...nodeArgs, sluiceBundle('minimal'), 'daemon', '--data-dir', dataDir, '--port', String(port)]
+    const once = async () => {
+      const begun = performance.now()
+      const server = await timeToFirstAnswer({ scratch: own, argsFor })
+      try {
+        // Written when everything is loaded, and removed by a clean stop.
+        while (!existsSync(join(dataDir, 'daemon.json'))) {
+          if (performance.now() - begun > MAX_SECS * 1000) throw new Error('the daemon did not get ready')
+          await sleep(POLL_MS)
+        }
+        const readyMs = performance.now() - begun
+        await sleep(SETTLE_MS)
+        return { ...(await ask(server.pid)), tookMs: server.tookMs, readyMs }
+      } finally {
+        await server.stop()
+      }
+    }
+    await once()
+    const second = await once()
+    rmSync(own, { recursive: true, force: true })
+    return second
+  }
+  return rounds({ full: 3, quick: 1 }, async () => {
+    const [bare, ours] = [await start(none), await start(folder)]
+    const detail = { ours, bare }
+    return {
+      'sop-start': { ours: ours.tookMs, bare: bare.tookMs, detail },
+      'sop-start-ready': { ours: ours.readyMs, bare: bare.readyMs, detail },
+      'sop-start-block': { ours: ours.longestBlockMs, bare: bare.longestBlockMs, detail },
+    }
+  })
+}
