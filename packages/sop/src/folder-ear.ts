@@ -1,5 +1,6 @@
 /** Hears of changes in a folder and in the folders in it. */
-import { type FSWatcher, readdirSync, watch } from 'node:fs'
+import { type FSWatcher, watch } from 'node:fs'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { inTurns } from './in-turns.ts'
 
@@ -17,7 +18,7 @@ export class FolderEar {
   /** Changes so far. */
   count = 0
 
-  /** Listens to all there is once it resolves; where there are few folders, at once. */
+  /** Listens to all there is once it resolves. */
   static async to(folder: string): Promise<FolderEar> {
     const ear = new FolderEar()
     ear.#isComplete = await ear.#listenTo(folder)
@@ -41,9 +42,10 @@ export class FolderEar {
   async #listenTo(folder: string): Promise<boolean> {
     try {
       this.#watch(folder)
-      const entries = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory() || entry.isSymbolicLink())
+      const entries = await readdir(folder, { withFileTypes: true })
+      const folders = entries.filter((entry) => entry.isDirectory() || entry.isSymbolicLink())
       let isComplete = true
-      await inTurns(entries, LISTENED_AT_ONCE, ({ name }) => {
+      await inTurns(folders, LISTENED_AT_ONCE, ({ name }) => {
         if (!this.#watchPart(join(folder, name))) isComplete = false
       })
       return isComplete
