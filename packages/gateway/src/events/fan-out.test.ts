@@ -80,16 +80,40 @@ test('resuming replays what is kept, after a gap that counts what is not', () =>
   expect(lost.seen()).toEqual(['gap null', 7, 8, 9, 10, 11])
 })
 
-test('a replay is bounded as live events are', () => {
-  const { fanOut, emit } = setUp()
+test('a replay waits for room and goes on where it stood: nothing that is kept is left out', async () => {
+  const { clock, fanOut, emit, dropped } = setUp()
   emit(5)
   const sink = new FakeSink()
   sink.buffered = BUFFERED_BYTES_MAX + 1
   fanOut.add(sink, { lastEventId: 'r-1', types: null })
-  expect(sink.seen()).toEqual([])
+  emit(1)
+  expect(sink.seen()).toEqual([2])
+  await clock.advance(1000)
+  expect(sink.seen()).toEqual([2])
   sink.buffered = 0
   emit(1)
-  expect(sink.seen()).toEqual(['gap 4', 6])
+  await clock.advance(1000)
+  emit(1)
+  expect(sink.seen()).toEqual([2, 3, 4, 5, 6, 7, 8])
+  expect(dropped.count).toBe(0)
+  await clock.advance(1000)
+  expect(clock.sleeping).toBe(0)
+})
+
+test('what is no longer kept when a replay goes on is told, and one that takes nothing for a minute is cut off', async () => {
+  const { clock, fanOut, emit } = setUp(4)
+  emit(3)
+  const [late, dead] = [new FakeSink(), new FakeSink()]
+  for (const sink of [late, dead]) {
+    sink.buffered = BUFFERED_BYTES_MAX + 1
+    fanOut.add(sink, { lastEventId: 'r-1', types: new Set(['x_tick']) })
+  }
+  emit(5)
+  await clock.advance(STALLED_MS_MAX - 1000)
+  late.buffered = 0
+  await clock.advance(1000)
+  expect(late.seen()).toEqual([2, 'gap 2', 5, 6, 7, 8])
+  expect([late.destroyed, dead.destroyed]).toEqual([0, 1])
 })
 
 test('a slow subscriber is skipped over the bound, and told how much it missed once it has caught up', () => {

@@ -3,7 +3,7 @@ import type { Clock } from '@sluice/sdk'
 import type { EventBus } from './bus.ts'
 import type { Framing } from './frames.ts'
 
-/** A subscriber that has more than this still to take is given no further event until it catches up. */
+/** A subscriber that has more than this still to take is given no further event until it catches up; a replay waits for it. */
 export const BUFFERED_BYTES_MAX = 1024 * 1024
 /** It has caught up once it is down to this. */
 const CAUGHT_UP_BYTES = 64 * 1024
@@ -51,6 +51,8 @@ interface Subscriber {
   readonly types: ReadonlySet<string> | null
   /** Events it was not given since it began to lag; 0: it does not lag. */
   missed: number
+  /** While a replay waits: the last event of it. What came after is read from the bus once there is room. */
+  replayedTo: string | null
   laggingSinceMs: number
 }
 
@@ -58,9 +60,16 @@ export function createFanOut({ bus, clock, framing, onDropped }: FanOutOptions):
   const subscribers = new Set<Subscriber>()
   let isLooking = false
 
+  const isBehind = ({ missed, replayedTo }: Subscriber): boolean => missed > 0 || replayedTo !== null
+  const isWanted = ({ types }: Subscriber, type: string): boolean => types === null || types.has(type)
+
   /** True once a subscriber that lagged has room again; by then it was told how much it missed. */
   const hasCaughtUp = (subscriber: Subscriber): boolean => {
     if (subscriber.sink.bufferedBytes() > CAUGHT_UP_BYTES) return false
+    if (subscriber.replayedTo !== null) {
+      replay(subscriber, subscriber.replayedTo)
+      return subscriber.replayedTo === null
+    }
     subscriber.sink.write(framing.gap(subscriber.missed))
     subscriber.missed = 0
     return true
@@ -73,7 +82,7 @@ export function createFanOut({ bus, clock, framing, onDropped }: FanOutOptions):
     isLooking = true
     for (let laggards = [...subscribers]; laggards.length > 0; ) {
       await clock.sleep(LOOK_EVERY_MS)
-      laggards = [...subscribers].filter((subscriber) => subscriber.missed > 0 && !hasCaughtUp(subscriber))
+      laggards = [...subscribers].filter((subscriber) => isBehind(subscriber) && !hasCaughtUp(subscriber))
       for (const subscriber of laggards) {
         if (clock.monotonicMs() - subscriber.laggingSinceMs < STALLED_MS_MAX) continue
         subscribers.delete(subscriber)
@@ -83,15 +92,34 @@ export function createFanOut({ bus, clock, framing, onDropped }: FanOutOptions):
     isLooking = false
   }
 
-  const miss = (subscriber: Subscriber) => {
-    if (subscriber.missed === 0) subscriber.laggingSinceMs = clock.monotonicMs()
-    subscriber.missed += 1
-    onDropped()
+  const lag = (subscriber: Subscriber) => {
+    subscriber.laggingSinceMs = clock.monotonicMs()
     if (!isLooking) void lookAtLaggards()
   }
 
+  const miss = (subscriber: Subscriber) => {
+    if (subscriber.missed++ === 0) lag(subscriber)
+    onDropped()
+  }
+
+  /** What came after an event, as far as there is room. */
+  const replay = (subscriber: Subscriber, after: string) => {
+    const { sink } = subscriber
+    const { events, missed } = bus.since(after)
+    const last = events.at(-1)
+    subscriber.replayedTo = null
+    if (missed !== 0) sink.write(framing.gap(missed))
+    for (const event of events) {
+      const { id, type } = event.envelope
+      if (isWanted(subscriber, type)) sink.write(framing.event(event))
+      if (event === last || sink.bufferedBytes() <= BUFFERED_BYTES_MAX) continue
+      subscriber.replayedTo = id
+      return lag(subscriber)
+    }
+  }
+
   const give = (subscriber: Subscriber, type: string, frame: Buffer) => {
-    if (subscriber.types && !subscriber.types.has(type)) return
+    if (subscriber.replayedTo !== null || !isWanted(subscriber, type)) return
     if (hasRoom(subscriber)) subscriber.sink.write(frame)
     else miss(subscriber)
   }
@@ -104,13 +132,9 @@ export function createFanOut({ bus, clock, framing, onDropped }: FanOutOptions):
 
   return {
     add(sink, { lastEventId, types }) {
-      const subscriber: Subscriber = { sink, types, missed: 0, laggingSinceMs: 0 }
+      const subscriber: Subscriber = { sink, types, missed: 0, replayedTo: null, laggingSinceMs: 0 }
       subscribers.add(subscriber)
-      if (lastEventId !== null) {
-        const { events, missed } = bus.since(lastEventId)
-        if (missed !== 0) sink.write(framing.gap(missed))
-        for (const event of events) give(subscriber, event.envelope.type, framing.event(event))
-      }
+      if (lastEventId !== null) replay(subscriber, lastEventId)
       return () => void subscribers.delete(subscriber)
     },
     writeAll(frame) {
