@@ -67,6 +67,23 @@ test('what comes back is scrubbed and shortened', async () => {
   expect(output).toContain('characters left out')
 })
 
+test('what a tool reports beside its text comes back with it, scrubbed and shortened too', async () => {
+  const secret = new Secret('the operator’s own value')
+  const look = defineTool({
+    name: 'look',
+    description: '',
+    input: v.object({}),
+    risk: 'read',
+    async run(_input, { report }) {
+      report?.({ failed: true, data: `${secret.reveal()} ${'x'.repeat(1000)}` })
+      return 'said'
+    },
+  })
+  const result = await call({ tools: [look], secrets: () => [secret], agent: { max_tool_result_chars: 100 } }, callRequest('look'))
+  expect(result).toMatchObject({ outcome: 'ok', output: 'said', failed: true })
+  expect(result.data).toMatch(/^\[redacted\] x+\n.*characters left out/)
+})
+
 test('a person is asked under the turn and id of the call', async () => {
   const asked: ApprovalRequest[] = []
   const given: unknown[] = []

@@ -2,7 +2,17 @@
  * The one executor of tool calls, whoever the caller: find, parse, count repeats, policy, approval, run, scrub, shorten,
  * tell. Whatever goes wrong becomes an error result the model can read; only the end of the turn itself is thrown.
  */
-import { AppError, type Clock, type Events, type ModelMessage, type Outcome, type Risk, type Tool, type Trace } from '@sluice/sdk'
+import {
+  AppError,
+  type Clock,
+  type Events,
+  type ModelMessage,
+  type Outcome,
+  type Risk,
+  type Tool,
+  type ToolReport,
+  type Trace,
+} from '@sluice/sdk'
 import { type ApprovalDeps, askPerson } from './approval.ts'
 import { type CallScope, offeredTools } from './call-scope.ts'
 import { newTrace } from './ids.ts'
@@ -91,7 +101,7 @@ export class ToolExecutor {
     try {
       const result = await this.#answer(scope, prepared, { ...options, trace })
       ended(result.outcome)
-      scope.tell?.({ type: 'tool_result', id: call.id, name: call.name, ...result })
+      scope.tell?.({ type: 'tool_result', id: call.id, name: call.name, outcome: result.outcome, output: result.output })
       return result
     } catch (error) {
       ended('aborted')
@@ -119,8 +129,14 @@ export class ToolExecutor {
       cancellation.throwIfCancelled()
     }
     try {
-      const context = { client, session, turn, signal: cancellation.signal, trace, ...(answer && { approvedBy: answer.by }) }
-      return { outcome: 'ok', output: this.#clean(scope, await cancellation.race(tool.run(input, context))) }
+      let reported: ToolReport = {}
+      const report = (given: ToolReport) => {
+        reported = given
+      }
+      const context = { client, session, turn, signal: cancellation.signal, trace, report, ...(answer && { approvedBy: answer.by }) }
+      const output = this.#clean(scope, await cancellation.race(tool.run(input, context)))
+      const { failed, data } = reported
+      return { outcome: 'ok', output, ...(failed && { failed }), ...(data !== undefined && { data: this.#bounded(scope, data) }) }
     } catch (error) {
       cancellation.throwIfCancelled()
       if (error instanceof AppError) return this.refused(scope, error.message)
@@ -129,8 +145,12 @@ export class ToolExecutor {
     }
   }
 
-  #clean({ resultCharsMax }: CallScope, text: string): string {
-    return shorten(this.#deps.scrub(text), resultCharsMax) || NO_OUTPUT
+  #clean(scope: CallScope, text: string): string {
+    return this.#bounded(scope, text) || NO_OUTPUT
+  }
+
+  #bounded({ resultCharsMax }: CallScope, text: string): string {
+    return shorten(this.#deps.scrub(text), resultCharsMax)
   }
 }
 

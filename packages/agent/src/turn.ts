@@ -1,5 +1,5 @@
 /** One turn, as those who ask for it and those who wait for it see it. */
-import type { ClientId, IdempotencyKey, ModelMessage, NewReply, Risk, Trace, Usage } from '@sluice/sdk'
+import type { ClientId, IdempotencyKey, ModelMessage, NewReply, Risk, ToolReport, Trace, Usage } from '@sluice/sdk'
 
 /** What a listener hears while a turn runs. */
 export type TurnPart =
@@ -76,7 +76,7 @@ export interface CallRequest {
   readonly onBegin?: (risk: Risk) => Promise<void>
 }
 
-export interface CallResult {
+export interface CallResult extends ToolReport {
   readonly outcome: 'ok' | 'error'
   readonly output: string
 }

@@ -129,7 +129,7 @@ export type {
   TurnStatus,
   TurnStore,
 } from './store.ts'
-export type { Risk, Tool, ToolContext } from './tool.ts'
+export type { Risk, Tool, ToolContext, ToolReport } from './tool.ts'
 export { defineTool } from './tool.ts'
 export type { Trace } from './trace.ts'
 export { formatTraceparent, parseTraceparent } from './trace.ts'

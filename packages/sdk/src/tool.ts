@@ -19,6 +19,15 @@ export interface ToolContext {
   readonly trace: Trace
   /** The person who agreed to this very call, as in `Approval.by`; absent: nobody was asked. */
   readonly approvedBy?: string
+  /** Takes what the text alone does not tell a procedure that runs without a model; the last word counts. */
+  readonly report?: (report: ToolReport) => void
+}
+
+export interface ToolReport {
+  /** It ran, but to no good end: a command with an exit code other than 0, an HTTP status from 400 on. */
+  readonly failed?: true
+  /** What stands for the whole text where a program goes on with it: a command's bare output, the body of an answer. */
+  readonly data?: string
 }
 
 export interface Tool<Schema extends v.GenericSchema = v.GenericSchema> {

@@ -44,15 +44,11 @@ test('a checkpoint pauses, and lets through what came before it', async () => {
 })
 
 /** Each of its levels asks for the next one twice. */
-const doublings = (levels: number) => ({
-  $ref: '#/$defs/0',
-  $defs: Object.fromEntries(
-    Array.from({ length: levels }, (_, level) => [
-      level,
-      { allOf: [{ $ref: `#/$defs/${level + 1}` }, { $ref: `#/$defs/${level + 1}` }] },
-    ]).concat([[levels, {}]]),
-  ),
-})
+function doublings(levels: number): object {
+  const next = (level: number) => ({ $ref: `#/$defs/${level + 1}` })
+  const defs = Array.from({ length: levels }, (_, level): [string, object] => [String(level), { allOf: [next(level), next(level)] }])
+  return { $ref: '#/$defs/0', $defs: Object.fromEntries([...defs, [String(levels), {}]]) }
+}
 
 describe('a step fails', () => {
   test.each([
@@ -79,6 +75,37 @@ describe('a step fails', () => {
     await vi.waitUntil(async () => (await bench.run(runId)).status !== 'running')
     expect(await bench.run(runId)).toMatchObject({ status: 'failed', reason: expect.stringContaining(reason) })
   })
+})
+
+test('what a tool reports beside its text is piped on in its place', async () => {
+  const bench = await toolBench([{ tools: ['find'] }, { tools: ['store'], input: { n: '$.n' } }], { store: 'kept' })
+  bench.agent.tools.set('find', {
+    risk: 'read',
+    async run(_input, { report }) {
+      report?.({ data: '{"n":1}' })
+      return '{"n":1}\n[exit code 0]'
+    },
+  })
+  const runId = await bench.fire('a')
+  expect(bench.agent.calls.at(-1)).toMatchObject({ tool: 'store', input: { n: 1 } })
+  expect(await bench.run(runId)).toMatchObject({
+    status: 'completed',
+    results: [{ output: '{"n":1}\n[exit code 0]', value: { n: 1 } }, {}],
+  })
+})
+
+test('a step fails by a tool that ran to no good end, and nothing comes after it', async () => {
+  const bench = await toolBench([{ tools: ['check'] }, { tools: ['ship'] }], { ship: 'shipped' })
+  bench.agent.tools.set('check', {
+    risk: 'execute',
+    async run(_input, { report }) {
+      report?.({ failed: true, data: '' })
+      return '[exit code 1]'
+    },
+  })
+  const runId = await bench.fire('a')
+  expect(await bench.run(runId)).toMatchObject({ status: 'failed', reason: 'Step 1 failed: [exit code 1]' })
+  expect(bench.agent.calls.map(({ tool }) => tool)).toEqual(['check'])
 })
 
 test('a result that is nested deeper than code can walk is piped on as a text', async () => {

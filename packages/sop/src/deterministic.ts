@@ -42,7 +42,12 @@ async function carryOut(deps: SopEngineDeps, books: RunBooks, run: SopRun, step:
   const input = inputOf(run, step)
   if ('problem' in input) return failed(input.problem)
   try {
-    const { outcome, output } = await agent.call({
+    const {
+      outcome,
+      output,
+      failed: hasFailed,
+      data,
+    } = await agent.call({
       tool,
       input: input.value,
       turn: run.id,
@@ -58,8 +63,8 @@ async function carryOut(deps: SopEngineDeps, books: RunBooks, run: SopRun, step:
         if (risk !== 'read') await books.change(run.id, { type: 'attemptStarted', step: step.number, turnId: null })
       },
     })
-    if (outcome === 'error') return failed(output)
-    const value = jsonOrText(output)
+    if (outcome === 'error' || hasFailed) return failed(output)
+    const value = jsonOrText(data ?? output)
     const problem = await outputProblem(step.output, value)
     return problem === undefined
       ? { status: 'completed', output, value, startedAtMs }

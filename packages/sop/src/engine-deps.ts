@@ -1,5 +1,18 @@
 /** What the engine of procedures needs of the daemon around it. */
-import type { Approvals, ClientId, Clock, Events, Logger, Risk, SopEvent, SopStore, Trace, TriggerKind, TurnRow } from '@sluice/sdk'
+import type {
+  Approvals,
+  ClientId,
+  Clock,
+  Events,
+  Logger,
+  Risk,
+  SopEvent,
+  SopStore,
+  ToolReport,
+  Trace,
+  TriggerKind,
+  TurnRow,
+} from '@sluice/sdk'
 import type { SopDefinition } from './definition.ts'
 
 /** The definitions that are loaded. */
@@ -40,7 +53,7 @@ export interface SopAgent {
     readonly trace: Trace
     readonly signal: AbortSignal
     readonly onBegin?: (risk: Risk) => Promise<void>
-  }): Promise<{ readonly outcome: 'ok' | 'error'; readonly output: string }>
+  }): Promise<{ readonly outcome: 'ok' | 'error'; readonly output: string } & ToolReport>
 }
 
 /** Those of `[sop]` that the engine reads. */

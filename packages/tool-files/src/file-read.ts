@@ -1,7 +1,7 @@
 /** `file_read`: the lines of a text file, numbered, or the text of a PDF. */
 import { AppError, buildHint, defineTool, type Host, type Tool, whole } from '@sluice/sdk'
 import * as v from 'valibot'
-import { numberLines } from './number-lines.ts'
+import { linesOf, numberLines } from './number-lines.ts'
 import { pathInput } from './path.ts'
 
 const FILE_BYTES_MAX = 10 * 1024 * 1024
@@ -18,9 +18,10 @@ export const fileRead = (host: Pick<Host, 'workspace' | 'service'>): Tool =>
       offset: v.optional(v.pipe(whole(1), v.description('First line to return, counted from 1')), 1),
       limit: v.optional(v.pipe(whole(1, 10_000), v.description('How many lines to return at most')), 2000),
     }),
-    async run({ path, offset, limit }, { signal }) {
+    async run({ path, offset, limit }, { signal, report }) {
       const bytes = await host.workspace.read(path, { bytesMax: FILE_BYTES_MAX })
       const text = startsWith(bytes, '%PDF-') ? await pdfText(host, bytes, signal) : plainText(path, bytes)
+      report?.({ data: linesOf(text, { offset, limit }).join('\n') })
       return numberLines(text, { offset, limit })
     },
   })

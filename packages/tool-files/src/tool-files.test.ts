@@ -1,4 +1,4 @@
-import type { ClientId, ToolContext } from '@sluice/sdk'
+import type { ClientId, ToolContext, ToolReport } from '@sluice/sdk'
 import { type TestHostOverrides, testHost } from '@sluice/testkit/host'
 import { memoryWorkspace } from '@sluice/testkit/memory-workspace'
 import * as v from 'valibot'
@@ -32,6 +32,16 @@ test('looking is read, writing is write', () => {
     ['file_write', 'write'],
     ['file_list', 'read'],
   ])
+})
+
+test('the lines themselves are reported, for a program to go on with', async () => {
+  const { tools } = arrange({ 'a.json': '{"n":\n1}\n' })
+  const read = tools.find(({ name }) => name === 'file_read') ?? expect.fail('it is there')
+  const reports: ToolReport[] = []
+  const told = { ...context, report: (given: ToolReport) => reports.push(given) }
+  await read.run(v.parse(read.input, { path: 'a.json' }), told)
+  await read.run(v.parse(read.input, { path: 'a.json', offset: 2 }), told)
+  expect(reports).toEqual([{ data: '{"n":\n1}' }, { data: '1}' }])
 })
 
 test('lines are numbered from one and counted', () => {

@@ -1,4 +1,4 @@
-import { AppError, type ClientId, type PublicRequest, type ToolContext } from '@sluice/sdk'
+import { AppError, type ClientId, type PublicRequest, type ToolContext, type ToolReport } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
 import { expect, test } from 'vitest'
@@ -21,7 +21,9 @@ const arrange = (answer: () => Response | Promise<Response> = () => new Response
   })
   const [tool] = feature.build(host, v.parse(httpSection.schema, config)).tools ?? []
   if (!tool) throw new Error('there is no tool')
+  const reports: ToolReport[] = []
   const context: ToolContext = {
+    report: (given) => reports.push(given),
     client: 'client' as ClientId,
     session: null,
     turn: 'turn',
@@ -30,7 +32,7 @@ const arrange = (answer: () => Response | Promise<Response> = () => new Response
   }
   const run = async (input: object) => tool.run(v.parse(tool.input, input), context)
   const risk = (input: object) => (typeof tool.risk === 'function' ? tool.risk(v.parse(tool.input, input)) : tool.risk)
-  return { run, risk, requests, host, abort }
+  return { run, risk, requests, reports, host, abort }
 }
 
 test.each<[host: string, allowed: string[], is: boolean]>([
@@ -150,4 +152,14 @@ test('configuration out of bounds is refused', () => {
   for (const config of [{ timeout_secs: 0 }, { timeout_secs: 301 }, { response_bytes_max: 1 }, { allowed_domains: [''] }]) {
     expect(v.safeParse(httpSection.schema, config).success).toBe(false)
   }
+})
+
+test.each<[number, string | null, ToolReport]>([
+  [200, '{"n":1}', { data: '{"n":1}' }],
+  [204, null, {}],
+  [404, 'gone', { data: 'gone', failed: true }],
+])('of an answer with status %d its body is reported, and whether it failed', async (status, body, reported) => {
+  const { run, reports } = arrange(() => new Response(body, { status }))
+  await run({ url: 'https://a.test/' })
+  expect(reports).toEqual([reported])
 })

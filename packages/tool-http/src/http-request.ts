@@ -3,7 +3,7 @@ import { AppError, type Clock, defineTool, type Host, type Tool } from '@sluice/
 import * as v from 'valibot'
 import { isAllowedDomain } from './allowed-domain.ts'
 import type { HttpConfig } from './config.ts'
-import { responseText } from './response-text.ts'
+import { bodyIfText, responseText } from './response-text.ts'
 
 const URL_CHARS_MAX = 8192
 const BODY_CHARS_MAX = 1_048_576
@@ -41,7 +41,10 @@ export const httpRequest = (host: Pick<Host, 'publicFetch' | 'clock'>, config: H
         responseBytesMax: config.response_bytes_max,
         admit,
       })
-      return responseText(response, new Uint8Array(await response.arrayBuffer()), url)
+      const bytes = new Uint8Array(await response.arrayBuffer())
+      const data = bodyIfText(response.headers, bytes)
+      context.report?.({ ...(response.status >= 400 && { failed: true }), ...(data !== undefined && { data }) })
+      return responseText(response, bytes, url)
     },
   })
 }

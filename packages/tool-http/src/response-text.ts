@@ -16,14 +16,23 @@ export function responseText(response: Response, body: Uint8Array, asked: string
   return `${lines.join('\n')}\n\n${bodyText(response.headers, body)}`
 }
 
+/** The body where it is text; undefined where there is none that could be read as one. */
+export const bodyIfText = (headers: Headers, body: Uint8Array): string | undefined =>
+  body.length === 0 || isNoText(headers, body) ? undefined : decode(body, charsetOf(headers))
+
 function bodyText(headers: Headers, body: Uint8Array): string {
   if (body.length === 0) return '[no body]'
-  const type = headers.get('content-type') ?? ''
-  const isEncoded = !['', 'identity'].includes(headers.get('content-encoding') ?? '')
-  const isBinary = /^(?:image\/(?!svg)|audio\/|video\/|font\/)/i.test(type) || body.subarray(0, SNIFFED_BYTES).includes(0)
-  if (isEncoded || isBinary) return `[${body.length} bytes that are not text]`
-  return decode(body, /charset="?([^\s";]+)/i.exec(type)?.[1])
+  return bodyIfText(headers, body) ?? `[${body.length} bytes that are not text]`
 }
+
+function isNoText(headers: Headers, body: Uint8Array): boolean {
+  const isEncoded = !['', 'identity'].includes(headers.get('content-encoding') ?? '')
+  const isBinary = /^(?:image\/(?!svg)|audio\/|video\/|font\/)/i.test(typeOf(headers)) || body.subarray(0, SNIFFED_BYTES).includes(0)
+  return isEncoded || isBinary
+}
+
+const typeOf = (headers: Headers): string => headers.get('content-type') ?? ''
+const charsetOf = (headers: Headers): string | undefined => /charset="?([^\s";]+)/i.exec(typeOf(headers))?.[1]
 
 function decode(body: Uint8Array, charset = 'utf-8'): string {
   try {

@@ -1,4 +1,4 @@
-import type { ClientId, SpawnRequest, SpawnResult, ToolContext } from '@sluice/sdk'
+import type { ClientId, SpawnRequest, SpawnResult, ToolContext, ToolReport } from '@sluice/sdk'
 import { type TestHostOverrides, testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
 import { afterEach, expect, test, vi } from 'vitest'
@@ -19,7 +19,9 @@ const arrange = (result: Partial<SpawnResult> = {}, { config = {}, ...overrides 
   })
   const [tool] = feature.build(host, v.parse(shellSection.schema, config)).tools ?? []
   if (!tool) throw new Error('there is no tool')
+  const reports: ToolReport[] = []
   const context: ToolContext = {
+    report: (given) => reports.push(given),
     client: 'client' as ClientId,
     session: null,
     turn: 'turn',
@@ -28,7 +30,7 @@ const arrange = (result: Partial<SpawnResult> = {}, { config = {}, ...overrides 
   }
   const run = async (input: object) => tool.run(v.parse(tool.input, input), context)
   const risk = (command: string) => (typeof tool.risk === 'function' ? tool.risk({ command }) : tool.risk)
-  return { run, risk, requests, abort }
+  return { run, risk, requests, reports, abort }
 }
 
 afterEach(() => vi.unstubAllEnvs())
@@ -91,6 +93,22 @@ test.each<[Partial<SpawnResult>, string]>([
   ],
 ])('the result %j reads as it was', async (result, text) => {
   expect(await arrange(result).run({ command: 'ls' })).toBe(text)
+})
+
+test.each<[Partial<SpawnResult>, ToolReport]>([
+  [{ stdout: '{"n":1}\n', stderr: 'err\n' }, { data: '{"n":1}' }],
+  [
+    { stdout: 'out\n', exitCode: 1 },
+    { data: 'out', failed: true },
+  ],
+  [
+    { exitCode: null, signal: 'SIGTERM', timedOut: true },
+    { data: '', failed: true },
+  ],
+])('of the result %j the bare output is reported, and whether it failed', async (result, reported) => {
+  const { run, reports } = arrange(result)
+  await run({ command: 'ls' })
+  expect(reports).toEqual([reported])
 })
 
 test('a command ended by an abort is aborted, not a result', async () => {

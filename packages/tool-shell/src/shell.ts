@@ -23,7 +23,7 @@ export const shell = (host: Pick<Host, 'policy' | 'workspace' | 'spawn'>, config
       ),
     }),
     risk: ({ command }) => commandRisk(command, host.workspace.root),
-    async run({ command, timeout_secs }, { signal }) {
+    async run({ command, timeout_secs }, { signal, report }) {
       const { root } = host.workspace
       checkCommand(command, host.policy, root)
       const result = await host.spawn({
@@ -37,6 +37,7 @@ export const shell = (host: Pick<Host, 'policy' | 'workspace' | 'spawn'>, config
         signal,
       })
       if (signal.aborted) throw new AppError('aborted', 'the command was ended because the turn was')
+      report?.({ ...(result.exitCode !== 0 && { failed: true }), data: result.stdout.trimEnd() })
       return resultText(result, timeout_secs)
     },
   })

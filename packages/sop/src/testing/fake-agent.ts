@@ -1,5 +1,5 @@
 /** An agent whose turns end as a test says; what it has kept outlives its process, as the real one's turns do. */
-import { AppError, type Risk } from '@sluice/sdk'
+import { AppError, type Risk, type ToolContext, type ToolReport } from '@sluice/sdk'
 import type { SopAgent, TurnOutcome } from '../engine-deps.ts'
 
 export interface FakeTurn {
@@ -22,7 +22,10 @@ export interface FakeTool {
   readonly risk: Risk
   /** A person is asked first, who never answers. */
   readonly asks?: boolean
-  run(input: unknown, context: Pick<Parameters<SopAgent['call']>[0], 'signal' | 'turn' | 'callId'>): Promise<string>
+  run(
+    input: unknown,
+    context: Pick<Parameters<SopAgent['call']>[0], 'signal' | 'turn' | 'callId'> & Pick<ToolContext, 'report'>,
+  ): Promise<string>
 }
 
 export class FakeAgent implements SopAgent {
@@ -107,7 +110,12 @@ export class FakeAgent implements SopAgent {
     }
     await onBegin?.(tool.risk)
     try {
-      return { outcome: 'ok', output: await tool.run(input, { signal, turn, callId }) }
+      let reported: ToolReport = {}
+      const report = (given: ToolReport) => {
+        reported = given
+      }
+      const output = await tool.run(input, { signal, turn, callId, report })
+      return { outcome: 'ok', output, ...reported }
     } catch (error) {
       if (signal.aborted) throw new AppError('aborted', 'The call was aborted')
       if (error instanceof AppError) return { outcome: 'error', output: error.message }
