@@ -9,6 +9,7 @@ import { memorySopStore } from '@sluice/testkit/memory-sop-store'
 import type { SopDefinition } from '../definition.ts'
 import { createSopEngine, type SopEngine } from '../engine.ts'
 import type { SopEngineDeps } from '../engine-deps.ts'
+import { STEP_TOOLS } from '../step-prompt.ts'
 import { auditProblems } from './audit-problems.ts'
 import { FakeAgent, type FakeTurn } from './fake-agent.ts'
 import { Interleaver } from './interleaver.ts'
@@ -199,7 +200,7 @@ export class World {
       move('report completed', 20, () => report('completed')),
       move('report failed', 6, () => report('failed')),
       move('report skipped', 30, () => report('skipped')),
-      ...(turn.hasActed ? [] : [move('act', 80, () => this.#turnActs(turn))]),
+      ...(turn.hasActed || !canAct(turn) ? [] : [move('act', 80, () => this.#turnActs(turn))]),
     ]
   }
 
@@ -295,6 +296,9 @@ export class World {
     this.#tally.set(name, (this.#tally.get(name) ?? 0) + 1)
   }
 }
+
+/** The tools every step has are without effects of their own. */
+const canAct = ({ tools }: FakeTurn): boolean => tools?.every((tool) => STEP_TOOLS.includes(tool)) !== true
 
 /** Each as likely as it weighs. */
 function pick(moves: readonly Move[], choice: number): Move {
