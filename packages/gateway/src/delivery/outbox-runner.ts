@@ -2,7 +2,7 @@
 import { AppError, type Channel, type Outbound, type Outcome, type Sent, type StartedReply } from '@sluice/sdk'
 import { channelNamed, type DeliveryDeps } from './channels.ts'
 import { observeDelivery } from './observe-delivery.ts'
-import { loadFiles } from './reply-files.ts'
+import { loadFiles, withNotes } from './reply-files.ts'
 import { retryDelayMs } from './retry-delay.ts'
 import { WorkLanes, type WorkOutcome } from './work-lanes.ts'
 
@@ -96,7 +96,7 @@ async function outboundOf(options: OutboxRunnerOptions, { limits }: Channel, sta
   const bytesMax = limits.attachments?.bytesMax ?? 0
   const { attachments, notes } = await loadFiles(files, { workspace: options.workspace(), bytesMax })
   const message: Outbound = {
-    text: notes.length === 0 ? text : [text, ...notes].filter((line) => line !== '').join('\n'),
+    text: withNotes(text, notes, limits),
     clientId,
     ...(attachments.length > 0 && { attachments }),
     ...(buttons && { buttons }),

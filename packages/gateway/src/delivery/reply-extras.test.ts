@@ -51,7 +51,7 @@ async function bench({ channel: changes = {}, files = {}, cut = [], isEditable =
   const channel: Channel = {
     name: 'x',
     allow: ['*'],
-    limits: { text: 100, unit: 'utf16', attachments: { count: 2, bytesMax: 20 } },
+    limits: { text: 1000, unit: 'utf16', attachments: { count: 2, bytesMax: 20 } },
     async send(_, outbound) {
       deeds.push(outbound)
       return { id: `sent-${deeds.length}` }

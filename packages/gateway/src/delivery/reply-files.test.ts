@@ -1,6 +1,6 @@
 import { memoryWorkspace } from '@sluice/testkit/memory-workspace'
 import { describe, expect, test } from 'vitest'
-import { loadFiles, takeFiles } from './reply-files.ts'
+import { loadFiles, takeFiles, withNotes } from './reply-files.ts'
 
 const able = { text: 1000, unit: 'utf16', attachments: { count: 2, bytesMax: 100 } } as const
 
@@ -60,5 +60,22 @@ describe('the files of a reply', () => {
     const { attachments, notes } = await loadFiles([{ kind: 'file', path: 'big.bin' }], { workspace, bytesMax: 100 })
     expect(attachments).toEqual([])
     expect(notes[0]).toContain('not attached')
+  })
+})
+
+describe('what is said of files that cannot be sent', () => {
+  const limits = { text: 45, unit: 'codepoint' } as const
+
+  test('stands under the text, in full where it fits', () => {
+    expect(withNotes('See this.', ['(not attached: a)', '(not attached)'], limits)).toBe('See this.\n(not attached: a)\n(not attached)')
+    expect(withNotes('', ['(not attached: a)'], limits)).toBe('(not attached: a)')
+    expect(withNotes('See this.', [], limits)).toBe('See this.')
+  })
+
+  test('never makes a message too long for its platform, nor cuts what is said', () => {
+    const note = `(not attached: '${'x'.repeat(40)}' does not exist)`
+    expect(withNotes('See this.', [note, note], limits)).toBe('See this.\n(not attached: 2 of the files)')
+    expect(withNotes('', [note], limits)).toBe('(not attached: 1 of the files)')
+    expect(withNotes('\u{1f600}'.repeat(45), [note], limits)).toBe('\u{1f600}'.repeat(45))
   })
 })

@@ -1,5 +1,6 @@
 /** Files that go with a reply: `[IMAGE:path]` in what the agent says, read from the workspace when the reply is sent. */
 import { type Attachment, type Channel, errorText, type ReplyFile, type Workspace } from '@sluice/sdk'
+import { measure } from './split-text-units.ts'
 
 const KINDS: Readonly<Record<string, ReplyFile['kind']>> = {
   IMAGE: 'image',
@@ -53,4 +54,13 @@ export async function loadFiles(
     }
   }
   return { attachments, notes }
+}
+
+/** The text with the notes under it, as much of them as its one message has room for. */
+export function withNotes(text: string, notes: readonly string[], limits: Channel['limits']): string {
+  if (notes.length === 0) return text
+  const forms = [notes, [`(not attached: ${notes.length} of the files)`]].map((lines) =>
+    [text, ...lines].filter((line) => line !== '').join('\n'),
+  )
+  return forms.find((form) => measure(form, limits.unit) <= limits.text) ?? text
 }
