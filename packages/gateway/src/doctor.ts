@@ -19,6 +19,7 @@ export interface DoctorOptions extends RuntimeOptions {
 }
 
 const NODE_MAJOR_MIN = 24
+const PROVE_MS_MAX = 20_000
 const FREE_BYTES_MIN = 512 * 1024 * 1024
 
 /** Runs every check; none of them changes anything, but that the data directory and an empty store are made where missing. */
@@ -41,6 +42,7 @@ export async function runChecks(options: DoctorOptions): Promise<Check[]> {
       checkPolicy(runtime.config().core(policySection)),
       await checkSandbox(runtime),
       ...checkFeatures(runtime.live().features),
+      ...(await proveFeatures(runtime)),
       ...checkChannels(runtime),
       ...checkWebhooks(runtime),
       ...(await checkDeliveries(runtime)),
@@ -134,6 +136,21 @@ async function checkSandbox(runtime: OpenRuntime): Promise<Check> {
   if (!warning) return ok('sandbox', [sandbox.name, measured].filter(Boolean).join(': '))
   const status = runtime.config().core(sandboxSection).required ? fail : warn
   return status('sandbox', [warning, measured].filter(Boolean).join(': '), "build a sandbox in: 'sluice features' lists them")
+}
+
+/** What the features that are at work find when they try themselves; one that takes too long has failed. */
+async function proveFeatures({ lifecycle }: OpenRuntime): Promise<Check[]> {
+  const proofs = lifecycle.current().instances.flatMap(({ feature, parts: { check } }) => (check ? [{ id: feature.id, check }] : []))
+  const found = await Promise.all(
+    proofs.map(async ({ id, check }) => {
+      try {
+        return (await check(AbortSignal.timeout(PROVE_MS_MAX))).map((finding) => ({ check: id, ...finding, fix: finding.fix ?? null }))
+      } catch (error) {
+        return [fail(id, `its check failed: ${errorText(error)}`, `see the section of ${id} in the configuration`)]
+      }
+    }),
+  )
+  return found.flat()
 }
 
 function checkFeatures(features: readonly FeatureStatus[]): Check[] {

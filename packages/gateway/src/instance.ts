@@ -101,11 +101,13 @@ function checkNames({ id }: Feature, parts: Parts): void {
       if (!known?.includes(name)) throw new Error(`${id} brings the ${what} '${name}', which its catalogue row does not name`)
     }
   }
-  check(
-    'tool',
-    parts.tools?.map(({ name }) => name),
-    row.tools,
-  )
+  if (!row.namesItsTools) {
+    check(
+      'tool',
+      parts.tools?.map(({ name }) => name),
+      row.tools,
+    )
+  }
   check(
     'command',
     parts.commands?.map(({ name }) => name),

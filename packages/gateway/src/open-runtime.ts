@@ -14,6 +14,7 @@ import { createEventBus } from './events/bus.ts'
 import { observationOf } from './events/observe-events.ts'
 import { createGuards, type Guards } from './guards.ts'
 import { type Clients, createClients } from './http/client.ts'
+import { newToken } from './http/pairing.ts'
 import { createLifecycle, type Lifecycle, type Reload } from './lifecycle.ts'
 import { type ComponentLogger, createLogger } from './log.ts'
 import { type ConfigSource, parseConfig, readConfigText } from './read-config.ts'
@@ -101,7 +102,15 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
       eventsDropped: subscribers.dropped,
     }
   }
-  const services: Partial<Services> = { memory: store.memory, vitals }
+  const services: Partial<Services> = {
+    memory: store.memory,
+    vitals,
+    async issueToken(asked) {
+      const { token, device: deviceId } = await newToken(store, asked, clock)
+      bus.emit({ type: 'device_paired', device_id: deviceId, name: asked.name })
+      return { token, deviceId }
+    },
+  }
   const lifecycle = createLifecycle({
     features,
     env,

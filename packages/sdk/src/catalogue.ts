@@ -21,6 +21,8 @@ export interface Row {
   readonly moreSections?: readonly string[]
   readonly keys?: readonly string[]
   readonly tools?: readonly string[]
+  /** Its tools have names of their own, known only once it is built. */
+  readonly namesItsTools?: true
   /** `METHOD /path`, a channel's webhook included. */
   readonly routes?: readonly string[]
   readonly commands?: readonly string[]
@@ -288,6 +290,7 @@ export const CATALOGUE = {
     ...planned,
     summary: 'WASM plugins as tools',
     section: 'plugins',
+    namesItsTools: true,
     commands: ['plugin list', 'plugin install', 'plugin remove', 'plugin info'],
   },
   webauthn: {

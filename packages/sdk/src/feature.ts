@@ -23,12 +23,22 @@ export interface Parts {
   readonly services?: Partial<Services>
   /** Why this configuration leaves it out, such as `enabled = false`; the other parts are then not looked at. */
   readonly off?: string
+  /** Proves on this machine that it can do its work, and says what to install where it cannot; for `sluice doctor`. */
+  check?(signal: AbortSignal): Promise<readonly Finding[]>
   /** Lines for the system prompt, asked for at each turn. */
   prompt?(): string
   /** Phase 2, registration: credential checks, device discovery. Once per build; a rejection marks the feature failed. */
   register?(signal: AbortSignal): Promise<void>
   /** Phase 4, shutdown: idempotent, called in reverse order. Phase 3 is the parts at work. */
   close?(): Promise<void>
+}
+
+/** What a check found. */
+export interface Finding {
+  readonly status: 'ok' | 'warn' | 'fail'
+  readonly detail: string
+  /** What mends it; of a finding that is not `ok`. */
+  readonly fix?: string
 }
 
 export interface Feature<Schema extends ConfigSchema = ConfigSchema> {

@@ -30,6 +30,8 @@ export interface Services {
   readonly vitals: () => Vitals
   /** The engine of procedures; absent in commands that run without a daemon. */
   readonly sops: Sops
+  /** A new paired device and its bearer token, as pairing makes them; for features that prove who somebody is. */
+  readonly issueToken: (device: { readonly name: string; readonly expiresAtMs: number | null }) => Promise<IssuedToken>
   /** Present when `[transcription]` is enabled. */
   readonly transcribe: Transcribe
   /** The text of a PDF, page by page. Throws `invalid_request` for a file that is broken, encrypted or too large. */
@@ -41,6 +43,11 @@ export type Transcribe = (
   audio: { readonly bytes: Uint8Array; readonly name: string; readonly mime?: string },
   options: { readonly signal: AbortSignal },
 ) => Promise<string>
+
+export interface IssuedToken {
+  readonly token: string
+  readonly deviceId: string
+}
 
 export interface PublicRequest {
   readonly method?: string
