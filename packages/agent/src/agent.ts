@@ -1,5 +1,15 @@
 /** The agent: takes turns in, runs each in its session's lane, and brings back those a crash left behind. */
-import { AppError, type ClientId, type Clock, type Events, type Logger, type ModelMessage, type Secret, type TurnRow } from '@sluice/sdk'
+import {
+  AppError,
+  type ClientId,
+  type Clock,
+  type Events,
+  type Logger,
+  type ModelMessage,
+  type Secret,
+  type TurnRow,
+  type WithinTrace,
+} from '@sluice/sdk'
 import { aborted } from './aborted.ts'
 import { createAskModel } from './ask-model.ts'
 import { Budget } from './budget.ts'
@@ -34,6 +44,8 @@ export interface AgentDeps {
   /** Values that must not show in what tools return. */
   readonly secrets?: () => readonly Secret[]
   readonly newId?: () => string
+  /** Model calls and tools run in it; default: as they are. */
+  readonly within?: WithinTrace
 }
 
 /** More than can ever have been accepted: the largest `max_queued_turns` and `max_concurrent_turns` together. */
@@ -48,7 +60,7 @@ interface Live {
 }
 
 export function createAgent(deps: AgentDeps): Agent {
-  const { store, clock, log } = deps
+  const { store, clock, log, within = (_, work) => work() } = deps
   const deadlines = new Deadlines(clock)
   const scrub = createScrub(deps.secrets ?? (() => []))
   const making = { clock, log, newId: deps.newId ?? createTurnIds(clock) }
@@ -59,8 +71,16 @@ export function createAgent(deps: AgentDeps): Agent {
   const conduct: ConductDeps = {
     ...deps,
     deadlines,
-    askModel: createAskModel({ budget: new Budget(store.turns, clock), clock, deadlines, log, scrub, toolSpecs: createToolSpecs() }),
-    tools: new ToolExecutor({ events: deps.events, clock, log, scrub, approve: deps.approve }),
+    askModel: createAskModel({
+      budget: new Budget(store.turns, clock),
+      clock,
+      deadlines,
+      log,
+      scrub,
+      within,
+      toolSpecs: createToolSpecs(),
+    }),
+    tools: new ToolExecutor({ events: deps.events, clock, log, scrub, within, approve: deps.approve }),
     stopReason: () => stopReason,
   }
   const lanes = new Lanes(() => {
@@ -185,7 +205,7 @@ export function createAgent(deps: AgentDeps): Agent {
       session: sessionId,
       text: input,
       client,
-      trace,
+      ...(trace && { trace }),
       ...(owner !== null && { owner }),
       ...(idempotency && { idempotency }),
       ...(tools && { tools }),

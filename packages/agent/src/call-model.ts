@@ -8,6 +8,7 @@ import {
   type ModelTool,
   type Outcome,
   type Usage,
+  type WithinTrace,
 } from '@sluice/sdk'
 import type { Budget } from './budget.ts'
 import { Cancellation } from './cancellation.ts'
@@ -34,6 +35,7 @@ export interface CallModelDeps {
   readonly log: Logger
   readonly scrub: Scrub
   readonly toolSpecs: ToolSpecs
+  readonly within: WithinTrace
 }
 
 /** A failure is final when a listener has heard part of the reply. */
@@ -50,6 +52,7 @@ export async function callModel(deps: CallModelDeps, scope: TurnScope, ask: Mode
   const { clock, deadlines } = deps
   const { turn, registry, agent, progress } = scope
   const provider = registry.models.labels[progress.entry]?.provider ?? ''
+  const trace = newTrace(scope.trace)
   const startMs = clock.nowMs()
   const startedAtMs = clock.monotonicMs()
   const call = new Cancellation()
@@ -64,7 +67,7 @@ export async function callModel(deps: CallModelDeps, scope: TurnScope, ask: Mode
   let isHeard = false
 
   const observe = (outcome: Outcome, { inputTokens, outputTokens, costUsd }: Usage) => {
-    const span = { trace: newTrace(scope.trace), startMs, tookMs: clock.monotonicMs() - startedAtMs }
+    const span = { trace, startMs, tookMs: clock.monotonicMs() - startedAtMs }
     registry.observe({ kind: 'model_call', provider, model, outcome, inputTokens, outputTokens, costUsd, span })
   }
 
@@ -73,15 +76,17 @@ export async function callModel(deps: CallModelDeps, scope: TurnScope, ask: Mode
     model = loaded.modelId
     const options = callOptions(scope, ask, await call.race(toolsFor(deps, scope, provider)), call.signal)
     const { tell } = turn
-    const reply = tell
-      ? await streamReply(loaded, options, call, {
-          alive: () => deadlines.postpone(deadline, timeoutMs),
-          hear: (type, delta) => {
-            isHeard = true
-            tell({ type, delta })
-          },
-        })
-      : await generateReply(loaded, options, call)
+    const reply = await deps.within(trace, () =>
+      tell
+        ? streamReply(loaded, options, call, {
+            alive: () => deadlines.postpone(deadline, timeoutMs),
+            hear: (type, delta) => {
+              isHeard = true
+              tell({ type, delta })
+            },
+          })
+        : generateReply(loaded, options, call),
+    )
     const usage = usageOf(scope, ask, reply, { provider, model })
     deps.budget.add(usage.costUsd)
     progress.usage = sum(progress.usage, usage)

@@ -27,7 +27,7 @@ export function createLiveTurn(
     text,
     client,
     ...(owner !== undefined && { owner }),
-    trace,
+    ...(trace && { trace }),
     ...(idempotency && { idempotency }),
     ...(approve && { approve }),
     ...(tools && { tools }),

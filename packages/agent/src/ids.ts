@@ -1,6 +1,6 @@
 /** Ids of turns, traces and spans. `randomUUID` draws from a pool of its own, so that none of them costs a system call. */
 import { randomUUID } from 'node:crypto'
-import type { Clock, Trace } from '@sluice/sdk'
+import type { Clock, Trace, TraceParent } from '@sluice/sdk'
 
 /** As many as three hex digits can tell apart. */
 const IDS_PER_MS = 4096
@@ -32,7 +32,9 @@ function newSpanId(): string {
 }
 
 /** A new trace; a new span of the remote trace that `parseTraceparent` found; or a new span below one of our own. */
-export function newTrace(parent?: Trace | { readonly traceId: string; readonly parentId: string }): Trace {
+export function newTrace(parent?: Trace | TraceParent): Trace {
   if (!parent) return { traceId: newSpanId() + newSpanId(), spanId: newSpanId(), parentId: null }
-  return { traceId: parent.traceId, spanId: newSpanId(), parentId: 'spanId' in parent ? parent.spanId : parent.parentId }
+  const { traceId, state } = parent
+  const parentId = 'spanId' in parent ? parent.spanId : parent.parentId
+  return state === undefined ? { traceId, spanId: newSpanId(), parentId } : { traceId, spanId: newSpanId(), parentId, state }
 }

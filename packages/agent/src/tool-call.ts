@@ -12,6 +12,7 @@ import {
   type Tool,
   type ToolReport,
   type Trace,
+  type WithinTrace,
 } from '@sluice/sdk'
 import { type ApprovalDeps, askPerson } from './approval.ts'
 import { type CallScope, offeredTools } from './call-scope.ts'
@@ -27,6 +28,7 @@ import type { CallResult } from './turn.ts'
 export interface ToolExecutorDeps extends ApprovalDeps {
   readonly events: Events
   readonly clock: Clock
+  readonly within: WithinTrace
 }
 
 /** A call that is ready to run, or that has its answer already. */
@@ -134,7 +136,7 @@ export class ToolExecutor {
         reported = given
       }
       const context = { client, session, turn, signal: cancellation.signal, trace, report, ...(answer && { approvedBy: answer.by }) }
-      const output = this.#clean(scope, await cancellation.race(tool.run(input, context)))
+      const output = this.#clean(scope, await cancellation.race(this.#deps.within(trace, () => tool.run(input, context))))
       const { failed, data } = reported
       return { outcome: 'ok', output, ...(failed && { failed }), ...(data !== undefined && { data: this.#bounded(scope, data) }) }
     } catch (error) {

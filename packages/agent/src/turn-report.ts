@@ -34,7 +34,9 @@ export const doneEnd = (deps: ReportDeps, scope: TurnScope, response: string, me
     response,
     error: null,
     messages,
-    ...(scope.turn.delivery && { delivery: { inbox: scope.turn.delivery.inbox, replies: scope.turn.delivery.reply(response) } }),
+    ...(scope.turn.delivery && {
+      delivery: { inbox: scope.turn.delivery.inbox, replies: scope.turn.delivery.reply(response, scope.trace) },
+    }),
   })
 
 export function failedEnd(deps: ReportDeps, scope: TurnScope, { code, message }: AppError): TurnEnd {

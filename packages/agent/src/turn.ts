@@ -35,8 +35,8 @@ export interface TurnDelivery {
   readonly receivedAtMs: number
   /** What an earlier attempt had produced when it was cut. */
   readonly checkpoint: readonly ModelMessage[]
-  /** The reply as the channel sends it, queued in the commit that ends the turn. Must not throw. */
-  reply(text: string): readonly NewReply[]
+  /** The reply as the channel sends it, queued in the commit that ends the turn; `trace` is the turn's span. Must not throw. */
+  reply(text: string, trace: Trace): readonly NewReply[]
 }
 
 export interface TurnRequest {
@@ -48,7 +48,8 @@ export interface TurnRequest {
   readonly client: ClientId
   /** Who may read and abort it: a device, or `local`. */
   readonly owner?: string
-  readonly trace: Trace
+  /** The span that asks for it; absent: a trace begins with the turn. */
+  readonly trace?: Trace | undefined
   readonly idempotency?: IdempotencyKey
   /** Ends the turn as `aborted`. */
   readonly signal?: AbortSignal

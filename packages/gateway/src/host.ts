@@ -3,6 +3,7 @@
 import type { Clock, Events, FeatureId, Host, Policy, Services, Spawn, Store, Workspace } from '@sluice/sdk'
 import { type SecretBox, secretStore } from '@sluice/store'
 import type { ComponentLogger } from './log.ts'
+import type { TraceScope } from './trace-scope.ts'
 
 export interface HostParts {
   readonly clock: Clock
@@ -14,6 +15,7 @@ export interface HostParts {
   /** What the registry of the moment offers. */
   service<Name extends keyof Services>(name: Name): Services[Name] | undefined
   rebuild(feature: FeatureId, reason: string): void
+  readonly traces: TraceScope
 }
 
 /** What a configuration change replaces: features with tools are built anew with it. */
@@ -29,8 +31,8 @@ export function createHost(feature: FeatureId, parts: HostParts, guards: HostGua
     feature,
     log: parts.log.child(feature),
     clock: parts.clock,
-    fetch: (input, init) => fetch(input, init),
-    publicFetch: guards.publicFetch,
+    fetch: parts.traces.traced((input, init) => fetch(input, init)),
+    publicFetch: parts.traces.tracedPublic(guards.publicFetch),
     spawn: guards.spawn,
     keyValue: parts.store.keyValue(`feature:${feature}`),
     secrets: secretStore(parts.secrets, parts.store.keyValue(`secret:${feature}`), `secrets.${feature}`),

@@ -16,6 +16,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { CORE_SECTIONS } from './config/core-sections.ts'
 import type { LoadedConfig } from './config/types.ts'
 import { createLifecycle, type LifecycleOptions } from './lifecycle.ts'
+import { createTraceScope } from './trace-scope.ts'
 
 interface Sections {
   readonly [path: string]: Record<string, unknown>
@@ -87,6 +88,7 @@ function lifecycleOf(features: readonly Feature[], host = testHost()) {
       secrets: {} as never,
       events: host.events,
       dataDir: '/nowhere',
+      traces: createTraceScope(() => false),
     },
     guards: (config) => ({
       policy: config.core({ path: 'security.policy', schema: v.object({ level: v.optional(v.string(), 'full') }) } as never) as never,

@@ -19,6 +19,7 @@ import { createLifecycle, type Lifecycle, type Reload } from './lifecycle.ts'
 import { type ComponentLogger, createLogger } from './log.ts'
 import { type ConfigSource, parseConfig, readConfigText } from './read-config.ts'
 import type { DeliveryQueues, Runtime } from './runtime.ts'
+import { createTraceScope, type TraceScope } from './trace-scope.ts'
 
 export interface RuntimeOptions extends ConfigSource {
   readonly profile: string
@@ -33,6 +34,7 @@ export interface RuntimeOptions extends ConfigSource {
 export interface OpenRuntime extends Runtime {
   readonly lifecycle: Lifecycle
   readonly clients: Clients
+  readonly traces: TraceScope
   readonly log: ComponentLogger
   /** The configuration in force. */
   config(): LoadedConfig
@@ -69,6 +71,8 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
   })
   const stop = new AbortController()
   let observe: (observation: Observation) => void = () => {}
+  let isTracing = false
+  const traces = createTraceScope(() => isTracing)
   const store = openStore({
     file: join(dataDir, 'sluice.db'),
     clock,
@@ -115,8 +119,8 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
     features,
     env,
     log: log.child('features'),
-    fetch: (input, init) => fetch(input, init),
-    host: { clock, log, store, secrets: openSecretBox(dataDir), events: bus, dataDir },
+    fetch: traces.traced((input, init) => fetch(input, init)),
+    host: { clock, log, store, secrets: openSecretBox(dataDir), events: bus, dataDir, traces },
     service: (name) => services[name],
     guards(next) {
       guards = createGuards(next, {
@@ -130,6 +134,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
     },
     onSwap({ live }) {
       observe = live.observe
+      isTracing = live.traces
     },
   })
   const approvals = createApprovals({
@@ -158,6 +163,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
     secrets: () => secrets,
     mintClient: (source) => clients.ofSender(source, 'resumed'),
     approve: options.approve ?? askInChats,
+    within: traces.within,
   })
 
   let closing: Promise<void> | undefined
@@ -185,6 +191,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
     log,
     lifecycle,
     clients,
+    traces,
     subscribers,
     approvals,
     delivery,

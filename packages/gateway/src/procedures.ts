@@ -1,5 +1,5 @@
 /** Procedures at work: loaded and watched, set off by requests, messages and the clock, brought on by their engine (§4.3). */
-import { newTrace, newTurnId } from '@sluice/agent'
+import { newTurnId } from '@sluice/agent'
 import { CronClock, createSopEngine, SopFolder } from '@sluice/sop'
 import { sopSection } from '@sluice/sop/config'
 import type { OpenRuntime } from './open-runtime.ts'
@@ -32,7 +32,7 @@ export async function startProcedures(runtime: OpenRuntime): Promise<Procedures>
     log,
     config: () => runtime.config().core(sopSection),
     client: clients.ofSender('sop', 'engine'),
-    newTrace: () => newTrace(),
+    observe: (observation) => runtime.live().observe(observation),
     newId: () => newTurnId(clock.nowMs()),
   })
   // Before anything is read, so that no change falls between the two.

@@ -63,6 +63,7 @@ export function freezeRegistry(input: RegistryInput): FrozenRegistry {
     observers,
     models: input.models.labels.map(({ provider, model }) => `${provider}:${model}`),
     metricsLoopbackOnly: observers.some(({ loopbackOnly }) => loopbackOnly),
+    traces: observers.some(({ traces }) => traces),
     observe,
   }
   return Object.freeze({

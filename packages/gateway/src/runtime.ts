@@ -56,6 +56,8 @@ export interface Live {
   readonly models: readonly string[]
   /** Of the metrics endpoint when no observer renders; true: loopback peers only. */
   readonly metricsLoopbackOnly: boolean
+  /** An observer wants whole traces. */
+  readonly traces: boolean
   observe(observation: Observation): void
 }
 

@@ -62,6 +62,7 @@ function createSeries(prom: typeof Prom, registry: Prom.Registry) {
     ingress: counter('ingress_total', 'Webhook requests of channels by what became of them', 'channel', 'verdict'),
     unsigned: counter('ingress_unsigned_total', 'Webhook requests let in although nothing proved them', 'channel'),
     sopRuns: counter('sop_runs_total', 'Runs of procedures ended, and triggers that started none', 'sop', 'outcome'),
+    sopSteps: counter('sop_steps_total', 'Steps of procedures ended', 'sop', 'outcome'),
     approvals: counter('approvals_total', 'Approvals decided', 'state'),
     commitSeconds: histogram('store_commit_seconds', 'Time of commits to the store', COMMIT_SECONDS),
     commitUnits: histogram('store_commit_units', 'Writes that shared one commit', COMMIT_UNITS),
@@ -103,6 +104,9 @@ function record(series: ReturnType<typeof createSeries>, o: Observation): void {
       break
     case 'sop_run':
       series.sopRuns(1, o.sop, o.outcome)
+      break
+    case 'sop_step':
+      series.sopSteps(1, o.sop, o.outcome)
       break
     case 'approval':
       series.approvals(1, o.state)

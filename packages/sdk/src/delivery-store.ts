@@ -18,6 +18,8 @@ export interface Arrival {
   readonly receivedAtMs: number
   /** Refused if it was kept before and its time is not over; `untilMs` is its end. */
   readonly once?: { readonly value: string; readonly untilMs: number }
+  /** The span that received it, as `formatTraceContext` writes it; while an observer traces. */
+  readonly trace?: string
   readonly messages: readonly {
     readonly message: Inbound
     /** The session its turn belongs to, which is also its lane. */
@@ -52,6 +54,8 @@ export interface StartedMessage {
   readonly checkpoint: readonly ModelMessage[]
   /** The provider's id of the message an earlier attempt showed its reply in. */
   readonly draft: string | null
+  /** As it arrived. */
+  readonly trace?: string
 }
 
 /** A message that was started as often as it may be, and neither ended nor was given up: every start was cut. */
@@ -94,6 +98,8 @@ export interface InboxEntry extends InboxRow {
   /** Null once retention has dropped it. For a message that came in a batch, the whole batch. */
   readonly raw: Uint8Array | null
   readonly message: Inbound | null
+  /** As it arrived. */
+  readonly trace?: string
   /** The replies, in their order. */
   readonly replies: readonly OutboxRow[]
 }
@@ -173,6 +179,8 @@ export interface NewReply {
   readonly turnId: string | null
   readonly createdAtMs: number
   readonly extras?: ReplyExtras
+  /** The span that says it, as `formatTraceContext` writes it; while an observer traces. */
+  readonly trace?: string
 }
 
 /** A reply whose sending begins. */

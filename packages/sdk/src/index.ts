@@ -89,7 +89,17 @@ export { readUpTo } from './read-up-to.ts'
 export { replyLane } from './reply-lane.ts'
 export type { Route, RouteAuth, RouteRequest } from './route.ts'
 export { defineRoute } from './route.ts'
-export type { ProcessCommand, Sandbox, SandboxPolicy, SandboxProbe, Spawn, SpawnRequest, SpawnResult, WrappedCommand } from './sandbox.ts'
+export type {
+  ProcessCommand,
+  RunBare,
+  Sandbox,
+  SandboxPolicy,
+  SandboxProbe,
+  Spawn,
+  SpawnRequest,
+  SpawnResult,
+  WrappedCommand,
+} from './sandbox.ts'
 export { Secret, withoutSecrets } from './secret.ts'
 export type { ConfigSchema, KeyMetadata, Section } from './section.ts'
 export { fromEnv, secretText, whole } from './section.ts'
@@ -131,7 +141,7 @@ export type {
 } from './store.ts'
 export type { Risk, Tool, ToolContext, ToolReport } from './tool.ts'
 export { defineTool } from './tool.ts'
-export type { Trace } from './trace.ts'
-export { formatTraceparent, parseTraceparent } from './trace.ts'
+export type { Trace, TraceParent, WithinTrace } from './trace.ts'
+export { formatTraceContext, formatTraceparent, parseTraceContext, parseTraceparent } from './trace.ts'
 export { sameOrigin } from './url-host.ts'
 export type { Workspace, WorkspaceEntry } from './workspace.ts'

@@ -49,9 +49,25 @@ export type Observation =
       readonly verdict: 'kept' | 'duplicate' | 'denied' | 'ignored' | 'unauthorized' | 'refused'
       /** False: the channel has no secret, so that nothing was proved. */
       readonly signed: boolean
+      /** While an observer traces. */
+      readonly span?: Span
     }
   /** A run of a procedure has ended, or a trigger started none. */
-  | { readonly kind: 'sop_run'; readonly sop: string; readonly outcome: 'completed' | 'failed' | 'cancelled' | 'skipped' }
+  | {
+      readonly kind: 'sop_run'
+      readonly sop: string
+      readonly outcome: 'completed' | 'failed' | 'cancelled' | 'skipped'
+      /** Of a run that was started. */
+      readonly span?: Span
+    }
+  /** A step of a run has ended; from the start of its last attempt. */
+  | {
+      readonly kind: 'sop_step'
+      readonly sop: string
+      readonly step: number
+      readonly outcome: 'completed' | 'failed' | 'skipped'
+      readonly span: Span
+    }
   /** An approval was decided, and its gate has taken the decision. */
   | { readonly kind: 'approval'; readonly state: Exclude<ApprovalState, 'pending'> }
   | { readonly kind: 'commit'; readonly units: number; readonly tookMs: number }
@@ -62,6 +78,8 @@ export interface Observer {
   readonly name: string
   /** Must not throw and must not block; what needs time is queued, bounded. */
   record(observation: Observation): void
+  /** True: it wants whole traces, so that contexts are kept with messages and passed on to other programs. */
+  readonly traces?: true
   /** The body of `GET /metrics`, for the one observer that has it. */
   render?(): Promise<{ readonly contentType: string; readonly body: string }>
   /** True: only loopback peers may read `render`. */

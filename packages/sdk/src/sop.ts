@@ -18,6 +18,8 @@ export interface SopEvent {
   readonly by: string
   /** An event of a key that is known starts nothing and gets the answer of the first; absent: it is never a repeat. */
   readonly key?: string
+  /** The span it happened in, as `formatTraceContext` writes it. */
+  readonly trace?: string
   /** The conversation it came from: approvals are asked for there, too. */
   readonly origin?: {
     readonly channel: string

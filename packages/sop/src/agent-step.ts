@@ -4,6 +4,7 @@ import type { Drive } from './drive.ts'
 import { unlessCut } from './drive.ts'
 import type { SopEngineDeps } from './engine-deps.ts'
 import type { RunBooks } from './run-books.ts'
+import { stepTrace } from './run-trace.ts'
 import { STEP_TOOLS, stepPrompt } from './step-prompt.ts'
 import { sessionOf } from './step-session.ts'
 import { PASSING, RETRY_WAITS_MS, turnVerdict } from './turn-verdict.ts'
@@ -31,7 +32,7 @@ export async function workByAgent(deps: SopEngineDeps, books: RunBooks, run: Sop
 }
 
 /** The sentence with which the agent refuses it for good; undefined once it is kept. */
-async function accept({ agent, client, newTrace }: SopEngineDeps, run: SopRun, step: SopStep, turnId: string): Promise<string | undefined> {
+async function accept({ agent, client }: SopEngineDeps, run: SopRun, step: SopStep, turnId: string): Promise<string | undefined> {
   try {
     await agent.accept({
       id: turnId,
@@ -39,7 +40,7 @@ async function accept({ agent, client, newTrace }: SopEngineDeps, run: SopRun, s
       session: sessionOf(run.id),
       owner: STEP_OWNER,
       client,
-      trace: newTrace(),
+      trace: stepTrace(run, step.number),
       text: stepPrompt(run, step),
       ...(step.tools && { tools: [...new Set([...step.tools, ...STEP_TOOLS])] }),
     })

@@ -9,6 +9,7 @@ import type { SopEngineDeps } from './engine-deps.ts'
 import type { AttemptEnd } from './machine.ts'
 import { jsonOrText, resolveInput, valuesFor } from './resolve-input.ts'
 import type { RunBooks } from './run-books.ts'
+import { stepTrace } from './run-trace.ts'
 
 /** Throws what may pass: then it is asked again. */
 export async function workByTool(deps: SopEngineDeps, books: RunBooks, run: SopRun, step: SopStep, drive: Drive): Promise<void> {
@@ -34,7 +35,7 @@ export async function workByTool(deps: SopEngineDeps, books: RunBooks, run: SopR
 }
 
 async function carryOut(deps: SopEngineDeps, books: RunBooks, run: SopRun, step: SopStep, drive: Drive): Promise<AttemptEnd> {
-  const { agent, client, clock, newTrace } = deps
+  const { agent, client, clock } = deps
   const startedAtMs = clock.nowMs()
   const failed = (output: string): AttemptEnd => ({ status: 'failed', output, startedAtMs })
   const [tool] = step.tools ?? []
@@ -54,7 +55,7 @@ async function carryOut(deps: SopEngineDeps, books: RunBooks, run: SopRun, step:
       callId: `call-${step.number}-${run.gates}`,
       source: 'sop',
       client,
-      trace: newTrace(),
+      trace: stepTrace(run, step.number),
       signal: drive.cut.signal,
       async onBegin(risk) {
         if (drive.cut.signal.aborted) throw new AppError('aborted', 'The step is not to run any more')

@@ -5,6 +5,7 @@ import type {
   Clock,
   Events,
   Logger,
+  Observation,
   Risk,
   SopEvent,
   SopStore,
@@ -78,7 +79,7 @@ export interface SopEngineDeps {
   readonly config: () => SopSettings
   /** On whose behalf steps run. */
   readonly client: ClientId
-  readonly newTrace: () => Trace
+  readonly observe: (observation: Observation) => void
   /** Of runs and turns: unguessable, never the same twice, and sorted by time. */
   readonly newId: () => string
 }

@@ -55,7 +55,7 @@ export function createSopEngine(deps: SopEngineDeps): SopEngine {
       const started = starts[index]
       // Another run's id is the answer an event got that is repeated now.
       if (started?.run.id !== dispatch.runId) continue
-      tellMoved(events, undefined, started.run, started.audit)
+      tellMoved(deps, undefined, started.run, started.audit)
       drives.go(started.run)
     }
     return dispatches

@@ -8,9 +8,9 @@ import { tellMoved } from './tell.ts'
 const TRIES_MAX = 16
 
 export class RunBooks {
-  readonly #deps: Pick<SopEngineDeps, 'store' | 'events' | 'clock'>
+  readonly #deps: Pick<SopEngineDeps, 'store' | 'events' | 'clock' | 'observe'>
 
-  constructor(deps: Pick<SopEngineDeps, 'store' | 'events' | 'clock'>) {
+  constructor(deps: Pick<SopEngineDeps, 'store' | 'events' | 'clock' | 'observe'>) {
     this.#deps = deps
   }
 
@@ -26,13 +26,13 @@ export class RunBooks {
    * `unavailable` when it could not be kept; then it may be tried again.
    */
   async change(runId: string, input: SopInput): Promise<{ readonly before: SopRun; readonly after: SopRun }> {
-    const { store, events, clock } = this.#deps
+    const { store, clock } = this.#deps
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       const before = await this.read(runId)
       const moved = transition(before, input, clock.nowMs())
       if ('refused' in moved) throw new AppError('conflict', moved.refused)
       if (await store.advance(before, moved.run, moved.audit)) {
-        tellMoved(events, before, moved.run, moved.audit)
+        tellMoved(this.#deps, before, moved.run, moved.audit)
         return { before, after: moved.run }
       }
     }

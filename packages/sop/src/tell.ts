@@ -1,5 +1,7 @@
-/** What subscribers are told of a run (§6): derived from what was recorded, so that the two never differ. */
-import type { AuditKind, Events, NewAudit, SopRun, SopStepResult } from '@sluice/sdk'
+/** What subscribers and observers are told of a run (§6): derived from what was recorded, so that they never differ. */
+import type { AuditKind, NewAudit, SopRun, SopStepResult } from '@sluice/sdk'
+import type { SopEngineDeps } from './engine-deps.ts'
+import { runTrace, stepTrace } from './run-trace.ts'
 
 const STEP_STATUS: Partial<Readonly<Record<AuditKind, 'started' | SopStepResult['status']>>> = {
   step_started: 'started',
@@ -9,12 +11,26 @@ const STEP_STATUS: Partial<Readonly<Record<AuditKind, 'started' | SopStepResult[
 }
 
 /** `before`: undefined for a run that was just started. */
-export function tellMoved(events: Events, before: SopRun | undefined, after: SopRun, audit: readonly NewAudit[]): void {
+export function tellMoved(
+  { events, observe }: Pick<SopEngineDeps, 'events' | 'observe'>,
+  before: SopRun | undefined,
+  after: SopRun,
+  audit: readonly NewAudit[],
+): void {
   const { id: run_id, sop, status, steps, reason } = after
   for (const { kind, step } of audit) {
     const stepStatus = STEP_STATUS[kind]
     if (stepStatus && step !== null) events.emit({ type: 'sop_step', run_id, sop, step, status: stepStatus })
   }
+  for (const { step, status: outcome, startedAtMs, endedAtMs } of after.results.slice(before?.results.length ?? 0)) {
+    const span = { trace: stepTrace(after, step), startMs: startedAtMs, tookMs: endedAtMs - startedAtMs }
+    observe({ kind: 'sop_step', sop, step, outcome, span })
+  }
   if (before?.status === status) return
   events.emit({ type: 'sop_run', run_id, sop, status, step: after.step, steps: steps.length, reason })
+  if (status === 'completed' || status === 'failed' || status === 'cancelled') {
+    const { startedAtMs: startMs, endedAtMs } = after
+    const span = { trace: runTrace(after), startMs, tookMs: (endedAtMs ?? startMs) - startMs }
+    observe({ kind: 'sop_run', sop, outcome: status, span })
+  }
 }

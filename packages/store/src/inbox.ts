@@ -19,7 +19,7 @@ const FAIL_TURN = `
   UPDATE turns SET status = 'failed', error_json = ?, ended_at = ?, checkpoint_json = NULL WHERE id = ? AND ended_at IS NULL`
 const DRAFT = 'UPDATE inbox SET draft = ? WHERE number = ? AND ended_at IS NULL'
 const CONTENT = `
-  SELECT verdict, message_json, coalesce(raw, (SELECT raw FROM inbox AS first WHERE first.number = message.batch)) AS raw
+  SELECT verdict, message_json, trace, coalesce(raw, (SELECT raw FROM inbox AS first WHERE first.number = message.batch)) AS raw
   FROM inbox AS message WHERE number = ?`
 const REPLAY = `
   UPDATE inbox SET state = 'pending', attempts = 0, next_at = NULL, ended_at = NULL, turn_id = NULL, error = NULL, draft = NULL
@@ -29,6 +29,7 @@ interface Content {
   readonly verdict: string
   readonly message_json: string | null
   readonly raw: Uint8Array | null
+  readonly trace: string | null
 }
 
 interface Resting {
@@ -84,8 +85,9 @@ export function createInbox(
       const row = table.get(number)
       const content = db.read(() => db.get<Content>(CONTENT, number))
       if (!row || !content) return undefined
-      const { verdict, message_json, raw } = content
-      return { ...toInboxRow(row), verdict, raw, message: JSON.parse(message_json ?? 'null'), replies: repliesTo(number) }
+      const { verdict, message_json, raw, trace } = content
+      const message = JSON.parse(message_json ?? 'null')
+      return { ...toInboxRow(row), verdict, raw, message, ...(trace !== null && { trace }), replies: repliesTo(number) }
     },
     replay: (number) => writer.write(() => db.run(REPLAY, number) > 0),
     async counts() {

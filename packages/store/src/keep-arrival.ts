@@ -5,8 +5,8 @@ import type { GroupCommit } from './group-commit.ts'
 import { idOf, keyOf } from './row-key.ts'
 
 const KEEP = `
-  INSERT INTO inbox (key, channel, account, message_id, sender, session, received_at, verdict, batch, message_json, raw)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+  INSERT INTO inbox (key, channel, account, message_id, sender, session, received_at, verdict, batch, message_json, raw, trace)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 const KNOWN = 'SELECT 1 FROM inbox WHERE key = ?'
 const USE_UP = `
   INSERT INTO nonces (key, until) VALUES (?, ?) ON CONFLICT DO UPDATE SET until = excluded.until WHERE until <= ?`
@@ -37,7 +37,11 @@ export function createKnown(db: Database, recent: BoundedMap<string, true>): Inb
 }
 
 /** The unit that keeps it; made outside the transaction is what can be. */
-function keeping(db: Database, { channel, verdict, raw, receivedAtMs, once, messages }: Arrival, ids: readonly string[]): () => Kept {
+function keeping(
+  db: Database,
+  { channel, verdict, raw, receivedAtMs, once, messages, trace }: Arrival,
+  ids: readonly string[],
+): () => Kept {
   const nonce = once && { key: keyOf(idOf(channel, once.value)), untilMs: once.untilMs }
   const rows = messages.map(({ message, session }, index) => ({
     key: keyOf(ids[index] ?? ''),
@@ -50,7 +54,8 @@ function keeping(db: Database, { channel, verdict, raw, receivedAtMs, once, mess
     let batch: number | null = null
     return rows.map(({ key, session, json, message: { account, id, sender } }) => {
       const body = batch === null ? raw : null
-      const number = db.insert(KEEP, key, channel, account, id, sender, session, receivedAtMs, verdict, batch, json, body) ?? null
+      const about = [key, channel, account, id, sender, session, receivedAtMs, verdict]
+      const number = db.insert(KEEP, ...about, batch, json, body, trace ?? null) ?? null
       batch ??= number
       return number
     })

@@ -20,10 +20,11 @@ export interface OutboxColumns {
   readonly provider_id: string | null
   readonly error: string | null
   readonly extras_json: string | null
+  readonly trace: string | null
 }
 
 export const OUTBOX_COLUMNS =
-  'number, channel, account, to_json, text, part, parts, client_id, inbox, turn_id, state, attempts, created_at, next_at, ended_at, provider_id, error, extras_json'
+  'number, channel, account, to_json, text, part, parts, client_id, inbox, turn_id, state, attempts, created_at, next_at, ended_at, provider_id, error, extras_json, trace'
 
 const toNumberedReply = (row: OutboxColumns): NewReply & { readonly number: number } => ({
   number: row.number,
@@ -53,4 +54,5 @@ export const toStartedReply = (row: OutboxColumns): StartedReply => ({
   ...toNumberedReply(row),
   attempts: row.attempts,
   ...(row.extras_json !== null && { extras: JSON.parse(row.extras_json) }),
+  ...(row.trace !== null && { trace: row.trace }),
 })

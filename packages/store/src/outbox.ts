@@ -10,8 +10,8 @@ const EARLIER_PART = 'An earlier part of the message was not sent.'
 const CUT = 'The daemon stopped while this was being sent.'
 
 const ADD = `
-  INSERT INTO outbox (channel, account, to_json, text, part, parts, client_id, inbox, turn_id, created_at, extras_json)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+  INSERT INTO outbox (channel, account, to_json, text, part, parts, client_id, inbox, turn_id, created_at, extras_json, trace)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 const START = `
   UPDATE outbox SET state = 'sending', attempts = attempts + 1, next_at = NULL WHERE number = ? AND state IN ('queued', 'failed')
   RETURNING ${OUTBOX_COLUMNS}`
@@ -119,7 +119,7 @@ export function createOutbox(db: Database, writer: GroupCommit): OutboxStore {
 
 /** The unit that queues replies to an inbox message, or messages nobody asked for; returns their numbers. */
 export function queueing(db: Database, replies: readonly NewReply[], inbox: number | null): () => number[] {
-  const rows = replies.map(({ channel, account, to, text, part, parts, clientId, turnId, createdAtMs, extras }) => [
+  const rows = replies.map(({ channel, account, to, text, part, parts, clientId, turnId, createdAtMs, extras, trace }) => [
     channel,
     account,
     JSON.stringify(to),
@@ -131,6 +131,7 @@ export function queueing(db: Database, replies: readonly NewReply[], inbox: numb
     turnId,
     createdAtMs,
     extras ? JSON.stringify(extras) : null,
+    trace ?? null,
   ])
   return () => rows.flatMap((row) => db.insert(ADD, ...row) ?? [])
 }

@@ -269,4 +269,9 @@ export const MIGRATIONS: readonly string[] = [
     SELECT RAISE(ABORT, 'the audit log is append-only');
   END;
   `,
+  `
+  -- The span that received a message, and the one that says a reply, as W3C Trace Context; null where nobody traces.
+  ALTER TABLE inbox ADD COLUMN trace TEXT;
+  ALTER TABLE outbox ADD COLUMN trace TEXT;
+  `,
 ]

@@ -8,7 +8,7 @@ const MESSAGE = 'SELECT message_json FROM inbox WHERE number = ? AND ended_at IS
 const START = `
   UPDATE inbox SET state = 'running', attempts = attempts + 1, next_at = NULL, turn_id = coalesce(turn_id, ?)
   WHERE number = ? AND ended_at IS NULL AND attempts < ?
-  RETURNING channel, account, session, received_at, turn_id, attempts, draft`
+  RETURNING channel, account, session, received_at, turn_id, attempts, draft, trace`
 const SPENT = 'SELECT channel, attempts FROM inbox WHERE number = ? AND ended_at IS NULL'
 const START_TURN = `
   INSERT INTO turns (id, session_id, owner, source, status, input, attempts, created_at, inbox)
@@ -19,6 +19,7 @@ const START_TURN = `
 interface StartedColumns extends Pick<InboxColumns, 'channel' | 'account' | 'session' | 'received_at' | 'attempts'> {
   readonly turn_id: string
   readonly draft: string | null
+  readonly trace: string | null
 }
 
 type Spent = Pick<SpentMessage, 'channel' | 'attempts'>
@@ -41,6 +42,7 @@ export function createStart(db: Database, writer: GroupCommit): InboxStore['star
       attempts: row.attempts,
       checkpoint: JSON.parse(checkpoint ?? '[]'),
       draft: row.draft,
+      ...(row.trace !== null && { trace: row.trace }),
     }
   }
 }

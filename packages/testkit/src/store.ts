@@ -18,6 +18,7 @@ import { replyExtraRules } from './store-rules/reply-extras.ts'
 import { sessionRules } from './store-rules/sessions.ts'
 import { sopRunRules } from './store-rules/sop-runs.ts'
 import { sopStartRules } from './store-rules/sop-starts.ts'
+import { traceRules } from './store-rules/traces.ts'
 import { turnRules } from './store-rules/turns.ts'
 
 export interface StoreSubject {
@@ -55,6 +56,7 @@ const GROUPS: Readonly<Record<string, StoreRules>> = {
   replies: replyRules,
   'reply extras': replyExtraRules,
   outbox: outboxRules,
+  traces: traceRules,
   approvals: approvalRules,
   'sop starts': sopStartRules,
   'sop runs': sopRunRules,

@@ -1,5 +1,5 @@
 /** `sop_execute`: starts a procedure. Who may agree to its steps is the procedure's own affair. */
-import { defineTool, type Tool } from '@sluice/sdk'
+import { defineTool, formatTraceContext, type Tool } from '@sluice/sdk'
 import * as v from 'valibot'
 import { runText } from './run-text.ts'
 import { type SopHost, sopsOf } from './sops-of.ts'
@@ -17,9 +17,9 @@ export const sopExecute = (host: SopHost): Tool =>
         v.pipe(v.string(), v.maxLength(PAYLOAD_CHARS_MAX), v.description('What its first step is given: JSON, or any text')),
       ),
     }),
-    async run({ name, payload = null }, { turn }) {
+    async run({ name, payload = null }, { turn, trace }) {
       const sops = sopsOf(host)
-      const runId = await sops.run(name, { payload, atMs: host.clock.nowMs(), by: `turn:${turn}` })
+      const runId = await sops.run(name, { payload, atMs: host.clock.nowMs(), by: `turn:${turn}`, trace: formatTraceContext(trace) })
       const run = await sops.get(runId)
       return `Started.\n${run ? runText(run) : runId}`
     },

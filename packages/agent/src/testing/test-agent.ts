@@ -1,5 +1,14 @@
 /** An agent with everything around it in memory. */
-import { type ClientId, defineTool, type LanguageModel, type Observation, type Policy, type SluiceEvent, type Tool } from '@sluice/sdk'
+import {
+  type ClientId,
+  defineTool,
+  type LanguageModel,
+  type Observation,
+  type Policy,
+  type SluiceEvent,
+  type Tool,
+  type Trace,
+} from '@sluice/sdk'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
 import { type LogLine, testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
@@ -81,7 +90,7 @@ export async function until(isSo: () => boolean): Promise<void> {
   for (let round = 0; round < 5000 && !isSo(); round++) await new Promise((resolve) => setImmediate(resolve))
 }
 
-export const request = (text: string, more: Partial<TurnRequest> = {}): TurnRequest => ({
+export const request = (text: string, more: Partial<Omit<TurnRequest, 'trace'>> = {}): TurnRequest & { readonly trace: Trace } => ({
   owner: 'owner',
   source: 'test',
   session: null,

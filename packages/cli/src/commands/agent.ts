@@ -1,7 +1,6 @@
 /** `sluice agent`: one turn without a daemon, on the same store and configuration. */
 import { createInterface } from 'node:readline/promises'
 import type { ApprovalRequest, Approver } from '@sluice/agent'
-import { newTrace } from '@sluice/agent'
 import { AppError } from '@sluice/sdk'
 import { cliUser } from '../cli-user.ts'
 import type { CliContext, Output } from '../context.ts'
@@ -24,7 +23,6 @@ export async function run(context: CliContext): Promise<number> {
       session,
       text: message,
       client: runtime.clients.ofSender('cli', 'terminal'),
-      trace: newTrace(),
       signal: context.interrupted(),
       ...(json ? {} : { listen: (part) => part.type === 'text' && out.write(part.delta) }),
     })

@@ -1,5 +1,5 @@
 /** An engine that drives nothing: what it starts or changes is kept for the daemon, which looks every second. */
-import { newTrace, newTurnId } from '@sluice/agent'
+import { newTurnId } from '@sluice/agent'
 import { systemClock } from '@sluice/gateway/config'
 import { createLogger } from '@sluice/gateway/log'
 import { sopSettings } from '@sluice/gateway/sops'
@@ -32,7 +32,7 @@ export async function openEngine(context: CliContext, store: Store): Promise<Sop
     log,
     config: () => config.core(sopSection),
     client: 'cli' as ClientId,
-    newTrace: () => newTrace(),
+    observe: () => {},
     newId: () => newTurnId(systemClock.nowMs()),
   })
 }

@@ -19,6 +19,7 @@ export async function takenBySops(deps: Pick<DeliveryDeps, 'store' | 'sops' | 'l
       atMs: entry.receivedAtMs,
       by: `${channel.name}:${sender}`,
       key: `inbox:${number}`,
+      ...(entry.trace !== undefined && { trace: entry.trace }),
       origin: { channel: channel.name, account, to, sender },
     },
     { inbox: number },

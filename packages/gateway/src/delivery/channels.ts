@@ -1,6 +1,6 @@
 /** What the delivery side shares: the channels of the moment, and what it is told by whom. */
 import type { Agent } from '@sluice/agent'
-import type { Channel, Clock, Events, Logger, Observation, Sops, Store, Transcribe, Workspace } from '@sluice/sdk'
+import type { Channel, Clock, Events, Logger, Observation, Sops, Store, Transcribe, WithinTrace, Workspace } from '@sluice/sdk'
 import type { ApprovalRegistry } from '../approvals/registry.ts'
 import type { DeliveryConfig } from '../config/core-sections.ts'
 import type { Clients } from '../http/client.ts'
@@ -20,6 +20,9 @@ export interface DeliveryDeps {
   /** Turns that run at once. */
   turnsMax(): number
   observe(observation: Observation): void
+  /** An observer wants whole traces. */
+  traces(): boolean
+  readonly within: WithinTrace
   workspace(): Workspace
   transcribe(): Transcribe | undefined
   readonly approvals: Pick<ApprovalRegistry, 'answered' | 'pressed' | 'current' | 'get' | 'decide'>

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Agent, TurnRequest } from '@sluice/agent'
+import { type Agent, newTrace, type TurnRequest } from '@sluice/agent'
 import { AppError, type Channel, type ClientId, type Inbound, type NewReply, type Outbound, type Store } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
@@ -98,6 +98,8 @@ async function bench(options: Options = {}): Promise<Bench> {
     config: () => v.parse(deliverySection.schema, options.config ?? {}),
     turnsMax: () => options.turnsMax ?? 8,
     observe: () => {},
+    traces: () => false,
+    within: (_, work) => work(),
     workspace: () => host.workspace,
     transcribe: () => undefined,
     scrub: (text) => text.replaceAll('our-token', '[redacted]'),
@@ -136,7 +138,7 @@ const testAgent = (store: Store, turns: TurnRequest[], answer: (request: TurnReq
       createdAtMs: clock.nowMs(),
       endedAtMs: clock.nowMs(),
       messages: [],
-      delivery: { inbox: delivery.inbox, replies: delivery.reply(text) },
+      delivery: { inbox: delivery.inbox, replies: delivery.reply(text, newTrace()) },
     })
     return { id: delivery.turnId, text, model: 'm', usage, replies }
   },

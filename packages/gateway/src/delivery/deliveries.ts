@@ -10,6 +10,7 @@ import { createInboxRunner } from './inbox-runner.ts'
 import { createIngress, type Ingress } from './ingress.ts'
 import { createListeners } from './listeners.ts'
 import { createOutboxRunner } from './outbox-runner.ts'
+import { watchIngress } from './watch-ingress.ts'
 import type { WorkLanes } from './work-lanes.ts'
 
 export interface Deliveries extends DeliveryQueues {
@@ -82,14 +83,15 @@ export async function startDeliveries(deps: DeliveryDeps): Promise<Deliveries> {
     (channel: Channel): Deliver =>
     async (message: Inbound) => {
       const raw = Buffer.from(JSON.stringify(message))
+      const watch = watchIngress({ ...deps, traces: deps.traces() }, { channel: channel.name, signed: true })
       const reception = await ingress.receive(channel, {
         raw,
         verified: { by: 'fetched by us' },
         receivedAtMs: clock.nowMs(),
         messages: [message],
+        ...(watch.trace !== undefined && { trace: watch.trace }),
       })
-      const verdict = reception.kept > 0 ? 'kept' : reception.duplicate > 0 ? 'duplicate' : 'denied'
-      deps.observe({ kind: 'ingress', channel: channel.name, verdict, signed: true })
+      watch.ended(reception.kept > 0 ? 'kept' : reception.duplicate > 0 ? 'duplicate' : 'denied')
     }
   const listeners = createListeners({ clock, log, deliver })
 

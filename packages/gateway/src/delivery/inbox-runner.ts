@@ -1,6 +1,16 @@
 /** Works the inbox off: each message becomes one turn, and its reply is queued in the commit that ends the turn. */
 import { newTurnId } from '@sluice/agent'
-import { AppError, type Channel, errorText, replyLane, type SpentMessage, type StartedMessage, type Trace, type Waiting } from '@sluice/sdk'
+import {
+  AppError,
+  type Channel,
+  errorText,
+  formatTraceContext,
+  replyLane,
+  type SpentMessage,
+  type StartedMessage,
+  type Trace,
+  type Waiting,
+} from '@sluice/sdk'
 import { takenBySops } from './by-sops.ts'
 import { channelNamed, type DeliveryDeps } from './channels.ts'
 import { type Draft, openDraft } from './draft.ts'
@@ -38,7 +48,7 @@ async function work(options: InboxRunnerOptions, number: number, channelName: st
   if ('spent' in started) return bury(options, started, `it was started ${started.attempts} times and never reached its end`)
   const draft = await openDraft({ ...options, inbox: options.store.inbox, channel, started, signal: stopping })
   const typing = startTyping({ channel, to: started.message.to, clock })
-  const { trace, ended } = observeDelivery(options, { channel: channel.name, direction: 'inbound' })
+  const { trace, ended } = observeDelivery(options, { channel: channel.name, direction: 'inbound' }, started.trace)
   const onWait = (isWaiting: boolean): void => {
     typing.pause(isWaiting)
     if (isWaiting) slot.leave()
@@ -71,14 +81,15 @@ interface Answering {
 async function answer(options: InboxRunnerOptions, { channel, started, draft, trace, onWait }: Answering): Promise<Waiting[]> {
   const { clock } = options
   const { number, account, message } = started
-  const text = await textWithMedia(message, {
+  const media = {
     channel,
     workspace: options.workspace(),
     transcribe: options.transcribe(),
     log: options.log,
     clock,
     signal: options.stopping,
-  })
+  }
+  const text = await options.within(trace, () => textWithMedia(message, media))
   const { replies } = await options.agent.run({
     source: channel.name,
     session: started.session,
@@ -94,7 +105,14 @@ async function answer(options: InboxRunnerOptions, { channel, started, draft, tr
       attempts: started.attempts,
       receivedAtMs: started.receivedAtMs,
       checkpoint: started.checkpoint,
-      reply: (said) => repliesOf(said, { channel, started, nowMs: clock.nowMs(), draft: draft?.id }),
+      reply: (said, turn) =>
+        repliesOf(said, {
+          channel,
+          started,
+          nowMs: clock.nowMs(),
+          draft: draft?.id,
+          trace: options.traces() ? formatTraceContext(turn) : undefined,
+        }),
     },
   })
   const lane = replyLane({ channel: channel.name, account, to: message.to })
@@ -134,7 +152,7 @@ async function failed(options: InboxRunnerOptions, { started, error, draft }: Fa
 
 /** What was shown of an answer that never came must not stay as if it still might. */
 async function endDraft({ store, clock, onReplies }: InboxRunnerOptions, started: StartedMessage, draft: string): Promise<void> {
-  const { channel, account, message, turnId } = started
+  const { channel, account, message, turnId, trace } = started
   const about = { channel, account, to: message.to }
   const text = 'This message could not be answered.'
   const edit = {
@@ -146,6 +164,7 @@ async function endDraft({ store, clock, onReplies }: InboxRunnerOptions, started
     turnId,
     createdAtMs: clock.nowMs(),
     extras: { edits: draft },
+    ...(trace !== undefined && { trace }),
   }
   const numbers = await store.outbox.add([edit])
   onReplies(numbers.map((number) => ({ number, channel, account, lane: replyLane(about), atMs: 0, cuts: 0 })))

@@ -23,6 +23,8 @@ export interface Received {
   readonly verified: Verified
   readonly receivedAtMs: number
   readonly messages: readonly Inbound[]
+  /** Kept with each of them; see `Arrival.trace`. */
+  readonly trace?: string
 }
 
 /** `kept` and `duplicate` count messages; both 0: nothing in the request was for us. */
@@ -92,7 +94,7 @@ export function createIngress({ inbox, lanes, answerLanes, clock, log, config, a
   }
 
   return {
-    async receive(channel, { raw, verified, receivedAtMs, messages }) {
+    async receive(channel, { raw, verified, receivedAtMs, messages, trace }) {
       const admitted = messages.filter(({ sender }) => senders.admit(channel, sender)).map(wellFormed)
       const denied = messages.length - admitted.length
       if (admitted.length === 0 && verified.once === undefined) return denied === 0 ? NOTHING : { ...NOTHING, denied }
@@ -111,6 +113,7 @@ export function createIngress({ inbox, lanes, answerLanes, clock, log, config, a
           raw,
           receivedAtMs,
           ...(verified.once !== undefined && { once: { value: verified.once, untilMs: receivedAtMs + ONCE_MS } }),
+          ...(trace !== undefined && { trace }),
           messages: fresh.map((message, index) => ({ message, session: sessions[index] ?? '' })),
         })
       } catch (error) {

@@ -1,6 +1,6 @@
-/** Tells observers of one attempt, from now to its end. */
+/** Tells observers of one attempt, from now to its end, below the span its message was kept with. */
 import { newTrace } from '@sluice/agent'
-import type { Outcome, Trace } from '@sluice/sdk'
+import { type Outcome, parseTraceContext, type Trace } from '@sluice/sdk'
 import type { DeliveryDeps } from './channels.ts'
 
 export interface DeliveryWatch {
@@ -11,8 +11,9 @@ export interface DeliveryWatch {
 export function observeDelivery(
   { clock, observe }: Pick<DeliveryDeps, 'clock' | 'observe'>,
   about: { readonly channel: string; readonly direction: 'inbound' | 'outbound' },
+  parent: string | undefined,
 ): DeliveryWatch {
-  const trace = newTrace()
+  const trace = newTrace(parent === undefined ? undefined : parseTraceContext(parent))
   const [startMs, startedAtMs] = [clock.nowMs(), clock.monotonicMs()]
   return {
     trace,

@@ -42,20 +42,20 @@ async function work(options: OutboxRunnerOptions, number: number): Promise<WorkO
     await store.outbox.retry(number, { error: 'The daemon stopped before it was sent.', atMs })
     return { retryAtMs: atMs }
   }
-  const { ended } = observeDelivery(options, { channel: channel.name, direction: 'outbound' })
+  const { trace, ended } = observeDelivery(options, { channel: channel.name, direction: 'outbound' }, started.trace)
   const { edits } = started.extras ?? {}
   let reply = started
   let sent: Sent | undefined
   try {
     if (edits !== undefined) {
-      sent = await edit(options, channel, started, { id: edits })
+      sent = await options.within(trace, () => edit(options, channel, started, { id: edits }))
       if (!sent) {
         // Durably, before anything is sent: an edit may be repeated, a message may not.
         await store.outbox.sendInstead(number)
         reply = asMessage(started)
       }
     }
-    sent ??= await post(options, channel, reply)
+    sent ??= await options.within(trace, () => post(options, channel, reply))
   } catch (error) {
     return failed(options, { started: reply, channel, error, ended })
   }

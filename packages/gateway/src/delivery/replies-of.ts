@@ -14,9 +14,11 @@ export interface ReplyOptions {
   readonly nowMs: number
   /** The message that showed the reply while it was made: the first part takes its place. */
   readonly draft?: string | undefined
+  /** The turn that says it; see `NewReply.trace`. */
+  readonly trace?: string | undefined
 }
 
-export function repliesOf(answer: string, { channel, started, nowMs, draft }: ReplyOptions): NewReply[] {
+export function repliesOf(answer: string, { channel, started, nowMs, draft, trace }: ReplyOptions): NewReply[] {
   const { account, message, turnId } = started
   const { text, files } = takeFiles(answer, channel.limits)
   const split = splitText(text, channel.limits)
@@ -40,6 +42,7 @@ export function repliesOf(answer: string, { channel, started, nowMs, draft }: Re
       clientId: randomUUID(),
       turnId,
       createdAtMs: nowMs,
+      ...(trace !== undefined && { trace }),
       ...(Object.keys(extras).length > 0 && { extras }),
     }
   })

@@ -85,6 +85,8 @@ async function bench({ channel: changes = {}, files = {}, cut = [], isEditable =
     config: () => v.parse(deliverySection.schema, {}),
     turnsMax: () => 1,
     observe: () => {},
+    traces: () => false,
+    within: (_, work) => work(),
     workspace: () => workspace,
     transcribe: () => undefined,
     scrub: (text) => text,

@@ -1,5 +1,5 @@
 /** `POST /api/channel-events`: events of programs on this machine, for every subscriber and for people in chats (§2.5, §4.4, §6). */
-import { AppError, type AskedTarget, defineRoute, type Route } from '@sluice/sdk'
+import { AppError, type AskedTarget, defineRoute, formatTraceContext, type Route, type RouteRequest } from '@sluice/sdk'
 import { textAt } from '@sluice/sdk/foreign-json'
 import * as v from 'valibot'
 import { APPROVAL_STATES } from '../approvals/approval-schema.ts'
@@ -81,10 +81,11 @@ export const channelEventsRoute = (deps: ChannelEventsDeps): Route =>
     auth: 'local',
     body,
     answers: { 200: { description: 'Broadcast, with what became of each channel asked for', schema: answer } },
-    async handle({ body: event, raw }) {
+    async handle(request) {
+      const { body: event, raw } = request
       // The schema takes a list for an object without members.
       if (raw.find((byte) => byte > SPACE) !== BRACE) throw new AppError('invalid_request', 'The body must be a JSON object')
-      const told = event.type === 'human_approval_request' ? await askPeople(deps, event) : await tellPeople(deps, event)
+      const told = event.type === 'human_approval_request' ? await askPeople(deps, event) : await tellPeople(deps, event, request)
       const { bus } = deps
       const eventId = `${bus.run}-${bus.seq + 1}`
       bus.emit({ type: 'channel_event', payload: event })
@@ -121,11 +122,12 @@ async function askPeople({ approvals }: ChannelEventsDeps, event: Body): Promise
   }
 }
 
-async function tellPeople(deps: ChannelEventsDeps, event: Body): Promise<Pick<Answer, 'channels'>> {
+async function tellPeople(deps: ChannelEventsDeps, event: Body, request: Pick<RouteRequest, 'trace'>): Promise<Pick<Answer, 'channels'>> {
   const { channels = [] } = event
   const title = textAt(event, 'content.title')
   const message = textAt(event, 'content.message')
-  const told = await notify({ channels, title, message, ...channelIdOf(event) }, deps)
+  const trace = deps.live().traces && { trace: formatTraceContext(request.trace) }
+  const told = await notify({ channels, title, message, ...channelIdOf(event), ...trace }, deps)
   return { channels: told.map(shownTarget) }
 }
 

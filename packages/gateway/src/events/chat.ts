@@ -1,5 +1,5 @@
 /** One conversation over one connection: messages in, one turn at a time, its parts out. Knows no socket. */
-import { type Agent, newTrace, type TurnPart } from '@sluice/agent'
+import type { Agent, TurnPart } from '@sluice/agent'
 import { AppError, type ClientId, ERRORS, type Logger } from '@sluice/sdk'
 import type { ApprovalRegistry } from '../approvals/registry.ts'
 import { ownerOfSession } from '../http/session-name.ts'
@@ -46,7 +46,6 @@ export function createChat({ agent, approvals: registry, log, client, session, s
         owner,
         text,
         client,
-        trace: newTrace(),
         signal,
         listen,
         approve,

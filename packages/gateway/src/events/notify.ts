@@ -15,16 +15,20 @@ export interface Notification {
   readonly message: string
   /** Overrides the configured conversations. */
   readonly channelId?: string
+  /** The span that tells it; see `NewReply.trace`. */
+  readonly trace?: string
 }
 
 /** Resolves once everything is durable in the outbox, to what became of each target. */
 export async function notify(
-  { channels, title, message, channelId }: Notification,
+  { channels, title, message, channelId, trace }: Notification,
   { clock, delivery, live, store }: Pick<Runtime, 'clock' | 'delivery' | 'live' | 'store'>,
 ): Promise<readonly AskedTarget[]> {
   const targets = targetsOf(channels, channelId, { channels: () => live().channels, features: () => live().features })
   const text = [title || TITLE, message].filter((part) => part.trim() !== '').join('\n\n')
-  const groups = targets.map((target) => ('conversation' in target ? messagesOf(text, target.conversation, clock.nowMs()) : []))
+  const groups = targets.map((target) =>
+    'conversation' in target ? messagesOf(text, target.conversation, { nowMs: clock.nowMs(), trace }) : [],
+  )
   const replies = groups.flat()
   const numbers = replies.length === 0 ? [] : await store.outbox.add(replies)
   delivery.queued(waitingReplies(replies, numbers))
@@ -37,7 +41,11 @@ export async function notify(
   })
 }
 
-function messagesOf(text: string, { channel, account, to }: Conversation, nowMs: number): readonly NewReply[] {
+function messagesOf(
+  text: string,
+  { channel, account, to }: Conversation,
+  { nowMs, trace }: { readonly nowMs: number; readonly trace: string | undefined },
+): readonly NewReply[] {
   const parts = splitText(text.toWellFormed(), channel.limits)
   return parts.map((part, index) => ({
     channel: channel.name,
@@ -49,5 +57,6 @@ function messagesOf(text: string, { channel, account, to }: Conversation, nowMs:
     clientId: randomUUID(),
     turnId: null,
     createdAtMs: nowMs,
+    ...(trace !== undefined && { trace }),
   }))
 }

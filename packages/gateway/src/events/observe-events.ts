@@ -3,10 +3,6 @@ import type { EventEnvelope, Observation } from '@sluice/sdk'
 
 export function observationOf(event: EventEnvelope): Observation | undefined {
   switch (event.type) {
-    case 'sop_run':
-      return event.status === 'completed' || event.status === 'failed' || event.status === 'cancelled'
-        ? { kind: 'sop_run', sop: event.sop, outcome: event.status }
-        : undefined
     case 'sop_skipped':
       return { kind: 'sop_run', sop: event.sop, outcome: 'skipped' }
     case 'human_approval_resolved':

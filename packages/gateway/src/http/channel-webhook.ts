@@ -1,6 +1,7 @@
 /** The webhooks of channels (§4.2): size, proof over raw bytes, parse, keep; in this order, the first that refuses answers. */
-import { AppError, BoundedMap, type Channel, type Raw, type Verified, type Webhook } from '@sluice/sdk'
+import { AppError, BoundedMap, type Channel, type Raw, type Trace, type Verified, type Webhook } from '@sluice/sdk'
 import type { Ingress } from '../delivery/ingress.ts'
+import { type IngressWatch, watchIngress } from '../delivery/watch-ingress.ts'
 import type { Live, Runtime } from '../runtime.ts'
 import type { Endpoint } from './endpoint.ts'
 import type { HttpContext } from './gate.ts'
@@ -11,7 +12,7 @@ import { JSON_HEADERS, withSecurityHeaders } from './security-headers.ts'
 
 export interface ChannelWebhookOptions {
   readonly runtime: Pick<Runtime, 'clock' | 'log'>
-  readonly live: Pick<Live, 'observe' | 'config'>
+  readonly live: Pick<Live, 'observe' | 'config' | 'traces'>
   readonly receive: Ingress['receive']
   readonly budget: IngressBudget
   /** True: whoever is not the provider can reach this address too, so that nothing is taken unproved. */
@@ -25,6 +26,8 @@ export interface WebhookPost {
   readonly url: string
   /** Throws `too_large` as soon as there is more, and what `onBytes` throws. */
   read(bytesMax: number, onBytes: OnBytes): Promise<Uint8Array>
+  /** The span of the request, where somebody observes it. */
+  readonly trace?: Trace
 }
 
 /** Resolves to what became of it, once what is for us is durable; throws `AppError` to refuse. */
@@ -51,8 +54,8 @@ export function channelEndpoints(channel: Channel, options: ChannelWebhookOption
       auth: 'open',
       answers: { 200: { description: '`{"status":"ok"}`: what was for us is kept' } },
     },
-    async serve(c) {
-      await receive(postOf(c))
+    async serve(c, scope) {
+      await receive(options.live.traces ? { ...postOf(c), trace: scope.trace } : postOf(c))
       return new Response(RECEIVED, { headers: JSON_HEADERS })
     },
   }
@@ -82,7 +85,8 @@ export function createReceiver(channel: Channel, webhook: Webhook, options: Chan
   const { runtime, live, receive, budget, demandsProof } = options
   const bodyBytesMax = webhook.bodyBytesMax ?? BODY_BYTES_MAX
   const signed = webhook.unsigned === undefined
-  const tell = (verdict: Verdict) => live.observe({ kind: 'ingress', channel: channel.name, verdict, signed })
+  const about = { channel: channel.name, signed }
+  const watching = { clock: runtime.clock, traces: live.traces, observe: live.observe }
 
   /** Whoever posts rubbish all day is worth a line a minute. */
   const noticed = new BoundedMap<string, number>(REASONS_MAX)
@@ -93,25 +97,27 @@ export function createReceiver(channel: Channel, webhook: Webhook, options: Chan
     runtime.log.warn('a webhook request was refused', { channel: channel.name, reason })
   }
 
-  const verify = async (raw: Raw): Promise<Verified> => {
+  const verify = async (raw: Raw, watch: IngressWatch): Promise<Verified> => {
     try {
       return await webhook.verify(raw)
     } catch (error) {
       if (error instanceof AppError && error.code === 'unauthorized') {
-        tell('unauthorized')
+        watch.ended('unauthorized')
         notice(reasonOf(error))
       }
       throw error
     }
   }
 
-  const take = async (post: WebhookPost, room: BodyRoom): Promise<Verdict> => {
+  const take = async (post: WebhookPost, room: BodyRoom, watch: IngressWatch): Promise<Verdict> => {
     const raw = new RawRequest(post, await post.read(bodyBytesMax, room.take), runtime.clock.nowMs())
-    const verified = await verify(raw)
+    const verified = await verify(raw, watch)
     const messages = await webhook.parse(raw)
-    const { kept, duplicate, denied } = await receive(channel, { raw: raw.body, verified, receivedAtMs: raw.receivedAtMs, messages })
+    const { trace } = watch
+    const received = { raw: raw.body, verified, receivedAtMs: raw.receivedAtMs, messages, ...(trace !== undefined && { trace }) }
+    const { kept, duplicate, denied } = await receive(channel, received)
     const verdict = kept > 0 ? 'kept' : duplicate > 0 ? 'duplicate' : denied > 0 ? 'denied' : 'ignored'
-    tell(verdict)
+    watch.ended(verdict)
     return verdict
   }
 
@@ -127,10 +133,11 @@ export function createReceiver(channel: Channel, webhook: Webhook, options: Chan
     // Providers send no Origin: where nothing else proves the request, it must not come from a web page.
     if (!signed) checkOrigin({ get: (name) => post.headers[name] ?? null }, live.config)
     const room = budget.open()
+    const watch = watchIngress(watching, about, post.trace)
     try {
-      return await take(post, room)
+      return await take(post, room, watch)
     } catch (error) {
-      if (error instanceof AppError && error.code === 'unavailable') tell('refused')
+      if (error instanceof AppError && error.code === 'unavailable') watch.ended('refused')
       throw error
     } finally {
       room.release()

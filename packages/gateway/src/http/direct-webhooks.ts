@@ -48,15 +48,16 @@ export function createDirect({ runtime, inlet, budget }: DirectOptions): Direct 
     const path = query < 0 ? url : url.slice(0, query)
     const receive = receiverOf(path)
     if (!receive) return false
-    const observe = live && observer(live, path, runtime.clock, incoming)
+    const watch = live && watchRequest(live, path, runtime.clock, incoming)
     const finish = (answer: Answer): void => {
       send(outgoing, answer)
-      observe?.(answer.status)
+      watch?.ended(answer.status)
     }
     receive({
       headers: headers as Record<string, string>,
       url,
       read: (bytesMax, onBytes) => readIncoming(incoming, bytesMax, onBytes),
+      ...(watch && { trace: watch.trace }),
     }).then(
       // Answers that waited for one commit leave together by themselves.
       (verdict) => (verdict === 'kept' ? finish(RECEIVED_ANSWER) : void gather(RECEIVED_ANSWER).then(finish)),
@@ -70,11 +71,15 @@ function send(outgoing: ServerResponse, { status, headers, body }: Answer): void
   outgoing.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) }).end(body)
 }
 
-function observer(live: Live, route: string, clock: DirectOptions['runtime']['clock'], { headers }: IncomingMessage) {
+/** Undefined where nobody observes. */
+function watchRequest(live: Live, route: string, clock: DirectOptions['runtime']['clock'], { headers }: IncomingMessage) {
   if (live.observers.length === 0) return undefined
   const [startMs, startedAtMs] = [clock.nowMs(), clock.monotonicMs()]
-  return (status: number) => {
-    const trace = newTrace(parseTraceparent(String(headers.traceparent ?? '')))
-    live.observe({ kind: 'request', method: 'POST', route, status, span: { trace, startMs, tookMs: clock.monotonicMs() - startedAtMs } })
+  const trace = newTrace(parseTraceparent(String(headers.traceparent ?? ''), String(headers.tracestate ?? '')))
+  return {
+    trace,
+    ended(status: number): void {
+      live.observe({ kind: 'request', method: 'POST', route, status, span: { trace, startMs, tookMs: clock.monotonicMs() - startedAtMs } })
+    },
   }
 }

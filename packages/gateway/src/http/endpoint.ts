@@ -29,7 +29,7 @@ export class RequestScope {
 
   /** The span of this request, in the trace its `traceparent` header names. */
   get trace(): Trace {
-    this.#trace ??= newTrace(parseTraceparent(this.#headers.get('traceparent') ?? ''))
+    this.#trace ??= newTrace(parseTraceparent(this.#headers.get('traceparent') ?? '', this.#headers.get('tracestate')))
     return this.#trace
   }
 }

@@ -125,6 +125,7 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
     observers: [observer],
     models: ['offline:echo'],
     metricsLoopbackOnly: false,
+    traces: options.live?.observers?.some(({ traces }) => traces) ?? false,
     observe: (observation) => observer.record(observation),
     ...options.live,
   }

@@ -1,8 +1,8 @@
 /** Requests that trigger procedures: `POST /webhook`, and any unrouted path a trigger names (§2.4, §4.3). */
-import type { IdempotencyKey, SopDispatch } from '@sluice/sdk'
+import { formatTraceContext, type IdempotencyKey, type SopDispatch } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { Runtime } from '../runtime.ts'
-import type { Endpoint } from './endpoint.ts'
+import type { Endpoint, RequestScope } from './endpoint.ts'
 import { parseJson } from './json-body.ts'
 import { BODY_BYTES_MAX, readBody } from './raw-body.ts'
 import { jsonResponse } from './security-headers.ts'
@@ -25,11 +25,15 @@ interface WebhookEvent {
   readonly path: string
   readonly body: Uint8Array
   readonly device: string | null
+  readonly scope: RequestScope
   readonly idempotency?: IdempotencyKey | undefined
 }
 
 /** Empty: no trigger matches, and nothing has happened. The key is given back if the event could not be kept. */
-export async function fireSops(runtime: Runtime, { path, body, device, idempotency }: WebhookEvent): Promise<readonly SopDispatch[]> {
+export async function fireSops(
+  runtime: Runtime,
+  { path, body, device, scope, idempotency }: WebhookEvent,
+): Promise<readonly SopDispatch[]> {
   const sops = runtime.sops()
   if (!sops?.matches('webhook', path)) return []
   const event = {
@@ -38,6 +42,7 @@ export async function fireSops(runtime: Runtime, { path, body, device, idempoten
     payload: body.length === 0 ? null : Buffer.from(body).toString(),
     atMs: runtime.clock.nowMs(),
     by: device === null ? ownerOf(device) : `device:${device}`,
+    ...(runtime.live().traces && { trace: formatTraceContext(scope.trace) }),
   } as const
   try {
     return await sops.fire(event, idempotency ? { idempotency } : {})
@@ -62,7 +67,7 @@ export const dispatchedResponse = (path: string, dispatched: readonly SopDispatc
 /** Serves a path that only a trigger names: any JSON, or nothing, is its payload. */
 export const triggerPath =
   (runtime: Runtime, guard: WebhookGuard): Endpoint['serve'] =>
-  async (c) => {
+  async (c, scope) => {
     const { path } = c.req
     const caller = await guard.admit(c)
     const body = await readBody(c, BODY_BYTES_MAX)
@@ -70,7 +75,7 @@ export const triggerPath =
     const claimed = await guard.claim(caller, path)
     if (claimed instanceof Response) return claimed
     const { device } = caller
-    const dispatched = await fireSops(runtime, { path, body, device, ...claimed })
+    const dispatched = await fireSops(runtime, { path, body, device, scope, ...claimed })
     // Every condition said no: that is an answer, too, and a repeat of the request would get the same.
     if (dispatched.length === 0 && claimed.idempotency) await runtime.store.idempotency.release(claimed.idempotency)
     return dispatchedResponse(path, dispatched)

@@ -70,7 +70,7 @@ export function webhookEndpoint(options: WebhookOptions): Endpoint {
       const session = sessionOf(headers)
       const claimed = await guard.claim(caller, WEBHOOK_PATH)
       if (claimed instanceof Response) return claimed
-      const dispatched = await fireSops(runtime, { path: WEBHOOK_PATH, body, device, ...claimed })
+      const dispatched = await fireSops(runtime, { path: WEBHOOK_PATH, body, device, scope, ...claimed })
       if (dispatched.length > 0) return dispatchedResponse(WEBHOOK_PATH, dispatched)
       const stored = session === null ? null : storedSession(device, session)
       const turn: TurnRequest = {

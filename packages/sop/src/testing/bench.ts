@@ -60,7 +60,7 @@ export async function sopBench(definitions: readonly SopDefinition[], overrides:
       log: host.log,
       config: () => settings,
       client: 'sop' as ClientId,
-      newTrace: () => ({ traceId: '1'.repeat(32), spanId: '1'.repeat(16), parentId: null }),
+      observe: () => {},
       newId: () => `id-${++ids}`,
       ...overrides,
     })

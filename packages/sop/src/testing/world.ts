@@ -121,7 +121,7 @@ export class World {
       log,
       config: () => ({ max_concurrent_total: 4, approval_timeout_secs: 300, max_finished_runs: 0 }),
       client: 'sop' as ClientId,
-      newTrace: () => ({ traceId: '1'.repeat(32), spanId: '1'.repeat(16), parentId: null }),
+      observe: () => {},
       newId: () => `id-${++this.#ids}`,
     }
     agent.tools.set('look', { risk: 'read', run: () => interleaver.hop('look').then(() => '{"found":1}') })

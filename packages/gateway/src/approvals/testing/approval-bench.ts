@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Agent, TurnRequest } from '@sluice/agent'
+import { type Agent, newTrace, type TurnRequest } from '@sluice/agent'
 import type { Address, Channel, ClientId, Inbound, Outbound, Question, Store } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
@@ -145,6 +145,8 @@ async function approvalBench(options: ApprovalBenchOptions = {}): Promise<Approv
     config: () => v.parse(deliverySection.schema, {}),
     turnsMax: () => 1,
     observe: () => {},
+    traces: () => false,
+    within: (_, work) => work(),
     workspace: () => host.workspace,
     transcribe: () => undefined,
     sops: () => undefined,
@@ -228,7 +230,7 @@ const playedAgent = (
       attempts: delivery.attempts,
       createdAtMs: clock.nowMs(),
       endedAtMs: clock.nowMs(),
-      delivery: { inbox: delivery.inbox, replies: delivery.reply(text) },
+      delivery: { inbox: delivery.inbox, replies: delivery.reply(text, newTrace()) },
     })
     return { id: delivery.turnId, text, model: 'm', usage, replies }
   },

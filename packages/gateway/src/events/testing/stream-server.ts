@@ -53,6 +53,7 @@ export async function startStreamServer(options: StreamServerOptions = {}): Prom
   const live = {
     config: gateway as unknown as GatewayConfig,
     observers: [],
+    traces: false,
     channels: [],
     features: [],
     observe: () => {},

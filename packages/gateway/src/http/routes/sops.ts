@@ -1,5 +1,5 @@
 /** `/api/sops`: the procedures, their runs and the audit log; runs can be started and cancelled by hand. */
-import { AppError, defineRoute, type Route, type Sops } from '@sluice/sdk'
+import { AppError, defineRoute, formatTraceContext, type Route, type Sops } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { Runtime } from '../../runtime.ts'
 import { wholeText } from '../query.ts'
@@ -39,9 +39,14 @@ const procedureRoutes = ({ clock }: Runtime, engine: () => Sops): Route[] => [
     auth: 'bearer',
     body: v.object({ payload: v.optional(v.pipe(v.unknown(), v.description('Any JSON; what its first step is given'))) }),
     answers: { 200: { description: 'It runs', schema: v.object({ run_id: v.string() }) } },
-    async handle({ device, params: { name = '' }, body: { payload } }) {
+    async handle({ device, params: { name = '' }, body: { payload }, trace }) {
       const by = personOf(device)
-      const runId = await engine().run(name, { payload: payload === undefined ? null : JSON.stringify(payload), atMs: clock.nowMs(), by })
+      const runId = await engine().run(name, {
+        payload: payload === undefined ? null : JSON.stringify(payload),
+        atMs: clock.nowMs(),
+        by,
+        trace: formatTraceContext(trace),
+      })
       return { run_id: runId }
     },
   }),

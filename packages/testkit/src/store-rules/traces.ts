@@ -1,0 +1,35 @@
+/** What every backend promises about the trace a message came in and a reply goes out with. */
+import { expect } from 'vitest'
+import type { StoreRules } from '../store.ts'
+import { answerOne, arrival, keepOne, reply, STARTS_MAX } from './delivery-samples.ts'
+
+const LINE = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01 vendor=1,other=2`
+
+export const traceRules: StoreRules = {
+  'the trace of a request is with each of its messages, in every attempt': async ({ store, restart }) => {
+    const kept = await store.inbox.keep(arrival(['m1', 'm2'], { trace: LINE }))
+    const { inbox } = await restart()
+    for (const number of kept === 'replayed' ? [] : kept) {
+      expect(await inbox.get(number ?? 0)).toMatchObject({ trace: LINE })
+      expect(await inbox.start(number ?? 0, `t${number}`, STARTS_MAX)).toMatchObject({ attempts: 1, trace: LINE })
+      await inbox.retry(number ?? 0, { error: 'e', atMs: 1 })
+      expect(await inbox.start(number ?? 0, `t${number}`, STARTS_MAX)).toMatchObject({ attempts: 2, trace: LINE })
+    }
+    expect(kept).toHaveLength(2)
+  },
+
+  'the trace of a reply reaches its attempts': async ({ store, restart }) => {
+    const number = await answerOne(store, 'm1', [reply('a', { trace: LINE })])
+    const [row] = (await store.inbox.get(number))?.replies ?? []
+    const { outbox } = await restart()
+    expect(await outbox.start(row?.number ?? 0)).toMatchObject({ trace: LINE })
+  },
+
+  'what came and went without a trace has none': async ({ store }) => {
+    const number = await keepOne(store, 'm1')
+    expect(await store.inbox.get(number)).not.toHaveProperty('trace')
+    expect(await store.inbox.start(number, 't', STARTS_MAX)).not.toHaveProperty('trace')
+    const [queued = 0] = await store.outbox.add([reply('a')])
+    expect(await store.outbox.start(queued)).not.toHaveProperty('trace')
+  },
+}
