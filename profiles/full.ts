@@ -1,4 +1,5 @@
 import { main } from '@sluice/cli'
+import pdf from '@sluice/tool-pdf'
 import { always } from './always.ts'
 
-await main({ profile: 'full', features: [...always] })
+await main({ profile: 'full', features: [...always, pdf] })

@@ -82,7 +82,7 @@ export const CATALOGUE = {
     summary: 'Procedures triggered by an MQTT broker',
     section: 'channels_config.mqtt',
   },
-  'tool-pdf': { flag: 'rag-pdf', kind: 'tool', profile: 'full', ...planned, summary: 'Text of PDF files', tools: ['pdf_read'] },
+  'tool-pdf': { flag: 'rag-pdf', kind: 'tool', profile: 'full', summary: 'Text of PDF files', tools: ['pdf_read'] },
   'tool-browser': {
     flag: 'browser-native',
     kind: 'tool',

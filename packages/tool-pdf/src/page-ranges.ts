@@ -1,0 +1,22 @@
+/** Pages as people write them: `1-3,7,20-`. */
+import { AppError } from '@sluice/sdk'
+import type { PageRange } from './pdf-job.ts'
+
+export const PAGES_CHARS_MAX = 200
+
+/** Throws `invalid_request` for what is no list of pages; whether the document has them is another question. */
+export function parsePageRanges(pages: string): PageRange[] {
+  if (pages.length > PAGES_CHARS_MAX) throw new AppError('invalid_request', `pages is longer than ${PAGES_CHARS_MAX} characters`)
+  return pages.split(',').map(parseRange)
+}
+
+function parseRange(text: string): PageRange {
+  const parts = /^\s*(\d{1,9})\s*(?:(-)\s*(\d{1,9})?\s*)?$/.exec(text)
+  if (!parts) throw new AppError('invalid_request', `'${text.trim()}' is no page and no range of pages, such as 7, 1-3 or 20-`)
+  const [, from, dash, to] = parts
+  const first = Number(from)
+  const last = to === undefined ? (dash ? Number.POSITIVE_INFINITY : first) : Number(to)
+  if (first === 0) throw new AppError('invalid_request', 'pages are counted from 1')
+  if (last < first) throw new AppError('invalid_request', `the range ${text.trim()} ends before it begins`)
+  return { first, last }
+}
