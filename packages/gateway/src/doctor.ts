@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { access, constants, mkdir, stat, statfs } from 'node:fs/promises'
 import { policySection } from '@sluice/agent'
-import { AppError, errorText, type Policy } from '@sluice/sdk'
+import { AppError, errorText, type Parts, type Policy } from '@sluice/sdk'
 import type { TomlProblem } from '@sluice/toml'
 import { type GatewayConfig, gatewaySection, sandboxSection } from './config/core-sections.ts'
 import type { LoadedConfig } from './config/types.ts'
@@ -140,7 +140,12 @@ async function checkSandbox(runtime: OpenRuntime): Promise<Check> {
 
 /** What the features that are at work find when they try themselves; one that takes too long has failed. */
 async function proveFeatures({ lifecycle }: OpenRuntime): Promise<Check[]> {
-  const proofs = lifecycle.current().instances.flatMap(({ feature, parts: { check } }) => (check ? [{ id: feature.id, check }] : []))
+  const { observers: chosen } = lifecycle.current().live
+  // Of the observers only the configured one is at work.
+  const isIdle = ({ observers }: Parts) => observers?.every((observer) => !chosen.includes(observer)) ?? false
+  const proofs = lifecycle
+    .current()
+    .instances.flatMap(({ feature, parts }) => (parts.check && !isIdle(parts) ? [{ id: feature.id, check: parts.check }] : []))
   const found = await Promise.all(
     proofs.map(async ({ id, check }) => {
       try {

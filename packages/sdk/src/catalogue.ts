@@ -276,7 +276,6 @@ export const CATALOGUE = {
     flag: 'observability-otel',
     kind: 'observability',
     profile: 'full',
-    ...planned,
     summary: 'Trace export over OTLP/HTTP',
     section: 'observability',
     keys: ['otel_endpoint', 'otel_service_name'],

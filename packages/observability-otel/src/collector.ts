@@ -1,0 +1,59 @@
+/** The collector behind OTLP over HTTP. Loaded with the exporter when the first spans are to be sent. */
+import { randomUUID } from 'node:crypto'
+import { Agent as HttpAgent } from 'node:http'
+import { Agent as HttpsAgent } from 'node:https'
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
+import { resourceFromAttributes } from '@opentelemetry/resources'
+import { AppError } from '@sluice/sdk'
+import { readableSpan } from './readable-span.ts'
+import type { Spanned } from './spanned.ts'
+
+export interface Target {
+  readonly url: string
+  readonly serviceName: string
+}
+
+export interface Collector {
+  /** Resolves once it has taken them. */
+  send(batch: readonly Spanned[]): Promise<void>
+  /** Lets go of requests under way; the next one connects anew. */
+  disconnect(): void
+  close(): void
+}
+
+/** One request, and its repeats where the collector asks for them. */
+const EXPORT_MS_MAX = 10_000
+/** A batch that was given up may still be on its way while the next one is sent. */
+const REQUESTS_MAX = 4
+
+/** Also reads the standard `OTEL_EXPORTER_OTLP_HEADERS`, `_CERTIFICATE` and `_COMPRESSION`. */
+export function openCollector({ url, serviceName }: Target): Collector {
+  const agent = new (url.startsWith('https:') ? HttpsAgent : HttpAgent)({ keepAlive: true, maxSockets: REQUESTS_MAX })
+  const exporter = new OTLPTraceExporter({
+    url,
+    timeoutMillis: EXPORT_MS_MAX,
+    concurrencyLimit: REQUESTS_MAX,
+    httpAgentOptions: () => agent,
+  })
+  const resource = resourceFromAttributes({ 'service.name': serviceName, 'service.instance.id': randomUUID() })
+  return {
+    send: (batch) =>
+      new Promise((resolve, reject) => {
+        exporter.export(
+          batch.map((observation) => readableSpan(observation, resource)),
+          ({ error, code }) => {
+            if (code === 0) resolve()
+            else reject(new AppError('upstream', refusalOf(error), { cause: error }))
+          },
+        )
+      }),
+    disconnect: () => agent.destroy(),
+    close: () => agent.destroy(),
+  }
+}
+
+/** Without the body of the answer, which can be anything. */
+function refusalOf(error: (Error & { readonly code?: unknown }) | undefined): string {
+  if (typeof error?.code === 'number') return `the collector answered ${error.code}`
+  return error?.message ?? 'the collector did not take them'
+}

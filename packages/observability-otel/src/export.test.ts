@@ -1,0 +1,183 @@
+import type { Host, Observation, Observer, Parts, Trace } from '@sluice/sdk'
+import { testHost } from '@sluice/testkit/host'
+import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from '@sluice/testkit/otlp-receiver'
+import * as v from 'valibot'
+import { afterEach, describe, expect, test } from 'vitest'
+import feature from './index.ts'
+
+const opened: { close?(): Promise<void> }[] = []
+afterEach(async () => {
+  for (const it of opened.splice(0).reverse()) await it.close?.()
+})
+
+const receiver = async (): Promise<OtlpReceiver> => {
+  const started = await startOtlpReceiver()
+  opened.push(started)
+  return started
+}
+
+const build = (host: Host, config: object): Parts & { readonly observer: Observer } => {
+  const schema = feature.section?.schema ?? v.object({})
+  const parts = feature.build(host, v.parse(schema, config))
+  opened.push(parts)
+  const [observer] = parts.observers ?? []
+  if (!observer) throw new Error('no observer')
+  return { ...parts, observer }
+}
+
+const TRACE: Trace = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331', parentId: '00f067aa0ba902b7', state: 'v=1' }
+const span = { trace: TRACE, startMs: 1_767_225_600_000.25, tookMs: 1.5 }
+
+const exported = async (...observations: Observation[]): Promise<readonly ReceivedSpan[]> => {
+  const { url, until, refusals } = await receiver()
+  const host = testHost()
+  const { observer } = build(host, { otel_endpoint: url, otel_service_name: 'kitchen' })
+  for (const observation of observations) observer.record(observation)
+  await host.advance(1000)
+  const spans = await until(observations.length)
+  expect(refusals).toEqual([])
+  return spans
+}
+
+describe('what a collector receives', () => {
+  test('a span has the ids, the parent, the state and the times it was told with, and names its service', async () => {
+    const [seen] = await exported({ kind: 'tool_call', tool: 'shell', outcome: 'ok', span })
+    expect(seen).toMatchObject({
+      traceId: TRACE.traceId,
+      spanId: TRACE.spanId,
+      parentId: TRACE.parentId,
+      traceState: 'v=1',
+      startNano: 1_767_225_600_000_250_000n,
+      endNano: 1_767_225_600_001_750_000n,
+      isError: false,
+      scope: 'sluice',
+      resource: { 'service.name': 'kitchen', 'service.instance.id': expect.any(String) },
+    })
+  })
+
+  test('a root has no parent', async () => {
+    const [seen] = await exported({
+      kind: 'tool_call',
+      tool: 'shell',
+      outcome: 'ok',
+      span: { ...span, trace: { ...TRACE, parentId: null } },
+    })
+    expect(seen?.parentId).toBeNull()
+  })
+
+  test('a model call keeps to the conventions for generative AI', async () => {
+    const call = { kind: 'model_call', provider: 'openai', model: 'gpt-x', inputTokens: 12, outputTokens: 7, costUsd: 0.25, span } as const
+    const [fine, failed] = await exported({ ...call, outcome: 'ok' }, { ...call, outcome: 'error' })
+    expect(fine).toMatchObject({ name: 'chat gpt-x', kind: 'client', isError: false })
+    expect(fine?.attributes).toEqual({
+      'gen_ai.operation.name': 'chat',
+      'gen_ai.provider.name': 'openai',
+      'gen_ai.system': 'openai',
+      'gen_ai.request.model': 'gpt-x',
+      'gen_ai.usage.input_tokens': 12,
+      'gen_ai.usage.output_tokens': 7,
+      'sluice.cost_usd': 0.25,
+      'sluice.outcome': 'ok',
+    })
+    expect(failed).toMatchObject({ isError: true, attributes: { 'error.type': '_OTHER', 'sluice.outcome': 'error' } })
+  })
+
+  const KINDS: readonly [observation: Observation, expected: Partial<ReceivedSpan>][] = [
+    [
+      { kind: 'request', method: 'POST', route: '/webhook', status: 503, span },
+      {
+        name: 'POST /webhook',
+        kind: 'server',
+        isError: true,
+        attributes: { 'http.request.method': 'POST', 'http.route': '/webhook', 'http.response.status_code': 503, 'error.type': '503' },
+      },
+    ],
+    [
+      { kind: 'request', method: 'GET', route: '/x', status: 404, span },
+      { kind: 'server', isError: false },
+    ],
+    [
+      { kind: 'ingress', channel: 'roomchat', verdict: 'kept', signed: true, span },
+      {
+        name: 'receive roomchat',
+        kind: 'consumer',
+        isError: false,
+        attributes: { 'messaging.system': 'roomchat', 'sluice.verdict': 'kept' },
+      },
+    ],
+    [
+      { kind: 'ingress', channel: 'roomchat', verdict: 'refused', signed: false, span },
+      { isError: true, attributes: { 'error.type': 'refused', 'sluice.signed': false } },
+    ],
+    [
+      { kind: 'turn', source: 'roomchat', provider: 'anthropic', model: 'm', outcome: 'ok', iterations: 2, span },
+      {
+        name: 'turn roomchat',
+        kind: 'internal',
+        attributes: { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.provider.name': 'anthropic', 'sluice.iterations': 2 },
+      },
+    ],
+    [
+      { kind: 'tool_call', tool: 'shell', outcome: 'aborted', span },
+      { name: 'execute_tool shell', isError: false, attributes: { 'gen_ai.tool.name': 'shell', 'sluice.outcome': 'aborted' } },
+    ],
+    [
+      { kind: 'delivery', channel: 'slack', direction: 'inbound', outcome: 'ok', span },
+      { name: 'process slack', kind: 'consumer', attributes: { 'messaging.operation.type': 'process' } },
+    ],
+    [
+      { kind: 'delivery', channel: 'slack', direction: 'outbound', outcome: 'error', span },
+      { name: 'send slack', kind: 'producer', isError: true, attributes: { 'messaging.operation.type': 'send' } },
+    ],
+    [
+      { kind: 'sop_run', sop: 'deploy', outcome: 'failed', span },
+      { name: 'sop_run deploy', isError: true, attributes: { 'sluice.sop': 'deploy' } },
+    ],
+    [
+      { kind: 'sop_step', sop: 'deploy', step: 2, outcome: 'completed', span },
+      { name: 'sop_step deploy 2', isError: false, attributes: { 'sluice.step': 2, 'sluice.outcome': 'completed' } },
+    ],
+  ]
+  test('each kind of work has its name, its kind and its attributes', async () => {
+    const spans = await exported(...KINDS.map(([observation]) => observation))
+    for (const [at, [, expected]] of KINDS.entries()) expect(spans[at]).toMatchObject(expected)
+  })
+
+  test('what is no span is not sent', async () => {
+    const spans = await exported({ kind: 'tool_call', tool: 'shell', outcome: 'ok', span })
+    expect(spans).toHaveLength(1)
+    const { url, bodies } = await receiver()
+    const host = testHost()
+    const { observer, close } = build(host, { otel_endpoint: url })
+    const others: Observation[] = [
+      { kind: 'rate_limited', route: '/x' },
+      { kind: 'commit', units: 1, tookMs: 1 },
+      { kind: 'error', component: 'x' },
+      { kind: 'sop_run', sop: 'deploy', outcome: 'skipped' },
+      { kind: 'ingress', channel: 'x', verdict: 'kept', signed: true },
+    ]
+    for (const observation of others) observer.record(observation)
+    await close?.()
+    expect(bodies).toEqual([])
+  })
+
+  test('times that are none harm nobody', async () => {
+    const odd = [Number.NaN, -1, Number.POSITIVE_INFINITY, 1e300]
+    const spans = await exported(
+      ...odd.map((ms): Observation => ({ kind: 'tool_call', tool: 't', outcome: 'ok', span: { trace: TRACE, startMs: ms, tookMs: ms } })),
+    )
+    expect(spans).toHaveLength(odd.length)
+  })
+})
+
+describe('the section', () => {
+  const parse = (config: object) => v.safeParse(feature.section?.schema ?? v.object({}), config)
+
+  test('has the defaults of the specification', () => {
+    expect(parse({}).output).toEqual({ otel_endpoint: 'http://localhost:4318', otel_service_name: 'sluice' })
+  })
+
+  test.each(['localhost:4318', 'ftp://x', 'http://user:secret@x', ''])('refuses the endpoint %j', (otel_endpoint) => {
+    expect(parse({ otel_endpoint }).success).toBe(false)
+  })
+})

@@ -1,0 +1,7 @@
+/** The address spans are posted to: what is configured may name it already. */
+export function tracesUrl(endpoint: string): string {
+  const url = new URL(endpoint)
+  const path = url.pathname.replace(/\/+$/, '')
+  url.pathname = path.endsWith('/v1/traces') ? path : `${path}/v1/traces`
+  return url.href
+}
