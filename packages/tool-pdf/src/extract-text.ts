@@ -38,7 +38,7 @@ async function readPages(document: PdfDocument, wanted: readonly number[], chars
         return { refusal: `page ${page} of the PDF is broken and cannot be read; other pages may be`, cause: String(outcome.reason) }
       }
       const text = outcome.value
-      room -= PAGE_MARK_CHARS
+      if (texts.length > 0) room -= PAGE_MARK_CHARS
       if (text.length > room) {
         texts.push({ page, text: text.slice(0, Math.max(0, room)).toWellFormed() })
         return { pages: document.numPages, texts, truncated: true }
@@ -62,7 +62,7 @@ async function readPage(document: PdfDocument, number: number): Promise<string> 
 }
 
 function openingRefusal(error: unknown): PdfAnswer {
-  const isEncrypted = error instanceof Error && error.name === 'PasswordException'
-  if (isEncrypted) return { refusal: 'the PDF is encrypted and opens with its password only; ask for a copy without one' }
-  return { refusal: 'the PDF is broken or cut short: it cannot be opened', cause: String(error) }
+  const cause = String(error)
+  if (/password|encrypt/i.test(cause)) return { refusal: 'the PDF is encrypted; a copy that opens without a password can be read', cause }
+  return { refusal: 'the PDF is broken or cut short: it cannot be opened', cause }
 }

@@ -11,7 +11,7 @@ export interface PdfJob {
   readonly bytes: Uint8Array<ArrayBuffer>
   /** None: every page. */
   readonly ranges: readonly PageRange[]
-  /** Reading ends with the page that exceeds it. Each page counts `PAGE_MARK_CHARS` beside its text. */
+  /** Reading ends with the page that exceeds it. Each page but the first counts `PAGE_MARK_CHARS` beside its text. */
   readonly charsMax: number
 }
 
@@ -39,5 +39,5 @@ export interface Refusal {
 
 export type PdfAnswer = PdfText | Refusal
 
-/** What the line that marks a page takes, at most. */
-export const PAGE_MARK_CHARS = 16
+/** What the lines that mark a page, and say that it has no text, take at most. */
+export const PAGE_MARK_CHARS = 24

@@ -1,4 +1,5 @@
 /** Reads PDFs off the main loop: one thread, started when it is needed and ended when it is not, one file at a time. */
+import { setImmediate as nextRound } from 'node:timers/promises'
 import { AppError } from '@sluice/sdk'
 import { OneAtATime } from './one-at-a-time.ts'
 import type { PdfAnswer, PdfJob, PdfText } from './pdf-job.ts'
@@ -6,6 +7,8 @@ import { PdfThread, type PdfThreadDeps } from './pdf-thread.ts'
 
 export const PDF_BYTES_MAX = 50 * 1024 * 1024
 const IDLE_MS_MAX = 30_000
+/** What is copied without a pause. */
+const PART_BYTES = 4 * 1024 * 1024
 /** Some programs write a few bytes in front of the header. */
 const HEADER_BYTES = 1024
 
@@ -50,7 +53,7 @@ export class PdfReader {
     }
     try {
       // A copy, for the worker to keep: what was given stays whole.
-      return await thread.ask({ bytes: new Uint8Array(pdf), ranges, charsMax }, signal)
+      return await thread.ask({ bytes: await copyInParts(pdf), ranges, charsMax }, signal)
     } finally {
       this.#endWhenIdle(thread)
     }
@@ -70,4 +73,14 @@ function refuseUnlessPdf(bytes: Uint8Array): void {
   }
   const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, HEADER_BYTES))
   if (!head.includes('%PDF-')) throw new AppError('invalid_request', 'this is not a PDF: no PDF header stands at its beginning')
+}
+
+/** Fifty mebibytes at once would hold up everything else for longer than they may. */
+async function copyInParts(bytes: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
+  const copy = new Uint8Array(bytes.length)
+  for (let at = 0; at < bytes.length; at += PART_BYTES) {
+    if (at > 0) await nextRound()
+    copy.set(bytes.subarray(at, at + PART_BYTES), at)
+  }
+  return copy
 }

@@ -6,6 +6,7 @@ const PAGES_MAX = 10_000
 
 /** Ascending, each once. A range may end beyond the document, but not begin there. */
 export function selectPages(ranges: readonly PageRange[], pages: number): number[] | Refusal {
+  if (pages <= 0) return { refusal: 'the PDF is broken: it has no pages that could be found' }
   if (pages > PAGES_MAX) return { refusal: `the PDF has ${pages} pages, more than the ${PAGES_MAX} that can be dealt with` }
   const beyond = ranges.find(({ first }) => first > pages)
   if (beyond) return { refusal: `there is no page ${beyond.first}: the PDF has ${pages} ${pages === 1 ? 'page' : 'pages'}` }

@@ -2,7 +2,7 @@
 import type { Worker } from 'node:worker_threads'
 import type { Clock } from '@sluice/sdk'
 
-const LOOK_EVERY_MS = 50
+const LOOK_EVERY_MS = 25
 
 /**
  * Resolves to true once the worker holds more than `bytesMax`, its buffers included, and to false once `signal` aborts.

@@ -26,8 +26,9 @@ export function handMade({ pages = ['hello'], objects = {}, trailer = '' }: Hand
   return assemble(bodies, trailer)
 }
 
-export const pageObject = (content: number, font: number): string =>
-  `<</Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents ${content} 0 R /Resources <</Font <</F1 ${font} 0 R>>>>>>`
+/** Very wide: text beside a page is not seen. */
+const pageObject = (content: number, font: number): string =>
+  `<</Type /Page /Parent 2 0 R /MediaBox [0 0 9000000 800] /Contents ${content} 0 R /Resources <</Font <</F1 ${font} 0 R>>>>>>`
 
 /** `entries` are those of its dictionary beside the length. */
 export const streamObject = (data: string | Uint8Array, entries = ''): Buffer => {
@@ -45,7 +46,7 @@ function assemble(bodies: ReadonlyMap<number, string | Uint8Array>, trailer: str
     parts.push(part)
     length += part.length
   }
-  const size = Math.max(...bodies.keys()) + 1
+  const size = [...bodies.keys()].reduce((most, number) => Math.max(most, number), 0) + 1
   const rows = Array.from({ length: size }, (_, number) => {
     const at = offsets.get(number)
     return at === undefined ? '0000000000 65535 f \n' : `${String(at).padStart(10, '0')} 00000 n \n`
