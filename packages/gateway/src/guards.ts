@@ -8,6 +8,7 @@ import type { LoadedConfig } from './config/types.ts'
 import type { HostGuards } from './host.ts'
 import type { ComponentLogger } from './log.ts'
 import { createPublicFetch } from './public-fetch.ts'
+import { createRunBare } from './run-bare.ts'
 import { type SandboxChoice, selectSandbox } from './sandbox-select.ts'
 import { createSpawn } from './spawn.ts'
 import { createWorkspace } from './workspace.ts'
@@ -33,7 +34,15 @@ export function createGuards(config: LoadedConfig, { dataDir, clock, log, sandbo
   const { enabled, backend, required } = config.core(sandboxSection)
   let choice: Promise<SandboxChoice> | undefined
   const sandbox = () =>
-    (choice ??= selectSandbox({ enabled, backend, required, sandboxes: sandboxes(), log: log.child('sandbox'), signal }))
+    (choice ??= selectSandbox({
+      enabled,
+      backend,
+      required,
+      sandboxes: sandboxes(),
+      run: createRunBare(clock),
+      log: log.child('sandbox'),
+      signal,
+    }))
   return {
     policy,
     workspace: createWorkspace({ root: workspaceRoot(config, dataDir), forbidden: policy.forbidden_paths.map(expandHome) }),

@@ -1,5 +1,6 @@
 import type { Sandbox } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
+import { runBare } from '@sluice/testkit/run-bare'
 import { expect, test } from 'vitest'
 import { noSandbox } from './sandbox-none.ts'
 import { type SelectSandboxOptions, selectSandbox } from './sandbox-select.ts'
@@ -16,7 +17,16 @@ const fake = (name: string, strength: number, available: boolean | Error): Sandb
 const select = async (changes: Partial<SelectSandboxOptions>) => {
   const { log, logs } = testHost()
   const signal = new AbortController().signal
-  const choice = await selectSandbox({ backend: 'auto', required: false, enabled: true, sandboxes: [], log, signal, ...changes })
+  const choice = await selectSandbox({
+    backend: 'auto',
+    required: false,
+    enabled: true,
+    sandboxes: [],
+    run: runBare,
+    log,
+    signal,
+    ...changes,
+  })
   return { ...choice, name: choice.sandbox.name, warnings: logs.filter(({ level }) => level === 'warn').map(({ message }) => message) }
 }
 const run = { file: 'true', args: [], cwd: '/', env: {} }

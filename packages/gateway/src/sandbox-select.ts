@@ -1,5 +1,5 @@
 /** Which sandbox commands run in: by live probe, never by what is merely installed (§2.6 `[security.sandbox]`, §2.7 rule 11). */
-import { buildHint, errorText, type Logger, ROWS, type Sandbox, type SandboxProbe } from '@sluice/sdk'
+import { buildHint, errorText, type Logger, ROWS, type RunBare, type Sandbox, type SandboxProbe } from '@sluice/sdk'
 import { noSandbox, refusingSandbox } from './sandbox-none.ts'
 
 /** A probe that takes longer counts as failed. */
@@ -21,6 +21,7 @@ export interface SelectSandboxOptions {
   readonly enabled: boolean
   /** What this build has, in any order, without the no-op. */
   readonly sandboxes: readonly Sandbox[]
+  readonly run: RunBare
   readonly log: Logger
   readonly signal: AbortSignal
 }
@@ -35,7 +36,7 @@ export async function selectSandbox(options: SelectSandboxOptions): Promise<Sand
     .filter((sandbox) => backend === 'auto' || sandbox.name === backend)
     .sort((a, b) => b.strength - a.strength)
   for (const sandbox of candidates) {
-    const found = { name: sandbox.name, ...(await probe(sandbox, options.signal)) }
+    const found = { name: sandbox.name, ...(await probe(sandbox, options)) }
     probes.push(found)
     log.info(found.available ? 'sandbox chosen' : 'sandbox not available', { backend: found.name, detail: found.detail })
     if (found.available) return { sandbox, probes }
@@ -43,13 +44,13 @@ export async function selectSandbox(options: SelectSandboxOptions): Promise<Sand
   return without(options, probes, reason(backend, probes))
 }
 
-async function probe(sandbox: Sandbox, signal: AbortSignal): Promise<SandboxProbe> {
+async function probe(sandbox: Sandbox, { signal, run }: SelectSandboxOptions): Promise<SandboxProbe> {
   const limit = AbortSignal.any([signal, AbortSignal.timeout(PROBE_TIMEOUT_MS)])
   const cut = Promise.withResolvers<SandboxProbe>()
   const onAbort = () => cut.resolve({ available: false, detail: 'the probe did not end in time' })
   limit.addEventListener('abort', onAbort, { once: true })
   try {
-    return await Promise.race([sandbox.probe(limit), cut.promise])
+    return await Promise.race([sandbox.probe(limit, run), cut.promise])
   } catch (error) {
     return { available: false, detail: `the probe failed: ${errorText(error)}` }
   } finally {

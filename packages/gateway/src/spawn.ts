@@ -1,6 +1,7 @@
 /** The only way to start a process: sandboxed, with nothing inherited, ended for certain (§2.6 `[security.sandbox]`). */
 import { mkdir, realpath } from 'node:fs/promises'
 import { AppError, type Clock, errorText, type Logger, type Sandbox, type Spawn, type SpawnRequest, type WrappedCommand } from '@sluice/sdk'
+import { createRunBare } from './run-bare.ts'
 import { runProcess } from './run-process.ts'
 
 export interface SpawnOptions {
@@ -17,6 +18,7 @@ export interface SpawnOptions {
  * folder without links.
  */
 export function createSpawn({ sandbox, required, log, clock }: SpawnOptions): Spawn {
+  const run = createRunBare(clock)
   return async (request) => {
     const chosen = await sandbox()
     const command = await wrap(chosen, await prepare(request))
@@ -25,7 +27,7 @@ export function createSpawn({ sandbox, required, log, clock }: SpawnOptions): Sp
       if (request.signal.aborted) throw new AppError('aborted', `'${request.file}' was not started`)
       return { ...(await runProcess(command, request, clock)), sandbox: chosen.name }
     } finally {
-      await command.release?.().catch((error: unknown) => log.warn('a sandbox left something behind', { sandbox: chosen.name, error }))
+      await command.release?.(run).catch((error: unknown) => log.warn('a sandbox left something behind', { sandbox: chosen.name, error }))
     }
   }
 }

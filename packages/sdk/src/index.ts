@@ -37,6 +37,8 @@ export type {
 } from './channel.ts'
 export type { ClientId } from './client-id.ts'
 export type { Command, CommandContext } from './command.ts'
+export type { ControlGroup, ControlGroups } from './control-groups.ts'
+export { findControlGroups } from './control-groups.ts'
 export type {
   Arrival,
   DeliveryFilter,
@@ -100,6 +102,8 @@ export type {
   SpawnResult,
   WrappedCommand,
 } from './sandbox.ts'
+export { findProgram, limitedWords, splitEnv } from './sandbox-command.ts'
+export { seccompFilter } from './seccomp-filter.ts'
 export { Secret, withoutSecrets } from './secret.ts'
 export type { ConfigSchema, KeyMetadata, Section } from './section.ts'
 export { fromEnv, secretText, whole } from './section.ts'

@@ -5,9 +5,13 @@ export interface SandboxPolicy {
   /** Folders the process may write below; everything else is read-only or hidden. Absolute, resolved. */
   readonly writable: readonly string[]
   readonly network: boolean
+  /** Of one process, or of all together where the backend can count them so. */
   readonly memoryBytesMax?: number
   readonly processesMax?: number
+  /** Of one file. */
   readonly fileBytesMax?: number
+  /** Of one process. */
+  readonly cpuSecsMax?: number
 }
 
 /** A process to be. `env` is the whole environment: nothing is inherited. */
@@ -30,15 +34,21 @@ export interface Sandbox {
   readonly name: string
   /** Orders `auto`: the strongest backend whose probe passes is taken. The no-op is 0. */
   readonly strength: number
-  /** Tries it on this machine, once per build; never throws. */
-  probe(signal: AbortSignal): Promise<SandboxProbe>
+  /**
+   * Whether its program or system call is there and works; called before the first `wrap`. Never throws. That it confines
+   * is then proved by a command that tries to get out.
+   */
+  probe(signal: AbortSignal, run: RunBare): Promise<SandboxProbe>
   /** The command that runs `command` confined. `release` ends what killing the process leaves behind. */
   wrap(command: ProcessCommand, policy: SandboxPolicy): Promise<WrappedCommand> | WrappedCommand
 }
 
 export interface WrappedCommand extends ProcessCommand {
-  release?(): Promise<void>
+  release?(run: RunBare): Promise<void>
 }
+
+/** Runs a program of the backend itself, such as `docker info`, unconfined, to its end. Rejects as `Spawn` does. */
+export type RunBare = (command: ProcessCommand, signal: AbortSignal) => Promise<Pick<SpawnResult, 'exitCode' | 'stdout' | 'stderr'>>
 
 export interface SpawnRequest extends ProcessCommand {
   readonly policy: SandboxPolicy

@@ -5,6 +5,7 @@ import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ProcessCommand, SandboxPolicy } from '@sluice/sdk'
 import { expect } from 'vitest'
+import { runBare } from '../run-bare.ts'
 import type { SandboxSubject } from '../sandbox.ts'
 
 export const CANARY = 'canary-that-stays-where-it-is'
@@ -31,10 +32,12 @@ export interface SandboxBench {
   readonly outside: readonly string[]
   /** Runs a script with `sh` inside, in the workspace. */
   run(script: string, options?: RunOptions): Promise<Ran>
+  /** Runs any program inside, in the workspace. */
+  execute(file: string, args: readonly string[], options?: RunOptions): Promise<Ran>
   /** Runs a script for `perl` inside; throws if there is none. */
   runPerl(script: string, args: readonly string[], policy?: Partial<SandboxPolicy>): Promise<Ran>
   /** Starts a script with `sh` inside; `stop` kills its group and ends what that leaves. */
-  start(script: string): Promise<{ stop(): Promise<void> }>
+  start(script: string, policy?: Partial<SandboxPolicy>): Promise<{ stop(): Promise<void> }>
   /** Throws unless everything outside is as it was. */
   expectUntouched(): void
 }
@@ -77,26 +80,27 @@ function benchOf({ create, workspace, outside }: Pick<SandboxSubject, 'create'> 
     try {
       return await runToEnd(command, options.input)
     } finally {
-      await command.release?.()
+      await command.release?.(runBare)
     }
   }
   return {
     workspace,
     outside,
+    execute,
     run: (script, options = {}) => execute('sh', ['-c', script, 'sh', ...(options.args ?? [])], options),
     async runPerl(script, args, policy = {}) {
       if ((await execute('perl', ['-e', '1'])).code !== 0) throw new Error('there is no perl inside the sandbox to probe it with')
       return execute('perl', ['-e', script, ...args], { policy })
     },
-    async start(script) {
-      const command = await wrap('sh', ['-c', script])
+    async start(script, policy = {}) {
+      const command = await wrap('sh', ['-c', script], { policy })
       const child = spawn(command.file, command.args, { cwd: command.cwd, env: command.env, detached: true, stdio: 'ignore' })
       const ended = new Promise((resolve) => child.once('close', resolve))
       return {
         async stop() {
           if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
           await ended
-          await command.release?.()
+          await command.release?.(runBare)
         },
       }
     },

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import type { Rules } from '../rules.ts'
+import { runBare } from '../run-bare.ts'
 import type { SandboxSubject } from '../sandbox.ts'
 import { CANARY, type InBench } from './bench.ts'
 
@@ -12,7 +13,10 @@ const IN_A_ROW = 20
 export const runRules = ({ create }: SandboxSubject, inBench: InBench): Rules => ({
   'the probe passes here and says what it found': async () => {
     const sandbox = create()
-    expect(await sandbox.probe(new AbortController().signal)).toMatchObject({ available: true, detail: expect.stringMatching(/\S/) })
+    expect(await sandbox.probe(new AbortController().signal, runBare)).toMatchObject({
+      available: true,
+      detail: expect.stringMatching(/\S/),
+    })
     expect(sandbox.name).toMatch(/^[a-z]+$/)
     expect(sandbox.strength).toBeGreaterThan(0)
   },

@@ -1,0 +1,123 @@
+/** Control groups: what a command and all it starts use together, bounded and counted by the kernel, where we may make them. */
+import { randomUUID } from 'node:crypto'
+import { mkdir, readFile, rmdir, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import type { SandboxPolicy } from './sandbox.ts'
+
+const MOUNT = '/sys/fs/cgroup'
+/** The kernel takes a moment to let go of processes that ended. */
+const REMOVE_ATTEMPTS_MAX = 40
+const REMOVE_WAIT_MS = 25
+
+type Bounds = Pick<SandboxPolicy, 'memoryBytesMax' | 'processesMax'>
+
+interface Hierarchy {
+  readonly parent: string
+  /** Files of a new group and what is written to them. */
+  limits(bounds: Bounds): readonly (readonly [file: string, value: number | undefined])[]
+}
+
+export interface ControlGroup {
+  /** A process that writes its id into each of these is in it. */
+  readonly joins: readonly string[]
+  /** Ends what is left in it, and removes it. */
+  remove(): Promise<void>
+}
+
+export interface ControlGroups {
+  create(bounds: Bounds): Promise<ControlGroup>
+}
+
+/** Those of this machine that count both processes and memory; `undefined` where we may make none, as ordinary users mostly. */
+export async function findControlGroups(): Promise<ControlGroups | undefined> {
+  const own = await readFile('/proc/self/cgroup', 'utf8').catch(() => '')
+  for (const hierarchies of [await unified(own), split(own)]) {
+    if (hierarchies.length === 0) continue
+    const groups = { create: (bounds: Bounds) => create(hierarchies, bounds) }
+    try {
+      await (await groups.create({ memoryBytesMax: 1 << 30, processesMax: 100 })).remove()
+      return groups
+    } catch {
+      // not ours to make: the next kind
+    }
+  }
+  return undefined
+}
+
+/** The second version: beside our own group, since a group with processes in it may bound none below it. */
+async function unified(own: string): Promise<readonly Hierarchy[]> {
+  const path = /^0::(\/.*)$/m.exec(own)?.[1]
+  if (path === undefined) return []
+  for (const parent of [join(MOUNT, path), dirname(join(MOUNT, path))]) {
+    const bounded = (await readFile(join(parent, 'cgroup.subtree_control'), 'utf8').catch(() => '')).split(/\s+/)
+    if (!bounded.includes('pids') || !bounded.includes('memory')) continue
+    const limits: Hierarchy['limits'] = ({ memoryBytesMax, processesMax }) => [
+      ['pids.max', processesMax],
+      ['memory.max', memoryBytesMax],
+    ]
+    return [{ parent, limits }]
+  }
+  return []
+}
+
+/** The first version: a tree for each of the two. */
+function split(own: string): readonly Hierarchy[] {
+  const parentOf = (controller: string) => {
+    const path = own
+      .split('\n')
+      .find((line) => line.split(':')[1]?.split(',').includes(controller))
+      ?.split(':')[2]
+    return path === undefined ? undefined : join(MOUNT, controller, path)
+  }
+  const [processes, memory] = [parentOf('pids'), parentOf('memory')]
+  if (processes === undefined || memory === undefined) return []
+  return [
+    { parent: processes, limits: ({ processesMax }) => [['pids.max', processesMax]] },
+    { parent: memory, limits: ({ memoryBytesMax }) => [['memory.limit_in_bytes', memoryBytesMax]] },
+  ]
+}
+
+async function create(hierarchies: readonly Hierarchy[], bounds: Bounds): Promise<ControlGroup> {
+  const made: string[] = []
+  const remove = async () => {
+    for (const folder of made) await removeFolder(folder)
+  }
+  try {
+    const name = `sluice-${randomUUID()}`
+    for (const { parent, limits } of hierarchies) {
+      const folder = join(parent, name)
+      await mkdir(folder)
+      made.push(folder)
+      for (const [file, value] of limits(bounds)) if (value !== undefined) await writeFile(join(folder, file), String(value))
+    }
+    return { joins: made.map((folder) => join(folder, 'cgroup.procs')), remove }
+  } catch (error) {
+    await remove().catch(() => undefined)
+    throw error
+  }
+}
+
+async function removeFolder(folder: string): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await rmdir(folder)
+    } catch (error) {
+      if (attempt >= REMOVE_ATTEMPTS_MAX) throw error
+      await killAll(folder)
+      await setTimeout(REMOVE_WAIT_MS)
+    }
+  }
+}
+
+/** Whoever is in it by now has outlived its command. */
+async function killAll(folder: string): Promise<void> {
+  const ids = (await readFile(join(folder, 'cgroup.procs'), 'utf8').catch(() => '')).split('\n').map(Number)
+  for (const id of ids) {
+    try {
+      if (id > 1) process.kill(id, 'SIGKILL')
+    } catch {
+      // gone by itself
+    }
+  }
+}

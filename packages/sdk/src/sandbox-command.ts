@@ -1,0 +1,60 @@
+/** What backends that start a program of their own have in common: finding it, its environment, the limits inside. */
+import { access, constants } from 'node:fs/promises'
+import { delimiter, isAbsolute, join } from 'node:path'
+import type { ProcessCommand, SandboxPolicy } from './sandbox.ts'
+
+const OPEN_FILES_MAX = 1024
+/** `ulimit -f` of POSIX shells counts in these. */
+const BLOCK_BYTES = 512
+
+/** Where a program is, by the daemon's own PATH; `undefined` where it is not. */
+export async function findProgram(name: string): Promise<string | undefined> {
+  const folders = (process.env.PATH ?? '').split(delimiter).filter((folder) => isAbsolute(folder))
+  for (const folder of [...folders, '/usr/local/bin', '/usr/bin', '/bin']) {
+    const path = join(folder, name)
+    const isThere = await access(path, constants.X_OK).then(
+      () => true,
+      () => false,
+    )
+    if (isThere) return path
+  }
+  return undefined
+}
+
+/** What makes programs load or do something at their start, before they confine anything; `TMPDIR` and the like as glibc has it. */
+const CHANGES_PROGRAMS =
+  /^(?:LD_|DYLD_|GLIBC_|MALLOC_|GCONV_PATH|GETCONF_DIR|HOSTALIASES|LOCALDOMAIN|LOCPATH|NIS_PATH|NLSPATH|RESOLV_HOST_CONF|RES_OPTIONS|TMPDIR|TZDIR)/
+
+/**
+ * The given environment in two: what the backend's own program may have too, and what is only for the command inside it,
+ * since it would change that program.
+ */
+export function splitEnv(env: ProcessCommand['env']): {
+  readonly outside: Record<string, string>
+  readonly inside: Record<string, string>
+} {
+  const entries = Object.entries(env)
+  return {
+    outside: Object.fromEntries(entries.filter(([name]) => !CHANGES_PROGRAMS.test(name))),
+    inside: Object.fromEntries(entries.filter(([name]) => CHANGES_PROGRAMS.test(name))),
+  }
+}
+
+/**
+ * The words that run a command under the policy's limits, for use inside the sandbox: a shell sets them, closes what it
+ * was handed besides the three streams, and becomes the command. A limit that is lower already stays so.
+ */
+export function limitedWords({ file, args }: Pick<ProcessCommand, 'file' | 'args'>, policy: SandboxPolicy): readonly string[] {
+  const { memoryBytesMax, processesMax, fileBytesMax, cpuSecsMax } = policy
+  const limits = [
+    'ulimit -c 0',
+    `ulimit -n ${OPEN_FILES_MAX}`,
+    memoryBytesMax !== undefined && `ulimit -v ${Math.ceil(memoryBytesMax / 1024)}`,
+    fileBytesMax !== undefined && `ulimit -f ${Math.floor(fileBytesMax / BLOCK_BYTES)}`,
+    cpuSecsMax !== undefined && `ulimit -t ${Math.ceil(cpuSecsMax)}`,
+    // bash and dash have different letters for it
+    processesMax !== undefined && `{ ulimit -u ${processesMax} || ulimit -p ${processesMax}; }`,
+  ].filter((limit) => limit !== false)
+  const closed = [3, 4, 5, 6, 7, 8, 9].map((fd) => `${fd}<&-`).join(' ')
+  return ['/bin/sh', '-c', `{ ${limits.join('; ')}; } 2>/dev/null; exec ${closed}; exec "$@"`, 'sh', file, ...args]
+}
