@@ -2,6 +2,7 @@
 import { measureCommands } from './measures/commands.mjs'
 import { measureFanOut } from './measures/fan-out.mjs'
 import { measureAcks, measureIngress, measureIngressMemory, measureMillion, measureRefusals } from './measures/ingress.mjs'
+import { measurePdf } from './measures/pdf.mjs'
 import { measureSopEvents, measureSopMatch, measureSopStart } from './measures/procedures.mjs'
 import { measureSize } from './measures/size.mjs'
 import { measureIdleMemory, measureStarts } from './measures/start.mjs'
@@ -43,4 +44,5 @@ export const GROUPS = [
   },
   { name: 'sse', rows: ['sse-deliveries', 'sse-latency', 'sse-memory'], measure: (bench) => measureFanOut(bench, 'sse') },
   { name: 'ws', rows: ['ws-deliveries', 'ws-latency', 'ws-memory'], measure: (bench) => measureFanOut(bench, 'ws') },
+  { name: 'pdf', rows: ['pdf-text', 'pdf-first', 'pdf-block'], measure: measurePdf },
 ]

@@ -47,6 +47,9 @@ export const ROWS = {
   'ws-deliveries': { title: 'WebSocket deliveries', unit: '/s', bar: { ratio: 'at least', limit: 0.8 } },
   'ws-latency': { title: 'WebSocket latency, paced, p99', unit: 'ms', bar: { ratio: 'at most', limit: 1.3 } },
   'ws-memory': { title: 'memory of an idle WebSocket client', unit: 'KiB', bar: { ratio: 'at most', limit: 1.3 } },
+  'pdf-text': { title: 'text of a PDF of 100 pages', unit: 'ms', bar: { ratio: 'at most', limit: 1.3 } },
+  'pdf-first': { title: 'the same, first after a while', unit: 'ms' },
+  'pdf-block': { title: 'longest block while PDFs are read', unit: 'ms', bar: { value: 'at most', limit: 50 } },
   'size-before-first-turn': { title: 'code loaded before the first turn', unit: 'kB', bar: { value: 'at most', limit: 700 } },
   'size-in-all': { title: 'minimal profile in all', unit: 'kB', bar: { value: 'at most', limit: 2500 } },
 }
