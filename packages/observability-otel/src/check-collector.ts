@@ -9,17 +9,24 @@ interface CheckOptions {
   readonly signal: AbortSignal
 }
 
+/** Somebody waits for the answer. */
+const EXPORT_MS_MAX = 1500
+const CHECK_MS_MAX = 3000
+
 const FIX = 'start a collector that takes OTLP over HTTP there, or set [observability] otel_endpoint'
 
 export async function checkCollector(target: Target, { clock, fetch, signal }: CheckOptions): Promise<readonly Finding[]> {
   const { url } = target
   const [{ openCollector }, { hearNotes }] = await Promise.all([import('./collector.ts'), import('./hear-notes.ts')])
-  const collector = openCollector(target)
+  const collector = openCollector(target, EXPORT_MS_MAX)
   const heard = hearNotes()
+  const inTime = AbortSignal.any([signal, AbortSignal.timeout(CHECK_MS_MAX)])
+  inTime.addEventListener('abort', () => collector.close(), { once: true })
   try {
     await collector.send([proof(clock)])
+    if (inTime.aborted) throw new Error('its answer came to no end')
   } catch (error) {
-    return [{ status: 'fail', detail: `${url}: ${await answerOf(url, error, { fetch, signal })}`, fix: FIX }]
+    return [{ status: 'fail', detail: `${url}: ${await answerOf(url, error, { fetch, signal: inTime })}`, fix: FIX }]
   } finally {
     heard.stop()
     collector.close()

@@ -21,17 +21,17 @@ export interface Collector {
   close(): void
 }
 
-/** One request, and its repeats where the collector asks for them. */
+/** One request, and its repeats where the collector asks for them or is not there. */
 const EXPORT_MS_MAX = 10_000
 /** A batch that was given up may still be on its way while the next one is sent. */
 const REQUESTS_MAX = 4
 
 /** Also reads the standard `OTEL_EXPORTER_OTLP_HEADERS`, `_CERTIFICATE` and `_COMPRESSION`. */
-export function openCollector({ url, serviceName }: Target): Collector {
+export function openCollector({ url, serviceName }: Target, exportMsMax = EXPORT_MS_MAX): Collector {
   const agent = new (url.startsWith('https:') ? HttpsAgent : HttpAgent)({ keepAlive: true, maxSockets: REQUESTS_MAX })
   const exporter = new OTLPTraceExporter({
     url,
-    timeoutMillis: EXPORT_MS_MAX,
+    timeoutMillis: exportMsMax,
     concurrencyLimit: REQUESTS_MAX,
     httpAgentOptions: () => agent,
   })

@@ -29,11 +29,15 @@ export class SpanQueue {
   readonly #options: SpanQueueOptions
   readonly #closing = new AbortController()
   #queue: Spanned[] = []
-  #collector: Promise<Collector> | undefined
+  /** Handed to the collector, which has not answered yet. */
+  #underWay = 0
+  #opening: Promise<void> | undefined
+  #collector: Collector | undefined
   /** Sends what is queued until nothing is left; undefined while nothing is. */
   #sending: Promise<void> | undefined
   /** Ends the wait for a whole batch. */
   #full = new AbortController()
+  #isOver = false
   #dropped = 0
   #lastReason = ''
   #toldAtMs = Number.NEGATIVE_INFINITY
@@ -50,7 +54,7 @@ export class SpanQueue {
       return
     }
     this.#queue.push(observation)
-    if (this.#queue.length >= BATCH_MAX) this.#full.abort()
+    if (this.#queue.length === BATCH_MAX) this.#full.abort()
     this.#sending ??= this.#send()
   }
 
@@ -62,10 +66,11 @@ export class SpanQueue {
     const enough = new AbortController()
     await Promise.race([this.#sending, this.#options.clock.sleep(CLOSE_MS_MAX, enough.signal)])
     enough.abort()
-    if (this.#queue.length > 0) this.#drop(this.#queue.splice(0).length, 'the daemon stopped before they were sent')
+    this.#isOver = true
+    const left = this.#queue.splice(0).length + this.#underWay
+    if (left > 0) this.#drop(left, 'the daemon stopped before they were sent')
     if (this.#dropped > 0) this.#tell()
-    const collector = await this.#collector?.catch(() => undefined)
-    collector?.close()
+    this.#collector?.close()
   }
 
   async #send(): Promise<void> {
@@ -74,12 +79,12 @@ export class SpanQueue {
     while (this.#queue.length > 0) {
       await this.#wholeBatch()
       const batch = this.#queue.splice(0, BATCH_MAX)
-      try {
-        await this.#inTime(batch)
-        if (this.#dropped > 0) this.#tell()
-      } catch (error) {
-        this.#drop(batch.length, errorText(error))
-      }
+      this.#underWay = batch.length
+      const problem = await this.#problemOf(batch)
+      if (this.#isOver) return
+      this.#underWay = 0
+      if (problem !== undefined) this.#drop(batch.length, problem)
+      else if (this.#dropped > 0) this.#tell()
     }
     this.#sending = undefined
   }
@@ -90,30 +95,36 @@ export class SpanQueue {
     await this.#options.clock.sleep(DELAY_MS, this.#full.signal)
   }
 
-  async #inTime(batch: readonly Spanned[]): Promise<void> {
+  /** Why the batch was not taken, within its time; undefined once it was. */
+  async #problemOf(batch: readonly Spanned[]): Promise<string | undefined> {
     const enough = new AbortController()
-    const tooLate = this.#options.clock.sleep(SEND_MS_MAX, enough.signal).then(() => {
-      if (!enough.signal.aborted) throw new Error(`no answer within ${SEND_MS_MAX / 1000} s`)
+    const late = this.#options.clock.sleep(SEND_MS_MAX, enough.signal).then(() => {
+      if (enough.signal.aborted) return undefined
+      this.#collector?.disconnect()
+      return `no answer within ${SEND_MS_MAX / 1000} s`
     })
-    const collector = await this.#opened()
     try {
-      await Promise.race([collector.send(batch), tooLate])
+      return await Promise.race([this.#deliver(batch), late])
     } catch (error) {
-      collector.disconnect()
-      throw error
+      return errorText(error)
     } finally {
       enough.abort()
     }
   }
 
-  #opened(): Promise<Collector> {
-    if (!this.#collector) {
-      this.#collector = this.#options.open()
-      this.#collector.catch(() => {
-        this.#collector = undefined
-      })
+  async #deliver(batch: readonly Spanned[]): Promise<undefined> {
+    this.#opening ??= this.#open()
+    await this.#opening
+    await this.#collector?.send(batch)
+  }
+
+  async #open(): Promise<void> {
+    try {
+      this.#collector = await this.#options.open()
+    } catch (error) {
+      this.#opening = undefined
+      throw error
     }
-    return this.#collector
   }
 
   #drop(count: number, reason: string): void {
