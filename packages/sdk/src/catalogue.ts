@@ -296,7 +296,6 @@ export const CATALOGUE = {
     flag: 'webauthn',
     kind: 'gateway',
     profile: null,
-    ...planned,
     summary: 'Passkeys',
     section: 'security.webauthn',
     routes: [
@@ -306,6 +305,9 @@ export const CATALOGUE = {
       'POST /api/webauthn/auth/finish',
       'GET /api/webauthn/credentials',
       'DELETE /api/webauthn/credentials/:id',
+      'GET /passkey',
+      'POST /passkey/start',
+      'POST /passkey/finish',
     ],
   },
 } as const satisfies Record<string, Row>

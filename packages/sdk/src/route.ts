@@ -30,6 +30,8 @@ export interface Route<Body extends v.GenericSchema = v.GenericSchema, Query ext
   readonly path: `/${string}`
   readonly summary: string
   readonly auth: RouteAuth
+  /** From one address, before any credential is looked at; over it, `rate_limited`. Default: no limit. */
+  readonly callsPerMinute?: number
   /** Default 65,536. */
   readonly bodyBytesMax?: number
   /** A JSON body is demanded and validated where there is a schema; otherwise the body is not read. */
@@ -38,6 +40,8 @@ export interface Route<Body extends v.GenericSchema = v.GenericSchema, Query ext
   readonly query?: Query
   /** What it answers, for the OpenAPI document; errors every route can give are added. */
   readonly answers: Readonly<Record<number, { readonly description: string; readonly schema?: v.GenericSchema }>>
+  /** What a success is made of, where it is not JSON. */
+  readonly mediaType?: string
   /** Returns JSON-able data for 200, or a `Response`. Throws `AppError` to refuse. */
   handle(request: RouteRequest<v.InferOutput<Body>, v.InferOutput<Query>>): unknown
 }

@@ -11,6 +11,7 @@ import type { Endpoint, EndpointDoc } from './endpoint.ts'
 import { frame, type Handler } from './frame.ts'
 import { createGate, type Gate, type HttpContext, type HttpEnv } from './gate.ts'
 import type { IngressBudget } from './ingress-budget.ts'
+import { limitRate } from './limit-rate.ts'
 import type { Limits } from './limits.ts'
 import { healthEndpoint, metricsEndpoint } from './open-endpoints.ts'
 import { openApiDocument } from './openapi.ts'
@@ -65,7 +66,7 @@ export function createApp(options: AppOptions): App {
     webhookEndpoint(webhook),
     ...(streams?.(gate) ?? []),
     ...(inlet ? live.channels.flatMap((channel) => channelEndpoints(channel, { runtime, live, budget, ...inlet })) : []),
-    ...[...ownRoutes(runtime, live, auth, docs), ...live.routes].map((route) => routeEndpoint(route, gate)),
+    ...[...ownRoutes(runtime, live, auth, docs), ...live.routes].map((route) => routeEndpoint(route, gate, limitOf(route, limits, live))),
   ]
 
   const app: App = new Hono()
@@ -93,6 +94,13 @@ export function createApp(options: AppOptions): App {
   app.notFound((c) => (c.req.method === 'POST' && runtime.sops()?.matches('webhook', c.req.path) ? triggered(c) : unrouted(c)))
   app.onError((error, c) => problem(error, log, c.req.path))
   return app
+}
+
+/** What counts the calls of a route that limits them. */
+function limitOf({ method, path, callsPerMinute }: Route, limits: Limits, live: Live): ((address: string) => void) | undefined {
+  if (callsPerMinute === undefined) return undefined
+  const limiter = limits.route({ method, path, callsPerMinute }, live.config)
+  return (address) => limitRate(limiter, address, path, live)
 }
 
 /** `docs` is read when the document is asked for, and holds everything that is served by then. */

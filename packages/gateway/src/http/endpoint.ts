@@ -8,8 +8,6 @@ import type { HttpContext } from './gate.ts'
 export interface EndpointDoc extends Omit<Route, 'handle'> {
   /** Request headers that mean something here, with what they mean. */
   readonly headers?: Readonly<Record<string, string>>
-  /** What a success is made of, where it is not JSON. */
-  readonly mediaType?: string
 }
 
 export interface Endpoint {

@@ -1,5 +1,5 @@
 /** The limiters of one daemon: they outlive a reload, unless it changed what they limit. */
-import type { Clock } from '@sluice/sdk'
+import { BoundedMap, type Clock, type Route } from '@sluice/sdk'
 import type { GatewayConfig } from '../config/core-sections.ts'
 import { createLockout, type Lockout } from './lockout.ts'
 import { createRateLimiter, type RateLimiter } from './rate-limiter.ts'
@@ -10,12 +10,20 @@ export interface Limits {
   webhook(config: GatewayConfig): RateLimiter
   /** Of `POST /pair`, with the configuration in force. */
   pair(config: GatewayConfig): RateLimiter
+  /** Of a route that limits its calls, with the configuration in force. */
+  route(route: LimitedRoute, config: GatewayConfig): RateLimiter
   /** Of wrong pairing codes, by address. */
   readonly pairing: Lockout
   /** Counts a wrong pairing code, whoever sent it. True when there have been too many in five minutes; then it starts anew. */
   countWrongCode(): boolean
 }
 
+export interface LimitedRoute extends Pick<Route, 'method' | 'path'> {
+  readonly callsPerMinute: number
+}
+
+/** Routes with a limit that are remembered; there are never that many. */
+const ROUTES_MAX = 1000
 const WRONG_CODES_MAX = 5
 const WRONG_CODES_WINDOW_MS = 900_000
 const WRONG_CODES_LOCK_MS = 300_000
@@ -25,6 +33,7 @@ const WRONG_CODES_BUDGET_MS = 300_000
 
 export function createLimits(clock: Clock): Limits {
   const wrongCodes = new TimeRing(WRONG_CODES_BUDGET)
+  const ofRoutes = new BoundedMap<string, (config: GatewayConfig) => RateLimiter>(ROUTES_MAX)
   return {
     countWrongCode() {
       const nowMs = clock.monotonicMs()
@@ -36,6 +45,12 @@ export function createLimits(clock: Clock): Limits {
     },
     webhook: limiterFor(clock, ({ webhook_rate_limit_per_minute }) => webhook_rate_limit_per_minute),
     pair: limiterFor(clock, ({ pair_rate_limit_per_minute }) => pair_rate_limit_per_minute),
+    route({ method, path, callsPerMinute }, config) {
+      const name = `${method} ${path} ${callsPerMinute}`
+      const known = ofRoutes.get(name) ?? limiterFor(clock, () => callsPerMinute)
+      ofRoutes.set(name, known)
+      return known(config)
+    },
     pairing: createLockout({ clock, failuresMax: WRONG_CODES_MAX, windowMs: WRONG_CODES_WINDOW_MS, lockMs: WRONG_CODES_LOCK_MS }),
   }
 }

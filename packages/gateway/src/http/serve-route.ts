@@ -10,12 +10,14 @@ import { jsonResponse, withSecurityHeaders } from './security-headers.ts'
 
 const NO_BODY = new Uint8Array(0)
 
-export function routeEndpoint(route: Route, gate: Gate): Endpoint {
+/** `limit` counts a call against an address, and throws to refuse it. */
+export function routeEndpoint(route: Route, gate: Gate, limit?: (address: string) => void): Endpoint {
   const bodyBytesMax = route.bodyBytesMax ?? BODY_BYTES_MAX
   return {
     doc: route,
     async serve(c, scope) {
       checkDeclaredSize(c, bodyBytesMax)
+      limit?.(gate.peer(c).address)
       const caller = await gate.admit(c, route.auth)
       const query = route.query ? validate(route.query, c.req.query(), 'query') : {}
       let raw: Uint8Array = NO_BODY

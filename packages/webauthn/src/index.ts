@@ -1,0 +1,24 @@
+/** Passkeys: registered by whoever has a token, good for a token where there is none (§4.6, §5 rule 7). */
+import { defineFeature } from '@sluice/sdk'
+import { apiRoutes } from './api-routes.ts'
+import { check } from './check.ts'
+import { webauthnSection } from './config.ts'
+import { pageRoutes } from './page-routes.ts'
+import { createPasskeys } from './passkeys.ts'
+import { createRegistrations } from './registration.ts'
+import { createSignIns } from './sign-ins.ts'
+
+export default defineFeature({
+  id: 'webauthn',
+  section: webauthnSection,
+  build(host, config) {
+    if (!config.enabled) return { off: '`enabled` is false' }
+    const passkeys = createPasskeys(host.secrets)
+    const registrations = createRegistrations(host, config, passkeys)
+    const signIns = createSignIns(host, config, passkeys)
+    return {
+      routes: [...apiRoutes({ passkeys, registrations, signIns }), ...pageRoutes(config, signIns)],
+      check: () => check(config, host.secrets, passkeys),
+    }
+  },
+})

@@ -1,0 +1,16 @@
+/** The one door to the library that knows keys and signatures; it is large, so it is loaded when it is first needed. */
+
+export const loadWebauthn = () => import('@simplewebauthn/server')
+export const loadWebauthnHelpers = () => import('@simplewebauthn/server/helpers')
+
+export interface RelyingParty {
+  readonly rpId: string
+  readonly origin: string
+}
+
+/** COSE algorithms that are accepted, the preferred first, with the key type and the curve each of them has here. */
+export const ALGORITHMS = [
+  { alg: -7, kty: 2, crv: 1 },
+  { alg: -8, kty: 1, crv: 6 },
+  { alg: -257, kty: 3, crv: undefined },
+] as const

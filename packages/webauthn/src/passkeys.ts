@@ -1,0 +1,121 @@
+/** The passkeys of all users, kept encrypted in the secret store (§4.6, §5 rule 7). */
+import { AppError, type SecretStore, Shared } from '@sluice/sdk'
+import * as v from 'valibot'
+
+const PASSKEYS_PER_USER_MAX = 20
+const USERS_MAX = 1000
+/** Of all users together: they are one secret, which each sign-in writes anew. */
+const PASSKEYS_MAX = 2000
+const SECRET = 'passkeys'
+
+const passkey = v.object({
+  /** The credential id, in base64url. */
+  id: v.string(),
+  /** As COSE has it, in base64url. */
+  publicKey: v.string(),
+  /** What the authenticator counted up to when it was last believed. */
+  counter: v.number(),
+  label: v.string(),
+  transports: v.array(v.string()),
+  aaguid: v.string(),
+  /** Whether the authenticator may copy it to other devices, which never changes; and whether it has. */
+  mayBeBackedUp: v.boolean(),
+  isBackedUp: v.boolean(),
+  registeredAtMs: v.number(),
+  /** The device whose token it was registered with; null where no pairing is required. */
+  registeredBy: v.nullable(v.string()),
+  lastUsedAtMs: v.nullable(v.number()),
+  /** Since when it is refused, because its counter went back. */
+  disabledAtMs: v.nullable(v.number()),
+})
+const user = v.object({ name: v.string(), passkeys: v.array(passkey) })
+const book = v.pipe(v.string(), v.parseJson(), v.object({ version: v.literal(1), users: v.array(v.tuple([v.string(), user])) }))
+
+export type Passkey = Readonly<v.InferOutput<typeof passkey>>
+interface User {
+  readonly name: string
+  readonly passkeys: readonly Passkey[]
+}
+
+export interface Passkeys {
+  /** Empty for a user nobody knows. */
+  of(userId: string): Promise<readonly Passkey[]>
+  /** Throws `conflict` where `add` would for any passkey. */
+  checkRoom(userId: string): Promise<void>
+  /** Throws `conflict` for an id that is known, whoever has it, and where there is no room. */
+  add(userId: string, userName: string, passkey: Passkey): Promise<void>
+  /** Keeps what `change` makes of the passkey as it is by now. False if there is none by now. */
+  update(userId: string, id: string, change: (passkey: Passkey) => Passkey): Promise<boolean>
+  /** False if the user has no such passkey. */
+  remove(userId: string, id: string): Promise<boolean>
+  count(): Promise<{ readonly users: number; readonly passkeys: number; readonly disabled: number }>
+}
+
+type Users = ReadonlyMap<string, User>
+
+/** One change at a time; each is on disk when its promise resolves. */
+export function createPasskeys(secrets: SecretStore): Passkeys {
+  const turns = new Shared<undefined>('passkeys', undefined)
+
+  const load = async (): Promise<Users> => {
+    const text = await secrets.get(SECRET)
+    if (text === undefined) return new Map()
+    const read = v.safeParse(book, text)
+    if (!read.success) throw new AppError('internal', 'The kept passkeys cannot be read')
+    return new Map(read.output.users)
+  }
+  /** Keeps what `edit` returns; `undefined` keeps everything as it is. */
+  const change = async (edit: (users: Users) => Users | undefined): Promise<boolean> => {
+    let changed = false
+    await turns.update(async () => {
+      const users = edit(await load())
+      if (users) await secrets.set(SECRET, JSON.stringify({ version: 1, users: [...users] }))
+      changed = users !== undefined
+      return undefined
+    })
+    return changed
+  }
+  const read = <Result>(use: (users: Users) => Result): Promise<Result> => turns.read(async () => use(await load()))
+  const without = (users: Users, userId: string): [string, User][] => [...users].filter(([id]) => id !== userId)
+
+  return {
+    of: (userId) => read((users) => users.get(userId)?.passkeys ?? []),
+    checkRoom: (userId) => read((users) => checkRoom(users, userId)),
+    async add(userId, name, added) {
+      await change((users) => {
+        checkRoom(users, userId)
+        if (allIn(users).some(({ id }) => id === added.id)) throw new AppError('conflict', 'This passkey is registered already')
+        return new Map(users).set(userId, { name, passkeys: [...(users.get(userId)?.passkeys ?? []), added] })
+      })
+    },
+    update: (userId, id, edit) =>
+      change((users) => {
+        const known = users.get(userId)
+        if (!known?.passkeys.some((one) => one.id === id)) return undefined
+        return new Map(users).set(userId, { ...known, passkeys: known.passkeys.map((one) => (one.id === id ? edit(one) : one)) })
+      }),
+    remove: (userId, id) =>
+      change((users) => {
+        const known = users.get(userId)
+        if (!known?.passkeys.some((one) => one.id === id)) return undefined
+        const passkeys = known.passkeys.filter((one) => one.id !== id)
+        return new Map(passkeys.length > 0 ? [...users, [userId, { ...known, passkeys }]] : without(users, userId))
+      }),
+    count: () =>
+      read((users) => {
+        const all = allIn(users)
+        return { users: users.size, passkeys: all.length, disabled: all.filter(({ disabledAtMs }) => disabledAtMs !== null).length }
+      }),
+  }
+}
+
+const allIn = (users: Users): Passkey[] => [...users.values()].flatMap(({ passkeys }) => passkeys)
+
+function checkRoom(users: Users, userId: string): void {
+  const own = users.get(userId)
+  if (own && own.passkeys.length >= PASSKEYS_PER_USER_MAX)
+    throw new AppError('conflict', `A user has at most ${PASSKEYS_PER_USER_MAX} passkeys; delete one first`)
+  if (!own && users.size >= USERS_MAX)
+    throw new AppError('conflict', `There are ${USERS_MAX} users with passkeys, which is all there may be`)
+  if (allIn(users).length >= PASSKEYS_MAX) throw new AppError('conflict', `There are ${PASSKEYS_MAX} passkeys, which is all there may be`)
+}
