@@ -44,5 +44,6 @@ async function pdfText(host: Pick<Host, 'service'>, bytes: Uint8Array, signal: A
     })
   }
   const pages = await read(bytes, { signal })
+  if (pages.every((text) => text === '')) return `[There is no text in this PDF of ${pages.length} pages: they are images, or empty]`
   return pages.map((text, at) => `[Page ${at + 1}]\n${text}`).join('\n')
 }

@@ -94,6 +94,11 @@ test('§2.7 a PDF is read as text where the build can', async () => {
   expect(await run('file_read', { path: 'a.pdf' })).toBe('1: [Page 1]\n2: first\n3: [Page 2]\n4: second\n[4 lines total]')
 })
 
+test('a PDF without any text is said to be one', async () => {
+  const { run } = arrange({ 'a.pdf': '%PDF-1.7\n\0' }, { services: { pdfText: async () => ['', ''] } })
+  expect(await run('file_read', { path: 'a.pdf' })).toMatch(/^1: \[There is no text in this PDF of 2 pages: /)
+})
+
 test('what is written is read, and the bytes are counted', async () => {
   const { run } = arrange()
   expect(await run('file_write', { path: 'new/é.txt', content: 'ü' })).toBe('Wrote 2 bytes to new/é.txt')
