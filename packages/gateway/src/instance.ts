@@ -31,7 +31,7 @@ export function construct(feature: Feature, host: Host, section: SectionState): 
     host.log.error('the feature could not be built', { error })
     return inert(feature, configured, 'failed', errorText(error))
   }
-  if (parts.off !== undefined) return inert(feature, configured, 'unconfigured', parts.off)
+  if (parts.off !== undefined) return inert(feature, configured, 'unconfigured', parts.off, parts.commands)
   const abort = new AbortController()
   let state: FeatureState = parts.register ? 'starting' : 'ready'
   let reason: string | null = parts.register ? 'registration has not ended yet' : null
@@ -70,9 +70,9 @@ export function construct(feature: Feature, host: Host, section: SectionState): 
   }
 }
 
-const inert = (feature: Feature, configured: boolean, state: FeatureState, reason: string): Instance => ({
+const inert = (feature: Feature, configured: boolean, state: FeatureState, reason: string, commands: Parts['commands'] = []): Instance => ({
   feature,
-  parts: {},
+  parts: { commands },
   configured,
   state: () => state,
   reason: () => reason,

@@ -1,6 +1,6 @@
 /** The immutable registry: everything turns and requests see of the features, frozen as one (§1 items 5 and 6). */
 import type { ModelChain, Registry } from '@sluice/agent'
-import type { Feature, Logger, Services } from '@sluice/sdk'
+import { type Feature, type FeatureId, type Logger, rowOf, type Services, type Tool } from '@sluice/sdk'
 import type { GatewayConfig } from './config/core-sections.ts'
 import type { LeftOut } from './config/types.ts'
 import { featureStatuses } from './feature-status.ts'
@@ -33,9 +33,7 @@ export function freezeRegistry(input: RegistryInput): FrozenRegistry {
   const { features, instances, generation, log } = input
   const ready = instances.filter((instance) => instance.state() === 'ready')
   const parts = ready.map((instance) => instance.parts)
-  const tools = ready.flatMap(({ feature, parts: { tools = [] } }) =>
-    tools.map((tool) => ({ feature: feature.id, tool, available: tool.available?.() ?? true })),
-  )
+  const tools = withoutClashes(ready, log).map(({ feature, tool }) => ({ feature, tool, available: tool.available?.() ?? true }))
   const offered = tools.filter(({ available }) => available).map(({ tool }) => tool)
   const observers = chooseObservers(
     input.backend,
@@ -71,5 +69,24 @@ export function freezeRegistry(input: RegistryInput): FrozenRegistry {
     turns: Object.freeze(turns),
     live: Object.freeze(live),
     service: <Name extends keyof Services>(name: Name) => parts.find(({ services }) => services?.[name])?.services?.[name],
+  })
+}
+
+interface OwnedTool {
+  readonly feature: FeatureId
+  readonly tool: Tool
+}
+
+/** A tool whose name its feature has from elsewhere gives way to any other of that name. */
+function withoutClashes(instances: readonly Instance[], log: Logger): OwnedTool[] {
+  const owned = instances.flatMap(({ feature, parts: { tools = [] } }) => tools.map((tool): OwnedTool => ({ feature: feature.id, tool })))
+  const isNamedAnew = ({ feature }: OwnedTool) => rowOf(feature)?.namesItsTools === true
+  const taken = new Set(owned.filter((one) => !isNamedAnew(one)).map(({ tool }) => tool.name))
+  return owned.filter((one) => {
+    if (!isNamedAnew(one)) return true
+    const isFree = !taken.has(one.tool.name)
+    if (!isFree) log.warn('a tool is left out: its name is taken', { feature: one.feature, tool: one.tool.name })
+    taken.add(one.tool.name)
+    return isFree
   })
 }

@@ -286,7 +286,6 @@ export const CATALOGUE = {
     flag: 'plugins-wasm',
     kind: 'tool',
     profile: null,
-    ...planned,
     summary: 'WASM plugins as tools',
     section: 'plugins',
     namesItsTools: true,

@@ -14,6 +14,7 @@ import type { Tool } from './tool.ts'
 /** What one feature adds. Every name in here also stands in its catalogue row. */
 export interface Parts {
   readonly channels?: readonly Channel[]
+  /** Of a feature that names its own tools: looked at again after `register`, so a getter may answer what that found. */
   readonly tools?: readonly Tool[]
   readonly routes?: readonly Route[]
   readonly commands?: readonly Command[]
@@ -21,7 +22,7 @@ export interface Parts {
   readonly sandboxes?: readonly Sandbox[]
   readonly observers?: readonly Observer[]
   readonly services?: Partial<Services>
-  /** Why this configuration leaves it out, such as `enabled = false`; the other parts are then not looked at. */
+  /** Why this configuration leaves it out, such as `enabled = false`; of the other parts only commands are then looked at. */
   readonly off?: string
   /** Proves on this machine that it can do its work, and says what to install where it cannot; for `sluice doctor`. */
   check?(signal: AbortSignal): Promise<readonly Finding[]>

@@ -1,0 +1,59 @@
+/** `manifest.json`: what a plugin says of itself (§2.7). */
+import { AppError } from '@sluice/sdk'
+import { parseJson } from '@sluice/sdk/foreign-json'
+import * as v from 'valibot'
+
+export const MANIFEST_FILE = 'manifest.json'
+export const MANIFEST_BYTES_MAX = 16_384
+export const NAME_CHARS_MAX = 64
+
+/** The name of the plugin is the name of its tool and of its folder. */
+export const isPluginName = (name: string): boolean => name.length <= NAME_CHARS_MAX && /^[a-z][a-z0-9]*(?:_[a-z0-9]+)*$/.test(name)
+
+const text = (pattern: RegExp, what: string) => v.pipe(v.string(what), v.regex(pattern, what))
+
+const schema = v.strictObject(
+  {
+    name: v.pipe(v.string(), v.check(isPluginName, `name: up to ${NAME_CHARS_MAX} characters in snake_case, as the model will see it`)),
+    version: text(/^[0-9A-Za-z][0-9A-Za-z.+-]{0,63}$/, 'version: letters, digits, dots, + and -'),
+    // no control characters, and nothing that turns or hides what is shown of it
+    description: text(/^[^\p{C}\u2028\u2029]{1,1000}$/u, 'description: one line of at most 1000 characters'),
+    wasm_path: v.optional(
+      text(/^[0-9A-Za-z][0-9A-Za-z_.-]{0,99}\.wasm$/, 'wasm_path: the name of a file beside the manifest'),
+      'plugin.wasm',
+    ),
+    permissions: v.optional(v.pipe(v.array(v.picklist(['network'], 'permissions: only "network"')), v.maxLength(1)), []),
+    sha256: text(/^[0-9a-f]{64}$/, 'sha256: the digest of the module in lower-case hex'),
+    publisher_key: v.optional(text(/^[0-9a-f]{64}$/, 'publisher_key: an ed25519 public key in lower-case hex')),
+    signature: v.optional(text(/^[0-9A-Za-z_-]{85}[AQgw]$/, 'signature: 64 bytes in base64url')),
+  },
+  ({ received }) => (received === 'Object' || received.startsWith('"') ? `an unknown or missing key ${received}` : 'an object'),
+)
+
+export type Manifest = v.InferOutput<typeof schema>
+
+/** Throws `invalid_request`. */
+export function parseManifest(bytes: Uint8Array): Manifest {
+  if (bytes.length > MANIFEST_BYTES_MAX) throw invalid(`it is larger than ${MANIFEST_BYTES_MAX} bytes`)
+  const result = v.safeParse(schema, parsed(bytes), { abortEarly: true })
+  if (!result.success) throw invalid(result.issues[0].message)
+  const manifest = result.output
+  if ((manifest.signature === undefined) !== (manifest.publisher_key === undefined)) {
+    throw invalid('signature and publisher_key go together')
+  }
+  return manifest
+}
+
+function parsed(bytes: Uint8Array): unknown {
+  try {
+    return parseJson(bytes)
+  } catch {
+    throw invalid('it is no JSON')
+  }
+}
+
+const invalid = (why: string): AppError => new AppError('invalid_request', `${MANIFEST_FILE} is not valid: ${why}`)
+
+/** What a publisher signs: everything the manifest says, and by its digest the module. */
+export const signedText = ({ name, version, description, wasm_path, permissions, sha256, publisher_key }: Manifest): string =>
+  JSON.stringify(['sluice-plugin/1', name, version, description, wasm_path, permissions, sha256, publisher_key])

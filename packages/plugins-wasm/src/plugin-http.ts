@@ -1,0 +1,41 @@
+/** Requests of a plugin, to the hosts the operator granted it and no other. */
+import { AppError, type Host } from '@sluice/sdk'
+import { parsedOrUndefined } from '@sluice/sdk/foreign-json'
+import * as v from 'valibot'
+
+const RESPONSE_BYTES_MAX = 1_048_576
+const HEADERS_MAX = 50
+
+const schema = v.strictObject({
+  method: v.optional(v.picklist(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']), 'GET'),
+  url: v.pipe(v.string(), v.maxLength(8192)),
+  headers: v.optional(v.pipe(v.record(v.string(), v.string()), v.maxEntries(HEADERS_MAX)), {}),
+  body: v.optional(v.string()),
+})
+
+/**
+ * Answers `{"method", "url", "headers", "body"}` with `{"status", "headers", "body"}`, or with `{"error"}` for whatever is
+ * refused or fails. Never rejects.
+ */
+export const pluginHttp =
+  (host: Pick<Host, 'publicFetch'>, granted: readonly string[]) =>
+  async (request: string, signal: AbortSignal): Promise<string> => {
+    try {
+      const parsed = v.safeParse(schema, parsedOrUndefined(request))
+      if (!parsed.success) throw new AppError('invalid_request', 'the request is no {"method", "url", "headers", "body"}')
+      const { method, url, headers, body } = parsed.output
+      const response = await host.publicFetch(url, {
+        method,
+        headers,
+        ...(body === undefined ? {} : { body }),
+        signal,
+        responseBytesMax: RESPONSE_BYTES_MAX,
+        admit: ({ hostname }) => {
+          if (!granted.includes(hostname)) throw new AppError('forbidden', `the plugin was not granted '${hostname}'`)
+        },
+      })
+      return JSON.stringify({ status: response.status, headers: Object.fromEntries(response.headers), body: await response.text() })
+    } catch (error) {
+      return JSON.stringify({ error: error instanceof AppError ? error.message : 'the request failed' })
+    }
+  }

@@ -1,0 +1,129 @@
+/** The threads of all plugins: as many as are allowed, kept ready for a while, each bound to its plugin for good. */
+import { AppError, type Clock } from '@sluice/sdk'
+import { type CallOptions, type PluginLimits, PluginThread } from './plugin-thread.ts'
+
+export interface CallablePlugin {
+  readonly name: string
+  readonly hasNetwork: boolean
+  /** The module, checked anew. Throws what is wrong with it. */
+  load(): Promise<Uint8Array>
+}
+
+const WAITING_MAX = 64
+const RETRY_AFTER_SECS = 5
+const IDLE_MS_MAX = 300_000
+
+interface Resting {
+  readonly thread: PluginThread
+  /** Ends the wait for it to have rested too long. */
+  readonly woken: AbortController
+}
+
+interface Waiting {
+  readonly plugin: string
+  /** Given a thread, or the right to make one. */
+  readonly take: (thread: PluginThread | undefined) => void
+}
+
+export class PluginThreads {
+  readonly #clock: Clock
+  readonly #limits: PluginLimits
+  /** The one that has rested longest comes first. */
+  readonly #resting: Resting[] = []
+  readonly #waiting: Waiting[] = []
+  readonly #working = new Set<PluginThread>()
+  /** Calls that hold a place. */
+  #places = 0
+  readonly #closed = new AbortController()
+
+  constructor(clock: Clock, limits: PluginLimits) {
+    this.#clock = clock
+    this.#limits = limits
+  }
+
+  /** Throws `unavailable` if too many wait, `aborted`, or what went wrong in the plugin. */
+  async run(plugin: CallablePlugin, input: string, { signal, ask }: CallOptions): Promise<string> {
+    const ended = AbortSignal.any([signal, this.#closed.signal])
+    let thread = await this.#place(plugin.name, ended)
+    try {
+      thread ??= await this.#start(plugin)
+      this.#working.add(thread)
+      return await thread.call(input, { signal: ended, ask })
+    } finally {
+      if (thread) this.#working.delete(thread)
+      this.#leave(thread)
+    }
+  }
+
+  /** Ends every thread and what runs in it. May be called twice. */
+  async close(): Promise<void> {
+    this.#closed.abort()
+    const threads = [...this.#resting.splice(0).map(({ thread }) => thread), ...this.#working]
+    await Promise.all(threads.map((thread) => thread.end()))
+  }
+
+  /** Resolves once there is a place: to a thread of the plugin that rested, or to undefined where one is to be made. */
+  async #place(plugin: string, signal: AbortSignal): Promise<PluginThread | undefined> {
+    if (signal.aborted) throw aborted()
+    if (this.#places < this.#limits.instances) return this.#take(plugin)
+    if (this.#waiting.length >= WAITING_MAX) {
+      throw new AppError('unavailable', 'too many calls of plugins wait for their turn', { retryAfterSecs: RETRY_AFTER_SECS })
+    }
+    const { promise, resolve, reject } = Promise.withResolvers<PluginThread | undefined>()
+    const waiting: Waiting = { plugin, take: resolve }
+    const onAbort = () => {
+      const at = this.#waiting.indexOf(waiting)
+      if (at < 0) return
+      this.#waiting.splice(at, 1)
+      reject(aborted())
+    }
+    this.#waiting.push(waiting)
+    signal.addEventListener('abort', onAbort, { once: true })
+    try {
+      return await promise
+    } finally {
+      signal.removeEventListener('abort', onAbort)
+    }
+  }
+
+  /** Takes a place, and the thread for it; one of another plugin has to go where there would be too many. */
+  #take(plugin: string): PluginThread | undefined {
+    this.#places += 1
+    const at = this.#resting.findLastIndex(({ thread }) => thread.plugin === plugin)
+    const found = at < 0 ? undefined : this.#resting.splice(at, 1)[0]
+    found?.woken.abort()
+    if (!found && this.#places + this.#resting.length > this.#limits.instances) this.#dismiss(this.#resting.shift())
+    return found?.thread
+  }
+
+  async #start(plugin: CallablePlugin): Promise<PluginThread> {
+    const [module, { PLUGIN_WORKER_URL }] = await Promise.all([plugin.load(), import('./plugin-worker.ts')])
+    if (this.#closed.signal.aborted) throw aborted()
+    return new PluginThread(PLUGIN_WORKER_URL, plugin, module, this.#limits, this.#clock)
+  }
+
+  /** Gives a place back; the thread rests, unless it is over. */
+  #leave(thread: PluginThread | undefined): void {
+    this.#places -= 1
+    if (thread && !thread.isOver && !this.#closed.signal.aborted) this.#rest(thread)
+    else void thread?.end()
+    const next = this.#waiting.shift()
+    next?.take(this.#take(next.plugin))
+  }
+
+  #rest(thread: PluginThread): void {
+    const resting: Resting = { thread, woken: new AbortController() }
+    this.#resting.push(resting)
+    void this.#clock.sleep(IDLE_MS_MAX, resting.woken.signal).then(() => {
+      const at = this.#resting.indexOf(resting)
+      if (at >= 0) this.#dismiss(this.#resting.splice(at, 1)[0])
+    })
+  }
+
+  #dismiss(resting: Resting | undefined): void {
+    resting?.woken.abort()
+    void resting?.thread.end()
+  }
+}
+
+const aborted = (): AppError => new AppError('aborted', 'the call of the plugin was aborted')

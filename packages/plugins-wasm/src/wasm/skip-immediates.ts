@@ -1,0 +1,114 @@
+/** What follows each opcode. Only with all of it known can code be walked: an instruction that is not listed here is refused. */
+import type { ByteReader } from './byte-reader.ts'
+import { ModuleError } from './module-error.ts'
+
+export const OPCODE = { block: 0x02, loop: 0x03, if: 0x04, end: 0x0b } as const
+
+const I32_BYTES_MAX = 5
+const I64_BYTES_MAX = 10
+/** From here on the "alignment" of an access has flags, which name a memory. */
+const ALIGNMENT_FLAGS = 64
+/** References with a heap type behind them. */
+const LONG_TYPES = [0x63, 0x64]
+const REFERENCE_TYPES = [0x6f, 0x70]
+
+type Skip = (code: ByteReader) => void
+
+const none: Skip = () => {}
+const index: Skip = (code) => code.u32()
+const twoIndices: Skip = (code) => {
+  code.u32()
+  code.u32()
+}
+
+const shortType: Skip = (code) => {
+  if (LONG_TYPES.includes(code.byte())) throw new ModuleError('uses typed references, which plugins cannot')
+}
+
+const blockType: Skip = (code) => {
+  const { at } = code
+  shortType(code)
+  code.at = at
+  code.skipNumber(I32_BYTES_MAX)
+}
+
+const access: Skip = (code) => {
+  if (code.u32() >= ALIGNMENT_FLAGS) throw new ModuleError('uses more than one memory')
+  code.u32()
+}
+
+const branchTable: Skip = (code) => {
+  for (let targets = code.u32() + 1; targets > 0; targets--) code.u32()
+}
+
+const types: Skip = (code) => {
+  for (let count = code.u32(); count > 0; count--) shortType(code)
+}
+
+const heapType: Skip = (code) => {
+  if (!REFERENCE_TYPES.includes(code.byte())) throw new ModuleError('uses typed references, which plugins cannot')
+}
+
+const PREFIXED: readonly Skip[] = [
+  ...Array.from({ length: 8 }, () => none), // conversions that saturate
+  twoIndices, // memory.init
+  index, // data.drop
+  twoIndices, // memory.copy
+  index, // memory.fill
+  twoIndices, // table.init
+  index, // elem.drop
+  twoIndices, // table.copy
+  index, // table.grow
+  index, // table.size
+  index, // table.fill
+]
+
+const prefixed: Skip = (code) => {
+  const operation = code.u32()
+  const skip = PREFIXED[operation]
+  if (!skip) throw unknown(`0xfc ${operation}`)
+  skip(code)
+}
+
+const unknown = (opcode: string): ModuleError => new ModuleError(`uses the instruction ${opcode}, which plugins cannot`)
+
+/** By first and last opcode. */
+const RANGES: readonly (readonly [first: number, last: number, skip: Skip])[] = [
+  [0x00, 0x01, none], // unreachable, nop
+  [0x02, 0x04, blockType], // block, loop, if
+  [0x05, 0x05, none], // else
+  [0x0b, 0x0b, none], // end
+  [0x0c, 0x0d, index], // br, br_if
+  [0x0e, 0x0e, branchTable],
+  [0x0f, 0x0f, none], // return
+  [0x10, 0x10, index], // call
+  [0x11, 0x11, twoIndices], // call_indirect
+  [0x12, 0x12, index], // return_call
+  [0x13, 0x13, twoIndices], // return_call_indirect
+  [0x1a, 0x1b, none], // drop, select
+  [0x1c, 0x1c, types], // select with types
+  [0x20, 0x26, index], // variables and tables
+  [0x28, 0x3e, access], // loads and stores
+  [0x3f, 0x40, index], // memory.size, memory.grow
+  [0x41, 0x41, (code) => code.skipNumber(I32_BYTES_MAX)],
+  [0x42, 0x42, (code) => code.skipNumber(I64_BYTES_MAX)],
+  [0x43, 0x43, (code) => code.skip(4)],
+  [0x44, 0x44, (code) => code.skip(8)],
+  [0x45, 0xc4, none], // numbers
+  [0xd0, 0xd0, heapType], // ref.null
+  [0xd1, 0xd1, none], // ref.is_null
+  [0xd2, 0xd2, index], // ref.func
+  [0xfc, 0xfc, prefixed],
+]
+
+const BY_OPCODE: readonly (Skip | undefined)[] = Array.from(
+  { length: 256 },
+  (_, opcode) => RANGES.find(([first, last]) => opcode >= first && opcode <= last)?.[2],
+)
+
+/** Steps over what belongs to `opcode`, which has been read. */
+export function skipImmediates(opcode: number, code: ByteReader): void {
+  const skip = BY_OPCODE[opcode]
+  if (!skip) throw unknown(`0x${opcode.toString(16)}`)
+  skip(code)
+}
