@@ -46,9 +46,10 @@ async function work(options: InboxRunnerOptions, number: number, channelName: st
   const started = await options.store.inbox.start(number, newTurnId(clock.nowMs()), options.config().max_attempts)
   if (!started) return 'done'
   if ('spent' in started) return bury(options, started, `it was started ${started.attempts} times and never reached its end`)
-  const draft = await openDraft({ ...options, inbox: options.store.inbox, channel, started, signal: stopping })
-  const typing = startTyping({ channel, to: started.message.to, clock })
   const { trace, ended } = observeDelivery(options, { channel: channel.name, direction: 'inbound' }, started.trace)
+  const drafting = { ...options, inbox: options.store.inbox, channel, started, signal: stopping }
+  const draft = await options.within(trace, () => openDraft(drafting))
+  const typing = startTyping({ channel, to: started.message.to, clock })
   const onWait = (isWaiting: boolean): void => {
     typing.pause(isWaiting)
     if (isWaiting) slot.leave()
