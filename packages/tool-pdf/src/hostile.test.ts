@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { arrange } from './testing/arrange.ts'
-import { deflateBomb, endlessForms } from './testing/bombs.ts'
+import { arrayBomb, deflateBomb, endlessForms } from './testing/bombs.ts'
 import { handMade, streamObject } from './testing/hand-made.ts'
 
 const whole = handMade({ pages: ['one', 'two', 'three'] })
@@ -45,13 +45,14 @@ test.each<[what: string, pdf: Uint8Array, texts: string[]]>([
   expect(await arrange().read(pdf)).toEqual(texts)
 })
 
-test('a stream that unpacks to gigabytes is refused, and the next PDF is read', async () => {
-  const { read } = arrange({ realTime: true })
-  await expect(read(deflateBomb(4096))).rejects.toMatchObject({
-    code: 'invalid_request',
-    message: expect.stringContaining('MiB of memory'),
-  })
-  expect(await read(whole)).toEqual(['one', 'two', 'three'])
+test.each([
+  ['a stream that unpacks to four gibibytes', () => deflateBomb(4096)],
+  ['twenty million arrays', () => arrayBomb(20)],
+])('%s: it is refused before the memory is gone, and the next PDF is read', async (_, bomb) => {
+  const { read, run } = arrange({ files: { 'a.pdf': whole }, realTime: true })
+  const said = { code: 'invalid_request', message: expect.stringContaining('384 MiB of memory') }
+  await expect(read(bomb())).rejects.toMatchObject(said)
+  expect(await run({ path: 'a.pdf' })).toContain('[page 3]\nthree')
 })
 
 test('more text than can be given is refused by the service and cut by the tool', async () => {
@@ -63,12 +64,13 @@ test('more text than can be given is refused by the service and cut by the tool'
 })
 
 test('a PDF that is not read in time is refused, and the next one is read', async () => {
-  const { read, host } = arrange()
+  const { read, host, whileReading } = arrange()
   const outcome = expect(read(endlessForms())).rejects.toMatchObject({
     code: 'invalid_request',
     message: expect.stringContaining('longer than 20 seconds'),
   })
   const next = read(whole)
+  await whileReading()
   await host.advance(20_000)
   await outcome
   expect(await next).toEqual(['one', 'two', 'three'])

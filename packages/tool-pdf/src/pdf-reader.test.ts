@@ -24,7 +24,20 @@ test('a worker is there only while it is needed', async () => {
 })
 
 test('an abort ends what runs at once, and what follows is read', async () => {
-  const { read, host } = arrange()
+  const { read, host, whileReading } = arrange()
+  const abort = new AbortController()
+  const running = read(endlessForms(), { signal: abort.signal })
+  const next = read(pdf)
+  await whileReading()
+  abort.abort()
+  await expect(running).rejects.toMatchObject({ code: 'aborted' })
+  expect(await next).toEqual(['hello'])
+  await host.advance(20_000)
+  expect(await read(pdf)).toEqual(['hello'])
+})
+
+test('an abort before the worker has begun leaves the turn to the next', async () => {
+  const { read } = arrange()
   const abort = new AbortController()
   const running = read(endlessForms(), { signal: abort.signal })
   const next = read(pdf)
@@ -32,8 +45,6 @@ test('an abort ends what runs at once, and what follows is read', async () => {
   abort.abort()
   await expect(running).rejects.toMatchObject({ code: 'aborted' })
   expect(await next).toEqual(['hello'])
-  await host.advance(20_000)
-  expect(await read(pdf)).toEqual(['hello'])
 })
 
 test('an abort ends the wait for a turn', async () => {
@@ -59,10 +70,10 @@ test('no more than thirty-two wait', async () => {
 
 test('closing ends what runs and what waits, for good and as often as it is asked for', async () => {
   const before = workers()
-  const { read, close } = arrange()
+  const { read, close, whileReading } = arrange()
   await read(pdf)
   const ended = [read(endlessForms()), read(pdf)].map((reading) => expect(reading).rejects.toMatchObject({ code: 'unavailable' }))
-  await nextRound()
+  await whileReading()
   await close()
   await Promise.all(ended)
   await expect(read(pdf)).rejects.toMatchObject({ code: 'unavailable' })

@@ -3,7 +3,7 @@ import { setImmediate as nextRound } from 'node:timers/promises'
 import { AppError } from '@sluice/sdk'
 import { OneAtATime } from './one-at-a-time.ts'
 import type { PdfAnswer, PdfJob, PdfText } from './pdf-job.ts'
-import { PdfThread, type PdfThreadDeps } from './pdf-thread.ts'
+import type { PdfThread, PdfThreadDeps } from './pdf-thread.ts'
 
 export const PDF_BYTES_MAX = 50 * 1024 * 1024
 const IDLE_MS_MAX = 30_000
@@ -45,7 +45,7 @@ export class PdfReader {
 
   async #ask(pdf: Uint8Array, { ranges, charsMax, signal }: ReadOptions): Promise<PdfAnswer> {
     this.#idle.abort()
-    const thread = this.#thread && !this.#thread.ended ? this.#thread : await PdfThread.start(this.#deps)
+    const thread = this.#thread && !this.#thread.ended ? this.#thread : await startThread(this.#deps)
     this.#thread = thread
     if (this.#closed) {
       await thread.end()
@@ -65,6 +65,12 @@ export class PdfReader {
     this.#idle = idle
     void this.#deps.clock.sleep(IDLE_MS_MAX, idle.signal).then(() => (idle.signal.aborted ? undefined : thread.end()))
   }
+}
+
+/** Nothing of threads is loaded before there is a PDF. */
+async function startThread(deps: PdfThreadDeps): Promise<PdfThread> {
+  const { PdfThread } = await import('./pdf-thread.ts')
+  return PdfThread.start(deps)
 }
 
 function refuseUnlessPdf(bytes: Uint8Array): void {

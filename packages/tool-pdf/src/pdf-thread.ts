@@ -37,7 +37,7 @@ export class PdfThread {
     worker.on('error', (error) => this.#failed(error))
     worker.on('exit', () => {
       this.#ended = true
-      this.#waiting?.reject(new AppError('unavailable', 'reading the PDF was broken off'))
+      this.#waiting?.reject(brokenOff())
     })
   }
 
@@ -62,12 +62,14 @@ export class PdfThread {
 
   /** One job at a time. Throws for what ended the thread: `invalid_request` for a limit, `aborted`, `unavailable` after `end`. */
   async ask(job: PdfJob, signal: AbortSignal): Promise<PdfAnswer> {
+    if (this.#ended) throw brokenOff()
+    if (signal.aborted) throw aborted()
     const { promise, resolve, reject } = Promise.withResolvers<PdfAnswer>()
     const over = new AbortController()
     const { clock } = this.#deps
     const refuse = (why: string) => reject(new AppError('invalid_request', why))
     this.#waiting = { resolve, reject }
-    signal.addEventListener('abort', () => reject(new AppError('aborted', 'reading the PDF was aborted')), { signal: over.signal })
+    signal.addEventListener('abort', () => reject(aborted()), { signal: over.signal })
     void clock.sleep(JOB_MS_MAX, over.signal).then(() => over.signal.aborted || refuse(TOO_SLOW))
     void watchMemory(this.#worker, MEMORY_BYTES_MAX, clock, over.signal).then((tooMuch) => tooMuch && refuse(TOO_MUCH))
     try {
@@ -98,3 +100,6 @@ export class PdfThread {
     this.#waiting?.reject(new AppError('invalid_request', isMemory ? TOO_MUCH : 'the PDF is broken: reading it failed'))
   }
 }
+
+const aborted = () => new AppError('aborted', 'reading the PDF was aborted')
+const brokenOff = () => new AppError('unavailable', 'reading the PDF was broken off')

@@ -4,7 +4,7 @@ import { type TestHost, testHost } from '@sluice/testkit/host'
 import { memoryWorkspace } from '@sluice/testkit/memory-workspace'
 import { toolContext } from '@sluice/testkit/tool'
 import * as v from 'valibot'
-import { onTestFinished } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import feature from '../index.ts'
 
 /** For what a worker does in its own time. */
@@ -45,5 +45,7 @@ export function arrange({ files = {}, realTime: isReal }: ArrangeOptions = {}) {
     read: async (pdf: Uint8Array, { pages, signal = new AbortController().signal }: { pages?: string; signal?: AbortSignal } = {}) =>
       pdfText(pdf, { signal, ...(pages !== undefined && { pages }) }),
     tool,
+    /** Resolves once a worker has a PDF to read and its time runs. */
+    whileReading: async () => expect.poll(() => host.clock.sleeping).toBeGreaterThan(1),
   }
 }

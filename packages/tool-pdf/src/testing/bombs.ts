@@ -12,6 +12,12 @@ export function deflateBomb(mebibytes: number): Buffer {
   return handMade({ objects: { 4: streamObject(stream, '/Filter /FlateDecode') } })
 }
 
+/** A page with an entry of as many million arrays: two bytes each in the file, many times that once they are read. */
+export function arrayBomb(millions: number): Buffer {
+  const arrays = '[]'.repeat(millions * 1_000_000)
+  return handMade({ objects: { 3: `<</Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] /Contents 4 0 R /More [${arrays}]>>` } })
+}
+
 /** A page that draws a form twice, which draws another twice, and so on: two to the power of thirty. */
 export function endlessForms(): Buffer {
   const [first, last] = [10, 40]
