@@ -9,7 +9,7 @@ export interface PdfThreadDeps {
   readonly log: Logger
 }
 
-export const JOB_MS_MAX = 20_000
+const JOB_MS_MAX = 20_000
 const MEBIBYTE = 1024 * 1024
 const MEMORY_BYTES_MAX = 384 * MEBIBYTE
 /**
