@@ -3,10 +3,12 @@ import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { agentSection, policySection } from '@sluice/agent'
 import type { Clock, Sandbox } from '@sluice/sdk'
+import { commandLimits } from './command-limits.ts'
 import { httpSection, sandboxSection } from './config/core-sections.ts'
 import type { LoadedConfig } from './config/types.ts'
 import type { HostGuards } from './host.ts'
 import type { ComponentLogger } from './log.ts'
+import { proveSandbox } from './prove-sandbox.ts'
 import { createPublicFetch } from './public-fetch.ts'
 import { createRunBare } from './run-bare.ts'
 import { type SandboxChoice, selectSandbox } from './sandbox-select.ts'
@@ -31,7 +33,8 @@ export function createGuards(config: LoadedConfig, { dataDir, clock, log, sandbo
   const configured = config.core(policySection)
   // Its keys, its books and its configuration are not the agent's; its workspace, which may lie inside, still is.
   const policy = Object.freeze({ ...configured, forbidden_paths: [...configured.forbidden_paths, dataDir] })
-  const { enabled, backend, required } = config.core(sandboxSection)
+  const isolation = config.core(sandboxSection)
+  const { enabled, backend, required } = isolation
   let choice: Promise<SandboxChoice> | undefined
   const sandbox = () =>
     (choice ??= selectSandbox({
@@ -40,6 +43,7 @@ export function createGuards(config: LoadedConfig, { dataDir, clock, log, sandbo
       required,
       sandboxes: sandboxes(),
       run: createRunBare(clock),
+      prove: proveSandbox,
       log: log.child('sandbox'),
       signal,
     }))
@@ -47,7 +51,13 @@ export function createGuards(config: LoadedConfig, { dataDir, clock, log, sandbo
     policy,
     workspace: createWorkspace({ root: workspaceRoot(config, dataDir), forbidden: policy.forbidden_paths.map(expandHome) }),
     sandbox,
-    spawn: createSpawn({ sandbox: async () => (await sandbox()).sandbox, required, log: log.child('spawn'), clock }),
+    spawn: createSpawn({
+      sandbox: async () => (await sandbox()).sandbox,
+      required,
+      limits: commandLimits(isolation),
+      log: log.child('spawn'),
+      clock,
+    }),
     publicFetch: createPublicFetch({ allowPrivate: config.core(httpSection).allow_private, log: log.child('http') }),
   }
 }

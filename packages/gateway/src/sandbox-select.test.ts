@@ -23,6 +23,7 @@ const select = async (changes: Partial<SelectSandboxOptions>) => {
     enabled: true,
     sandboxes: [],
     run: runBare,
+    prove: async () => undefined,
     log,
     signal,
     ...changes,
@@ -88,4 +89,14 @@ test('a probe that hangs counts as failed once the choice is aborted', async () 
   const choice = select({ sandboxes: [hanging], signal: abort.signal })
   abort.abort()
   expect(await choice).toMatchObject({ name: 'none', probes: [{ name: 'hanging', available: false }] })
+})
+
+test('a backend whose probe passes but that lets something out is not taken', async () => {
+  const sandboxes = [fake('leaky', 9, true), fake('tight', 5, true)]
+  const { name, probes } = await select({
+    sandboxes,
+    prove: async ({ name }) => (name === 'leaky' ? 'a file outside was read' : undefined),
+  })
+  expect(name).toBe('tight')
+  expect(probes[0]).toEqual({ name: 'leaky', available: false, detail: 'works: it was tried, and a file outside was read' })
 })

@@ -1,9 +1,10 @@
 /** Which sandbox commands run in: by live probe, never by what is merely installed (§2.6 `[security.sandbox]`, §2.7 rule 11). */
 import { buildHint, errorText, type Logger, ROWS, type RunBare, type Sandbox, type SandboxProbe } from '@sluice/sdk'
+import type { proveSandbox } from './prove-sandbox.ts'
 import { noSandbox, refusingSandbox } from './sandbox-none.ts'
 
 /** A probe that takes longer counts as failed. */
-const PROBE_TIMEOUT_MS = 10_000
+const PROBE_TIMEOUT_MS = 15_000
 
 export interface SandboxChoice {
   readonly sandbox: Sandbox
@@ -22,6 +23,8 @@ export interface SelectSandboxOptions {
   /** What this build has, in any order, without the no-op. */
   readonly sandboxes: readonly Sandbox[]
   readonly run: RunBare
+  /** What got out of it, if anything did. */
+  readonly prove: typeof proveSandbox
   readonly log: Logger
   readonly signal: AbortSignal
 }
@@ -44,18 +47,25 @@ export async function selectSandbox(options: SelectSandboxOptions): Promise<Sand
   return without(options, probes, reason(backend, probes))
 }
 
-async function probe(sandbox: Sandbox, { signal, run }: SelectSandboxOptions): Promise<SandboxProbe> {
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(PROBE_TIMEOUT_MS)])
+async function probe(sandbox: Sandbox, options: SelectSandboxOptions): Promise<SandboxProbe> {
+  const limit = AbortSignal.any([options.signal, AbortSignal.timeout(PROBE_TIMEOUT_MS)])
   const cut = Promise.withResolvers<SandboxProbe>()
   const onAbort = () => cut.resolve({ available: false, detail: 'the probe did not end in time' })
   limit.addEventListener('abort', onAbort, { once: true })
   try {
-    return await Promise.race([sandbox.probe(limit, run), cut.promise])
+    return await Promise.race([probeAndProve(sandbox, options, limit), cut.promise])
   } catch (error) {
     return { available: false, detail: `the probe failed: ${errorText(error)}` }
   } finally {
     limit.removeEventListener('abort', onAbort)
   }
+}
+
+async function probeAndProve(sandbox: Sandbox, { run, prove }: SelectSandboxOptions, signal: AbortSignal): Promise<SandboxProbe> {
+  const found = await sandbox.probe(signal, run)
+  if (!found.available) return found
+  const leak = await prove(sandbox, run, signal)
+  return leak === undefined ? found : { available: false, detail: `${found.detail}: it was tried, and ${leak}` }
 }
 
 /** Why no backend was found. */

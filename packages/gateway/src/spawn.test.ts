@@ -9,6 +9,7 @@ import { noSandbox, refusingSandbox } from './sandbox-none.ts'
 import { createSpawn } from './spawn.ts'
 
 const PATH = process.env.PATH ?? '/usr/bin:/bin'
+const LIMITS = { memoryBytesMax: 1 << 30, processesMax: 100, fileBytesMax: 1 << 20, cpuSecsMax: 60 }
 let folder = ''
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'spawn-'))
@@ -17,7 +18,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const setUp = (sandbox: Sandbox = noSandbox, required = false) => {
   const host = testHost({ clock: testClock() })
-  const spawn = createSpawn({ sandbox: () => sandbox, required, log: host.log, clock: host.clock })
+  const spawn = createSpawn({ sandbox: () => sandbox, required, limits: LIMITS, log: host.log, clock: host.clock })
   const sh = (script: string, changes: Partial<SpawnRequest> = {}) =>
     spawn({
       file: 'sh',

@@ -1,6 +1,7 @@
 /** The only way to start a process: sandboxed, with nothing inherited, ended for certain (§2.6 `[security.sandbox]`). */
 import { mkdir, realpath } from 'node:fs/promises'
 import { AppError, type Clock, errorText, type Logger, type Sandbox, type Spawn, type SpawnRequest, type WrappedCommand } from '@sluice/sdk'
+import { type CommandLimits, tightened } from './command-limits.ts'
 import { createRunBare } from './run-bare.ts'
 import { runProcess } from './run-process.ts'
 
@@ -9,6 +10,7 @@ export interface SpawnOptions {
   readonly sandbox: () => Sandbox | Promise<Sandbox>
   /** `[security.sandbox] required`: without isolation nothing runs. */
   readonly required: boolean
+  readonly limits: CommandLimits
   readonly log: Logger
   readonly clock: Clock
 }
@@ -17,11 +19,11 @@ export interface SpawnOptions {
  * Folders of `policy.writable` that are missing are made, for their owner alone, and the sandbox gets them and the working
  * folder without links.
  */
-export function createSpawn({ sandbox, required, log, clock }: SpawnOptions): Spawn {
+export function createSpawn({ sandbox, required, limits, log, clock }: SpawnOptions): Spawn {
   const run = createRunBare(clock)
   return async (request) => {
     const chosen = await sandbox()
-    const command = await wrap(chosen, await prepare(request))
+    const command = await wrap(chosen, await prepare(request, limits))
     try {
       if (required && chosen.strength === 0) throw new AppError('unavailable', 'a sandbox is required, and none works on this machine')
       if (request.signal.aborted) throw new AppError('aborted', `'${request.file}' was not started`)
@@ -32,7 +34,7 @@ export function createSpawn({ sandbox, required, log, clock }: SpawnOptions): Sp
   }
 }
 
-async function prepare(request: SpawnRequest): Promise<SpawnRequest> {
+async function prepare(request: SpawnRequest, limits: CommandLimits): Promise<SpawnRequest> {
   const writable: string[] = []
   for (const folder of request.policy.writable) {
     await mkdir(folder, { recursive: true, mode: 0o700 }).catch((cause: unknown) => {
@@ -40,7 +42,7 @@ async function prepare(request: SpawnRequest): Promise<SpawnRequest> {
     })
     writable.push(await realFolder(folder))
   }
-  return { ...request, cwd: await realFolder(request.cwd), policy: { ...request.policy, writable } }
+  return { ...request, cwd: await realFolder(request.cwd), policy: tightened({ ...request.policy, writable }, limits) }
 }
 
 const realFolder = (folder: string): Promise<string> =>

@@ -35,7 +35,7 @@ const notGiven = (what: string) => async (): Promise<never> => {
   throw new Error(`this test host was given no ${what}`)
 }
 
-/** Everything in memory, time standing still; `fetch`, `publicFetch` and `spawn` reject unless they are given. */
+/** Everything in memory, time standing still; `fetch`, `publicFetch`, `publicAddresses` and `spawn` reject unless they are given. */
 export function testHost({ policy, services = {}, ...overrides }: TestHostOverrides = {}): TestHost {
   const logs: LogLine[] = []
   const emitted: SluiceEvent[] = []
@@ -51,6 +51,7 @@ export function testHost({ policy, services = {}, ...overrides }: TestHostOverri
     log: { debug: record('debug'), info: record('info'), warn: record('warn'), error: record('error') },
     fetch: notGiven('fetch'),
     publicFetch: notGiven('publicFetch'),
+    publicAddresses: notGiven('publicAddresses'),
     spawn: notGiven('spawn'),
     keyValue: memoryKeyValue(),
     secrets: memorySecrets(),
@@ -90,6 +91,7 @@ export const throwingHost = (): Host => ({
   clock: forbidden('host.clock'),
   fetch: forbidden('host.fetch'),
   publicFetch: forbidden('host.publicFetch'),
+  publicAddresses: forbidden('host.publicAddresses'),
   spawn: forbidden('host.spawn'),
   keyValue: forbidden('host.keyValue'),
   secrets: forbidden('host.secrets'),

@@ -120,6 +120,10 @@ export const sandboxSection = {
       'auto',
     ),
     required: flag(false, 'True: where no backend works, tools refuse to start processes'),
+    max_memory_mb: count(2048, 16, 1_048_576, 'Memory of a command: of all its processes where the system can count them so, else of each'),
+    max_processes: count(256, 8, 100_000, 'Processes of a command at a time'),
+    max_cpu_secs: count(600, 1, 86_400, 'Processor time of each process of a command'),
+    max_file_mb: count(1024, 1, 1_048_576, 'Size of each file a command writes'),
   }),
 } as const
 
@@ -150,6 +154,7 @@ export const logSection = {
 
 export type ApprovalsConfig = v.InferOutput<typeof approvalsSection.schema>
 export type DeliveryConfig = v.InferOutput<typeof deliverySection.schema>
+export type SandboxConfig = v.InferOutput<typeof sandboxSection.schema>
 export type GatewayConfig = v.InferOutput<typeof gatewaySection.schema>
 
 export const CORE_SECTIONS: readonly Section[] = [

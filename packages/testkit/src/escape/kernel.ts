@@ -7,9 +7,9 @@ import { SYSCALLS } from './syscalls.ts'
 /** Calls that must be refused for lack of privilege; their arguments make them fail without harm for who has it. */
 const REFUSED: Readonly<Record<string, string>> = {
   'a file system is mounted': "attempt('mount', 'none', '/tmp', 'no-such-file-system', 0, 0)",
-  'a folder is mounted elsewhere': "attempt('mount', '/', '/tmp', 0, 4096, 0)",
+  'a folder is mounted elsewhere': "attempt('mount', '/no-such-folder', '/tmp', 0, 4096, 0)",
   'what is read-only is made writable': "attempt('mount', 0, '/usr', 0, 4096 | 32, 0)",
-  'a mount that hides something is lifted': "attempt('umount2', '/tmp', 2); attempt('umount2', '/proc', 2)",
+  'a mount that hides something is lifted': "mkdir 'unmounted'; attempt('umount2', 'unmounted', 2)",
   'a file system is opened by the new calls': "attempt('fsopen', 'tmpfs', 0); attempt('open_tree', -100, '/', 1)",
   'the root is changed': "attempt('chroot', '/')",
   'the root is exchanged': "attempt('pivot_root', '/', '/')",

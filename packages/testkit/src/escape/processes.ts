@@ -44,7 +44,7 @@ async function withTarget(outside: string, use: (target: Target) => Promise<void
 const LOOKS: Readonly<Record<string, string>> = {
   'environment is read': 'cat "/proc/$1/environ" /proc/[0-9]*/environ',
   'arguments are read': 'cat "/proc/$1/cmdline" /proc/[0-9]*/cmdline',
-  'open files are read': 'cat /proc/$1/fd/* /proc/[0-9]*/fd/[3-9]',
+  'open files are read': 'for each in /proc/$1/fd/3 /proc/[0-9]*/fd/3; do timeout 1 head -c 200 "$each"; done',
   'root is entered': 'cat "/proc/$1/root$2/canary"; ls "/proc/$1/root/" > /dev/null 2>&1 && echo canary-that-stays-where-it-is',
   'folder is entered': 'cat "/proc/$1/cwd/canary"; cd "/proc/$1/cwd" 2> /dev/null && cat canary',
   'memory map is read': 'cat "/proc/$1/maps" > /dev/null 2>&1 && echo canary-that-stays-where-it-is',

@@ -89,8 +89,9 @@ function benchOf({ create, workspace, outside }: Pick<SandboxSubject, 'create'> 
     execute,
     run: (script, options = {}) => execute('sh', ['-c', script, 'sh', ...(options.args ?? [])], options),
     async runPerl(script, args, policy = {}) {
-      if ((await execute('perl', ['-e', '1'])).code !== 0) throw new Error('there is no perl inside the sandbox to probe it with')
-      return execute('perl', ['-e', script, ...args], { policy })
+      const ran = await execute('perl', ['-e', script, ...args], { policy })
+      if (ran.code === 127) throw new Error('there is no perl inside the sandbox to probe it with')
+      return ran
     },
     async start(script, policy = {}) {
       const command = await wrap('sh', ['-c', script], { policy })

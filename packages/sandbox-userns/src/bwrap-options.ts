@@ -1,0 +1,63 @@
+/** The options of bubblewrap for one command. */
+import type { ProcessCommand, SandboxPolicy } from '@sluice/sdk'
+
+/** Of the private folders, each, where the policy bounds no file. */
+const PRIVATE_BYTES = 512 * 1024 * 1024
+
+export interface View {
+  /** Options that show the system. */
+  readonly system: readonly string[]
+  /** Those of /proc that set the kernel, and are there. */
+  readonly kernel: readonly string[]
+}
+
+/** `inside` is what of the environment bubblewrap itself must not have. */
+export function bwrapOptions(
+  { cwd }: Pick<ProcessCommand, 'cwd'>,
+  { writable, network }: Pick<SandboxPolicy, 'writable' | 'network'>,
+  { system, kernel }: View,
+  inside: Readonly<Record<string, string>>,
+): string[] {
+  // what contains another comes first, so that it does not hide it
+  const folders = [...new Set(writable)].sort((a, b) => a.length - b.length)
+  const isShown = folders.some((folder) => cwd === folder || cwd.startsWith(folder === '/' ? '/' : `${folder}/`))
+  const privateFolder = (path: string) => ['--size', String(PRIVATE_BYTES), '--perms', '1777', '--tmpfs', path]
+  return [
+    '--unshare-user',
+    '--disable-userns',
+    '--unshare-ipc',
+    '--unshare-pid',
+    '--unshare-uts',
+    '--unshare-cgroup-try',
+    ...(network ? [] : ['--unshare-net']),
+    '--hostname',
+    'sandbox',
+    '--cap-drop',
+    'ALL',
+    '--new-session',
+    '--die-with-parent',
+    ...system,
+    '--proc',
+    '/proc',
+    // what root owns there root may write, privileges or not
+    ...kernel.flatMap((path) => ['--ro-bind', path, path]),
+    '--dev',
+    '/dev',
+    ...privateFolder('/dev/shm'),
+    '--remount-ro',
+    '/dev',
+    ...privateFolder('/tmp'),
+    '--symlink',
+    '../tmp',
+    '/var/tmp',
+    '--dir',
+    '/run',
+    ...folders.flatMap((folder) => ['--bind', folder, folder]),
+    ...(isShown ? [] : ['--dir', cwd]),
+    '--remount-ro',
+    '/',
+    '--chdir',
+    cwd,
+    ...Object.entries(inside).flatMap(([name, value]) => ['--setenv', name, value]),
+  ]
+}

@@ -1,0 +1,9 @@
+/** The feature: the `userns` backend, user namespaces made by bubblewrap (§2.7). */
+import { join } from 'node:path'
+import { defineFeature } from '@sluice/sdk'
+import { userns } from './userns.ts'
+
+export default defineFeature({
+  id: 'sandbox-userns',
+  build: ({ dataDir }) => ({ sandboxes: [userns({ folder: join(dataDir, 'sandbox-userns') })] }),
+})

@@ -1,0 +1,105 @@
+/** The `userns` backend: each command in namespaces of its own, made by bubblewrap, under a filter of system calls (§2.7). */
+import { mkdir, rename, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import {
+  AppError,
+  type ControlGroups,
+  findControlGroups,
+  findProgram,
+  limitedWords,
+  type Sandbox,
+  type SandboxPolicy,
+  type SandboxProbe,
+  seccompFilter,
+  splitEnv,
+} from '@sluice/sdk'
+import { bwrapOptions, type View } from './bwrap-options.ts'
+import { kernelSettings, systemView } from './system-view.ts'
+
+const INSTALL = 'install bubblewrap, 0.8 or newer (apt-get install bubblewrap)'
+
+/** What the probe found, and each command uses. */
+interface Ready extends View {
+  readonly program: string
+  readonly filter: string
+  readonly groups: ControlGroups | undefined
+}
+
+const TRIAL = { file: '/bin/true', args: [], cwd: '/tmp', env: {} }
+
+/** Bubblewrap takes the filter from a descriptor, and only a shell can hand it one; it also joins the control groups. */
+const START =
+  'exec 9<"$1"; left=$2; shift 2; while [ $left -gt 0 ]; do echo $$ > "$1" || exit 125; shift; left=$((left-1)); done; exec "$@"'
+
+/** `folder` is its own, for the filter. */
+export function userns({ folder }: { readonly folder: string }): Sandbox {
+  let ready: Ready | undefined
+  const sandbox: Sandbox = {
+    name: 'userns',
+    strength: 30,
+
+    async probe(signal, run): Promise<SandboxProbe> {
+      if (process.platform !== 'linux') return { available: false, detail: 'it needs Linux' }
+      const program = await findProgram('bwrap')
+      if (program === undefined) return { available: false, detail: `bwrap is not installed: ${INSTALL}` }
+      const filter = seccompFilter()
+      if (!filter) return { available: false, detail: `there is no filter of system calls for ${process.arch}` }
+      const { stdout: version } = await run({ file: program, args: ['--version'], cwd: '/', env: {} }, signal)
+      ready = {
+        program,
+        system: await systemView(),
+        kernel: kernelSettings(),
+        groups: await findControlGroups(),
+        filter: await keep(folder, filter),
+      }
+      const command = await sandbox.wrap(TRIAL, { writable: [], network: false })
+      const { exitCode, stderr } = await run(command, signal).finally(() => command.release?.(run))
+      if (exitCode === 0) return { available: true, detail: [version.trim(), 'user namespaces, seccomp', bounds(ready)].join(', ') }
+      return { available: false, detail: `${version.trim()} fails: ${stderr.trim().split('\n')[0] ?? exitCode}; ${hint(stderr)}` }
+    },
+
+    async wrap(command, policy) {
+      if (!ready) throw new AppError('unavailable', 'userns has not been tried on this machine')
+      const { program, filter, groups } = ready
+      const { outside, inside } = splitEnv(command.env)
+      const group = await groups?.create(policy)
+      const limits = group ? withoutCounted(policy) : policy
+      const words = [program, '--seccomp', '9', ...bwrapOptions(command, policy, ready, inside), '--', ...limitedWords(command, limits)]
+      return {
+        file: '/bin/sh',
+        args: ['-c', START, 'sh', filter, String(group?.joins.length ?? 0), ...(group?.joins ?? []), ...words],
+        cwd: '/',
+        env: outside,
+        ...(group && { release: () => group.remove() }),
+      }
+    },
+  }
+  return sandbox
+}
+
+/** Where a shell can open it, and no command sees it. */
+async function keep(folder: string, filter: Uint8Array): Promise<string> {
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const file = join(folder, 'filter')
+  const draft = `${file}.${process.pid}`
+  await writeFile(draft, filter, { mode: 0o400 })
+  await rename(draft, file)
+  return file
+}
+
+function bounds({ groups }: Ready): string {
+  if (groups) return 'processes and memory bounded by control groups'
+  const isRoot = process.getuid?.() === 0
+  return isRoot ? 'processes not bounded: root may make no control groups here' : 'processes and memory of each bounded by limits'
+}
+
+/** What a control group bounds for all processes together need not be bounded for each. */
+const withoutCounted = ({ memoryBytesMax: _memory, processesMax: _processes, ...rest }: SandboxPolicy): SandboxPolicy => rest
+
+function hint(stderr: string): string {
+  if (/unknown option/i.test(stderr)) return INSTALL
+  if (/uid map|Operation not permitted|Permission denied|No permissions/i.test(stderr)) {
+    return 'the kernel denies user namespaces: allow them (sysctl kernel.unprivileged_userns_clone=1, or an AppArmor profile for bwrap)'
+  }
+  return INSTALL
+}
