@@ -8,9 +8,11 @@ export interface RelyingParty {
   readonly origin: string
 }
 
-/** COSE algorithms that are accepted, the preferred first, with the key type and the curve each of them has here. */
+export const ES256 = -7
+
+/** COSE algorithms that are accepted, the preferred first, with the key type of each and, where there is one, the curve. */
 export const ALGORITHMS = [
-  { alg: -7, kty: 2, crv: 1 },
+  { alg: ES256, kty: 2, crv: 1 },
   { alg: -8, kty: 1, crv: 6 },
   { alg: -257, kty: 3, crv: undefined },
 ] as const

@@ -13,6 +13,8 @@ const passkey = v.object({
   id: v.string(),
   /** As COSE has it, in base64url. */
   publicKey: v.string(),
+  /** Of COSE. */
+  algorithm: v.number(),
   /** What the authenticator counted up to when it was last believed. */
   counter: v.number(),
   label: v.string(),

@@ -6,7 +6,7 @@ import { clientDataFault } from './client-data.ts'
 import { ALGORITHMS, loadWebauthn, loadWebauthnHelpers, type RelyingParty } from './library.ts'
 import type { Passkey } from './passkeys.ts'
 
-export type NewPasskey = Pick<Passkey, 'id' | 'publicKey' | 'counter' | 'aaguid' | 'mayBeBackedUp' | 'isBackedUp'>
+export type NewPasskey = Pick<Passkey, 'id' | 'publicKey' | 'algorithm' | 'counter' | 'aaguid' | 'mayBeBackedUp' | 'isBackedUp'>
 
 /** `fault` ends a sentence for the person who registers; `detail` is for the log. */
 export type Registration = { readonly passkey: NewPasskey } | { readonly fault: string; readonly detail?: string }
@@ -31,10 +31,10 @@ export async function verifyRegistration(body: RegisterFinish, challenge: string
     if (!info) return { fault: 'it does not verify' }
     const { credential, aaguid, credentialDeviceType, credentialBackedUp: isBackedUp } = info
     if (credential.id !== id) return { fault: 'its id is not the one the authenticator made' }
-    await checkKey(credential.publicKey)
+    const algorithm = await algorithmOf(credential.publicKey)
     const publicKey = Buffer.from(credential.publicKey).toString('base64url')
     const mayBeBackedUp = credentialDeviceType === 'multiDevice'
-    return { passkey: { id, publicKey, counter: credential.counter, aaguid, mayBeBackedUp, isBackedUp } }
+    return { passkey: { id, publicKey, algorithm, counter: credential.counter, aaguid, mayBeBackedUp, isBackedUp } }
   } catch (error) {
     return { fault: 'it does not verify', detail: errorText(error) }
   }
@@ -44,11 +44,13 @@ export async function verifyRegistration(body: RegisterFinish, challenge: string
 const NO_SIGNATURE = new Uint8Array([0x30, 6, 2, 1, 1, 2, 1, 1])
 
 /** Throws for a key that could never be used. */
-async function checkKey(credentialPublicKey: Uint8Array<ArrayBuffer>): Promise<void> {
+async function algorithmOf(credentialPublicKey: Uint8Array<ArrayBuffer>): Promise<number> {
   const { cose, decodeCredentialPublicKey, verifySignature } = await loadWebauthnHelpers()
   const key = decodeCredentialPublicKey(credentialPublicKey) as unknown as ReadonlyMap<number, unknown>
   const { kty, alg, crv } = cose.COSEKEYS
   const wanted = ALGORITHMS.find((algorithm) => algorithm.alg === key.get(alg))
-  if (wanted?.kty !== key.get(kty) || wanted?.crv !== key.get(crv)) throw new Error('the key is of another type than its algorithm')
+  if (!wanted || wanted.kty !== key.get(kty) || (wanted.crv !== undefined && wanted.crv !== key.get(crv)))
+    throw new Error('the key is of another type than its algorithm')
   await verifySignature({ signature: NO_SIGNATURE, data: NO_SIGNATURE, credentialPublicKey })
+  return wanted.alg
 }

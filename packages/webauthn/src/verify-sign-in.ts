@@ -2,7 +2,7 @@
 import { errorText } from '@sluice/sdk'
 import type { SignInFinish } from './bodies.ts'
 import { clientDataFault } from './client-data.ts'
-import { loadWebauthn, type RelyingParty } from './library.ts'
+import { ES256, loadWebauthn, type RelyingParty } from './library.ts'
 import type { Passkey } from './passkeys.ts'
 
 /** `counter` is proved to be the authenticator's, and compared with nothing yet. `fault` is for the log. */
@@ -17,6 +17,7 @@ export async function verifySignIn(
   const { id, client_data_json: clientDataJSON, authenticator_data: authenticatorData, signature } = body
   const fault = clientDataFault(clientDataJSON, { type: 'webauthn.get', challenge, origin })
   if (fault) return { fault }
+  if (passkey.algorithm === ES256 && !isWholeDer(signature)) return { fault: 'its signature is not DER' }
   const { verifyAuthenticationResponse } = await loadWebauthn()
   try {
     const { verified, authenticationInfo: info } = await verifyAuthenticationResponse({
@@ -40,4 +41,10 @@ export async function verifySignIn(
   } catch (error) {
     return { fault: errorText(error) }
   }
+}
+
+/** True if nothing follows the sequence that is the signature, which the library would not see. Those of P-256 are short. */
+function isWholeDer(signature: string): boolean {
+  const bytes = Buffer.from(signature, 'base64url')
+  return bytes[0] === 0x30 && bytes[1] === bytes.length - 2
 }

@@ -1,0 +1,103 @@
+/** The feature's routes as the gateway serves them: bodies validated, refusals as statuses. */
+import { AppError, type Host, type IssuedToken } from '@sluice/sdk'
+import { type TestHost, type TestHostOverrides, testHost } from '@sluice/testkit/host'
+import * as v from 'valibot'
+import { webauthnSection } from '../config.ts'
+import feature from '../index.ts'
+import { type Authenticator, createAuthenticator, type Edit } from './authenticator.ts'
+
+export interface Answer {
+  readonly status: number
+  readonly body: Record<string, unknown>
+}
+
+export interface Asked {
+  readonly body?: unknown
+  readonly query?: Record<string, string>
+  readonly id?: string
+  /** Whose token it comes with. */
+  readonly device?: string | null
+}
+
+export interface TestPasskeys {
+  readonly host: TestHost
+  /** The tokens that were issued, in order. */
+  readonly issued: readonly { readonly name: string; readonly expiresAtMs: number | null }[]
+  /** `name` such as `POST /passkey/start`. */
+  call(name: string, asked?: Asked): Promise<Answer>
+  register(authenticator: Authenticator, edit?: Edit & { readonly user?: string; readonly device?: string }): Promise<Answer>
+  signIn(authenticator: Authenticator, edit?: Edit & { readonly user?: string }): Promise<Answer>
+  /** An authenticator with a passkey of this user. */
+  registered(user?: string): Promise<Authenticator>
+  /** What GET shows of a user's passkeys. */
+  kept(user?: string): Promise<Record<string, unknown>[]>
+  /** The same gateway after a restart. */
+  restarted(): TestPasskeys
+}
+
+export function testPasskeys(overrides: TestHostOverrides = {}, config: object = {}): TestPasskeys {
+  const issued: { name: string; expiresAtMs: number | null }[] = []
+  const issueToken = async (asked: { name: string; expiresAtMs: number | null }): Promise<IssuedToken> => {
+    const number = issued.push(asked)
+    return { token: `sluice_${number}`, deviceId: `device-${number}` }
+  }
+  const host = testHost({ services: { issueToken }, ...overrides })
+  return passkeysOn(host, issued, config)
+}
+
+function passkeysOn(host: TestHost, issued: TestPasskeys['issued'], config: object): TestPasskeys {
+  const { routes = [] } = feature.build(host as Host, v.parse(webauthnSection.schema, { enabled: true, ...config }))
+  const call: TestPasskeys['call'] = async (name, { body, query = {}, id = '', device = 'laptop' } = {}) => {
+    const route = routes.find(({ method, path }) => `${method} ${path}` === name)
+    if (!route) throw new Error(`there is no ${name}`)
+    try {
+      const request = {
+        client: 'client' as never,
+        device: route.auth === 'bearer' ? device : null,
+        headers: new Headers(),
+        params: { id },
+        url: new URL('http://localhost/'),
+        query: route.query ? valid(route.query, query) : {},
+        body: route.body ? valid(route.body, JSON.parse(JSON.stringify(body ?? null))) : undefined,
+        raw: new Uint8Array(),
+        signal: new AbortController().signal,
+        trace: { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), parentId: null },
+      }
+      return { status: 200, body: (await route.handle(request)) as Record<string, unknown> }
+    } catch (error) {
+      const refusal = error instanceof AppError ? error : new AppError('internal', String(error))
+      return { status: refusal.status, body: { error: refusal.message, code: refusal.code } }
+    }
+  }
+  const made: TestPasskeys = {
+    host,
+    issued,
+    call,
+    async register(authenticator, { user = 'alice', device = 'laptop', ...edit } = {}) {
+      const { body } = await call('POST /api/webauthn/register/start', { body: { user_id: user, user_name: user }, device })
+      return call('POST /api/webauthn/register/finish', { body: authenticator.register(body, edit), device })
+    },
+    async signIn(authenticator, { user = 'alice', ...edit } = {}) {
+      const { body } = await call('POST /api/webauthn/auth/start', { body: { user_id: user } })
+      return call('POST /api/webauthn/auth/finish', { body: authenticator.signIn(body, edit) })
+    },
+    async registered(user = 'alice') {
+      const authenticator = createAuthenticator()
+      const { status, body } = await made.register(authenticator, { user })
+      if (status !== 200) throw new Error(String(body.error))
+      return authenticator
+    },
+    async kept(user = 'alice') {
+      const { body } = await call('GET /api/webauthn/credentials', { query: { user_id: user } })
+      return body.credentials as Record<string, unknown>[]
+    },
+    restarted: () => passkeysOn(host, issued, config),
+  }
+  return made
+}
+
+function valid(schema: v.GenericSchema, value: unknown): unknown {
+  const result = v.safeParse(schema, value, { abortEarly: true })
+  if (result.success) return result.output
+  throw new AppError('invalid_request', `not valid at '${v.getDotPath(result.issues[0])}'`)
+}
