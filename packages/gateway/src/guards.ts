@@ -9,6 +9,7 @@ import type { LoadedConfig } from './config/types.ts'
 import type { HostGuards } from './host.ts'
 import type { ComponentLogger } from './log.ts'
 import { proveSandbox } from './prove-sandbox.ts'
+import { createPublicAddresses } from './public-addresses.ts'
 import { createPublicFetch } from './public-fetch.ts'
 import { createRunBare } from './run-bare.ts'
 import { type SandboxChoice, selectSandbox } from './sandbox-select.ts'
@@ -47,6 +48,7 @@ export function createGuards(config: LoadedConfig, { dataDir, clock, log, sandbo
       log: log.child('sandbox'),
       signal,
     }))
+  const publicAddresses = createPublicAddresses({ allowPrivate: config.core(httpSection).allow_private, log: log.child('http') })
   return {
     policy,
     workspace: createWorkspace({ root: workspaceRoot(config, dataDir), forbidden: policy.forbidden_paths.map(expandHome) }),
@@ -58,7 +60,8 @@ export function createGuards(config: LoadedConfig, { dataDir, clock, log, sandbo
       log: log.child('spawn'),
       clock,
     }),
-    publicFetch: createPublicFetch({ allowPrivate: config.core(httpSection).allow_private, log: log.child('http') }),
+    publicAddresses,
+    publicFetch: createPublicFetch(publicAddresses),
   }
 }
 

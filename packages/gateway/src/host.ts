@@ -24,6 +24,7 @@ export interface HostGuards {
   readonly workspace: Workspace
   readonly spawn: Spawn
   readonly publicFetch: Host['publicFetch']
+  readonly publicAddresses: Host['publicAddresses']
 }
 
 export function createHost(feature: FeatureId, parts: HostParts, guards: HostGuards): Host {
@@ -33,6 +34,7 @@ export function createHost(feature: FeatureId, parts: HostParts, guards: HostGua
     clock: parts.clock,
     fetch: parts.traces.traced((input, init) => fetch(input, init)),
     publicFetch: parts.traces.tracedPublic(guards.publicFetch),
+    publicAddresses: guards.publicAddresses,
     spawn: guards.spawn,
     keyValue: parts.store.keyValue(`feature:${feature}`),
     secrets: secretStore(parts.secrets, parts.store.keyValue(`secret:${feature}`), `secrets.${feature}`),

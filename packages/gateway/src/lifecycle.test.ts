@@ -95,6 +95,7 @@ function lifecycleOf(features: readonly Feature[], host = testHost()) {
       workspace: host.workspace,
       spawn: host.spawn,
       publicFetch: host.publicFetch,
+      publicAddresses: host.publicAddresses,
     }),
     service: () => undefined,
   }

@@ -1,12 +1,7 @@
 /** One HTTP request to an address that was chosen beforehand, on a connection of its own. */
 import type { IncomingMessage, RequestOptions } from 'node:http'
 import type { LookupFunction } from 'node:net'
-import { AppError } from '@sluice/sdk'
-
-export interface ResolvedAddress {
-  readonly address: string
-  readonly family: number
-}
+import { AppError, type ResolvedAddress } from '@sluice/sdk'
 
 export interface PinnedRequest {
   readonly url: URL

@@ -8,7 +8,8 @@ import { join } from 'node:path'
 import { AppError } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import { afterEach, expect, test } from 'vitest'
-import { createPublicFetch, type PublicFetchOptions } from './public-fetch.ts'
+import { createPublicAddresses, type PublicAddressesOptions } from './public-addresses.ts'
+import { createPublicFetch } from './public-fetch.ts'
 
 const servers: Server[] = []
 afterEach(() => {
@@ -25,13 +26,14 @@ const serve = async (listener: RequestListener, address = '127.0.0.1', port = 0,
   return (server.address() as AddressInfo).port
 }
 
-const publicFetch = (options: Partial<PublicFetchOptions> = {}) =>
-  createPublicFetch({
+const publicAddresses = (options: Partial<PublicAddressesOptions> = {}) =>
+  createPublicAddresses({
     allowPrivate: ['site.test', 'other.test'],
     log: testHost().log,
     lookup: async () => [{ address: '127.0.0.1', family: 4 }],
     ...options,
   })
+const publicFetch = (options: Partial<PublicAddressesOptions> = {}) => createPublicFetch(publicAddresses(options))
 const neverLookedUp = async (): Promise<never> => {
   throw new Error('looked up')
 }
@@ -324,4 +326,19 @@ test('a host is exempt only by its own name', async () => {
   expect(await (await fetch(`http://site.test:${port}/`)).text()).toBe('inside')
   await expect(fetch(`http://sub.site.test:${port}/`)).rejects.toMatchObject({ code: 'forbidden' })
   await expect(fetch(`http://127.0.0.2:${port}/`)).rejects.toMatchObject({ code: 'forbidden' })
+})
+
+test('whoever connects by himself learns the addresses by the same rule', async () => {
+  const signal = new AbortController().signal
+  const mixed = [
+    { address: '93.184.215.14', family: 4 },
+    { address: '10.0.0.1', family: 4 },
+  ]
+  expect(await publicAddresses()('site.test', signal)).toEqual([{ address: '127.0.0.1', family: 4 }])
+  expect(await publicAddresses({ lookup: neverLookedUp })('[2600::1]', signal)).toEqual([{ address: '2600::1', family: 6 }])
+  await expect(publicAddresses({ lookup: async () => mixed })('a.test', signal)).rejects.toMatchObject({ code: 'forbidden' })
+  await expect(publicAddresses({ lookup: async () => [] })('a.test', signal)).rejects.toMatchObject({ code: 'upstream' })
+  await expect(publicAddresses({ lookup: () => new Promise(() => {}) })('a.test', AbortSignal.abort())).rejects.toMatchObject({
+    code: 'aborted',
+  })
 })

@@ -1,7 +1,6 @@
 /** `Host.publicFetch`: requests to addresses a model or a stranger named, kept away from everything inside (SSRF). */
-import { isIP } from 'node:net'
-import { AppError, type Host, isPublicAddress, type Logger, type PublicRequest } from '@sluice/sdk'
-import { type PinnedRequest, type ResolvedAddress, requestError, sendPinned, toResponse } from './pinned-request.ts'
+import { AppError, type Host, type PublicRequest } from '@sluice/sdk'
+import { type PinnedRequest, sendPinned, toResponse } from './pinned-request.ts'
 
 const REDIRECTS_MAX = 5
 const URL_LENGTH_MAX = 8192
@@ -15,49 +14,14 @@ const OUR_HEADERS = ['host', 'connection', 'keep-alive', 'transfer-encoding', 'c
 const CREDENTIAL_HEADERS = ['authorization', 'cookie', 'proxy-authorization']
 const BODY_HEADERS = ['content-type', 'content-encoding', 'content-language', 'content-location']
 
-export interface PublicFetchOptions {
-  /** `[http] allow_private`: hosts exempt from the address check, as they stand in a URL, without port. */
-  readonly allowPrivate: readonly string[]
-  readonly log: Logger
-  /** Every address of a name. Default: as the system resolves it. */
-  readonly lookup?: (hostname: string) => Promise<readonly ResolvedAddress[]>
-}
-
-/** The answer's `url` is where the redirects ended. */
-export function createPublicFetch({ allowPrivate, log, lookup = resolveName }: PublicFetchOptions): Host['publicFetch'] {
-  const exempt = new Set(allowPrivate.map((host) => withoutBrackets(host.toLowerCase())))
-
-  const resolve = async (hostname: string, signal: AbortSignal): Promise<readonly ResolvedAddress[]> => {
-    // the resolver cannot be aborted, so it is left to itself
-    const aborted = Promise.withResolvers<never>()
-    const onAbort = () => aborted.reject(signal.reason)
-    signal.addEventListener('abort', onAbort, { once: true })
-    try {
-      return await Promise.race([lookup(hostname), aborted.promise])
-    } catch (cause) {
-      throw requestError(hostname, cause, signal)
-    } finally {
-      signal.removeEventListener('abort', onAbort)
-    }
-  }
-
-  /** Where a connection to this URL may go. */
-  const checkedAddresses = async ({ url, signal }: Hop): Promise<readonly ResolvedAddress[]> => {
-    const hostname = withoutBrackets(url.hostname)
-    const family = isIP(hostname)
-    const addresses = family ? [{ address: hostname, family }] : await resolve(hostname, signal)
-    if (addresses.length === 0) throw new AppError('upstream', `'${hostname}' has no address`)
-    if (exempt.has(hostname) || addresses.every(({ address }) => isPublicAddress(address))) return addresses
-    log.warn('a request to an address that is not public was refused', { host: hostname })
-    throw new AppError('forbidden', `'${hostname}' is not a public address`)
-  }
-
+/** The answer's `url` is where the redirects ended. `publicAddresses` says where each connection may go. */
+export function createPublicFetch(publicAddresses: Host['publicAddresses']): Host['publicFetch'] {
   return async (url, init = {}) => {
     let next = firstRequest(url, init)
     for (let redirects = 0; ; redirects++) {
       checkUrl(next.url)
       init.admit?.(next.url)
-      const request: PinnedRequest = { ...next, addresses: await checkedAddresses(next) }
+      const request: PinnedRequest = { ...next, addresses: await publicAddresses(next.url.hostname, next.signal) }
       const incoming = await sendPinned(request)
       const target = redirectTarget(incoming.statusCode, incoming.headers.location, next.url)
       if (!target) return toResponse(incoming, request, init.responseBytesMax ?? RESPONSE_BYTES_MAX)
@@ -110,10 +74,3 @@ function redirected(hop: Hop, url: URL, status: number | undefined): Hop {
   for (const name of BODY_HEADERS) headers.delete(name)
   return { ...hop, url, headers, method: 'GET', body: undefined }
 }
-
-const resolveName = async (hostname: string): Promise<readonly ResolvedAddress[]> => {
-  const { lookup } = await import('node:dns/promises')
-  return lookup(hostname, { all: true })
-}
-
-const withoutBrackets = (host: string): string => host.replace(/^\[|\]$/g, '')

@@ -49,6 +49,13 @@ export interface IssuedToken {
   readonly deviceId: string
 }
 
+/** An address a name stands for, as `node:dns` tells it. */
+export interface ResolvedAddress {
+  readonly address: string
+  /** 4 or 6. */
+  readonly family: number
+}
+
 export interface PublicRequest {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
@@ -72,6 +79,12 @@ export interface Host {
    * checked anew. Throws `forbidden` for what it refuses. `[http] allow_private` lists hosts exempt from the address check.
    */
   readonly publicFetch: (url: string, init?: PublicRequest) => Promise<Response>
+  /**
+   * Where a connection to such a host may go, for what is no request of `publicFetch`: every address it has, by the same
+   * rule. Connect to one of these and resolve nothing anew. Throws `forbidden` if one of them is not public, `upstream` if
+   * there is none.
+   */
+  readonly publicAddresses: (hostname: string, signal: AbortSignal) => Promise<readonly ResolvedAddress[]>
   /** The only way to start a process. */
   readonly spawn: Spawn
   /** Durable keys of this feature alone. */

@@ -1,5 +1,6 @@
 /** The seam of Sluice: what a feature is made of and what it may use. Nothing here does I/O. */
 export { isAllowed, normaliseE164 } from './allow.ts'
+export { isAllowedDomain } from './allowed-domain.ts'
 export type {
   Approval,
   ApprovalFilter,
@@ -66,7 +67,7 @@ export type { Feature, Finding, Parts } from './feature.ts'
 export { defineFeature } from './feature.ts'
 export { isFresh } from './fresh.ts'
 export { equalDigests, equalTexts, hmacSha256, sha256Hex, verifyHmac } from './hmac.ts'
-export type { Clock, Host, IssuedToken, PublicRequest, SecretStore, Services, Transcribe } from './host.ts'
+export type { Clock, Host, IssuedToken, PublicRequest, ResolvedAddress, SecretStore, Services, Transcribe } from './host.ts'
 export { isLoopback, isPublicAddress, plainAddress } from './ip-address.ts'
 export type { LogFields, Logger } from './logger.ts'
 export type {
@@ -102,7 +103,7 @@ export type {
   SpawnResult,
   WrappedCommand,
 } from './sandbox.ts'
-export { findProgram, limitedWords, splitEnv } from './sandbox-command.ts'
+export { findProgram, limitedWords, PUBLIC_ETC, splitEnv, startWords, withoutCounted } from './sandbox-command.ts'
 export { seccompFilter } from './seccomp-filter.ts'
 export { Secret, withoutSecrets } from './secret.ts'
 export type { ConfigSchema, KeyMetadata, Section } from './section.ts'

@@ -1,8 +1,7 @@
-import { AppError, type ClientId, type PublicRequest, type ToolContext, type ToolReport } from '@sluice/sdk'
+import { AppError, type ClientId, isAllowedDomain, type PublicRequest, type ToolContext, type ToolReport } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
 import { expect, test } from 'vitest'
-import { isAllowedDomain } from './allowed-domain.ts'
 import { httpSection } from './config.ts'
 import feature from './index.ts'
 

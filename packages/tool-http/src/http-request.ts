@@ -1,7 +1,6 @@
 /** `http_request`: one request to a listed host, redirects included. */
-import { AppError, type Clock, defineTool, type Host, type Tool } from '@sluice/sdk'
+import { AppError, type Clock, defineTool, type Host, isAllowedDomain, type Tool } from '@sluice/sdk'
 import * as v from 'valibot'
-import { isAllowedDomain } from './allowed-domain.ts'
 import type { HttpConfig } from './config.ts'
 import { bodyIfText, responseText } from './response-text.ts'
 

@@ -1,4 +1,4 @@
-/** Whether a host is one of `allowed_domains`. */
+/** Whether a host is one of `allowed_domains`, wherever a section has such a key. */
 
 /** Both spellings of a name, in letters of any script and in punycode, are one; so are `example.com` and `*.example.com`. */
 export function isAllowedDomain(hostname: string, allowed: readonly string[]): boolean {
