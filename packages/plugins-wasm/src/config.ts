@@ -32,7 +32,10 @@ const limits = v.object({
 
 const host = v.pipe(
   v.string(),
-  v.check((name) => URL.parse(`https://${name}`)?.hostname === name, 'a host name such as api.example.com, without port or path'),
+  v.check(
+    (name) => !name.includes('*') && URL.parse(`https://${name}`)?.hostname === name,
+    'a host name such as api.example.com, without port or path',
+  ),
 )
 
 export const pluginsSection = {

@@ -1,0 +1,221 @@
+import { cp, mkdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { AppError, CATALOGUE, type CommandContext } from '@sluice/sdk'
+import { testHost } from '@sluice/testkit/host'
+import { toolContext } from '@sluice/testkit/tool'
+import * as v from 'valibot'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import feature from './index.ts'
+import { manifestFor, newFolder, newPublisher, writePlugin } from './testing/new-plugin.ts'
+import { moduleOf } from './testing/wasm-text.ts'
+
+const MODULE = moduleOf()
+let root: string
+const closing: (() => Promise<void>)[] = []
+
+beforeEach(async () => {
+  root = await newFolder()
+})
+
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close()
+  await rm(root, { recursive: true, force: true })
+})
+
+const arrange = (config: object = { enabled: true }) => {
+  const host = testHost({ dataDir: root })
+  const schema = feature.section?.schema
+  if (!schema) throw new Error('there is no section')
+  const parts = feature.build(host, v.parse(schema, config))
+  closing.push(async () => parts.close?.())
+  const plugin = async (line: string, { json = false } = {}) => {
+    const [name = '', ...args] = line.split(' ')
+    const printed: string[] = []
+    const warned: string[] = []
+    const context: CommandContext = {
+      args,
+      json,
+      print: (text) => void printed.push(text),
+      warn: (text) => void warned.push(text),
+      signal: new AbortController().signal,
+    }
+    const exit = await parts.commands?.find((command) => command.name === `plugin ${name}`)?.run(context)
+    return { exit, printed, warned }
+  }
+  return { host, parts, plugin, register: async () => parts.register?.(new AbortController().signal) }
+}
+
+const written = (changes: Record<string, unknown> = {}) =>
+  writePlugin(join(root, 'source', String(changes.name ?? 'echo')), manifestFor(MODULE, changes), MODULE)
+const TURNED_OFF = 'Plugins are turned off: set enabled = true under [plugins].'
+const UNSIGNED = 'It is not signed by a trusted publisher (unsigned).'
+
+test('§2.7 rule 9 the commands are those of the catalogue, whether plugins are on or off', async () => {
+  for (const config of [{}, { enabled: true }]) {
+    expect(arrange(config).parts.commands?.map(({ name }) => name)).toEqual(CATALOGUE['plugins-wasm'].commands)
+  }
+})
+
+test('turned off there are no tools, and nothing is looked at', async () => {
+  const { parts } = arrange({})
+  expect(parts.off).toBe('`enabled` is false')
+  expect(parts.tools).toBeUndefined()
+  expect(parts.register).toBeUndefined()
+})
+
+test('§2.7 a plugin is a tool with one text, `input`', async () => {
+  const { parts, plugin, register } = arrange()
+  await plugin(`install ${await written()}`)
+  await register()
+  const [tool, ...more] = parts.tools ?? []
+  expect(more).toEqual([])
+  expect(tool).toMatchObject({ name: 'echo', description: 'Gives back what it is given.', risk: 'read' })
+  expect(tool?.input).toMatchObject({ type: 'object', entries: { input: { type: 'string' } } })
+  expect(await tool?.run({ input: 'hello' }, toolContext())).toBe('hello')
+})
+
+test('of the hosts granted only a plugin that asks has any', async () => {
+  const grants = { quiet: { network: ['example.com'] }, asking: { network: ['example.com'] } }
+  const { parts, plugin, register } = arrange({ enabled: true, grants })
+  await plugin(`install ${await written({ name: 'quiet' })}`)
+  await plugin(`install ${await written({ name: 'asking', permissions: ['network'] })}`)
+  await plugin(`install ${await written({ name: 'without', permissions: ['network'] })}`)
+  await register()
+  expect(parts.tools?.map(({ name, risk }) => [name, risk])).toEqual([
+    ['asking', 'execute'],
+    ['quiet', 'read'],
+    ['without', 'read'],
+  ])
+})
+
+test('one that is wrong keeps no other from loading, and says why', async () => {
+  const { parts, plugin, register, host } = arrange()
+  await plugin(`install ${await written()}`)
+  await mkdir(join(root, 'plugins/empty'))
+  await cp(join(root, 'plugins/echo'), join(root, 'plugins/shell'), { recursive: true })
+  await register()
+  expect(parts.tools?.map(({ name }) => name)).toEqual(['echo'])
+  expect(host.logs.filter(({ message }) => message === 'a plugin is not loaded').map(({ fields }) => fields)).toEqual([
+    { plugin: 'empty', reason: 'there is no manifest.json' },
+    { plugin: 'shell', reason: "'shell' is the name of a tool of tool-shell" },
+  ])
+  const findings = await parts.check?.(new AbortController().signal)
+  expect(findings?.map(({ status, detail }) => [status, detail])).toEqual([
+    ['ok', 'a module of our own runs in its worker; 1 plugins are loaded'],
+    ['warn', 'empty is not loaded: there is no manifest.json'],
+    ['warn', "shell is not loaded: 'shell' is the name of a tool of tool-shell"],
+  ])
+})
+
+test('doctor says so where nothing runs', async () => {
+  const { parts, register } = arrange({ enabled: true, limits: { fuel: 1000 } })
+  await register()
+  expect((await parts.check?.(AbortSignal.abort()))?.[0]).toMatchObject({ status: 'fail' })
+})
+
+test('a plugin that comes or goes is noticed within seconds', async () => {
+  const { plugin, register, host } = arrange()
+  await register()
+  await host.advance(10_000)
+  expect(host.rebuilds).toEqual([])
+  await plugin(`install ${await written()}`)
+  await host.advance(2000)
+  await expect.poll(() => host.rebuilds).toEqual(['plugins came or went'])
+})
+
+test('after closing nothing is watched any more', async () => {
+  const { plugin, parts, register, host } = arrange()
+  await register()
+  await parts.close?.()
+  await parts.close?.()
+  await plugin(`install ${await written()}`)
+  await host.advance(10_000)
+  expect(host.rebuilds).toEqual([])
+  expect(host.clock.sleeping).toBe(0)
+})
+
+test('a plugin replaced under a running daemon is not run', async () => {
+  const { parts, plugin, register } = arrange()
+  await plugin(`install ${await written()}`)
+  await register()
+  await plugin('remove echo')
+  const other = moduleOf({ memories: [[0, 2]] })
+  await plugin(`install ${await writePlugin(join(root, 'other'), manifestFor(other), other)}`)
+  await expect(parts.tools?.[0]?.run({ input: 'x' }, toolContext())).rejects.toMatchObject({ code: 'forbidden' })
+})
+
+test('the commands tell what there is, as text', async () => {
+  const { plugin } = arrange({})
+  expect(await plugin('list')).toEqual({ exit: 0, printed: ['No plugins installed.'], warned: [] })
+  const source = await written({ permissions: ['network'] })
+  expect(await plugin(`install ${source}`)).toEqual({
+    exit: 0,
+    printed: ['Installed echo 1.0.0.'],
+    warned: [UNSIGNED, 'It asks for the network: to grant it hosts, set network under [plugins.grants.echo].', TURNED_OFF],
+  })
+  await mkdir(join(root, 'plugins/empty'))
+  expect(await plugin('list')).toEqual({
+    exit: 0,
+    printed: ['echo 1.0.0 — Gives back what it is given. (unsigned)', 'empty is not loaded: there is no manifest.json'],
+    warned: [TURNED_OFF],
+  })
+  expect((await plugin('info echo')).printed).toEqual([
+    'name:          echo',
+    'version:       1.0.0',
+    'description:   Gives back what it is given.',
+    'permissions:   network',
+    'trust:         unsigned',
+    'publisher_key: -',
+    expect.stringMatching(/^sha256: {8}[0-9a-f]{64}$/),
+    `module_bytes:  ${MODULE.length}`,
+    `source:        ${source}`,
+  ])
+  expect((await plugin('remove echo')).printed).toEqual(['Removed echo.'])
+})
+
+test('the commands tell what there is, as JSON', async () => {
+  const publisher = newPublisher()
+  const { plugin } = arrange({ enabled: true, security: { trusted_publisher_keys: [publisher.key] } })
+  const source = await writePlugin(join(root, 'source'), manifestFor(MODULE, {}, publisher), MODULE)
+  const installed = await plugin(`install ${source}`, { json: true })
+  const info = { name: 'echo', trust: 'trusted', publisher_key: publisher.key, source }
+  expect(installed.warned).toEqual([])
+  expect(JSON.parse(installed.printed[0] ?? '')).toMatchObject(info)
+  expect(JSON.parse((await plugin('list', { json: true })).printed[0] ?? '')).toMatchObject([info])
+  expect(JSON.parse((await plugin('info echo', { json: true })).printed[0] ?? '')).toMatchObject(info)
+  expect(JSON.parse((await plugin('remove echo', { json: true })).printed[0] ?? '')).toEqual({ removed: 'echo' })
+  expect((await plugin('list', { json: true })).printed).toEqual(['[]'])
+})
+
+test.each([
+  ['install', 'invalid_request'],
+  ['install a b', 'invalid_request'],
+  ['install --force', 'invalid_request'],
+  ['remove', 'invalid_request'],
+  ['list all', 'invalid_request'],
+  ['info', 'invalid_request'],
+  ['info nothing', 'not_found'],
+  ['remove nothing', 'not_found'],
+  ['install /nowhere', 'not_found'],
+])('`plugin %s` fails with %s', async (line, code) => {
+  const error = await arrange()
+    .plugin(line)
+    .catch((thrown: unknown) => thrown)
+  expect(error).toBeInstanceOf(AppError)
+  expect(error).toMatchObject({ code })
+})
+
+test('configuration out of bounds is refused', () => {
+  const schema = feature.section?.schema
+  if (!schema) throw new Error('there is no section')
+  const wrong = [
+    { security: { signature_mode: 'permissive' } },
+    { limits: { memory_mb: 0 } },
+    { limits: { instances: 0 } },
+    { limits: { fuel: 1 } },
+    ...['https://example.com', 'example.com/path', 'example.com:443', '*.example.com', ''].map((host) => ({
+      grants: { echo: { network: [host] } },
+    })),
+  ]
+  for (const config of wrong) expect(v.safeParse(schema, config).success, JSON.stringify(config)).toBe(false)
+})

@@ -1,0 +1,161 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { ALLOC, type Bytes, body, custom, ECHO, exportOf, HEADER, importOf, type ModuleParts, moduleOf } from '../testing/wasm-text.ts'
+import { callInstance, compile } from './call-instance.ts'
+import { encodeI64, encodeSection, encodeU32, joined } from './encode.ts'
+import { ModuleError } from './module-error.ts'
+import { prepareModule } from './prepare-module.ts'
+
+const LIMITS = { memoryMb: 1, fuel: 10_000, imports: ['abort'] }
+const CALLS = { inputBytesMax: 1024, outputBytesMax: 1024 }
+const run = (module: Uint8Array, { input = 'in', fuel = LIMITS.fuel } = {}) =>
+  callInstance(compile(module, { ...LIMITS, fuel }), input, CALLS, undefined)
+const withRun = (...code: number[]) => moduleOf({ bodies: [ALLOC, body(...code)] })
+const RESULT = [0x42, 0]
+
+test('a module keeps to what it did before', () => {
+  expect(run(moduleOf())).toBe('in')
+  expect(run(moduleOf({ imports: [importOf('env', 'abort')] }))).toBe('in')
+})
+
+test('custom sections go: some tell of places in the code', () => {
+  const prepared = prepareModule(joined([moduleOf(), custom('name', Buffer.from('find me'))]), LIMITS)
+  expect(Buffer.from(prepared).includes('find me')).toBe(false)
+})
+
+describe('fuel', () => {
+  test('a function pays at its entry: endless recursion ends', () => {
+    expect(() => run(withRun(0x20, 0, 0x20, 1, 0x10, 1), { fuel: 500 })).toThrow('used up its fuel')
+  })
+
+  test('a tail call pays, too', () => {
+    expect(() => run(withRun(0x20, 0, 0x20, 1, 0x12, 1))).toThrow('used up its fuel')
+  })
+
+  test.each([
+    ['br', [0x03, 0x40, 0x0c, 0, 0x0b]],
+    ['br_if', [0x03, 0x40, 0x41, 1, 0x0d, 0, 0x0b]],
+    ['br_table', [0x03, 0x40, 0x41, 0, 0x0e, 0, 0, 0x0b]],
+    ['a loop within a loop', [0x03, 0x40, 0x03, 0x40, 0x0c, 1, 0x0b, 0x0b]],
+    ['a loop within blocks', [0x02, 0x40, 0x03, 0x40, 0x02, 0x40, 0x0c, 1, 0x0b, 0x0b, 0x0b]],
+    ['a loop behind a loop that ends', [0x03, 0x40, 0x0b, 0x03, 0x40, 0x0c, 0, 0x0b]],
+    ['a loop in the other half of an if', [0x41, 0, 0x04, 0x40, 0x05, 0x03, 0x40, 0x0c, 0, 0x0b, 0x0b]],
+    ['a loop that takes a value', [0x41, 0, 0x03, 0x03, 0x0c, 0, 0x0b]],
+  ])('a loop pays each time round: %s', (_, code) => {
+    const types = [
+      [0x60, 1, 0x7f, 1, 0x7f],
+      [0x60, 2, 0x7f, 0x7f, 1, 0x7e],
+      [0x60, 0, 0],
+      [0x60, 1, 0x7f, 0],
+    ]
+    expect(() => run(moduleOf({ types, bodies: [ALLOC, body(...code, ...RESULT)] }))).toThrow('used up its fuel')
+  })
+
+  test('what begins by itself pays, too', () => {
+    const start = encodeSection(8, Uint8Array.of(2))
+    const functions = [[0], [1], [2]]
+    const module = moduleOf({ functions, bodies: [ALLOC, ECHO, body(0x03, 0x40, 0x0c, 0, 0x0b)], afterExports: [start] })
+    // There are no exports to look at before it has ended: what is said is that it ran into a trap.
+    expect(() => run(module)).toThrow('failed: unreachable')
+  })
+
+  test('what is not run is not paid for again: a bounded loop costs its own instructions', () => {
+    // local 0 counts down from 100
+    const code = [0x41, ...encodeI64(100), 0x21, 0, 0x03, 0x40, 0x20, 0, 0x41, 1, 0x6b, 0x22, 0, 0x0d, 0, 0x0b, ...RESULT]
+    expect(run(withRun(...code), { fuel: 900 })).toBe('')
+    expect(() => run(withRun(...code), { fuel: 600 })).toThrow('used up its fuel')
+  })
+
+  test('a counter of its own name is refused', () => {
+    expect(() => run(moduleOf({ exports: [exportOf('sluice_fuel', 0, 0)] }))).toThrow("exports 'sluice_fuel'")
+  })
+})
+
+describe('limits', () => {
+  test.each<[string, Bytes]>([
+    ['none', [0, 1]],
+    ['far more', [1, 1, 0x80, 0x80, 0x04]],
+  ])('memory is bounded, whatever maximum the module declares: %s', (_, memory) => {
+    // run returns 1 byte where memory.grow(200) gives -1, and none where it gives the size before
+    const grows = body(0x41, ...encodeI64(200), 0x40, 0, 0x41, 31, 0x76, 0xad)
+    const module = moduleOf({ memories: [memory], bodies: [ALLOC, grows] })
+    expect(run(module)).toBe('i')
+    expect(callInstance(compile(module, { ...LIMITS, memoryMb: 16 }), 'in', CALLS, undefined)).toBe('')
+  })
+
+  test.each<[string, ModuleParts, RegExp]>([
+    ['a memory that begins too large', { memories: [[0, 17]] }, /more than its limit of memory/],
+    ['no memory', { memories: [] }, /does not have one memory/],
+    [
+      'two memories',
+      {
+        memories: [
+          [0, 1],
+          [0, 1],
+        ],
+      },
+      /does not have one memory/,
+    ],
+    ['a shared memory', { memories: [[3, 1, 2]] }, /of a kind plugins cannot have/],
+    ['a memory of 64 bits', { memories: [[4, 1]] }, /of a kind plugins cannot have/],
+    ['a table that begins too large', { tables: [[0x70, 0, ...encodeU32(100_001)]] }, /table elements/],
+    ['too many tables', { tables: Array.from({ length: 17 }, () => [0x70, 0, 1]) }, /more than 16 tables/],
+    ['a table of typed references', { tables: [[0x64, 0, 1]] }, /typed references/],
+    [
+      'an import from elsewhere',
+      { imports: [importOf('wasi_snapshot_preview1', 'fd_write')] },
+      /imports 'wasi_snapshot_preview1.fd_write'/,
+    ],
+    ['an import that is not given', { imports: [importOf('env', 'sluice_http')] }, /imports 'env.sluice_http'/],
+    ['an import of a memory', { imports: [importOf('env', 'abort', [2, 0, 1])] }, /imports 'env.abort'/],
+    ['an import of a global', { imports: [importOf('env', 'abort', [3, 0x7f, 0])] }, /imports 'env.abort'/],
+    ['an import with a name to be shown in the wrong way', { imports: [importOf('env', '\u202e\n')] }, /imports 'env.\?\?'/],
+    ['no export', { exports: [] }, /does not export the memory 'memory'/],
+    ['an export of another kind', { exports: [exportOf('memory', 0, 0)] }, /does not export the memory 'memory'/],
+    ['no run', { exports: [exportOf('memory', 2, 0), exportOf('alloc', 0, 0)] }, /does not export the function 'run'/],
+    ['an unknown section', { before: [encodeSection(13, Uint8Array.of(0))] }, /a section of the kind 13/],
+    ['sections in the wrong order', { after: [encodeSection(5, Uint8Array.of(0))] }, /wrong order/],
+    ['a section twice', { after: [encodeSection(10, Uint8Array.of(0))] }, /wrong order/],
+    ['fewer bodies than functions', { bodies: [ALLOC] }, /is not valid/],
+    ['a body that goes on behind its end', { bodies: [ALLOC, body(0x42, 0, 0x0b)] }, /code behind the end/],
+    ['a body without an end', { bodies: [ALLOC, joined([[3], [0, 0x42, 0]])] }, /is cut short/],
+    ['vectors', { bodies: [ALLOC, body(0xfd, 0x0c)] }, /uses the instruction 0xfd/],
+    ['threads', { bodies: [ALLOC, body(0xfe, 0x00)] }, /uses the instruction 0xfe/],
+    ['exceptions', { bodies: [ALLOC, body(0x06, 0x40)] }, /uses the instruction 0x6/],
+    ['garbage collection', { bodies: [ALLOC, body(0xfb, 0x00)] }, /uses the instruction 0xfb/],
+    ['an unknown operation', { bodies: [ALLOC, body(0xfc, 99)] }, /uses the instruction 0xfc 99/],
+    ['typed references', { bodies: [ALLOC, body(0x02, 0x64, 0x00, 0x0b)] }, /typed references/],
+    ['another memory in an access', { bodies: [ALLOC, body(0x20, 0, 0x28, 0x42, 1, 0)] }, /more than one memory/],
+  ])('%s is refused', (_, parts, message) => {
+    expect(() => run(moduleOf(parts))).toThrow(message)
+  })
+})
+
+test.each([
+  ['nothing', []],
+  ['text', [...Buffer.from('(module)')]],
+  ['another version', [0, 0x61, 0x73, 0x6d, 2, 0, 0, 0]],
+  ['a component', [0, 0x61, 0x73, 0x6d, 0x0d, 0, 1, 0]],
+  ['a header alone', HEADER],
+  ['a section longer than all', [...HEADER, 1, 0xff, 0xff, 0xff, 0xff, 0x0f]],
+  ['a size without an end', [...HEADER, 1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]],
+])('what is no module is refused: %s', (_, bytes) => {
+  expect(() => run(Uint8Array.from(bytes))).toThrow(ModuleError)
+})
+
+test('whatever the bytes, a module is refused or runs; nothing else happens', () => {
+  const whole = moduleOf({ imports: [importOf('env', 'abort')], tables: [[0x70, 0, 1]] })
+  const flips = fc.array(fc.tuple(fc.nat(whole.length - 1), fc.nat(255)), { minLength: 1, maxLength: 4 })
+  fc.assert(
+    fc.property(flips, (changes) => {
+      const bytes = Uint8Array.from(whole)
+      for (const [at, byte] of changes) bytes[at] = byte
+      try {
+        expect(typeof run(bytes)).toBe('string')
+      } catch (error) {
+        expect(error).toBeInstanceOf(ModuleError)
+      }
+    }),
+    { numRuns: 1000 },
+  )
+})
