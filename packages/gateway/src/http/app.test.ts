@@ -52,6 +52,19 @@ describe('what is not there', () => {
   })
 })
 
+test('§8 a route may limit its calls from one address, before anything else is looked at; a reload forgives nobody', async () => {
+  const limited = open('POST', '/x/limited', () => 'ok', { callsPerMinute: 2, body: v.object({}) })
+  const { request, reload, clock } = gateway({ live: { routes: [limited, open('POST', '/x/free', () => 'ok')] } })
+  const call = async (path = '/x/limited', peer = '10.0.0.1') => (await request(path, { method: 'POST', peer, body: 'nonsense' })).status
+  expect([await call(), await call(), await call(), await call()]).toEqual([400, 400, 429, 429])
+  reload({})
+  expect(await call()).toBe(429)
+  expect(await call('/x/limited', '10.0.0.2')).toBe(400)
+  expect([await call('/x/free'), await call('/x/free'), await call('/x/free')]).toEqual([200, 200, 200])
+  await clock.advance(60_000)
+  expect(await call()).toBe(400)
+})
+
 describe('every answer', () => {
   test('carries the security headers, the refusals and the answers of features included', async () => {
     const routes = [

@@ -1,0 +1,55 @@
+/** A whole daemon with passkeys and little else, at an origin of its own. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startDaemon } from '@sluice/gateway/daemon'
+import { newToken } from '@sluice/gateway/pairing'
+import { defineFeature } from '@sluice/sdk'
+import feature from '../index.ts'
+
+export interface PasskeyDaemon {
+  /** By address, which browsers have no passkeys for. */
+  readonly url: string
+  /** By name; `rp_origin`. */
+  readonly origin: string
+  readonly dataDir: string
+  /** The endpoints off or on again. */
+  enable(enabled: boolean): Promise<void>
+  /** A new device's token. */
+  pair(): Promise<string>
+  stop(): Promise<void>
+}
+
+const provider = defineFeature({
+  id: 'provider-offline',
+  build: () => ({ providers: [{ kinds: ['offline'], load: async () => ({}) as never }] }),
+})
+
+const config = (passkeys: string): string => `[provider]\nkind = "offline"\n[log]\nlevel = "error"\n[security.webauthn]\n${passkeys}`
+
+export async function startPasskeys(): Promise<PasskeyDaemon> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'sluice-passkeys-'))
+  const configFile = join(dataDir, 'config.toml')
+  writeFileSync(configFile, config(''))
+  const features = [provider, feature]
+  const daemon = await startDaemon({ features, dataDir, configFile, env: {}, profile: 'test', version: '0', host: '127.0.0.1', port: 0 })
+  // Which port it is is known only now.
+  const origin = `http://localhost:${new URL(daemon.url).port}`
+  const enable = async (enabled: boolean): Promise<void> => {
+    const text = config(`enabled = ${enabled}\nrp_origin = "${origin}"\n`)
+    writeFileSync(configFile, text)
+    await daemon.runtime.reload(text)
+  }
+  await enable(true)
+  return {
+    url: daemon.url,
+    origin,
+    dataDir,
+    enable,
+    pair: async () => (await newToken(daemon.runtime.store, { name: 'laptop' }, daemon.runtime.clock)).token,
+    async stop() {
+      await daemon.stop()
+      rmSync(dataDir, { recursive: true, force: true })
+    },
+  }
+}
