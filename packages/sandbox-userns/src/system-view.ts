@@ -2,47 +2,10 @@
 import { existsSync } from 'node:fs'
 import { lstat, readlink, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
+import { PUBLIC_ETC } from '@sluice/sdk'
 
 /** Read-only; a link among them stays one. */
 const FOLDERS = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/opt', '/nix/store']
-
-const ETC = [
-  'alternatives',
-  'bash.bashrc',
-  'ca-certificates',
-  'ca-certificates.conf',
-  'crypto-policies',
-  'debian_version',
-  'fonts',
-  'gai.conf',
-  'group',
-  'host.conf',
-  'hosts',
-  'inputrc',
-  'java',
-  'ld.so.cache',
-  'ld.so.conf',
-  'ld.so.conf.d',
-  'locale.alias',
-  'locale.conf',
-  'localtime',
-  'magic',
-  'mime.types',
-  'nsswitch.conf',
-  'os-release',
-  'passwd',
-  'perl',
-  'pki',
-  'profile',
-  'protocols',
-  'resolv.conf',
-  'services',
-  'shells',
-  'ssl/certs',
-  'ssl/openssl.cnf',
-  'terminfo',
-  'timezone',
-]
 
 const KERNEL = ['/proc/sys', '/proc/sysrq-trigger', '/proc/irq', '/proc/bus', '/proc/fs', '/proc/acpi', '/proc/scsi']
 
@@ -51,7 +14,7 @@ export const kernelSettings = (): readonly string[] => KERNEL.filter((path) => e
 
 /** Options of bubblewrap that show it; read once, since it does not change while the daemon runs. */
 export async function systemView(): Promise<readonly string[]> {
-  const shown = [...FOLDERS, ...ETC.map((name) => join('/etc', name))]
+  const shown = [...FOLDERS, ...PUBLIC_ETC.map((name) => join('/etc', name))]
   return (await Promise.all(shown.map(show))).flat()
 }
 

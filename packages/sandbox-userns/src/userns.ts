@@ -8,10 +8,11 @@ import {
   findProgram,
   limitedWords,
   type Sandbox,
-  type SandboxPolicy,
   type SandboxProbe,
   seccompFilter,
   splitEnv,
+  startWords,
+  withoutCounted,
 } from '@sluice/sdk'
 import { bwrapOptions, type View } from './bwrap-options.ts'
 import { kernelSettings, systemView } from './system-view.ts'
@@ -26,10 +27,6 @@ interface Ready extends View {
 }
 
 const TRIAL = { file: '/bin/true', args: [], cwd: '/tmp', env: {} }
-
-/** Bubblewrap takes the filter from a descriptor, and only a shell can hand it one; it also joins the control groups. */
-const START =
-  'exec 9<"$1"; left=$2; shift 2; while [ $left -gt 0 ]; do echo $$ > "$1" || exit 125; shift; left=$((left-1)); done; exec "$@"'
 
 /** `folder` is its own, for the filter. */
 export function userns({ folder }: { readonly folder: string }): Sandbox {
@@ -63,11 +60,12 @@ export function userns({ folder }: { readonly folder: string }): Sandbox {
       const { program, filter, groups } = ready
       const { outside, inside } = splitEnv(command.env)
       const group = await groups?.create(policy)
-      const limits = group ? withoutCounted(policy) : policy
-      const words = [program, '--seccomp', '9', ...bwrapOptions(command, policy, ready, inside), '--', ...limitedWords(command, limits)]
+      const inner = ['--', ...limitedWords(command, group ? withoutCounted(policy) : policy)]
+      const words = [program, '--seccomp', '9', ...bwrapOptions(command, policy, ready, inside), ...inner]
+      const [file = '', ...args] = startWords(words, { joins: group?.joins ?? [], ninth: filter })
       return {
-        file: '/bin/sh',
-        args: ['-c', START, 'sh', filter, String(group?.joins.length ?? 0), ...(group?.joins ?? []), ...words],
+        file,
+        args,
         cwd: '/',
         env: outside,
         ...(group && { release: () => group.remove() }),
@@ -92,9 +90,6 @@ function bounds({ groups }: Ready): string {
   const isRoot = process.getuid?.() === 0
   return isRoot ? 'processes not bounded: root may make no control groups here' : 'processes and memory of each bounded by limits'
 }
-
-/** What a control group bounds for all processes together need not be bounded for each. */
-const withoutCounted = ({ memoryBytesMax: _memory, processesMax: _processes, ...rest }: SandboxPolicy): SandboxPolicy => rest
 
 function hint(stderr: string): string {
   if (/unknown option/i.test(stderr)) return INSTALL

@@ -58,3 +58,59 @@ export function limitedWords({ file, args }: Pick<ProcessCommand, 'file' | 'args
   const closed = [3, 4, 5, 6, 7, 8, 9].map((fd) => `${fd}<&-`).join(' ')
   return ['/bin/sh', '-c', `{ ${limits.join('; ')}; } 2>/dev/null; exec ${closed}; exec "$@"`, 'sh', file, ...args]
 }
+
+const START =
+  'if [ -n "$1" ]; then exec 9<"$1"; fi; left=$2; shift 2; while [ $left -gt 0 ]; do echo $$ >"$1" || exit 125; shift; left=$((left-1)); done; exec "$@"'
+
+/** The words that start the backend's program: in its control groups, and with the file `ninth` open as descriptor 9. */
+export function startWords(words: readonly string[], { joins = [], ninth }: StartOptions): readonly string[] {
+  if (joins.length === 0 && ninth === undefined) return words
+  return ['/bin/sh', '-c', START, 'sh', ninth ?? '', String(joins.length), ...joins, ...words]
+}
+
+export interface StartOptions {
+  readonly joins?: readonly string[]
+  readonly ninth?: string
+}
+
+/** What a control group bounds for all processes together need not be bounded for each. */
+export const withoutCounted = ({ memoryBytesMax: _memory, processesMax: _processes, ...rest }: SandboxPolicy): SandboxPolicy => rest
+
+/** What of /etc programs need and is no secret. */
+export const PUBLIC_ETC: readonly string[] = [
+  'alternatives',
+  'bash.bashrc',
+  'ca-certificates',
+  'ca-certificates.conf',
+  'crypto-policies',
+  'debian_version',
+  'fonts',
+  'gai.conf',
+  'group',
+  'host.conf',
+  'hosts',
+  'inputrc',
+  'java',
+  'ld.so.cache',
+  'ld.so.conf',
+  'ld.so.conf.d',
+  'locale.alias',
+  'locale.conf',
+  'localtime',
+  'magic',
+  'mime.types',
+  'nsswitch.conf',
+  'os-release',
+  'passwd',
+  'perl',
+  'pki',
+  'profile',
+  'protocols',
+  'resolv.conf',
+  'services',
+  'shells',
+  'ssl/certs',
+  'ssl/openssl.cnf',
+  'terminfo',
+  'timezone',
+]

@@ -1,0 +1,109 @@
+/** The options of firejail for one command: no profile, so that what holds is what stands here. */
+import { AppError, type ProcessCommand, PUBLIC_ETC, type SandboxPolicy } from '@sluice/sdk'
+
+/** What firejail takes in no path. */
+const REFUSED_IN_PATHS = /[\\&!?"<>%^{};,*[\]\n]/
+/** Folders of the root that hold programs, or that firejail fills itself. */
+const SYSTEM = new Set([
+  'bin',
+  'sbin',
+  'lib',
+  'lib32',
+  'lib64',
+  'libx32',
+  'usr',
+  'opt',
+  'etc',
+  'dev',
+  'proc',
+  'nix',
+  'run',
+  'tmp',
+  'home',
+  'root',
+])
+/** Above firejail's own list, which has the mount calls, modules, keys, tracing and more. */
+const REFUSED_CALLS = [
+  'bpf',
+  'chroot',
+  'clone3',
+  'fanotify_init',
+  'fsconfig',
+  'fsmount',
+  'fsopen',
+  'fspick',
+  'io_uring_enter',
+  'io_uring_register',
+  'io_uring_setup',
+  'kcmp',
+  'mount',
+  'mount_setattr',
+  'move_mount',
+  'name_to_handle_at',
+  'open_by_handle_at',
+  'open_tree',
+  'perf_event_open',
+  'pidfd_getfd',
+  'pivot_root',
+  'process_vm_readv',
+  'process_vm_writev',
+  'ptrace',
+  'setns',
+  'sethostname',
+  'syslog',
+  'umount2',
+  'userfaultfd',
+  'vhangup',
+]
+
+export interface View {
+  /** Names in the root folder. */
+  readonly root: readonly string[]
+  /** Names in /etc. */
+  readonly etc: readonly string[]
+}
+
+/** Throws `unavailable` for a folder firejail cannot name. `inside` is what of the environment firejail itself must not have. */
+export function jailOptions(
+  { cwd }: Pick<ProcessCommand, 'cwd'>,
+  { writable, network }: Pick<SandboxPolicy, 'writable' | 'network'>,
+  { root, etc }: View,
+  inside: Readonly<Record<string, string>>,
+): string[] {
+  for (const path of [...writable, cwd]) {
+    if (REFUSED_IN_PATHS.test(path))
+      throw new AppError('unavailable', `firejail cannot show the folder '${path}': its name has a character it refuses`)
+  }
+  const isShown = writable.some((folder) => cwd === folder || cwd.startsWith(`${folder}/`))
+  const used = new Set(writable.map((folder) => folder.split('/')[1]))
+  const hidden = root.filter((name) => !SYSTEM.has(name) && !used.has(name)).map((name) => `/${name}`)
+  return [
+    '--quiet',
+    '--noprofile',
+    '--deterministic-exit-code',
+    '--deterministic-shutdown',
+    '--private',
+    '--private-tmp',
+    '--private-dev',
+    '--private-cache',
+    '--disable-mnt',
+    `--private-etc=${etc.filter((name) => PUBLIC_ETC.some((each) => each.split('/')[0] === name)).join(',')}`,
+    ...writable.map((folder) => `--whitelist=${folder}`),
+    ...['/sys', '/run/user', '/proc/kcore', '/proc/keys', '/proc/sysrq-trigger', ...hidden].map((path) => `--blacklist=${path}`),
+    ...['/usr', '/opt', '/etc', '/proc/sys', '/proc/irq', '/proc/bus'].map((path) => `--read-only=${path}`),
+    ...(network ? [] : ['--net=none']),
+    '--protocol=unix,inet,inet6,netlink',
+    '--hostname=sandbox',
+    '--ipc-namespace',
+    '--dbus-user=none',
+    '--dbus-system=none',
+    '--caps.drop=all',
+    '--nonewprivs',
+    '--nogroups',
+    '--noroot',
+    '--restrict-namespaces',
+    `--seccomp=${REFUSED_CALLS.join(',')}`,
+    `--private-cwd=${isShown ? cwd : '/tmp'}`,
+    ...Object.entries(inside).map(([name, value]) => `--env=${name}=${value}`),
+  ]
+}

@@ -1,0 +1,62 @@
+/** The `jail` backend: each command in firejail (§2.7). */
+import { readdir } from 'node:fs/promises'
+import {
+  AppError,
+  type ControlGroups,
+  findControlGroups,
+  findProgram,
+  limitedWords,
+  type Sandbox,
+  splitEnv,
+  startWords,
+  withoutCounted,
+} from '@sluice/sdk'
+import { jailOptions, type View } from './jail-options.ts'
+
+const INSTALL = 'install firejail, 0.9.72 or newer (apt-get install firejail)'
+const TRIAL = { file: '/bin/true', args: [], cwd: '/tmp', env: {} }
+
+interface Ready extends View {
+  readonly program: string
+  readonly groups: ControlGroups | undefined
+}
+
+export function jail(): Sandbox {
+  let ready: Ready | undefined
+  const sandbox: Sandbox = {
+    name: 'jail',
+    strength: 20,
+
+    async probe(signal, run) {
+      if (process.platform !== 'linux') return { available: false, detail: 'it needs Linux' }
+      const program = await findProgram('firejail')
+      if (program === undefined) return { available: false, detail: `firejail is not installed: ${INSTALL}` }
+      const { stdout } = await run({ file: program, args: ['--version'], cwd: '/', env: {} }, signal)
+      const version = stdout.split('\n')[0] ?? 'firejail'
+      const [root, etc, groups] = await Promise.all([readdir('/'), readdir('/etc'), findControlGroups()])
+      ready = { program, root, etc, groups }
+      const command = await sandbox.wrap(TRIAL, { writable: [], network: false })
+      const { exitCode, stderr } = await run(command, signal).finally(() => command.release?.(run))
+      if (exitCode !== 0) return { available: false, detail: `${version} fails: ${stderr.trim().split('\n')[0] || exitCode}; ${INSTALL}` }
+      return { available: true, detail: `${version}, ${bounds(groups)}` }
+    },
+
+    async wrap(command, policy) {
+      if (!ready) throw new AppError('unavailable', 'jail has not been tried on this machine')
+      const { outside, inside } = splitEnv(command.env)
+      const options = jailOptions(command, policy, ready, inside)
+      const group = await ready.groups?.create(policy)
+      const inner = limitedWords(command, group ? withoutCounted(policy) : policy)
+      const [file = '', ...args] = startWords([ready.program, ...options, '--', ...inner], { joins: group?.joins ?? [] })
+      return { file, args, cwd: '/', env: outside, ...(group && { release: () => group.remove() }) }
+    },
+  }
+  return sandbox
+}
+
+function bounds(groups: ControlGroups | undefined): string {
+  if (groups) return 'processes and memory bounded by control groups'
+  return process.getuid?.() === 0
+    ? 'processes not bounded: root may make no control groups here'
+    : 'processes and memory of each bounded by limits'
+}
