@@ -65,6 +65,20 @@ export type { EventEnvelope, Events, EventType, SluiceEvent, Usage } from './eve
 export { eventMembers, eventSchema } from './events.ts'
 export type { Feature, Finding, Parts } from './feature.ts'
 export { defineFeature } from './feature.ts'
+export type { FilterInstruction } from './filter-program.ts'
+export {
+  ALLOW,
+  argumentAt,
+  assembleFilter,
+  forCall,
+  give,
+  IF_ANY_BIT,
+  IF_EQUAL,
+  load,
+  NUMBER_AT,
+  refuse,
+  when,
+} from './filter-program.ts'
 export { isFresh } from './fresh.ts'
 export { equalDigests, equalTexts, hmacSha256, sha256Hex, verifyHmac } from './hmac.ts'
 export type { Clock, Host, IssuedToken, PublicRequest, ResolvedAddress, SecretStore, Services, Transcribe } from './host.ts'

@@ -1,22 +1,24 @@
 /** A filter of system calls for confined commands, as the kernel takes it: what no ordinary program calls, and what leads out. */
+import {
+  ALLOW,
+  ARCH_AT,
+  argumentAt,
+  assembleFilter,
+  type FilterInstruction,
+  forCall,
+  give,
+  IF_ANY_BIT,
+  IF_AT_LEAST,
+  IF_EQUAL,
+  load,
+  NUMBER_AT,
+  refuse,
+  when,
+} from './filter-program.ts'
 
-const LOAD = 0x20
-const IF_EQUAL = 0x15
-const IF_AT_LEAST = 0x35
-const IF_ANY_BIT = 0x45
-const RETURN = 0x06
-
-const ALLOW = 0x7fff0000
-const refuse = (errno: number) => 0x00050000 | errno
 const EPERM = 1
 const ENOSYS = 38
 const EAFNOSUPPORT = 97
-
-/** Of `struct seccomp_data`. */
-const NUMBER_AT = 0
-const ARCH_AT = 4
-/** The low half: both machines count it first. */
-const argumentAt = (index: number) => 16 + 8 * index
 
 const SET_ID_BITS = 0o6000
 /** CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. */
@@ -194,12 +196,7 @@ export function seccompFilter(arch: string = process.arch): Uint8Array | undefin
   const machine = MACHINES[arch]
   if (!machine) return undefined
   const { refused, unknown, modes, clone, unshare, ioctl, socket } = machine
-  const load = (at: number) => [LOAD, 0, 0, at] as const
-  const give = (result: number) => [RETURN, 0, 0, result >>> 0] as const
-  const when = (test: number, value: number, result: number) => [[test, 0, 1, value] as const, give(result)]
-  /** Runs `body`, which ends in a return, for one call. */
-  const forCall = (number: number, body: readonly Instruction[]): Instruction[] => [[IF_EQUAL, 0, body.length, number], ...body]
-  const program: Instruction[] = [
+  const program: FilterInstruction[] = [
     load(ARCH_AT),
     [IF_EQUAL, 1, 0, machine.arch],
     give(refuse(ENOSYS)),
@@ -220,19 +217,5 @@ export function seccompFilter(arch: string = process.arch): Uint8Array | undefin
     ...forCall(socket, [load(argumentAt(0)), ...FAMILIES.flatMap((family) => when(IF_EQUAL, family, ALLOW)), give(refuse(EAFNOSUPPORT))]),
     give(ALLOW),
   ]
-  return assemble(program)
-}
-
-/** Operation, jumps if so and if not, value. */
-type Instruction = readonly [operation: number, jumpTrue: number, jumpFalse: number, value: number]
-
-function assemble(program: readonly Instruction[]): Uint8Array {
-  const bytes = new DataView(new ArrayBuffer(program.length * 8))
-  for (const [index, [operation, jumpTrue, jumpFalse, value]] of program.entries()) {
-    bytes.setUint16(index * 8, operation, true)
-    bytes.setUint8(index * 8 + 2, jumpTrue)
-    bytes.setUint8(index * 8 + 3, jumpFalse)
-    bytes.setUint32(index * 8 + 4, value >>> 0, true)
-  }
-  return new Uint8Array(bytes.buffer)
+  return assembleFilter(program)
 }
