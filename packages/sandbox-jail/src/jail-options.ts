@@ -1,5 +1,5 @@
 /** The options of firejail for one command: no profile, so that what holds is what stands here. */
-import { AppError, type ProcessCommand, PUBLIC_ETC, type SandboxPolicy } from '@sluice/sdk'
+import { AppError, type ProcessCommand, type SandboxPolicy } from '@sluice/sdk'
 
 /** What firejail takes in no path. */
 const REFUSED_IN_PATHS = /[\\&!?"<>%^{};,*[\]\n]/
@@ -59,7 +59,7 @@ const REFUSED_CALLS = [
 export interface View {
   /** Names in the root folder. */
   readonly root: readonly string[]
-  /** Names in /etc. */
+  /** What there is in /etc of what everybody may know, by name. */
   readonly etc: readonly string[]
 }
 
@@ -87,10 +87,11 @@ export function jailOptions(
     '--private-dev',
     '--private-cache',
     '--disable-mnt',
-    `--private-etc=${etc.filter((name) => PUBLIC_ETC.some((each) => each.split('/')[0] === name)).join(',')}`,
+    ...etc.map((name) => `--whitelist=/etc/${name}`),
     ...writable.map((folder) => `--whitelist=${folder}`),
     ...['/sys', '/run/user', '/proc/kcore', '/proc/keys', '/proc/sysrq-trigger', ...hidden].map((path) => `--blacklist=${path}`),
-    ...['/usr', '/opt', '/etc', '/proc/sys', '/proc/irq', '/proc/bus'].map((path) => `--read-only=${path}`),
+    ...['/', '/proc/sys', '/proc/irq', '/proc/bus'].map((path) => `--read-only=${path}`),
+    ...['/tmp', '/dev/shm', ...writable].map((path) => `--read-write=${path}`),
     ...(network ? [] : ['--net=none']),
     '--protocol=unix,inet,inet6,netlink',
     '--hostname=sandbox',

@@ -1,11 +1,13 @@
 /** The `jail` backend: each command in firejail (§2.7). */
-import { readdir } from 'node:fs/promises'
+import { access, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import {
   AppError,
   type ControlGroups,
   findControlGroups,
   findProgram,
   limitedWords,
+  PUBLIC_ETC,
   type Sandbox,
   splitEnv,
   startWords,
@@ -33,7 +35,7 @@ export function jail(): Sandbox {
       if (program === undefined) return { available: false, detail: `firejail is not installed: ${INSTALL}` }
       const { stdout } = await run({ file: program, args: ['--version'], cwd: '/', env: {} }, signal)
       const version = stdout.split('\n')[0] ?? 'firejail'
-      const [root, etc, groups] = await Promise.all([readdir('/'), readdir('/etc'), findControlGroups()])
+      const [root, etc, groups] = await Promise.all([readdir('/'), publicEtc(), findControlGroups()])
       ready = { program, root, etc, groups }
       const command = await sandbox.wrap(TRIAL, { writable: [], network: false })
       const { exitCode, stderr } = await run(command, signal).finally(() => command.release?.(run))
@@ -52,6 +54,18 @@ export function jail(): Sandbox {
     },
   }
   return sandbox
+}
+
+async function publicEtc(): Promise<string[]> {
+  const there = await Promise.all(
+    PUBLIC_ETC.map((name) =>
+      access(join('/etc', name)).then(
+        () => [name],
+        () => [],
+      ),
+    ),
+  )
+  return there.flat()
 }
 
 function bounds(groups: ControlGroups | undefined): string {
