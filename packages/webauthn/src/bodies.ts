@@ -41,9 +41,10 @@ const credential = {
 const TWO_IDS = 'id and raw_id differ'
 
 /** The schema's members in either spelling, those of `response` beside the others. */
-const inEitherSpelling = <const Schema extends v.GenericSchema>(schema: Schema) =>
+const inEitherSpelling = <const Schema extends v.GenericSchema & { readonly entries: v.ObjectEntries }>(schema: Schema) =>
   v.pipe(
-    v.looseObject({}),
+    // What is demanded of them is looked at below; here they are named for the documentation.
+    v.looseObject(Object.fromEntries(Object.keys(schema.entries).map((name) => [name, v.optional(v.unknown())]))),
     v.description('In snake_case, all members beside each other; or what `PublicKeyCredential.toJSON()` returns'),
     v.transform(({ response, ...own }: Readonly<Record<string, unknown>>) => {
       const inner = typeof response === 'object' ? response : {}

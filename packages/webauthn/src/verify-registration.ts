@@ -1,9 +1,8 @@
 /** Whether what an authenticator made is a passkey for this gateway (W3C Web Authentication §7.1). */
-import { errorText } from '@sluice/sdk'
 import { authenticatorDataIn, unattested } from './attestation-object.ts'
 import type { RegisterFinish } from './bodies.ts'
 import { clientDataFault } from './client-data.ts'
-import { ALGORITHMS, loadWebauthn, loadWebauthnHelpers, type RelyingParty } from './library.ts'
+import { ALGORITHMS, loadWebauthn, loadWebauthnHelpers, type RelyingParty, reasonOf } from './library.ts'
 import type { Passkey } from './passkeys.ts'
 
 export type NewPasskey = Pick<Passkey, 'id' | 'publicKey' | 'algorithm' | 'counter' | 'aaguid' | 'mayBeBackedUp' | 'isBackedUp'>
@@ -36,7 +35,7 @@ export async function verifyRegistration(body: RegisterFinish, challenge: string
     const mayBeBackedUp = credentialDeviceType === 'multiDevice'
     return { passkey: { id, publicKey, algorithm, counter: credential.counter, aaguid, mayBeBackedUp, isBackedUp } }
   } catch (error) {
-    return { fault: 'it does not verify', detail: errorText(error) }
+    return { fault: 'it does not verify', detail: reasonOf(error) }
   }
 }
 

@@ -1,8 +1,7 @@
 /** Whether an authenticator has signed for this passkey, here and now (W3C Web Authentication §7.2). */
-import { errorText } from '@sluice/sdk'
 import type { SignInFinish } from './bodies.ts'
 import { clientDataFault } from './client-data.ts'
-import { ES256, loadWebauthn, type RelyingParty } from './library.ts'
+import { ES256, loadWebauthn, type RelyingParty, reasonOf } from './library.ts'
 import type { Passkey } from './passkeys.ts'
 
 /** `counter` is proved to be the authenticator's, and compared with nothing yet. `fault` is for the log. */
@@ -39,7 +38,7 @@ export async function verifySignIn(
     if ((info.credentialDeviceType === 'multiDevice') !== passkey.mayBeBackedUp) return { fault: 'it changed whether it may be backed up' }
     return { counter: info.newCounter, isBackedUp: info.credentialBackedUp }
   } catch (error) {
-    return { fault: errorText(error) }
+    return { fault: reasonOf(error) }
   }
 }
 
