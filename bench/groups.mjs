@@ -3,9 +3,11 @@ import { measureCommands } from './measures/commands.mjs'
 import { measureFanOut } from './measures/fan-out.mjs'
 import { measureAcks, measureIngress, measureIngressMemory, measureMillion, measureRefusals } from './measures/ingress.mjs'
 import { measurePdf } from './measures/pdf.mjs'
+import { measurePlugins } from './measures/plugins.mjs'
 import { measureSopEvents, measureSopMatch, measureSopStart } from './measures/procedures.mjs'
 import { measureSize } from './measures/size.mjs'
 import { measureIdleMemory, measureStarts } from './measures/start.mjs'
+import { measureTracing } from './measures/tracing.mjs'
 import { measureWaiting } from './measures/waiting.mjs'
 import { measureDuplicates, measureTurns } from './measures/webhook.mjs'
 
@@ -44,5 +46,7 @@ export const GROUPS = [
   },
   { name: 'sse', rows: ['sse-deliveries', 'sse-latency', 'sse-memory'], measure: (bench) => measureFanOut(bench, 'sse') },
   { name: 'ws', rows: ['ws-deliveries', 'ws-latency', 'ws-memory'], measure: (bench) => measureFanOut(bench, 'ws') },
+  { name: 'otel', rows: ['otel-throughput', 'otel-dead', 'otel-slow', 'otel-overloaded', 'otel-hangs'], measure: measureTracing },
+  { name: 'plugins', rows: ['plugin-warm', 'plugin-cold'], measure: measurePlugins },
   { name: 'pdf', rows: ['pdf-text', 'pdf-first', 'pdf-block'], measure: measurePdf },
 ]

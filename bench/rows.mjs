@@ -50,6 +50,13 @@ export const ROWS = {
   'pdf-text': { title: 'text of a PDF of 100 pages', unit: 'ms', bar: { ratio: 'at most', limit: 1.3 } },
   'pdf-first': { title: 'the same, first after a while', unit: 'ms' },
   'pdf-block': { title: 'longest block while PDFs are read', unit: 'ms', bar: { value: 'at most', limit: 50 } },
+  'otel-throughput': { title: 'turns traced, 16 connections, beside not', unit: '/s', bar: { ratio: 'at least', limit: 0.9 } },
+  'otel-dead': { title: 'turn traced to nobody, median, beside not', unit: 'ms', bar: { ratio: 'at most', limit: 1.05 } },
+  'otel-slow': { title: 'turn traced to a slow collector', unit: 'ms', bar: { ratio: 'at most', limit: 1.05 } },
+  'otel-overloaded': { title: 'turn traced to one that answers 503', unit: 'ms', bar: { ratio: 'at most', limit: 1.05 } },
+  'otel-hangs': { title: 'turn traced to one that hangs', unit: 'ms', bar: { ratio: 'at most', limit: 1.05 } },
+  'plugin-warm': { title: 'call of a plugin, 1 KiB in and out, beside plain JavaScript', unit: 'µs', bar: { ratio: 'at most', limit: 5 } },
+  'plugin-cold': { title: 'first call of a plugin, beside a bare worker', unit: 'ms', bar: { value: 'at most', limit: 50 } },
   'size-before-first-turn': { title: 'code loaded before the first turn', unit: 'kB', bar: { value: 'at most', limit: 700 } },
   'size-in-all': { title: 'minimal profile in all', unit: 'kB', bar: { value: 'at most', limit: 2500 } },
 }

@@ -20,7 +20,7 @@ export const bundleReport = (profile) => JSON.parse(readFileSync(join(distFolder
 export const newDataDir = (scratch) => mkdtempSync(join(scratch, 'data-'))
 
 /** Loads limits out of the way, everything that keeps data safe as it is by default. */
-const LOAD_CONFIG = `[gateway]
+export const LOAD_CONFIG = `[gateway]
 webhook_rate_limit_per_minute = 0
 
 [provider]
@@ -32,9 +32,9 @@ level = "warn"
 
 export const writeConfig = (dataDir, config) => writeFileSync(join(dataDir, 'config.toml'), config)
 
-/** The minimal profile on a new data directory, paired: a server with a `token` that opens it. */
-export async function startSluice({ scratch, config = LOAD_CONFIG, dataDir = newDataDir(scratch), nodeArgs = [] }) {
-  const bundle = sluiceBundle('minimal')
+/** A profile on a new data directory, paired: a server with a `token` that opens it. */
+export async function startSluice({ scratch, config = LOAD_CONFIG, dataDir = newDataDir(scratch), nodeArgs = [], profile = 'minimal' }) {
+  const bundle = sluiceBundle(profile)
   writeConfig(dataDir, config)
   const token = await runNode({ scratch, args: [bundle, 'pair', 'token', '--name', 'bench', '--data-dir', dataDir] })
   const server = await startServer({ scratch, args: [...nodeArgs, bundle, 'daemon', '--data-dir', dataDir, '--port', '0'] })

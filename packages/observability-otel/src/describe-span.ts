@@ -12,12 +12,16 @@ export interface SpanDescription {
   readonly attributes: Readonly<Record<string, string | number | boolean>>
 }
 
-/** An outcome as attributes; `_OTHER` is the convention's word for an error without a name. */
-const ended = (outcome: Outcome) => ({ 'sluice.outcome': outcome, ...(outcome === 'error' && { 'error.type': '_OTHER' }) })
+const NOTHING = {}
+/** `_OTHER` is the convention's word for an error without a name. */
+const FAILED = { 'error.type': '_OTHER' }
+const ABORTED = { 'sluice.outcome': 'aborted' }
 
-/** `gen_ai.system` is what `gen_ai.provider.name` was called before, and still what many collectors look for. */
+/** Of what went well, nothing is said. */
+const ended = (outcome: Outcome) => (outcome === 'ok' ? NOTHING : outcome === 'error' ? FAILED : ABORTED)
+
 const modelOf = ({ provider, model }: { readonly provider: string; readonly model: string }) => ({
-  ...(provider !== '' && { 'gen_ai.provider.name': provider, 'gen_ai.system': provider }),
+  ...(provider !== '' && { 'gen_ai.provider.name': provider }),
   ...(model !== '' && { 'gen_ai.request.model': model }),
 })
 
@@ -87,9 +91,11 @@ export function describeSpan(seen: Spanned): SpanDescription {
         attributes: {
           'gen_ai.operation.name': 'chat',
           ...modelOf(seen),
+          // What the provider's name was called before, and still is what many look for.
+          ...(seen.provider !== '' && { 'gen_ai.system': seen.provider }),
           'gen_ai.usage.input_tokens': seen.inputTokens,
           'gen_ai.usage.output_tokens': seen.outputTokens,
-          'sluice.cost_usd': seen.costUsd,
+          ...(seen.costUsd > 0 && { 'sluice.cost_usd': seen.costUsd }),
           ...ended(seen.outcome),
         },
       }
@@ -117,4 +123,4 @@ export function describeSpan(seen: Spanned): SpanDescription {
   }
 }
 
-const endedStep = (outcome: string) => ({ 'sluice.outcome': outcome, ...(outcome === 'failed' && { 'error.type': '_OTHER' }) })
+const endedStep = (outcome: string) => ({ 'sluice.outcome': outcome, ...(outcome === 'failed' && FAILED) })
