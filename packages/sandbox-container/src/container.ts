@@ -1,0 +1,75 @@
+/** The `container` backend: each command in a container of Docker's or Podman's, gone with it (§2.7). */
+import { randomUUID } from 'node:crypto'
+import { basename } from 'node:path'
+import { AppError, findProgram, type RunBare, type Sandbox, type SandboxProbe } from '@sluice/sdk'
+import type { ContainerConfig } from './config.ts'
+import { engineEnv, givenEnv } from './engine-env.ts'
+import { runOptions } from './run-options.ts'
+
+const TRIAL = { file: '/bin/sh', args: ['-c', ':'], cwd: '/tmp', env: {} }
+const REMOVE_MS_MAX = 20_000
+
+export function container({ engine, image }: ContainerConfig): Sandbox {
+  let program: string | undefined
+  const ask = (run: RunBare, signal: AbortSignal, ...args: string[]) =>
+    run({ file: program ?? '', args, cwd: '/', env: engineEnv() }, signal)
+
+  const sandbox: Sandbox = {
+    name: 'container',
+    strength: 10,
+
+    async probe(signal, run): Promise<SandboxProbe> {
+      const missing = (detail: string): SandboxProbe => ({ available: false, detail })
+      program = await installed(engine)
+      if (program === undefined)
+        return missing(`${engine === 'auto' ? 'neither docker nor podman' : `no ${engine}`} is installed: install one`)
+      const name = basename(program)
+      const version = await ask(run, signal, 'version', '--format', name === 'podman' ? '{{.Client.Version}}' : '{{.Server.Version}}')
+      if (version.exitCode !== 0)
+        return missing(`${name} does not answer (${firstLine(version.stderr)}): start its engine, and let this user use it`)
+      const found = await ask(run, signal, 'image', 'inspect', '--format', '{{.Id}}', image)
+      if (found.exitCode !== 0) return missing(`the image '${image}' is not here: ${name} pull ${image}`)
+      const command = await sandbox.wrap(TRIAL, { writable: [], network: false })
+      const { exitCode, stderr } = await run(command, signal).finally(() => command.release?.(run))
+      if (exitCode !== 0) return missing(`${name} makes no container of '${image}' (${firstLine(stderr) || exitCode})`)
+      return { available: true, detail: `${name} ${version.stdout.trim()}, image ${image}` }
+    },
+
+    wrap(command, policy) {
+      if (program === undefined) throw new AppError('unavailable', 'container has not been tried on this machine')
+      const name = `sluice-${randomUUID()}`
+      const given = givenEnv(command.env)
+      return {
+        file: program,
+        args: runOptions(command, policy, { name, image, user: sameUser(program), env: given.options }),
+        cwd: '/',
+        env: { ...given.env, ...engineEnv() },
+        // what ends the engine's program does not end the container
+        async release(run) {
+          const { exitCode, stderr } = await ask(run, AbortSignal.timeout(REMOVE_MS_MAX), 'rm', '--force', '--volumes', name)
+          if (exitCode !== 0 && !/no such container/i.test(stderr)) {
+            throw new AppError('unavailable', `the container ${name} could not be removed: ${firstLine(stderr)}`)
+          }
+        },
+      }
+    },
+  }
+  return sandbox
+}
+
+async function installed(engine: ContainerConfig['engine']): Promise<string | undefined> {
+  for (const name of engine === 'auto' ? ['docker', 'podman'] : [engine]) {
+    const path = await findProgram(name)
+    if (path !== undefined) return path
+  }
+  return undefined
+}
+
+/** So that what it writes in the workspace belongs to who may read it there. */
+function sameUser(program: string): string[] {
+  const [user, group] = [process.getuid?.() ?? 0, process.getgid?.() ?? 0]
+  const isRootless = basename(program) === 'podman' && user !== 0
+  return [...(isRootless ? ['--userns=keep-id'] : []), `--user=${user}:${group}`]
+}
+
+const firstLine = (text: string): string => text.trim().split('\n')[0] ?? ''

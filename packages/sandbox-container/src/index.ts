@@ -1,0 +1,10 @@
+/** The feature: the `container` backend, Docker or Podman (§2.7). */
+import { defineFeature } from '@sluice/sdk'
+import { containerSection } from './config.ts'
+import { container } from './container.ts'
+
+export default defineFeature({
+  id: 'sandbox-container',
+  section: containerSection,
+  build: (_host, config) => ({ sandboxes: [container(config)] }),
+})

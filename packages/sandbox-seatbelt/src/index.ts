@@ -1,0 +1,5 @@
+/** The feature: the `seatbelt` backend, sandbox-exec of macOS (§2.7). */
+import { defineFeature } from '@sluice/sdk'
+import { seatbelt } from './seatbelt.ts'
+
+export default defineFeature({ id: 'sandbox-seatbelt', build: () => ({ sandboxes: [seatbelt()] }) })
