@@ -36,3 +36,9 @@ test('a span below one of ours names it as parent; one below a remote span names
   expect(newTrace(trace)).toMatchObject({ traceId: trace.traceId, parentId: trace.spanId })
   expect(newTrace({ traceId: trace.traceId, parentId: 'b7ad6b7169203331' })).toMatchObject({ parentId: 'b7ad6b7169203331' })
 })
+
+test('the state of a trace goes with each span of it', () => {
+  const below = newTrace({ traceId: 'a'.repeat(32), parentId: 'b'.repeat(16), state: 'v=1' })
+  expect(newTrace(below)).toMatchObject({ parentId: below.spanId, state: 'v=1' })
+  expect(newTrace(newTrace())).not.toHaveProperty('state')
+})

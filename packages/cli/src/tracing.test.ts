@@ -15,6 +15,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { always } from '../../../profiles/always.ts'
 import otel from '../../observability-otel/src/index.ts'
 import { CHATAPP_PERSON, chatappRequest } from './testing/chatapp-requests.ts'
+import type { Chat } from './testing/chats/chat.ts'
+import { telegramChat } from './testing/chats/telegram.ts'
 import { sendRequest } from './testing/send-request.ts'
 
 const CALLER = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331', state: 'vendor=1' }
@@ -165,6 +167,46 @@ describe('a message of a chat', () => {
       'process chatapp > turn chatapp > send chatapp',
     ])
     expect(named(spans, 'process chatapp')).toMatchObject({ parentId: CALLER.spanId, traceState: CALLER.state })
+  })
+})
+
+describe('a chat that holds a connection', () => {
+  let telegram: Chat
+  beforeEach(async () => {
+    telegram = await telegramChat()
+  })
+  afterEach(() => telegram.close())
+
+  const section = () =>
+    ['[channels_config.telegram]', ...Object.entries(telegram.config).map(([key, value]) => `${key} = ${JSON.stringify(value)}`), ''].join(
+      '\n',
+    )
+
+  test('begins a trace with each message, and the reply ends it', async () => {
+    await start(section())
+    telegram.say({ text: TEXT })
+    const spans = await collector.until(5)
+    const inbound = 'receive telegram > process telegram'
+    expect(paths(spans)).toEqual([
+      'receive telegram',
+      inbound,
+      `${inbound} > turn telegram`,
+      `${inbound} > turn telegram > chat small-1`,
+      `${inbound} > turn telegram > send telegram`,
+    ])
+    expect(named(spans, 'receive telegram').parentId).toBeNull()
+  })
+
+  test('is told of an event by a message below the request that brings it', async () => {
+    const { url } = await start(section())
+    const event = { type: 'note', channels: ['messenger'], content: { title: 'T', message: TEXT } }
+    const answer = await sendRequest(url, { path: '/api/channel-events', body: JSON.stringify(event), headers: TRACED })
+    expect(answer).toMatchObject({ status: 200 })
+    const spans = await collector.until(2, ofCaller)
+    expect(paths(spans)).toEqual(['POST /api/channel-events', 'POST /api/channel-events > send telegram'])
+    const sent = telegram.requests.find(({ path }) => path.endsWith('/sendMessage'))
+    expect(parentIn(sent?.headers)).toEqual([CALLER.traceId, named(spans, 'send telegram').spanId])
+    expect(collector.bodies.join('')).not.toContain('4711')
   })
 })
 

@@ -1,4 +1,4 @@
-import { AppError } from '@sluice/sdk'
+import { AppError, type Observation } from '@sluice/sdk'
 import { describe, expect, test } from 'vitest'
 import { sopBench } from './testing/bench.ts'
 import { event, sop } from './testing/samples.ts'
@@ -52,6 +52,22 @@ describe('triggers', () => {
       ['sop_step', 'completed'],
       ['sop_run', 'completed'],
     ])
+  })
+
+  test('observers are told of steps and runs that have ended, in the trace of the event', async () => {
+    const observed: Observation[] = []
+    const bench = await sopBench([sop('a')], { observe: (seen) => void observed.push(seen) })
+    const [dispatch] = await bench.engine.fire(event('/a', { trace: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01` }))
+    await bench.settle()
+    const runId = dispatch?.status === 'started' ? dispatch.runId : ''
+    await bench.host.advance(40)
+    expect(observed).toEqual([])
+    bench.agent.end(bench.turnOf(runId), { status: 'done', response: 'ok' })
+    await bench.settle()
+    const [step, run] = observed
+    expect(observed.map(({ kind }) => kind)).toEqual(['sop_step', 'sop_run'])
+    expect(run).toMatchObject({ sop: 'a', outcome: 'completed', span: { tookMs: 40, trace: { parentId: 'b'.repeat(16) } } })
+    expect(step).toMatchObject({ sop: 'a', step: 1, outcome: 'completed', span: { tookMs: 40, trace: { traceId: 'a'.repeat(32) } } })
   })
 
   test('by its name, one is started whatever its triggers; an unknown name is answered with the nearest', async () => {
