@@ -10,6 +10,9 @@ import metrics from '@sluice/observability-metrics'
 import anthropic from '@sluice/provider-anthropic'
 import offline from '@sluice/provider-offline'
 import openai from '@sluice/provider-openai'
+import container from '@sluice/sandbox-container'
+import jail from '@sluice/sandbox-jail'
+import seatbelt from '@sluice/sandbox-seatbelt'
 import files from '@sluice/tool-files'
 import http from '@sluice/tool-http'
 import memory from '@sluice/tool-memory'
@@ -21,6 +24,7 @@ import mqtt from '@sluice/trigger-mqtt'
 const providers = [offline, openai, anthropic]
 const tools = [files, shell, http, memory, sop]
 const webhooks = [chatapp, textrelay, bizchat, roomchat, mailpush]
+const sandboxes = [jail, seatbelt, container]
 const chats = [telegram, discord, slack]
 
-export const always = [...providers, ...tools, ...webhooks, ...chats, mqtt, transcription, metrics]
+export const always = [...providers, ...tools, ...webhooks, ...chats, ...sandboxes, mqtt, transcription, metrics]

@@ -243,12 +243,11 @@ export const CATALOGUE = {
     section: 'safety',
   },
 
-  'sandbox-jail': { ...always, kind: 'sandbox', ...planned, summary: 'firejail (Linux)', backend: 'jail' },
+  'sandbox-jail': { ...always, kind: 'sandbox', summary: 'firejail (Linux)', backend: 'jail' },
   'sandbox-userns': {
     flag: 'sandbox-userns',
     kind: 'sandbox',
     profile: null,
-    ...planned,
     summary: 'User namespaces by bubblewrap',
     backend: 'userns',
   },
@@ -260,8 +259,15 @@ export const CATALOGUE = {
     summary: 'Landlock, Linux 5.13 or newer',
     backend: 'fsrestrict',
   },
-  'sandbox-seatbelt': { ...always, kind: 'sandbox', ...planned, summary: 'sandbox-exec (macOS)', backend: 'seatbelt' },
-  'sandbox-container': { ...always, kind: 'sandbox', ...planned, summary: 'Docker or Podman', backend: 'container' },
+  'sandbox-seatbelt': { ...always, kind: 'sandbox', summary: 'sandbox-exec (macOS)', backend: 'seatbelt' },
+  'sandbox-container': {
+    ...always,
+    kind: 'sandbox',
+    summary: 'Docker or Podman',
+    section: 'security.sandbox',
+    keys: ['engine', 'image'],
+    backend: 'container',
+  },
 
   'observability-metrics': {
     flag: 'observability-metrics',
