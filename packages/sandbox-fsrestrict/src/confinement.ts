@@ -1,0 +1,88 @@
+/** All a launcher does to itself before it becomes the command, in order. */
+import { type SandboxPolicy, seccompFilter } from '@sluice/sdk'
+import { type CommandTag, TAG_RESOURCE } from './command-tag.ts'
+import { landlockCalls } from './landlock.ts'
+import { ownFilter } from './own-filter.ts'
+import type { ShownPath } from './shown-paths.ts'
+import { CALLS, type Machine, packed, type SystemCall, text } from './system-calls.ts'
+
+const AT_FDCWD = -100
+const O_WRONLY_CLOEXEC = 0x80001
+
+const LIMIT = { cpuSecs: 0, fileBytes: 1, core: 4, processes: 6, files: 7, memoryBytes: 9 } as const
+const OPEN_FILES_MAX = 1024
+
+const PR_SET_SECCOMP = 22
+const PR_SET_SECUREBITS = 28
+const PR_SET_NO_NEW_PRIVS = 38
+const PR_CAP_AMBIENT = 47
+const FILTER_MODE = 2
+const CLEAR_ALL = 4
+/** Root's id gives no privileges, changing ids gives none, none is kept or made ambient; each locked. */
+const SECURE_BITS = 0xef
+const CAPABILITY_VERSION = 0x20080522
+
+const FIRST_OTHER_FD = 3
+const FDS_END = 0xffffffff
+const CLOSE_ON_EXEC = 4
+
+export interface Confinement {
+  readonly machine: Machine
+  readonly abi: number
+  readonly shown: readonly ShownPath[]
+  /** Files of control groups to join. */
+  readonly joins: readonly string[]
+  readonly isRoot: boolean
+  readonly tag: CommandTag
+  /** `processesMax` is of all processes of the user. */
+  readonly policy: SandboxPolicy
+}
+
+export function confinementCalls(confinement: Confinement): readonly SystemCall[] {
+  const { machine, abi, shown, joins, isRoot, tag, policy } = confinement
+  const { memoryBytesMax, processesMax, fileBytesMax, cpuSecsMax, network } = policy
+  const { prctl } = machine
+  const limit = (resource: number, most: number | undefined) =>
+    most === undefined ? [] : [limitCall(machine, resource, most, most, 'may')]
+  const start = [
+    ...joinCalls(machine, joins),
+    limitCall(machine, TAG_RESOURCE, tag.soft, tag.hard, 'must'),
+    ...limit(LIMIT.core, 0),
+    ...limit(LIMIT.files, OPEN_FILES_MAX),
+    ...limit(LIMIT.fileBytes, fileBytesMax),
+    ...limit(LIMIT.cpuSecs, cpuSecsMax === undefined ? undefined : Math.ceil(cpuSecsMax)),
+    ...limit(LIMIT.processes, processesMax),
+    ...privilegeCalls(machine, isRoot),
+  ]
+  const filters = [seccompFilter(), ownFilter(machine, abi, network)].filter((filter) => filter !== undefined)
+  return [
+    ...start,
+    ...landlockCalls(machine, abi, shown, policy, start.length),
+    { name: 'close_range', number: CALLS.closeRange, args: [FIRST_OTHER_FD, FDS_END, CLOSE_ON_EXEC] },
+    ...filters.map((filter): SystemCall => ({ name: 'seccomp', number: prctl, args: [PR_SET_SECCOMP, FILTER_MODE, { filter }] })),
+    // the launcher needs more than some commands may have
+    ...limit(LIMIT.memoryBytes, memoryBytesMax),
+  ]
+}
+
+function joinCalls({ openat, write }: Machine, joins: readonly string[]): readonly SystemCall[] {
+  return joins.flatMap((path, index): SystemCall[] => [
+    { name: 'openat', number: openat, args: [AT_FDCWD, text(path), O_WRONLY_CLOEXEC] },
+    { name: 'write', number: write, args: [{ result: 2 * index }, { bytes: Buffer.from('0') }, 1] },
+  ])
+}
+
+/** Where a limit is lower already, the call fails, and it stays so. */
+function limitCall({ prlimit64 }: Machine, resource: number, soft: number, hard: number, failing: 'may' | 'must'): SystemCall {
+  return { name: 'prlimit64', number: prlimit64, args: [0, resource, { bytes: packed([64, soft], [64, hard]) }, 0], failing }
+}
+
+function privilegeCalls({ prctl, capset }: Machine, isRoot: boolean): readonly SystemCall[] {
+  return [
+    // others may not lock them, and have no id that gives anything
+    { name: 'securebits', number: prctl, args: [PR_SET_SECUREBITS, SECURE_BITS, 0, 0, 0], failing: isRoot ? 'must' : 'may' },
+    { name: 'ambient', number: prctl, args: [PR_CAP_AMBIENT, CLEAR_ALL, 0, 0, 0] },
+    { name: 'capset', number: capset, args: [{ bytes: packed([32, CAPABILITY_VERSION], [32, 0]) }, { bytes: Buffer.alloc(24) }] },
+    { name: 'no_new_privs', number: prctl, args: [PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0] },
+  ]
+}

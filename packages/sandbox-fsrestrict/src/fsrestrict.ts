@@ -1,0 +1,94 @@
+/** The `fsrestrict` backend: each command under Landlock and two filters of system calls, and nothing else of the daemon (§2.7). */
+import {
+  AppError,
+  type Clock,
+  type ControlGroups,
+  findControlGroups,
+  type Sandbox,
+  type SandboxPolicy,
+  seccompFilter,
+  withoutCounted,
+} from '@sluice/sdk'
+import { askVersion } from './ask-version.ts'
+import { tryCanary } from './canary.ts'
+import { createTag, endTagged } from './command-tag.ts'
+import { confinementCalls } from './confinement.ts'
+import { coverage } from './landlock.ts'
+import { findLaunchers, type Launcher, launch } from './launchers.ts'
+import { countOwnTasks } from './own-tasks.ts'
+import { createPrivateFolder, removeFolder, removeStaleFolders } from './private-folder.ts'
+import { type ShownPath, shownPaths } from './shown-paths.ts'
+import { type Machine, machineOf } from './system-calls.ts'
+
+export interface FsrestrictOptions {
+  /** Its own, for the temporary files of commands. */
+  readonly folder: string
+  readonly clock: Clock
+  /** What may start commands, the first that works; found on this machine unless given. */
+  launchers?(): Promise<readonly Launcher[]>
+}
+
+/** What the probe found, and each command uses. */
+interface Ready {
+  readonly machine: Machine
+  readonly abi: number
+  readonly launcher: Launcher
+  readonly shown: readonly ShownPath[]
+  readonly groups: ControlGroups | undefined
+}
+
+export function fsrestrict({ folder, clock, launchers = findLaunchers }: FsrestrictOptions): Sandbox {
+  let ready: Ready | undefined
+  const isRoot = process.getuid?.() === 0
+  const sandbox: Sandbox = {
+    name: 'fsrestrict',
+    strength: 40,
+
+    async probe(signal, run) {
+      if (process.platform !== 'linux') return { available: false, detail: 'it needs Linux' }
+      const machine = machineOf(process.arch)
+      if (!machine || !seccompFilter()) return { available: false, detail: `its system calls are not known for ${process.arch}` }
+      const asked = await askVersion(await launchers(), signal, run)
+      if ('why' in asked) return { available: false, detail: asked.why }
+      await removeStaleFolders(folder)
+      ready = { ...asked, machine, shown: await shownPaths(), groups: await findControlGroups() }
+      const escaped = await tryCanary(sandbox, folder, signal, run)
+      const measured = `${coverage(asked.abi)}; seccomp; ${bounds(ready.groups, isRoot)}; started by ${asked.launcher.name}`
+      return escaped === undefined ? { available: true, detail: measured } : { available: false, detail: `${measured}: ${escaped}` }
+    },
+
+    async wrap(command, policy) {
+      if (!ready) throw new AppError('unavailable', 'fsrestrict has not been tried on this machine')
+      const { launcher, groups, ...found } = ready
+      const tag = await createTag(clock)
+      const temporary = await createPrivateFolder(folder)
+      const group = await groups?.create(policy)
+      const limits = group ? withoutCounted(policy) : { ...policy, ...countedWithOthers(policy, isRoot) }
+      const calls = confinementCalls({
+        ...found,
+        joins: group?.joins ?? [],
+        isRoot,
+        tag,
+        policy: { ...limits, writable: [...policy.writable, temporary] },
+      })
+      return {
+        ...launch(launcher, calls, { ...command, env: { ...command.env, TMPDIR: temporary } }),
+        async release() {
+          await endTagged(tag, clock)
+          await Promise.all([group?.remove(), removeFolder(temporary)])
+        },
+      }
+    },
+  }
+  return sandbox
+}
+
+/** The limit holds for all the user's processes together; the kernel does not hold root to it. */
+function countedWithOthers({ processesMax }: SandboxPolicy, isRoot: boolean): Pick<SandboxPolicy, 'processesMax'> {
+  return processesMax === undefined || isRoot ? {} : { processesMax: processesMax + countOwnTasks() }
+}
+
+function bounds(groups: ControlGroups | undefined, isRoot: boolean): string {
+  if (groups) return 'processes and memory bounded by control groups'
+  return isRoot ? 'processes not bounded: root may make no control groups here' : 'processes and memory of each bounded by limits'
+}

@@ -1,0 +1,30 @@
+/**
+ * The launcher for machines with Perl, which starts in a tenth of the time Node takes. It does what `launcher.ts` does:
+ * makes the calls of its first argument, takes on the command's environment, and becomes the command of the others.
+ */
+export const PERL_LAUNCHER = String.raw`
+use strict;
+my ($calls, @command) = @ARGV;
+my (@results, @held);
+for (split /\n/, $calls) {
+  my ($failing, $name, $number, @given) = split / /;
+  my @args = map {
+    if (/^f(.+)/) { my $filter = pack 'H*', $1; push @held, \$filter; pack 'S x6 P', length($filter) / 8, $filter }
+    elsif (/^x([0-9a-f]*)r(\d+)/) { pack 'H* l', $1, $results[$2] }
+    elsif (/^x(.+)/) { pack 'H*', $1 }
+    elsif (/^r(\d+)/) { $results[$1] }
+    else { $_ + 0 }
+  } @given;
+  my $result = syscall($number + 0, @args);
+  my $error = $! + 0;
+  if ($failing eq 'p') { print $result == -1 ? -$error : $result }
+  elsif ($result == -1 && $failing eq '!') { print STDERR "the sandbox fails: $name: $!\n"; exit 125 }
+  push @results, $result;
+}
+exit 0 unless @command;
+my %env = map { /^COMMAND_(.*)/s ? ($1 => $ENV{$_}) : () } keys %ENV;
+%ENV = %env;
+exec { $command[0] } @command;
+print STDERR "$command[0]: $!\n";
+exit($! == 2 ? 127 : 126);
+`
