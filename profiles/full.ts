@@ -1,6 +1,7 @@
 import { main } from '@sluice/cli'
 import otel from '@sluice/observability-otel'
+import browser from '@sluice/tool-browser'
 import pdf from '@sluice/tool-pdf'
 import { always } from './always.ts'
 
-await main({ profile: 'full', features: [...always, pdf, otel] })
+await main({ profile: 'full', features: [...always, browser, pdf, otel] })

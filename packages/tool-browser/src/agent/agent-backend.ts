@@ -1,0 +1,199 @@
+/** `agent_browser`: the external command, in the sandbox, its browser behind the same egress proxy. */
+import { randomUUID } from 'node:crypto'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { AppError, BoundedMap, type ClientId, errorText, type Finding, type Host, sha256Hex, type ToolContext } from '@sluice/sdk'
+import { type Action, BROWSER_ACTIONS, type BrowserAction } from '../actions.ts'
+import type { Backend } from '../backend.ts'
+import type { BrowserConfig } from '../config.ts'
+import { EgressProxy } from '../egress/egress-proxy.ts'
+import type { Pass } from '../egress/pass.ts'
+import { IMAGE_BYTES_MAX, imagePath, saveImage } from '../save-image.ts'
+import type { UrlGuard } from '../url-guard.ts'
+import { readReply } from './read-reply.ts'
+import { verbArgs } from './verb-args.ts'
+
+const PROGRAM = 'agent-browser'
+const INSTALL = 'npm install -g agent-browser, then agent-browser install; or set backend = "native" under [browser]'
+const ACTION_MS_MAX = 60_000
+const CHECK_MS_MAX = 15_000
+const CLOSE_MS_MAX = 5000
+const OUTPUT_BYTES_MAX = 1_048_576
+const SESSIONS_MAX = 16
+const PATH_DEFAULT = '/usr/local/bin:/usr/bin:/bin'
+
+type AgentHost = Pick<Host, 'spawn' | 'workspace' | 'dataDir' | 'log'>
+type AgentConfig = Pick<BrowserConfig, 'session_name' | 'native_chrome_path' | 'native_headless'>
+
+interface Session {
+  readonly name: string
+  readonly pass: Pass
+}
+
+export class AgentBackend implements Backend {
+  readonly name = 'agent_browser'
+  readonly actions = BROWSER_ACTIONS
+  readonly #host: AgentHost
+  readonly #config: AgentConfig
+  readonly #guard: UrlGuard
+  #proxy: Promise<EgressProxy> | undefined
+  readonly #sessions = new BoundedMap<ClientId, Promise<Session>>(SESSIONS_MAX)
+
+  constructor(host: AgentHost, config: AgentConfig, guard: UrlGuard) {
+    this.#host = host
+    this.#config = config
+    this.#guard = guard
+  }
+
+  async run(given: Action, { client, signal }: ToolContext): Promise<string> {
+    const action = given as BrowserAction
+    if (action.action === 'open') await this.#guard.addresses(this.#guard.page(action.url).hostname, signal)
+    // Below the workspace, the one folder it and we both reach.
+    const shot = `.${randomUUID()}.png`
+    const path = action.action === 'screenshot' ? imagePath(action.path) : ''
+    const args = verbArgs(action, join(this.#host.workspace.root, shot))
+    const session = await this.#sessionOf(client, signal)
+    try {
+      const answer = readReply(action.action, await this.#command(session, args, { timeoutMs: ACTION_MS_MAX, signal }))
+      if (action.action === 'close') await this.#forget(client)
+      if (action.action === 'open') await this.#proveProxied(client, session, signal)
+      if (action.action !== 'screenshot') return withRefusals(answer, session)
+      return withRefusals(`The screenshot is in ${await this.#keep(shot, path)}.`, session)
+    } catch (error) {
+      const [refusal] = session.pass.takeRefusals()
+      throw refusal && !signal.aborted ? new AppError('forbidden', refusal.why, { cause: error }) : error
+    }
+  }
+
+  async check(signal: AbortSignal): Promise<readonly Finding[]> {
+    try {
+      await mkdir(this.#home, { recursive: true, mode: 0o700 })
+      const { stdout, exitCode } = await this.#spawn(['--version'], {}, { timeoutMs: CHECK_MS_MAX, signal })
+      if (exitCode !== 0) return [{ status: 'fail', detail: `${PROGRAM} --version ended with ${exitCode}`, fix: INSTALL }]
+      return [{ status: 'ok', detail: stdout.trim() || `${PROGRAM} is there` }]
+    } catch (error) {
+      return [{ status: 'fail', detail: errorText(error), fix: INSTALL }]
+    }
+  }
+
+  async close(): Promise<void> {
+    const signal = AbortSignal.timeout(CLOSE_MS_MAX)
+    const open = [...this.#sessions.entries()].map(([, session]) => session)
+    this.#sessions.clear()
+    await Promise.allSettled(open.map(async (session) => this.#command(await session, ['close'], { timeoutMs: CLOSE_MS_MAX, signal })))
+    const proxy = this.#proxy
+    this.#proxy = undefined
+    await (await proxy?.catch(() => undefined))?.close()
+  }
+
+  get #home(): string {
+    return join(this.#host.dataDir, 'tool-browser')
+  }
+
+  #sessionOf(client: ClientId, signal: AbortSignal): Promise<Session> {
+    const known = this.#sessions.get(client)
+    if (known) return known
+    const opening = this.#openSession(client, signal)
+    const oldest = this.#sessions.size >= SESSIONS_MAX ? this.#sessions.oldest() : undefined
+    if (oldest !== undefined) void this.#drop(oldest)
+    this.#sessions.set(client, opening)
+    void opening.catch(() => this.#sessions.delete(client))
+    return opening
+  }
+
+  async #openSession(client: ClientId, signal: AbortSignal): Promise<Session> {
+    await mkdir(this.#home, { recursive: true, mode: 0o700 })
+    this.#proxy ??= EgressProxy.start(this.#guard)
+    const proxy = await this.#proxy
+    const name = `${this.#config.session_name ?? 'sluice'}-${sha256Hex(client).slice(0, 16)}`
+    const session = { name, pass: proxy.issue() }
+    // One of this name that is left from before has another proxy, or none.
+    await this.#command(session, ['close'], { timeoutMs: CLOSE_MS_MAX, signal })
+    return session
+  }
+
+  /** A command that went around the proxy went around every check: its browser is closed again. */
+  async #proveProxied(client: ClientId, session: Session, signal: AbortSignal): Promise<void> {
+    if (session.pass.uses > 0) return
+    await this.#command(session, ['close'], { timeoutMs: CLOSE_MS_MAX, signal })
+    await this.#forget(client)
+    throw new AppError('unavailable', `this ${PROGRAM} does not load pages through the proxy it is given; update it: ${INSTALL}`)
+  }
+
+  async #drop(client: ClientId): Promise<void> {
+    const session = await this.#sessions.get(client)
+    if (!session) return
+    await this.#forget(client)
+    await this.#command(session, ['close'], { timeoutMs: CLOSE_MS_MAX, signal: AbortSignal.timeout(CLOSE_MS_MAX) }).catch(() => undefined)
+  }
+
+  async #forget(client: ClientId): Promise<void> {
+    const session = await this.#sessions.get(client)
+    this.#sessions.delete(client)
+    const proxy = await this.#proxy
+    if (session) proxy?.revoke(session.pass)
+  }
+
+  async #keep(shot: string, path: string): Promise<string> {
+    const { workspace } = this.#host
+    try {
+      return await saveImage(this.#host)(await workspace.read(shot, { bytesMax: IMAGE_BYTES_MAX }), path)
+    } finally {
+      await workspace.remove(shot).catch(() => undefined)
+    }
+  }
+
+  async #command({ name, pass }: Session, args: readonly string[], limits: Limits) {
+    const proxy = await this.#proxy
+    const env = {
+      AGENT_BROWSER_PROXY: proxy?.url ?? '',
+      AGENT_BROWSER_PROXY_USERNAME: pass.username,
+      AGENT_BROWSER_PROXY_PASSWORD: pass.password,
+      // Without the exception Chromium goes to loopback addresses by itself.
+      AGENT_BROWSER_PROXY_BYPASS: '<-loopback>',
+    }
+    return this.#spawn(['--session', name, ...args, '--json'], env, limits)
+  }
+
+  async #spawn(args: readonly string[], extraEnv: Readonly<Record<string, string>>, { timeoutMs, signal }: Limits) {
+    const { root } = this.#host.workspace
+    const { env } = process
+    const { native_chrome_path, native_headless } = this.#config
+    const result = await this.#host
+      .spawn({
+        file: PROGRAM,
+        args,
+        cwd: root,
+        env: {
+          HOME: this.#home,
+          PATH: env.PATH ?? PATH_DEFAULT,
+          LANG: env.LANG ?? 'C.UTF-8',
+          AGENT_BROWSER_SOCKET_DIR: this.#home,
+          // Else a file in the workspace could change how it runs.
+          AGENT_BROWSER_CONFIG: join(this.#home, 'config.json'),
+          ...(native_chrome_path !== undefined && { AGENT_BROWSER_EXECUTABLE_PATH: native_chrome_path }),
+          ...(!native_headless && { AGENT_BROWSER_HEADED: '1' }),
+          ...extraEnv,
+        },
+        policy: { writable: [root, this.#home], network: true },
+        timeoutMs,
+        outputBytesMax: OUTPUT_BYTES_MAX,
+        signal,
+      })
+      .catch((error: unknown) => {
+        if (!(error instanceof AppError) || error.code !== 'not_found') throw error
+        throw new AppError('unavailable', `${PROGRAM} is not installed: ${INSTALL}`, { cause: error })
+      })
+    if (signal.aborted) throw new AppError('aborted', 'the action was aborted')
+    if (result.timedOut) throw new AppError('upstream_timeout', `${PROGRAM} did not end within ${timeoutMs / 1000} s`)
+    return result
+  }
+}
+
+interface Limits {
+  readonly timeoutMs: number
+  readonly signal: AbortSignal
+}
+
+const withRefusals = (answer: string, { pass }: Session): string =>
+  [answer, ...new Set(pass.takeRefusals().map(({ why }) => `[refused: ${why}]`))].join('\n')

@@ -1,0 +1,18 @@
+/** A resolver for one connection that knows only the addresses that were checked. */
+import type { LookupFunction } from 'node:net'
+import type { ResolvedAddress } from '@sluice/sdk'
+
+export const pinnedLookup =
+  (addresses: readonly ResolvedAddress[]): LookupFunction =>
+  (_hostname, { all }, callback) => {
+    const [first] = addresses
+    if (all)
+      callback(
+        null,
+        addresses.map(({ address, family }) => ({ address, family })),
+      )
+    else callback(null, first?.address ?? '', first?.family)
+  }
+
+/** As a socket wants it: an address of IPv6 without brackets. */
+export const connectHost = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, '')
