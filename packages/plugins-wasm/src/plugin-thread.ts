@@ -12,6 +12,14 @@ export interface CallOptions {
   readonly ask: (request: string, signal: AbortSignal) => Promise<string>
 }
 
+interface Call {
+  readonly resolve: (text: string) => void
+  readonly reject: (error: AppError) => void
+  readonly ask: CallOptions['ask']
+  /** Aborts when the call is over. */
+  readonly over: AbortController
+}
+
 /** For what the worker needs besides the plugin's own memory: its code, and texts on their way. */
 const HEAP_MB = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16, codeRangeSizeMb: 64, stackSizeMb: 4 }
 const BYTES_PER_KB = 1024
@@ -19,20 +27,21 @@ const BYTES_PER_KB = 1024
 export class PluginThread {
   readonly plugin: string
   readonly #worker: Worker
-  readonly #limits: PluginLimits
+  readonly #timeMs: number
   readonly #clock: Clock
   readonly #answered = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
+  #call: Call | undefined
   #isOver = false
 
   constructor(
     url: string,
-    plugin: { readonly name: string; readonly hasNetwork: boolean },
-    module: Uint8Array,
+    plugin: { readonly name: string; readonly hasNetwork: boolean; readonly module: Uint8Array },
     limits: PluginLimits,
     clock: Clock,
   ) {
-    this.plugin = plugin.name
-    this.#limits = limits
+    const { name, hasNetwork, module } = plugin
+    this.plugin = name
+    this.#timeMs = limits.time_ms
     this.#clock = clock
     const workerData: WorkerStart = {
       mark: WORKER_MARK,
@@ -40,7 +49,7 @@ export class PluginThread {
       memoryMb: limits.memory_mb,
       fuel: limits.fuel,
       calls: { inputBytesMax: limits.input_kb * BYTES_PER_KB, outputBytesMax: limits.output_kb * BYTES_PER_KB },
-      hasNetwork: plugin.hasNetwork,
+      hasNetwork,
       answered: this.#answered,
     }
     this.#worker = new Worker(new URL(url), {
@@ -49,12 +58,13 @@ export class PluginThread {
       argv: [],
       execArgv: [],
       resourceLimits: HEAP_MB,
-      name: `plugin ${plugin.name}`,
+      name: `plugin ${name}`,
     })
     this.#worker.unref()
-    // between calls nobody else listens, and an error that nobody hears ends the daemon
-    this.#worker.on('error', () => void this.end())
-    this.#worker.on('exit', () => void this.end())
+    this.#worker
+      .on('message', (message: FromWorker) => this.#hear(message))
+      .on('error', (cause) => this.#fail(new AppError('upstream', 'the plugin took more than its worker has', { cause })))
+      .on('exit', () => this.#fail(new AppError('aborted', 'the worker of the plugin has ended')))
   }
 
   get isOver(): boolean {
@@ -65,33 +75,21 @@ export class PluginThread {
   async call(input: string, { signal, ask }: CallOptions): Promise<string> {
     const { promise, resolve, reject } = Promise.withResolvers<string>()
     const over = new AbortController()
-    const fail = (error: AppError) => {
-      reject(error)
-      void this.end()
-    }
-    const onMessage = (message: FromWorker) => {
-      if ('text' in message) resolve(message.text)
-      else if ('refusal' in message) reject(new AppError('upstream', `the plugin ${message.refusal}`))
-      else void ask(message.request, over.signal).then((reply) => over.signal.aborted || this.#reply(reply))
-    }
-    const onError = (error: unknown) => fail(new AppError('upstream', 'the plugin took more than its worker has', { cause: error }))
-    const onExit = () => fail(new AppError('unavailable', 'the worker of the plugin has ended'))
-    const onAbort = () => fail(new AppError('aborted', 'the call of the plugin was aborted'))
-    this.#worker.on('message', onMessage).on('error', onError).on('exit', onExit)
+    this.#call = { resolve, reject, ask, over }
+    const onAbort = () => this.#fail(new AppError('aborted', 'the call of the plugin was aborted'))
     signal.addEventListener('abort', onAbort, { once: true })
-    if (signal.aborted) onAbort()
-    const { time_ms } = this.#limits
-    void this.#clock.sleep(time_ms, over.signal).then(() => {
-      if (!over.signal.aborted) fail(new AppError('upstream_timeout', `the plugin took longer than ${time_ms} ms`))
+    if (signal.aborted || this.#isOver) onAbort()
+    void this.#clock.sleep(this.#timeMs, over.signal).then(() => {
+      if (!over.signal.aborted) this.#fail(new AppError('upstream_timeout', `the plugin took longer than ${this.#timeMs} ms`))
     })
     this.#worker.ref()
     try {
       this.#worker.postMessage({ input } satisfies ToWorker)
       return await promise
     } finally {
+      this.#call = undefined
       over.abort()
       this.#worker.unref()
-      this.#worker.off('message', onMessage).off('error', onError).off('exit', onExit)
       signal.removeEventListener('abort', onAbort)
     }
   }
@@ -103,10 +101,24 @@ export class PluginThread {
     await this.#worker.terminate()
   }
 
-  #reply(reply: string): void {
-    if (this.#isOver) return
+  #hear(message: FromWorker): void {
+    const call = this.#call
+    if (!call) return
+    if ('text' in message) call.resolve(message.text)
+    else if ('refusal' in message) call.reject(new AppError('upstream', `the plugin ${message.refusal}`))
+    else void this.#answer(call, message.request)
+  }
+
+  async #answer({ ask, over }: Call, request: string): Promise<void> {
+    const reply = await ask(request, over.signal)
+    if (over.signal.aborted) return
     this.#worker.postMessage({ reply } satisfies ToWorker)
     Atomics.store(this.#answered, 0, 1)
     Atomics.notify(this.#answered, 0)
+  }
+
+  #fail(error: AppError): void {
+    this.#call?.reject(error)
+    void this.end()
   }
 }

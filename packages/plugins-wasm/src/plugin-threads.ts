@@ -12,17 +12,19 @@ export interface CallablePlugin {
 const WAITING_MAX = 64
 const RETRY_AFTER_SECS = 5
 const IDLE_MS_MAX = 300_000
+/** One that rests is ended no later than this after its time. */
+const LOOK_EVERY_MS = 60_000
 
 interface Resting {
   readonly thread: PluginThread
-  /** Ends the wait for it to have rested too long. */
-  readonly woken: AbortController
+  readonly sinceMs: number
 }
 
 interface Waiting {
   readonly plugin: string
   /** Given a thread, or the right to make one. */
   readonly take: (thread: PluginThread | undefined) => void
+  readonly refuse: () => void
 }
 
 export class PluginThreads {
@@ -34,6 +36,7 @@ export class PluginThreads {
   readonly #working = new Set<PluginThread>()
   /** Calls that hold a place. */
   #places = 0
+  #isLooking = false
   readonly #closed = new AbortController()
 
   constructor(clock: Clock, limits: PluginLimits) {
@@ -42,13 +45,12 @@ export class PluginThreads {
   }
 
   /** Throws `unavailable` if too many wait, `aborted`, or what went wrong in the plugin. */
-  async run(plugin: CallablePlugin, input: string, { signal, ask }: CallOptions): Promise<string> {
-    const ended = AbortSignal.any([signal, this.#closed.signal])
-    let thread = await this.#place(plugin.name, ended)
+  async run(plugin: CallablePlugin, input: string, options: CallOptions): Promise<string> {
+    let thread = await this.#place(plugin.name, options.signal)
     try {
       thread ??= await this.#start(plugin)
       this.#working.add(thread)
-      return await thread.call(input, { signal: ended, ask })
+      return await thread.call(input, options)
     } finally {
       if (thread) this.#working.delete(thread)
       this.#leave(thread)
@@ -58,24 +60,23 @@ export class PluginThreads {
   /** Ends every thread and what runs in it. May be called twice. */
   async close(): Promise<void> {
     this.#closed.abort()
+    for (const { refuse } of this.#waiting.splice(0)) refuse()
     const threads = [...this.#resting.splice(0).map(({ thread }) => thread), ...this.#working]
     await Promise.all(threads.map((thread) => thread.end()))
   }
 
   /** Resolves once there is a place: to a thread of the plugin that rested, or to undefined where one is to be made. */
   async #place(plugin: string, signal: AbortSignal): Promise<PluginThread | undefined> {
-    if (signal.aborted) throw aborted()
+    if (signal.aborted || this.#closed.signal.aborted) throw aborted()
     if (this.#places < this.#limits.instances) return this.#take(plugin)
     if (this.#waiting.length >= WAITING_MAX) {
       throw new AppError('unavailable', 'too many calls of plugins wait for their turn', { retryAfterSecs: RETRY_AFTER_SECS })
     }
     const { promise, resolve, reject } = Promise.withResolvers<PluginThread | undefined>()
-    const waiting: Waiting = { plugin, take: resolve }
+    const waiting: Waiting = { plugin, take: resolve, refuse: () => reject(aborted()) }
     const onAbort = () => {
       const at = this.#waiting.indexOf(waiting)
-      if (at < 0) return
-      this.#waiting.splice(at, 1)
-      reject(aborted())
+      if (at >= 0) this.#waiting.splice(at, 1)[0]?.refuse()
     }
     this.#waiting.push(waiting)
     signal.addEventListener('abort', onAbort, { once: true })
@@ -90,39 +91,38 @@ export class PluginThreads {
   #take(plugin: string): PluginThread | undefined {
     this.#places += 1
     const at = this.#resting.findLastIndex(({ thread }) => thread.plugin === plugin)
-    const found = at < 0 ? undefined : this.#resting.splice(at, 1)[0]
-    found?.woken.abort()
-    if (!found && this.#places + this.#resting.length > this.#limits.instances) this.#dismiss(this.#resting.shift())
-    return found?.thread
+    if (at >= 0) return this.#resting.splice(at, 1)[0]?.thread
+    if (this.#places + this.#resting.length > this.#limits.instances) void this.#resting.shift()?.thread.end()
+    return undefined
   }
 
-  async #start(plugin: CallablePlugin): Promise<PluginThread> {
-    const [module, { PLUGIN_WORKER_URL }] = await Promise.all([plugin.load(), import('./plugin-worker.ts')])
+  async #start({ name, hasNetwork, load }: CallablePlugin): Promise<PluginThread> {
+    const [module, { PLUGIN_WORKER_URL }] = await Promise.all([load(), import('./plugin-worker.ts')])
     if (this.#closed.signal.aborted) throw aborted()
-    return new PluginThread(PLUGIN_WORKER_URL, plugin, module, this.#limits, this.#clock)
+    return new PluginThread(PLUGIN_WORKER_URL, { name, hasNetwork, module }, this.#limits, this.#clock)
   }
 
   /** Gives a place back; the thread rests, unless it is over. */
   #leave(thread: PluginThread | undefined): void {
     this.#places -= 1
-    if (thread && !thread.isOver && !this.#closed.signal.aborted) this.#rest(thread)
-    else void thread?.end()
+    if (thread && !thread.isOver) {
+      this.#resting.push({ thread, sinceMs: this.#clock.monotonicMs() })
+      void this.#lookAfterResting()
+    }
     const next = this.#waiting.shift()
     next?.take(this.#take(next.plugin))
   }
 
-  #rest(thread: PluginThread): void {
-    const resting: Resting = { thread, woken: new AbortController() }
-    this.#resting.push(resting)
-    void this.#clock.sleep(IDLE_MS_MAX, resting.woken.signal).then(() => {
-      const at = this.#resting.indexOf(resting)
-      if (at >= 0) this.#dismiss(this.#resting.splice(at, 1)[0])
-    })
-  }
-
-  #dismiss(resting: Resting | undefined): void {
-    resting?.woken.abort()
-    void resting?.thread.end()
+  /** One look after another for as long as any rest: cheaper than a timer for each call. */
+  async #lookAfterResting(): Promise<void> {
+    if (this.#isLooking) return
+    this.#isLooking = true
+    while (this.#resting.length > 0) {
+      await this.#clock.sleep(LOOK_EVERY_MS, this.#closed.signal)
+      const latest = this.#clock.monotonicMs() - IDLE_MS_MAX
+      while (this.#resting[0] && this.#resting[0].sinceMs <= latest) void this.#resting.shift()?.thread.end()
+    }
+    this.#isLooking = false
   }
 }
 

@@ -3,8 +3,7 @@
  * imported dynamically, so that a bundler gives it a file of its own.
  */
 import { isMainThread, type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
-import { callInstance, compile, importsFor } from './wasm/call-instance.ts'
-import type { WasmModule } from './wasm/engine.ts'
+import { type Compiled, callInstance, compile, importsFor } from './wasm/call-instance.ts'
 import { ModuleError } from './wasm/module-error.ts'
 import { type FromWorker, type ToWorker, WORKER_MARK, type WorkerStart } from './worker-job.ts'
 
@@ -20,7 +19,7 @@ function serve(port: MessagePort, start: WorkerStart): void {
     const { message } = receiveMessageOnPort(port) as { message: { reply: string } }
     return message.reply
   }
-  let compiled: WasmModule | ModuleError
+  let compiled: Compiled | ModuleError
   try {
     compiled = compile(start.module, { memoryMb, fuel, imports: importsFor(hasNetwork) })
   } catch (error) {

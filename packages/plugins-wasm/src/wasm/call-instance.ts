@@ -1,7 +1,7 @@
 /** One call of a plugin, in an instance of its own: text in, text out. Runs in the plugin's worker. */
-import { CompiledModule, Instance, type WasmMemory, type WasmModule } from './engine.ts'
+import { Instance, Memory, Module, type WasmMemory, type WasmModule } from './engine.ts'
 import { ModuleError } from './module-error.ts'
-import { ABI, FUEL_EXPORT, type ModuleLimits, prepareModule } from './prepare-module.ts'
+import { ABI, FUEL_EXPORT, MEMORY_IMPORT, type ModuleLimits, type Prepared, prepareModule } from './prepare-module.ts'
 
 export interface CallLimits {
   readonly inputBytesMax: number
@@ -16,6 +16,8 @@ const REQUEST_BYTES_MAX = 1_048_576
 const MESSAGE_CHARS_MAX = 500
 /** Before a text of AssemblyScript stands how many bytes it has. */
 const LENGTH_BYTES = 4
+const PAGE_BYTES = 65_536
+const REUSED_PAGES_MAX = 16
 
 const encoder = new TextEncoder()
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
@@ -24,22 +26,30 @@ const utf16 = new TextDecoder('utf-16le')
 /** What a plugin may import. */
 export const importsFor = (hasNetwork: boolean): readonly string[] => (hasNetwork ? ['abort', HTTP_IMPORT] : ['abort'])
 
+/** A module that can be called, and the memory of its last call where the next can have it. */
+export interface Compiled {
+  readonly module: WasmModule
+  readonly pages: Prepared['pages']
+  spare: WasmMemory | undefined
+}
+
 /** Throws `ModuleError` for what is refused, by `prepareModule` or by the engine. */
-export function compile(bytes: Uint8Array, limits: ModuleLimits): WasmModule {
+export function compile(bytes: Uint8Array, limits: ModuleLimits): Compiled {
   const prepared = prepareModule(bytes, limits)
   try {
-    return new CompiledModule(prepared)
+    return { module: new Module(prepared.bytes), pages: prepared.pages, spare: undefined }
   } catch (error) {
     throw new ModuleError(`is not valid: ${messageOf(error)}`)
   }
 }
 
-/** Throws `ModuleError` for whatever goes wrong; the instance is gone either way. */
-export function callInstance(module: WasmModule, input: string, limits: CallLimits, ask: Ask): string {
+/** Throws `ModuleError` for whatever goes wrong; nothing of the instance is left either way. */
+export function callInstance(compiled: Compiled, input: string, limits: CallLimits, ask: Ask): string {
   const given = encoder.encode(input)
   if (given.length > limits.inputBytesMax) throw new ModuleError(`takes at most ${limits.inputBytesMax} bytes of input`)
-  const running: Running = { memory: undefined, alloc: undefined, abort: undefined }
+  const running: Running = { memory: emptyMemory(compiled), alloc: undefined, abort: undefined }
   const env = {
+    [MEMORY_IMPORT]: running.memory,
     abort: (message: unknown) => {
       running.abort = abortMessage(running, message)
       throw new ModuleError('aborted')
@@ -50,8 +60,7 @@ export function callInstance(module: WasmModule, input: string, limits: CallLimi
   }
   let exports: Readonly<Record<string, unknown>> = {}
   try {
-    exports = new Instance(module, { env }).exports
-    running.memory = exports[ABI.memory] as WasmMemory
+    exports = new Instance(compiled.module, { env }).exports
     running.alloc = exports[ABI.alloc] as Running['alloc']
     const at = placeBytes(running, given)
     const answer: unknown = (exports[ABI.run] as (at: number, length: number) => unknown)(at, given.length)
@@ -63,11 +72,20 @@ export function callInstance(module: WasmModule, input: string, limits: CallLimi
     if (running.abort !== undefined) throw new ModuleError(`failed: ${running.abort}`)
     if (error instanceof ModuleError) throw error
     throw new ModuleError(`failed: ${messageOf(error)}`)
+  } finally {
+    compiled.spare = running.memory
   }
 }
 
+/** What a call leaves is wiped for the next; one that has grown, or is slower to wipe than to make, is not used again. */
+function emptyMemory({ pages, spare }: Compiled): WasmMemory {
+  if (!spare || pages.initial > REUSED_PAGES_MAX || spare.buffer.byteLength > pages.initial * PAGE_BYTES) return new Memory(pages)
+  new Uint8Array(spare.buffer).fill(0)
+  return spare
+}
+
 interface Running {
-  memory: WasmMemory | undefined
+  readonly memory: WasmMemory
   alloc: ((length: number) => unknown) | undefined
   /** What it said as it gave up. */
   abort: string | undefined
@@ -101,8 +119,7 @@ function textAt(running: Running, pointer: number, length: number, bytesMax: num
 }
 
 function slice({ memory }: Running, at: number, length: number): Uint8Array {
-  // a start function may ask for something before there is a memory to read it from
-  if (!memory || at + length > memory.buffer.byteLength) throw new ModuleError('pointed outside of its memory')
+  if (at + length > memory.buffer.byteLength) throw new ModuleError('pointed outside of its memory')
   return new Uint8Array(memory.buffer, at, length)
 }
 

@@ -13,8 +13,9 @@ export interface WasmMemory {
 }
 
 interface Engine {
+  readonly Memory: new (pages: { readonly initial: number; readonly maximum: number }) => WasmMemory
   readonly Module: new (bytes: Uint8Array) => WasmModule
   readonly Instance: new (module: WasmModule, imports: Readonly<Record<string, WasmValues>>) => { readonly exports: WasmValues }
 }
 
-export const { Module: CompiledModule, Instance } = (globalThis as unknown as { WebAssembly: Engine }).WebAssembly
+export const { Module, Memory, Instance } = (globalThis as unknown as { WebAssembly: Engine }).WebAssembly

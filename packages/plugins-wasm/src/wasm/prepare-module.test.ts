@@ -20,7 +20,7 @@ test('a module keeps to what it did before', () => {
 
 test('custom sections go: some tell of places in the code', () => {
   const prepared = prepareModule(joined([moduleOf(), custom('name', Buffer.from('find me'))]), LIMITS)
-  expect(Buffer.from(prepared).includes('find me')).toBe(false)
+  expect(Buffer.from(prepared.bytes).includes('find me')).toBe(false)
 })
 
 describe('fuel', () => {

@@ -1,6 +1,6 @@
 /**
- * Turns a plugin's module into one that keeps to its limits: its memory and tables cannot grow beyond them, and its code
- * pays for what it runs from a counter that begins at `fuel`. What it may not have, or cannot be metered, is refused.
+ * Turns a plugin's module into one that keeps to its limits: its tables and the memory it is given cannot grow beyond them,
+ * and its code pays for what it runs from a counter that begins at `fuel`. What it may not have, or cannot be metered, is refused.
  */
 import { ByteReader } from './byte-reader.ts'
 import { encodeI64, encodeName, encodeSection, encodeU32, joined } from './encode.ts'
@@ -17,6 +17,8 @@ export interface ModuleLimits {
 
 /** The exported counter; below 0 once the fuel is used up. */
 export const FUEL_EXPORT = 'sluice_fuel'
+/** The memory it is given, which it takes for its own. */
+export const MEMORY_IMPORT = 'sluice_memory'
 /** What a plugin has to export. */
 export const ABI = { memory: 'memory', alloc: 'alloc', run: 'run' } as const
 
@@ -30,18 +32,25 @@ const TABLES_MAX = 16
 const TABLE_ELEMENTS_MAX = 100_000
 const REFERENCE_TYPES = [0x6f, 0x70]
 
+/** A module that imports its memory from `env`, as `MEMORY_IMPORT`. */
+export interface Prepared {
+  readonly bytes: Uint8Array
+  readonly pages: { readonly initial: number; readonly maximum: number }
+}
+
 /** Throws `ModuleError`. What comes back is still to be validated by the engine. */
-export function prepareModule(bytes: Uint8Array, limits: ModuleLimits): Uint8Array {
+export function prepareModule(bytes: Uint8Array, limits: ModuleLimits): Prepared {
   const module = new ByteReader(bytes)
   if (bytes.length < HEADER.length || HEADER.some((byte) => module.byte() !== byte)) throw new ModuleError('is no WebAssembly module')
   const sections = readSections(module)
   const contentOf = (id: number) => new ByteReader(sections.get(id) ?? Uint8Array.of(0))
-  checkImports(contentOf(SECTION.import), limits.imports)
+  const pages = memoryPages(contentOf(SECTION.memory), limits.memoryMb * PAGES_PER_MB)
   const globals = contentOf(SECTION.global)
   const fuel = globals.u32()
   const rewritten = new Map(sections)
   if (sections.has(SECTION.table)) rewritten.set(SECTION.table, boundTables(contentOf(SECTION.table)))
-  rewritten.set(SECTION.memory, boundMemory(contentOf(SECTION.memory), limits.memoryMb * PAGES_PER_MB))
+  rewritten.delete(SECTION.memory)
+  rewritten.set(SECTION.import, importMemory(contentOf(SECTION.import), limits.imports, pages))
   rewritten.set(SECTION.global, joined([encodeU32(fuel + 1), globals.rest(), [0x7e, 0x01, 0x42, ...encodeI64(limits.fuel), 0x0b]]))
   rewritten.set(SECTION.export, addExport(contentOf(SECTION.export), fuel))
   if (sections.has(SECTION.code)) rewritten.set(SECTION.code, meterCode(contentOf(SECTION.code), fuel))
@@ -49,7 +58,7 @@ export function prepareModule(bytes: Uint8Array, limits: ModuleLimits): Uint8Arr
     const content = rewritten.get(id)
     return content ? [encodeSection(id, content)] : []
   })
-  return joined([HEADER, ...inOrder])
+  return { bytes: joined([HEADER, ...inOrder]), pages }
 }
 
 /** By number. Custom sections are left out: some of them speak of places in the code, which move. */
@@ -69,8 +78,11 @@ function readSections(module: ByteReader): ReadonlyMap<number, Uint8Array> {
   return sections
 }
 
-function checkImports(section: ByteReader, allowed: readonly string[]): void {
-  for (let count = section.u32(); count > 0; count--) {
+/** The memory comes last, and is the first and only one: no index changes. */
+function importMemory(section: ByteReader, allowed: readonly string[], { initial, maximum }: Prepared['pages']): Uint8Array {
+  const count = section.u32()
+  const { at } = section
+  for (let index = 0; index < count; index++) {
     const [from, name] = [section.name(), section.name()]
     const kind = section.byte()
     if (from !== 'env' || kind !== KIND.function || !allowed.includes(name)) {
@@ -78,21 +90,24 @@ function checkImports(section: ByteReader, allowed: readonly string[]): void {
     }
     section.u32()
   }
+  section.at = at
+  const memory = [KIND.memory, 0x01, ...encodeU32(initial), ...encodeU32(maximum)]
+  return joined([encodeU32(count + 1), section.rest(), encodeName('env'), encodeName(MEMORY_IMPORT), memory])
 }
 
 /** The limits of a table or memory, no higher than `max`. */
-function boundLimits(section: ByteReader, max: number, what: string): number[] {
+function readLimits(section: ByteReader, max: number, what: string): Prepared['pages'] {
   const flags = section.byte()
   if (flags > 1) throw new ModuleError(`has ${what} of a kind plugins cannot have`)
-  const least = section.u32()
+  const initial = section.u32()
   const declared = flags === 1 ? section.u32() : max
-  if (least > max) throw new ModuleError(`wants more than its limit of ${what}`)
-  return [0x01, ...encodeU32(least), ...encodeU32(Math.max(least, Math.min(declared, max)))]
+  if (initial > max) throw new ModuleError(`wants more than its limit of ${what}`)
+  return { initial, maximum: Math.max(initial, Math.min(declared, max)) }
 }
 
-function boundMemory(section: ByteReader, pagesMax: number): Uint8Array {
+function memoryPages(section: ByteReader, pagesMax: number): Prepared['pages'] {
   if (section.u32() !== 1) throw new ModuleError('does not have one memory of its own')
-  return joined([[1], boundLimits(section, pagesMax, 'memory')])
+  return readLimits(section, pagesMax, 'memory')
 }
 
 function boundTables(section: ByteReader): Uint8Array {
@@ -101,7 +116,8 @@ function boundTables(section: ByteReader): Uint8Array {
   const tables = Array.from({ length: count }, () => {
     const type = section.byte()
     if (!REFERENCE_TYPES.includes(type)) throw new ModuleError('uses typed references, which plugins cannot')
-    return [type, ...boundLimits(section, TABLE_ELEMENTS_MAX, 'table elements')]
+    const { initial, maximum } = readLimits(section, TABLE_ELEMENTS_MAX, 'table elements')
+    return [type, 0x01, ...encodeU32(initial), ...encodeU32(maximum)]
   })
   return joined([encodeU32(count), ...tables])
 }
