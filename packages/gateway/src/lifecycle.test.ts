@@ -131,6 +131,41 @@ describe('§1 life cycle', () => {
     expect(lifecycle.lease().registry.offered.map(({ name }) => name)).toEqual(['x_fine_tool'])
   })
 
+  test('of what turns itself off only the commands stay', async () => {
+    const command = { name: 'plugin list', summary: 'x', run: async () => 0 }
+    const off = defineFeature({
+      id: 'plugins-wasm',
+      build: () => ({ off: '`enabled` is false', commands: [command], tools: [tool('x_off')] }),
+    })
+    const lifecycle = lifecycleOf([offline, off])
+    await lifecycle.apply(configOf({}, [offline, off]))
+    expect(lifecycle.current().instances.flatMap(({ parts }) => parts.commands ?? [])).toEqual([command])
+    expect(lifecycle.current().live.tools).toEqual([])
+  })
+
+  test('tools with names of their own are known after registration, and give way where a name is taken', async () => {
+    let found: Tool[] = []
+    const plugins = defineFeature({
+      id: 'plugins-wasm',
+      build: () => ({
+        get tools() {
+          return found
+        },
+        async register() {
+          found = [tool('x_a_tool'), tool('own'), tool('own')]
+        },
+      }),
+    })
+    const features = [plugins, offline, recorded('x-a').feature]
+    const lifecycle = lifecycleOf(features)
+    await lifecycle.apply(configOf({}, features))
+    expect(lifecycle.current().live.tools.map(({ name, feature }) => [name, feature])).toEqual([
+      ['own', 'plugins-wasm'],
+      ['x_a_tool', 'x-a'],
+    ])
+    expect(lifecycle.lease().registry.offered.map(({ name }) => name)).toEqual(['own', 'x_a_tool'])
+  })
+
   test('a feature its configuration leaves out says why, and its routes are not found', async () => {
     const off = defineFeature({
       id: 'channel-roomchat',
