@@ -1,6 +1,6 @@
 /** Proof that a sandbox holds: a file outside it can be neither read nor changed from the inside, one inside can. */
 import { randomUUID } from 'node:crypto'
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { RunBare, Sandbox } from '@sluice/sdk'
 
@@ -10,7 +10,6 @@ const SCRIPT = 'cat "$1"; echo changed > "$1"; echo inside > "$TMPDIR/canary" &&
 export async function tryCanary(sandbox: Sandbox, folder: string, signal: AbortSignal, run: RunBare): Promise<string | undefined> {
   const canary = `canary ${randomUUID()}`
   const file = join(folder, canary)
-  await mkdir(folder, { recursive: true, mode: 0o700 })
   await writeFile(file, canary, { mode: 0o600 })
   try {
     const given = { file: '/bin/sh', args: ['-c', SCRIPT, 'sh', file], cwd: '/', env: {} }

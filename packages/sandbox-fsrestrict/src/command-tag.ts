@@ -3,6 +3,7 @@
  * since the filter refuses what it limits. All they start have it, and none can change it.
  */
 import { randomInt } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import type { Clock } from '@sluice/sdk'
 
@@ -14,6 +15,7 @@ const LINE = /^Max msgqueue size +(\d+) +(\d+)/m
 
 /** Process ids are given out in order; within this time they do not come around. */
 const IN_ORDER_MS = 500
+const FEW = 64
 const ROUNDS_MAX = 100
 const ROUND_WAIT_MS = 2
 
@@ -25,9 +27,9 @@ export interface CommandTag {
   readonly sincePid: number
 }
 
-export async function createTag(clock: Clock): Promise<CommandTag> {
+export function createTag(clock: Clock): CommandTag {
   const hard = randomInt(1, BYTES_END)
-  return { soft: randomInt(hard), hard, sinceMs: clock.monotonicMs(), sincePid: await lastPid() }
+  return { soft: randomInt(hard), hard, sinceMs: clock.monotonicMs(), sincePid: lastPid() }
 }
 
 /** Ends what has the tag. Throws when something of it starts processes faster than they can be ended. */
@@ -42,18 +44,18 @@ export async function endTagged(tag: CommandTag, clock: Clock): Promise<void> {
 }
 
 async function tagged(tag: CommandTag, clock: Clock): Promise<number[]> {
-  const pids = (await readdir('/proc')).map(Number).filter((pid) => pid > 1)
-  const isCandidate = clock.monotonicMs() - tag.sinceMs < IN_ORDER_MS ? startedBetween(tag.sincePid, await lastPid()) : () => true
+  const pids = startedSince(tag, clock) ?? (await readdir('/proc')).map(Number).filter((pid) => pid > 1)
   const found: number[] = []
-  for (const pid of pids.filter(isCandidate)) if ((await hasTag(pid, tag)) && !(await isEnded(pid))) found.push(pid)
+  for (const pid of pids) if ((await hasTag(pid, tag)) && !(await isEnded(pid))) found.push(pid)
   return found
 }
 
-/** Ids start over at their end. */
-const startedBetween =
-  (first: number, last: number) =>
-  (pid: number): boolean =>
-    first <= last ? pid > first && pid <= last : pid > first || pid <= last
+/** The only ids it can have, where they are few and in order. */
+function startedSince({ sinceMs, sincePid }: CommandTag, clock: Clock): readonly number[] | undefined {
+  const count = lastPid() - sincePid
+  const isInOrder = clock.monotonicMs() - sinceMs < IN_ORDER_MS && count >= 0 && count < FEW
+  return isInOrder ? Array.from({ length: count }, (_, index) => sincePid + 1 + index) : undefined
+}
 
 async function hasTag(pid: number, { soft, hard }: CommandTag): Promise<boolean> {
   const line = LINE.exec(await readFile(`/proc/${pid}/limits`, 'utf8').catch(() => ''))
@@ -66,9 +68,8 @@ async function isEnded(pid: number): Promise<boolean> {
   return !/\) [^ZX]/.test(stat)
 }
 
-async function lastPid(): Promise<number> {
-  return Number((await readFile('/proc/loadavg', 'utf8')).trim().split(' ').at(-1))
-}
+/** Takes a few microseconds: there is no disk behind it. */
+const lastPid = (): number => Number(readFileSync('/proc/loadavg', 'utf8').trim().split(' ').at(-1))
 
 function kill(pid: number): void {
   try {

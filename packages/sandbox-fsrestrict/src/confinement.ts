@@ -1,5 +1,5 @@
 /** All a launcher does to itself before it becomes the command, in order. */
-import { type SandboxPolicy, seccompFilter } from '@sluice/sdk'
+import type { SandboxPolicy } from '@sluice/sdk'
 import { type CommandTag, TAG_RESOURCE } from './command-tag.ts'
 import { landlockCalls } from './landlock.ts'
 import { ownFilter } from './own-filter.ts'
@@ -30,6 +30,8 @@ export interface Confinement {
   readonly machine: Machine
   readonly abi: number
   readonly shown: readonly ShownPath[]
+  /** The one all backends share. */
+  readonly filter: Uint8Array
   /** Files of control groups to join. */
   readonly joins: readonly string[]
   readonly isRoot: boolean
@@ -39,7 +41,7 @@ export interface Confinement {
 }
 
 export function confinementCalls(confinement: Confinement): readonly SystemCall[] {
-  const { machine, abi, shown, joins, isRoot, tag, policy } = confinement
+  const { machine, abi, shown, filter, joins, isRoot, tag, policy } = confinement
   const { memoryBytesMax, processesMax, fileBytesMax, cpuSecsMax, network } = policy
   const { prctl } = machine
   const limit = (resource: number, most: number | undefined) =>
@@ -54,12 +56,12 @@ export function confinementCalls(confinement: Confinement): readonly SystemCall[
     ...limit(LIMIT.processes, processesMax),
     ...privilegeCalls(machine, isRoot),
   ]
-  const filters = [seccompFilter(), ownFilter(machine, abi, network)].filter((filter) => filter !== undefined)
+  const filters = [filter, ownFilter(machine, abi, network)]
   return [
     ...start,
     ...landlockCalls(machine, abi, shown, policy, start.length),
     { name: 'close_range', number: CALLS.closeRange, args: [FIRST_OTHER_FD, FDS_END, CLOSE_ON_EXEC] },
-    ...filters.map((filter): SystemCall => ({ name: 'seccomp', number: prctl, args: [PR_SET_SECCOMP, FILTER_MODE, { filter }] })),
+    ...filters.map((each): SystemCall => ({ name: 'seccomp', number: prctl, args: [PR_SET_SECCOMP, FILTER_MODE, { filter: each }] })),
     // the launcher needs more than some commands may have
     ...limit(LIMIT.memoryBytes, memoryBytesMax),
   ]

@@ -16,7 +16,7 @@ import { confinementCalls } from './confinement.ts'
 import { coverage } from './landlock.ts'
 import { findLaunchers, type Launcher, launch } from './launchers.ts'
 import { countOwnTasks } from './own-tasks.ts'
-import { createPrivateFolder, removeFolder, removeStaleFolders } from './private-folder.ts'
+import { createPrivateFolder, preparePrivateFolders, removeFolder } from './private-folder.ts'
 import { type ShownPath, shownPaths } from './shown-paths.ts'
 import { type Machine, machineOf } from './system-calls.ts'
 
@@ -34,6 +34,8 @@ interface Ready {
   readonly abi: number
   readonly launcher: Launcher
   readonly shown: readonly ShownPath[]
+  readonly filter: Uint8Array
+  readonly temporary: string
   readonly groups: ControlGroups | undefined
 }
 
@@ -47,41 +49,45 @@ export function fsrestrict({ folder, clock, launchers = findLaunchers }: Fsrestr
     async probe(signal, run) {
       if (process.platform !== 'linux') return { available: false, detail: 'it needs Linux' }
       const machine = machineOf(process.arch)
-      if (!machine || !seccompFilter()) return { available: false, detail: `its system calls are not known for ${process.arch}` }
+      const filter = seccompFilter()
+      if (!machine || !filter) return { available: false, detail: `its system calls are not known for ${process.arch}` }
       const asked = await askVersion(await launchers(), signal, run)
       if ('why' in asked) return { available: false, detail: asked.why }
-      await removeStaleFolders(folder)
-      ready = { ...asked, machine, shown: await shownPaths(), groups: await findControlGroups() }
+      const [shown, temporary, groups] = await Promise.all([shownPaths(), preparePrivateFolders(folder), findControlGroups()])
+      ready = { ...asked, machine, filter, shown, temporary, groups }
       const escaped = await tryCanary(sandbox, folder, signal, run)
-      const measured = `${coverage(asked.abi)}; seccomp; ${bounds(ready.groups, isRoot)}; started by ${asked.launcher.name}`
+      const measured = `${coverage(asked.abi)}; seccomp; ${bounds(groups, isRoot)}; started by ${asked.launcher.name}`
       return escaped === undefined ? { available: true, detail: measured } : { available: false, detail: `${measured}: ${escaped}` }
     },
 
     async wrap(command, policy) {
       if (!ready) throw new AppError('unavailable', 'fsrestrict has not been tried on this machine')
-      const { launcher, groups, ...found } = ready
-      const tag = await createTag(clock)
-      const temporary = await createPrivateFolder(folder)
-      const group = await groups?.create(policy)
+      const { launcher, groups, temporary, ...found } = ready
+      const tag = createTag(clock)
+      const group = isCounted(policy) ? await groups?.create(policy) : undefined
+      const own = await createPrivateFolder(temporary)
       const limits = group ? withoutCounted(policy) : { ...policy, ...countedWithOthers(policy, isRoot) }
       const calls = confinementCalls({
         ...found,
         joins: group?.joins ?? [],
         isRoot,
         tag,
-        policy: { ...limits, writable: [...policy.writable, temporary] },
+        policy: { ...limits, writable: [...policy.writable, own] },
       })
       return {
-        ...launch(launcher, calls, { ...command, env: { ...command.env, TMPDIR: temporary } }),
+        ...launch(launcher, calls, { ...command, env: { ...command.env, TMPDIR: own } }),
         async release() {
           await endTagged(tag, clock)
-          await Promise.all([group?.remove(), removeFolder(temporary)])
+          await Promise.all([group?.remove(), removeFolder(own)])
         },
       }
     },
   }
   return sandbox
 }
+
+/** Bounded together, which control groups can; what is left of a command is ended without them. */
+const isCounted = ({ memoryBytesMax, processesMax }: SandboxPolicy): boolean => memoryBytesMax !== undefined || processesMax !== undefined
 
 /** The limit holds for all the user's processes together; the kernel does not hold root to it. */
 function countedWithOthers({ processesMax }: SandboxPolicy, isRoot: boolean): Pick<SandboxPolicy, 'processesMax'> {

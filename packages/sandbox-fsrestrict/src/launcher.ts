@@ -3,6 +3,7 @@
  * the calls of its first argument, takes on the command's environment, and becomes the command of the others. It is only
  * ever imported dynamically, so that a bundler gives it a file of its own.
  */
+import { writeSync } from 'node:fs'
 
 export const LAUNCHER_URL = import.meta.url
 export const LAUNCHER_MARK = 'sluice-fsrestrict-launcher'
@@ -18,6 +19,7 @@ interface Libc {
   fcntl(fd: number, command: number, flags: number): number
   execvp(file: string, argv: readonly (string | null)[]): number
   strerror(error: number): string
+  _exit(code: number): never
 }
 
 if (process.argv[2] === LAUNCHER_MARK) {
@@ -30,6 +32,7 @@ if (process.argv[2] === LAUNCHER_MARK) {
     fcntl: own.func('int fcntl(int fd, int command, int flags)'),
     execvp: own.func('int execvp(const char *file, const char **argv)'),
     strerror: own.func('const char *strerror(int error)'),
+    _exit: own.func('void _exit(int code)'),
   } as unknown as Libc
   const [calls = '', file, ...args] = process.argv.slice(3)
   makeCalls(calls, libc, () => koffi.errno())
@@ -41,8 +44,8 @@ function makeCalls(calls: string, libc: Libc, errno: () => number): void {
   for (const line of calls.split('\n')) {
     const [failing, name, number, ...given] = line.split(' ')
     const result = Number(libc.syscall(Number(number), ...given.flatMap((each) => typed(each, results))))
-    if (failing === 'p') process.stdout.write(String(result === -1 ? -errno() : result))
-    else if (result === -1 && failing === '!') fail(`the sandbox fails: ${name}: ${libc.strerror(errno())}`, FAILED)
+    if (failing === 'p') writeSync(1, String(result === -1 ? -errno() : result))
+    else if (result === -1 && failing === '!') fail(libc, `the sandbox fails: ${name}: ${libc.strerror(errno())}`, FAILED)
     results.push(result)
   }
 }
@@ -79,10 +82,11 @@ function become(libc: Libc, file: string, args: readonly string[], errno: () => 
   for (const fd of [0, 1, 2]) libc.fcntl(fd, F_SETFD, 0)
   libc.execvp(file, [file, ...args, null])
   const error = errno()
-  fail(`${file}: ${libc.strerror(error)}`, error === ENOENT ? 127 : 126)
+  fail(libc, `${file}: ${libc.strerror(error)}`, error === ENOENT ? 127 : 126)
 }
 
-function fail(message: string, code: number): never {
-  process.stderr.write(`${message}\n`)
-  process.exit(code)
+/** Node itself could not end by now: it is confined as well. */
+function fail(libc: Libc, message: string, code: number): never {
+  writeSync(2, `${message}\n`)
+  return libc._exit(code)
 }

@@ -3,16 +3,15 @@
  * makes the calls of its first argument, takes on the command's environment, and becomes the command of the others.
  */
 export const PERL_LAUNCHER = String.raw`
-use strict;
 my ($calls, @command) = @ARGV;
 my (@results, @held);
 for (split /\n/, $calls) {
   my ($failing, $name, $number, @given) = split / /;
   my @args = map {
-    if (/^f(.+)/) { my $filter = pack 'H*', $1; push @held, \$filter; pack 'S x6 P', length($filter) / 8, $filter }
-    elsif (/^x([0-9a-f]*)r(\d+)/) { pack 'H* l', $1, $results[$2] }
-    elsif (/^x(.+)/) { pack 'H*', $1 }
-    elsif (/^r(\d+)/) { $results[$1] }
+    my $kind = substr $_, 0, 1;
+    if ($kind eq 'x') { my ($bytes, $then) = split /r/, substr $_, 1; defined $then ? pack 'H* l', $bytes, $results[$then] : pack 'H*', $bytes }
+    elsif ($kind eq 'r') { $results[substr $_, 1] }
+    elsif ($kind eq 'f') { my $filter = pack 'H*', substr $_, 1; push @held, \$filter; pack 'S x6 P', length($filter) / 8, $filter }
     else { $_ + 0 }
   } @given;
   my $result = syscall($number + 0, @args);

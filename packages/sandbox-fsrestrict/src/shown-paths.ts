@@ -1,5 +1,5 @@
 /** What a confined command sees of the system: programs and libraries, what of /etc is no secret, harmless devices, facts of the kernel. */
-import { stat } from 'node:fs/promises'
+import { realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { PUBLIC_ETC } from '@sluice/sdk'
 import { EXECUTABLE, READABLE, USABLE } from './landlock.ts'
@@ -13,15 +13,19 @@ export interface ShownPath {
 
 const PROGRAMS = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/opt', '/nix/store']
 
+/** Programs take files that are missing for granted, but some fail on those they may not read. */
+const MORE_ETC = ['gitconfig', 'hostname', 'login.defs']
+
 /** Of a process only its own, by name: the folder would show the sockets and connections of the machine too. */
-const OWN = ['status', 'stat', 'statm', 'cmdline', 'comm', 'maps', 'limits', 'fd', 'fdinfo', 'mountinfo', 'cgroup']
+const OWN_FOLDER = '/proc/self'
+const OWN = ['status', 'stat', 'cmdline', 'maps', 'fd', 'cgroup']
 
 const FACTS = [
   ...['cpuinfo', 'meminfo', 'stat', 'uptime', 'loadavg', 'version', 'filesystems'].map((name) => join('/proc', name)),
   ...['kernel/cap_last_cap', 'kernel/ngroups_max', 'kernel/osrelease', 'kernel/pid_max', 'kernel/random', 'vm/overcommit_memory'].map(
     (name) => join('/proc/sys', name),
   ),
-  ...OWN.map((name) => join('/proc/self', name)),
+  ...OWN.map((name) => join(OWN_FOLDER, name)),
   '/sys/devices/system/cpu',
 ]
 
@@ -29,19 +33,19 @@ const FACTS = [
 const SINKS = ['/dev/null', '/dev/zero', '/dev/full']
 const SOURCES = ['/dev/random', '/dev/urandom']
 
-/** Those that are there; links are followed. */
+/** Those that are there, without links, and without those below another that gives as much. */
 export async function shownPaths(): Promise<readonly ShownPath[]> {
-  const etc = PUBLIC_ETC.map((name) => join('/etc', name))
+  const etc = [...PUBLIC_ETC, ...MORE_ETC].map((name) => join('/etc', name))
   const wanted = [
     ...PROGRAMS.map((path) => [path, EXECUTABLE] as const),
     ...[...etc, ...FACTS, ...SOURCES].map((path) => [path, READABLE] as const),
     ...SINKS.map((path) => [path, USABLE] as const),
   ]
-  const found = await Promise.all(
-    wanted.map(async ([path, rights]) => {
-      const there = await stat(path).catch(() => undefined)
-      return there ? [{ path, rights, isFolder: there.isDirectory() }] : []
-    }),
-  )
-  return found.flat()
+  const shown: ShownPath[] = []
+  for (const [path, rights] of wanted) {
+    const real = path.startsWith(OWN_FOLDER) ? path : await realpath(path).catch(() => undefined)
+    const isGiven = shown.some((other) => real === other.path || (real?.startsWith(`${other.path}/`) && (rights & ~other.rights) === 0))
+    if (real !== undefined && !isGiven) shown.push({ path: real, rights, isFolder: (await stat(real)).isDirectory() })
+  }
+  return shown
 }

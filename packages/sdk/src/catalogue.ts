@@ -254,7 +254,6 @@ export const CATALOGUE = {
     flag: 'sandbox-fsrestrict',
     kind: 'sandbox',
     profile: null,
-    ...planned,
     summary: 'Landlock, Linux 5.13 or newer',
     backend: 'fsrestrict',
   },

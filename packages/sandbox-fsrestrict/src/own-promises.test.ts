@@ -1,0 +1,106 @@
+/** What stands in for the rules left out, and what only this backend promises: by each launcher. */
+import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
+import { findLaunchers, nodeLauncher } from './launchers.ts'
+import { inWorkspace } from './testing/run-inside.ts'
+import { subject } from './testing/subject.ts'
+
+const SHOW = `open F, '<', "/proc/self/$_" and print <F> for qw(status stat limits)`
+
+const byPerl = await subject({ launchers: async () => (await findLaunchers()).slice(0, 1) })
+const byNode = await subject({ launchers: async () => [await nodeLauncher()] })
+afterAll(() => {
+  for (const { folder } of [byPerl, byNode]) rmSync(folder, { recursive: true, force: true })
+})
+
+describe.skipIf(!byPerl.available).each([
+  ['perl', byPerl],
+  ['node', byNode],
+])('started by %s', (_, { sandbox, folder, detail }) => {
+  test('§2.7 rule 11: the probe passes and says what it found', () => {
+    expect(detail).toMatch(/^Landlock ABI \d+: files.*; seccomp; .*; started by (?:perl|node)$/)
+  })
+
+  test('a command has no privileges, two filters, no terminal, and limits', async () => {
+    await inWorkspace(sandbox, async ({ run }) => {
+      const { stdout } = await run('perl', ['-e', SHOW], { policy: { fileBytesMax: 4096 } })
+      for (const set of ['CapInh', 'CapPrm', 'CapEff', 'CapAmb']) expect(stdout).toMatch(new RegExp(`^${set}:\\s+0+$`, 'm'))
+      expect(stdout).toMatch(/^NoNewPrivs:\s+1$/m)
+      expect(stdout).toMatch(/^Seccomp:\s+2$/m)
+      expect(Number(/^Seccomp_filters:\s+(\d+)$/m.exec(stdout)?.[1])).toBeGreaterThanOrEqual(2)
+      expect(/^\d+ \(perl\) \S+ \d+ \d+ \d+ (\d+)/m.exec(stdout)?.[1]).toBe('0')
+    })
+  })
+
+  test("programs of root, and abilities in a file, give none to the command's children", async () => {
+    await inWorkspace(sandbox, async ({ run }) => {
+      const attempts = 'chroot "/" and print "chroot"; $> = 12; print "other" if $> == 12'
+      expect((await run('sh', ['-c', `cp /usr/bin/perl p; chmod 6755 p 2> /dev/null; ./p -e '${attempts}'`])).stdout).toBe('')
+    })
+  })
+
+  test('it may read what programs need', async () => {
+    await inWorkspace(sandbox, async ({ run }) => {
+      const { code, stdout } = await run('sh', ['-c', 'cat /etc/hosts > /dev/null && ls /usr/bin > /dev/null && head -c 4 /dev/urandom | wc -c'])
+      expect([code, stdout.trim()]).toEqual([0, '4'])
+    })
+  })
+
+  test('it has no descriptors but three', async () => {
+    await inWorkspace(sandbox, async ({ run }) => {
+      const { stdout } = await run('perl', ['-e', 'use POSIX (); print join " ", grep { defined POSIX::dup2($_, 900) } 0 .. 800'])
+      expect(stdout).toBe('0 1 2')
+    })
+  })
+
+  test('its temporary folder is its own, and gone with it', async () => {
+    await inWorkspace(sandbox, async ({ run }) => {
+      const { stdout } = await run('sh', ['-c', 'f=$(mktemp) && echo kept > "$f" && cat "$f" && echo "$TMPDIR"'])
+      const [kept, temporary = ''] = stdout.trim().split('\n')
+      expect(kept).toBe('kept')
+      expect(temporary.startsWith(folder)).toBe(true)
+      expect(existsSync(temporary)).toBe(false)
+      expect(readdirSync(folder)).toEqual([])
+    })
+  })
+
+  test('a program that is not there, or cannot be run, says so', async () => {
+    await inWorkspace(sandbox, async ({ run, workspace }) => {
+      expect(await run('no-such-program', [])).toEqual({ code: 127, stdout: '', stderr: 'no-such-program: No such file or directory\n' })
+      writeFileSync(join(workspace, 'plain'), 'x')
+      expect(await run('./plain', [])).toEqual({ code: 126, stdout: '', stderr: './plain: Permission denied\n' })
+    })
+  })
+
+  test('what is outside never becomes writable to everybody, and no set-id', async () => {
+    const outside = mkdtempSync(join(tmpdir(), 'fsrestrict-outside-'))
+    try {
+      chmodSync(outside, 0o700)
+      await inWorkspace(sandbox, async ({ run }) => {
+        for (const mode of ['777', '702', '4755', '000']) await run('chmod', [mode, outside])
+        expect(statSync(outside).mode & 0o7777).toBe(0o700)
+      })
+    } finally {
+      rmSync(outside, { recursive: true })
+    }
+  })
+
+  test('it reaches no socket of a path, even in its own folder, and sends no packet', async () => {
+    await inWorkspace(sandbox, async ({ run }) => {
+      const script = `use Socket; print socket(my $s, $_, SOCK_STREAM, 0) ? "made $_ " : '' for AF_UNIX, AF_INET, AF_INET6, 17;
+        print "packets" if socketpair(my $a, my $b, AF_UNIX, SOCK_DGRAM, 0); print "pair" if socketpair($a, $b, AF_UNIX, SOCK_STREAM, 0)`
+      expect((await run('perl', ['-e', script])).stdout).toBe('pair')
+      expect((await run('perl', ['-e', script], { policy: { network: true } })).stdout).toBe('made 2 made 10 pair')
+    })
+  })
+
+  test('its mark cannot be taken off', async () => {
+    await inWorkspace(sandbox, async ({ run }) => {
+      const script =
+        'my $l = pack("QQ", 0, 0); print syscall($_->[0], @$_[1 .. $#$_], $l, 0) == -1 ? "refused;" : "done;" for [302, 0, 12], [160, 12], [302, 1, 7]'
+      if (process.arch === 'x64') expect((await run('perl', ['-e', script])).stdout).toBe('refused;refused;refused;')
+    })
+  })
+})
