@@ -3,46 +3,44 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { LOAD_CONFIG, runLoad, startBare, startSluice } from '../lib/sluice.mjs'
 
-const MAX_SECS = 20
+const MAX_SECS = 120
 /** Nothing listens there. */
 const DEAD = 'http://127.0.0.1:9'
+const FAULTS = ['dead', 'slow', 'overloaded', 'hangs']
 
 const tracingTo = (endpoint) => `${LOAD_CONFIG}\n[observability]\nbackend = "otel"\notel_endpoint = "${endpoint}"\n`
 
-/** One fresh daemon with this configuration under one load. */
-async function underLoad(scratch, config, load) {
-  const ownScratch = mkdtempSync(join(scratch, 'traced-'))
-  const server = await startSluice({ scratch: ownScratch, config, profile: 'full' })
-  try {
-    const { url, token, pid } = server
-    return await runLoad({ scratch: ownScratch, name: 'post', job: { url, token, pid, maxSecs: MAX_SECS, ...load } })
-  } finally {
-    await server.stop()
-    rmSync(ownScratch, { recursive: true, force: true })
+/** A daemon that does not trace and one for each of these collectors, under the same load in turns. */
+async function beside(scratch, collectors, load) {
+  const own = mkdtempSync(join(scratch, 'traced-'))
+  const running = []
+  const started = async (server) => {
+    running.push(await server)
+    return running.at(-1)
   }
-}
-
-async function withCollector(scratch, mode, use) {
-  if (mode === 'dead') return use(DEAD)
-  const collector = await startBare({ scratch, name: 'collector', args: [mode] })
   try {
-    return await use(collector.url)
+    const configs = [LOAD_CONFIG]
+    for (const mode of collectors) {
+      const endpoint = mode === 'dead' ? DEAD : (await started(startBare({ scratch: own, name: 'collector', args: [mode] }))).url
+      configs.push(tracingTo(endpoint))
+    }
+    const targets = []
+    for (const config of configs) targets.push(await started(startSluice({ scratch: own, config, profile: 'full' })))
+    return await runLoad({ scratch: own, name: 'turns-beside', job: { targets, maxSecs: MAX_SECS, ...load } })
   } finally {
-    await collector.stop()
+    for (const server of running.toReversed()) await server.stop()
+    rmSync(own, { recursive: true, force: true })
   }
 }
 
 export async function measureTracing({ scratch, rounds, scale }) {
-  const many = { connections: 16, warmup: scale(2000), requests: scale(20_000) }
-  const one = { connections: 1, warmup: 300, requests: scale(4000) }
-  const traced = (mode, load) => withCollector(scratch, mode, (url) => underLoad(scratch, tracingTo(url), load))
   return rounds({ full: 5, quick: 2 }, async () => {
-    const bareMany = await underLoad(scratch, LOAD_CONFIG, many)
-    const oursMany = await traced('takes', many)
-    const row = (ours, bare, figure) => ({ ours: ours[figure], bare: bare[figure], detail: { ours, bare } })
-    const bareOne = await underLoad(scratch, LOAD_CONFIG, one)
-    const found = { 'otel-throughput': row(oursMany, bareMany, 'perSec') }
-    for (const mode of ['dead', 'slow', 'overloaded', 'hangs']) found[`otel-${mode}`] = row(await traced(mode, one), bareOne, 'p50Ms')
-    return found
+    const [bare, ours] = await beside(scratch, ['takes'], { connections: 16, slices: scale(50), requests: 400 })
+    const [untraced, ...traced] = await beside(scratch, FAULTS, { connections: 1, slices: scale(400), requests: 5 })
+    const latencies = FAULTS.map((mode, at) => [
+      `otel-${mode}`,
+      { ours: traced[at].p50Ms, bare: untraced.p50Ms, detail: { ours: traced[at], bare: untraced } },
+    ])
+    return { 'otel-throughput': { ours: ours.perSec, bare: bare.perSec, detail: { ours, bare } }, ...Object.fromEntries(latencies) }
   })
 }
