@@ -1,21 +1,15 @@
 /** The options of bubblewrap for one command. */
 import type { ProcessCommand, SandboxPolicy } from '@sluice/sdk'
+import type { SystemView } from './system-view.ts'
 
 /** Of the private folders, each, where the policy bounds no file. */
 const PRIVATE_BYTES = 512 * 1024 * 1024
-
-export interface View {
-  /** Options that show the system. */
-  readonly system: readonly string[]
-  /** Those of /proc that set the kernel, and are there. */
-  readonly kernel: readonly string[]
-}
 
 /** `inside` is what of the environment bubblewrap itself must not have. */
 export function bwrapOptions(
   { cwd }: Pick<ProcessCommand, 'cwd'>,
   { writable, network }: Pick<SandboxPolicy, 'writable' | 'network'>,
-  { system, kernel }: View,
+  { system, names }: SystemView,
   inside: Readonly<Record<string, string>>,
 ): string[] {
   // what contains another comes first, so that it does not hide it
@@ -37,10 +31,12 @@ export function bwrapOptions(
     '--new-session',
     '--die-with-parent',
     ...system,
+    ...(network ? names : []),
     '--proc',
     '/proc',
-    // what root owns there root may write, privileges or not
-    ...kernel.flatMap((path) => ['--ro-bind', path, path]),
+    // what sets the kernel there belongs to root, and root may write it, privileges or not
+    '--remount-ro',
+    '/proc',
     '--dev',
     '/dev',
     ...privateFolder('/dev/shm'),

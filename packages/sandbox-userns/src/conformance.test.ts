@@ -7,7 +7,7 @@ import { afterAll, describe } from 'vitest'
 import { userns } from './userns.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'userns-'))
-const sandbox = userns({ folder })
+const { sandbox } = userns({ folder })
 const { available, detail } = await sandbox.probe(new AbortController().signal, runBare)
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 

@@ -5,5 +5,8 @@ import { userns } from './userns.ts'
 
 export default defineFeature({
   id: 'sandbox-userns',
-  build: ({ dataDir }) => ({ sandboxes: [userns({ folder: join(dataDir, 'sandbox-userns') })] }),
+  build({ dataDir }) {
+    const { sandbox, close } = userns({ folder: join(dataDir, 'sandbox-userns') })
+    return { sandboxes: [sandbox], close }
+  },
 })

@@ -1,32 +1,48 @@
 /** What a confined command sees of the system: programs and libraries, and of /etc only what is no secret. */
 import { existsSync } from 'node:fs'
-import { lstat, readlink, realpath } from 'node:fs/promises'
-import { join } from 'node:path'
+import { cp, lstat, mkdir, readdir, readlink, realpath } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { PUBLIC_ETC } from '@sluice/sdk'
 
 /** Read-only; a link among them stays one. */
 const FOLDERS = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/opt', '/nix/store']
 
-const KERNEL = ['/proc/sys', '/proc/sysrq-trigger', '/proc/irq', '/proc/bus', '/proc/fs', '/proc/acpi', '/proc/scsi']
+/** What changes while the daemon runs, and matters where there is a network. */
+const LIVE_ETC = ['/etc/resolv.conf', '/etc/hosts']
 
-/** What of /proc sets the kernel. */
-export const kernelSettings = (): readonly string[] => KERNEL.filter((path) => existsSync(path))
+export interface SystemView {
+  /** Options of bubblewrap that show programs, libraries and /etc. */
+  readonly system: readonly string[]
+  /** Those that show what names and addresses are, where there is a network. */
+  readonly names: readonly string[]
+}
 
-/** Options of bubblewrap that show it; read once, since it does not change while the daemon runs. */
-export async function systemView(): Promise<readonly string[]> {
-  const shown = [...FOLDERS, ...PUBLIC_ETC.map((name) => join('/etc', name))]
-  return (await Promise.all(shown.map(show))).flat()
+/** Copies what is public of /etc below `folder`: one folder to show, where each file by itself costs more than all the rest. */
+export async function systemView(folder: string): Promise<SystemView> {
+  const etc = join(folder, 'etc')
+  await mkdir(etc, { recursive: true })
+  await Promise.all(PUBLIC_ETC.map((name) => copy(join('/etc', name), join(etc, name))))
+  return {
+    system: [...(await Promise.all(FOLDERS.map(show))).flat(), '--ro-bind', etc, '/etc'],
+    names: LIVE_ETC.filter((path) => existsSync(path)).flatMap((path) => ['--ro-bind', path, path]),
+  }
+}
+
+/** Links stay what they are, but for one that leads out of what is shown. */
+async function copy(from: string, to: string): Promise<void> {
+  const real = await realpath(from).catch(() => undefined)
+  if (real === undefined) return
+  await mkdir(dirname(to), { recursive: true })
+  const options = { recursive: true, verbatimSymlinks: true } as const
+  // what not even we may read is left out
+  await cp(isShown(real) ? from : real, to, options).catch(() => undefined)
 }
 
 async function show(path: string): Promise<string[]> {
   const found = await lstat(path).catch(() => undefined)
-  if (!found) return []
-  if (!found.isSymbolicLink()) return ['--ro-bind', path, path]
-  const target = await readlink(path)
-  const real = await realpath(path).catch(() => undefined)
-  if (real === undefined) return []
-  // a link to what is shown stays a link; what it names elsewhere, as in /run, is shown in its place
-  return FOLDERS.some((folder) => real.startsWith(`${folder}/`) || real === folder)
-    ? ['--symlink', target, path]
-    : ['--ro-bind', real, path]
+  if (found?.isSymbolicLink()) return ['--symlink', await readlink(path), path]
+  const isEmpty = !found?.isDirectory() || (await readdir(path)).length === 0
+  return isEmpty ? [] : ['--ro-bind', path, path]
 }
+
+const isShown = (path: string): boolean => FOLDERS.some((folder) => path.startsWith(`${folder}/`))

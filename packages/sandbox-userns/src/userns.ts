@@ -1,5 +1,5 @@
 /** The `userns` backend: each command in namespaces of its own, made by bubblewrap, under a filter of system calls (§2.7). */
-import { mkdir, rename, writeFile } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
   AppError,
@@ -14,13 +14,15 @@ import {
   startWords,
   withoutCounted,
 } from '@sluice/sdk'
-import { bwrapOptions, type View } from './bwrap-options.ts'
-import { kernelSettings, systemView } from './system-view.ts'
+import { bwrapOptions } from './bwrap-options.ts'
+import { ownFolder } from './own-folder.ts'
+import { type SystemView, systemView } from './system-view.ts'
 
 const INSTALL = 'install bubblewrap, 0.8 or newer (apt-get install bubblewrap)'
 
 /** What the probe found, and each command uses. */
-interface Ready extends View {
+interface Ready extends SystemView {
+  readonly folder: string
   readonly program: string
   readonly filter: string
   readonly groups: ControlGroups | undefined
@@ -28,9 +30,14 @@ interface Ready extends View {
 
 const TRIAL = { file: '/bin/true', args: [], cwd: '/tmp', env: {} }
 
-/** `folder` is its own, for the filter. */
-export function userns({ folder }: { readonly folder: string }): Sandbox {
+/** `folder` is where it keeps what bubblewrap is given: the filter and what commands see of /etc. */
+export function userns({ folder }: { readonly folder: string }): { readonly sandbox: Sandbox; close(): Promise<void> } {
   let ready: Ready | undefined
+  const close = async () => {
+    const own = ready?.folder
+    ready = undefined
+    if (own !== undefined) await rm(own, { recursive: true, force: true })
+  }
   const sandbox: Sandbox = {
     name: 'userns',
     strength: 30,
@@ -42,13 +49,11 @@ export function userns({ folder }: { readonly folder: string }): Sandbox {
       const filter = seccompFilter()
       if (!filter) return { available: false, detail: `there is no filter of system calls for ${process.arch}` }
       const { stdout: version } = await run({ file: program, args: ['--version'], cwd: '/', env: {} }, signal)
-      ready = {
-        program,
-        system: await systemView(),
-        kernel: kernelSettings(),
-        groups: await findControlGroups(),
-        filter: await keep(folder, filter),
-      }
+      await close()
+      const own = await ownFolder(folder)
+      const file = join(own, 'filter')
+      await writeFile(file, filter)
+      ready = { program, folder: own, filter: file, groups: await findControlGroups(), ...(await systemView(own)) }
       const command = await sandbox.wrap(TRIAL, { writable: [], network: false })
       const { exitCode, stderr } = await run(command, signal).finally(() => command.release?.(run))
       if (exitCode === 0) return { available: true, detail: [version.trim(), 'user namespaces, seccomp', bounds(ready)].join(', ') }
@@ -60,9 +65,10 @@ export function userns({ folder }: { readonly folder: string }): Sandbox {
       const { program, filter, groups } = ready
       const { outside, inside } = splitEnv(command.env)
       const group = await groups?.create(policy)
-      const inner = ['--', ...limitedWords(command, group ? withoutCounted(policy) : policy)]
-      const words = [program, '--seccomp', '9', ...bwrapOptions(command, policy, ready, inside), ...inner]
-      const [file = '', ...args] = startWords(words, { joins: group?.joins ?? [], ninth: filter })
+      const { processesMax, ...limits } = group ? withoutCounted(policy) : policy
+      const inner = processesMax === undefined ? [command.file, ...command.args] : limitedWords(command, { processesMax })
+      const words = [program, '--seccomp', '9', ...bwrapOptions(command, policy, ready, inside), '--', ...inner]
+      const [file = '', ...args] = startWords(words, { joins: group?.joins ?? [], ninth: filter, limits })
       return {
         file,
         args,
@@ -72,17 +78,7 @@ export function userns({ folder }: { readonly folder: string }): Sandbox {
       }
     },
   }
-  return sandbox
-}
-
-/** Where a shell can open it, and no command sees it. */
-async function keep(folder: string, filter: Uint8Array): Promise<string> {
-  await mkdir(folder, { recursive: true, mode: 0o700 })
-  const file = join(folder, 'filter')
-  const draft = `${file}.${process.pid}`
-  await writeFile(draft, filter, { mode: 0o400 })
-  await rename(draft, file)
-  return file
+  return { sandbox, close }
 }
 
 function bounds({ groups }: Ready): string {

@@ -14,12 +14,13 @@ type Bounds = Pick<SandboxPolicy, 'memoryBytesMax' | 'processesMax'>
 
 interface Hierarchy {
   readonly parent: string
+  readonly join: string
   /** Files of a new group and what is written to them. */
   limits(bounds: Bounds): readonly (readonly [file: string, value: number | undefined])[]
 }
 
 export interface ControlGroup {
-  /** A process that writes its id into each of these is in it. */
+  /** A process of one thread that writes 0 into each of these is in it. */
   readonly joins: readonly string[]
   /** Ends what is left in it, and removes it. */
   remove(): Promise<void>
@@ -56,12 +57,12 @@ async function unified(own: string): Promise<readonly Hierarchy[]> {
       ['pids.max', processesMax],
       ['memory.max', memoryBytesMax],
     ]
-    return [{ parent, limits }]
+    return [{ parent, join: 'cgroup.procs', limits }]
   }
   return []
 }
 
-/** The first version: a tree for each of the two. */
+/** The first version: a tree for each of the two. To move a thread, and be the only one, takes no lock of the whole machine's. */
 function split(own: string): readonly Hierarchy[] {
   const parentOf = (controller: string) => {
     const path = own
@@ -73,25 +74,27 @@ function split(own: string): readonly Hierarchy[] {
   const [processes, memory] = [parentOf('pids'), parentOf('memory')]
   if (processes === undefined || memory === undefined) return []
   return [
-    { parent: processes, limits: ({ processesMax }) => [['pids.max', processesMax]] },
-    { parent: memory, limits: ({ memoryBytesMax }) => [['memory.limit_in_bytes', memoryBytesMax]] },
+    { parent: processes, join: 'tasks', limits: ({ processesMax }) => [['pids.max', processesMax]] },
+    { parent: memory, join: 'tasks', limits: ({ memoryBytesMax }) => [['memory.limit_in_bytes', memoryBytesMax]] },
   ]
 }
 
 async function create(hierarchies: readonly Hierarchy[], bounds: Bounds): Promise<ControlGroup> {
   const made: string[] = []
+  const joins: string[] = []
   const remove = async () => {
     for (const folder of made) await removeFolder(folder)
   }
   try {
     const name = `sluice-${randomUUID()}`
-    for (const { parent, limits } of hierarchies) {
+    for (const { parent, join: file, limits } of hierarchies) {
       const folder = join(parent, name)
       await mkdir(folder)
       made.push(folder)
-      for (const [file, value] of limits(bounds)) if (value !== undefined) await writeFile(join(folder, file), String(value))
+      joins.push(join(folder, file))
+      for (const [limit, value] of limits(bounds)) if (value !== undefined) await writeFile(join(folder, limit), String(value))
     }
-    return { joins: made.map((folder) => join(folder, 'cgroup.procs')), remove }
+    return { joins, remove }
   } catch (error) {
     await remove().catch(() => undefined)
     throw error

@@ -44,8 +44,20 @@ export function splitEnv(env: ProcessCommand['env']): {
  * The words that run a command under the policy's limits, for use inside the sandbox: a shell sets them, closes what it
  * was handed besides the three streams, and becomes the command. A limit that is lower already stays so.
  */
-export function limitedWords({ file, args }: Pick<ProcessCommand, 'file' | 'args'>, policy: SandboxPolicy): readonly string[] {
-  const { memoryBytesMax, processesMax, fileBytesMax, cpuSecsMax } = policy
+export const limitedWords = ({ file, args }: Pick<ProcessCommand, 'file' | 'args'>, policy: Limits): readonly string[] => [
+  '/bin/sh',
+  '-c',
+  `${limitLines(policy)}exec "$@"`,
+  'sh',
+  file,
+  ...args,
+]
+
+type Limits = Pick<SandboxPolicy, 'memoryBytesMax' | 'processesMax' | 'fileBytesMax' | 'cpuSecsMax'>
+
+const CLOSED = [3, 4, 5, 6, 7, 8, 9].map((fd) => `${fd}<&-`).join(' ')
+
+function limitLines({ memoryBytesMax, processesMax, fileBytesMax, cpuSecsMax }: Limits): string {
   const limits = [
     'ulimit -c 0',
     `ulimit -n ${OPEN_FILES_MAX}`,
@@ -55,23 +67,26 @@ export function limitedWords({ file, args }: Pick<ProcessCommand, 'file' | 'args
     // bash and dash have different letters for it
     processesMax !== undefined && `{ ulimit -u ${processesMax} || ulimit -p ${processesMax}; }`,
   ].filter((limit) => limit !== false)
-  const closed = [3, 4, 5, 6, 7, 8, 9].map((fd) => `${fd}<&-`).join(' ')
-  return ['/bin/sh', '-c', `{ ${limits.join('; ')}; } 2>/dev/null; exec ${closed}; exec "$@"`, 'sh', file, ...args]
+  return `{ ${limits.join('; ')}; } 2>/dev/null; exec ${CLOSED}; `
 }
 
-const START =
-  'if [ -n "$1" ]; then exec 9<"$1"; fi; left=$2; shift 2; while [ $left -gt 0 ]; do echo $$ >"$1" || exit 125; shift; left=$((left-1)); done; exec "$@"'
-
-/** The words that start the backend's program: in its control groups, and with the file `ninth` open as descriptor 9. */
-export function startWords(words: readonly string[], { joins = [], ninth }: StartOptions): readonly string[] {
-  if (joins.length === 0 && ninth === undefined) return words
-  return ['/bin/sh', '-c', START, 'sh', ninth ?? '', String(joins.length), ...joins, ...words]
-}
+const JOIN = 'left=$2; ninth=$1; shift 2; while [ $left -gt 0 ]; do echo 0 >"$1" || exit 125; shift; left=$((left-1)); done; '
+const OPEN = '[ -z "$ninth" ] || exec 9<"$ninth" || exit 125; exec "$@"'
 
 export interface StartOptions {
+  /** Files a process joins its control groups by. */
   readonly joins?: readonly string[]
+  /** A file to be open as descriptor 9. */
   readonly ninth?: string
+  /** What holds for the backend's program already; the number of processes can not be among it, which counts all of a user's. */
+  readonly limits?: Omit<Limits, 'processesMax'>
 }
+
+/** The words that start the backend's program: a shell prepares itself and becomes it. */
+export const startWords = (words: readonly string[], { joins = [], ninth = '', limits }: StartOptions): readonly string[] =>
+  joins.length === 0 && ninth === '' && limits === undefined
+    ? words
+    : ['/bin/sh', '-c', `${limits ? limitLines(limits) : ''}${JOIN}${OPEN}`, 'sh', ninth, String(joins.length), ...joins, ...words]
 
 /** What a control group bounds for all processes together need not be bounded for each. */
 export const withoutCounted = ({ memoryBytesMax: _memory, processesMax: _processes, ...rest }: SandboxPolicy): SandboxPolicy => rest
