@@ -33,19 +33,13 @@ export class PluginThread {
   #call: Call | undefined
   #isOver = false
 
-  constructor(
-    url: string,
-    plugin: { readonly name: string; readonly hasNetwork: boolean; readonly module: Uint8Array },
-    limits: PluginLimits,
-    clock: Clock,
-  ) {
-    const { name, hasNetwork, module } = plugin
+  constructor(url: string, plugin: { readonly name: string; readonly hasNetwork: boolean }, limits: PluginLimits, clock: Clock) {
+    const { name, hasNetwork } = plugin
     this.plugin = name
     this.#timeMs = limits.time_ms
     this.#clock = clock
     const workerData: WorkerStart = {
       mark: WORKER_MARK,
-      module,
       memoryMb: limits.memory_mb,
       fuel: limits.fuel,
       calls: { inputBytesMax: limits.input_kb * BYTES_PER_KB, outputBytesMax: limits.output_kb * BYTES_PER_KB },
@@ -69,6 +63,11 @@ export class PluginThread {
 
   get isOver(): boolean {
     return this.#isOver
+  }
+
+  /** Once, before the first call: the thread starts while the module is read. */
+  take(module: Uint8Array): void {
+    this.#worker.postMessage({ module } satisfies ToWorker)
   }
 
   /** One at a time. Throws what is refused or went wrong as `AppError`; the thread may be over then. */

@@ -97,9 +97,16 @@ export class PluginThreads {
   }
 
   async #start({ name, hasNetwork, load }: CallablePlugin): Promise<PluginThread> {
-    const [module, { PLUGIN_WORKER_URL }] = await Promise.all([load(), import('./plugin-worker.ts')])
-    if (this.#closed.signal.aborted) throw aborted()
-    return new PluginThread(PLUGIN_WORKER_URL, { name, hasNetwork, module }, this.#limits, this.#clock)
+    const { PLUGIN_WORKER_URL } = await import('./plugin-worker.ts')
+    const thread = new PluginThread(PLUGIN_WORKER_URL, { name, hasNetwork }, this.#limits, this.#clock)
+    try {
+      thread.take(await load())
+      if (this.#closed.signal.aborted) throw aborted()
+      return thread
+    } catch (error) {
+      void thread.end()
+      throw error
+    }
   }
 
   /** Gives a place back; the thread rests, unless it is over. */

@@ -19,13 +19,16 @@ function serve(port: MessagePort, start: WorkerStart): void {
     const { message } = receiveMessageOnPort(port) as { message: { reply: string } }
     return message.reply
   }
-  let compiled: Compiled | ModuleError
-  try {
-    compiled = compile(start.module, { memoryMb, fuel, imports: importsFor(hasNetwork) })
-  } catch (error) {
-    compiled = asModuleError(error)
+  const compiledFrom = (module: Uint8Array): Compiled | ModuleError => {
+    try {
+      return compile(module, { memoryMb, fuel, imports: importsFor(hasNetwork) })
+    } catch (error) {
+      return asModuleError(error)
+    }
   }
+  let compiled: Compiled | ModuleError = new ModuleError('has no module')
   port.on('message', (message: ToWorker) => {
+    if ('module' in message) compiled = compiledFrom(message.module)
     if (!('input' in message)) return
     try {
       if (compiled instanceof ModuleError) throw compiled

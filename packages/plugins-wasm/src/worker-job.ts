@@ -3,10 +3,9 @@ import type { CallLimits } from './wasm/call-instance.ts'
 
 export const WORKER_MARK = 'sluice-plugin-worker'
 
-/** What a worker begins with; it serves this one module until it ends. */
+/** What a worker begins with. */
 export interface WorkerStart {
   readonly mark: typeof WORKER_MARK
-  readonly module: Uint8Array
   readonly memoryMb: number
   readonly fuel: number
   readonly calls: CallLimits
@@ -15,7 +14,8 @@ export interface WorkerStart {
   readonly answered: Int32Array
 }
 
-export type ToWorker = { readonly input: string } | { readonly reply: string }
+/** First the one module the worker serves until it ends, which is read while it starts. */
+export type ToWorker = { readonly module: Uint8Array } | { readonly input: string } | { readonly reply: string }
 
 /** `refusal` is a clause that follows "the plugin". */
 export type FromWorker = { readonly text: string } | { readonly refusal: string } | { readonly request: string }

@@ -10,7 +10,10 @@ export const custom = (name: string, content: Bytes): Uint8Array => encodeSectio
 export const importOf = (from: string, name: string, kind: Bytes = [0, 2]): Uint8Array => joined([encodeName(from), encodeName(name), kind])
 export const exportOf = (name: string, kind: number, index: number): Uint8Array => joined([encodeName(name), [kind], encodeU32(index)])
 /** A function body without locals. */
-export const body = (...code: readonly number[]): Uint8Array => joined([encodeU32(code.length + 2), [0], code, [0x0b]])
+export const body = (...code: readonly number[]): Uint8Array => repeatedBody(code, 1)
+/** The same code so many times over. */
+export const repeatedBody = (code: readonly number[], times: number): Uint8Array =>
+  joined([encodeU32(code.length * times + 2), [0], ...Array.from({ length: times }, () => code), [0x0b]])
 
 export interface ModuleParts {
   readonly imports?: readonly Uint8Array[]

@@ -1,6 +1,5 @@
 /** Makes every function pay: at its entry, and each time round a loop, for the instructions that follow. */
-import type { ByteReader } from './byte-reader.ts'
-import { ByteReader as Reader } from './byte-reader.ts'
+import { ByteReader } from './byte-reader.ts'
 import { encodeI64, encodeU32, joined } from './encode.ts'
 import { ModuleError } from './module-error.ts'
 import { OPCODE, skipImmediates } from './skip-immediates.ts'
@@ -10,6 +9,10 @@ interface Toll {
   readonly at: number
   price: number
 }
+
+/** Of all functions; and how deep blocks may lie in one. Far more than compilers make, and no more than a worker can hold. */
+const TOLLS_MAX = 100_000
+const NESTING_MAX = 10_000
 
 /** `global` is where the fuel is. Neither values on the stack nor labels are disturbed: a charge leaves everything as it was. */
 const charge = (global: number, price: number): number[] => {
@@ -30,26 +33,33 @@ const charge = (global: number, price: number): number[] => {
 export function meterCode(section: ByteReader, global: number): Uint8Array {
   const count = section.u32()
   const parts: (Uint8Array | number[])[] = [encodeU32(count)]
+  let tolls = 0
   for (let index = 0; index < count; index++) {
-    const body = meterBody(section.take(section.u32()), global)
+    const { body, tollCount } = meterBody(section.take(section.u32()), global)
+    tolls += tollCount
+    if (tolls > TOLLS_MAX) throw tooMany()
     parts.push(encodeU32(body.length), body)
   }
   return joined(parts)
 }
 
-function meterBody(body: Uint8Array, global: number): Uint8Array {
-  const code = new Reader(body)
+const tooMany = (): ModuleError => new ModuleError(`has more than ${TOLLS_MAX} functions and loops`)
+
+function meterBody(whole: Uint8Array, global: number): { readonly body: Uint8Array; readonly tollCount: number } {
+  const code = new ByteReader(whole)
   for (let groups = code.u32(); groups > 0; groups--) {
     code.u32()
     code.byte()
   }
   const parts: (Uint8Array | number[])[] = []
   let copied = 0
-  for (const { at, price } of tollsOf(code)) {
-    parts.push(body.subarray(copied, at), charge(global, price))
+  const tolls = tollsOf(code)
+  for (const { at, price } of tolls) {
+    parts.push(whole.subarray(copied, at), charge(global, price))
     copied = at
   }
-  return joined([...parts, body.subarray(copied)])
+  parts.push(whole.subarray(copied))
+  return { body: joined(parts), tollCount: tolls.length }
 }
 
 /** The tolls of one function in order; `code` stands at its first instruction. */
@@ -62,9 +72,10 @@ function tollsOf(code: ByteReader): readonly Toll[] {
     const opcode = code.byte()
     skipImmediates(opcode, code)
     payee.price += 1
+    if (open.length > NESTING_MAX) throw new ModuleError(`has more than ${NESTING_MAX} blocks within each other`)
     if (opcode === OPCODE.loop) {
       const toll = { at: code.at, price: 1 }
-      tolls.push(toll)
+      if (tolls.push(toll) > TOLLS_MAX) throw tooMany()
       open.push(toll)
     } else if (opcode === OPCODE.block || opcode === OPCODE.if) {
       open.push(payee)

@@ -1,6 +1,18 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { ALLOC, type Bytes, body, custom, ECHO, exportOf, HEADER, importOf, type ModuleParts, moduleOf } from '../testing/wasm-text.ts'
+import {
+  ALLOC,
+  type Bytes,
+  body,
+  custom,
+  ECHO,
+  exportOf,
+  HEADER,
+  importOf,
+  type ModuleParts,
+  moduleOf,
+  repeatedBody,
+} from '../testing/wasm-text.ts'
 import { callInstance, compile } from './call-instance.ts'
 import { encodeI64, encodeSection, encodeU32, joined } from './encode.ts'
 import { ModuleError } from './module-error.ts'
@@ -119,6 +131,13 @@ describe('limits', () => {
     ['fewer bodies than functions', { bodies: [ALLOC] }, /is not valid/],
     ['a body that goes on behind its end', { bodies: [ALLOC, body(0x42, 0, 0x0b)] }, /code behind the end/],
     ['a body without an end', { bodies: [ALLOC, joined([[3], [0, 0x42, 0]])] }, /is cut short/],
+    ['more loops than a worker can hold', { bodies: [ALLOC, repeatedBody([3, 0x40, 0x0b], 100_000)] }, /more than 100000 functions/],
+    ['blocks within blocks within blocks', { bodies: [ALLOC, repeatedBody([2, 0x40], 10_001)] }, /more than 10000 blocks/],
+    [
+      'more exports than a worker can hold',
+      { exports: Array.from({ length: 10_001 }, (_, index) => exportOf(`e${index}`, 0, 0)) },
+      /more than 10000 exports/,
+    ],
     ['vectors', { bodies: [ALLOC, body(0xfd, 0x0c)] }, /uses the instruction 0xfd/],
     ['threads', { bodies: [ALLOC, body(0xfe, 0x00)] }, /uses the instruction 0xfe/],
     ['exceptions', { bodies: [ALLOC, body(0x06, 0x40)] }, /uses the instruction 0x6/],

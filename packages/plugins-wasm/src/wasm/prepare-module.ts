@@ -29,6 +29,7 @@ const ORDER: readonly number[] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 10, 11]
 const KIND = { function: 0, memory: 2, global: 3 } as const
 const PAGES_PER_MB = 16
 const TABLES_MAX = 16
+const EXPORTS_MAX = 10_000
 const TABLE_ELEMENTS_MAX = 100_000
 const REFERENCE_TYPES = [0x6f, 0x70]
 
@@ -124,6 +125,7 @@ function boundTables(section: ByteReader): Uint8Array {
 
 function addExport(section: ByteReader, fuel: number): Uint8Array {
   const count = section.u32()
+  if (count > EXPORTS_MAX) throw new ModuleError(`has more than ${EXPORTS_MAX} exports`)
   const { at } = section
   const kinds = new Map<string, number>()
   for (let index = 0; index < count; index++) {
