@@ -43,7 +43,8 @@ export const pluginsSection = {
   schema: v.object({
     enabled: v.optional(described(v.boolean(), 'True: installed plugins are tools'), false),
     plugins_dir: v.optional(
-      described(v.pipe(v.string(), v.minLength(1)), 'Where they are installed; default: plugins in the data directory'),
+      described(v.pipe(v.string(), v.minLength(1)), 'Where they are installed; relative to the data directory, ~ is your home'),
+      'plugins',
     ),
     security: v.optional(security, {}),
     limits: v.optional(limits, {}),

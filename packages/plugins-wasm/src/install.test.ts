@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { cp, link, mkdir, readdir, rename, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
+import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { AppError, type Host } from '@sluice/sdk'
@@ -420,6 +421,17 @@ describe('signatures', () => {
 })
 
 describe('the folder', () => {
+  test.each([
+    [undefined, '/data/plugins'],
+    ['own', '/data/own'],
+    ['/srv/plugins', '/srv/plugins'],
+    ['~/plugins', join(homedir(), 'plugins')],
+    ['~other/plugins', '/data/~other/plugins'],
+  ])('plugins_dir %s is %s', (plugins_dir, path) => {
+    const config = v.parse(pluginsSection.schema, plugins_dir === undefined ? {} : { plugins_dir })
+    expect(PluginFolder.of({ dataDir: '/data' }, config).path).toBe(path)
+  })
+
   const installed = async (signature_mode = 'off') => {
     const setting = arrange({ signature_mode })
     await setting.from(await writePlugin(join(root, 'source'), manifestFor(MODULE), MODULE))

@@ -1,7 +1,8 @@
 /** The folder plugins are installed in: one folder each, named for the plugin; it changes by renaming and in no other way. */
 import { randomUUID } from 'node:crypto'
 import { lstat, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { homedir } from 'node:os'
+import { join, resolve } from 'node:path'
 import { AppError, type Host } from '@sluice/sdk'
 import { parsedOrUndefined, textAt } from '@sluice/sdk/foreign-json'
 import type { PluginsConfig } from './config.ts'
@@ -40,7 +41,7 @@ export class PluginFolder {
   }
 
   static of({ dataDir }: Pick<Host, 'dataDir'>, { plugins_dir, security }: PluginsConfig): PluginFolder {
-    return new PluginFolder(plugins_dir ?? join(dataDir, 'plugins'), security)
+    return new PluginFolder(resolve(dataDir, plugins_dir.replace(/^~(?=\/|$)/, homedir())), security)
   }
 
   /** Sorted, at most `PLUGINS_MAX`; whether they are any good is for `read` to find out. */
