@@ -64,8 +64,7 @@ export function fsrestrict({ folder, clock, launchers = findLaunchers }: Fsrestr
       if (!ready) throw new AppError('unavailable', 'fsrestrict has not been tried on this machine')
       const { launcher, groups, temporary, ...found } = ready
       const tag = createTag(clock)
-      const group = isCounted(policy) ? await groups?.create(policy) : undefined
-      const own = await createPrivateFolder(temporary)
+      const [own, group] = await Promise.all([createPrivateFolder(temporary), isCounted(policy) ? groups?.create(policy) : undefined])
       const limits = group ? withoutCounted(policy) : { ...policy, ...countedWithOthers(policy, isRoot) }
       const calls = confinementCalls({
         ...found,
@@ -77,8 +76,8 @@ export function fsrestrict({ folder, clock, launchers = findLaunchers }: Fsrestr
       return {
         ...launch(launcher, calls, { ...command, env: { ...command.env, TMPDIR: own } }),
         async release() {
-          await endTagged(tag, clock)
-          await Promise.all([group?.remove(), removeFolder(own)])
+          await (group ? group.remove() : endTagged(tag, clock))
+          await removeFolder(own)
         },
       }
     },

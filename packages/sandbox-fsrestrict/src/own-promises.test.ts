@@ -43,7 +43,10 @@ describe.skipIf(!byPerl.available).each([
 
   test('it may read what programs need', async () => {
     await inWorkspace(sandbox, async ({ run }) => {
-      const { code, stdout } = await run('sh', ['-c', 'cat /etc/hosts > /dev/null && ls /usr/bin > /dev/null && head -c 4 /dev/urandom | wc -c'])
+      const { code, stdout } = await run('sh', [
+        '-c',
+        'cat /etc/hosts > /dev/null && ls /usr/bin > /dev/null && head -c 4 /dev/urandom | wc -c',
+      ])
       expect([code, stdout.trim()]).toEqual([0, '4'])
     })
   })

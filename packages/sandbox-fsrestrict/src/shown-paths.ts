@@ -22,9 +22,7 @@ const OWN = ['status', 'stat', 'cmdline', 'maps', 'fd', 'cgroup']
 
 const FACTS = [
   ...['cpuinfo', 'meminfo', 'stat', 'uptime', 'loadavg', 'version', 'filesystems'].map((name) => join('/proc', name)),
-  ...['kernel/cap_last_cap', 'kernel/ngroups_max', 'kernel/osrelease', 'kernel/pid_max', 'kernel/random', 'vm/overcommit_memory'].map(
-    (name) => join('/proc/sys', name),
-  ),
+  ...['kernel/cap_last_cap', 'kernel/random', 'vm/overcommit_memory'].map((name) => join('/proc/sys', name)),
   ...OWN.map((name) => join(OWN_FOLDER, name)),
   '/sys/devices/system/cpu',
 ]

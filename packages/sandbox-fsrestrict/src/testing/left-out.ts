@@ -1,7 +1,8 @@
 /** Rules of the suites that Landlock cannot keep, or that look for something it hides; `own-promises.test.ts` has what stands in for them. */
 import type { LeftOut } from '@sluice/testkit/rules'
 
-const OWN_PROCESS = 'it reads /proc/self in a child of the shell: of /proc a command sees itself alone, since more would show other processes'
+const OWN_PROCESS =
+  'it reads /proc/self in a child of the shell: of /proc a command sees itself alone, since more would show other processes'
 
 export const LEFT_OUT: { readonly conformance: readonly LeftOut[]; readonly escapes: readonly LeftOut[] } = {
   conformance: [

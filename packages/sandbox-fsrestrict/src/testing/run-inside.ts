@@ -22,7 +22,12 @@ export async function inWorkspace(sandbox: Sandbox, use: (inside: Inside) => Pro
     const given = { file, args, cwd: workspace, env: { PATH: '/usr/bin:/bin', HOME: workspace, ...env } }
     const command = await sandbox.wrap(given, { writable: [workspace], network: false, ...policy })
     const { promise, resolve, reject } = Promise.withResolvers<number | null>()
-    const child = spawn(command.file, command.args, { cwd: command.cwd, env: command.env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
+    const child = spawn(command.file, command.args, {
+      cwd: command.cwd,
+      env: command.env,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
     const output = { stdout: '', stderr: '' }
     for (const stream of ['stdout', 'stderr'] as const) {
       child[stream].on('data', (chunk: Buffer) => {

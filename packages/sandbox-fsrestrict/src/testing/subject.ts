@@ -30,9 +30,10 @@ export interface SubjectOptions {
 }
 
 /** Probed; `folder` is the caller's to remove. */
-export async function subject({ run = runBare, launchers }: SubjectOptions = {}): Promise<
-  SandboxProbe & { readonly sandbox: Sandbox; readonly folder: string }
-> {
+export async function subject({
+  run = runBare,
+  launchers,
+}: SubjectOptions = {}): Promise<SandboxProbe & { readonly sandbox: Sandbox; readonly folder: string }> {
   const folder = mkdtempSync(join(tmpdir(), 'fsrestrict-'))
   const sandbox = fsrestrict({ folder, clock: realClock, ...(launchers && { launchers }) })
   return { ...(await sandbox.probe(new AbortController().signal, run)), sandbox, folder }
