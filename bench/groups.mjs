@@ -5,6 +5,7 @@ import { measureAcks, measureIngress, measureIngressMemory, measureMillion, meas
 import { measurePdf } from './measures/pdf.mjs'
 import { measurePlugins } from './measures/plugins.mjs'
 import { measureSopEvents, measureSopMatch, measureSopStart } from './measures/procedures.mjs'
+import { measureSandboxes } from './measures/sandboxes.mjs'
 import { measureSize } from './measures/size.mjs'
 import { measureIdleMemory, measureStarts } from './measures/start.mjs'
 import { measureTracing } from './measures/tracing.mjs'
@@ -48,5 +49,6 @@ export const GROUPS = [
   { name: 'ws', rows: ['ws-deliveries', 'ws-latency', 'ws-memory'], measure: (bench) => measureFanOut(bench, 'ws') },
   { name: 'otel', rows: ['otel-throughput', 'otel-dead', 'otel-slow', 'otel-overloaded', 'otel-hangs'], measure: measureTracing },
   { name: 'plugins', rows: ['plugin-warm', 'plugin-cold'], measure: measurePlugins },
+  { name: 'sandbox', rows: ['sandbox-userns', 'sandbox-fsrestrict'], measure: measureSandboxes },
   { name: 'pdf', rows: ['pdf-text', 'pdf-first', 'pdf-block'], measure: measurePdf },
 ]

@@ -57,6 +57,8 @@ export const ROWS = {
   'otel-hangs': { title: 'turn traced to one that hangs', unit: 'ms', bar: { ratio: 'at most', limit: 1.05 } },
   'plugin-warm': { title: 'call of a plugin, 1 KiB in and out, beside plain JavaScript', unit: 'µs', bar: { ratio: 'at most', limit: 5 } },
   'plugin-cold': { title: 'first call of a plugin, beside a bare worker', unit: 'ms', bar: { value: 'at most', limit: 50 } },
+  'sandbox-userns': { title: '`true` in user namespaces, beside bare', unit: 'ms', bar: { ratio: 'at most', limit: 4 } },
+  'sandbox-fsrestrict': { title: '`true` under Landlock, beside bare', unit: 'ms', bar: { ratio: 'at most', limit: 4 } },
   'size-before-first-turn': { title: 'code loaded before the first turn', unit: 'kB', bar: { value: 'at most', limit: 700 } },
   'size-in-all': { title: 'minimal profile in all', unit: 'kB', bar: { value: 'at most', limit: 2500 } },
 }

@@ -135,7 +135,11 @@ async function checkSandbox(runtime: OpenRuntime): Promise<Check> {
   const measured = probes.map(({ name, available, detail }) => `${name} ${available ? 'works' : 'does not'} (${detail})`).join('; ')
   if (!warning) return ok('sandbox', [sandbox.name, measured].filter(Boolean).join(': '))
   const status = runtime.config().core(sandboxSection).required ? fail : warn
-  return status('sandbox', [warning, measured].filter(Boolean).join(': '), "build a sandbox in: 'sluice features' lists them")
+  return status(
+    'sandbox',
+    [warning, measured].filter(Boolean).join(': '),
+    "install what it names, or build another sandbox in: 'sluice features' lists them",
+  )
 }
 
 /** What the features that are at work find when they try themselves; one that takes too long has failed. */

@@ -4,7 +4,9 @@ import type { Clock } from '@sluice/sdk'
 
 /** Between SIGTERM and SIGKILL. */
 const KILL_AFTER_MS = 2_000
-const POLL_MS = 25
+/** Most are gone at once: the first looks come soon, later ones at leisure. */
+const POLL_MS_MIN = 1
+const POLL_MS_MAX = 25
 
 /**
  * Sends the group led by `pid` SIGTERM and, where some of it lives two seconds later, SIGKILL. Resolves once it is gone
@@ -13,9 +15,9 @@ const POLL_MS = 25
 export async function stopGroup(pid: number, clock: Clock): Promise<void> {
   if (!signal(pid, 'SIGTERM')) return
   const endMs = clock.monotonicMs() + KILL_AFTER_MS
-  while (await isAlive(pid)) {
+  for (let waitMs = POLL_MS_MIN; await isAlive(pid); waitMs = Math.min(2 * waitMs, POLL_MS_MAX)) {
     if (clock.monotonicMs() >= endMs) return void signal(pid, 'SIGKILL')
-    await clock.sleep(POLL_MS)
+    await clock.sleep(waitMs)
   }
 }
 

@@ -1,7 +1,7 @@
 /** The `container` backend: each command in a container of Docker's or Podman's, gone with it (§2.7). */
 import { randomUUID } from 'node:crypto'
 import { basename } from 'node:path'
-import { AppError, findProgram, type RunBare, type Sandbox, type SandboxProbe } from '@sluice/sdk'
+import { AppError, errorText, findProgram, type RunBare, type Sandbox, type SandboxProbe } from '@sluice/sdk'
 import type { ContainerConfig } from './config.ts'
 import { engineEnv, givenEnv } from './engine-env.ts'
 import { runOptions } from './run-options.ts'
@@ -30,8 +30,13 @@ export function container({ engine, image }: ContainerConfig): Sandbox {
       const found = await ask(run, signal, 'image', 'inspect', '--format', '{{.Id}}', image)
       if (found.exitCode !== 0) return missing(`the image '${image}' is not here: ${name} pull ${image}`)
       const command = await sandbox.wrap(TRIAL, { writable: [], network: false })
-      const { exitCode, stderr } = await run(command, signal).finally(() => command.release?.(run))
-      if (exitCode !== 0) return missing(`${name} makes no container of '${image}' (${firstLine(stderr) || exitCode})`)
+      try {
+        const { exitCode, stderr } = await run(command, signal)
+        await command.release?.(run)
+        if (exitCode !== 0) return missing(`${name} makes no container of '${image}' (${firstLine(stderr) || exitCode})`)
+      } catch (error) {
+        return missing(errorText(error))
+      }
       return { available: true, detail: `${name} ${version.stdout.trim()}, image ${image}` }
     },
 

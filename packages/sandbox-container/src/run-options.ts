@@ -48,8 +48,13 @@ export function runOptions(
     ...writable.map((folder) => `--mount=${['type=bind', `src=${folder}`, `dst=${folder}`].map(field).join(',')}`),
     `--workdir=${isShown ? cwd : '/tmp'}`,
     ...env,
-    `--entrypoint=${file}`,
+    // by a shell, so that no word of the command can be taken for one of the engine's
+    '--entrypoint=/bin/sh',
     image,
+    '-c',
+    'exec "$@"',
+    'sh',
+    file,
     ...args,
   ]
 }

@@ -1,11 +1,15 @@
 import { sandboxEscapes } from '@sluice/testkit/escape'
 import { runBare } from '@sluice/testkit/run-bare'
-import { describe } from 'vitest'
+import { describe, vi } from 'vitest'
 import { jail } from './jail.ts'
+import { NOT_PROMISED } from './not-promised.ts'
 
+vi.setConfig({ testTimeout: 120_000 })
 const sandbox = jail()
-const { available, detail } = await sandbox.probe(new AbortController().signal, runBare)
+const { available, detail } = process.env.SLUICE_SANDBOXES
+  ? await sandbox.probe(new AbortController().signal, runBare)
+  : { available: false, detail: 'slow: `pnpm test:sandboxes` runs it' }
 
 describe.skipIf(!available)(detail, () => {
-  sandboxEscapes({ name: 'jail', create: () => sandbox })
+  sandboxEscapes({ name: 'jail', create: () => sandbox, except: NOT_PROMISED })
 })

@@ -7,8 +7,8 @@ import type { SandboxPolicy } from './sandbox.ts'
 
 const MOUNT = '/sys/fs/cgroup'
 /** The kernel takes a moment to let go of processes that ended. */
-const REMOVE_ATTEMPTS_MAX = 40
-const REMOVE_WAIT_MS = 25
+const REMOVE_ATTEMPTS_MAX = 50
+const REMOVE_WAIT_MS_MAX = 25
 
 type Bounds = Pick<SandboxPolicy, 'memoryBytesMax' | 'processesMax'>
 
@@ -108,7 +108,7 @@ async function removeFolder(folder: string): Promise<void> {
     } catch (error) {
       if (attempt >= REMOVE_ATTEMPTS_MAX) throw error
       await killAll(folder)
-      await setTimeout(REMOVE_WAIT_MS)
+      await setTimeout(Math.min(2 ** (attempt - 1), REMOVE_WAIT_MS_MAX))
     }
   }
 }

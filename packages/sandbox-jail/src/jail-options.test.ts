@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest'
+import { jailOptions } from './jail-options.ts'
+
+const view = { root: ['usr', 'home', 'srv', 'data', 'etc'], etc: ['hosts', 'ssl/certs'] }
+const options = (writable: string[], network = false) =>
+  jailOptions({ cwd: writable[0] ?? '/' }, { writable, network }, view, { LD_PRELOAD: 'x' })
+
+test('the root is read-only, and the folders of the policy are not', () => {
+  const given = options(['/srv/work'])
+  expect(given.indexOf('--read-only=/')).toBeLessThan(given.indexOf('--read-write=/srv/work'))
+  expect(given).toContain('--whitelist=/srv/work')
+})
+
+test('folders of the root that hold no programs are hidden, but the one with the workspace', () => {
+  expect(options(['/srv/work'])).toContain('--blacklist=/data')
+  expect(options(['/srv/work'])).not.toContain('--blacklist=/srv')
+})
+
+test('the network is cut unless the policy gives it', () => {
+  expect(options(['/srv/work'])).toContain('--net=none')
+  expect(options(['/srv/work'], true)).not.toContain('--net=none')
+})
+
+test('what would change firejail itself is set inside only', () => {
+  expect(options(['/srv/work'])).toContain('--env=LD_PRELOAD=x')
+})
+
+test.each(['/srv/a,b', '/srv/*', '/srv/%x', '/srv/"x"', '/srv/a\nb', '/srv/[x]'])(
+  'a folder firejail would take for more than its name is refused: %j',
+  (path) => {
+    expect(() => options([path])).toThrow(expect.objectContaining({ code: 'unavailable' }))
+  },
+)
