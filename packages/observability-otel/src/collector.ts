@@ -5,8 +5,8 @@ import { Agent as HttpsAgent } from 'node:https'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { resourceFromAttributes } from '@opentelemetry/resources'
 import { AppError } from '@sluice/sdk'
-import { readableSpan } from './readable-span.ts'
 import type { Spanned } from './spanned.ts'
+import { ToldSpan } from './told-span.ts'
 
 export interface Target {
   readonly url: string
@@ -40,7 +40,7 @@ export function openCollector({ url, serviceName }: Target, exportMsMax = EXPORT
     send: (batch) =>
       new Promise((resolve, reject) => {
         exporter.export(
-          batch.map((observation) => readableSpan(observation, resource)),
+          batch.map((observation) => new ToldSpan(observation, resource)),
           ({ error, code }) => {
             if (code === 0) resolve()
             else reject(new AppError('upstream', refusalOf(error), { cause: error }))

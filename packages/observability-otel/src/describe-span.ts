@@ -9,118 +9,93 @@ export interface SpanDescription {
   readonly name: string
   readonly kind: 'internal' | 'server' | 'client' | 'producer' | 'consumer'
   readonly isError: boolean
-  readonly attributes: Readonly<Record<string, string | number | boolean>>
+  readonly attributes: Readonly<Attributes>
 }
 
-const NOTHING = {}
-/** `_OTHER` is the convention's word for an error without a name. */
-const FAILED = { 'error.type': '_OTHER' }
-const ABORTED = { 'sluice.outcome': 'aborted' }
-
-/** Of what went well, nothing is said. */
-const ended = (outcome: Outcome) => (outcome === 'ok' ? NOTHING : outcome === 'error' ? FAILED : ABORTED)
-
-const modelOf = ({ provider, model }: { readonly provider: string; readonly model: string }) => ({
-  ...(provider !== '' && { 'gen_ai.provider.name': provider }),
-  ...(model !== '' && { 'gen_ai.request.model': model }),
-})
+type Attributes = Record<string, string | number | boolean>
 
 const SERVER_ERROR = 500
+/** Of a turn that ended before it came to any model. */
+const UNKNOWN = 'unknown'
 
 export function describeSpan(seen: Spanned): SpanDescription {
   switch (seen.kind) {
     case 'request':
-      return {
-        name: `${seen.method} ${seen.route}`,
-        kind: 'server',
-        isError: seen.status >= SERVER_ERROR,
-        attributes: {
-          'http.request.method': seen.method,
-          'http.route': seen.route,
-          'http.response.status_code': seen.status,
-          ...(seen.status >= SERVER_ERROR && { 'error.type': String(seen.status) }),
-        },
-      }
+      return describeRequest(seen)
     case 'ingress':
-      return {
-        name: `receive ${seen.channel}`,
-        kind: 'consumer',
-        isError: seen.verdict === 'refused',
-        attributes: {
-          'messaging.system': seen.channel,
-          'messaging.operation.name': 'receive',
-          'messaging.operation.type': 'receive',
-          'sluice.verdict': seen.verdict,
-          'sluice.signed': seen.signed,
-          ...(seen.verdict === 'refused' && { 'error.type': seen.verdict }),
-        },
-      }
+      return describeIngress(seen)
     case 'delivery': {
-      const [operation, kind] = seen.direction === 'inbound' ? (['process', 'consumer'] as const) : (['send', 'producer'] as const)
-      return {
-        name: `${operation} ${seen.channel}`,
-        kind,
-        isError: seen.outcome === 'error',
-        attributes: {
-          'messaging.system': seen.channel,
-          'messaging.operation.name': operation,
-          'messaging.operation.type': operation,
-          'sluice.direction': seen.direction,
-          ...ended(seen.outcome),
-        },
-      }
+      const operation = seen.direction === 'inbound' ? 'process' : 'send'
+      const about = { ...messaging(seen.channel, operation), 'sluice.direction': seen.direction }
+      return described(`${operation} ${seen.channel}`, operation === 'send' ? 'producer' : 'consumer', about, seen.outcome)
     }
-    case 'turn':
-      return {
-        name: `turn ${seen.source}`,
-        kind: 'internal',
-        isError: seen.outcome === 'error',
-        attributes: {
-          'gen_ai.operation.name': 'invoke_agent',
-          ...modelOf(seen),
-          'sluice.source': seen.source,
-          'sluice.iterations': seen.iterations,
-          ...ended(seen.outcome),
-        },
-      }
-    case 'model_call':
-      return {
-        name: `chat ${seen.model}`.trimEnd(),
-        kind: 'client',
-        isError: seen.outcome === 'error',
-        attributes: {
-          'gen_ai.operation.name': 'chat',
-          ...modelOf(seen),
-          // What the provider's name was called before, and still is what many look for.
-          ...(seen.provider !== '' && { 'gen_ai.system': seen.provider }),
-          'gen_ai.usage.input_tokens': seen.inputTokens,
-          'gen_ai.usage.output_tokens': seen.outputTokens,
-          ...(seen.costUsd > 0 && { 'sluice.cost_usd': seen.costUsd }),
-          ...ended(seen.outcome),
-        },
-      }
+    case 'turn': {
+      const about = { ...model(seen, 'invoke_agent'), 'sluice.source': seen.source, 'sluice.iterations': seen.iterations }
+      return described(`turn ${seen.source}`, 'internal', about, seen.outcome)
+    }
+    case 'model_call': {
+      const about: Attributes = model(seen, 'chat')
+      // What the provider's name was called before, and still is what many look for.
+      about['gen_ai.system'] = seen.provider || UNKNOWN
+      about['gen_ai.usage.input_tokens'] = seen.inputTokens
+      about['gen_ai.usage.output_tokens'] = seen.outputTokens
+      if (seen.costUsd > 0) about['sluice.cost_usd'] = seen.costUsd
+      return described(`chat ${seen.model || UNKNOWN}`, 'client', about, seen.outcome)
+    }
     case 'tool_call':
-      return {
-        name: `execute_tool ${seen.tool}`,
-        kind: 'internal',
-        isError: seen.outcome === 'error',
-        attributes: { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': seen.tool, ...ended(seen.outcome) },
-      }
+      return described(
+        `execute_tool ${seen.tool}`,
+        'internal',
+        { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': seen.tool },
+        seen.outcome,
+      )
     case 'sop_run':
-      return {
-        name: `sop_run ${seen.sop}`,
-        kind: 'internal',
-        isError: seen.outcome === 'failed',
-        attributes: { 'sluice.sop': seen.sop, ...endedStep(seen.outcome) },
-      }
+      return describeProcedure(`sop_run ${seen.sop}`, { 'sluice.sop': seen.sop, 'sluice.outcome': seen.outcome })
     case 'sop_step':
-      return {
-        name: `sop_step ${seen.sop} ${seen.step}`,
-        kind: 'internal',
-        isError: seen.outcome === 'failed',
-        attributes: { 'sluice.sop': seen.sop, 'sluice.step': seen.step, ...endedStep(seen.outcome) },
-      }
+      return describeProcedure(`sop_step ${seen.sop} ${seen.step}`, {
+        'sluice.sop': seen.sop,
+        'sluice.step': seen.step,
+        'sluice.outcome': seen.outcome,
+      })
   }
 }
 
-const endedStep = (outcome: string) => ({ 'sluice.outcome': outcome, ...(outcome === 'failed' && FAILED) })
+const model = (seen: { readonly provider: string; readonly model: string }, operation: string) => ({
+  'gen_ai.operation.name': operation,
+  'gen_ai.provider.name': seen.provider || UNKNOWN,
+  'gen_ai.request.model': seen.model || UNKNOWN,
+})
+
+const messaging = (channel: string, operation: 'receive' | 'process' | 'send') => ({
+  'messaging.system': channel,
+  'messaging.operation.name': operation,
+  'messaging.operation.type': operation,
+})
+
+/** Of what went well nothing is said. */
+function described(name: string, kind: SpanDescription['kind'], attributes: Attributes, outcome: Outcome): SpanDescription {
+  // The convention's word for an error without a name.
+  if (outcome === 'error') attributes['error.type'] = '_OTHER'
+  else if (outcome === 'aborted') attributes['sluice.outcome'] = outcome
+  return { name, kind, isError: outcome === 'error', attributes }
+}
+
+function describeRequest({ method, route, status }: Extract<Spanned, { kind: 'request' }>): SpanDescription {
+  const attributes: Attributes = { 'http.request.method': method, 'http.route': route, 'http.response.status_code': status }
+  const isError = status >= SERVER_ERROR
+  if (isError) attributes['error.type'] = String(status)
+  return { name: `${method} ${route}`, kind: 'server', isError, attributes }
+}
+
+function describeIngress({ channel, verdict, signed }: Extract<Spanned, { kind: 'ingress' }>): SpanDescription {
+  const attributes: Attributes = { ...messaging(channel, 'receive'), 'sluice.verdict': verdict, 'sluice.signed': signed }
+  const isError = verdict === 'refused'
+  if (isError) attributes['error.type'] = verdict
+  return { name: `receive ${channel}`, kind: 'consumer', isError, attributes }
+}
+
+function describeProcedure(name: string, attributes: Attributes): SpanDescription {
+  const isError = attributes['sluice.outcome'] === 'failed'
+  if (isError) attributes['error.type'] = '_OTHER'
+  return { name, kind: 'internal', isError, attributes }
+}
