@@ -1,5 +1,5 @@
 /** What one client has of the browser: cookies, pages and a pass of its own, gone with its last page. */
-import { AppError } from '@sluice/sdk'
+import { AppError, errorText } from '@sluice/sdk'
 import type { Browser, BrowserContext, Page, Route } from 'playwright-core'
 import type { BrowserAction } from '../actions.ts'
 import type { EgressProxy } from '../egress/egress-proxy.ts'
@@ -160,8 +160,9 @@ export class ClientContext {
       await route.continue()
     } catch (error) {
       if (error instanceof AppError && error.code === 'forbidden') this.#pass.refuse({ host: url?.hostname ?? '', why: error.message })
-      // The page that asked stays where it is.
-      await route.abort(isPage ? 'aborted' : 'blockedbyclient').catch(() => undefined)
+      // A page that says so: a navigation that is merely cut off leaves the library waiting for its end.
+      const refusal = { status: 403, contentType: 'text/plain; charset=utf-8', body: `Sluice: ${errorText(error)}\n` }
+      await (isPage ? route.fulfill(refusal) : route.abort('blockedbyclient')).catch(() => undefined)
     }
   }
 

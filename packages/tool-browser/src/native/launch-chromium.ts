@@ -12,6 +12,8 @@ const ARGS = [
   '--disable-sync',
   // What no HTTP proxy can carry, it shall not try.
   '--disable-quic',
+  '--webrtc-ip-handling-policy=disable_non_proxied_udp',
+  // The same, as releases before 2024 spell it.
   '--force-webrtc-ip-handling-policy=disable_non_proxied_udp',
   // It looks no name up, and so tells no resolver what it is about to load.
   '--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1',

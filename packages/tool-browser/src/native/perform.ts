@@ -29,21 +29,21 @@ export async function perform(page: Page, action: PageAction, { signal, saveImag
       return `${await whereabouts(page)}\n\n${shapeSnapshot(snapshot, action) || '[nothing to be seen]'}`
     }
     case 'click':
-      await locate(page, action.selector).click(options)
+      await (await locate(page, action.selector)).click(options)
       return arrival(page, signal, `Clicked ${action.selector}.`)
     case 'hover':
-      await locate(page, action.selector).hover(options)
+      await (await locate(page, action.selector)).hover(options)
       return `The pointer is over ${action.selector}.`
     case 'fill':
-      await locate(page, action.selector).fill(action.value, options)
+      await (await locate(page, action.selector)).fill(action.value, options)
       return `Filled ${action.selector}.`
     case 'type':
-      await locate(page, action.selector).pressSequentially(action.text, options)
+      await (await locate(page, action.selector)).pressSequentially(action.text, options)
       return `Typed into ${action.selector}.`
     case 'get_text':
-      return shownText(locate(page, action.selector), options)
+      return shownText(await locate(page, action.selector), options)
     case 'is_visible':
-      return String(await locate(page, action.selector).isVisible())
+      return String(await (await locate(page, action.selector)).isVisible())
     case 'get_title':
       return page.title()
     case 'get_url':
@@ -103,7 +103,7 @@ async function find(page: Page, action: Of<'find'>, options: Limits): Promise<st
 async function waitFor(page: Page, { selector, text, ms }: Of<'wait'>, signal: AbortSignal): Promise<string> {
   const options = { timeout: ms ?? ACTION_MS_MAX, signal }
   if (selector !== undefined) {
-    await locate(page, selector).waitFor(options)
+    await (await locate(page, selector)).waitFor(options)
     return `${selector} is there.`
   }
   if (text !== undefined) {

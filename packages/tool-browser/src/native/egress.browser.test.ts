@@ -1,0 +1,167 @@
+import { createSocket } from 'node:dgram'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Site, startSite, VECTORS } from '../testing/site.ts'
+import { chromiumSetup, createWorld, foundChromium, type World, whyNot } from '../testing/world.ts'
+
+/** Longest anything takes that a page does at once. */
+const PATIENCE_TRIES = 30
+
+describe.skipIf('missing' in foundChromium)(`what a real browser cannot reach${whyNot}`, () => {
+  let site: Site
+  let inside: Site
+  let setup: Awaited<ReturnType<typeof chromiumSetup>>
+  /** Every public host is allowed. */
+  let open: World
+  /** `site.test` alone is. */
+  let narrow: World
+
+  const names = {
+    'site.test': ['127.0.0.1'],
+    'other.test': ['127.0.0.1'],
+    'inside.test': ['127.0.0.1'],
+    'mixed.test': ['93.184.215.14', '127.0.0.1'],
+  }
+
+  beforeAll(async () => {
+    inside = await startSite({ '/': 'inside' })
+    const link = `<a href="http://site.test@127.0.0.1:${inside.port}/clicked">Inside ${inside.port}</a>`
+    site = await startSite({ '/': 'hello', '/link': link })
+    setup = await chromiumSetup()
+    const shared = { names, exempt: ['site.test', 'other.test'], host: { dataDir: setup.dataDir } }
+    open = createWorld({ ...shared, config: { ...setup.config, allowed_domains: ['*'] } })
+    narrow = createWorld({ ...shared, config: { ...setup.config, allowed_domains: ['site.test'] } })
+    await open.run({ action: 'open', url: `http://site.test:${site.port}/` })
+    await narrow.run({ action: 'open', url: `http://site.test:${site.port}/` })
+  }, 60_000)
+  afterAll(async () => {
+    await open?.close()
+    await narrow?.close()
+    await site?.close()
+    await inside?.close()
+    await setup?.remove()
+  })
+
+  /** What was said until something was refused, or `until` holds. */
+  const watch = async (world: World, url: string, until = () => false): Promise<string> => {
+    let said = await world.run({ action: 'open', url }).catch(({ message }) => `[refused: ${message}]`)
+    for (let tries = 0; tries < PATIENCE_TRIES && !said.includes('[refused: ') && !until(); tries++) {
+      said += await world.run({ action: 'wait', ms: 50 })
+    }
+    return said
+  }
+  const page = (vector: string, target: string) =>
+    `http://site.test:${site.port}/by/${encodeURIComponent(vector)}?to=${encodeURIComponent(target)}`
+
+  test.each([
+    'http://127.0.0.1:PORT/',
+    'http://2130706433:PORT/',
+    'http://0x7f000001:PORT/',
+    'http://0x7f.1:PORT/',
+    'http://0177.0.0.1:PORT/',
+    'http://127.1:PORT/',
+    'http://[::1]:PORT/',
+    'http://[::ffff:127.0.0.1]:PORT/',
+    'http://[::ffff:7f00:1]:PORT/',
+    'http://inside.test:PORT/',
+    'http://inside.test.:PORT/',
+    'http://mixed.test:PORT/',
+    'http://site.test@127.0.0.1:PORT/',
+    'http://127.0.0.1:PORT\\@site.test/',
+    'http://10.0.0.1/',
+    'http://169.254.169.254/latest/meta-data/',
+    'file:///etc/passwd',
+    'FILE:///etc/passwd',
+    'data:text/html,<h1>x</h1>',
+    'view-source:http://site.test/',
+    'chrome://version',
+    'javascript:alert(1)',
+    'about:blank',
+    'ftp://site.test/',
+    'blob:http://site.test/x',
+  ])('§5 %s is not opened', async (url) => {
+    await expect(open.run({ action: 'open', url: url.replace('PORT', String(inside.port)) })).rejects.toMatchObject({ code: 'forbidden' })
+    expect(inside.connections).toBe(0)
+  })
+
+  test('§5 a redirect to a private address is not followed', async () => {
+    const target = encodeURIComponent(`http://127.0.0.1:${inside.port}/`)
+    await expect(open.run({ action: 'open', url: `http://site.test:${site.port}/redirect?to=${target}` })).rejects.toMatchObject({
+      code: 'forbidden',
+      message: expect.stringContaining("'127.0.0.1' is not a public address"),
+    })
+    expect(inside.connections).toBe(0)
+  })
+
+  test.each(Object.keys(VECTORS))('§5 %s reaches a host that is allowed, and no private one', async (vector) => {
+    const before = inside.connections
+    await watch(open, page(vector, `http://other.test:${inside.port}/there`), () => inside.connections > before)
+    expect(inside.connections).toBeGreaterThan(before)
+    const allowed = inside.connections
+    expect(await watch(open, page(vector, `http://127.0.0.1:${inside.port}/`))).toContain('is not a public address')
+    expect(inside.connections).toBe(allowed)
+  })
+
+  test.each(Object.keys(VECTORS))('§2.6 %s reaches no host but those in allowed_domains', async (vector) => {
+    const before = inside.connections
+    expect(await watch(narrow, page(vector, `http://other.test:${inside.port}/`))).toContain("'other.test' is not in allowed_domains")
+    expect(inside.connections).toBe(before)
+  })
+
+  test.each(['location.assign', 'an image', 'a redirect of an iframe', 'a WebSocket of a worker'])(
+    '§5 %s reaches no host whose name means a private address',
+    async (vector) => {
+      const before = inside.connections
+      for (const name of ['inside.test', 'mixed.test']) {
+        expect(await watch(open, page(vector, `http://${name}:${inside.port}/`))).toContain(`'${name}' is not a public address`)
+      }
+      expect(inside.connections).toBe(before)
+    },
+  )
+
+  test.each(['https', 'wss'])('§5 %s, too, is refused before a connection is made', async (scheme) => {
+    const before = inside.connections
+    const vector = scheme === 'wss' ? 'a WebSocket' : 'fetch'
+    expect(await watch(open, page(vector, `https://inside.test:${inside.port}/`))).toContain('is not a public address')
+    expect(inside.connections).toBe(before)
+  })
+
+  test("§5 there are no service workers to ask in a page's place", async () => {
+    await open.run({ action: 'open', url: `http://site.test:${site.port}/` })
+    const registered = page(
+      'a script',
+      `data:text/javascript,navigator.serviceWorker?.register('/sw.js').then(()=>document.title='on',()=>document.title='off')??(document.title='off')`,
+    )
+    await open.run({ action: 'open', url: registered })
+    await open.run({ action: 'wait', ms: 300 })
+    expect(await open.run({ action: 'get_title' })).not.toBe('on')
+    expect(site.paths).not.toContain('/sw.js')
+  })
+
+  test('§5 no datagram leaves it: neither WebRTC nor WebTransport', async () => {
+    const socket = createSocket('udp4')
+    let datagrams = 0
+    socket.on('message', () => {
+      datagrams++
+    })
+    await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve))
+    const { port } = socket.address()
+    const code = `
+      const peer = new RTCPeerConnection({ iceServers: [{ urls: 'stun:127.0.0.1:${port}' }, { urls: 'turn:127.0.0.1:${port}', username: 'a', credential: 'b' }] })
+      peer.createDataChannel('x'); peer.createOffer().then((offer) => peer.setLocalDescription(offer))
+      try { new WebTransport('https://127.0.0.1:${port}/').ready.catch(() => 0) } catch {}`
+    await open.run({ action: 'open', url: page('a script', `data:text/javascript,${encodeURIComponent(code)}`) })
+    await open.run({ action: 'wait', ms: 1500 })
+    socket.close()
+    expect(datagrams).toBe(0)
+  })
+
+  test('who clicks a link to a refused host is told, and can go on', async () => {
+    const home = `http://site.test:${site.port}/link`
+    expect(await open.run({ action: 'open', url: `${home}` })).toContain('Opened.')
+    const clicked = await open.run({ action: 'click', selector: `text=Inside ${inside.port}` })
+    expect(clicked).toContain("[refused: '127.0.0.1' is not a public address]")
+    expect(await open.run({ action: 'get_text', selector: 'body' })).toContain("Sluice: '127.0.0.1' is not a public address")
+    expect(await open.run({ action: 'open', url: home })).toContain('Opened.')
+    expect(inside.paths).not.toContain('/clicked')
+  })
+})
