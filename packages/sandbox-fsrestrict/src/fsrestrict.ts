@@ -10,7 +10,6 @@ import {
   withoutCounted,
 } from '@sluice/sdk'
 import { askVersion } from './ask-version.ts'
-import { tryCanary } from './canary.ts'
 import { createTag, endTagged } from './command-tag.ts'
 import { confinementCalls } from './confinement.ts'
 import { coverage } from './landlock.ts'
@@ -39,6 +38,8 @@ interface Ready {
   readonly groups: ControlGroups | undefined
 }
 
+const TRIAL = { file: '/bin/true', args: [], cwd: '/', env: {} }
+
 export function fsrestrict({ folder, clock, launchers = findLaunchers }: FsrestrictOptions): Sandbox {
   let ready: Ready | undefined
   const isRoot = process.getuid?.() === 0
@@ -55,9 +56,11 @@ export function fsrestrict({ folder, clock, launchers = findLaunchers }: Fsrestr
       if ('why' in asked) return { available: false, detail: asked.why }
       const [shown, temporary, groups] = await Promise.all([shownPaths(), preparePrivateFolders(folder), findControlGroups()])
       ready = { ...asked, machine, filter, shown, temporary, groups }
-      const escaped = await tryCanary(sandbox, folder, signal, run)
       const measured = `${coverage(asked.abi)}; seccomp; ${bounds(groups, isRoot)}; started by ${asked.launcher.name}`
-      return escaped === undefined ? { available: true, detail: measured } : { available: false, detail: `${measured}: ${escaped}` }
+      const command = await sandbox.wrap(TRIAL, { writable: [], network: false })
+      const { exitCode, stderr } = await run(command, signal).finally(() => command.release?.(run))
+      if (exitCode === 0) return { available: true, detail: measured }
+      return { available: false, detail: `${measured}: ${stderr.trim().split('\n')[0] || `a command ended with ${exitCode}`}` }
     },
 
     async wrap(command, policy) {

@@ -31,6 +31,8 @@ const USERS = { setpriority: 2, ioprioSet: 3 }
 const OTHERS_WRITE = 0o002
 const OWNER_READS = 0o400
 const EVERYBODY = 0xffffffff
+/** FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR, FS_IOC_ENABLE_VERITY: they change a file that is open for reading. */
+const FILE_REQUESTS = [0x40086602, 0x401c5820, 0x40806685]
 const O_TRUNC = 0o1000
 const O_ACCMODE = 0o3
 /** The first version of Landlock that knows of truncating. */
@@ -60,6 +62,11 @@ export function ownFilter(machine: Machine, abi: number, network: boolean): Uint
     ),
     ...forCall(machine.setpriority, ofTarget(USERS.setpriority)),
     ...forCall(machine.ioprioSet, ofTarget(USERS.ioprioSet)),
+    ...forCall(machine.ioctl, [
+      load(argumentAt(1)),
+      ...FILE_REQUESTS.flatMap((request) => when(IF_EQUAL, request, refuse(EPERM))),
+      give(ALLOW),
+    ]),
     ...forCall(machine.kill, [load(argumentAt(0)), ...when(IF_EQUAL, EVERYBODY, refuse(EPERM)), give(ALLOW)]),
     ...forCall(machine.setrlimit, [load(argumentAt(0)), ...when(IF_EQUAL, TAG_RESOURCE, refuse(EPERM)), give(ALLOW)]),
     ...forCall(machine.prlimit64, [load(argumentAt(1)), ...when(IF_EQUAL, TAG_RESOURCE, refuse(EPERM)), ...unlessZero(0)]),

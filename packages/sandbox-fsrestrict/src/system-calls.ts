@@ -42,6 +42,7 @@ export interface Machine {
   readonly setpriority: number
   readonly ioprioSet: number
   readonly kill: number
+  readonly ioctl: number
   /** Of `setrlimit`: the older way to set a limit. */
   readonly setrlimit: number
   /** Scheduling of a process by its id, the first argument. */
@@ -72,6 +73,7 @@ const MACHINES: Partial<Record<string, Machine>> = {
     setpriority: 141,
     ioprioSet: 251,
     kill: 62,
+    ioctl: 16,
     setrlimit: 160,
     // sched_setaffinity, sched_setparam, sched_setscheduler, sched_setattr
     schedule: [203, 142, 144, 314],
@@ -108,6 +110,7 @@ const MACHINES: Partial<Record<string, Machine>> = {
     setpriority: 140,
     ioprioSet: 30,
     kill: 129,
+    ioctl: 29,
     setrlimit: 164,
     schedule: [122, 118, 119, 274],
     modes: [

@@ -16,3 +16,13 @@ export const LEFT_OUT: { readonly conformance: readonly LeftOut[]; readonly esca
     { rule: 'terminals: there is none to speak of', why: OWN_PROCESS },
   ],
 }
+
+/** What kernels before Landlock's sixth version do not keep either. */
+export const NEEDS_ABI_6: readonly string[] = [
+  'other processes cannot be signalled',
+  'other processes: none is killed after a double fork',
+  'other processes: none is killed by a descriptor',
+  'other processes: none is killed by its group',
+  'other processes: none is killed by its id',
+  'other processes: none is killed by its thread',
+]
