@@ -26,7 +26,8 @@ const SYSTEM = new Set([
 const REFUSED_CALLS = [
   'bpf',
   'chroot',
-  'clone3',
+  // what libraries fall back from, where a plain refusal would be the end
+  'clone3:ENOSYS',
   'fanotify_init',
   'fsconfig',
   'fsmount',

@@ -1,6 +1,7 @@
 /** A Docker engine of a test's own: Debian's, unpacked and not installed, with an image of this machine's programs; for root on Linux. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { cp, glob, mkdir, mkdtemp, readlink, realpath, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -80,10 +81,8 @@ async function makeImage(folder: string, env: Record<string, string>): Promise<v
     if (link !== undefined) await symlink(link, join(root, top))
   }
   for (const name of PROGRAMS) {
-    const { stdout } = await run('sh', ['-c', 'command -v -- "$1"', 'sh', name], { env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' } })
-    const path = stdout.trim()
-    // a builtin of the shell has no file
-    if (!path.startsWith('/')) continue
+    const path = ['/usr/bin', '/usr/sbin', '/bin', '/sbin'].map((each) => join(each, name)).find((each) => existsSync(each))
+    if (path === undefined) throw new Error(`this machine has no '${name}' to make an image of`)
     await add(root, path)
     const { stdout: libraries } = await run('ldd', [path]).catch(() => ({ stdout: '' }))
     for (const [, library = ''] of libraries.matchAll(/(\/\S+) \(0x/g)) await add(root, library)

@@ -31,6 +31,6 @@ export async function startShellModel(): Promise<ShellModel> {
   return {
     ...server,
     results,
-    toml: `[provider]\nkind = "openai"\nbase_url = "${server.url}/v1"\nmodel = "test"\n[security.policy]\nlevel = "supervised"\n`,
+    toml: `[provider]\nkind = "openai"\nbase_url = "${server.url}/v1"\nmodel = "test"\n[security.sandbox]\nenabled = false\n[security.policy]\nlevel = "supervised"\n`,
   }
 }

@@ -54,6 +54,10 @@ export const runRules = ({ create }: SandboxSubject, inBench: InBench): Rules =>
     expect((await run('yes | head -n 1')).stdout).toBe('y\n')
   }),
 
+  'a program may start threads': inBench(async ({ runPerl }) => {
+    expect((await runPerl("use threads; threads->create(sub { print 'fine' })->join", [])).stdout).toBe('fine')
+  }),
+
   'a program that is not there fails': inBench(async ({ run }) => {
     expect((await run('exec no-such-program-here')).code).not.toBe(0)
   }),
