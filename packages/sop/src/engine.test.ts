@@ -1,5 +1,5 @@
 import { AppError } from '@sluice/sdk'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { sopBench } from './testing/bench.ts'
 import { event, sop } from './testing/samples.ts'
 
@@ -115,6 +115,26 @@ describe('steps by the agent', () => {
     await expect(bench.engine.report('nothing', 'another', { status: 'completed', output: '' })).rejects.toMatchObject({
       code: 'not_found',
     })
+  })
+
+  test('that declare what their output has to be are refused a report of something else', async () => {
+    const bench = await sopBench([sop('a', { steps: [{ output: { type: 'object', required: ['n'] } }] })])
+    const runId = await bench.fire('a')
+    expect([...bench.agent.turns.values()][0]?.text).toContain('{"type":"object","required":["n"]}')
+    const report = (output: string) => bench.engine.report(runId, bench.turnOf(runId), { status: 'completed', output })
+    await expect(report('done')).rejects.toMatchObject({ code: 'invalid_request', message: expect.stringContaining('schema') })
+    await report('{"n":1}')
+    bench.agent.end(bench.turnOf(runId), { status: 'done', response: 'done' })
+    await vi.waitUntil(async () => (await bench.run(runId)).status !== 'running')
+    expect(await bench.run(runId)).toMatchObject({ status: 'completed', results: [{ output: '{"n":1}' }] })
+  })
+
+  test('that declare what their output has to be fail if it is something else, though nobody reported', async () => {
+    const bench = await sopBench([sop('a', { steps: [{ output: { type: 'object' } }] })])
+    const runId = await bench.fire('a')
+    bench.agent.end(bench.turnOf(runId), { status: 'done', response: 'all is well' })
+    await vi.waitUntil(async () => (await bench.run(runId)).status !== 'running')
+    expect(await bench.run(runId)).toMatchObject({ status: 'failed', reason: expect.stringContaining('does not fit its schema') })
   })
 
   test('that failed before a model answered are tried five times, under new turns', async () => {

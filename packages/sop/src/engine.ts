@@ -6,10 +6,12 @@ import { AppError, type SopEvent, type SopRun, type SopSummary, type Sops } from
 import { nearestName } from '@sluice/toml'
 import { STEP_OWNER } from './agent-step.ts'
 import { beginRun } from './begin-run.ts'
+import { outputProblem } from './check-output.ts'
 import type { SopDefinition } from './definition.ts'
 import { hasEnded } from './drive.ts'
 import { Drives } from './drives.ts'
 import type { SopEngineDeps } from './engine-deps.ts'
+import { jsonOrText } from './resolve-input.ts'
 import { RunBooks } from './run-books.ts'
 import { tellMoved } from './tell.ts'
 import { triggerText } from './trigger-text.ts'
@@ -111,6 +113,9 @@ export function createSopEngine(deps: SopEngineDeps): SopEngine {
     get: (runId) => store.get(runId),
 
     async report(runId, turnId, { status, output }) {
+      const { steps, step } = await books.read(runId)
+      const problem = status === 'completed' ? await outputProblem(steps[step - 1]?.output, jsonOrText(output)) : undefined
+      if (problem !== undefined) throw new AppError('invalid_request', `The output does not fit the schema of the step: ${problem}`)
       return (await books.change(runId, { type: 'report', turnId, status, output })).after
     },
 

@@ -20,6 +20,7 @@ export function stepPrompt(run: SopRun, step: SopStep): string {
       : []),
     `## Step ${step.number}: ${step.title}${step.body ? `\n\n${step.body}` : ''}`,
     ...(step.tools && step.tools.length > 0 ? [`Tools for this step: ${step.tools.join(', ')}.`] : []),
+    ...(step.output !== null ? [`Its output has to be JSON that fits this JSON Schema: ${JSON.stringify(step.output)}`] : []),
     `Do this step and no other. Then call sop_advance with run_id "${run.id}", status "completed", "failed" or "skipped", and as output what the next step needs to know. Report "completed" only for what you have really done.`,
   ]
   return parts.join('\n\n')
