@@ -18,6 +18,8 @@ export interface SopEvent {
   readonly by: string
   /** An event of a key that is known starts nothing and gets the answer of the first; absent: it is never a repeat. */
   readonly key?: string
+  /** How many runs in a row led to it, each started from a step of the one before; absent: none. */
+  readonly depth?: number
   /** The conversation it came from: approvals are asked for there, too. */
   readonly origin?: {
     readonly channel: string

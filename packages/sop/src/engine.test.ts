@@ -66,6 +66,29 @@ describe('triggers', () => {
     )
   })
 
+  test('one that starts itself, from a tool call or from a turn, does so eight times and no more', async () => {
+    for (const mode of ['deterministic', 'auto'] as const) {
+      const bench = await sopBench([sop('a', { mode, maxConcurrent: 99, steps: [{ tools: ['again'] }] })])
+      bench.settings.max_concurrent_total = 99
+      const again = (turn: string) => bench.engine.run('a', { payload: null, atMs: 0, by: `turn:${turn}` })
+      bench.agent.tools.set('again', { risk: 'execute', run: (_input, { turn }) => again(turn) })
+      let runId = await bench.fire('a')
+      if (mode === 'auto') {
+        for (let more = 0; more < 8; more++) {
+          runId = await again(bench.turnOf(runId))
+          await bench.settle()
+        }
+        await expect(again(bench.turnOf(runId))).rejects.toMatchObject({
+          code: 'conflict',
+          message: expect.stringContaining('8 runs in a row'),
+        })
+      }
+      await bench.settle()
+      const runs = await bench.store.runs({ limit: 100 })
+      expect(runs.map(({ event }) => event.depth ?? 0)).toEqual([8, 7, 6, 5, 4, 3, 2, 1, 0])
+    }
+  })
+
   test('the list counts runs that have not ended', async () => {
     const bench = await sopBench([sop('a'), sop('b')])
     const runId = await bench.fire('a')
