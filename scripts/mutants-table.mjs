@@ -124,8 +124,8 @@ const arrival = [
   bug(
     'the cap of an account is not kept',
     `${GATEWAY}/delivery/ingress.ts`,
-    '> 0 && waiting + more > max_pending',
-    '> 0 && waiting + more > max_pending + 1e9',
+    'exceeds(accountKeys(channel, others), max_pending) ||',
+    'exceeds(accountKeys(channel, others), max_pending + 1e9) ||',
     [DELIVERIES],
   ),
   bug(
