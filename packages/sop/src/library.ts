@@ -2,6 +2,7 @@
 import type { Clock, Events, Logger, SopEvent, SopMode, TriggerKind } from '@sluice/sdk'
 import type { SopDefinition, SopProblem } from './definition.ts'
 import type { SopLibrary } from './engine-deps.ts'
+import { loadSops } from './load-sops.ts'
 import { TriggerIndex } from './trigger-index.ts'
 import { watchFolder } from './watch-folder.ts'
 
@@ -105,7 +106,6 @@ export class SopFolder implements SopLibrary {
 
   async #load(): Promise<void> {
     const { settings, clock, events, log } = this.#deps
-    const { loadSops } = await import('./load-sops.ts')
     const current = settings()
     if (this.#watched?.folder !== current.folder) this.#watched?.moved.abort()
     // What changes while it is read is heard.

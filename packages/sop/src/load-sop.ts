@@ -1,6 +1,7 @@
 /** One procedure from its folder: both files read, each checked by itself, then together (§4.3). */
 import { join } from 'node:path'
 import type { SopMode } from '@sluice/sdk'
+import { asError, type Told } from './as-error.ts'
 import { stepProblems, tomlWarnings } from './check-definition.ts'
 import type { SopDefinition, SopProblem } from './definition.ts'
 import { type ParsedSteps, parseSopMd } from './parse-sop-md.ts'
@@ -48,12 +49,6 @@ export async function loadSop(folder: string, { root, defaultMode, nowMs }: Load
   return { folder, toml: text, problems, ...(!isBroken && { definition: define(head.value, steps.value.steps, { folder, mode }) }) }
 }
 
-interface Told {
-  readonly message: string
-  readonly line?: number
-  readonly column?: number
-}
-
 interface ToldParts<Value> {
   readonly value?: Value
   readonly problems: readonly Told[]
@@ -62,14 +57,6 @@ interface ToldParts<Value> {
 const told = ({ problem }: { readonly problem: string }): ToldParts<never> => ({ problems: [{ message: problem }] })
 
 const withValue = (steps: ParsedSteps): ToldParts<ParsedSteps> => ({ value: steps, problems: steps.problems })
-
-export const asError = (file: string, { message, line, column }: Told): SopProblem => ({
-  file,
-  ...(line !== undefined && { line }),
-  ...(column !== undefined && { column }),
-  message,
-  severity: 'error',
-})
 
 const define = (
   { sop, triggers }: SopToml,
