@@ -1,11 +1,10 @@
 /** One procedure from its folder: both files read, each checked by itself, then together (§4.3). */
 import { join } from 'node:path'
 import type { SopMode } from '@sluice/sdk'
-import { asError, type Told } from './as-error.ts'
 import { stepProblems, tomlWarnings } from './check-definition.ts'
 import type { SopDefinition, SopProblem } from './definition.ts'
 import { type ParsedSteps, parseSopMd } from './parse-sop-md.ts'
-import type { SopToml } from './parse-sop-toml.ts'
+import { parseSopToml, type SopToml } from './parse-sop-toml.ts'
 import { readInside } from './read-inside.ts'
 
 export interface LoadedSop {
@@ -32,8 +31,6 @@ export async function loadSop(folder: string, { root, defaultMode, nowMs }: Load
   const mdFile = join(folder, 'SOP.md')
   const [toml, md] = await Promise.all([tomlFile, mdFile].map((file) => readInside(root, file, SOP_FILE_BYTES_MAX)))
   if (!toml || !md || ('isMissing' in toml && 'isMissing' in md)) return undefined
-  // With it comes the library for cron, which a daemon without procedures need not load.
-  const { parseSopToml } = await import('./parse-sop-toml.ts')
   const head: ToldParts<SopToml> = 'text' in toml ? await parseSopToml(toml.text, tomlFile, nowMs) : told(toml)
   const steps: ToldParts<ParsedSteps> = 'text' in md ? withValue(parseSopMd(md.text)) : told(md)
   const problems = [
@@ -49,6 +46,12 @@ export async function loadSop(folder: string, { root, defaultMode, nowMs }: Load
   return { folder, toml: text, problems, ...(!isBroken && { definition: define(head.value, steps.value.steps, { folder, mode }) }) }
 }
 
+interface Told {
+  readonly message: string
+  readonly line?: number
+  readonly column?: number
+}
+
 interface ToldParts<Value> {
   readonly value?: Value
   readonly problems: readonly Told[]
@@ -57,6 +60,14 @@ interface ToldParts<Value> {
 const told = ({ problem }: { readonly problem: string }): ToldParts<never> => ({ problems: [{ message: problem }] })
 
 const withValue = (steps: ParsedSteps): ToldParts<ParsedSteps> => ({ value: steps, problems: steps.problems })
+
+export const asError = (file: string, { message, line, column }: Told): SopProblem => ({
+  file,
+  ...(line !== undefined && { line }),
+  ...(column !== undefined && { column }),
+  message,
+  severity: 'error',
+})
 
 const define = (
   { sop, triggers }: SopToml,

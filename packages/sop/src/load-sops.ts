@@ -2,10 +2,9 @@
 import { readdir, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import { locateFindings } from '@sluice/toml'
-import { asError } from './as-error.ts'
 import type { SopDefinition, SopProblem } from './definition.ts'
 import { inPool } from './in-pool.ts'
-import type { LoadedSop, LoadSopOptions } from './load-sop.ts'
+import { asError, type LoadedSop, type LoadSopOptions, loadSop } from './load-sop.ts'
 
 export interface LoadedSops {
   /** By name. */
@@ -27,9 +26,6 @@ const AT_ONCE = 16
 /** Never throws. */
 export async function loadSops({ folder, ...options }: LoadSopsOptions): Promise<LoadedSops> {
   const { root, names, problems } = await listFolders(folder)
-  if (names.length === 0) return { definitions: [], problems, broken: problems.length }
-  // What it takes to read one is nothing a daemon without procedures need load.
-  const { loadSop } = await import('./load-sop.ts')
   const read = await inPool(names, AT_ONCE, (name) => loadSop(join(folder, name), { ...options, root }))
   const sops = await Promise.all(withTwins(read.filter((sop) => sop !== undefined)).map(withoutTwin))
   return {
