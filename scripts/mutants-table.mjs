@@ -124,8 +124,8 @@ const arrival = [
   bug(
     'the cap of an account is not kept',
     `${GATEWAY}/delivery/ingress.ts`,
-    '> 0 && waiting + more > max_pending',
-    '> 0 && waiting + more > max_pending + 1e9',
+    'exceeds(accountKeys(channel, others), max_pending) ||',
+    'exceeds(accountKeys(channel, others), max_pending + 1e9) ||',
     [DELIVERIES],
   ),
   bug(
@@ -345,12 +345,24 @@ const approvals = [
     STORE_RULES,
     CHAT_ANSWERS,
   ]),
+  {
+    name: 'approval: a time-out approves',
+    patches: [
+      {
+        file: `${APPROVALS}/registry.ts`,
+        find: "decide(key, { state: 'expired', by: 'timeout' })",
+        replace: "decide(key, { state: 'approved', by: 'timeout' })",
+      },
+      { file: `${STORE}/approvals.ts`, find: "if (state === 'approved' || state === 'rejected') db", replace: "if (by !== 'timeout') db" },
+    ],
+    tests: [CHAT_ANSWERS, `${APPROVALS}/registry.test.ts`],
+  },
   bug(
-    'approval: a time-out approves',
-    `${APPROVALS}/registry.ts`,
-    "decide(key, { state: 'expired', by: 'timeout' })",
-    "decide(key, { state: 'approved', by: 'timeout' })",
-    [CHAT_ANSWERS, `${APPROVALS}/registry.test.ts`],
+    'approval: an answer counts that comes after its time',
+    `${STORE}/approvals.ts`,
+    "if (state === 'approved' || state === 'rejected') db",
+    "if (state === 'rejected') db",
+    [STORE_RULES],
   ),
   bug(
     'approval: what was decided and not taken is forgotten over a restart',

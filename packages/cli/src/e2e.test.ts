@@ -1,6 +1,6 @@
 /** The built bundle of each profile, as a process. `npm test` builds them first. */
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { ROWS } from '@sluice/sdk'
@@ -84,6 +84,12 @@ describe.each(['minimal', 'standard', 'full'])('the %s bundle', (profile) => {
     expect(code).toBe(2)
     expect(stderr).toContain('pnpm build --features plugins-wasm')
   })
+})
+
+test('a data directory that any command makes is for its owner alone', async () => {
+  const dir = join(folder(), 'made')
+  await run('minimal', ['features', '--data-dir', dir])
+  expect((statSync(dir).mode & 0o777).toString(8)).toBe('700')
 })
 
 describe('the daemon', () => {

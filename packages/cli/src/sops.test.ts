@@ -82,6 +82,17 @@ describe('sluice sop show', () => {
     expect(value.steps.map(({ waits }: { waits: string | null }) => waits)).toEqual([null, 'checkpoint', null])
   })
 
+  test('shows control characters, in a title too, and sends none to the terminal', async () => {
+    writeFileSync(
+      join(dataDir, 'workspace/sops/deploy-with-approval/SOP.md'),
+      '## Steps\n1. **A \u001b[31m** - b \u001b[2J\n   - tools: file_list\n',
+    )
+    const { out } = await sop('show', 'deploy-with-approval')
+    expect(out).toContain('1. A \\u001b[31m')
+    expect(out).not.toContain('\u001b[31m')
+    expect(out).not.toContain('\u001b[2J')
+  })
+
   test('names the nearest one for a name nobody has', async () => {
     const { code, err } = await sop('show', 'deploy-with-aproval')
     expect(code).toBe(1)

@@ -1,4 +1,5 @@
 /** What runs before anything of a profile is loaded: `--version`, and Node's compile cache for everything after. */
+import { mkdirSync } from 'node:fs'
 import { enableCompileCache } from 'node:module'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
@@ -18,8 +19,16 @@ export async function start(loadProfile: () => Promise<unknown>): Promise<void> 
     process.exitCode = 1
     return
   }
-  enableCompileCache(join(dataDirOf(args), 'cache'))
+  enableCompileCache(cacheIn(dataDirOf(args)))
   await loadProfile()
+}
+
+/** Whoever makes the data directory makes it for its owner alone; where it cannot be made, whoever needs it says so. */
+function cacheIn(dataDir: string): string {
+  try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  } catch {}
+  return join(dataDir, 'cache')
 }
 
 /** The data directory as far as it can be told without parsing the command line: only the cache's place depends on it. */

@@ -1,5 +1,5 @@
 /** What `sluice doctor` says about procedures: whether each can run, whether anybody is asked, whether the audit log is whole. */
-import { loadSops } from '@sluice/sop'
+import { loadSops } from '@sluice/sop/load-sops'
 import { approvalsSection } from './config/core-sections.ts'
 import { type Check, fail, ok, warn } from './doctor-check.ts'
 import type { OpenRuntime } from './open-runtime.ts'

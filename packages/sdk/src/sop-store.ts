@@ -2,7 +2,7 @@
  * The port of procedure runs and their audit log. A method that writes resolves once its change is on stable storage, and
  * what it changes and what it records are one commit.
  */
-import type { SopDispatch, SopRun } from './sop.ts'
+import type { SopDispatch, SopRun, SopRunStatus } from './sop.ts'
 import type { IdempotencyKey } from './store.ts'
 
 export type AuditKind =
@@ -68,7 +68,13 @@ export interface SopStore {
   advance(before: SopRun, after: SopRun, audit: readonly NewAudit[]): Promise<boolean>
   get(runId: string): Promise<SopRun | undefined>
   /** Newest first. `active`: those that have not ended, or only those that have. */
-  runs(filter: { readonly limit: number; readonly sop?: string; readonly active?: boolean; readonly before?: string }): Promise<SopRun[]>
+  runs(filter: {
+    readonly limit: number
+    readonly sop?: string
+    readonly active?: boolean
+    readonly status?: SopRunStatus
+    readonly before?: string
+  }): Promise<SopRun[]>
   /** Those that have not ended, oldest first, after a run's id. */
   unfinished(options: { readonly after: string | null; readonly limit: number }): Promise<SopRun[]>
   activeCounts(): Promise<ReadonlyMap<string, number>>

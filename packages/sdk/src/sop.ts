@@ -20,6 +20,8 @@ export interface SopEvent {
   readonly key?: string
   /** The span it happened in, as `formatTraceContext` writes it. */
   readonly trace?: string
+  /** How many runs in a row led to it, each started from a step of the one before; absent: none. */
+  readonly depth?: number
   /** The conversation it came from: approvals are asked for there, too. */
   readonly origin?: {
     readonly channel: string

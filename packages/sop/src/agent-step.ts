@@ -1,13 +1,18 @@
 /** A step that the agent works on: one turn an attempt, named in the run before the agent hears of it, so that no stop loses or doubles it. */
 import { AppError, type SopRun, type SopStep } from '@sluice/sdk'
+import { outputProblem } from './check-output.ts'
 import type { Drive } from './drive.ts'
 import { unlessCut } from './drive.ts'
 import type { SopEngineDeps } from './engine-deps.ts'
+import type { SopInput } from './machine.ts'
+import { jsonOrText } from './resolve-input.ts'
 import type { RunBooks } from './run-books.ts'
 import { stepTrace } from './run-trace.ts'
 import { STEP_TOOLS, stepPrompt } from './step-prompt.ts'
 import { sessionOf } from './step-session.ts'
 import { PASSING, RETRY_WAITS_MS, turnVerdict } from './turn-verdict.ts'
+
+type AttemptEnded = Extract<SopInput, { type: 'attemptEnded' }>
 
 /** Who may read and abort the turns of steps. */
 export const STEP_OWNER = 'local'
@@ -57,6 +62,12 @@ async function settle({ turns, newId, clock }: SopEngineDeps, books: RunBooks, r
   if (attempt?.turnId !== turnId) return
   const input = turn && turnVerdict(run, { ...attempt, turnId }, turn, newId)
   if (!input) throw new AppError('unavailable', `The turn ${turnId} is neither over nor under way`)
-  await books.change(runId, input)
+  await books.change(runId, input.type === 'attemptEnded' ? await withOutputChecked(run, input) : input)
   if (input.type === 'retry') await clock.sleep(RETRY_WAITS_MS[attempt.number - 1] ?? 0, drive.cut.signal)
+}
+
+async function withOutputChecked(run: SopRun, end: AttemptEnded): Promise<AttemptEnded> {
+  if (end.status !== 'completed') return end
+  const problem = await outputProblem(run.steps[run.step - 1]?.output, jsonOrText(end.output))
+  return problem === undefined ? end : { ...end, status: 'failed', output: `Its output does not fit its schema: ${problem}` }
 }

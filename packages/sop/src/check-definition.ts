@@ -24,6 +24,12 @@ export async function tomlWarnings(file: string, text: string, { sop, triggers }
 
 /** What the mode demands of the steps. */
 export function stepProblems(file: string, mode: SopMode, { steps, lines }: Pick<ParsedSteps, 'steps' | 'lines'>): SopProblem[] {
+  const isIdle = steps.length > 0 && steps.every(({ kind }) => kind === 'checkpoint')
+  const message = 'every step is a checkpoint: a run does nothing, and can only fail'
+  return [...(isIdle ? [{ file, severity: 'warning', message } as const] : []), ...eachStep(file, mode, { steps, lines })]
+}
+
+function eachStep(file: string, mode: SopMode, { steps, lines }: Pick<ParsedSteps, 'steps' | 'lines'>): SopProblem[] {
   return steps.flatMap((step, index): SopProblem[] => {
     const place = { file, line: lines[index] ?? 1, column: 1 }
     const name = `step ${step.number}`

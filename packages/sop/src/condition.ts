@@ -44,7 +44,11 @@ export function unmet({ path, operator, value }: Condition, payload: EventPayloa
 
 export const holds = (condition: Condition, payload: string | null): boolean => unmet(condition, new EventPayload(payload)) === undefined
 
+/** Of other languages: `===`, `<>`, quotes of another kind. Taken as a text, they would make a condition that never or always holds. */
+const STRAY = /^[=<>'‘’“”`]/
+
 function unquoted(written: string): string {
+  if (STRAY.test(written)) throw new SyntaxError(`a text that begins with ${written[0]} stands in double quotes`)
   if (!written.startsWith('"')) return written
   try {
     const text: unknown = JSON.parse(written)

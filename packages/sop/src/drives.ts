@@ -69,6 +69,13 @@ export class Drives {
     return [...this.#live.keys()]
   }
 
+  /** The run that a turn, or a tool call that stands for one, works for. */
+  workingFor(turn: string): string | undefined {
+    if (this.#live.has(turn)) return turn
+    for (const [id, { drive }] of this.#live) if (drive?.turnId === turn) return id
+    return undefined
+  }
+
   count(sop: string): number {
     let count = 0
     for (const live of this.#live.values()) if (live.sop === sop) count++

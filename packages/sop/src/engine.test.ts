@@ -1,5 +1,5 @@
 import { AppError, type Observation } from '@sluice/sdk'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { sopBench } from './testing/bench.ts'
 import { event, sop } from './testing/samples.ts'
 
@@ -82,6 +82,29 @@ describe('triggers', () => {
     )
   })
 
+  test('one that starts itself, from a tool call or from a turn, does so eight times and no more', async () => {
+    for (const mode of ['deterministic', 'auto'] as const) {
+      const bench = await sopBench([sop('a', { mode, maxConcurrent: 99, steps: [{ tools: ['again'] }] })])
+      bench.settings.max_concurrent_total = 99
+      const again = (turn: string) => bench.engine.run('a', { payload: null, atMs: 0, by: `turn:${turn}` })
+      bench.agent.tools.set('again', { risk: 'execute', run: (_input, { turn }) => again(turn) })
+      let runId = await bench.fire('a')
+      if (mode === 'auto') {
+        for (let more = 0; more < 8; more++) {
+          runId = await again(bench.turnOf(runId))
+          await bench.settle()
+        }
+        await expect(again(bench.turnOf(runId))).rejects.toMatchObject({
+          code: 'conflict',
+          message: expect.stringContaining('8 runs in a row'),
+        })
+      }
+      await bench.settle()
+      const runs = await bench.store.runs({ limit: 100 })
+      expect(runs.map(({ event }) => event.depth ?? 0)).toEqual([8, 7, 6, 5, 4, 3, 2, 1, 0])
+    }
+  })
+
   test('the list counts runs that have not ended', async () => {
     const bench = await sopBench([sop('a'), sop('b')])
     const runId = await bench.fire('a')
@@ -131,6 +154,26 @@ describe('steps by the agent', () => {
     await expect(bench.engine.report('nothing', 'another', { status: 'completed', output: '' })).rejects.toMatchObject({
       code: 'not_found',
     })
+  })
+
+  test('that declare what their output has to be are refused a report of something else', async () => {
+    const bench = await sopBench([sop('a', { steps: [{ output: { type: 'object', required: ['n'] } }] })])
+    const runId = await bench.fire('a')
+    expect([...bench.agent.turns.values()][0]?.text).toContain('{"type":"object","required":["n"]}')
+    const report = (output: string) => bench.engine.report(runId, bench.turnOf(runId), { status: 'completed', output })
+    await expect(report('done')).rejects.toMatchObject({ code: 'invalid_request', message: expect.stringContaining('schema') })
+    await report('{"n":1}')
+    bench.agent.end(bench.turnOf(runId), { status: 'done', response: 'done' })
+    await vi.waitUntil(async () => (await bench.run(runId)).status !== 'running')
+    expect(await bench.run(runId)).toMatchObject({ status: 'completed', results: [{ output: '{"n":1}' }] })
+  })
+
+  test('that declare what their output has to be fail if it is something else, though nobody reported', async () => {
+    const bench = await sopBench([sop('a', { steps: [{ output: { type: 'object' } }] })])
+    const runId = await bench.fire('a')
+    bench.agent.end(bench.turnOf(runId), { status: 'done', response: 'all is well' })
+    await vi.waitUntil(async () => (await bench.run(runId)).status !== 'running')
+    expect(await bench.run(runId)).toMatchObject({ status: 'failed', reason: expect.stringContaining('does not fit its schema') })
   })
 
   test('that failed before a model answered are tried five times, under new turns', async () => {

@@ -6,10 +6,12 @@ import { AppError, type SopEvent, type SopRun, type SopSummary, type Sops } from
 import { nearestName } from '@sluice/toml'
 import { STEP_OWNER } from './agent-step.ts'
 import { beginRun } from './begin-run.ts'
+import { outputProblem } from './check-output.ts'
 import type { SopDefinition } from './definition.ts'
 import { hasEnded } from './drive.ts'
 import { Drives } from './drives.ts'
 import type { SopEngineDeps } from './engine-deps.ts'
+import { jsonOrText } from './resolve-input.ts'
 import { RunBooks } from './run-books.ts'
 import { tellMoved } from './tell.ts'
 import { triggerText } from './trigger-text.ts'
@@ -32,6 +34,10 @@ export interface SopEngine extends Sops {
 const PRUNE_EVERY_MS = 3_600_000
 /** How long a repeated event is known as one. */
 const EVENT_KEYS_KEPT_MS = 72 * 3_600_000
+/** Procedures may start one another, and themselves; this is where such a chain ends. */
+const DEPTH_MAX = 8
+/** In front of a turn's id, where it says who did something. */
+const TURN = 'turn:'
 /** Runs read at once. */
 const PAGE = 100
 
@@ -59,6 +65,12 @@ export function createSopEngine(deps: SopEngineDeps): SopEngine {
       drives.go(started.run)
     }
     return dispatches
+  }
+
+  /** Of an event that a step of a run sets off: one more than that of the run. */
+  const depthOf = async (by: string): Promise<number> => {
+    const runId = by.startsWith(TURN) ? drives.workingFor(by.slice(TURN.length)) : undefined
+    return runId === undefined ? 0 : ((await books.read(runId)).event.depth ?? 0) + 1
   }
 
   /** Every run that has not ended, oldest first. */
@@ -102,7 +114,10 @@ export function createSopEngine(deps: SopEngineDeps): SopEngine {
     async run(name, event) {
       const definition = library.get(name)
       if (!definition) throw unknownSop(library.list(), name)
-      const [dispatch] = await start([definition], { ...event, source: 'manual', topic: name })
+      const depth = await depthOf(event.by)
+      if (depth > DEPTH_MAX)
+        throw new AppError('conflict', `"${name}" was not started: ${DEPTH_MAX} runs in a row have each started the next`)
+      const [dispatch] = await start([definition], { ...event, source: 'manual', topic: name, ...(depth > 0 && { depth }) })
       if (dispatch?.status === 'started') return dispatch.runId
       throw new AppError('conflict', `"${name}" was not started: ${dispatch?.reason ?? 'nothing came of it'}`)
     },
@@ -111,11 +126,14 @@ export function createSopEngine(deps: SopEngineDeps): SopEngine {
     get: (runId) => store.get(runId),
 
     async report(runId, turnId, { status, output }) {
+      const { steps, step } = await books.read(runId)
+      const problem = status === 'completed' ? await outputProblem(steps[step - 1]?.output, jsonOrText(output)) : undefined
+      if (problem !== undefined) throw new AppError('invalid_request', `The output does not fit the schema of the step: ${problem}`)
       return (await books.change(runId, { type: 'report', turnId, status, output })).after
     },
 
     async approve(runId, by) {
-      if (by.startsWith('turn:')) throw new AppError('forbidden', 'A run is approved by a person')
+      if (by.startsWith(TURN)) throw new AppError('forbidden', 'A run is approved by a person')
       const run = await books.read(runId)
       if (!run.gate) throw new AppError('conflict', `The run ${runId} does not wait for anybody: it is ${run.status}`)
       await drives.ask(run)

@@ -15,6 +15,7 @@ export class FolderEar {
   readonly #watchers: FSWatcher[] = []
   readonly #heard = new AbortController()
   #isComplete = false
+  #isThere = true
   /** Changes so far. */
   count = 0
 
@@ -28,6 +29,11 @@ export class FolderEar {
   /** False if something cannot be listened to: there is no such folder, or no more watches are to be had. */
   get isComplete(): boolean {
     return this.#isComplete
+  }
+
+  /** False: there was no such folder, and somebody has to look whether there is one now. */
+  get isThere(): boolean {
+    return this.#isThere
   }
 
   /** Aborts at the first change. */
@@ -49,7 +55,8 @@ export class FolderEar {
         if (!this.#watchPart(join(folder, name))) isComplete = false
       })
       return isComplete
-    } catch {
+    } catch (error) {
+      this.#isThere = !NOTHING_THERE.has((error as NodeJS.ErrnoException).code ?? '')
       return false
     }
   }

@@ -111,12 +111,14 @@ test('a change of one among many folders is noticed', async () => {
   await until(() => library.matches('webhook', '/elsewhere'))
 })
 
-test('a folder that is not there yet is found by looking', async () => {
+test('a folder that is not there yet is found by looking, soon', async () => {
   rmSync(folder, { recursive: true })
   const watching = library.watch(stop.signal)
   await until(() => host.clock.sleeping > 0)
   write('late')
+  const startMs = host.clock.nowMs()
   await until(() => names().length === 1)
+  expect(host.clock.nowMs() - startMs).toBeLessThan(8000)
   write('late', '/again')
   await until(() => library.matches('webhook', '/again'))
   stop.abort()

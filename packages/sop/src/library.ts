@@ -1,7 +1,9 @@
 /** The procedures that are loaded, and how they come to be others: by `reload`, or because their folder changed (§4.3). */
+import { access } from 'node:fs/promises'
 import type { Clock, Events, Logger, SopEvent, SopMode, TriggerKind } from '@sluice/sdk'
 import type { SopDefinition, SopProblem } from './definition.ts'
 import type { SopLibrary } from './engine-deps.ts'
+import type { LoadedSops, LoadSopsOptions } from './load-sops.ts'
 import { TriggerIndex } from './trigger-index.ts'
 import { watchFolder } from './watch-folder.ts'
 
@@ -105,12 +107,11 @@ export class SopFolder implements SopLibrary {
 
   async #load(): Promise<void> {
     const { settings, clock, events, log } = this.#deps
-    const { loadSops } = await import('./load-sops.ts')
     const current = settings()
     if (this.#watched?.folder !== current.folder) this.#watched?.moved.abort()
     // What changes while it is read is heard.
     await this.#watched?.listening
-    const { definitions, problems, broken } = await loadSops({ ...current, nowMs: clock.nowMs() })
+    const { definitions, problems, broken } = await loadFrom({ ...current, nowMs: clock.nowMs() })
     const index = await TriggerIndex.of(definitions)
     this.#definitions = new Map(definitions.map((definition) => [definition.name, definition]))
     this.#index = index
@@ -122,3 +123,16 @@ export class SopFolder implements SopLibrary {
     for (const callback of this.#callbacks) callback()
   }
 }
+
+/** What reads procedures, and all it knows of cron, is nothing a daemon without any need load. */
+async function loadFrom(options: LoadSopsOptions): Promise<LoadedSops> {
+  if (await isMissing(options.folder)) return { definitions: [], problems: [], broken: 0 }
+  const { loadSops } = await import('./load-sops.ts')
+  return loadSops(options)
+}
+
+const isMissing = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => false,
+    ({ code }: NodeJS.ErrnoException) => code === 'ENOENT',
+  )

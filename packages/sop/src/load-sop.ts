@@ -4,7 +4,7 @@ import type { SopMode } from '@sluice/sdk'
 import { stepProblems, tomlWarnings } from './check-definition.ts'
 import type { SopDefinition, SopProblem } from './definition.ts'
 import { type ParsedSteps, parseSopMd } from './parse-sop-md.ts'
-import type { SopToml } from './parse-sop-toml.ts'
+import { parseSopToml, type SopToml } from './parse-sop-toml.ts'
 import { readInside } from './read-inside.ts'
 
 export interface LoadedSop {
@@ -31,8 +31,6 @@ export async function loadSop(folder: string, { root, defaultMode, nowMs }: Load
   const mdFile = join(folder, 'SOP.md')
   const [toml, md] = await Promise.all([tomlFile, mdFile].map((file) => readInside(root, file, SOP_FILE_BYTES_MAX)))
   if (!toml || !md || ('isMissing' in toml && 'isMissing' in md)) return undefined
-  // With it comes the library for cron, which a daemon without procedures need not load.
-  const { parseSopToml } = await import('./parse-sop-toml.ts')
   const head: ToldParts<SopToml> = 'text' in toml ? await parseSopToml(toml.text, tomlFile, nowMs) : told(toml)
   const steps: ToldParts<ParsedSteps> = 'text' in md ? withValue(parseSopMd(md.text)) : told(md)
   const problems = [

@@ -123,12 +123,15 @@ describe('§4.3 the procedures of a folder', () => {
       'a/SOP.md': '## Steps\n1. **One**\n- tools: shell\n2. **Wait**\n- kind: checkpoint\n- requires_confirmation: true\n',
       'b/SOP.toml': head('b'),
       'b/SOP.md': '## Steps\n1. **One**\n- input: {}\n',
+      'c/SOP.toml': head('c'),
+      'c/SOP.md': '## Steps\n1. **Wait**\n- kind: checkpoint\n',
     })
     const { definitions, told, broken } = await load()
     expect([definitions.map(({ name, mode }) => [name, mode]), broken]).toEqual([
       [
         ['a', 'deterministic'],
         ['b', 'supervised'],
+        ['c', 'supervised'],
       ],
       0,
     ])
@@ -138,6 +141,7 @@ describe('§4.3 the procedures of a folder', () => {
       'warning:sops/a/SOP.toml:4:18: `sop.max_concurrent` is 0, so it can never start',
       'warning:sops/a/SOP.toml:5:18: `sop.execution_mode` is not used, since `sop.deterministic` is true',
       'warning:sops/b/SOP.md:2:1: the input of step 1 is only used in deterministic mode',
+      'warning:sops/c/SOP.md: every step is a checkpoint: a run does nothing, and can only fail',
     ])
   })
 

@@ -41,7 +41,7 @@ type = "webhook"
 path = "/deploy"
 [[triggers]]
 type = "webhook"
-path = "/hooks/git"
+path = "/hooks/git%2Fmain%25"
 condition = '$.ref == "refs/heads/main"'
 [[triggers]]
 type = "cron"
@@ -75,7 +75,7 @@ condition = "> 5"
   expect(value?.triggers).toEqual([
     { type: 'manual' },
     { type: 'webhook', path: '/deploy', condition: null },
-    { type: 'webhook', path: '/hooks/git', condition: '$.ref == "refs/heads/main"' },
+    { type: 'webhook', path: '/hooks/git%2Fmain%25', condition: '$.ref == "refs/heads/main"' },
     { type: 'cron', expression: '0 9 * * MON-FRI', timezone: 'UTC' },
     { type: 'cron', expression: '0 0 9 * * *', timezone: 'Europe/Berlin' },
     { type: 'mqtt', topic: 'home/+/temp', condition: null },
@@ -110,6 +110,10 @@ describe('every mistake is told with its line', () => {
     [
       `${HEAD}[[triggers]]\ntype = "webhook"\npath = "deploy"\n`,
       ['6:8: `triggers[0].path`: a path begins with a slash and has no space, ? or #'],
+    ],
+    [
+      `${HEAD}[[triggers]]\ntype = "webhook"\npath = "/caf%C3%A9"\n`,
+      ['6:8: `triggers[0].path`: requests are matched decoded: write /café'],
     ],
     [
       `${HEAD}[[triggers]]\ntype = "webhook"\npath = "/x"\ncondition = "$.a = 5"\n`,

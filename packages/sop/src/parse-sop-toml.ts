@@ -56,7 +56,11 @@ const name = checked((value) => {
   if (value.length > NAME_CHARS_MAX) return `a name has at most ${NAME_CHARS_MAX} characters`
   return /^[\p{L}\p{N}][\p{L}\p{N} ._-]*$/u.test(value) ? undefined : 'a name has letters, digits, spaces, dots, dashes and underscores'
 })
-const path = checked((value) => (/^\/[^\s?#]*$/.test(value) ? undefined : 'a path begins with a slash and has no space, ? or #'))
+const path = checked((value) => {
+  if (!/^\/[^\s?#]*$/.test(value)) return 'a path begins with a slash and has no space, ? or #'
+  const decoded = decodedPath(value)
+  return decoded === value ? undefined : `requests are matched decoded: write ${decoded}`
+})
 const board = checked((value) => (value.includes('/') ? 'the name of a board has no slash' : undefined))
 const timezone = checked((value) => (isTimezone(value) ? undefined : 'this time zone is not known; one looks like Europe/Berlin'))
 
@@ -100,6 +104,15 @@ export const parseSopToml = (
   file: string,
   nowMs: number,
 ): Promise<{ readonly value?: SopToml; readonly problems: readonly TomlProblem[] }> => readTomlAs(sopToml(nowMs), source, file)
+
+/** As the path of a request is read: escapes of a slash, a question mark and a percent sign stay, and so does what is no escape. */
+function decodedPath(path: string): string {
+  try {
+    return decodeURI(path.replaceAll('%25', '%2525'))
+  } catch {
+    return path
+  }
+}
 
 function conditionProblem(value: string): string | undefined {
   try {

@@ -7,8 +7,10 @@ import { folderMark } from './folder-mark.ts'
 const QUIET_MS = 200
 /** What never comes to rest is read after so many looks. */
 const LOOKS_MAX = 20
-/** What nobody tells of (a network share, no more watches to be had, a folder that is not there yet) is found by then. */
+/** What nobody tells of (a network share, no more watches to be had) is found by then. */
 const POLL_MS = 10_000
+/** A folder that is not there yet: to look costs next to nothing. */
+const ABSENT_POLL_MS = 500
 
 export interface WatchFolderOptions {
   readonly folder: string
@@ -36,7 +38,7 @@ async function watch({ folder, clock, signal, onChange }: WatchFolderOptions, li
   let ear = await listening
   let known = await folderMark(folder, ear)
   while (!signal.aborted) {
-    await clock.sleep(POLL_MS, AbortSignal.any([signal, ear.heard]))
+    await clock.sleep(ear.isThere ? POLL_MS : ABSENT_POLL_MS, AbortSignal.any([signal, ear.heard]))
     if (signal.aborted || (!ear.heard.aborted && (await folderMark(folder, ear)) === known)) continue
     for (let looks = 0; looks < LOOKS_MAX && !signal.aborted; looks++) {
       const { count } = ear

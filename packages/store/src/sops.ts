@@ -40,12 +40,12 @@ export function createSops(db: Database, writer: GroupCommit, keys: KeyTable): S
       const row = db.read(() => db.get<Row>(GET, runId))
       return row && toRun(row)
     },
-    async runs({ limit, sop, active, before }) {
+    async runs({ limit, sop, active, status, before }) {
       return db.read(() => {
         const end = before === undefined ? Number.MAX_SAFE_INTEGER : numberOf(before)
         if (end === undefined) return []
-        const values = sop === undefined ? [end, limit] : [sop, end, limit]
-        return db.all<Row>(listing({ ofSop: sop !== undefined, active }), ...values).map(toRun)
+        const named = [sop, status].filter((value) => value !== undefined)
+        return db.all<Row>(listing({ ofSop: sop !== undefined, ofStatus: status !== undefined, active }), ...named, end, limit).map(toRun)
       })
     },
     async unfinished({ after, limit }) {
@@ -63,7 +63,14 @@ export function createSops(db: Database, writer: GroupCommit, keys: KeyTable): S
   }
 }
 
-function listing({ ofSop, active }: { readonly ofSop: boolean; readonly active: boolean | undefined }): string {
+interface Listing {
+  readonly ofSop: boolean
+  readonly ofStatus: boolean
+  readonly active: boolean | undefined
+}
+
+function listing({ ofSop, ofStatus, active }: Listing): string {
   const state = active === undefined ? '' : active ? 'ended_at IS NULL AND ' : 'ended_at IS NOT NULL AND '
-  return `SELECT run_json AS json FROM sop_runs WHERE ${state}${ofSop ? 'sop = ? AND ' : ''}number < ? ORDER BY number DESC LIMIT ?`
+  const named = `${ofSop ? 'sop = ? AND ' : ''}${ofStatus ? "json_extract(run_json, '$.status') = ? AND " : ''}`
+  return `SELECT run_json AS json FROM sop_runs WHERE ${state}${named}number < ? ORDER BY number DESC LIMIT ?`
 }

@@ -109,6 +109,13 @@ test('a record that was added behind the last one is named', async () => {
   expect(await store.sops.verify()).toMatchObject({ records: 7, broken: { number: 6 } })
 })
 
+test.each([0, -5])('a record that was put in as number %d is named, and the log goes on', async (number) => {
+  tamper(`INSERT INTO sop_audit (number, ${COLUMNS}) SELECT ${number}, ${COLUMNS} FROM sop_audit WHERE number = 3`)
+  expect(await broken()).toEqual({ number, why: `Record ${number} was put in.` })
+  await startRuns(store, ['r6'])
+  expect(await store.sops.verify()).toMatchObject({ records: 7, broken: { number } })
+})
+
 test('a record far into a long log is named', async () => {
   const ids = Array.from({ length: 1_500 }, (_, at) => `more ${at}`)
   await startRuns(store, ids)

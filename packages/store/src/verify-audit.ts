@@ -15,13 +15,16 @@ export async function verifyAudit(db: Database): Promise<Verdict> {
   let records = 0
   let last: Link = { number: 0, hash: AUDIT_ROOT }
   let broken: Verdict['broken'] = null
+  // The log never gave a number below 1 away: whatever has one was put in.
+  let after = Number.MIN_SAFE_INTEGER
   for (;;) {
     // Asked for before the page: a record of another process that comes between the two is in the page.
     const written = db.read(() => db.get<{ number: number }>(LAST_NUMBER))?.number ?? 0
-    const page = readAudit(db, { limit: PAGE, after: last.number })
+    const page = readAudit(db, { limit: PAGE, after })
     for (const record of page) {
       broken ??= faultOf(record, last)
       last = record
+      after = record.number
     }
     records += page.length
     if (page.length < PAGE) return { records, head: last.hash, broken: broken ?? cutOff(last, written) }
@@ -30,6 +33,7 @@ export async function verifyAudit(db: Database): Promise<Verdict> {
 }
 
 function faultOf(record: AuditRecord, last: Link): Verdict['broken'] {
+  if (record.number < 1) return { number: record.number, why: `Record ${record.number} was put in.` }
   const expected = last.number + 1
   if (record.number !== expected) return { number: expected, why: missing(expected, record.number - 1) }
   if (record.previous !== last.hash) {

@@ -60,14 +60,17 @@ export function memorySopStore(): SopStore {
     async get(runId) {
       return copy(runs.get(runId)?.run)
     },
-    async runs({ limit, sop, active, before }) {
+    async runs({ limit, sop, active, status, before }) {
       const older = all()
       if (before !== undefined)
         older.length = Math.max(
           0,
           older.findIndex(({ id }) => id === before),
         )
-      const wanted = (run: SopRun) => (sop === undefined || run.sop === sop) && (active === undefined || isActive(run) === active)
+      const wanted = (run: SopRun) =>
+        (sop === undefined || run.sop === sop) &&
+        (active === undefined || isActive(run) === active) &&
+        (status === undefined || run.status === status)
       return copy(older.reverse().filter(wanted).slice(0, limit))
     },
     async unfinished({ after, limit }) {

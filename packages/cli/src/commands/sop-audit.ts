@@ -27,6 +27,7 @@ export const run = (context: CliContext): Promise<number> =>
     if (json) out.json({ ok: broken === null, records, head, broken, rows: rows.map(shownAudit) })
     else {
       if (rows.length > 0) out.table(['record', 'at', 'kind', 'procedure', 'run', 'step', 'by', 'reason'], rows.map(cells))
+      if (limit > 0 && rows.length === limit) out.warn(`there may be more: add --limit ${Math.min(limit * 10, LIMIT_MAX)}`)
       if (broken) out.warn(`${out.style('red', 'the log was tampered with')}: record ${broken.number}: ${broken.why}`)
       else out.print(`${records} records, none changed, missing or put in; head ${head}`)
     }

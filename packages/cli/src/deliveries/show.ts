@@ -16,7 +16,7 @@ export function printFields(out: Output, fields: Readonly<Record<string, string 
 /** A text of any length under a heading. */
 export function printBlock(out: Output, heading: string, text: string): void {
   out.print('')
-  out.print(out.style('bold', heading))
+  out.print(out.style('bold', printable(heading)))
   out.print(printable(text))
 }
 

@@ -59,6 +59,14 @@ test('§2.5 §6 a request is opened durably, asked for and broadcast, and says h
   expect(queued).toMatchObject([{ number: 1, channel: 'community' }])
 })
 
+test('half of a key is no place to go on from', async () => {
+  const { post, json } = await served()
+  await post(REQUEST)
+  expect(await json('/api/approvals?before_run=run%201')).toMatchObject({ status: 400, body: { code: 'invalid_request' } })
+  expect(await json('/api/approvals?before_step=a%2Fb')).toMatchObject({ status: 400 })
+  expect(await json('/api/approvals?before_run=run%201&before_step=a%2Fb')).toEqual({ status: 200, body: { approvals: [] } })
+})
+
 test('a key that is a step in a path is refused: its address would be another', async () => {
   const { post } = await served()
   for (const id of ['.', '..']) {

@@ -374,6 +374,22 @@ test('an answer does not wait behind the turn that waits for it', async () => {
   expect(sent.map(({ text }) => text)).toContain('it was approved')
 })
 
+test('an answer is taken in though the account has no room for more messages', async () => {
+  const pending = Promise.withResolvers<string>()
+  const made = await bench({ maxPending: 1, turn: () => pending.promise })
+  await made.ask({ channels: ['community'] })
+  await made.settle()
+  await made.say('community', { text: 'hello' })
+  await expect(made.say('community', { text: 'and another' })).rejects.toMatchObject({ code: 'unavailable' })
+  await made.say('community', { inReplyTo: '1', text: 'yes' })
+  expect(await made.approvals.get(KEY)).toMatchObject({ state: 'approved' })
+  await expect(made.say('community', { text: 'and another' })).rejects.toMatchObject({ code: 'unavailable' })
+  pending.resolve('hi')
+  await made.settle()
+  await made.say('community', { text: 'and another' })
+  expect(made.turns).toHaveLength(2)
+})
+
 test('a long question is split, and how to answer stays with the buttons', async () => {
   const limits = { text: 200, unit: 'utf16' } as const
   const { sent, approvals, say, settle } = await bench({ channels: [richChannel('community', { limits })] })

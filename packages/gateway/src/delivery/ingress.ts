@@ -49,7 +49,15 @@ export interface Ingress {
 const RETRY_AFTER_SECS = 30
 /** A request that brings a value once is refused when it comes again within this time (decisions, "roomchat stale"). */
 const ONCE_MS = 1_000_000
+/** Answers to approvals have so much room of their own: what waits may wait for them. */
+const ANSWERS_MAX = 1000
 const NOTHING: Reception = { kept: 0, duplicate: 0, denied: 0 }
+
+/** A message with the lane it belongs to. */
+interface Laned {
+  readonly message: Inbound
+  readonly lane: string
+}
 
 export function createIngress({ inbox, lanes, answerLanes, clock, log, config, answered }: IngressOptions): Ingress {
   const senders = createAllowedSenders({ clock, log })
@@ -62,25 +70,32 @@ export function createIngress({ inbox, lanes, answerLanes, clock, log, config, a
     else pending.delete(key)
   }
 
-  const accountKeys = (channel: Channel, messages: readonly Inbound[]) => messages.map(({ account }) => keyOf(channel.name, account))
+  const accountKeys = (channel: Channel, messages: readonly Laned[]) => messages.map(({ message }) => keyOf(channel.name, message.account))
 
   /** A request that brings more than there may be at all is taken when nothing else waits: it would never come to be. */
-  const isOver = (keys: readonly string[]): boolean => {
-    const { max_pending } = config()
+  const exceeds = (keys: readonly string[], max: number): boolean => {
     const wanted = new Map<string, number>()
     for (const key of keys) wanted.set(key, (wanted.get(key) ?? 0) + 1)
     return [...wanted].some(([key, more]) => {
       const waiting = pending.get(key) ?? 0
-      return waiting > 0 && waiting + more > max_pending
+      return waiting > 0 && waiting + more > max
     })
+  }
+  const isOver = (channel: Channel, messages: readonly Laned[]): boolean => {
+    const { max_pending } = config()
+    const others = messages.filter(({ lane }) => !isAnswerLane(lane))
+    return exceeds(accountKeys(channel, others), max_pending) || exceeds(accountKeys(channel, messages), max_pending + ANSWERS_MAX)
   }
 
   /** Those for which there is room; what is known needs none. Throws `unavailable` if there is no room for all. */
-  const withRoom = async (channel: Channel, messages: readonly Inbound[]): Promise<readonly Inbound[]> => {
-    if (!isOver(accountKeys(channel, messages))) return messages
-    const known = await inbox.known(channel.name, messages)
+  const withRoom = async (channel: Channel, messages: readonly Laned[]): Promise<readonly Laned[]> => {
+    if (!isOver(channel, messages)) return messages
+    const known = await inbox.known(
+      channel.name,
+      messages.map(({ message }) => message),
+    )
     const fresh = messages.filter((_, index) => !known[index])
-    if (isOver(accountKeys(channel, fresh))) {
+    if (isOver(channel, fresh)) {
       throw new AppError('unavailable', 'Too many messages of this account wait for their turn', { retryAfterSecs: RETRY_AFTER_SECS })
     }
     return fresh
@@ -98,15 +113,14 @@ export function createIngress({ inbox, lanes, answerLanes, clock, log, config, a
       const admitted = messages.filter(({ sender }) => senders.admit(channel, sender)).map(wellFormed)
       const denied = messages.length - admitted.length
       if (admitted.length === 0 && verified.once === undefined) return denied === 0 ? NOTHING : { ...NOTHING, denied }
-      const fresh = await withRoom(channel, admitted)
+      const laned = await Promise.all(admitted.map(async (message) => ({ message, lane: await laneOf(channel, message) })))
+      const fresh = await withRoom(channel, laned)
       const known = admitted.length - fresh.length
       if (fresh.length === 0 && known > 0 && verified.once === undefined) return { kept: 0, duplicate: known, denied }
       const keys = accountKeys(channel, fresh)
       for (const key of keys) count(key, 1)
-      let sessions: readonly string[]
       let numbers: Awaited<ReturnType<typeof inbox.keep>>
       try {
-        sessions = await Promise.all(fresh.map((message) => laneOf(channel, message)))
         numbers = await inbox.keep({
           channel: channel.name,
           verdict: verified.by,
@@ -114,7 +128,7 @@ export function createIngress({ inbox, lanes, answerLanes, clock, log, config, a
           receivedAtMs,
           ...(verified.once !== undefined && { once: { value: verified.once, untilMs: receivedAtMs + ONCE_MS } }),
           ...(trace !== undefined && { trace }),
-          messages: fresh.map((message, index) => ({ message, session: sessions[index] ?? '' })),
+          messages: fresh.map(({ message, lane }) => ({ message, session: lane })),
         })
       } catch (error) {
         for (const key of keys) count(key, -1)
@@ -131,8 +145,8 @@ export function createIngress({ inbox, lanes, answerLanes, clock, log, config, a
           continue
         }
         kept += 1
-        const account = fresh[index]?.account ?? ''
-        const lane = sessions[index] ?? ''
+        const { message, lane = '' } = fresh[index] ?? {}
+        const account = message?.account ?? ''
         const work = isAnswerLane(lane) ? answerLanes : lanes
         if (!work.enter({ number, channel: channel.name, account, lane, atMs: 0, cuts: 0 })) count(keys[index] ?? '', -1)
       }

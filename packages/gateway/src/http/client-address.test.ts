@@ -70,7 +70,18 @@ test('a request counts as forwarded by any of the headers proxies set', () => {
   expect(isForwarded(new Headers({ host: 'x' }))).toBe(false)
 })
 
-test.each(['X-Forwarded-Port', 'x-forwarded-server', 'X-Forwarded', 'Via', 'Forwarded', 'X-Cluster-Client-IP'])(
-  '%s says that a request came through a proxy',
-  (name) => expect(isForwarded(new Headers({ [name]: 'x' }))).toBe(true),
-)
+test.each([
+  'client-ip',
+  'forwarded-for',
+  'x-forwarded-uri',
+  'x-forwarded-client-cert',
+  'fly-client-ip',
+  'x-azure-clientip',
+  'cdn-loop',
+  'X-Forwarded-Port',
+  'x-forwarded-server',
+  'X-Forwarded',
+  'Via',
+  'Forwarded',
+  'X-Cluster-Client-IP',
+])('%s says that a request came through a proxy', (name) => expect(isForwarded(new Headers({ [name]: 'x' }))).toBe(true))

@@ -24,6 +24,8 @@ const FORWARDING_HEADERS = [
   'x-forwarded-by',
   'x-forwarded-scheme',
   'x-forwarded-ssl',
+  'x-forwarded-uri',
+  'x-forwarded-client-cert',
   'x-original-forwarded-for',
   'x-original-host',
   'x-cluster-client-ip',
@@ -33,6 +35,11 @@ const FORWARDING_HEADERS = [
   'x-client-ip',
   'true-client-ip',
   'cf-connecting-ip',
+  'client-ip',
+  'forwarded-for',
+  'fly-client-ip',
+  'x-azure-clientip',
+  'cdn-loop',
   'via',
 ]
 

@@ -54,6 +54,15 @@ export const sopRunRules: StoreRules = {
     expect((await store.sops.audit({ limit: 10 })).map(({ step }) => step)).toEqual([null, gates - 1])
   },
 
+  'a page of one status is full while there are older runs of that status': async ({ store }) => {
+    const failed = await runOnce(store, 'r1', { status: 'failed' })
+    for (const id of ['r2', 'r3', 'r4']) await runOnce(store, id)
+    expect(await list(store, { status: 'failed', limit: 1 })).toEqual([failed.id])
+    expect(await list(store, { status: 'completed', limit: 2 })).toEqual(['r4', 'r3'])
+    expect(await list(store, { status: 'completed', before: 'r3', sop: failed.sop })).toEqual(['r2'])
+    expect(await list(store, { status: 'completed', active: true })).toEqual([])
+  },
+
   'a run that has ended stays as it is': async ({ store }) => {
     const over = await runOnce(store, 'r1')
     expect(await store.sops.advance(over, { ...over, status: 'running', endedAtMs: null }, [audited('step_started')])).toBe(false)

@@ -45,7 +45,9 @@ export function checkReplies(history: History, store: StoreView): Violation[] {
   }
 
   for (const row of store.outbox) {
-    const tries = row.parts.flatMap((part) => attempts.get(nameOf(part)) ?? [])
+    // What one row holds goes out at once: each attempt is seen with its first part.
+    const [first] = row.parts
+    const tries = (first && attempts.get(nameOf(first))) ?? []
     const name = row.parts.map(nameOf).join(' ')
     if (row.state === 'dead' && !isGivenUpRightly(row, tries, history.attemptsMax))
       tell('dead', `${name} was given up after ${row.attempts} attempts`)

@@ -33,6 +33,8 @@ export interface ApprovalBenchOptions {
   /** `[approvals] channels`. */
   readonly targets?: readonly string[]
   readonly turn?: (request: TurnRequest) => string | Promise<string>
+  /** `[delivery] max_pending`. */
+  readonly maxPending?: number
 }
 
 export interface ApprovalBench {
@@ -142,7 +144,7 @@ async function approvalBench(options: ApprovalBenchOptions = {}): Promise<Approv
     log,
     generation: () => 1,
     channels: () => channels,
-    config: () => v.parse(deliverySection.schema, {}),
+    config: () => v.parse(deliverySection.schema, options.maxPending === undefined ? {} : { max_pending: options.maxPending }),
     turnsMax: () => 1,
     observe: () => {},
     traces: () => false,

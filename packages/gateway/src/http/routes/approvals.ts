@@ -1,5 +1,5 @@
 /** `/api/approvals`: what people are asked, and the answer of a paired device. */
-import { type ApprovalKey, defineRoute, type Route } from '@sluice/sdk'
+import { AppError, type ApprovalKey, defineRoute, type Route } from '@sluice/sdk'
 import * as v from 'valibot'
 import { APPROVAL_STATES, approvalSchema, shownApproval } from '../../approvals/approval-schema.ts'
 import { FEEDBACK_CHARS_MAX } from '../../approvals/keywords.ts'
@@ -38,6 +38,8 @@ export const approvalRoutes = ({ approvals, store }: Pick<Runtime, 'approvals' |
       },
     },
     async handle({ query: { limit, state, before_run, before_step } }) {
+      if ((before_run === undefined) !== (before_step === undefined))
+        throw new AppError('invalid_request', 'before_run and before_step belong together')
       const before = before_run !== undefined && before_step !== undefined ? { runId: before_run, stepId: before_step } : undefined
       const page = await store.approvals.list({ limit, ...(state !== undefined && { state }), ...(before && { before }) })
       return { approvals: page.map(shownApproval) }

@@ -69,6 +69,8 @@ function checkRecords(audit: readonly AuditRow[], byName: ReadonlyMap<string, Ap
     const approval = byName.get(nameOf(row))
     if (approval?.state !== row.kind || approval.by !== row.by)
       tell('taken', `${nameOf(row)} is on record as ${row.kind} by ${row.by}, and is ${approval?.state} by ${approval?.by}`)
+    if (approval?.settledAtMs != null && approval.settledAtMs < row.atMs)
+      tell('taken first', `${nameOf(row)} was confirmed before it was taken`)
   }
 }
 

@@ -16,7 +16,7 @@ export interface DecidersOptions {
 }
 
 export interface Deciders {
-  /** Ends with `signal`, once no attempt is under way. `leavesNone`: everything is decided, and most things are agreed to. */
+  /** Ends with `signal`, once no attempt is under way. `leavesNone`: what has not been left alone before is answered. */
   run(url: string, signal: AbortSignal, options?: { readonly leavesNone?: boolean }): Promise<void>
 }
 
@@ -107,7 +107,7 @@ export function createDeciders({ world: { recorder, messenger }, random, profile
         const answered = await ask(url, { path: '/api/approvals?state=pending&limit=200', signal })
         for (const waiting of (answered?.body.approvals ?? []) as readonly Waiting[]) {
           const name = gateName(waiting.run_id, waiting.step_id)
-          if (busy.has(name) || (left.has(name) && !leavesNone)) continue
+          if (busy.has(name) || left.has(name)) continue
           if (waiting.expires_at !== null && !leavesNone && random.chance(SHARE.left)) left.add(name)
           else
             busy.set(

@@ -17,6 +17,9 @@ export async function settleSops(url: string, signal: AbortSignal, ms: number): 
   const isQuiet = async (): Promise<boolean> => {
     if ((await rows('/api/sops/runs?active=true&limit=1', 'runs'))?.length !== 0) return false
     if ((await rows('/api/approvals?state=pending&limit=1', 'approvals'))?.length !== 0) return false
+    // What a command decides is noticed a little later.
+    const latest = (await rows('/api/approvals?limit=200', 'approvals')) as readonly { readonly settled_at: string | null }[] | undefined
+    if (latest?.some((approval) => approval.settled_at === null) !== false) return false
     const status = await ask(url, { path: '/api/status', signal })
     return COUNTS.every((name) => status?.body[name] === 0)
   }
