@@ -2,9 +2,10 @@
 import type { SandboxPolicy } from '@sluice/sdk'
 import { type CommandTag, TAG_RESOURCE } from './command-tag.ts'
 import { landlockCalls } from './landlock.ts'
+import { CALLS, type Machine } from './machine.ts'
 import { ownFilter } from './own-filter.ts'
 import type { ShownPath } from './shown-paths.ts'
-import { CALLS, type Machine, packed, type SystemCall, text } from './system-calls.ts'
+import { packed, type SystemCall, text } from './system-calls.ts'
 
 const AT_FDCWD = -100
 const O_WRONLY_CLOEXEC = 0x80001

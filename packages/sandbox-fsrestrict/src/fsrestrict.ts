@@ -14,10 +14,10 @@ import { createTag, endTagged } from './command-tag.ts'
 import { confinementCalls } from './confinement.ts'
 import { coverage } from './landlock.ts'
 import { findLaunchers, type Launcher, launch } from './launchers.ts'
+import { type Machine, machineOf } from './machine.ts'
 import { countOwnTasks } from './own-tasks.ts'
 import { createPrivateFolder, preparePrivateFolders, removeFolder } from './private-folder.ts'
 import { type ShownPath, shownPaths } from './shown-paths.ts'
-import { type Machine, machineOf } from './system-calls.ts'
 
 export interface FsrestrictOptions {
   /** Its own, for the temporary files of commands. */
@@ -67,7 +67,11 @@ export function fsrestrict({ folder, clock, launchers = findLaunchers }: Fsrestr
       if (!ready) throw new AppError('unavailable', 'fsrestrict has not been tried on this machine')
       const { launcher, groups, temporary, ...found } = ready
       const tag = createTag(clock)
-      const [own, group] = await Promise.all([createPrivateFolder(temporary), isCounted(policy) ? groups?.create(policy) : undefined])
+      const group = isCounted(policy) ? await groups?.create(policy) : undefined
+      const own = await createPrivateFolder(temporary).catch(async (error: unknown) => {
+        await group?.remove()
+        throw error
+      })
       const limits = group ? withoutCounted(policy) : { ...policy, ...countedWithOthers(policy, isRoot) }
       const calls = confinementCalls({
         ...found,

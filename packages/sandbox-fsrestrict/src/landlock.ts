@@ -1,7 +1,8 @@
 /** Landlock, by the version of its interface: which rights there are to take away, and the calls that do (Linux 5.13 or newer). */
 import type { SandboxPolicy } from '@sluice/sdk'
+import { CALLS, type Machine } from './machine.ts'
 import type { ShownPath } from './shown-paths.ts'
-import { CALLS, type Machine, packed, type SystemCall, text } from './system-calls.ts'
+import { packed, type SystemCall, text } from './system-calls.ts'
 
 const EXECUTE = 1 << 0
 const WRITE_FILE = 1 << 1

@@ -17,7 +17,7 @@ import {
   when,
 } from '@sluice/sdk'
 import { TAG_RESOURCE } from './command-tag.ts'
-import type { Machine } from './system-calls.ts'
+import type { Machine } from './machine.ts'
 
 const EPERM = 1
 const EOPNOTSUPP = 95
