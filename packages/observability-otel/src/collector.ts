@@ -1,5 +1,4 @@
-/** The collector behind OTLP over HTTP. Loaded with the exporter when the first spans are to be sent. */
-import { randomUUID } from 'node:crypto'
+/** The collector behind OTLP over HTTP, by the exporter of OpenTelemetry. */
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
@@ -11,13 +10,14 @@ import { ToldSpan } from './told-span.ts'
 export interface Target {
   readonly url: string
   readonly serviceName: string
+  /** Tells this run of the daemon from others of the same service. */
+  readonly instanceId: string
 }
 
 export interface Collector {
-  /** Resolves once it has taken them. */
+  /** Resolves once it has taken them. One batch at a time. */
   send(batch: readonly Spanned[]): Promise<void>
-  /** Lets go of requests under way; the next one connects anew. */
-  disconnect(): void
+  /** Breaks off what is under way, and lets go of everything; another `send` begins anew. */
   close(): void
 }
 
@@ -27,7 +27,7 @@ const EXPORT_MS_MAX = 10_000
 const REQUESTS_MAX = 4
 
 /** Also reads the standard `OTEL_EXPORTER_OTLP_HEADERS`, `_CERTIFICATE` and `_COMPRESSION`. */
-export function openCollector({ url, serviceName }: Target, exportMsMax = EXPORT_MS_MAX): Collector {
+export function openCollector({ url, serviceName, instanceId }: Target, exportMsMax = EXPORT_MS_MAX): Collector {
   const agent = new (url.startsWith('https:') ? HttpsAgent : HttpAgent)({ keepAlive: true, maxSockets: REQUESTS_MAX })
   const exporter = new OTLPTraceExporter({
     url,
@@ -35,7 +35,7 @@ export function openCollector({ url, serviceName }: Target, exportMsMax = EXPORT
     concurrencyLimit: REQUESTS_MAX,
     httpAgentOptions: () => agent,
   })
-  const resource = resourceFromAttributes({ 'service.name': serviceName, 'service.instance.id': randomUUID() })
+  const resource = resourceFromAttributes({ 'service.name': serviceName, 'service.instance.id': instanceId })
   return {
     send: (batch) =>
       new Promise((resolve, reject) => {
@@ -47,7 +47,6 @@ export function openCollector({ url, serviceName }: Target, exportMsMax = EXPORT
           },
         )
       }),
-    disconnect: () => agent.destroy(),
     close: () => agent.destroy(),
   }
 }

@@ -99,7 +99,7 @@ test('a collector at fault harms nobody: spans cost nothing, what is lost is tol
 
 describe('doctor sends one span, and says what the collector answered', () => {
   const check = async (url: string) => {
-    const target = { url: tracesUrl(url), serviceName: 'sluice' }
+    const target = { url: tracesUrl(url), serviceName: 'sluice', instanceId: 'i' }
     return checkCollector(target, { clock: realClock, fetch, signal: new AbortController().signal })
   }
 

@@ -15,7 +15,7 @@ interface Bench {
   /** The sizes of the batches that were handed on. */
   readonly batches: number[]
   readonly told: LogFields[]
-  readonly disconnects: () => number
+  readonly closings: () => number
   add(count: number): void
 }
 
@@ -23,14 +23,13 @@ function bench(send: (batch: readonly Spanned[]) => Promise<void> = async () => 
   const clock = testClock()
   const batches: number[] = []
   const told: LogFields[] = []
-  let disconnects = 0
+  let closings = 0
   const collector: Collector = {
     send(batch) {
       batches.push(batch.length)
       return send(batch)
     },
-    disconnect: () => void disconnects++,
-    close: () => {},
+    close: () => void closings++,
   }
   const ignore = () => {}
   const log = { debug: ignore, info: ignore, error: ignore, warn: (_: string, fields: LogFields = {}) => void told.push(fields) }
@@ -40,7 +39,7 @@ function bench(send: (batch: readonly Spanned[]) => Promise<void> = async () => 
     clock,
     batches,
     told,
-    disconnects: () => disconnects,
+    closings: () => closings,
     add: (count) => {
       for (let at = 0; at < count; at++) queue.add(seen())
     },
@@ -91,11 +90,11 @@ describe('a queue of spans', () => {
     expect(counted).toBeGreaterThanOrEqual(7)
   })
 
-  test('a collector that hangs costs its batch after a while, and is connected to anew', async () => {
-    const { clock, batches, told, disconnects, add } = bench(never)
+  test('a collector that hangs costs its batch after a while, and is begun with anew', async () => {
+    const { clock, batches, told, closings, add } = bench(never)
     add(BATCH_MAX + 1)
     await clock.advance(SEND_MS_MAX + DELAY_MS)
-    expect(disconnects()).toBe(1)
+    expect(closings()).toBe(1)
     expect(batches).toEqual([BATCH_MAX, 1])
     expect(told).toEqual([{ dropped: BATCH_MAX, reason: 'no answer within 12 s' }])
   })

@@ -100,7 +100,7 @@ export class SpanQueue {
     const enough = new AbortController()
     const late = this.#options.clock.sleep(SEND_MS_MAX, enough.signal).then(() => {
       if (enough.signal.aborted) return undefined
-      this.#collector?.disconnect()
+      this.#collector?.close()
       return `no answer within ${SEND_MS_MAX / 1000} s`
     })
     try {
