@@ -35,6 +35,7 @@ async function withTarget(outside: string, use: (target: Target) => Promise<void
     await use({ child, pid: child.pid ?? 0, key })
   } finally {
     const ended = child.exitCode === null && child.signalCode === null ? once(child, 'exit') : undefined
+    child.kill('SIGCONT')
     child.kill('SIGTERM')
     await ended
   }
@@ -55,12 +56,12 @@ const LOOKS: Readonly<Record<string, string>> = {
 const CALLED_LOOKS: Readonly<Record<string, string>> = {
   'memory is read by /proc': `
     open my $maps, '<', "/proc/$ARGV[0]/maps" or exit; open my $memory, '<:raw', "/proc/$ARGV[0]/mem" or exit;
-    while (<$maps>) { next unless /^([0-9a-f]+)-([0-9a-f]+) rw.*(?:heap|stack)/; sysseek $memory, hex $1, 0; sysread $memory, my $found, hex($2) - hex($1); print $found }`,
+    while (<$maps>) { next unless /^([0-9a-f]+)-([0-9a-f]+) rw.*(?:heap|stack)/; sysseek $memory, hex $1, 0; sysread $memory, my $found, hex($2) - hex($1); print $1 while $found =~ /(canary-[a-z-]+)/g }`,
   'memory is read by a system call': `
     open my $maps, '<', "/proc/$ARGV[0]/maps" or exit;
     while (<$maps>) { next unless /^([0-9a-f]+)-([0-9a-f]+) rw.*heap/; my $length = hex($2) - hex($1); my $found = "\\0" x $length;
       my $here = pack('P Q', $found, $length); my $there = pack('Q Q', hex $1, $length);
-      call('process_vm_readv', $ARGV[0] + 0, $here, 1, $there, 1, 0); print $found }`,
+      call('process_vm_readv', $ARGV[0] + 0, $here, 1, $there, 1, 0); print $1 while $found =~ /(canary-[a-z-]+)/g }`,
   'descriptors are taken': `
     my $process = call('pidfd_open', $ARGV[0] + 0, 0); exit if $process < 0;
     my $fd = call('pidfd_getfd', $process, 3, 0); exit if $fd < 0; open my $file, '<&=', $fd; seek $file, 0, 0; print <$file>`,
@@ -109,7 +110,7 @@ export const processEscapes = (inBench: InBench): Rules => ({
     inBench,
     async ({ runPerl }, script, { pid, child }) => {
       await runPerl(`${SYSCALLS}${script}`, [String(pid)])
-      await new Promise((resolve) => setTimeout(resolve, 20))
+      await new Promise((resolve) => setTimeout(resolve, 60))
       expect([child.exitCode, child.signalCode]).toEqual([null, null])
       expect(readFileSync(`/proc/${pid}/stat`, 'utf8')).toMatch(/\) [SR] /)
     },
