@@ -1,6 +1,6 @@
 /** What one client has of the browser: cookies, pages and a pass of its own, gone with its last page. */
 import { AppError, errorText } from '@sluice/sdk'
-import type { Browser, BrowserContext, Page, Route } from 'playwright-core'
+import type { Browser, BrowserContext, Page, Response, Route } from 'playwright-core'
 import type { BrowserAction } from '../actions.ts'
 import type { EgressProxy } from '../egress/egress-proxy.ts'
 import type { Pass } from '../egress/pass.ts'
@@ -12,6 +12,8 @@ import { type PerformOptions, perform, whereabouts } from './perform.ts'
 const PAGES_MAX = 5
 const NOTES_MAX = 10
 const OPEN_MS_MAX = 30_000
+const OPEN_TRIES_MAX = 3
+const SETTLE_MS = 200
 /** Of any action: a page that spins does not hold its client for longer. */
 const ACTION_MS_MAX = 60_000
 const CLOSE_MS_MAX = 5000
@@ -105,7 +107,7 @@ export class ClientContext {
     await guard.addresses(url.hostname, signal)
     const page = this.#pages.at(-1) ?? (await this.#context.newPage())
     try {
-      const answer = await page.goto(url.href, { waitUntil: 'domcontentloaded', timeout: OPEN_MS_MAX, signal })
+      const answer = await goTo(page, url.href, signal)
       const arrived = URL.parse(page.url())
       const refused = this.#refused(arrived?.hostname)
       if (refused !== undefined) throw new AppError('forbidden', refused)
@@ -194,6 +196,22 @@ export class ClientContext {
   #leave(): void {
     this.#isClosed = true
     this.#deps.proxy.revoke(this.#pass)
+  }
+}
+
+/** A page that leaves for another as soon as it is there counts as opened: what it left for is what is shown. */
+async function goTo(page: Page, url: string, signal: AbortSignal): Promise<Response | null> {
+  const options = { timeout: OPEN_MS_MAX, signal }
+  for (let tries = 1; ; tries++) {
+    try {
+      const answer = await page.goto(url, { ...options, waitUntil: 'commit' })
+      await page.waitForLoadState('domcontentloaded', options)
+      return answer
+    } catch (error) {
+      // The page before was just leaving by itself.
+      if (tries === OPEN_TRIES_MAX || !errorText(error).includes('interrupted by another navigation')) throw error
+      await page.waitForTimeout(SETTLE_MS)
+    }
   }
 }
 

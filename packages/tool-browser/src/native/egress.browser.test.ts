@@ -1,10 +1,16 @@
 import { createSocket } from 'node:dgram'
+import { AppError } from '@sluice/sdk'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Site, startSite, VECTORS } from '../testing/site.ts'
 import { chromiumSetup, createWorld, foundChromium, type World, whyNot } from '../testing/world.ts'
 
 /** Longest anything takes that a page does at once. */
 const PATIENCE_TRIES = 30
+
+const refusal = (error: unknown): string => {
+  if (error instanceof AppError && error.code === 'forbidden') return `[refused: ${error.message}]`
+  throw error
+}
 
 describe.skipIf('missing' in foundChromium)(`what a real browser cannot reach${whyNot}`, () => {
   let site: Site
@@ -43,7 +49,7 @@ describe.skipIf('missing' in foundChromium)(`what a real browser cannot reach${w
 
   /** What was said until something was refused, or `until` holds. */
   const watch = async (world: World, url: string, until = () => false): Promise<string> => {
-    let said = await world.run({ action: 'open', url }).catch(({ message }) => `[refused: ${message}]`)
+    let said = await world.run({ action: 'open', url }).catch(refusal)
     for (let tries = 0; tries < PATIENCE_TRIES && !said.includes('[refused: ') && !until(); tries++) {
       said += await world.run({ action: 'wait', ms: 50 })
     }

@@ -1,0 +1,194 @@
+import { spawn as start } from 'node:child_process'
+import { chmod, copyFile, mkdir, mkdtemp, readFile, rm, unlink, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { AppError, type Spawn, type SpawnRequest, type Workspace } from '@sluice/sdk'
+import { type Listening, listenOnLoopback } from '@sluice/testkit/loopback-server'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { createWorld, type World } from '../testing/world.ts'
+
+let folder: string
+let site: Listening
+let world: World
+const requests: SpawnRequest[] = []
+
+/** As the host does it, as far as this goes. */
+const spawn: Spawn = (request) => {
+  requests.push(request)
+  const { promise, resolve, reject } = Promise.withResolvers<Awaited<ReturnType<Spawn>>>()
+  if (request.env.PATH === '') reject(new AppError('not_found', `'${request.file}' is not there`))
+  const { signal, timeoutMs, cwd, env } = request
+  const child = start(join(folder, 'bin', request.file), [...request.args], {
+    cwd,
+    env: { ...env, PATH: process.env.PATH },
+    signal,
+    timeout: timeoutMs,
+  })
+  let stdout = ''
+  let stderr = ''
+  child.stdout.on('data', (chunk) => {
+    stdout += chunk
+  })
+  child.stderr.on('data', (chunk) => {
+    stderr += chunk
+  })
+  child.on('error', () => undefined)
+  child.on('close', (exitCode, ended) =>
+    resolve({ exitCode, signal: ended, timedOut: false, stdout, stderr, truncated: false, sandbox: 'none' }),
+  )
+  return promise
+}
+
+const workspace = (): Workspace => {
+  const root = join(folder, 'workspace')
+  return {
+    root,
+    read: (path) => readFile(join(root, path)),
+    write: async (path, bytes) => writeFile(join(root, path), bytes),
+    remove: (path) => unlink(join(root, path)),
+    list: async () => ({ entries: [], more: false }),
+  }
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'sluice-agent-browser-'))
+  for (const name of ['bin', 'workspace', 'data']) await mkdir(join(folder, name))
+  await copyFile(join(import.meta.dirname, '../testing/agent-browser.mjs'), join(folder, 'bin/agent-browser'))
+  await rm(join(folder, 'bin/package.json'), { force: true })
+  await writeFile(join(folder, 'package.json'), '{"type":"module"}')
+  await chmod(join(folder, 'bin/agent-browser'), 0o755)
+  site = await listenOnLoopback(createServer((_request, response) => response.end('hello')))
+})
+afterAll(async () => {
+  await site.close()
+  await rm(folder, { recursive: true, force: true })
+})
+beforeEach(() => {
+  requests.length = 0
+  world = arrange()
+})
+afterEach(() => world.close())
+
+const arrange = (config: object = {}) =>
+  createWorld({
+    config: { allowed_domains: ['site.test', 'inside.test'], session_name: 'me', ...config },
+    names: { 'site.test': ['127.0.0.1'], 'inside.test': ['127.0.0.1'] },
+    exempt: ['site.test'],
+    host: { spawn, workspace: workspace(), dataDir: join(folder, 'data') },
+  })
+const home = () => `http://site.test:${new URL(site.url).port}/`
+/** What the command was called with, but for the session and `--json`. */
+const words = () => requests.map(({ args }) => args.slice(2, -1).join(' '))
+
+test.each<[input: object, words: string, answer: string]>([
+  [{ action: 'snapshot' }, 'snapshot -i -c', '- button "Go" [ref=e1]'],
+  [{ action: 'snapshot', interactive_only: false, compact: false, depth: 3 }, 'snapshot -d 3', '- button "Go" [ref=e1]'],
+  [{ action: 'get_text', selector: '@e1' }, 'get text @e1', 'the text'],
+  [{ action: 'get_title' }, 'get title', 'the title'],
+  [{ action: 'get_url' }, 'get url', 'the url'],
+  [{ action: 'is_visible', selector: '#a' }, 'is visible #a', 'true'],
+  [{ action: 'fill', selector: '#a', value: 'x y' }, 'fill #a x y', 'Done.'],
+  [{ action: 'fill', selector: '#a', value: '-5' }, 'fill #a -5', 'Done.'],
+  [{ action: 'type', selector: '#a', text: 'x' }, 'type #a x', 'Done.'],
+  [{ action: 'wait', ms: 5 }, 'wait 5', 'Done.'],
+  [{ action: 'wait', selector: '#a' }, 'wait #a', 'Done.'],
+  [{ action: 'wait', text: 'x' }, 'wait --text x', 'Done.'],
+  [{ action: 'find', by: 'role', value: 'button', find_action: 'click' }, 'find role button click', 'Done.'],
+  [{ action: 'find', by: 'label', value: 'Name', find_action: 'fill', fill_value: 'Ada' }, 'find label Name fill Ada', 'Done.'],
+  [{ action: 'press', key: 'Enter' }, 'press Enter', 'pressed, without JSON'],
+])('%j is %j', async (input, expected, answer) => {
+  expect(await world.run(input)).toBe(answer)
+  // A session left by an earlier daemon is closed first: its browser has another way out.
+  expect(words()).toEqual(['close', expected])
+})
+
+test('every call is confined, in a session of its client, and sees nothing of the daemon', async () => {
+  await world.run({ action: 'get_url' })
+  await world.run({ action: 'get_url' }, { client: 'ben' })
+  const [first, , other] = requests
+  expect(first).toMatchObject({
+    file: 'agent-browser',
+    cwd: join(folder, 'workspace'),
+    timeoutMs: expect.any(Number),
+    policy: { network: true },
+  })
+  expect(first?.policy.writable).toEqual([join(folder, 'workspace'), join(folder, 'data/tool-browser')])
+  expect(first?.args.slice(0, 2)).toEqual(['--session', expect.stringMatching(/^me-[0-9a-f]{16}$/)])
+  expect(first?.args.at(-1)).toBe('--json')
+  expect(other?.args[1]).not.toBe(first?.args[1])
+  expect(other?.env.AGENT_BROWSER_PROXY_PASSWORD).not.toBe(first?.env.AGENT_BROWSER_PROXY_PASSWORD)
+  expect(Object.keys(first?.env ?? {}).every((name) => /^(?:HOME|PATH|LANG|AGENT_BROWSER_)/.test(name))).toBe(true)
+  expect(JSON.stringify(first?.args)).not.toContain(first?.env.AGENT_BROWSER_PROXY_PASSWORD)
+})
+
+test('§5 a page is opened by way of the egress proxy', async () => {
+  expect(JSON.parse(await world.run({ action: 'open', url: home() }))).toEqual({ url: home(), status: 200 })
+})
+
+test('§5 what is not allowed or not public is refused before the command is called', async () => {
+  for (const url of ['http://other.test/', 'http://inside.test/', 'http://127.0.0.1/', 'file:///etc/passwd']) {
+    await expect(world.run({ action: 'open', url })).rejects.toMatchObject({ code: 'forbidden' })
+  }
+  expect(requests).toEqual([])
+})
+
+test('§5 a command that goes around the proxy is not believed, and its browser is closed', async () => {
+  await expect(world.run({ action: 'open', url: `${home()}around` })).rejects.toMatchObject({ code: 'unavailable' })
+  expect(words()).toEqual(['close', `open ${home()}around`, 'close'])
+})
+
+test('a screenshot goes by the gate of the workspace, and leaves nothing beside it', async () => {
+  expect(await world.run({ action: 'screenshot', path: 'a.png', full_page: true })).toBe('The screenshot is in a.png.')
+  const [, , , shot = '', full] = ['', ...(requests[1]?.args ?? [])]
+  expect(shot).toBe('screenshot')
+  expect(full).toMatch(/\/workspace\/\.[0-9a-f-]+\.png$/)
+  expect(await readFile(join(folder, 'workspace/a.png'), 'utf8')).toBe('PNG')
+  await expect(readFile(full ?? '')).rejects.toThrow()
+  await expect(world.run({ action: 'screenshot', path: '.bashrc' })).rejects.toMatchObject({ code: 'invalid_request' })
+})
+
+test('failures are told in its own words', async () => {
+  await expect(world.run({ action: 'hover', selector: '#a' })).rejects.toMatchObject({
+    code: 'upstream',
+    message: 'agent-browser: no such element',
+  })
+  await expect(world.run({ action: 'click', selector: '#a' })).rejects.toMatchObject({ code: 'upstream' })
+})
+
+test.each([
+  { action: 'click', selector: '--proxy' },
+  { action: 'fill', selector: '#a', value: '--json' },
+  { action: 'type', selector: '#a', text: '-p' },
+  { action: 'press', key: '--session' },
+  { action: 'find', by: 'text', value: '--cdp', find_action: 'click' },
+])('§5 %j is no option of the command', async (input) => {
+  await expect(world.run(input)).rejects.toMatchObject({ code: 'invalid_request' })
+  expect(requests).toEqual([])
+})
+
+test('an abort ends it', async () => {
+  await expect(world.run({ action: 'scroll', direction: 'up' }, { signal: AbortSignal.timeout(800) })).rejects.toMatchObject({
+    code: 'aborted',
+  })
+})
+
+test('close of the daemon closes every session', async () => {
+  await world.run({ action: 'get_url' })
+  await world.close()
+  expect(words()).toEqual(['close', 'get url', 'close'])
+})
+
+test('doctor tells its version, or how to get it', async () => {
+  expect(await world.check()).toEqual([{ status: 'ok', detail: 'agent-browser 1.2.3' }])
+  const missing = createWorld({
+    config: { allowed_domains: ['*'] },
+    host: { dataDir: join(folder, 'data'), spawn: () => Promise.reject(new AppError('not_found', 'not there')) },
+  })
+  expect(await missing.check()).toMatchObject([{ status: 'fail', fix: expect.stringContaining('npm install -g agent-browser') }])
+  await expect(missing.run({ action: 'get_url' })).rejects.toMatchObject({
+    code: 'unavailable',
+    message: expect.stringContaining('not installed'),
+  })
+  await missing.close()
+})
