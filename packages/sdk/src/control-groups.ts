@@ -1,11 +1,14 @@
 /** Control groups: what a command and all it starts use together, bounded and counted by the kernel, where we may make them. */
 import { randomUUID } from 'node:crypto'
-import { mkdir, readFile, rmdir, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdir, readdir, readFile, rmdir, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import type { SandboxPolicy } from './sandbox.ts'
 
 const MOUNT = '/sys/fs/cgroup'
+/** A daemon in another container may have an id that is not seen here. */
+const ABANDONED_AFTER_MS = 60_000
 /** The kernel takes a moment to let go of processes that ended. */
 const REMOVE_ATTEMPTS_MAX = 50
 const REMOVE_WAIT_MS_MAX = 25
@@ -38,12 +41,23 @@ export async function findControlGroups(): Promise<ControlGroups | undefined> {
     const groups = { create: (bounds: Bounds) => create(hierarchies, bounds) }
     try {
       await (await groups.create({ memoryBytesMax: 1 << 30, processesMax: 100 })).remove()
+      for (const { parent } of hierarchies) await removeAbandoned(parent)
       return groups
     } catch {
       // not ours to make: the next kind
     }
   }
   return undefined
+}
+
+/** Those of daemons that were killed; the kernel keeps any that is in use. */
+async function removeAbandoned(parent: string): Promise<void> {
+  for (const name of await readdir(parent)) {
+    const pid = /^sluice-(\d+)-/.exec(name)?.[1]
+    if (pid === undefined || existsSync(`/proc/${pid}`)) continue
+    const { mtimeMs } = await stat(join(parent, name)).catch(() => ({ mtimeMs: Number.POSITIVE_INFINITY }))
+    if (Date.now() - mtimeMs > ABANDONED_AFTER_MS) await rmdir(join(parent, name)).catch(() => undefined)
+  }
 }
 
 /** The second version: beside our own group, since a group with processes in it may bound none below it. */
@@ -86,7 +100,7 @@ async function create(hierarchies: readonly Hierarchy[], bounds: Bounds): Promis
     for (const folder of made) await removeFolder(folder)
   }
   try {
-    const name = `sluice-${randomUUID()}`
+    const name = `sluice-${process.pid}-${randomUUID()}`
     for (const { parent, join: file, limits } of hierarchies) {
       const folder = join(parent, name)
       await mkdir(folder)
