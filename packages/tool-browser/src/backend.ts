@@ -2,10 +2,7 @@
 import type { Finding, ToolContext } from '@sluice/sdk'
 import type { Action, ActionName } from './actions.ts'
 
-export interface Backend {
-  /** The value of `[browser] backend`. */
-  readonly name: string
-  readonly actions: readonly ActionName[]
+export interface Driver {
   /**
    * Does one action for the client of the call and says what came of it. Throws an `AppError` for what it refuses and for
    * what failed. What one client does never shows to another.
@@ -15,4 +12,10 @@ export interface Backend {
   check(signal: AbortSignal): Promise<readonly Finding[]>
   /** Ends everything it started; idempotent. */
   close(): Promise<void>
+}
+
+export interface Backend extends Driver {
+  /** The value of `[browser] backend`. */
+  readonly name: string
+  readonly actions: readonly ActionName[]
 }

@@ -1,22 +1,34 @@
 /** A browser for the agent (§2.6 `[browser]`, §2.7 `browser-native`): one tool, three ways to drive one. */
 import { defineFeature, type Finding, type Host } from '@sluice/sdk'
-import { AgentBackend } from './agent/agent-backend.ts'
+import { BROWSER_ACTIONS, DESKTOP_ACTIONS } from './actions.ts'
 import type { Backend } from './backend.ts'
 import { browserTool } from './browser-tool.ts'
-import { ComputerUseBackend } from './computer-use/computer-use-backend.ts'
 import { type BrowserConfig, browserSection } from './config.ts'
-import { NativeBackend } from './native/native-backend.ts'
+import { lazyBackend } from './lazy-backend.ts'
 import { createUrlGuard } from './url-guard.ts'
 
 const createBackend = (host: Host, config: BrowserConfig): Backend => {
+  const name = config.backend
   const guard = createUrlGuard(host, config.allowed_domains)
-  switch (config.backend) {
+  switch (name) {
     case 'agent_browser':
-      return new AgentBackend(host, config, guard)
+      return lazyBackend({
+        name,
+        actions: BROWSER_ACTIONS,
+        load: async () => new (await import('./agent/agent-driver.ts')).AgentDriver(host, config, guard),
+      })
     case 'native':
-      return new NativeBackend(host, config, guard)
+      return lazyBackend({
+        name,
+        actions: BROWSER_ACTIONS,
+        load: async () => new (await import('./native/native-driver.ts')).NativeDriver(host, config, guard),
+      })
     case 'computer_use':
-      return new ComputerUseBackend(host, config, guard)
+      return lazyBackend({
+        name,
+        actions: [...BROWSER_ACTIONS, ...DESKTOP_ACTIONS],
+        load: async () => new (await import('./computer-use/computer-use-driver.ts')).ComputerUseDriver(host, config, guard),
+      })
   }
 }
 

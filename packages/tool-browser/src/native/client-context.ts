@@ -102,9 +102,7 @@ export class ClientContext {
   }
 
   async #open(text: string, signal: AbortSignal): Promise<string> {
-    const { guard } = this.#deps
-    const url = guard.page(text)
-    await guard.addresses(url.hostname, signal)
+    const url = this.#deps.guard.page(text)
     const page = this.#pages.at(-1) ?? (await this.#context.newPage())
     try {
       const answer = await goTo(page, url.href, signal)

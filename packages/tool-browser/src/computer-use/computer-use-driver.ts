@@ -1,7 +1,7 @@
 /** `computer_use`: a sidecar that drives a whole desktop. It is told the policy; what can be checked here is checked here. */
 import { AppError, errorText, type Finding, type Host, readUpTo, type ToolContext } from '@sluice/sdk'
-import { type Action, BROWSER_ACTIONS, DESKTOP_ACTIONS } from '../actions.ts'
-import type { Backend } from '../backend.ts'
+import type { Action } from '../actions.ts'
+import type { Driver } from '../backend.ts'
 import type { BrowserConfig, ComputerUseConfig } from '../config.ts'
 import type { UrlGuard } from '../url-guard.ts'
 import { sidecarReply } from './sidecar-reply.ts'
@@ -11,9 +11,7 @@ const CHECK_MS_MAX = 5000
 
 type SidecarConfig = Pick<BrowserConfig, 'allowed_domains' | 'session_name' | 'computer_use'>
 
-export class ComputerUseBackend implements Backend {
-  readonly name = 'computer_use'
-  readonly actions = [...BROWSER_ACTIONS, ...DESKTOP_ACTIONS]
+export class ComputerUseDriver implements Driver {
   readonly #host: Pick<Host, 'fetch'>
   readonly #config: SidecarConfig
   readonly #guard: UrlGuard

@@ -1,20 +1,21 @@
 /** `agent_browser`: the external command, in the sandbox, its browser behind the same egress proxy. */
 import { randomUUID } from 'node:crypto'
-import { mkdir } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AppError, BoundedMap, type ClientId, errorText, type Finding, type Host, sha256Hex, type ToolContext } from '@sluice/sdk'
-import { type Action, BROWSER_ACTIONS, type BrowserAction } from '../actions.ts'
-import type { Backend } from '../backend.ts'
+import type { Action, BrowserAction } from '../actions.ts'
+import type { Driver } from '../backend.ts'
 import type { BrowserConfig } from '../config.ts'
 import { EgressProxy } from '../egress/egress-proxy.ts'
 import type { Pass } from '../egress/pass.ts'
+import { findChromium } from '../native/find-chromium.ts'
 import { IMAGE_BYTES_MAX, imagePath, saveImage } from '../save-image.ts'
 import type { UrlGuard } from '../url-guard.ts'
 import { readReply } from './read-reply.ts'
 import { verbArgs } from './verb-args.ts'
 
 const PROGRAM = 'agent-browser'
-const INSTALL = 'npm install -g agent-browser, then agent-browser install; or set backend = "native" under [browser]'
+const INSTALL = 'npm install -g agent-browser, and Chromium (Debian: apt install chromium); or set backend = "native" under [browser]'
 const ACTION_MS_MAX = 60_000
 const CHECK_MS_MAX = 15_000
 const CLOSE_MS_MAX = 5000
@@ -30,9 +31,7 @@ interface Session {
   readonly pass: Pass
 }
 
-export class AgentBackend implements Backend {
-  readonly name = 'agent_browser'
-  readonly actions = BROWSER_ACTIONS
+export class AgentDriver implements Driver {
   readonly #host: AgentHost
   readonly #config: AgentConfig
   readonly #guard: UrlGuard
@@ -67,7 +66,7 @@ export class AgentBackend implements Backend {
 
   async check(signal: AbortSignal): Promise<readonly Finding[]> {
     try {
-      await mkdir(this.#home, { recursive: true, mode: 0o700 })
+      await this.#prepareHome()
       const { stdout, exitCode } = await this.#spawn(['--version'], {}, { timeoutMs: CHECK_MS_MAX, signal })
       if (exitCode !== 0) return [{ status: 'fail', detail: `${PROGRAM} --version ended with ${exitCode}`, fix: INSTALL }]
       return [{ status: 'ok', detail: stdout.trim() || `${PROGRAM} is there` }]
@@ -86,6 +85,16 @@ export class AgentBackend implements Backend {
     await (await proxy?.catch(() => undefined))?.close()
   }
 
+  /** Makes what the command shall find there: else a file in the workspace could change how it runs. */
+  async #prepareHome(): Promise<void> {
+    await mkdir(this.#home, { recursive: true, mode: 0o700 })
+    await writeFile(this.#configFile, '{}\n', { mode: 0o600 })
+  }
+
+  get #configFile(): string {
+    return join(this.#home, 'config.json')
+  }
+
   get #home(): string {
     return join(this.#host.dataDir, 'tool-browser')
   }
@@ -102,13 +111,18 @@ export class AgentBackend implements Backend {
   }
 
   async #openSession(client: ClientId, signal: AbortSignal): Promise<Session> {
-    await mkdir(this.#home, { recursive: true, mode: 0o700 })
+    await this.#prepareHome()
     this.#proxy ??= EgressProxy.start(this.#guard)
     const proxy = await this.#proxy
     const name = `${this.#config.session_name ?? 'sluice'}-${sha256Hex(client).slice(0, 16)}`
     const session = { name, pass: proxy.issue() }
     // One of this name that is left from before has another proxy, or none.
-    await this.#command(session, ['close'], { timeoutMs: CLOSE_MS_MAX, signal })
+    try {
+      await this.#command(session, ['close'], { timeoutMs: CLOSE_MS_MAX, signal })
+    } catch (error) {
+      proxy.revoke(session.pass)
+      throw error
+    }
     return session
   }
 
@@ -159,6 +173,8 @@ export class AgentBackend implements Backend {
     const { root } = this.#host.workspace
     const { env } = process
     const { native_chrome_path, native_headless } = this.#config
+    // Where there is none, the command may know of one.
+    const chromePath = native_chrome_path ?? (await findChromium().catch(() => undefined))
     const result = await this.#host
       .spawn({
         file: PROGRAM,
@@ -169,9 +185,8 @@ export class AgentBackend implements Backend {
           PATH: env.PATH ?? PATH_DEFAULT,
           LANG: env.LANG ?? 'C.UTF-8',
           AGENT_BROWSER_SOCKET_DIR: this.#home,
-          // Else a file in the workspace could change how it runs.
-          AGENT_BROWSER_CONFIG: join(this.#home, 'config.json'),
-          ...(native_chrome_path !== undefined && { AGENT_BROWSER_EXECUTABLE_PATH: native_chrome_path }),
+          AGENT_BROWSER_CONFIG: this.#configFile,
+          ...(chromePath !== undefined && { AGENT_BROWSER_EXECUTABLE_PATH: chromePath }),
           ...(!native_headless && { AGENT_BROWSER_HEADED: '1' }),
           ...extraEnv,
         },

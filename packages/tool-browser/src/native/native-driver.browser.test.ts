@@ -158,6 +158,14 @@ describe.skipIf('missing' in foundChromium)(`in a real browser${whyNot}`, () => 
     expect(await at('/')).toContain('Opened.')
   })
 
+  test('the last context closed ends the browser, and an open right then gets a new one', async () => {
+    for (let times = 0; times < 3; times++) {
+      const [closed, opened] = await Promise.all([world.run({ action: 'close' }), at('/', `next ${times}`)])
+      expect([closed, opened]).toEqual(['Closed.', expect.stringContaining('Opened.')])
+      await world.run({ action: 'close' }, { client: `next ${times}` })
+    }
+  })
+
   test('doctor starts it and says what it is', async () => {
     expect(await world.check()).toEqual([expect.objectContaining({ detail: expect.stringMatching(/^Chromium [\d.]+ started in \d+ ms/) })])
   })

@@ -2,8 +2,8 @@
 import { join } from 'node:path'
 import { AppError, type ClientId, errorText, type Finding, type Host, type ToolContext } from '@sluice/sdk'
 import type { Browser } from 'playwright-core'
-import { type Action, BROWSER_ACTIONS, type BrowserAction } from '../actions.ts'
-import type { Backend } from '../backend.ts'
+import type { Action, BrowserAction } from '../actions.ts'
+import type { Driver } from '../backend.ts'
 import type { BrowserConfig } from '../config.ts'
 import { EgressProxy } from '../egress/egress-proxy.ts'
 import { saveImage } from '../save-image.ts'
@@ -23,9 +23,7 @@ interface Running {
   readonly proxy: EgressProxy
 }
 
-export class NativeBackend implements Backend {
-  readonly name = 'native'
-  readonly actions = BROWSER_ACTIONS
+export class NativeDriver implements Driver {
   readonly #host: NativeHost
   readonly #config: NativeConfig
   readonly #guard: UrlGuard
@@ -42,7 +40,7 @@ export class NativeBackend implements Backend {
   }
 
   async run(action: Action, { client, signal }: ToolContext): Promise<string> {
-    if (action.action === 'open') this.#guard.page(action.url)
+    if (action.action === 'open') await this.#guard.addresses(this.#guard.page(action.url).hostname, signal)
     const waiting = this.#clientOf(client, action.action !== 'open')
     if (!waiting) return action.action === 'close' ? 'Closed.' : noPage()
     const context = await untilAborted(waiting, signal)
@@ -117,12 +115,18 @@ export class NativeBackend implements Backend {
       await clock.sleep(IDLE_MS - idleMs, signal)
       if (signal.aborted || context.isClosed) return
     }
+    // Whoever comes from here on gets a new one.
+    this.#clients.delete(client)
     await context.close()
-    await this.#forget(client, waiting)
+    await this.#stopIfUnused()
   }
 
   async #forget(client: ClientId, waiting: Promise<ClientContext>): Promise<void> {
     if (this.#clients.get(client) === waiting) this.#clients.delete(client)
+    await this.#stopIfUnused()
+  }
+
+  async #stopIfUnused(): Promise<void> {
     if (this.#clients.size === 0) await this.#stop()
   }
 
