@@ -192,3 +192,10 @@ test('doctor tells its version, or how to get it', async () => {
   })
   await missing.close()
 })
+
+test.each([126, 127])('a sandbox that cannot find it, %d, says the same', async (exitCode) => {
+  const result = { exitCode, signal: null, timedOut: false, stdout: '', stderr: 'no such file', truncated: false, sandbox: 'jail' }
+  const missing = createWorld({ config: { allowed_domains: ['*'] }, host: { dataDir: join(folder, 'data'), spawn: async () => result } })
+  expect(await missing.check()).toMatchObject([{ status: 'fail', detail: 'agent-browser is not installed' }])
+  await missing.close()
+})

@@ -21,6 +21,7 @@ const CHECK_MS_MAX = 15_000
 const CLOSE_MS_MAX = 5000
 const OUTPUT_BYTES_MAX = 1_048_576
 const SESSIONS_MAX = 16
+const NOT_FOUND_CODES = [126, 127]
 const PATH_DEFAULT = '/usr/local/bin:/usr/bin:/bin'
 
 type AgentHost = Pick<Host, 'spawn' | 'workspace' | 'dataDir' | 'log'>
@@ -71,7 +72,7 @@ export class AgentDriver implements Driver {
       if (exitCode !== 0) return [{ status: 'fail', detail: `${PROGRAM} --version ended with ${exitCode}`, fix: INSTALL }]
       return [{ status: 'ok', detail: stdout.trim() || `${PROGRAM} is there` }]
     } catch (error) {
-      return [{ status: 'fail', detail: errorText(error), fix: INSTALL }]
+      return [{ status: 'fail', detail: errorText(error).replace(`: ${INSTALL}`, ''), fix: INSTALL }]
     }
   }
 
@@ -196,14 +197,17 @@ export class AgentDriver implements Driver {
         signal,
       })
       .catch((error: unknown) => {
-        if (!(error instanceof AppError) || error.code !== 'not_found') throw error
-        throw new AppError('unavailable', `${PROGRAM} is not installed: ${INSTALL}`, { cause: error })
+        throw error instanceof AppError && error.code === 'not_found' ? notInstalled(error) : error
       })
     if (signal.aborted) throw new AppError('aborted', 'the action was aborted')
     if (result.timedOut) throw new AppError('upstream_timeout', `${PROGRAM} did not end within ${timeoutMs / 1000} s`)
+    // What a sandbox's own program says of one that is not there.
+    if (NOT_FOUND_CODES.includes(result.exitCode ?? 0)) throw notInstalled()
     return result
   }
 }
+
+const notInstalled = (cause?: unknown) => new AppError('unavailable', `${PROGRAM} is not installed: ${INSTALL}`, { cause })
 
 interface Limits {
   readonly timeoutMs: number
