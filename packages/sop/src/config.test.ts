@@ -13,12 +13,12 @@ test('everything has a default', () => {
 })
 
 test.each([
-  ['sops', '/work/space/sops'],
-  ['../shared/./sops', '/work/shared/sops'],
+  ['sops', '/srv/space/sops'],
+  ['../shared/./sops', '/srv/shared/sops'],
   ['/srv/sops', '/srv/sops'],
   ['~', '/home/ada'],
   ['~/sops', '/home/ada/sops'],
-  ['~sops', '/work/space/~sops'],
+  ['~sops', '/srv/space/~sops'],
 ])('the folder is found from the workspace, from home or from the root: %s', (sops_dir, folder) => {
-  expect(sopsFolder({ sops_dir }, { workspace: '/work/space', home: '/home/ada' })).toBe(folder)
+  expect(sopsFolder({ sops_dir }, { workspace: '/srv/space', home: '/home/ada' })).toBe(folder)
 })

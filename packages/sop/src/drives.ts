@@ -76,10 +76,11 @@ export class Drives {
     return undefined
   }
 
-  count(sop: string): number {
-    let count = 0
-    for (const live of this.#live.values()) if (live.sop === sop) count++
-    return count
+  /** How many there are of each procedure that has any. */
+  counts(): ReadonlyMap<string, number> {
+    const counts = new Map<string, number>()
+    for (const { sop } of this.#live.values()) counts.set(sop, (counts.get(sop) ?? 0) + 1)
+    return counts
   }
 
   /** Takes a decision of people. A run that has moved on needs none. */

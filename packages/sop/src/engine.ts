@@ -99,7 +99,10 @@ export function createSopEngine(deps: SopEngineDeps): SopEngine {
     matches: (source, topic) => library.matches(source, topic),
     topics: (kind) => library.topics(kind),
     onReload: (callback) => library.onReload(callback),
-    list: () => library.list().map((definition) => summaryOf(definition, drives.count(definition.name))),
+    list() {
+      const counts = drives.counts()
+      return library.list().map((definition) => summaryOf(definition, counts.get(definition.name) ?? 0))
+    },
 
     async fire(event, also) {
       const matched = library.match(event)

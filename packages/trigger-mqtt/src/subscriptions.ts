@@ -35,16 +35,16 @@ export function createSubscriptions(client: MqttClient, { keyValue, log, qos, wa
     }
   }
   const update = async (): Promise<void> => {
-    const filters = widestFilters(wanted())
-    const known = filtersIn(await keyValue.get(KEY))
-    const missing = filters.filter((filter) => !made.has(filter))
-    const obsolete = known.filter((filter) => !filters.includes(filter))
-    if (filters.some((filter) => !known.includes(filter))) await keyValue.set(KEY, [...filters, ...obsolete])
+    const filters = new Set(widestFilters(wanted()))
+    const known = new Set(filtersIn(await keyValue.get(KEY)))
+    const missing = [...filters].filter((filter) => !made.has(filter))
+    const obsolete = [...known].filter((filter) => !filters.has(filter))
+    if ([...filters].some((filter) => !known.has(filter))) await keyValue.set(KEY, [...filters, ...obsolete])
     if (missing.length > 0) await add(missing)
     if (obsolete.length === 0) return
     await client.unsubscribeAsync(obsolete)
     for (const filter of obsolete) made.delete(filter)
-    await keyValue.set(KEY, filters)
+    await keyValue.set(KEY, [...filters])
   }
 
   return () => {

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { covers, widestFilters } from './widest-filters.ts'
+import { covers } from './testing/covers.ts'
+import { widestFilters } from './widest-filters.ts'
 
 describe('widest filters', () => {
   it.each([
@@ -23,6 +24,15 @@ describe('widest filters', () => {
     ['$SYS/#', '$SYS/x', true],
   ])('%s covers %s: %s', (wide, narrow, expected) => {
     expect(covers(wide, narrow)).toBe(expected)
+    expect(widestFilters([wide, narrow])).not.toContain(expected && wide !== narrow ? narrow : undefined)
+    expect(widestFilters([narrow, wide])).toContain(expected ? wide : narrow)
+  })
+
+  it('thousands are no more work each than a few', () => {
+    const filters = Array.from({ length: 20_000 }, (_, number) => (number % 2 ? `site-${number}/+/alarm` : `machines/${number}/heat`))
+    const startedMs = performance.now()
+    expect(widestFilters([...filters, 'machines/#'])).toHaveLength(10_001)
+    expect(performance.now() - startedMs).toBeLessThan(5000)
   })
 
   it('what is covered is left out, whatever the order', () => {
@@ -41,6 +51,14 @@ describe('widest filters', () => {
       fc.property(fc.array(filter, { maxLength: 6 }), topic, (filters, name) => {
         const matches = (some: readonly string[]) => some.some((one) => covers(one, name))
         expect(matches(widestFilters(filters))).toBe(matches(filters))
+      }),
+    )
+  })
+  it('those are left that no other covers', () => {
+    fc.assert(
+      fc.property(fc.uniqueArray(fc.oneof(filter, fc.constantFrom('#', '$SYS/+', '$SYS/#', '$SYS/a')), { maxLength: 8 }), (filters) => {
+        const left = filters.filter((one) => !filters.some((other) => other !== one && covers(other, one)))
+        expect(widestFilters(filters)).toEqual(left.sort())
       }),
     )
   })

@@ -22,9 +22,9 @@ export const tokenIn = (value: string): string | undefined => (PRESSED.test(valu
 export interface Answers {
   /**
    * The approval a text answers: one that waits, or one decided lately. Undefined for anything else; presses are not looked
-   * at here, since they are never anything but answers.
+   * at here, since they are never anything but answers. Known at once where nobody waits: every message is looked at.
    */
-  keyOf(channel: Channel, inbound: Inbound): Promise<ApprovalKey | undefined>
+  keyOf(channel: Channel, inbound: Inbound): ApprovalKey | undefined | Promise<ApprovalKey | undefined>
   /** The approval whose button was pressed, and what the button says; undefined if the button is none of ours there. */
   pressed(channel: string, inbound: Inbound): Promise<{ readonly approval: Approval; readonly verdict: Verdict } | undefined>
   /** It waits no more. */
@@ -68,16 +68,17 @@ export function createAnswers({ store, pending }: AnswersDeps): Answers {
     return only && isBeside(inbound, channel, only.person) && isClear(inbound, only) ? only : undefined
   }
 
+  const find = async (channel: Channel, inbound: Inbound): Promise<Pending | undefined> => {
+    const { name } = channel
+    for (const id of namedBy(inbound)) {
+      const named = pending.ofMessage(name, inbound.account, id) ?? decided.get(messageKey(name, inbound.account, id))
+      if (named && answers(named, channel, inbound)) return named
+    }
+    return beside(channel, inbound) ?? (await justSent(channel, inbound))
+  }
+
   return {
-    async keyOf(channel, inbound) {
-      if (pending.size === 0 && decided.size === 0) return undefined
-      const { name } = channel
-      for (const id of namedBy(inbound)) {
-        const named = pending.ofMessage(name, inbound.account, id) ?? decided.get(messageKey(name, inbound.account, id))
-        if (named && answers(named, channel, inbound)) return named
-      }
-      return beside(channel, inbound) ?? (await justSent(channel, inbound))
-    },
+    keyOf: (channel, inbound) => (pending.size === 0 && decided.size === 0 ? undefined : find(channel, inbound)),
     async pressed(channel, { account, to, pressed }) {
       const token = pressed && tokenIn(pressed.value)
       if (!pressed || token === undefined) return undefined

@@ -15,7 +15,7 @@ export interface IngressOptions {
   readonly log: Logger
   config(): Pick<DeliveryConfig, 'max_pending'>
   /** The approval a message answers, if it answers one. */
-  answered(channel: Channel, message: Inbound): Promise<ApprovalKey | undefined>
+  answered(channel: Channel, message: Inbound): ApprovalKey | undefined | Promise<ApprovalKey | undefined>
 }
 
 export interface Received {
@@ -102,10 +102,12 @@ export function createIngress({ inbox, lanes, answerLanes, clock, log, config, a
   }
 
   /** What answers an approval must not wait behind the turn that waits for it. */
-  const laneOf = async (channel: Channel, message: Inbound): Promise<string> => {
+  const laneOf = (channel: Channel, message: Inbound): string | Promise<string> => {
     if (message.pressed) return answerLane(channel.name, undefined, message)
-    const key = await answered(channel, message)
-    return key ? answerLane(channel.name, key, message) : sessionOf(channel.name, message)
+    const laneFor = (key: ApprovalKey | undefined): string =>
+      key ? answerLane(channel.name, key, message) : sessionOf(channel.name, message)
+    const key = answered(channel, message)
+    return key instanceof Promise ? key.then(laneFor) : laneFor(key)
   }
 
   return {
@@ -113,7 +115,11 @@ export function createIngress({ inbox, lanes, answerLanes, clock, log, config, a
       const admitted = messages.filter(({ sender }) => senders.admit(channel, sender)).map(wellFormed)
       const denied = messages.length - admitted.length
       if (admitted.length === 0 && verified.once === undefined) return denied === 0 ? NOTHING : { ...NOTHING, denied }
-      const laned = await Promise.all(admitted.map(async (message) => ({ message, lane: await laneOf(channel, message) })))
+      const laned: Laned[] = []
+      for (const message of admitted) {
+        const lane = laneOf(channel, message)
+        laned.push({ message, lane: typeof lane === 'string' ? lane : await lane })
+      }
       const fresh = await withRoom(channel, laned)
       const known = admitted.length - fresh.length
       if (fresh.length === 0 && known > 0 && verified.once === undefined) return { kept: 0, duplicate: known, denied }

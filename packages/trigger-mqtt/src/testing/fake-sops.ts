@@ -1,6 +1,6 @@
 /** The engine as the trigger sees it: keeps what was fired, knows an event again by its key, and fails where a test says so. */
 import type { SopEvent, Sops } from '@sluice/sdk'
-import { covers } from '../widest-filters.ts'
+import { covers } from './covers.ts'
 
 export interface FakeSops extends Pick<Sops, 'matches' | 'fire' | 'topics' | 'onReload'> {
   /** Every call of `fire`, failed ones and repeats included. */

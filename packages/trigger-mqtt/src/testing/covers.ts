@@ -1,0 +1,15 @@
+/** What one topic filter means beside another: level by level, as the rules of the protocol say it. */
+
+/** True if `wide` matches every topic that `narrow` matches. */
+export function covers(wide: string, narrow: string): boolean {
+  const wanted = wide.split('/')
+  const levels = narrow.split('/')
+  if (narrow.startsWith('$') && !wide.startsWith('$')) return false
+  for (const [depth, level] of wanted.entries()) {
+    if (level === '#') return true
+    const other = levels[depth]
+    if (other === undefined || other === '#') return false
+    if (level !== '+' && level !== other) return false
+  }
+  return wanted.length === levels.length
+}
