@@ -12,7 +12,7 @@ const ROOT = resolve(import.meta.dirname, '..')
 // Native or self-locating packages stay outside the bundle and are installed beside it; those of the last line are looked for
 // by others, which do as well without.
 const EXTERNAL = [
-  ...['serialport', 'i2c-bus', 'spi-device', 'node-hid', 'koffi', 'playwright-core', 'pg-native'],
+  ...['serialport', 'i2c-bus', 'spi-device', 'node-hid', 'usb', 'koffi', 'playwright-core', 'pg-native'],
   ...['zlib-sync', 'bufferutil', 'utf-8-validate'],
 ]
 // What CommonJS packages expect of a module, in every file of the bundle.

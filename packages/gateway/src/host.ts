@@ -15,6 +15,7 @@ export interface HostParts {
   /** What the registry of the moment offers. */
   service<Name extends keyof Services>(name: Name): Services[Name] | undefined
   rebuild(feature: FeatureId, reason: string): void
+  refresh(feature: FeatureId, reason: string): void
   readonly traces: TraceScope
 }
 
@@ -43,6 +44,7 @@ export function createHost(feature: FeatureId, parts: HostParts, guards: HostGua
     workspace: guards.workspace,
     dataDir: parts.dataDir,
     rebuild: (reason) => parts.rebuild(feature, reason),
+    refresh: (reason) => parts.refresh(feature, reason),
     service: parts.service,
   }
 }

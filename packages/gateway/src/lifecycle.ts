@@ -16,7 +16,7 @@ const REGISTER_WAIT_MS = 1000
 
 export interface LifecycleOptions {
   readonly features: readonly Feature[]
-  readonly host: Omit<HostParts, 'service' | 'rebuild'>
+  readonly host: Omit<HostParts, 'service' | 'rebuild' | 'refresh'>
   readonly log: ComponentLogger
   readonly env: Readonly<Record<string, string | undefined>>
   readonly fetch: typeof fetch
@@ -42,6 +42,8 @@ export interface Lifecycle {
   apply(config: LoadedConfig): Promise<Reload>
   /** Builds one feature anew with the configuration in force. */
   rebuild(feature: FeatureId, reason: string): Promise<void>
+  /** Looks again at what tools are available. */
+  refresh(feature: FeatureId, reason: string): Promise<void>
   /** Phase 4 for everything, in reverse order. Idempotent. */
   close(): Promise<void>
 }
@@ -89,6 +91,8 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
         service: (name) => options.service(name) ?? current?.registry.service(name),
         rebuild: (id, reason) =>
           void lifecycle.rebuild(id, reason).catch((error) => log.error('rebuilding failed', { feature: id, error })),
+        refresh: (id, reason) =>
+          void lifecycle.refresh(id, reason).catch((error) => log.error('refreshing failed', { feature: id, error })),
       },
       held,
     )
@@ -196,6 +200,12 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
         const instances = instancesNow().map((instance) => (instance.feature.id === id ? fresh : instance))
         const models = fresh.parts.providers ? await orClose([fresh], () => modelsOf(config, instances)) : applied.models
         await registerAndSwap({ config, guards, models }, instances)
+      }),
+    refresh: (id, reason) =>
+      inOrder(async () => {
+        if (closed || !applied) return
+        log.info('looking again at what is available', { feature: id, reason })
+        swap(applied, instancesNow())
       }),
     close: () =>
       inOrder(async () => {

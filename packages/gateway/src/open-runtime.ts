@@ -18,6 +18,7 @@ import { newToken } from './http/pairing.ts'
 import { createLifecycle, type Lifecycle, type Reload } from './lifecycle.ts'
 import { type ComponentLogger, createLogger } from './log.ts'
 import { type ConfigSource, parseConfig, readConfigText } from './read-config.ts'
+import { readTomlFile } from './read-toml-file.ts'
 import type { DeliveryQueues, Runtime } from './runtime.ts'
 import { createTraceScope, type TraceScope } from './trace-scope.ts'
 
@@ -109,6 +110,10 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
   const services: Partial<Services> = {
     memory: store.memory,
     vitals,
+    async audit({ by, detail }) {
+      await store.sops.record([{ kind: 'device_write', atMs: clock.nowMs(), sop: '', run: null, step: null, by, reason: null, detail }])
+    },
+    readToml: readTomlFile,
     async issueToken(asked) {
       const { token, device: deviceId } = await newToken(store, asked, clock)
       bus.emit({ type: 'device_paired', device_id: deviceId, name: asked.name })

@@ -239,7 +239,7 @@ export const CATALOGUE = {
     profile: null,
     ...planned,
     summary: "The robot's safety layers",
-    section: 'safety',
+    tools: ['drive', 'sense'],
   },
 
   'sandbox-jail': { ...always, kind: 'sandbox', summary: 'firejail (Linux)', backend: 'jail' },

@@ -1,4 +1,5 @@
 /** What a feature is given at construction: its only way to the outside. */
+import type * as v from 'valibot'
 import type { FeatureId } from './catalogue.ts'
 import type { Events } from './events.ts'
 import type { Logger } from './logger.ts'
@@ -32,6 +33,14 @@ export interface Services {
   readonly sops: Sops
   /** A new paired device and its bearer token, as pairing makes them; for features that prove who somebody is. */
   readonly issueToken: (device: { readonly name: string; readonly expiresAtMs: number | null }) => Promise<IssuedToken>
+  /** One record in the audit log, durable once it resolves: what is about to happen to the world outside, and who caused it. */
+  readonly audit: (record: DeviceRecord) => Promise<void>
+  /** The pins of this very machine, where a feature can reach them. */
+  readonly nativeGpio: NativeGpio
+  /** Live readings of a chip over its debug port. */
+  readonly chipProbe: ChipProbe
+  /** A TOML file of a feature's own, such as `robot.toml`; undefined: there is none. Throws `config_invalid` with line and column. */
+  readonly readToml: <Schema extends v.GenericSchema>(file: string, schema: Schema) => Promise<v.InferOutput<Schema> | undefined>
   /** Present when `[transcription]` is enabled. */
   readonly transcribe: Transcribe
   /** The text of a PDF, page by page. Throws `invalid_request` for a file that is broken, encrypted or too large. */
@@ -43,6 +52,31 @@ export type Transcribe = (
   audio: { readonly bytes: Uint8Array; readonly name: string; readonly mime?: string },
   options: { readonly signal: AbortSignal },
 ) => Promise<string>
+
+export interface DeviceRecord {
+  /** As in `SopEvent.by`. */
+  readonly by: string
+  /** JSON; no secret. */
+  readonly detail: Readonly<Record<string, unknown>>
+}
+
+/** By the numbers the board's own documentation gives its pins. Throws `invalid_request` for one that is not there or reserved. */
+export interface NativeGpio {
+  read(pin: number): Promise<0 | 1>
+  write(pin: number, value: 0 | 1): Promise<void>
+}
+
+/** Boards by their name in the configuration; throws `invalid_request` for one that cannot be read live, `unavailable` otherwise. */
+export interface ChipProbe {
+  info(board: string, signal: AbortSignal): Promise<ChipInfo>
+}
+
+export interface ChipInfo {
+  readonly chip: string
+  readonly architecture: string
+  /** As read from the chip itself, in bytes. */
+  readonly memory: readonly { readonly name: string; readonly start: number; readonly length: number }[]
+}
 
 export interface IssuedToken {
   readonly token: string
@@ -97,5 +131,7 @@ export interface Host {
   readonly dataDir: string
   /** Asks the daemon to build this feature anew, as when a device came or went; what runs ends on the old parts first. */
   rebuild(reason: string): void
+  /** Asks the daemon to look again at which of this feature's tools are `available`. */
+  refresh(reason: string): void
   service<Name extends keyof Services>(name: Name): Services[Name] | undefined
 }

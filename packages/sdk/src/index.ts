@@ -81,7 +81,20 @@ export {
 } from './filter-program.ts'
 export { isFresh } from './fresh.ts'
 export { equalDigests, equalTexts, hmacSha256, sha256Hex, verifyHmac } from './hmac.ts'
-export type { Clock, Host, IssuedToken, PublicRequest, ResolvedAddress, SecretStore, Services, Transcribe } from './host.ts'
+export type {
+  ChipInfo,
+  ChipProbe,
+  Clock,
+  DeviceRecord,
+  Host,
+  IssuedToken,
+  NativeGpio,
+  PublicRequest,
+  ResolvedAddress,
+  SecretStore,
+  Services,
+  Transcribe,
+} from './host.ts'
 export { isLoopback, isPublicAddress, plainAddress } from './ip-address.ts'
 export type { LogFields, Logger } from './logger.ts'
 export type {

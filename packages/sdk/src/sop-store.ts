@@ -18,6 +18,7 @@ export type AuditKind =
   | 'rejected'
   | 'expired'
   | 'reported'
+  | 'device_write'
   | 'run_completed'
   | 'run_failed'
   | 'run_cancelled'
@@ -26,6 +27,7 @@ export type AuditKind =
 export interface NewAudit {
   readonly kind: AuditKind
   readonly atMs: number
+  /** Empty for what belongs to no procedure. */
   readonly sop: string
   /** Null for a trigger that started nothing. */
   readonly run: string | null
@@ -66,6 +68,8 @@ export interface SopStore {
   ): Promise<readonly SopDispatch[]>
   /** Replaces a run as it was read: false if it has changed since, and nothing is recorded then. */
   advance(before: SopRun, after: SopRun, audit: readonly NewAudit[]): Promise<boolean>
+  /** Appends what belongs to no transition. */
+  record(audit: readonly NewAudit[]): Promise<void>
   get(runId: string): Promise<SopRun | undefined>
   /** Newest first. `active`: those that have not ended, or only those that have. */
   runs(filter: {

@@ -40,7 +40,7 @@ export interface Tool<Schema extends v.GenericSchema = v.GenericSchema> {
   readonly risk: Risk | ((input: v.InferOutput<Schema>) => Risk)
   /** It runs only if a person agrees to this very call, whatever the policy says; level `readonly` refuses it all the same. */
   readonly alwaysAsks?: true
-  /** Asked once after register: a tool whose hardware is not there stays out of the model's list. */
+  /** Asked after register and at each `Host.refresh`: a tool whose hardware is not there stays out of the model's list. */
   available?(): boolean
   /**
    * Does it and says what happened in text the model can read. Throw an `AppError` to refuse: its sentence becomes an

@@ -36,6 +36,10 @@ export function createSops(db: Database, writer: GroupCommit, keys: KeyTable): S
         return true
       })
     },
+    async record(audit) {
+      const record = appending(db, audit)
+      await writer.write(record)
+    },
     async get(runId) {
       const row = db.read(() => db.get<Row>(GET, runId))
       return row && toRun(row)

@@ -18,6 +18,8 @@ export interface TestHost extends Host {
   readonly emitted: readonly SluiceEvent[]
   /** The reasons given to `rebuild`, in order. */
   readonly rebuilds: readonly string[]
+  /** The reasons given to `refresh`, in order. */
+  readonly refreshes: readonly string[]
   /** Moves the clock; see `TestClock.advance`. */
   advance(ms: number): Promise<void>
 }
@@ -40,6 +42,7 @@ export function testHost({ policy, services = {}, ...overrides }: TestHostOverri
   const logs: LogLine[] = []
   const emitted: SluiceEvent[] = []
   const rebuilds: string[] = []
+  const refreshes: string[] = []
   const clock = overrides.clock ?? testClock()
   const record =
     (level: keyof Logger) =>
@@ -59,6 +62,7 @@ export function testHost({ policy, services = {}, ...overrides }: TestHostOverri
     workspace: memoryWorkspace(),
     dataDir: '/data',
     rebuild: (reason) => void rebuilds.push(reason),
+    refresh: (reason) => void refreshes.push(reason),
     ...overrides,
     policy: { ...openPolicy, ...policy },
     service: (name) => services[name],
@@ -66,6 +70,7 @@ export function testHost({ policy, services = {}, ...overrides }: TestHostOverri
     logs,
     emitted,
     rebuilds,
+    refreshes,
     advance: (ms) => clock.advance(ms),
   }
 }
@@ -104,5 +109,6 @@ export const throwingHost = (): Host => ({
     remove: forbidden('host.workspace.remove'),
   },
   rebuild: forbidden('host.rebuild'),
+  refresh: forbidden('host.refresh'),
   service: forbidden('host.service'),
 })

@@ -57,6 +57,9 @@ export function memorySopStore(): SopStore {
       append(audit)
       return true
     },
+    async record(audit) {
+      append(audit)
+    },
     async get(runId) {
       return copy(runs.get(runId)?.run)
     },

@@ -1,0 +1,112 @@
+/** Who may use a device: one client at a time, one transaction after the other; pins stay with who set them; writes are on record. */
+import { AppError, type ClientId, type Host, type ToolContext } from '@sluice/sdk'
+
+/** Transactions of one client that wait for each other. */
+const WAITING_MAX = 16
+const DEVICES_MAX = 256
+
+export interface DeviceLimits {
+  readonly lease_secs: number
+  readonly pin_reservation_secs: number
+}
+
+export interface DeviceUse {
+  /** The alias. */
+  readonly device: string
+  readonly tool: string
+  readonly context: ToolContext
+  /** What is written, for the audit log: JSON, no secret. Absent: it only reads. */
+  readonly write?: Readonly<Record<string, unknown>>
+  /** Written pins, which are then this client's. */
+  readonly pins?: readonly (number | string)[]
+}
+
+export interface DeviceGuard {
+  /**
+   * Runs one transaction, after those of the same client that came before. Throws `conflict` while the device, or one of
+   * the pins, is another client's, and `unavailable` when too many wait or a write cannot be recorded: then nothing ran.
+   */
+  use<Result>(use: DeviceUse, work: () => Promise<Result>): Promise<Result>
+}
+
+interface Lease {
+  client: ClientId
+  untilMs: number
+  /** Under way and waiting. */
+  pending: number
+  last: Promise<unknown>
+}
+
+interface Reservation {
+  readonly client: ClientId
+  readonly untilMs: number
+}
+
+/** Pins outlive a restart (`host.keyValue`), leases do not. */
+export function createDeviceGuard(host: Host, { lease_secs, pin_reservation_secs }: DeviceLimits): DeviceGuard {
+  const leases = new Map<string, Lease>()
+
+  const leaseOf = (device: string, client: ClientId): Lease => {
+    const now = host.clock.nowMs()
+    for (const [name, { pending, untilMs }] of leases) if (pending === 0 && untilMs <= now) leases.delete(name)
+    const held = leases.get(device)
+    if (held && held.client !== client) throw inUse(device, held, now)
+    if (held && held.pending >= WAITING_MAX) throw new AppError('unavailable', `Too many calls wait for ${device}`, { retryAfterSecs: 1 })
+    if (!held && leases.size >= DEVICES_MAX) throw new AppError('unavailable', 'Too many devices are in use', { retryAfterSecs: 1 })
+    const lease = held ?? { client, untilMs: Number.POSITIVE_INFINITY, pending: 0, last: Promise.resolve() }
+    leases.set(device, lease)
+    return lease
+  }
+
+  /** All or none: a pin of another client leaves the others as they were. */
+  const reserve = async ({ device, context: { client }, pins = [] }: DeviceUse): Promise<void> => {
+    if (pin_reservation_secs === 0) return
+    const now = host.clock.nowMs()
+    const keys = pins.map((pin) => `pin:${device}/${pin}`)
+    for (const [index, key] of keys.entries()) {
+      const held = (await host.keyValue.get(key)) as Reservation | undefined
+      if (held && held.client !== client && held.untilMs > now)
+        throw new AppError('conflict', `Pin ${pins[index]} of ${device} is in use by another client`, {
+          retryAfterSecs: secsUntil(held.untilMs, now),
+        })
+    }
+    const reservation: Reservation = { client, untilMs: now + pin_reservation_secs * 1000 }
+    for (const key of keys) await host.keyValue.set(key, reservation)
+  }
+
+  const record = async ({ device, tool, context, write, pins }: DeviceUse): Promise<void> => {
+    const audit = host.service('audit')
+    if (!audit) throw new AppError('unavailable', 'There is no audit log to write this to')
+    const { client, turn, approvedBy } = context
+    await audit({ by: approvedBy ?? `turn:${turn}`, detail: { device, tool, client, turn, ...(pins && { pins }), ...write } })
+  }
+
+  const transact = async <Result>(use: DeviceUse, work: () => Promise<Result>): Promise<Result> => {
+    use.context.signal.throwIfAborted()
+    if (use.pins) await reserve(use)
+    if (use.write) await record(use)
+    return work()
+  }
+
+  return {
+    async use(use, work) {
+      const lease = leaseOf(use.device, use.context.client)
+      lease.pending++
+      const result = lease.last.then(() => transact(use, work))
+      lease.last = result.catch(() => undefined)
+      try {
+        return await result
+      } finally {
+        lease.pending--
+        if (lease.pending === 0) lease.untilMs = host.clock.nowMs() + lease_secs * 1000
+      }
+    },
+  }
+}
+
+function inUse(device: string, { pending, untilMs }: Lease, now: number): AppError {
+  const retryAfterSecs = pending > 0 ? 1 : secsUntil(untilMs, now)
+  return new AppError('conflict', `${device} is in use by another client`, { retryAfterSecs })
+}
+
+const secsUntil = (untilMs: number, now: number): number => Math.max(1, Math.ceil((untilMs - now) / 1000))

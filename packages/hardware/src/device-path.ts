@@ -1,0 +1,34 @@
+/** The one gate for paths of devices: a real device node below /dev, by its own name, no way round. */
+import { lstat } from 'node:fs/promises'
+import { AppError } from '@sluice/sdk'
+
+export type DeviceKind = 'serial' | 'i2c' | 'spi' | 'gpio'
+
+const NAMES: Readonly<Record<DeviceKind, RegExp>> = {
+  serial: /^(?:\/dev\/(?:ttyACM|ttyUSB|ttyAMA|ttyGS)\d{1,3}|\/dev\/(?:tty|cu)\.usb(?:modem|serial)[\w-]{0,64}|COM\d{1,3})$/,
+  i2c: /^\/dev\/i2c-\d{1,3}$/,
+  spi: /^\/dev\/spidev\d{1,3}\.\d{1,2}$/,
+  gpio: /^\/dev\/gpiochip\d{1,3}$/,
+}
+
+const EXAMPLES: Readonly<Record<DeviceKind, string>> = {
+  serial: '/dev/ttyACM0, /dev/ttyUSB0 or COM3',
+  i2c: '/dev/i2c-1',
+  spi: '/dev/spidev0.0',
+  gpio: '/dev/gpiochip0',
+}
+
+/** Whether a path has the form of a device of this kind; whether anything is there is not looked at. */
+export const isDevicePath = (path: string, kind: DeviceKind): boolean => NAMES[kind].test(path)
+
+/** Throws `invalid_request` for a path of another form, `not_found` where nothing is, `forbidden` for what is no device node. */
+export async function checkDevicePath(path: string, kind: DeviceKind): Promise<void> {
+  if (!isDevicePath(path, kind))
+    throw new AppError('invalid_request', `${JSON.stringify(path.slice(0, 255))} is no ${kind} device; it looks like ${EXAMPLES[kind]}`)
+  if (path.startsWith('COM')) return
+  const found = await lstat(path).catch((cause: NodeJS.ErrnoException) => {
+    if (cause.code === 'ENOENT') throw new AppError('not_found', `There is no ${path}`)
+    throw new AppError('unavailable', `${path} cannot be looked at: ${cause.message}`, { cause })
+  })
+  if (!found.isCharacterDevice()) throw new AppError('forbidden', `${path} is no device node`)
+}

@@ -1,0 +1,9 @@
+/** What the features that reach hardware share. */
+export type { Board, BoardFamily, MemoryRange } from './boards.ts'
+export { BOARDS, boardNamed, boardOfUsb, FAMILY_BY_VENDOR } from './boards.ts'
+export type { DeviceGuard, DeviceLimits, DeviceUse } from './device-guard.ts'
+export { createDeviceGuard } from './device-guard.ts'
+export type { DeviceKind } from './device-path.ts'
+export { checkDevicePath, isDevicePath } from './device-path.ts'
+export type { BoardEntry } from './peripheral-keys.ts'
+export { peripheralKeys } from './peripheral-keys.ts'
