@@ -5,5 +5,19 @@ export type { DeviceGuard, DeviceLimits, DeviceUse } from './device-guard.ts'
 export { createDeviceGuard } from './device-guard.ts'
 export type { DeviceKind } from './device-path.ts'
 export { checkDevicePath, isDevicePath } from './device-path.ts'
+export type {
+  Bias,
+  Direction,
+  Edge,
+  EdgeEvent,
+  EdgeWatch,
+  Gpio,
+  GpioChip,
+  GpioLineInfo,
+  GpioLines,
+  Level,
+  LineRequest,
+} from './gpio/gpio.ts'
+export { openGpio } from './gpio/linux-gpio.ts'
 export type { BoardEntry } from './peripheral-keys.ts'
 export { peripheralKeys } from './peripheral-keys.ts'
