@@ -34,6 +34,17 @@ const setUp = (sandbox: Sandbox = noSandbox, required = false) => {
   return { host, spawn, sh }
 }
 
+test('a sandbox is given the devices that are there, and what is no device is never given', async () => {
+  const given: unknown[] = []
+  const { sh } = setUp({ ...noSandbox, wrap: (command, { devices }) => (given.push(devices), command) })
+  const withDevices = (...devices: string[]) => sh('true', { policy: { writable: [folder], network: false, devices } })
+  await withDevices('/dev/null', '/dev/no-such-device')
+  await sh('true')
+  expect(given).toEqual([['/dev/null'], undefined])
+  for (const path of ['/etc', '/dev', '/dev/', '/dev/../etc', '/dev/bus/..', 'dev/null'])
+    await expect(withDevices(path)).rejects.toMatchObject({ code: 'internal' })
+})
+
 /** Looks again until it is so; the test's own limit ends it. */
 const until = async (isSo: () => boolean) => {
   while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 2))

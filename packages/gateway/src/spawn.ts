@@ -1,5 +1,5 @@
 /** The only way to start a process: sandboxed, with nothing inherited, ended for certain (§2.6 `[security.sandbox]`). */
-import { mkdir, realpath } from 'node:fs/promises'
+import { access, mkdir, realpath } from 'node:fs/promises'
 import { AppError, type Clock, errorText, type Logger, type Sandbox, type Spawn, type SpawnRequest, type WrappedCommand } from '@sluice/sdk'
 import { type CommandLimits, tightened } from './command-limits.ts'
 import { createRunBare } from './run-bare.ts'
@@ -42,7 +42,17 @@ async function prepare(request: SpawnRequest, limits: CommandLimits): Promise<Sp
     })
     writable.push(await realFolder(folder))
   }
-  return { ...request, cwd: await realFolder(request.cwd), policy: tightened({ ...request.policy, writable }, limits) }
+  const devices = await Promise.all((request.policy.devices ?? []).map(ifThere))
+  const policy = { ...request.policy, writable, ...(devices.length > 0 && { devices: devices.flat() }) }
+  return { ...request, cwd: await realFolder(request.cwd), policy: tightened(policy, limits) }
+}
+
+async function ifThere(device: string): Promise<string[]> {
+  if (!/^(?!.*\/\.\.?(?:\/|$))\/dev\/./.test(device)) throw new AppError('internal', `'${device}' is no device`)
+  return access(device).then(
+    () => [device],
+    () => [],
+  )
 }
 
 const realFolder = (folder: string): Promise<string> =>

@@ -98,6 +98,13 @@ test('a container has no privileges, no network and nothing but the folders of t
   expect(options.slice(options.indexOf('img:1') + 1)).toEqual(['-c', 'exec "$@"', 'sh', 'ls', '-l'])
 })
 
+test('a container has no devices but those of the policy', () => {
+  const isDevice = (option: string) => option.startsWith('--device')
+  expect(runOptions(command, { writable: [], network: false }, base).filter(isDevice)).toEqual([])
+  const given = runOptions(command, { writable: [], network: false, devices: ['/dev/bus/usb', '/dev/ttyACM0'] }, base)
+  expect(given.filter(isDevice)).toEqual(['--device=/dev/bus/usb', '--device=/dev/ttyACM0'])
+})
+
 test.each([
   ['/a,b', '--mount=type=bind,"src=/a,b","dst=/a,b"'],
   ['/a"b', '--mount=type=bind,"src=/a""b","dst=/a""b"'],

@@ -17,7 +17,7 @@ export interface RunOptions {
 /** The container has the image, read-only, the folders of the policy, and nothing else of this machine. */
 export function runOptions(
   { file, args, cwd }: Pick<ProcessCommand, 'file' | 'args' | 'cwd'>,
-  { writable, network, memoryBytesMax, processesMax, fileBytesMax, cpuSecsMax }: SandboxPolicy,
+  { writable, network, devices = [], memoryBytesMax, processesMax, fileBytesMax, cpuSecsMax }: SandboxPolicy,
   { name, image, user, env }: RunOptions,
 ): string[] {
   const isShown = writable.some((folder) => cwd === folder || cwd.startsWith(`${folder}/`))
@@ -46,6 +46,7 @@ export function runOptions(
     ...(fileBytesMax === undefined ? [] : [`--ulimit=fsize=${fileBytesMax}:${fileBytesMax}`]),
     ...(cpuSecsMax === undefined ? [] : [`--ulimit=cpu=${cpuSecsMax}:${cpuSecsMax}`]),
     ...writable.map((folder) => `--mount=${['type=bind', `src=${folder}`, `dst=${folder}`].map(field).join(',')}`),
+    ...devices.map((path) => `--device=${path}`),
     `--workdir=${isShown ? cwd : '/tmp'}`,
     ...env,
     // by a shell, so that no word of the command can be taken for one of the engine's

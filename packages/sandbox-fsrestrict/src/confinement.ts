@@ -43,7 +43,7 @@ export interface Confinement {
 
 export function confinementCalls(confinement: Confinement): readonly SystemCall[] {
   const { machine, abi, shown, filter, joins, isRoot, tag, policy } = confinement
-  const { memoryBytesMax, processesMax, fileBytesMax, cpuSecsMax, network } = policy
+  const { memoryBytesMax, processesMax, fileBytesMax, cpuSecsMax, network, devices = [] } = policy
   const { prctl } = machine
   const limit = (resource: number, most: number | undefined) =>
     most === undefined ? [] : [limitCall(machine, resource, most, most, 'may')]
@@ -57,7 +57,7 @@ export function confinementCalls(confinement: Confinement): readonly SystemCall[
     ...limit(LIMIT.processes, processesMax),
     ...privilegeCalls(machine, isRoot),
   ]
-  const filters = [filter, ownFilter(machine, abi, network)]
+  const filters = [filter, ownFilter(machine, abi, { network, hasDevices: devices.length > 0 })]
   return [
     ...start,
     ...landlockCalls(machine, abi, shown, policy, start.length),

@@ -17,7 +17,7 @@ import { findLaunchers, type Launcher, launch } from './launchers.ts'
 import { type Machine, machineOf } from './machine.ts'
 import { countOwnTasks } from './own-tasks.ts'
 import { createPrivateFolder, preparePrivateFolders, removeFolder } from './private-folder.ts'
-import { type ShownPath, shownPaths } from './shown-paths.ts'
+import { type ShownPath, shownDevices, shownPaths } from './shown-paths.ts'
 
 export interface FsrestrictOptions {
   /** Its own, for the temporary files of commands. */
@@ -75,6 +75,7 @@ export function fsrestrict({ folder, clock, launchers = findLaunchers }: Fsrestr
       const limits = group ? withoutCounted(policy) : { ...policy, ...countedWithOthers(policy, isRoot) }
       const calls = confinementCalls({
         ...found,
+        shown: [...found.shown, ...(await shownDevices(policy.devices ?? []))],
         joins: group?.joins ?? [],
         isRoot,
         tag,

@@ -30,6 +30,8 @@ export const EXECUTABLE = READ_FILE | READ_DIR | EXECUTE
 export const READABLE = READ_FILE | READ_DIR
 /** A device that keeps nothing. */
 export const USABLE = READ_FILE | WRITE_FILE | TRUNCATE
+/** A device that does something, or a folder of them. */
+export const CONTROLLABLE = USABLE | READ_DIR | IOCTL_DEV
 
 /** Prints the version, or the error number below zero. */
 export const askVersionCall: SystemCall = {

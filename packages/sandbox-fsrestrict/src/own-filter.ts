@@ -24,7 +24,9 @@ const EOPNOTSUPP = 95
 const EAFNOSUPPORT = 97
 
 /** AF_INET, AF_INET6, AF_NETLINK: never Unix sockets, since Landlock does not see which path they lead to. */
-const FAMILIES = [2, 10, 16]
+const NETWORK_FAMILIES = [2, 10, 16]
+/** Devices come and go by AF_NETLINK, and what reads them listens there. */
+const DEVICE_FAMILIES = [16]
 /** Set in the types of sockets that choose whom they send to with each packet. */
 const PACKET_BIT = 2
 const USERS = { setpriority: 2, ioprioSet: 3 }
@@ -38,7 +40,13 @@ const O_ACCMODE = 0o3
 /** The first version of Landlock that knows of truncating. */
 const TRUNCATE_ABI = 3
 
-export function ownFilter(machine: Machine, abi: number, network: boolean): Uint8Array {
+export interface Reach {
+  readonly network: boolean
+  readonly hasDevices: boolean
+}
+
+export function ownFilter(machine: Machine, abi: number, { network, hasDevices }: Reach): Uint8Array {
+  const families = network ? NETWORK_FAMILIES : hasDevices ? DEVICE_FAMILIES : []
   const denied = give(refuse(EPERM))
   const unlessZero = (index: number): readonly FilterInstruction[] => [load(argumentAt(index)), ...when(IF_EQUAL, 0, ALLOW), denied]
   /** By kind of target and its id, where 0 is the caller; one kind means everything of a user. */
@@ -72,7 +80,7 @@ export function ownFilter(machine: Machine, abi: number, network: boolean): Uint
     ...forCall(machine.prlimit64, [load(argumentAt(1)), ...when(IF_EQUAL, TAG_RESOURCE, refuse(EPERM)), ...unlessZero(0)]),
     ...forCall(machine.socket, [
       load(argumentAt(0)),
-      ...(network ? FAMILIES : []).flatMap((family) => when(IF_EQUAL, family, ALLOW)),
+      ...families.flatMap((family) => when(IF_EQUAL, family, ALLOW)),
       give(refuse(EAFNOSUPPORT)),
     ]),
     ...forCall(machine.socketpair, [load(argumentAt(1)), ...when(IF_ANY_BIT, PACKET_BIT, refuse(EPERM)), give(ALLOW)]),

@@ -90,6 +90,17 @@ describe.skipIf(!byPerl.available).each([
     }
   })
 
+  test.skipIf(!existsSync('/dev/fuse'))('devices are there only by the policy, and with them what tells of devices', async () => {
+    await inWorkspace(sandbox, async ({ run }) => {
+      const look = ['-c', 'exec 3<> /dev/fuse && echo opened; ls /sys/bus > /dev/null && echo listed'] as const
+      const netlink = ['-e', 'print socket(my $s, $_, 2, 0) ? "made $_ " : "" for 2, 16'] as const
+      expect([(await run('sh', look)).stdout, (await run('perl', netlink)).stdout]).toEqual(['', ''])
+      const policy = { devices: ['/dev/fuse', '/dev/no-such-device'] }
+      const seen = [(await run('sh', look, { policy })).stdout, (await run('perl', netlink, { policy })).stdout]
+      expect(seen).toEqual(['opened\nlisted\n', 'made 16 '])
+    })
+  })
+
   test('it reaches no socket of a path, even in its own folder, and sends no packet', async () => {
     await inWorkspace(sandbox, async ({ run }) => {
       const script = `use Socket; print socket(my $s, $_, SOCK_STREAM, 0) ? "made $_ " : '' for AF_UNIX, AF_INET, AF_INET6, 17;

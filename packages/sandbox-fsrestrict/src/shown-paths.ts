@@ -2,7 +2,7 @@
 import { realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { PUBLIC_ETC } from '@sluice/sdk'
-import { EXECUTABLE, READABLE, USABLE } from './landlock.ts'
+import { CONTROLLABLE, EXECUTABLE, READABLE, USABLE } from './landlock.ts'
 
 export interface ShownPath {
   readonly path: string
@@ -30,6 +30,16 @@ const FACTS = [
 /** Devices that keep nothing, and those that give chance. */
 const SINKS = ['/dev/null', '/dev/zero', '/dev/full']
 const SOURCES = ['/dev/random', '/dev/urandom']
+
+/** What a policy gives of devices, and what the kernel says of them. */
+export async function shownDevices(devices: readonly string[]): Promise<readonly ShownPath[]> {
+  const wanted = [...devices.map((path) => [path, CONTROLLABLE] as const), ...(devices.length > 0 ? [['/sys', READABLE] as const] : [])]
+  const shown = wanted.map(async ([path, rights]) => {
+    const found = await stat(path).catch(() => undefined)
+    return found ? [{ path, rights, isFolder: found.isDirectory() }] : []
+  })
+  return (await Promise.all(shown)).flat()
+}
 
 /** Those that are there, without links, and without those below another that gives as much. */
 export async function shownPaths(): Promise<readonly ShownPath[]> {

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { jailOptions } from './jail-options.ts'
 
-const view = { root: ['usr', 'home', 'srv', 'data', 'etc'], etc: ['hosts', 'ssl/certs'] }
-const options = (writable: string[], network = false) =>
-  jailOptions({ cwd: writable[0] ?? '/' }, { writable, network }, view, { LD_PRELOAD: 'x' })
+const view = { root: ['usr', 'home', 'srv', 'data', 'etc', 'sys'], etc: ['hosts', 'ssl/certs'] }
+const options = (writable: string[], network = false, devices: string[] = []) =>
+  jailOptions({ cwd: writable[0] ?? '/' }, { writable, network, devices }, view, { LD_PRELOAD: 'x' })
 
 test('the root is read-only, and the folders of the policy are not', () => {
   const given = options(['/srv/work'])
@@ -19,6 +19,14 @@ test('folders of the root that hold no programs are hidden, but the one with the
 test('the network is cut unless the policy gives it', () => {
   expect(options(['/srv/work'])).toContain('--net=none')
   expect(options(['/srv/work'], true)).not.toContain('--net=none')
+})
+
+test('devices are private, or those of the policy beside harmless ones, and /sys is shown with them alone', () => {
+  expect(options([])).toEqual(expect.arrayContaining(['--private-dev', '--nogroups', '--blacklist=/sys']))
+  const given = options([], false, ['/dev/bus/usb'])
+  expect(given).toEqual(expect.arrayContaining(['--whitelist=/dev/bus/usb', '--whitelist=/dev/null']))
+  for (const left of ['--private-dev', '--nogroups', '--blacklist=/sys', '--whitelist=/dev/shm', '--whitelist=/dev/pts'])
+    expect(given).not.toContain(left)
 })
 
 test('what would change firejail itself is set inside only', () => {

@@ -57,6 +57,9 @@ const REFUSED_CALLS = [
   'vhangup',
 ]
 
+/** Of those that firejail's own folder of devices has: not the terminals and shared memory of others. */
+const HARMLESS_DEVICES = ['null', 'zero', 'full', 'random', 'urandom', 'fd', 'stdin', 'stdout', 'stderr'].map((name) => `/dev/${name}`)
+
 export interface View {
   /** Names in the root folder. */
   readonly root: readonly string[]
@@ -67,17 +70,17 @@ export interface View {
 /** Throws `unavailable` for a folder firejail cannot name. `inside` is what of the environment firejail itself must not have. */
 export function jailOptions(
   { cwd }: Pick<ProcessCommand, 'cwd'>,
-  { writable, network }: Pick<SandboxPolicy, 'writable' | 'network'>,
+  { writable, network, devices = [] }: Pick<SandboxPolicy, 'writable' | 'network' | 'devices'>,
   { root, etc }: View,
   inside: Readonly<Record<string, string>>,
 ): string[] {
-  for (const path of [...writable, cwd]) {
+  for (const path of [...writable, ...devices, cwd]) {
     if (REFUSED_IN_PATHS.test(path))
-      throw new AppError('unavailable', `firejail cannot show the folder '${path}': its name has a character it refuses`)
+      throw new AppError('unavailable', `firejail cannot show '${path}': its name has a character it refuses`)
   }
   const isShown = writable.some((folder) => cwd === folder || cwd.startsWith(`${folder}/`))
   const used = new Set(writable.map((folder) => folder.split('/')[1]))
-  const hidden = root.filter((name) => !SYSTEM.has(name) && !used.has(name)).map((name) => `/${name}`)
+  const hidden = root.filter((name) => !SYSTEM.has(name) && !used.has(name) && name !== 'sys').map((name) => `/${name}`)
   return [
     '--quiet',
     '--noprofile',
@@ -85,12 +88,13 @@ export function jailOptions(
     '--deterministic-shutdown',
     '--private',
     '--private-tmp',
-    '--private-dev',
+    ...(devices.length > 0 ? [...HARMLESS_DEVICES, ...devices].map((path) => `--whitelist=${path}`) : ['--private-dev']),
     '--private-cache',
     '--disable-mnt',
     ...etc.map((name) => `--whitelist=/etc/${name}`),
     ...writable.map((folder) => `--whitelist=${folder}`),
-    ...['/sys', '/run/user', '/proc/kcore', '/proc/keys', '/proc/sysrq-trigger', ...hidden].map((path) => `--blacklist=${path}`),
+    devices.length > 0 ? '--read-only=/sys' : '--blacklist=/sys',
+    ...['/run/user', '/proc/kcore', '/proc/keys', '/proc/sysrq-trigger', ...hidden].map((path) => `--blacklist=${path}`),
     ...['/', '/proc/sys', '/proc/irq', '/proc/bus'].map((path) => `--read-only=${path}`),
     ...['/tmp', '/dev/shm', ...writable].map((path) => `--read-write=${path}`),
     ...(network ? [] : ['--net=none']),
@@ -101,7 +105,8 @@ export function jailOptions(
     '--dbus-system=none',
     '--caps.drop=all',
     '--nonewprivs',
-    '--nogroups',
+    // what may open a device is mostly a group
+    ...(devices.length > 0 ? [] : ['--nogroups']),
     '--noroot',
     '--restrict-namespaces',
     `--seccomp=${REFUSED_CALLS.join(',')}`,

@@ -37,7 +37,7 @@ const SERVICES = ['com.apple.system.opendirectoryd.libinfo', 'com.apple.system.l
 const NETWORK_SERVICES = ['com.apple.SystemConfiguration.configd', 'com.apple.trustd', 'com.apple.dnssd.service']
 
 /** `writable` are real paths; the private folder of the command is among them. */
-export function profile({ writable, network }: Pick<SandboxPolicy, 'writable' | 'network'>): string {
+export function profile({ writable, network, devices = [] }: Pick<SandboxPolicy, 'writable' | 'network' | 'devices'>): string {
   const above = new Set(writable.flatMap(ancestors))
   return [
     '(version 1)',
@@ -52,6 +52,7 @@ export function profile({ writable, network }: Pick<SandboxPolicy, 'writable' | 
     rule('file-read-metadata', [...LINKS, ...above].map(named('literal'))),
     rule('file-read* file-write-data file-ioctl', DEVICES.map(named('literal'))),
     ...(writable.length === 0 ? [] : [rule('file-read* file-write*', writable.map(named('subpath')))]),
+    ...(devices.length === 0 ? [] : [rule('file-read* file-write-data file-ioctl', devices.map(named('subpath')))]),
     ...(network ? ['(allow network*)', '(allow system-socket)'] : []),
     // neither does a file of theirs run as somebody else, nor is it a device
     '(deny file-write-setugid)',

@@ -46,6 +46,12 @@ test('§2.7 nothing is written but in the folders of the policy', () => {
   expect(profile({ writable: [], network: false })).not.toContain('file-write*')
 })
 
+test('devices are in it only by the policy, to be used and not to be replaced', () => {
+  const rules = parse(profile({ writable: [], network: false, devices: ['/dev/cu.usbmodem1'] }))
+  expect(rules).toContainEqual(['allow', 'file-read*', 'file-write-data', 'file-ioctl', ['subpath', '/dev/cu.usbmodem1']])
+  expect(profile({ writable: [], network: false })).not.toContain('usbmodem')
+})
+
 test('homes and the data of others are in no rule', () => {
   const text = profile({ writable: ['/Users/me/.sluice/workspace'], network: true })
   const read = parse(text).filter((rule) => JSON.stringify(rule).includes('"file-read*"'))

@@ -8,7 +8,7 @@ const PRIVATE_BYTES = 512 * 1024 * 1024
 /** `inside` is what of the environment bubblewrap itself must not have. */
 export function bwrapOptions(
   { cwd }: Pick<ProcessCommand, 'cwd'>,
-  { writable, network }: Pick<SandboxPolicy, 'writable' | 'network'>,
+  { writable, network, devices = [] }: Pick<SandboxPolicy, 'writable' | 'network' | 'devices'>,
   { system, names }: SystemView,
   inside: Readonly<Record<string, string>>,
 ): string[] {
@@ -40,6 +40,8 @@ export function bwrapOptions(
     '--dev',
     '/dev',
     ...privateFolder('/dev/shm'),
+    ...devices.flatMap((path) => ['--dev-bind-try', path, path]),
+    ...(devices.length > 0 ? ['--ro-bind', '/sys', '/sys'] : []),
     '--remount-ro',
     '/dev',
     ...privateFolder('/tmp'),

@@ -5,6 +5,11 @@ export interface SandboxPolicy {
   /** Folders the process may write below; everything else is read-only or hidden. Absolute, resolved. */
   readonly writable: readonly string[]
   readonly network: boolean
+  /**
+   * Device nodes, or folders of them such as `/dev/bus/usb`, the process may read, write and control; with any of them it may
+   * read what the kernel says of devices (`/sys`). Absolute, below `/dev`; what is not there is left out.
+   */
+  readonly devices?: readonly string[]
   /** Of one process, or of all together where the backend can count them so. */
   readonly memoryBytesMax?: number
   readonly processesMax?: number
