@@ -2,6 +2,7 @@
 
 import type { Clock, Events, FeatureId, Host, Policy, Services, Spawn, Store, Workspace } from '@sluice/sdk'
 import { type SecretBox, secretStore } from '@sluice/store'
+import { startCompanion } from './companion.ts'
 import type { ComponentLogger } from './log.ts'
 import type { TraceScope } from './trace-scope.ts'
 
@@ -37,6 +38,7 @@ export function createHost(feature: FeatureId, parts: HostParts, guards: HostGua
     publicFetch: parts.traces.tracedPublic(guards.publicFetch),
     publicAddresses: guards.publicAddresses,
     spawn: guards.spawn,
+    companion: startCompanion,
     keyValue: parts.store.keyValue(`feature:${feature}`),
     secrets: secretStore(parts.secrets, parts.store.keyValue(`secret:${feature}`), `secrets.${feature}`),
     events: parts.events,

@@ -1,6 +1,7 @@
 /** What a feature is given at construction: its only way to the outside. */
 import type * as v from 'valibot'
 import type { FeatureId } from './catalogue.ts'
+import type { StartCompanion } from './companion.ts'
 import type { Events } from './events.ts'
 import type { Logger } from './logger.ts'
 import type { Vitals } from './observer.ts'
@@ -119,8 +120,10 @@ export interface Host {
    * there is none.
    */
   readonly publicAddresses: (hostname: string, signal: AbortSignal) => Promise<readonly ResolvedAddress[]>
-  /** The only way to start a process. */
+  /** The only way to start a program. */
   readonly spawn: Spawn
+  /** Runs a module of the feature's own in a process beside the daemon. */
+  readonly companion: StartCompanion
   /** Durable keys of this feature alone. */
   readonly keyValue: KeyValue
   readonly secrets: SecretStore

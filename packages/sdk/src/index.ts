@@ -38,6 +38,7 @@ export type {
 } from './channel.ts'
 export type { ClientId } from './client-id.ts'
 export type { Command, CommandContext } from './command.ts'
+export type { Companion, CompanionRequest, StartCompanion } from './companion.ts'
 export type { ControlGroup, ControlGroups } from './control-groups.ts'
 export { findControlGroups } from './control-groups.ts'
 export type {

@@ -37,7 +37,7 @@ const notGiven = (what: string) => async (): Promise<never> => {
   throw new Error(`this test host was given no ${what}`)
 }
 
-/** Everything in memory, time standing still; `fetch`, `publicFetch`, `publicAddresses` and `spawn` reject unless they are given. */
+/** Everything in memory, time standing still; `fetch`, `publicFetch`, `publicAddresses`, `spawn` and `companion` reject unless they are given. */
 export function testHost({ policy, services = {}, ...overrides }: TestHostOverrides = {}): TestHost {
   const logs: LogLine[] = []
   const emitted: SluiceEvent[] = []
@@ -56,6 +56,7 @@ export function testHost({ policy, services = {}, ...overrides }: TestHostOverri
     publicFetch: notGiven('publicFetch'),
     publicAddresses: notGiven('publicAddresses'),
     spawn: notGiven('spawn'),
+    companion: notGiven('companion'),
     keyValue: memoryKeyValue(),
     secrets: memorySecrets(),
     events: { emit: (event) => void emitted.push(event) },
@@ -98,6 +99,7 @@ export const throwingHost = (): Host => ({
   publicFetch: forbidden('host.publicFetch'),
   publicAddresses: forbidden('host.publicAddresses'),
   spawn: forbidden('host.spawn'),
+  companion: forbidden('host.companion'),
   keyValue: forbidden('host.keyValue'),
   secrets: forbidden('host.secrets'),
   events: forbidden('host.events'),

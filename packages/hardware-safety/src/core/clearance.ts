@@ -1,0 +1,47 @@
+/** How far the way is free, seen from the robot, by what its sensors saw last and how far it has gone since. */
+import type { Beam } from './robot-event.ts'
+import type { RobotState, Sight } from './robot-state.ts'
+
+/** A direction is seen if a beam ends up no farther than this beside it. */
+const SEEN_WITHIN = Math.PI / 18
+
+export interface Clearance {
+  /** Metres to what is in the way; `Infinity`: nothing is. */
+  readonly distance: number
+  /** `unseen`: a sensor looks there, but saw nothing of it; `blind`: none looks there. */
+  readonly sight: 'seen' | 'unseen' | 'blind'
+}
+
+export function clearance({ limits, sights, odometer }: RobotState, heading: number): Clearance {
+  let distance = Number.POSITIVE_INFINITY
+  let isCovered = false
+  let isSeen = false
+  for (const { name, bearing, halfAngle } of limits.sensors) {
+    const covers = angleBetween(bearing, heading) <= halfAngle
+    isCovered ||= covers
+    const sight = sights[name]
+    if (!sight) continue
+    for (const beam of sight.beams) {
+      distance = Math.min(distance, ahead(beam, heading, limits.width / 2) - goneSince(sight, odometer))
+      isSeen ||= covers && angleBetween(beam.bearing, heading) <= beam.spread + SEEN_WITHIN
+    }
+  }
+  return { distance: Math.max(0, distance), sight: isSeen ? 'seen' : isCovered ? 'unseen' : 'blind' }
+}
+
+/** Every direction counts as the one it has gone in: that errs towards what is near. */
+const goneSince = (sight: Sight, odometer: number): number => odometer - sight.odometer
+
+/** How far it may go until what the beam met is beside it; `Infinity` for what it passes by. */
+function ahead({ bearing, spread, distance }: Beam, heading: number, halfWidth: number): number {
+  if (distance === Number.POSITIVE_INFINITY) return distance
+  const beside = Math.max(0, angleBetween(bearing, heading) - spread)
+  if (beside >= Math.PI / 2 || distance * Math.sin(beside) > halfWidth) return Number.POSITIVE_INFINITY
+  return distance * Math.cos(beside)
+}
+
+/** 0 to π. */
+export function angleBetween(one: number, other: number): number {
+  const turns = Math.abs(one - other) % (2 * Math.PI)
+  return Math.min(turns, 2 * Math.PI - turns)
+}

@@ -1,0 +1,157 @@
+/**
+ * The decision core: from what is known and what just happened to what is known now and what the motors are told. Pure. After
+ * every event, whatever it was, every layer is asked, so that no stream of events keeps one of them from its turn.
+ */
+import { clearance } from './clearance.ts'
+import { demandOn, staleSensors, standingDemandOn } from './layers.ts'
+import { beginMove, endMove } from './movement.ts'
+import { pace } from './pace.ts'
+import { requestedMove } from './requested-move.ts'
+import type { Beam, RobotCommand, RobotEvent, Velocity } from './robot-event.ts'
+import type { Move, RobotState, Sight } from './robot-state.ts'
+
+export interface Decision {
+  readonly state: RobotState
+  readonly commands: readonly RobotCommand[]
+}
+
+/** How long the check before a movement waits for readings. */
+const CHECK_MS_MAX = 250
+/** Nothing moves for so long after a bump. */
+const BUMP_HOLD_MS = 2000
+/** Between a bump and backing off. */
+const REST_MS = 50
+const BEAMS_MAX = 1024
+/** The motors are told anew when less than this is left of what they were told. */
+const RENEW_MS = 100
+/** Of a command to the motors. */
+const LEAST_MS = 1
+const ROUNDING_MS = 1e-6
+
+export function decide(before: RobotState, event: RobotEvent): Decision {
+  const taken = take(advance(before, event.atMs), event)
+  const settled = settle(taken.state)
+  return { state: settled.state, commands: [...taken.commands, ...settled.commands] }
+}
+
+/** Lets time pass: what the motors were told is what was done. */
+function advance(state: RobotState, atMs: number): RobotState {
+  const nowMs = Math.max(state.nowMs, Number.isFinite(atMs) ? atMs : state.nowMs)
+  const { running, move } = state
+  if (!running) return { ...state, nowMs }
+  const { velocity, untilMs } = running
+  const secs = Math.max(0, Math.min(nowMs, untilMs) - state.nowMs) / 1000
+  const way = Math.hypot(velocity.x, velocity.y) * secs
+  const progress = move?.heading === null ? Math.abs(velocity.turn) * secs : way
+  return {
+    ...state,
+    nowMs,
+    odometer: state.odometer + way,
+    running: untilMs <= nowMs ? null : running,
+    move: move && { ...move, progress: move.progress + progress },
+  }
+}
+
+function take(state: RobotState, event: RobotEvent): Decision {
+  switch (event.kind) {
+    case 'tick':
+      return { state, commands: [] }
+    case 'range':
+      return { state: withSight(state, event.sensor, event.takenMs, event.beams), commands: [] }
+    case 'bump':
+      return bumped(state, event.sensor, event.isPressed)
+    case 'estop': {
+      if (!event.isPressed) return { state: { ...state, isEstopPressed: false }, commands: [] }
+      const why = 'the emergency stop was pressed'
+      const isNew = !state.isEstopPressed
+      return {
+        state: { ...halted(state), isEstopPressed: true, latched: why },
+        commands: isNew ? [HALT, { kind: 'latched', why }] : [HALT],
+      }
+    }
+    case 'fault':
+      return { state: { ...halted(state), fault: state.fault ?? event.what }, commands: [HALT] }
+    case 'move':
+      return requestedMove(state, event.move)
+    case 'stop':
+      return endMove({ ...state, running: null }, { reason: 'stopped', why: event.why })
+    case 'reset':
+      if (state.isEstopPressed || state.latched === null) return { state, commands: [] }
+      return { state: { ...state, latched: null }, commands: [{ kind: 'released' }] }
+  }
+}
+
+const HALT: RobotCommand = { kind: 'halt' }
+const halted = (state: RobotState): RobotState => ({ ...state, running: null })
+
+function withSight(state: RobotState, sensor: string, takenMs: number, given: readonly Beam[]): RobotState {
+  const beams = given
+    .slice(0, BEAMS_MAX)
+    .filter(({ bearing, spread, distance }) => Number.isFinite(bearing) && spread >= 0 && spread <= Math.PI && distance >= 0)
+  const isKnown = state.limits.sensors.some(({ name }) => name === sensor)
+  const atMs = Math.min(takenMs, state.nowMs)
+  const last = state.sights[sensor]?.takenMs ?? Number.NEGATIVE_INFINITY
+  if (!isKnown || beams.length === 0 || !(atMs > last)) return state
+  const goneSince = (state.limits.maxSpeed * (state.nowMs - atMs)) / 1000
+  const sight: Sight = { takenMs: atMs, odometer: Math.max(0, state.odometer - goneSince), beams }
+  return { ...state, sights: { ...state.sights, [sensor]: sight } }
+}
+
+function bumped(state: RobotState, sensor: string, isPressed: boolean): Decision {
+  const wasPressed = state.pressed.includes(sensor)
+  if (wasPressed === isPressed) return { state, commands: [] }
+  const pressed = isPressed ? [...state.pressed, sensor] : state.pressed.filter((other) => other !== sensor)
+  return {
+    state: { ...state, pressed, bumpedUntilMs: state.nowMs + BUMP_HOLD_MS },
+    commands: isPressed ? [{ kind: 'bumped', sensor }] : [],
+  }
+}
+
+/** Asks the layers, and tells the motors. */
+function settle(state: RobotState): Decision {
+  const { move } = state
+  if (!move) return state.running ? { state: halted(state), commands: [HALT] } : { state, commands: [] }
+  if (move.phase === 'checking') return check(state, move)
+  const demand = demandOn(state, move)
+  if (demand) return endMove(halted(state), demand)
+  if (move.phase === 'retreating' && state.nowMs - move.sinceMs < REST_MS) return { state: halted(state), commands: [] }
+  return drive(state, move)
+}
+
+/** The check before a movement: it begins with readings of all sensors that are younger than the request. */
+function check(state: RobotState, move: Move): Decision {
+  const demand = standingDemandOn(state, move)
+  if (demand) return endMove(state, demand)
+  const isFresh = state.limits.sensors.every(({ name }) => (state.sights[name]?.takenMs ?? Number.NEGATIVE_INFINITY) >= move.askedAtMs)
+  if (!isFresh) {
+    if (state.nowMs - move.askedAtMs < CHECK_MS_MAX) return { state, commands: [] }
+    const silent = staleSensors(state)
+    const why = silent.length > 0 ? `there is no fresh reading of ${silent.join(' and ')}` : 'the sensors did not answer in time'
+    return endMove(state, { reason: 'sensors', why })
+  }
+  const begun = beginMove(state, move, move.heading === null ? Number.POSITIVE_INFINITY : clearance(state, move.heading).distance)
+  const refusal = demandOn(begun.state, begun.move)
+  if (refusal) return endMove(state, refusal)
+  const driven = drive(begun.state, begun.move)
+  const began: RobotCommand = { kind: 'began', id: move.request.id, amount: begun.move.allowed, shortened: begun.move.shortened }
+  return { state: driven.state, commands: [began, ...driven.commands] }
+}
+
+function drive(state: RobotState, move: Move): Decision {
+  const { running, nowMs } = state
+  const { velocity, untilMs, overMs } = pace(state, move)
+  if (overMs - nowMs < LEAST_MS)
+    return endMove(halted(state), move.shortened === null ? { reason: 'done', why: '' } : { reason: 'obstacle', why: move.shortened })
+  // What it may do ends this very millisecond: a layer will say why
+  if (untilMs - nowMs < LEAST_MS) return { state: halted(state), commands: [HALT] }
+  if (running && isSame(running.velocity, velocity) && isLongEnough(running.untilMs, untilMs, nowMs)) return { state, commands: [] }
+  // Whole milliseconds, so that what the motors are told never lasts longer than it may
+  const forMs = Math.floor(untilMs - nowMs)
+  return { state: { ...state, running: { velocity, untilMs: nowMs + forMs } }, commands: [{ kind: 'run', velocity, forMs }] }
+}
+
+const isSame = (one: Velocity, other: Velocity): boolean => one.x === other.x && one.y === other.y && one.turn === other.turn
+
+/** What the motors were told ends no later than it may, and not so soon that they would wait for more. */
+const isLongEnough = (toldMs: number, untilMs: number, nowMs: number): boolean =>
+  toldMs <= untilMs + ROUNDING_MS && toldMs - nowMs >= Math.min(RENEW_MS, untilMs - nowMs - LEAST_MS)
