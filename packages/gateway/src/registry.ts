@@ -47,7 +47,11 @@ export function freezeRegistry(input: RegistryInput): FrozenRegistry {
     tools: new Map([...stubTools(features, instances), ...tools.map(({ tool }) => tool)].map((tool) => [tool.name, tool])),
     offered,
     models: input.models,
-    prompt: () => prompts.map((lines) => lines()).join('\n'),
+    prompt: () =>
+      prompts
+        .map((lines) => lines())
+        .filter((lines) => lines !== '')
+        .join('\n'),
     observe,
   }
   const live: Live = {

@@ -24,13 +24,15 @@ export interface DeviceUse {
 export interface DeviceGuard {
   /**
    * Runs one transaction, after those of the same client that came before. Throws `conflict` while the device, or one of
-   * the pins, is another client's, and `unavailable` when too many wait or a write cannot be recorded: then nothing ran.
+   * the pins, is another client's, `aborted` when the call is aborted while it waits, and `unavailable` when too many wait
+   * or a write cannot be recorded: then nothing ran. Once it runs, `work` itself has to heed the abort.
    */
   use<Result>(use: DeviceUse, work: () => Promise<Result>): Promise<Result>
 }
 
 interface Lease {
   client: ClientId
+  /** From the end of the last call that ran; a call that was refused holds nothing. */
   untilMs: number
   /** Under way and waiting. */
   pending: number
@@ -53,7 +55,7 @@ export function createDeviceGuard(host: Host, { lease_secs, pin_reservation_secs
     if (held && held.client !== client) throw inUse(device, held, now)
     if (held && held.pending >= WAITING_MAX) throw new AppError('unavailable', `Too many calls wait for ${device}`, { retryAfterSecs: 1 })
     if (!held && leases.size >= DEVICES_MAX) throw new AppError('unavailable', 'Too many devices are in use', { retryAfterSecs: 1 })
-    const lease = held ?? { client, untilMs: Number.POSITIVE_INFINITY, pending: 0, last: Promise.resolve() }
+    const lease = held ?? { client, untilMs: 0, pending: 0, last: Promise.resolve() }
     leases.set(device, lease)
     return lease
   }
@@ -81,28 +83,45 @@ export function createDeviceGuard(host: Host, { lease_secs, pin_reservation_secs
     await audit({ by: approvedBy ?? `turn:${turn}`, detail: { device, tool, client, turn, ...(pins && { pins }), ...write } })
   }
 
-  const transact = async <Result>(use: DeviceUse, work: () => Promise<Result>): Promise<Result> => {
-    use.context.signal.throwIfAborted()
+  const transact = async <Result>(lease: Lease, use: DeviceUse, work: () => Promise<Result>): Promise<Result> => {
+    if (use.context.signal.aborted) throw aborted()
     if (use.pins) await reserve(use)
     if (use.write) await record(use)
-    return work()
+    try {
+      return await work()
+    } finally {
+      lease.untilMs = host.clock.nowMs() + lease_secs * 1000
+    }
   }
 
   return {
     async use(use, work) {
       const lease = leaseOf(use.device, use.context.client)
       lease.pending++
-      const result = lease.last.then(() => transact(use, work))
-      lease.last = result.catch(() => undefined)
-      try {
-        return await result
-      } finally {
-        lease.pending--
-        if (lease.pending === 0) lease.untilMs = host.clock.nowMs() + lease_secs * 1000
-      }
+      let hasBegun = false
+      const result = lease.last.then(() => {
+        hasBegun = true
+        return transact(lease, use, work)
+      })
+      const settle = () => void lease.pending--
+      lease.last = result.then(settle, settle)
+      return unlessAbortedWaiting(result, use.context.signal, () => hasBegun)
     },
   }
 }
+
+/** Its turn still comes in the queue, and then nothing runs. */
+const unlessAbortedWaiting = <Result>(result: Promise<Result>, signal: AbortSignal, hasBegun: () => boolean): Promise<Result> =>
+  new Promise((resolve, reject) => {
+    const onAbort = () => {
+      if (!hasBegun()) reject(aborted())
+    }
+    signal.addEventListener('abort', onAbort, { once: true })
+    if (signal.aborted) onAbort()
+    void result.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort))
+  })
+
+const aborted = () => new AppError('aborted', 'The call was aborted before it ran')
 
 function inUse(device: string, { pending, untilMs }: Lease, now: number): AppError {
   const retryAfterSecs = pending > 0 ? 1 : secsUntil(untilMs, now)

@@ -1,9 +1,11 @@
-/** The one door to koffi: the two things of the C library and of the event loop that Node itself does not offer. */
+/** The one door to koffi: what of the C library and of the event loop Node itself does not offer. */
 import { AppError } from '@sluice/sdk'
 
 export interface Native {
   /** As in ioctl(2): what the kernel answers, or its error as a negative number. `data` is read and written. */
   ioctl(fd: number, request: number, data: Uint8Array): number
+  /** Of handles a request made: a worker thread of Node's takes those it does not know for a mistake. */
+  close(fd: number): void
   /** Calls back on the event loop each time there is something to read, or the device is gone, until it is closed. */
   watch(fd: number, onReadable: () => void): { close(): void }
 }
@@ -13,16 +15,15 @@ export async function loadNative(): Promise<Native> {
   const { default: koffi } = await import('koffi').catch((cause: unknown) => {
     throw new AppError('unavailable', 'GPIO lines need the npm package koffi: install it beside Sluice (npm install koffi)', { cause })
   })
-  const call = koffi.load(null).func('int ioctl(int fd, unsigned long request, void *data)') as (
-    fd: number,
-    request: number,
-    data: Uint8Array,
-  ) => number
+  const library = koffi.load(null)
+  const ioctl = library.func('int ioctl(int fd, unsigned long request, void *data)')
+  const close = library.func('int close(int fd)')
   return {
     ioctl(fd, request, data) {
-      const result = call(fd, request, data)
+      const result = Number(ioctl(fd, request, data))
       return result === -1 ? -koffi.errno() : result
     },
+    close: (fd) => void close(fd),
     watch: (fd, onReadable) => koffi.node.poll(fd, { readable: true, disconnect: true }, onReadable),
   }
 }

@@ -218,7 +218,6 @@ export const CATALOGUE = {
     flag: 'peripheral-sbc',
     kind: 'hardware',
     profile: null,
-    ...planned,
     summary: 'GPIO of single-board computers (Linux)',
     tools: ['gpio_sbc_write', 'gpio_sbc_read', 'gpio_sbc_blink', 'sbc_system_info'],
   },

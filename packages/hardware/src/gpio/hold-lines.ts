@@ -1,5 +1,5 @@
 /** A handle on requested lines: their levels, and their edges as events on the loop. */
-import { closeSync, readSync } from 'node:fs'
+import { readSync } from 'node:fs'
 import { getSystemErrorName } from 'node:util'
 import { AppError } from '@sluice/sdk'
 import type { Native } from '../native.ts'
@@ -22,7 +22,7 @@ export function holdLines(native: Native, { path, fd, request: { offsets, direct
     if (isClosed) return
     isClosed = true
     watching?.close()
-    closeSync(fd)
+    native.close(fd)
   }
 
   const exchange = (request: number, values: Buffer): Buffer => {

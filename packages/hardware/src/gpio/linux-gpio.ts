@@ -1,5 +1,4 @@
 /** GPIO lines by the character device of Linux 5.10 and newer: `/dev/gpiochipN`, no library, no daemon. */
-import { closeSync } from 'node:fs'
 import { type FileHandle, open, readdir } from 'node:fs/promises'
 import { getSystemErrorName } from 'node:util'
 import { AppError } from '@sluice/sdk'
@@ -105,7 +104,7 @@ function requestLines(native: Native, path: string, fd: number, request: LineReq
   try {
     return holdLines(native, { path, fd: lineFd, request })
   } catch (error) {
-    closeSync(lineFd)
+    native.close(lineFd)
     throw error
   }
 }
