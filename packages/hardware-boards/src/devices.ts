@@ -23,6 +23,15 @@ export interface Device {
   readonly connected: boolean
 }
 
+/** Anything on USB, a board or not; hubs are left out. */
+export interface UsbSeen {
+  /** Four lower-case hexadecimal digits. */
+  readonly vendor: string
+  readonly product: string
+  /** As the device calls itself; empty: it does not. */
+  readonly name: string
+}
+
 /** An open line to a board: bytes, nothing else. */
 export interface Port {
   write(bytes: Uint8Array): Promise<void>
@@ -38,6 +47,8 @@ export interface Port {
 export interface Devices {
   /** Those connected first, then by alias. */
   all(): readonly Device[]
+  /** What USB showed at the last look, boards and others. */
+  seen(): readonly UsbSeen[]
   /** Looks for devices anew, at most 2 s; resolves to what is then known. */
   discover(signal: AbortSignal): Promise<readonly Device[]>
   /**

@@ -1,0 +1,40 @@
+/** Proves on this machine that boards can be reached, and says what is missing where they cannot; for `sluice doctor`. */
+import { AppError, errorText, type Finding } from '@sluice/sdk'
+import { loadSerialLibrary } from './native.ts'
+import type { Registry } from './registry/registry.ts'
+import { usbText } from './registry/usb.ts'
+import { deniedAccess } from './transports/port-access.ts'
+
+export async function checkBoards(registry: Registry, signal: AbortSignal): Promise<readonly Finding[]> {
+  const library = await loadSerialLibrary().then(
+    (): Finding => ({ status: 'ok', detail: 'serialport works here' }),
+    (error: unknown): Finding => ({ status: 'fail', detail: errorText(error), fix: 'pnpm add serialport' }),
+  )
+  const devices = await registry.discover(signal)
+  const boards = await Promise.all(
+    devices.map(async ({ alias, path, transport, connected }): Promise<Finding> => {
+      if (!connected) return { status: 'warn', detail: `${alias} is not connected`, fix: transport === 'native' ? nativeFix : 'Plug it in' }
+      const denied = transport === 'serial' && path !== null ? await deniedAccess(path) : undefined
+      if (denied) return { status: 'fail', detail: `${alias}: ${denied.detail}`, fix: denied.fix }
+      if (transport === 'bridge') return answering(registry, alias, signal)
+      return { status: 'ok', detail: `${alias} is ${path === null ? `there (${transport})` : `at ${path}`}` }
+    }),
+  )
+  if (boards.length > 0) return [library, ...boards]
+  const seen = registry.seen().map(usbText).join(', ')
+  return [library, { status: 'ok', detail: `No board is connected; USB shows ${seen || 'nothing'}` }]
+}
+
+const nativeFix = 'Use a build with hardware-sbc, on a supported single-board computer'
+
+/** A bridge is asked for a pin: there is nothing else it answers. */
+async function answering(registry: Registry, alias: string, signal: AbortSignal): Promise<Finding> {
+  try {
+    await registry.line(alias).read(0, signal)
+  } catch (error) {
+    const refused = error instanceof AppError && error.code === 'upstream'
+    if (!refused)
+      return { status: 'fail', detail: errorText(error), fix: 'Start the bridge, or correct its path in [[peripherals.boards]]' }
+  }
+  return { status: 'ok', detail: `${alias} answers` }
+}

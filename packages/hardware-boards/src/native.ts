@@ -1,0 +1,42 @@
+/** The only way to serialport, which is native: loaded when the first port is listed or opened. */
+import { AppError, errorText } from '@sluice/sdk'
+
+/** What this package needs of a port of it, which is a stream. */
+export interface NativePort {
+  open(callback: (error: Error | null) => void): void
+  write(bytes: Uint8Array, callback: (error: Error | null | undefined) => void): boolean
+  set(lines: { dtr?: boolean; rts?: boolean }, callback: (error: Error | null) => void): void
+  close(callback: (error: Error | null) => void): void
+  destroy(): void
+  readonly isOpen: boolean
+  on(event: 'data', callback: (bytes: Uint8Array) => void): this
+  on(event: 'error' | 'close', callback: (error: Error | null) => void): this
+}
+
+export interface NativePortInfo {
+  readonly path: string
+  readonly vendorId?: string | undefined
+  readonly productId?: string | undefined
+  readonly serialNumber?: string | undefined
+  readonly manufacturer?: string | undefined
+  readonly locationId?: string | undefined
+}
+
+export interface SerialLibrary {
+  list(): Promise<readonly NativePortInfo[]>
+  port(options: { readonly path: string; readonly baudRate: number }): NativePort
+}
+
+/** Throws `unavailable` where the module, or its binary for this platform, is missing. */
+export async function loadSerialLibrary(): Promise<SerialLibrary> {
+  try {
+    const { SerialPort } = await import('serialport')
+    return {
+      list: () => SerialPort.list(),
+      // Without `hupcl` a close leaves DTR as it is: the next open is no reset of the boards that take its edge for one.
+      port: (options) => new SerialPort({ ...options, autoOpen: false, hupcl: false }) as unknown as NativePort,
+    }
+  } catch (cause) {
+    throw new AppError('unavailable', `Serial ports need the package serialport: pnpm add serialport (${errorText(cause)})`, { cause })
+  }
+}

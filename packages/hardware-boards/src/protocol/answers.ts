@@ -1,0 +1,44 @@
+/** What a board's results mean, in either dialect. A board that answers something else is told so; nothing is made up. */
+import { AppError } from '@sluice/sdk'
+import { list, members, parsedOrUndefined } from '@sluice/sdk/foreign-json'
+import { plainText } from './frame.ts'
+
+/** What a board says of itself. */
+export interface Capabilities {
+  /** The pins it can read and write, in ascending order; null: it does not say. */
+  readonly gpio: readonly number[] | null
+  readonly led: number | null
+  /** As in the table of boards; null: it does not say. */
+  readonly board: string | null
+  /** Name and version; null: it does not say. */
+  readonly firmware: string | null
+}
+
+const PINS_MAX = 512
+const NAME_CHARS_MAX = 64
+
+/** Throws `upstream` for anything but 0 or 1. */
+export function bitOf(name: string, result: unknown): 0 | 1 {
+  const value = typeof result === 'object' ? members(result).value : result
+  if (value === 0 || value === '0') return 0
+  if (value === 1 || value === '1') return 1
+  throw new AppError('upstream', `${name} answered ${plainText(JSON.stringify(result) ?? 'nothing')}, which is neither 0 nor 1`)
+}
+
+/** One dialect gives the object as a text. Throws `upstream` for what is no object. */
+export function capabilitiesOf(name: string, result: unknown): Capabilities {
+  const parsed = typeof result === 'string' ? parsedOrUndefined(result) : result
+  if (typeof parsed !== 'object' || parsed === null) throw new AppError('upstream', `${name} does not say what it can do`)
+  const { gpio, led_pin, board, firmware } = members(parsed)
+  const pins = list(gpio).filter(isPin).slice(0, PINS_MAX)
+  return {
+    gpio: Array.isArray(gpio) ? [...new Set(pins)].sort((a, b) => a - b) : null,
+    led: isPin(led_pin) ? led_pin : null,
+    board: shortText(board),
+    firmware: shortText(firmware),
+  }
+}
+
+const isPin = (value: unknown): value is number => Number.isInteger(value) && Number(value) >= 0
+
+const shortText = (value: unknown): string | null => (typeof value === 'string' ? plainText(value).slice(0, NAME_CHARS_MAX) || null : null)

@@ -1,0 +1,82 @@
+/** `hardware_board_info`, `hardware_memory_map`, `hardware_capabilities`: what configured boards are and can do. */
+import type { DeviceGuard } from '@sluice/hardware'
+import { AppError, defineTool, errorText, type Host, type Tool } from '@sluice/sdk'
+import * as v from 'valibot'
+import type { PeripheralsConfig } from '../config.ts'
+import type { Capabilities } from '../protocol/answers.ts'
+import type { Registry } from '../registry/registry.ts'
+import { factsOf, knownBoard, memoryLines } from './board-facts.ts'
+import { ranges } from './gpio.ts'
+import { device } from './pins.ts'
+
+const board = v.optional(
+  v.pipe(v.string(), v.minLength(1), v.maxLength(64), v.description('Name such as board_c1; default: the first configured one')),
+)
+
+export function boardTools(host: Host, config: PeripheralsConfig, registry: Registry, guard: DeviceGuard): readonly Tool[] {
+  const available = (): boolean => config.enabled && config.boards.length > 0
+  const boardOf = (name: string | undefined) => {
+    const wanted = name ?? config.boards[0]?.board
+    if (wanted === undefined) throw new AppError('not_found', 'No board is configured in [[peripherals.boards]]')
+    return knownBoard(wanted)
+  }
+  return [
+    defineTool({
+      name: 'hardware_board_info',
+      description: 'Says what a board is: chip, architecture, description and memory; read live where a debug probe reaches it.',
+      input: v.object({ board }),
+      risk: 'read',
+      available,
+      async run(input, { signal }) {
+        const facts = await factsOf(host, boardOf(input.board), signal)
+        const { board: known, chip, architecture, source } = facts
+        return [
+          `Board: ${known.name} (${source})`,
+          `Chip: ${chip}`,
+          `Architecture: ${architecture}`,
+          `Description: ${known.description}`,
+          ...memoryLines(facts),
+        ].join('\n')
+      },
+    }),
+    defineTool({
+      name: 'hardware_memory_map',
+      description: "Lists a board's memory ranges; read live where a debug probe reaches it, else from its data sheet.",
+      input: v.object({ board }),
+      risk: 'read',
+      available,
+      async run(input, { signal }) {
+        const facts = await factsOf(host, boardOf(input.board), signal)
+        return [`${facts.board.name} (${facts.source}):`, ...memoryLines(facts)].join('\n')
+      },
+    }),
+    defineTool({
+      name: 'hardware_capabilities',
+      description: 'Asks connected boards which GPIO pins and which LED they have.',
+      input: v.object({ device }),
+      risk: 'read',
+      available,
+      async run({ device: named }, context) {
+        const asked = named === undefined ? registry.all().filter(({ connected }) => connected) : [registry.pick(named)]
+        if (asked.length === 0) registry.pick(undefined, ({ connected }) => connected)
+        const lines = await Promise.all(
+          asked.map(async ({ alias }) => {
+            try {
+              const use = { device: alias, tool: 'hardware_capabilities', context }
+              return capabilitiesText(alias, await guard.use(use, () => registry.line(alias).capabilities(context.signal)))
+            } catch (error) {
+              if (named !== undefined || context.signal.aborted || !(error instanceof AppError)) throw error
+              return `${alias}: ${errorText(error)}`
+            }
+          }),
+        )
+        return lines.join('\n')
+      },
+    }),
+  ]
+}
+
+function capabilitiesText(alias: string, { gpio, led, firmware }: Capabilities): string {
+  const said = [gpio && `GPIO ${ranges(gpio)}`, led !== null && `LED on pin ${led}`, firmware && `firmware ${firmware}`].filter(Boolean)
+  return `${alias}: ${said.length > 0 ? said.join('; ') : 'it does not say which pins it has'}`
+}

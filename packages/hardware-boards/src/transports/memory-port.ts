@@ -1,0 +1,47 @@
+/** Two ends of a line in memory: what one writes, the other gets, in later turns of the event loop, as on a real line. */
+import type { Port } from '../devices.ts'
+
+export interface MemoryLine {
+  readonly near: Port
+  readonly far: Port
+}
+
+interface End {
+  readonly readers: Set<(bytes: Uint8Array) => void>
+  readonly closers: Set<() => void>
+}
+
+export function memoryPort(): MemoryLine {
+  const ends: readonly [End, End] = [emptyEnd(), emptyEnd()]
+  let over = false
+  const close = async (): Promise<void> => {
+    if (over) return
+    over = true
+    for (const { closers } of ends) for (const closer of closers) closer()
+  }
+  const portOf = (mine: End, other: End): Port => ({
+    async write(bytes) {
+      if (over) throw new Error('the line is closed')
+      const copy = Buffer.from(bytes)
+      setImmediate(() => {
+        if (!over) for (const reader of other.readers) reader(copy)
+      })
+    },
+    onData: (callback) => added(mine.readers, callback),
+    onClose(callback) {
+      if (over) queueMicrotask(callback)
+      return added(mine.closers, callback)
+    },
+    signals: async () => undefined,
+    close,
+  })
+  const [a, b] = ends
+  return { near: portOf(a, b), far: portOf(b, a) }
+}
+
+const emptyEnd = (): End => ({ readers: new Set(), closers: new Set() })
+
+const added = <Member>(set: Set<Member>, member: Member): (() => void) => {
+  set.add(member)
+  return () => void set.delete(member)
+}
