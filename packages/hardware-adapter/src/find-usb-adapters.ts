@@ -1,0 +1,77 @@
+/** Which USB adapters are connected, without loading anything native where the kernel tells it in files. */
+import { readdir, readFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { CH341A_ID, type FoundAdapter, MCP2221_ID, type UsbId } from './found-adapter.ts'
+import type { ListedDevice, Native, UsbName } from './native.ts'
+
+/** More than fit on a bus are not looked at. */
+const DEVICES_MAX = 256
+
+export interface UsbPlaces {
+  readonly platform: NodeJS.Platform
+  /** Where the kernel's device files are: `/sys`. */
+  readonly sys: string
+}
+
+export const thisMachine: UsbPlaces = { platform: process.platform, sys: '/sys' }
+
+/** Sorted by place. Rejects with `unavailable` where a native package is needed to look and is missing. */
+export async function findUsbAdapters(native: Native, { platform, sys }: UsbPlaces): Promise<readonly FoundAdapter[]> {
+  const found = platform === 'linux' ? [...(await hidrawDevices(sys)), ...(await usbDevices(sys))] : await listed(native)
+  return found.toSorted((one, other) => one.place.localeCompare(other.place, 'en', { numeric: true }))
+}
+
+async function hidrawDevices(sys: string): Promise<FoundAdapter[]> {
+  const found: FoundAdapter[] = []
+  for (const name of await entries(join(sys, 'class/hidraw'))) {
+    const facts = await text(join(sys, 'class/hidraw', name, 'device/uevent'))
+    const value = (key: string) => new RegExp(`^${key}=(.*)$`, 'm').exec(facts)?.[1] ?? ''
+    const [, vendor, product] = value('HID_ID').split(':')
+    if (!isDevice(MCP2221_ID, vendor, product)) continue
+    // Without a place of its own the device is told by its number.
+    found.push({ kind: 'mcp2221', serial: value('HID_UNIQ'), place: value('HID_PHYS') || name, path: `/dev/${name}` })
+  }
+  return found
+}
+
+async function usbDevices(sys: string): Promise<FoundAdapter[]> {
+  const folder = join(sys, 'bus/usb/devices')
+  const found: FoundAdapter[] = []
+  // With a colon: an interface of a device.
+  for (const place of (await entries(folder)).filter((name) => !name.includes(':'))) {
+    const fact = (name: string) => text(join(folder, place, name))
+    if (!isDevice(CH341A_ID, await fact('idVendor'), await fact('idProduct'))) continue
+    const [bus, address] = [Number(await fact('busnum')), Number(await fact('devnum'))]
+    const number = (value: number) => String(value).padStart(3, '0')
+    const path = `/dev/bus/usb/${number(bus)}/${number(address)}`
+    found.push({ kind: 'ch341a', serial: await fact('serial'), place, path, usb: { bus, address } })
+  }
+  return found
+}
+
+/** Of a USB adapter that a driver of the kernel has taken whole, so that no HID device is left to open: where it is. */
+export async function takenByKernel(sys: string): Promise<readonly string[]> {
+  const folder = join(sys, 'bus/hid/drivers/mcp2221')
+  return (await entries(folder)).filter((name) => /^[\dA-F]{4}:04D8:00DD\./i.test(name))
+}
+
+async function listed(native: Native): Promise<FoundAdapter[]> {
+  const isA =
+    ({ vendor, product }: UsbId) =>
+    (device: ListedDevice) =>
+      device.vendor === vendor && device.product === product
+  const hid = (await native.listHid()).filter(isA(MCP2221_ID))
+  const usb: readonly (ListedDevice & UsbName)[] = (await native.listUsb()).filter(isA(CH341A_ID))
+  return [
+    ...hid.map(({ serial, path }): FoundAdapter => ({ kind: 'mcp2221', serial, place: path, path })),
+    ...usb.map(({ serial, path, bus, address }): FoundAdapter => ({ kind: 'ch341a', serial, place: path, path, usb: { bus, address } })),
+  ]
+}
+
+const isDevice = ({ vendor, product }: UsbId, vendorHex = '', productHex = ''): boolean =>
+  Number.parseInt(vendorHex, 16) === vendor && Number.parseInt(productHex, 16) === product
+
+const entries = async (folder: string): Promise<string[]> =>
+  (await readdir(folder).catch(() => [])).map((name) => basename(name)).slice(0, DEVICES_MAX)
+
+const text = async (file: string): Promise<string> => (await readFile(file, 'utf8').catch(() => '')).trim()

@@ -1,0 +1,64 @@
+/** An adapter that is not there, with parts behind it: the tools can be tried with no hardware. */
+import type { Adapter, GpioChange, GpioState } from './adapter.ts'
+import { notAcknowledged } from './bus-error.ts'
+import { eeprom, type I2cPart, serialFlash, thermometer } from './simulated-parts.ts'
+
+const THERMOMETER = 0x48
+const EEPROM = 0x50
+const LINES = 0xff
+
+/** Inputs are high where `pullUps`, else low. */
+export function simulated({ pullUps }: { readonly pullUps: boolean }): Adapter {
+  const parts = new Map<number, I2cPart>([
+    [THERMOMETER, thermometer()],
+    [EEPROM, eeprom()],
+  ])
+  const partAt = (address: number): I2cPart => {
+    const part = parts.get(address)
+    if (!part) throw notAcknowledged(address)
+    return part
+  }
+  const flash = serialFlash()
+  let pins: GpioState = { direction: 0, value: 0 }
+  const state = (): GpioState => ({
+    direction: pins.direction,
+    value: (pins.value & pins.direction) | (pullUps ? LINES & ~pins.direction : 0),
+  })
+
+  return {
+    name: 'Simulated adapter',
+    abilities: {
+      i2cSpeedHz: [10_000, 1_000_000],
+      spiSpeedHz: [10_000, 50_000_000],
+      spiModes: [0, 1, 2, 3],
+      pullUps: true,
+      volts: [3.3, 5],
+    },
+    i2c: {
+      async read(address, length, register) {
+        const part = partAt(address)
+        if (register !== undefined) part.write(Uint8Array.of(register))
+        return part.read(length)
+      },
+      async write(address, bytes) {
+        partAt(address).write(bytes)
+      },
+      async probe(address) {
+        parts.get(address)?.read(1)
+        return parts.has(address)
+      },
+    },
+    spi: { transfer: async (bytes) => flash(bytes) },
+    gpio: {
+      lines: LINES,
+      outputs: LINES,
+      read: async () => state(),
+      async write({ lines, value = pins.value, direction = pins.direction }: GpioChange) {
+        const merged = (before: number, after: number) => (before & ~lines) | (after & lines)
+        pins = { direction: merged(pins.direction, direction), value: merged(pins.value, value) }
+        return state()
+      },
+    },
+    async close() {},
+  }
+}
