@@ -1,0 +1,115 @@
+/** What a board sends, to be read in order: up to a mark, within a time, and never more kept than asked for. */
+import { AppError, type Clock } from '@sluice/sdk'
+import type { Port } from '../devices.ts'
+
+/** What came while nobody read; older bytes go first, and a stream with a hole in it is told by its marks missing. */
+const UNREAD_BYTES_MAX = 65_536
+
+export interface Wait {
+  /** On `clock.monotonicMs()`. */
+  readonly untilMs: number
+  readonly signal: AbortSignal
+  /** Of what is read; the rest is dropped. Default: 4096. */
+  readonly bytesMax?: number
+}
+
+export interface Read {
+  /** Without the mark. */
+  readonly bytes: Buffer
+  readonly dropped: number
+  /** False: the time was up first. */
+  readonly found: boolean
+}
+
+export interface Incoming {
+  /** Reads up to and including the mark. Throws `unavailable` when the board is unplugged, `aborted`. */
+  until(mark: string, wait: Wait): Promise<Read>
+  /** The next so many bytes; `undefined`: they did not come in time. Throws like `until`. */
+  take(count: number, wait: Wait): Promise<Buffer | undefined>
+  /** Bytes that have come and were not read. */
+  readonly unread: number
+  /** Forgets what has come. */
+  clear(): void
+  stop(): void
+}
+
+const BYTES_MAX = 4096
+
+export function createIncoming(port: Port, name: string, clock: Clock): Incoming {
+  let unread: Buffer = Buffer.alloc(0)
+  let wake = (): void => undefined
+  let gone = false
+  const stopData = port.onData((bytes) => {
+    unread = Buffer.concat([unread, bytes])
+    if (unread.length > UNREAD_BYTES_MAX) unread = unread.subarray(-UNREAD_BYTES_MAX)
+    wake()
+  })
+  const stopClose = port.onClose(() => {
+    gone = true
+    wake()
+  })
+
+  /** False: the time is up. */
+  const more = async ({ untilMs, signal }: Wait): Promise<boolean> => {
+    if (signal.aborted) throw new AppError('aborted', 'The call was aborted')
+    if (gone) throw new AppError('unavailable', `${name} is not connected any more`)
+    const leftMs = untilMs - clock.monotonicMs()
+    if (leftMs <= 0) return false
+    const done = new AbortController()
+    const came = new Promise<void>((resolve) => {
+      wake = resolve
+    })
+    await Promise.race([came, clock.sleep(leftMs, AbortSignal.any([signal, done.signal]))]).finally(() => done.abort())
+    return true
+  }
+
+  const eat = (count: number): Buffer => {
+    const eaten = unread.subarray(0, count)
+    unread = unread.subarray(count)
+    return eaten
+  }
+
+  return {
+    async until(mark, wait) {
+      const end = Buffer.from(mark, 'latin1')
+      const { bytesMax = BYTES_MAX } = wait
+      const kept: Buffer[] = []
+      let length = 0
+      let dropped = 0
+      const keep = (bytes: Buffer): void => {
+        const part = bytes.subarray(0, bytesMax - length)
+        if (part.length > 0) kept.push(Buffer.from(part))
+        length += part.length
+        dropped += bytes.length - part.length
+      }
+      for (;;) {
+        const at = unread.indexOf(end)
+        if (at >= 0) {
+          keep(eat(at))
+          eat(end.length)
+          return { bytes: Buffer.concat(kept), dropped, found: true }
+        }
+        // The mark may have begun at the end of what is there.
+        if (unread.length >= end.length) keep(eat(unread.length - end.length + 1))
+        if (!(await more(wait))) {
+          keep(eat(unread.length))
+          return { bytes: Buffer.concat(kept), dropped, found: false }
+        }
+      }
+    },
+    async take(count, wait) {
+      while (unread.length < count) if (!(await more(wait))) return undefined
+      return eat(count)
+    },
+    get unread() {
+      return unread.length
+    },
+    clear() {
+      unread = Buffer.alloc(0)
+    },
+    stop() {
+      stopData()
+      stopClose()
+    },
+  }
+}
