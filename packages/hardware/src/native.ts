@@ -6,9 +6,21 @@ export interface Native {
   ioctl(fd: number, request: number, data: Uint8Array): number
   /** Of handles a request made: a worker thread of Node's takes those it does not know for a mistake. */
   close(fd: number): void
-  /** Calls back on the event loop each time there is something to read, or the device is gone, until it is closed. */
-  watch(fd: number, onReadable: () => void): { close(): void }
+  /**
+   * Calls back on the event loop while there is something to read, or the device is gone, until it is closed. Reading
+   * does not wait from now on.
+   */
+  watch(fd: number, onReadable: (isGone: boolean) => void): { close(): void }
 }
+
+/** Its declaration lacks the status, which is negative once the kernel reports an error. */
+type Poll = (
+  fd: number,
+  events: typeof WATCHED,
+  onEvent: (status: number, events: { readonly disconnect: boolean }) => void,
+) => { close(): void }
+
+const WATCHED = { readable: true, disconnect: true } as const
 
 /** Throws `unavailable` where koffi is not installed or has no build for this machine. */
 export async function loadNative(): Promise<Native> {
@@ -24,6 +36,7 @@ export async function loadNative(): Promise<Native> {
       return result === -1 ? -koffi.errno() : result
     },
     close: (fd) => void close(fd),
-    watch: (fd, onReadable) => koffi.node.poll(fd, { readable: true, disconnect: true }, onReadable),
+    watch: (fd, onReadable) =>
+      (koffi.node.poll as unknown as Poll)(fd, WATCHED, (status, { disconnect }) => onReadable(status < 0 || disconnect)),
   }
 }

@@ -33,7 +33,7 @@ export function holdLines(native: Native, { path, fd, request: { offsets, direct
     return values
   }
 
-  const watching = watch && native.watch(fd, () => readEvents(fd, watch, () => isClosed, close))
+  const watching = watch && native.watch(fd, (isGone) => readEvents({ fd, watch, isGone, isClosed: () => isClosed, close }))
 
   return {
     offsets,
@@ -47,17 +47,30 @@ export function holdLines(native: Native, { path, fd, request: { offsets, direct
   }
 }
 
-/** Never waits: it is called when there is something to read. */
-function readEvents(fd: number, { onEvent, onLost }: EdgeWatch, isClosed: () => boolean, close: () => void): void {
+interface Reading {
+  readonly fd: number
+  readonly watch: EdgeWatch
+  readonly isGone: boolean
+  readonly isClosed: () => boolean
+  readonly close: () => void
+}
+
+/** Of a chip that is gone the last events are told before its end is: nobody calls again. */
+function readEvents({ fd, watch, isGone, isClosed, close }: Reading): void {
   const events = Buffer.alloc(EVENTS_AT_ONCE * abi.EVENT_BYTES)
-  let bytes: number
   try {
-    bytes = readSync(fd, events)
-  } catch {
-    // only a chip that is gone has nothing to say here
-    close()
-    onLost?.()
-    return
+    let bytes: number
+    do {
+      bytes = readSync(fd, events)
+      for (let at = 0; at < bytes && !isClosed(); at += abi.EVENT_BYTES) {
+        watch.onEvent(abi.parseEvent(events.subarray(at, at + abi.EVENT_BYTES)))
+      }
+    } while (isGone && bytes > 0 && !isClosed())
+    if (!isGone || isClosed()) return
+  } catch (error) {
+    if (!isGone && (error as NodeJS.ErrnoException).code === 'EAGAIN') return
   }
-  for (let at = 0; at < bytes && !isClosed(); at += abi.EVENT_BYTES) onEvent(abi.parseEvent(events.subarray(at, at + abi.EVENT_BYTES)))
+  if (isClosed()) return
+  close()
+  watch.onLost?.()
 }

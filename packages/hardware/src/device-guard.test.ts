@@ -1,0 +1,223 @@
+import { AppError, type ClientId, type DeviceRecord } from '@sluice/sdk'
+import { type TestHostOverrides, testHost } from '@sluice/testkit/host'
+import { toolContext } from '@sluice/testkit/tool'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { createDeviceGuard, type DeviceUse } from './device-guard.ts'
+
+const LIMITS = { lease_secs: 30, pin_reservation_secs: 3600 }
+
+const arrange = (overrides: TestHostOverrides = {}, limits = LIMITS) => {
+  const records: DeviceRecord[] = []
+  const host = testHost({ services: { audit: async (record) => void records.push(record) }, ...overrides })
+  const guard = createDeviceGuard(host, limits)
+  const use = (client: string, more: Partial<DeviceUse> = {}, signal?: AbortSignal): DeviceUse => ({
+    device: 'board_a0',
+    tool: 'gpio_write',
+    context: { ...toolContext(signal), client: client as ClientId },
+    ...more,
+  })
+  return { host, guard, records, use }
+}
+
+const nothing = async () => 'ran'
+/** What did not run says so by staying false. */
+const work = () => {
+  const state = { hasRun: false }
+  const run = async () => {
+    state.hasRun = true
+  }
+  return { state, run }
+}
+
+describe('§2.7 a device is leased to one client at a time', () => {
+  test('another client is refused until the lease is over, and is told when', async () => {
+    const { guard, host, use } = arrange()
+    await guard.use(use('alice'), nothing)
+    const { state, run } = work()
+    await expect(guard.use(use('bob'), run)).rejects.toMatchObject({ code: 'conflict', retryAfterSecs: 30 })
+    await host.advance(29_999)
+    await expect(guard.use(use('bob'), run)).rejects.toMatchObject({ code: 'conflict', retryAfterSecs: 1 })
+    expect(state.hasRun).toBe(false)
+    await host.advance(1)
+    await guard.use(use('bob'), run)
+    expect(state.hasRun).toBe(true)
+    await expect(guard.use(use('alice'), nothing)).rejects.toMatchObject({ code: 'conflict' })
+  })
+
+  test('another device is free meanwhile', async () => {
+    const { guard, use } = arrange()
+    await guard.use(use('alice'), nothing)
+    expect(await guard.use(use('bob', { device: 'board_b0' }), nothing)).toBe('ran')
+  })
+
+  test('a call that runs long keeps the lease', async () => {
+    const { guard, host, use } = arrange()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const running = guard.use(use('alice'), () => promise)
+    await host.advance(120_000)
+    await expect(guard.use(use('bob'), nothing)).rejects.toMatchObject({ code: 'conflict', retryAfterSecs: 1 })
+    resolve()
+    await running
+    await expect(guard.use(use('bob'), nothing)).rejects.toMatchObject({ code: 'conflict', retryAfterSecs: 30 })
+  })
+
+  test('a refused call takes no lease', async () => {
+    const { guard, use } = arrange({ services: {} })
+    await expect(guard.use(use('alice', { write: {} }), nothing)).rejects.toMatchObject({ code: 'unavailable' })
+    expect(await guard.use(use('bob'), nothing)).toBe('ran')
+  })
+
+  test('the number of devices in use is bounded', async () => {
+    const { guard, use } = arrange()
+    for (let index = 0; index < 256; index++) await guard.use(use('alice', { device: `d${index}` }), nothing)
+    await expect(guard.use(use('alice', { device: 'more' }), nothing)).rejects.toMatchObject({ code: 'unavailable' })
+  })
+})
+
+describe('transactions run in order', () => {
+  test('two clients never interleave, and a refused call runs nothing', async () => {
+    const step = fc.record({
+      client: fc.constantFrom('alice', 'bob'),
+      device: fc.constantFrom('board_a0', 'board_b0'),
+      awaits: fc.nat(3),
+      fails: fc.boolean(),
+      aborts: fc.boolean(),
+      waitMs: fc.constantFrom(0, 0, 10_000, 40_000),
+    })
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
+        const { guard, host, use } = arrange()
+        const running = new Map<string, string>()
+        const calls = []
+        for (const { client, device, awaits, fails, aborts, waitMs } of steps) {
+          const abort = new AbortController()
+          const state = { begun: false, ended: false }
+          const transaction = async () => {
+            state.begun = true
+            expect(running.get(device)).toBeUndefined()
+            running.set(device, client)
+            for (let turn = 0; turn < awaits; turn++) await Promise.resolve()
+            expect(running.get(device)).toBe(client)
+            running.delete(device)
+            state.ended = true
+            if (fails) throw new AppError('upstream', 'it failed')
+          }
+          const outcome = guard.use(use(client, { device }, abort.signal), transaction).then(
+            () => 'done',
+            (error: AppError) => error.code,
+          )
+          if (aborts) abort.abort()
+          calls.push({ outcome, state })
+          if (waitMs > 0) await host.advance(waitMs)
+        }
+        for (const { outcome, state } of calls) {
+          const code = await outcome
+          await new Promise((resolve) => setImmediate(resolve))
+          expect(state.ended).toBe(state.begun)
+          expect(state.begun).toBe(code === 'done' || code === 'upstream')
+        }
+      }),
+      { numRuns: 60 },
+    )
+  })
+
+  test('those of one client come one after the other, a failed one does not hold up the next', async () => {
+    const { guard, use } = arrange()
+    const order: string[] = []
+    const run = (name: string, fails = false) =>
+      guard.use(use('alice'), async () => {
+        order.push(`${name} begins`)
+        await Promise.resolve()
+        order.push(`${name} ends`)
+        if (fails) throw new AppError('upstream', 'it failed')
+      })
+    await Promise.allSettled([run('a', true), run('b'), run('c')])
+    expect(order).toEqual(['a begins', 'a ends', 'b begins', 'b ends', 'c begins', 'c ends'])
+  })
+
+  test('more than 16 waiting calls are refused', async () => {
+    const { guard, use } = arrange()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const waiting = Array.from({ length: 16 }, () => guard.use(use('alice'), () => promise))
+    await expect(guard.use(use('alice'), nothing)).rejects.toMatchObject({ code: 'unavailable', retryAfterSecs: 1 })
+    resolve()
+    await Promise.all(waiting)
+    expect(await guard.use(use('alice'), nothing)).toBe('ran')
+  })
+
+  test('a call that is aborted while it waits ends at once and never runs', async () => {
+    const { guard, use } = arrange()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const first = guard.use(use('alice'), () => promise)
+    const abort = new AbortController()
+    const { state, run } = work()
+    const second = guard.use(use('alice', { write: {} }, abort.signal), run)
+    abort.abort()
+    await expect(second).rejects.toMatchObject({ code: 'aborted' })
+    resolve()
+    await first
+    await guard.use(use('alice'), nothing)
+    expect(state.hasRun).toBe(false)
+  })
+})
+
+describe('§2.7 pins stay with the client that wrote them', () => {
+  const DAYS = { lease_secs: 1, pin_reservation_secs: 3600 }
+
+  test('another client is refused after the lease, also after a restart, until the reservation is over', async () => {
+    const { guard, host, use, records } = arrange({}, DAYS)
+    await guard.use(use('alice', { pins: [17], write: { value: 1 } }), nothing)
+    await host.advance(2000)
+    const restarted = createDeviceGuard(host, DAYS)
+    const { state, run } = work()
+    await expect(restarted.use(use('bob', { pins: [4, 17], write: { value: 0 } }), run)).rejects.toMatchObject({
+      code: 'conflict',
+      message: expect.stringContaining('17'),
+      retryAfterSecs: 3598,
+    })
+    expect(state.hasRun).toBe(false)
+    expect(records).toHaveLength(1)
+    // pin 4 was not taken along with the refusal
+    expect(await restarted.use(use('carol', { pins: [4] }), nothing)).toBe('ran')
+    await host.advance(3_600_000)
+    expect(await restarted.use(use('bob', { pins: [17] }), nothing)).toBe('ran')
+  })
+
+  test('0 seconds reserve nothing', async () => {
+    const limits = { lease_secs: 1, pin_reservation_secs: 0 }
+    const { guard, host, use } = arrange({}, limits)
+    await guard.use(use('alice', { pins: [17] }), nothing)
+    await host.advance(1000)
+    expect(await guard.use(use('bob', { pins: [17] }), nothing)).toBe('ran')
+  })
+})
+
+describe('§2.7 every write is in the audit log before it happens', () => {
+  test('with who, what and where; reads are not', async () => {
+    const { guard, use, records } = arrange()
+    await guard.use(use('alice'), nothing)
+    expect(records).toEqual([])
+    const context = { ...toolContext(), client: 'alice' as ClientId, approvedBy: 'device:phone' }
+    await guard.use({ device: 'board_a0', tool: 'gpio_write', context, write: { value: 1 }, pins: [25] }, async () => {
+      expect(records).toEqual([
+        {
+          by: 'device:phone',
+          detail: { device: 'board_a0', tool: 'gpio_write', client: 'alice', turn: 'turn', pins: [25], value: 1 },
+        },
+      ])
+    })
+    await guard.use(use('alice', { write: { value: 0 } }), nothing)
+    expect(records[1]).toMatchObject({ by: 'turn:turn' })
+  })
+
+  test('what cannot be recorded does not run', async () => {
+    const full = async () => {
+      throw new AppError('unavailable', 'the disk is full')
+    }
+    const { guard, use } = arrange({ services: { audit: full } })
+    const { state, run } = work()
+    await expect(guard.use(use('alice', { write: {} }), run)).rejects.toMatchObject({ message: 'the disk is full' })
+    expect(state.hasRun).toBe(false)
+  })
+})

@@ -1,0 +1,84 @@
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { checkDevicePath, type DeviceKind, isDevicePath } from './device-path.ts'
+
+const KINDS: readonly DeviceKind[] = ['serial', 'i2c', 'spi', 'gpio']
+
+describe('§8 only paths of devices get through', () => {
+  test.each<[DeviceKind, string]>([
+    ['serial', '/dev/ttyACM0'],
+    ['serial', '/dev/ttyUSB12'],
+    ['serial', '/dev/tty.usbmodem-14201'],
+    ['serial', '/dev/cu.usbserial-A50285BI'],
+    ['serial', 'COM3'],
+    ['i2c', '/dev/i2c-1'],
+    ['spi', '/dev/spidev0.1'],
+    ['gpio', '/dev/gpiochip4'],
+  ])('%s: %s', (kind, path) => {
+    expect(KINDS.filter((each) => isDevicePath(path, each))).toEqual([kind])
+  })
+
+  test.each([
+    '/dev/ttyACM0/../sda',
+    '/dev/ttyACM0/',
+    '/dev/ttyACM',
+    '/dev//ttyACM0',
+    '/dev/ttyACM0\0',
+    '/dev/ttyACM0\n',
+    ' /dev/ttyACM0',
+    '/dev/./ttyACM0',
+    'dev/ttyACM0',
+    '/dev/ttyACM0000',
+    '/dev/tty',
+    '/dev/ttyS0',
+    '/dev/mem',
+    '/dev/sda',
+    '/dev/cu.usbmodem/x',
+    '/dev/cu.usbmodem..',
+    '/dev/i2c-1/x',
+    '/dev/spidev0',
+    '/dev/gpiochip',
+    'COM3:',
+    '\\\\.\\COM3',
+    '/tmp/ttyACM0',
+    '',
+  ])('not %j', async (path) => {
+    for (const kind of KINDS) await expect(checkDevicePath(path, kind)).rejects.toMatchObject({ code: 'invalid_request' })
+  })
+
+  test('no text with a way round in it, whatever it is', () => {
+    const piece = fc.constantFrom('/dev/', 'ttyACM0', 'i2c-1', 'spidev0.0', 'gpiochip0', '..', '/', '.', '\0', '\n', '0', 'COM1', 'é')
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 6 }), (pieces) => {
+        const path = pieces.join('')
+        for (const kind of KINDS) if (isDevicePath(path, kind)) expect(path).toMatch(/^(?:\/dev\/[A-Za-z]+[A-Za-z0-9.-]*|COM\d+)$/)
+      }),
+    )
+  })
+
+  test('a long text is shown in part only', async () => {
+    const error = await checkDevicePath('x'.repeat(100_000), 'serial').catch((cause: Error) => cause)
+    expect((error as Error).message.length).toBeLessThan(400)
+  })
+})
+
+describe('what is there has to be a device node', () => {
+  test('nothing is not_found', async () => {
+    await expect(checkDevicePath('/dev/ttyACM999', 'serial')).rejects.toMatchObject({ code: 'not_found' })
+  })
+
+  // Only root can put a link or a file where device nodes are.
+  test.skipIf(process.platform !== 'linux' || process.getuid?.() !== 0)('a link and a file are forbidden (needs root)', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'device-'))
+    const link = '/dev/gpiochip998'
+    onTestFinished(() => {
+      rmSync(folder, { recursive: true })
+      rmSync(link, { force: true })
+    })
+    symlinkSync('/dev/null', link)
+    await expect(checkDevicePath(link, 'gpio')).rejects.toMatchObject({ code: 'forbidden' })
+  })
+})
