@@ -32,12 +32,14 @@ export function clearance({ limits, sights, odometer }: RobotState, heading: num
 /** Every direction counts as the one it has gone in: that errs towards what is near. */
 const goneSince = (sight: Sight, odometer: number): number => odometer - sight.odometer
 
-/** How far it may go until what the beam met is beside it; `Infinity` for what it passes by. */
+/** How far it may go until what the beam met is beside it, wherever in the beam that is; `Infinity` for what it passes by. */
 function ahead({ bearing, spread, distance }: Beam, heading: number, halfWidth: number): number {
   if (distance === Number.POSITIVE_INFINITY) return distance
-  const beside = Math.max(0, angleBetween(bearing, heading) - spread)
-  if (beside >= Math.PI / 2 || distance * Math.sin(beside) > halfWidth) return Number.POSITIVE_INFINITY
-  return distance * Math.cos(beside)
+  const angle = angleBetween(bearing, heading)
+  const least = Math.max(0, angle - spread)
+  if (least >= Math.PI / 2 || distance * Math.sin(least) > halfWidth) return Number.POSITIVE_INFINITY
+  const inTheWay = distance <= halfWidth ? Math.PI / 2 : Math.asin(halfWidth / distance)
+  return distance * Math.cos(Math.min(angle + spread, inTheWay))
 }
 
 /** 0 to π. */

@@ -1,0 +1,171 @@
+/**
+ * Watches a robot from outside, knowing only what it was told and what its motors were told, and says what is wrong when they
+ * run though something demands a stop. It shares no line with the layers it judges.
+ */
+import type { Beam, RobotCommand, RobotEvent, Velocity } from '../core/robot-event.ts'
+import type { RobotLimits } from '../core/robot-limits.ts'
+
+interface Reading {
+  readonly takenMs: number
+  readonly beams: readonly Beam[]
+  /** Metres really gone when it was taken. */
+  readonly gone: number
+}
+
+interface Segment {
+  readonly velocity: Velocity
+  readonly fromMs: number
+  untilMs: number
+}
+
+const EPSILON_MS = 0.01
+const EPSILON_M = 1e-6
+
+export class Oracle {
+  readonly #limits: RobotLimits
+  readonly #readings = new Map<string, Reading>()
+  readonly #touching = new Set<string>()
+  /** What the motors did. */
+  readonly #segments: Segment[] = []
+  #isPressed = false
+  #isLatched = false
+  #isBroken = false
+  /** Of the movement under way. */
+  #begun: { readonly id: number; readonly atMs: number } | undefined
+  #backOff: { readonly from: ReadonlySet<string>; readonly sinceMs: number; readonly gone: number; readonly was: Velocity } | undefined
+  #nowMs = 0
+
+  constructor(limits: RobotLimits) {
+    this.#limits = limits
+  }
+
+  /** In all. */
+  get metres(): number {
+    return this.#goneUntil(this.#nowMs)
+  }
+
+  /** What is wrong in the time before `atMs`, in which nothing was heard. */
+  passed(atMs: number): string | undefined {
+    const running = this.#segments.at(-1)
+    const ranUntilMs = running && Math.min(atMs, running.untilMs)
+    const wrong = ranUntilMs !== undefined && ranUntilMs > this.#nowMs ? this.#wrongAt(ranUntilMs, running.velocity) : undefined
+    this.#nowMs = atMs
+    return wrong
+  }
+
+  /** What is wrong once the event was answered. */
+  heard(event: RobotEvent, commands: readonly RobotCommand[]): string | undefined {
+    this.#takeEvent(event)
+    const wrong = commands.map((command) => this.#takeCommand(command, event)).find((problem) => problem !== undefined)
+    const running = this.#segments.at(-1)
+    const isRunning = running !== undefined && running.untilMs > event.atMs
+    return wrong ?? (isRunning ? this.#wrongAt(event.atMs, running.velocity) : undefined)
+  }
+
+  #takeEvent(event: RobotEvent): void {
+    switch (event.kind) {
+      case 'range': {
+        const last = this.#readings.get(event.sensor)
+        const isNewer = !last || event.takenMs > last.takenMs
+        if (isNewer) this.#readings.set(event.sensor, { takenMs: event.takenMs, beams: event.beams, gone: this.#goneUntil(event.takenMs) })
+        return
+      }
+      case 'bump':
+        if (event.isPressed) this.#touching.add(event.sensor)
+        else this.#touching.delete(event.sensor)
+        return
+      case 'estop':
+        this.#isPressed = event.isPressed
+        this.#isLatched ||= event.isPressed
+        return
+      case 'fault':
+        this.#isBroken = true
+        return
+      case 'reset':
+        if (!this.#isPressed) this.#isLatched = false
+    }
+  }
+
+  #takeCommand(command: RobotCommand, { kind, atMs }: RobotEvent): string | undefined {
+    const running = this.#segments.at(-1)
+    switch (command.kind) {
+      case 'began':
+        this.#begun = { id: command.id, atMs }
+        return
+      case 'halt':
+        if (running && this.#touching.size > 0 && !this.#backOff && kind === 'bump' && this.#begun)
+          this.#backOff = { from: new Set(this.#touching), sinceMs: atMs, gone: this.#goneUntil(atMs), was: running.velocity }
+        if (running) running.untilMs = Math.min(running.untilMs, atMs)
+        return
+      case 'ended':
+        if (command.end.id !== this.#begun?.id) return
+        this.#begun = undefined
+        this.#backOff = undefined
+        return
+      case 'run':
+        if (kind === 'stop') return 'the motors were started by a stop'
+        if (running) running.untilMs = Math.min(running.untilMs, atMs)
+        this.#segments.push({ velocity: command.velocity, fromMs: atMs, untilMs: atMs + command.forMs })
+    }
+    return
+  }
+
+  #goneUntil(atMs: number): number {
+    return this.#segments.reduce((sum, { velocity, fromMs, untilMs }) => {
+      const ms = Math.max(0, Math.min(untilMs, atMs) - fromMs)
+      return sum + (Math.hypot(velocity.x, velocity.y) * ms) / 1000
+    }, 0)
+  }
+
+  #wrongAt(atMs: number, velocity: Velocity): string | undefined {
+    const { driveMsMax, sensorMsMax, sensors, maxSpeed, maxRotation } = this.#limits
+    const sinceMs = this.#backOff?.sinceMs ?? this.#begun?.atMs
+    if (sinceMs === undefined) return 'the motors run, and nobody asked for it'
+    if (this.#isPressed) return 'the motors run while the emergency stop is pressed'
+    if (this.#isLatched) return 'the motors run, and nobody has reset the emergency stop'
+    if (this.#isBroken) return 'the motors run with something broken'
+    if (atMs - sinceMs > driveMsMax + EPSILON_MS) return 'the motors run for longer than they may'
+    for (const { name } of sensors) {
+      const reading = this.#readings.get(name)
+      if (!reading) return `the motors run without any reading of ${name}`
+      if (atMs - reading.takenMs > sensorMsMax + EPSILON_MS) return `the motors run with a stale reading of ${name}`
+    }
+    const speed = Math.hypot(velocity.x, velocity.y)
+    if (speed > maxSpeed + EPSILON_M || Math.abs(velocity.turn) > maxRotation + EPSILON_M) return 'the motors run too fast'
+    return this.#wrongTouch(atMs, velocity) ?? (speed > 0 ? this.#wrongWay(atMs, velocity, speed) : undefined)
+  }
+
+  #wrongTouch(atMs: number, velocity: Velocity): string | undefined {
+    const backOff = this.#backOff
+    if (!backOff) return this.#touching.size > 0 ? 'the motors run while something is touched' : undefined
+    for (const sensor of this.#touching) if (!backOff.from.has(sensor)) return 'it backs off into something'
+    const isOpposite = velocity.x * backOff.was.x + velocity.y * backOff.was.y < 0
+    if (!isOpposite) return 'it does not back off, but goes on'
+    return this.#goneUntil(atMs) - backOff.gone > this.#limits.bumpReverse + EPSILON_M ? 'it backs off too far' : undefined
+  }
+
+  /** Looks at each beam as a point, or its cone as many. */
+  #wrongWay(atMs: number, velocity: Velocity, speed: number): string | undefined {
+    const { sensors, minDistance, width, blindSpeed } = this.#limits
+    const [aheadX, aheadY] = [velocity.x / speed, velocity.y / speed]
+    let covered = false
+    let seen = false
+    for (const { name, bearing, halfAngle } of sensors) {
+      const reading = this.#readings.get(name)
+      const looksThere = aheadX * Math.cos(bearing) + aheadY * Math.sin(bearing) >= Math.cos(halfAngle) - 1e-9
+      covered ||= looksThere
+      for (const beam of reading?.beams ?? []) {
+        for (const angle of [beam.bearing - beam.spread, beam.bearing, beam.bearing + beam.spread]) {
+          const along = aheadX * Math.cos(angle) + aheadY * Math.sin(angle)
+          const beside = Math.abs(aheadX * Math.sin(angle) - aheadY * Math.cos(angle))
+          seen ||= looksThere && along >= Math.cos(0.3)
+          if (beam.distance === Number.POSITIVE_INFINITY || along <= 0 || beside * beam.distance > width / 2) continue
+          const gone = this.#goneUntil(atMs) - (reading?.gone ?? 0)
+          if (beam.distance * along - gone < minDistance - EPSILON_M) return `the motors run towards an obstacle at ${beam.distance} m`
+        }
+      }
+    }
+    if (covered && !seen) return 'the motors run where a sensor looks and sees nothing'
+    return !covered && speed > blindSpeed + EPSILON_M ? 'the motors run blindly' : undefined
+  }
+}
