@@ -36,7 +36,11 @@ const setUp = (sandbox: Sandbox = noSandbox, required = false) => {
 
 test('a sandbox is given the devices that are there, and what is no device is never given', async () => {
   const given: unknown[] = []
-  const { sh } = setUp({ ...noSandbox, wrap: (command, { devices }) => (given.push(devices), command) })
+  const wrap: Sandbox['wrap'] = (command, { devices }) => {
+    given.push(devices)
+    return command
+  }
+  const { sh } = setUp({ ...noSandbox, wrap })
   const withDevices = (...devices: string[]) => sh('true', { policy: { writable: [folder], network: false, devices } })
   await withDevices('/dev/null', '/dev/no-such-device')
   await sh('true')

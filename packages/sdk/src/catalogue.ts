@@ -225,7 +225,6 @@ export const CATALOGUE = {
     flag: 'probe',
     kind: 'hardware',
     profile: null,
-    ...planned,
     summary: 'Live chip info and memory over SWD',
     section: 'peripherals',
     keys: ['probe'],
