@@ -49,6 +49,8 @@ export interface Devices {
   all(): readonly Device[]
   /** What USB showed at the last look, boards and others. */
   seen(): readonly UsbSeen[]
+  /** Resolves when it has been looked for devices once, after at most 2 s. Before it nothing is known: tools wait for it. */
+  ready(signal: AbortSignal): Promise<void>
   /** Looks for devices anew, at most 2 s; resolves to what is then known. */
   discover(signal: AbortSignal): Promise<readonly Device[]>
   /**
@@ -61,6 +63,9 @@ export interface Devices {
    * when it cannot be opened or is not connected.
    */
   withPort<Result>(alias: string, signal: AbortSignal, work: (port: Port) => Promise<Result>): Promise<Result>
-  /** Resolves when the same board (by serial number, or by its place) is connected again; rejects with `upstream_timeout`. */
+  /**
+   * Resolves when the same board (by serial number, or by its place) is connected again, or after a moment if it never left;
+   * rejects with `upstream_timeout`.
+   */
   comeBack(alias: string, timeoutMs: number, signal: AbortSignal): Promise<Device>
 }

@@ -73,6 +73,7 @@ export function createRegistry(host: Host, config: PeripheralsConfig, given: Par
   let aliases: Promise<Aliases> | undefined
   let seen: readonly UsbSeen[] = []
   let looking: Promise<void> | undefined
+  let first: Promise<void> | undefined
   let wanted: ReadonlySet<string> = new Set()
 
   const all = (): readonly Device[] =>
@@ -223,13 +224,19 @@ export function createRegistry(host: Host, config: PeripheralsConfig, given: Par
     })
     return looking
   }
-  /** A look that began after now, or the time for one is over. */
-  const lookAnew = async (signal: AbortSignal): Promise<void> => {
+  /** Until it is done, or the time for a look is over. */
+  const inTime = async (done: Promise<void>, signal: AbortSignal): Promise<void> => {
     const over = new AbortController()
     const late = host.clock.sleep(DISCOVERY_MS_MAX, AbortSignal.any([signal, over.signal]))
-    const done = (looking ?? Promise.resolve()).then(look)
     await Promise.race([done, late]).finally(() => over.abort())
+    if (signal.aborted) throw new AppError('aborted', 'The call was aborted')
   }
+  const firstLook = (): Promise<void> => {
+    first ??= look()
+    return first
+  }
+  /** A look that began after now. */
+  const lookAnew = (signal: AbortSignal): Promise<void> => inTime((looking ?? Promise.resolve()).then(look), signal)
 
   const connectedNow = (alias: string): Device | undefined => {
     const device = held.get(alias)?.device
@@ -239,6 +246,7 @@ export function createRegistry(host: Host, config: PeripheralsConfig, given: Par
   return {
     all,
     seen: () => seen,
+    ready: (signal) => inTime(firstLook(), signal),
     async discover(signal) {
       await lookAnew(signal)
       return all()
@@ -256,7 +264,6 @@ export function createRegistry(host: Host, config: PeripheralsConfig, given: Par
         let wasGone = !entry.device.connected
         for (;;) {
           await lookAnew(signal)
-          if (signal.aborted) throw new AppError('aborted', 'The call was aborted')
           const passedMs = host.clock.monotonicMs() - startMs
           const device = connectedNow(alias)
           wasGone ||= !device
@@ -272,10 +279,10 @@ export function createRegistry(host: Host, config: PeripheralsConfig, given: Par
       }
     },
     start() {
-      void look()
+      void firstLook()
       if (!config.discover) return
       void machine
-        .watch(() => void lookAnew(closing.signal), closing.signal)
+        .watch(() => void lookAnew(closing.signal).catch(() => undefined), closing.signal)
         .catch((error: unknown) => host.log.warn('boards are not noticed as they come and go', { error }))
     },
     listenTo(next) {

@@ -57,6 +57,7 @@ export function boardTools(host: Host, config: PeripheralsConfig, registry: Regi
       risk: 'read',
       available,
       async run({ device: named }, context) {
+        await registry.ready(context.signal)
         const asked = named === undefined ? registry.all().filter(({ connected }) => connected) : [registry.pick(named)]
         if (asked.length === 0) registry.pick(undefined, ({ connected }) => connected)
         const lines = await Promise.all(

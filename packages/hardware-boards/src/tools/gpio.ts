@@ -15,6 +15,7 @@ export const gpioTools = (registry: Registry, guard: DeviceGuard): readonly Tool
     input: v.object({ device, pin, value: level }),
     risk: 'execute',
     async run({ device: named, pin, value }, context) {
+      await registry.ready(context.signal)
       const { alias } = registry.pick(named)
       const use = { device: alias, tool: 'gpio_write', context, pins: [pin], write: { pin, value } }
       const line = registry.line(alias)
@@ -30,6 +31,7 @@ export const gpioTools = (registry: Registry, guard: DeviceGuard): readonly Tool
     input: v.object({ device, pin }),
     risk: 'read',
     async run({ device: named, pin }, context) {
+      await registry.ready(context.signal)
       const { alias } = registry.pick(named)
       const line = registry.line(alias)
       const value = await guard.use({ device: alias, tool: 'gpio_read', context }, async () => {

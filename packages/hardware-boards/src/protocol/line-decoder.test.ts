@@ -1,0 +1,53 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { createLineDecoder, LINE_BYTES_MAX } from './line-decoder.ts'
+
+function decoded(...chunks: Uint8Array[]): string[] {
+  const lines: string[] = []
+  const decode = createLineDecoder((line) => lines.push(line))
+  for (const chunk of chunks) decode(chunk)
+  return lines
+}
+
+test('lines are the same however the bytes are cut', () => {
+  const bytes = fc.array(fc.oneof(fc.constant(0x0a), fc.constant(0x0d), fc.integer({ min: 0, max: 255 })), { maxLength: 300 })
+  fc.assert(
+    fc.property(bytes, fc.array(fc.nat(40), { maxLength: 30 }), (all, cuts) => {
+      const whole = Uint8Array.from(all)
+      const chunks: Uint8Array[] = []
+      let start = 0
+      for (const cut of cuts) {
+        chunks.push(whole.subarray(start, start + cut))
+        start += cut
+      }
+      chunks.push(whole.subarray(start))
+      const expected = Buffer.from(whole).toString('latin1').split('\n').slice(0, -1)
+      const wanted = expected.map((line) => Buffer.from(line, 'latin1').toString('utf8').replace(/\r$/, ''))
+      expect(decoded(...chunks)).toEqual(wanted)
+    }),
+  )
+})
+
+test('a chunk may be used again by whoever gave it', () => {
+  const lines: string[] = []
+  const decode = createLineDecoder((line) => lines.push(line))
+  const chunk = Buffer.from('half')
+  decode(chunk)
+  chunk.fill('x')
+  decode(Buffer.from(' a line\n'))
+  expect(lines).toEqual(['half a line'])
+})
+
+test.each([
+  ['in one piece', [LINE_BYTES_MAX + 1]],
+  ['in many', Array.from({ length: 100 }, () => 1000)],
+])('a line that is too long is dropped as a whole, %s, and the next one is read', (_how, sizes) => {
+  const chunks = sizes.map((size) => Buffer.alloc(size, 'x'))
+  expect(decoded(...chunks, Buffer.from('\nafter\n'))).toEqual(['after'])
+})
+
+test('a line of just the longest length is read', () => {
+  const line = 'x'.repeat(LINE_BYTES_MAX)
+  expect(decoded(Buffer.from(`${line}\n`))).toEqual([line])
+  expect(decoded(Buffer.from(line.slice(0, 100)), Buffer.from(`${line.slice(100)}\n`))).toEqual([line])
+})

@@ -1,0 +1,173 @@
+import { AppError } from '@sluice/sdk'
+import { testClock } from '@sluice/testkit/clock'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { type FakeBoardOptions, type Fault, fakeBoard } from '../testing/fake-board.ts'
+import { memoryPort } from '../transports/memory-port.ts'
+import { createLink, type Link, PING_MS, PINGS_MAX, REQUEST_MS } from './link.ts'
+
+const never = new AbortController().signal
+const READ = { signal: never, repeatable: true }
+const WRITE = { signal: never, repeatable: false }
+const links: Link[] = []
+afterEach(async () => {
+  for (const link of links.splice(0)) await link.close()
+})
+
+function connected(options: FakeBoardOptions = {}) {
+  const { near, far } = memoryPort()
+  const clock = testClock()
+  const signals: unknown[] = []
+  const onClose = vi.fn()
+  const board = fakeBoard(far, options)
+  const link = createLink({ port: near, name: 'board_b0', clock, onSignal: (...signal) => signals.push(signal), onClose })
+  links.push(link)
+  const read = (pin: number, options = READ) => link.request('gpio_read', { pin }, options)
+  return { link, board, clock, signals, onClose, read, far }
+}
+
+const code = (expected: string) => expect.objectContaining({ code: expected })
+/** Lets time pass until it is settled, in small steps. */
+async function passing<Result>(clock: ReturnType<typeof testClock>, work: Promise<Result>, msMax = 2 * REQUEST_MS) {
+  const settled = work.then(
+    (value) => ({ value }),
+    (error: AppError) => ({ error }),
+  )
+  let done = false
+  void settled.finally(() => (done = true))
+  const startMs = clock.monotonicMs()
+  while (!done && clock.monotonicMs() - startMs < msMax) await clock.advance(50)
+  return { ...(await settled), tookMs: clock.monotonicMs() - startMs } as { value?: Result; error?: AppError; tookMs: number }
+}
+
+describe.each(['numbered', 'bare'] as const)('a board that speaks %s', (dialect) => {
+  test('answers are those to the request', async () => {
+    const { board, read, link } = connected({ dialect })
+    await link.request('gpio_write', { pin: 4, value: 1 }, WRITE)
+    const answer = dialect === 'bare' ? expect.objectContaining({ value: 1 }) : '1'
+    await expect(read(4)).resolves.toEqual(answer)
+    expect(board.heard.map(({ command, args }) => [command, args])).toEqual([
+      ['gpio_write', { pin: 4, value: 1 }],
+      ['gpio_read', { pin: 4 }],
+    ])
+  })
+
+  test.each(['noise', 'echo'] satisfies Fault[])('%s around an answer is passed over', async (fault) => {
+    const { board, read } = connected({ dialect })
+    board.pins.set(4, 1)
+    board.next(fault)
+    await expect(read(4)).resolves.toBeDefined()
+    expect(board.heard).toHaveLength(1)
+  })
+
+  test.each(['silent', 'half', 'endless'] satisfies Fault[])('a read whose answer is lost is asked again: %s', async (fault) => {
+    const { board, read, clock } = connected({ dialect })
+    board.next(fault, fault)
+    const { value, tookMs } = await passing(clock, read(4))
+    expect(value).toBeDefined()
+    expect(board.heard.length).toBeGreaterThanOrEqual(3)
+    expect(tookMs).toBeLessThanOrEqual(REQUEST_MS)
+  })
+
+  test('a write is never asked again', async () => {
+    const { board, link, clock } = connected({ dialect })
+    board.next('silent')
+    const { error, tookMs } = await passing(clock, link.request('gpio_write', { pin: 4, value: 1 }, WRITE))
+    expect(error).toEqual(code('upstream_timeout'))
+    expect(tookMs).toBeLessThanOrEqual(REQUEST_MS + 100)
+    expect(board.heard).toHaveLength(1)
+  })
+
+  test('a refusal is an error with its words', async () => {
+    const { board, read } = connected({ dialect })
+    board.next('refuse')
+    await expect(read(99)).rejects.toThrow('board_b0 refuses: Invalid pin')
+  })
+
+  test('unplugged in the middle of a frame is an error at once, and so is every call after', async () => {
+    const { board, read, onClose, link } = connected({ dialect })
+    board.next('unplug')
+    await expect(read(4)).rejects.toEqual(code('unavailable'))
+    expect(link.closed).toBe(true)
+    expect(onClose).toHaveBeenCalledOnce()
+    await expect(read(4)).rejects.toEqual(code('unavailable'))
+  })
+})
+
+test('answers to something else are discarded', async () => {
+  const { board, read } = connected()
+  board.pins.set(4, 1)
+  board.next('stray')
+  await expect(read(4)).resolves.toBe('1')
+})
+
+test('only answers with a wrong number: no answer in the stated time', async () => {
+  const { board, read, clock } = connected()
+  board.next(...Array<Fault>(20).fill('wrong-id'))
+  const { error, tookMs } = await passing(clock, read(4))
+  expect(error).toEqual(code('upstream_timeout'))
+  expect(tookMs).toBeLessThanOrEqual(REQUEST_MS + 100)
+})
+
+test('without numbers, an answer that comes too late is not taken for the next', async () => {
+  const { board, read, clock } = connected({ dialect: 'bare' })
+  await read(4)
+  board.next('silent', { answer: { value: 1 } })
+  board.pins.set(5, 0)
+  const late = passing(clock, read(4))
+  // The answer to the first attempt arrives while the board is asked how it speaks.
+  await clock.advance(1600)
+  board.say('{"ok":true,"data":{"value":0,"late":true}}\n')
+  expect((await late).value).toEqual({ value: 1 })
+  await expect(read(5)).resolves.toEqual(expect.objectContaining({ value: 0 }))
+})
+
+test.each([
+  ['silent', 'did not answer'],
+  ['only-echo', 'gives back what is sent'],
+  ['other-protocol', 'is not the line protocol'],
+  ['endless', 'did not answer'],
+] satisfies [Fault, string][])('whoever is no board (%s) is told so within the stated time', async (fault, words) => {
+  const { board, read, clock } = connected()
+  board.always(fault)
+  const { error, tookMs } = await passing(clock, read(4))
+  expect(error).toEqual(code('upstream_timeout'))
+  expect(error?.message).toContain(words)
+  expect(tookMs).toBeLessThanOrEqual(PINGS_MAX * PING_MS + 200)
+})
+
+test('a board that restarts when its port is opened is waited for', async () => {
+  const { board, read, clock } = connected()
+  board.always('silent')
+  const reading = passing(clock, read(4))
+  await clock.advance(2000)
+  board.always('none')
+  expect((await reading).value).toBe('0')
+})
+
+test('what a board says unasked reaches the listener, between and within answers', async () => {
+  const { board, read, signals } = connected()
+  board.say('{"event":"button","value":1}\n')
+  await read(4)
+  board.say('{"event":"temp","value":{"celsius":21}}\n{"event":"bad/name","value":1}\n')
+  await read(4)
+  expect(signals).toEqual([
+    ['button', 1],
+    ['temp', { celsius: 21 }],
+  ])
+})
+
+test('an abort ends a call at once', async () => {
+  const { board, link } = connected()
+  await link.hello(never)
+  board.always('silent')
+  const abort = new AbortController()
+  const call = link.request('gpio_write', { pin: 4, value: 1 }, { signal: abort.signal, repeatable: false })
+  abort.abort()
+  await expect(call).rejects.toEqual(code('aborted'))
+})
+
+test('errors are AppErrors', async () => {
+  const { link, read } = connected()
+  await link.close()
+  await expect(read(1)).rejects.toBeInstanceOf(AppError)
+})
