@@ -24,6 +24,7 @@ const ASKING_MS_MAX = 1500
 /** Devices that went away are forgotten beyond it. */
 const DEVICES_MAX = 128
 const DEFAULT_BAUD = 115_200
+const NOTHING: Seen = { ports: [], usb: [] }
 /** While somebody waits for a board that was reset. */
 const COME_BACK_LOOK_MS = 250
 /** A board that was told to restart is gone by then, or restarts without leaving. */
@@ -65,6 +66,8 @@ export function createRegistry(host: Host, config: PeripheralsConfig, given: Par
   const machine: Machine = { ...thisMachine(host), ...given }
   const entries = config.enabled ? entriesOf(config.boards) : []
   const held = new Map<string, Held>()
+  /** False: nothing that is configured is plugged in. */
+  const looksAround = config.discover || entries.some(({ transport }) => transport === 'serial')
   const closing = new AbortController()
   /** What ports said that were asked; undefined: nothing. */
   const asked = new Map<string, string | undefined>()
@@ -205,8 +208,8 @@ export function createRegistry(host: Host, config: PeripheralsConfig, given: Par
     const signal = AbortSignal.any([closing.signal, over.signal])
     void host.clock.sleep(ASKING_MS_MAX, signal).then(() => over.abort())
     try {
-      const nothing: Seen = { ports: [], usb: [] }
-      const now = config.discover || entries.some(({ transport }) => transport === 'serial') ? await machine.look() : nothing
+      const now = looksAround ? await untilAborted(machine.look(), signal) : NOTHING
+      if (!now) throw new AppError('upstream_timeout', 'USB does not answer')
       seen = now.usb
       const ports = await portsOf(now)
       if (config.discover) await ask(ports, signal)
@@ -219,6 +222,7 @@ export function createRegistry(host: Host, config: PeripheralsConfig, given: Par
     }
   }
   const look = (): Promise<void> => {
+    if (closing.signal.aborted) return Promise.resolve()
     looking ??= lookOnce().finally(() => {
       looking = undefined
     })
