@@ -1,10 +1,11 @@
 /** Programs from Debian's packages for tests, without installing anything: from PATH, or unpacked into a cache of the user. */
 import { execFile } from 'node:child_process'
 import { constants } from 'node:fs'
-import { access, glob, mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises'
-import { homedir } from 'node:os'
+import { access, glob } from 'node:fs/promises'
 import { basename, delimiter, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
+import { cacheFolder, releaseName, unpackPackages } from './debian-packages.ts'
+import { onceAndWhole } from './once-and-whole.ts'
 
 export interface DebianProgram {
   /** Absolute. */
@@ -27,7 +28,6 @@ export interface WantedProgram {
   readonly program: string
 }
 
-const DOWNLOAD_MS_MAX = 120_000
 const run = promisify(execFile)
 
 /** Safe to call from many processes at once: what they share appears whole or not at all. */
@@ -67,31 +67,9 @@ async function onPath(name: string): Promise<string | undefined> {
 
 /** The folder with the packages in it, made by the first who asks. */
 async function unpacked(packages: readonly string[]): Promise<string> {
-  const release = /^VERSION_ID="?([^"\n]+)/m.exec(await readFile('/etc/os-release', 'utf8'))?.[1] ?? 'unknown'
-  const home = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'sluice/dev/debian')
-  const folder = join(home, `${packages.join('+')}-${release}-${process.arch}`)
-  if (await exists(folder)) return folder
-  await mkdir(home, { recursive: true })
-  const draft = await mkdtemp(`${folder}.`)
-  try {
-    await downloadInto(draft, packages)
-    await rename(draft, folder).catch(async (error: unknown) => {
-      if (!(await exists(folder))) throw error
-    })
-  } finally {
-    await rm(draft, { recursive: true, force: true })
-  }
+  const folder = cacheFolder('dev/debian', `${packages.join('+')}-${await releaseName()}`)
+  await onceAndWhole(folder, (draft) => unpackPackages(draft, packages))
   return folder
-}
-
-async function downloadInto(folder: string, packages: readonly string[]): Promise<void> {
-  const { stdout } = await run('apt-get', ['install', '--simulate', '--no-install-recommends', ...packages])
-  const lacking = [...stdout.matchAll(/^Inst (\S+)/gm)].map(([, name = '']) => name)
-  await run('apt-get', ['download', ...lacking], { cwd: folder, timeout: DOWNLOAD_MS_MAX })
-  for await (const file of glob('*.deb', { cwd: folder })) {
-    await run('dpkg-deb', ['-x', file, '.'], { cwd: folder })
-    await rm(join(folder, file))
-  }
 }
 
 async function libraryPath(root: string): Promise<string> {
@@ -99,9 +77,3 @@ async function libraryPath(root: string): Promise<string> {
   for await (const file of glob(['lib/**/*.so*', 'usr/lib/**/*.so*'], { cwd: root })) folders.add(join(root, dirname(file)))
   return [...folders, process.env.LD_LIBRARY_PATH ?? ''].filter((folder) => folder !== '').join(delimiter)
 }
-
-const exists = (path: string): Promise<boolean> =>
-  access(path).then(
-    () => true,
-    () => false,
-  )

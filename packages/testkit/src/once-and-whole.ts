@@ -1,0 +1,24 @@
+/** Folders that are costly to make: made by the first who needs them, and there whole or not at all. */
+import { access, mkdir, mkdtemp, rename, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
+
+/** Unless the folder exists, has a draft of it filled and put in its place. Safe in many processes at once: the first one wins. */
+export async function onceAndWhole(folder: string, fill: (draft: string) => Promise<void>): Promise<void> {
+  if (await exists(folder)) return
+  await mkdir(dirname(folder), { recursive: true })
+  const draft = await mkdtemp(`${folder}.`)
+  try {
+    await fill(draft)
+    await rename(draft, folder).catch(async (error: unknown) => {
+      if (!(await exists(folder))) throw error
+    })
+  } finally {
+    await rm(draft, { recursive: true, force: true })
+  }
+}
+
+const exists = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  )

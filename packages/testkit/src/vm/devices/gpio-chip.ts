@@ -1,0 +1,45 @@
+/** In the guest: a GPIO chip of any label, size and line names, whose inputs are driven and whose outputs are read. Module: `gpio-sim`. */
+import { mkdir, readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setAttribute } from './guest-files.ts'
+
+export interface GpioChipIdentity {
+  /** As the kernel calls it: `pinctrl-bcm2711`. */
+  readonly label: string
+  readonly lines: number
+  /** Names of lines, by number. */
+  readonly names?: Readonly<Record<number, string>>
+}
+
+export interface GpioChip {
+  /** `/dev/gpiochip<n>` */
+  readonly path: string
+  /** Sets the level from outside that an input reads. */
+  drive(line: number, level: 0 | 1): Promise<void>
+  /** The level on the line, whoever set it. */
+  level(line: number): Promise<0 | 1>
+}
+
+const CHIPS = '/sys/kernel/config/gpio-sim'
+
+export async function createGpioChip({ label, lines, names = {} }: GpioChipIdentity): Promise<GpioChip> {
+  const chip = join(CHIPS, `chip${(await readdir(CHIPS)).length}`)
+  const bank = join(chip, 'bank0')
+  await mkdir(chip)
+  await mkdir(bank)
+  await setAttribute(join(bank, 'label'), label)
+  await setAttribute(join(bank, 'num_lines'), String(lines))
+  for (const [line, name] of Object.entries(names)) {
+    await mkdir(join(bank, `line${line}`))
+    await setAttribute(join(bank, `line${line}/name`), name)
+  }
+  await setAttribute(join(chip, 'live'), '1')
+  const read = async (...path: string[]): Promise<string> => (await readFile(join(...path), 'utf8')).trim()
+  const name = await read(bank, 'chip_name')
+  const device = join('/sys/devices/platform', await read(chip, 'dev_name'), name)
+  return {
+    path: join('/dev', name),
+    drive: (line, level) => setAttribute(join(device, `sim_gpio${line}/pull`), level === 1 ? 'pull-up' : 'pull-down'),
+    level: async (line) => ((await read(device, `sim_gpio${line}/value`)) === '1' ? 1 : 0),
+  }
+}

@@ -1,0 +1,108 @@
+/** Modules that Debian's kernel leaves out: a simulated GPIO chip, from Debian's own kernel source, and a simulated SPI bus of ours. */
+import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { copyFile, cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { cacheFolder, releaseName, unpackPackages } from '../debian-packages.ts'
+import { onceAndWhole } from '../once-and-whole.ts'
+import type { Kernel } from './guest-packages.ts'
+
+/** For `modprobe` or, where it is a path, `insmod`. */
+export interface Loadable {
+  readonly load: readonly string[]
+}
+
+interface Extra {
+  /** Debian's, which it stands upon. */
+  readonly needs: readonly string[]
+  /** Ours, in the order of loading. */
+  readonly builds: readonly string[]
+  /** Files of Debian's kernel source. */
+  readonly takes: readonly string[]
+}
+
+const EXTRAS: Readonly<Record<string, Extra>> = {
+  'gpio-sim': {
+    needs: ['configfs'],
+    builds: ['irq-sim', 'gpio-sim'],
+    takes: ['drivers/gpio/gpio-sim.c', 'drivers/gpio/gpiolib.h', 'kernel/irq/irq_sim.c'],
+  },
+  'spi-sim': { needs: ['spidev'], builds: ['spi-sim'], takes: [] },
+}
+
+const OUTPUT_BYTES_MAX = 16 * 1024 * 1024
+const run = promisify(execFile)
+
+/** How to load a module that a case names; it is built with its first use. */
+export async function extraModule(
+  { kernel }: { readonly kernel: Kernel },
+  wanted: string,
+): Promise<Loadable | { readonly missing: string }> {
+  const [name = '', ...parameters] = wanted.split(' ')
+  const extra = EXTRAS[name]
+  if (!extra) return { load: [wanted] }
+  try {
+    const folder = await built(kernel, name, extra)
+    const files = extra.builds.map((module) => join(folder, `${module}.ko`))
+    return { load: [...extra.needs, ...files.slice(0, -1), [...files.slice(-1), ...parameters].join(' ')] }
+  } catch (error) {
+    const lines = (error instanceof Error ? error.message : String(error)).trim().split('\n')
+    return { missing: `the kernel module ${name} cannot be built: ${lines.find((line) => line.includes('error:')) ?? lines.at(-1)}` }
+  }
+}
+
+async function built(kernel: Kernel, name: string, extra: Extra): Promise<string> {
+  const sources = join(import.meta.dirname, 'modules', name)
+  const hash = createHash('sha256').update(JSON.stringify(extra))
+  for (const file of (await readdir(sources)).toSorted()) hash.update(await readFile(join(sources, file)))
+  const folder = cacheFolder('vm', `module-${name}-${kernel.version}-${hash.digest('hex').slice(0, 16)}`)
+  await onceAndWhole(folder, async (draft) => {
+    const work = await mkdtemp(join(tmpdir(), 'sluice-vm-module-'))
+    try {
+      await cp(sources, work, { recursive: true })
+      await takeSources(kernel, extra.takes, work)
+      await make(kernel, work)
+      for (const module of extra.builds) await copyFile(join(work, `${module}.ko`), join(draft, `${module}.ko`))
+    } finally {
+      await rm(work, { recursive: true, force: true })
+    }
+  })
+  return folder
+}
+
+async function make(kernel: Kernel, work: string): Promise<void> {
+  const headers = await kernelHeaders(kernel)
+  const libraries = join(headers, 'usr/lib/x86_64-linux-gnu')
+  const env = { ...process.env, LD_LIBRARY_PATH: [libraries, process.env.LD_LIBRARY_PATH ?? ''].filter(Boolean).join(':') }
+  const tree = join(headers, 'usr/src', `linux-headers-${kernel.version}`)
+  await run('make', ['-s', '-C', tree, `M=${work}`, 'modules'], { env, maxBuffer: OUTPUT_BYTES_MAX })
+}
+
+async function kernelHeaders({ version }: Kernel): Promise<string> {
+  const folder = cacheFolder('vm', `headers-${version}-${await releaseName()}`)
+  await onceAndWhole(folder, async (draft) => {
+    await unpackPackages(draft, [`linux-headers-${version}`], { only: /^(?:linux-headers-|linux-kbuild-|libelf)/ })
+    // The package names its common part by where an installation would put it.
+    const makefile = join(draft, 'usr/src', `linux-headers-${version}`, 'Makefile')
+    const text = await readFile(makefile, 'utf8')
+    await writeFile(makefile, text.replaceAll('/usr/src/', `${folder}/usr/src/`))
+  })
+  return folder
+}
+
+/** The archive of the whole source is large: what is taken of it is kept, the archive is not. */
+async function takeSources({ version }: Kernel, files: readonly string[], work: string): Promise<void> {
+  if (files.length === 0) return
+  const series = version.split('.').slice(0, 2).join('.')
+  const folder = cacheFolder('vm', `source-${version}-${createHash('sha256').update(files.join()).digest('hex').slice(0, 16)}`)
+  await onceAndWhole(folder, async (draft) => {
+    await unpackPackages(draft, [`linux-source-${series}`], { only: /^linux-source-/ })
+    const archive = join(draft, 'usr/src', `linux-source-${series}.tar.xz`)
+    const members = files.map((file) => `linux-source-${series}/${file}`)
+    await run('tar', ['-xJf', archive, '-C', draft, '--strip-components=1', ...members])
+    await rm(join(draft, 'usr'), { recursive: true })
+  })
+  for (const file of files) await copyFile(join(folder, file), join(work, file.split('/').at(-1) ?? ''))
+}

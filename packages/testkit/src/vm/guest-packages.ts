@@ -1,0 +1,99 @@
+/** What the machine is made of: QEMU for the host; a kernel, its modules, udev and busybox for the guest. All of it in the user's cache. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { copyFile, lstat, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { cacheFolder, releaseName, unpackPackages } from '../debian-packages.ts'
+import { debianProgram } from '../debian-program.ts'
+import { onceAndWhole } from '../once-and-whole.ts'
+import { unpackKernel } from './kernel-image.ts'
+
+export interface Kernel {
+  /** As `uname -r` says it. */
+  readonly version: string
+  /** Folder of `lib/modules/<version>`. */
+  readonly modules: string
+  /** What QEMU boots. */
+  readonly image: string
+}
+
+export interface Qemu {
+  readonly program: string
+  readonly env: Readonly<Record<string, string>>
+  /** Folders with its firmware. */
+  readonly firmware: readonly string[]
+}
+
+const KERNEL_PACKAGE = 'linux-image-amd64'
+const GUEST_PACKAGES = ['udev', 'kmod', 'busybox-static'] as const
+
+/** Throws an error whose message says what is missing. */
+export async function findQemu(): Promise<Qemu> {
+  const found = await debianProgram({ packages: ['qemu-system-x86'], program: 'usr/bin/qemu-system-x86_64' })
+  if ('missing' in found) throw new Error(found.missing)
+  const share = (name: string): string => join(found.root, 'usr/share', name)
+  return { program: found.path, env: found.env, firmware: [share('qemu'), share('seabios')] }
+}
+
+/** The folder whose files lie above the host's in the guest. */
+export async function guestPackages(): Promise<string> {
+  const folder = cacheFolder('vm', `guest-${GUEST_PACKAGES.join('+')}-${await releaseName()}`)
+  await onceAndWhole(folder, async (draft) => {
+    await linkAsHere(draft)
+    await unpackPackages(draft, GUEST_PACKAGES)
+  })
+  return folder
+}
+
+/** The stock kernel of this Debian, unpacked. */
+export async function guestKernel(packages: string): Promise<Kernel> {
+  const folder = cacheFolder('vm', `kernel-${await releaseName()}`)
+  await onceAndWhole(folder, async (draft) => {
+    await linkAsHere(draft)
+    await unpackPackages(draft, [KERNEL_PACKAGE], { only: /^linux-image-\d/ })
+    const version = await versionIn(draft)
+    const compressed = join(draft, 'boot', `vmlinuz-${version}`)
+    const image = join(draft, 'boot/kernel')
+    const kernel = unpackKernel(await readFile(compressed))
+    await (kernel ? writeFile(image, kernel) : copyFile(compressed, image))
+    await indexModules(packages, draft, version)
+  })
+  const version = await versionIn(folder)
+  return { version, modules: join(folder, 'lib/modules', version), image: join(folder, 'boot/kernel') }
+}
+
+/** Writes which module needs which. */
+async function indexModules(packages: string, folder: string, version: string): Promise<void> {
+  const env = { LD_LIBRARY_PATH: join(packages, 'usr/lib/x86_64-linux-gnu') }
+  // The program is named by how it is called; its package's links are to be followed in the guest only.
+  const depmod = spawn(join(packages, 'bin/kmod'), ['-b', folder, version], { argv0: 'depmod', env, stdio: 'ignore' })
+  const [code] = await once(depmod, 'close')
+  if (code !== 0) throw new Error(`depmod ended with ${code}`)
+}
+
+/** A module and what it needs, in the order of loading; paths below the folder of the modules. */
+export async function moduleFiles({ modules }: Kernel, names: readonly string[]): Promise<readonly string[]> {
+  const needs = new Map<string, string[]>()
+  for (const line of (await readFile(join(modules, 'modules.dep'), 'utf8')).split('\n')) {
+    const [file = '', rest = ''] = line.split(':')
+    needs.set(moduleName(file), [...rest.trim().split(' ').filter(Boolean).toReversed(), file])
+  }
+  return [...new Set(names.flatMap((name) => needs.get(name.replaceAll('-', '_')) ?? []))]
+}
+
+const moduleName = (file: string): string => (file.split('/').at(-1) ?? '').replace(/\.ko.*$/, '').replaceAll('-', '_')
+
+/** Where /lib is a link here, a folder of that name in a layer above would hide what is behind the link. */
+async function linkAsHere(draft: string): Promise<void> {
+  for (const name of ['bin', 'lib', 'sbin']) {
+    if (!(await lstat(`/${name}`)).isSymbolicLink()) continue
+    await mkdir(join(draft, 'usr', name), { recursive: true })
+    await symlink(`usr/${name}`, join(draft, name))
+  }
+}
+
+async function versionIn(folder: string): Promise<string> {
+  const [version] = await readdir(join(folder, 'lib/modules'))
+  if (version === undefined) throw new Error(`${KERNEL_PACKAGE} has no modules`)
+  return version
+}

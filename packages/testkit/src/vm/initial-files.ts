@@ -1,0 +1,69 @@
+/** What the kernel starts with: busybox, the modules that reach the host's files, our scripts, and the job. */
+import { execFileSync } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { type ArchiveEntry, createArchive } from './cpio.ts'
+import { type Kernel, moduleFiles } from './guest-packages.ts'
+
+export interface Job {
+  /** A command of the shell. */
+  readonly command: string
+  /** Where it runs. */
+  readonly folder: string
+  /** For `modprobe`, in order: `i2c-stub chip_addr=0x50`; a path: a module that the kernel's package lacks. */
+  readonly modules: readonly string[]
+  readonly udev: boolean
+  readonly env: Readonly<Record<string, string>>
+  readonly timeoutSecs: number
+}
+
+const FIRST_MODULES = ['virtio_pci', '9pnet_virtio', '9p', 'overlay', 'virtio_console', 'virtio_rng']
+const SCRIPTS = join(import.meta.dirname, 'guest')
+
+/** The archive for QEMU's `-initrd`. */
+export async function initialFiles(kernel: Kernel, packages: string, job: Job): Promise<Buffer> {
+  const modules = await moduleFiles(kernel, FIRST_MODULES)
+  const entries: ArchiveEntry[] = [
+    { path: 'init', bytes: await readFile(join(SCRIPTS, 'first.sh')), executable: true },
+    { path: 'bin' },
+    { path: 'bin/busybox', bytes: await readFile(join(packages, 'bin/busybox')), executable: true },
+    { path: 'modules' },
+    { path: 'modules/order', bytes: text(modules.map((file) => `${plainName(file)}\n`).join('')) },
+  ]
+  for (const file of modules) entries.push({ path: `modules/${plainName(file)}`, bytes: await readModule(join(kernel.modules, file)) })
+  entries.push(
+    { path: 'job' },
+    { path: 'job/second.sh', bytes: await readFile(join(SCRIPTS, 'second.sh')) },
+    { path: 'job/settings', bytes: text(settings(kernel, job)) },
+    { path: 'job/modules', bytes: text(`${['set -e', ...job.modules.map(loading)].join('\n')}\n`) },
+    { path: 'job/command', bytes: text(`${job.command}\n`) },
+  )
+  return createArchive(entries)
+}
+
+/** For the shell: one word, whatever is in it. */
+export const quote = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`
+
+function settings({ modules }: Kernel, { folder, udev, env, timeoutSecs }: Job): string {
+  const values = {
+    VM_MODULES: modules,
+    VM_FOLDER: folder,
+    VM_UDEV: udev ? '1' : '0',
+    VM_TIMEOUT_SECS: String(timeoutSecs),
+  }
+  const lines = Object.entries(values).map(([name, value]) => `${name}=${quote(value)}\n`)
+  return [...lines, ...Object.entries(env).map(([name, value]) => `export ${name}=${quote(value)}\n`)].join('')
+}
+
+const loading = (module: string): string =>
+  `${module.startsWith('/') ? 'insmod' : 'modprobe'} ${module.split(' ').filter(Boolean).map(quote).join(' ')}`
+
+const plainName = (file: string): string => basename(file).replace(/\.(?:xz|zst|gz)$/, '')
+
+/** Newer packages compress them. */
+async function readModule(path: string): Promise<Buffer> {
+  if (path.endsWith('.xz')) return execFileSync('xz', ['--decompress', '--stdout', path], { maxBuffer: 64 * 1024 * 1024 })
+  return readFile(path)
+}
+
+const text = (value: string): Buffer => Buffer.from(value)

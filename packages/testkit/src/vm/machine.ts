@@ -1,0 +1,168 @@
+/** A throw-away virtual machine: boots, runs one command in a copy-on-write view of this machine's files, is gone. */
+import { spawn } from 'node:child_process'
+import { constants } from 'node:fs'
+import { access, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer, type Server } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Kernel, Qemu } from './guest-packages.ts'
+import { initialFiles, type Job } from './initial-files.ts'
+
+export interface Substrate {
+  readonly qemu: Qemu
+  readonly kernel: Kernel
+  /** What lies above this machine's files in the guest. */
+  readonly packages: string
+}
+
+/** Where what the guest sends goes, as it comes. */
+export interface MachineOutput {
+  stdout(bytes: Uint8Array): void
+  stderr(bytes: Uint8Array): void
+  /** Lines of JSON that the command wrote to its descriptor 3. */
+  report(line: string): void
+}
+
+export interface MachineOptions {
+  readonly memoryMib: number
+  readonly output: MachineOutput
+  readonly signal: AbortSignal
+}
+
+export type MachineEnd =
+  | { readonly how: 'exit'; readonly status: number; readonly readyMs: number; readonly tookMs: number }
+  | { readonly how: 'timeout'; readonly console: string; readonly tookMs: number }
+  | { readonly how: 'died'; readonly console: string; readonly tookMs: number }
+
+/** Beyond the command's own time: the boot, and the end. */
+const BOOT_MS_MAX = 90_000
+const REPORT_LINE_CHARS_MAX = 64 * 1024
+const CONSOLE_CHARS_MAX = 4000
+/** `timeout -s KILL` of the guest. */
+const KILLED_STATUS = 137
+const KERNEL_OPTIONS = [
+  'console=ttyS0',
+  'quiet',
+  'loglevel=4',
+  'panic=-1',
+  'oops=panic',
+  'reboot=t',
+  'mitigations=off',
+  'nokaslr',
+  'no_timer_check',
+  'tsc=reliable',
+  'random.trust_cpu=on',
+  'audit=0',
+  'cryptomgr.notests',
+]
+
+/** Never rejects for what happens in the guest; rejects when QEMU cannot be started. */
+export async function runMachine(substrate: Substrate, job: Job, { memoryMib, output, signal }: MachineOptions): Promise<MachineEnd> {
+  const startedAtMs = performance.now()
+  const tookMs = (): number => Math.round(performance.now() - startedAtMs)
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-vm-'))
+  const servers: Server[] = []
+  try {
+    const initrd = join(folder, 'initrd')
+    await writeFile(initrd, await initialFiles(substrate.kernel, substrate.packages, job))
+    let status: number | undefined
+    let readyMs = 0
+    const reportLine = (line: string): void => {
+      const sent: unknown = JSON.parse(line)
+      if (typeof sent === 'object' && sent !== null && 'exit' in sent) status = Number(sent.exit)
+      else if (typeof sent === 'object' && sent !== null && 'ready' in sent) readyMs = tookMs()
+      else output.report(line)
+    }
+    servers.push(await listen(join(folder, 'out'), output.stdout))
+    servers.push(await listen(join(folder, 'err'), output.stderr))
+    servers.push(await listen(join(folder, 'report'), lineReader(reportLine)))
+    const timer = AbortSignal.timeout(BOOT_MS_MAX + job.timeoutSecs * 1000)
+    const failure = await runQemu(substrate, { folder, initrd, memoryMib, signal: AbortSignal.any([signal, timer]) })
+    await Promise.all(servers.map((server) => ended(server)))
+    const console = `${await readFile(join(folder, 'console'), 'utf8').catch(() => '')}${failure}`.slice(-CONSOLE_CHARS_MAX)
+    if (timer.aborted || status === KILLED_STATUS) return { how: 'timeout', console, tookMs: tookMs() }
+    if (status === undefined) return { how: 'died', console, tookMs: tookMs() }
+    return { how: 'exit', status, readyMs, tookMs: tookMs() }
+  } finally {
+    for (const server of servers) server.close()
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+interface Boot {
+  readonly folder: string
+  readonly initrd: string
+  readonly memoryMib: number
+  readonly signal: AbortSignal
+}
+
+/** Resolves to what QEMU complained of, when it has ended. */
+async function runQemu({ qemu, kernel, packages }: Substrate, { folder, initrd, memoryMib, signal }: Boot): Promise<string> {
+  const accel = (await hasKvm()) ? ['-accel', 'kvm', '-cpu', 'host'] : ['-accel', 'tcg,thread=multi,tb-size=256', '-cpu', 'max']
+  const port = (name: string): string[] => [
+    ...['-chardev', `socket,id=${name},path=${join(folder, name)}`],
+    ...['-device', `virtserialport,chardev=${name},name=vm.${name}`],
+  ]
+  const share = (tag: string, path: string): string[] => [
+    ...['-fsdev', `local,id=${tag},path=${path},security_model=none,readonly=on,multidevs=remap`],
+    ...['-device', `virtio-9p-pci,fsdev=${tag},mount_tag=${tag}`],
+  ]
+  const args = [
+    ...accel,
+    ...['-machine', 'pc', '-m', String(memoryMib), '-nodefaults', '-display', 'none', '-no-reboot', '-nic', 'none'],
+    ...qemu.firmware.flatMap((path) => ['-L', path]),
+    ...['-kernel', kernel.image, '-initrd', initrd, '-append', KERNEL_OPTIONS.join(' ')],
+    ...['-serial', `file:${join(folder, 'console')}`],
+    ...['-device', 'virtio-serial', ...port('out'), ...port('err'), ...port('report')],
+    ...share('host', '/'),
+    ...share('packages', packages),
+    ...['-object', 'rng-random,id=random,filename=/dev/urandom', '-device', 'virtio-rng-pci,rng=random'],
+  ]
+  const child = spawn(qemu.program, args, { env: { ...process.env, ...qemu.env }, stdio: ['ignore', 'ignore', 'pipe'] })
+  const kill = (): void => void child.kill('SIGKILL')
+  signal.addEventListener('abort', kill)
+  try {
+    return await new Promise((resolve, reject) => {
+      let complaints = ''
+      child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+        complaints = (complaints + chunk).slice(-CONSOLE_CHARS_MAX)
+      })
+      child.on('error', reject).on('close', () => resolve(complaints))
+    })
+  } finally {
+    signal.removeEventListener('abort', kill)
+  }
+}
+
+/** A /dev/kvm without the processor's own extension cannot run a stock kernel. */
+async function hasKvm(): Promise<boolean> {
+  const usable = await access('/dev/kvm', constants.R_OK | constants.W_OK).then(
+    () => true,
+    () => false,
+  )
+  return usable && /\b(?:vmx|svm)\b/.test(await readFile('/proc/cpuinfo', 'utf8'))
+}
+
+/** Takes one connection, QEMU's, and passes on what it sends. */
+function listen(path: string, onBytes: (bytes: Uint8Array) => void): Promise<Server> {
+  return new Promise((resolve, reject) => {
+    const server = createServer((socket) => {
+      socket.on('data', onBytes).on('error', () => socket.destroy())
+    })
+    server.maxConnections = 1
+    server.on('error', reject).listen(path, () => resolve(server))
+  })
+}
+
+/** When the connection has ended too, all it had sent has been passed on. */
+const ended = (server: Server): Promise<void> => new Promise((resolve) => void server.close(() => resolve()))
+
+function lineReader(onLine: (line: string) => void): (bytes: Uint8Array) => void {
+  const decoder = new TextDecoder()
+  let rest = ''
+  return (bytes) => {
+    const lines = (rest + decoder.decode(bytes, { stream: true })).split('\n')
+    rest = (lines.pop() ?? '').slice(-REPORT_LINE_CHARS_MAX)
+    for (const line of lines) onLine(line)
+  }
+}

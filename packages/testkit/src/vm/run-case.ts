@@ -1,0 +1,77 @@
+/** One case in a machine of its own, and what came of each of its tests. */
+import { extraModule } from './extra-modules.ts'
+import { caseTimeoutSecs, type FoundCase, ROOT } from './find-cases.ts'
+import { quote } from './initial-files.ts'
+import { type MachineEnd, runMachine, type Substrate } from './machine.ts'
+import type { VmTestResult } from './vm-case.ts'
+
+export interface CaseResult {
+  readonly name: string
+  /** Why it did not run. */
+  readonly skipped?: string
+  readonly results: readonly VmTestResult[]
+  /** Titles of tests that were not reported: the machine ended before. */
+  readonly lost: readonly string[]
+  /** What was written to its standard output and error, and what is to say of how the machine ended. */
+  readonly output: string
+  readonly tookMs: number
+}
+
+export interface CaseOptions {
+  readonly compileCache: string
+  readonly signal: AbortSignal
+  onResult(result: VmTestResult): void
+  onOutput(bytes: Uint8Array): void
+}
+
+const OUTPUT_CHARS_MAX = 64 * 1024
+const MEMORY_MIB = 1024
+const RUNNER = `${import.meta.dirname}/guest/main.ts`
+
+export async function runCase(substrate: Substrate, found: FoundCase, options: CaseOptions): Promise<CaseResult> {
+  const { name, file, definition } = found
+  const skip = (skipped: string): CaseResult => ({ name, skipped, results: [], lost: [], output: '', tookMs: 0 })
+  const lacking = await definition.lacks?.()
+  if (lacking !== undefined) return skip(lacking)
+  const modules: string[] = []
+  for (const module of definition.modules ?? []) {
+    const extra = await extraModule(substrate, module)
+    if ('missing' in extra) return skip(extra.missing)
+    modules.push(...extra.load)
+  }
+
+  let output = ''
+  const results: VmTestResult[] = []
+  const keep = (bytes: Uint8Array): void => {
+    output = (output + Buffer.from(bytes).toString()).slice(-OUTPUT_CHARS_MAX)
+    options.onOutput(bytes)
+  }
+  const job = {
+    command: ['exec', process.execPath, RUNNER, file].map((word, index) => (index === 0 ? word : quote(word))).join(' '),
+    folder: ROOT,
+    modules,
+    udev: definition.udev ?? false,
+    env: { HOME: '/root', LANG: 'C.UTF-8', NODE_COMPILE_CACHE: options.compileCache },
+    timeoutSecs: caseTimeoutSecs(definition),
+  }
+  const end = await runMachine(substrate, job, {
+    memoryMib: definition.memoryMib ?? MEMORY_MIB,
+    signal: options.signal,
+    output: {
+      stdout: keep,
+      stderr: keep,
+      report(line) {
+        const result = JSON.parse(line) as VmTestResult
+        results.push(result)
+        options.onResult(result)
+      },
+    },
+  })
+  const lost = Object.keys(definition.tests).filter((title) => results.every(({ test }) => test !== title))
+  return { name, results, lost, output: `${output}${explain(end)}`, tookMs: end.tookMs }
+}
+
+function explain(end: MachineEnd): string {
+  if (end.how === 'exit') return ''
+  return `the machine ${end.how === 'timeout' ? 'took too long' : 'ended before its command'}\n${end.console}\n`
+}

@@ -1,0 +1,97 @@
+/**
+ * `pnpm test:vm [name…]`: the cases that need a kernel with devices of its own, each in a throw-away virtual machine.
+ * `--list` names them. Where the machine cannot be had, one line says what is missing, and that is no failure.
+ */
+import { enableCompileCache, flushCompileCache } from 'node:module'
+import { availableParallelism } from 'node:os'
+import { parseArgs } from 'node:util'
+import { cacheFolder } from '../debian-packages.ts'
+import { type FoundCase, findCases } from './find-cases.ts'
+import { findQemu, guestKernel, guestPackages } from './guest-packages.ts'
+import type { Substrate } from './machine.ts'
+import { type CaseResult, runCase } from './run-case.ts'
+import type { VmTestResult } from './vm-case.ts'
+
+const USAGE = 'usage: pnpm test:vm [--list] [name…]'
+
+/** What the guest imports was imported here before: it finds it compiled. */
+const compileCache = cacheFolder('vm/compiled')
+enableCompileCache(compileCache)
+
+async function substrate(): Promise<Substrate | { readonly missing: string }> {
+  if (process.platform !== 'linux' || process.arch !== 'x64') return { missing: 'it needs Linux on x86-64' }
+  try {
+    const packages = await guestPackages()
+    return { qemu: await findQemu(), packages, kernel: await guestKernel(packages) }
+  } catch (error) {
+    const [why = ''] = (error instanceof Error ? error.message : String(error)).trim().split('\n').slice(-1)
+    return { missing: why }
+  }
+}
+
+const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`
+
+function showResult(name: string, { test, passed, tookMs, error }: VmTestResult): void {
+  console.log(`${passed ? 'ok    ' : 'FAILED'} ${name}: ${test} (${seconds(tookMs)})`)
+  if (error !== undefined) console.log(error.replaceAll(/^/gm, '         '))
+}
+
+function showCase({ name, skipped, results, lost, output, tookMs }: CaseResult, streamed: boolean): void {
+  if (skipped !== undefined) return console.log(`skipped ${name}: ${skipped}`)
+  for (const test of lost) console.log(`FAILED ${name}: ${test}: the machine ended before it`)
+  const isBroken = lost.length > 0 || results.some(({ passed }) => !passed)
+  if (isBroken && !streamed && output !== '') console.log(output.replaceAll(/^/gm, `${name} | `))
+  else if (lost.length > 0) console.log(output)
+  console.log(`      ${name} took ${seconds(tookMs)}`)
+}
+
+/** A machine has one processor: as many at once as there are. */
+async function runAll(cases: readonly FoundCase[], machine: Substrate, signal: AbortSignal): Promise<readonly CaseResult[]> {
+  const done: CaseResult[] = []
+  const waiting = [...cases]
+  const streamed = cases.length === 1
+  const work = async (): Promise<void> => {
+    for (let found = waiting.shift(); found && !signal.aborted; found = waiting.shift()) {
+      const { name } = found
+      const result = await runCase(machine, found, {
+        compileCache,
+        signal,
+        onResult: (one) => showResult(name, one),
+        onOutput: (bytes) => void (streamed && process.stdout.write(bytes)),
+      })
+      showCase(result, streamed)
+      done.push(result)
+    }
+  }
+  await Promise.all(Array.from({ length: Math.min(availableParallelism(), cases.length) }, work))
+  return done
+}
+
+async function main(): Promise<void> {
+  const { values, positionals } = parseArgs({ options: { list: { type: 'boolean' } }, allowPositionals: true })
+  const cases = await findCases(positionals)
+  if (values.list) {
+    for (const { name, definition } of cases) console.log(`${name}: ${Object.keys(definition.tests).length} tests`)
+    return
+  }
+  const machine = await substrate()
+  if ('missing' in machine) return console.log(`no virtual machine, nothing tested: ${machine.missing}`)
+  flushCompileCache()
+  const stop = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => stop.abort())
+  const startedAtMs = performance.now()
+  const done = await runAll(cases, machine, stop.signal)
+  const results = done.flatMap(({ results }) => results)
+  const failed = results.filter(({ passed }) => !passed).length + done.flatMap(({ lost }) => lost).length
+  const skipped = done.filter((result) => result.skipped !== undefined).length
+  const took = seconds(performance.now() - startedAtMs)
+  console.log(`${results.length - failed} passed, ${failed} failed, ${skipped} cases skipped, in ${took}`)
+  if (failed > 0 || stop.signal.aborted) process.exitCode = 1
+}
+
+try {
+  await main()
+} catch (error) {
+  console.error(`${error instanceof Error ? error.message : error}\n${USAGE}`)
+  process.exitCode = 2
+}
