@@ -1,4 +1,5 @@
 /** What the features that reach hardware share. */
+export { BOARD_NAMES, THIS_MACHINE, unknownBoard } from './board-name.ts'
 export type { Board, BoardFamily, MemoryRange } from './boards.ts'
 export { BOARDS, boardNamed, boardOfUsb, FAMILY_BY_VENDOR } from './boards.ts'
 export type { DeviceGuard, DeviceLimits, DeviceUse } from './device-guard.ts'

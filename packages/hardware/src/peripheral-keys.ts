@@ -1,14 +1,14 @@
 /** The keys of `[peripherals]` (§2.6) that several features read: one schema object each, so that all of them mean the same. */
 import { whole } from '@sluice/sdk'
 import * as v from 'valibot'
+import { BOARD_NAMES, unknownBoard } from './board-name.ts'
 
 const PATH_CHARS_MAX = 255
 
 const boardEntry = v.strictObject({
   board: v.pipe(
-    v.string(),
-    v.regex(/^[a-z][a-z0-9_]{0,31}$/, 'a board name such as board_a'),
-    v.description('What it is: see `sluice hardware discover`'),
+    v.picklist(BOARD_NAMES, ({ input }) => unknownBoard(String(input))),
+    v.description('What it is; `sbc` for this machine itself: see `sluice hardware discover`'),
   ),
   transport: v.optional(
     v.pipe(
