@@ -16,9 +16,10 @@ export function simulated({ pullUps }: { readonly pullUps: boolean }): Adapter {
   const partAt = (address: number): I2cPart => {
     const part = parts.get(address)
     if (!part) throw notAcknowledged(address)
+    part.start()
     return part
   }
-  const flash = serialFlash()
+  const selectFlash = serialFlash()
   let pins: GpioState = { direction: 0, value: 0 }
   const state = (): GpioState => ({
     direction: pins.direction,
@@ -44,11 +45,18 @@ export function simulated({ pullUps }: { readonly pullUps: boolean }): Adapter {
         partAt(address).write(bytes)
       },
       async probe(address) {
-        parts.get(address)?.read(1)
+        if (parts.has(address)) partAt(address).read(1)
         return parts.has(address)
       },
     },
-    spi: { transfer: async (bytes) => flash(bytes) },
+    spi: {
+      async transfer(bytes) {
+        const flash = selectFlash()
+        const back = bytes.map((byte) => flash.exchange(byte))
+        flash.end()
+        return back
+      },
+    },
     gpio: {
       lines: LINES,
       outputs: LINES,

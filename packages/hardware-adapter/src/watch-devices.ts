@@ -44,7 +44,7 @@ export async function watchDevices(clock: Pick<Clock, 'sleep'>, dev: string, { l
 
 function watching(folder: string, onNotice: () => void): FSWatcher[] {
   try {
-    const watcher = watch(folder, { persistent: false }, onNotice)
+    const watcher = watch(folder, { persistent: false }, (event) => event === 'rename' && onNotice())
     // A bus that went away.
     watcher.on('error', onNotice)
     return [watcher]

@@ -1,0 +1,165 @@
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { memoryKeyValue } from '@sluice/testkit/memory-store'
+import { afterEach, expect, test, vi } from 'vitest'
+import { ch341aChip } from './testing/ch341a-chip.ts'
+import { plug, usbPort } from './testing/fake-native.ts'
+import { type HardwareKit, hardwareKit, type KitOptions, temporaryRoot } from './testing/hardware-kit.ts'
+
+const kits: HardwareKit[] = []
+const arrange = (options: KitOptions): HardwareKit => {
+  const kit = hardwareKit({ config: {}, ...options })
+  kits.push(kit)
+  return kit
+}
+afterEach(async () => {
+  for (const { parts, root } of kits.splice(0)) {
+    await parts.close?.()
+    rmSync(root, { recursive: true, force: true })
+  }
+})
+
+const put = (file: string, text: string): void => writeFileSync(file, `${text}\n`)
+
+/** As the kernel shows a device, and its node. */
+function plugIn(root: string, place: string, facts: { vendor: string; product: string; address: number; serial?: string }): void {
+  const folder = join(root, 'sys/bus/usb/devices', place)
+  mkdirSync(folder, { recursive: true })
+  put(join(folder, 'idVendor'), facts.vendor)
+  put(join(folder, 'idProduct'), facts.product)
+  put(join(folder, 'busnum'), '1')
+  put(join(folder, 'devnum'), String(facts.address))
+  if (facts.serial !== undefined) put(join(folder, 'serial'), facts.serial)
+  mkdirSync(join(root, 'dev/bus/usb/001'), { recursive: true })
+  put(join(root, `dev/bus/usb/001/00${facts.address}`), '')
+}
+
+function unplug(root: string, place: string, address: number): void {
+  rmSync(join(root, 'sys/bus/usb/devices', place), { recursive: true })
+  rmSync(join(root, `dev/bus/usb/001/00${address}`))
+}
+
+const ch341 = { vendor: '1a86', product: '5512' }
+const openCh341 = () => {
+  const opened: object[] = []
+  const openUsb = async (device: object) => {
+    opened.push(device)
+    return usbPort(ch341aChip(), plug())
+  }
+  return { native: { openUsb }, opened }
+}
+
+test('§2.7 rule 4 no tool is there before an adapter is, and register waits for nothing', async () => {
+  const kit = arrange({ config: { adapter: { transport: 'sim' } } })
+  expect(kit.available()).toBe(false)
+  await kit.parts.register?.(AbortSignal.timeout(1000))
+  await vi.waitFor(() => expect(kit.available()).toBe(true))
+  expect(kit.host.refreshes).toEqual(['adapter0 is there (Simulated adapter)'])
+})
+
+test('with nothing connected the tools say so', async () => {
+  const { run, available } = arrange({})
+  await expect(run('i2c_scan', {})).rejects.toMatchObject({ code: 'unavailable', message: 'No I2C/SPI adapter is connected' })
+  expect(available()).toBe(false)
+})
+
+test('an adapter is found by its ids and opened by its address', async () => {
+  const root = temporaryRoot()
+  plugIn(root, '1-2', { ...ch341, address: 7 })
+  plugIn(root, '1-3', { vendor: '1a86', product: '7523', address: 8 })
+  const { native, opened } = openCh341()
+  const { run } = arrange({ root, native })
+  expect(await run('i2c_scan', {})).toContain('0x48')
+  expect(opened).toEqual([{ vendor: 0x1a86, product: 0x5512, bus: 1, address: 7 }])
+})
+
+test('a HID adapter is found by what the kernel writes of it', async () => {
+  const root = temporaryRoot()
+  const folder = join(root, 'sys/class/hidraw/hidraw3/device')
+  mkdirSync(folder, { recursive: true })
+  put(join(folder, 'uevent'), 'DRIVER=hid-generic\nHID_ID=0003:000004D8:000000DD\nHID_PHYS=usb-1/input2\nHID_UNIQ=0001')
+  const { run } = arrange({ root })
+  await expect(run('i2c_scan', {})).rejects.toMatchObject({ message: 'this test was given no such device' })
+  await expect(run('spi_transfer', { bytes: [0] })).rejects.toMatchObject({ message: 'adapter0 (MCP2221) has no SPI' })
+})
+
+test('what is plugged in and out while the daemon runs is noticed', async () => {
+  const root = temporaryRoot()
+  mkdirSync(join(root, 'dev/bus/usb/001'), { recursive: true })
+  const kit = arrange({ root, ...openCh341() })
+  await kit.parts.register?.(AbortSignal.timeout(1000))
+  /** Moves the time on until what is waited for has come. */
+  const until = (check: () => void) =>
+    vi.waitFor(
+      async () => {
+        await kit.host.advance(500)
+        check()
+      },
+      { timeout: 5000, interval: 10 },
+    )
+  // Noticed or, where it comes first, seen at once.
+  await until(() => expect(kit.available()).toBe(false))
+  plugIn(root, '1-2', { ...ch341, address: 7 })
+  await until(() => expect(kit.available()).toBe(true))
+  unplug(root, '1-2', 7)
+  await until(() => expect(kit.available()).toBe(false))
+  expect(kit.host.refreshes).toEqual(['adapter0 is there (CH341A)', 'adapter0 is gone'])
+})
+
+test('without USB the machine is looked at every ten seconds, no more often', async () => {
+  let looks = 0
+  const kit = arrange({
+    platform: 'darwin',
+    native: {
+      listHid: async () => {
+        looks++
+        return []
+      },
+    },
+  })
+  await kit.parts.register?.(AbortSignal.timeout(1000))
+  await vi.waitFor(() => expect(kit.host.clock.sleeping).toBe(1))
+  expect(looks).toBe(1)
+  await kit.host.advance(9_999)
+  expect(looks).toBe(1)
+  await kit.host.advance(1)
+  await vi.waitFor(() => expect(looks).toBe(2))
+})
+
+test('an alias stays with its adapter across restarts, whatever else is connected', async () => {
+  const root = temporaryRoot()
+  const keyValue = memoryKeyValue()
+  plugIn(root, '1-2', { ...ch341, address: 7, serial: 'first' })
+  const before = arrange({ root, host: { keyValue }, ...openCh341() })
+  expect(await before.run('i2c_scan', { device: 'adapter0' })).toContain('0x48')
+  await before.parts.close?.()
+  plugIn(root, '1-1', { ...ch341, address: 6, serial: 'second' })
+  const { native, opened } = openCh341()
+  const after = arrange({ root, host: { keyValue }, native })
+  await after.run('i2c_scan', { device: 'adapter0' })
+  await after.run('i2c_scan', { device: 'adapter1' })
+  expect(opened).toMatchObject([{ address: 7 }, { address: 6 }])
+  await expect(after.run('i2c_scan', {})).rejects.toMatchObject({
+    code: 'invalid_request',
+    message: expect.stringContaining('adapter0, adapter1'),
+  })
+  await expect(after.run('i2c_scan', { device: 'adapter7' })).rejects.toMatchObject({ code: 'not_found' })
+})
+
+test('a bus of the kernel is used only where it is named', async () => {
+  const asked: string[] = []
+  const openI2c = async (path: string) => {
+    asked.push(path)
+    throw Object.assign(new Error('permission'), { code: 'EACCES' })
+  }
+  const { run } = arrange({ config: { adapter: { i2c: '/dev/i2c-7' } }, native: { openI2c } })
+  await expect(run('i2c_read', { addr: 0x48 })).rejects.toMatchObject({
+    code: 'unavailable',
+    message: expect.stringMatching(/No permission for \/dev\/i2c-7: .*group `i2c`/),
+  })
+  expect(asked).toEqual(['/dev/i2c-7'])
+})
+
+test('switched off, the feature is left out', () => {
+  expect(arrange({ config: { adapter: { transport: 'off' } } }).parts.off).toContain('[peripherals.adapter]')
+})
