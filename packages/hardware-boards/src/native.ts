@@ -28,9 +28,9 @@ export interface SerialLibrary {
 }
 
 /** Throws `unavailable` where the module, or its binary for this platform, is missing. */
-export async function loadSerialLibrary(): Promise<SerialLibrary> {
+export async function loadSerialLibrary(module = () => import('serialport')): Promise<SerialLibrary> {
   try {
-    const { SerialPort } = await import('serialport')
+    const { SerialPort } = await module()
     return {
       list: () => SerialPort.list(),
       // Without `hupcl` a close leaves DTR as it is: the next open is no reset of the boards that take its edge for one.

@@ -1,5 +1,5 @@
 /** The boards of the configuration: those that are there without being looked for, and those a port is given to. */
-import { type Board, type BoardEntry, boardNamed } from '@sluice/hardware'
+import { type Board, type BoardEntry, boardNamed, THIS_MACHINE } from '@sluice/hardware'
 import type { Device } from '../devices.ts'
 import type { Identity } from './aliases.ts'
 import { NO_FAMILY } from './find-boards.ts'
@@ -16,9 +16,6 @@ export interface Entry {
   readonly baud: number
 }
 
-/** This machine itself, as a board of the transport `native`. */
-const NATIVE_FAMILY = 'sbc'
-
 /** Entries of the same board without a path are told by their order. */
 export function entriesOf(boards: readonly BoardEntry[]): Entry[] {
   const counts = new Map<string, number>()
@@ -27,7 +24,7 @@ export function entriesOf(boards: readonly BoardEntry[]): Entry[] {
     const count = counts.get(place) ?? 0
     counts.set(place, count + 1)
     const board = boardNamed(name)
-    const family = board?.family ?? (transport === 'native' ? NATIVE_FAMILY : NO_FAMILY)
+    const family = board?.family ?? (transport === 'native' ? THIS_MACHINE : NO_FAMILY)
     const where = transport === 'bridge' ? (path ?? DEFAULT_BRIDGE) : transport === 'serial' ? (path ?? null) : null
     return { identity: count === 0 ? place : `${place}#${count}`, family, board, name, transport, path: where, baud }
   })

@@ -1,5 +1,5 @@
 /** `hardware_board_info`, `hardware_memory_map`, `hardware_capabilities`: what configured boards are and can do. */
-import type { DeviceGuard } from '@sluice/hardware'
+import { boardNamed, type DeviceGuard } from '@sluice/hardware'
 import { AppError, defineTool, errorText, type Host, type Tool } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { PeripheralsConfig } from '../config.ts'
@@ -16,8 +16,8 @@ const board = v.optional(
 export function boardTools(host: Host, config: PeripheralsConfig, registry: Registry, guard: DeviceGuard): readonly Tool[] {
   const available = (): boolean => config.enabled && config.boards.length > 0
   const boardOf = (name: string | undefined) => {
-    const wanted = name ?? config.boards[0]?.board
-    if (wanted === undefined) throw new AppError('not_found', 'No board is configured in [[peripherals.boards]]')
+    const wanted = name ?? config.boards.find(({ board }) => boardNamed(board))?.board
+    if (wanted === undefined) throw new AppError('not_found', 'No board with a data sheet is configured in [[peripherals.boards]]')
     return knownBoard(wanted)
   }
   return [

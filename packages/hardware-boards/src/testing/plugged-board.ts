@@ -1,0 +1,33 @@
+/** A fake board at the far end of a real USB line, in a virtual machine. */
+import { openTerminal } from '@sluice/testkit/vm/devices/terminal'
+import { createUsbBoard, type UsbBoard, type UsbBoardIdentity } from '@sluice/testkit/vm/devices/usb-board'
+import type { Port } from '../devices.ts'
+import { type FakeBoard, type FakeBoardOptions, fakeBoard } from './fake-board.ts'
+
+export interface PluggedBoard {
+  readonly usb: UsbBoard
+  /** What runs on it. */
+  readonly firmware: FakeBoard
+  /** Idempotent. */
+  close(): Promise<void>
+}
+
+/** Not plugged in yet, but powered: its firmware listens. */
+export async function boardWithFirmware(identity: UsbBoardIdentity, options?: FakeBoardOptions): Promise<PluggedBoard> {
+  const usb = await createUsbBoard(identity)
+  const readers = new Set<(bytes: Uint8Array) => void>()
+  const terminal = await openTerminal(usb.boardEnd, (bytes) => {
+    for (const reader of readers) reader(bytes)
+  })
+  const port: Port = {
+    write: (bytes) => terminal.write(bytes),
+    onData(callback) {
+      readers.add(callback)
+      return () => void readers.delete(callback)
+    },
+    onClose: () => () => undefined,
+    signals: async () => undefined,
+    close: () => terminal.close(),
+  }
+  return { usb, firmware: fakeBoard(port, options), close: () => terminal.close() }
+}

@@ -1,0 +1,123 @@
+/** Boards on a real USB: found by what the kernel says of them, named, spoken to through serialport, unplugged and plugged in again. */
+import assert from 'node:assert/strict'
+import type { Host } from '@sluice/sdk'
+import { memoryKeyValue } from '@sluice/testkit/memory-store'
+import { eventually } from '@sluice/testkit/vm/devices/guest-files'
+import { createUsbBoard, type UsbBoardIdentity, usbBoardModules } from '@sluice/testkit/vm/devices/usb-board'
+import { liveHost } from '@sluice/testkit/vm/live-host'
+import { vmCase } from '@sluice/testkit/vm/vm-case'
+import * as v from 'valibot'
+import { peripheralsSection } from '../../config.ts'
+import { createRegistry, DISCOVERY_MS_MAX, type Registry } from '../../registry/registry.ts'
+import { boardWithFirmware, type PluggedBoard } from '../plugged-board.ts'
+
+const A: UsbBoardIdentity = { vendor: '2e8a', product: '0005', serialNumber: 'E66058388351', productName: 'Board in FS mode' }
+const B: UsbBoardIdentity = { vendor: '2341', product: '0043', serialNumber: '75735303331' }
+const C: UsbBoardIdentity = { vendor: '0483', product: '374b', serialNumber: '0669FF303435', manufacturer: 'ST' }
+/** Emulation is slow: the bound that the daemon keeps is given the same factor. */
+const EMULATED = 3
+const keyValue = memoryKeyValue()
+const boards: PluggedBoard[] = []
+
+const registryOf = (host: Host = liveHost({ keyValue })): Registry => createRegistry(host, v.parse(peripheralsSection.schema, {}))
+const named = (registry: Registry, alias: string) => registry.all().find((device) => device.alias === alias)
+const isConnected = (registry: Registry, alias: string, wanted: boolean) =>
+  eventually(`${alias} ${wanted ? 'there' : 'gone'}`, async () => (named(registry, alias)?.connected === wanted ? true : undefined))
+
+export default vmCase({
+  modules: usbBoardModules(4),
+  udev: true,
+  testTimeoutSecs: 40,
+  tests: {
+    '§2.7 rule 4: three boards are found by vendor and product, each under its family’s name': async ({ after, signal }) => {
+      for (const identity of [B, C, A]) {
+        const board = await boardWithFirmware(identity)
+        await board.usb.plug()
+        boards.push(board)
+      }
+      const registry = registryOf()
+      after(() => registry.close())
+      const startedMs = performance.now()
+      const found = await registry.discover(signal)
+      const tookMs = performance.now() - startedMs
+      const shown = found.map(
+        ({ alias, board, usb, path }) => `${alias} ${board?.name} ${usb?.vendor}:${usb?.product} ${usb?.serialNumber} ${path}`,
+      )
+      assert.deepEqual(shown, [
+        `board_a0 board_a 2e8a:0005 ${A.serialNumber} /dev/ttyACM2`,
+        `board_b0 board_b 2341:0043 ${B.serialNumber} /dev/ttyACM0`,
+        `board_c0 board_c1 0483:374b ${C.serialNumber} /dev/ttyACM1`,
+      ])
+      assert.ok(tookMs < DISCOVERY_MS_MAX * EMULATED, `discovery took ${tookMs} ms`)
+    },
+
+    'pins are written and read through the port': async ({ after, signal }) => {
+      const registry = registryOf()
+      after(() => registry.close())
+      await registry.discover(signal)
+      const line = registry.line('board_b0')
+      await line.write(13, 1, signal)
+      assert.equal(boards[0]?.firmware.pins.get(13), 1)
+      assert.equal(await line.read(13, signal), 1)
+      assert.deepEqual((await line.capabilities(signal)).gpio, [2, 3, 4, 5, 12, 13])
+    },
+
+    'noise on the line and half an answer do no harm': async ({ after, signal }) => {
+      const registry = registryOf()
+      after(() => registry.close())
+      await registry.discover(signal)
+      boards[1]?.firmware.next('noise', 'half')
+      const line = registry.line('board_c0')
+      assert.equal(await line.read(2, signal), 0)
+      assert.equal(await line.read(2, signal), 0)
+    },
+
+    'a board that is unplugged is noticed, keeps its name when it comes back, and can be spoken to again': async ({ after, signal }) => {
+      const [board] = boards
+      assert.ok(board)
+      const registry = registryOf()
+      after(() => registry.close())
+      registry.start()
+      await isConnected(registry, 'board_b0', true)
+      const line = registry.line('board_b0')
+      assert.equal(await line.read(13, signal), 1)
+      await board.usb.unplug()
+      await isConnected(registry, 'board_b0', false)
+      await assert.rejects(line.read(13, signal), { code: 'unavailable' })
+      await board.usb.plug()
+      await isConnected(registry, 'board_b0', true)
+      assert.equal(await line.read(13, signal), 1)
+    },
+
+    'unplugging in the middle of an answer ends the call with a clear error': async ({ after, signal }) => {
+      const [, board] = boards
+      assert.ok(board)
+      const registry = registryOf()
+      after(() => registry.close())
+      await registry.discover(signal)
+      const line = registry.line('board_c0')
+      await line.read(2, signal)
+      board.firmware.next('half', 'half', 'half', 'half')
+      const read = assert.rejects(line.read(2, signal), { name: 'AppError' })
+      await board.usb.unplug()
+      await read
+      board.firmware.next()
+      await board.usb.plug()
+    },
+
+    'after a restart the boards have their names, in whatever order they were plugged in': async ({ after, signal }) => {
+      for (const { usb } of boards) await usb.unplug()
+      const twin = await createUsbBoard({ ...B, serialNumber: '99999999999' })
+      await twin.plug()
+      for (const { usb } of boards.toReversed()) await usb.plug()
+      const registry = registryOf()
+      after(() => registry.close())
+      const found = await registry.discover(signal)
+      assert.deepEqual(
+        found.map(({ alias, usb }) => `${alias} ${usb?.serialNumber}`),
+        [`board_a0 ${A.serialNumber}`, `board_b0 ${B.serialNumber}`, 'board_b1 99999999999', `board_c0 ${C.serialNumber}`],
+      )
+      await twin.unplug()
+    },
+  },
+})

@@ -1,0 +1,115 @@
+import { testHost } from '@sluice/testkit/host'
+import { findSocat } from '@sluice/testkit/serial-line'
+import * as v from 'valibot'
+import { afterEach, describe, expect, test } from 'vitest'
+import { peripheralsSection } from '../config.ts'
+import { createRegistry, type Registry } from '../registry/registry.ts'
+import type { FakeBoardOptions, Fault } from '../testing/fake-board.ts'
+import { type PtyBoard, ptyBoard } from '../testing/pty-board.ts'
+import { realClock } from '../testing/real-clock.ts'
+import { openSerialPort } from './serial-port.ts'
+
+const never = new AbortController().signal
+const socat = await findSocat()
+const why = 'missing' in socat ? `: skipped, ${socat.missing}` : ''
+const code = (expected: string) => expect.objectContaining({ code: expected })
+
+const boards: PtyBoard[] = []
+const registries: Registry[] = []
+afterEach(async () => {
+  for (const registry of registries.splice(0)) await registry.close()
+  for (const { line } of boards.splice(0)) await line.unplug()
+})
+
+async function pty(options?: FakeBoardOptions) {
+  if ('missing' in socat) throw new Error(socat.missing)
+  const made = await ptyBoard(socat, options)
+  boards.push(made)
+  const { path } = made.line
+  const usb = { vendor: '2341', product: '0043', serialNumber: '757', manufacturer: null }
+  const registry = createRegistry({ ...testHost(), clock: realClock }, v.parse(peripheralsSection.schema, {}), {
+    look: async () => ({ ports: [{ path, usb, location: '1-1' }], usb: [] }),
+    check: async () => undefined,
+  })
+  registries.push(registry)
+  await registry.discover(never)
+  return { ...made, registry, line: registry.line('board_b0'), path }
+}
+
+describe.skipIf('missing' in socat)(`a board behind a real serial port${why}`, () => {
+  test('is read and written', async () => {
+    const { line, board } = await pty()
+    await line.write(4, 1, never)
+    await expect(line.read(4, never)).resolves.toBe(1)
+    await expect(line.capabilities(never)).resolves.toEqual({ gpio: [2, 3, 4, 5, 12, 13], led: 13, board: 'board_b', firmware: 'fake 1' })
+    expect(board.heard.map(({ command }) => command)).toEqual(['gpio_write', 'gpio_read'])
+  })
+
+  test.each(['noise', 'stray', 'echo'] satisfies Fault[])('is understood through %s', async (fault) => {
+    const { line, board } = await pty()
+    board.pins.set(4, 1)
+    board.next(fault)
+    await expect(line.read(4, never)).resolves.toBe(1)
+  })
+
+  test('that has half an answer to give is asked again', async () => {
+    const { line, board } = await pty()
+    await line.read(5, never)
+    board.pins.set(4, 1)
+    board.next('half')
+    await expect(line.read(4, never)).resolves.toBe(1)
+    expect(board.heard).toHaveLength(3)
+  })
+
+  test('that is unplugged in the middle of a frame is an error at once', async () => {
+    const { line, board } = await pty()
+    await line.read(4, never)
+    board.next('unplug')
+    const startMs = performance.now()
+    await expect(line.read(4, never)).rejects.toEqual(code('unavailable'))
+    expect(performance.now() - startMs).toBeLessThan(1000)
+  })
+
+  test('sends a line that does not end: memory stays flat, and its next frame is read', async () => {
+    const { line, board } = await pty()
+    await line.read(4, never)
+    const noise = Buffer.alloc(1_048_576, 'x')
+    const before = process.memoryUsage()
+    for (let mebibyte = 0; mebibyte < 16; mebibyte++) {
+      board.say(noise)
+      await realClock.sleep(10)
+    }
+    board.say('\n')
+    await expect(line.read(4, never)).resolves.toBe(0)
+    expect(process.memoryUsage().heapUsed - before.heapUsed).toBeLessThan(16 * 1_048_576)
+  })
+
+  test('can be opened, closed and opened again, and has no modem lines to complain of', async () => {
+    const { registry, line, path } = await pty()
+    await line.read(4, never)
+    const bytes = await registry.withPort('board_b0', never, async (port) => {
+      await port.signals({ dtr: false })
+      const got = Promise.withResolvers<string>()
+      port.onData((data) => got.resolve(Buffer.from(data).toString()))
+      await port.write(Buffer.from('{"id":"1","cmd":"ping","args":{}}\n'))
+      return got.promise
+    })
+    expect(bytes).toContain('pong')
+    await expect(line.read(4, never)).resolves.toBe(0)
+    await expect(openSerialPort({ path, baud: 9600, clock: realClock }, never)).rejects.toThrow('is in use by another program')
+  })
+})
+
+test('a port that is not there is said to be not there', async () => {
+  await expect(openSerialPort({ path: '/dev/ttyACM999', baud: 9600, clock: realClock }, never)).rejects.toThrow(
+    'There is no /dev/ttyACM999',
+  )
+})
+
+test('a missing native module is an error that says what to install', async () => {
+  const load = async () => {
+    const { loadSerialLibrary } = await import('../native.ts')
+    return loadSerialLibrary(() => Promise.reject(new Error("Cannot find package 'serialport'")))
+  }
+  await expect(openSerialPort({ path: '/dev/ttyACM0', baud: 9600, clock: realClock, load }, never)).rejects.toThrow('pnpm add serialport')
+})
