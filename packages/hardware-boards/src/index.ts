@@ -6,7 +6,9 @@ import { peripheralsSection } from './config.ts'
 import { listenToTriggers } from './listen-to-triggers.ts'
 import { devicesPrompt } from './prompt.ts'
 import { createRegistry } from './registry/registry.ts'
+import { boardAFlash } from './tools/board-a-flash.ts'
 import { boardTools } from './tools/board-tools.ts'
+import { deviceTools } from './tools/device-tools.ts'
 import { gpioTools } from './tools/gpio.ts'
 
 export default defineFeature({
@@ -17,7 +19,12 @@ export default defineFeature({
     const guard = createDeviceGuard(host, config)
     const closing = new AbortController()
     return {
-      tools: [...gpioTools(registry, guard), ...boardTools(host, config, registry, guard)],
+      tools: [
+        ...gpioTools(registry, guard),
+        boardAFlash(host, registry, guard),
+        ...deviceTools(host, registry, guard),
+        ...boardTools(host, config, registry, guard),
+      ],
       prompt: () => devicesPrompt(registry.all()),
       check: (signal) => checkBoards(registry, signal),
       async register() {

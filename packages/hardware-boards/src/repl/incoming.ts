@@ -40,8 +40,7 @@ export function createIncoming(port: Port, name: string, clock: Clock): Incoming
   let wake = (): void => undefined
   let gone = false
   const stopData = port.onData((bytes) => {
-    unread = Buffer.concat([unread, bytes])
-    if (unread.length > UNREAD_BYTES_MAX) unread = unread.subarray(-UNREAD_BYTES_MAX)
+    unread = Buffer.concat([unread.subarray(-UNREAD_BYTES_MAX), bytes])
     wake()
   })
   const stopClose = port.onClose(() => {

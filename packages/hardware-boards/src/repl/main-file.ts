@@ -29,7 +29,7 @@ export async function readMain(repl: Repl): Promise<string | undefined> {
   const answer = await repl.ask(READ, { outputBytesMax: 3 * MAIN_BYTES_MAX })
   const [size = '', ...lines] = answer.split('\n')
   const bytes = Number(size)
-  if (!Number.isInteger(bytes)) throw new AppError('upstream', 'The board does not say how long main.py is')
+  if (!/^-?\d+$/.test(size)) throw new AppError('upstream', 'The board does not say how long main.py is')
   if (bytes < 0) return undefined
   if (bytes > MAIN_BYTES_MAX) throw new AppError('too_large', `main.py has ${bytes} bytes, over ${MAIN_BYTES_MAX}`)
   const content = Buffer.from(lines.join(''), 'hex')
@@ -49,7 +49,7 @@ export async function writeMain(repl: Repl, code: string): Promise<{ readonly by
     await repl.ask(`import os, binascii, hashlib\nf = open('${NEW}', 'wb')`)
     for (let at = 0; at < content.length; at += PIECE_BYTES) {
       const piece = content.subarray(at, at + PIECE_BYTES).toString('base64')
-      await repl.ask(`f.write(binascii.a2b_base64('${piece}'))`)
+      await repl.ask(`f.write(binascii.a2b_base64(b'${piece}'))`)
     }
     const found = (await repl.ask(HASH)).trim()
     if (found !== sha256) throw new AppError('upstream', 'What arrived on the board is not what was sent; main.py is as it was')

@@ -11,7 +11,7 @@ export const OUTPUT_BYTES_MAX = 65_536
 export const CODE_BYTES_MAX = 65_536
 /** After an interrupt. */
 const STOP_MS = 2000
-const RESET_MS = 2000
+const LEAVE_MS = 1000
 const END = '\x04'
 
 export interface Ran {
@@ -66,9 +66,8 @@ export async function withRepl<Result>(
     await leave(line, restarted)
     return { result, restarted }
   } catch (error) {
-    // The board may be gone, or in whatever state: the error that matters is the first.
-    await port.write(Buffer.from('\r\x03\x03\x02', 'latin1')).catch(() => undefined)
-    if (interrupted) await leave(line, true).catch(() => undefined)
+    // The board may be gone, or in whatever state: the error that matters is this one.
+    await leave(line, interrupted, '\x03\x03').catch(() => undefined)
     throw error
   } finally {
     incoming.stop()
@@ -76,14 +75,14 @@ export async function withRepl<Result>(
 }
 
 /** Back to the prompt for people; from there, and only from there, a soft reset starts `main.py`. */
-async function leave({ port, incoming, clock }: Line, reset: boolean): Promise<void> {
+async function leave({ port, incoming, clock }: Line, reset: boolean, interrupt = ''): Promise<void> {
   // Whoever has aborted the call still wants the board back as it was.
-  const wait = { untilMs: clock.monotonicMs() + RESET_MS, signal: new AbortController().signal }
-  await port.write(Buffer.from('\r\x02', 'latin1'))
-  if (!reset) return
+  const wait = { untilMs: clock.monotonicMs() + LEAVE_MS, signal: new AbortController().signal }
+  await port.write(Buffer.from(`\r${interrupt}\x02`, 'latin1'))
   await incoming.until('>>> ', wait)
+  if (!reset) return
   await port.write(Buffer.from(END, 'latin1'))
-  await incoming.until('soft reboot', wait)
+  await incoming.until('soft reboot', { ...wait, untilMs: clock.monotonicMs() + LEAVE_MS })
 }
 
 function createRepl(line: Line, signal: AbortSignal): Repl {

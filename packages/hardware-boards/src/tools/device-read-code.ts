@@ -19,7 +19,7 @@ export const deviceReadCode = ({ clock }: Pick<Host, 'clock'>, devices: Devices,
     risk: 'read',
     async run({ device: asked }, context) {
       const { signal } = context
-      const { alias } = micropythonDevice(devices, asked, TOOL)
+      const { alias } = await micropythonDevice(devices, asked, { tool: TOOL, signal })
       const { result: code, restarted } = await guard.use({ device: alias, tool: TOOL, context }, () =>
         devices.withPort(alias, signal, (port) => withRepl(port, { name: alias, clock, signal }, readMain)),
       )

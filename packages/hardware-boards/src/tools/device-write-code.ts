@@ -23,7 +23,7 @@ export const deviceWriteCode = ({ clock }: Pick<Host, 'clock'>, devices: Devices
     risk: 'execute',
     async run({ device: asked, code }, context) {
       const { signal } = context
-      const { alias } = micropythonDevice(devices, asked, TOOL)
+      const { alias } = await micropythonDevice(devices, asked, { tool: TOOL, signal })
       const write = { bytes: Buffer.byteLength(code), sha256: sha256Hex(code) }
       const { result } = await guard.use({ device: alias, tool: TOOL, context, write }, () =>
         devices.withPort(alias, signal, (port) =>

@@ -7,7 +7,12 @@ export const mayRunMicropython = ({ board, transport }: Device): boolean =>
   transport === 'serial' && (board === undefined || board.runtime === 'micropython')
 
 /** Throws as `Devices.pick`, and `invalid_request` for a board that runs something else. */
-export function micropythonDevice(devices: Devices, alias: string | undefined, tool: string): Device {
+export async function micropythonDevice(
+  devices: Devices,
+  alias: string | undefined,
+  { tool, signal }: { readonly tool: string; readonly signal: AbortSignal },
+): Promise<Device> {
+  await devices.ready(signal)
   const device = devices.pick(alias, alias === undefined ? mayRunMicropython : undefined)
   if (mayRunMicropython(device)) return device
   const why =

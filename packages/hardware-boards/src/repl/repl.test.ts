@@ -1,0 +1,128 @@
+import { type TestClock, testClock } from '@sluice/testkit/clock'
+import { describe, expect, test } from 'vitest'
+import { OUTPUT_BYTES_MAX, type Repl, withRepl } from './repl.ts'
+import { drive } from './testing/drive.ts'
+import { type ReplBoardOptions, replBoard } from './testing/repl-board.ts'
+
+const arrange = (options: ReplBoardOptions = {}, clock: TestClock = testClock()) => {
+  const board = replBoard(options)
+  const abort = new AbortController()
+  const using = <Result>(work: (repl: Repl) => Promise<Result>, reset = false) =>
+    drive(clock, withRepl(board.port, { name: 'board_a0', clock, signal: abort.signal, reset }, work))
+  return { board, abort, clock, using, run: (code: string) => using((repl) => repl.run(code)) }
+}
+
+const long = `print('${'x'.repeat(1000)}')`
+
+describe.each<NonNullable<ReplBoardOptions['rawPaste']>>(['yes', 'no', 'unknown'])('raw-paste mode: %s', (rawPaste) => {
+  test('code arrives as it was sent, and its output and its traceback come back apart', async () => {
+    const { board, using } = arrange({
+      rawPaste,
+      execute: (code) =>
+        code === 'bad' ? { stdout: 'so far\r\n', stderr: 'Traceback\r\nNameError: bad\r\n' } : { stdout: `${code.length}\r\n` },
+    })
+    const { result } = await using(async (repl) => [await repl.run(long), await repl.run('bad'), await repl.run("print('ü')")])
+    expect(board.codes).toEqual([long, 'bad', "print('ü')"])
+    expect(result[0]).toEqual({ stdout: `${long.length}\n`, stderr: '', dropped: 0, late: false })
+    expect(result[1]).toMatchObject({ stdout: 'so far\n', stderr: 'Traceback\nNameError: bad\n' })
+    expect(board.mode).toBe('friendly')
+  })
+})
+
+test('noise before prompts, and a prompt that is lost, change nothing', async () => {
+  const { run } = arrange({ garbage: '\xfe>> {"event":', losesPrompts: 3, execute: () => ({ stdout: 'fine' }) })
+  expect(await run('x')).toMatchObject({ result: { stdout: 'fine' } })
+})
+
+test('a program that runs is interrupted, and started anew afterwards', async () => {
+  const { board, run } = arrange({ program: true, execute: () => ({ stdout: 'fine' }) })
+  expect(await run('x')).toMatchObject({ result: { stdout: 'fine' }, restarted: true })
+  expect(board).toMatchObject({ mode: 'running', softResets: 1 })
+})
+
+test('a board without a program is not reset, unless that is asked for', async () => {
+  const { board, run, using } = arrange()
+  expect(await run('x')).toMatchObject({ restarted: false })
+  expect(board.softResets).toBe(0)
+  await using((repl) => repl.run('x'), true)
+  expect(board).toMatchObject({ mode: 'friendly', softResets: 1 })
+})
+
+test('a program that catches interrupts is interrupted again', async () => {
+  const { run } = arrange({ program: true, catches: 5, execute: () => ({ stdout: 'fine' }) })
+  expect(await run('x')).toMatchObject({ result: { stdout: 'fine' } })
+})
+
+test.each<[what: string, options: ReplBoardOptions, says: string]>([
+  ['nothing answers', { instead: 'silence' }, 'does not answer'],
+  ['an echo', { instead: 'echo' }, 'gives back what is sent'],
+  ['noise', { instead: 'noise' }, 'does not answer as MicroPython does'],
+])('what is no REPL is told: %s', async (_, options, says) => {
+  const { run, clock } = arrange(options)
+  await expect(run('x')).rejects.toMatchObject({ code: 'unavailable', message: expect.stringContaining(says) })
+  expect(clock.monotonicMs()).toBeLessThan(15_000)
+})
+
+test('code that does not end within 30 s is interrupted, and what it printed comes back', async () => {
+  const { board, run, clock } = arrange({ execute: () => ({ stdout: 'started\r\n', hangs: true }) })
+  const { result } = await run('while True: pass')
+  expect(result).toMatchObject({ stdout: 'started\n', late: true, stderr: expect.stringContaining('KeyboardInterrupt') })
+  expect(clock.monotonicMs()).toBeGreaterThanOrEqual(30_000)
+  expect(clock.monotonicMs()).toBeLessThan(34_000)
+  expect(board.mode).toBe('friendly')
+})
+
+test('code that does not let itself be interrupted is told, within the time', async () => {
+  const { run, clock } = arrange({ execute: () => ({ hangs: true }), catches: 1000 })
+  await expect(run('while True: pass')).rejects.toMatchObject({ code: 'unavailable', message: expect.stringContaining('reset button') })
+  expect(clock.monotonicMs()).toBeLessThan(35_000)
+})
+
+test('an abort interrupts the code and leaves the board at its prompt', async () => {
+  const { board, run, abort, clock } = arrange({ execute: () => ({ hangs: true }) })
+  void clock.sleep(2000).then(() => abort.abort())
+  await expect(run('while True: pass')).rejects.toMatchObject({ code: 'aborted' })
+  expect(board.mode).toBe('friendly')
+  expect(clock.monotonicMs()).toBeLessThan(5000)
+})
+
+test('an abort while code is on its way ends at once', async () => {
+  const { run, abort, clock } = arrange({ stallsAfter: 40 })
+  void clock.sleep(2000).then(() => abort.abort())
+  await expect(run(long)).rejects.toMatchObject({ code: 'aborted' })
+  expect(clock.monotonicMs()).toBeLessThan(4000)
+})
+
+test('a board that stops taking code is told, within the time', async () => {
+  const { run, clock } = arrange({ stallsAfter: 40 })
+  await expect(run(long)).rejects.toMatchObject({ code: 'upstream_timeout' })
+  expect(clock.monotonicMs()).toBeLessThan(35_000)
+})
+
+test('a board that is unplugged meanwhile is told at once', async () => {
+  const { board, run, clock } = arrange({ execute: () => ({ hangs: true }) })
+  void clock.sleep(1000).then(() => board.unplug())
+  await expect(run('while True: pass')).rejects.toMatchObject({ code: 'unavailable', message: expect.stringContaining('not connected') })
+  expect(clock.monotonicMs()).toBeLessThan(4000)
+})
+
+test('output beyond the bound is counted and not kept', async () => {
+  const { run } = arrange({ execute: () => ({ stdout: 'y'.repeat(OUTPUT_BYTES_MAX + 1234) }) })
+  const { result } = await run('x')
+  expect(result.stdout).toHaveLength(OUTPUT_BYTES_MAX)
+  expect(result.dropped).toBe(1234)
+})
+
+test('code beyond the bound is not sent', async () => {
+  const { board, run } = arrange()
+  await expect(run('#'.repeat(70_000))).rejects.toMatchObject({ code: 'too_large' })
+  expect(board.codes).toEqual([])
+})
+
+test('the last line of a traceback is the error of code of our own', async () => {
+  const { using } = arrange({ execute: () => ({ stderr: 'Traceback\r\n  File\r\nOSError: [Errno 28] ENOSPC\r\n' }) })
+  await expect(using((repl) => repl.ask('x'))).rejects.toMatchObject({
+    code: 'upstream',
+    message: 'board_a0 says: OSError: [Errno 28] ENOSPC',
+  })
+})
