@@ -20,7 +20,7 @@ export const gpioTools = (registry: Registry, guard: DeviceGuard): readonly Tool
       const use = { device: alias, tool: 'gpio_write', context, pins: [pin], write: { pin, value } }
       const line = registry.line(alias)
       // Before it is reserved and on record: what cannot be done leaves no trace.
-      await checkPin(alias, line, pin, context.signal)
+      await guard.use({ device: alias, tool: 'gpio_write', context }, () => checkPin(alias, line, pin, context.signal))
       await guard.use(use, () => line.write(pin, value, context.signal))
       return `GPIO ${pin} set ${nameOf(value)} on ${alias}`
     },

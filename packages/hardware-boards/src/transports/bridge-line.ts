@@ -98,7 +98,7 @@ function replyOf(socket: Socket, request: string): Promise<string> {
   })
   socket.once('error', reply.reject)
   // A bridge may leave out the newline and close instead.
-  socket.once('end', () => decode(Buffer.from('\n')))
+  socket.once('end', () => bytes > 0 && decode(Buffer.from('\n')))
   socket.once('close', () => reply.reject(new Error('it closed the connection')))
   socket.write(request)
   return reply.promise
