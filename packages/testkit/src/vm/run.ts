@@ -37,7 +37,10 @@ function showResult(name: string, { test, passed, tookMs, error }: VmTestResult)
 }
 
 function showCase({ name, skipped, results, lost, output, tookMs }: CaseResult, streamed: boolean): void {
-  if (skipped !== undefined) return console.log(`skipped ${name}: ${skipped}`)
+  if (skipped !== undefined) {
+    console.log(`skipped ${name}: ${skipped}`)
+    return
+  }
   for (const test of lost) console.log(`FAILED ${name}: ${test}: the machine ended before it`)
   const isBroken = lost.length > 0 || results.some(({ passed }) => !passed)
   if (isBroken && !streamed && output !== '') console.log(output.replaceAll(/^/gm, `${name} | `))
@@ -75,7 +78,10 @@ async function main(): Promise<void> {
     return
   }
   const machine = await substrate()
-  if ('missing' in machine) return console.log(`no virtual machine, nothing tested: ${machine.missing}`)
+  if ('missing' in machine) {
+    console.log(`no virtual machine, nothing tested: ${machine.missing}`)
+    return
+  }
   flushCompileCache()
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => stop.abort())

@@ -1,26 +1,46 @@
-/** In the guest: the board's end of a line, for firmware that a test plays. */
-import { constants } from 'node:fs'
-import { open } from 'node:fs/promises'
+/** In the guest: one end of a serial line as bytes, for firmware that a test plays. */
+import { execFile } from 'node:child_process'
+import { constants, openSync, write } from 'node:fs'
 import { ReadStream } from 'node:tty'
+import { promisify } from 'node:util'
 
 export interface Terminal {
+  /** Rejects while the line is being taken apart. */
   write(text: string | Uint8Array): Promise<void>
+  /** Idempotent. */
   close(): Promise<void>
 }
 
-/** Calls back with what arrives. The terminal has to be raw. */
+const run = promisify(execFile)
+const writeAll = promisify(write)
+
+/** Calls back with what arrives, also after the board was unplugged and plugged in again. */
 export async function openTerminal(path: string, onData: (bytes: Buffer) => void): Promise<Terminal> {
-  const file = await open(path, constants.O_RDWR | constants.O_NOCTTY)
-  const input = new ReadStream(file.fd)
-  // A board that is unplugged hangs its terminal up.
-  input.on('error', () => undefined).on('data', onData)
+  let closed = false
+  let end = await openEnd()
+
+  async function openEnd(): Promise<{ readonly fd: number; readonly input: ReadStream }> {
+    const fd = openSync(path, constants.O_RDWR | constants.O_NOCTTY)
+    await run('stty', ['-F', path, 'raw', '-echo'])
+    // It owns the descriptor from now on. Unplugging hangs the terminal up: what is open then is of no more use.
+    const input = new ReadStream(fd)
+    input.on('error', () => undefined).on('data', onData)
+    input.once('close', () => {
+      if (!closed) void reopen()
+    })
+    return { fd, input }
+  }
+  async function reopen(): Promise<void> {
+    end = await openEnd()
+  }
+
   return {
     async write(text) {
-      await file.write(Buffer.from(text))
+      await writeAll(end.fd, Buffer.from(text))
     },
     async close() {
-      input.destroy()
-      await file.close().catch(() => undefined)
+      closed = true
+      end.input.destroy()
     },
   }
 }

@@ -1,8 +1,6 @@
 /** In the guest: USB serial boards (CDC ACM) of any identity, on a simulated USB controller. */
-import { execFile } from 'node:child_process'
 import { mkdir, readdir, readFile, realpath, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { eventually, exists, setAttribute, settle } from './guest-files.ts'
 
 export interface UsbBoardIdentity {
@@ -16,7 +14,7 @@ export interface UsbBoardIdentity {
 }
 
 export interface UsbBoard {
-  /** The terminal at the board's own end, raw: what is written to it comes out of the port. */
+  /** The terminal at the board’s own end (`openTerminal`): what is written to it comes out of the port. */
   readonly boardEnd: string
   /** Resolves to the port, `/dev/ttyACM<n>`, when udev knows it. */
   plug(): Promise<string>
@@ -29,7 +27,6 @@ export const usbBoardModules = (boards: number): readonly string[] => [`dummy_hc
 
 const GADGETS = '/sys/kernel/config/usb_gadget'
 const ENGLISH = '0x409'
-const run = promisify(execFile)
 
 /** Not plugged in yet. */
 export async function createUsbBoard(identity: UsbBoardIdentity): Promise<UsbBoard> {
@@ -47,7 +44,6 @@ export async function createUsbBoard(identity: UsbBoardIdentity): Promise<UsbBoa
   await symlink(acm, join(config, 'acm.0'))
   const boardEnd = `/dev/ttyGS${(await readFile(join(acm, 'port_num'), 'utf8')).trim()}`
   await eventually(boardEnd, async () => (await exists(boardEnd)) || undefined)
-  await run('stty', ['-F', boardEnd, 'raw', '-echo'])
   const attached = join(gadget, 'UDC')
   return {
     boardEnd,
