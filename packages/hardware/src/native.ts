@@ -7,8 +7,8 @@ export interface Native {
   /** Of handles a request made: a worker thread of Node's takes those it does not know for a mistake. */
   close(fd: number): void
   /**
-   * Calls back on the event loop while there is something to read, or the device is gone, until it is closed. Reading
-   * does not wait from now on.
+   * Calls back on the event loop while there is something to read, or the device is gone, and at most once after it is
+   * closed. Reading does not wait from now on.
    */
   watch(fd: number, onReadable: (isGone: boolean) => void): { close(): void }
 }
@@ -36,7 +36,12 @@ export async function loadNative(): Promise<Native> {
       return result === -1 ? -koffi.errno() : result
     },
     close: (fd) => void close(fd),
+    // a worker that is terminated while koffi calls back takes the whole process along: be in there as briefly as can be
     watch: (fd, onReadable) =>
-      (koffi.node.poll as unknown as Poll)(fd, WATCHED, (status, { disconnect }) => onReadable(status < 0 || disconnect)),
+      (koffi.node.poll as unknown as Poll)(
+        fd,
+        WATCHED,
+        (status, { disconnect }) => void setImmediate(onReadable, status < 0 || disconnect),
+      ),
   }
 }

@@ -38,7 +38,7 @@ export interface EdgeWatch {
   readonly debounceUs?: number
   /** Called on the event loop, once for each event, in order. Must not throw. */
   readonly onEvent: (event: EdgeEvent) => void
-  /** Called once if the chip goes away; the lines are closed then. */
+  /** Called once if the chip goes away; the lines are closed then. Linux before 6.6 does not tell: there only `read` shows it. */
   readonly onLost?: () => void
 }
 
@@ -74,6 +74,9 @@ export interface Gpio {
   chips(): Promise<GpioChip[]>
   /** What one line is just now. Throws `invalid_request` for one that is not there. */
   line(chip: string, offset: number): Promise<GpioLineInfo>
-  /** Throws `conflict` with the holder's name if one of the lines is held, and then none is taken. */
+  /**
+   * A worker thread that watches edges closes its lines and then ends by itself: terminated in the midst of an event it
+   * could take the process along. Throws `conflict` with the holder's name if one of the lines is held, and then none is taken.
+   */
   request(chip: string, request: LineRequest): Promise<GpioLines>
 }

@@ -58,19 +58,25 @@ interface Reading {
 /** Of a chip that is gone the last events are told before its end is: nobody calls again. */
 function readEvents({ fd, watch, isGone, isClosed, close }: Reading): void {
   const events = Buffer.alloc(EVENTS_AT_ONCE * abi.EVENT_BYTES)
-  try {
-    let bytes: number
-    do {
-      bytes = readSync(fd, events)
-      for (let at = 0; at < bytes && !isClosed(); at += abi.EVENT_BYTES) {
-        watch.onEvent(abi.parseEvent(events.subarray(at, at + abi.EVENT_BYTES)))
-      }
-    } while (isGone && bytes > 0 && !isClosed())
-    if (!isGone || isClosed()) return
-  } catch (error) {
-    if (!isGone && (error as NodeJS.ErrnoException).code === 'EAGAIN') return
+  // a closed number may be another file by now
+  while (!isClosed()) {
+    const bytes = readNow(fd, events)
+    if (bytes === 'broken' || (bytes === 0 && isGone)) {
+      close()
+      watch.onLost?.()
+      return
+    }
+    for (let at = 0; at < bytes && !isClosed(); at += abi.EVENT_BYTES) {
+      watch.onEvent(abi.parseEvent(events.subarray(at, at + abi.EVENT_BYTES)))
+    }
+    if (!isGone) return
   }
-  if (isClosed()) return
-  close()
-  watch.onLost?.()
+}
+
+function readNow(fd: number, into: Buffer): number | 'broken' {
+  try {
+    return readSync(fd, into)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EAGAIN' ? 0 : 'broken'
+  }
 }
