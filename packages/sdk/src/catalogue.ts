@@ -6,6 +6,15 @@
 export type Profile = 'minimal' | 'standard' | 'full'
 export type FeatureKind = 'channel' | 'provider' | 'tool' | 'hardware' | 'sandbox' | 'observability' | 'gateway'
 
+/** How a command is used, for help and completion without loading its feature. */
+export interface CommandHelp {
+  readonly summary: string
+  /** What follows the words in the usage line, such as `<directory-or-url>`. */
+  readonly usage?: string
+  /** Beside those every command takes, by name without dashes; `value` stands for what follows one. */
+  readonly options?: Readonly<Record<string, { readonly value?: string; readonly help: string }>>
+}
+
 export interface Row {
   /** The build flag of §2.7, or null: always compiled in. */
   readonly flag: string | null
@@ -26,6 +35,8 @@ export interface Row {
   /** `METHOD /path`, a channel's webhook included. */
   readonly routes?: readonly string[]
   readonly commands?: readonly string[]
+  /** Of each of its commands, by the command's words. */
+  readonly commandHelp?: Readonly<Record<string, CommandHelp>>
   /** The value of `[security.sandbox] backend`, or of `[observability] backend`. */
   readonly backend?: string
   /** Values of `[provider] kind`. */
@@ -204,6 +215,23 @@ export const CATALOGUE = {
       'hardware_capabilities',
     ],
     commands: ['hardware discover', 'hardware introspect', 'peripheral add', 'peripheral list', 'peripheral flash'],
+    commandHelp: {
+      'hardware discover': { summary: 'List what is on USB, which of it is a known board, and the boards that are known' },
+      'hardware introspect': { summary: 'Open a serial port and ask whoever is there what it is', usage: '<path>' },
+      'peripheral add': {
+        summary: 'Add a board to the configuration; without arguments, show what was found and ask',
+        usage: '[<board> <path|native|sim|host:port>]',
+      },
+      'peripheral list': { summary: 'List the configured boards and those that were found' },
+      'peripheral flash': {
+        summary: 'Write firmware to a board',
+        usage: '<board-or-alias>',
+        options: {
+          port: { value: '<path>', help: 'the serial port (default: where the board was found)' },
+          image: { value: '<file>', help: 'a .uf2, .hex, .bin or .py file (default: firmware/<board> in the data directory)' },
+        },
+      },
+    },
   },
   'hardware-adapter': {
     flag: 'hardware',
@@ -230,14 +258,19 @@ export const CATALOGUE = {
     keys: ['probe'],
     tools: ['hardware_memory_read'],
     commands: ['hardware info'],
+    commandHelp: {
+      'hardware info': {
+        summary: "Show a chip's identity and memory, read live from it",
+        options: { chip: { value: '<board-or-chip>', help: 'which chip it is (default: the configured board)' } },
+      },
+    },
   },
   'hardware-safety': {
     flag: 'safety',
     kind: 'hardware',
     profile: null,
-    ...planned,
     summary: "The robot's safety layers",
-    tools: ['drive', 'sense'],
+    tools: ['drive', 'sense', 'estop_reset'],
   },
 
   'sandbox-jail': { ...always, kind: 'sandbox', summary: 'firejail (Linux)', backend: 'jail' },
@@ -292,6 +325,12 @@ export const CATALOGUE = {
     section: 'plugins',
     namesItsTools: true,
     commands: ['plugin list', 'plugin install', 'plugin remove', 'plugin info'],
+    commandHelp: {
+      'plugin list': { summary: 'List installed plugins, and what is wrong with them' },
+      'plugin install': { summary: 'Install a plugin from a folder or a .tar.gz at an https URL', usage: '<directory-or-url>' },
+      'plugin remove': { summary: 'Remove an installed plugin', usage: '<name>' },
+      'plugin info': { summary: 'Show what an installed plugin says of itself, and who signed it', usage: '<name>' },
+    },
   },
   webauthn: {
     flag: 'webauthn',

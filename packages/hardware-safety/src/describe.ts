@@ -1,0 +1,41 @@
+/** What happened and what is seen, in words for the model. */
+import type { MoveEnd } from './core/robot-event.ts'
+import type { Movement } from './drive-input.ts'
+import type { View } from './kernel/messages.ts'
+import { degrees } from './robot-toml.ts'
+
+const SIMULATED = 'SIMULATED: no real robot moves. '
+
+/** `moved 0.42 m of 1.00 m: stopped, an obstacle is at 0.31 m`. */
+export function describeEnd(
+  { reason, why, moved, tookMs, reversed }: MoveEnd,
+  { velocity, amount }: Movement,
+  isSimulated: boolean,
+): string {
+  const turns = velocity.x === 0 && velocity.y === 0
+  const measured = (value: number) => (turns ? `${Math.round(value / degrees)} degrees` : `${value.toFixed(2)} m`)
+  const way = `${turns ? 'turned' : 'moved'} ${measured(moved)}${amount === null ? '' : ` of ${measured(amount)}`} in ${(tookMs / 1000).toFixed(1)} s`
+  const back = reversed > 0 ? `, and backed off ${reversed.toFixed(2)} m` : ''
+  const told = reason === 'refused' ? `not moved: ${why}` : reason === 'done' ? way : `${way}: stopped, ${why}${back}`
+  return `${isSimulated ? SIMULATED : ''}${told}`
+}
+
+export function describeView(view: View, isSimulated: boolean): string {
+  const { isEstopPressed, latched, fault, pressed, isMoving, ways, sensors } = view
+  const estop = isEstopPressed ? 'pressed' : latched === null ? 'not pressed' : `not pressed; stopped until a person resets it (${latched})`
+  return [
+    ...(isSimulated ? [SIMULATED.trim()] : []),
+    `moving: ${isMoving ? 'yes' : 'no'}`,
+    ...ways.map(({ way, distance, sight }) => `${way}: ${distanceText(distance, sight)}`),
+    `emergency stop: ${estop}`,
+    `touching: ${pressed.length === 0 ? 'nothing' : pressed.join(', ')}`,
+    ...(fault === null ? [] : [`fault: ${fault}`]),
+    ...sensors.map(({ name, ageMs }) => `${name}: ${ageMs === null ? 'no reading yet' : `read ${Math.round(ageMs)} ms ago`}`),
+  ].join('\n')
+}
+
+function distanceText(distance: number, sight: View['ways'][number]['sight']): string {
+  const free = distance === Number.POSITIVE_INFINITY ? 'nothing in range' : `${distance.toFixed(2)} m to the next thing`
+  if (sight === 'seen') return free
+  return sight === 'blind' ? 'no sensor looks there' : 'nothing could be made out'
+}

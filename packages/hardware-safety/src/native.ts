@@ -1,0 +1,26 @@
+/** The only way to serialport, which is native: loaded by the safety process, when the robot's drive is opened. */
+import { AppError, errorText } from '@sluice/sdk'
+
+/** What this package needs of a port of it. */
+export interface NativePort {
+  open(callback: (error: Error | null) => void): void
+  write(text: string, callback: (error: Error | null | undefined) => void): boolean
+  close(callback: (error: Error | null) => void): void
+  resume(): unknown
+  readonly isOpen: boolean
+  on(event: 'error' | 'close', callback: (error: Error | null) => void): unknown
+}
+
+export type OpenPort = (options: { readonly path: string; readonly baudRate: number }) => NativePort
+
+/** Throws `unavailable` where the module, or its binary for this platform, is missing. */
+export async function loadSerialPort(): Promise<OpenPort> {
+  try {
+    const { SerialPort } = await import('serialport')
+    return (options) => new SerialPort({ ...options, autoOpen: false, hupcl: false }) as unknown as NativePort
+  } catch (cause) {
+    throw new AppError('unavailable', `a drive on a serial port needs the package serialport: pnpm add serialport (${errorText(cause)})`, {
+      cause,
+    })
+  }
+}

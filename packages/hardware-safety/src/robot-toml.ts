@@ -1,0 +1,116 @@
+/** `robot.toml` in the data directory: the robot's drive, sensors and safety (§2.6 `[safety]`). Every key has a default. */
+import { isDevicePath } from '@sluice/hardware'
+import { whole } from '@sluice/sdk'
+import * as v from 'valibot'
+import type { RobotLimits } from './core/robot-limits.ts'
+
+const between = (min: number, max: number) => v.pipe(v.number(), v.finite(), v.minValue(min), v.maxValue(max))
+const pin = whole(0, 511)
+const active = v.picklist(['high', 'low'])
+const circles = v.optional(v.pipe(v.array(v.strictTuple([between(-100, 100), between(-100, 100), between(0, 100)])), v.maxLength(256)), [])
+
+export const robotToml = v.object({
+  drive: v.optional(
+    v.object({
+      /** `mock` is another word for `sim`. */
+      backend: v.optional(
+        v.pipe(
+          v.picklist(['sim', 'mock', 'serial']),
+          v.transform((backend) => (backend === 'mock' ? 'sim' : backend)),
+        ),
+        'sim',
+      ),
+      serial_port: v.optional(
+        v.pipe(
+          v.string(),
+          v.check((path) => isDevicePath(path, 'serial'), 'must be a serial port such as /dev/ttyACM0'),
+        ),
+        '/dev/ttyACM0',
+      ),
+      baud: v.optional(whole(9600, 4_000_000), 115_200),
+      /** Metres a second. */
+      max_speed: v.optional(between(0.01, 2), 0.5),
+      /** Radians a second. */
+      max_rotation: v.optional(between(0.05, 6.3), 1),
+      /** Of the robot, in metres. */
+      width: v.optional(between(0, 3), 0.3),
+    }),
+    {},
+  ),
+  sensors: v.optional(
+    v.object({
+      /** A path, or a label as `gpiodetect` shows it. */
+      gpio_chip: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(64)), '/dev/gpiochip0'),
+      /** Trigger and echo. */
+      ultrasonic_pins: v.optional(v.strictTuple([pin, pin])),
+      /** Degrees to the left of straight ahead. */
+      ultrasonic_bearing: v.optional(between(-180, 180), 0),
+    }),
+    {},
+  ),
+  safety: v.optional(
+    v.object({
+      min_obstacle_distance: v.optional(between(0.02, 10), 0.3),
+      slow_zone_multiplier: v.optional(between(1, 20), 3),
+      approach_speed_limit: v.optional(between(0.01, 2), 0.3),
+      max_drive_duration: v.optional(between(0.1, 600), 30),
+      estop_pin: v.optional(pin),
+      /** The level that means pressed; `high` suits a switch that opens towards ground, so that a broken wire stops too. */
+      estop_active: v.optional(active, 'high'),
+      bump_sensor_pins: v.optional(v.pipe(v.array(pin), v.maxLength(8)), []),
+      bump_active: v.optional(active, 'low'),
+      bump_reverse_distance: v.optional(between(0, 1), 0.15),
+      sensor_timeout_secs: v.optional(between(0.05, 5), 0.5),
+      /** Metres a second where no sensor looks; 0: it does not move there. */
+      blind_mode_speed_limit: v.optional(between(0, 2), 0),
+    }),
+    {},
+  ),
+  /** The world of the simulator, in metres; the robot begins in the middle of the room and looks along x. */
+  sim: v.optional(
+    v.object({
+      seed: v.optional(whole(0, 4_294_967_295), 1),
+      room: v.optional(v.strictTuple([between(1, 100), between(1, 100)]), [6, 4]),
+      /** Each one x, y and radius, from the middle. */
+      obstacles: circles,
+      /** Obstacles that only bump sensors notice. */
+      glass: circles,
+      /** Standard deviation of a distance. */
+      noise: v.optional(between(0, 1), 0.005),
+      /** Share of the readings, and of the beams of the others, that are lost. */
+      dropout: v.optional(between(0, 1), 0.01),
+    }),
+    {},
+  ),
+})
+
+export type RobotConfig = v.InferOutput<typeof robotToml>
+
+/** Radians. */
+export const degrees = Math.PI / 180
+/** Of an ultrasonic sensor, to each side. */
+export const ULTRASONIC_CONE = 15 * degrees
+export const ULTRASONIC = 'ultrasonic'
+export const LIDAR = 'lidar'
+
+export const isSimulated = ({ drive }: RobotConfig): boolean => drive.backend === 'sim'
+
+export function limitsOf(config: RobotConfig): RobotLimits {
+  const { drive, safety, sensors } = config
+  const ultrasonic = { name: ULTRASONIC, bearing: sensors.ultrasonic_bearing * degrees, halfAngle: ULTRASONIC_CONE }
+  const real = sensors.ultrasonic_pins ? [ultrasonic] : []
+  return {
+    maxSpeed: drive.max_speed,
+    maxRotation: drive.max_rotation,
+    width: drive.width,
+    minDistance: safety.min_obstacle_distance,
+    slowZone: safety.slow_zone_multiplier,
+    approachSpeed: safety.approach_speed_limit,
+    blindSpeed: safety.blind_mode_speed_limit,
+    driveMsMax: safety.max_drive_duration * 1000,
+    sensorMsMax: safety.sensor_timeout_secs * 1000,
+    bumpReverse: safety.bump_reverse_distance,
+    // Made-up distances are for made-up motors alone
+    sensors: isSimulated(config) ? [{ name: LIDAR, bearing: 0, halfAngle: Math.PI }] : real,
+  }
+}
