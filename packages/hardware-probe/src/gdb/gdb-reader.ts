@@ -9,7 +9,7 @@ import { createGdbLink, type GdbLink } from './link.ts'
 
 /** After which a target that reports nothing is taken to run. */
 const REPORT_MS_MAX = 2000
-const RUN_MS_MAX = 500
+const LEAVE_MS_MAX = 1000
 const DESCRIPTION_BYTES = 2048
 /** Of a server that does not say. */
 const PACKET_CHARS_DEFAULT = 400
@@ -41,8 +41,10 @@ export function createGdbReader({ server, timeoutMs, clock, log }: GdbReaderOpti
         try {
           return await visit(link, blocks, clock)
         } finally {
-          await Promise.race([link.run(), clock.sleep(RUN_MS_MAX)]).catch((error: unknown) =>
-            log.warn('a chip may have been left halted', { server, error: errorText(error) }),
+          // a server takes the next who connects once it is done with this one
+          const leaving = link.run().then(() => link.end())
+          await Promise.race([leaving, clock.sleep(LEAVE_MS_MAX, signal)]).catch((error: unknown) =>
+            log.debug('a GDB server was left in the middle', { server, error: errorText(error) }),
           )
           link.close()
         }

@@ -30,6 +30,8 @@ export interface GdbLink {
   run(): Promise<void>
   /** It was halted before: it never runs by this link. */
   keepHalted(): void
+  /** Says good-bye: resolves when the server has left too, and so has done all it was told. */
+  end(): Promise<void>
   /** Leaves, and lets the target run where nobody has yet; idempotent. */
   close(): void
 }
@@ -129,6 +131,12 @@ export function createGdbLink(socket: Socket, name: string, signal: AbortSignal)
     },
     keepHalted() {
       staysHalted = true
+    },
+    async end() {
+      if (failure !== undefined) throw failure
+      const { promise, resolve } = Promise.withResolvers<void>()
+      socket.once('close', resolve).end()
+      await promise
     },
     close() {
       signal.removeEventListener('abort', onAbort)

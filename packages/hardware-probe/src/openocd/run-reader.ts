@@ -65,7 +65,7 @@ function missing(program: string, cause: unknown): AppError {
 }
 
 function reasonIn(output: string): string {
-  const errors = [...output.matchAll(/^Error: (.*)$/gm)].map(([, text = '']) => text)
+  const errors = [...output.matchAll(/(?:^|: )Error: (.*)$/gm)].map(([, text = '']) => text)
   const reason = errors.slice(0, 2).join('; ') || output.trim().split('\n').at(-1) || 'it says nothing'
   const isDenied = /LIBUSB_ERROR_ACCESS|permission denied/i.test(output)
   return `${reason.slice(0, REASON_CHARS_MAX)}${isDenied ? ' (this user may not open the probe: install the udev rules of OpenOCD)' : ''}`
