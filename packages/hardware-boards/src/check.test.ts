@@ -1,0 +1,33 @@
+import { testHost } from '@sluice/testkit/host'
+import * as v from 'valibot'
+import { expect, test } from 'vitest'
+import { checkBoards } from './check.ts'
+import { peripheralsSection } from './config.ts'
+import { createRegistry } from './registry/registry.ts'
+import { fakeMachine, type Plugged } from './testing/fake-machine.ts'
+
+const never = new AbortController().signal
+const findings = (plugged: readonly Plugged[], config: object = {}) =>
+  checkBoards(createRegistry(testHost(), v.parse(peripheralsSection.schema, config), fakeMachine(...plugged).machine), never)
+
+test('without boards it says that serialport works and what USB shows', async () => {
+  expect(await findings([{ path: '/dev/ttyUSB0', usb: '12d1:1001' }])).toEqual([
+    { status: 'ok', detail: 'serialport works here' },
+    { status: 'ok', detail: 'No board is connected; USB shows 12d1:1001 Thing' },
+  ])
+})
+
+test('each board is told with what keeps us from it, and what mends that', async () => {
+  const boards = [
+    { board: 'board_c1', transport: 'sim' },
+    { board: 'board_b', path: '/dev/ttyACM77' },
+    { board: 'board_b_q', transport: 'bridge', path: '127.0.0.1:1' },
+  ]
+  const [, ...found] = await findings([{ path: '/dev/ttyACM78', usb: '2e8a:0005', serialNumber: '1' }], { enabled: true, boards })
+  expect(found).toEqual([
+    expect.objectContaining({ status: 'fail', detail: expect.stringContaining('There is no /dev/ttyACM78') }),
+    expect.objectContaining({ status: 'fail', detail: expect.stringContaining('cannot be reached'), fix: expect.stringContaining('path') }),
+    { status: 'ok', detail: 'board_c0 is there (sim)' },
+    { status: 'warn', detail: 'board_b0 is not connected', fix: 'Plug it in' },
+  ])
+})

@@ -1,0 +1,72 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { testClock } from '@sluice/testkit/clock'
+import { afterEach, expect, test, vi } from 'vitest'
+import { watchPorts } from './watch-ports.ts'
+
+const leaving: AbortController[] = []
+const folders: string[] = []
+afterEach(async () => {
+  for (const abort of leaving.splice(0)) abort.abort()
+  for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true })
+})
+
+function watched(folder: string) {
+  const clock = testClock()
+  const onChange = vi.fn()
+  const abort = new AbortController()
+  leaving.push(abort)
+  const done = watchPorts(clock, onChange, abort.signal, folder)
+  return { clock, onChange, abort, done }
+}
+
+async function folderOf() {
+  const folder = await mkdtemp(join(tmpdir(), 'dev-'))
+  folders.push(folder)
+  return folder
+}
+
+test('a port that comes is told once it has settled, many at a time once, and other files never', async () => {
+  const folder = await folderOf()
+  const { clock, onChange } = watched(folder)
+  await writeFile(join(folder, 'null'), '')
+  for (const name of ['ttyACM0', 'ttyACM1', 'ttyUSB0']) await writeFile(join(folder, name), '')
+  await vi.waitFor(() => expect(clock.sleeping).toBe(1))
+  expect(onChange).not.toHaveBeenCalled()
+  await clock.advance(200)
+  expect(onChange).toHaveBeenCalledOnce()
+})
+
+test('a folder that cannot be watched is looked at, every 2 s and no more often', async () => {
+  const parent = await folderOf()
+  const { clock, onChange } = watched(join(parent, 'later'))
+  await vi.waitFor(() => expect(clock.sleeping).toBe(1))
+  const { mkdir } = await import('node:fs/promises')
+  await mkdir(join(parent, 'later'))
+  await writeFile(join(parent, 'later/ttyACM0'), '')
+  await clock.advance(1999)
+  expect(onChange).not.toHaveBeenCalled()
+  await clock.advance(1)
+  await vi.waitFor(() => expect(onChange).toHaveBeenCalledOnce())
+})
+
+test('a folder full of other writes is looked at instead', async () => {
+  const folder = await folderOf()
+  const { clock, onChange } = watched(folder)
+  const busy = join(folder, 'null')
+  // The kernel joins equal events that wait; different names are never joined.
+  for (let round = 0; clock.sleeping === 0 && round < 60; round++) {
+    await Promise.all(Array.from({ length: 60 }, (_, index) => writeFile(`${busy}${index}`, 'x')))
+  }
+  expect(clock.sleeping).toBe(1)
+  await writeFile(join(folder, 'ttyACM0'), '')
+  await clock.advance(2000)
+  await vi.waitFor(() => expect(onChange).toHaveBeenCalledOnce())
+})
+
+test('nothing is watched after an abort', async () => {
+  const { abort, done } = watched(await folderOf())
+  abort.abort()
+  await expect(done).resolves.toBeUndefined()
+})
