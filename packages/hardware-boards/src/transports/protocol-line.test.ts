@@ -1,0 +1,119 @@
+import { AppError } from '@sluice/sdk'
+import { testClock } from '@sluice/testkit/clock'
+import { afterEach, expect, test } from 'vitest'
+import type { Port } from '../devices.ts'
+import { type FakeBoard, fakeBoard } from '../testing/fake-board.ts'
+import type { BoardLine } from './board-line.ts'
+import { memoryPort } from './memory-port.ts'
+import { createProtocolLine, IDLE_MS } from './protocol-line.ts'
+
+const never = new AbortController().signal
+const lines: BoardLine[] = []
+afterEach(async () => {
+  for (const line of lines.splice(0)) await line.close()
+})
+
+function boardLine() {
+  const clock = testClock()
+  const ports: Port[] = []
+  const boards: FakeBoard[] = []
+  const signals: unknown[] = []
+  const state = { refuses: false, isOpen: 0 }
+  const line = createProtocolLine({
+    name: 'board_b0',
+    clock,
+    onSignal: (...signal) => signals.push(signal),
+    async open() {
+      if (state.refuses) throw new AppError('unavailable', 'in use by another program')
+      const { near, far } = memoryPort()
+      state.isOpen++
+      near.onClose(() => state.isOpen--)
+      ports.push(near)
+      boards.push(fakeBoard(far))
+      return near
+    },
+  })
+  lines.push(line)
+  return { line, clock, ports, boards, signals, state }
+}
+
+test('a port is opened by the first call, kept for the next, and closed when nobody uses it', async () => {
+  const { line, clock, state, ports } = boardLine()
+  expect(state.isOpen).toBe(0)
+  await line.read(4, never)
+  await clock.advance(IDLE_MS - 1000)
+  await line.read(4, never)
+  await clock.advance(IDLE_MS - 1000)
+  expect(state.isOpen).toBe(1)
+  await clock.advance(2000)
+  expect(state.isOpen).toBe(0)
+  await line.read(4, never)
+  expect(ports).toHaveLength(2)
+})
+
+test('while its signals are wanted it stays open, and is opened again when it is lost', async () => {
+  const { line, clock, state, ports, boards, signals } = boardLine()
+  line.listen(true)
+  await clock.advance(3 * IDLE_MS)
+  expect(state.isOpen).toBe(1)
+  boards[0]?.say('{"event":"button","value":1}\n')
+  await clock.advance(1)
+  expect(signals).toEqual([['button', 1]])
+  state.refuses = true
+  await ports[0]?.close()
+  await clock.advance(1000)
+  state.refuses = false
+  await clock.advance(10_000)
+  expect(state.isOpen).toBe(1)
+  line.listen(false)
+  await clock.advance(2 * IDLE_MS)
+  expect(state.isOpen).toBe(0)
+})
+
+test('a board that cannot be opened is tried less and less often', async () => {
+  const { line, clock, state } = boardLine()
+  state.refuses = true
+  let attempts = 0
+  const refuses = Object.getOwnPropertyDescriptor(state, 'refuses')
+  Object.defineProperty(state, 'refuses', {
+    get: () => {
+      attempts++
+      return refuses?.value
+    },
+  })
+  line.listen(true)
+  await clock.advance(600_000)
+  expect(attempts).toBeLessThan(20)
+  expect(attempts).toBeGreaterThan(5)
+})
+
+test('what a board can do is asked once a connection', async () => {
+  const { line, boards, ports } = boardLine()
+  await line.capabilities(never)
+  boards[0]?.always('silent')
+  await expect(line.capabilities(never)).resolves.toEqual(expect.objectContaining({ led: 13 }))
+  await ports[0]?.close()
+  await line.capabilities(never)
+  expect(ports).toHaveLength(2)
+})
+
+test('a call that is aborted while it waits is never made', async () => {
+  const { line, boards } = boardLine()
+  const abort = new AbortController()
+  const first = line.read(4, never)
+  const second = line.write(4, 1, abort.signal)
+  abort.abort()
+  await expect(second).rejects.toEqual(expect.objectContaining({ code: 'aborted' }))
+  await first
+  await line.read(5, never)
+  expect(boards[0]?.heard.map(({ command }) => command)).toEqual(['gpio_read', 'gpio_read'])
+})
+
+test('after close nothing is opened, and close may be called twice', async () => {
+  const { line, state } = boardLine()
+  await line.read(4, never)
+  await line.close()
+  await line.close()
+  expect(state.isOpen).toBe(0)
+  await expect(line.read(4, never)).rejects.toEqual(expect.objectContaining({ code: 'unavailable' }))
+})
