@@ -1,0 +1,60 @@
+/**
+ * A daemon with a simulated robot, to be held up and killed: `robot-daemon.ts JOB`, JOB as JSON. The robot drives; on standard
+ * output stand the id of the safety process, `moving` once it does so and, where it is to be held up, `blocked FROM UNTIL`.
+ */
+
+import * as v from 'valibot'
+import { systemClock } from '../../../gateway/src/clock.ts'
+import { startCompanion } from '../../../gateway/src/companion.ts'
+import { Robot } from '../robot.ts'
+import { robotToml } from '../robot-toml.ts'
+import type { SimScript } from '../sim/sim-body.ts'
+
+export interface RobotJob {
+  readonly script: SimScript
+  /** How long nothing else happens in this process, from the moment the robot moves. */
+  readonly blockMs?: number
+}
+
+const { script, blockMs } = JSON.parse(process.argv[2] ?? '') as RobotJob
+const say = (line: string) => process.stdout.write(`${line}\n`)
+const machineMs = () => Number(process.hrtime.bigint()) / 1e6
+
+const moving = Promise.withResolvers<void>()
+const log = {
+  debug() {},
+  info: (message: string) => void (message === 'the robot moves' && moving.resolve()),
+  warn() {},
+  error: (message: string) => say(`error ${message}`),
+}
+const kept = new Map<string, unknown>()
+const keyValue = {
+  get: async (key: string) => kept.get(key),
+  set: async (key: string, value: unknown) => void kept.set(key, value),
+  delete: async (key: string) => void kept.delete(key),
+}
+const robot = new Robot(
+  {
+    clock: systemClock,
+    log,
+    keyValue: keyValue as never,
+    async companion(request) {
+      const companion = await startCompanion(request)
+      say(`companion ${companion.pid}`)
+      return companion
+    },
+  },
+  { config: v.parse(robotToml, { sim: { room: [50, 4] } }), script },
+)
+const alive = setInterval(() => undefined, 1000)
+const moved = robot.move({ velocity: { x: 0.5, y: 0, turn: 0 }, amount: 20, forMs: null }, new AbortController().signal)
+await moving.promise
+say('moving')
+if (blockMs !== undefined) {
+  const fromMs = machineMs()
+  while (machineMs() - fromMs < blockMs);
+  say(`blocked ${fromMs} ${machineMs()}`)
+}
+say(`ended ${(await moved).reason}`)
+await robot.close()
+clearInterval(alive)
