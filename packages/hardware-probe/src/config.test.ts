@@ -27,7 +27,7 @@ test('there is one way to a board, not two', () => {
 })
 
 test('only boards that can be read live have a way of their own', () => {
-  expect([takes({ boards: { board_a: { gdb: 'a:1' } } }), takes({ speed: 1 })]).toEqual([false, false])
+  expect([takes({ boards: { board_a: { gdb: 'a:1' } } }), takes({ boards: { board_c1: { gdb: 'a:1' } } })]).toEqual([false, true])
 })
 
 test('a host in brackets loses them', () => {

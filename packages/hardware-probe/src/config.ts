@@ -28,7 +28,7 @@ const ways = {
 const ONE_WAY = 'only one of `gdb`, `openocd_tcl` and `openocd`'
 const isOneWay = ({ gdb, openocd_tcl, openocd }: Ways): boolean => [gdb, openocd_tcl, openocd].filter(Boolean).length <= 1
 
-export type Ways = v.InferOutput<v.StrictObjectSchema<typeof ways, undefined>>
+export type Ways = v.InferOutput<v.ObjectSchema<typeof ways, undefined>>
 
 const boardName = v.pipe(
   v.string(),
@@ -37,11 +37,11 @@ const boardName = v.pipe(
 
 const probe = v.optional(
   v.pipe(
-    v.strictObject({
+    v.object({
       ...ways,
       boards: v.optional(
         v.pipe(
-          v.record(boardName, v.pipe(v.strictObject(ways), v.check(isOneWay, ONE_WAY))),
+          v.record(boardName, v.pipe(v.object(ways), v.check(isOneWay, ONE_WAY))),
           v.description('The same three keys for one board: `[peripherals.probe.boards.board_c1]`'),
         ),
         {},

@@ -28,7 +28,7 @@ const f401 = openocdProcess(F401_MEMORY)
 
 test('§2.7 the tool shows live memory, with its source, from the start of RAM unless told otherwise', async () => {
   const lines = (await partsWith(f401, C1).read({}))?.split('\n') ?? []
-  expect(lines[0]).toBe('Live memory of board_c1 (STM32F401RET6), read through openocd -f board/st_nucleo_f4.cfg:')
+  expect(lines[0]).toBe('Live memory of board_c1 (STM32F401RET6), read through OpenOCD (-f board/st_nucleo_f4.cfg):')
   expect(lines[3]).toBe('0x20000020  20 21 22 23 24 25 26 27 28 29 2A 2B 2C 2D 2E 2F   !"#$%&\'()*+,-./')
   expect(lines).toHaveLength(1 + 128 / 16)
 })
@@ -99,7 +99,7 @@ test.each(['board_c1', 'STM32F401RETx', 'stm32f401ret6'])('§2.7 `hardware info 
     'Architecture: Arm Cortex-M4 r0p1',
     'Flash:        0x08000000 to 0x0807FFFF (512 KiB)',
     'RAM:          0x20000000 to 0x20017FFF (96 KiB)',
-    'Read live through openocd -f board/st_nucleo_f4.cfg.',
+    'Read live through OpenOCD (-f board/st_nucleo_f4.cfg).',
   ])
 })
 

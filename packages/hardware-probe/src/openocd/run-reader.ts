@@ -5,6 +5,7 @@ import { parseReadings, readExpression } from './read-script.ts'
 
 const OUTPUT_BYTES_MAX = 65_536
 const REASON_CHARS_MAX = 300
+const SOURCE_CHARS_MAX = 120
 /** USB probes, and those on USB HID: hidraw nodes have numbers, of which these are looked for. */
 const DEVICES = ['/dev/bus/usb', ...Array.from({ length: 8 }, (_, index) => `/dev/hidraw${index}`)]
 const PATH_DEFAULT = '/usr/local/bin:/usr/bin:/bin'
@@ -18,7 +19,7 @@ export interface RunReaderOptions {
 }
 
 export function createRunReader({ program, args, network, timeoutMs, spawn }: RunReaderOptions): ChipReader {
-  const source = `${program} ${args.join(' ')}`
+  const source = `OpenOCD (${args.join(' ').slice(0, SOURCE_CHARS_MAX)})`
   return {
     source,
     async read(blocks, signal) {
