@@ -1,7 +1,8 @@
 /** Commands that features bring: found by the catalogue, refused with the build instruction where the feature is left out. */
-import { AppError, buildHint, type Feature, ROWS } from '@sluice/sdk'
-import type { CliCommand } from './command-table.ts'
+import { AppError, buildHint, type Command, type CommandHelp, type Feature, ROWS } from '@sluice/sdk'
+import type { CliCommand, CliOption } from './command-table.ts'
 import type { CliContext } from './context.ts'
+import { asking } from './read-input.ts'
 
 /** A command for each name in the catalogue, and for what embedders' own features bring. */
 export function featureCommands(features: readonly Feature[]): CliCommand[] {
@@ -9,9 +10,12 @@ export function featureCommands(features: readonly Feature[]): CliCommand[] {
   return ROWS.flatMap(([id, row]) =>
     (row.commands ?? []).map((name): CliCommand => {
       const known = compiled.has(id)
+      const { summary, usage, options } = row.commandHelp?.[name] ?? { summary: row.summary }
       return {
         name,
-        summary: known ? row.summary : `${row.summary} (not in this build)`,
+        summary: known ? summary : `${summary} (not in this build)`,
+        ...(usage === undefined ? {} : { usage }),
+        ...(options ? { options: optionsOf(options) } : {}),
         passesOn: true,
         load: async () => ({
           run: known ? (context) => runFeatureCommand(name.split(' '), context) : () => Promise.reject(leftOut(id, name)),
@@ -20,6 +24,9 @@ export function featureCommands(features: readonly Feature[]): CliCommand[] {
     }),
   )
 }
+
+const optionsOf = (options: NonNullable<CommandHelp['options']>): Record<string, CliOption> =>
+  Object.fromEntries(Object.entries(options).map(([name, option]) => [name, { ...option, type: option.value ? 'string' : 'boolean' }]))
 
 const leftOut = (id: (typeof ROWS)[number][0], name: string): AppError =>
   new AppError('not_compiled', `'sluice ${name}' needs the feature ${id}, which this build leaves out. To get it: ${buildHint(id)}`, {
@@ -39,22 +46,27 @@ export function ownCommand(features: readonly Feature[], words: readonly string[
 
 /** Runs the feature command that the words and arguments begin with, on the real store and without the HTTP side. */
 async function runFeatureCommand(words: readonly string[], context: CliContext): Promise<number> {
-  const { openFromContext } = await import('./open.ts')
+  const [{ openFromContext }, { addToConfig }] = await Promise.all([import('./open.ts'), import('@sluice/gateway/config')])
   const runtime = await openFromContext(context)
+  runtime.offer({ addToConfig: (addition) => addToConfig(context, addition) })
   try {
     const line = [...words, ...context.args]
     const commands = runtime.lifecycle.current().instances.flatMap(({ parts }) => parts.commands ?? [])
     const command = commands.find(({ name }) => name.split(' ').every((word, index) => line[index] === word))
     if (!command) throw new AppError('unavailable', `no feature that is ready has the command '${line.join(' ')}'; see 'sluice features'`)
-    const { json, out } = context
-    return await command.run({
-      args: line.slice(command.name.split(' ').length),
-      json,
-      print: out.print,
-      warn: out.warn,
-      signal: context.interrupted(),
-    })
+    return await runWithin(command, line.slice(command.name.split(' ').length), context)
   } finally {
     await runtime.close()
+  }
+}
+
+async function runWithin(command: Command, args: readonly string[], context: CliContext): Promise<number> {
+  const { json, out, stdin } = context
+  const signal = context.interrupted()
+  const { ask, end } = asking(stdin, out.warn, signal)
+  try {
+    return await command.run({ args, json, print: out.print, warn: out.warn, signal, ...(stdin.isTTY && !json ? { ask } : {}) })
+  } finally {
+    end()
   }
 }

@@ -1,5 +1,4 @@
 /** The texts of `--help`, from the command table. */
-import type { Command } from '@sluice/sdk'
 import { type CliCommand, type CliOption, COMMON_OPTIONS } from './command-table.ts'
 
 const indent = (name: string, text: string, width: number): string => `  ${name.padEnd(width)}  ${text}`
@@ -30,12 +29,12 @@ export function overview(commands: readonly Pick<CliCommand, 'name' | 'summary'>
   ].join('\n')
 }
 
-export function commandHelp(command: CliCommand | Command): string {
-  const options: Readonly<Record<string, CliOption>> = { ...('options' in command ? command.options : {}), ...COMMON_OPTIONS }
+export function commandHelp(command: CliCommand): string {
+  const options: Readonly<Record<string, CliOption>> = { ...command.options, ...COMMON_OPTIONS }
   return [
     command.summary,
     '',
-    ...('more' in command && command.more ? [command.more, ''] : []),
+    ...(command.more ? [command.more, ''] : []),
     `usage: sluice ${[command.name, command.usage, '[options]'].filter(Boolean).join(' ')}`,
     '',
     'options',

@@ -1,5 +1,5 @@
 /** What somebody types or pipes into a command. */
-import { createInterface } from 'node:readline/promises'
+import { createInterface, type Interface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
 import { AppError } from '@sluice/sdk'
 import type { Stdin } from './context.ts'
@@ -26,5 +26,30 @@ export async function readHidden(stdin: Stdin): Promise<string | undefined> {
     return undefined
   } finally {
     terminal.close()
+  }
+}
+
+export interface Asking {
+  /** Undefined once the input has ended, or the signal aborted. */
+  ask(question: string): Promise<string | undefined>
+  /** Lets go of the input. */
+  end(): void
+}
+
+/** Asks one question after the other; takes the input only at the first. */
+export function asking(stdin: Stdin, say: (question: string) => void, signal: AbortSignal): Asking {
+  let reader: Interface | undefined
+  let lines: AsyncIterator<string> | undefined
+  return {
+    async ask(question) {
+      if (signal.aborted) return undefined
+      // One reader for all: what was typed ahead belongs to the next question.
+      reader ??= createInterface({ input: stdin, signal })
+      lines ??= reader[Symbol.asyncIterator]()
+      say(question)
+      const { value, done } = await lines.next()
+      return done ? undefined : value
+    },
+    end: () => reader?.close(),
   }
 }

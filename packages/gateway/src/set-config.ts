@@ -1,9 +1,12 @@
 /** Changes keys of the configuration file: read, change, validate, save, unless somebody else saved in between. */
 import { readFile } from 'node:fs/promises'
-import { AppError } from '@sluice/sdk'
+import { AppError, type ConfigAddition } from '@sluice/sdk'
+import { valueAt } from '@sluice/sdk/foreign-json'
 import { openSecretBox } from '@sluice/store/secret-box'
+import { parseToml, withoutMark } from '@sluice/toml'
 import { type Change, findPlainSecret, type SetOptions, type SetResult, setValues } from './config/edit-config.ts'
 import { saveConfig } from './config/save-config.ts'
+import { formatLiteral } from './config/toml-literal.ts'
 import { type ConfigSource, sectionsOf } from './read-config.ts'
 
 /** Somebody who saves at the same time is let by so often. */
@@ -16,6 +19,19 @@ export const setConfig = (source: ConfigSource, changes: readonly Change[]): Pro
     const { text, secrets } = await setValues({ ...options, changes })
     await save(text)
     return secrets
+  })
+
+/** One more table at the end of a list of them, and keys beside it: all, or nothing. */
+export const addToConfig = (source: ConfigSource, { list, entry, set = {} }: ConfigAddition): Promise<void> =>
+  undisturbed(async () => {
+    const { options, save } = await openFile(source)
+    const tables = valueAt(await parseToml(withoutMark(options.text), options.file), list)
+    const place = `${list}[${Array.isArray(tables) ? tables.length : 0}]`
+    const changes = [
+      ...Object.entries(set).map(([path, value]) => ({ path, value: formatLiteral(value) })),
+      ...Object.entries(entry).map(([name, value]) => ({ path: `${place}.${name}`, value: formatLiteral(value) })),
+    ]
+    await save((await setValues({ ...options, changes })).text)
   })
 
 /** Encrypts a secret that stands in the file in plain text, or says that there is none, and whether the key is a secret at all. */
@@ -44,7 +60,7 @@ async function openFile({ configFile: file, dataDir, features, env }: ConfigSour
     throw error
   })
   const box = openSecretBox(dataDir)
-  const options: Omit<SetOptions, 'changes'> = {
+  const options: Omit<SetOptions, 'changes'> & { readonly text: string } = {
     file,
     text: expected ?? '',
     sections: sectionsOf(features),

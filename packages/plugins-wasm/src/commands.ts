@@ -1,5 +1,5 @@
 /** The names of `sluice plugin list|install|remove|info` (§2.7 rule 9); what they do is loaded when one is run. */
-import type { Command, CommandContext, Host } from '@sluice/sdk'
+import { CATALOGUE, type Command, type CommandContext, type Host } from '@sluice/sdk'
 import type { PluginsConfig } from './config.ts'
 
 export interface CommandDeps {
@@ -14,15 +14,11 @@ export function pluginCommands(host: CommandDeps['host'], config: PluginsConfig)
     await COMMAND_RUNS[name]({ host, config }, context)
     return 0
   }
+  const { commandHelp } = CATALOGUE['plugins-wasm']
   return [
-    { name: 'plugin list', summary: 'List installed plugins, and what is wrong with them', run: run('list') },
-    {
-      name: 'plugin install',
-      summary: 'Install a plugin from a folder or a .tar.gz at an https URL',
-      usage: '<directory-or-url>',
-      run: run('install'),
-    },
-    { name: 'plugin remove', summary: 'Remove an installed plugin', usage: '<name>', run: run('remove') },
-    { name: 'plugin info', summary: 'Show what an installed plugin says of itself, and who signed it', usage: '<name>', run: run('info') },
+    { name: 'plugin list', ...commandHelp['plugin list'], run: run('list') },
+    { name: 'plugin install', ...commandHelp['plugin install'], run: run('install') },
+    { name: 'plugin remove', ...commandHelp['plugin remove'], run: run('remove') },
+    { name: 'plugin info', ...commandHelp['plugin info'], run: run('info') },
   ]
 }

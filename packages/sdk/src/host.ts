@@ -40,12 +40,22 @@ export interface Services {
   readonly nativeGpio: NativeGpio
   /** Live readings of a chip over its debug port. */
   readonly chipProbe: ChipProbe
+  /** Adds to the configuration file; absent but in commands. Throws like `sluice config set`. */
+  readonly addToConfig: (addition: ConfigAddition) => Promise<void>
   /** A TOML file of a feature's own, such as `robot.toml`; undefined: there is none. Throws `config_invalid` with line and column. */
   readonly readToml: <Schema extends v.GenericSchema>(file: string, schema: Schema) => Promise<v.InferOutput<Schema> | undefined>
   /** Present when `[transcription]` is enabled. */
   readonly transcribe: Transcribe
   /** The text of a PDF, page by page. Throws `invalid_request` for a file that is broken, encrypted or too large. */
   readonly pdfText: (pdf: Uint8Array, options: { readonly pages?: string; readonly signal: AbortSignal }) => Promise<string[]>
+}
+
+export interface ConfigAddition {
+  /** A list of tables, such as `peripherals.boards`, that gets one more at its end. */
+  readonly list: string
+  readonly entry: Readonly<Record<string, string | number | boolean>>
+  /** Keys that are set along with it, by their paths. */
+  readonly set?: Readonly<Record<string, string | number | boolean>>
 }
 
 /** The text of a recording. Throws `invalid_request` for what is no audio, `unavailable` for what may succeed later. */

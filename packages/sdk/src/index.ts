@@ -17,7 +17,7 @@ export { AUDIT_ROOT, auditHash } from './audit-hash.ts'
 export { BoundedMap } from './bounded-map.ts'
 export type { ProviderAnswer, ProviderCall } from './call-provider.ts'
 export { callProvider, retryAfterSecs } from './call-provider.ts'
-export type { CatalogueId, FeatureId, FeatureKind, Profile, Row } from './catalogue.ts'
+export type { CatalogueId, CommandHelp, FeatureId, FeatureKind, Profile, Row } from './catalogue.ts'
 export { buildHint, CATALOGUE, isInProfile, ROWS, rowOf } from './catalogue.ts'
 export type {
   Address,
@@ -86,6 +86,7 @@ export type {
   ChipInfo,
   ChipProbe,
   Clock,
+  ConfigAddition,
   DeviceRecord,
   Host,
   IssuedToken,

@@ -1,0 +1,118 @@
+/** Commands that features bring: their help, what they may ask, and what they may write down. */
+import { readFileSync } from 'node:fs'
+import { PassThrough } from 'node:stream'
+import { type Command, defineFeature, type Host } from '@sluice/sdk'
+import * as v from 'valibot'
+import { describe, expect, test } from 'vitest'
+import { scratch } from './testing/bundle.ts'
+import { piped, sluiceWith } from './testing/run-command.ts'
+
+const board = v.strictObject({ board: v.picklist(['a', 'b']), baud: v.optional(v.number(), 1) })
+const section = {
+  path: 'x_boards',
+  schema: v.object({ enabled: v.optional(v.boolean(), false), boards: v.optional(v.array(board), []) }),
+} as const
+
+const withCommand = (run: (host: Host, ...args: Parameters<Command['run']>) => Promise<number>) =>
+  defineFeature({
+    id: 'x-boards',
+    section,
+    build: (host) => ({ commands: [{ name: 'boards', summary: '', run: (context) => run(host, context) }] }),
+  })
+
+describe('help', () => {
+  test.each([
+    ['plugin install', 'usage: sluice plugin install <directory-or-url> [options]'],
+    ['hardware introspect', 'usage: sluice hardware introspect <path> [options]'],
+    ['peripheral flash', '--image <file>'],
+  ])('%s tells its usage, also where the feature is left out', async (name, expected) => {
+    const { code, out } = await sluiceWith([])(...name.split(' '), '--help')
+    expect(code).toBe(0)
+    expect(out).toContain(expected)
+  })
+
+  test('completions know the options of feature commands', async () => {
+    const { out } = await sluiceWith([])('completions', 'bash')
+    expect(out).toMatch(/'peripheral flash'\) words='[^']*--port[^']*--image/)
+  })
+})
+
+describe('questions', () => {
+  const feature = withCommand(async (_host, { ask, print }) => {
+    print(JSON.stringify([await ask?.('first?'), await ask?.('second?'), await ask?.('third?')]))
+    return 0
+  })
+
+  test('at a terminal the answers come back in their order, and undefined once the input has ended', async () => {
+    const { dir, dispose } = scratch()
+    try {
+      const stdin = Object.assign(new PassThrough(), { isTTY: true as const })
+      stdin.end('one\ntwo\n')
+      const { out, err } = await sluiceWith([feature], stdin)('boards', '--data-dir', dir)
+      expect(out).toBe('["one","two",null]\n')
+      expect(err).toContain('first?')
+    } finally {
+      dispose()
+    }
+  })
+
+  test.each([
+    ['from a pipe', piped('one\n'), []],
+    ['with --json', Object.assign(new PassThrough(), { isTTY: true as const }), ['--json']],
+  ])('%s nobody is asked', async (_, stdin, more) => {
+    const { dir, dispose } = scratch()
+    try {
+      expect(await sluiceWith([feature], stdin)('boards', '--data-dir', dir, ...more)).toMatchObject({ code: 0, out: '[null,null,null]\n' })
+    } finally {
+      dispose()
+    }
+  })
+})
+
+describe('additions to the configuration', () => {
+  const add = (entry: Record<string, string | number>) =>
+    sluiceWith([
+      withCommand(async (host) => {
+        await host.service('addToConfig')?.({ list: 'x_boards.boards', entry, set: { 'x_boards.enabled': true } })
+        return 0
+      }),
+    ])
+  const added = '[[x_boards.boards]]\nboard = "a"\nbaud = 9600\n'
+
+  test.each([
+    ['an empty file', '', `[x_boards]\nenabled = true\n\n${added}`],
+    [
+      'a file with comments',
+      '# mine\n[x_boards] # on\nenabled = false # off\n',
+      `# mine\n[x_boards] # on\nenabled = true # off\n\n${added}`,
+    ],
+    [
+      'one that has such a table',
+      '[x_boards]\nenabled = true\n\n[[x_boards.boards]] # first\nboard = "b"\n',
+      `[x_boards]\nenabled = true\n\n[[x_boards.boards]] # first\nboard = "b"\n\n${added}`,
+    ],
+    [
+      'one that has them in a line',
+      '[x_boards]\nboards = [{ board = "b" }] # mine\n',
+      '[x_boards]\nboards = [{ board = "b" }, { board = "a", baud = 9600 }] # mine\nenabled = true\n',
+    ],
+  ])('%s gets the entry, and all else stays', async (_, text, expected) => {
+    const { dir, dispose } = scratch(text)
+    try {
+      expect(await add({ board: 'a', baud: 9600 })('boards', '--data-dir', dir)).toMatchObject({ code: 0 })
+      expect(readFileSync(`${dir}/config.toml`, 'utf8').trim()).toBe(expected.trim())
+    } finally {
+      dispose()
+    }
+  })
+
+  test('what would not load is not written', async () => {
+    const { dir, dispose } = scratch('# mine\n')
+    try {
+      expect((await add({ board: 'nonsense' })('boards', '--data-dir', dir)).code).not.toBe(0)
+      expect(readFileSync(`${dir}/config.toml`, 'utf8')).toBe('# mine\n')
+    } finally {
+      dispose()
+    }
+  })
+})
