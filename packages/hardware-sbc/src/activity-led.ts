@@ -30,9 +30,17 @@ export function createActivityLed(root: string, keyValue: KeyValue): ActivityLed
     const folder = await ledFolder(root)
     const trigger = /\[([^\]]{1,64})\]/.exec(await readFile(join(folder, 'trigger'), 'utf8'))?.[1] ?? 'none'
     // what a crash left taken is not how it was before
-    if ((await keyValue.get(KEPT)) === undefined)
-      await keyValue.set(KEPT, { trigger, brightness: (await readFile(join(folder, 'brightness'), 'utf8')).trim() } satisfies Before)
-    await put(join(folder, 'trigger'), 'none')
+    const isFresh = (await keyValue.get(KEPT)) === undefined
+    if (isFresh) {
+      const brightness = (await readFile(join(folder, 'brightness'), 'utf8')).trim()
+      await keyValue.set(KEPT, { trigger, brightness } satisfies Before)
+    }
+    try {
+      await put(join(folder, 'trigger'), 'none')
+    } catch (error) {
+      if (isFresh) await keyValue.delete(KEPT)
+      throw error
+    }
     isTaken = true
   }
 

@@ -1,3 +1,5 @@
+import { chmodSync } from 'node:fs'
+import { join } from 'node:path'
 import { AppError } from '@sluice/sdk'
 import { describe, expect, test } from 'vitest'
 import { fakeBoard } from './testing/fake-board.ts'
@@ -217,6 +219,17 @@ describe('the activity LED', () => {
     await next.parts.register?.(new AbortController().signal)
     await expect.poll(() => next.text(trigger)).toBe('mmc0')
   })
+
+  // Root may write everything.
+  test.skipIf(process.getuid?.() === 0)(
+    'one that may not be written is forbidden, and nothing is left to give back (needs no root)',
+    async () => {
+      const { run, root, host } = fakeBoard()
+      chmodSync(join(root, trigger), 0o444)
+      await expect(run('gpio_sbc_write', { pin: 'led', value: 1 })).rejects.toMatchObject({ code: 'forbidden' })
+      expect(await host.keyValue.get('led')).toBeUndefined()
+    },
+  )
 
   test('a machine without one says so, and that is not on record', async () => {
     const { run, records } = fakeBoard({ files: {} })
