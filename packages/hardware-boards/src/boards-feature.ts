@@ -1,0 +1,47 @@
+/** The feature, over this machine or over what a test puts in its place. */
+import { createDeviceGuard } from '@sluice/hardware'
+import { defineFeature, type Feature } from '@sluice/sdk'
+import { checkBoards } from './check.ts'
+import { peripheralsSection } from './config.ts'
+import type { Mounts } from './flash/boot-volume.ts'
+import { listenToTriggers } from './listen-to-triggers.ts'
+import { devicesPrompt } from './prompt.ts'
+import { createRegistry, type Machine } from './registry/registry.ts'
+import { boardAFlash } from './tools/board-a-flash.ts'
+import { boardTools } from './tools/board-tools.ts'
+import { deviceTools } from './tools/device-tools.ts'
+import { gpioTools } from './tools/gpio.ts'
+
+export interface BoardsOn {
+  readonly machine?: Partial<Machine>
+  readonly mounts?: Mounts
+}
+
+export const boardsFeature = ({ machine, mounts }: BoardsOn = {}): Feature =>
+  defineFeature({
+    id: 'hardware-boards',
+    section: peripheralsSection,
+    build(host, config) {
+      const registry = createRegistry(host, config, machine)
+      const guard = createDeviceGuard(host, config)
+      const closing = new AbortController()
+      return {
+        tools: [
+          ...gpioTools(registry, guard),
+          boardAFlash(host, registry, guard, mounts),
+          ...deviceTools(host, registry, guard),
+          ...boardTools(host, config, registry, guard),
+        ],
+        prompt: () => devicesPrompt(registry.all()),
+        check: (signal) => checkBoards(registry, signal),
+        async register() {
+          registry.start()
+          void listenToTriggers(host, registry, closing.signal)
+        },
+        async close() {
+          closing.abort()
+          await registry.close()
+        },
+      }
+    },
+  })

@@ -1,0 +1,54 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestHostOverrides, testHost } from '@sluice/testkit/host'
+import { toolConformance, toolContext } from '@sluice/testkit/tool'
+import * as v from 'valibot'
+import { expect, test } from 'vitest'
+import { boardsFeature } from './boards-feature.ts'
+import { peripheralsSection } from './config.ts'
+import { replBoard } from './repl/testing/repl-board.ts'
+import { fakeMachine } from './testing/fake-machine.ts'
+import { fastClock } from './testing/fast-clock.ts'
+
+const A = { path: '/dev/ttyACM0', usb: '2e8a:0005', serialNumber: 'e66', location: '1-1' }
+const B = { path: '/dev/ttyACM1', usb: '2341:0043', serialNumber: '757', location: '1-2' }
+const { machine } = fakeMachine(A, B)
+
+const feature = boardsFeature({
+  machine: { ...machine, open: async (path, baud, signal) => (path === A.path ? replBoard().port : machine.open(path, baud, signal)) },
+  mounts: { list: async () => [], isMount: async () => false },
+})
+const config = { enabled: true, boards: [{ board: 'board_c1', transport: 'sim' }] }
+const dataDir = mkdtempSync(join(tmpdir(), 'boards-'))
+const host = (): TestHostOverrides => ({ services: { audit: async () => undefined }, clock: fastClock(50), dataDir })
+const examples = [
+  { tool: 'gpio_write', input: { device: 'board_c0', pin: 2, value: 1 } },
+  { tool: 'gpio_read', input: { device: 'board_b0', pin: 2 } },
+  { tool: 'device_read_code', input: { device: 'board_a0' } },
+  { tool: 'device_write_code', input: { device: 'board_a0', code: 'print(1)' } },
+  { tool: 'device_exec', input: { device: 'board_a0', code: 'print(1)' } },
+  { tool: 'hardware_board_info', input: {} },
+  { tool: 'hardware_memory_map', input: { board: 'board_b' } },
+  { tool: 'hardware_capabilities', input: { device: 'board_b0' } },
+]
+
+toolConformance({
+  feature,
+  config,
+  host,
+  examples,
+  except: [
+    {
+      rule: 'each tool has an example, and the examples work',
+      why: 'flashing takes a boot loader, and reading and writing code MicroPython itself: their own tests have them, the others are tried below',
+    },
+  ],
+})
+
+test.each(examples.filter(({ tool }) => !tool.endsWith('_code')))('$tool works', async ({ tool: name, input }) => {
+  const { tools = [], close } = feature.build(testHost(host()), v.parse(peripheralsSection.schema, config))
+  const tool = tools.find((candidate) => candidate.name === name)
+  expect(tool && (await tool.run(v.parse(tool.input, input), toolContext()))).toMatch(/./)
+  await close?.()
+})
