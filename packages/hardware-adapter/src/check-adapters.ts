@@ -7,7 +7,7 @@ import type { Adapters, Places, PresentAdapter } from './adapters.ts'
 import type { AdapterSettings } from './config.ts'
 import { takenByKernel } from './find-usb-adapters.ts'
 import { CH341A_ID, MCP2221_ID } from './found-adapter.ts'
-import type { Native, NativePackage } from './native.ts'
+import { NATIVE_FIX, type Native, type NativePackage } from './native.ts'
 import { accessTo } from './open-adapter.ts'
 import { groupAccess } from './open-error.ts'
 
@@ -74,7 +74,7 @@ async function missingPackage(native: Native, name: NativePackage): Promise<Find
     return undefined
   } catch (error) {
     if (!(error instanceof AppError)) throw error
-    return { status: 'fail', detail: error.message, fix: `install Sluice again where ${name} can be installed` }
+    return { status: 'fail', detail: error.message, fix: NATIVE_FIX[name] }
   }
 }
 

@@ -84,22 +84,33 @@ export interface Native {
 
 export type NativePackage = 'i2c-bus' | 'spi-device' | 'node-hid' | 'usb'
 
-const COMPILED = 'it is compiled when Sluice is installed, for which Python 3, make and a C++ compiler have to be there'
-const PREBUILT = 'it comes ready-made for the usual platforms'
-const ORIGIN: Readonly<Record<NativePackage, string>> = { 'i2c-bus': COMPILED, 'spi-device': COMPILED, 'node-hid': PREBUILT, usb: PREBUILT }
+const COMPILED = 'it can be compiled: it takes Python 3, make and a C++ compiler'
+/** What mends that a package cannot be loaded. */
+export const NATIVE_FIX: Readonly<Record<NativePackage, string>> = {
+  'i2c-bus': `install Sluice again where ${COMPILED}`,
+  'spi-device': `install Sluice again where ${COMPILED}`,
+  'node-hid': 'install libusb (on Debian `apt install libusb-1.0-0`), which it needs on Linux',
+  usb: 'install Sluice again; it comes ready-made for the usual platforms',
+}
 
 async function load<Module>(name: NativePackage, importing: () => Promise<{ readonly default: Module }>): Promise<Module> {
   try {
     return (await importing()).default
   } catch (cause) {
     const [why] = errorText(cause).split('\n')
-    throw new AppError('unavailable', `The package ${name} cannot be loaded (${why}); ${ORIGIN[name]}: install Sluice again`, { cause })
+    throw new AppError('unavailable', `The package ${name} cannot be loaded (${why}); ${NATIVE_FIX[name]}`, { cause })
   }
 }
 
 const i2cBus = () => load('i2c-bus', () => import('i2c-bus'))
 const spiDevice = () => load('spi-device', () => import('spi-device'))
-const nodeHid = () => load('node-hid', () => import('node-hid'))
+const nodeHid = () =>
+  load('node-hid', async () => {
+    const module = await import('node-hid')
+    // What is native of it is loaded with its first use only.
+    module.default.getHidapiVersion()
+    return module
+  })
 /** Its own types need the browser's. */
 const usb = () => load('usb', () => import('usb') as unknown as Promise<{ readonly default: UsbModule }>)
 

@@ -1,0 +1,5 @@
+/** The program that is a CH341A. */
+import { ch341aChip } from '../ch341a-chip.ts'
+import { serveUsbFunction } from './serve-usb-function.ts'
+
+await serveUsbFunction({ vendor: '1a86', product: '5512', answer: ch341aChip().answer })
