@@ -39,6 +39,8 @@ export async function startQemuChip({ path, env, root }: DebianProgram): Promise
     ],
     { env: { ...process.env, ...env }, stdio: ['pipe', 'pipe', 'inherit'] },
   )
+  const leaveNoneBehind = (): void => void child.kill('SIGKILL')
+  process.once('exit', leaveNoneBehind)
   const monitor = monitorOf(child)
   const word = async (address: number): Promise<number> =>
     Number(/0x[0-9a-f]{8}$/.exec(String(await monitor('human-monitor-command', { 'command-line': `xp /1xw ${address}` })).trim())?.[0])
@@ -57,6 +59,7 @@ export async function startQemuChip({ path, env, root }: DebianProgram): Promise
     isRunning: async () => ((await monitor('query-status')) as { running: boolean }).running && counts(),
     async stop() {
       const ended = once(child, 'exit')
+      process.off('exit', leaveNoneBehind)
       child.kill('SIGKILL')
       await ended
       await rm(folder, { recursive: true, force: true })
