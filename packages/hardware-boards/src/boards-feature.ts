@@ -2,11 +2,12 @@
 import { createDeviceGuard } from '@sluice/hardware'
 import { defineFeature, type Feature } from '@sluice/sdk'
 import { checkBoards } from './check.ts'
+import { hardwareCommands } from './commands/commands.ts'
 import { peripheralsSection } from './config.ts'
 import type { Mounts } from './flash/boot-volume.ts'
 import { listenToTriggers } from './listen-to-triggers.ts'
 import { devicesPrompt } from './prompt.ts'
-import { createRegistry, type Machine } from './registry/registry.ts'
+import { createRegistry, type Machine, thisMachine } from './registry/registry.ts'
 import { boardAFlash } from './tools/board-a-flash.ts'
 import { boardTools } from './tools/board-tools.ts'
 import { deviceTools } from './tools/device-tools.ts'
@@ -32,6 +33,13 @@ export const boardsFeature = ({ machine, mounts }: BoardsOn = {}): Feature =>
           ...deviceTools(host, registry, guard),
           ...boardTools(host, config, registry, guard),
         ],
+        commands: hardwareCommands({
+          host,
+          config,
+          devices: registry,
+          machine: { ...thisMachine(host), ...machine },
+          ...(mounts && { mounts }),
+        }),
         prompt: () => devicesPrompt(registry.all()),
         check: (signal) => checkBoards(registry, signal),
         async register() {

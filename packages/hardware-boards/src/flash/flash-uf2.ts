@@ -29,6 +29,8 @@ export interface FlashOptions {
   readonly signal: AbortSignal
   /** One line about what happens now. */
   readonly say: (line: string) => void
+  /** Called when the image was found good, before anything is done to the board. */
+  readonly before?: () => Promise<void>
 }
 
 /** What images for it have to keep to. */
@@ -50,14 +52,15 @@ export interface Flashed {
  * Throws `invalid_request` for an image that is not for it, before anything is done; `not_found` when no boot volume is
  * there; `conflict` when there are several; `unavailable` when the image cannot be copied; `aborted`.
  */
-export async function flashUf2(deps: FlashDeps, { device, image, signal, say }: FlashOptions): Promise<Flashed> {
+export async function flashUf2(deps: FlashDeps, { device, image, signal, say, before }: FlashOptions): Promise<Flashed> {
   const { bytes } = parseUf2(image, uf2Target())
-  const before = new Set(deps.devices.all().flatMap(({ alias, connected }) => (connected ? [alias] : [])))
+  await before?.()
+  const running = new Set(deps.devices.all().flatMap(({ alias, connected }) => (connected ? [alias] : [])))
   const volume = await bootVolume(deps, device, { signal, say })
   say(`Copying ${image.length} bytes to ${volume.folder}`)
   await copyImage(volume, image, { signal, onProgress: percentOf(image.length, say) })
   say('Waiting for the board to come back')
-  return { device: await back(deps, device, before, signal), bytes }
+  return { device: await back(deps, device, running, signal), bytes }
 }
 
 async function bootVolume(
@@ -103,7 +106,7 @@ async function rebootToLoader({ clock, devices }: FlashDeps, { alias }: Device, 
 async function back(
   { clock, devices }: FlashDeps,
   device: Device | undefined,
-  before: ReadonlySet<string>,
+  running: ReadonlySet<string>,
   signal: AbortSignal,
 ): Promise<Device | undefined> {
   try {
@@ -111,7 +114,7 @@ async function back(
     const untilMs = clock.monotonicMs() + BACK_MS_MAX
     while (clock.monotonicMs() < untilMs) {
       const came = (await devices.discover(signal)).find(
-        ({ alias, connected, board }) => connected && board?.family === 'board_a' && !before.has(alias),
+        ({ alias, connected, board }) => connected && board?.family === 'board_a' && !running.has(alias),
       )
       if (came) return came
       await clock.sleep(VOLUME_LOOK_MS, signal)

@@ -55,7 +55,7 @@ interface Held {
   line: BoardLine | undefined
 }
 
-const thisMachine = (host: Host): Machine => ({
+export const thisMachine = (host: Host): Machine => ({
   look: process.platform === 'linux' ? lookAtSysfs() : lookAtPorts,
   watch: (onChange, signal) => watchPorts(host.clock, onChange, signal),
   check: (path) => checkDevicePath(path, 'serial'),

@@ -1,0 +1,34 @@
+/** `sluice hardware …` and `sluice peripheral …` (§2.7 rule 4): what they do is loaded when one is run. */
+import { CATALOGUE, type Command, type CommandContext, type Host } from '@sluice/sdk'
+import type { PeripheralsConfig } from '../config.ts'
+import type { Devices } from '../devices.ts'
+import type { Mounts } from '../flash/boot-volume.ts'
+import type { Machine } from '../registry/registry.ts'
+
+export interface CommandDeps {
+  readonly host: Host
+  readonly config: PeripheralsConfig
+  readonly devices: Devices
+  readonly machine: Pick<Machine, 'check' | 'open'>
+  readonly mounts?: Mounts
+}
+
+/** Resolves to the exit code. */
+export type RunCommand = (deps: CommandDeps, context: CommandContext) => Promise<number>
+
+/** They work while `enabled` is false, too. */
+export function hardwareCommands(deps: CommandDeps): Command[] {
+  const help = CATALOGUE['hardware-boards'].commandHelp
+  const command = (name: keyof typeof help, load: () => Promise<RunCommand>): Command => ({
+    name,
+    ...help[name],
+    run: async (context) => (await load())(deps, context),
+  })
+  return [
+    command('hardware discover', async () => (await import('./discover.ts')).discover),
+    command('hardware introspect', async () => (await import('./introspect.ts')).introspect),
+    command('peripheral add', async () => (await import('./add.ts')).add),
+    command('peripheral list', async () => (await import('./list.ts')).list),
+    command('peripheral flash', async () => (await import('./flash.ts')).flash),
+  ]
+}

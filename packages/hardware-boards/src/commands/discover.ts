@@ -1,0 +1,28 @@
+/** `sluice hardware discover`: what is on USB and what of it Sluice knows. */
+import { BOARDS, boardOfUsb } from '@sluice/hardware'
+import type { RunCommand } from './commands.ts'
+import { deviceJson, deviceLine, usbName } from './describe-device.ts'
+import { noArguments } from './read-arguments.ts'
+
+export const discover: RunCommand = async ({ devices }, context) => {
+  noArguments(context, 'hardware discover')
+  const found = await devices.discover(context.signal)
+  const usb = devices.seen().map((seen) => ({ ...seen, name: usbName(seen), board: boardOfUsb(seen.vendor, seen.product) }))
+  if (context.json) {
+    const known = BOARDS.map(({ name, chip, usb: ids }) => ({ name, chip, usb: ids }))
+    context.print(
+      JSON.stringify({ usb: usb.map((seen) => ({ ...seen, board: seen.board?.name ?? null })), devices: found.map(deviceJson), known }),
+    )
+    return 0
+  }
+  context.print(usb.length === 0 ? 'USB shows no devices. Connect a board and try again.' : 'USB devices:')
+  for (const { vendor, product, name, board } of usb) {
+    context.print(
+      `  ${vendor}:${product}  ${(board?.name ?? '(unknown)').padEnd(12)}  ${(board?.architecture ?? '').padEnd(30)}  ${name}`.trimEnd(),
+    )
+  }
+  if (found.length > 0) context.print('\nBoards, by the alias tools take:')
+  for (const device of found) context.print(deviceLine(device))
+  context.print(`\nKnown boards: ${BOARDS.map(({ name, chip }) => `${name} (${chip})`).join(', ')}`)
+  return 0
+}

@@ -1,0 +1,110 @@
+/** `sluice hardware introspect`: opens a port and asks whoever is there, first the firmware's protocol, then MicroPython's prompt. */
+import { AppError, errorText } from '@sluice/sdk'
+import type { Device } from '../devices.ts'
+import { type Capabilities, capabilitiesOf } from '../protocol/answers.ts'
+import { plainText } from '../protocol/frame.ts'
+import { createLink } from '../protocol/link.ts'
+import { withRepl } from '../repl/repl.ts'
+import { mayRunMicropython } from '../tools/micropython-device.ts'
+import type { CommandDeps, RunCommand } from './commands.ts'
+import { readArguments } from './read-arguments.ts'
+
+const BAUD = 115_200
+/** A board that restarts when its port is opened has until then. */
+const PINGS = 8
+
+const ABOUT = `
+import sys
+print('.'.join(str(n) for n in sys.implementation.version[:3]))
+print(sys.platform)
+print(getattr(sys.implementation, '_machine', ''))
+`
+
+interface Answers {
+  readonly firmware: Capabilities | null
+  readonly micropython: { readonly version: string; readonly platform: string; readonly machine: string } | null
+  /** Why nobody answered. */
+  readonly silence: string | null
+}
+
+export const introspect: RunCommand = async (deps, context) => {
+  const [path = ''] = readArguments(context, 'hardware introspect', [1]).words
+  await deps.machine.check(path)
+  const device = (await deps.devices.discover(context.signal)).find((known) => known.path === path && known.transport === 'serial')
+  const answers = await ask(deps, path, device, context.signal)
+  if (context.json) context.print(JSON.stringify({ ...identity(path, device), ...answers }))
+  else for (const line of lines(path, device, answers)) context.print(line)
+  return answers.silence === null ? 0 : 1
+}
+
+async function ask(deps: CommandDeps, path: string, device: Device | undefined, signal: AbortSignal): Promise<Answers> {
+  const baud = device?.baud ?? BAUD
+  const port = await deps.machine.open(path, baud, signal)
+  try {
+    const link = createLink({ port, name: path, clock: deps.host.clock })
+    try {
+      await link.hello(signal, PINGS)
+      const firmware = capabilitiesOf(path, await link.request('capabilities', {}, { signal, repeatable: true }))
+      return { firmware, micropython: null, silence: null }
+    } catch (error) {
+      if (signal.aborted || !(error instanceof AppError)) throw error
+      if (error.code !== 'upstream_timeout') return { firmware: null, micropython: null, silence: errorText(error) }
+      if (device && !mayRunMicropython(device)) return { firmware: null, micropython: null, silence: errorText(error) }
+    }
+    return await askMicropython(deps, port, path, signal)
+  } finally {
+    await port.close()
+  }
+}
+
+async function askMicropython(
+  { host }: CommandDeps,
+  port: Parameters<typeof withRepl>[0],
+  path: string,
+  signal: AbortSignal,
+): Promise<Answers> {
+  try {
+    const { result } = await withRepl(port, { name: path, clock: host.clock, signal }, (repl) => repl.ask(ABOUT))
+    const [version = '', platform = '', machine = ''] = result.split('\n').map(plainText)
+    return { firmware: null, micropython: { version, platform, machine }, silence: null }
+  } catch (error) {
+    if (signal.aborted || !(error instanceof AppError)) throw error
+    return { firmware: null, micropython: null, silence: errorText(error) }
+  }
+}
+
+const identity = (path: string, device: Device | undefined) => ({
+  path,
+  alias: device?.alias ?? null,
+  usb: device?.usb ? `${device.usb.vendor}:${device.usb.product}` : null,
+  serial_number: device?.usb?.serialNumber ?? null,
+  board: device?.board?.name ?? null,
+  memory: device?.board?.memory ?? [],
+})
+
+function lines(path: string, device: Device | undefined, { firmware, micropython, silence }: Answers): string[] {
+  const { alias, usb, board } = identity(path, device)
+  const rows: [string, string | null | undefined][] = [
+    ['Alias', alias],
+    ['USB', usb],
+    ['Board', board && `${board} (${device?.board?.chip})`],
+    ['Architecture', device?.board?.architecture],
+    ['Firmware', firmware && (firmware.firmware ?? 'speaks the line protocol')],
+    ['Says it is', firmware?.board],
+    ['GPIO', firmware?.gpio?.join(', ')],
+    ['LED', firmware?.led === null || firmware?.led === undefined ? null : `pin ${firmware.led}`],
+    [
+      'MicroPython',
+      micropython && `${micropython.version} on ${micropython.platform}${micropython.machine && ` (${micropython.machine})`}`,
+    ],
+    ['Answer', silence && `none: ${silence}`],
+  ]
+  const memory = device?.board?.memory.map(
+    ({ name, start, length }) => `  ${name.padEnd(8)} 0x${start.toString(16).padStart(8, '0')}  ${length / 1024} KiB`,
+  )
+  return [
+    `Device at ${path}:`,
+    ...rows.flatMap(([name, value]) => (value ? [`  ${`${name}:`.padEnd(14)} ${value}`] : [])),
+    ...(memory && memory.length > 0 ? ['  Memory, from the data sheet:', ...memory.map((line) => `  ${line}`)] : []),
+  ]
+}

@@ -1,0 +1,84 @@
+/** Flashes boards whose loader a program of the system speaks: avrdude and OpenOCD, in the sandbox, with the board's device alone. */
+import { AppError, type Host, type SpawnResult } from '@sluice/sdk'
+
+const FLASH_MS = 180_000
+const OUTPUT_BYTES_MAX = 65_536
+const PATH_DEFAULT = '/usr/local/bin:/usr/bin:/bin'
+const REASON_CHARS_MAX = 300
+
+export interface Flasher {
+  readonly program: string
+  readonly args: readonly string[]
+  /** See `SandboxPolicy.devices`. */
+  readonly devices: readonly string[]
+  /** How to get the program. */
+  readonly install: string
+}
+
+const AVR_PARTS: Readonly<Record<string, { readonly part: string; readonly loader: string }>> = {
+  board_b: { part: 'm328p', loader: 'arduino' },
+  board_b_mega: { part: 'm2560', loader: 'wiring' },
+}
+
+/** Undefined: no board whose boot loader avrdude speaks. */
+export function avrdude(board: string, port: string, image: string): Flasher | undefined {
+  const avr = AVR_PARTS[board]
+  if (!avr) return undefined
+  return {
+    program: 'avrdude',
+    args: ['-p', avr.part, '-c', avr.loader, '-P', port, '-b', '115200', '-D', '-U', `flash:w:${image}:i`],
+    devices: [port],
+    install: 'apt-get install avrdude',
+  }
+}
+
+/** Through the debugger that is on the board. */
+export function openocd(image: string): Flasher {
+  // A loaded binary has no addresses of its own; flash begins there.
+  const where = image.endsWith('.bin') ? ' 0x08000000' : ''
+  return {
+    program: 'openocd',
+    args: ['-f', 'interface/stlink.cfg', '-f', 'target/stm32f4x.cfg', '-c', `program {${image}} verify reset exit${where}`],
+    devices: ['/dev/bus/usb'],
+    install: 'apt-get install openocd',
+  }
+}
+
+/** Throws `unavailable` when the program is missing or does not succeed, with its last words; `upstream_timeout`; `aborted`. */
+export async function flashByProgram(
+  { spawn }: Pick<Host, 'spawn'>,
+  { program, args, devices, install }: Flasher,
+  { signal, say }: { readonly signal: AbortSignal; readonly say: (line: string) => void },
+): Promise<void> {
+  const result = await spawn({
+    file: program,
+    args: [...args],
+    cwd: '/',
+    env: { PATH: process.env.PATH || PATH_DEFAULT, LANG: 'C.UTF-8' },
+    policy: { writable: [], network: false, devices },
+    timeoutMs: FLASH_MS,
+    outputBytesMax: OUTPUT_BYTES_MAX,
+    signal,
+    onOutput: (_stream, text) => {
+      for (const line of text.split(/[\r\n]+/)) if (line.trim() !== '') say(line)
+    },
+  }).catch((cause: unknown) => {
+    if (cause instanceof AppError && cause.code === 'not_found')
+      throw new AppError('unavailable', `${program} is not installed: ${install}`, { cause })
+    throw cause
+  })
+  if (signal.aborted) throw new AppError('aborted', 'Flashing was aborted: flash the board again')
+  if (result.timedOut) throw new AppError('upstream_timeout', `${program} took longer than ${FLASH_MS / 1000} s: flash the board again`)
+  // A sandbox may start a program that is not there, and say so in its place.
+  if (result.exitCode === 127) throw new AppError('unavailable', `${program} is not installed: ${install}`)
+  if (result.exitCode !== 0) throw new AppError('unavailable', `${program} failed: ${lastWords(result)}`)
+}
+
+const lastWords = ({ stdout, stderr, exitCode }: SpawnResult): string =>
+  (
+    `${stdout}\n${stderr}`
+      .trim()
+      .split(/[\r\n]+/)
+      .slice(-3)
+      .join('; ') || `exit code ${exitCode}`
+  ).slice(-REASON_CHARS_MAX)
