@@ -1,4 +1,4 @@
-// What `npm start` and `npm test` do once the right Node, pnpm and the workspace are there.
+// What `npm start`, `npm test` and CI do once the right Node, pnpm and the workspace are there.
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { homedir, constants as os, tmpdir } from 'node:os'
@@ -86,7 +86,12 @@ function test() {
   }
 }
 
-const tasks = { start, test, dev }
+/** The cases that need a kernel with devices of its own; see packages/testkit/src/vm/README.md. */
+function vm() {
+  handOver(process.execPath, [join(ROOT, 'packages', 'testkit', 'src', 'vm', 'run.ts'), ...args], process.env)
+}
+
+const tasks = { start, test, dev, vm }
 if (!Object.hasOwn(tasks, task)) {
   console.error(`usage: node scripts/tasks.mjs ${Object.keys(tasks).join('|')}`)
   process.exit(2)

@@ -35,22 +35,29 @@ const EXTRAS: Readonly<Record<string, Extra>> = {
 const OUTPUT_BYTES_MAX = 16 * 1024 * 1024
 const run = promisify(execFile)
 
-/** How to load a module that a case names; it is built with its first use. */
-export async function extraModule(
-  { kernel }: { readonly kernel: Kernel },
-  wanted: string,
-): Promise<Loadable | { readonly missing: string }> {
-  const [name = '', ...parameters] = wanted.split(' ')
-  const extra = EXTRAS[name]
-  if (!extra) return { load: [wanted] }
-  try {
-    const folder = await built(kernel, name, extra)
-    const files = extra.builds.map((module) => join(folder, `${module}.ko`))
+export type ModuleLoader = (wanted: string) => Promise<Loadable | { readonly missing: string }>
+
+/** How to load the modules that cases name; ours are built at their first use, one after the other, and once only. */
+export function moduleLoader(kernel: Kernel): ModuleLoader {
+  const tried = new Map<string, Promise<string | { readonly missing: string }>>()
+  let last: Promise<unknown> = Promise.resolve()
+  return async (wanted) => {
+    const [name = '', ...parameters] = wanted.split(' ')
+    const extra = EXTRAS[name]
+    if (!extra) return { load: [wanted] }
+    const folder = tried.get(name) ?? last.then(() => built(kernel, name, extra)).catch((error: unknown) => whyNot(name, error))
+    tried.set(name, folder)
+    last = folder
+    const found = await folder
+    if (typeof found !== 'string') return found
+    const files = extra.builds.map((module) => join(found, `${module}.ko`))
     return { load: [...extra.needs, ...files.slice(0, -1), [...files.slice(-1), ...parameters].join(' ')] }
-  } catch (error) {
-    const lines = (error instanceof Error ? error.message : String(error)).trim().split('\n')
-    return { missing: `the kernel module ${name} cannot be built: ${lines.find((line) => line.includes('error:')) ?? lines.at(-1)}` }
   }
+}
+
+function whyNot(name: string, error: unknown): { readonly missing: string } {
+  const lines = (error instanceof Error ? error.message : String(error)).trim().split('\n')
+  return { missing: `the kernel module ${name} cannot be built: ${lines.find((line) => line.includes('error:')) ?? lines.at(-1)}` }
 }
 
 async function built(kernel: Kernel, name: string, extra: Extra): Promise<string> {

@@ -29,17 +29,20 @@ export interface MachineOptions {
   readonly signal: AbortSignal
 }
 
-export type MachineEnd =
-  | { readonly how: 'exit'; readonly status: number; readonly readyMs: number; readonly tookMs: number }
-  | { readonly how: 'timeout'; readonly console: string; readonly tookMs: number }
-  | { readonly how: 'died'; readonly console: string; readonly tookMs: number }
+export interface MachineEnd {
+  /** Of the command, or why there is none. */
+  readonly status: number | 'timeout' | 'died'
+  /** The end of what the kernel and QEMU complained of. */
+  readonly console: string
+  /** Until the command began; 0: it did not. */
+  readonly bootMs: number
+  readonly tookMs: number
+}
 
 /** Beyond the command's own time: the boot, and the end. */
 const BOOT_MS_MAX = 90_000
 const REPORT_LINE_CHARS_MAX = 64 * 1024
 const CONSOLE_CHARS_MAX = 4000
-/** `timeout -s KILL` of the guest. */
-const KILLED_STATUS = 137
 const KERNEL_OPTIONS = [
   'console=ttyS0',
   'quiet',
@@ -66,11 +69,11 @@ export async function runMachine(substrate: Substrate, job: Job, { memoryMib, ou
     const initrd = join(folder, 'initrd')
     await writeFile(initrd, await initialFiles(substrate.kernel, substrate.packages, job))
     let status: number | undefined
-    let readyMs = 0
+    let bootMs = 0
     const reportLine = (line: string): void => {
       const sent: unknown = JSON.parse(line)
       if (typeof sent === 'object' && sent !== null && 'exit' in sent) status = Number(sent.exit)
-      else if (typeof sent === 'object' && sent !== null && 'ready' in sent) readyMs = tookMs()
+      else if (typeof sent === 'object' && sent !== null && 'ready' in sent) bootMs = tookMs()
       else output.report(line)
     }
     servers.push(await listen(join(folder, 'out'), output.stdout))
@@ -80,9 +83,7 @@ export async function runMachine(substrate: Substrate, job: Job, { memoryMib, ou
     const failure = await runQemu(substrate, { folder, initrd, memoryMib, signal: AbortSignal.any([signal, timer]) })
     await Promise.all(servers.map((server) => ended(server)))
     const console = `${await readFile(join(folder, 'console'), 'utf8').catch(() => '')}${failure}`.slice(-CONSOLE_CHARS_MAX)
-    if (timer.aborted || status === KILLED_STATUS) return { how: 'timeout', console, tookMs: tookMs() }
-    if (status === undefined) return { how: 'died', console, tookMs: tookMs() }
-    return { how: 'exit', status, readyMs, tookMs: tookMs() }
+    return { status: status ?? (timer.aborted ? 'timeout' : 'died'), console, bootMs, tookMs: tookMs() }
   } finally {
     for (const server of servers) server.close()
     await rm(folder, { recursive: true, force: true })

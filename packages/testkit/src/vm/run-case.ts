@@ -1,5 +1,5 @@
 /** One case in a machine of its own, and what came of each of its tests. */
-import { extraModule } from './extra-modules.ts'
+import type { ModuleLoader } from './extra-modules.ts'
 import { caseTimeoutSecs, type FoundCase, ROOT } from './find-cases.ts'
 import { quote } from './initial-files.ts'
 import { type MachineEnd, runMachine, type Substrate } from './machine.ts'
@@ -14,11 +14,15 @@ export interface CaseResult {
   readonly lost: readonly string[]
   /** What was written to its standard output and error, and what is to say of how the machine ended. */
   readonly output: string
+  /** Of it, until the case began; 0: it did not. */
+  readonly bootMs: number
   readonly tookMs: number
 }
 
 export interface CaseOptions {
+  /** Where the guest finds what was compiled here. */
   readonly compileCache: string
+  readonly loadModule: ModuleLoader
   readonly signal: AbortSignal
   onResult(result: VmTestResult): void
   onOutput(bytes: Uint8Array): void
@@ -30,12 +34,12 @@ const RUNNER = `${import.meta.dirname}/guest/main.ts`
 
 export async function runCase(substrate: Substrate, found: FoundCase, options: CaseOptions): Promise<CaseResult> {
   const { name, file, definition } = found
-  const skip = (skipped: string): CaseResult => ({ name, skipped, results: [], lost: [], output: '', tookMs: 0 })
+  const skip = (skipped: string): CaseResult => ({ name, skipped, results: [], lost: [], output: '', bootMs: 0, tookMs: 0 })
   const lacking = await definition.lacks?.()
   if (lacking !== undefined) return skip(lacking)
   const modules: string[] = []
   for (const module of definition.modules ?? []) {
-    const extra = await extraModule(substrate, module)
+    const extra = await options.loadModule(module)
     if ('missing' in extra) return skip(extra.missing)
     modules.push(...extra.load)
   }
@@ -68,10 +72,11 @@ export async function runCase(substrate: Substrate, found: FoundCase, options: C
     },
   })
   const lost = Object.keys(definition.tests).filter((title) => results.every(({ test }) => test !== title))
-  return { name, results, lost, output: `${output}${explain(end)}`, tookMs: end.tookMs }
+  return { name, results, lost, output: `${output}${explain(end)}`, bootMs: end.bootMs, tookMs: end.tookMs }
 }
 
-function explain(end: MachineEnd): string {
-  if (end.how === 'exit') return ''
-  return `the machine ${end.how === 'timeout' ? 'took too long' : 'ended before its command'}\n${end.console}\n`
+/** Of a case whose tests were all reported, nobody reads it. */
+function explain({ status, console }: MachineEnd): string {
+  const what = status === 'timeout' ? 'did not end' : status === 'died' ? 'ended before its command' : `ended with status ${status}`
+  return `the machine ${what}\n${console}\n`
 }

@@ -6,6 +6,7 @@ import { enableCompileCache, flushCompileCache } from 'node:module'
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import { cacheFolder } from '../debian-packages.ts'
+import { moduleLoader } from './extra-modules.ts'
 import { type FoundCase, findCases } from './find-cases.ts'
 import { findQemu, guestKernel, guestPackages } from './guest-packages.ts'
 import type { Substrate } from './machine.ts'
@@ -36,7 +37,7 @@ function showResult(name: string, { test, passed, tookMs, error }: VmTestResult)
   if (error !== undefined) console.log(error.replaceAll(/^/gm, '         '))
 }
 
-function showCase({ name, skipped, results, lost, output, tookMs }: CaseResult, streamed: boolean): void {
+function showCase({ name, skipped, results, lost, output, bootMs, tookMs }: CaseResult, streamed: boolean): void {
   if (skipped !== undefined) {
     console.log(`skipped ${name}: ${skipped}`)
     return
@@ -45,7 +46,7 @@ function showCase({ name, skipped, results, lost, output, tookMs }: CaseResult, 
   const isBroken = lost.length > 0 || results.some(({ passed }) => !passed)
   if (isBroken && !streamed && output !== '') console.log(output.replaceAll(/^/gm, `${name} | `))
   else if (lost.length > 0) console.log(output)
-  console.log(`      ${name} took ${seconds(tookMs)}`)
+  console.log(`      ${name} took ${seconds(tookMs)}, ${seconds(bootMs)} of it to boot`)
 }
 
 /** A machine has one processor: as many at once as there are. */
@@ -53,11 +54,13 @@ async function runAll(cases: readonly FoundCase[], machine: Substrate, signal: A
   const done: CaseResult[] = []
   const waiting = [...cases]
   const streamed = cases.length === 1
+  const loadModule = moduleLoader(machine.kernel)
   const work = async (): Promise<void> => {
     for (let found = waiting.shift(); found && !signal.aborted; found = waiting.shift()) {
       const { name } = found
       const result = await runCase(machine, found, {
         compileCache,
+        loadModule,
         signal,
         onResult: (one) => showResult(name, one),
         onOutput: (bytes) => void (streamed && process.stdout.write(bytes)),
@@ -91,7 +94,7 @@ async function main(): Promise<void> {
   const failed = results.filter(({ passed }) => !passed).length + done.flatMap(({ lost }) => lost).length
   const skipped = done.filter((result) => result.skipped !== undefined).length
   const took = seconds(performance.now() - startedAtMs)
-  console.log(`${results.length - failed} passed, ${failed} failed, ${skipped} cases skipped, in ${took}`)
+  console.log(`in virtual machines: ${results.length - failed} passed, ${failed} failed, ${skipped} cases skipped (${took})`)
   if (failed > 0 || stop.signal.aborted) process.exitCode = 1
 }
 
