@@ -14,6 +14,7 @@ export interface CallScope {
   readonly session: string | null
   readonly inbox: number | null
   readonly client: ClientId
+  readonly caller: string | undefined
   readonly trace: Trace
   readonly registry: Registry
   readonly policy: Policy
@@ -29,10 +30,10 @@ export interface CallScope {
 }
 
 export function callScopeOf({ turn, trace, registry, policy, agent, whileAsking }: TurnScope): CallScope {
-  const { id, session, delivery, client, tools, cancellation, approve, tell } = turn
+  const { id, session, delivery, client, owner, tools, cancellation, approve, tell, caller = owner } = turn
   const inbox = delivery?.inbox ?? null
   const resultCharsMax = agent.max_tool_result_chars
-  return { turn: id, session, inbox, client, trace, registry, policy, tools, resultCharsMax, cancellation, approve, whileAsking, tell }
+  return { turn: id, session, inbox, client, caller, trace, registry, policy, tools, resultCharsMax, cancellation, approve, whileAsking, tell }
 }
 
 /** What of the registry's tools is offered where only some may be called. */

@@ -16,7 +16,7 @@ export function createLiveTurn(
   request: Omit<TurnRequest, 'signal'>,
   given: Partial<Pick<LiveTurn, 'id' | 'createdAtMs' | 'kept' | 'checkpoint'>> = {},
 ): LiveTurn {
-  const { source, session, text, client, owner, trace, idempotency, tools, listen, approve, delivery, onWait } = request
+  const { source, session, text, client, owner, caller, trace, idempotency, tools, listen, approve, delivery, onWait } = request
   const nowMs = clock.nowMs()
   const id = given.id ?? newId()
   return {
@@ -27,6 +27,7 @@ export function createLiveTurn(
     text,
     client,
     ...(owner !== undefined && { owner }),
+    ...(caller !== undefined && { caller }),
     ...(trace && { trace }),
     ...(idempotency && { idempotency }),
     ...(approve && { approve }),

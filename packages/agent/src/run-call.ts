@@ -10,7 +10,7 @@ export type RunCallDeps = Pick<ConductDeps, 'config' | 'lease' | 'deadlines' | '
 
 /** Rejects with `aborted` or as `onBegin` does. What takes longer than a turn may is given up with an error result. */
 export async function runCall(deps: RunCallDeps, request: CallRequest): Promise<CallResult> {
-  const { turn, callId, client, trace, signal, onBegin } = request
+  const { turn, callId, client, caller, trace, signal, onBegin } = request
   if (signal.aborted) throw aborted(turn)
   const { policy, agent } = deps.config()
   const lease = deps.lease()
@@ -27,6 +27,7 @@ export async function runCall(deps: RunCallDeps, request: CallRequest): Promise<
     session: null,
     inbox: null,
     client,
+    caller,
     trace,
     registry: lease.registry,
     policy,

@@ -124,7 +124,7 @@ export class ToolExecutor {
     if (!tool || refusal !== undefined) return this.refused(scope, refusal ?? '')
     const answer = verdict === 'ask' ? await askPerson(this.#deps, scope, { callId: question, tool, input }) : undefined
     if (answer && 'refusal' in answer) return this.refused(scope, answer.refusal)
-    const { client, session, turn, cancellation } = scope
+    const { client, caller, session, turn, cancellation } = scope
     cancellation.throwIfCancelled()
     if (onBegin) {
       await onBegin(risk)
@@ -135,7 +135,8 @@ export class ToolExecutor {
       const report = (given: ToolReport) => {
         reported = given
       }
-      const context = { client, session, turn, signal: cancellation.signal, trace, report, ...(answer && { approvedBy: answer.by }) }
+      const who = { client, ...(caller !== undefined && { caller }), ...(answer && { approvedBy: answer.by }) }
+      const context = { ...who, session, turn, signal: cancellation.signal, trace, report }
       const output = this.#clean(scope, await cancellation.race(this.#deps.within(trace, () => tool.run(input, context))))
       const { failed, data } = reported
       return { outcome: 'ok', output, ...(failed && { failed }), ...(data !== undefined && { data: this.#bounded(scope, data) }) }

@@ -48,6 +48,8 @@ export interface TurnRequest {
   readonly client: ClientId
   /** Who may read and abort it: a device, or `local`. */
   readonly owner?: string
+  /** As in `ToolContext.caller`; absent: the owner. */
+  readonly caller?: string
   /** The span that asks for it; absent: a trace begins with the turn. */
   readonly trace?: Trace | undefined
   readonly idempotency?: IdempotencyKey
@@ -71,6 +73,7 @@ export interface CallRequest {
   readonly callId: string
   readonly source: string
   readonly client: ClientId
+  readonly caller?: string
   readonly trace: Trace
   readonly signal: AbortSignal
   /** Awaited after the policy and any person have agreed, right before the tool runs; a rejection keeps it from running. */

@@ -45,6 +45,17 @@ describe('§2.7 a device is leased to one client at a time', () => {
     await expect(guard.use(use('alice'), nothing)).rejects.toMatchObject({ code: 'conflict' })
   })
 
+  test('who comes back on another connection still has it, with its pins, and others of that connection have not', async () => {
+    const { guard, use } = arrange()
+    const by = (caller: string, client: string, pins: readonly number[]) => {
+      const { context, ...rest } = use(client, { pins, write: {} })
+      return { ...rest, context: { ...context, caller } }
+    }
+    await guard.use(by('device-1', 'first', [17]), nothing)
+    expect(await guard.use(by('device-1', 'second', [17]), nothing)).toBe('ran')
+    await expect(guard.use(by('device-2', 'second', [4]), nothing)).rejects.toMatchObject({ code: 'conflict' })
+  })
+
   test('another device is free meanwhile', async () => {
     const { guard, use } = arrange()
     await guard.use(use('alice'), nothing)

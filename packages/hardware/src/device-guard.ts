@@ -1,5 +1,5 @@
 /** Who may use a device: one client at a time, one transaction after the other; pins stay with who set them; writes are on record. */
-import { AppError, type ClientId, type Host, type ToolContext } from '@sluice/sdk'
+import { AppError, type Host, type ToolContext } from '@sluice/sdk'
 
 /** Transactions of one client that wait for each other. */
 const WAITING_MAX = 16
@@ -31,7 +31,7 @@ export interface DeviceGuard {
 }
 
 interface Lease {
-  client: ClientId
+  readonly holder: string
   /** From the end of the last call that ran; a call that was refused holds nothing. */
   untilMs: number
   /** Under way and waiting. */
@@ -40,7 +40,7 @@ interface Lease {
 }
 
 interface Reservation {
-  readonly client: ClientId
+  readonly holder: string
   readonly untilMs: number
 }
 
@@ -48,39 +48,40 @@ interface Reservation {
 export function createDeviceGuard(host: Host, { lease_secs, pin_reservation_secs }: DeviceLimits): DeviceGuard {
   const leases = new Map<string, Lease>()
 
-  const leaseOf = (device: string, client: ClientId): Lease => {
+  const leaseOf = (device: string, holder: string): Lease => {
     const now = host.clock.nowMs()
     for (const [name, { pending, untilMs }] of leases) if (pending === 0 && untilMs <= now) leases.delete(name)
     const held = leases.get(device)
-    if (held && held.client !== client) throw inUse(device, held, now)
+    if (held && held.holder !== holder) throw inUse(device, held, now)
     if (held && held.pending >= WAITING_MAX) throw new AppError('unavailable', `Too many calls wait for ${device}`, { retryAfterSecs: 1 })
     if (!held && leases.size >= DEVICES_MAX) throw new AppError('unavailable', 'Too many devices are in use', { retryAfterSecs: 1 })
-    const lease = held ?? { client, untilMs: 0, pending: 0, last: Promise.resolve() }
+    const lease = held ?? { holder, untilMs: 0, pending: 0, last: Promise.resolve() }
     leases.set(device, lease)
     return lease
   }
 
   /** All or none: a pin of another client leaves the others as they were. */
-  const reserve = async ({ device, context: { client }, pins = [] }: DeviceUse): Promise<void> => {
+  const reserve = async ({ device, context, pins = [] }: DeviceUse): Promise<void> => {
     if (pin_reservation_secs === 0) return
     const now = host.clock.nowMs()
+    const holder = holderOf(context)
     const keys = pins.map((pin) => `pin:${device}/${pin}`)
     for (const [index, key] of keys.entries()) {
       const held = (await host.keyValue.get(key)) as Reservation | undefined
-      if (held && held.client !== client && held.untilMs > now)
+      if (held && held.holder !== holder && held.untilMs > now)
         throw new AppError('conflict', `Pin ${pins[index]} of ${device} is in use by another client`, {
           retryAfterSecs: secsUntil(held.untilMs, now),
         })
     }
-    const reservation: Reservation = { client, untilMs: now + pin_reservation_secs * 1000 }
+    const reservation: Reservation = { holder, untilMs: now + pin_reservation_secs * 1000 }
     for (const key of keys) await host.keyValue.set(key, reservation)
   }
 
   const record = async ({ device, tool, context, write, pins }: DeviceUse): Promise<void> => {
     const audit = host.service('audit')
     if (!audit) throw new AppError('unavailable', 'There is no audit log to write this to')
-    const { client, turn, approvedBy } = context
-    await audit({ by: approvedBy ?? `turn:${turn}`, detail: { device, tool, client, turn, ...(pins && { pins }), ...write } })
+    const { turn, approvedBy } = context
+    await audit({ by: approvedBy ?? `turn:${turn}`, detail: { device, tool, client: holderOf(context), turn, ...(pins && { pins }), ...write } })
   }
 
   const transact = async <Result>(lease: Lease, use: DeviceUse, work: () => Promise<Result>): Promise<Result> => {
@@ -96,7 +97,7 @@ export function createDeviceGuard(host: Host, { lease_secs, pin_reservation_secs
 
   return {
     async use(use, work) {
-      const lease = leaseOf(use.device, use.context.client)
+      const lease = leaseOf(use.device, holderOf(use.context))
       lease.pending++
       let hasBegun = false
       const result = lease.last.then(() => {
@@ -109,6 +110,9 @@ export function createDeviceGuard(host: Host, { lease_secs, pin_reservation_secs
     },
   }
 }
+
+/** Who comes back on another connection, or after a restart, still has what was theirs. */
+const holderOf = ({ caller, client }: ToolContext): string => caller ?? client
 
 /** Its turn still comes in the queue, and then nothing runs. */
 const unlessAbortedWaiting = <Result>(result: Promise<Result>, signal: AbortSignal, hasBegun: () => boolean): Promise<Result> =>

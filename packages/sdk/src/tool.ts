@@ -12,6 +12,8 @@ export type Risk = 'read' | 'write' | 'execute'
 export interface ToolContext {
   /** The client on whose behalf this runs; keys every per-client state. */
   readonly client: ClientId
+  /** Who that is, on every connection and after a restart; keys what outlives them. Absent: nobody knows. */
+  readonly caller?: string
   readonly session: string | null
   readonly turn: string
   /** Aborts when the turn is aborted, times out, or the daemon stops. A tool must end soon after. */

@@ -51,6 +51,7 @@ export interface SopAgent {
     readonly callId: string
     readonly source: string
     readonly client: ClientId
+    readonly caller: string
     readonly trace: Trace
     readonly signal: AbortSignal
     readonly onBegin?: (risk: Risk) => Promise<void>

@@ -97,6 +97,7 @@ async function answer(options: InboxRunnerOptions, { channel, started, draft, tr
     text,
     client: options.clients.ofSender(channel.name, message.sender),
     owner: channelOwner(channel.name),
+    caller: `${channel.name}:${message.sender}`,
     trace,
     onWait,
     ...(draft && { listen: draft.hear }),
