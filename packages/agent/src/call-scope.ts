@@ -33,7 +33,8 @@ export function callScopeOf({ turn, trace, registry, policy, agent, whileAsking 
   const { id, session, delivery, client, owner, tools, cancellation, approve, tell, caller = owner } = turn
   const inbox = delivery?.inbox ?? null
   const resultCharsMax = agent.max_tool_result_chars
-  return { turn: id, session, inbox, client, caller, trace, registry, policy, tools, resultCharsMax, cancellation, approve, whileAsking, tell }
+  const who = { session, inbox, client, caller }
+  return { turn: id, ...who, trace, registry, policy, tools, resultCharsMax, cancellation, approve, whileAsking, tell }
 }
 
 /** What of the registry's tools is offered where only some may be called. */

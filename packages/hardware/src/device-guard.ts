@@ -81,7 +81,10 @@ export function createDeviceGuard(host: Host, { lease_secs, pin_reservation_secs
     const audit = host.service('audit')
     if (!audit) throw new AppError('unavailable', 'There is no audit log to write this to')
     const { turn, approvedBy } = context
-    await audit({ by: approvedBy ?? `turn:${turn}`, detail: { device, tool, client: holderOf(context), turn, ...(pins && { pins }), ...write } })
+    await audit({
+      by: approvedBy ?? `turn:${turn}`,
+      detail: { device, tool, client: holderOf(context), turn, ...(pins && { pins }), ...write },
+    })
   }
 
   const transact = async <Result>(lease: Lease, use: DeviceUse, work: () => Promise<Result>): Promise<Result> => {
