@@ -8,39 +8,38 @@ import type { Robot } from './robot.ts'
 export interface RobotToolDeps {
   readonly host: Pick<Host, 'log' | 'service'>
   readonly guard: DeviceGuard
-  /** Undefined: there is no `robot.toml`. */
-  readonly robot: () => Robot | undefined
-  /** Throws `unavailable` without one. */
-  readonly theRobot: () => Robot
+  readonly isThere: () => boolean
+  /** Throws `unavailable` where there is none, `config_invalid` for its file. */
+  readonly robot: () => Promise<Robot>
 }
 
 export const DEVICE = 'robot'
 
-export const driveTool = ({ host, guard, robot, theRobot }: RobotToolDeps): Tool =>
+export const driveTool = ({ host, guard, isThere, robot }: RobotToolDeps): Tool =>
   defineTool({
     name: 'drive',
     description:
       'Moves the robot, as far as its safety layers allow, and answers when the movement has ended with what really happened. action stop halts it at once and is always allowed.',
     input: driveInput,
     risk: ({ action }) => (action === 'stop' ? 'read' : 'execute'),
-    available: () => robot() !== undefined,
+    available: isThere,
     async run(input, context) {
-      const movement = movementOf(input, theRobot().config)
-      if (!movement) return stop(theRobot(), host, context)
-      const use = { device: DEVICE, tool: 'drive', context, write: { ...input } }
-      const end = await guard.use(use, () => theRobot().move(movement, context.signal))
+      const it = await robot()
+      const movement = movementOf(input, it.config)
+      if (!movement) return stop(it, host, context)
+      const write = { ...input, ...movement }
+      const end = await guard.use({ device: DEVICE, tool: 'drive', context, write }, () => it.move(movement, context.signal))
       if (end.reason !== 'done') context.report?.({ failed: true })
-      return describeEnd(end, movement, theRobot().isSimulated)
+      return describeEnd(end, movement, it.isSimulated)
     },
   })
 
-/** Waits for no lease and no record: both come after it. */
+/** Waits for no lease and for no record. */
 async function stop(robot: Robot, host: RobotToolDeps['host'], { client, turn, approvedBy }: ToolContext): Promise<string> {
   await robot.stop('a stop was asked for')
-  const audit = host.service('audit')?.({
-    by: approvedBy ?? `turn:${turn}`,
-    detail: { device: DEVICE, tool: 'drive', action: 'stop', client, turn },
-  })
-  void audit?.catch((error: unknown) => host.log.error('a stop could not be recorded', { error }))
+  const record = { by: approvedBy ?? `turn:${turn}`, detail: { device: DEVICE, tool: 'drive', action: 'stop', client, turn } }
+  void host
+    .service('audit')?.(record)
+    .catch((error: unknown) => host.log.error('a stop could not be recorded', { error }))
   return robot.isSimulated ? 'the simulated robot has stopped' : 'the robot has stopped'
 }

@@ -15,26 +15,36 @@ export default defineFeature({
   id: 'hardware-safety',
   build(host) {
     const file = join(host.dataDir, 'robot.toml')
+    const absent = `there is no robot: ${file} is not there`
     let robot: Robot | undefined
-    const theRobot = (): Robot => {
-      if (!robot) throw new AppError('unavailable', `there is no robot: ${file} is not there`)
+    let reading: Promise<Robot | undefined> | undefined
+    const readConfig = async () => host.service('readToml')?.(file, robotToml)
+    const read = async (): Promise<Robot | undefined> => {
+      const config = await readConfig()
+      robot = config && new Robot(host, { config })
+      for (const { detail, fix } of config ? warningsOf(config) : []) host.log.warn(detail, { fix })
       return robot
     }
-    const deps = { host, guard: createDeviceGuard(host, LIMITS), robot: () => robot, theRobot }
-    const readConfig = async () => host.service('readToml')?.(file, robotToml)
+    const found = () => (reading ??= read())
+    const deps = {
+      host,
+      guard: createDeviceGuard(host, LIMITS),
+      isThere: () => robot !== undefined,
+      async robot() {
+        const there = await found()
+        if (!there) throw new AppError('unavailable', absent)
+        return there
+      },
+    }
     return {
       tools: [driveTool(deps), senseTool(deps), resetTool(deps)],
       prompt: () => (robot?.isSimulated ? 'The robot is SIMULATED: drive and sense reach no real robot.' : ''),
       async check() {
         const config = await readConfig()
-        return config ? checkRobot(config) : [{ status: 'ok', detail: `there is no robot: ${file} is not there` }]
+        return config ? checkRobot(config) : [{ status: 'ok', detail: absent }]
       },
-      async register(signal) {
-        const config = await readConfig()
-        if (!config || signal.aborted) return
-        for (const { detail, fix } of warningsOf(config)) host.log.warn(detail, { fix })
-        robot = new Robot(host, { config })
-        void robot.startSoon()
+      async register() {
+        void (await found())?.startSoon()
       },
       close: async () => robot?.close(),
     }

@@ -20,6 +20,8 @@ export interface SerialDriveOptions {
   readonly hear: Hear
   /** Default: serialport. */
   readonly load?: () => Promise<OpenPort>
+  /** Of the path; default: it is a serial port's own. */
+  readonly check?: (path: string) => Promise<void>
 }
 
 /** What takes longer to be written is not written any more. */
@@ -28,8 +30,9 @@ const WRITE_MS_MAX = 250
 const HALT = '\nM 0 0 0 0\n'
 
 /** Throws `not_found`, `forbidden` or `unavailable` where there is no such port. */
-export async function openSerialDrive({ path, baud, clock, hear, load = loadSerialPort }: SerialDriveOptions): Promise<SerialDrive> {
-  await checkDevicePath(path, 'serial')
+export async function openSerialDrive(options: SerialDriveOptions): Promise<SerialDrive> {
+  const { path, baud, clock, hear, load = loadSerialPort, check = (port) => checkDevicePath(port, 'serial') } = options
+  await check(path)
   const port = await opened((await load())({ path, baudRate: baud }), path)
   // What it says is read and forgotten: it would otherwise hold up its own line
   port.resume()

@@ -1,0 +1,233 @@
+import type { Tool } from '@sluice/sdk'
+import { type TestHostOverrides, testHost } from '@sluice/testkit/host'
+import { toolContext } from '@sluice/testkit/tool'
+import * as v from 'valibot'
+import { describe, expect, test } from 'vitest'
+import feature from './index.ts'
+import { robotToml } from './robot-toml.ts'
+import { type InlineAnswers, inlineCompanion } from './testing/inline-companion.ts'
+
+function robot(answers: InlineAnswers = {}, { toml = {}, ...more }: TestHostOverrides & { readonly toml?: object | null } = {}) {
+  const companion = inlineCompanion(answers)
+  const audited: unknown[] = []
+  const host = testHost({
+    companion: companion.start,
+    services: {
+      readToml: async () => (toml === null ? undefined : v.parse(robotToml, toml)) as never,
+      audit: async (record) => void audited.push(record),
+    },
+    ...more,
+  })
+  const parts = feature.build(host, {})
+  const named = (name: string): Tool => {
+    const tool = parts.tools?.find((candidate) => candidate.name === name)
+    if (!tool) throw new Error(`there is no ${name}`)
+    return tool
+  }
+  const run = (name: string, input: object, context = {}) => {
+    const tool = named(name)
+    return tool.run(v.parse(tool.input, input), { ...toolContext(), ...context })
+  }
+  return { host, parts, named, run, audited, companion }
+}
+
+const moves = (sent: readonly { readonly kind: string }[]) => sent.filter(({ kind }) => kind === 'move')
+
+describe('the file decides whether there is a robot', () => {
+  test('without one nothing is started, and its tools are not there', async () => {
+    const { parts, named, companion, host, run } = robot({}, { toml: null })
+    await parts.register?.(new AbortController().signal)
+    await host.advance(60_000)
+    expect(['drive', 'sense', 'estop_reset'].map((name) => named(name).available?.())).toEqual([false, false, false])
+    expect(companion.inits).toEqual([])
+    await expect(run('drive', { action: 'stop' })).rejects.toMatchObject({ code: 'unavailable' })
+  })
+
+  test('with one its safety process is started, but not while the daemon starts', async () => {
+    const { parts, named, companion, host } = robot()
+    await parts.register?.(new AbortController().signal)
+    expect(named('drive').available?.()).toBe(true)
+    await host.advance(1000)
+    expect(companion.inits).toHaveLength(0)
+    await host.advance(2000)
+    await expect.poll(() => companion.inits).toHaveLength(1)
+  })
+
+  test('a simulated robot is shown loudly', async () => {
+    const { parts, host, run } = robot()
+    await parts.register?.(new AbortController().signal)
+    expect(host.logs).toContainEqual(expect.objectContaining({ level: 'warn', message: 'the robot is SIMULATED: no real robot moves' }))
+    expect(parts.prompt?.()).toContain('SIMULATED')
+    expect(await run('sense', {})).toMatch(/^SIMULATED/)
+    expect(await run('drive', { action: 'forward' })).toMatch(/^SIMULATED/)
+  })
+})
+
+describe('drive', () => {
+  test.each([
+    [
+      { action: 'forward', distance: 1, speed: 1 },
+      { velocity: { x: 0.5, y: 0, turn: 0 }, amount: 1, forMs: null },
+    ],
+    [{ action: 'backward' }, { velocity: { x: -0.25, y: 0, turn: 0 }, amount: 0.5, forMs: null }],
+    [{ action: 'left' }, { velocity: { x: 0, y: 0.25, turn: 0 }, amount: 0.5, forMs: null }],
+    [{ action: 'right' }, { velocity: { x: 0, y: -0.25, turn: 0 }, amount: 0.5, forMs: null }],
+    [{ action: 'rotate_left' }, { velocity: { x: 0, y: 0, turn: 0.5 }, amount: Math.PI / 2, forMs: null }],
+    [
+      { action: 'rotate_right', distance: 180, speed: 1 },
+      { velocity: { x: 0, y: 0, turn: -1 }, amount: Math.PI, forMs: null },
+    ],
+    [
+      { action: 'custom', linear_x: 1, angular_z: -0.5, duration_ms: 300 },
+      { velocity: { x: 0.5, y: 0, turn: -0.5 }, amount: null, forMs: 300 },
+    ],
+  ])('%j is asked for as metres, radians and milliseconds', async (input, move) => {
+    const { run, companion } = robot()
+    await run('drive', input)
+    expect(moves(companion.sent)).toEqual([{ kind: 'move', move: { id: expect.any(Number), ...move } }])
+  })
+
+  test.each([
+    { action: 'forward', distance: Number.NaN },
+    { action: 'forward', distance: Number.POSITIVE_INFINITY },
+    { action: 'forward', distance: -1 },
+    { action: 'forward', distance: 0 },
+    { action: 'rotate_left', distance: 721 },
+    { action: 'forward', speed: 1.1 },
+    { action: 'forward', speed: -0.5 },
+    { action: 'custom', linear_x: 2 },
+    { action: 'custom', linear_x: 1, duration_ms: 1e9 },
+    { action: 'jump' },
+  ])('%j is refused by its schema', (input) => {
+    expect(v.safeParse(robot().named('drive').input, input).success).toBe(false)
+  })
+
+  test.each([{ action: 'forward', distance: 51 }, { action: 'custom' }])('%j is no movement', async (input) => {
+    const { run, companion } = robot()
+    await expect(run('drive', input)).rejects.toMatchObject({ code: 'invalid_request' })
+    expect(companion.sent).toEqual([])
+  })
+
+  test('what really happened is told', async () => {
+    const { run } = robot({ end: { reason: 'obstacle', why: 'an obstacle is at 0.31 m', moved: 0.42 } })
+    const reports: unknown[] = []
+    const told = await run('drive', { action: 'forward', distance: 1 }, { report: (report: unknown) => reports.push(report) })
+    expect(told).toContain('moved 0.42 m of 1.00 m in 1.0 s: stopped, an obstacle is at 0.31 m')
+    expect(reports).toEqual([{ failed: true }])
+  })
+
+  test('a movement is recorded before it is asked for; what cannot be recorded is not done', async () => {
+    const { run, audited } = robot()
+    await run('drive', { action: 'forward', distance: 1 })
+    expect(audited).toEqual([
+      { by: 'turn:turn', detail: expect.objectContaining({ device: 'robot', tool: 'drive', action: 'forward', distance: 1 }) },
+    ])
+    const without = robot({}, { services: { readToml: async () => v.parse(robotToml, {}) as never } })
+    await expect(without.run('drive', { action: 'forward' })).rejects.toMatchObject({ code: 'unavailable' })
+    expect(without.companion.sent).toEqual([])
+  })
+
+  test('movement asks a person, a stop never', () => {
+    const { risk } = robot().named('drive')
+    const riskOf = typeof risk === 'function' ? risk : () => risk
+    expect(riskOf({ action: 'stop' })).toBe('read')
+    for (const action of ['forward', 'rotate_left', 'custom']) expect(riskOf({ action })).toBe('execute')
+  })
+})
+
+describe('a stop is never refused', () => {
+  test('it waits for no lease of another client, and for no record', async () => {
+    const { run, companion } = robot({ silent: true }, { toml: {} })
+    void run('drive', { action: 'forward' }, { client: 'one' }).catch(() => undefined)
+    await expect.poll(() => moves(companion.sent)).toHaveLength(1)
+    await expect(run('drive', { action: 'forward' }, { client: 'two' })).rejects.toMatchObject({ code: 'conflict' })
+    void run('drive', { action: 'stop' }, { client: 'two' })
+    await expect.poll(() => companion.sent.at(-1)?.kind).toBe('stop')
+  })
+
+  test('a safety process that does not answer it is ended', async () => {
+    const { run, host, companion } = robot({ silent: true })
+    const looking = run('sense', {}).catch(() => 'no answer')
+    await expect.poll(() => companion.sent).toHaveLength(1)
+    const stopped = run('drive', { action: 'stop' })
+    await expect.poll(() => companion.sent).toHaveLength(2)
+    await host.advance(1100)
+    expect(await stopped).toContain('has stopped')
+    expect(await looking).toBe('no answer')
+    expect(host.logs).toContainEqual(expect.objectContaining({ message: "the robot's safety process has ended" }))
+  })
+
+  test('an aborted turn stops what it began', async () => {
+    const { run, companion } = robot({ silent: true })
+    const abort = new AbortController()
+    void run('drive', { action: 'forward' }, { signal: abort.signal }).catch(() => undefined)
+    await expect.poll(() => moves(companion.sent)).toHaveLength(1)
+    abort.abort()
+    expect(companion.sent.at(-1)).toMatchObject({ kind: 'stop' })
+  })
+})
+
+describe('an emergency stop', () => {
+  test('only a person resets it', async () => {
+    const { run, named, companion } = robot()
+    expect(named('estop_reset').alwaysAsks).toBe(true)
+    await expect(run('estop_reset', {})).rejects.toMatchObject({ code: 'forbidden' })
+    expect(companion.sent).toEqual([])
+    expect(await run('estop_reset', {}, { approvedBy: 'device:1' })).toBe('the robot may move again')
+  })
+
+  test.each([
+    [{ isEstopPressed: true }, 'the emergency stop is still pressed: release it first'],
+    [{ latched: 'something else' }, 'the robot is still stopped: something else'],
+  ])('%j is told', async (view, why) => {
+    const { run } = robot({ view })
+    await expect(run('estop_reset', {}, { approvedBy: 'device:1' })).rejects.toThrow(why)
+  })
+
+  test('it outlives a restart of the daemon', async () => {
+    const first = robot()
+    await first.run('sense', {})
+    first.companion.say({ kind: 'latched', why: 'the emergency stop was pressed' })
+    const { keyValue } = first.host
+    await first.parts.close?.()
+    const second = robot({}, { keyValue })
+    await second.run('sense', {})
+    expect(second.companion.inits[0]?.latched).toBe('the emergency stop was pressed')
+    second.companion.say({ kind: 'released' })
+    const third = robot({}, { keyValue })
+    await third.run('sense', {})
+    expect(third.companion.inits[0]?.latched).toBeNull()
+  })
+})
+
+describe('a safety process that ends', () => {
+  test('is started again, stopped until a person resets it, but a few times only', async () => {
+    const { run, companion } = robot()
+    await run('sense', {})
+    for (let time = 1; time <= 3; time++) {
+      companion.end('it was ended by SIGSEGV')
+      await expect.poll(() => companion.inits).toHaveLength(time + 1)
+      expect(companion.inits.at(-1)?.latched).toBe('the safety process ended: it was ended by SIGSEGV')
+      await run('sense', {})
+    }
+    companion.end('it was ended by SIGSEGV')
+    await expect(run('drive', { action: 'forward' })).rejects.toThrow("the robot's safety process ended 4 times")
+    expect(await run('drive', { action: 'stop' })).toContain('has stopped')
+    expect(companion.inits).toHaveLength(4)
+  })
+
+  test('ends the movement that was under way with its reason', async () => {
+    const { run, companion } = robot({ silent: true })
+    const moving = run('drive', { action: 'forward' })
+    await expect.poll(() => moves(companion.sent)).toHaveLength(1)
+    companion.end('it was ended by SIGKILL')
+    await expect(moving).rejects.toThrow('the safety process has ended: it was ended by SIGKILL')
+  })
+
+  test('before it begins its work says why, and the next call tries again', async () => {
+    const { run, companion } = robot({ failure: 'there is no /dev/ttyACM0' })
+    await expect(run('sense', {})).rejects.toMatchObject({ code: 'unavailable', message: 'there is no /dev/ttyACM0' })
+    await expect(run('sense', {})).rejects.toThrow('there is no /dev/ttyACM0')
+    expect(companion.inits.map(({ latched }) => latched)).toEqual([null, null])
+  })
+})
