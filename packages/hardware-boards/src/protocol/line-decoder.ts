@@ -31,7 +31,9 @@ export function createLineDecoder(onLine: (line: string) => void): (bytes: Uint8
     held = []
     heldBytes = 0
     tooLong = false
-    if (whole) onLine(line.toString('utf8').replace(/\r$/, ''))
+    if (!whole) return
+    const text = line.toString('utf8')
+    onLine(text.endsWith('\r') ? text.slice(0, -1) : text)
   }
 
   return (bytes) => {

@@ -47,8 +47,9 @@ export interface LinkOptions {
 type Reply = Extract<Frame, { kind: 'reply' }>
 
 interface Waiting {
+  readonly untilMs: number
   readonly answers: (reply: Reply) => boolean
-  readonly resolve: (reply: Reply) => void
+  readonly resolve: (reply: Reply | undefined) => void
   readonly reject: (error: unknown) => void
 }
 
@@ -56,6 +57,7 @@ export function createLink({ port, name, clock, onSignal, onClose }: LinkOptions
   let dialect: Dialect | undefined
   let closed = false
   let waiting: Waiting | undefined
+  let wakesAtMs = Number.POSITIVE_INFINITY
   // Answers to what was asked before the port was opened, perhaps by another program, must not be taken for ours.
   let number = randomInt(1_000_000)
   const heard = { echoes: 0, noise: 0, bare: 0 }
@@ -83,22 +85,33 @@ export function createLink({ port, name, clock, onSignal, onClose }: LinkOptions
   const lineOf = (style: Dialect, id: string, command: string, args: unknown): string =>
     `${JSON.stringify(style === 'bare' ? { cmd: command, params: args } : { id, cmd: command, args })}\n`
 
+  /** One sleep for many requests: most are answered long before, and a timer for each would cost more than the rest. */
+  const wakeAt = (untilMs: number): void => {
+    if (wakesAtMs <= untilMs) return
+    wakesAtMs = untilMs
+    void clock.sleep(Math.max(1, untilMs - clock.monotonicMs())).then(() => {
+      if (wakesAtMs !== untilMs) return
+      wakesAtMs = Number.POSITIVE_INFINITY
+      if (!waiting) return
+      if (waiting.untilMs <= clock.monotonicMs()) waiting.resolve(undefined)
+      else wakeAt(waiting.untilMs)
+    })
+  }
+
   /** Writes and waits; undefined: there was no answer in time. */
   const exchange = async (line: string, answers: Waiting['answers'], ms: number, signal: AbortSignal): Promise<Reply | undefined> => {
     if (closed) throw gone()
-    signal.throwIfAborted()
-    const over = new AbortController()
+    if (signal.aborted) throw aborted()
     const answer = Promise.withResolvers<Reply | undefined>()
     const abort = () => answer.reject(aborted())
     signal.addEventListener('abort', abort, { once: true })
-    const mine: Waiting = { answers, resolve: answer.resolve, reject: answer.reject }
+    const mine: Waiting = { untilMs: clock.monotonicMs() + ms, answers, resolve: answer.resolve, reject: answer.reject }
     waiting = mine
-    void clock.sleep(ms, over.signal).then(() => answer.resolve(undefined))
+    wakeAt(mine.untilMs)
     port.write(Buffer.from(line)).catch(answer.reject)
     try {
       return await answer.promise
     } finally {
-      over.abort()
       signal.removeEventListener('abort', abort)
       if (waiting === mine) waiting = undefined
     }

@@ -77,6 +77,7 @@ export function createRegistry(host: Host, config: PeripheralsConfig, given: Par
   let seen: readonly UsbSeen[] = []
   let looking: Promise<void> | undefined
   let first: Promise<void> | undefined
+  let looked = false
   let wanted: ReadonlySet<string> = new Set()
 
   const all = (): readonly Device[] =>
@@ -236,7 +237,9 @@ export function createRegistry(host: Host, config: PeripheralsConfig, given: Par
     if (signal.aborted) throw new AppError('aborted', 'The call was aborted')
   }
   const firstLook = (): Promise<void> => {
-    first ??= look()
+    first ??= look().then(() => {
+      looked = true
+    })
     return first
   }
   /** A look that began after now. */
@@ -250,7 +253,7 @@ export function createRegistry(host: Host, config: PeripheralsConfig, given: Par
   return {
     all,
     seen: () => seen,
-    ready: (signal) => inTime(firstLook(), signal),
+    ready: async (signal) => (looked ? undefined : inTime(firstLook(), signal)),
     async discover(signal) {
       await lookAnew(signal)
       return all()

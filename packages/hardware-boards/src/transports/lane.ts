@@ -1,4 +1,4 @@
-/** One after the other, in the order they came; who is aborted while it waits never runs. */
+/** One after the other, in the order they came; who is aborted while it waits never runs. Work that runs sees to its own abort. */
 import { AppError } from '@sluice/sdk'
 
 export interface Lane {
@@ -9,27 +9,39 @@ const WAITING_MAX = 64
 
 /** Throws `unavailable` when too many wait, and `aborted`. */
 export function createLane(name: string): Lane {
-  let last: Promise<unknown> = Promise.resolve()
+  let last: Promise<void> = Promise.resolve()
+  /** The one that runs included. */
   let waiting = 0
   return {
     async run(signal, work) {
+      if (signal.aborted) throw aborted()
       if (waiting >= WAITING_MAX) throw new AppError('unavailable', `Too many calls wait for ${name}`, { retryAfterSecs: 1 })
-      const aborted = Promise.withResolvers<never>()
-      const abort = () => aborted.reject(new AppError('aborted', 'The call was aborted'))
-      if (signal.aborted) abort()
-      signal.addEventListener('abort', abort, { once: true })
+      const turn = Promise.withResolvers<void>()
+      const before = last
+      last = turn.promise
       waiting++
-      const done = last.then(async () => {
-        waiting--
-        if (signal.aborted) return aborted.promise
-        return work()
-      })
-      last = done.catch(() => undefined)
       try {
-        return await Promise.race([done, aborted.promise])
+        if (waiting > 1) await inTurn(before, signal)
+        return await work()
       } finally {
-        signal.removeEventListener('abort', abort)
+        waiting--
+        // Who gives up while it waits lets the next one wait for those before.
+        void before.then(turn.resolve)
       }
     },
   }
 }
+
+/** Until those before are done. Throws `aborted`. */
+async function inTurn(before: Promise<void>, signal: AbortSignal): Promise<void> {
+  const abort = Promise.withResolvers<never>()
+  const onAbort = (): void => abort.reject(aborted())
+  signal.addEventListener('abort', onAbort, { once: true })
+  try {
+    await Promise.race([before, abort.promise])
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+  }
+}
+
+const aborted = (): AppError => new AppError('aborted', 'The call was aborted')

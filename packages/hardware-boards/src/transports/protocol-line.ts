@@ -89,8 +89,10 @@ export function createProtocolLine({ name, clock, open, onSignal }: ProtocolLine
   }
 
   return {
-    capabilities: (signal) =>
-      lane.run(signal, async () => {
+    async capabilities(signal) {
+      // The common case by far: each pin is looked up in it.
+      if (capabilities && link && !link.closed) return capabilities
+      return lane.run(signal, async () => {
         await opened(signal)
         if (capabilities) return capabilities
         const known = await ask('capabilities', {}, true, signal).then(
@@ -103,7 +105,8 @@ export function createProtocolLine({ name, clock, open, onSignal }: ProtocolLine
         )
         capabilities = known
         return known
-      }),
+      })
+    },
     read: (pin, signal) => lane.run(signal, async () => bitOf(name, await ask('gpio_read', { pin }, true, signal))),
     write: (pin, value, signal) =>
       lane.run(signal, async () => {

@@ -24,24 +24,29 @@ export async function openSerialPort({ path, baud, clock, load = loadSerialLibra
     if (signal.aborted) throw new AppError('aborted', 'The call was aborted')
     const native = library.port({ path, baudRate: baud })
     try {
-      await opened(native, path, clock)
+      await opened(native, { path, clock, signal })
       return portOf(native, path)
     } catch (cause) {
       native.destroy()
+      if (cause instanceof AppError) throw cause
       if (attempt === ATTEMPTS || !/lock|permission|denied|busy|temporarily/i.test(String(cause))) throw await openError(path, cause)
       await clock.sleep(ATTEMPT_AGAIN_MS, signal)
     }
   }
 }
 
-async function opened(native: NativePort, path: string, clock: Clock): Promise<void> {
+async function opened(
+  native: NativePort,
+  { path, clock, signal }: { readonly path: string; readonly clock: Clock; readonly signal: AbortSignal },
+): Promise<void> {
   const given = new AbortController()
   const open = new Promise<void>((resolve, reject) => {
     // Without a listener a late error of the stream would end the process.
     native.on('error', reject)
     native.open((error) => (error ? reject(error) : resolve()))
   })
-  const late = clock.sleep(OPEN_MS_MAX, given.signal).then(() => {
+  const late = clock.sleep(OPEN_MS_MAX, AbortSignal.any([given.signal, signal])).then(() => {
+    if (signal.aborted) throw new AppError('aborted', 'The call was aborted')
     if (!given.signal.aborted) throw new AppError('unavailable', `${path} did not open within ${OPEN_MS_MAX / 1000} s`)
   })
   await Promise.race([open, late]).finally(() => given.abort())
