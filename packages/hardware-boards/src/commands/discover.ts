@@ -4,8 +4,9 @@ import type { RunCommand } from './commands.ts'
 import { deviceJson, deviceLine, usbName } from './describe-device.ts'
 import { noArguments } from './read-arguments.ts'
 
-export const discover: RunCommand = async ({ devices }, context) => {
+export const discover: RunCommand = async ({ config, devices }, context) => {
   noArguments(context, 'hardware discover')
+  if (!config.discover) context.warn('USB is not looked at: discover = false stands under [peripherals].')
   const found = await devices.discover(context.signal)
   const usb = devices.seen().map((seen) => ({ ...seen, name: usbName(seen), board: boardOfUsb(seen.vendor, seen.product) }))
   if (context.json) {

@@ -1,0 +1,315 @@
+/** The commands over a machine of fake boards. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { AppError, CATALOGUE, type ConfigAddition, type DeviceRecord, type SpawnRequest, type SpawnResult, sha256Hex } from '@sluice/sdk'
+import { testHost } from '@sluice/testkit/host'
+import * as v from 'valibot'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { boardsFeature } from '../boards-feature.ts'
+import { peripheralsSection } from '../config.ts'
+import type { Port } from '../devices.ts'
+import { uf2Image } from '../flash/testing/uf2-image.ts'
+import { drive } from '../repl/testing/drive.ts'
+import { type ReplBoardOptions, replBoard } from '../repl/testing/repl-board.ts'
+import { fakeMachine, type Plugged } from '../testing/fake-machine.ts'
+
+const UNO: Plugged = { path: '/dev/ttyACM1', usb: '2341:0043', serialNumber: 'U1', location: '1-2' }
+const PICO: Plugged = { path: '/dev/ttyACM0', usb: '2e8a:0005', serialNumber: 'P1', location: '1-1' }
+
+interface Arranged {
+  readonly plugged?: Plugged[]
+  readonly config?: object
+  readonly repl?: ReplBoardOptions
+  readonly answers?: (string | undefined)[]
+  readonly spawned?: Partial<SpawnResult>
+}
+
+let dataDir = ''
+beforeEach(() => {
+  dataDir = mkdtempSync(join(tmpdir(), 'sluice-commands-'))
+})
+afterEach(() => rmSync(dataDir, { recursive: true, force: true }))
+
+const arrange = ({ plugged = [PICO, UNO], config = {}, repl, answers, spawned = {} }: Arranged = {}) => {
+  const added: ConfigAddition[] = []
+  const records: DeviceRecord[] = []
+  const spawns: SpawnRequest[] = []
+  const host = testHost({
+    dataDir,
+    services: {
+      addToConfig: async (addition) => void added.push(addition),
+      audit: async (record) => void records.push(record),
+    },
+    spawn: async (request) => {
+      spawns.push(request)
+      request.onOutput?.('stderr', 'Writing | ### | 50%\rWriting | ###### | 100%\n')
+      return { exitCode: 0, signal: null, timedOut: false, stdout: '', stderr: '', truncated: false, sandbox: 'none', ...spawned }
+    },
+  })
+  const { machine } = fakeMachine(...plugged)
+  const board = repl && replBoard(repl)
+  const open = machine.open
+  machine.open = async (path, baud, signal): Promise<Port> => (board && path === PICO.path ? board.port : open(path, baud, signal))
+  const parts = boardsFeature({ machine }).build(host, v.parse(peripheralsSection.schema, config))
+  const out: string[] = []
+  const err: string[] = []
+  const questions: string[] = []
+  const run = async (line: string, ...args: string[]) => {
+    const words = line.split(' ')
+    const json = words.includes('--json')
+    const command = parts.commands?.find(({ name }) => line.startsWith(name))
+    if (!command) throw new Error(`there is no command ${line}`)
+    const ask = async (question: string) => {
+      questions.push(question)
+      return answers?.shift()
+    }
+    const work = command.run({
+      args: [...words.slice(2).filter((word) => word !== '--json'), ...args],
+      json,
+      print: (text) => void out.push(text),
+      warn: (text) => void err.push(text),
+      signal: new AbortController().signal,
+      ...(answers ? { ask } : {}),
+    })
+    return drive(host.clock, work)
+  }
+  const file = (name: string, bytes: Uint8Array | string) => {
+    const path = join(dataDir, name)
+    writeFileSync(path, bytes)
+    return path
+  }
+  return { run, out, err, added, records, spawns, questions, board, file, text: () => out.join('\n') }
+}
+
+test('the commands and their help are those of the catalogue', () => {
+  const { commands, commandHelp } = CATALOGUE['hardware-boards']
+  expect(Object.keys(commandHelp).toSorted()).toEqual([...commands].toSorted())
+})
+
+describe('hardware discover', () => {
+  test('lists what is on USB, the boards by their aliases, and the known boards', async () => {
+    const { run, text } = arrange({ plugged: [PICO, UNO, { path: '/dev/ttyUSB9', usb: 'dead:beef' }] })
+    expect(await run('hardware discover')).toBe(0)
+    expect(text()).toMatch(/2e8a:0005 {2}board_a/)
+    expect(text()).toMatch(/dead:beef {2}\(unknown\)/)
+    expect(text()).toMatch(/board_b0 .*\/dev\/ttyACM1 .*ATmega328P.*connected/)
+    expect(text()).toContain('Known boards: board_a (RP2040)')
+  })
+
+  test('is JSON with --json', async () => {
+    const { run, text } = arrange()
+    await run('hardware discover --json')
+    expect(JSON.parse(text())).toMatchObject({
+      usb: [{ vendor: '2e8a', board: 'board_a' }, { board: 'board_b' }],
+      devices: [{ alias: 'board_a0', connected: true, usb: { serialNumber: 'P1' } }, { alias: 'board_b0' }],
+    })
+  })
+
+  test('says so where there is nothing', async () => {
+    const { run, text } = arrange({ plugged: [] })
+    expect(await run('hardware discover')).toBe(0)
+    expect(text()).toContain('USB shows no devices')
+  })
+})
+
+describe('hardware introspect', () => {
+  test('opens the port it is given and tells what the firmware there says', async () => {
+    const { run, text } = arrange()
+    expect(await run('hardware introspect /dev/ttyACM1 --json')).toBe(0)
+    expect(JSON.parse(text())).toMatchObject({ path: '/dev/ttyACM1', alias: 'board_b0', board: 'board_b', usb: '2341:0043', silence: null })
+    expect(JSON.parse(text()).firmware).not.toBeNull()
+  })
+
+  test('asks for MicroPython where no firmware answers', async () => {
+    const { run, text } = arrange({ repl: { execute: () => ({ stdout: '1.24.1\r\nrp2\r\nRaspberry Pi Pico with RP2040\r\n' }) } })
+    expect(await run('hardware introspect /dev/ttyACM0')).toBe(0)
+    expect(text()).toContain('MicroPython:   1.24.1 on rp2 (Raspberry Pi Pico with RP2040)')
+  })
+
+  test('fails where nobody answers, and says what it is all the same', async () => {
+    const { run, text } = arrange({ repl: { instead: 'silence' } })
+    expect(await run('hardware introspect /dev/ttyACM0')).toBe(1)
+    expect(text()).toMatch(/Board: +board_a \(RP2040\)[\s\S]*none: .*does not answer/)
+  })
+
+  test('a path that is not there is told', async () => {
+    await expect(arrange().run('hardware introspect /dev/ttyACM7')).rejects.toMatchObject({ code: 'not_found' })
+  })
+
+  test.each([[], ['a', 'b'], ['--chip', 'x']])('wrong usage shows the usage: %j', async (...args) => {
+    await expect(arrange().run('hardware introspect', ...args)).rejects.toMatchObject({
+      code: 'invalid_request',
+      message: expect.stringContaining('usage: sluice hardware introspect <path>'),
+    })
+  })
+})
+
+describe('peripheral add', () => {
+  test.each([
+    ['board_a /dev/ttyACM0', { board: 'board_a', transport: 'serial', path: '/dev/ttyACM0' }],
+    ['sbc native', { board: 'sbc', transport: 'native' }],
+    ['board_c1 sim', { board: 'board_c1', transport: 'sim' }],
+    ['board_b_q 127.0.0.1:9999', { board: 'board_b_q', transport: 'bridge', path: '127.0.0.1:9999' }],
+  ])('%s is written to the configuration', async (words, entry) => {
+    const { run, added } = arrange()
+    expect(await run(`peripheral add ${words}`)).toBe(0)
+    expect(added).toEqual([{ list: 'peripherals.boards', entry, set: { 'peripherals.enabled': true } }])
+  })
+
+  test.each([
+    ['board_x /dev/ttyACM0', 'board_x'],
+    ['board_a /dev/sda', 'no place of a board'],
+    ['board_a /dev/ttyACM0/../sda', 'no place of a board'],
+    ['board_a host:99999', 'no place of a board'],
+    ['board_a user@host:99', 'no place of a board'],
+    ['sbc sim', 'sbc'],
+    ['board_a', 'usage'],
+  ])('%s is refused', async (words, says) => {
+    const { run, added } = arrange()
+    await expect(run(`peripheral add ${words}`)).rejects.toMatchObject({ code: 'invalid_request', message: expect.stringContaining(says) })
+    expect(added).toEqual([])
+  })
+
+  test('a port nobody is plugged into is added, with a word about it', async () => {
+    const { run, added, err } = arrange()
+    expect(await run('peripheral add board_d /dev/ttyUSB0')).toBe(0)
+    expect(added).toHaveLength(1)
+    expect(err.join()).toContain('There is no /dev/ttyUSB0 now')
+  })
+
+  test('what is no device node is refused', async () => {
+    const { machine } = fakeMachine(PICO)
+    machine.check = async () => {
+      throw new AppError('forbidden', '/dev/ttyACM0 is no device node')
+    }
+    const parts = boardsFeature({ machine }).build(testHost(), v.parse(peripheralsSection.schema, {}))
+    const command = parts.commands?.find(({ name }) => name === 'peripheral add')
+    const context = {
+      args: ['board_a', '/dev/ttyACM0'],
+      json: false,
+      print: () => {},
+      warn: () => {},
+      signal: new AbortController().signal,
+    }
+    await expect(command?.run(context)).rejects.toMatchObject({ code: 'forbidden' })
+  })
+
+  test('what is configured already is told, and a port of another board refused', async () => {
+    const config = { enabled: true, boards: [{ board: 'board_a', path: '/dev/ttyACM0' }] }
+    const { run, added, text } = arrange({ config })
+    expect(await run('peripheral add board_a /dev/ttyACM0')).toBe(0)
+    expect(text()).toContain('configured already')
+    await expect(run('peripheral add board_d /dev/ttyACM0')).rejects.toMatchObject({ code: 'conflict' })
+    expect(added).toEqual([])
+  })
+
+  test('at a terminal what was found is shown, and asked for', async () => {
+    const { run, added, text } = arrange({ answers: ['2'] })
+    expect(await run('peripheral add')).toBe(0)
+    expect(text()).toMatch(/1\..*board_a0[\s\S]*2\..*board_b0/)
+    expect(added).toMatchObject([{ entry: { board: 'board_b', transport: 'serial', path: '/dev/ttyACM1' } }])
+  })
+
+  test('a wrong answer is asked again, and no answer adds nothing', async () => {
+    const { run, added, questions } = arrange({ plugged: [], answers: ['nowhere', 'board_a', 'sim', 'board_a'] })
+    expect(await run('peripheral add')).toBe(0)
+    expect(questions).toHaveLength(4)
+    expect(added).toMatchObject([{ entry: { board: 'board_a', transport: 'sim' } }])
+    const other = arrange({ answers: [''] })
+    expect(await other.run('peripheral add')).toBe(1)
+    expect(other.added).toEqual([])
+  })
+})
+
+describe('peripheral list', () => {
+  test('shows what is configured and what is there', async () => {
+    const config = {
+      boards: [
+        { board: 'board_a', path: '/dev/ttyACM0' },
+        { board: 'sbc', transport: 'native' },
+      ],
+    }
+    const { run, text, err } = arrange({ config })
+    expect(await run('peripheral list')).toBe(0)
+    expect(text()).toMatch(/board_a +serial +\/dev\/ttyACM0\n +sbc +native +\(native\)/)
+    expect(err.join()).toContain('enabled = true')
+  })
+
+  test('says how to add one where there is none', async () => {
+    const { run, text } = arrange({ plugged: [] })
+    expect(await run('peripheral list')).toBe(0)
+    expect(text()).toContain("'sluice peripheral add'")
+  })
+})
+
+describe('peripheral flash', () => {
+  const goodHex = ':03000000010203F7\n:00000001FF\n'
+
+  test('board_b goes through avrdude, in the sandbox, with its port alone, and on record', async () => {
+    const { run, spawns, records, err, file, text } = arrange()
+    const image = file('blink.hex', goodHex)
+    expect(await run(`peripheral flash board_b0 --image ${image}`)).toBe(0)
+    expect(spawns).toMatchObject([{ file: 'avrdude', policy: { writable: [], network: false, devices: ['/dev/ttyACM1'] } }])
+    expect(spawns[0]?.args.join(' ')).toBe(`-p m328p -c arduino -P /dev/ttyACM1 -b 115200 -D -U flash:w:${image}:i`)
+    expect(records).toMatchObject([{ detail: { device: 'board_b0', tool: 'peripheral flash', bytes: goodHex.length } }])
+    expect(err).toContain('Writing | ###### | 100%')
+    expect(text()).toContain('Flashed 3 bytes')
+  })
+
+  test('board_c goes through OpenOCD', async () => {
+    const { run, spawns, file } = arrange({ plugged: [{ path: '/dev/ttyACM2', usb: '0483:374b' }] })
+    const image = file('firmware.bin', Buffer.alloc(100))
+    expect(await run(`peripheral flash board_c1 --image ${image}`)).toBe(0)
+    expect(spawns[0]?.args.at(-1)).toBe(`program {${image}} verify reset exit 0x08000000`)
+  })
+
+  test('a .py file becomes the program of a MicroPython board', async () => {
+    const { run, file, records, board, spawns } = arrange({
+      repl: { execute: (code) => ({ stdout: code.includes('digest') ? sha256Hex('print(1)\n') : '' }) },
+    })
+    expect(await run(`peripheral flash board_a0 --image ${file('main.py', 'print(1)\n')}`)).toBe(0)
+    expect(board?.codes.join('\n')).toContain(Buffer.from('print(1)\n').toString('base64'))
+    expect(board?.softResets).toBe(1)
+    expect(records).toHaveLength(1)
+    expect(spawns).toEqual([])
+  })
+
+  test.each<[what: string, words: string, name: string, bytes: Uint8Array | string, code: string, says: string]>([
+    ['an image for another chip', 'board_a0', 'x.uf2', uf2Image(2, () => ({ family: 1 })), 'invalid_request', 'another chip'],
+    ['something that is no HEX', 'board_b0', 'x.hex', 'hello', 'invalid_request', 'no Intel HEX'],
+    ['a program for a board without MicroPython', 'board_b0', 'x.py', 'print(1)', 'invalid_request', 'does not run MicroPython'],
+    ['a board that is not there', 'board_c1', 'x.py', 'x', 'invalid_request', 'MicroPython'],
+    ['a board with a system of its own', 'board_b_q', 'x.hex', goodHex, 'invalid_request', 'system of its own'],
+    ['no such board', 'board_z', 'x.hex', goodHex, 'invalid_request', 'board_z'],
+    ['MicroPython itself for board_d', 'board_d', 'x.bin', 'x', 'invalid_request', 'esptool'],
+    ['more than the flash holds', 'board_c1', 'x.bin', Buffer.alloc(600_000), 'too_large', 'larger'],
+  ])('%s is refused, and nothing is written or recorded', async (_, board, name, bytes, code, says) => {
+    const { run, spawns, records, file } = arrange()
+    await expect(run(`peripheral flash ${board} --image ${file(name, bytes)}`)).rejects.toMatchObject({
+      code,
+      message: expect.stringContaining(says),
+    })
+    expect(spawns).toEqual([])
+    expect(records).toEqual([])
+  })
+
+  test('without an image it says where to get one, or how to build it', async () => {
+    await expect(arrange().run('peripheral flash board_a')).rejects.toMatchObject({
+      code: 'not_found',
+      message: expect.stringContaining('micropython.org'),
+    })
+    await expect(arrange().run('peripheral flash board_b')).rejects.toMatchObject({
+      code: 'not_found',
+      message: expect.stringContaining('firmware/README.md'),
+    })
+  })
+
+  test('a program of the system that fails is told with its last words', async () => {
+    const { run, file } = arrange({ spawned: { exitCode: 1, stderr: 'avrdude: stk500_recv(): programmer is not responding\n' } })
+    await expect(run(`peripheral flash board_b --image ${file('x.hex', goodHex)}`)).rejects.toMatchObject({
+      code: 'unavailable',
+      message: expect.stringContaining('programmer is not responding'),
+    })
+  })
+})
