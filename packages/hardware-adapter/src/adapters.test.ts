@@ -70,7 +70,7 @@ test('an adapter is found by its ids and opened by its address', async () => {
   const { native, opened } = openCh341()
   const { run } = arrange({ root, native })
   expect(await run('i2c_scan', {})).toContain('0x48')
-  expect(opened).toEqual([{ vendor: 0x1a86, product: 0x5512, bus: 1, address: 7 }])
+  expect(opened).toEqual([{ vendor: 0x1a86, product: 0x5512, bus: '1', address: 7 }])
 })
 
 test('a HID adapter is found by what the kernel writes of it', async () => {

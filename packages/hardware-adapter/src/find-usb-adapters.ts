@@ -41,10 +41,9 @@ async function usbDevices(sys: string): Promise<FoundAdapter[]> {
   for (const place of (await entries(folder)).filter((name) => !name.includes(':'))) {
     const fact = (name: string) => text(join(folder, place, name))
     if (!isDevice(CH341A_ID, await fact('idVendor'), await fact('idProduct'))) continue
-    const [bus, address] = [Number(await fact('busnum')), Number(await fact('devnum'))]
-    const number = (value: number) => String(value).padStart(3, '0')
-    const path = `/dev/bus/usb/${number(bus)}/${number(address)}`
-    found.push({ kind: 'ch341a', serial: await fact('serial'), place, path, usb: { bus, address } })
+    const [bus, address] = [await fact('busnum'), await fact('devnum')]
+    const path = `/dev/bus/usb/${bus.padStart(3, '0')}/${address.padStart(3, '0')}`
+    found.push({ kind: 'ch341a', serial: await fact('serial'), place, path, usb: { bus, address: Number(address) } })
   }
   return found
 }

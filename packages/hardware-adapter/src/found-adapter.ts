@@ -11,7 +11,7 @@ export interface FoundAdapter {
   /** What is opened: `/dev/hidraw0`. */
   readonly path: string
   /** Of a USB device that is no HID device. */
-  readonly usb?: { readonly bus: number; readonly address: number }
+  readonly usb?: { readonly bus: string; readonly address: number }
 }
 
 export interface UsbId {

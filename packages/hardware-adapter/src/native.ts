@@ -57,8 +57,8 @@ export interface KernelSpi {
 export interface UsbName {
   readonly vendor: number
   readonly product: number
-  /** Its address on the bus, which tells two of a kind apart. */
-  readonly bus: number
+  /** Which bus, without leading zeros, and the address on it: they tell two of a kind apart. */
+  readonly bus: string
   readonly address: number
 }
 
@@ -221,7 +221,7 @@ function numbersIn(path: string): [number, number] {
 const usbName = ({ vendorId, productId, bus, address }: UsbDevice): UsbName => ({
   vendor: vendorId,
   product: productId,
-  bus: Number.parseInt(bus, 10),
+  bus: bus.replace(/^0+(?=.)/, ''),
   address,
 })
 

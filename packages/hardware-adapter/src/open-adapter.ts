@@ -29,7 +29,7 @@ export function openAdapter({ kind, path, usb }: FoundAdapter, { clock, native, 
     case 'ch341a': {
       const { vendor, product } = CH341A_ID
       const open = () =>
-        native.openUsb({ vendor, product, bus: 0, address: 0, ...usb }).catch(refuse(`CH341A at ${path}`, accessTo(CH341A_ID)))
+        native.openUsb({ vendor, product, bus: '', address: 0, ...usb }).catch(refuse(`CH341A at ${path}`, accessTo(CH341A_ID)))
       return ch341a({ clock, i2cSpeedHz: within(speedHz, CH341A_SPEEDS), open })
     }
     case 'linux':

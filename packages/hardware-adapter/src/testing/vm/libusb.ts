@@ -1,4 +1,5 @@
 /** The library node-hid needs on Linux, for machines that lack it. */
+import { constants } from 'node:fs'
 import { copyFile, glob } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { cacheFolder, releaseName, unpackPackages } from '@sluice/testkit/debian-packages'
@@ -19,8 +20,12 @@ export async function lacksLibusb(): Promise<string | undefined> {
   }
 }
 
-/** In the guest, whose files nobody keeps. */
+/** In the guest, whose files nobody keeps; once, since a library in use must stay as it is. */
 export async function installLibusb(): Promise<void> {
   for await (const file of glob('**/libusb-1.0.so.0', { cwd: await folder() }))
-    await copyFile(join(await folder(), file), join(LIBRARIES, basename(file)))
+    await copyFile(join(await folder(), file), join(LIBRARIES, basename(file)), constants.COPYFILE_EXCL).catch(unlessThere)
+}
+
+const unlessThere = (error: NodeJS.ErrnoException): void => {
+  if (error.code !== 'EEXIST') throw error
 }

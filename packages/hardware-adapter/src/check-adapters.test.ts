@@ -1,0 +1,62 @@
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { AppError } from '@sluice/sdk'
+import { afterEach, expect, test } from 'vitest'
+import { hardwareKit, type KitOptions, temporaryRoot } from './testing/hardware-kit.ts'
+
+const cleanUp: (() => unknown)[] = []
+afterEach(async () => {
+  for (const step of cleanUp.splice(0)) await step()
+})
+
+const check = async (options: KitOptions) => {
+  const { parts, root } = hardwareKit(options)
+  cleanUp.push(
+    () => parts.close?.(),
+    () => rmSync(root, { recursive: true, force: true }),
+  )
+  return (await parts.check?.(AbortSignal.timeout(5000))) ?? []
+}
+
+test('nothing connected is no fault', async () => {
+  expect(await check({ config: {} })).toEqual([{ status: 'ok', detail: 'no I2C/SPI adapter is connected' }])
+})
+
+test('a bus that is not there fails with what mends it', async () => {
+  const [finding] = await check({ config: { adapter: { i2c: '/dev/i2c-255' } } })
+  expect(finding).toMatchObject({ status: 'fail', detail: 'There is no /dev/i2c-255', fix: expect.stringContaining('i2c-dev') })
+})
+
+test('a package that is missing fails with what to install', async () => {
+  const require = async () => Promise.reject(new AppError('unavailable', 'node-hid cannot be loaded'))
+  const listHid = async () => [{ vendor: 0x04d8, product: 0x00dd, serial: '', path: 'x' }]
+  expect(await check({ config: {}, platform: 'darwin', native: { require, listHid } })).toEqual([
+    { status: 'fail', detail: 'node-hid cannot be loaded', fix: expect.stringContaining('libusb') },
+  ])
+})
+
+test('a device without permission fails with the udev rule', async () => {
+  const root = temporaryRoot()
+  const folder = join(root, 'sys/class/hidraw/hidraw999/device')
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, 'uevent'), 'HID_ID=0003:000004D8:000000DD\n')
+  const [finding] = await check({ config: {}, root })
+  expect(finding).toMatchObject({
+    status: 'fail',
+    fix: expect.stringContaining('SUBSYSTEM=="hidraw", ATTRS{idVendor}=="04d8", ATTRS{idProduct}=="00dd"'),
+  })
+})
+
+test('an adapter that the kernel has taken is told, with how to use it', async () => {
+  const root = temporaryRoot()
+  mkdirSync(join(root, 'sys/bus/hid/drivers/mcp2221/0003:04D8:00DD.0001'), { recursive: true })
+  expect(await check({ config: {}, root })).toMatchObject([{ status: 'warn', fix: expect.stringContaining('[peripherals.adapter]') }])
+})
+
+test('a setting without effect is told', async () => {
+  const listUsb = async () => [{ vendor: 0x1a86, product: 0x5512, serial: '', path: 'x', bus: '1', address: 2 }]
+  expect(await check({ config: { adapter: { volts: 5 } }, platform: 'darwin', native: { listUsb } })).toMatchObject([
+    { status: 'ok' },
+    { status: 'warn', detail: expect.stringContaining('5 V') },
+  ])
+})
