@@ -200,7 +200,6 @@ export const CATALOGUE = {
     flag: 'hardware',
     kind: 'hardware',
     profile: 'full',
-    ...planned,
     summary: 'USB and serial boards',
     section: 'peripherals',
     tools: [
@@ -237,9 +236,9 @@ export const CATALOGUE = {
     flag: 'hardware',
     kind: 'hardware',
     profile: 'full',
-    ...planned,
-    summary: 'I2C/SPI adapter',
+    summary: 'I2C, SPI and GPIO by an adapter, and data sheets',
     section: 'peripherals',
+    keys: ['adapter'],
     tools: ['i2c_scan', 'i2c_read', 'i2c_write', 'spi_transfer', 'gpio_adapter', 'datasheet'],
   },
   'hardware-sbc': {
