@@ -72,6 +72,15 @@ describe('discovery', () => {
     expect((await found).map(({ alias }) => alias)).toEqual(['board_b0'])
   })
 
+  test('a board on USB is known before a port that does not answer has been waited for', async () => {
+    const fake = fakeMachine({ path: '/dev/ttyAMA0' }, B)
+    fake.machine.open = () => new Promise(() => {})
+    const { registry } = registryOf(fake)
+    registry.start()
+    await settle()
+    expect(shown(registry)).toEqual(['board_b0 /dev/ttyACM1'])
+  })
+
   test('a machine that cannot be looked at holds nobody up longer than stated', async () => {
     const fake = fakeMachine(B)
     fake.machine.look = () => new Promise(() => {})

@@ -131,8 +131,8 @@ export function createRegistry(host: Host, config: PeripheralsConfig, given: Par
     return entry.line
   }
 
-  /** Ports that are no USB device's, each asked once while it is there. */
-  const ask = async (ports: readonly SeenPort[], signal: AbortSignal): Promise<void> => {
+  /** Ports that are no USB device's, each asked once while it is there. Resolves to whether one was. */
+  const ask = async (ports: readonly SeenPort[], signal: AbortSignal): Promise<boolean> => {
     const there = new Set(ports.map(({ path }) => path))
     for (const path of asked.keys()) if (!there.has(path)) asked.delete(path)
     const silent = ports.filter((port) => mayBeAsked(port) && !asked.has(port.path) && !entries.some(({ path }) => path === port.path))
@@ -145,6 +145,7 @@ export function createRegistry(host: Host, config: PeripheralsConfig, given: Par
         asked.set(path, await untilAborted(askFirmware(open, host.clock, signal), signal))
       }),
     )
+    return silent.length > 0
   }
 
   /** What is plugged in and what the configuration gives a port that no look shows. */
@@ -213,9 +214,10 @@ export function createRegistry(host: Host, config: PeripheralsConfig, given: Par
       if (!now) throw new AppError('upstream_timeout', 'USB does not answer')
       seen = now.usb
       const ports = await portsOf(now)
-      if (config.discover) await ask(ports, signal)
-      if (closing.signal.aborted) return
-      await take(findBoards(ports, namesOf(entries, asked)))
+      // What USB names is there before any port has been asked: asking may take all the time there is.
+      if (!closing.signal.aborted) await take(findBoards(ports, namesOf(entries, asked)))
+      const hasAsked = config.discover && (await ask(ports, signal))
+      if (hasAsked && !closing.signal.aborted) await take(findBoards(ports, namesOf(entries, asked)))
     } catch (error) {
       if (!closing.signal.aborted) host.log.warn('boards could not be looked for', { error })
     } finally {
