@@ -5,6 +5,7 @@ import { measureAcks, measureIngress, measureIngressMemory, measureMillion, meas
 import { measurePdf } from './measures/pdf.mjs'
 import { measurePlugins } from './measures/plugins.mjs'
 import { measureSopEvents, measureSopMatch, measureSopStart } from './measures/procedures.mjs'
+import { measureRobot } from './measures/robot.mjs'
 import { measureSandboxes } from './measures/sandboxes.mjs'
 import { measureSize } from './measures/size.mjs'
 import { measureIdleMemory, measureStarts } from './measures/start.mjs'
@@ -51,4 +52,5 @@ export const GROUPS = [
   { name: 'plugins', rows: ['plugin-warm', 'plugin-cold'], measure: measurePlugins },
   { name: 'sandbox', rows: ['sandbox-userns', 'sandbox-fsrestrict'], measure: measureSandboxes },
   { name: 'pdf', rows: ['pdf-text', 'pdf-first', 'pdf-block'], measure: measurePdf },
+  { name: 'robot', rows: ['robot-estop', 'robot-killed'], measure: measureRobot },
 ]

@@ -59,6 +59,8 @@ export const ROWS = {
   'plugin-cold': { title: 'first call of a plugin, beside a bare worker', unit: 'ms', bar: { value: 'at most', limit: 50 } },
   'sandbox-userns': { title: '`true` in user namespaces, beside bare', unit: 'ms', bar: { ratio: 'at most', limit: 4 } },
   'sandbox-fsrestrict': { title: '`true` under Landlock, beside bare', unit: 'ms', bar: { ratio: 'at most', limit: 4 } },
+  'robot-estop': { title: 'emergency stop to motors halted, main loop blocked for 1 s', unit: 'ms', bar: { value: 'at most', limit: 20 } },
+  'robot-killed': { title: 'daemon killed to motors halted', unit: 'ms' },
   'size-before-first-turn': { title: 'code loaded before the first turn', unit: 'kB', bar: { value: 'at most', limit: 700 } },
   'size-in-all': { title: 'minimal profile in all', unit: 'kB', bar: { value: 'at most', limit: 2500 } },
 }

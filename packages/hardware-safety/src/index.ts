@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { createDeviceGuard } from '@sluice/hardware'
 import { AppError, defineFeature } from '@sluice/sdk'
 import { driveTool } from './drive-tool.ts'
-import { checkRobot, warningsOf } from './preflight.ts'
+import { checkRobot } from './preflight.ts'
 import { resetTool } from './reset-tool.ts'
 import { Robot } from './robot.ts'
 import { robotToml } from './robot-toml.ts'
@@ -22,7 +22,6 @@ export default defineFeature({
     const read = async (): Promise<Robot | undefined> => {
       const config = await readConfig()
       robot = config && new Robot(host, { config })
-      for (const { detail, fix } of config ? warningsOf(config) : []) host.log.warn(detail, { fix })
       return robot
     }
     const found = () => (reading ??= read())

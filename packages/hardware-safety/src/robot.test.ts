@@ -56,9 +56,9 @@ describe('the file decides whether there is a robot', () => {
   test('a simulated robot is shown loudly', async () => {
     const { parts, host, run } = robot()
     await parts.register?.(new AbortController().signal)
-    expect(host.logs).toContainEqual(expect.objectContaining({ level: 'warn', message: 'the robot is SIMULATED: no real robot moves' }))
     expect(parts.prompt?.()).toContain('SIMULATED')
     expect(await run('sense', {})).toMatch(/^SIMULATED/)
+    expect(host.logs).toContainEqual(expect.objectContaining({ level: 'warn', message: 'the robot is SIMULATED: no real robot moves' }))
     expect(await run('drive', { action: 'forward' })).toMatch(/^SIMULATED/)
   })
 })

@@ -5,6 +5,7 @@
 import { AppError, errorText, type Host } from '@sluice/sdk'
 import type { MoveEnd, MoveRequest } from './core/robot-event.ts'
 import type { FromKernel, View } from './kernel/messages.ts'
+import { warningsOf } from './preflight.ts'
 import { isSimulated, type RobotConfig } from './robot-toml.ts'
 import { SafetyLink } from './safety-link.ts'
 import type { SimScript } from './sim/sim-body.ts'
@@ -102,6 +103,7 @@ export class Robot {
 
   async #start(): Promise<SafetyLink> {
     const { keyValue, log, clock } = this.#host
+    for (const { detail, fix } of warningsOf(this.config)) log.warn(detail, { fix })
     const latched = ((await keyValue.get(LATCHED_KEY)) as string | undefined) ?? null
     const link = await SafetyLink.start({
       host: this.#host,
