@@ -1,6 +1,7 @@
 // What is measured together, and the rows of the table it yields.
 import { measureCommands } from './measures/commands.mjs'
 import { measureFanOut } from './measures/fan-out.mjs'
+import { measureBoards, measureHardwareIdle } from './measures/hardware.mjs'
 import { measureAcks, measureIngress, measureIngressMemory, measureMillion, measureRefusals } from './measures/ingress.mjs'
 import { measurePdf } from './measures/pdf.mjs'
 import { measurePlugins } from './measures/plugins.mjs'
@@ -51,6 +52,8 @@ export const GROUPS = [
   { name: 'otel', rows: ['otel-throughput', 'otel-dead', 'otel-slow', 'otel-overloaded', 'otel-hangs'], measure: measureTracing },
   { name: 'plugins', rows: ['plugin-warm', 'plugin-cold'], measure: measurePlugins },
   { name: 'sandbox', rows: ['sandbox-userns', 'sandbox-fsrestrict'], measure: measureSandboxes },
+  { name: 'hardware', rows: ['board-read', 'board-discovery'], measure: measureBoards },
+  { name: 'hardware-idle', rows: ['hardware-start', 'hardware-idle'], measure: measureHardwareIdle },
   { name: 'pdf', rows: ['pdf-text', 'pdf-first', 'pdf-block'], measure: measurePdf },
   { name: 'robot', rows: ['robot-estop', 'robot-killed'], measure: measureRobot },
 ]
