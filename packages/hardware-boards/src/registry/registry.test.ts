@@ -90,6 +90,23 @@ describe('discovery', () => {
     await expect(found).resolves.toEqual([])
   })
 
+  test('a daemon whose first look failed looks again', async () => {
+    const fake = fakeMachine(B)
+    const { look } = fake.machine
+    fake.machine.look = () => new Promise(() => {})
+    const { registry, host } = registryOf(fake)
+    registry.start()
+    await host.advance(DISCOVERY_MS_MAX)
+    await settle()
+    fake.machine.look = look
+    await host.advance(5000)
+    await settle()
+    expect(shown(registry)).toEqual(['board_b0 /dev/ttyACM1'])
+    await host.advance(600_000)
+    await settle()
+    expect(fake.looks()).toBe(1)
+  })
+
   test('a look that fails is logged and finds nothing', async () => {
     const fake = fakeMachine(B)
     fake.machine.look = async () => {

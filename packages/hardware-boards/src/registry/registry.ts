@@ -25,6 +25,9 @@ const ASKING_MS_MAX = 1500
 const DEVICES_MAX = 128
 const DEFAULT_BAUD = 115_200
 const NOTHING: Seen = { ports: [], usb: [] }
+/** After a start whose first look failed, as on a machine that is busy starting itself; twice as long each time. */
+const LOOK_AGAIN_MS = 5000
+const LOOKS_AGAIN_MAX = 4
 /** While somebody waits for a board that was reset. */
 const COME_BACK_LOOK_MS = 250
 /** A board that was told to restart is gone by then, or restarts without leaving. */
@@ -78,6 +81,7 @@ export function createRegistry(host: Host, config: PeripheralsConfig, given: Par
   let looking: Promise<void> | undefined
   let first: Promise<void> | undefined
   let looked = false
+  let hasSeen = false
   let wanted: ReadonlySet<string> = new Set()
 
   const all = (): readonly Device[] =>
@@ -213,6 +217,7 @@ export function createRegistry(host: Host, config: PeripheralsConfig, given: Par
       const now = looksAround ? await untilAborted(machine.look(), signal) : NOTHING
       if (!now) throw new AppError('upstream_timeout', 'USB does not answer')
       seen = now.usb
+      hasSeen = true
       const ports = await portsOf(now)
       // What USB names is there before any port has been asked: asking may take all the time there is.
       if (!closing.signal.aborted) await take(findBoards(ports, namesOf(entries, asked)))
@@ -243,6 +248,13 @@ export function createRegistry(host: Host, config: PeripheralsConfig, given: Par
       looked = true
     })
     return first
+  }
+  const lookUntilSeen = async (): Promise<void> => {
+    await firstLook()
+    for (let again = 0; again < LOOKS_AGAIN_MAX && !hasSeen && !closing.signal.aborted; again++) {
+      await host.clock.sleep(LOOK_AGAIN_MS * 2 ** again, closing.signal)
+      if (!hasSeen) await look()
+    }
   }
   /** A look that began after now. */
   const lookAnew = (signal: AbortSignal): Promise<void> => inTime((looking ?? Promise.resolve()).then(look), signal)
@@ -288,7 +300,7 @@ export function createRegistry(host: Host, config: PeripheralsConfig, given: Par
       }
     },
     start() {
-      void firstLook()
+      void lookUntilSeen()
       if (!config.discover) return
       void machine
         .watch(() => void lookAnew(closing.signal).catch(() => undefined), closing.signal)
