@@ -93,12 +93,13 @@ describe('discovery', () => {
   test('a daemon whose first look failed looks again', async () => {
     const fake = fakeMachine(B)
     const { look } = fake.machine
-    fake.machine.look = () => new Promise(() => {})
+    let busy = true
+    fake.machine.look = () => (busy ? new Promise(() => {}) : look())
     const { registry, host } = registryOf(fake)
     registry.start()
     await host.advance(DISCOVERY_MS_MAX)
     await settle()
-    fake.machine.look = look
+    busy = false
     await host.advance(5000)
     await settle()
     expect(shown(registry)).toEqual(['board_b0 /dev/ttyACM1'])
