@@ -3,7 +3,7 @@ import { CATALOGUE, type Command, type CommandContext, type Host } from '@sluice
 import type { PeripheralsConfig } from '../config.ts'
 import type { Devices } from '../devices.ts'
 import type { Mounts } from '../flash/boot-volume.ts'
-import type { Machine } from '../registry/registry.ts'
+import type { Machine } from '../registry/machine.ts'
 
 export interface CommandDeps {
   readonly host: Host

@@ -17,6 +17,8 @@ export interface Aliases {
   of(identity: Identity): Alias | undefined
   /** The device that was last seen at a path. */
   at(path: string): Alias | undefined
+  /** The device of a family that was seen last, but for those. */
+  latest(family: string, except: ReadonlySet<string>): Alias | undefined
   /** The name of a device, made if it has none: the family and the first free number. */
   bind(identity: Identity, family: string, path: string | null): Promise<string>
   /** Hands a name on, as from an entry of the configuration to the device that was found for it. */
@@ -64,6 +66,10 @@ export async function loadAliases(keyValue: KeyValue, nowMs: () => number, inUse
   return {
     of: (identity) => find((alias) => alias.identity === identity),
     at: (path) => [...known.values()].filter((alias) => alias.path === path).sort((a, b) => b.seenAtMs - a.seenAtMs)[0],
+    latest: (family, except) =>
+      [...known.values()]
+        .filter(({ alias }) => alias.replace(/\d+$/, '') === family && !except.has(alias))
+        .sort((a, b) => b.seenAtMs - a.seenAtMs)[0],
     rebind,
     async bind(identity, family, path) {
       const before = find((alias) => alias.identity === identity)

@@ -268,6 +268,23 @@ describe('configured boards', () => {
     expect(registry.all().map(({ connected }) => connected)).toEqual([true, false])
   })
 
+  test('without a port are the same when they are unplugged, and after a restart without them', async () => {
+    const fake = fakeMachine(B)
+    const config = { enabled: true, boards: [{ board: 'board_b' }] }
+    const { registry, host } = registryOf(fake, config)
+    await registry.discover(never)
+    fake.unplug(B.path)
+    await registry.discover(never)
+    expect(shown(registry)).toEqual(['board_b0 gone'])
+    await registry.close()
+    const { registry: again } = registryOf(fake, config, host)
+    await again.discover(never)
+    expect(shown(again)).toEqual(['board_b0 gone'])
+    fake.plug(B)
+    await again.discover(never)
+    expect(shown(again)).toEqual(['board_b0 /dev/ttyACM1'])
+  })
+
   test('of each transport have their names', async () => {
     const config = {
       enabled: true,

@@ -1,7 +1,7 @@
 /** A machine for tests: ports that are plugged in and out by hand, each with a fake board behind it. */
 import { AppError } from '@sluice/sdk'
 import type { Port, UsbIdentity } from '../devices.ts'
-import type { Machine } from '../registry/registry.ts'
+import type { Machine } from '../registry/machine.ts'
 import type { SeenPort } from '../registry/usb.ts'
 import { memoryPort } from '../transports/memory-port.ts'
 import { type FakeBoard, type FakeBoardOptions, fakeBoard } from './fake-board.ts'

@@ -1,0 +1,97 @@
+/** The devices that are known now, each with its line, which follows it as it is unplugged and comes back. */
+import { AppError, type Host } from '@sluice/sdk'
+import type { Device } from '../devices.ts'
+import { createSignals } from '../signals.ts'
+import type { BoardLine } from '../transports/board-line.ts'
+import { createLine } from '../transports/create-line.ts'
+import { type Machine, openChecked } from './machine.ts'
+
+/** Devices that went away are forgotten beyond it. */
+const DEVICES_MAX = 128
+
+export interface HeldDevices {
+  /** As `Devices.all`. */
+  all(): readonly Device[]
+  get(alias: string): Device | undefined
+  /** Where it is plugged in, or was last; null: not known. */
+  location(alias: string): string | null
+  /** What is known of it from now on; its line is dropped when that leads elsewhere. */
+  put(device: Device, location?: string | null): Promise<void>
+  /** Throws `not_found`. */
+  line(alias: string): BoardLine
+  /** See `Registry.listenTo`. */
+  listenTo(aliases: ReadonlySet<string>): void
+  close(): Promise<void>
+}
+
+interface Held {
+  device: Device
+  location: string | null
+  line: BoardLine | undefined
+}
+
+export function createHeldDevices(host: Host, machine: Machine): HeldDevices {
+  const held = new Map<string, Held>()
+  let wanted: ReadonlySet<string> = new Set()
+
+  const line = (alias: string): BoardLine => {
+    const entry = held.get(alias)
+    if (!entry) throw new AppError('not_found', `There is no device ${JSON.stringify(alias)}`)
+    entry.line ??= createLine({
+      device: () => entry.device,
+      host,
+      openSerial: (path, baud, signal) => openChecked(machine, path, baud, signal),
+      onSignal: createSignals(host, alias),
+    })
+    return entry.line
+  }
+  const listen = (alias: string): void => {
+    const entry = held.get(alias)
+    if (!entry || (!entry.line && !wanted.has(alias))) return
+    line(alias).listen(wanted.has(alias) && entry.device.connected)
+  }
+  /** Makes room, by a device that is not here. */
+  const forgetOne = (): void => {
+    if (held.size < DEVICES_MAX) return
+    const gone = [...held.values()].find(({ device }) => !device.connected)
+    if (!gone) return
+    held.delete(gone.device.alias)
+    void gone.line?.close()
+  }
+  const tell = (before: Device | undefined, { alias, connected, path, transport }: Device): void => {
+    if ((before?.connected ?? false) === connected) return
+    if (connected) host.log.info('a board is connected', { device: alias, path: path ?? transport })
+    else host.log.info('a board was unplugged', { device: alias })
+  }
+
+  return {
+    all: () =>
+      [...held.values()]
+        .map(({ device }) => (device.transport === 'native' ? { ...device, connected: host.service('nativeGpio') !== undefined } : device))
+        .sort((a, b) => Number(b.connected) - Number(a.connected) || a.alias.localeCompare(b.alias, 'en', { numeric: true })),
+    get: (alias) => held.get(alias)?.device,
+    location: (alias) => held.get(alias)?.location ?? null,
+    async put(device, location = null) {
+      const entry = held.get(device.alias)
+      tell(entry?.device, device)
+      if (entry) {
+        const { path, baud, connected } = entry.device
+        entry.device = device
+        entry.location = location ?? entry.location
+        if (path !== device.path || baud !== device.baud || (connected && !device.connected)) await entry.line?.drop()
+      } else {
+        forgetOne()
+        held.set(device.alias, { device, location, line: undefined })
+      }
+      listen(device.alias)
+    },
+    line,
+    listenTo(aliases) {
+      wanted = aliases
+      for (const alias of held.keys()) listen(alias)
+    },
+    async close() {
+      await Promise.all([...held.values()].map((entry) => entry.line?.close()))
+    },
+  }
+}
