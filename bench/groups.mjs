@@ -34,8 +34,8 @@ export const GROUPS = [
   {
     name: 'sop-match',
     rows: [
-      ...['sop-match-webhook', 'sop-match-mqtt', 'sop-match-wildcard', 'sop-match-peripheral', 'sop-match-daemon'],
-      ...['sop-load', 'sop-load-memory'],
+      ...['sop-match-webhook', 'sop-match-mqtt', 'sop-match-wildcard', 'sop-match-peripheral'],
+      ...['sop-match-spread', 'sop-match-daemon', 'sop-load', 'sop-load-memory'],
     ],
     measure: measureSopMatch,
   },
