@@ -41,6 +41,7 @@ export async function runChecks(options: DoctorOptions): Promise<Check[]> {
       checkExposure(runtime.config().core(gatewaySection)),
       checkPolicy(runtime.config().core(policySection)),
       await checkSandbox(runtime),
+      ...(await checkOtherSandboxes(runtime)),
       ...checkFeatures(runtime.live().features),
       ...(await proveFeatures(runtime)),
       ...checkChannels(runtime),
@@ -160,6 +161,14 @@ async function proveFeatures({ lifecycle }: OpenRuntime): Promise<Check[]> {
     }),
   )
   return found.flat()
+}
+
+/** Of those the build has beside the one in use: what is to be had here. Nothing is wrong with one that is not. */
+async function checkOtherSandboxes(runtime: OpenRuntime): Promise<Check[]> {
+  const others = await runtime.guards().otherSandboxes()
+  return others.map(({ name, available, detail }) =>
+    ok(`sandbox ${name}`, `not in use; ${available ? 'it would work here' : 'it would not work here'}: ${detail}`),
+  )
 }
 
 function checkFeatures(features: readonly FeatureStatus[]): Check[] {
