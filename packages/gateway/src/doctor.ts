@@ -9,6 +9,7 @@ import type { LoadedConfig } from './config/types.ts'
 import { checkChannels, checkDeliveries, checkWebhooks } from './doctor-channels.ts'
 import { type Check, fail, ok, warn } from './doctor-check.ts'
 import { checkProcedures } from './doctor-procedures.ts'
+import { checkWorkspace } from './doctor-workspace.ts'
 import { workspaceRoot } from './guards.ts'
 import { type OpenRuntime, openRuntime, type RuntimeOptions } from './open-runtime.ts'
 import { isOpenToAll, OPEN_TO_ALL } from './open-to-all.ts'
@@ -36,7 +37,7 @@ export async function runChecks(options: DoctorOptions): Promise<Check[]> {
       ...checks,
       await checkStore(runtime),
       ...checkConfig(runtime.config(), options.configFile),
-      await checkWorkspace(workspaceRoot(runtime.config(), options.dataDir)),
+      await checkWorkspace(workspaceRoot(runtime.config(), options.dataDir), options.dataDir),
       checkProvider(runtime.live().models),
       checkExposure(runtime.config().core(gatewaySection)),
       checkPolicy(runtime.config().core(policySection)),
@@ -103,16 +104,6 @@ function checkConfig({ leftOut, warnings }: LoadedConfig, configFile: string): C
       ? [ok('config', existsSync(configFile) ? `${configFile} is valid` : `${configFile} does not exist: all defaults`)]
       : []),
   ]
-}
-
-async function checkWorkspace(root: string): Promise<Check> {
-  try {
-    await access(root, constants.R_OK | constants.W_OK | constants.X_OK)
-    return ok('workspace', root)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return ok('workspace', `${root}, made at the first write`)
-    return fail('workspace', `${root}: ${errorText(error)}`, 'make it writable for this user, or set [agent] workspace')
-  }
 }
 
 function checkProvider(models: readonly string[]): Check {
