@@ -11,7 +11,7 @@ export function featureCommands(features: readonly Feature[]): CliCommand[] {
       const known = compiled.has(id)
       return {
         name,
-        summary: known ? row.summary : `${row.summary} (not in this build)`,
+        ...(known ? { summary: row.summary, ...row.commandHelp?.[name] } : { summary: `${row.summary} (not in this build)` }),
         passesOn: true,
         load: async () => ({
           run: known ? (context) => runFeatureCommand(name.split(' '), context) : () => Promise.reject(leftOut(id, name)),

@@ -1,5 +1,5 @@
 /** The names of `sluice plugin list|install|remove|info` (§2.7 rule 9); what they do is loaded when one is run. */
-import type { Command, CommandContext, Host } from '@sluice/sdk'
+import { CATALOGUE, type Command, type CommandContext, type Host } from '@sluice/sdk'
 import type { PluginsConfig } from './config.ts'
 
 export interface CommandDeps {
@@ -9,20 +9,15 @@ export interface CommandDeps {
 
 /** They work while plugins are turned off, too. */
 export function pluginCommands(host: CommandDeps['host'], config: PluginsConfig): Command[] {
-  const run = (name: 'list' | 'install' | 'remove' | 'info') => async (context: CommandContext) => {
-    const { COMMAND_RUNS } = await import('./run-command.ts')
-    await COMMAND_RUNS[name]({ host, config }, context)
-    return 0
-  }
-  return [
-    { name: 'plugin list', summary: 'List installed plugins, and what is wrong with them', run: run('list') },
-    {
-      name: 'plugin install',
-      summary: 'Install a plugin from a folder or a .tar.gz at an https URL',
-      usage: '<directory-or-url>',
-      run: run('install'),
+  const { commandHelp } = CATALOGUE['plugins-wasm']
+  const command = (name: 'list' | 'install' | 'remove' | 'info'): Command => ({
+    name: `plugin ${name}`,
+    ...commandHelp[`plugin ${name}`],
+    async run(context: CommandContext) {
+      const { COMMAND_RUNS } = await import('./run-command.ts')
+      await COMMAND_RUNS[name]({ host, config }, context)
+      return 0
     },
-    { name: 'plugin remove', summary: 'Remove an installed plugin', usage: '<name>', run: run('remove') },
-    { name: 'plugin info', summary: 'Show what an installed plugin says of itself, and who signed it', usage: '<name>', run: run('info') },
-  ]
+  })
+  return [command('list'), command('install'), command('remove'), command('info')]
 }

@@ -26,6 +26,8 @@ export interface Row {
   /** `METHOD /path`, a channel's webhook included. */
   readonly routes?: readonly string[]
   readonly commands?: readonly string[]
+  /** What help says of its commands, where the feature is in the build; one that is not here is told by the feature's own summary. */
+  readonly commandHelp?: Readonly<Record<string, { readonly summary: string; readonly usage?: string }>>
   /** The value of `[security.sandbox] backend`, or of `[observability] backend`. */
   readonly backend?: string
   /** Values of `[provider] kind`. */
@@ -294,6 +296,12 @@ export const CATALOGUE = {
     section: 'plugins',
     namesItsTools: true,
     commands: ['plugin list', 'plugin install', 'plugin remove', 'plugin info'],
+    commandHelp: {
+      'plugin list': { summary: 'List installed plugins, and what is wrong with them' },
+      'plugin install': { summary: 'Install a plugin from a folder or a .tar.gz at an https URL', usage: '<directory-or-url>' },
+      'plugin remove': { summary: 'Remove an installed plugin', usage: '<name>' },
+      'plugin info': { summary: 'Show what an installed plugin says of itself, and who signed it', usage: '<name>' },
+    },
   },
   webauthn: {
     flag: 'webauthn',
