@@ -9,6 +9,7 @@ import type { LoadedConfig } from './config/types.ts'
 import { checkChannels, checkDeliveries, checkWebhooks } from './doctor-channels.ts'
 import { type Check, fail, ok, warn } from './doctor-check.ts'
 import { checkProcedures } from './doctor-procedures.ts'
+import { checkSandbox } from './doctor-sandbox.ts'
 import { checkWorkspace } from './doctor-workspace.ts'
 import { workspaceRoot } from './guards.ts'
 import { type OpenRuntime, openRuntime, type RuntimeOptions } from './open-runtime.ts'
@@ -41,7 +42,7 @@ export async function runChecks(options: DoctorOptions): Promise<Check[]> {
       checkProvider(runtime.live().models),
       checkExposure(runtime.config().core(gatewaySection)),
       checkPolicy(runtime.config().core(policySection)),
-      await checkSandbox(runtime),
+      checkSandbox(await runtime.guards().sandbox(), runtime.config().core(sandboxSection)),
       ...(await checkOtherSandboxes(runtime)),
       ...checkFeatures(runtime.live().features),
       ...(await proveFeatures(runtime)),
@@ -120,18 +121,6 @@ function checkExposure({ host, require_pairing }: GatewayConfig): Check {
 function checkPolicy({ level, allowed_commands }: Policy): Check {
   if (level === 'full') return warn('policy', 'the agent asks nobody before it acts', 'set [security.policy] level = "supervised"')
   return ok('policy', `${level}; ${allowed_commands.includes('*') ? 'any command' : `${allowed_commands.length} commands`} allowed`)
-}
-
-async function checkSandbox(runtime: OpenRuntime): Promise<Check> {
-  const { sandbox, probes, warning } = await runtime.guards().sandbox()
-  const measured = probes.map(({ name, available, detail }) => `${name} ${available ? 'works' : 'does not'} (${detail})`).join('; ')
-  if (!warning) return ok('sandbox', [sandbox.name, measured].filter(Boolean).join(': '))
-  const status = runtime.config().core(sandboxSection).required ? fail : warn
-  return status(
-    'sandbox',
-    [warning, measured].filter(Boolean).join(': '),
-    "install what it names, or build another sandbox in: 'sluice features' lists them",
-  )
 }
 
 /** What the features that are at work find when they try themselves; one that takes too long has failed. */
