@@ -1,6 +1,6 @@
-import type { Sandbox } from '@sluice/sdk'
+import { AppError, type Sandbox, type Spawn, type SpawnRequest } from '@sluice/sdk'
 import { expect, test } from 'vitest'
-import { checkSandbox } from './doctor-sandbox.ts'
+import { checkInWorkspace, checkSandbox } from './doctor-sandbox.ts'
 import type { SandboxChoice } from './sandbox-select.ts'
 
 const choice = (part: Partial<SandboxChoice> = {}): SandboxChoice => ({ sandbox: { name: 'jail' } as Sandbox, probes: [], ...part })
@@ -34,4 +34,28 @@ test.each([{ enabled: false }, { backend: 'none' as const }])('%j: switched off 
     detail: 'commands are refused',
     fix: expect.stringContaining('enabled = true'),
   })
+})
+
+test('that no command runs in the workspace is said, with the reason', async () => {
+  const asked: SpawnRequest[] = []
+  const ends =
+    (exitCode: number): Spawn =>
+    async (request) => {
+      asked.push(request)
+      return { exitCode, signal: null, timedOut: false, stdout: '', stderr: 'no such mount\nmore', truncated: false, sandbox: 'jail' }
+    }
+  const root = import.meta.dirname
+  expect(await checkInWorkspace(ends(0), root)).toEqual([])
+  expect(asked).toMatchObject([{ cwd: root, policy: { writable: [root], network: false } }])
+  const refuses: Spawn = () => Promise.reject(new AppError('unavailable', 'its name has a character it refuses'))
+  for (const [spawn, why] of [
+    [refuses, 'a character it refuses'],
+    [ends(1), 'in jail it ended with 1 (no such mount)'],
+  ] as const)
+    expect(await checkInWorkspace(spawn, root)).toMatchObject([{ status: 'fail', detail: expect.stringContaining(why) }])
+})
+
+test('a workspace that is not there is not made for it', async () => {
+  const never: Spawn = () => Promise.reject(new Error('it was started'))
+  expect(await checkInWorkspace(never, `${import.meta.dirname}/nowhere`)).toEqual([])
 })

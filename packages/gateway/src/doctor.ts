@@ -9,7 +9,7 @@ import type { LoadedConfig } from './config/types.ts'
 import { checkChannels, checkDeliveries, checkWebhooks } from './doctor-channels.ts'
 import { type Check, fail, ok, warn } from './doctor-check.ts'
 import { checkProcedures } from './doctor-procedures.ts'
-import { checkSandbox } from './doctor-sandbox.ts'
+import { checkInWorkspace, checkSandbox } from './doctor-sandbox.ts'
 import { checkWorkspace } from './doctor-workspace.ts'
 import { workspaceRoot } from './guards.ts'
 import { type OpenRuntime, openRuntime, type RuntimeOptions } from './open-runtime.ts'
@@ -33,16 +33,19 @@ export async function runChecks(options: DoctorOptions): Promise<Check[]> {
   } catch (error) {
     return [...checks, ...configProblems(error)]
   }
+  const root = workspaceRoot(runtime.config(), options.dataDir)
   try {
+    const choice = await runtime.guards().sandbox()
     return [
       ...checks,
       await checkStore(runtime),
       ...checkConfig(runtime.config(), options.configFile),
-      await checkWorkspace(workspaceRoot(runtime.config(), options.dataDir), options.dataDir),
+      await checkWorkspace(root, options.dataDir),
       checkProvider(runtime.live().models),
       checkExposure(runtime.config().core(gatewaySection)),
       checkPolicy(runtime.config().core(policySection)),
-      checkSandbox(await runtime.guards().sandbox(), runtime.config().core(sandboxSection)),
+      checkSandbox(choice, runtime.config().core(sandboxSection)),
+      ...(choice.warning === undefined ? await checkInWorkspace(runtime.guards().spawn, root) : []),
       ...(await checkOtherSandboxes(runtime)),
       ...checkFeatures(runtime.live().features),
       ...(await proveFeatures(runtime)),
