@@ -1,6 +1,7 @@
 // What is measured together, and the rows of the table it yields.
 import { measureCommands } from './measures/commands.mjs'
 import { measureFanOut } from './measures/fan-out.mjs'
+import { measureFeatureStarts } from './measures/feature-starts.mjs'
 import { measureBoards, measureHardwareIdle } from './measures/hardware.mjs'
 import { measureAcks, measureIngress, measureIngressMemory, measureMillion, measureRefusals } from './measures/ingress.mjs'
 import { measurePdf } from './measures/pdf.mjs'
@@ -13,11 +14,13 @@ import { measureIdleMemory, measureStarts } from './measures/start.mjs'
 import { measureTracing } from './measures/tracing.mjs'
 import { measureWaiting } from './measures/waiting.mjs'
 import { measureDuplicates, measureTurns } from './measures/webhook.mjs'
+import { FEATURE_STARTS } from './rows.mjs'
 
 /** Each `measure` resolves to its rounds, each round to `{ ours, bare?, detail? }` by the name of the row. */
 export const GROUPS = [
   { name: 'size', rows: ['size-before-first-turn', 'size-in-all'], measure: measureSize },
   { name: 'start', rows: ['start-minimal', 'start-full', 'first-start-minimal', 'first-start-full'], measure: measureStarts },
+  { name: 'feature-starts', rows: FEATURE_STARTS, measure: measureFeatureStarts(FEATURE_STARTS) },
   { name: 'memory', rows: ['idle-memory'], measure: measureIdleMemory },
   { name: 'commands', rows: ['command-version', 'command-config-get'], measure: measureCommands },
   { name: 'webhook', rows: ['webhook-throughput', 'webhook-latency'], measure: measureTurns },
@@ -36,8 +39,8 @@ export const GROUPS = [
   {
     name: 'sop-match',
     rows: [
-      ...['sop-match-webhook', 'sop-match-mqtt', 'sop-match-wildcard', 'sop-match-peripheral', 'sop-match-daemon'],
-      ...['sop-load', 'sop-load-memory'],
+      ...['sop-match-webhook', 'sop-match-mqtt', 'sop-match-wildcard', 'sop-match-peripheral'],
+      ...['sop-match-spread', 'sop-match-daemon', 'sop-load', 'sop-load-memory'],
     ],
     measure: measureSopMatch,
   },

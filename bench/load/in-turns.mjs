@@ -1,16 +1,17 @@
 // Posts events to several daemons in turns, one at a time, and looks after each answer whether its run stands in the audit log.
-// `node in-turns.mjs JOB`, JOB as JSON: {targets, path, body, slices, events, maxSecs}, a target as {url, token, database}; without
-// a database the answer must name no run. Prints {p50Ms, p99Ms} for each target as JSON.
+// `node in-turns.mjs JOB`, JOB as JSON: {targets, body, slices, events, maxSecs}, a target as {url, token, procedures, database}: each
+// event is for one of its procedures. Without a database the answer must name no run. Prints {p50Ms, p99Ms} for each target as JSON.
 import { DatabaseSync } from 'node:sqlite'
 import { quantile } from '../lib/numbers.mjs'
+import { TOPICS } from '../lib/procedures.mjs'
 import { openHttpConnection } from './http-connection.mjs'
 
 const job = JSON.parse(process.argv[2])
 const deadline = performance.now() + job.maxSecs * 1000
 
-function requestOf({ url, token }) {
+function requestOf({ url, token, procedures }) {
   const head = [
-    `POST ${job.path} HTTP/1.1`,
+    `POST ${TOPICS.webhook(Math.floor(Math.random() * procedures))} HTTP/1.1`,
     `Host: ${new URL(url).host}`,
     `Authorization: Bearer ${token}`,
     'Content-Type: application/json',
@@ -28,16 +29,16 @@ function auditOf(file) {
 
 async function open(target) {
   const connection = await openHttpConnection(target.url)
-  const request = requestOf(target)
   const startsOf = target.database && auditOf(target.database)
-  const send = () =>
+  const send = (request) =>
     new Promise((resolve, reject) => connection.send(request, (error, answer) => (error ? reject(error) : resolve(answer))))
   return {
     latenciesMs: [],
     close: connection.close,
     async post() {
+      const request = requestOf(target)
       const sentAt = performance.now()
-      const { status, body } = await send()
+      const { status, body } = await send(request)
       const tookMs = performance.now() - sentAt
       const { results } = status === 200 ? JSON.parse(body) : {}
       if (results?.length !== (startsOf ? 1 : 0)) throw new Error(`answer ${status}: ${body.toString().slice(0, 200)}`)

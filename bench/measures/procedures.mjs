@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { timeToFirstAnswer } from '../lib/first-answer.mjs'
 import { inspectable } from '../lib/look-inside.mjs'
-import { payloadOf, TOPICS, writeProcedures } from '../lib/procedures.mjs'
+import { payloadOf, writeProcedures } from '../lib/procedures.mjs'
 import { runNode } from '../lib/processes.mjs'
 import { loadProgram, newDataDir, runLoad, sluiceBundle, startSluice, writeConfig } from '../lib/sluice.mjs'
 
@@ -29,20 +29,28 @@ approval_timeout_secs = 3600
 level = "warn"
 `
 
-/** Two daemons that differ in their procedures only, under the same events in turns: the latencies of each. */
-async function besides(scratch, [fewer, more], job) {
+/** Written once for all measurements of a run. */
+function proceduresIn(scratch, count) {
+  const folder = join(scratch, `procedures-${count}`)
+  if (!existsSync(folder)) writeProcedures(folder, count)
+  return { folder, count }
+}
+
+/** Two daemons that differ in their procedures only, under events for any of them, in turns: the latencies of each. */
+async function besides(scratch, sides, job) {
   const own = mkdtempSync(join(scratch, 'sops-'))
   const servers = []
   try {
     const targets = []
-    for (const folder of [fewer, more]) {
+    for (const { folder, count } of sides) {
       const dataDir = newDataDir(own)
       const server = await startSluice({ scratch: own, dataDir, config: procedureConfig(folder) })
       servers.push(server)
-      targets.push({ url: server.url, token: server.token, ...(job.isKept && { database: join(dataDir, 'sluice.db') }) })
+      const database = job.isKept ? { database: join(dataDir, 'sluice.db') } : {}
+      targets.push({ url: server.url, token: server.token, procedures: count, ...database })
     }
     const body = payloadOf({ isMet: job.isKept })
-    return await runLoad({ scratch: own, name: 'in-turns', job: { path: TOPICS.webhook(0), body, maxSecs: MAX_SECS, targets, ...job } })
+    return await runLoad({ scratch: own, name: 'in-turns', job: { body, maxSecs: MAX_SECS, targets, ...job } })
   } finally {
     for (const server of servers) await server.stop()
     rmSync(own, { recursive: true, force: true })
@@ -51,8 +59,8 @@ async function besides(scratch, [fewer, more], job) {
 
 /** A request to a path that a procedure names, until its answer: by then the start of the run stands in the audit log. */
 export async function measureSopEvents({ scratch, rounds, scale }) {
-  const one = writeProcedures(join(scratch, 'one'), 1)
-  const some = writeProcedures(join(scratch, 'some'), SOME)
+  const one = proceduresIn(scratch, 1)
+  const some = proceduresIn(scratch, SOME)
   return rounds({ full: 5, quick: 2 }, async () => {
     const [bare, ours] = await besides(scratch, [one, some], { isKept: true, slices: scale(40), events: 50 })
     const detail = { ours, bare }
@@ -65,16 +73,18 @@ export async function measureSopEvents({ scratch, rounds, scale }) {
 
 /** Finding the procedures of an event: by the library alone, and by a daemon whose procedures then all refuse it. */
 export async function measureSopMatch({ scratch, rounds, scale }) {
-  const few = { folder: writeProcedures(join(scratch, 'few'), FEW), count: FEW }
-  const many = { folder: writeProcedures(join(scratch, 'many'), MANY), count: MANY }
+  const few = proceduresIn(scratch, FEW)
+  const many = proceduresIn(scratch, MANY)
   const job = { few, many, slices: scale(30), events: 10_000 }
   return rounds({ full: 5, quick: 1 }, async () => {
     const args = ['--expose-gc', loadProgram('match'), JSON.stringify(job)]
     const { kinds, load } = JSON.parse(await runNode({ scratch, args }))
-    const [bare, ours] = await besides(scratch, [few.folder, many.folder], { isKept: false, slices: scale(40), events: 50 })
-    const matching = Object.entries(kinds).map(([kind, ns]) => [`sop-match-${kind}`, { ours: ns.many, bare: ns.few, detail: ns }])
+    const [bare, ours] = await besides(scratch, [few, many], { isKept: false, slices: scale(40), events: 50 })
+    const matching = Object.entries(kinds).map(([kind, ns]) => [`sop-match-${kind}`, { ours: ns.same, bare: ns.few, detail: ns }])
+    const slowest = Object.values(kinds).reduce((worst, ns) => (ns.many / ns.few > worst.many / worst.few ? ns : worst))
     return {
       ...Object.fromEntries(matching),
+      'sop-match-spread': { ours: slowest.many, bare: slowest.few, detail: kinds },
       'sop-match-daemon': { ours: ours.p50Ms, bare: bare.p50Ms, detail: { ours, bare } },
       'sop-load': { ours: load.tookMs },
       'sop-load-memory': { ours: load.bytesEach / 1024 },
@@ -84,7 +94,7 @@ export async function measureSopMatch({ scratch, rounds, scale }) {
 
 /** A start with many procedures beside one with none, each the second on its data directory. */
 export async function measureSopStart({ scratch, rounds }) {
-  const folder = writeProcedures(join(scratch, 'to-start-with'), MANY)
+  const { folder } = proceduresIn(scratch, MANY)
   const none = join(scratch, 'none')
   const start = async (sops) => {
     const own = mkdtempSync(join(scratch, 'start-'))

@@ -34,6 +34,16 @@ describe('usage', () => {
     expect(out).toContain('--data-dir')
   })
 
+  test("a feature's command tells what it takes itself, where the build has it", async () => {
+    const plugins = sluiceWith([OFFLINE, defineFeature({ id: 'plugins-wasm', build: () => ({}) })])
+    const { code, out } = await plugins('plugin', 'install', '--help')
+    expect(code).toBe(0)
+    expect(out).toContain('usage: sluice plugin install <directory-or-url> [options]')
+    expect(out).toMatch(/^Install a plugin from/)
+    expect((await plugins('--help')).out).toMatch(/plugin list +List installed plugins/)
+    expect((await sluice('--help')).out).toMatch(/plugin list .*not in this build/)
+  })
+
   test.each([
     [['nonsense'], "unknown command 'nonsense'"],
     [['config', 'nonsense'], 'config check, config get'],

@@ -9,6 +9,8 @@ import type { LoadedConfig } from './config/types.ts'
 import { checkChannels, checkDeliveries, checkWebhooks } from './doctor-channels.ts'
 import { type Check, fail, ok, warn } from './doctor-check.ts'
 import { checkProcedures } from './doctor-procedures.ts'
+import { checkInWorkspace, checkSandbox } from './doctor-sandbox.ts'
+import { checkWorkspace } from './doctor-workspace.ts'
 import { workspaceRoot } from './guards.ts'
 import { type OpenRuntime, openRuntime, type RuntimeOptions } from './open-runtime.ts'
 import { isOpenToAll, OPEN_TO_ALL } from './open-to-all.ts'
@@ -31,16 +33,20 @@ export async function runChecks(options: DoctorOptions): Promise<Check[]> {
   } catch (error) {
     return [...checks, ...configProblems(error)]
   }
+  const root = workspaceRoot(runtime.config(), options.dataDir)
   try {
+    const choice = await runtime.guards().sandbox()
     return [
       ...checks,
       await checkStore(runtime),
       ...checkConfig(runtime.config(), options.configFile),
-      await checkWorkspace(workspaceRoot(runtime.config(), options.dataDir)),
+      await checkWorkspace(root, options.dataDir),
       checkProvider(runtime.live().models),
       checkExposure(runtime.config().core(gatewaySection)),
       checkPolicy(runtime.config().core(policySection)),
-      await checkSandbox(runtime),
+      checkSandbox(choice, runtime.config().core(sandboxSection)),
+      ...(choice.warning === undefined ? await checkInWorkspace(runtime.guards().spawn, root) : []),
+      ...(await checkOtherSandboxes(runtime)),
       ...checkFeatures(runtime.live().features),
       ...(await proveFeatures(runtime)),
       ...checkChannels(runtime),
@@ -104,16 +110,6 @@ function checkConfig({ leftOut, warnings }: LoadedConfig, configFile: string): C
   ]
 }
 
-async function checkWorkspace(root: string): Promise<Check> {
-  try {
-    await access(root, constants.R_OK | constants.W_OK | constants.X_OK)
-    return ok('workspace', root)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return ok('workspace', `${root}, made at the first write`)
-    return fail('workspace', `${root}: ${errorText(error)}`, 'make it writable for this user, or set [agent] workspace')
-  }
-}
-
 function checkProvider(models: readonly string[]): Check {
   if (!models[0]?.startsWith('offline')) return ok('provider', models.join(', then '))
   return warn('provider', 'the offline provider answers: it is no model', 'set [provider] kind, model and api_key')
@@ -128,18 +124,6 @@ function checkExposure({ host, require_pairing }: GatewayConfig): Check {
 function checkPolicy({ level, allowed_commands }: Policy): Check {
   if (level === 'full') return warn('policy', 'the agent asks nobody before it acts', 'set [security.policy] level = "supervised"')
   return ok('policy', `${level}; ${allowed_commands.includes('*') ? 'any command' : `${allowed_commands.length} commands`} allowed`)
-}
-
-async function checkSandbox(runtime: OpenRuntime): Promise<Check> {
-  const { sandbox, probes, warning } = await runtime.guards().sandbox()
-  const measured = probes.map(({ name, available, detail }) => `${name} ${available ? 'works' : 'does not'} (${detail})`).join('; ')
-  if (!warning) return ok('sandbox', [sandbox.name, measured].filter(Boolean).join(': '))
-  const status = runtime.config().core(sandboxSection).required ? fail : warn
-  return status(
-    'sandbox',
-    [warning, measured].filter(Boolean).join(': '),
-    "install what it names, or build another sandbox in: 'sluice features' lists them",
-  )
 }
 
 /** What the features that are at work find when they try themselves; one that takes too long has failed. */
@@ -160,6 +144,14 @@ async function proveFeatures({ lifecycle }: OpenRuntime): Promise<Check[]> {
     }),
   )
   return found.flat()
+}
+
+/** Of those the build has beside the one in use: what is to be had here. Nothing is wrong with one that is not. */
+async function checkOtherSandboxes(runtime: OpenRuntime): Promise<Check[]> {
+  const others = await runtime.guards().otherSandboxes()
+  return others.map(({ name, available, detail }) =>
+    ok(`sandbox ${name}`, `not in use; ${available ? 'it would work here' : 'it would not work here'}: ${detail}`),
+  )
 }
 
 function checkFeatures(features: readonly FeatureStatus[]): Check[] {

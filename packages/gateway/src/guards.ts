@@ -12,7 +12,7 @@ import { proveSandbox } from './prove-sandbox.ts'
 import { createPublicAddresses } from './public-addresses.ts'
 import { createPublicFetch } from './public-fetch.ts'
 import { createRunBare } from './run-bare.ts'
-import { type SandboxChoice, selectSandbox } from './sandbox-select.ts'
+import { probeOthers, type SandboxChoice, type SelectSandboxOptions, selectSandbox } from './sandbox-select.ts'
 import { createSpawn } from './spawn.ts'
 import { createWorkspace } from './workspace.ts'
 
@@ -28,6 +28,10 @@ export interface GuardOptions {
 export interface Guards extends HostGuards {
   /** Probes on the first call, and remembers: for the first spawn, status and `doctor`. */
   sandbox(): Promise<SandboxChoice>
+  /** That choice, once it is made. */
+  chosenSandbox(): SandboxChoice | undefined
+  /** What the backends that were not looked at for it are worth here. */
+  otherSandboxes(): Promise<SandboxChoice['probes']>
 }
 
 export function createGuards(config: LoadedConfig, { dataDir, clock, log, sandboxes, signal }: GuardOptions): Guards {
@@ -36,23 +40,30 @@ export function createGuards(config: LoadedConfig, { dataDir, clock, log, sandbo
   const policy = Object.freeze({ ...configured, forbidden_paths: [...configured.forbidden_paths, dataDir] })
   const isolation = config.core(sandboxSection)
   const { enabled, backend, required } = isolation
+  const selection = (): SelectSandboxOptions => ({
+    enabled,
+    backend,
+    required,
+    sandboxes: sandboxes(),
+    run: createRunBare(clock),
+    prove: proveSandbox,
+    log: log.child('sandbox'),
+    signal,
+  })
   let choice: Promise<SandboxChoice> | undefined
-  const sandbox = () =>
-    (choice ??= selectSandbox({
-      enabled,
-      backend,
-      required,
-      sandboxes: sandboxes(),
-      run: createRunBare(clock),
-      prove: proveSandbox,
-      log: log.child('sandbox'),
-      signal,
-    }))
+  let chosen: SandboxChoice | undefined
+  const choose = async () => {
+    chosen = await selectSandbox(selection())
+    return chosen
+  }
+  const sandbox = () => (choice ??= choose())
   const publicAddresses = createPublicAddresses({ allowPrivate: config.core(httpSection).allow_private, log: log.child('http') })
   return {
     policy,
     workspace: createWorkspace({ root: workspaceRoot(config, dataDir), forbidden: policy.forbidden_paths.map(expandHome) }),
     sandbox,
+    chosenSandbox: () => chosen,
+    otherSandboxes: async () => probeOthers(selection(), await sandbox()),
     spawn: createSpawn({
       sandbox: async () => (await sandbox()).sandbox,
       required,

@@ -20,6 +20,7 @@ import { type ComponentLogger, createLogger } from './log.ts'
 import { type ConfigSource, parseConfig, readConfigText } from './read-config.ts'
 import { readTomlFile } from './read-toml-file.ts'
 import type { DeliveryQueues, Runtime } from './runtime.ts'
+import type { SandboxChoice } from './sandbox-select.ts'
 import { createTraceScope, type TraceScope } from './trace-scope.ts'
 
 export interface RuntimeOptions extends ConfigSource {
@@ -105,6 +106,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
       repliesPending: replies,
       commitsQueued: store.pending(),
       eventsDropped: subscribers.dropped,
+      sandbox: measuredSandbox(guards?.chosenSandbox()),
     }
   }
   const services: Partial<Services> = {
@@ -223,4 +225,11 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
 
 const unreachable = (): never => {
   throw new Error('the runtime applies a configuration before anybody can ask')
+}
+
+/** The choice in one sentence: what was measured of the backend, or why there is none. */
+function measuredSandbox(choice: SandboxChoice | undefined): Vitals['sandbox'] {
+  if (!choice) return null
+  const { sandbox, probes, warning } = choice
+  return { backend: sandbox.name, detail: warning ?? probes.find(({ name }) => name === sandbox.name)?.detail ?? 'switched off' }
 }

@@ -1,5 +1,6 @@
 /** One process from start to end, with everything it started in its process group. */
 import type { ChildProcess } from 'node:child_process'
+import { closeSync, openSync } from 'node:fs'
 import { AppError, type Clock, type ProcessCommand, type SpawnRequest, type SpawnResult } from '@sluice/sdk'
 import { stopGroup } from './process-group.ts'
 import { createOutputHead } from './spawn-output.ts'
@@ -66,20 +67,24 @@ export async function runProcess(command: ProcessCommand, request: SpawnRequest,
 
 /** Resolves once it runs. */
 async function start(command: ProcessCommand, hasInput: boolean): Promise<ChildProcess> {
-  const { spawn } = await import('node:child_process')
+  const [{ spawn }, { INHERITED, standIns }] = await Promise.all([import('node:child_process'), import('./inherited-descriptors.ts')])
   const { promise, resolve, reject } = Promise.withResolvers<ChildProcess>()
+  let nothing: number | undefined
   try {
+    if (INHERITED.length > 0) nothing = openSync('/dev/null', 'r')
     const child = spawn(command.file, command.args, {
       cwd: command.cwd,
       env: command.env,
       detached: true,
-      stdio: [hasInput ? 'pipe' : 'ignore', 'pipe', 'pipe'],
+      stdio: [hasInput ? 'pipe' : 'ignore', 'pipe', 'pipe', ...(nothing === undefined ? [] : standIns(nothing))],
     })
     child.on('error', reject)
     child.once('spawn', () => resolve(child))
     return await promise
   } catch (error) {
     throw startError(command, error)
+  } finally {
+    if (nothing !== undefined) closeSync(nothing)
   }
 }
 

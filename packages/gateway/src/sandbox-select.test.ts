@@ -3,7 +3,7 @@ import { testHost } from '@sluice/testkit/host'
 import { runBare } from '@sluice/testkit/run-bare'
 import { expect, test } from 'vitest'
 import { noSandbox } from './sandbox-none.ts'
-import { type SelectSandboxOptions, selectSandbox } from './sandbox-select.ts'
+import { probeOthers, type SelectSandboxOptions, selectSandbox } from './sandbox-select.ts'
 
 const fake = (name: string, strength: number, available: boolean | Error): Sandbox => ({
   ...noSandbox,
@@ -43,6 +43,18 @@ test('auto takes the strongest whose probe passes, and says what it found before
     { name: 'middle', available: true, detail: 'works' },
   ])
   expect([warnings, warning]).toEqual([[], undefined])
+})
+
+test('those the choice has left out are probed when they are asked for, by the same rule', async () => {
+  const sandboxes = [fake('strong', 9, true), fake('weak', 1, true), fake('missing', 2, false)]
+  const { log } = testHost()
+  const options = { backend: 'auto', required: false, enabled: true, sandboxes, run: runBare, log, signal: new AbortController().signal }
+  const choice = await selectSandbox({ ...options, prove: async () => undefined })
+  const leaking = { ...options, prove: async () => 'wrote outside' }
+  expect(await probeOthers(leaking, choice)).toEqual([
+    { name: 'weak', available: false, detail: 'works: it was tried, and wrote outside' },
+    { name: 'missing', available: false, detail: 'missing says no' },
+  ])
 })
 
 test('a named backend is the only one tried', async () => {

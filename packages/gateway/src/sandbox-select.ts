@@ -29,6 +29,17 @@ export interface SelectSandboxOptions {
   readonly signal: AbortSignal
 }
 
+/** The probes of those a choice has left out, side by side; for `doctor`. */
+export const probeOthers = (
+  options: SelectSandboxOptions,
+  { probes }: SandboxChoice,
+): Promise<readonly (SandboxProbe & { readonly name: string })[]> =>
+  Promise.all(
+    options.sandboxes
+      .filter(({ name }) => !probes.some((tried) => tried.name === name))
+      .map(async (sandbox) => ({ name: sandbox.name, ...(await probe(sandbox, options)) })),
+  )
+
 /** Takes as long as the probes do, so not for the way to the first request. Never rejects. */
 export async function selectSandbox(options: SelectSandboxOptions): Promise<SandboxChoice> {
   const { backend, log } = options

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -121,6 +122,25 @@ test('no descriptor of ours is open in the child', async () => {
   const { stdout } = await setUp().sh('ls -l /proc/$$/fd')
   closeSync(own)
   expect(stdout).toContain('-> ')
+  expect(stdout).not.toContain(folder)
+})
+
+test('no descriptor we were handed ourselves leads anywhere in the child', () => {
+  const [handed, high] = [openSync(folder, 'r'), 60]
+  const script = `
+    import { createRunBare } from ${JSON.stringify(join(import.meta.dirname, 'run-bare.ts'))}
+    import { systemClock } from ${JSON.stringify(join(import.meta.dirname, 'clock.ts'))}
+    const command = { file: 'ls', args: ['-l', '/proc/self/fd'], cwd: '/', env: process.env }
+    const { stdout } = await createRunBare(systemClock)(command, new AbortController().signal)
+    console.log(stdout)`
+  const stdio = Array.from({ length: high + 1 }, (_, fd) => (fd === high ? handed : fd === 1 ? 'pipe' : 'ignore'))
+  const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
+    cwd: import.meta.dirname,
+    stdio,
+    encoding: 'utf8',
+  })
+  closeSync(handed)
+  expect(stdout).toContain('1 -> ')
   expect(stdout).not.toContain(folder)
 })
 

@@ -71,6 +71,7 @@ it('vitals are read when metrics are rendered, and absent where nobody offers th
     repliesPending: 9,
     commitsQueued: 6,
     eventsDropped: 7,
+    sandbox: { backend: 'userns', detail: 'works' },
   })
   const observer = textmetrics(testHost({ services: { vitals } }), false)
   await observer.render?.()
@@ -83,6 +84,7 @@ it('vitals are read when metrics are rendered, and absent where nobody offers th
     sluice_ws_clients: 5,
     sluice_commits_queued: 6,
     sluice_events_dropped: 7,
+    'sluice_sandbox_info{backend="userns"}': 1,
   })
   expect((await read(textmetrics(testHost(), false))).has('sluice_turns_running')).toBe(false)
 })

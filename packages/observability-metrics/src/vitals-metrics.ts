@@ -28,4 +28,15 @@ export function registerVitals(prom: typeof Prom, registry: Prom.Registry, vital
       },
     })
   }
+  new prom.Gauge({
+    name: 'sluice_sandbox_info',
+    help: 'Always 1; the label says what confines commands, as it was measured',
+    labelNames: ['backend'],
+    registers: [registry],
+    collect() {
+      this.reset()
+      const backend = vitals()?.sandbox?.backend
+      if (backend !== undefined) this.set({ backend }, 1)
+    },
+  })
 }

@@ -17,6 +17,8 @@ const FIX = 'start a collector that takes OTLP over HTTP there, or set [observab
 
 export async function checkCollector(target: Target, { clock, fetch, signal }: CheckOptions): Promise<readonly Finding[]> {
   const { url } = target
+  const { origin, pathname } = new URL(url)
+  const shown = `${origin}${pathname}`
   const [{ openCollector }, { hearNotes }] = await Promise.all([import('./collector.ts'), import('./hear-notes.ts')])
   const collector = openCollector(target, EXPORT_MS_MAX)
   const heard = hearNotes()
@@ -26,13 +28,13 @@ export async function checkCollector(target: Target, { clock, fetch, signal }: C
     await collector.send([proof(clock)])
     if (inTime.aborted) throw new Error('its answer came to no end')
   } catch (error) {
-    return [{ status: 'fail', detail: `${url}: ${await answerOf(url, error, { fetch, signal: inTime })}`, fix: FIX }]
+    return [{ status: 'fail', detail: `${shown}: ${await answerOf(url, error, { fetch, signal: inTime })}`, fix: FIX }]
   } finally {
     heard.stop()
     collector.close()
   }
-  if (heard.notes.length > 0) return [{ status: 'warn', detail: `${url} answered, but not as a collector that took the span`, fix: FIX }]
-  return [{ status: 'ok', detail: `${url} took a span` }]
+  if (heard.notes.length > 0) return [{ status: 'warn', detail: `${shown} answered, but not as a collector that took the span`, fix: FIX }]
+  return [{ status: 'ok', detail: `${shown} took a span` }]
 }
 
 /** The exporter does not say with which status it was told to come back later. */

@@ -111,6 +111,14 @@ describe('doctor sends one span, and says what the collector answered', () => {
     expect(receiver.refusals).toEqual([])
   })
 
+  test('what the query of the endpoint holds, such as a key, is not shown', async () => {
+    const endpoint = await status(200, '{}')
+    const [taken] = await check(`${endpoint}?key=SECRET`)
+    expect(taken).toEqual({ status: 'ok', detail: `${new URL(endpoint).origin}/v1/traces took a span` })
+    const [refused] = await check('http://127.0.0.1:1/?key=SECRET')
+    expect(refused).toMatchObject({ status: 'fail', detail: expect.not.stringContaining('SECRET') })
+  })
+
   const SAID: Readonly<Record<string, string>> = {
     'nothing listens': 'ECONNREFUSED',
     'it says nothing': 'timed out',

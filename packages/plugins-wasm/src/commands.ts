@@ -9,16 +9,15 @@ export interface CommandDeps {
 
 /** They work while plugins are turned off, too. */
 export function pluginCommands(host: CommandDeps['host'], config: PluginsConfig): Command[] {
-  const run = (name: 'list' | 'install' | 'remove' | 'info') => async (context: CommandContext) => {
-    const { COMMAND_RUNS } = await import('./run-command.ts')
-    await COMMAND_RUNS[name]({ host, config }, context)
-    return 0
-  }
   const { commandHelp } = CATALOGUE['plugins-wasm']
-  return [
-    { name: 'plugin list', ...commandHelp['plugin list'], run: run('list') },
-    { name: 'plugin install', ...commandHelp['plugin install'], run: run('install') },
-    { name: 'plugin remove', ...commandHelp['plugin remove'], run: run('remove') },
-    { name: 'plugin info', ...commandHelp['plugin info'], run: run('info') },
-  ]
+  const command = (name: 'list' | 'install' | 'remove' | 'info'): Command => ({
+    name: `plugin ${name}`,
+    ...commandHelp[`plugin ${name}`],
+    async run(context: CommandContext) {
+      const { COMMAND_RUNS } = await import('./run-command.ts')
+      await COMMAND_RUNS[name]({ host, config }, context)
+      return 0
+    },
+  })
+  return [command('list'), command('install'), command('remove'), command('info')]
 }

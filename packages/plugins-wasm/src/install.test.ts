@@ -96,6 +96,32 @@ describe('from a directory', () => {
     expect(await tree()).toEqual(INSTALLED)
   })
 
+  test('many that come and go at once do not get in the way of each other', async () => {
+    const { from, folder } = arrange()
+    const names = Array.from({ length: 24 }, (_, index) => `echo_${index}`)
+    const comeAndGo = async (name: string) => {
+      await from(await writePlugin(join(root, name), manifestFor(MODULE, { name }), MODULE))
+      await folder.remove(name)
+    }
+    await Promise.all(names.map(comeAndGo))
+    expect(await folder.names()).toEqual([])
+  })
+
+  test('what is missing is named, with where it was looked for', async () => {
+    const { from } = arrange()
+    const source = await written()
+    const said = async (path: string) => (await refusal(from(path))).message
+    expect(await said(join(root, 'nowhere'))).toBe(`there is no folder ${join(root, 'nowhere')}`)
+    expect(await said(join(source, 'plugin.wasm'))).toBe(
+      `${join(source, 'plugin.wasm')} is no folder; archives are installed from an https URL`,
+    )
+    await rm(join(source, 'plugin.wasm'))
+    expect(await said(source)).toBe(`there is no plugin.wasm in ${source}`)
+    await rm(join(source, 'manifest.json'))
+    expect(await said(source)).toBe(`there is no manifest.json in ${source}`)
+    expect((await refusal(arrange({}, tarGz([])).from(URL_TEXT))).message).toBe('there is no manifest.json in the archive')
+  })
+
   test('a name that is taken by something else than a plugin is refused', async () => {
     const { from } = arrange()
     await mkdir(join(root, 'plugins'))

@@ -1,4 +1,5 @@
 /** Installs a plugin from a folder of this machine or a URL: everything is checked in memory before anything is written. */
+import { stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { AppError, type Host } from '@sluice/sdk'
 import type { PluginsConfig } from './config.ts'
@@ -20,10 +21,11 @@ export async function install({ host, config, folder }: InstallDeps, from: strin
   const isUrl = /^[a-z][a-z0-9+.-]*:\/\//i.test(from)
   const source = isUrl ? withoutQuery(from) : resolve(from)
   let manifestBytes = new Uint8Array()
-  const read = isUrl ? fromArchive(await fetchArchive(host, from, signal)) : fromDirectory(source)
+  const read = isUrl ? fromArchive(await fetchArchive(host, from, signal)) : await fromDirectory(source)
   const keepManifest: ReadFile = async (name, bytesMax) => {
     const bytes = await read(name, bytesMax)
-    if (name === MANIFEST_FILE) manifestBytes = new Uint8Array(bytes ?? [])
+    if (!bytes) throw new AppError('not_found', `there is no ${name} in ${isUrl ? 'the archive' : source}`)
+    if (name === MANIFEST_FILE) manifestBytes = new Uint8Array(bytes)
     return bytes
   }
   const plugin = await readPlugin(keepManifest, isUrl ? 'url' : 'directory', config.security)
@@ -34,10 +36,14 @@ export async function install({ host, config, folder }: InstallDeps, from: strin
   return plugin
 }
 
-const fromDirectory =
-  (directory: string): ReadFile =>
-  (name, bytesMax) =>
-    readRegularFile(join(directory, name), bytesMax, name)
+async function fromDirectory(directory: string): Promise<ReadFile> {
+  const found = await stat(directory).catch((cause: NodeJS.ErrnoException) => {
+    const isMissing = ['ENOENT', 'ENOTDIR'].includes(cause.code ?? '')
+    throw new AppError('not_found', isMissing ? `there is no folder ${directory}` : `${directory} cannot be read: ${cause.code}`, { cause })
+  })
+  if (!found.isDirectory()) throw new AppError('invalid_request', `${directory} is no folder; archives are installed from an https URL`)
+  return (name, bytesMax) => readRegularFile(join(directory, name), bytesMax, name)
+}
 
 const fromArchive =
   (files: ReadonlyMap<string, Uint8Array>): ReadFile =>

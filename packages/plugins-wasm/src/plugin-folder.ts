@@ -110,8 +110,9 @@ export class PluginFolder {
   async #folderOf(name: string): Promise<string> {
     const folder = join(this.path, name)
     // The name is looked at first: it decides what the path is.
-    if (!isPluginName(name) || !(await exists(folder))) throw new AppError('not_found', `no plugin '${name.slice(0, 128)}' is installed`)
-    if (!(await lstat(folder)).isDirectory()) throw new AppError('invalid_request', `${folder} is no folder`)
+    const found = isPluginName(name) ? await lstat(folder).catch(() => undefined) : undefined
+    if (!found) throw new AppError('not_found', `no plugin '${name.slice(0, 128)}' is installed`)
+    if (!found.isDirectory()) throw new AppError('invalid_request', `${folder} is no folder`)
     return folder
   }
 
@@ -120,7 +121,8 @@ export class PluginFolder {
     await mkdir(staging, { recursive: true, mode: 0o700 })
     for (const left of await readdir(staging)) {
       const path = join(staging, left)
-      const { mtimeMs } = await lstat(path)
+      // what is under way may be done by now
+      const { mtimeMs } = await lstat(path).catch(() => ({ mtimeMs: Number.POSITIVE_INFINITY }))
       if (Date.now() - mtimeMs > STALE_MS) await rm(path, { recursive: true, force: true })
     }
     return join(staging, randomUUID())

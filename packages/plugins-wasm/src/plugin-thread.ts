@@ -16,8 +16,9 @@ interface Call {
   readonly resolve: (text: string) => void
   readonly reject: (error: AppError) => void
   readonly ask: CallOptions['ask']
-  /** Aborts when the call is over. */
-  readonly over: AbortController
+  readonly untilMs: number
+  /** Aborts when the call is over; made when it first asks for something. */
+  over: AbortController | undefined
 }
 
 /** For what the worker needs besides the plugin's own memory: its code, and texts on their way. */
@@ -31,6 +32,7 @@ export class PluginThread {
   readonly #clock: Clock
   readonly #answered = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
   #call: Call | undefined
+  #isWatching = false
   #isOver = false
 
   constructor(url: string, plugin: { readonly name: string; readonly hasNetwork: boolean }, limits: PluginLimits, clock: Clock) {
@@ -73,21 +75,19 @@ export class PluginThread {
   /** One at a time. Throws what is refused or went wrong as `AppError`; the thread may be over then. */
   async call(input: string, { signal, ask }: CallOptions): Promise<string> {
     const { promise, resolve, reject } = Promise.withResolvers<string>()
-    const over = new AbortController()
-    this.#call = { resolve, reject, ask, over }
+    const call: Call = { resolve, reject, ask, untilMs: this.#clock.monotonicMs() + this.#timeMs, over: undefined }
+    this.#call = call
     const onAbort = () => this.#fail(new AppError('aborted', 'the call of the plugin was aborted'))
     signal.addEventListener('abort', onAbort, { once: true })
     if (signal.aborted || this.#isOver) onAbort()
-    void this.#clock.sleep(this.#timeMs, over.signal).then(() => {
-      if (!over.signal.aborted) this.#fail(new AppError('upstream_timeout', `the plugin took longer than ${this.#timeMs} ms`))
-    })
+    void this.#watch()
     this.#worker.ref()
     try {
       this.#worker.postMessage({ input } satisfies ToWorker)
       return await promise
     } finally {
       this.#call = undefined
-      over.abort()
+      call.over?.abort()
       this.#worker.unref()
       signal.removeEventListener('abort', onAbort)
     }
@@ -108,9 +108,23 @@ export class PluginThread {
     else void this.#answer(call, message.request)
   }
 
-  async #answer({ ask, over }: Call, request: string): Promise<void> {
-    const reply = await ask(request, over.signal)
-    if (over.signal.aborted) return
+  /** One timer for as long as calls follow each other: cheaper than one for each. */
+  async #watch(): Promise<void> {
+    if (this.#isWatching) return
+    this.#isWatching = true
+    for (let call = this.#call; call; call = this.#call) {
+      const leftMs = call.untilMs - this.#clock.monotonicMs()
+      if (leftMs > 0) await this.#clock.sleep(leftMs)
+      else break
+    }
+    this.#isWatching = false
+    if (this.#call) this.#fail(new AppError('upstream_timeout', `the plugin took longer than ${this.#timeMs} ms`))
+  }
+
+  async #answer(call: Call, request: string): Promise<void> {
+    call.over ??= new AbortController()
+    const reply = await call.ask(request, call.over.signal)
+    if (this.#call !== call) return
     this.#worker.postMessage({ reply } satisfies ToWorker)
     Atomics.store(this.#answered, 0, 1)
     Atomics.notify(this.#answered, 0)

@@ -99,4 +99,6 @@ export interface Vitals {
   readonly repliesPending: number
   readonly commitsQueued: number
   readonly eventsDropped: number
+  /** What confines commands, as it was measured; null until it has been. */
+  readonly sandbox: { readonly backend: string; readonly detail: string } | null
 }

@@ -155,6 +155,7 @@ export interface DeviceRow {
 }
 
 export interface DeviceStore {
+  /** Adds a device; those that have expired go. Throws `conflict` for an id or a token that is kept already. */
   add(device: {
     readonly id: string
     readonly name: string

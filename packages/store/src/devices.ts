@@ -9,6 +9,7 @@ const CACHED_MAX = 1000
 
 const COLUMNS = 'id, name, created_at AS createdAtMs, last_seen_at AS lastSeenAtMs, last_address AS lastAddress, expires_at AS expiresAtMs'
 const ADD = 'INSERT INTO devices (id, name, token_hash, created_at, expires_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING'
+const DROP_EXPIRED = 'DELETE FROM devices WHERE expires_at <= ?'
 const FIND = `SELECT ${COLUMNS} FROM devices WHERE token_hash = ?`
 const LIST = `SELECT ${COLUMNS} FROM devices ORDER BY created_at, rowid`
 const REVOKE = 'DELETE FROM devices WHERE id = ?'
@@ -28,8 +29,11 @@ export function createDevices(db: Database, writer: GroupCommit, clock: Clock): 
     return result
   }
 
-  const insert = (device: NewDevice): boolean =>
-    db.run(ADD, device.id, device.name, device.tokenHash, device.createdAtMs, device.expiresAtMs) > 0
+  /** Also drops those that have expired: each sign-in with a passkey leaves one. */
+  const insert = (device: NewDevice): boolean => {
+    db.run(DROP_EXPIRED, clock.nowMs())
+    return db.run(ADD, device.id, device.name, device.tokenHash, device.createdAtMs, device.expiresAtMs) > 0
+  }
 
   const find = (tokenHash: string): DeviceRow | undefined => {
     const version = db.foreignVersion()

@@ -157,6 +157,7 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
       repliesPending: 0,
       commitsQueued: 0,
       eventsDropped: 0,
+      sandbox: null,
     }),
   }
   const auth = createAuth({ runtime })

@@ -10,6 +10,8 @@ import type { SandboxSubject } from '../sandbox.ts'
 
 export const CANARY = 'canary-that-stays-where-it-is'
 const TIMEOUT_MS = 20_000
+/** How long a process that left the group may still hold our pipes. */
+const PIPE_DRAIN_MS = 250
 const OUTPUT_CHARS_MAX = 100_000
 
 export interface Ran {
@@ -119,7 +121,14 @@ function benchOf({ create, workspace, outside }: Pick<SandboxSubject, 'create'> 
 function runToEnd(command: ProcessCommand, input = ''): Promise<Ran> {
   const { promise, resolve, reject } = Promise.withResolvers<Ran>()
   const child = spawn(command.file, command.args, { cwd: command.cwd, env: command.env, detached: true, stdio: 'pipe' })
-  const timer = setTimeout(() => child.pid !== undefined && process.kill(-child.pid, 'SIGKILL'), TIMEOUT_MS)
+  const killGroup = () => {
+    try {
+      if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
+    } catch {
+      // It is gone.
+    }
+  }
+  const timer = setTimeout(killGroup, TIMEOUT_MS)
   const output = { stdout: '', stderr: '' }
   for (const stream of ['stdout', 'stderr'] as const) {
     child[stream].on('data', (chunk: Buffer) => {
@@ -129,9 +138,17 @@ function runToEnd(command: ProcessCommand, input = ''): Promise<Ran> {
   child.stdin.on('error', () => undefined)
   child.stdin.end(input)
   child.on('error', reject)
-  child.on('close', (code) => {
+  // As the core does it: what is left of the group ends with the command, and who has left it no longer holds us.
+  child.once('exit', (code) => {
     clearTimeout(timer)
-    resolve({ code, ...output })
+    killGroup()
+    const end = () => {
+      clearTimeout(drained)
+      for (const stream of [child.stdout, child.stderr]) stream.destroy()
+      resolve({ code, ...output })
+    }
+    const drained = setTimeout(end, PIPE_DRAIN_MS)
+    child.once('close', end)
   })
   return promise
 }

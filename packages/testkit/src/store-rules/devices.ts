@@ -35,6 +35,22 @@ export const deviceRules: StoreRules = {
     expect(await devices.findByTokenHash('hash of d1')).toBeUndefined()
   },
 
+  'expired devices are gone with the next one that is added, by token or by code': async ({ store: { devices }, clock }) => {
+    const ids = async () => (await devices.list()).map(({ id }) => id)
+    await devices.add(device('stays'))
+    await devices.add(device('d1', { expiresAtMs: clock.nowMs() + 1_000 }))
+    await clock.advance(999)
+    await devices.add(device('d2', { expiresAtMs: clock.nowMs() + 1_000 }))
+    expect(await ids()).toEqual(['stays', 'd1', 'd2'])
+    await clock.advance(1)
+    await devices.add(device('d3'))
+    expect(await ids()).toEqual(['stays', 'd2', 'd3'])
+    await clock.advance(1_000)
+    await devices.addCode({ hash: 'code', expiresAtMs: clock.nowMs() + 1_000 }, 3)
+    expect(await devices.redeemCode('code', device('d4'))).toBe(true)
+    expect(await ids()).toEqual(['stays', 'd3', 'd4'])
+  },
+
   'a revoked device is refused at once, whoever revoked it': async ({ store: { devices }, beside }) => {
     for (const id of ['d1', 'd2']) {
       await devices.add(device(id))

@@ -18,6 +18,7 @@ const vitalsSchema = v.object({
   replies_pending: v.number(),
   commits_queued: v.number(),
   events_dropped: v.number(),
+  sandbox: v.nullable(v.object({ backend: v.string(), detail: v.string() })),
 })
 
 const channelSchema = v.object({
@@ -64,6 +65,7 @@ const shownVitals = ({ vitals }: Runtime) => {
     repliesPending,
     commitsQueued,
     eventsDropped,
+    sandbox,
   } = vitals()
   return {
     turns_running: turnsRunning,
@@ -75,6 +77,7 @@ const shownVitals = ({ vitals }: Runtime) => {
     replies_pending: repliesPending,
     commits_queued: commitsQueued,
     events_dropped: eventsDropped,
+    sandbox,
   }
 }
 

@@ -1,0 +1,47 @@
+/** What `sluice doctor` says of the sandbox commands run in (§2.6 `[security.sandbox]`). */
+import { existsSync } from 'node:fs'
+import { errorText, type Spawn } from '@sluice/sdk'
+import type { SandboxConfig } from './config/core-sections.ts'
+import { type Check, fail, ok, warn } from './doctor-check.ts'
+import type { SandboxChoice } from './sandbox-select.ts'
+
+const TRIAL_MS_MAX = 15_000
+const OUTPUT_BYTES_MAX = 4096
+const SWITCH_ON = 'set enabled = true and backend = "auto" under [security.sandbox]'
+const INSTALL = "install what it names, or build another sandbox in: 'sluice features' lists them"
+
+export function checkSandbox(
+  { sandbox, probes, warning }: SandboxChoice,
+  { enabled, backend, required }: Pick<SandboxConfig, 'enabled' | 'backend' | 'required'>,
+): Check {
+  const isOff = !enabled || backend === 'none'
+  if (isOff && !required) return warn('sandbox', 'commands run without a sandbox: it is switched off', SWITCH_ON)
+  const measured = probes.map(({ name, available, detail }) => `${name} ${available ? 'works' : 'does not'} (${detail})`).join('; ')
+  if (!warning) return ok('sandbox', `${sandbox.name}: ${measured}`)
+  // of a backend that was named the warning says it all
+  const detail = backend === 'auto' && measured !== '' ? `${warning}: ${measured}` : warning
+  return (required ? fail : warn)('sandbox', detail, isOff ? SWITCH_ON : INSTALL)
+}
+
+/** Nothing, unless no command runs in the workspace: its name or its place may be one the backend cannot show. */
+export async function checkInWorkspace(spawn: Spawn, root: string): Promise<Check[]> {
+  if (!existsSync(root)) return []
+  const failed = (why: string) => [
+    fail('sandbox', `no command runs in ${root}: ${why}`, 'set [agent] workspace to another folder, or another backend'),
+  ]
+  try {
+    const { exitCode, stderr, sandbox } = await spawn({
+      file: 'sh',
+      args: ['-c', ':'],
+      cwd: root,
+      env: { PATH: '/usr/local/bin:/usr/bin:/bin' },
+      policy: { writable: [root], network: false },
+      timeoutMs: TRIAL_MS_MAX,
+      outputBytesMax: OUTPUT_BYTES_MAX,
+      signal: AbortSignal.timeout(TRIAL_MS_MAX),
+    })
+    return exitCode === 0 ? [] : failed(`in ${sandbox} it ended with ${exitCode} (${stderr.trim().split('\n')[0]})`)
+  } catch (error) {
+    return failed(errorText(error))
+  }
+}
