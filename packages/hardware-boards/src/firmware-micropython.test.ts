@@ -1,0 +1,155 @@
+/** The firmware for MicroPython boards, run by MicroPython itself over pins that are not there. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { capabilitiesOf } from './protocol/answers.ts'
+import { micropython } from './repl/testing/micropython.ts'
+
+const FIRMWARE = join(import.meta.dirname, '../../../firmware/micropython/main.py')
+
+/** Pins whose levels the test sets; pin 3 is wired to pin 2. */
+const MACHINE = `
+class Pin:
+    IN, OUT, PULL_UP, PULL_DOWN = 0, 1, 2, 3
+    levels = {}
+    made = []
+    def __init__(self, number, mode, pull=None, value=None):
+        Pin.made.append((number, mode, pull))
+        self.number = number
+        if value is not None:
+            Pin.levels[2 if number == 3 else number] = value
+    def value(self):
+        return Pin.levels.get(2 if self.number == 3 else self.number, 0)
+`
+
+const python = await micropython()
+const title = python ? 'the firmware for MicroPython' : 'the firmware for MicroPython (skipped: the WebAssembly package is not installed)'
+
+describe.skipIf(!python)(title, () => {
+  const execute = (code: string): string => {
+    const { stdout = '', stderr = '' } = python?.execute(code) ?? {}
+    if (stderr !== '') throw new Error(stderr)
+    return stdout
+  }
+  const write = (name: string, text: string): void => {
+    execute(`f = open('${name}', 'w')`)
+    for (let at = 0; at < text.length; at += 2000) execute(`f.write(${JSON.stringify(text.slice(at, at + 2000))})`)
+    execute('f.close()')
+  }
+  const start = (platform: 'rp2' | 'esp32', button = 'None') => {
+    write('machine.py', MACHINE)
+    write('firmware.py', readFileSync(FIRMWARE, 'utf8'))
+    execute("import sys\nfor n in ('machine', 'firmware'):\n    sys.modules.pop(n, None)")
+    execute(`import firmware, machine\nsaid = []\nfw = firmware.Firmware(firmware.BOARDS['${platform}'], said.append, ${button})`)
+  }
+  const said = (): unknown[] => {
+    const lines = execute('for line in said:\n    print(line)\nsaid.clear()')
+    return lines.trim() === ''
+      ? []
+      : lines
+          .trim()
+          .split(/\r?\n/)
+          .map((line) => JSON.parse(line) as unknown)
+  }
+  const feed = (text: string): unknown[] => {
+    execute(`fw.feed(${JSON.stringify(text)}.encode())`)
+    return said()
+  }
+  const ask = (cmd: string, args: object = {}): unknown => feed(`${JSON.stringify({ id: '7', cmd, args })}\n`)[0]
+
+  test('ping and capabilities tell what is true', () => {
+    for (const [platform, board, led] of [
+      ['rp2', 'board_a', 25],
+      ['esp32', 'board_d', 2],
+    ] as const) {
+      start(platform)
+      const ping = ask('ping') as { id: string; result: string }
+      expect(ping.id).toBe('7')
+      expect(JSON.parse(ping.result)).toEqual({ firmware: 'sluice', version: 1, board })
+      const { gpio, ...rest } = capabilitiesOf(board, (ask('capabilities') as { result: string }).result)
+      expect(rest).toEqual({ led, board, firmware: 'sluice 1' })
+      expect(gpio).toContain(led)
+    }
+  })
+
+  test('a pin is written, and another one wired to it reads that', () => {
+    start('rp2')
+    expect(ask('gpio_read', { pin: 3 })).toEqual({ id: '7', ok: true, result: '0' })
+    expect(ask('gpio_write', { pin: 2, value: 1 })).toEqual({ id: '7', ok: true, result: 'done' })
+    expect(ask('gpio_read', { pin: 3 })).toMatchObject({ result: '1' })
+  })
+
+  test.each([
+    ['gpio_read', { pin: 24 }, 'Invalid pin'],
+    ['gpio_read', { pin: '2' }, 'Invalid pin'],
+    ['gpio_read', { pin: true }, 'Invalid pin'],
+    ['gpio_read', {}, 'Invalid pin'],
+    ['gpio_write', { pin: 2 }, 'Invalid value'],
+    ['gpio_write', { pin: 2, value: 2 }, 'Invalid value'],
+    ['gpio_write', { pin: 2, value: true }, 'Invalid value'],
+    ['watch', { pin: 2, pull: 'x' }, 'Invalid pull'],
+    ['reboot', {}, 'Unknown command'],
+  ])('%s %j is refused, and no pin is touched', (command, args, why) => {
+    start('rp2')
+    expect(ask(command, args)).toEqual({ id: '7', ok: false, error: expect.stringContaining(why) })
+    expect(execute('print(machine.Pin.made)').trim()).toBe('[]')
+  })
+
+  test('a pin that can only be read is not written', () => {
+    start('esp32')
+    expect(ask('gpio_write', { pin: 34, value: 1 })).toMatchObject({ ok: false, error: 'Pin 34 is input only' })
+    expect(ask('gpio_read', { pin: 34 })).toMatchObject({ ok: true })
+  })
+
+  test('a watched pin tells its changes once, and is not written', () => {
+    start('rp2')
+    expect(ask('watch', { pin: 12, pull: 'up' })).toMatchObject({ ok: true })
+    execute('fw.look()\nmachine.Pin.levels[12] = 1\nfw.look()\nfw.look()\nmachine.Pin.levels[12] = 0\nfw.look()')
+    expect(said()).toEqual([
+      { event: 'pin_12', value: 1 },
+      { event: 'pin_12', value: 0 },
+    ])
+    expect(ask('gpio_write', { pin: 12, value: 1 })).toMatchObject({ ok: false })
+    ask('unwatch', { pin: 12 })
+    execute('machine.Pin.levels[12] = 1\nfw.look()')
+    expect(said()).toEqual([])
+  })
+
+  test('its button is told without being watched, from its first change on', () => {
+    start('rp2', 'lambda: machine.Pin.levels.get(99, 0)')
+    execute('fw.look()\nfw.look()\nmachine.Pin.levels[99] = 1\nfw.look()\nfw.look()')
+    expect(said()).toEqual([{ event: 'button', value: 1 }])
+  })
+
+  test('no more pins are watched than it can look after', () => {
+    start('rp2')
+    const answers = Array.from({ length: 17 }, (_, pin) => ask('watch', { pin }))
+    expect(answers.at(15)).toMatchObject({ ok: true })
+    expect(answers.at(16)).toMatchObject({ ok: false })
+  })
+
+  test.each([
+    '',
+    'hello',
+    '{',
+    '[]',
+    '1',
+    '{"cmd":"ping"}',
+    '{"id":1,"cmd":"ping"}',
+    `{"id":"1","cmd":"ping","x":"${'y'.repeat(300)}"}`,
+    'é\u0000',
+  ])('what is no request is not answered: %j', (line) => {
+    start('rp2')
+    expect(feed(`${line}\n`)).toEqual([])
+    expect(ask('ping')).toMatchObject({ ok: true })
+  })
+
+  test('a request in pieces, and two at once, are each answered', () => {
+    start('rp2')
+    expect(feed('{"id":"1","cmd"')).toEqual([])
+    expect(feed(':"gpio_read","args":{"pin":2}}\r\n{"id":"2","cmd":"gpio_read","args":{"pin":2}}\n')).toMatchObject([
+      { id: '1' },
+      { id: '2' },
+    ])
+  })
+})
