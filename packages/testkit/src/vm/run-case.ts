@@ -72,11 +72,10 @@ export async function runCase(substrate: Substrate, found: FoundCase, options: C
     },
   })
   const lost = Object.keys(definition.tests).filter((title) => results.every(({ test }) => test !== title))
-  return { name, results, lost, output: `${output}${explain(end)}`, bootMs: end.bootMs, tookMs: end.tookMs }
+  return { name, results, lost, output: lost.length > 0 ? `${output}${explain(end)}` : output, bootMs: end.bootMs, tookMs: end.tookMs }
 }
 
-/** Of a case whose tests were all reported, nobody reads it. */
 function explain({ status, console }: MachineEnd): string {
   const what = status === 'timeout' ? 'did not end' : status === 'died' ? 'ended before its command' : `ended with status ${status}`
-  return `the machine ${what}\n${console}\n`
+  return `the machine ${what}\n${console.replaceAll('\r', '')}`
 }

@@ -26,7 +26,7 @@ async function substrate(): Promise<Substrate | { readonly missing: string }> {
     return { qemu: await findQemu(), packages, kernel: await guestKernel(packages) }
   } catch (error) {
     const [why = ''] = (error instanceof Error ? error.message : String(error)).trim().split('\n').slice(-1)
-    return { missing: why }
+    return { missing: why === 'spawn apt-get ENOENT' ? 'it needs packages of Debian, and there is no apt-get' : why }
   }
 }
 
@@ -44,8 +44,8 @@ function showCase({ name, skipped, results, lost, output, bootMs, tookMs }: Case
   }
   for (const test of lost) console.log(`FAILED ${name}: ${test}: the machine ended before it`)
   const isBroken = lost.length > 0 || results.some(({ passed }) => !passed)
-  if (isBroken && !streamed && output !== '') console.log(output.replaceAll(/^/gm, `${name} | `))
-  else if (lost.length > 0) console.log(output)
+  if (isBroken && !streamed && output !== '') console.log(output.trimEnd().replaceAll(/^/gm, `${name} | `))
+  else if (lost.length > 0) console.log(output.trimEnd())
   console.log(`      ${name} took ${seconds(tookMs)}, ${seconds(bootMs)} of it to boot`)
 }
 

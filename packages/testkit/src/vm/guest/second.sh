@@ -33,7 +33,9 @@ read -r up _ </proc/uptime
 echo "{\"ready\":$up}" >&3
 if [ $status = 0 ]; then
   cd "$VM_FOLDER"
-  $box timeout -s KILL "$VM_TIMEOUT_SECS" /bin/sh /run/vm/command </dev/null >"$out" 2>"$err"
+  $box timeout -s KILL "$VM_TIMEOUT_SECS" /bin/sh /run/vm/command </dev/null >"$out" 2>"$err" &
+  # Of a command that is waited for in the foreground, the shell would write how it was killed to the same place.
+  wait $!
   status=$?
 else
   cat /run/vm/setup.err >"$err"
