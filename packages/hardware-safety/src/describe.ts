@@ -2,7 +2,7 @@
 import type { MoveEnd } from './core/robot-event.ts'
 import type { Movement } from './drive-input.ts'
 import type { View } from './kernel/messages.ts'
-import { degrees } from './robot-toml.ts'
+import { degrees } from './robot-config.ts'
 
 const SIMULATED = 'SIMULATED: no real robot moves. '
 

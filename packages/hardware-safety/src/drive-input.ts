@@ -2,7 +2,8 @@
 import { AppError } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { MoveRequest, Velocity } from './core/robot-event.ts'
-import { degrees, type RobotConfig } from './robot-toml.ts'
+import { degrees } from './robot-config.ts'
+import type { RobotConfig } from './robot-toml.ts'
 
 const METRES_MAX = 50
 const DEGREES_MAX = 720

@@ -2,7 +2,8 @@
 import { checkDevicePath, isDevicePath } from '@sluice/hardware'
 import { errorText, type Finding } from '@sluice/sdk'
 import { loadSerialPort } from './native.ts'
-import { isSimulated, type RobotConfig } from './robot-toml.ts'
+import { isSimulated } from './robot-config.ts'
+import type { RobotConfig } from './robot-toml.ts'
 
 /** What the settings themselves say. */
 export function warningsOf(config: RobotConfig): readonly Finding[] {

@@ -5,7 +5,8 @@ import * as v from 'valibot'
 import { afterAll, describe, expect, test } from 'vitest'
 import { readTomlFile } from '../../gateway/src/read-toml-file.ts'
 import { checkRobot, warningsOf } from './preflight.ts'
-import { limitsOf, robotToml } from './robot-toml.ts'
+import { limitsOf } from './robot-config.ts'
+import { robotToml } from './robot-toml.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'robot-toml-'))
 const file = join(folder, 'robot.toml')

@@ -14,7 +14,8 @@ export interface LinkDeps {
 
 /** A look around, a reset and a halt take at most a quarter of a second. */
 const ANSWER_MS_MAX = 1000
-const START_MS_MAX = 10_000
+/** Of a slow computer. */
+const START_MS_MAX = 30_000
 /** What a movement may take beyond its own limit. */
 const MOVE_GRACE_MS = 5000
 const WAITING_MAX = 64

@@ -1,7 +1,8 @@
 /** Emergency stop, bump sensors and an ultrasonic sensor on GPIO lines: edges as they come, levels as often as it is polled. */
 import { type EdgeEvent, type Gpio, type GpioLines, openGpio } from '@sluice/hardware'
 import { AppError, type Clock } from '@sluice/sdk'
-import { degrees, type RobotConfig, ULTRASONIC, ULTRASONIC_CONE } from '../robot-toml.ts'
+import { degrees, ULTRASONIC, ULTRASONIC_CONE } from '../robot-config.ts'
+import type { RobotConfig } from '../robot-toml.ts'
 import type { Hear } from './body.ts'
 import { createEchoes } from './echoes.ts'
 import { faultOf } from './kernel.ts'

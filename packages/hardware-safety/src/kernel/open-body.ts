@@ -1,7 +1,7 @@
 /** Puts the robot of a configuration together: the simulated one, or the drive and sensors that are there. */
 import { closeSync, openSync, writeSync } from 'node:fs'
 import type { Clock } from '@sluice/sdk'
-import { isSimulated } from '../robot-toml.ts'
+import { isSimulated } from '../robot-config.ts'
 import { SimBody, type SimNote } from '../sim/sim-body.ts'
 import type { Body, Hear } from './body.ts'
 import { openGpioSensors } from './gpio-sensors.ts'

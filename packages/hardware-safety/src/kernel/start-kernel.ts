@@ -1,7 +1,7 @@
 /** All that the safety process loads once it knows that it is one. */
 import { constants, setPriority } from 'node:os'
 import type { Clock } from '@sluice/sdk'
-import { limitsOf } from '../robot-toml.ts'
+import { limitsOf } from '../robot-config.ts'
 import { Kernel } from './kernel.ts'
 import type { FromKernel, KernelInit } from './messages.ts'
 import { openBody } from './open-body.ts'

@@ -2,7 +2,8 @@
 import type { Clock } from '@sluice/sdk'
 import type { Velocity } from '../core/robot-event.ts'
 import type { Body, Hear } from '../kernel/body.ts'
-import { LIDAR, type RobotConfig } from '../robot-toml.ts'
+import { LIDAR } from '../robot-config.ts'
+import type { RobotConfig } from '../robot-toml.ts'
 import { createRandom } from './random.ts'
 import { World } from './world.ts'
 

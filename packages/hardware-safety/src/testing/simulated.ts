@@ -4,7 +4,8 @@ import * as v from 'valibot'
 import type { MoveEnd, Velocity } from '../core/robot-event.ts'
 import { Kernel } from '../kernel/kernel.ts'
 import type { FromKernel, View } from '../kernel/messages.ts'
-import { limitsOf, robotToml } from '../robot-toml.ts'
+import { limitsOf } from '../robot-config.ts'
+import { robotToml } from '../robot-toml.ts'
 import { SimBody, type SimNote } from '../sim/sim-body.ts'
 
 export interface Simulated {

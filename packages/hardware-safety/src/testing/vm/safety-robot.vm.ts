@@ -1,0 +1,129 @@
+/** A robot on real drivers: a motor controller on USB, an emergency stop and an ultrasonic sensor on GPIO lines. */
+import assert from 'node:assert/strict'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createGpioChip, type GpioChip } from '@sluice/testkit/vm/devices/gpio-chip'
+import { openTerminal } from '@sluice/testkit/vm/devices/terminal'
+import { createUsbBoard, usbBoardModules } from '@sluice/testkit/vm/devices/usb-board'
+import { liveHost } from '@sluice/testkit/vm/live-host'
+import { type VmTestContext, vmCase } from '@sluice/testkit/vm/vm-case'
+import * as v from 'valibot'
+import { startCompanion } from '../../../../gateway/src/companion.ts'
+import type { MoveEnd } from '../../core/robot-event.ts'
+import type { View } from '../../kernel/messages.ts'
+import { Robot } from '../../robot.ts'
+import { robotToml } from '../../robot-toml.ts'
+
+const ESTOP = 4
+const ECHO = 24
+const HALT = 'M 0 0 0 0'
+const AHEAD = { velocity: { x: 0.2, y: 0, turn: 0 }, amount: 50, forMs: null }
+const { signal: never } = new AbortController()
+
+/** A robot whose motors are played: `lines` is what they were told. */
+async function robotOnDrivers(
+  { after }: VmTestContext,
+  { sensors = {}, safety = {} }: { readonly sensors?: object; readonly safety?: object },
+) {
+  const chip = await createGpioChip({ label: 'pinctrl-robot', lines: 32 })
+  const board = await createUsbBoard({ vendor: '2341', product: '0043', serialNumber: 'MOTORS' })
+  const port = await board.plug()
+  after(() => board.unplug().catch(() => undefined))
+  let told = ''
+  const motors = await openTerminal(board.boardEnd, (bytes) => {
+    told += bytes.toString()
+  })
+  after(() => motors.close())
+  const config = v.parse(robotToml, {
+    drive: { backend: 'serial', serial_port: port },
+    sensors: { gpio_chip: chip.path, ...sensors },
+    safety: { estop_pin: ESTOP, ...safety },
+  })
+  const robot = new Robot(liveHost({ companion: startCompanion }), { config })
+  after(() => robot.close())
+  // Nobody holds the pulled-up pin down yet: as with a broken wire
+  assert.equal((await robot.look()).isEstopPressed, true)
+  await chip.drive(ESTOP, 0)
+  assert.deepEqual(pick(await robot.reset()), { isEstopPressed: false, latched: null })
+  const lines = () => told.split('\n').filter(Boolean)
+  /** Resolves once the motors run, to what becomes of that. */
+  const drive = async (turn = never): Promise<{ readonly moved: Promise<MoveEnd> }> => {
+    const moved = robot.move(AHEAD, turn)
+    await Promise.race([moved, eventually(() => lines().some((line) => line.startsWith('M 0.200')))])
+    return { moved }
+  }
+  return { chip, board, robot, lines, drive }
+}
+
+const pick = ({ isEstopPressed, latched }: View) => ({ isEstopPressed, latched })
+
+async function eventually(holds: () => boolean): Promise<void> {
+  while (!holds()) await sleep(5)
+}
+
+/** Something at about two metres, for as long as it is there: the sensor is asked some sixteen times a second. */
+function playEchoes(chip: GpioChip): () => Promise<void> {
+  let isThere = true
+  const playing = (async () => {
+    while (isThere) {
+      await chip.drive(ECHO, 1)
+      await sleep(12)
+      await chip.drive(ECHO, 0)
+      await sleep(5)
+    }
+  })()
+  return async () => {
+    isThere = false
+    await playing
+  }
+}
+
+export default vmCase({
+  modules: ['gpio-sim', ...usbBoardModules(4)],
+  udev: true,
+  testTimeoutSecs: 90,
+  tests: {
+    '§2.7 rule 7: the pin of the emergency stop halts the motors, until it is released and reset': async (context) => {
+      const { chip, robot, lines, drive } = await robotOnDrivers(context, { safety: { blind_mode_speed_limit: 0.2 } })
+      const { moved } = await drive()
+      await chip.drive(ESTOP, 1)
+      assert.equal((await moved).reason, 'estop')
+      await sleep(300)
+      assert.equal(lines().at(-1), HALT)
+      assert.equal((await robot.reset()).isEstopPressed, true)
+      await chip.drive(ESTOP, 0)
+      assert.equal((await robot.move(AHEAD, never)).reason, 'refused')
+      assert.deepEqual(pick(await robot.reset()), { isEstopPressed: false, latched: null })
+      const again = robot.move({ ...AHEAD, amount: 0.05 }, never)
+      assert.equal((await again).reason, 'done')
+    },
+
+    '§2.7 rule 7: an ultrasonic sensor that falls silent halts the motors': async (context) => {
+      const { chip, robot, lines, drive } = await robotOnDrivers(context, { sensors: { ultrasonic_pins: [23, ECHO] } })
+      assert.match((await robot.move(AHEAD, never)).why, /no fresh reading of ultrasonic/)
+      const fallSilent = playEchoes(chip)
+      const { moved } = await drive()
+      await fallSilent()
+      assert.equal((await moved).reason, 'sensors')
+      assert.equal(lines().at(-1), HALT)
+    },
+
+    '§2.7 rule 7: the motors halt when the turn that asked for a movement is cancelled': async (context) => {
+      const { lines, drive } = await robotOnDrivers(context, { safety: { blind_mode_speed_limit: 0.2 } })
+      const turn = new AbortController()
+      const { moved } = await drive(turn.signal)
+      turn.abort()
+      assert.equal((await moved).reason, 'stopped')
+      await sleep(300)
+      assert.equal(lines().at(-1), HALT)
+    },
+
+    'a drive that is unplugged while it moves ends the movement, and is told of': async (context) => {
+      const { board, drive } = await robotOnDrivers(context, { safety: { blind_mode_speed_limit: 0.2 } })
+      const { moved } = await drive()
+      await board.unplug()
+      const { reason, why } = await moved
+      assert.equal(reason, 'fault')
+      assert.match(why, /the drive on \/dev\/ttyACM0/)
+    },
+  },
+})
