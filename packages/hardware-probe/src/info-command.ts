@@ -1,6 +1,6 @@
 /** `sluice hardware info`: what a chip says of itself. */
 import { parseArgs } from 'node:util'
-import { AppError, type Command, errorText } from '@sluice/sdk'
+import { AppError, CATALOGUE, type Command, errorText } from '@sluice/sdk'
 import { liveBoardNamed } from './live-boards.ts'
 import { defaultBoard } from './memory-read.ts'
 import { hexAddress, type Probe } from './probe.ts'
@@ -9,8 +9,7 @@ const KIB = 1024
 
 export const infoCommand = (probe: Probe, boards: readonly string[]): Command => ({
   name: 'hardware info',
-  summary: "Show a chip's identity and memory, read live from it",
-  usage: '[--chip <board-or-chip>]',
+  ...CATALOGUE['hardware-probe'].commandHelp['hardware info'],
   async run({ args, json, print, signal }) {
     const chip = chipIn(args)
     const board = chip === undefined ? defaultBoard(boards) : liveBoardNamed(chip)

@@ -72,6 +72,8 @@ describe('the catalogue is the truth', () => {
     const row: Row = CATALOGUE[id as keyof typeof CATALOGUE]
     expect((parts.tools ?? []).map(({ name }) => name).toSorted()).toEqual([...(row.tools ?? [])].toSorted())
     expect((parts.commands ?? []).map(({ name }) => name).toSorted()).toEqual([...(row.commands ?? [])].toSorted())
+    for (const { name, summary, usage, options } of parts.commands ?? [])
+      expect({ summary, usage, options }).toEqual(row.commandHelp?.[name])
     expect((parts.providers ?? []).flatMap(({ kinds }) => kinds).toSorted()).toEqual([...(row.kinds ?? [])].toSorted())
     expect(feature.section?.path).toBe(row.section)
     await parts.close?.()

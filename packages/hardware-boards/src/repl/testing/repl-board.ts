@@ -10,6 +10,8 @@ export interface Executed {
 }
 
 export interface ReplBoardOptions {
+  /** The board's end of a line; absent: one in memory. */
+  readonly far?: Port
   readonly execute?: (code: string) => Executed
   /** `unknown`: older than raw-paste mode. */
   readonly rawPaste?: 'yes' | 'no' | 'unknown'
@@ -52,7 +54,8 @@ export function replBoard(options: ReplBoardOptions = {}): ReplBoard {
     garbage = '',
     stallsAfter = Number.POSITIVE_INFINITY,
   } = options
-  const { near, far } = memoryPort()
+  const { near, far: memory } = memoryPort()
+  const { far = memory } = options
   const codes: string[] = []
   let mode: ReplBoard['mode'] = program ? 'running' : 'friendly'
   let held = ''
