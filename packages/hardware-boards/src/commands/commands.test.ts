@@ -283,6 +283,7 @@ describe('peripheral flash', () => {
     ['a board with a system of its own', 'board_b_q', 'x.hex', goodHex, 'invalid_request', 'system of its own'],
     ['no such board', 'board_z', 'x.hex', goodHex, 'invalid_request', 'board_z'],
     ['MicroPython itself for board_d', 'board_d', 'x.bin', 'x', 'invalid_request', 'esptool'],
+    ['a path with braces', 'board_c1', '{exit}.bin', 'x', 'invalid_request', 'braces'],
     ['more than the flash holds', 'board_c1', 'x.bin', Buffer.alloc(600_000), 'too_large', 'larger'],
   ])('%s is refused, and nothing is written or recorded', async (_, board, name, bytes, code, says) => {
     const { run, spawns, records, file } = arrange()

@@ -81,8 +81,9 @@ const WAYS: Readonly<Partial<Record<Board['family'], Way>>> = {
   async board_c({ host }, { signal }, { board, device, image, file, say }) {
     const memory = board.memory.find(({ name }) => name === 'Flash')
     if (!memory || image.length > memory.length) throw new AppError('too_large', `${file} is larger than the flash of ${board.name}`)
+    const flasher = openocd(file)
     await record({ host }, { board, device, image, file })
-    await flashByProgram(host, openocd(file), { signal, say })
+    await flashByProgram(host, flasher, { signal, say })
     return `Flashed ${image.length} bytes to ${board.name}.`
   },
 

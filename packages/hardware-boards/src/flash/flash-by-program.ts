@@ -32,8 +32,9 @@ export function avrdude(board: string, port: string, image: string): Flasher | u
   }
 }
 
-/** Through the debugger that is on the board. */
+/** Through the debugger that is on the board. Throws `invalid_request` for a path that its language would take apart. */
 export function openocd(image: string): Flasher {
+  if (/[{}\\]/.test(image)) throw new AppError('invalid_request', `OpenOCD takes no path with braces or backslashes: ${image}`)
   // A loaded binary has no addresses of its own; flash begins there.
   const where = image.endsWith('.bin') ? ' 0x08000000' : ''
   return {
