@@ -8,6 +8,8 @@ import { promisify } from 'node:util'
 export interface UnpackOptions {
   /** Which of the packages that an installation would add are wanted; absent: all of them. */
   readonly only?: RegExp
+  /** Debian's name of another architecture: then nothing of this machine is taken for installed. */
+  readonly architecture?: string
 }
 
 const DOWNLOAD_MS_MAX = 300_000
@@ -29,11 +31,14 @@ export async function releaseName(): Promise<string> {
  * Unpacks the packages, and what they depend on and this machine lacks, into a folder that exists. Throws when there is no
  * apt, no network, or no such package.
  */
-export async function unpackPackages(folder: string, packages: readonly string[], { only = /^/ }: UnpackOptions = {}): Promise<void> {
-  await downloadInto(folder, packages, only).catch(async () => {
-    // The lists of this machine are old or missing: lists of our own are asked.
-    await downloadInto(folder, packages, only, await freshLists())
-  })
+export async function unpackPackages(folder: string, packages: readonly string[], options: UnpackOptions = {}): Promise<void> {
+  const { only = /^/, architecture } = options
+  if (architecture !== undefined) await downloadInto(folder, packages, only, await freshLists(architecture))
+  else
+    await downloadInto(folder, packages, only).catch(async () => {
+      // The lists of this machine are old or missing: lists of our own are asked.
+      await downloadInto(folder, packages, only, await freshLists())
+    })
   for await (const file of glob('*.deb', { cwd: folder })) {
     await run('sh', ['-c', UNPACK, 'unpack', file], { cwd: folder })
     await rm(join(folder, file))
@@ -47,11 +52,17 @@ async function downloadInto(folder: string, packages: readonly string[], only: R
   await run('apt-get', [...options, '-o', 'APT::Sandbox::User=root', 'download', ...lacking], { cwd: folder, timeout: DOWNLOAD_MS_MAX })
 }
 
-async function freshLists(): Promise<readonly string[]> {
-  const home = cacheFolder('dev/apt')
+async function freshLists(architecture?: string): Promise<readonly string[]> {
+  const home = cacheFolder('dev', architecture === undefined ? 'apt' : `apt-${architecture}`)
   await mkdir(join(home, 'lists/partial'), { recursive: true })
   await mkdir(join(home, 'cache/archives/partial'), { recursive: true })
-  const options = ['-o', `Dir::State::lists=${home}/lists`, '-o', `Dir::Cache=${home}/cache`]
+  const settings = [
+    ...[`Dir::State::lists=${home}/lists`, `Dir::Cache=${home}/cache`],
+    ...(architecture === undefined
+      ? []
+      : ['Dir::State::status=/dev/null', `APT::Architecture=${architecture}`, `APT::Architectures=${architecture}`]),
+  ]
+  const options = settings.flatMap((setting) => ['-o', setting])
   await run('apt-get', [...options, '-o', 'APT::Sandbox::User=root', 'update'], { timeout: DOWNLOAD_MS_MAX })
   return options
 }

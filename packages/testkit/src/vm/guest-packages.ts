@@ -28,8 +28,9 @@ const KERNEL_PACKAGE = 'linux-image-amd64'
 const GUEST_PACKAGES = ['udev', 'kmod', 'busybox-static'] as const
 
 /** Throws an error whose message says what is missing. */
-export async function findQemu(): Promise<Qemu> {
-  const found = await debianProgram({ packages: ['qemu-system-x86'], program: 'usr/bin/qemu-system-x86_64' })
+export async function findQemu(architecture: 'x86_64' | 'aarch64' = 'x86_64'): Promise<Qemu> {
+  const packages = [architecture === 'x86_64' ? 'qemu-system-x86' : 'qemu-system-arm']
+  const found = await debianProgram({ packages, program: `usr/bin/qemu-system-${architecture}` })
   if ('missing' in found) throw new Error(found.missing)
   const share = (name: string): string => join(found.root, 'usr/share', name)
   return { program: found.path, env: found.env, firmware: [share('qemu'), share('seabios')] }
@@ -63,7 +64,7 @@ export async function guestKernel(packages: string): Promise<Kernel> {
 }
 
 /** Writes which module needs which. */
-async function indexModules(packages: string, folder: string, version: string): Promise<void> {
+export async function indexModules(packages: string, folder: string, version: string): Promise<void> {
   const env = { LD_LIBRARY_PATH: join(packages, 'usr/lib/x86_64-linux-gnu') }
   // The program is named by how it is called; its package's links are to be followed in the guest only.
   const depmod = spawn(join(packages, 'bin/kmod'), ['-b', folder, version], { argv0: 'depmod', env, stdio: 'ignore' })
@@ -72,7 +73,7 @@ async function indexModules(packages: string, folder: string, version: string): 
 }
 
 /** A module and what it needs, in the order of loading; paths below the folder of the modules. */
-export async function moduleFiles({ modules }: Kernel, names: readonly string[]): Promise<readonly string[]> {
+export async function moduleFiles({ modules }: Pick<Kernel, 'modules'>, names: readonly string[]): Promise<readonly string[]> {
   const needs = new Map<string, string[]>()
   for (const line of (await readFile(join(modules, 'modules.dep'), 'utf8')).split('\n')) {
     const [file = '', rest = ''] = line.split(':')
@@ -84,7 +85,7 @@ export async function moduleFiles({ modules }: Kernel, names: readonly string[])
 const moduleName = (file: string): string => (file.split('/').at(-1) ?? '').replace(/\.ko.*$/, '').replaceAll('-', '_')
 
 /** Where /lib is a link here, a folder of that name in a layer above would hide what is behind the link. */
-async function linkAsHere(draft: string): Promise<void> {
+export async function linkAsHere(draft: string): Promise<void> {
   for (const name of ['bin', 'lib', 'sbin']) {
     if (!(await lstat(`/${name}`)).isSymbolicLink()) continue
     await mkdir(join(draft, 'usr', name), { recursive: true })
@@ -92,8 +93,8 @@ async function linkAsHere(draft: string): Promise<void> {
   }
 }
 
-async function versionIn(folder: string): Promise<string> {
+export async function versionIn(folder: string): Promise<string> {
   const [version] = await readdir(join(folder, 'lib/modules'))
-  if (version === undefined) throw new Error(`${KERNEL_PACKAGE} has no modules`)
+  if (version === undefined) throw new Error('the package of the kernel has no modules')
   return version
 }

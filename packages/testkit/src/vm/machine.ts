@@ -1,12 +1,13 @@
 /** A throw-away virtual machine: boots, runs one command in a copy-on-write view of this machine's files, is gone. */
-import { spawn } from 'node:child_process'
 import { constants } from 'node:fs'
 import { access, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { createServer, type Server } from 'node:net'
+import type { Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { ended, lineReader, listen } from './guest-lines.ts'
 import type { Kernel, Qemu } from './guest-packages.ts'
 import { initialFiles, type Job } from './initial-files.ts'
+import { CONSOLE_CHARS_MAX, runQemu } from './run-qemu.ts'
 
 export interface Substrate {
   readonly qemu: Qemu
@@ -41,8 +42,6 @@ export interface MachineEnd {
 
 /** Beyond the command's own time: the boot, and the end. */
 const BOOT_MS_MAX = 90_000
-const REPORT_LINE_CHARS_MAX = 64 * 1024
-const CONSOLE_CHARS_MAX = 4000
 const KERNEL_OPTIONS = [
   'console=ttyS0',
   'quiet',
@@ -80,7 +79,7 @@ export async function runMachine(substrate: Substrate, job: Job, { memoryMib, ou
     servers.push(await listen(join(folder, 'err'), output.stderr))
     servers.push(await listen(join(folder, 'report'), lineReader(reportLine)))
     const timer = AbortSignal.timeout(BOOT_MS_MAX + job.timeoutSecs * 1000)
-    const failure = await runQemu(substrate, { folder, initrd, memoryMib, signal: AbortSignal.any([signal, timer]) })
+    const failure = await bootPc(substrate, { folder, initrd, memoryMib, signal: AbortSignal.any([signal, timer]) })
     await Promise.all(servers.map((server) => ended(server)))
     const console = `${await readFile(join(folder, 'console'), 'utf8').catch(() => '')}${failure}`.slice(-CONSOLE_CHARS_MAX)
     return { status: status ?? (timer.aborted ? 'timeout' : 'died'), console, bootMs, tookMs: tookMs() }
@@ -98,7 +97,7 @@ interface Boot {
 }
 
 /** Resolves to what QEMU complained of, when it has ended. */
-async function runQemu({ qemu, kernel, packages }: Substrate, { folder, initrd, memoryMib, signal }: Boot): Promise<string> {
+async function bootPc({ qemu, kernel, packages }: Substrate, { folder, initrd, memoryMib, signal }: Boot): Promise<string> {
   const accel = (await hasKvm()) ? ['-accel', 'kvm', '-cpu', 'host'] : ['-accel', 'tcg,thread=multi,tb-size=256', '-cpu', 'max']
   const port = (name: string): string[] => [
     ...['-chardev', `socket,id=${name},path=${join(folder, name)}`],
@@ -111,7 +110,6 @@ async function runQemu({ qemu, kernel, packages }: Substrate, { folder, initrd, 
   const args = [
     ...accel,
     ...['-machine', 'pc', '-m', String(memoryMib), '-nodefaults', '-display', 'none', '-no-reboot', '-nic', 'none'],
-    ...qemu.firmware.flatMap((path) => ['-L', path]),
     ...['-kernel', kernel.image, '-initrd', initrd, '-append', KERNEL_OPTIONS.join(' ')],
     ...['-serial', `file:${join(folder, 'console')}`],
     ...['-device', 'virtio-serial', ...port('out'), ...port('err'), ...port('report')],
@@ -119,20 +117,7 @@ async function runQemu({ qemu, kernel, packages }: Substrate, { folder, initrd, 
     ...share('packages', packages),
     ...['-object', 'rng-random,id=random,filename=/dev/urandom', '-device', 'virtio-rng-pci,rng=random'],
   ]
-  const child = spawn(qemu.program, args, { env: { ...process.env, ...qemu.env }, stdio: ['ignore', 'ignore', 'pipe'] })
-  const kill = (): void => void child.kill('SIGKILL')
-  signal.addEventListener('abort', kill)
-  try {
-    return await new Promise((resolve, reject) => {
-      let complaints = ''
-      child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
-        complaints = (complaints + chunk).slice(-CONSOLE_CHARS_MAX)
-      })
-      child.on('error', reject).on('close', () => resolve(complaints))
-    })
-  } finally {
-    signal.removeEventListener('abort', kill)
-  }
+  return runQemu(qemu, args, signal)
 }
 
 /** A /dev/kvm without the processor's own extension cannot run a stock kernel. */
@@ -142,28 +127,4 @@ async function hasKvm(): Promise<boolean> {
     () => false,
   )
   return usable && /\b(?:vmx|svm)\b/.test(await readFile('/proc/cpuinfo', 'utf8'))
-}
-
-/** Takes one connection, QEMU's, and passes on what it sends. */
-function listen(path: string, onBytes: (bytes: Uint8Array) => void): Promise<Server> {
-  return new Promise((resolve, reject) => {
-    const server = createServer((socket) => {
-      socket.on('data', onBytes).on('error', () => socket.destroy())
-    })
-    server.maxConnections = 1
-    server.on('error', reject).listen(path, () => resolve(server))
-  })
-}
-
-/** When the connection has ended too, all it had sent has been passed on. */
-const ended = (server: Server): Promise<void> => new Promise((resolve) => void server.close(() => resolve()))
-
-function lineReader(onLine: (line: string) => void): (bytes: Uint8Array) => void {
-  const decoder = new TextDecoder()
-  let rest = ''
-  return (bytes) => {
-    const lines = (rest + decoder.decode(bytes, { stream: true })).split('\n')
-    rest = (lines.pop() ?? '').slice(-REPORT_LINE_CHARS_MAX)
-    for (const line of lines) onLine(line)
-  }
 }

@@ -1,0 +1,28 @@
+/** What a guest sends over its ports, on the host's side. */
+import { createServer, type Server } from 'node:net'
+
+const LINE_CHARS_MAX = 64 * 1024
+
+/** Takes one connection, QEMU's, and passes on what it sends. */
+export function listen(path: string, onBytes: (bytes: Uint8Array) => void): Promise<Server> {
+  return new Promise((resolve, reject) => {
+    const server = createServer((socket) => {
+      socket.on('data', onBytes).on('error', () => socket.destroy())
+    })
+    server.maxConnections = 1
+    server.on('error', reject).listen(path, () => resolve(server))
+  })
+}
+
+/** When the connection has ended too, all it had sent has been passed on. */
+export const ended = (server: Server): Promise<void> => new Promise((resolve) => void server.close(() => resolve()))
+
+export function lineReader(onLine: (line: string) => void): (bytes: Uint8Array) => void {
+  const decoder = new TextDecoder()
+  let rest = ''
+  return (bytes) => {
+    const lines = (rest + decoder.decode(bytes, { stream: true })).split('\n')
+    rest = (lines.pop() ?? '').slice(-LINE_CHARS_MAX)
+    for (const line of lines) onLine(line)
+  }
+}
