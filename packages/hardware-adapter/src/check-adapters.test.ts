@@ -47,10 +47,14 @@ test('a device without permission fails with the udev rule', async () => {
   })
 })
 
-test('an adapter that the kernel has taken is told, with how to use it', async () => {
+test.each([
+  ['MCP2221', 'bus/hid/drivers/mcp2221/0003:04D8:00DD.0001', 'as i2c under [peripherals.adapter]'],
+  ['CH341A', 'bus/usb/drivers/spi-ch341/1-2:1.0', 'blacklist spi_ch341'],
+])('an %s that the kernel has taken is told, with how to use it', async (name, device, fix) => {
   const root = temporaryRoot()
-  mkdirSync(join(root, 'sys/bus/hid/drivers/mcp2221/0003:04D8:00DD.0001'), { recursive: true })
-  expect(await check({ config: {}, root })).toMatchObject([{ status: 'warn', fix: expect.stringContaining('[peripherals.adapter]') }])
+  mkdirSync(join(root, 'sys', device), { recursive: true })
+  const expected = { status: 'warn', detail: expect.stringContaining(name), fix: expect.stringContaining(fix) }
+  expect(await check({ config: {}, root })).toMatchObject([expected])
 })
 
 test('a setting without effect is told', async () => {

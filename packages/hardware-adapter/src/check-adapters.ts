@@ -5,7 +5,7 @@ import { checkDevicePath, type DeviceKind } from '@sluice/hardware'
 import { AppError, errorText, type Finding } from '@sluice/sdk'
 import type { Adapters, Places, PresentAdapter } from './adapters.ts'
 import type { AdapterSettings } from './config.ts'
-import { takenByKernel } from './find-usb-adapters.ts'
+import { type TakenAdapter, takenByKernel } from './find-usb-adapters.ts'
 import { CH341A_ID, MCP2221_ID } from './found-adapter.ts'
 import { NATIVE_FIX, type Native, type NativePackage } from './native.ts'
 import { accessTo } from './open-adapter.ts'
@@ -29,7 +29,7 @@ export async function checkAdapters({ adapters, native, settings, places }: Chec
     () => adapters.present().length > 0,
   )
   for (const present of adapters.present()) findings.push(...(await checkAdapter(native, present)))
-  if (transport === 'auto') for (const name of await takenByKernel(places.sys)) findings.push(taken(name))
+  if (transport === 'auto') findings.push(...(await takenByKernel(places.sys)).map(taken))
   if (!isThere && findings.length === 0) findings.push({ status: 'ok', detail: 'no I2C/SPI adapter is connected' })
   return findings
 }
@@ -78,10 +78,10 @@ async function missingPackage(native: Native, name: NativePackage): Promise<Find
   }
 }
 
-const taken = (name: string): Finding => ({
+const taken = ({ name, driver, key }: TakenAdapter): Finding => ({
   status: 'warn',
-  detail: `the kernel's driver hid_mcp2221 has taken the MCP2221 ${name}`,
-  fix: 'name its bus as i2c under [peripherals.adapter], or keep the driver from loading: `blacklist hid_mcp2221` in /etc/modprobe.d/sluice.conf',
+  detail: `the kernel's driver ${driver} has taken the ${name}`,
+  fix: `name its bus as ${key} under [peripherals.adapter], or keep the driver from loading: \`blacklist ${driver}\` in /etc/modprobe.d/sluice.conf`,
 })
 
 const mayUse = (path: string): Promise<boolean> =>

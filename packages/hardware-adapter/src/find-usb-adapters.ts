@@ -48,10 +48,26 @@ async function usbDevices(sys: string): Promise<FoundAdapter[]> {
   return found
 }
 
-/** Of a USB adapter that a driver of the kernel has taken whole, so that no HID device is left to open: where it is. */
-export async function takenByKernel(sys: string): Promise<readonly string[]> {
-  const folder = join(sys, 'bus/hid/drivers/mcp2221')
-  return (await entries(folder)).filter((name) => /^[\dA-F]{4}:04D8:00DD\./i.test(name))
+export interface TakenAdapter {
+  readonly name: string
+  /** As `modprobe` knows it. */
+  readonly driver: string
+  /** What the driver makes of it. */
+  readonly key: 'i2c' | 'spi'
+}
+
+const DRIVERS = [
+  { folder: 'bus/hid/drivers/mcp2221', device: /^[\dA-F]{4}:04D8:00DD\./i, name: 'MCP2221', driver: 'hid_mcp2221', key: 'i2c' },
+  { folder: 'bus/usb/drivers/spi-ch341', device: /^\d+-[\d.]+:/, name: 'CH341A', driver: 'spi_ch341', key: 'spi' },
+] as const
+
+/** The adapters that a driver of the kernel has for itself. */
+export async function takenByKernel(sys: string): Promise<readonly TakenAdapter[]> {
+  const taken: TakenAdapter[] = []
+  for (const { folder, device, ...adapter } of DRIVERS) {
+    if ((await entries(join(sys, folder))).some((name) => device.test(name))) taken.push(adapter)
+  }
+  return taken
 }
 
 async function listed(native: Native): Promise<FoundAdapter[]> {

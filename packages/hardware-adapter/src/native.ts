@@ -84,13 +84,14 @@ export interface Native {
 
 export type NativePackage = 'i2c-bus' | 'spi-device' | 'node-hid' | 'usb'
 
-const COMPILED = 'it can be compiled: it takes Python 3, make and a C++ compiler'
+const COMPILER = 'Python 3, make and a C++ compiler'
+
 /** What mends that a package cannot be loaded. */
 export const NATIVE_FIX: Readonly<Record<NativePackage, string>> = {
-  'i2c-bus': `install Sluice again where ${COMPILED}`,
-  'spi-device': `install Sluice again where ${COMPILED}`,
-  'node-hid': 'install libusb (on Debian `apt install libusb-1.0-0`), which it needs on Linux',
-  usb: 'install Sluice again; it comes ready-made for the usual platforms',
+  'i2c-bus': `install it beside Sluice (\`npm install i2c-bus\`); it is compiled, with ${COMPILER}`,
+  'spi-device': `install it beside Sluice (\`npm install spi-device\`); it is compiled, with ${COMPILER}`,
+  'node-hid': 'install it beside Sluice (`npm install node-hid`), and on Linux libusb (Debian: `apt install libusb-1.0-0`)',
+  usb: 'install it beside Sluice (`npm install usb`)',
 }
 
 async function load<Module>(name: NativePackage, importing: () => Promise<{ readonly default: Module }>): Promise<Module> {
@@ -129,7 +130,6 @@ interface UsbDevice {
   close(): Promise<void>
   claimInterface(number: number): Promise<void>
   releaseInterface(number: number): Promise<void>
-  detachKernelDriver(number: number): Promise<void>
   transferIn(endpoint: number, length: number, timeoutMs: number): Promise<{ readonly data?: DataView }>
   transferOut(endpoint: number, bytes: Uint8Array, timeoutMs: number): Promise<{ readonly bytesWritten: number }>
 }
@@ -232,8 +232,7 @@ async function claimed(device: UsbDevice): Promise<UsbPort> {
   await device.open()
   try {
     const { interfaceNumber, input, output } = bulkEndpoints(device.configuration?.interfaces ?? [])
-    // Nothing is attached where no driver of the kernel took it, and where there is no Linux.
-    await device.detachKernelDriver(interfaceNumber).catch(() => undefined)
+    // Nobody is driven out before: that would take it from another program too, in the middle of what it does.
     await device.claimInterface(interfaceNumber)
     return {
       send: async (bytes) => void (await device.transferOut(output, bytes, TRANSFER_MS_MAX)),

@@ -6,6 +6,7 @@ import { type VmTestContext, vmCase } from '@sluice/testkit/vm/vm-case'
 import { findUsbAdapters } from '../../find-usb-adapters.ts'
 import { nativePackages } from '../../native.ts'
 import { hardwareKit } from '../hardware-kit.ts'
+import { asNobody } from './as-nobody.ts'
 import { usbFunction, type VirtualUsb } from './usb-function.ts'
 
 /** Plugged in by the first test: this file is also read where there is no such controller. */
@@ -78,6 +79,19 @@ export default vmCase({
       await until(available, context.signal)
       assert.equal(await run('i2c_scan', { device: 'adapter0' }), 'I2C scan found 2 device(s): 0x48, 0x50')
       assert.deepEqual(host.refreshes, ['adapter0 is there (CH341A)', 'adapter0 is gone', 'adapter0 is there (CH341A)'])
+    },
+
+    'without permission the error brings the udev rule': async (context) => {
+      const { run } = await arrange(context)
+      const seen = await asNobody(() => run('i2c_scan', {}))
+      assert.match(seen, /^No permission for CH341A at .*: put `SUBSYSTEM=="usb"/)
+    },
+
+    'taken by another program, it is said to be in use': async (context) => {
+      const { run } = await arrange(context)
+      const other = await arrange(context)
+      await run('i2c_scan', {})
+      await assert.rejects(other.run('i2c_scan', {}), { code: 'unavailable', message: /is in use by another program/ })
     },
 
     'doctor says that it can be used': async (context) => {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { type VmCase, vmCase } from '@sluice/testkit/vm/vm-case'
 import { nativePackages } from '../../native.ts'
 import { hardwareKit } from '../hardware-kit.ts'
+import { asNobody } from './as-nobody.ts'
 
 const kit = (adapter: object) =>
   hardwareKit({
@@ -80,6 +81,12 @@ const definition: VmCase = vmCase({
       await run('spi_transfer', { bytes: [0x06] })
       await run('spi_transfer', { bytes: [0x02, 0, 1, 0, 0xca, 0xfe] })
       assert.match(await run('spi_transfer', { bytes: [0x03, 0, 1, 0, 0, 0] }), /0xca, 0xfe\]$/)
+    },
+
+    'without permission the error names the group': async () => {
+      const { run } = kit({ i2c: '/dev/i2c-0', spi: '/dev/spidev0.0' })
+      assert.match(await asNobody(() => run('i2c_scan', {})), /^No permission for \/dev\/i2c-0: .*`i2c`/)
+      assert.match(await asNobody(() => run('spi_transfer', { bytes: [0] })), /^No permission for \/dev\/spidev0.0: .*`spi`/)
     },
 
     'doctor says what can be used': async () => {

@@ -4,6 +4,7 @@ import { type VmTestContext, vmCase } from '@sluice/testkit/vm/vm-case'
 import { nativePackages } from '../../native.ts'
 import { hardwareKit } from '../hardware-kit.ts'
 import { mcp2221Chip } from '../mcp2221-chip.ts'
+import { asNobody } from './as-nobody.ts'
 import { installLibusb, lacksLibusb } from './libusb.ts'
 import { uhidDevice } from './uhid-device.ts'
 
@@ -59,6 +60,13 @@ export default vmCase({
       await run('i2c_scan', {})
       await unplug()
       await assert.rejects(run('i2c_scan', {}), { code: 'unavailable' })
+    },
+
+    'without permission the error brings the udev rule': async (context) => {
+      const { run } = await arrange(context)
+      await nativePackages.require('node-hid')
+      const seen = await asNobody(() => run('i2c_scan', {}))
+      assert.match(seen, /^No permission for MCP2221 at .*: put `SUBSYSTEM=="hidraw"/)
     },
 
     'doctor says that it can be used': async (context) => {
