@@ -1,10 +1,11 @@
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { memoryKeyValue } from '@sluice/testkit/memory-store'
 import { afterEach, expect, test, vi } from 'vitest'
 import { ch341aChip } from './testing/ch341a-chip.ts'
-import { plug, usbPort } from './testing/fake-native.ts'
+import { hidPort, plug, usbPort } from './testing/fake-native.ts'
 import { type HardwareKit, hardwareKit, type KitOptions, temporaryRoot } from './testing/hardware-kit.ts'
+import { mcp2221Chip } from './testing/mcp2221-chip.ts'
 
 const kits: HardwareKit[] = []
 const arrange = (options: KitOptions): HardwareKit => {
@@ -81,6 +82,32 @@ test('a HID adapter is found by what the kernel writes of it', async () => {
   const { run } = arrange({ root })
   await expect(run('i2c_scan', {})).rejects.toMatchObject({ message: 'this test was given no such device' })
   await expect(run('spi_transfer', { bytes: [0] })).rejects.toMatchObject({ message: 'adapter0 (MCP2221) has no SPI' })
+})
+
+test('an adapter that was plugged in again under the same name is opened anew', async () => {
+  const root = temporaryRoot()
+  const chip = mcp2221Chip()
+  let device = plug()
+  const kit = arrange({ root, native: { openHid: async () => hidPort(chip, device) } })
+  const plugged = (instance: string) => {
+    const folder = join(root, 'sys/devices', instance)
+    mkdirSync(folder, { recursive: true })
+    put(join(folder, 'uevent'), 'HID_ID=0003:000004D8:000000DD\nHID_UNIQ=0001')
+    mkdirSync(join(root, 'sys/class/hidraw/hidraw3'), { recursive: true })
+    rmSync(join(root, 'sys/class/hidraw/hidraw3/device'), { force: true })
+    symlinkSync(folder, join(root, 'sys/class/hidraw/hidraw3/device'))
+  }
+  plugged('0003:04D8:00DD.0001')
+  await kit.parts.register?.(AbortSignal.timeout(1000))
+  expect(await kit.run('i2c_scan', {})).toContain('0x48')
+  device.state = 'out'
+  device = plug()
+  plugged('0003:04D8:00DD.0002')
+  await vi.waitFor(async () => {
+    await kit.host.advance(10_000)
+    expect(kit.host.refreshes).toHaveLength(2)
+  })
+  expect(await kit.run('i2c_scan', {})).toContain('0x48')
 })
 
 test('what is plugged in and out while the daemon runs is noticed', async () => {

@@ -39,6 +39,7 @@ export interface Adapters {
 export function createAdapters(host: Host, native: Native, { settings, places }: { settings: AdapterSettings; places: Places }): Adapters {
   let present: readonly PresentAdapter[] = []
   let firstLook: Promise<void> | undefined
+  let lastLook: Promise<void> = Promise.resolve()
   const closing = new AbortController()
 
   const look = async (): Promise<void> => {
@@ -60,11 +61,11 @@ export function createAdapters(host: Host, native: Native, { settings, places }:
 
   const lookOrWarn = (): Promise<void> =>
     look().catch((error: unknown) => host.log.warn('looking for I2C/SPI adapters failed', { error: errorText(error) }))
-  /** The first one may have been asked for by a call already. */
+  /** One after the other: each compares with what the one before found. */
   const lookAgain = (): Promise<void> => {
-    if (firstLook) return lookOrWarn()
-    firstLook = lookOrWarn()
-    return firstLook
+    lastLook = lastLook.then(lookOrWarn)
+    firstLook ??= lastLook
+    return lastLook
   }
 
   return {
@@ -100,8 +101,8 @@ async function find(native: Native, settings: AdapterSettings, places: Places): 
   return transport === 'linux' ? configured : [...configured, ...(await findUsbAdapters(native, places))]
 }
 
-const isSame = (old: PresentAdapter, alias: string, { kind, path }: FoundAdapter): boolean =>
-  old.alias === alias && old.found.kind === kind && old.found.path === path
+const isSame = ({ alias: oldAlias, found: old }: PresentAdapter, alias: string, { kind, path, instance }: FoundAdapter): boolean =>
+  oldAlias === alias && old.kind === kind && old.path === path && old.instance === instance
 
 const changeText = (gone: readonly PresentAdapter[], fresh: readonly PresentAdapter[]): string =>
   [...gone.map(({ alias }) => `${alias} is gone`), ...fresh.map(({ alias, adapter }) => `${alias} is there (${adapter.name})`)].join(', ')

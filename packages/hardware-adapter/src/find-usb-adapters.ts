@@ -1,5 +1,5 @@
 /** Which USB adapters are connected, without loading anything native where the kernel tells it in files. */
-import { readdir, readFile } from 'node:fs/promises'
+import { readdir, readFile, readlink } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { CH341A_ID, type FoundAdapter, MCP2221_ID, type UsbId } from './found-adapter.ts'
 import type { ListedDevice, Native, UsbName } from './native.ts'
@@ -28,8 +28,9 @@ async function hidrawDevices(sys: string): Promise<FoundAdapter[]> {
     const value = (key: string) => new RegExp(`^${key}=(.*)$`, 'm').exec(facts)?.[1] ?? ''
     const [, vendor, product] = value('HID_ID').split(':')
     if (!isDevice(MCP2221_ID, vendor, product)) continue
+    const instance = basename(await readlink(join(sys, 'class/hidraw', name, 'device')).catch(() => ''))
     // Without a place of its own the device is told by its number.
-    found.push({ kind: 'mcp2221', serial: value('HID_UNIQ'), place: value('HID_PHYS') || name, path: `/dev/${name}` })
+    found.push({ kind: 'mcp2221', serial: value('HID_UNIQ'), place: value('HID_PHYS') || name, path: `/dev/${name}`, instance })
   }
   return found
 }

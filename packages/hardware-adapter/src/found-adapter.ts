@@ -10,6 +10,8 @@ export interface FoundAdapter {
   readonly place: string
   /** What is opened: `/dev/hidraw0`. */
   readonly path: string
+  /** Another one each time it is plugged in, where the system tells; `path` may stay the same. */
+  readonly instance?: string
   /** Of a USB device that is no HID device. */
   readonly usb?: { readonly bus: string; readonly address: number }
 }

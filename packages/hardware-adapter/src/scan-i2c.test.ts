@@ -31,8 +31,14 @@ test('a bus that hangs ends the scan after three addresses', async () => {
 })
 
 test('single addresses that time out are passed over', async () => {
-  const { i2c } = bus((address) => (address % 2 ? hangs() : Promise.resolve(address === 0x48)))
+  const { i2c } = bus((address) => (address % 16 ? Promise.resolve(address === 0x48) : hangs()))
   expect(await scanI2c(i2c, never)).toHaveLength(1)
+})
+
+test('a scan with ten time-outs is not gone on with', async () => {
+  const { i2c, asked } = bus((address) => (address % 2 ? hangs() : Promise.resolve(false)))
+  await expect(scanI2c(i2c, never)).rejects.toMatchObject({ code: 'upstream_timeout' })
+  expect(asked).toHaveLength(20)
 })
 
 test('an adapter that is lost ends the scan at once', async () => {

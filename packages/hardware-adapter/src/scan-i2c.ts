@@ -7,8 +7,9 @@ import type { I2c } from './adapter.ts'
 
 const FIRST = 0x08
 const LAST = 0x77
-/** In a row: then it is the bus that hangs. */
-const TIMEOUTS_MAX = 3
+/** Then it is the bus that hangs; each may take a second. */
+const TIMEOUTS_IN_A_ROW_MAX = 3
+const TIMEOUTS_MAX = 10
 
 export interface Answering {
   readonly address: number
@@ -20,16 +21,19 @@ export interface Answering {
 export async function scanI2c(i2c: I2c, signal: AbortSignal): Promise<readonly Answering[]> {
   const found: Answering[] = []
   let timeouts = 0
+  let inARow = 0
   for (let address = FIRST; address <= LAST; address++) {
     if (signal.aborted) throw new AppError('aborted', 'The scan was aborted')
     try {
       const answer = await i2c.probe(address)
-      timeouts = 0
+      inARow = 0
       if (answer) found.push({ address, held: answer === 'held' })
     } catch (error) {
       // Some bus drivers let the time run out where nobody acknowledges.
       timeouts++
-      if (!(error instanceof AppError) || error.code !== 'upstream_timeout' || timeouts === TIMEOUTS_MAX) throw error
+      inARow++
+      if (!(error instanceof AppError) || error.code !== 'upstream_timeout') throw error
+      if (inARow === TIMEOUTS_IN_A_ROW_MAX || timeouts === TIMEOUTS_MAX) throw error
     }
   }
   return found
