@@ -1,7 +1,7 @@
 /** Debian's packages, downloaded and unpacked into a folder of the user's: nothing is installed, and nobody has to be root. */
 import { execFile } from 'node:child_process'
-import { glob, mkdir, readFile, rm } from 'node:fs/promises'
-import { homedir } from 'node:os'
+import { glob, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
@@ -33,12 +33,9 @@ export async function releaseName(): Promise<string> {
  */
 export async function unpackPackages(folder: string, packages: readonly string[], options: UnpackOptions = {}): Promise<void> {
   const { only = /^/, architecture } = options
-  if (architecture !== undefined) await downloadInto(folder, packages, only, await freshLists(architecture))
-  else
-    await downloadInto(folder, packages, only).catch(async () => {
-      // The lists of this machine are old or missing: lists of our own are asked.
-      await downloadInto(folder, packages, only, await freshLists())
-    })
+  if (architecture !== undefined) await downloadByFreshLists(folder, packages, only, architecture)
+  // Where the lists of this machine are old or missing, lists of our own are asked.
+  else await downloadInto(folder, packages, only).catch(() => downloadByFreshLists(folder, packages, only))
   for await (const file of glob('*.deb', { cwd: folder })) {
     await run('sh', ['-c', UNPACK, 'unpack', file], { cwd: folder })
     await rm(join(folder, file))
@@ -52,17 +49,19 @@ async function downloadInto(folder: string, packages: readonly string[], only: R
   await run('apt-get', [...options, '-o', 'APT::Sandbox::User=root', 'download', ...lacking], { cwd: folder, timeout: DOWNLOAD_MS_MAX })
 }
 
-async function freshLists(architecture?: string): Promise<readonly string[]> {
-  const home = cacheFolder('dev', architecture === undefined ? 'apt' : `apt-${architecture}`)
-  await mkdir(join(home, 'lists/partial'), { recursive: true })
-  await mkdir(join(home, 'cache/archives/partial'), { recursive: true })
-  const settings = [
-    ...[`Dir::State::lists=${home}/lists`, `Dir::Cache=${home}/cache`],
-    ...(architecture === undefined
-      ? []
-      : ['Dir::State::status=/dev/null', `APT::Architecture=${architecture}`, `APT::Architectures=${architecture}`]),
-  ]
-  const options = settings.flatMap((setting) => ['-o', setting])
-  await run('apt-get', [...options, '-o', 'APT::Sandbox::User=root', 'update'], { timeout: DOWNLOAD_MS_MAX })
-  return options
+/** The lists are kept for as long as they are needed: they are no one else's, whom they could be in the way of. */
+async function downloadByFreshLists(folder: string, packages: readonly string[], only: RegExp, architecture?: string): Promise<void> {
+  const home = await mkdtemp(join(tmpdir(), 'sluice-apt-'))
+  try {
+    await mkdir(join(home, 'lists/partial'), { recursive: true })
+    await mkdir(join(home, 'cache/archives/partial'), { recursive: true })
+    const settings = [`Dir::State::lists=${home}/lists`, `Dir::Cache=${home}/cache`, 'APT::Sandbox::User=root']
+    if (architecture !== undefined)
+      settings.push('Dir::State::status=/dev/null', `APT::Architecture=${architecture}`, `APT::Architectures=${architecture}`)
+    const options = settings.flatMap((setting) => ['-o', setting])
+    await run('apt-get', [...options, 'update'], { timeout: DOWNLOAD_MS_MAX })
+    await downloadInto(folder, packages, only, options)
+  } finally {
+    await rm(home, { recursive: true, force: true })
+  }
 }

@@ -2,8 +2,10 @@
 import type { ModuleLoader } from './extra-modules.ts'
 import { caseTimeoutSecs, type FoundCase, ROOT } from './find-cases.ts'
 import { quote } from './initial-files.ts'
-import { type MachineEnd, runMachine, type Substrate } from './machine.ts'
-import type { VmTestResult } from './vm-case.ts'
+import { type MachineEnd, type MachineOutput, runMachine, type Substrate } from './machine.ts'
+import { runRaspi } from './raspi/raspi-machine.ts'
+import type { PartsLoader } from './raspi/raspi-parts.ts'
+import type { RaspiModel, VmTestResult } from './vm-case.ts'
 
 export interface CaseResult {
   readonly name: string
@@ -23,6 +25,7 @@ export interface CaseOptions {
   /** Where the guest finds what was compiled here. */
   readonly compileCache: string
   readonly loadModule: ModuleLoader
+  readonly raspiParts: PartsLoader
   readonly signal: AbortSignal
   onResult(result: VmTestResult): void
   onOutput(bytes: Uint8Array): void
@@ -33,16 +36,12 @@ const MEMORY_MIB = 1024
 const RUNNER = `${import.meta.dirname}/guest/main.ts`
 
 export async function runCase(substrate: Substrate, found: FoundCase, options: CaseOptions): Promise<CaseResult> {
-  const { name, file, definition } = found
+  const { name, definition } = found
   const skip = (skipped: string): CaseResult => ({ name, skipped, results: [], lost: [], output: '', bootMs: 0, tookMs: 0 })
   const lacking = await definition.lacks?.()
   if (lacking !== undefined) return skip(lacking)
-  const modules: string[] = []
-  for (const module of definition.modules ?? []) {
-    const extra = await options.loadModule(module)
-    if ('missing' in extra) return skip(extra.missing)
-    modules.push(...extra.load)
-  }
+  const boot = await bootable(substrate, found, options)
+  if ('missing' in boot) return skip(boot.missing)
 
   let output = ''
   const results: VmTestResult[] = []
@@ -50,29 +49,56 @@ export async function runCase(substrate: Substrate, found: FoundCase, options: C
     output = (output + Buffer.from(bytes).toString()).slice(-OUTPUT_CHARS_MAX)
     options.onOutput(bytes)
   }
-  const job = {
-    command: ['exec', process.execPath, RUNNER, file].map((word, index) => (index === 0 ? word : quote(word))).join(' '),
-    folder: ROOT,
-    modules,
-    udev: definition.udev ?? false,
-    env: { HOME: '/root', LANG: 'C.UTF-8', NODE_COMPILE_CACHE: options.compileCache },
-    timeoutSecs: caseTimeoutSecs(definition),
-  }
-  const end = await runMachine(substrate, job, {
-    memoryMib: definition.memoryMib ?? MEMORY_MIB,
-    signal: options.signal,
-    output: {
-      stdout: keep,
-      stderr: keep,
-      report(line) {
-        const result = JSON.parse(line) as VmTestResult
-        results.push(result)
-        options.onResult(result)
-      },
+  const end = await boot.run(options.signal, {
+    stdout: keep,
+    stderr: keep,
+    report(line) {
+      const result = JSON.parse(line) as VmTestResult
+      results.push(result)
+      options.onResult(result)
     },
   })
   const lost = Object.keys(definition.tests).filter((title) => results.every(({ test }) => test !== title))
   return { name, results, lost, output: lost.length > 0 ? `${output}${explain(end)}` : output, bootMs: end.bootMs, tookMs: end.tookMs }
+}
+
+interface Bootable {
+  run(signal: AbortSignal, output: MachineOutput): Promise<MachineEnd>
+}
+type Boot = Bootable | { readonly missing: string }
+
+function bootable(substrate: Substrate, found: FoundCase, options: CaseOptions): Promise<Boot> {
+  const { machine = 'pc' } = found.definition
+  return machine === 'pc' ? pc(substrate, found, options) : raspi(found, { raspiParts: options.raspiParts, model: machine })
+}
+
+async function pc(substrate: Substrate, { file, definition }: FoundCase, { loadModule, compileCache }: CaseOptions): Promise<Boot> {
+  const modules: string[] = []
+  for (const module of definition.modules ?? []) {
+    const extra = await loadModule(module)
+    if ('missing' in extra) return extra
+    modules.push(...extra.load)
+  }
+  const job = {
+    command: `exec ${[process.execPath, RUNNER, file].map(quote).join(' ')}`,
+    folder: ROOT,
+    modules,
+    udev: definition.udev ?? false,
+    env: { HOME: '/root', LANG: 'C.UTF-8', NODE_COMPILE_CACHE: compileCache },
+    timeoutSecs: caseTimeoutSecs(definition),
+  }
+  const memoryMib = definition.memoryMib ?? MEMORY_MIB
+  return { run: (signal, output) => runMachine(substrate, job, { memoryMib, output, signal }) }
+}
+
+async function raspi(
+  { file, definition }: FoundCase,
+  { raspiParts, model }: { readonly raspiParts: PartsLoader; readonly model: RaspiModel },
+): Promise<Boot> {
+  const parts = await raspiParts()
+  if ('missing' in parts) return parts
+  const timeoutSecs = caseTimeoutSecs(definition)
+  return { run: (signal, output) => runRaspi(parts, file, { output, signal, timeoutSecs, model }) }
 }
 
 function explain({ status, console }: MachineEnd): string {

@@ -9,7 +9,9 @@ import { cacheFolder } from '../debian-packages.ts'
 import { moduleLoader } from './extra-modules.ts'
 import { type FoundCase, findCases } from './find-cases.ts'
 import { findQemu, guestKernel, guestPackages } from './guest-packages.ts'
+import { lastLine } from './last-line.ts'
 import type { Substrate } from './machine.ts'
+import { partsLoader } from './raspi/raspi-parts.ts'
 import { type CaseResult, runCase } from './run-case.ts'
 import type { VmTestResult } from './vm-case.ts'
 
@@ -25,7 +27,7 @@ async function substrate(): Promise<Substrate | { readonly missing: string }> {
     const packages = await guestPackages()
     return { qemu: await findQemu(), packages, kernel: await guestKernel(packages) }
   } catch (error) {
-    const [why = ''] = (error instanceof Error ? error.message : String(error)).trim().split('\n').slice(-1)
+    const why = lastLine(error)
     return { missing: why === 'spawn apt-get ENOENT' ? 'it needs packages of Debian, and there is no apt-get' : why }
   }
 }
@@ -55,12 +57,14 @@ async function runAll(cases: readonly FoundCase[], machine: Substrate, signal: A
   const waiting = [...cases]
   const streamed = cases.length === 1
   const loadModule = moduleLoader(machine.kernel)
+  const raspiParts = partsLoader(machine.packages)
   const work = async (): Promise<void> => {
     for (let found = waiting.shift(); found && !signal.aborted; found = waiting.shift()) {
       const { name } = found
       const result = await runCase(machine, found, {
         compileCache,
         loadModule,
+        raspiParts,
         signal,
         onResult: (one) => showResult(name, one),
         onOutput: (bytes) => void (streamed && process.stdout.write(bytes)),

@@ -9,7 +9,15 @@ export interface VmTestContext {
 
 export type VmTest = (context: VmTestContext) => Promise<void> | void
 
+/** Those whose device tree QEMU's Raspberry Pi 3 can be booted by. */
+export type RaspiModel = 'raspi-3b' | 'raspi-3b-plus' | 'raspi-zero-2w'
+
 export interface VmCase {
+  /**
+   * `pc`, unless said: all of this machine's files are there. The others: a Raspberry Pi by its own device tree, on which the
+   * case runs as one bundle, without modules, udev or any file of this machine.
+   */
+  readonly machine?: 'pc' | RaspiModel
   /**
    * Kernel modules, loaded in this order before the first test: `i2c-stub chip_addr=0x50`. Beside Debian's own there are
    * `gpio-sim` and `spi-sim`, which are built here; where they cannot be, the case is skipped.

@@ -1,0 +1,4 @@
+/** The 3B, by its own device tree. */
+import { realBoard } from '../real-board.ts'
+
+export default realBoard('raspi-3b', '3B')
