@@ -1,6 +1,8 @@
 /** Commands that features bring: their help, what they may ask, and what they may write down. */
+import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { PassThrough } from 'node:stream'
+import { promisify } from 'node:util'
 import { type Command, defineFeature, type Host } from '@sluice/sdk'
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
@@ -35,6 +37,27 @@ describe('help', () => {
     const { out } = await sluiceWith([])('completions', 'bash')
     expect(out).toMatch(/'peripheral flash'\) words='[^']*--port[^']*--image/)
   })
+})
+
+test('a command that waits for the clock alone is waited for', async () => {
+  const { dir, dispose } = scratch()
+  const script = `
+    import { main } from ${JSON.stringify(import.meta.resolve('./main.ts'))}
+    import { defineFeature } from ${JSON.stringify(import.meta.resolve('@sluice/sdk'))}
+    const run = async ({ clock }, { print }) => {
+      await clock.sleep(20)
+      print('done')
+      return 0
+    }
+    const build = (host) => ({ commands: [{ name: 'wait', summary: '', run: (context) => run(host, context) }] })
+    await main({ profile: 'test', features: [defineFeature({ id: 'x-wait', build })], argv: ['wait', '--data-dir', ${JSON.stringify(dir)}] })
+  `
+  try {
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script])
+    expect(stdout).toBe('done\n')
+  } finally {
+    dispose()
+  }
 })
 
 describe('questions', () => {

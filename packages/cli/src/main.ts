@@ -9,6 +9,9 @@ import { type CliContext, createOutput, type Output, type Streams } from './cont
 import { featureCommands, ownCommand } from './feature-commands.ts'
 import { commandHelp, overview } from './help.ts'
 
+/** As long as a timer can be. */
+const STAY_MS = 2 ** 31 - 1
+
 export interface MainOptions {
   readonly profile: string
   readonly features: readonly Feature[]
@@ -30,6 +33,8 @@ export async function runCommand(options: MainOptions): Promise<number> {
   const out = createOutput(streams, env)
   const asJson = argv.includes('--json')
   const ended = new AbortController()
+  // Timers of the clock keep no process alive, and a command may wait for nothing else.
+  const stay = setInterval(() => undefined, STAY_MS)
   try {
     const commands = [...COMMANDS, ...featureCommands(features)]
     const words = argv.filter((word) => !word.startsWith('-'))
@@ -61,6 +66,7 @@ export async function runCommand(options: MainOptions): Promise<number> {
   } catch (error) {
     return report(error, out, asJson)
   } finally {
+    clearInterval(stay)
     ended.abort()
   }
 }
