@@ -224,6 +224,16 @@ describe('a safety process that ends', () => {
     await expect(moving).rejects.toThrow('the safety process has ended: it was ended by SIGKILL')
   })
 
+  test('because a part of the robot failed is started anew when the robot is next asked for', async () => {
+    const { run, companion } = robot()
+    await run('sense', {})
+    companion.say({ kind: 'faulted', why: 'the drive on /dev/ttyACM0 is gone' })
+    companion.end('it ended with code 0')
+    expect(companion.inits).toHaveLength(1)
+    await run('sense', {})
+    expect(companion.inits.map(({ latched }) => latched)).toEqual([null, null])
+  })
+
   test('before it begins its work says why, and the next call tries again', async () => {
     const { run, companion } = robot({ failure: 'there is no /dev/ttyACM0' })
     await expect(run('sense', {})).rejects.toMatchObject({ code: 'unavailable', message: 'there is no /dev/ttyACM0' })

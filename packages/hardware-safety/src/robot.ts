@@ -8,7 +8,7 @@ import type { FromKernel, View } from './kernel/messages.ts'
 import { warningsOf } from './preflight.ts'
 import { isSimulated } from './robot-config.ts'
 import type { RobotConfig } from './robot-toml.ts'
-import { SafetyLink } from './safety-link.ts'
+import { type LinkEnd, SafetyLink } from './safety-link.ts'
 import type { SimScript } from './sim/sim-body.ts'
 
 export interface RobotOptions {
@@ -85,7 +85,7 @@ export class Robot {
     await link?.close()
   }
 
-  #started(): Promise<SafetyLink> {
+  async #started(): Promise<SafetyLink> {
     if (this.#closing.signal.aborted) throw new AppError('unavailable', 'the robot is being shut down')
     if (this.#restarts > RESTARTS_MAX)
       throw new AppError(
@@ -110,18 +110,21 @@ export class Robot {
       host: this.#host,
       init: { ...this.#options, latched },
       onNews: (message) => this.#heard(message),
-      onEnd: (why, wasReady) => void this.#ended(why, wasReady),
+      onEnd: (end) => void this.#ended(end),
+      signal: this.#closing.signal,
     })
     this.#startedAtMs = clock.monotonicMs()
     log.info('the robot is ready', { drive: this.config.drive.backend, latched })
     return link
   }
 
-  async #ended(why: string, wasReady: boolean): Promise<void> {
-    if (!wasReady || this.#closing.signal.aborted) return
+  async #ended({ why, stage }: LinkEnd): Promise<void> {
+    if (stage === 'start' || this.#closing.signal.aborted) return
     const { log, clock } = this.#host
     log.error("the robot's safety process has ended", { reason: why })
     this.#link = undefined
+    // Whoever asks for the robot next finds out whether that part works again
+    if (stage === 'fault') return
     if (clock.monotonicMs() - this.#startedAtMs > STEADY_MS) this.#restarts = 0
     this.#restarts++
     await this.#latch(`the safety process ended: ${why}`)

@@ -8,8 +8,16 @@ export interface LinkDeps {
   readonly init: KernelInit
   /** Of what nobody asked for. */
   readonly onNews: (message: FromKernel) => void
-  /** Called once; `wasReady`: it had begun its work. */
-  readonly onEnd: (why: string, wasReady: boolean) => void
+  /** Called once. */
+  readonly onEnd: (how: LinkEnd) => void
+  /** Breaks off the start. */
+  readonly signal: AbortSignal
+}
+
+export interface LinkEnd {
+  readonly why: string
+  /** `start`: it never began its work; `fault`: a part of the robot failed; `crash`: itself. */
+  readonly stage: 'start' | 'fault' | 'crash'
 }
 
 /** A look around, a reset and a halt take at most a quarter of a second. */
@@ -34,6 +42,7 @@ export class SafetyLink {
   #number = 0
   #isReady = false
   #failure: string | undefined
+  #hasFault = false
 
   private constructor({ host, init }: LinkDeps) {
     this.#clock = host.clock
@@ -45,6 +54,9 @@ export class SafetyLink {
     const { SAFETY_PROCESS_MARK, SAFETY_PROCESS_URL } = await import('./kernel/safety-process.ts')
     const link = new SafetyLink(deps)
     link.#ready.promise.catch(() => undefined)
+    deps.signal.addEventListener('abort', () => link.#ready.reject(new AppError('unavailable', 'the robot is being shut down')), {
+      once: true,
+    })
     link.#companion = await deps.host.companion({
       module: SAFETY_PROCESS_URL,
       mark: SAFETY_PROCESS_MARK,
@@ -130,6 +142,10 @@ export class SafetyLink {
       case 'failed':
         this.#failure = message.why
         break
+      case 'faulted':
+        this.#failure = message.why
+        this.#hasFault = true
+        break
       case 'ended':
         this.#waiting.get(message.end.id)?.resolve(message.end)
         break
@@ -148,6 +164,6 @@ export class SafetyLink {
     this.#ready.reject(error)
     for (const { reject } of this.#waiting.values()) reject(error)
     this.#waiting.clear()
-    onEnd(why, this.#isReady)
+    onEnd({ why, stage: this.#hasFault ? 'fault' : this.#isReady ? 'crash' : 'start' })
   }
 }

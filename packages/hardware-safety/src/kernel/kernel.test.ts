@@ -139,6 +139,21 @@ describe('§2.7 rule 7, layers 4 and 5', () => {
     expect(await move({ x: 0.5 }, 1)).toMatchObject({ reason: 'done' })
   })
 
+  test('a part that fails is told of once, after the end of the movement', async () => {
+    const { kernel, clock, told, body, hear } = await simulated({ sim: HALL })
+    kernel.take({ kind: 'move', move: { id: 1, velocity: { x: 0.5, y: 0, turn: 0 }, amount: 10, forMs: null } })
+    await clock.advance(500)
+    hear({ kind: 'fault', what: 'the drive is gone' })
+    hear({ kind: 'fault', what: 'the drive takes no commands' })
+    expect(told.slice(-2)).toEqual([
+      { kind: 'ended', end: expect.objectContaining({ reason: 'fault', why: 'the drive is gone' }) },
+      { kind: 'faulted', why: 'the drive is gone' },
+    ])
+    const { x } = body.pose
+    await clock.advance(500)
+    expect(body.pose.x).toBe(x)
+  })
+
   test('it begins by halting, and halts when it is closed', async () => {
     const { kernel, clock, notes } = await simulated({ sim: HALL })
     expect(notes.map(({ what }) => what)).toEqual(['halt'])

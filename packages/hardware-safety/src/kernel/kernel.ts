@@ -79,10 +79,12 @@ export class Kernel {
 
   #step(event: Untimed): void {
     const decision = decide(this.#state, { ...event, atMs: this.#deps.clock.monotonicMs() } as RobotEvent)
+    const hadFault = this.#state.fault !== null
     this.#state = decision.state
     // Motors first
     for (const command of decision.commands) this.#drive(command)
     for (const command of decision.commands) this.#tell(command)
+    if (this.#state.fault !== null && !hadFault) this.#deps.tell({ kind: 'faulted', why: this.#state.fault })
     this.#answerLooks()
     if (this.#state.move || this.#looks.length > 0) void this.#tick()
   }

@@ -21,6 +21,8 @@ export type FromKernel =
   | { readonly kind: 'ready' }
   /** It cannot do its work, and ends. */
   | { readonly kind: 'failed'; readonly why: string }
+  /** A part of the robot no longer works; it ends, and one that is started anew may find it working. */
+  | { readonly kind: 'faulted'; readonly why: string }
   | { readonly kind: 'began'; readonly id: number; readonly shortened: string | null }
   | { readonly kind: 'ended'; readonly end: MoveEnd }
   /** The motors were told to halt. */

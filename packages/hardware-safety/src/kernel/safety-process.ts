@@ -53,7 +53,10 @@ async function serve(): Promise<void> {
   try {
     const { goFirst, startKernel } = await import('./start-kernel.ts')
     goFirst()
-    const kernel = await startKernel(await init.promise, tell)
+    const kernel = await startKernel(await init.promise, (message) => {
+      tell(message)
+      if (message.kind === 'faulted') void end(message.why)
+    })
     close = (why) => kernel.close(why)
     take = (message) => kernel.take(message)
     tell({ kind: 'ready' })

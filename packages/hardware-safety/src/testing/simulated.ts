@@ -2,6 +2,7 @@
 import { type TestClock, testClock } from '@sluice/testkit/clock'
 import * as v from 'valibot'
 import type { MoveEnd, Velocity } from '../core/robot-event.ts'
+import type { Hear } from '../kernel/body.ts'
 import { Kernel } from '../kernel/kernel.ts'
 import type { FromKernel, View } from '../kernel/messages.ts'
 import { limitsOf } from '../robot-config.ts'
@@ -12,6 +13,7 @@ export interface Simulated {
   readonly clock: TestClock
   readonly kernel: Kernel
   readonly body: SimBody
+  readonly hear: Hear
   readonly told: readonly FromKernel[]
   readonly notes: readonly SimNote[]
   /** Asks for it and lets time pass until it has ended. */
@@ -32,11 +34,16 @@ export async function simulated(
   const told: FromKernel[] = []
   const notes: SimNote[] = []
   let body: SimBody | undefined
+  let hear: Hear = () => undefined
   const kernel = await Kernel.start({
     clock,
     limits: limitsOf(config),
     latched,
-    open: async (hear) => (body = new SimBody({ config, clock, hear, note: (note) => void notes.push(note) })),
+    async open(heard) {
+      hear = heard
+      body = new SimBody({ config, clock, hear, note: (note) => void notes.push(note) })
+      return body
+    },
     tell: (message) => void told.push(message),
   })
   if (!body) throw new Error('there is no robot')
@@ -53,6 +60,7 @@ export async function simulated(
     clock,
     kernel,
     body,
+    hear,
     told,
     notes,
     async move(velocity, amount) {
