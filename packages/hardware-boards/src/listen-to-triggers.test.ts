@@ -9,7 +9,10 @@ test('lines are open for the boards of loaded triggers, as they change, from whe
   const services: { sops?: Sops } = {}
   const host = testHost({ services })
   const wanted: string[][] = []
-  const registry = { listenTo: (aliases: ReadonlySet<string>) => void wanted.push([...aliases]) }
+  const registry = {
+    listenTo: (signals: ReadonlyMap<string, ReadonlySet<string>>) =>
+      void wanted.push([...signals].map(([alias, names]) => `${alias}: ${[...names]}`)),
+  }
   const leaving = new AbortController()
   const listening = listenToTriggers(host, registry, leaving.signal)
   await host.advance(1000)
@@ -27,7 +30,7 @@ test('lines are open for the boards of loaded triggers, as they change, from whe
   await listening
   topics = []
   reload?.()
-  expect(wanted).toEqual([['board_b0', 'board_c0'], []])
+  expect(wanted).toEqual([['board_b0: temp,button', 'board_c0: x'], []])
   leaving.abort()
   expect(reload).toBeUndefined()
 })

@@ -9,6 +9,11 @@ import { type Machine, openChecked } from './machine.ts'
 /** Devices that went away are forgotten beyond it. */
 const DEVICES_MAX = 128
 
+/** Of each alias. */
+export type WantedSignals = ReadonlyMap<string, ReadonlySet<string>>
+
+const NOTHING: ReadonlySet<string> = new Set()
+
 export interface HeldDevices {
   /** As `Devices.all`. */
   all(): readonly Device[]
@@ -20,7 +25,7 @@ export interface HeldDevices {
   /** Throws `not_found`. */
   line(alias: string): BoardLine
   /** See `Registry.listenTo`. */
-  listenTo(aliases: ReadonlySet<string>): void
+  listenTo(signals: WantedSignals): void
   close(): Promise<void>
 }
 
@@ -32,7 +37,7 @@ interface Held {
 
 export function createHeldDevices(host: Host, machine: Machine): HeldDevices {
   const held = new Map<string, Held>()
-  let wanted: ReadonlySet<string> = new Set()
+  let wanted: WantedSignals = new Map()
 
   const line = (alias: string): BoardLine => {
     const entry = held.get(alias)
@@ -47,8 +52,9 @@ export function createHeldDevices(host: Host, machine: Machine): HeldDevices {
   }
   const listen = (alias: string): void => {
     const entry = held.get(alias)
-    if (!entry || (!entry.line && !wanted.has(alias))) return
-    line(alias).listen(wanted.has(alias) && entry.device.connected)
+    const signals = wanted.get(alias)
+    if (!entry || (!entry.line && !signals)) return
+    line(alias).listen((entry.device.connected && signals) || NOTHING)
   }
   /** Makes room, by a device that is not here. */
   const forgetOne = (): void => {
@@ -86,8 +92,8 @@ export function createHeldDevices(host: Host, machine: Machine): HeldDevices {
       listen(device.alias)
     },
     line,
-    listenTo(aliases) {
-      wanted = aliases
+    listenTo(signals) {
+      wanted = signals
       for (const alias of held.keys()) listen(alias)
     },
     async close() {

@@ -4,7 +4,7 @@ import type { PeripheralsConfig } from '../config.ts'
 import type { Devices } from '../devices.ts'
 import type { BoardLine } from '../transports/board-line.ts'
 import { entriesOf } from './entries.ts'
-import { createHeldDevices } from './held-devices.ts'
+import { createHeldDevices, type WantedSignals } from './held-devices.ts'
 import { type Machine, thisMachine } from './machine.ts'
 import { createNameBoards } from './name-boards.ts'
 import { pickDevice } from './pick.ts'
@@ -27,8 +27,8 @@ export interface Registry extends Devices {
   line(alias: string): BoardLine
   /** Looks, and goes on looking when devices come and go, until `close`. */
   start(): void
-  /** Aliases whose signals are wanted; the lines of others are closed when idle. */
-  listenTo(aliases: ReadonlySet<string>): void
+  /** The signals that are wanted; the lines of other devices are closed when idle. */
+  listenTo(signals: WantedSignals): void
   /** Idempotent. */
   close(): Promise<void>
 }

@@ -195,7 +195,7 @@ describe('what boards are', () => {
 })
 
 describe('transports', () => {
-  test('sim: pins keep their state, 3 reads 2, and a press of the button is a signal', async () => {
+  test('sim: pins keep their state, 3 reads 2, and the change of a watched pin and a press of the button are signals', async () => {
     const fired: unknown[] = []
     const sops = {
       matches: () => true,
@@ -206,9 +206,13 @@ describe('transports', () => {
         return []
       },
     }
-    const { call } = toolsOn([], { enabled: true, boards: [{ board: 'board_a', transport: 'sim' }] }, { sops: sops as never })
+    const { call, registry } = toolsOn([], { enabled: true, boards: [{ board: 'board_a', transport: 'sim' }] }, { sops: sops as never })
     await call('gpio_write', { pin: 2, value: 1 })
     expect(await call('gpio_read', { pin: 3 })).toContain('HIGH')
+    registry.listenTo(new Map([['board_a0', new Set(['pin_3'])]]))
+    await expect(call('gpio_write', { pin: 3, value: 1 })).rejects.toThrow('board_a0 refuses: The pin is watched')
+    await call('gpio_write', { pin: 2, value: 0 })
+    expect(fired.splice(0)).toEqual([expect.objectContaining({ topic: 'board_a0/pin_3', payload: '0' })])
     await call('gpio_write', { pin: 12, value: 1 })
     expect(await call('gpio_read', { pin: 12 })).toContain('HIGH')
     expect(fired).toEqual([expect.objectContaining({ source: 'peripheral', topic: 'board_a0/button', payload: '1', by: 'board:board_a0' })])

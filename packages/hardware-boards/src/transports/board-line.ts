@@ -10,8 +10,11 @@ export interface BoardLine {
   write(pin: number, value: 0 | 1, signal: AbortSignal): Promise<void>
   /** See `Devices.withPort`. */
   withPort<Result>(signal: AbortSignal, work: (port: Port) => Promise<Result>): Promise<Result>
-  /** Whether its signals are wanted: then the line stays open, and is opened again when it was lost. */
-  listen(wanted: boolean): void
+  /**
+   * The signals that are wanted of it: while there are any the line stays open, is opened again when it was lost, and the
+   * board watches the pins they name (`pin_<number>`).
+   */
+  listen(wanted: ReadonlySet<string>): void
   /** What was open is lost, as when it was unplugged. The next call opens it anew. */
   drop(): Promise<void>
   /** For good. Idempotent. */

@@ -17,7 +17,9 @@ export interface LineOptions {
 
 export function createLine({ device, host, openSerial, onSignal }: LineOptions): BoardLine {
   const { alias: name, transport, path, board } = device()
-  const { clock } = host
+  const { clock, log } = host
+  const onUnwatched = (pin: number, error: unknown): void =>
+    log.warn('a board does not watch a pin that a procedure waits for', { device: name, pin, error })
   switch (transport) {
     case 'native':
       return createNativeLine(host, name)
@@ -25,7 +27,7 @@ export function createLine({ device, host, openSerial, onSignal }: LineOptions):
       return createBridgeLine({ name, address: path ?? '', clock })
     case 'sim': {
       const sim = createSimBoard(board?.name ?? name, board)
-      return createProtocolLine({ name, clock, onSignal, open: async () => sim.open() })
+      return createProtocolLine({ name, clock, onSignal, onUnwatched, open: async () => sim.open() })
     }
     case 'serial': {
       const open = async (signal: AbortSignal): Promise<Port> => {
@@ -33,7 +35,7 @@ export function createLine({ device, host, openSerial, onSignal }: LineOptions):
         if (!connected || now === null) throw new AppError('unavailable', `${name} is not connected`)
         return openSerial(now, baud, signal)
       }
-      return createProtocolLine({ name, clock, onSignal, open })
+      return createProtocolLine({ name, clock, onSignal, onUnwatched, open })
     }
   }
 }

@@ -1,6 +1,6 @@
 import { AppError } from '@sluice/sdk'
 import { testClock } from '@sluice/testkit/clock'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { Port } from '../devices.ts'
 import { type FakeBoard, fakeBoard } from '../testing/fake-board.ts'
 import type { BoardLine } from './board-line.ts'
@@ -18,11 +18,13 @@ function boardLine() {
   const ports: Port[] = []
   const boards: FakeBoard[] = []
   const signals: unknown[] = []
+  const unwatched: number[] = []
   const state = { refuses: false, isOpen: 0 }
   const line = createProtocolLine({
     name: 'board_b0',
     clock,
     onSignal: (...signal) => signals.push(signal),
+    onUnwatched: (pin) => unwatched.push(pin),
     async open() {
       if (state.refuses) throw new AppError('unavailable', 'in use by another program')
       const { near, far } = memoryPort()
@@ -34,7 +36,7 @@ function boardLine() {
     },
   })
   lines.push(line)
-  return { line, clock, ports, boards, signals, state }
+  return { line, clock, ports, boards, signals, unwatched, state }
 }
 
 test('a port is opened by the first call, kept for the next, and closed when nobody uses it', async () => {
@@ -53,7 +55,7 @@ test('a port is opened by the first call, kept for the next, and closed when nob
 
 test('while its signals are wanted it stays open, and is opened again when it is lost', async () => {
   const { line, clock, state, ports, boards, signals } = boardLine()
-  line.listen(true)
+  line.listen(new Set(['button']))
   await clock.advance(3 * IDLE_MS)
   expect(state.isOpen).toBe(1)
   boards[0]?.say('{"event":"button","value":1}\n')
@@ -65,9 +67,58 @@ test('while its signals are wanted it stays open, and is opened again when it is
   state.refuses = false
   await clock.advance(10_000)
   expect(state.isOpen).toBe(1)
-  line.listen(false)
+  line.listen(new Set())
   await clock.advance(2 * IDLE_MS)
   expect(state.isOpen).toBe(0)
+})
+
+describe('pins whose changes are wanted', () => {
+  const heardBy = (board: FakeBoard | undefined) => board?.heard.map(({ command, args }) => `${command} ${args.pin}`)
+
+  test('are watched by the board after each opening, whoever opens it, and left alone when nobody wants them any more', async () => {
+    const { line, clock, ports, boards, signals } = boardLine()
+    line.listen(new Set(['pin_4', 'button', 'pin_x', 'pin_12']))
+    await vi.waitFor(() => expect(heardBy(boards[0])).toEqual(['watch 4', 'watch 12']))
+    boards[0]?.say('{"event":"pin_4","value":1}\n')
+    await vi.waitFor(() => expect(signals).toEqual([['pin_4', 1]]))
+    line.listen(new Set(['pin_4', 'pin_5']))
+    await vi.waitFor(() => expect(heardBy(boards[0])?.slice(2)).toEqual(['unwatch 12', 'watch 5']))
+    await clock.advance(10_000)
+    await ports[0]?.close()
+    await line.withPort(never, async () => undefined)
+    await vi.waitFor(() => expect(heardBy(boards.at(-1))).toEqual(['watch 4', 'watch 5']))
+    line.listen(new Set())
+    await vi.waitFor(() => expect(heardBy(boards.at(-1))?.slice(2)).toEqual(['unwatch 4', 'unwatch 5']))
+  })
+
+  test('a board that refuses is told so once, one that is silent is asked again', async () => {
+    const { line, clock, boards, unwatched } = boardLine()
+    await line.read(4, never)
+    boards[0]?.next('refuse')
+    line.listen(new Set(['pin_4']))
+    await vi.waitFor(() => expect(unwatched).toEqual([4]))
+    await clock.advance(300_000)
+    expect(heardBy(boards[0])).toEqual(['gpio_read 4', 'watch 4'])
+    boards[0]?.always('silent')
+    line.listen(new Set(['pin_4', 'pin_5']))
+    await vi.waitFor(async () => {
+      await clock.advance(5000)
+      expect(unwatched).toEqual([4, 5, 5])
+    })
+    boards[0]?.always('none')
+    await expect(line.read(4, never)).resolves.toBe(0)
+  })
+})
+
+test('a port that is lost as soon as it is open is not opened as fast as can be', async () => {
+  const { line, clock, ports } = boardLine()
+  line.listen(new Set(['button']))
+  for (let second = 0; second < 30; second++) {
+    await clock.advance(1000)
+    await ports.at(-1)?.close()
+  }
+  expect(ports.length).toBeLessThan(8)
+  expect(ports.length).toBeGreaterThan(2)
 })
 
 test('a board that cannot be opened is tried less and less often', async () => {
@@ -81,7 +132,7 @@ test('a board that cannot be opened is tried less and less often', async () => {
       return refuses?.value
     },
   })
-  line.listen(true)
+  line.listen(new Set(['button']))
   await clock.advance(600_000)
   expect(attempts).toBeLessThan(20)
   expect(attempts).toBeGreaterThan(5)

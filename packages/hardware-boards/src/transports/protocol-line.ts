@@ -12,6 +12,11 @@ export const IDLE_MS = 30_000
 const LISTEN_AGAIN_MS = 5000
 const LISTEN_AGAIN_MS_MAX = 60_000
 
+const NOTHING: ReadonlySet<string> = new Set()
+
+/** The pin whose changes a signal tells. */
+const pinIn = (signal: string): number[] => (/^pin_\d{1,3}$/.test(signal) ? [Number(signal.slice(4))] : [])
+
 export interface ProtocolLineOptions {
   /** The alias, for sentences. */
   readonly name: string
@@ -20,15 +25,20 @@ export interface ProtocolLineOptions {
   readonly open: (signal: AbortSignal) => Promise<Port>
   /** What the board says unasked; must not throw. */
   readonly onSignal: (signal: string, value: unknown) => void
+  /** A pin whose changes are wanted, and which the board does not watch; must not throw. */
+  readonly onUnwatched: (pin: number, error: unknown) => void
 }
 
-export function createProtocolLine({ name, clock, open, onSignal }: ProtocolLineOptions): BoardLine {
+export function createProtocolLine({ name, clock, open, onSignal, onUnwatched }: ProtocolLineOptions): BoardLine {
   const lane = createLane(name)
   const closing = new AbortController()
   let link: Link | undefined
   let capabilities: Capabilities | undefined
   let usedAtMs = 0
-  let wanted = false
+  let openedAtMs = 0
+  let wanted: ReadonlySet<string> = NOTHING
+  /** Pins that the board at the other end of `link` was told to watch, also those it refused. */
+  let watched = new Set<number>()
   let listening = false
 
   const opened = async (signal: AbortSignal): Promise<Link> => {
@@ -37,12 +47,15 @@ export function createProtocolLine({ name, clock, open, onSignal }: ProtocolLine
     if (closing.signal.aborted) throw new AppError('unavailable', `${name} is not used any more`)
     const port = await open(AbortSignal.any([signal, closing.signal]))
     capabilities = undefined
-    const fresh = createLink({ port, name, clock, onSignal, onClose: () => void (wanted && listen()) })
+    watched = new Set()
+    openedAtMs = clock.monotonicMs()
+    const fresh = createLink({ port, name, clock, onSignal, onClose: () => void listen() })
     link = fresh
     void closeWhenIdle(fresh)
+    void listen()
     return fresh
   }
-  const isIdle = (): boolean => !wanted && clock.monotonicMs() - usedAtMs >= IDLE_MS
+  const isIdle = (): boolean => wanted.size === 0 && clock.monotonicMs() - usedAtMs >= IDLE_MS
   const closeWhenIdle = async (mine: Link): Promise<void> => {
     while (!mine.closed && !closing.signal.aborted) {
       const leftMs = usedAtMs + IDLE_MS - clock.monotonicMs()
@@ -57,19 +70,43 @@ export function createProtocolLine({ name, clock, open, onSignal }: ProtocolLine
     link = undefined
     await before?.close()
   }
-  /** Opens it until it is open, in the background. */
+  /** Those whose changes are wanted and not watched, and those that are watched for nobody. */
+  const changes = () => {
+    const pins = new Set([...wanted].flatMap(pinIn))
+    return { add: [...pins].filter((pin) => !watched.has(pin)), drop: [...watched].filter((pin) => !pins.has(pin)) }
+  }
+  const isHeard = (): boolean => {
+    const isOpen = link !== undefined && !link.closed
+    const { add, drop } = changes()
+    return isOpen ? add.length + drop.length === 0 : wanted.size === 0
+  }
+  const tell = async (open: Link, command: 'watch' | 'unwatch', pin: number): Promise<void> => {
+    try {
+      await open.request(command, { pin }, { signal: closing.signal, repeatable: true })
+    } catch (error) {
+      if (command === 'watch' && !closing.signal.aborted && !open.closed) onUnwatched(pin, error)
+      // Who refuses does so every time; who is silent may answer later.
+      if (!(error instanceof AppError) || error.code !== 'upstream') throw error
+    }
+    if (command === 'watch') watched.add(pin)
+    else watched.delete(pin)
+  }
+  const hear = async (): Promise<void> => {
+    if (isHeard()) return
+    const open = await opened(closing.signal)
+    const { add, drop } = changes()
+    for (const pin of drop) await tell(open, 'unwatch', pin)
+    for (const pin of add) await tell(open, 'watch', pin)
+  }
+  /** Until it is open and the board watches what it should, in the background. */
   const listen = async (): Promise<void> => {
-    if (listening) return
+    if (listening || isHeard()) return
     listening = true
-    for (let pauseMs = LISTEN_AGAIN_MS; wanted && !closing.signal.aborted; pauseMs = Math.min(2 * pauseMs, LISTEN_AGAIN_MS_MAX)) {
-      const done = await lane
-        .run(closing.signal, () => opened(closing.signal))
-        .then(
-          () => true,
-          () => false,
-        )
-      if (done) break
-      await clock.sleep(pauseMs, closing.signal)
+    // A port that opens and is lost at once would be opened as fast as the machine can.
+    if (link?.closed && clock.monotonicMs() - openedAtMs < LISTEN_AGAIN_MS) await clock.sleep(LISTEN_AGAIN_MS, closing.signal)
+    for (let pauseMs = LISTEN_AGAIN_MS; !isHeard() && !closing.signal.aborted; pauseMs = Math.min(2 * pauseMs, LISTEN_AGAIN_MS_MAX)) {
+      await lane.run(closing.signal, hear).catch(() => undefined)
+      if (!isHeard()) await clock.sleep(pauseMs, closing.signal)
     }
     listening = false
   }
@@ -114,30 +151,26 @@ export function createProtocolLine({ name, clock, open, onSignal }: ProtocolLine
       }),
     withPort: (signal, work) =>
       lane.run(signal, async () => {
-        const held = wanted
-        wanted = false
         await drop()
-        const port = await open(AbortSignal.any([signal, closing.signal])).catch((error: unknown) => {
-          wanted = held
-          throw error
-        })
         try {
-          return await work(port)
+          const port = await open(AbortSignal.any([signal, closing.signal]))
+          try {
+            return await work(port)
+          } finally {
+            await port.close()
+          }
         } finally {
-          await port.close()
-          wanted = held
-          if (held) void listen()
+          void listen()
         }
       }),
-    listen(now) {
-      if (wanted === now) return
-      wanted = now
-      if (now) void listen()
+    listen(signals) {
+      wanted = signals
+      void listen()
     },
     drop,
     async close() {
       closing.abort()
-      wanted = false
+      wanted = NOTHING
       await drop()
     },
   }
