@@ -1,4 +1,4 @@
-// Bugs that durable ingress, procedures and approvals must not have, each as a patch of shipped sources and the tests that know better. A patch has to
+// Bugs that durable ingress, procedures, approvals, features and hardware must not have, each as a patch of shipped sources and the tests that know better. A patch has to
 // fit exactly once, so that none of them goes stale unnoticed; the files are the ones a bug of its kind would be in.
 
 const GATEWAY = 'packages/gateway/src'
@@ -420,4 +420,124 @@ const approvals = [
   ),
 ]
 
-export const MUTANTS = [...proof, ...arrival, ...turns, ...replies, ...procedures, ...approvals]
+const WEBAUTHN = 'packages/webauthn/src'
+const SIGN_INS = [`${WEBAUTHN}/sign-in.negative.test.ts`, `${WEBAUTHN}/webauthn.test.ts`, `${WEBAUTHN}/challenges.test.ts`]
+const INSTALL = 'packages/plugins-wasm/src/install.test.ts'
+
+const features = [
+  bug(
+    'passkeys: a challenge is good more than once',
+    `${WEBAUTHN}/challenges.ts`,
+    'if (!own?.delete(challenge) || !pending)',
+    'if (!own || !pending)',
+    SIGN_INS,
+  ),
+  bug(
+    "passkeys: another principal's challenge is taken",
+    `${WEBAUTHN}/sign-ins.ts`,
+    'if (handle !== undefined && userOf(handle) !== userId) refuse(',
+    'if (handle === undefined) refuse(',
+    SIGN_INS,
+  ),
+  bug(
+    'passkeys: nobody verifies the user',
+    `${WEBAUTHN}/verify-sign-in.ts`,
+    'requireUserVerification: true',
+    'requireUserVerification: false',
+    SIGN_INS,
+  ),
+  bug(
+    'plugins: a module that is not the signed one is installed',
+    'packages/plugins-wasm/src/trust.ts',
+    'if (sha256Hex(module) !== manifest.sha256)',
+    'if (false)',
+    [INSTALL],
+  ),
+  bug(
+    'plugins: a signature is enough, whoever made it',
+    'packages/plugins-wasm/src/trust.ts',
+    "trustedKeys.includes(key) ? 'trusted'",
+    "trustedKeys ? 'trusted'",
+    [INSTALL],
+  ),
+  bug(
+    'domains: a name that only ends like an allowed one is allowed',
+    'packages/sdk/src/allowed-domain.ts',
+    '(host === domain ||',
+    '(host.includes(domain) ||',
+    ['packages/tool-browser/src/url-guard.test.ts'],
+  ),
+]
+
+const HARDWARE = 'packages/hardware/src'
+const GUARD = `${HARDWARE}/device-guard.ts`
+const GUARD_RULES = [`${HARDWARE}/device-guard.test.ts`]
+const LINK = 'packages/hardware-boards/src/protocol/link.ts'
+const LINK_RULES = ['packages/hardware-boards/src/protocol/link.test.ts']
+const LAYERS = 'packages/hardware-safety/src/core/layers.ts'
+const NEVER_RUNS = ['packages/hardware-safety/src/core/never-runs.test.ts']
+
+const hardware = [
+  bug(
+    'devices: two clients use one at a time',
+    GUARD,
+    'if (held && held.holder !== holder) throw inUse',
+    'if (!held && holder === "") throw inUse',
+    GUARD_RULES,
+  ),
+  bug('devices: transactions do not wait for each other', GUARD, 'lease.last.then(() => {', 'Promise.resolve().then(() => {', GUARD_RULES),
+  bug('devices: a write is not on record', GUARD, 'if (use.write) await record(use)', 'if (!use.write) await record(use)', GUARD_RULES),
+  bug(
+    'devices: a pin of somebody else is written',
+    GUARD,
+    'held.holder !== holder && held.untilMs > now',
+    'held.holder !== holder && held.untilMs < 0',
+    GUARD_RULES,
+  ),
+  bug(
+    'devices: a link to a file passes for a device',
+    `${HARDWARE}/device-path.ts`,
+    'await lstat(path)',
+    "await (await import('node:fs/promises')).stat(path)",
+    [`${HARDWARE}/device-path.test.ts`],
+  ),
+  bug(
+    'boards: a write is sent again',
+    LINK,
+    'if (!repeatable) throw silence(REQUEST_MS)',
+    'if (attempt > 2) throw silence(REQUEST_MS)',
+    LINK_RULES,
+  ),
+  bug('boards: the answer to another request is taken', LINK, 'reply.id !== null && ids.has(reply.id)', 'reply.id !== null', LINK_RULES),
+  bug(
+    'probe: memory beyond the end of the chip is read',
+    'packages/hardware-probe/src/memory-range.ts',
+    'end <= range.start + range.length',
+    'start <= range.start + range.length',
+    ['packages/hardware-probe/src/memory-range.test.ts'],
+  ),
+  bug(
+    'robot: the emergency stop is not latched',
+    LAYERS,
+    'return latched === null ? undefined',
+    'return latched !== null ? undefined',
+    NEVER_RUNS,
+  ),
+  bug('robot: silent sensors are trusted', LAYERS, 'if (stale.length > 0) return', 'if (stale.length > 99) return', NEVER_RUNS),
+  bug(
+    'robot: nothing ends a movement that takes too long',
+    LAYERS,
+    'nowMs - sinceMs >= limits.driveMsMax',
+    'nowMs - sinceMs >= 2 * limits.driveMsMax',
+    NEVER_RUNS,
+  ),
+  bug(
+    'robot: obstacles are looked for once',
+    LAYERS,
+    '[estop, fault, bump, sensors, obstacle, watchdog]',
+    '[estop, fault, bump, sensors, watchdog]',
+    NEVER_RUNS,
+  ),
+]
+
+export const MUTANTS = [...proof, ...arrival, ...turns, ...replies, ...procedures, ...approvals, ...features, ...hardware]
