@@ -267,6 +267,25 @@ describe('§1 item 6: the policy', () => {
   })
 })
 
+test('what only halts something runs at every level, unasked, however often, whatever else stands in the call', async () => {
+  const given: unknown[] = []
+  const drive = defineTool({
+    name: 'drive',
+    description: 'Moves, or stops.',
+    input: v.object({ action: v.picklist(['go', 'stop']), speed: v.optional(v.pipe(v.number(), v.minValue(1))) }),
+    risk: ({ action }) => (action === 'stop' ? 'read' : 'execute'),
+    haltOf: (raw) => ((raw as { action?: unknown } | null)?.action === 'stop' ? { action: 'stop' } : undefined),
+    run: async (input) => `ran ${given.push(input)}`,
+  })
+  for (const level of ['readonly', 'supervised', 'full'] as const) {
+    const rounds = Array.from({ length: 5 }, () => [call('drive', { action: 'stop', speed: 0 })])
+    await callTools(rounds, { tools: [drive], policy: { level, always_ask: ['*'] } })
+    expect(given.splice(0)).toEqual(Array(5).fill({ action: 'stop' }))
+  }
+  const { text } = await callTools([[call('drive', { action: 'go' })]], { tools: [drive], policy: { always_ask: ['drive'] } })
+  expect(text).toContain('nobody here to ask')
+})
+
 describe('tools that always ask', () => {
   const given: unknown[] = []
   const approve: Tool = {

@@ -74,10 +74,10 @@ export class ToolExecutor {
     try {
       const parsed = parseToolInput(tool, call.input)
       if ('problem' in parsed) return refuse(parsed.problem)
-      const input = parsed.value
-      if (repeats && repeats.count(tool.name, parsed.raw) >= REPEATS_REFUSED_FROM) return refuse(repeated(tool.name))
+      const { value: input, halts } = parsed
+      if (!halts && repeats && repeats.count(tool.name, parsed.raw) >= REPEATS_REFUSED_FROM) return refuse(repeated(tool.name))
       const risk = typeof tool.risk === 'function' ? tool.risk(input) : tool.risk
-      const said = verdict(scope.policy, tool, risk)
+      const said = halts ? 'run' : verdict(scope.policy, tool, risk)
       return { call, tool, input, risk, verdict: said, refusal: said === 'refuse' ? refusedText(tool.name) : undefined }
     } catch (error) {
       this.#deps.log.error('tool failed', { tool: tool.name, turn: scope.turn, error })

@@ -2,8 +2,8 @@
 import type { Tool } from '@sluice/sdk'
 import * as v from 'valibot'
 
-/** `raw` as the model wrote it, `value` as the tool takes it. */
-export type ParsedInput = { readonly raw: unknown; readonly value: unknown } | { readonly problem: string }
+/** `raw` as the model wrote it, `value` as the tool takes it; `halts` as in `Tool.haltOf`. */
+export type ParsedInput = { readonly raw: unknown; readonly value: unknown; readonly halts: boolean } | { readonly problem: string }
 
 const ISSUES_MAX = 5
 const ISSUE_CHARS_MAX = 200
@@ -16,8 +16,9 @@ export function parseToolInput(tool: Tool, json: string): ParsedInput {
   } catch (error) {
     return { problem: `The input of ${tool.name} is not JSON: ${error instanceof Error ? error.message : error}` }
   }
-  const result = v.safeParse(tool.input, raw)
-  if (result.success) return { raw, value: result.output }
+  const halt = tool.haltOf?.(raw)
+  const result = v.safeParse(tool.input, halt ?? raw)
+  if (result.success) return { raw, value: result.output, halts: halt !== undefined }
   const issues = result.issues.slice(0, ISSUES_MAX).map(issueText)
   const more = result.issues.length - issues.length
   return { problem: `The input of ${tool.name} does not fit:\n${issues.join('\n')}${more > 0 ? `\nand ${more} more` : ''}` }

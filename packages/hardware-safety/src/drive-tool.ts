@@ -1,6 +1,6 @@
 /** The tool that moves the robot: it asks, the safety process decides, and the answer is what really happened. */
 import type { DeviceGuard } from '@sluice/hardware'
-import { defineTool, type Host, type Tool, type ToolContext } from '@sluice/sdk'
+import { AppError, defineTool, type Host, type Tool, type ToolContext } from '@sluice/sdk'
 import { describeEnd } from './describe.ts'
 import { driveInput, movementOf } from './drive-input.ts'
 import type { Robot } from './robot.ts'
@@ -22,17 +22,28 @@ export const driveTool = ({ host, guard, isThere, robot }: RobotToolDeps): Tool 
       'Moves the robot, as far as its safety layers allow, and answers when the movement has ended with what really happened. action stop halts it at once and is always allowed.',
     input: driveInput,
     risk: ({ action }) => (action === 'stop' ? 'read' : 'execute'),
+    // A model that stops it may well write a speed of 0 beside that
+    haltOf: (raw) => (isStop(raw) ? { action: 'stop' } : undefined),
     available: isThere,
     async run(input, context) {
       const it = await robot()
       const movement = movementOf(input, it.config)
       if (!movement) return stop(it, host, context)
       const write = { ...input, ...movement }
-      const end = await guard.use({ device: DEVICE, tool: 'drive', context, write }, () => it.move(movement, context.signal))
+      const { stops } = it
+      const end = await guard.use({ device: DEVICE, tool: 'drive', context, write }, () => {
+        if (it.stops !== stops) throw new AppError('conflict', 'not moved: a stop was asked for while this waited')
+        return it.move(movement, context.signal)
+      })
       if (end.reason !== 'done') context.report?.({ failed: true })
       return describeEnd(end, movement, it.isSimulated)
     },
   })
+
+const isStop = (raw: unknown): boolean => {
+  const { action } = (raw ?? {}) as { readonly action?: unknown }
+  return typeof action === 'string' && action.trim().toLowerCase() === 'stop'
+}
 
 /** Waits for no lease and for no record. */
 async function stop(robot: Robot, host: RobotToolDeps['host'], { client, turn, approvedBy }: ToolContext): Promise<string> {

@@ -3,6 +3,7 @@ import { type TestHostOverrides, testHost } from '@sluice/testkit/host'
 import { toolContext } from '@sluice/testkit/tool'
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
+import type { MoveEnd } from './core/robot-event.ts'
 import feature from './index.ts'
 import { robotToml } from './robot-toml.ts'
 import { type InlineAnswers, inlineCompanion } from './testing/inline-companion.ts'
@@ -31,6 +32,7 @@ function robot(answers: InlineAnswers = {}, { toml = {}, ...more }: TestHostOver
   return { host, parts, named, run, audited, companion }
 }
 
+const END: Omit<MoveEnd, 'id'> = { reason: 'stopped', why: 'a stop was asked for', moved: 0.1, tookMs: 200, reversed: 0 }
 const moves = (sent: readonly { readonly kind: string }[]) => sent.filter(({ kind }) => kind === 'move')
 
 describe('the file decides whether there is a robot', () => {
@@ -155,6 +157,31 @@ describe('a stop is never refused', () => {
     expect(await stopped).toContain('has stopped')
     expect(await looking).toBe('no answer')
     expect(host.logs).toContainEqual(expect.objectContaining({ message: "the robot's safety process has ended" }))
+  })
+
+  test.each([{ action: 'stop', speed: 0, distance: 0 }, { action: ' Stop', linear_x: null }])(
+    'it is one whatever stands beside it: %j',
+    (raw) => {
+      const { input, haltOf } = robot().named('drive')
+      expect(v.safeParse(input, haltOf?.(raw))).toMatchObject({ success: true, output: { action: 'stop' } })
+    },
+  )
+
+  test.each([{ action: 'forward', speed: 0 }, {}, null, 'stop', [{ action: 'stop' }]])('%j is none', (raw) => {
+    expect(robot().named('drive').haltOf?.(raw)).toBeUndefined()
+  })
+
+  test('a movement that waited for another one does not begin after it', async () => {
+    const { run, companion } = robot({ silent: true })
+    const first = run('drive', { action: 'forward' })
+    await expect.poll(() => moves(companion.sent)).toHaveLength(1)
+    const second = run('drive', { action: 'backward' })
+    void run('drive', { action: 'stop' }, { client: 'two' })
+    await expect.poll(() => companion.sent.at(-1)?.kind).toBe('stop')
+    companion.say({ kind: 'ended', end: { ...END, id: 1 } })
+    expect(await first).toContain('stopped')
+    await expect(second).rejects.toThrow('a stop was asked for while this waited')
+    expect(moves(companion.sent)).toHaveLength(1)
   })
 
   test('an aborted turn stops what it began', async () => {

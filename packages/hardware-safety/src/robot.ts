@@ -31,6 +31,7 @@ export class Robot {
   readonly #options: RobotOptions
   readonly #closing = new AbortController()
   #link: Promise<SafetyLink> | undefined
+  #stops = 0
   #restarts = 0
   #startedAtMs = 0
 
@@ -45,6 +46,11 @@ export class Robot {
 
   get isSimulated(): boolean {
     return isSimulated(this.#options.config)
+  }
+
+  /** How often it was told to stop: what was asked for before that is not done after it. */
+  get stops(): number {
+    return this.#stops
   }
 
   /** Starts the safety process in a while, if nobody needed it until then. Never rejects. */
@@ -62,6 +68,7 @@ export class Robot {
    * the motors lasts longer than a fifth of a second. Never rejects.
    */
   async stop(why: string): Promise<void> {
+    this.#stops++
     // Without a safety process nothing has moved
     const link = await this.#link?.catch(() => undefined)
     await link?.stop(why).catch((error: unknown) => {

@@ -42,6 +42,12 @@ export interface Tool<Schema extends v.GenericSchema = v.GenericSchema> {
   readonly risk: Risk | ((input: v.InferOutput<Schema>) => Risk)
   /** It runs only if a person agrees to this very call, whatever the policy says; level `readonly` refuses it all the same. */
   readonly alwaysAsks?: true
+  /**
+   * For what has to be stopped at any time. Of what a model wrote: the input of a call that brings something to a halt and
+   * does nothing else, whatever else was written; undefined for any other. Such a call runs at every policy level, unasked,
+   * and however often it is made.
+   */
+  haltOf?(raw: unknown): v.InferInput<Schema> | undefined
   /** Asked after register and at each `Host.refresh`: a tool whose hardware is not there stays out of the model's list. */
   available?(): boolean
   /**
