@@ -190,3 +190,15 @@ test('a bus of the kernel is used only where it is named', async () => {
 test('switched off, the feature is left out', () => {
   expect(arrange({ config: { adapter: { transport: 'off' } } }).parts.off).toContain('[peripherals.adapter]')
 })
+
+test('a look that is under way when the feature closes has nothing to complain of', async () => {
+  const failing = Promise.withResolvers<never>()
+  const keyValue = { ...memoryKeyValue(), get: () => failing.promise }
+  const kit = arrange({ config: { adapter: { transport: 'sim' } }, host: { keyValue } })
+  await kit.parts.register?.(AbortSignal.timeout(1000))
+  await new Promise(setImmediate)
+  await kit.parts.close?.()
+  failing.reject(new Error('The store is closed.'))
+  await new Promise(setImmediate)
+  expect(kit.host.logs).toEqual([])
+})

@@ -60,7 +60,9 @@ export function createAdapters(host: Host, native: Native, { settings, places }:
   }
 
   const lookOrWarn = (): Promise<void> =>
-    look().catch((error: unknown) => host.log.warn('looking for I2C/SPI adapters failed', { error: errorText(error) }))
+    look().catch((error: unknown) => {
+      if (!closing.signal.aborted) host.log.warn('looking for I2C/SPI adapters failed', { error: errorText(error) })
+    })
   /** One after the other: each compares with what the one before found. */
   const lookAgain = (): Promise<void> => {
     lastLook = lastLook.then(lookOrWarn)
