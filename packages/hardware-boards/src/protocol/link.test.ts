@@ -73,6 +73,7 @@ describe.each(['numbered', 'bare'] as const)('a board that speaks %s', (dialect)
     board.next('silent')
     const { error, tookMs } = await passing(clock, link.request('gpio_write', { pin: 4, value: 1 }, WRITE))
     expect(error).toEqual(code('upstream_timeout'))
+    expect(error?.message).toContain('whether it was done is not known')
     expect(tookMs).toBeLessThanOrEqual(REQUEST_MS + 100)
     expect(board.heard).toHaveLength(1)
   })
@@ -133,6 +134,20 @@ test.each([
   expect(error).toEqual(code('upstream_timeout'))
   expect(error?.message).toContain(words)
   expect(tookMs).toBeLessThanOrEqual(PINGS_MAX * PING_MS + 200)
+})
+
+test('a board that greets late and then falls silent is waited for no longer than a request may take', async () => {
+  const { board, read, clock } = connected({ dialect: 'bare' })
+  board.always('silent')
+  const reading = passing(clock, read(4))
+  await clock.advance(2600)
+  board.always('none')
+  board.next('silent')
+  await clock.advance(400)
+  board.always('silent')
+  const { error, tookMs } = await reading
+  expect(error).toEqual(code('upstream_timeout'))
+  expect(tookMs).toBeLessThanOrEqual(REQUEST_MS + 100)
 })
 
 test('a board that restarts when its port is opened is waited for', async () => {

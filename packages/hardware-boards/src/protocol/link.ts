@@ -118,24 +118,24 @@ export function createLink({ port, name, clock, onSignal, onClose }: LinkOptions
   }
 
   /** What is known of a board that does not answer. */
-  const silence = (ms: number): AppError => {
+  const silence = (ms: number, more = ''): AppError => {
     const why =
       heard.echoes > 0
         ? '; its line gives back what is sent, so no firmware that speaks the protocol is running on it'
         : heard.noise > 0
           ? '; what it sends is not the line protocol: is its firmware on it, and the baud rate right?'
           : ''
-    return new AppError('upstream_timeout', `${name} did not answer within ${ms / 1000} s${why}`)
+    return new AppError('upstream_timeout', `${name} did not answer within ${ms / 1000} s${more}${why}`)
   }
 
-  const hello = async (signal: AbortSignal, pings = PINGS_MAX): Promise<void> => {
+  const hello = async (signal: AbortSignal, pings = PINGS_MAX, untilMs = Number.POSITIVE_INFINITY): Promise<void> => {
     dialect = undefined
-    for (let ping = 0; ping < pings; ping++) {
+    for (let ping = 0; ping < pings && clock.monotonicMs() < untilMs; ping++) {
       const id = nextId()
       // The newline ends whatever the board has half read. Who has answered without a number is asked without one.
       const style: Dialect = heard.bare > 0 && ping % 2 === 1 ? 'bare' : 'numbered'
       const answers = (reply: Reply) => reply.id === id || (reply.id === null && isPong(reply))
-      const reply = await exchange(`\n${lineOf(style, id, 'ping', {})}`, answers, PING_MS, signal)
+      const reply = await exchange(`\n${lineOf(style, id, 'ping', {})}`, answers, Math.min(PING_MS, untilMs - clock.monotonicMs()), signal)
       if (!reply) continue
       dialect = reply.id === null ? 'bare' : 'numbered'
       return
@@ -154,7 +154,7 @@ export function createLink({ port, name, clock, onSignal, onClose }: LinkOptions
     const ids = new Set<string>()
     const answers = (reply: Reply) => (dialect === 'bare' ? reply.id === null : reply.id !== null && ids.has(reply.id))
     for (let attempt = 0; ; attempt++) {
-      if (dialect === undefined) await hello(signal)
+      if (dialect === undefined) await hello(signal, PINGS_MAX, endMs)
       const leftMs = endMs - clock.monotonicMs()
       if (leftMs <= 0) throw silence(REQUEST_MS)
       const id = nextId()
@@ -174,7 +174,7 @@ export function createLink({ port, name, clock, onSignal, onClose }: LinkOptions
         return reply.value
       }
       forgetWhereWeAre()
-      if (!repeatable) throw silence(REQUEST_MS)
+      if (!repeatable) throw silence(REQUEST_MS, '; whether it was done is not known')
     }
   }
 
