@@ -163,7 +163,8 @@ describe('peripheral add', () => {
     ['board_a /dev/ttyACM0/../sda', 'no place of a board'],
     ['board_a host:99999', 'no place of a board'],
     ['board_a user@host:99', 'no place of a board'],
-    ['sbc sim', 'sbc'],
+    ['sbc sim', 'sbc is this machine'],
+    ['sbc /dev/ttyACM0', 'sbc is this machine'],
     ['board_a', 'usage'],
   ])('%s is refused', async (words, says) => {
     const { run, added } = arrange()
@@ -282,6 +283,7 @@ describe('peripheral flash', () => {
     ['a board that is not there', 'board_c1', 'x.py', 'x', 'invalid_request', 'MicroPython'],
     ['a board with a system of its own', 'board_b_q', 'x.hex', goodHex, 'invalid_request', 'system of its own'],
     ['no such board', 'board_z', 'x.hex', goodHex, 'invalid_request', 'board_z'],
+    ['this machine', 'sbc', 'x.hex', goodHex, 'invalid_request', 'sbc is this machine'],
     ['MicroPython itself for board_d', 'board_d', 'x.bin', 'x', 'invalid_request', 'esptool'],
     ['a path with braces', 'board_c1', '{exit}.bin', 'x', 'invalid_request', 'braces'],
     ['more than the flash holds', 'board_c1', 'x.bin', Buffer.alloc(600_000), 'too_large', 'larger'],

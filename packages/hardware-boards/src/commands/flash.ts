@@ -1,7 +1,7 @@
 /** `sluice peripheral flash`: firmware onto a board, each kind by its own way. */
 import { userInfo } from 'node:os'
 import { resolve } from 'node:path'
-import { type Board, boardNamed, unknownBoard } from '@sluice/hardware'
+import { type Board, boardNamed, THIS_MACHINE, unknownBoard } from '@sluice/hardware'
 import { AppError, type CommandContext, sha256Hex } from '@sluice/sdk'
 import type { Device } from '../devices.ts'
 import { avrdude, flashByProgram, openocd } from '../flash/flash-by-program.ts'
@@ -122,6 +122,8 @@ async function targetOf({ devices, machine }: CommandDeps, name: string, port: s
   const all = await devices.discover(signal)
   const named = all.find(({ alias }) => alias === name)
   const board = named ? named.board : boardNamed(name)
+  if (name === THIS_MACHINE || named?.transport === 'native')
+    throw new AppError('invalid_request', `${name} is this machine: there is nothing to flash`)
   if (!board)
     throw new AppError(
       'invalid_request',
