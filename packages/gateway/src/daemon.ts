@@ -118,11 +118,13 @@ async function startOn(
   let stopping: Promise<void> | undefined
   const stop = async () => {
     watching.abort()
-    // First of all: a turn that is cut while it waits for a person asks again after the next start.
+    // First of all: what moves must not go on for as long as turns may take to end.
+    const retired = runtime.lifecycle.retire()
+    // And before turns end: a turn that is cut while it waits for a person asks again after the next start.
     await runtime.approvals.stop()
     // Streams stay open while turns end: whoever talks over one still gets the answer.
     const drained = runtime.agent.drain(DRAIN_MS).then(() => server.endStreams('the daemon stops'))
-    await Promise.all([server.close(DRAIN_MS), drained, deliveries.stop(DRAIN_MS), procedures.stop(DRAIN_MS)])
+    await Promise.all([retired, server.close(DRAIN_MS), drained, deliveries.stop(DRAIN_MS), procedures.stop(DRAIN_MS)])
     await runtime.close(0)
     rmSync(file, { force: true })
     lock.release()

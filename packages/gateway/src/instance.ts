@@ -15,6 +15,8 @@ export interface Instance {
   readonly reason: () => string | null
   /** Phase 2. Never rejects: a feature that cannot register is failed, and says why. */
   register(): Promise<void>
+  /** As `Parts.retire`. Idempotent, never rejects. */
+  retire(): Promise<void>
   /** Phase 4. Idempotent, never rejects. */
   close(): Promise<void>
 }
@@ -36,6 +38,7 @@ export function construct(feature: Feature, host: Host, section: SectionState): 
   let state: FeatureState = parts.register ? 'starting' : 'ready'
   let reason: string | null = parts.register ? 'registration has not ended yet' : null
   let closing: Promise<void> | undefined
+  let retiring: Promise<void> | undefined
   const settle = (next: FeatureState, why: string | null) => {
     if (abort.signal.aborted) return
     state = next
@@ -47,6 +50,13 @@ export function construct(feature: Feature, host: Host, section: SectionState): 
       await parts.close?.()
     } catch (error) {
       host.log.error('the feature did not close cleanly', { error })
+    }
+  }
+  const retire = async () => {
+    try {
+      await parts.retire?.()
+    } catch (error) {
+      host.log.error('the feature did not retire cleanly', { error })
     }
   }
   return {
@@ -66,6 +76,7 @@ export function construct(feature: Feature, host: Host, section: SectionState): 
         settle('failed', errorText(error))
       }
     },
+    retire: () => (retiring ??= retire()),
     close: () => (closing ??= close()),
   }
 }
@@ -77,6 +88,7 @@ const inert = (feature: Feature, configured: boolean, state: FeatureState, reaso
   state: () => state,
   reason: () => reason,
   register: async () => {},
+  retire: async () => {},
   close: async () => {},
 })
 

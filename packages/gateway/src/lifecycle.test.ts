@@ -121,6 +121,26 @@ describe('§1 life cycle', () => {
     expect(log.slice(4)).toEqual(['x-b close 1', 'x-a close 1'])
   })
 
+  test('what is replaced retires before what takes its place registers, while turns may still have it', async () => {
+    const { feature, log } = recorded('x-a')
+    const moving = { ...feature, build: (...given: Parameters<Feature['build']>) => ({ ...feature.build(...given), retire: retire }) }
+    const retire = async () => {
+      log.push('retire')
+      throw new Error('it did so badly')
+    }
+    const features = [offline, moving]
+    const lifecycle = lifecycleOf(features)
+    await lifecycle.apply(configOf({}, features))
+    const turn = lifecycle.lease()
+    await lifecycle.apply(configOf({ 'x-a': { token: 'new' } }, features))
+    expect(log.splice(0)).toEqual(['x-a build 1', 'x-a register 1', 'x-a build 2 new', 'retire', 'x-a register 2'])
+    turn.release()
+    await lifecycle.retire()
+    await lifecycle.retire()
+    await lifecycle.close()
+    expect(log).toEqual(['x-a close 1', 'retire', 'x-a close 2'])
+  })
+
   test('a feature that cannot register is failed, its tools say why, the others work', async () => {
     const broken = recorded('x-broken', { register: () => Promise.reject(new Error('the key was refused')) })
     const features = [offline, broken.feature, recorded('x-fine').feature]

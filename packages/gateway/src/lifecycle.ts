@@ -13,6 +13,8 @@ import { type FrozenRegistry, freezeRegistry } from './registry.ts'
 
 /** Registration gets this long before the daemon goes on without; what is late joins by a later registry. */
 const REGISTER_WAIT_MS = 1000
+/** What takes the place of others waits so long until those have retired. */
+const RETIRE_WAIT_MS = 5000
 
 export interface LifecycleOptions {
   readonly features: readonly Feature[]
@@ -44,6 +46,8 @@ export interface Lifecycle {
   rebuild(feature: FeatureId, reason: string): Promise<void>
   /** Looks again at what tools are available. */
   refresh(feature: FeatureId, reason: string): Promise<void>
+  /** Tells everything that the daemon stops, at once, whatever else goes on. */
+  retire(): Promise<void>
   /** Phase 4 for everything, in reverse order. Idempotent. */
   close(): Promise<void>
 }
@@ -134,8 +138,14 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
     return createModelChain({ settings, providers, fetch: options.fetch })
   }
 
+  const retireReplaced = async (by: readonly Instance[]): Promise<void> => {
+    const replaced = instancesNow().filter((instance) => instance.parts.retire && !by.includes(instance))
+    if (replaced.length > 0) await Promise.race([retireAll(replaced), options.host.clock.sleep(RETIRE_WAIT_MS)])
+  }
+
   /** Registers, waits a moment, swaps; what registers late gets a registry of its own. */
   const registerAndSwap = async (next: Applied, instances: readonly Instance[]): Promise<void> => {
+    await retireReplaced(instances)
     const late = instances.filter((instance) => instance.state() === 'starting')
     const registered = Promise.all(late.map((instance) => instance.register()))
     if (late.length > 0) await Promise.race([registered, options.host.clock.sleep(REGISTER_WAIT_MS)])
@@ -207,6 +217,7 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
         log.info('looking again at what is available', { feature: id, reason })
         swap(applied, instancesNow())
       }),
+    retire: () => retireAll(instancesNow()),
     close: () =>
       inOrder(async () => {
         if (closed) return
@@ -226,6 +237,10 @@ async function orClose<Result>(fresh: readonly Instance[], make: () => Result): 
     await closeInReverse(fresh)
     throw error
   }
+}
+
+async function retireAll(instances: readonly Instance[]): Promise<void> {
+  await Promise.all(instances.map((instance) => instance.retire()))
 }
 
 async function closeInReverse(instances: readonly Instance[]): Promise<void> {

@@ -175,8 +175,10 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
 
   let closing: Promise<void> | undefined
   const close = async (drainMs: number) => {
+    const retired = lifecycle.retire()
     await approvals.stop()
     await agent.drain(drainMs)
+    await retired
     await lifecycle.close()
     stop.abort()
     await store.close()

@@ -45,6 +45,7 @@ export default defineFeature({
       async register() {
         void (await found())?.startSoon()
       },
+      retire: async () => robot?.close(),
       close: async () => robot?.close(),
     }
   },

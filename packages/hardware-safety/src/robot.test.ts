@@ -159,13 +159,13 @@ describe('a stop is never refused', () => {
     expect(host.logs).toContainEqual(expect.objectContaining({ message: "the robot's safety process has ended" }))
   })
 
-  test.each([{ action: 'stop', speed: 0, distance: 0 }, { action: ' Stop', linear_x: null }])(
-    'it is one whatever stands beside it: %j',
-    (raw) => {
-      const { input, haltOf } = robot().named('drive')
-      expect(v.safeParse(input, haltOf?.(raw))).toMatchObject({ success: true, output: { action: 'stop' } })
-    },
-  )
+  test.each([
+    { action: 'stop', speed: 0, distance: 0 },
+    { action: ' Stop', linear_x: null },
+  ])('it is one whatever stands beside it: %j', (raw) => {
+    const { input, haltOf } = robot().named('drive')
+    expect(v.safeParse(input, haltOf?.(raw))).toMatchObject({ success: true, output: { action: 'stop' } })
+  })
 
   test.each([{ action: 'forward', speed: 0 }, {}, null, 'stop', [{ action: 'stop' }]])('%j is none', (raw) => {
     expect(robot().named('drive').haltOf?.(raw)).toBeUndefined()
@@ -182,6 +182,19 @@ describe('a stop is never refused', () => {
     expect(await first).toContain('stopped')
     await expect(second).rejects.toThrow('a stop was asked for while this waited')
     expect(moves(companion.sent)).toHaveLength(1)
+  })
+
+  test('on its way out it stops what moves, tells how far that came, and does not move again', async () => {
+    const { run, parts, companion } = robot({ silent: true })
+    const moving = run('drive', { action: 'forward' })
+    await expect.poll(() => moves(companion.sent)).toHaveLength(1)
+    const retired = parts.retire?.()
+    await expect.poll(() => companion.sent.at(-1)?.kind).toBe('stop')
+    companion.say({ kind: 'ended', end: { ...END, id: 1 } })
+    companion.say({ kind: 'stopped', id: 2 })
+    expect(await moving).toContain('moved 0.10 m of 0.50 m')
+    await retired
+    await expect(run('drive', { action: 'forward' })).rejects.toThrow('set up anew')
   })
 
   test('an aborted turn stops what it began', async () => {
@@ -241,6 +254,17 @@ describe('a safety process that ends', () => {
     await expect(run('drive', { action: 'forward' })).rejects.toThrow("the robot's safety process ended 4 times")
     expect(await run('drive', { action: 'stop' })).toContain('has stopped')
     expect(companion.inits).toHaveLength(4)
+  })
+
+  test.each([
+    ['takes long to keep', () => new Promise<void>(() => undefined)],
+    ['cannot be kept', () => Promise.reject(new Error('the disk is full'))],
+  ])('is started again stopped, even where that %s', async (_, set) => {
+    const { run, companion } = robot({}, { keyValue: { ...testHost().keyValue, set } })
+    await run('sense', {})
+    companion.end('it was ended by SIGSEGV')
+    await run('sense', {})
+    expect(companion.inits.map(({ latched }) => latched)).toEqual([null, 'the safety process ended: it was ended by SIGSEGV'])
   })
 
   test('ends the movement that was under way with its reason', async () => {

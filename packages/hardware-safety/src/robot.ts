@@ -34,6 +34,10 @@ export class Robot {
   #stops = 0
   #restarts = 0
   #startedAtMs = 0
+  /** Why nothing moves until a person says so; undefined: what was kept has not been read yet. */
+  #latched: string | null | undefined
+  #keeping: Promise<void> = Promise.resolve()
+  #ending: Promise<void> | undefined
 
   constructor(host: RobotHost, options: RobotOptions) {
     this.#host = host
@@ -85,15 +89,22 @@ export class Robot {
     return (await this.#started()).reset()
   }
 
-  /** Idempotent. */
-  async close(): Promise<void> {
+  /** Halts it first, so that who waits for a movement is told how far that came. Idempotent. */
+  close(): Promise<void> {
+    this.#ending ??= this.#end()
+    return this.#ending
+  }
+
+  async #end(): Promise<void> {
     this.#closing.abort()
     const link = await this.#link?.catch(() => undefined)
+    await this.stop('the robot is being shut down or set up anew')
     await link?.close()
+    await this.#keeping
   }
 
   async #started(): Promise<SafetyLink> {
-    if (this.#closing.signal.aborted) throw new AppError('unavailable', 'the robot is being shut down')
+    if (this.#closing.signal.aborted) throw new AppError('unavailable', 'the robot is being shut down or set up anew')
     if (this.#restarts > RESTARTS_MAX)
       throw new AppError(
         'unavailable',
@@ -112,7 +123,10 @@ export class Robot {
   async #start(): Promise<SafetyLink> {
     const { keyValue, log, clock } = this.#host
     for (const { detail, fix } of warningsOf(this.config)) log.warn(detail, { fix })
-    const latched = ((await keyValue.get(LATCHED_KEY)) as string | undefined) ?? null
+    const kept = ((await keyValue.get(LATCHED_KEY)) as string | undefined) ?? null
+    // What has happened here since comes first: it may not be kept yet
+    if (this.#latched === undefined) this.#latched = kept
+    const latched = this.#latched
     const link = await SafetyLink.start({
       host: this.#host,
       init: { ...this.#options, latched },
@@ -126,36 +140,39 @@ export class Robot {
   }
 
   async #ended({ why, stage }: LinkEnd): Promise<void> {
-    if (stage === 'start' || this.#closing.signal.aborted) return
+    if (stage === 'start') return
+    this.#link = undefined
+    if (this.#closing.signal.aborted) return
     const { log, clock } = this.#host
     log.error("the robot's safety process has ended", { reason: why })
-    this.#link = undefined
     // Whoever asks for the robot next finds out whether that part works again
     if (stage === 'fault') return
     if (clock.monotonicMs() - this.#startedAtMs > STEADY_MS) this.#restarts = 0
     this.#restarts++
-    await this.#latch(`the safety process ended: ${why}`)
+    this.#latch(`the safety process ended: ${why}`)
     if (this.#restarts <= RESTARTS_MAX && !this.#closing.signal.aborted) await this.#started().catch(() => undefined)
   }
 
   #heard(message: FromKernel): void {
-    const { log, keyValue } = this.#host
+    const { log } = this.#host
     if (message.kind === 'began') log.info('the robot moves', { move: message.id, shortened: message.shortened })
     if (message.kind === 'ended') log.info('the robot has stopped', { ...message.end })
     if (message.kind === 'bumped') log.warn('the robot bumped into something', { sensor: message.sensor })
     if (message.kind === 'latched') {
       log.error('the robot was stopped for good', { reason: message.why })
-      void this.#latch(message.why)
+      this.#latch(message.why)
     }
     if (message.kind === 'released') {
       log.warn('the robot was reset and may move again')
-      void keyValue.delete(LATCHED_KEY).catch((error: unknown) => log.error('the reset could not be kept', { error }))
+      this.#latch(null)
     }
   }
 
-  /** Kept, so that a restart of the daemon does not forget it. */
-  #latch(why: string): Promise<void> {
+  /** Kept in the order it happened, so that a restart of the daemon does not forget it. */
+  #latch(why: string | null): void {
     const { log, keyValue } = this.#host
-    return keyValue.set(LATCHED_KEY, why).catch((error: unknown) => log.error('the stop could not be kept', { error }))
+    this.#latched = why
+    const keep = () => (why === null ? keyValue.delete(LATCHED_KEY) : keyValue.set(LATCHED_KEY, why))
+    this.#keeping = this.#keeping.then(keep).catch((error: unknown) => log.error('what stops the robot could not be kept', { error }))
   }
 }
