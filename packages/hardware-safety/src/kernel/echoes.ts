@@ -3,6 +3,7 @@ import type { EdgeEvent, Level } from '@sluice/hardware'
 import type { Clock } from '@sluice/sdk'
 
 export interface EchoDeps {
+  /** The same one as that of the edges. */
   readonly clock: Clock
   /** May throw. */
   readonly trigger: (level: Level) => void
@@ -39,7 +40,8 @@ export function createEchoes({ clock, trigger, heard }: EchoDeps): Echoes {
     },
     edge({ edge, atNs }) {
       if (edge === 'rising') {
-        risen = atNs
+        // That of an earlier sound, told late because this process was held up: what it saw is older than it would seem
+        risen = Number(atNs) / 1e6 < pingedAtMs ? undefined : atNs
         return
       }
       if (risen === undefined) return

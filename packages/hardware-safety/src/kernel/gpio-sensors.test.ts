@@ -86,9 +86,9 @@ describe('an ultrasonic sensor', () => {
     const levels: number[] = []
     const heard: (readonly [number, number])[] = []
     const echoes = createEchoes({ clock, trigger: (level) => void levels.push(level), heard: (...reading) => void heard.push(reading) })
-    const echo = (ns: bigint) => {
-      echoes.edge({ offset: ECHO, edge: 'rising', atNs: 1000n, sequence: 1 })
-      echoes.edge({ offset: ECHO, edge: 'falling', atNs: 1000n + ns, sequence: 2 })
+    const echo = (ns: bigint, fromNs = BigInt(clock.monotonicMs()) * 1_000_000n + 1000n) => {
+      echoes.edge({ offset: ECHO, edge: 'rising', atNs: fromNs, sequence: 1 })
+      echoes.edge({ offset: ECHO, edge: 'falling', atNs: fromNs + ns, sequence: 2 })
     }
     return { clock, levels, heard, echoes, echo }
   }
@@ -100,6 +100,17 @@ describe('an ultrasonic sensor', () => {
     expect(levels).toEqual([1, 0])
     echo(2n * NS_A_METRE)
     expect(heard).toEqual([[expect.closeTo(2, 3), 100]])
+  })
+
+  test('an echo of an earlier sound, told late, does not pass for one of the last', async () => {
+    const { clock, heard, echoes, echo } = sensor()
+    echoes.ping()
+    await clock.advance(400)
+    echoes.ping()
+    echo(2n * NS_A_METRE, 1_000_000n)
+    expect(heard).toEqual([])
+    echo(NS_A_METRE)
+    expect(heard).toEqual([[expect.closeTo(1, 3), 400]])
   })
 
   test('an echo beyond its range is nothing in range', () => {

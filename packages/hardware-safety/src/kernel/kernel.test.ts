@@ -154,6 +154,16 @@ describe('§2.7 rule 7, layers 4 and 5', () => {
     expect(body.pose.x).toBe(x)
   })
 
+  test('what is asked of it while it closes is not taken up', async () => {
+    const { kernel, notes, clock, told } = await simulated({ sim: HALL })
+    const closing = kernel.close('it got SIGTERM')
+    kernel.take({ kind: 'move', move: { id: 1, velocity: { x: 0.5, y: 0, turn: 0 }, amount: 10, forMs: null } })
+    await clock.advance(500)
+    await closing
+    expect(notes.map(({ what }) => what)).not.toContain('run')
+    expect(told).toEqual([])
+  })
+
   test('it begins by halting, and halts when it is closed', async () => {
     const { kernel, clock, notes } = await simulated({ sim: HALL })
     expect(notes.map(({ what }) => what)).toEqual(['halt'])

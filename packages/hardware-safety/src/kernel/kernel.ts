@@ -42,6 +42,7 @@ export class Kernel {
   #looks: readonly Look[] = []
   #halted: Promise<void> = Promise.resolve()
   #isTicking = false
+  #isClosing = false
 
   private constructor(deps: KernelDeps, body: Body) {
     this.#deps = deps
@@ -60,7 +61,9 @@ export class Kernel {
     return kernel
   }
 
+  /** What comes once it closes is not taken up: nobody would watch over it. */
   take(message: ToKernel): void {
+    if (this.#isClosing) return
     if (message.kind !== 'look') this.#step(message)
     if (message.kind === 'stop') void this.#soonHalted().then(() => this.#deps.tell({ kind: 'stopped', id: message.id }))
     if (message.kind === 'look' || message.kind === 'reset') this.#look(message.id)
@@ -68,6 +71,7 @@ export class Kernel {
 
   /** Halts the motors and lets go of everything. Resolves soon, come what may. */
   async close(why: string): Promise<void> {
+    this.#isClosing = true
     this.#step({ kind: 'stop', why })
     await this.#soonHalted()
     await Promise.race([this.#body.close(), this.#deps.clock.sleep(HALT_MS_MAX)])

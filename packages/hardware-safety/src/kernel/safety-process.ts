@@ -28,10 +28,14 @@ async function serve(): Promise<void> {
   const end = async (why: string, code = 0): Promise<void> => {
     if (isOver) return
     isOver = true
-    await close(why)
-    const saidBy = performance.now() + LAST_WORDS_MS
-    while (told > 0 && process.connected && performance.now() < saidBy) await sleep(1)
-    process.exit(code)
+    try {
+      await close(why)
+      const saidBy = performance.now() + LAST_WORDS_MS
+      while (told > 0 && process.connected && performance.now() < saidBy) await sleep(1)
+    } finally {
+      // However that went: without this process the motors end with their last command
+      process.exit(code)
+    }
   }
   const fail = (error: unknown): void => {
     const why = error instanceof Error ? error.message : String(error)
