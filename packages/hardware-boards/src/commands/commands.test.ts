@@ -265,6 +265,31 @@ describe('peripheral flash', () => {
     expect(spawns[0]?.args.at(-1)).toBe(`program {${image}} verify reset exit 0x08000000`)
   })
 
+  test('of several boards with a debugger only the one that is meant is written to', async () => {
+    const nucleo = (number: number, product: string) => ({
+      path: `/dev/ttyACM${number}`,
+      usb: `0483:${product}`,
+      serialNumber: `066${number}FF`,
+      location: `1-${number}`,
+    })
+    const { run, spawns, file } = arrange({ plugged: [nucleo(3, '3748'), nucleo(4, '3748'), nucleo(5, '374b')] })
+    const image = file('firmware.bin', Buffer.alloc(100))
+    expect(await run(`peripheral flash board_c2 --port /dev/ttyACM4 --image ${image}`)).toBe(0)
+    expect(spawns[0]?.args.join(' ')).toContain('adapter serial 0664FF')
+    await expect(run(`peripheral flash board_c2 --image ${image}`)).rejects.toMatchObject({
+      message: expect.stringContaining('alias of board_c1'),
+    })
+    await expect(run(`peripheral flash board_c1 --image ${image}`)).rejects.toMatchObject({
+      message: expect.stringContaining('alias of board_c2'),
+    })
+    const alone = arrange({ plugged: [nucleo(3, '3748')] })
+    await expect(alone.run(`peripheral flash board_c1 --image ${image}`)).rejects.toMatchObject({
+      code: 'not_found',
+      message: expect.stringContaining('board_c0, which is, would be written'),
+    })
+    expect([...spawns.slice(1), ...alone.spawns]).toEqual([])
+  })
+
   test('a .py file becomes the program of a MicroPython board', async () => {
     const { run, file, records, board, spawns } = arrange({
       repl: { execute: (code) => ({ stdout: code.includes('digest') ? sha256Hex('print(1)\n') : '' }) },

@@ -78,10 +78,12 @@ const WAYS: Readonly<Partial<Record<Board['family'], Way>>> = {
     return `Flashed ${bytes} bytes to ${board.name} at ${port}.`
   },
 
-  async board_c({ host }, { signal }, { board, device, image, file, say }) {
+  async board_c({ host, devices }, { signal }, { board, device, image, file, say }) {
     const memory = board.memory.find(({ name }) => name === 'Flash')
     if (!memory || image.length > memory.length) throw new AppError('too_large', `${file} is larger than the flash of ${board.name}`)
-    const flasher = openocd(file)
+    const other = device ? undefined : devices.all().find((each) => each.connected && each.usb && each.board?.family === 'board_c')
+    if (other) throw new AppError('not_found', `No ${board.name} is connected, and ${other.alias}, which is, would be written instead`)
+    const flasher = openocd(file, device?.usb?.serialNumber)
     await record({ host }, { board, device, image, file })
     await flashByProgram(host, flasher, { signal, say })
     return `Flashed ${image.length} bytes to ${board.name}.`
@@ -120,7 +122,15 @@ const writeProgram: Way = async ({ host, devices, machine }, { signal }, { board
 async function targetOf({ devices, machine }: CommandDeps, name: string, port: string | undefined, signal: AbortSignal): Promise<Target> {
   if (port !== undefined) await machine.check(port)
   const all = await devices.discover(signal)
-  const named = all.find(({ alias }) => alias === name)
+  const alias = all.find((device) => device.alias === name)
+  const isKind = boardNamed(name) !== undefined && alias?.board?.name !== name
+  // board_c1 is a kind of board, and may be the second board of its family: which is meant cannot be told.
+  if (alias && isKind && port === undefined)
+    throw new AppError(
+      'invalid_request',
+      `${name} is a kind of board, and here the alias of ${alias.board?.name ?? 'another'}: give the port with --port, and the kind`,
+    )
+  const named = isKind ? undefined : alias
   const board = named ? named.board : boardNamed(name)
   if (name === THIS_MACHINE || named?.transport === 'native')
     throw new AppError('invalid_request', `${name} is this machine: there is nothing to flash`)

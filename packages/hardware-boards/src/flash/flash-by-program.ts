@@ -32,14 +32,18 @@ export function avrdude(board: string, port: string, image: string): Flasher | u
   }
 }
 
-/** Through the debugger that is on the board. Throws `invalid_request` for a path that its language would take apart. */
-export function openocd(image: string): Flasher {
+/**
+ * Through the debugger that is on the board: the one of that serial number, else the only one there is. Throws
+ * `invalid_request` for a path that its language would take apart.
+ */
+export function openocd(image: string, serialNumber?: string | null): Flasher {
   if (/[{}\\]/.test(image)) throw new AppError('invalid_request', `OpenOCD takes no path with braces or backslashes: ${image}`)
   // A loaded binary has no addresses of its own; flash begins there.
   const where = image.endsWith('.bin') ? ' 0x08000000' : ''
+  const which = serialNumber && /^[0-9A-Za-z]+$/.test(serialNumber) ? ['-c', `adapter serial ${serialNumber}`] : []
   return {
     program: 'openocd',
-    args: ['-f', 'interface/stlink.cfg', '-f', 'target/stm32f4x.cfg', '-c', `program {${image}} verify reset exit${where}`],
+    args: ['-f', 'interface/stlink.cfg', ...which, '-f', 'target/stm32f4x.cfg', '-c', `program {${image}} verify reset exit${where}`],
     devices: ['/dev/bus/usb'],
     install: 'apt-get install openocd',
   }
