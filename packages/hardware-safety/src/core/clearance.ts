@@ -1,6 +1,6 @@
 /** How far the way is free, seen from the robot, by what its sensors saw last and how far it has gone since. */
 import type { Beam } from './robot-event.ts'
-import type { RobotState, Sight } from './robot-state.ts'
+import { COMMAND_MS_MAX, type RobotState, type Sight } from './robot-state.ts'
 
 /** A direction is seen if a beam ends up no farther than this beside it. */
 const SEEN_WITHIN = Math.PI / 18
@@ -12,7 +12,8 @@ export interface Clearance {
   readonly sight: 'seen' | 'unseen' | 'blind'
 }
 
-export function clearance({ limits, sights, odometer }: RobotState, heading: number): Clearance {
+/** `turn`: radians a second at which it turns meanwhile; what that may bring into the way under one command is in it already. */
+export function clearance({ limits, sights, odometer, turned }: RobotState, heading: number, turn = 0): Clearance {
   let distance = Number.POSITIVE_INFINITY
   let isCovered = false
   let isSeen = false
@@ -21,9 +22,12 @@ export function clearance({ limits, sights, odometer }: RobotState, heading: num
     isCovered ||= covers
     const sight = sights[name]
     if (!sight) continue
-    for (const beam of sight.beams) {
+    const turnedSince = turned - sight.turned
+    const aside = turnedSince + (Math.abs(turn) * COMMAND_MS_MAX) / 1000
+    for (const { bearing, spread, distance: away } of sight.beams) {
+      const beam = { bearing, spread: spread + aside, distance: away }
       distance = Math.min(distance, ahead(beam, heading, limits.width / 2) - goneSince(sight, odometer))
-      isSeen ||= covers && angleBetween(beam.bearing, heading) <= beam.spread + SEEN_WITHIN
+      isSeen ||= covers && angleBetween(bearing, heading) + turnedSince <= spread + SEEN_WITHIN
     }
   }
   return { distance: Math.max(0, distance), sight: isSeen ? 'seen' : isCovered ? 'unseen' : 'blind' }

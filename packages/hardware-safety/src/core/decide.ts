@@ -42,11 +42,13 @@ function advance(state: RobotState, atMs: number): RobotState {
   const { velocity, untilMs } = running
   const secs = Math.max(0, Math.min(nowMs, untilMs) - state.nowMs) / 1000
   const way = Math.hypot(velocity.x, velocity.y) * secs
-  const progress = move?.heading === null ? Math.abs(velocity.turn) * secs : way
+  const turn = Math.abs(velocity.turn) * secs
+  const progress = move?.heading === null ? turn : way
   return {
     ...state,
     nowMs,
     odometer: state.odometer + way,
+    turned: state.turned + turn,
     running: untilMs <= nowMs ? null : running,
     move: move && { ...move, progress: move.progress + progress },
   }
@@ -92,8 +94,10 @@ function withSight(state: RobotState, sensor: string, takenMs: number, given: re
   const atMs = Math.min(takenMs, state.nowMs)
   const last = state.sights[sensor]?.takenMs ?? Number.NEGATIVE_INFINITY
   if (!isKnown || beams.length === 0 || !(atMs > last)) return state
-  const goneSince = (state.limits.maxSpeed * (state.nowMs - atMs)) / 1000
-  const sight: Sight = { takenMs: atMs, odometer: Math.max(0, state.odometer - goneSince), beams }
+  const ageSecs = (state.nowMs - atMs) / 1000
+  const odometer = Math.max(0, state.odometer - state.limits.maxSpeed * ageSecs)
+  const turned = Math.max(0, state.turned - state.limits.maxRotation * ageSecs)
+  const sight: Sight = { takenMs: atMs, odometer, turned, beams }
   return { ...state, sights: { ...state.sights, [sensor]: sight } }
 }
 
@@ -129,7 +133,9 @@ function check(state: RobotState, move: Move): Decision {
     const why = silent.length > 0 ? `there is no fresh reading of ${silent.join(' and ')}` : 'the sensors did not answer in time'
     return endMove(state, { reason: 'sensors', why })
   }
-  const begun = beginMove(state, move, move.heading === null ? Number.POSITIVE_INFINITY : clearance(state, move.heading).distance)
+  const { heading, request } = move
+  const free = heading === null ? Number.POSITIVE_INFINITY : clearance(state, heading, request.velocity.turn).distance
+  const begun = beginMove(state, move, free)
   const refusal = demandOn(begun.state, begun.move)
   if (refusal) return endMove(state, refusal)
   const driven = drive(begun.state, begun.move)

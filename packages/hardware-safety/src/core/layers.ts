@@ -37,9 +37,9 @@ const sensors: Layer = (state, { heading }) => {
   return sight === 'blind' && state.limits.blindSpeed === 0 ? { reason: 'sensors', why: 'no sensor looks there' } : undefined
 }
 
-const obstacle: Layer = (state, { heading }) => {
+const obstacle: Layer = (state, { heading, request }) => {
   if (heading === null) return undefined
-  const { distance } = clearance(state, heading)
+  const { distance } = clearance(state, heading, request.velocity.turn)
   const isNear = distance - state.limits.minDistance < AT_LIMIT
   return isNear ? { reason: 'obstacle', why: `an obstacle is at ${distance.toFixed(2)} m` } : undefined
 }

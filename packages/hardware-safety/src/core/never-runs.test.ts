@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { LIMITS } from '../testing/limits.ts'
 import { Oracle } from '../testing/oracle.ts'
 import { type Decision, decide } from './decide.ts'
 import type { Beam, RobotEvent } from './robot-event.ts'
@@ -98,6 +99,22 @@ const happenings = fc
   .chain((some) => fc.tuple(fc.constant(some.flat()), fc.option(fc.nat(100), { freq: 20 })))
   .map(([all, broken]): readonly Happening[] => (broken === null ? all : all.toSpliced(broken, 0, { kind: 'fault', afterMs: 1 })))
 
+/** Curves past something that is beside the way when they begin, and of which little is seen afterwards. */
+const curves = fc
+  .record({
+    near: fc.double({ min: 0.3, max: 1.2, noNaN: true }),
+    at: fc.nat(23),
+    turn: fc.constantFrom(-1, -0.5, 0.5, 1),
+    steps: fc.array(fc.record({ afterMs: fc.integer({ min: 1, max: 150 }), reads: fc.boolean() }), { maxLength: 20 }),
+  })
+  .map(({ near, at, turn, steps }): readonly Happening[] => {
+    const beams = AROUND.map((bearing, index) => ({ bearing, spread: 0.131, distance: index === at ? near : 5 }))
+    const looking = { kind: 'range', afterMs: 1, sensor: 'lidar', lateMs: 0, beams } as const
+    const moving = { kind: 'move', afterMs: 0, x: 0.5, y: 0, turn, amount: 3 } as const
+    return [moving, looking, ...steps.map(({ afterMs, reads }) => (reads ? { ...looking, afterMs } : { kind: 'tick' as const, afterMs }))]
+  })
+const CURVING: RobotLimits = { ...LIMITS, sensorMsMax: 500 }
+
 const eventOf = (what: Happening, atMs: number, id: number): RobotEvent => {
   switch (what.kind) {
     case 'range':
@@ -155,6 +172,15 @@ const property = (by: Decide) => fc.property(limits, happenings, (of, happened) 
 test('§2.7 rule 7: whatever is seen, late, lost or asked for, the motors never run while any layer demands a stop', () => {
   const { counterexample } = fc.check(property(decide), { numRuns: RUNS, seed: 7 })
   expect(counterexample && { wrong: watch(...counterexample, decide).wrong, counterexample: JSON.stringify(counterexample) }).toBeNull()
+})
+
+test('§2.7 rule 7: in a curve an obstacle comes into the way from beside it', () => {
+  const inCurves = fc.property(curves, (happened) => watch(CURVING, happened, decide).wrong === undefined)
+  const { counterexample } = fc.check(inCurves, { numRuns: RUNS, seed: 7 })
+  expect(counterexample && { wrong: watch(CURVING, ...counterexample, decide).wrong, happened: JSON.stringify(counterexample) }).toBeNull()
+  expect(
+    fc.sample(curves, { numRuns: 100, seed: 7 }).filter((happened) => watch(CURVING, happened, decide).metres > 0.1).length,
+  ).toBeGreaterThan(20)
 })
 
 test('what is tried moves the robot, and ends for every reason there is', () => {

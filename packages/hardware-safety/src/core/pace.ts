@@ -2,10 +2,8 @@
 import { clearance } from './clearance.ts'
 import { trustedUntil } from './layers.ts'
 import type { Velocity } from './robot-event.ts'
-import type { Move, RobotState, Running } from './robot-state.ts'
+import { COMMAND_MS_MAX, type Move, type RobotState, type Running } from './robot-state.ts'
 
-/** A command to the motors lasts no longer: without a new one they end. */
-export const COMMAND_MS_MAX = 200
 /** Of the highest speed: so slow that it arrives instead of coming ever nearer. */
 const CREEP = 0.05
 /** Steps of speed in the slow zone: not every millimetre is a new command to the motors. */
@@ -19,7 +17,7 @@ export interface Pace extends Running {
 export function pace(state: RobotState, move: Move): Pace {
   const { nowMs, limits } = state
   const { velocity, forMs } = move.request
-  const { distance, sight } = move.heading === null ? FREE : clearance(state, move.heading)
+  const { distance, sight } = move.heading === null ? FREE : clearance(state, move.heading, velocity.turn)
   const full = move.heading === null ? Math.abs(velocity.turn) : Math.hypot(velocity.x, velocity.y)
   const speed = move.heading === null ? full : Math.min(full, speedAt(distance, sight === 'blind', state))
   const overMs = Math.min(

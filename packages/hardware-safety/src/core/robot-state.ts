@@ -6,6 +6,8 @@ export interface Sight {
   readonly takenMs: number
   /** Metres the robot may have gone, at most, when it was taken: what it has gone since brings obstacles nearer. */
   readonly odometer: number
+  /** Radians the robot may have turned, to whichever side, at most, when it was taken: what it has turned since moves obstacles aside. */
+  readonly turned: number
   readonly beams: readonly Beam[]
 }
 
@@ -29,6 +31,9 @@ export interface Move {
   readonly from: readonly string[]
 }
 
+/** A command to the motors lasts no longer: without a new one they end. */
+export const COMMAND_MS_MAX = 200
+
 /** What the motors do until `untilMs` unless they are told otherwise. */
 export interface Running {
   readonly velocity: Velocity
@@ -50,6 +55,8 @@ export interface RobotState {
   readonly running: Running | null
   /** Metres gone so far, by what the motors were told. */
   readonly odometer: number
+  /** Radians turned so far, to whichever side. */
+  readonly turned: number
 }
 
 /** Nothing is known yet. `latched`: what an earlier run was stopped by. */
@@ -65,4 +72,5 @@ export const initialState = (limits: RobotLimits, nowMs: number, latched: string
   move: null,
   running: null,
   odometer: 0,
+  turned: 0,
 })

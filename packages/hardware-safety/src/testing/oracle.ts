@@ -10,6 +10,8 @@ interface Reading {
   readonly beams: readonly Beam[]
   /** Metres really gone when it was taken. */
   readonly gone: number
+  /** Radians really turned to the left by then. */
+  readonly turned: number
 }
 
 interface Segment {
@@ -67,7 +69,8 @@ export class Oracle {
       case 'range': {
         const last = this.#readings.get(event.sensor)
         const isNewer = !last || event.takenMs > last.takenMs
-        if (isNewer) this.#readings.set(event.sensor, { takenMs: event.takenMs, beams: event.beams, gone: this.#goneUntil(event.takenMs) })
+        const then = { gone: this.#goneUntil(event.takenMs), turned: this.#turnedUntil(event.takenMs) }
+        if (isNewer) this.#readings.set(event.sensor, { takenMs: event.takenMs, beams: event.beams, ...then })
         return
       }
       case 'bump':
@@ -111,9 +114,17 @@ export class Oracle {
   }
 
   #goneUntil(atMs: number): number {
+    return this.#sumUntil(atMs, ({ x, y }) => Math.hypot(x, y))
+  }
+
+  #turnedUntil(atMs: number): number {
+    return this.#sumUntil(atMs, ({ turn }) => turn)
+  }
+
+  #sumUntil(atMs: number, of: (velocity: Velocity) => number): number {
     return this.#segments.reduce((sum, { velocity, fromMs, untilMs }) => {
       const ms = Math.max(0, Math.min(untilMs, atMs) - fromMs)
-      return sum + (Math.hypot(velocity.x, velocity.y) * ms) / 1000
+      return sum + (of(velocity) * ms) / 1000
     }, 0)
   }
 
@@ -154,11 +165,13 @@ export class Oracle {
       const reading = this.#readings.get(name)
       const looksThere = aheadX * Math.cos(bearing) + aheadY * Math.sin(bearing) >= Math.cos(halfAngle) - 1e-9
       covered ||= looksThere
+      const turned = this.#turnedUntil(atMs) - (reading?.turned ?? 0)
       for (const beam of reading?.beams ?? []) {
-        for (const angle of [beam.bearing - beam.spread, beam.bearing, beam.bearing + beam.spread]) {
+        for (const then of [beam.bearing - beam.spread, beam.bearing, beam.bearing + beam.spread]) {
+          seen ||= looksThere && aheadX * Math.cos(then) + aheadY * Math.sin(then) >= Math.cos(0.3)
+          const angle = then - turned
           const along = aheadX * Math.cos(angle) + aheadY * Math.sin(angle)
           const beside = Math.abs(aheadX * Math.sin(angle) - aheadY * Math.cos(angle))
-          seen ||= looksThere && along >= Math.cos(0.3)
           if (beam.distance === Number.POSITIVE_INFINITY || along <= 0 || beside * beam.distance > width / 2) continue
           const gone = this.#goneUntil(atMs) - (reading?.gone ?? 0)
           if (beam.distance * along - gone < minDistance - EPSILON_M) return `the motors run towards an obstacle at ${beam.distance} m`
