@@ -70,6 +70,18 @@ describe('what is there has to be a device node', () => {
     await expect(checkDevicePath('/dev/ttyACM999', 'serial')).rejects.toMatchObject({ code: 'not_found' })
   })
 
+  test.skipIf(process.platform === 'win32')('a port of Windows is no file of that name in the current folder', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'device-'))
+    const before = process.cwd()
+    onTestFinished(() => {
+      process.chdir(before)
+      rmSync(folder, { recursive: true })
+    })
+    symlinkSync('/dev/null', join(folder, 'COM3'))
+    process.chdir(folder)
+    await expect(checkDevicePath('COM3', 'serial')).rejects.toMatchObject({ code: 'not_found' })
+  })
+
   // Only root can put a link or a file where device nodes are.
   test.skipIf(process.platform !== 'linux' || process.getuid?.() !== 0)('a link and a file are forbidden (needs root)', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'device-'))

@@ -25,7 +25,9 @@ export const isDevicePath = (path: string, kind: DeviceKind): boolean => NAMES[k
 export async function checkDevicePath(path: string, kind: DeviceKind): Promise<void> {
   if (!isDevicePath(path, kind))
     throw new AppError('invalid_request', `${JSON.stringify(path.slice(0, 255))} is no ${kind} device; it looks like ${EXAMPLES[kind]}`)
-  if (path.startsWith('COM')) return
+  // Only Windows has such devices; anywhere else it names a file of the current folder.
+  if (path.startsWith('COM') && process.platform === 'win32') return
+  if (path.startsWith('COM')) throw new AppError('not_found', `There is no ${path}`)
   const found = await lstat(path).catch((cause: NodeJS.ErrnoException) => {
     if (cause.code === 'ENOENT') throw new AppError('not_found', `There is no ${path}`)
     throw new AppError('unavailable', `${path} cannot be looked at: ${cause.message}`, { cause })

@@ -2,7 +2,8 @@ import * as v from 'valibot'
 import { expect, test } from 'vitest'
 import { peripheralKeys } from './peripheral-keys.ts'
 
-const entry = (board: unknown) => v.safeParse(peripheralKeys.boards, [{ board, transport: 'sim' }])
+const parsed = (...boards: readonly object[]) => v.safeParse(peripheralKeys.boards, boards)
+const entry = (board: unknown) => parsed({ board, transport: board === 'sbc' ? 'native' : 'sim' })
 
 test.each(['board_a', 'board_b_mega', 'sbc'])('a board that is known may be configured: %s', (board) => {
   expect(entry(board).success).toBe(true)
@@ -15,4 +16,31 @@ test.each([
 ])('one that is not is an error with the nearest name: %s', (board, words) => {
   expect(entry(board).issues?.[0]?.message).toContain(words)
   expect(entry(board).issues).toHaveLength(1)
+})
+
+test.each([
+  [{ path: '/dev/ttyACM0' }],
+  [{ path: 'COM3' }],
+  [{}],
+  [{ transport: 'bridge' }],
+  [{ transport: 'bridge', path: 'board.local' }],
+  [{ transport: 'bridge', path: '[::1]:9' }],
+  [{ transport: 'sim', path: 'anything' }],
+])('a place that can be reached: %j', (place) => {
+  expect(parsed({ board: 'board_b', ...place }).success).toBe(true)
+})
+
+test.each([
+  [{ path: '/etc/passwd' }, 'no serial port'],
+  [{ path: '/dev/ttyACM0/../sda' }, 'no serial port'],
+  [{ transport: 'bridge', path: 'host:70000' }, 'no `host:port`'],
+  [{ transport: 'bridge', path: 'http://host' }, 'no `host:port`'],
+  [{ transport: 'native' }, 'belong together'],
+  [{ board: 'sbc' }, 'belong together'],
+])('one that never can be is an error: %j', (place, words) => {
+  expect(parsed({ board: 'board_b', ...place }).issues?.map(({ message }) => message)).toEqual([expect.stringContaining(words)])
+})
+
+test('a port belongs to one board', () => {
+  expect(parsed({ board: 'board_a', path: '/dev/ttyACM0' }, { board: 'board_b', path: '/dev/ttyACM0' }).success).toBe(false)
 })

@@ -58,9 +58,9 @@ const told = ({ json, print }: CommandContext, data: object, line: string): void
 
 /** Throws `invalid_request` for a board nobody knows, and for what is no place of a board. */
 function choiceOf(board: string, place: string): Choice {
-  if (board === THIS_MACHINE && place !== 'native')
-    throw new AppError('invalid_request', `${THIS_MACHINE} is this machine: its place is native`)
   if (!boardNamed(board) && board !== THIS_MACHINE) throw new AppError('invalid_request', unknownBoard(board))
+  if ((board === THIS_MACHINE) !== (place === 'native'))
+    throw new AppError('invalid_request', `${THIS_MACHINE} is this machine: its place, and of no other board, is native`)
   if (place === 'native' || place === 'sim') return { board, transport: place, path: undefined }
   if (isDevicePath(place, 'serial')) return { board, transport: 'serial', path: place }
   const port = Number(BRIDGE.exec(place)?.[1])

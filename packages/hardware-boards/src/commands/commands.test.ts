@@ -165,6 +165,7 @@ describe('peripheral add', () => {
     ['board_a user@host:99', 'no place of a board'],
     ['sbc sim', 'sbc is this machine'],
     ['sbc /dev/ttyACM0', 'sbc is this machine'],
+    ['board_a native', 'sbc is this machine'],
     ['board_a', 'usage'],
   ])('%s is refused', async (words, says) => {
     const { run, added } = arrange()
