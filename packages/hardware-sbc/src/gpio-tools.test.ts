@@ -43,6 +43,14 @@ describe('gpio_sbc_write', () => {
     expect(await run('gpio_sbc_write', { pin: 22, value: 1 }, undefined, 'other')).toBe('GPIO 22 -> HIGH')
   })
 
+  test('§2.7 the activity LED is reserved as one, by its name and by its number', async () => {
+    const { run, host, records } = fakeBoard()
+    await run('gpio_sbc_write', { pin: 42, value: 1 })
+    expect(records).toMatchObject([{ detail: { pins: ['led'] } }])
+    await host.advance(30_000)
+    await expect(run('gpio_sbc_write', { pin: 'led', value: 0 }, undefined, 'other')).rejects.toMatchObject({ code: 'conflict' })
+  })
+
   test('its input is two values and a pin that is a number or the LED', async () => {
     const { run, gpio } = fakeBoard()
     for (const input of [

@@ -33,8 +33,8 @@ export function gpioTools({ sbc, guard, clock }: ToolParts): Tool[] {
     what: { readonly pin: Pin; readonly write: object },
     work: () => Promise<string>,
   ) => {
-    await sbc.check(what.pin)
-    return guard.use({ device: DEVICE, tool, context, write: { ...what.write }, pins: [what.pin] }, work)
+    const pin = await sbc.check(what.pin)
+    return guard.use({ device: DEVICE, tool, context, write: { ...what.write }, pins: [pin] }, work)
   }
 
   return [

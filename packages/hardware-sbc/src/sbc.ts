@@ -25,8 +25,8 @@ export interface Sbc {
   start(): Promise<void>
   detect(): Promise<SbcBoard>
   hasGpio(): Promise<boolean>
-  /** Throws if the pin can be neither read nor written just now; touches nothing. */
-  check(pin: Pin): Promise<void>
+  /** By the one name under which it is reserved. Throws if the pin can be neither read nor written just now; touches nothing. */
+  check(pin: Pin): Promise<Pin>
   read(pin: Pin): Promise<PinReading & { readonly source?: 'sysfs' }>
   /** Gives a remark on the pin, if there is one. */
   write(pin: Pin, level: Level): Promise<string | undefined>
@@ -85,8 +85,10 @@ export function createSbc(host: Host, { root, openGpio }: Outside): Sbc {
     hasGpio: async () => (await reach()).pins.isThere(),
     async check(pin) {
       const board = await reach()
-      if (isLed(pin, board)) await led.read()
+      const isTheLed = isLed(pin, board)
+      if (isTheLed) await led.read()
       else await board.pins.check(pin)
+      return isTheLed ? 'led' : pin
     },
     async read(pin) {
       const board = await reach()
