@@ -66,10 +66,10 @@ export class DatasheetFiles {
 
   /**
    * Keeps what the stream brings as that data sheet, in place of an older one. Throws `invalid_request` for what is no PDF,
-   * `too_large`, and `conflict` when as many are kept as may be.
+   * `too_large`, `conflict` when as many are kept as may be, and `unavailable` where the disk is full or may not be written.
    */
   async keep(name: string, stream: AsyncIterable<Uint8Array>): Promise<Datasheet> {
-    await mkdir(this.#folder, { recursive: true, mode: 0o700 })
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 }).catch(notKept)
     await this.#dropLeftovers()
     const known = await this.list()
     if (known.length >= FILES_MAX && !known.some((sheet) => sheet.name === name))
@@ -78,7 +78,7 @@ export class DatasheetFiles {
     const part = join(this.#folder, `.${name}-${process.pid}-${this.#part++}${PART}`)
     try {
       const bytes = await writePdf(part, stream)
-      await rename(part, path)
+      await rename(part, path).catch(notKept)
       return { name, path, bytes }
     } catch (error) {
       await rm(part, { force: true })
@@ -102,7 +102,7 @@ export class DatasheetFiles {
 
 /** As it comes in: never more than a chunk is in memory. */
 async function writePdf(path: string, stream: AsyncIterable<Uint8Array>): Promise<number> {
-  const file = await open(path, 'wx', 0o600)
+  const file = await open(path, 'wx', 0o600).catch(notKept)
   try {
     let bytes = 0
     let head = Buffer.alloc(0)
@@ -113,14 +113,19 @@ async function writePdf(path: string, stream: AsyncIterable<Uint8Array>): Promis
       }
       bytes += chunk.length
       if (bytes > DATASHEET_BYTES_MAX) throw tooLarge()
-      await file.writeFile(chunk)
+      await file.writeFile(chunk).catch(notKept)
     }
     if (head.length < PDF_MAGIC.length) throw noPdf()
-    await file.sync()
+    await file.sync().catch(notKept)
     return bytes
   } finally {
     await file.close()
   }
+}
+
+/** It is this machine that fails, not who sends it. */
+const notKept = (cause: Error): never => {
+  throw new AppError('unavailable', `The data sheet could not be kept: ${cause.message}`, { cause })
 }
 
 const noPdf = () => new AppError('invalid_request', 'What is there is no PDF; a page that leads to the data sheet is not the data sheet')

@@ -62,6 +62,16 @@ test.each([
   expect(readdirSync(folder)).toEqual([])
 })
 
+test('what cannot be kept here is not laid on who sends it', async () => {
+  const { run, url, folder } = await answering('%PDF-1.4 hello')
+  mkdirSync(join(folder, '../..'), { recursive: true })
+  writeFileSync(join(folder, '..'), 'no folder')
+  await expect(run('datasheet', download(url))).rejects.toMatchObject({
+    code: 'unavailable',
+    message: expect.stringContaining('The data sheet could not be kept: '),
+  })
+})
+
 test('a download that fails leaves the older one as it was', async () => {
   let body = '%PDF-old'
   const { run, url, folder } = await arrange((_request, response) => response.end(body))
