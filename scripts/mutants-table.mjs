@@ -85,8 +85,8 @@ const arrival = [
   bug(
     'a webhook is answered before its message is durable',
     `${GATEWAY}/http/channel-webhook.ts`,
-    'const { kept, duplicate, denied } = await receive(channel, { raw: raw.body, verified, receivedAtMs: raw.receivedAtMs, messages })',
-    'const [kept, duplicate, denied] = [messages.length, 0, 0]\n    receive(channel, { raw: raw.body, verified, receivedAtMs: raw.receivedAtMs, messages }).catch(() => {})',
+    'const { kept, duplicate, denied } = await receive(channel, received)',
+    'const [kept, duplicate, denied] = [messages.length, 0, 0]\n    receive(channel, received).catch(() => {})',
     [`${GATEWAY}/http/channel-webhook.test.ts`],
   ),
   bug(
@@ -183,8 +183,13 @@ const turns = [
       },
       {
         file: `${GATEWAY}/delivery/inbox-runner.ts`,
-        find: 'reply: (said) => repliesOf(said, { channel, started, nowMs: clock.nowMs(), draft: draft?.id }),',
-        replace: 'reply: (said) => ((later = repliesOf(said, { channel, started, nowMs: clock.nowMs(), draft: draft?.id })), []),',
+        find: 'reply: (said, turn) =>\n        repliesOf(said, {',
+        replace: 'reply: (said, turn) =>\n        ((later = repliesOf(said, {',
+      },
+      {
+        file: `${GATEWAY}/delivery/inbox-runner.ts`,
+        find: 'trace: options.traces() ? formatTraceContext(turn) : undefined,\n        }),',
+        replace: 'trace: options.traces() ? formatTraceContext(turn) : undefined,\n        })), []),',
       },
       {
         file: `${GATEWAY}/delivery/inbox-runner.ts`,
