@@ -47,7 +47,7 @@ const boardEntry = v.pipe(
 )
 
 /** Each is a line of its own. */
-const portsDiffer = (boards: readonly BoardEntry[]): boolean => {
+const portsDiffer = (boards: BoardEntry[]): boolean => {
   const ports = boards.flatMap(({ transport, path }) => (transport === 'serial' && path !== undefined ? [path] : []))
   return new Set(ports).size === ports.length
 }
