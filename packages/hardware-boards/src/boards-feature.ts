@@ -9,6 +9,7 @@ import { listenToTriggers } from './listen-to-triggers.ts'
 import { devicesPrompt } from './prompt.ts'
 import { type Machine, thisMachine } from './registry/machine.ts'
 import { createRegistry } from './registry/registry.ts'
+import { sharedGuard } from './shared-guard.ts'
 import { boardAFlash } from './tools/board-a-flash.ts'
 import { boardTools } from './tools/board-tools.ts'
 import { deviceTools } from './tools/device-tools.ts'
@@ -25,7 +26,7 @@ export const boardsFeature = ({ machine, mounts }: BoardsOn = {}): Feature =>
     section: peripheralsSection,
     build(host, config) {
       const registry = createRegistry(host, config, machine)
-      const guard = createDeviceGuard(host, config)
+      const guard = sharedGuard(host, registry, createDeviceGuard(host, config))
       const closing = new AbortController()
       return {
         tools: [

@@ -1,7 +1,8 @@
 import { existsSync, readFileSync, statSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
-import { AppError } from '@sluice/sdk'
+import { AppError, type ClientId } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
+import { toolContext } from '@sluice/testkit/tool'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { sbcFeature } from './sbc-feature.ts'
 import { FAKE_LED, fakeBoard, fakeRoot } from './testing/fake-board.ts'
@@ -127,6 +128,16 @@ describe('the pins of this machine for other features', () => {
     expect(gpio.level(17, chip)).toBe(1)
     expect(await pins?.read(17)).toBe(1)
     await expect(pins?.write(1, 1)).rejects.toMatchObject({ code: 'invalid_request' })
+  })
+
+  test('are leased and reserved as for the tools of this feature', async () => {
+    const { run, parts, records } = fakeBoard()
+    const pins = parts.services?.nativeGpio
+    await run('gpio_sbc_write', { pin: 17, value: 1 })
+    expect(pins?.isThere).toBe(true)
+    const use = { tool: 'gpio_write', context: { ...toolContext(), client: 'other' as ClientId }, pins: [17], write: { value: 0 } }
+    await expect(pins?.use(use, async () => 'ran')).rejects.toMatchObject({ code: 'conflict' })
+    expect(records).toHaveLength(1)
   })
 
   test('close lets go of every line, and nothing is taken afterwards', async () => {

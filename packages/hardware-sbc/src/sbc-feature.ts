@@ -14,6 +14,9 @@ const LIMITS = {
   pin_reservation_secs: v.getDefault(peripheralKeys.pin_reservation_secs),
 }
 
+/** As its own tools call it. */
+const DEVICE = 'sbc0'
+
 export const sbcFeature = (outside: Outside): Feature =>
   defineFeature({
     id: 'hardware-sbc',
@@ -23,7 +26,15 @@ export const sbcFeature = (outside: Outside): Feature =>
       const guard = createDeviceGuard(host, LIMITS)
       return {
         tools: [...gpioTools({ sbc, guard, clock: host.clock }), sbcSystemInfo(sbc, info)],
-        services: { nativeGpio: nativeGpio(sbc) },
+        services: {
+          nativeGpio: {
+            ...nativeGpio(sbc),
+            get isThere() {
+              return sbc.board !== undefined
+            },
+            use: (use, work) => guard.use({ ...use, device: DEVICE }, work),
+          },
+        },
         prompt: () => (sbc.board ? boardPrompt(sbc.board, info()) : ''),
         check: () => checkSbc(outside),
         async register() {

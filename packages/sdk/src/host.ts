@@ -9,6 +9,7 @@ import type { Policy } from './policy.ts'
 import type { Spawn } from './sandbox.ts'
 import type { Sops } from './sop.ts'
 import type { KeyValue, MemoryStore } from './store.ts'
+import type { ToolContext } from './tool.ts'
 import type { Workspace } from './workspace.ts'
 
 export interface Clock {
@@ -37,7 +38,7 @@ export interface Services {
   /** One record in the audit log, durable once it resolves: what is about to happen to the world outside, and who caused it. */
   readonly audit: (record: DeviceRecord) => Promise<void>
   /** The pins of this very machine, where a feature can reach them. */
-  readonly nativeGpio: NativeGpio
+  readonly nativeGpio: SharedGpio
   /** Live readings of a chip over its debug port. */
   readonly chipProbe: ChipProbe
   /** Adds to the configuration file; absent but in commands. Throws like `sluice config set`. */
@@ -75,6 +76,23 @@ export interface DeviceRecord {
 export interface NativeGpio {
   read(pin: number): Promise<0 | 1>
   write(pin: number, value: 0 | 1): Promise<void>
+}
+
+/** For all features that reach these pins, so that none goes past the leases and reservations of another. */
+export interface SharedGpio extends NativeGpio {
+  /** Whether this machine has such pins, as far as is known yet. */
+  readonly isThere: boolean
+  /** Runs one transaction of a client; throws `conflict` while the pins, or one of them, are another client's. */
+  use<Result>(use: PinUse, work: () => Promise<Result>): Promise<Result>
+}
+
+export interface PinUse {
+  readonly tool: string
+  readonly context: ToolContext
+  /** What is written, for the audit log. Absent: it only reads. */
+  readonly write?: Readonly<Record<string, unknown>>
+  /** Written pins, which are then this client's. */
+  readonly pins?: readonly (number | string)[]
 }
 
 /** Boards by their name in the configuration; throws `invalid_request` for one that cannot be read live, `unavailable` otherwise. */

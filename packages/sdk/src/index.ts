@@ -91,10 +91,12 @@ export type {
   Host,
   IssuedToken,
   NativeGpio,
+  PinUse,
   PublicRequest,
   ResolvedAddress,
   SecretStore,
   Services,
+  SharedGpio,
   Transcribe,
 } from './host.ts'
 export { isLoopback, isPublicAddress, plainAddress } from './ip-address.ts'

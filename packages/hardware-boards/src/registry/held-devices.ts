@@ -73,7 +73,9 @@ export function createHeldDevices(host: Host, machine: Machine): HeldDevices {
   return {
     all: () =>
       [...held.values()]
-        .map(({ device }) => (device.transport === 'native' ? { ...device, connected: host.service('nativeGpio') !== undefined } : device))
+        .map(({ device }) =>
+          device.transport === 'native' ? { ...device, connected: host.service('nativeGpio')?.isThere === true } : device,
+        )
         .sort((a, b) => Number(b.connected) - Number(a.connected) || a.alias.localeCompare(b.alias, 'en', { numeric: true })),
     get: (alias) => held.get(alias)?.device,
     location: (alias) => held.get(alias)?.location ?? null,

@@ -1,11 +1,12 @@
 import { createDeviceGuard } from '@sluice/hardware'
-import type { ChipProbe, ClientId, DeviceRecord, Tool } from '@sluice/sdk'
+import { AppError, type ChipProbe, type ClientId, type DeviceRecord, type SharedGpio, type Tool } from '@sluice/sdk'
 import { type TestHostOverrides, testHost } from '@sluice/testkit/host'
 import { toolContext } from '@sluice/testkit/tool'
 import * as v from 'valibot'
 import { afterEach, describe, expect, test } from 'vitest'
 import { peripheralsSection } from '../config.ts'
 import { createRegistry, type Registry } from '../registry/registry.ts'
+import { sharedGuard } from '../shared-guard.ts'
 import type { FakeBoardOptions } from '../testing/fake-board.ts'
 import { fakeMachine, type Plugged } from '../testing/fake-machine.ts'
 import { boardTools } from './board-tools.ts'
@@ -26,7 +27,7 @@ function toolsOn(plugged: readonly Plugged[], config: object = {}, services: Tes
   const fake = fakeMachine(...plugged)
   const registry = createRegistry(host, parsed, fake.machine)
   open.push(registry)
-  const guard = createDeviceGuard(host, parsed)
+  const guard = sharedGuard(host, registry, createDeviceGuard(host, parsed))
   const tools = [...gpioTools(registry, guard), ...boardTools(host, parsed, registry, guard)]
   const named = (name: string): Tool => {
     const tool = tools.find((candidate) => candidate.name === name)
@@ -221,7 +222,18 @@ describe('transports', () => {
   test('native: the pins of this machine, or how to get them', async () => {
     const config = { enabled: true, boards: [{ board: 'sbc', transport: 'native' }] }
     await expect(toolsOn([], config).call('gpio_read', { pin: 4 })).rejects.toThrow('pnpm build')
-    const nativeGpio = { read: async () => 1 as const, write: async () => undefined }
-    expect(await toolsOn([], config, { nativeGpio }).call('gpio_read', { pin: 4 })).toBe('GPIO 4 is HIGH (1) on sbc0')
+    const nativeGpio: SharedGpio = {
+      isThere: true,
+      read: async () => 1,
+      write: async () => undefined,
+      use: async ({ tool, pins = [] }, work) => {
+        if (pins.includes(17)) throw new AppError('conflict', `${tool}: pin 17 is in use by another client`)
+        return work()
+      },
+    }
+    const { call, registry } = toolsOn([], config, { nativeGpio })
+    expect(await call('gpio_read', { pin: 4 })).toBe('GPIO 4 is HIGH (1) on sbc0')
+    expect(registry.all()).toMatchObject([{ connected: true }])
+    await expect(call('gpio_write', { pin: 17, value: 1 })).rejects.toThrow('gpio_write: pin 17 is in use by another client')
   })
 })
