@@ -68,12 +68,29 @@ test('a velocity is one line, and so is a halt, whatever stood before it', async
 })
 
 test('a velocity that would come late is left out, a halt never', async () => {
-  const { drive: motors, written } = await drive()
+  const { drive: motors, written, pending, clock } = await drive()
   motors.run(FORWARD, 200)
   motors.run(FORWARD, 200)
   void motors.halt()
   expect(written).toHaveLength(2)
   expect(written.at(-1)).toContain('M 0 0 0 0')
+  for (const done of pending.splice(0)) done(null)
+  await clock.advance(0)
+  expect(written).toHaveLength(2)
+})
+
+test.each([
+  [50, ['M 0.100 0.000 0.000 150\n']],
+  [210, []],
+])('one that is asked for while another is written follows it after %i ms, for what is left of its time', async (afterMs, lines) => {
+  const { drive: motors, written, pending, clock } = await drive()
+  motors.run(FORWARD, 200)
+  motors.run({ x: 0.2, y: 0, turn: 0 }, 200)
+  motors.run({ x: 0.1, y: 0, turn: 0 }, 200)
+  await clock.advance(afterMs)
+  pending.shift()?.(null)
+  await clock.advance(0)
+  expect(written.slice(1)).toEqual(lines)
 })
 
 test.each<[string, (fake: Awaited<ReturnType<typeof drive>>) => void | Promise<void>, string]>([

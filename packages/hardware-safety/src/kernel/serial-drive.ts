@@ -39,6 +39,7 @@ export async function openSerialDrive(options: SerialDriveOptions): Promise<Seri
   const fail = (why: string) => hear({ kind: 'fault', what: `the drive on ${path} ${why}` })
   let isClosing = false
   let writing = 0
+  let waiting: { readonly velocity: Velocity; readonly untilMs: number } | undefined
   port.on('error', (error) => fail(`failed: ${errorText(error)}`))
   port.on('close', () => isClosing || fail('is gone'))
 
@@ -55,16 +56,28 @@ export async function openSerialDrive(options: SerialDriveOptions): Promise<Seri
     } finally {
       writing--
       over.abort()
+      if (writing === 0) runWaiting()
     }
+  }
+  /** What is over by then is not written, so that nothing lasts longer than it may. */
+  const runWaiting = (): void => {
+    if (!waiting || isClosing) return
+    const { velocity, untilMs } = waiting
+    waiting = undefined
+    const forMs = Math.floor(untilMs - clock.monotonicMs())
+    if (forMs > 0) void write(lineOf(velocity, forMs))
   }
 
   return {
-    run({ x, y, turn }: Velocity, forMs) {
-      // Behind one that still waits it would come late, and the motors end in time without it
-      if (writing > 0) return
-      void write(`M ${x.toFixed(3)} ${y.toFixed(3)} ${turn.toFixed(3)} ${forMs}\n`)
+    run(velocity, forMs) {
+      // Behind one that is still being written it would come late: it waits, and only the last one does
+      if (writing > 0) waiting = { velocity, untilMs: clock.monotonicMs() + forMs }
+      else void write(lineOf(velocity, forMs))
     },
-    halt: () => write(HALT),
+    halt() {
+      waiting = undefined
+      return write(HALT)
+    },
     async close() {
       if (isClosing) return
       isClosing = true
@@ -75,6 +88,8 @@ export async function openSerialDrive(options: SerialDriveOptions): Promise<Seri
     },
   }
 }
+
+const lineOf = ({ x, y, turn }: Velocity, forMs: number): string => `M ${x.toFixed(3)} ${y.toFixed(3)} ${turn.toFixed(3)} ${forMs}\n`
 
 async function opened(port: NativePort, path: string): Promise<NativePort> {
   const { promise, resolve, reject } = Promise.withResolvers<NativePort>()
