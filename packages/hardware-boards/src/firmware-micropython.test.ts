@@ -14,6 +14,8 @@ class Pin:
     levels = {}
     made = []
     def __init__(self, number, mode, pull=None, value=None):
+        if pull is not None and number >= 34:
+            raise ValueError('pins 34~39 have no pull-up')
         Pin.made.append((number, mode, pull))
         self.number = number
         if value is not None:
@@ -88,6 +90,7 @@ describe.skipIf(!python)(title, () => {
     ['gpio_write', { pin: 2, value: 2 }, 'Invalid value'],
     ['gpio_write', { pin: 2, value: true }, 'Invalid value'],
     ['watch', { pin: 2, pull: 'x' }, 'Invalid pull'],
+    ['watch', { pin: 2, pull: ['up'] }, 'Invalid pull'],
     ['reboot', {}, 'Unknown command'],
   ])('%s %j is refused, and no pin is touched', (command, args, why) => {
     start('rp2')
@@ -98,6 +101,12 @@ describe.skipIf(!python)(title, () => {
   test('a pin that can only be read is not written', () => {
     start('esp32')
     expect(ask('gpio_write', { pin: 34, value: 1 })).toMatchObject({ ok: false, error: 'Pin 34 is input only' })
+    expect(ask('gpio_read', { pin: 34 })).toMatchObject({ ok: true })
+  })
+
+  test('what the board itself refuses is an answer, and no end of the program', () => {
+    start('esp32')
+    expect(ask('watch', { pin: 34, pull: 'up' })).toEqual({ id: '7', ok: false, error: 'pins 34~39 have no pull-up' })
     expect(ask('gpio_read', { pin: 34 })).toMatchObject({ ok: true })
   })
 
