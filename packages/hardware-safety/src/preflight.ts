@@ -17,8 +17,18 @@ export function warningsOf(config: RobotConfig): readonly Finding[] {
     safety.blind_mode_speed_limit > 0 && warning('the robot moves where no sensor looks', 'set blind_mode_speed_limit = 0, or add sensors'),
   ]
   if (isSimulated(config)) return warnings.filter((found) => found !== false)
+  const pins = pinsOf(config)
+  const twice = pins.find((pin, index) => pins.indexOf(pin) !== index)
   return [
     ...warnings,
+    twice !== undefined &&
+      ({ status: 'fail', detail: `pin ${twice} is named for two parts`, fix: 'give each part a pin of its own' } as const),
+    pins.length > 0 &&
+      isDevicePath(sensors.gpio_chip, 'gpio') &&
+      warning(
+        `${sensors.gpio_chip} is whatever chip this start of the machine counted so: its pins may be others after an update`,
+        'name the chip by its label as gpio_chip: gpiodetect shows it',
+      ),
     safety.estop_pin === undefined && warning('there is no emergency stop', 'wire one to a GPIO pin and name it as estop_pin'),
     safety.estop_pin !== undefined &&
       safety.estop_active === 'low' &&
@@ -39,14 +49,17 @@ export async function checkRobot(config: RobotConfig): Promise<readonly Finding[
     )
     findings.push(await attempt('serialport is installed', 'install the package serialport', loadSerialPort))
     const { gpio_chip } = config.sensors
-    if (usesGpio(config) && isDevicePath(gpio_chip, 'gpio'))
+    if (pinsOf(config).length > 0 && isDevicePath(gpio_chip, 'gpio'))
       findings.push(await attempt(`the pins are on ${gpio_chip}`, 'correct gpio_chip', () => checkDevicePath(gpio_chip, 'gpio')))
   }
   return findings.length > 0 ? findings : [{ status: 'ok', detail: 'the settings of the robot are sound' }]
 }
 
-const usesGpio = ({ safety, sensors }: RobotConfig): boolean =>
-  safety.estop_pin !== undefined || safety.bump_sensor_pins.length > 0 || sensors.ultrasonic_pins !== undefined
+const pinsOf = ({ safety, sensors }: RobotConfig): readonly number[] => [
+  ...(safety.estop_pin === undefined ? [] : [safety.estop_pin]),
+  ...safety.bump_sensor_pins,
+  ...(sensors.ultrasonic_pins ?? []),
+]
 
 async function attempt(detail: string, fix: string, work: () => Promise<unknown>): Promise<Finding> {
   try {

@@ -52,7 +52,8 @@ describe('robot.toml', () => {
 
 describe('before the robot moves', () => {
   const details = (toml: object) => warningsOf(parse(toml)).map(({ detail }) => detail)
-  const sound = { drive: { backend: 'serial' }, sensors: { ultrasonic_pins: [23, 24] }, safety: { estop_pin: 4 } }
+  const gpio_chip = 'pinctrl-rp1'
+  const sound = { drive: { backend: 'serial' }, sensors: { gpio_chip, ultrasonic_pins: [23, 24] }, safety: { estop_pin: 4 } }
 
   test('what is sound is not warned of', () => {
     expect(details(sound)).toEqual([])
@@ -66,7 +67,10 @@ describe('before the robot moves', () => {
     [{ ...sound, safety: {} }, /there is no emergency stop/],
     [{ ...sound, safety: { estop_pin: 4, estop_active: 'low' } }, /broken wire/],
     [{ ...sound, safety: { estop_pin: 4, blind_mode_speed_limit: 0.1 } }, /where no sensor looks/],
-    [{ ...sound, sensors: {} }, /no sensor looks anywhere/],
+    [{ ...sound, sensors: { gpio_chip } }, /no sensor looks anywhere/],
+    [{ ...sound, sensors: { ultrasonic_pins: [23, 24] } }, /\/dev\/gpiochip0 is whatever chip/],
+    [{ ...sound, safety: { estop_pin: 4, bump_sensor_pins: [5, 4] } }, /pin 4 is named for two parts/],
+    [{ ...sound, sensors: { gpio_chip, ultrasonic_pins: [23, 23] } }, /pin 23 is named for two parts/],
   ])('%j is warned of', (toml, detail) => {
     expect(details(toml)).toEqual([expect.stringMatching(detail)])
   })
