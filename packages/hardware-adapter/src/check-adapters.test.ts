@@ -22,6 +22,12 @@ test('nothing connected is no fault', async () => {
   expect(await check({ config: {} })).toEqual([{ status: 'ok', detail: 'no I2C/SPI adapter is connected' }])
 })
 
+test('of the buses of the kernel none is used unless it is named', async () => {
+  expect(await check({ config: { adapter: { transport: 'linux' } } })).toEqual([
+    expect.objectContaining({ status: 'warn', detail: "only the kernel's buses are used, and none is named" }),
+  ])
+})
+
 test('a bus that is not there fails with what mends it', async () => {
   const [finding] = await check({ config: { adapter: { i2c: '/dev/i2c-255' } } })
   expect(finding).toMatchObject({ status: 'fail', detail: 'There is no /dev/i2c-255', fix: expect.stringContaining('i2c-dev') })

@@ -24,6 +24,7 @@ export async function checkAdapters({ adapters, native, settings, places }: Chec
   const usesPaths = transport === 'auto' || transport === 'linux'
   if (usesPaths && i2c !== undefined) findings.push(await checkPath(native, i2c, 'i2c'))
   if (usesPaths && spi !== undefined) findings.push(await checkPath(native, spi, 'spi'))
+  if (transport === 'linux' && i2c === undefined && spi === undefined) findings.push(NOTHING_NAMED)
   const isThere = await adapters.pick().then(
     () => true,
     () => adapters.present().length > 0,
@@ -32,6 +33,12 @@ export async function checkAdapters({ adapters, native, settings, places }: Chec
   if (transport === 'auto') findings.push(...(await takenByKernel(places.sys)).map(taken))
   if (!isThere && findings.length === 0) findings.push({ status: 'ok', detail: 'no I2C/SPI adapter is connected' })
   return findings
+}
+
+const NOTHING_NAMED: Finding = {
+  status: 'warn',
+  detail: "only the kernel's buses are used, and none is named",
+  fix: 'name one as i2c or spi under [peripherals.adapter], or use another transport',
 }
 
 async function checkPath(native: Native, path: string, kind: Extract<DeviceKind, 'i2c' | 'spi'>): Promise<Finding> {

@@ -20,14 +20,14 @@ const adapter = v.strictObject({
   i2c: v.optional(
     v.pipe(
       v.string(),
-      v.check((path) => isDevicePath(path, 'i2c'), 'a device such as /dev/i2c-1'),
+      v.check((path) => isDevicePath(path, 'i2c'), 'must be a device such as /dev/i2c-1'),
       v.description("The kernel's I2C bus to use; without it none is touched"),
     ),
   ),
   spi: v.optional(
     v.pipe(
       v.string(),
-      v.check((path) => isDevicePath(path, 'spi'), 'a device such as /dev/spidev0.0'),
+      v.check((path) => isDevicePath(path, 'spi'), 'must be a device such as /dev/spidev0.0'),
       v.description("The kernel's SPI device to use; without it none is touched"),
     ),
   ),
