@@ -6,7 +6,6 @@ import type { AdapterSettings } from './config.ts'
 import { findUsbAdapters, type UsbPlaces } from './find-usb-adapters.ts'
 import type { FoundAdapter } from './found-adapter.ts'
 import type { Native } from './native.ts'
-import { openAdapter } from './open-adapter.ts'
 import { unmetSettings } from './unmet-settings.ts'
 import { watchDevices } from './watch-devices.ts'
 
@@ -44,9 +43,10 @@ export function createAdapters(host: Host, native: Native, { settings, places }:
 
   const look = async (): Promise<void> => {
     const named = await assignAliases(host.keyValue, await find(native, settings, places))
+    const now = await presentOf(named)
     if (closing.signal.aborted) return
     const before = present
-    present = [...named].map(([alias, found]) => before.find((old) => isSame(old, alias, found)) ?? open(alias, found))
+    present = now
     const gone = before.filter((old) => !present.includes(old))
     const fresh = present.filter((adapter) => !before.includes(adapter))
     for (const { adapter } of gone) await adapter.close()
@@ -54,9 +54,15 @@ export function createAdapters(host: Host, native: Native, { settings, places }:
     if (gone.length + fresh.length > 0) host.refresh(changeText(gone, fresh))
   }
 
-  const open = (alias: string, found: FoundAdapter): PresentAdapter => {
-    const adapter = openAdapter(found, { clock: host.clock, native, settings })
-    return { alias, found, adapter, notes: unmetSettings(settings, adapter) }
+  const presentOf = async (named: ReadonlyMap<string, FoundAdapter>): Promise<readonly PresentAdapter[]> => {
+    if (named.size === 0) return []
+    // What drives adapters is most of this feature, and most machines have none.
+    const { openAdapter } = await import('./open-adapter.ts')
+    const open = (alias: string, found: FoundAdapter): PresentAdapter => {
+      const adapter = openAdapter(found, { clock: host.clock, native, settings })
+      return { alias, found, adapter, notes: unmetSettings(settings, adapter) }
+    }
+    return [...named].map(([alias, found]) => present.find((old) => isSame(old, alias, found)) ?? open(alias, found))
   }
 
   const lookOrWarn = (): Promise<void> =>

@@ -2,7 +2,6 @@
 import { createDeviceGuard } from '@sluice/hardware'
 import type { Host, Parts } from '@sluice/sdk'
 import { createAdapters, type Places } from './adapters.ts'
-import { checkAdapters } from './check-adapters.ts'
 import type { AdapterConfig } from './config.ts'
 import { datasheet } from './datasheet.ts'
 import { gpioAdapter } from './gpio-adapter.ts'
@@ -17,7 +16,10 @@ export function buildAdapter(host: Host, config: AdapterConfig, { native, places
   return {
     tools: [i2cScan(kit), i2cRead(kit), i2cWrite(kit), spiTransfer(kit, settings), gpioAdapter(kit), datasheet(host, adapters)],
     ...(settings.transport === 'off' && { off: 'transport under [peripherals.adapter] is off' }),
-    check: () => checkAdapters({ adapters, native, settings, places }),
+    async check() {
+      const { checkAdapters } = await import('./check-adapters.ts')
+      return checkAdapters({ adapters, native, settings, places })
+    },
     // What is connected shows in the background: a slow bus holds up no start.
     register: async () => adapters.start(),
     close: () => adapters.close(),
