@@ -48,18 +48,27 @@ export function createIncoming(port: Port, name: string, clock: Clock): Incoming
     wake()
   })
 
-  /** False: the time is up. */
-  const more = async ({ untilMs, signal }: Wait): Promise<boolean> => {
-    if (signal.aborted) throw new AppError('aborted', 'The call was aborted')
-    if (gone) throw new AppError('unavailable', `${name} is not connected any more`)
-    const leftMs = untilMs - clock.monotonicMs()
-    if (leftMs <= 0) return false
+  /** One timer for a whole wait: a board that talks without an end comes by here thousands of times a second. */
+  const begin = ({ untilMs, signal }: Wait) => {
     const done = new AbortController()
-    const came = new Promise<void>((resolve) => {
-      wake = resolve
+    let late = false
+    void clock.sleep(Math.max(0, untilMs - clock.monotonicMs()), AbortSignal.any([signal, done.signal])).then(() => {
+      late = true
+      wake()
     })
-    await Promise.race([came, clock.sleep(leftMs, AbortSignal.any([signal, done.signal]))]).finally(() => done.abort())
-    return true
+    return {
+      /** False: the time is up. */
+      async more(): Promise<boolean> {
+        if (signal.aborted) throw new AppError('aborted', 'The call was aborted')
+        if (gone) throw new AppError('unavailable', `${name} is not connected any more`)
+        if (late || clock.monotonicMs() >= untilMs) return false
+        await new Promise<void>((resolve) => {
+          wake = resolve
+        })
+        return true
+      },
+      [Symbol.dispose]: () => done.abort(),
+    }
   }
 
   const eat = (count: number): Buffer => {
@@ -72,6 +81,7 @@ export function createIncoming(port: Port, name: string, clock: Clock): Incoming
     async until(mark, wait) {
       const end = Buffer.from(mark, 'latin1')
       const { bytesMax = BYTES_MAX } = wait
+      using waiting = begin(wait)
       const kept: Buffer[] = []
       let length = 0
       let dropped = 0
@@ -90,14 +100,15 @@ export function createIncoming(port: Port, name: string, clock: Clock): Incoming
         }
         // The mark may have begun at the end of what is there.
         if (unread.length >= end.length) keep(eat(unread.length - end.length + 1))
-        if (!(await more(wait))) {
+        if (!(await waiting.more())) {
           keep(eat(unread.length))
           return { bytes: Buffer.concat(kept), dropped, found: false }
         }
       }
     },
     async take(count, wait) {
-      while (unread.length < count) if (!(await more(wait))) return undefined
+      using waiting = begin(wait)
+      while (unread.length < count) if (!(await waiting.more())) return undefined
       return eat(count)
     },
     get unread() {
