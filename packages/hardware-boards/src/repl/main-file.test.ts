@@ -1,7 +1,8 @@
 import { testClock } from '@sluice/testkit/clock'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { MAIN_BYTES_MAX, readMain, writeMain } from './main-file.ts'
+import { MAIN_BYTES_MAX } from './limits.ts'
+import { readMain, writeMain } from './main-file.ts'
 import { type Repl, withRepl } from './repl.ts'
 import { drive } from './testing/drive.ts'
 import { micropython } from './testing/micropython.ts'
@@ -55,6 +56,15 @@ describe.skipIf(!python)(title, () => {
     expect(execute("import os\nprint('main.py.new' in os.listdir())").stdout?.trim()).toBe('False')
   })
 
+  test('a new program whose renaming breaks off when the old one is gone is kept', async () => {
+    await using((repl) => writeMain(repl, 'old = 1'))
+    const faulty = (code: string): Executed =>
+      python?.execute(code.includes('os.rename') ? "import os\nos.remove('main.py')\nraise OSError(5)" : code) ?? {}
+    await expect(using((repl) => writeMain(repl, 'new = 2'), { execute: faulty })).rejects.toMatchObject({ code: 'upstream' })
+    expect(execute("print(open('main.py.new').read())").stdout?.trim()).toBe('new = 2')
+    forget()
+  })
+
   test('a program beyond the bound is neither written nor read', async () => {
     forget()
     await expect(using((repl) => writeMain(repl, '#'.repeat(MAIN_BYTES_MAX + 1)))).rejects.toMatchObject({ code: 'too_large' })
@@ -92,4 +102,12 @@ test.each(['', 'x', '12\nzz', '5\n00'])('an answer that is none (%j) is refused'
   const { port } = replBoard({ execute: () => ({ stdout }) })
   const work = withRepl(port, { name: 'board_a0', clock, signal: new AbortController().signal }, readMain)
   await expect(drive(clock, work)).rejects.toMatchObject({ code: 'upstream' })
+})
+
+test('a board that hangs while it takes a program holds nobody up for long', async () => {
+  const clock = testClock()
+  const { port } = replBoard({ execute: () => ({ hangs: true }) })
+  const work = withRepl(port, { name: 'board_a0', clock, signal: new AbortController().signal }, (repl) => writeMain(repl, 'x'))
+  await expect(drive(clock, work)).rejects.toMatchObject({ code: 'upstream_timeout', message: 'board_a0 did not answer within 10 s' })
+  expect(clock.monotonicMs()).toBeLessThan(30_000)
 })

@@ -1,12 +1,14 @@
 /** The program a MicroPython board starts by itself, `main.py`: read whole, and replaced whole or not at all. */
 import { createHash } from 'node:crypto'
 import { AppError } from '@sluice/sdk'
+import { MAIN_BYTES_MAX } from './limits.ts'
 import type { Repl } from './repl.ts'
 
-export const MAIN_BYTES_MAX = 131_072
 const NEW = 'main.py.new'
 /** What a board with little memory takes at once. */
 const PIECE_BYTES = 1024
+/** Of each step: flash that is erased takes its time, but not that much. */
+const STEP_MS = 10_000
 
 const READ = `
 import os
@@ -45,17 +47,23 @@ export async function writeMain(repl: Repl, code: string): Promise<{ readonly by
   const content = Buffer.from(code)
   if (content.length > MAIN_BYTES_MAX) throw new AppError('too_large', `The program has ${content.length} bytes, over ${MAIN_BYTES_MAX}`)
   const sha256 = createHash('sha256').update(content).digest('hex')
+  const step = (code: string): Promise<string> => repl.ask(code, { timeoutMs: STEP_MS })
   try {
-    await repl.ask(`import os, binascii, hashlib\nf = open('${NEW}', 'wb')`)
+    await step(`import os, binascii, hashlib\nf = open('${NEW}', 'wb')`)
     for (let at = 0; at < content.length; at += PIECE_BYTES) {
       const piece = content.subarray(at, at + PIECE_BYTES).toString('base64')
-      await repl.ask(`f.write(binascii.a2b_base64(b'${piece}'))`)
+      await step(`f.write(binascii.a2b_base64(b'${piece}'))`)
     }
-    const found = (await repl.ask(HASH)).trim()
+    const found = (await step(HASH)).trim()
     if (found !== sha256) throw new AppError('upstream', 'What arrived on the board is not what was sent; main.py is as it was')
-    await repl.ask(RENAME)
   } catch (error) {
-    await repl.ask(DISCARD).catch(() => undefined)
+    await step(DISCARD).catch(() => undefined)
+    throw error
+  }
+  try {
+    await step(RENAME)
+  } catch (error) {
+    await step(KEEP_ONE).catch(() => undefined)
     throw error
   }
   return { bytes: content.length, sha256 }
@@ -93,4 +101,10 @@ try:
     os.remove('${NEW}')
 except OSError:
     pass
+`
+
+// Where the old one is gone already, the new one is all there is.
+const KEEP_ONE = `
+if 'main.py' in os.listdir():
+    os.remove('${NEW}')
 `

@@ -1,6 +1,7 @@
 import { type TestClock, testClock } from '@sluice/testkit/clock'
 import { describe, expect, test } from 'vitest'
-import { OUTPUT_BYTES_MAX, type Repl, withRepl } from './repl.ts'
+import { OUTPUT_BYTES_MAX } from './limits.ts'
+import { type Repl, withRepl } from './repl.ts'
 import { drive } from './testing/drive.ts'
 import { type ReplBoardOptions, replBoard } from './testing/repl-board.ts'
 

@@ -3,12 +3,9 @@ import { AppError, type Clock } from '@sluice/sdk'
 import type { Port } from '../devices.ts'
 import { enterRepl } from './enter-repl.ts'
 import { createIncoming } from './incoming.ts'
+import { CODE_BYTES_MAX, OUTPUT_BYTES_MAX, RUN_MS } from './limits.ts'
 import { type Line, sendCode } from './send-code.ts'
 
-export const RUN_MS = 30_000
-export const OUTPUT_BYTES_MAX = 65_536
-/** Of the code of one run. */
-export const CODE_BYTES_MAX = 65_536
 /** After an interrupt. */
 const STOP_MS = 2000
 const LEAVE_MS = 1000
@@ -32,7 +29,7 @@ export interface Repl {
    */
   run(code: string, options?: { readonly timeoutMs?: number; readonly outputBytesMax?: number }): Promise<Ran>
   /** As `run` for code of our own, whose failure is an error: throws `upstream` with the last line of its traceback. */
-  ask(code: string, options?: { readonly outputBytesMax?: number }): Promise<string>
+  ask(code: string, options?: { readonly timeoutMs?: number; readonly outputBytesMax?: number }): Promise<string>
 }
 
 export interface ReplOptions {
@@ -119,9 +116,9 @@ function createRepl(line: Line, signal: AbortSignal): Repl {
 
   return {
     run,
-    async ask(code, options) {
+    async ask(code, options = {}) {
       const { stdout, stderr, dropped, late } = await run(code, options)
-      if (late) throw new AppError('upstream_timeout', `${name} did not answer within ${RUN_MS / 1000} s`)
+      if (late) throw new AppError('upstream_timeout', `${name} did not answer within ${(options.timeoutMs ?? RUN_MS) / 1000} s`)
       if (stderr !== '') throw new AppError('upstream', `${name} says: ${lastLine(stderr)}`)
       if (dropped > 0) throw new AppError('too_large', `${name} answers more than is taken`)
       return stdout
