@@ -1,7 +1,6 @@
 /** The feature, over this machine or over what a test puts in its place. */
 import { createDeviceGuard } from '@sluice/hardware'
 import { defineFeature, type Feature } from '@sluice/sdk'
-import { checkBoards } from './check.ts'
 import { hardwareCommands } from './commands/commands.ts'
 import { peripheralsSection } from './config.ts'
 import type { Mounts } from './flash/boot-volume.ts'
@@ -43,7 +42,10 @@ export const boardsFeature = ({ machine, mounts }: BoardsOn = {}): Feature =>
           ...(mounts && { mounts }),
         }),
         prompt: () => devicesPrompt(registry.all()),
-        check: (signal) => checkBoards(registry, signal),
+        async check(signal) {
+          const { checkBoards } = await import('./check.ts')
+          return checkBoards(registry, signal)
+        },
         async register() {
           registry.start()
           void listenToTriggers(host, registry, closing.signal)

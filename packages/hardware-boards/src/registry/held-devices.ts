@@ -3,7 +3,7 @@ import { AppError, type Host } from '@sluice/sdk'
 import type { Device } from '../devices.ts'
 import { createSignals } from '../signals.ts'
 import type { BoardLine } from '../transports/board-line.ts'
-import { createLine } from '../transports/create-line.ts'
+import { lazyLine } from '../transports/lazy-line.ts'
 import { type Machine, openChecked } from './machine.ts'
 
 /** Devices that went away are forgotten beyond it. */
@@ -42,11 +42,14 @@ export function createHeldDevices(host: Host, machine: Machine): HeldDevices {
   const line = (alias: string): BoardLine => {
     const entry = held.get(alias)
     if (!entry) throw new AppError('not_found', `There is no device ${JSON.stringify(alias)}`)
-    entry.line ??= createLine({
-      device: () => entry.device,
-      host,
-      openSerial: (path, baud, signal) => openChecked(machine, path, baud, signal),
-      onSignal: createSignals(host, alias),
+    entry.line ??= lazyLine(async () => {
+      const { createLine } = await import('../transports/create-line.ts')
+      return createLine({
+        device: () => entry.device,
+        host,
+        openSerial: (path, baud, signal) => openChecked(machine, path, baud, signal),
+        onSignal: createSignals(host, alias),
+      })
     })
     return entry.line
   }

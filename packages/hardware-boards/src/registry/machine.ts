@@ -2,7 +2,6 @@
 import { checkDevicePath } from '@sluice/hardware'
 import type { Host } from '@sluice/sdk'
 import type { Port } from '../devices.ts'
-import { openSerialPort } from '../transports/serial-port.ts'
 import { lookAtPorts } from './look-at-ports.ts'
 import { lookAtSysfs } from './look-at-sysfs.ts'
 import type { Look } from './usb.ts'
@@ -23,7 +22,10 @@ export const thisMachine = (host: Host): Machine => ({
   look: process.platform === 'linux' ? lookAtSysfs() : lookAtPorts,
   watch: (onChange, signal) => watchPorts(host.clock, onChange, signal),
   check: (path) => checkDevicePath(path, 'serial'),
-  open: (path, baud, signal) => openSerialPort({ path, baud, clock: host.clock }, signal),
+  async open(path, baud, signal) {
+    const { openSerialPort } = await import('../transports/serial-port.ts')
+    return openSerialPort({ path, baud, clock: host.clock }, signal)
+  },
 })
 
 /** Through the gate for paths, whoever gave them. */

@@ -3,8 +3,8 @@ import type { DeviceGuard } from '@sluice/hardware'
 import { defineTool, type Host, sha256Hex } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { Devices } from '../devices.ts'
-import { CODE_BYTES_MAX, type Ran, RUN_MS, withRepl } from '../repl/repl.ts'
-
+import { CODE_BYTES_MAX, RUN_MS } from '../repl/limits.ts'
+import type { Ran } from '../repl/repl.ts'
 import { micropythonDevice } from './micropython-device.ts'
 import { device } from './pins.ts'
 
@@ -23,6 +23,7 @@ export const deviceExec = ({ clock }: Pick<Host, 'clock'>, devices: Devices, gua
     risk: 'execute',
     async run({ device: asked, code }, context) {
       const { signal } = context
+      const { withRepl } = await import('../repl/repl.ts')
       const { alias } = await micropythonDevice(devices, asked, { tool: TOOL, signal })
       const write = { code: code.slice(0, CODE_CHARS_KEPT), sha256: sha256Hex(code) }
       const { result: ran, restarted } = await guard.use({ device: alias, tool: TOOL, context, write }, () =>

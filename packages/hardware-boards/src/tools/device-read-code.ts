@@ -3,9 +3,6 @@ import type { DeviceGuard } from '@sluice/hardware'
 import { defineTool, type Host } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { Devices } from '../devices.ts'
-import { readMain } from '../repl/main-file.ts'
-import { withRepl } from '../repl/repl.ts'
-
 import { micropythonDevice } from './micropython-device.ts'
 import { device } from './pins.ts'
 
@@ -19,6 +16,7 @@ export const deviceReadCode = ({ clock }: Pick<Host, 'clock'>, devices: Devices,
     risk: 'read',
     async run({ device: asked }, context) {
       const { signal } = context
+      const [{ withRepl }, { readMain }] = await Promise.all([import('../repl/repl.ts'), import('../repl/main-file.ts')])
       const { alias } = await micropythonDevice(devices, asked, { tool: TOOL, signal })
       const { result: code, restarted } = await guard.use({ device: alias, tool: TOOL, context }, () =>
         devices.withPort(alias, signal, (port) => withRepl(port, { name: alias, clock, signal }, readMain)),

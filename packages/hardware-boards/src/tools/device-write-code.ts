@@ -3,9 +3,7 @@ import type { DeviceGuard } from '@sluice/hardware'
 import { defineTool, type Host, sha256Hex } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { Devices } from '../devices.ts'
-import { MAIN_BYTES_MAX, writeMain } from '../repl/main-file.ts'
-import { withRepl } from '../repl/repl.ts'
-
+import { MAIN_BYTES_MAX } from '../repl/limits.ts'
 import { micropythonDevice } from './micropython-device.ts'
 import { device } from './pins.ts'
 
@@ -23,6 +21,7 @@ export const deviceWriteCode = ({ clock }: Pick<Host, 'clock'>, devices: Devices
     risk: 'execute',
     async run({ device: asked, code }, context) {
       const { signal } = context
+      const [{ withRepl }, { writeMain }] = await Promise.all([import('../repl/repl.ts'), import('../repl/main-file.ts')])
       const { alias } = await micropythonDevice(devices, asked, { tool: TOOL, signal })
       const write = { bytes: Buffer.byteLength(code), sha256: sha256Hex(code) }
       const { result } = await guard.use({ device: alias, tool: TOOL, context, write }, () =>
