@@ -2,6 +2,7 @@ import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { memoryKeyValue } from '@sluice/testkit/memory-store'
 import { afterEach, expect, test, vi } from 'vitest'
+import { START_AFTER_MS } from './adapters.ts'
 import { ch341aChip } from './testing/ch341a-chip.ts'
 import { hidPort, plug, usbPort } from './testing/fake-native.ts'
 import { type HardwareKit, hardwareKit, type KitOptions, temporaryRoot } from './testing/hardware-kit.ts'
@@ -54,6 +55,7 @@ test('§2.7 rule 4 no tool is there before an adapter is, and register waits for
   const kit = arrange({ config: { adapter: { transport: 'sim' } } })
   expect(kit.available()).toBe(false)
   await kit.parts.register?.(AbortSignal.timeout(1000))
+  await kit.host.advance(START_AFTER_MS)
   await vi.waitFor(() => expect(kit.available()).toBe(true))
   expect(kit.host.refreshes).toEqual(['adapter0 is there (Simulated adapter)'])
 })
@@ -145,8 +147,8 @@ test('without USB the machine is looked at every ten seconds, no more often', as
     },
   })
   await kit.parts.register?.(AbortSignal.timeout(1000))
-  await vi.waitFor(() => expect(kit.host.clock.sleeping).toBe(1))
-  expect(looks).toBe(1)
+  await kit.host.advance(START_AFTER_MS)
+  await vi.waitFor(() => expect([looks, kit.host.clock.sleeping]).toEqual([1, 1]))
   await kit.host.advance(9_999)
   expect(looks).toBe(1)
   await kit.host.advance(1)

@@ -9,6 +9,9 @@ import type { Native } from './native.ts'
 import { unmetSettings } from './unmet-settings.ts'
 import { watchDevices } from './watch-devices.ts'
 
+/** The daemon has other things to do while it starts; who needs an adapter sooner has it looked for at once. */
+export const START_AFTER_MS = 250
+
 export interface PresentAdapter {
   readonly alias: string
   readonly adapter: Adapter
@@ -78,8 +81,11 @@ export function createAdapters(host: Host, native: Native, { settings, places }:
 
   return {
     start() {
-      if (settings.transport === 'auto') void watchDevices(host.clock, places.dev, { look: lookAgain, signal: closing.signal })
-      else void lookAgain()
+      void host.clock.sleep(START_AFTER_MS, closing.signal).then(() => {
+        if (closing.signal.aborted) return
+        if (settings.transport === 'auto') void watchDevices(host.clock, places.dev, { look: lookAgain, signal: closing.signal })
+        else void lookAgain()
+      })
     },
     present: () => present,
     async pick(alias) {

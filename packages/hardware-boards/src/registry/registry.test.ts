@@ -3,7 +3,7 @@ import * as v from 'valibot'
 import { afterEach, describe, expect, test } from 'vitest'
 import { peripheralsSection } from '../config.ts'
 import { type FakeMachine, fakeMachine, type Plugged } from '../testing/fake-machine.ts'
-import { createRegistry, DISCOVERY_MS_MAX, type Registry } from './registry.ts'
+import { createRegistry, DISCOVERY_MS_MAX, type Registry, START_AFTER_MS } from './registry.ts'
 
 const never = new AbortController().signal
 const A: Plugged = { path: '/dev/ttyACM0', usb: '2e8a:0005', serialNumber: 'e66', location: '1-1' }
@@ -75,8 +75,9 @@ describe('discovery', () => {
   test('a board on USB is known before a port that does not answer has been waited for', async () => {
     const fake = fakeMachine({ path: '/dev/ttyAMA0' }, B)
     fake.machine.open = () => new Promise(() => {})
-    const { registry } = registryOf(fake)
+    const { registry, host } = registryOf(fake)
     registry.start()
+    await host.advance(START_AFTER_MS)
     await settle()
     expect(shown(registry)).toEqual(['board_b0 /dev/ttyACM1'])
   })
@@ -182,8 +183,9 @@ describe('aliases', () => {
 describe('hot-plug', () => {
   test('a board that comes, goes and comes back elsewhere is the same one, without anybody asking', async () => {
     const fake = fakeMachine()
-    const { registry } = registryOf(fake)
+    const { registry, host } = registryOf(fake)
     registry.start()
+    await host.advance(START_AFTER_MS)
     await settle()
     expect(shown(registry)).toEqual([])
     fake.plug(B)

@@ -10,6 +10,8 @@ import { createNameBoards } from './name-boards.ts'
 import { pickDevice } from './pick.ts'
 import { createSeenBoards } from './seen-boards.ts'
 
+/** The daemon has other things to do while it starts; who needs a board sooner has it looked for at once. */
+export const START_AFTER_MS = 250
 /** Of one look, all ports asked. */
 export const DISCOVERY_MS_MAX = 2000
 /** Kept free of it for naming what was found. */
@@ -81,6 +83,10 @@ export function createRegistry(host: Host, config: PeripheralsConfig, given: Par
       if (!hasSeen) await look()
     }
   }
+  const watch = (): Promise<void> =>
+    machine
+      .watch(() => void lookAnew(closing.signal).catch(() => undefined), closing.signal)
+      .catch((error: unknown) => log.warn('boards are not noticed as they come and go', { error }))
   /** Until it is done, or the time for a look is over. Throws `aborted`. */
   const inTime = async (done: Promise<void>, signal: AbortSignal): Promise<void> => {
     const over = new AbortController()
@@ -123,11 +129,11 @@ export function createRegistry(host: Host, config: PeripheralsConfig, given: Par
       }
     },
     start() {
-      void lookUntilSeen()
-      if (!config.discover) return
-      void machine
-        .watch(() => void lookAnew(closing.signal).catch(() => undefined), closing.signal)
-        .catch((error: unknown) => log.warn('boards are not noticed as they come and go', { error }))
+      void clock.sleep(START_AFTER_MS, closing.signal).then(() => {
+        if (closing.signal.aborted) return
+        void lookUntilSeen()
+        if (config.discover) void watch()
+      })
     },
     listenTo: held.listenTo,
     async close() {
