@@ -60,7 +60,7 @@ export function createAdapters(host: Host, native: Native, { settings, places }:
   const presentOf = async (named: ReadonlyMap<string, FoundAdapter>): Promise<readonly PresentAdapter[]> => {
     if (named.size === 0) return []
     // What drives adapters is most of this feature, and most machines have none.
-    const { openAdapter } = await import('./open-adapter.ts')
+    const { openAdapter } = await import('./when-needed.ts')
     const open = (alias: string, found: FoundAdapter): PresentAdapter => {
       const adapter = openAdapter(found, { clock: host.clock, native, settings })
       return { alias, found, adapter, notes: unmetSettings(settings, adapter) }

@@ -17,7 +17,7 @@ export function buildAdapter(host: Host, config: AdapterConfig, { native, places
     tools: [i2cScan(kit), i2cRead(kit), i2cWrite(kit), spiTransfer(kit, settings), gpioAdapter(kit), datasheet(host, adapters)],
     ...(settings.transport === 'off' && { off: 'transport under [peripherals.adapter] is off' }),
     async check() {
-      const { checkAdapters } = await import('./check-adapters.ts')
+      const { checkAdapters } = await import('./when-needed.ts')
       return checkAdapters({ adapters, native, settings, places })
     },
     // What is connected shows in the background: a slow bus holds up no start.

@@ -29,7 +29,7 @@ export const datasheet = (host: DatasheetHost, adapters: Adapters): Tool =>
     input,
     available: () => adapters.present().length > 0,
     async run(asked, { signal }) {
-      const { actOnDatasheets } = await import('./act-on-datasheets.ts')
+      const { actOnDatasheets } = await import('./when-needed.ts')
       return actOnDatasheets(host, asked, signal)
     },
   })

@@ -43,7 +43,7 @@ export const boardsFeature = ({ machine, mounts }: BoardsOn = {}): Feature =>
         }),
         prompt: () => devicesPrompt(registry.all()),
         async check(signal) {
-          const { checkBoards } = await import('./check.ts')
+          const { checkBoards } = await import('./when-needed.ts')
           return checkBoards(registry, signal)
         },
         async register() {

@@ -19,16 +19,16 @@ export type RunCommand = (deps: CommandDeps, context: CommandContext) => Promise
 /** They work while `enabled` is false, too. */
 export function hardwareCommands(deps: CommandDeps): Command[] {
   const help = CATALOGUE['hardware-boards'].commandHelp
-  const command = (name: keyof typeof help, load: () => Promise<RunCommand>): Command => ({
+  const command = (name: keyof typeof help, pick: (commands: typeof import('../when-needed.ts')) => RunCommand): Command => ({
     name,
     ...help[name],
-    run: async (context) => (await load())(deps, context),
+    run: async (context) => pick(await import('../when-needed.ts'))(deps, context),
   })
   return [
-    command('hardware discover', async () => (await import('./discover.ts')).discover),
-    command('hardware introspect', async () => (await import('./introspect.ts')).introspect),
-    command('peripheral add', async () => (await import('./add.ts')).add),
-    command('peripheral list', async () => (await import('./list.ts')).list),
-    command('peripheral flash', async () => (await import('./flash.ts')).flash),
+    command('hardware discover', ({ discover }) => discover),
+    command('hardware introspect', ({ introspect }) => introspect),
+    command('peripheral add', ({ add }) => add),
+    command('peripheral list', ({ list }) => list),
+    command('peripheral flash', ({ flash }) => flash),
   ]
 }

@@ -43,7 +43,7 @@ export function createHeldDevices(host: Host, machine: Machine): HeldDevices {
     const entry = held.get(alias)
     if (!entry) throw new AppError('not_found', `There is no device ${JSON.stringify(alias)}`)
     entry.line ??= lazyLine(async () => {
-      const { createLine } = await import('../transports/create-line.ts')
+      const { createLine } = await import('../when-needed.ts')
       return createLine({
         device: () => entry.device,
         host,

@@ -23,7 +23,7 @@ export const thisMachine = (host: Host): Machine => ({
   watch: (onChange, signal) => watchPorts(host.clock, onChange, signal),
   check: (path) => checkDevicePath(path, 'serial'),
   async open(path, baud, signal) {
-    const { openSerialPort } = await import('../transports/serial-port.ts')
+    const { openSerialPort } = await import('../when-needed.ts')
     return openSerialPort({ path, baud, clock: host.clock }, signal)
   },
 })

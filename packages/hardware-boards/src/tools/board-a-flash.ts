@@ -28,7 +28,7 @@ export const boardAFlash = (host: Host, devices: Devices, guard: DeviceGuard, mo
     risk: 'execute',
     alwaysAsks: true,
     async run(asked, context) {
-      const { flashBoardA } = await import('./flash-board-a.ts')
+      const { flashBoardA } = await import('../when-needed.ts')
       return flashBoardA({ host, devices, guard, mounts }, asked, context)
     },
   })

@@ -23,7 +23,7 @@ export const deviceExec = ({ clock }: Pick<Host, 'clock'>, devices: Devices, gua
     risk: 'execute',
     async run({ device: asked, code }, context) {
       const { signal } = context
-      const { withRepl } = await import('../repl/repl.ts')
+      const { withRepl } = await import('../when-needed.ts')
       const { alias } = await micropythonDevice(devices, asked, { tool: TOOL, signal })
       const write = { code: code.slice(0, CODE_CHARS_KEPT), sha256: sha256Hex(code) }
       const { result: ran, restarted } = await guard.use({ device: alias, tool: TOOL, context, write }, () =>

@@ -16,7 +16,7 @@ export const deviceReadCode = ({ clock }: Pick<Host, 'clock'>, devices: Devices,
     risk: 'read',
     async run({ device: asked }, context) {
       const { signal } = context
-      const [{ withRepl }, { readMain }] = await Promise.all([import('../repl/repl.ts'), import('../repl/main-file.ts')])
+      const { withRepl, readMain } = await import('../when-needed.ts')
       const { alias } = await micropythonDevice(devices, asked, { tool: TOOL, signal })
       const { result: code, restarted } = await guard.use({ device: alias, tool: TOOL, context }, () =>
         devices.withPort(alias, signal, (port) => withRepl(port, { name: alias, clock, signal }, readMain)),

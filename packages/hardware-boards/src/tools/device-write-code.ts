@@ -21,7 +21,7 @@ export const deviceWriteCode = ({ clock }: Pick<Host, 'clock'>, devices: Devices
     risk: 'execute',
     async run({ device: asked, code }, context) {
       const { signal } = context
-      const [{ withRepl }, { writeMain }] = await Promise.all([import('../repl/repl.ts'), import('../repl/main-file.ts')])
+      const { withRepl, writeMain } = await import('../when-needed.ts')
       const { alias } = await micropythonDevice(devices, asked, { tool: TOOL, signal })
       const write = { bytes: Buffer.byteLength(code), sha256: sha256Hex(code) }
       const { result } = await guard.use({ device: alias, tool: TOOL, context, write }, () =>
