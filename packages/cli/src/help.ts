@@ -29,6 +29,18 @@ export function overview(commands: readonly Pick<CliCommand, 'name' | 'summary'>
   ].join('\n')
 }
 
+/** Of the first word that several commands share, such as `hardware`. */
+export function familyHelp(word: string, family: readonly Pick<CliCommand, 'name' | 'summary'>[]): string {
+  const width = Math.max(...family.map(({ name }) => name.length))
+  return [
+    `usage: sluice ${word} <command> [options]`,
+    '',
+    ...family.map(({ name, summary }) => indent(name, summary, width)),
+    '',
+    `'sluice ${word} <command> --help' says more.`,
+  ].join('\n')
+}
+
 export function commandHelp(command: CliCommand): string {
   const options: Readonly<Record<string, CliOption>> = { ...command.options, ...COMMON_OPTIONS }
   return [

@@ -44,6 +44,11 @@ describe('usage', () => {
     expect((await sluice('--help')).out).toMatch(/plugin list .*not in this build/)
   })
 
+  test('the first word of several commands shows them with --help', async () => {
+    const { code, out } = await sluice('sop', '--help')
+    expect([code, out]).toEqual([0, expect.stringMatching(/^usage: sluice sop <command>[^]*sop audit +\S/)])
+  })
+
   test.each([
     [['nonsense'], "unknown command 'nonsense'"],
     [['config', 'nonsense'], 'config check, config get'],

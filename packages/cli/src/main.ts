@@ -7,7 +7,7 @@ import manifest from '../package.json' with { type: 'json' }
 import { type CliCommand, COMMANDS, parserOptions } from './command-table.ts'
 import { type CliContext, createOutput, type Output, type Streams } from './context.ts'
 import { featureCommands, ownCommand } from './feature-commands.ts'
-import { commandHelp, overview } from './help.ts'
+import { commandHelp, familyHelp, overview } from './help.ts'
 
 /** As long as a timer can be. */
 const STAY_MS = 2 ** 31 - 1
@@ -43,8 +43,12 @@ export async function runCommand(options: MainOptions): Promise<number> {
       out.print(overview(commands, manifest.version))
       return words.length > 0 || argv.includes('--help') || argv.includes('-h') ? 0 : 2
     }
-    const command = commands.find(({ name }) => startsWith(argv, name)) ?? ownCommand(features, words) ?? unknownCommand(words, commands)
-    if (argv.includes('--help') || argv.includes('-h')) return print(out, commandHelp(command))
+    const asksForHelp = argv.includes('--help') || argv.includes('-h')
+    const known = commands.find(({ name }) => startsWith(argv, name)) ?? ownCommand(features, words)
+    const family = familyOf(words, commands)
+    if (!known && asksForHelp && words.length === 1 && family.length > 0) return print(out, familyHelp(words[0] ?? '', family))
+    const command = known ?? unknownCommand(words, family)
+    if (asksForHelp) return print(out, commandHelp(command))
     const rest = argv.slice(command.name.split(' ').length)
     const { values, positionals } = parse(rest, command)
     const dataDir = resolve(text(values['data-dir']) ?? env.SVC_DATA_DIR ?? join(homedir(), '.sluice'))
@@ -110,9 +114,12 @@ function parseCommon(args: readonly string[]): Parsed {
   return { values: values as Parsed['values'], positionals: args.filter((_, index) => !taken.has(index)) }
 }
 
-function unknownCommand(words: readonly string[], commands: readonly CliCommand[]): never {
-  const family = commands.filter(({ name }) => name.startsWith(`${words[0]} `)).map(({ name }) => name)
-  const hint = family.length > 0 ? `; there are: ${family.join(', ')}` : "; 'sluice --help' lists the commands"
+/** Those that begin with the same word. */
+const familyOf = (words: readonly string[], commands: readonly CliCommand[]): readonly CliCommand[] =>
+  commands.filter(({ name }) => name.startsWith(`${words[0]} `))
+
+function unknownCommand(words: readonly string[], family: readonly CliCommand[]): never {
+  const hint = family.length > 0 ? `; there are: ${family.map(({ name }) => name).join(', ')}` : "; 'sluice --help' lists the commands"
   throw new AppError('invalid_request', `unknown command '${words.join(' ')}'${hint}`)
 }
 

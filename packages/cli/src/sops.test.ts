@@ -170,6 +170,13 @@ describe('sluice sop audit', () => {
     expect(out).toContain('1 records, none changed, missing or put in')
   })
 
+  test('shows what went to a device', async () => {
+    const detail = { device: 'board_a0', tool: 'gpio_write', client: 'device-1', turn: 't1', pins: [2], pin: 2, value: 1 }
+    const record = { kind: 'device_write', atMs: 0, sop: '', run: null, step: null, by: 'turn:t1', reason: null, detail } as const
+    await withStore(({ sops }) => sops.record([record]))
+    expect((await sop('audit')).out).toContain('board_a0 gpio_write pins=[2] pin=2 value=1')
+  })
+
   test('finds a changed record, and exits with 1', async () => {
     await sop('run', 'deploy-with-approval')
     const db = new DatabaseSync(join(dataDir, 'sluice.db'))

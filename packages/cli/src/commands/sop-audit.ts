@@ -34,7 +34,7 @@ export const run = (context: CliContext): Promise<number> =>
     return broken ? 1 : 0
   })
 
-const cells = ({ number, atMs, kind, sop, run, step, by, reason }: AuditRow): string[] => [
+const cells = ({ number, atMs, kind, sop, run, step, by, reason, detail }: AuditRow): string[] => [
   String(number),
   time(atMs) ?? '',
   kind,
@@ -42,5 +42,11 @@ const cells = ({ number, atMs, kind, sop, run, step, by, reason }: AuditRow): st
   run ?? '',
   step === null ? '' : String(step),
   oneLine(by, NAME_CHARS_MAX),
-  oneLine(reason ?? '', ERROR_CHARS_MAX),
+  oneLine(reason ?? (kind === 'device_write' ? written(detail) : ''), ERROR_CHARS_MAX),
 ]
+
+/** What went to a device: `board_a0 gpio_write pins=[12] pin=12 value=1`. */
+function written({ device, tool, client: _client, turn: _turn, ...what }: AuditRow['detail']): string {
+  const values = Object.entries(what).map(([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
+  return [device, tool, ...values].join(' ')
+}
