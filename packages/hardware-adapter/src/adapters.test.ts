@@ -195,10 +195,15 @@ test('switched off, the feature is left out', () => {
 
 test('a look that is under way when the feature closes has nothing to complain of', async () => {
   const failing = Promise.withResolvers<never>()
-  const keyValue = { ...memoryKeyValue(), get: () => failing.promise }
-  const kit = arrange({ config: { adapter: { transport: 'sim' } }, host: { keyValue } })
+  let looks = 0
+  const get = () => {
+    looks++
+    return failing.promise
+  }
+  const kit = arrange({ config: { adapter: { transport: 'sim' } }, host: { keyValue: { ...memoryKeyValue(), get } } })
   await kit.parts.register?.(AbortSignal.timeout(1000))
-  await new Promise(setImmediate)
+  await kit.host.advance(START_AFTER_MS)
+  await vi.waitFor(() => expect(looks).toBe(1))
   await kit.parts.close?.()
   failing.reject(new Error('The store is closed.'))
   await new Promise(setImmediate)
