@@ -141,6 +141,24 @@ describe('§1 life cycle', () => {
     expect(log).toEqual(['x-a close 1', 'retire', 'x-a close 2'])
   })
 
+  test('a tool whose hardware came is offered after a refresh, and turns under way keep what they had', async () => {
+    let isThere = false
+    const plugged = { ...tool('x_plugged_tool'), available: () => isThere }
+    const feature = defineFeature({ id: 'x-plugged', build: () => ({ tools: [plugged] }) })
+    const features = [offline, feature]
+    const lifecycle = lifecycleOf(features)
+    await lifecycle.apply(configOf({}, features))
+    const turn = lifecycle.lease()
+    isThere = true
+    await lifecycle.refresh('x-plugged', 'it was plugged in')
+    const offered = ({ registry }: typeof turn) => registry.offered.map(({ name }) => name)
+    const next = lifecycle.lease()
+    expect([offered(turn), offered(next)]).toEqual([[], ['x_plugged_tool']])
+    for (const lease of [turn, next]) lease.release()
+    await lifecycle.close()
+    await lifecycle.refresh('x-plugged', 'too late')
+  })
+
   test('a feature that cannot register is failed, its tools say why, the others work', async () => {
     const broken = recorded('x-broken', { register: () => Promise.reject(new Error('the key was refused')) })
     const features = [offline, broken.feature, recorded('x-fine').feature]

@@ -27,6 +27,15 @@ export const auditRules: StoreRules = {
     expect(await sops.verify()).toEqual({ records: 3, head: rows[2]?.hash, broken: null })
   },
 
+  'what belongs to no procedure is chained like the rest': async ({ store, restart }) => {
+    await startRuns(store, ['r1'])
+    const given = audited('device_write', { sop: '', run: null, step: null, detail: { device: 'board_a0', pin: 2, value: 1 } })
+    await store.sops.record([given])
+    const { sops } = await restart()
+    expect(await sops.audit({ limit: 10, after: 1 })).toMatchObject([{ number: 2, ...given }])
+    expect((await sops.verify()).broken).toBeNull()
+  },
+
   'an empty log is sound': async ({ store: { sops } }) => {
     expect(await sops.verify()).toEqual({ records: 0, head: AUDIT_ROOT, broken: null })
     expect(await sops.audit({ limit: 10 })).toEqual([])
