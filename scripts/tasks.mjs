@@ -54,6 +54,12 @@ function start() {
   handOver(process.execPath, [join(ROOT, 'dist', 'full', 'sluice.mjs'), 'daemon', ...args], env)
 }
 
+/** One command of the full profile, for machines whose own Node is too old for it. */
+function sluice() {
+  buildUnlessFresh('full')
+  handOver(process.execPath, [join(ROOT, 'dist', 'full', 'sluice.mjs'), ...args], process.env)
+}
+
 /** Runs straight from the sources and starts anew when one changes. */
 function dev() {
   const sources = ['--watch-path=packages', '--watch-path=profiles']
@@ -91,7 +97,7 @@ function vm() {
   handOver(process.execPath, [join(ROOT, 'packages', 'testkit', 'src', 'vm', 'run.ts'), ...args], process.env)
 }
 
-const tasks = { start, test, dev, vm }
+const tasks = { start, sluice, test, dev, vm }
 if (!Object.hasOwn(tasks, task)) {
   console.error(`usage: node scripts/tasks.mjs ${Object.keys(tasks).join('|')}`)
   process.exit(2)
