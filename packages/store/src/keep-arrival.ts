@@ -54,8 +54,8 @@ function keeping(
     let batch: number | null = null
     return rows.map(({ key, session, json, message: { account, id, sender } }) => {
       const body = batch === null ? raw : null
-      const about = [key, channel, account, id, sender, session, receivedAtMs, verdict]
-      const number = db.insert(KEEP, ...about, batch, json, body, trace ?? null) ?? null
+      const span = trace ?? null
+      const number = db.insert(KEEP, key, channel, account, id, sender, session, receivedAtMs, verdict, batch, json, body, span) ?? null
       batch ??= number
       return number
     })
