@@ -1,11 +1,11 @@
 /** The firmware in C, on emulated chips, through the line protocol as the daemon speaks it. */
 import { AppError } from '@sluice/sdk'
+import { realClock } from '@sluice/testkit/real-clock'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { capabilitiesOf } from './protocol/answers.ts'
 import { createLink, type Link } from './protocol/link.ts'
 import { findBoardTools, type QemuBoard, type QemuBoardName, startQemuBoard } from './testing/qemu-board.ts'
-import { realClock } from './testing/real-clock.ts'
 
 const wanted = process.env.SLUICE_HARDWARE === '1'
 const signal = new AbortController().signal

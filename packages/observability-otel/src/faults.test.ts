@@ -1,8 +1,9 @@
 import { createServer, type Server } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Clock, Observation } from '@sluice/sdk'
+import type { Observation } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import { type OtlpReceiverOptions, startOtlpReceiver } from '@sluice/testkit/otlp-receiver'
+import { realClock } from '@sluice/testkit/real-clock'
 import * as v from 'valibot'
 import { afterEach, describe, expect, test } from 'vitest'
 import { checkCollector } from './check-collector.ts'
@@ -143,9 +144,3 @@ describe('doctor sends one span, and says what the collector answered', () => {
     expect(finding).toMatchObject({ status: 'warn', detail: expect.stringContaining('not as a collector that took the span') })
   })
 })
-
-const realClock: Clock = {
-  nowMs: () => Date.now(),
-  monotonicMs: () => performance.now(),
-  sleep: (ms, signal) => sleep(ms, undefined, { ref: false, ...(signal && { signal }) }).catch(() => undefined),
-}

@@ -1,8 +1,9 @@
 /** The raw REPL through the kernel and serialport: a pseudo-terminal with MicroPython's prompt behind it. */
+
+import { realClock } from '@sluice/testkit/real-clock'
 import { findSocat, startSerialLine } from '@sluice/testkit/serial-line'
 import { describe, expect, test } from 'vitest'
 import type { Port } from '../devices.ts'
-import { realClock } from '../testing/real-clock.ts'
 import { openSerialPort } from '../transports/serial-port.ts'
 import { readMain, writeMain } from './main-file.ts'
 import { withRepl } from './repl.ts'

@@ -1,6 +1,6 @@
 /** A clock on which time passes by itself, faster than on this machine: for whole tools, whose waits nobody moves by hand. */
 import { type TestClock, testClock } from '@sluice/testkit/clock'
-import { realClock } from './real-clock.ts'
+import { realClock } from '@sluice/testkit/real-clock'
 
 export function fastClock(factor: number): TestClock {
   const startMs = testClock().nowMs()

@@ -1,4 +1,5 @@
 import { testHost } from '@sluice/testkit/host'
+import { realClock } from '@sluice/testkit/real-clock'
 import { findSocat } from '@sluice/testkit/serial-line'
 import * as v from 'valibot'
 import { afterEach, describe, expect, test } from 'vitest'
@@ -6,7 +7,6 @@ import { peripheralsSection } from '../config.ts'
 import { createRegistry, type Registry } from '../registry/registry.ts'
 import type { FakeBoardOptions, Fault } from '../testing/fake-board.ts'
 import { type PtyBoard, ptyBoard } from '../testing/pty-board.ts'
-import { realClock } from '../testing/real-clock.ts'
 import { openSerialPort } from './serial-port.ts'
 
 const never = new AbortController().signal

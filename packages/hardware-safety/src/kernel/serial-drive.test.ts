@@ -1,6 +1,6 @@
 import { testClock } from '@sluice/testkit/clock'
+import { realClock } from '@sluice/testkit/real-clock'
 import { findSocat, startSerialLine } from '@sluice/testkit/serial-line'
-import { liveClock } from '@sluice/testkit/vm/live-host'
 import { describe, expect, test } from 'vitest'
 import type { NativePort } from '../native.ts'
 import type { Noticed } from './body.ts'
@@ -140,7 +140,7 @@ describe.skipIf('missing' in socat)(`a real serial line${why}`, () => {
     const motors = await openSerialDrive({
       path: line.path,
       baud: 115_200,
-      clock: liveClock,
+      clock: realClock,
       hear: gone.resolve,
       check: async () => undefined,
     })

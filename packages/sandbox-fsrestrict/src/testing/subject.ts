@@ -2,19 +2,13 @@
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout } from 'node:timers/promises'
-import type { Clock, RunBare, Sandbox, SandboxProbe } from '@sluice/sdk'
+import type { RunBare, Sandbox, SandboxProbe } from '@sluice/sdk'
+import { realClock } from '@sluice/testkit/real-clock'
 import { runBare } from '@sluice/testkit/run-bare'
 import { fsrestrict } from '../fsrestrict.ts'
 import { askVersionCall } from '../landlock.ts'
 import type { Launcher } from '../launchers.ts'
 import { encodeCalls } from '../system-calls.ts'
-
-const realClock: Clock = {
-  nowMs: () => Date.now(),
-  monotonicMs: () => performance.now(),
-  sleep: (ms) => setTimeout(ms),
-}
 
 /** Answers `abi`, a version or an error number below zero, when it is asked for the version; runs anything else. */
 export const answering =

@@ -1,26 +1,11 @@
 /** The feature built for a test, with what it offers at hand. */
-import type { Host } from '@sluice/sdk'
 import { type TestHost, testHost } from '@sluice/testkit/host'
 import { memoryWorkspace } from '@sluice/testkit/memory-workspace'
+import { realClock } from '@sluice/testkit/real-clock'
 import { toolContext } from '@sluice/testkit/tool'
 import * as v from 'valibot'
 import { expect, onTestFinished } from 'vitest'
 import feature from '../index.ts'
-
-/** For what a worker does in its own time. */
-const realTime: Host['clock'] = {
-  nowMs: () => Date.now(),
-  monotonicMs: () => performance.now(),
-  sleep: (ms, signal) =>
-    new Promise((resolve) => {
-      if (signal?.aborted) return resolve()
-      const timer = setTimeout(resolve, ms)
-      signal?.addEventListener('abort', () => {
-        clearTimeout(timer)
-        resolve()
-      })
-    }),
-}
 
 export interface ArrangeOptions {
   readonly files?: Readonly<Record<string, string | Uint8Array>>
@@ -28,9 +13,9 @@ export interface ArrangeOptions {
   readonly realTime?: true
 }
 
-export function arrange({ files = {}, realTime: isReal }: ArrangeOptions = {}) {
+export function arrange({ files = {}, realTime }: ArrangeOptions = {}) {
   const host: TestHost = testHost({ workspace: memoryWorkspace(files) })
-  const parts = feature.build(isReal ? { ...host, clock: realTime } : host, {})
+  const parts = feature.build(realTime ? { ...host, clock: realClock } : host, {})
   const [tool] = parts.tools ?? []
   const { pdfText } = parts.services ?? {}
   const { close, check } = parts

@@ -1,4 +1,4 @@
-/** The clock of this machine, for tests that go through the kernel. */
+/** The clock of this machine, for tests that go through the kernel or a process of their own. */
 import type { Clock } from '@sluice/sdk'
 
 export const realClock: Clock = {
@@ -7,12 +7,13 @@ export const realClock: Clock = {
   sleep: (ms, signal) =>
     new Promise((resolve) => {
       if (signal?.aborted) return resolve()
-      const done = (): void => {
+      const end = (): void => {
         clearTimeout(timer)
-        signal?.removeEventListener('abort', done)
+        signal?.removeEventListener('abort', end)
         resolve()
       }
-      const timer = setTimeout(done, ms)
-      signal?.addEventListener('abort', done, { once: true })
+      const timer = setTimeout(end, ms)
+      timer.unref()
+      signal?.addEventListener('abort', end)
     }),
 }
