@@ -1,8 +1,7 @@
 /** The access token of the mail API: the configured one, or those the refresh token gets. */
-import { AppError, callProvider, errorText, type Host, Secret } from '@sluice/sdk'
+import { AppError, callProvider, errorText, type Host, Secret, untilAborted } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { MailpushConfig } from './config.ts'
-import { untilAborted } from './until-aborted.ts'
 
 /** All of it throws `unavailable` where no token can be had, since nothing was done then. */
 export interface AccessToken {
@@ -36,7 +35,7 @@ export function createAccessToken(host: Host, config: MailpushConfig): AccessTok
     refreshing ??= refresh().finally(() => {
       refreshing = undefined
     })
-    held = await untilAborted(refreshing, signal)
+    held = await untilAborted(refreshing, signal, 'The wait was cut off')
     return held.token
   }
 

@@ -1,7 +1,6 @@
 /** One HTTP request to an address that was chosen beforehand, on a connection of its own. */
 import type { IncomingMessage, RequestOptions } from 'node:http'
-import type { LookupFunction } from 'node:net'
-import { AppError, type ResolvedAddress } from '@sluice/sdk'
+import { AppError, pinnedLookup, type ResolvedAddress } from '@sluice/sdk'
 
 export interface PinnedRequest {
   readonly url: URL
@@ -16,19 +15,10 @@ export interface PinnedRequest {
 /** Resolves with the head of the answer. Rejects with an `AppError`. */
 export async function sendPinned({ url, addresses, method, headers, body, signal }: PinnedRequest): Promise<IncomingMessage> {
   const { request } = await (url.protocol === 'https:' ? import('node:https') : import('node:http'))
-  const lookup: LookupFunction = (_hostname, { all }, callback) => {
-    const [first] = addresses
-    if (all)
-      callback(
-        null,
-        addresses.map(({ address, family }) => ({ address, family })),
-      )
-    else callback(null, first?.address ?? '', first?.family)
-  }
   const options: RequestOptions = {
     method,
     headers: { ...Object.fromEntries(headers), host: url.host },
-    lookup,
+    lookup: pinnedLookup(addresses),
     // a connection of its own, so that none is reused that was checked for another name
     agent: false,
     signal,

@@ -1,5 +1,5 @@
 /** One visit at a time: a debug port has room for one. */
-import { AppError } from '@sluice/sdk'
+import { AppError, untilAborted } from '@sluice/sdk'
 
 const WAITING_MAX = 16
 
@@ -15,16 +15,10 @@ export function createTurns(): InTurn {
     const before = last
     const mine = Promise.withResolvers<void>()
     last = before.then(() => mine.promise)
-    const aborted = Promise.withResolvers<never>()
-    const abort = () => aborted.reject(new AppError('aborted', 'The reading was aborted'))
-    signal.addEventListener('abort', abort, { once: true })
-    if (signal.aborted) abort()
     try {
-      await Promise.race([before, aborted.promise])
+      await untilAborted(before, signal, 'The reading was aborted')
       return await work()
     } finally {
-      signal.removeEventListener('abort', abort)
-      aborted.promise.catch(() => undefined)
       waiting--
       mine.resolve()
     }

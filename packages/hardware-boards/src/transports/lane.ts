@@ -1,11 +1,12 @@
 /** One after the other, in the order they came; who is aborted while it waits never runs. Work that runs sees to its own abort. */
-import { AppError } from '@sluice/sdk'
+import { AppError, untilAborted } from '@sluice/sdk'
 
 export interface Lane {
   run<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result>
 }
 
 const WAITING_MAX = 64
+const ABORTED = 'The call was aborted'
 
 /** Throws `unavailable` when too many wait, and `aborted`. */
 export function createLane(name: string): Lane {
@@ -14,14 +15,14 @@ export function createLane(name: string): Lane {
   let waiting = 0
   return {
     async run(signal, work) {
-      if (signal.aborted) throw aborted()
+      if (signal.aborted) throw new AppError('aborted', ABORTED)
       if (waiting >= WAITING_MAX) throw new AppError('unavailable', `Too many calls wait for ${name}`, { retryAfterSecs: 1 })
       const turn = Promise.withResolvers<void>()
       const before = last
       last = turn.promise
       waiting++
       try {
-        if (waiting > 1) await inTurn(before, signal)
+        if (waiting > 1) await untilAborted(before, signal, ABORTED)
         return await work()
       } finally {
         waiting--
@@ -31,17 +32,3 @@ export function createLane(name: string): Lane {
     },
   }
 }
-
-/** Until those before are done. Throws `aborted`. */
-async function inTurn(before: Promise<void>, signal: AbortSignal): Promise<void> {
-  const abort = Promise.withResolvers<never>()
-  const onAbort = (): void => abort.reject(aborted())
-  signal.addEventListener('abort', onAbort, { once: true })
-  try {
-    await Promise.race([before, abort.promise])
-  } finally {
-    signal.removeEventListener('abort', onAbort)
-  }
-}
-
-const aborted = (): AppError => new AppError('aborted', 'The call was aborted')

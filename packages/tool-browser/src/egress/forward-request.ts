@@ -1,7 +1,8 @@
 /** One plain HTTP request through the egress proxy, on a connection of its own. */
 import { type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse, request as send } from 'node:http'
+import { pinnedLookup } from '@sluice/sdk'
+import { connectHost } from './connect-host.ts'
 import type { Target } from './egress-proxy.ts'
-import { connectHost, pinnedLookup } from './pinned-lookup.ts'
 
 const SILENT_MS_MAX = 120_000
 /** Of one connection, so of the proxy's two and never the other's. */

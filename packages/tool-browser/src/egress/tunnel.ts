@@ -1,8 +1,9 @@
 /** `CONNECT`: bytes to and fro, for https and for WebSockets. */
 import { connect } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { pinnedLookup } from '@sluice/sdk'
+import { connectHost } from './connect-host.ts'
 import type { Target } from './egress-proxy.ts'
-import { connectHost, pinnedLookup } from './pinned-lookup.ts'
 
 const CONNECT_MS_MAX = 20_000
 /** Of a tunnel in which nothing moves. */

@@ -1,6 +1,6 @@
 /** `native`: an installed Chromium, one for all, started with the first page and ended with the last. */
 import { join } from 'node:path'
-import { AppError, type ClientId, errorText, type Finding, type Host, type ToolContext } from '@sluice/sdk'
+import { AppError, type ClientId, errorText, type Finding, type Host, type ToolContext, untilAborted } from '@sluice/sdk'
 import type { Browser } from 'playwright-core'
 import type { Action, BrowserAction } from '../actions.ts'
 import type { Driver } from '../backend.ts'
@@ -43,7 +43,7 @@ export class NativeDriver implements Driver {
     if (action.action === 'open') await this.#guard.addresses(this.#guard.page(action.url).hostname, signal)
     const waiting = this.#clientOf(client, action.action !== 'open')
     if (!waiting) return action.action === 'close' ? 'Closed.' : noPage()
-    const context = await untilAborted(waiting, signal)
+    const context = await untilAborted(waiting, signal, 'the action was aborted')
     try {
       return await context.lane.run(() => context.run(action as BrowserAction, signal))
     } finally {
@@ -176,16 +176,4 @@ export class NativeDriver implements Driver {
 
 const noPage = (): never => {
   throw new AppError('conflict', "no page is open; begin with action 'open'")
-}
-
-async function untilAborted<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
-  const { promise, reject } = Promise.withResolvers<never>()
-  const onAbort = () => reject(new AppError('aborted', 'the action was aborted'))
-  signal.addEventListener('abort', onAbort, { once: true })
-  if (signal.aborted) onAbort()
-  try {
-    return await Promise.race([work, promise])
-  } finally {
-    signal.removeEventListener('abort', onAbort)
-  }
 }

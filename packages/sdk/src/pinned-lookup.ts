@@ -1,6 +1,6 @@
-/** A resolver for one connection that knows only the addresses that were checked. */
+/** A resolver for one connection that knows only the addresses that were checked, whatever the name resolves to by now. */
 import type { LookupFunction } from 'node:net'
-import type { ResolvedAddress } from '@sluice/sdk'
+import type { ResolvedAddress } from './host.ts'
 
 export const pinnedLookup =
   (addresses: readonly ResolvedAddress[]): LookupFunction =>
@@ -13,6 +13,3 @@ export const pinnedLookup =
       )
     else callback(null, first?.address ?? '', first?.family)
   }
-
-/** As a socket wants it: an address of IPv6 without brackets. */
-export const connectHost = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, '')
