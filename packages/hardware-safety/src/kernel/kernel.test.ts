@@ -139,6 +139,14 @@ describe('§2.7 rule 7, layers 4 and 5', () => {
     expect(await move({ x: 0.5 }, 1)).toMatchObject({ reason: 'done' })
   })
 
+  test('a reset judges the button as it is now, not as it was last heard of', async () => {
+    const { kernel, body, hear, told } = await simulated({ sim: HALL })
+    hear({ kind: 'estop', isPressed: true })
+    body.poll = () => hear({ kind: 'estop', isPressed: false })
+    kernel.take({ kind: 'reset', id: 1 })
+    expect(told).toContainEqual({ kind: 'released' })
+  })
+
   test('a part that fails is told of once, after the end of the movement', async () => {
     const { kernel, clock, told, body, hear } = await simulated({ sim: HALL })
     kernel.take({ kind: 'move', move: { id: 1, velocity: { x: 0.5, y: 0, turn: 0 }, amount: 10, forMs: null } })

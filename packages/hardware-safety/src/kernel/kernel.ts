@@ -64,6 +64,8 @@ export class Kernel {
   /** What comes once it closes is not taken up: nobody would watch over it. */
   take(message: ToKernel): void {
     if (this.#isClosing) return
+    // What a sensor has to tell may still be on its way
+    if (message.kind === 'reset') this.#body.poll()
     if (message.kind !== 'look') this.#step(message)
     if (message.kind === 'stop') void this.#soonHalted().then(() => this.#deps.tell({ kind: 'stopped', id: message.id }))
     if (message.kind === 'look' || message.kind === 'reset') this.#look(message.id)
