@@ -1,7 +1,7 @@
 // What `npm start`, `npm test` and CI do once the right Node, pnpm and the workspace are there.
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
-import { homedir, constants as os, tmpdir } from 'node:os'
+import { constants as os, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 
 const ROOT = resolve(import.meta.dirname, '..')
@@ -45,13 +45,10 @@ function handOver(command, commandArgs, env) {
   child.on('exit', (code, signal) => process.exit(code ?? 128 + (os.signals[signal] ?? 1)))
 }
 
-/** The full profile on the offline provider, unless a configuration file says which model to ask. */
+/** The daemon of the full profile. Which model it asks is up to the configuration, also to one that is written while it runs. */
 function start() {
   buildUnlessFresh('full')
-  const dataDir = process.env.SVC_DATA_DIR ?? join(homedir(), '.sluice')
-  const configured = args.some((arg) => arg.startsWith('--config')) || existsSync(join(dataDir, 'config.toml'))
-  const env = configured || process.env.SVC_PROVIDER_KIND ? process.env : { ...process.env, SVC_PROVIDER_KIND: 'offline' }
-  handOver(process.execPath, [join(ROOT, 'dist', 'full', 'sluice.mjs'), 'daemon', ...args], env)
+  handOver(process.execPath, [join(ROOT, 'dist', 'full', 'sluice.mjs'), 'daemon', ...args], process.env)
 }
 
 /** One command of the full profile, for machines whose own Node is too old for it. */
