@@ -1,4 +1,5 @@
 import { AppError, type ClientId, type DeviceRecord } from '@sluice/sdk'
+import { testClock } from '@sluice/testkit/clock'
 import { type TestHostOverrides, testHost } from '@sluice/testkit/host'
 import { toolContext } from '@sluice/testkit/tool'
 import fc from 'fast-check'
@@ -21,6 +22,16 @@ const arrange = (overrides: TestHostOverrides = {}, limits = LIMITS) => {
 }
 
 const nothing = async () => 'ran'
+
+/** A clock whose time of day is set back while it runs. */
+const settableClock = () => {
+  const clock = testClock()
+  let backMs = 0
+  const setBack = (ms: number) => {
+    backMs = ms
+  }
+  return { clock: { ...clock, nowMs: () => clock.nowMs() - backMs }, setBack }
+}
 /** What did not run says so by staying false. */
 const work = () => {
   const state = { hasRun: false }
@@ -71,6 +82,15 @@ describe('§2.7 a device is leased to one client at a time', () => {
     resolve()
     await running
     await expect(guard.use(use('bob'), nothing)).rejects.toMatchObject({ code: 'conflict', retryAfterSecs: 30 })
+  })
+
+  test('it is over in time where the time of day is set back meanwhile', async () => {
+    const { clock, setBack } = settableClock()
+    const { guard, host, use } = arrange({ clock })
+    await guard.use(use('alice'), nothing)
+    setBack(86_400_000)
+    await host.advance(30_000)
+    expect(await guard.use(use('bob'), nothing)).toBe('ran')
   })
 
   test('a refused call takes no lease', async () => {
@@ -193,6 +213,17 @@ describe('§2.7 pins stay with the client that wrote them', () => {
     expect(await restarted.use(use('carol', { pins: [4] }), nothing)).toBe('ran')
     await host.advance(3_600_000)
     expect(await restarted.use(use('bob', { pins: [17] }), nothing)).toBe('ran')
+  })
+
+  test('a reservation that would last longer than any can is of a time of day that was set back since, and counts no more', async () => {
+    const { clock, setBack } = settableClock()
+    const { guard, use } = arrange({ clock }, DAYS)
+    await guard.use(use('alice', { pins: [17] }), nothing)
+    setBack(86_400_000)
+    await clock.advance(2000)
+    expect(await guard.use(use('bob', { pins: [17] }), nothing)).toBe('ran')
+    await clock.advance(2000)
+    await expect(guard.use(use('alice', { pins: [17] }), nothing)).rejects.toMatchObject({ code: 'conflict' })
   })
 
   test('0 seconds reserve nothing', async () => {

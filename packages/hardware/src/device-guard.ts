@@ -32,7 +32,7 @@ export interface DeviceGuard {
 
 interface Lease {
   readonly holder: string
-  /** From the end of the last call that ran; a call that was refused holds nothing. */
+  /** From the end of the last call that ran; a call that was refused holds nothing. Of the monotonic clock. */
   untilMs: number
   /** Under way and waiting. */
   pending: number
@@ -41,6 +41,7 @@ interface Lease {
 
 interface Reservation {
   readonly holder: string
+  /** Of the time of day, which goes on over a restart. */
   readonly untilMs: number
 }
 
@@ -49,7 +50,7 @@ export function createDeviceGuard(host: Host, { lease_secs, pin_reservation_secs
   const leases = new Map<string, Lease>()
 
   const leaseOf = (device: string, holder: string): Lease => {
-    const now = host.clock.nowMs()
+    const now = host.clock.monotonicMs()
     for (const [name, { pending, untilMs }] of leases) if (pending === 0 && untilMs <= now) leases.delete(name)
     const held = leases.get(device)
     if (held && held.holder !== holder) throw inUse(device, held, now)
@@ -64,16 +65,18 @@ export function createDeviceGuard(host: Host, { lease_secs, pin_reservation_secs
   const reserve = async ({ device, context, pins = [] }: DeviceUse): Promise<void> => {
     if (pin_reservation_secs === 0) return
     const now = host.clock.nowMs()
+    const untilMs = now + pin_reservation_secs * 1000
     const holder = holderOf(context)
     const keys = pins.map((pin) => `pin:${device}/${pin}`)
     for (const [index, key] of keys.entries()) {
       const held = (await host.keyValue.get(key)) as Reservation | undefined
-      if (held && held.holder !== holder && held.untilMs > now)
+      // One that ends later than any can is of before the clock was set back
+      if (held && held.holder !== holder && held.untilMs > now && held.untilMs <= untilMs)
         throw new AppError('conflict', `Pin ${pins[index]} of ${device} is in use by another client`, {
           retryAfterSecs: secsUntil(held.untilMs, now),
         })
     }
-    const reservation: Reservation = { holder, untilMs: now + pin_reservation_secs * 1000 }
+    const reservation: Reservation = { holder, untilMs }
     for (const key of keys) await host.keyValue.set(key, reservation)
   }
 
@@ -94,7 +97,7 @@ export function createDeviceGuard(host: Host, { lease_secs, pin_reservation_secs
     try {
       return await work()
     } finally {
-      lease.untilMs = host.clock.nowMs() + lease_secs * 1000
+      lease.untilMs = host.clock.monotonicMs() + lease_secs * 1000
     }
   }
 
