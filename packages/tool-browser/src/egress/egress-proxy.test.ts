@@ -20,6 +20,8 @@ const arrange = async (publicAddresses = addressesOf({ names: NAMES, exempt: ['s
     let body = ''
     for await (const chunk of request) body += chunk
     seen.push({ url: request.url, headers: request.headers, body })
+    const [, status] = request.url?.split('/as?') ?? []
+    if (status !== undefined) return void request.socket.end(`HTTP/1.1 ${decodeURIComponent(status)}\r\n\r\n`)
     if (request.url === '/asks') response.writeHead(407, { 'proxy-authenticate': 'Basic' })
     else response.writeHead(201, { 'x-own': 'yes', 'keep-alive': 'timeout=5' })
     response.end('answer')
@@ -155,6 +157,16 @@ test('what cannot be reached is 502, and a site never gets to ask for the pass',
   expect(await raw(proxy, tunnel('nowhere.test:443', pass))).toMatch(/^HTTP\/1.1 502 /)
   expect(pass.takeRefusals()).toEqual([])
 })
+
+test.each(['000', '099', '101 x\r\nupgrade: x\r\nconnection: upgrade'])(
+  '§5 an answer no browser can be given is 502: %j',
+  async (status) => {
+    const { proxy, pass, port } = await arrange()
+    const headers = { 'proxy-authorization': authorization(pass) }
+    const answer = await ask(proxy, `http://site.test:${port}/as?${encodeURIComponent(status)}`, { headers })
+    expect(answer).toMatchObject({ status: 502, text: `Sluice: site.test:${port} did not answer as a site does\n` })
+  },
+)
 
 test('close ends tunnels, and may be called twice', async () => {
   const { proxy, pass, port } = await arrange()

@@ -10,6 +10,7 @@ const HOP_BY_HOP = [
   ...['connection', 'keep-alive', 'proxy-connection', 'proxy-authenticate', 'proxy-authorization'],
   ...['te', 'trailer', 'transfer-encoding', 'upgrade'],
 ]
+const STRANGE = 'did not answer as a site does'
 
 interface Exchange {
   readonly request: IncomingMessage
@@ -29,17 +30,23 @@ export function forwardRequest({ url, addresses }: Target, { request, response, 
     timeout: SILENT_MS_MAX,
   })
   outgoing.on('timeout', () => outgoing.destroy(new Error('no answer in time')))
-  outgoing.on('error', () => (response.headersSent ? void response.destroy() : refuse(502, `${url.host} did not answer`)))
+  const fail = (text: string) => (response.headersSent ? void response.destroy() : refuse(502, `${url.host} ${text}`))
+  outgoing.on('error', () => fail('did not answer'))
+  // An upgrade nobody asked for is neither an answer nor an error.
+  outgoing.on('upgrade', (_incoming, socket) => {
+    socket.destroy()
+    fail(STRANGE)
+  })
   outgoing.on('response', (incoming) => {
-    // A site that speaks as if it were the proxy shall not be believed.
-    if (incoming.statusCode === 407) {
+    incoming.on('error', () => response.destroy())
+    const { statusCode = 0 } = incoming
+    // A site that speaks as if it were the proxy shall not be believed; below 100 there is no answer to write.
+    if (statusCode === 407 || statusCode < 100) {
       incoming.destroy()
-      refuse(502, `${url.host} asked for what is the proxy's alone`)
-    } else {
-      response.writeHead(incoming.statusCode ?? 502, endToEnd(incoming))
-      incoming.on('error', () => response.destroy())
-      incoming.pipe(response)
+      return fail(statusCode === 407 ? "asked for what is the proxy's alone" : STRANGE)
     }
+    response.writeHead(statusCode, endToEnd(incoming))
+    incoming.pipe(response)
   })
   response.on('close', () => outgoing.destroy())
   request.pipe(outgoing)
