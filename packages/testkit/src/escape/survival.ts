@@ -8,6 +8,9 @@ import type { InBench, SandboxBench } from '../sandbox-rules/bench.ts'
 const BEAT = 'i=0; while [ $i -lt 500 ]; do printf x >> beat; i=$((i+1)); sleep 0.02; done'
 const later = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
+/** Each process writes, starts the next and ends. */
+const HOP = 'hop() { [ $1 -lt 4000 ] || exit 0; printf x >> beat; hop $(($1+1)) & exit 0; }; hop 0'
+
 /** How something leaves the group it was started in. */
 const WAYS: Readonly<Record<string, string>> = {
   'in the background': `sh -c '${BEAT}' &`,
@@ -15,6 +18,7 @@ const WAYS: Readonly<Record<string, string>> = {
   'by a double fork': `(setsid sh -c '(${BEAT}) &' &)`,
   'deaf to signals': `setsid sh -c 'trap "" TERM HUP INT QUIT; ${BEAT}' &`,
   'without its pipes': `setsid sh -c '${BEAT}' < /dev/null > /dev/null 2>&1 &`,
+  'from process to process': `setsid sh -c '${HOP}' &`,
   'as nohup': `nohup sh -c '${BEAT}' > /dev/null 2>&1 &`,
 }
 
