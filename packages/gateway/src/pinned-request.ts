@@ -27,6 +27,8 @@ export async function sendPinned({ url, addresses, method, headers, body, signal
   try {
     const outgoing = request(url, options, resolve)
     outgoing.on('error', reject)
+    // Also after an upgrade nobody asked for, which is neither an answer nor an error.
+    outgoing.on('close', () => reject(new Error('the connection ended without an answer')))
     outgoing.end(body)
     return await promise
   } catch (error) {

@@ -277,12 +277,14 @@ test('a body that nobody wants lets the connection go', async () => {
 test('a server that talks no HTTP, hangs up or is not there is an upstream failure', async () => {
   const port = await serve((request, response) => {
     if (request.url === '/cut') response.write('some', () => request.socket.destroy())
+    else if (request.url === '/other') request.socket.end('HTTP/1.1 101 Other\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n')
     else if (request.url === '/odd') request.socket.end('HTTP/1.1 999 Odd\r\n\r\n')
     else request.socket.destroy()
   })
   const fetch = publicFetch()
   await expect(fetch(`http://site.test:${port}/`)).rejects.toMatchObject({ code: 'upstream' })
   await expect(fetch(`http://site.test:${port}/odd`)).rejects.toMatchObject({ code: 'upstream' })
+  await expect(fetch(`http://site.test:${port}/other`)).rejects.toMatchObject({ code: 'upstream' })
   await expect(fetch('http://site.test:1/')).rejects.toMatchObject({ code: 'upstream' })
   const cut = await fetch(`http://site.test:${port}/cut`)
   await expect(cut.text()).rejects.toMatchObject({ code: 'upstream' })
