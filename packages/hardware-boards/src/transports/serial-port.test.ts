@@ -4,6 +4,7 @@ import { findSocat } from '@sluice/testkit/serial-line'
 import * as v from 'valibot'
 import { afterEach, describe, expect, test } from 'vitest'
 import { peripheralsSection } from '../config.ts'
+import type { NativePort } from '../native.ts'
 import { createRegistry, type Registry } from '../registry/registry.ts'
 import type { FakeBoardOptions, Fault } from '../testing/fake-board.ts'
 import { type PtyBoard, ptyBoard } from '../testing/pty-board.ts'
@@ -96,6 +97,31 @@ describe.skipIf('missing' in socat)(`a board behind a real serial port${why}`, (
     await expect(line.read(4, never)).resolves.toBe(0)
     await expect(openSerialPort({ path, baud: 9600, clock: realClock }, never)).rejects.toThrow('is in use by another program')
   })
+})
+
+test('a port that opens after the call was aborted is closed again', async () => {
+  const opening = Promise.withResolvers<(error: Error | null) => void>()
+  const closed = Promise.withResolvers<void>()
+  const native: NativePort = {
+    open: (callback) => opening.resolve(callback),
+    close: (callback) => {
+      closed.resolve()
+      callback(null)
+    },
+    write: () => true,
+    set: (_lines, callback) => callback(null),
+    destroy: () => undefined,
+    isOpen: true,
+    on: () => native,
+  }
+  const abort = new AbortController()
+  const load = async () => ({ list: async () => [], port: () => native })
+  const port = openSerialPort({ path: '/dev/ttyACM0', baud: 9600, clock: realClock, load }, abort.signal)
+  const open = await opening.promise
+  abort.abort()
+  await expect(port).rejects.toEqual(code('aborted'))
+  open(null)
+  await closed.promise
 })
 
 test('a port that is not there is said to be not there', async () => {

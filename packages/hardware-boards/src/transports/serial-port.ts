@@ -43,7 +43,12 @@ async function opened(
   const open = new Promise<void>((resolve, reject) => {
     // Without a listener a late error of the stream would end the process.
     native.on('error', reject)
-    native.open((error) => (error ? reject(error) : resolve()))
+    native.open((error) => {
+      if (error) return reject(error)
+      // Nobody waits for it any more, and a port that is held cannot be opened again.
+      if (given.signal.aborted) native.close(() => undefined)
+      resolve()
+    })
   })
   const late = clock.sleep(OPEN_MS_MAX, AbortSignal.any([given.signal, signal])).then(() => {
     if (signal.aborted) throw new AppError('aborted', 'The call was aborted')
