@@ -1,6 +1,7 @@
 /** Stops what runs on a board and brings its REPL into raw mode, in which programs talk to it. */
 import { AppError } from '@sluice/sdk'
-import type { Line } from './send-code.ts'
+import type { Wait } from './incoming.ts'
+import { type Line, send } from './line.ts'
 
 /** A program may take its time to end, or catch the first interrupt. */
 const ATTEMPTS = 4
@@ -12,18 +13,19 @@ const INTERRUPT = '\r\x03\x03'
 const RAW_MODE = '\r\x01'
 
 /**
- * Resolves to whether a program was interrupted. Throws `unavailable` when no REPL answers, with what was heard instead;
- * `aborted`.
+ * Resolves to whether a program was interrupted. Throws `unavailable` when no REPL answers, with what was heard instead, and
+ * as `send`.
  */
 export async function enterRepl(line: Line, signal: AbortSignal): Promise<boolean> {
-  const { port, incoming, clock } = line
+  const { incoming, clock } = line
+  const within = (ms: number): Wait => ({ untilMs: clock.monotonicMs() + ms, signal })
   let heard = ''
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     incoming.clear()
-    await port.write(Buffer.from(INTERRUPT, 'latin1'))
-    const prompt = await incoming.until('>>> ', { untilMs: clock.monotonicMs() + PROMPT_MS, signal })
-    await port.write(Buffer.from(RAW_MODE, 'latin1'))
-    const raw = await incoming.until(RAW, { untilMs: clock.monotonicMs() + RAW_MS, signal })
+    await send(line, INTERRUPT, within(RAW_MS))
+    const prompt = await incoming.until('>>> ', within(PROMPT_MS))
+    await send(line, RAW_MODE, within(RAW_MS))
+    const raw = await incoming.until(RAW, within(RAW_MS))
     heard += prompt.bytes.toString('latin1') + raw.bytes.toString('latin1')
     if (raw.found) {
       await settle(line, attempt, signal)

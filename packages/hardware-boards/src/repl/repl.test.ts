@@ -100,6 +100,19 @@ test('a board that stops taking code is told, within the time', async () => {
   expect(clock.monotonicMs()).toBeLessThan(35_000)
 })
 
+test('a board that hangs and takes no more bytes is told, within the time', async () => {
+  const { run, clock } = arrange({ hangsAfter: 200 })
+  await expect(run(long)).rejects.toMatchObject({ code: 'upstream_timeout', message: expect.stringContaining('does not take') })
+  expect(clock.monotonicMs()).toBeLessThan(35_000)
+})
+
+test('an abort ends a call whose bytes the board does not take', async () => {
+  const { run, abort, clock } = arrange({ hangsAfter: 0 })
+  void clock.sleep(500).then(() => abort.abort())
+  await expect(run(long)).rejects.toMatchObject({ code: 'aborted' })
+  expect(clock.monotonicMs()).toBeLessThan(4000)
+})
+
 test('a board that is unplugged meanwhile is told at once', async () => {
   const { board, run, clock } = arrange({ execute: () => ({ hangs: true }) })
   void clock.sleep(1000).then(() => board.unplug())
@@ -126,4 +139,9 @@ test('the last line of a traceback is the error of code of our own', async () =>
     code: 'upstream',
     message: 'board_a0 says: OSError: [Errno 28] ENOSPC',
   })
+})
+
+test('a traceback reaches no terminal as commands to it', async () => {
+  const { using } = arrange({ execute: () => ({ stderr: 'Traceback\r\n\x1b]0;owned\x07\x1b[2JValueError\r\n' }) })
+  await expect(using((repl) => repl.ask('x'))).rejects.toMatchObject({ message: 'board_a0 says: ]0;owned  [2JValueError' })
 })

@@ -1,10 +1,12 @@
 /** Runs code on a board through the raw REPL of MicroPython, and leaves the board as it was. */
 import { AppError, type Clock } from '@sluice/sdk'
 import type { Port } from '../devices.ts'
+import { plainText } from '../protocol/frame.ts'
 import { enterRepl } from './enter-repl.ts'
 import { createIncoming } from './incoming.ts'
 import { CODE_BYTES_MAX, OUTPUT_BYTES_MAX, RUN_MS } from './limits.ts'
-import { type Line, sendCode } from './send-code.ts'
+import { type Line, send } from './line.ts'
+import { sendCode } from './send-code.ts'
 
 /** After an interrupt. */
 const STOP_MS = 2000
@@ -72,18 +74,20 @@ export async function withRepl<Result>(
 }
 
 /** Back to the prompt for people; from there, and only from there, a soft reset starts `main.py`. */
-async function leave({ port, incoming, clock }: Line, reset: boolean, interrupt = ''): Promise<void> {
+async function leave(line: Line, reset: boolean, interrupt = ''): Promise<void> {
+  const { incoming, clock } = line
   // Whoever has aborted the call still wants the board back as it was.
-  const wait = { untilMs: clock.monotonicMs() + LEAVE_MS, signal: new AbortController().signal }
-  await port.write(Buffer.from(`\r${interrupt}\x02`, 'latin1'))
-  await incoming.until('>>> ', wait)
+  const { signal } = new AbortController()
+  const within = () => ({ untilMs: clock.monotonicMs() + LEAVE_MS, signal })
+  await send(line, `\r${interrupt}\x02`, within())
+  await incoming.until('>>> ', within())
   if (!reset) return
-  await port.write(Buffer.from(END, 'latin1'))
-  await incoming.until('soft reboot', { ...wait, untilMs: clock.monotonicMs() + LEAVE_MS })
+  await send(line, END, within())
+  await incoming.until('soft reboot', within())
 }
 
 function createRepl(line: Line, signal: AbortSignal): Repl {
-  const { name, port, incoming, clock } = line
+  const { name, incoming, clock } = line
   let rawPaste = true
 
   const run: Repl['run'] = async (code, { timeoutMs = RUN_MS, outputBytesMax = OUTPUT_BYTES_MAX } = {}) => {
@@ -108,7 +112,7 @@ function createRepl(line: Line, signal: AbortSignal): Repl {
   /** The traceback of what was interrupted. */
   const interrupt = async (): Promise<string> => {
     const wait = { untilMs: clock.monotonicMs() + STOP_MS, signal: new AbortController().signal, bytesMax: OUTPUT_BYTES_MAX }
-    await port.write(Buffer.from('\x03\x03', 'latin1'))
+    await send(line, '\x03\x03', wait)
     const rest = await incoming.until(`${END}>`, wait)
     if (!rest.found) throw new AppError('unavailable', `${name} does not let itself be interrupted: press its reset button`)
     return textOf(rest.bytes.subarray(rest.bytes.indexOf(END) + 1))
@@ -128,5 +132,4 @@ function createRepl(line: Line, signal: AbortSignal): Repl {
 
 const utf8 = new TextDecoder()
 const textOf = (bytes: Uint8Array): string => utf8.decode(bytes).replaceAll('\r\n', '\n')
-const LINE_CHARS_MAX = 200
-const lastLine = (text: string): string => (text.trim().split('\n').at(-1) ?? '').slice(0, LINE_CHARS_MAX)
+const lastLine = (text: string): string => plainText(text.trim().split('\n').at(-1) ?? '')

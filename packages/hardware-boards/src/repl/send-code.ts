@@ -2,9 +2,9 @@
  * Brings code to the raw REPL: by its raw-paste mode, which says how much it can take, or in small pieces where a board
  * does not have that. After it the board runs the code.
  */
-import { AppError, type Clock } from '@sluice/sdk'
-import type { Port } from '../devices.ts'
-import type { Incoming, Wait } from './incoming.ts'
+import { AppError } from '@sluice/sdk'
+import type { Wait } from './incoming.ts'
+import { type Line, send } from './line.ts'
 
 const PIECE_BYTES = 256
 /** A board without flow control has this long to take a piece from its buffer. */
@@ -12,13 +12,6 @@ const PIECE_PAUSE_MS = 10
 const END = 0x04
 const MORE = 0x01
 const WINDOW_BYTES_MAX = 65_535
-
-export interface Line {
-  readonly name: string
-  readonly port: Port
-  readonly incoming: Incoming
-  readonly clock: Clock
-}
 
 /**
  * Throws `upstream` when the board answers something else than the REPL would, `upstream_timeout` when it does not answer.
@@ -36,8 +29,8 @@ export async function sendCode(line: Line, code: Uint8Array, rawPaste: boolean, 
 
 /** The window, in bytes; undefined: the board does not have it, and is in plain raw mode. */
 async function beginRawPaste(line: Line, wait: Wait): Promise<number | undefined> {
-  const { port, incoming } = line
-  await port.write(Buffer.from('\x05A\x01', 'latin1'))
+  const { incoming } = line
+  await send(line, '\x05A\x01', wait)
   const answer = (await incoming.take(2, wait))?.toString('latin1')
   if (answer === 'R\x01') {
     const size = await incoming.take(2, wait)
@@ -55,14 +48,14 @@ async function beginRawPaste(line: Line, wait: Wait): Promise<number | undefined
 }
 
 async function sendPasted(line: Line, code: Uint8Array, window: number, wait: Wait): Promise<void> {
-  const { port, incoming } = line
+  const { incoming } = line
   let left = window
   for (let at = 0; at < code.length; ) {
     while (left === 0 || incoming.unread > 0) {
       const [said] = (await incoming.take(1, wait)) ?? []
       if (said === END) {
         // It cannot take more: what it has of the code is what it runs, and its answer says what is wrong.
-        await port.write(Buffer.of(END))
+        await send(line, Buffer.of(END), wait)
         return
       }
       if (said === undefined) throw silent(line)
@@ -70,11 +63,11 @@ async function sendPasted(line: Line, code: Uint8Array, window: number, wait: Wa
       left = Math.min(left + window, WINDOW_BYTES_MAX)
     }
     const piece = code.subarray(at, at + left)
-    await port.write(piece)
+    await send(line, piece, wait)
     at += piece.length
     left -= piece.length
   }
-  await port.write(Buffer.of(END))
+  await send(line, Buffer.of(END), wait)
   for (;;) {
     const [said] = (await incoming.take(1, wait)) ?? []
     if (said === END) return
@@ -84,12 +77,12 @@ async function sendPasted(line: Line, code: Uint8Array, window: number, wait: Wa
 }
 
 async function sendPlain(line: Line, code: Uint8Array, wait: Wait): Promise<void> {
-  const { port, incoming, clock } = line
+  const { incoming, clock } = line
   for (let at = 0; at < code.length; at += PIECE_BYTES) {
     if (at > 0) await clock.sleep(PIECE_PAUSE_MS, wait.signal)
-    await port.write(code.subarray(at, at + PIECE_BYTES))
+    await send(line, code.subarray(at, at + PIECE_BYTES), wait)
   }
-  await port.write(Buffer.of(END))
+  await send(line, Buffer.of(END), wait)
   const answer = (await incoming.take(2, wait))?.toString('latin1')
   if (answer !== 'OK') throw answer === undefined ? silent(line) : confused(line)
 }

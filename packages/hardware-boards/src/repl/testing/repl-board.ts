@@ -26,6 +26,8 @@ export interface ReplBoardOptions {
   readonly garbage?: string
   /** Takes so many bytes of code and stops reading. */
   readonly stallsAfter?: number
+  /** After so many bytes it takes none any more: what is written then never gets through. */
+  readonly hangsAfter?: number
   /** Loses the prompt after so many interrupts. */
   readonly losesPrompts?: number
 }
@@ -53,6 +55,7 @@ export function replBoard(options: ReplBoardOptions = {}): ReplBoard {
     instead,
     garbage = '',
     stallsAfter = Number.POSITIVE_INFINITY,
+    hangsAfter,
   } = options
   const { near, far: memory } = memoryPort()
   const { far = memory } = options
@@ -160,7 +163,7 @@ export function replBoard(options: ReplBoardOptions = {}): ReplBoard {
   })
 
   return {
-    port: near,
+    port: hangsAfter === undefined ? near : hanging(near, hangsAfter),
     codes,
     get softResets() {
       return softResets
@@ -169,5 +172,16 @@ export function replBoard(options: ReplBoardOptions = {}): ReplBoard {
       return mode
     },
     unplug: () => far.close(),
+  }
+}
+
+function hanging(port: Port, bytesMax: number): Port {
+  let taken = 0
+  return {
+    ...port,
+    write(bytes) {
+      taken += bytes.length
+      return taken > bytesMax ? new Promise(() => undefined) : port.write(bytes)
+    },
   }
 }
