@@ -1,6 +1,6 @@
 /** Copies an image to the volume of a board in its boot loader, which writes it to flash as it comes. */
 import { constants } from 'node:fs'
-import { type FileHandle, open } from 'node:fs/promises'
+import { type FileHandle, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AppError, errorText } from '@sluice/sdk'
 import type { BootVolume } from './boot-volume.ts'
@@ -28,6 +28,10 @@ export async function copyImage(volume: BootVolume, image: Uint8Array, { signal,
       if ((await file.stat()).dev !== volume.device) throw new AppError('forbidden', `${path} is not on the board`)
       await writeAll(file, image, { signal, ...(onProgress && { onProgress }) })
       await file.sync().catch(unlessGone)
+    } catch (error) {
+      // Else it would be in the way of the next attempt.
+      await rm(path, { force: true }).catch(() => undefined)
+      throw error
     } finally {
       await file.close().catch(unlessGone)
     }

@@ -8,7 +8,7 @@ import { testClock } from '@sluice/testkit/clock'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Device, Devices } from '../devices.ts'
 import { drive } from '../repl/testing/drive.ts'
-import { replBoard } from '../repl/testing/repl-board.ts'
+import { type Executed, replBoard } from '../repl/testing/repl-board.ts'
 import { findBootVolume, type Mounts } from './boot-volume.ts'
 import { flashUf2 } from './flash-uf2.ts'
 import { uf2Image } from './testing/uf2-image.ts'
@@ -40,11 +40,19 @@ const device = (alias: string, connected = true): Device => ({
   connected,
 })
 
-const arrange = ({ mounts, before = [], after = before }: { mounts: Mounts; before?: Device[]; after?: Device[] }) => {
+interface Arranged {
+  readonly mounts: Mounts
+  readonly before?: Device[]
+  readonly after?: Device[]
+  readonly rebooting?: Executed
+}
+
+const arrange = ({ mounts, before = [], after = before, rebooting }: Arranged) => {
   const clock = testClock()
   const board = replBoard({
     execute: (code) => {
       if (!code.includes('machine.bootloader()')) return {}
+      if (rebooting) return rebooting
       volume('appears')
       void board.unplug()
       return { hangs: true }
@@ -155,5 +163,25 @@ describe('flashing', () => {
   test('an abort ends it before the next piece', async () => {
     const { flash } = arrange({ mounts: mountsOf(volume('boot')) })
     await expect(flash(undefined, IMAGE, AbortSignal.abort())).rejects.toMatchObject({ code: 'aborted' })
+  })
+
+  test('one that was aborted can be begun anew', async () => {
+    const { flash } = arrange({ mounts: mountsOf(volume('boot')), after: [device('board_a0')] })
+    await expect(flash(undefined, IMAGE, AbortSignal.abort())).rejects.toMatchObject({ code: 'aborted' })
+    expect(await flash(undefined)).toMatchObject({ device: { alias: 'board_a0' } })
+    expect(readFileSync(join(root, 'boot/sluice.uf2')).equals(IMAGE)).toBe(true)
+  })
+
+  test('a board that cannot reboot into its boot loader is told in its own words, at once', async () => {
+    const { flash, sinceSaidMs } = arrange({
+      mounts: mountsOf(),
+      before: [device('board_a0')],
+      rebooting: { stderr: "Traceback\r\nAttributeError: no attribute 'bootloader'\r\n" },
+    })
+    await expect(flash(device('board_a0'))).rejects.toMatchObject({
+      code: 'upstream',
+      message: expect.stringMatching(/AttributeError: no attribute 'bootloader'.*BOOTSEL/),
+    })
+    expect(sinceSaidMs()).toBeLessThan(10_000)
   })
 })

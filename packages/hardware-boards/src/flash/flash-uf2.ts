@@ -2,7 +2,7 @@
 import { BOARDS, type Board } from '@sluice/hardware'
 import { AppError, type Clock } from '@sluice/sdk'
 import type { Device, Devices } from '../devices.ts'
-import { withRepl } from '../repl/repl.ts'
+import { lastLine, withRepl } from '../repl/repl.ts'
 import { type BootVolume, findBootVolume, type Mounts } from './boot-volume.ts'
 import { copyImage } from './copy-image.ts'
 import { FAMILY_RP2040, parseUf2, type Uf2Target, uf2BytesMax } from './parse-uf2.ts'
@@ -87,19 +87,22 @@ async function bootVolume(
   throw new AppError('not_found', `${device.alias} is in its boot loader, but its volume is not mounted: ${MANUAL}`)
 }
 
-/** It goes away in the middle of the call. */
+/** It goes away in the middle of the call. Throws `upstream` for a board that cannot, with its own words. */
 async function rebootToLoader({ clock, devices }: FlashDeps, { alias }: Device, signal: AbortSignal): Promise<void> {
   let told = false
+  let refusal = ''
   try {
     await devices.withPort(alias, signal, (port) =>
-      withRepl(port, { name: alias, clock, signal }, (repl) => {
+      withRepl(port, { name: alias, clock, signal }, async (repl) => {
         told = true
-        return repl.run('import machine\nmachine.bootloader()', { timeoutMs: LEAVE_MS_MAX })
+        const { stderr, late } = await repl.run('import machine\nmachine.bootloader()', { timeoutMs: LEAVE_MS_MAX })
+        if (!late) refusal = stderr
       }),
     )
   } catch (error) {
     if (!told || signal.aborted) throw error
   }
+  if (refusal !== '') throw new AppError('upstream', `${alias} does not go into its boot loader (${lastLine(refusal)}): ${MANUAL}`)
 }
 
 /** One that was not there before, where it was in its boot loader from the start. */

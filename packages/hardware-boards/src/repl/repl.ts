@@ -132,4 +132,5 @@ function createRepl(line: Line, signal: AbortSignal): Repl {
 
 const utf8 = new TextDecoder()
 const textOf = (bytes: Uint8Array): string => utf8.decode(bytes).replaceAll('\r\n', '\n')
-const lastLine = (text: string): string => plainText(text.trim().split('\n').at(-1) ?? '')
+/** What a traceback comes to, made safe for terminals. */
+export const lastLine = (text: string): string => plainText(text.trim().split('\n').at(-1) ?? '')
