@@ -247,6 +247,13 @@ describe('peripheral list', () => {
 
 describe('peripheral flash', () => {
   const goodHex = ':03000000010203F7\n:00000001FF\n'
+  /** As linkers make it for a board_c: the top of its stack, its start, its code. */
+  const goodBin = (stack = 0x20018000, start = 0x08000009) => {
+    const image = Buffer.alloc(100)
+    image.writeUInt32LE(stack, 0)
+    image.writeUInt32LE(start, 4)
+    return image
+  }
 
   test('board_b goes through avrdude, in the sandbox, with its port alone, and on record', async () => {
     const { run, spawns, records, err, file, text } = arrange()
@@ -261,9 +268,19 @@ describe('peripheral flash', () => {
 
   test('board_c goes through OpenOCD', async () => {
     const { run, spawns, file } = arrange({ plugged: [{ path: '/dev/ttyACM2', usb: '0483:374b' }] })
-    const image = file('firmware.bin', Buffer.alloc(100))
+    const image = file('firmware.bin', goodBin())
     expect(await run(`peripheral flash board_c1 --image ${image}`)).toBe(0)
     expect(spawns[0]?.args.at(-1)).toBe(`program {${image}} verify reset exit 0x08000000`)
+  })
+
+  test('an Intel HEX image for board_c is measured by what it writes, not by its text', async () => {
+    const { run, spawns, file } = arrange({ plugged: [{ path: '/dev/ttyACM2', usb: '0483:374b' }] })
+    const hex = `:020000040800F2\n${':10000000000102030405060708090A0B0C0D0E0F78\n'.repeat(15_000)}:00000001FF\n`
+    expect(await run(`peripheral flash board_c1 --image ${file('firmware.hex', hex)}`)).toBe(0)
+    expect(spawns).toHaveLength(1)
+    await expect(run(`peripheral flash board_c1 --image ${file('uno.hex', goodHex)}`)).rejects.toMatchObject({
+      message: expect.stringContaining('outside of flash'),
+    })
   })
 
   test('of several boards with a debugger only the one that is meant is written to', async () => {
@@ -274,7 +291,7 @@ describe('peripheral flash', () => {
       location: `1-${number}`,
     })
     const { run, spawns, file } = arrange({ plugged: [nucleo(3, '3748'), nucleo(4, '3748'), nucleo(5, '374b')] })
-    const image = file('firmware.bin', Buffer.alloc(100))
+    const image = file('firmware.bin', goodBin())
     expect(await run(`peripheral flash board_c2 --port /dev/ttyACM4 --image ${image}`)).toBe(0)
     expect(spawns[0]?.args.join(' ')).toContain('adapter serial 0664FF')
     await expect(run(`peripheral flash board_c2 --image ${image}`)).rejects.toMatchObject({
@@ -302,6 +319,15 @@ describe('peripheral flash', () => {
     expect(spawns).toEqual([])
   })
 
+  test('a .py file arrives byte for byte, also one that is no UTF-8', async () => {
+    const bytes = Buffer.from('# caf\xe9\n', 'latin1')
+    const { run, file, board } = arrange({
+      repl: { execute: (code) => ({ stdout: code.includes('digest') ? sha256Hex(bytes) : '' }) },
+    })
+    expect(await run(`peripheral flash board_a0 --image ${file('main.py', bytes)}`)).toBe(0)
+    expect(board?.codes.join('\n')).toContain(bytes.toString('base64'))
+  })
+
   test.each<[what: string, words: string, name: string, bytes: Uint8Array | string, code: string, says: string]>([
     ['an image for another chip', 'board_a0', 'x.uf2', uf2Image(2, () => ({ family: 1 })), 'invalid_request', 'another chip'],
     ['something that is no HEX', 'board_b0', 'x.hex', 'hello', 'invalid_request', 'no Intel HEX'],
@@ -312,6 +338,10 @@ describe('peripheral flash', () => {
     ['this machine', 'sbc', 'x.hex', goodHex, 'invalid_request', 'sbc is this machine'],
     ['MicroPython itself for board_d', 'board_d', 'x.bin', 'x', 'invalid_request', 'esptool'],
     ['a path with braces', 'board_c1', '{exit}.bin', 'x', 'invalid_request', 'braces'],
+    ['nothing', 'board_c1', 'x.bin', '', 'invalid_request', 'no program for board_c1'],
+    ['what is no program', 'board_c1', 'x.bin', Buffer.alloc(100), 'invalid_request', 'no program for board_c1'],
+    ['one for more memory', 'board_c1', 'x.bin', goodBin(0x20020000), 'invalid_request', 'no program for board_c1'],
+    ['one that starts elsewhere', 'board_c1', 'x.bin', goodBin(0x20018000, 0x10000101), 'invalid_request', 'no program for board_c1'],
     ['more than the flash holds', 'board_c1', 'x.bin', Buffer.alloc(600_000), 'too_large', 'larger'],
   ])('%s is refused, and nothing is written or recorded', async (_, board, name, bytes, code, says) => {
     const { run, spawns, records, file } = arrange()

@@ -4,6 +4,7 @@ import { resolve } from 'node:path'
 import { type Board, boardNamed, THIS_MACHINE, unknownBoard } from '@sluice/hardware'
 import { AppError, type CommandContext, sha256Hex } from '@sluice/sdk'
 import type { Device } from '../devices.ts'
+import { checkBinary } from '../flash/check-binary.ts'
 import { avrdude, flashByProgram, openocd } from '../flash/flash-by-program.ts'
 import { flashUf2, IMAGE_BYTES_MAX } from '../flash/flash-uf2.ts'
 import { parseHex } from '../flash/parse-hex.ts'
@@ -81,10 +82,13 @@ const WAYS: Readonly<Partial<Record<Board['family'], Way>>> = {
 
   async board_c({ host, devices }, { signal }, { board, device, image, file, say }) {
     const memory = board.memory.find(({ name }) => name === 'Flash')
-    if (!memory || image.length > memory.length) throw new AppError('too_large', `${file} is larger than the flash of ${board.name}`)
+    if (!memory) throw new AppError('invalid_request', `${board.name} has no flash that is known`)
     const other = device ? undefined : devices.all().find((each) => each.connected && each.usb && each.board?.family === 'board_c')
     if (other) throw new AppError('not_found', `No ${board.name} is connected, and ${other.alias}, which is, would be written instead`)
     const flasher = openocd(file, device?.usb?.serialNumber)
+    if (file.endsWith('.hex')) parseHex(image, memory)
+    else if (image.length > memory.length) throw new AppError('too_large', `${file} is larger than the flash of ${board.name}`)
+    else if (file.endsWith('.bin')) checkBinary(image, board)
     await record({ host }, { board, device, image, file })
     await flashByProgram(host, flasher, { signal, say })
     return `Flashed ${image.length} bytes to ${board.name}.`
@@ -108,9 +112,7 @@ const writeProgram: Way = async ({ host, devices, machine }, { signal }, { board
   await record({ host }, { board, device, image, file })
   say(`Writing ${image.length} bytes to main.py at ${path}`)
   const write = async (line: Parameters<typeof withRepl>[0]) =>
-    withRepl(line, { name: device?.alias ?? path, clock: host.clock, signal, reset: true }, (repl) =>
-      writeMain(repl, Buffer.from(image).toString('utf8')),
-    )
+    withRepl(line, { name: device?.alias ?? path, clock: host.clock, signal, reset: true }, (repl) => writeMain(repl, image))
   if (device) await devices.withPort(device.alias, signal, write)
   else {
     const line = await machine.open(path, BAUD, signal)

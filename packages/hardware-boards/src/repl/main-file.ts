@@ -43,8 +43,8 @@ export async function readMain(repl: Repl): Promise<string | undefined> {
  * What was there before stays until the new one is complete, and was found to be what was sent. Throws `too_large`,
  * `upstream` when the board cannot keep it, and as `Repl.ask`.
  */
-export async function writeMain(repl: Repl, code: string): Promise<{ readonly bytes: number; readonly sha256: string }> {
-  const content = Buffer.from(code)
+export async function writeMain(repl: Repl, code: string | Uint8Array): Promise<{ readonly bytes: number; readonly sha256: string }> {
+  const content = typeof code === 'string' ? Buffer.from(code) : Buffer.from(code.buffer, code.byteOffset, code.byteLength)
   if (content.length > MAIN_BYTES_MAX) throw new AppError('too_large', `The program has ${content.length} bytes, over ${MAIN_BYTES_MAX}`)
   const sha256 = createHash('sha256').update(content).digest('hex')
   const step = (code: string): Promise<string> => repl.ask(code, { timeoutMs: STEP_MS })
