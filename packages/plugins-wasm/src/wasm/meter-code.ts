@@ -53,7 +53,7 @@ function meterBody(whole: Uint8Array, global: number): { readonly body: Uint8Arr
   }
   const parts: (Uint8Array | number[])[] = []
   let copied = 0
-  const tolls = tollsOf(code)
+  const tolls = tollsOf(code, global)
   for (const { at, price } of tolls) {
     parts.push(whole.subarray(copied, at), charge(global, price))
     copied = at
@@ -63,13 +63,18 @@ function meterBody(whole: Uint8Array, global: number): { readonly body: Uint8Arr
 }
 
 /** The tolls of one function in order; `code` stands at its first instruction. */
-function tollsOf(code: ByteReader): readonly Toll[] {
+function tollsOf(code: ByteReader, global: number): readonly Toll[] {
   const entry: Toll = { at: code.at, price: 1 }
   const tolls = [entry]
   // what each block that is open pays into
   const open: Toll[] = [entry]
   for (let payee: Toll | undefined = entry; payee; payee = open.at(-1)) {
     const opcode = code.byte()
+    const { at } = code
+    // The engine sees the module with the counter in it, and would let the plugin fill its own.
+    const isGlobal = opcode === OPCODE.getGlobal || opcode === OPCODE.setGlobal
+    if (isGlobal && code.u32() >= global) throw new ModuleError('uses a global it does not have')
+    code.at = at
     skipImmediates(opcode, code)
     payee.price += 1
     if (open.length > NESTING_MAX) throw new ModuleError(`has more than ${NESTING_MAX} blocks within each other`)

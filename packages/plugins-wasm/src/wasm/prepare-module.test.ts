@@ -78,6 +78,13 @@ describe('fuel', () => {
     expect(() => run(withRun(...code), { fuel: 600 })).toThrow('used up its fuel')
   })
 
+  test.each([
+    ['filled', [0x42, ...encodeI64(1_000_000_000), 0x24, 0]],
+    ['read', [0x23, 0, 0x1a]],
+  ])('the counter is out of reach of the code it counts: %s', (_, code) => {
+    expect(() => run(withRun(...code, ...RESULT))).toThrow('uses a global it does not have')
+  })
+
   test('a counter of its own name is refused', () => {
     expect(() => run(moduleOf({ exports: [exportOf('sluice_fuel', 0, 0)] }))).toThrow("exports 'sluice_fuel'")
   })

@@ -2,7 +2,7 @@
 import type { ByteReader } from './byte-reader.ts'
 import { ModuleError } from './module-error.ts'
 
-export const OPCODE = { block: 0x02, loop: 0x03, if: 0x04, end: 0x0b } as const
+export const OPCODE = { block: 0x02, loop: 0x03, if: 0x04, end: 0x0b, getGlobal: 0x23, setGlobal: 0x24 } as const
 
 const I32_BYTES_MAX = 5
 const I64_BYTES_MAX = 10
