@@ -5,7 +5,6 @@ import type { BrowserAction } from '../actions.ts'
 import type { EgressProxy } from '../egress/egress-proxy.ts'
 import type { Pass } from '../egress/pass.ts'
 import { isWeb, type UrlGuard } from '../url-guard.ts'
-import { Lane } from './lane.ts'
 import { pageError } from './page-error.ts'
 import { type PerformOptions, perform, whereabouts } from './perform.ts'
 
@@ -26,9 +25,6 @@ export interface ClientContextDeps {
 }
 
 export class ClientContext {
-  readonly lane = new Lane()
-  /** On the clock's monotonic time, kept by its owner. */
-  usedAtMs = 0
   readonly #deps: ClientContextDeps
   readonly #pass: Pass
   readonly #context: BrowserContext

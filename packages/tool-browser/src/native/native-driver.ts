@@ -10,6 +10,7 @@ import { saveImage } from '../save-image.ts'
 import type { UrlGuard } from '../url-guard.ts'
 import { ClientContext } from './client-context.ts'
 import { CHROMIUM_HINT } from './find-chromium.ts'
+import { Lane } from './lane.ts'
 import { isConfining, launchChromium } from './launch-chromium.ts'
 
 const CLIENTS_MAX = 16
@@ -23,13 +24,21 @@ interface Running {
   readonly proxy: EgressProxy
 }
 
+/** Who has a place: its lane tells from the first moment on whether it is in use. */
+interface Client {
+  readonly lane: Lane
+  readonly opening: Promise<ClientContext>
+  /** On the clock's monotonic time. */
+  usedAtMs: number
+}
+
 export class NativeDriver implements Driver {
   readonly #host: NativeHost
   readonly #config: NativeConfig
   readonly #guard: UrlGuard
   #running: Promise<Running> | undefined
   /** In the order of their last use. */
-  readonly #clients = new Map<ClientId, Promise<ClientContext>>()
+  readonly #clients = new Map<ClientId, Client>()
   /** Ends what waits for somebody to be idle. */
   #idle = new AbortController()
 
@@ -39,17 +48,13 @@ export class NativeDriver implements Driver {
     this.#guard = guard
   }
 
-  async run(action: Action, { client, signal }: ToolContext): Promise<string> {
+  async run(action: Action, { client: id, signal }: ToolContext): Promise<string> {
     if (action.action === 'open') await this.#guard.addresses(this.#guard.page(action.url).hostname, signal)
-    const waiting = this.#clientOf(client, action.action !== 'open')
-    if (!waiting) return action.action === 'close' ? 'Closed.' : noPage()
-    const context = await untilAborted(waiting, signal, 'the action was aborted')
-    try {
-      return await context.lane.run(() => context.run(action as BrowserAction, signal))
-    } finally {
-      context.usedAtMs = this.#host.clock.monotonicMs()
-      if (context.isClosed) await this.#forget(client, waiting)
-    }
+    const client = this.#clients.get(id) ?? (action.action === 'open' ? this.#newClient(id) : undefined)
+    if (!client) return action.action === 'close' ? 'Closed.' : noPage()
+    this.#clients.delete(id)
+    this.#clients.set(id, client)
+    return client.lane.run(() => this.#act(id, client, action as BrowserAction, signal))
   }
 
   async check(): Promise<readonly Finding[]> {
@@ -72,57 +77,58 @@ export class NativeDriver implements Driver {
     await this.#stop()
   }
 
-  /** The client's context, now its latest use. */
-  #clientOf(client: ClientId, onlyIfOpen: boolean): Promise<ClientContext> | undefined {
-    const known = this.#clients.get(client)
-    if (!known && onlyIfOpen) return undefined
-    const context = known ?? this.#openFor()
-    this.#clients.delete(client)
-    this.#clients.set(client, context)
-    if (!known) {
-      void this.#closeWhenIdle(client, context).catch(() => this.#forget(client, context))
+  async #act(id: ClientId, client: Client, action: BrowserAction, signal: AbortSignal): Promise<string> {
+    const context = await untilAborted(client.opening, signal, 'the action was aborted')
+    try {
+      return await context.run(action, signal)
+    } finally {
+      client.usedAtMs = this.#host.clock.monotonicMs()
+      if (context.isClosed) await this.#forget(id, client)
     }
-    return context
   }
 
-  async #openFor(): Promise<ClientContext> {
-    await this.#makeRoom()
+  /** Throws `unavailable` if everybody who has a place is busy. */
+  #newClient(id: ClientId): Client {
+    const client = { lane: new Lane(), opening: this.#openInPlaceOf(this.#makeRoom()), usedAtMs: this.#host.clock.monotonicMs() }
+    void this.#closeWhenIdle(id, client).catch(() => this.#forget(id, client))
+    return client
+  }
+
+  async #openInPlaceOf(left: Client | undefined): Promise<ClientContext> {
+    const context = await left?.opening.catch(() => undefined)
+    await context?.close()
     this.#running ??= this.#start()
-    const running = await this.#running
-    const context = await ClientContext.open({ ...running, guard: this.#guard, saveImage: saveImage(this.#host) })
-    context.usedAtMs = this.#host.clock.monotonicMs()
-    return context
+    return ClientContext.open({ ...(await this.#running), guard: this.#guard, saveImage: saveImage(this.#host) })
   }
 
-  async #makeRoom(): Promise<void> {
-    if (this.#clients.size < CLIENTS_MAX) return
-    for (const [client, waiting] of this.#clients) {
-      const context = await waiting.catch(() => undefined)
-      if (context && !context.lane.isIdle) continue
-      this.#clients.delete(client)
-      await context?.close()
-      return
+  /** Who has to go, if anybody has: the one that was idle for longest. */
+  #makeRoom(): Client | undefined {
+    if (this.#clients.size < CLIENTS_MAX) return undefined
+    for (const [id, client] of this.#clients) {
+      if (!client.lane.isIdle) continue
+      this.#clients.delete(id)
+      return client
     }
     throw new AppError('unavailable', 'all browsers are busy', { retryAfterSecs: 10 })
   }
 
-  /** One for each context, as long as it is there. */
-  async #closeWhenIdle(client: ClientId, waiting: Promise<ClientContext>): Promise<void> {
+  /** One for each client, as long as it has its place. */
+  async #closeWhenIdle(id: ClientId, client: Client): Promise<void> {
     const { clock } = this.#host
     const { signal } = this.#idle
-    const context = await waiting
-    for (let idleMs = 0; idleMs < IDLE_MS; idleMs = context.lane.isIdle ? clock.monotonicMs() - context.usedAtMs : 0) {
+    const context = await client.opening
+    for (let idleMs = 0; idleMs < IDLE_MS; idleMs = client.lane.isIdle ? clock.monotonicMs() - client.usedAtMs : 0) {
       await clock.sleep(IDLE_MS - idleMs, signal)
       if (signal.aborted || context.isClosed) return
     }
     // Whoever comes from here on gets a new one.
-    this.#clients.delete(client)
+    this.#clients.delete(id)
     await context.close()
     await this.#stopIfUnused()
   }
 
-  async #forget(client: ClientId, waiting: Promise<ClientContext>): Promise<void> {
-    if (this.#clients.get(client) === waiting) this.#clients.delete(client)
+  async #forget(id: ClientId, client: Client): Promise<void> {
+    if (this.#clients.get(id) === client) this.#clients.delete(id)
     await this.#stopIfUnused()
   }
 
