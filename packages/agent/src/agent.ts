@@ -92,8 +92,9 @@ export function createAgent(deps: AgentDeps): Agent {
   function enter(turn: LiveTurn, options?: { readonly unbounded: boolean }): Promise<TurnResult> {
     if (stopReason) throw stopReason
     const { promise: ended, resolve, reject } = Promise.withResolvers<TurnResult>()
-    const work = async (slot: Slot) => {
+    const work = async (slot: Slot, followed?: AbortSignal) => {
       try {
+        turn.followed = eitherOf(turn.followed, followed)
         await turn.kept
         resolve(await conductTurn(conduct, turn, slot))
       } catch (error) {
@@ -231,5 +232,8 @@ const ofDelivery = ({ turnId, receivedAtMs, checkpoint }: TurnDelivery) => ({
 
 /** Of a turn that is ended before its turn comes: there is nothing to hold. */
 const NO_SLOT: Slot = { leave: () => undefined, retake: async () => undefined }
+
+const eitherOf = (one: AbortSignal | undefined, other: AbortSignal | undefined): AbortSignal | undefined =>
+  one && other ? AbortSignal.any([one, other]) : (one ?? other)
 
 const ignore = (): undefined => undefined

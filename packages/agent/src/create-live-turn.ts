@@ -16,12 +16,13 @@ export function createLiveTurn(
   request: Omit<TurnRequest, 'signal'>,
   given: Partial<Pick<LiveTurn, 'id' | 'createdAtMs' | 'kept' | 'checkpoint'>> = {},
 ): LiveTurn {
-  const { source, session, text, client, owner, caller, trace, idempotency, tools, listen, approve, delivery, onWait } = request
+  const { source, session, text, client, owner, caller, trace, idempotency, tools, followed, listen, approve, delivery, onWait } = request
   const nowMs = clock.nowMs()
   const id = given.id ?? newId()
   return {
     id,
     phase: 'waiting',
+    followed,
     source,
     session,
     text,

@@ -4,6 +4,7 @@ import { AWAY_MAX, type Slot } from './slots.ts'
 
 interface Started {
   readonly name: string
+  readonly followed: AbortSignal | undefined
   readonly end: () => void
 }
 
@@ -14,9 +15,9 @@ function lanes(runningMax: number, waitingMax = 100) {
   const enter = (name: string, lane: string | null, options?: { unbounded?: boolean }) =>
     subject.enter(
       lane,
-      () => {
+      (_, followed) => {
         const { promise, resolve } = Promise.withResolvers<void>()
-        started.push({ name, end: resolve })
+        started.push({ name, followed, end: resolve })
         return promise
       },
       options,
@@ -25,7 +26,8 @@ function lanes(runningMax: number, waitingMax = 100) {
     started.find((job) => job.name === name)?.end()
     await new Promise((resolve) => setImmediate(resolve))
   }
-  return { subject, limits, enter, end, names: () => started.map(({ name }) => name) }
+  const isFollowed = (name: string) => started.find((job) => job.name === name)?.followed?.aborted
+  return { subject, limits, enter, end, isFollowed, names: () => started.map(({ name }) => name) }
 }
 
 test('jobs of one lane run one after another, in order', async () => {
@@ -61,6 +63,24 @@ test('no more jobs run at once than allowed, and who was ready first starts firs
   await end('c')
   await end('d')
   expect(names()).toEqual(['a', 'b', 'c', 'd', 'own', 'own too'])
+})
+
+test('a job is told as soon as another one waits behind it in its lane, in no other', async () => {
+  const { enter, end, isFollowed } = lanes(2)
+  enter('a1', 'a')
+  enter('own', null)
+  enter('b1', 'b')
+  const behind = enter('b2', 'b')
+  expect([isFollowed('a1'), isFollowed('own')]).toEqual([false, undefined])
+  enter('a2', 'a')
+  expect(isFollowed('a1')).toBe(true)
+  await end('own')
+  // It waited already when that one began
+  expect(isFollowed('b1')).toBe(true)
+  await end('a1')
+  expect(isFollowed('a2')).toBe(false)
+  behind.leave()
+  await end('b1')
 })
 
 test('a busy lane cannot starve the others: its next job queues behind those that are ready', async () => {

@@ -18,7 +18,8 @@ export interface Job {
   leave(): boolean
 }
 
-export type Work = (slot: Slot) => Promise<unknown>
+/** `followed` aborts once another job waits behind this one; undefined: it has a lane of its own. */
+export type Work = (slot: Slot, followed?: AbortSignal) => Promise<unknown>
 
 interface Entry {
   readonly lane: string | null
@@ -35,6 +36,8 @@ export class Lanes {
   readonly #limits: () => LaneLimits
   /** The lanes in use, each with those that wait behind the one that runs or is ready. */
   readonly #lanes = new Map<string, LinkedQueue<Entry>>()
+  /** Of the jobs that run in them. */
+  readonly #followed = new Map<string, AbortController>()
   /** At most one job of each lane. */
   readonly #ready = new LinkedQueue<Entry>()
   readonly #slots: Slots
@@ -71,6 +74,7 @@ export class Lanes {
     else {
       this.#waiting++
       this.#queueIn(behind ?? this.#ready, entry)
+      if (lane !== null) this.#followed.get(lane)?.abort()
     }
     return { leave: () => this.#leave(entry) }
   }
@@ -93,11 +97,20 @@ export class Lanes {
   #start(entry: Entry): void {
     entry.queue = undefined
     const slot = this.#slots.take()
+    const { lane } = entry
     const ended = () => {
-      this.#nextOf(entry.lane)
+      if (lane !== null) this.#followed.delete(lane)
+      this.#nextOf(lane)
       slot.end()
     }
-    entry.work(slot).then(ended, ended)
+    entry.work(slot, lane === null ? undefined : this.#watchBehind(lane)).then(ended, ended)
+  }
+
+  #watchBehind(lane: string): AbortSignal {
+    const followed = new AbortController()
+    this.#followed.set(lane, followed)
+    if (!this.#lanes.get(lane)?.isEmpty) followed.abort()
+    return followed.signal
   }
 
   /** Makes the next job of a lane ready; a lane nobody waits in is closed. */

@@ -10,6 +10,10 @@ export class LinkedQueue<T> {
   #first: Place<T> | undefined
   #last: Place<T> | undefined
 
+  get isEmpty(): boolean {
+    return this.#first === undefined
+  }
+
   push(value: T): Place<T> {
     const place: Place<T> = { value, before: this.#last, after: undefined }
     if (this.#last) this.#last.after = place

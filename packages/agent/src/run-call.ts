@@ -34,6 +34,7 @@ export async function runCall(deps: RunCallDeps, request: CallRequest): Promise<
     tools: undefined,
     resultCharsMax: agent.max_tool_result_chars,
     cancellation,
+    followed: undefined,
     approve: undefined,
     whileAsking: async (ask) => {
       const goOn = deps.deadlines.pause(deadline)

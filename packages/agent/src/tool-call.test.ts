@@ -2,7 +2,7 @@ import { AppError, defineTool, Secret, type Tool } from '@sluice/sdk'
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
 import { type Reply, scriptedModel } from './testing/scripted-model.ts'
-import { request, resultsIn, type TestAgentOptions, testAgent, testTool } from './testing/test-agent.ts'
+import { request, resultsIn, type TestAgentOptions, testAgent, testTool, until } from './testing/test-agent.ts'
 import type { ApprovalRequest, TurnPart, TurnRequest } from './turn.ts'
 
 type Calls = NonNullable<Reply['calls']>
@@ -414,6 +414,31 @@ test('a session keeps tool traffic, but neither thinking nor the provider’s ma
     },
     { role: 'assistant', content: [{ type: 'text', text: 'done' }] },
   ])
+})
+
+test('a tool is told when something else comes in its session', async () => {
+  const given: (AbortSignal | undefined)[] = []
+  const gate = Promise.withResolvers<void>()
+  const tool = defineTool({
+    name: 'look',
+    description: '',
+    input: v.object({}),
+    risk: 'read',
+    async run(_input, { followed }) {
+      given.push(followed)
+      await gate.promise
+      return 'seen'
+    },
+  })
+  const step = { calls: [call('look')] }
+  const { agent } = testAgent({ models: [scriptedModel([step, { text: 'done' }, { text: 'done' }])], tools: [tool] })
+  const first = agent.run(request('go', { session: 's' }))
+  await until(() => given.length === 1)
+  expect(given[0]?.aborted).toBe(false)
+  const second = agent.run(request('stop', { session: 's' }))
+  expect(given[0]?.aborted).toBe(true)
+  gate.resolve()
+  await Promise.all([first, second])
 })
 
 test('a tool is given who asks, where, and a signal that ends with the turn', async () => {

@@ -124,7 +124,7 @@ export class ToolExecutor {
     if (!tool || refusal !== undefined) return this.refused(scope, refusal ?? '')
     const answer = verdict === 'ask' ? await askPerson(this.#deps, scope, { callId: question, tool, input }) : undefined
     if (answer && 'refusal' in answer) return this.refused(scope, answer.refusal)
-    const { client, caller, session, turn, cancellation } = scope
+    const { client, caller, session, turn, cancellation, followed } = scope
     cancellation.throwIfCancelled()
     if (onBegin) {
       await onBegin(risk)
@@ -136,7 +136,7 @@ export class ToolExecutor {
         reported = given
       }
       const who = { client, ...(caller !== undefined && { caller }), ...(answer && { approvedBy: answer.by }) }
-      const context = { ...who, session, turn, signal: cancellation.signal, trace, report }
+      const context = { ...who, session, turn, signal: cancellation.signal, ...(followed && { followed }), trace, report }
       const output = this.#clean(scope, await cancellation.race(this.#deps.within(trace, () => tool.run(input, context))))
       const { failed, data } = reported
       return { outcome: 'ok', output, ...(failed && { failed }), ...(data !== undefined && { data: this.#bounded(scope, data) }) }

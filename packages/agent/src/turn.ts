@@ -55,6 +55,8 @@ export interface TurnRequest {
   readonly idempotency?: IdempotencyKey
   /** Ends the turn as `aborted`. */
   readonly signal?: AbortSignal
+  /** Aborts once something else waits with the caller for the end of this turn; as in `ToolContext.followed`. */
+  readonly followed?: AbortSignal
   readonly listen?: (part: TurnPart) => void
   readonly approve?: Approver
   /** The only tools it is offered and may call; absent: all. */

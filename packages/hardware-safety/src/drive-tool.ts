@@ -15,6 +15,9 @@ export interface RobotToolDeps {
 
 export const DEVICE = 'robot'
 
+/** Whoever speaks to a robot that moves finds it standing: it may be a stop, in whatever words. */
+const FOLLOWED = 'something else was said in this conversation, and waits for the end of this turn'
+
 export const driveTool = ({ host, guard, isThere, robot }: RobotToolDeps): Tool =>
   defineTool({
     name: 'drive',
@@ -31,12 +34,15 @@ export const driveTool = ({ host, guard, isThere, robot }: RobotToolDeps): Tool 
       if (!movement) return stop(it, host, context)
       const write = { ...input, ...movement }
       const { stops } = it
+      const { signal, followed } = context
       const end = await guard.use({ device: DEVICE, tool: 'drive', context, write }, () => {
         if (it.stops !== stops) throw new AppError('conflict', 'not moved: a stop was asked for while this waited')
-        return it.move(movement, context.signal)
+        if (followed?.aborted) throw new AppError('conflict', `not moved: ${FOLLOWED}`)
+        return it.move(movement, followed ? AbortSignal.any([signal, followed]) : signal)
       })
       if (end.reason !== 'done') context.report?.({ failed: true })
-      return describeEnd(end, movement, it.isSimulated)
+      const isCut = end.reason === 'stopped' && followed?.aborted
+      return describeEnd(isCut ? { ...end, why: FOLLOWED } : end, movement, it.isSimulated)
     },
   })
 

@@ -197,6 +197,22 @@ describe('a stop is never refused', () => {
     await expect(run('drive', { action: 'forward' })).rejects.toThrow('set up anew')
   })
 
+  test('whatever is said next in its conversation stops it, and says so; no other movement of that turn begins', async () => {
+    const { run, companion } = robot({ silent: true })
+    const said = new AbortController()
+    const moving = run('drive', { action: 'forward' }, { followed: said.signal })
+    await expect.poll(() => moves(companion.sent)).toHaveLength(1)
+    said.abort()
+    expect(companion.sent.at(-1)).toMatchObject({ kind: 'stop' })
+    companion.say({ kind: 'ended', end: { ...END, id: 1 } })
+    expect(await moving).toContain('stopped, something else was said in this conversation')
+    await expect(run('drive', { action: 'backward' }, { followed: said.signal })).rejects.toMatchObject({
+      code: 'conflict',
+      message: expect.stringContaining('not moved: something else was said'),
+    })
+    expect(moves(companion.sent)).toHaveLength(1)
+  })
+
   test('an aborted turn stops what it began', async () => {
     const { run, companion } = robot({ silent: true })
     const abort = new AbortController()

@@ -73,9 +73,12 @@ export class SafetyLink {
     return link
   }
 
-  /** Resolves once it has ended, however that was; an abort stops it. Rejects with `unavailable` if the safety process ends. */
+  /**
+   * Resolves once it has ended, however that was; an abort stops it. Rejects with `unavailable` if the safety process ends,
+   * and with `aborted` if nothing moved.
+   */
   async move(asked: Omit<MoveRequest, 'id'>, signal: AbortSignal): Promise<MoveEnd> {
-    signal.throwIfAborted()
+    if (signal.aborted) throw new AppError('aborted', 'not moved: nobody waits for it any more')
     const stop = () => void this.stop('nobody waits for it any more').catch(() => undefined)
     signal.addEventListener('abort', stop, { once: true })
     try {

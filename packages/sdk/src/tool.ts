@@ -18,6 +18,11 @@ export interface ToolContext {
   readonly turn: string
   /** Aborts when the turn is aborted, times out, or the daemon stops. A tool must end soon after. */
   readonly signal: AbortSignal
+  /**
+   * Aborts once something else has come in this session, which waits for the end of this turn: for what a person may want to
+   * stop by saying so. Absent: outside of a session.
+   */
+  readonly followed?: AbortSignal
   readonly trace: Trace
   /** The person who agreed to this very call, as in `Approval.by`; absent: nobody was asked. */
   readonly approvedBy?: string

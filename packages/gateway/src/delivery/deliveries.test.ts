@@ -221,6 +221,24 @@ describe('a message', () => {
     expect(made.turns.map(({ text }) => text)).toEqual(['text of m1', 'text of m3', 'text of m2'])
   })
 
+  test('of one session is told to the turn it waits for', async () => {
+    const gate = Promise.withResolvers<void>()
+    const made = await bench({
+      async turn({ text }) {
+        if (text === 'text of m1') await gate.promise
+        return text
+      },
+    })
+    await made.receive(message('m1'))
+    await settle()
+    expect(made.turns[0]?.followed?.aborted).toBe(false)
+    await made.receive(message('m2'))
+    expect(made.turns[0]?.followed?.aborted).toBe(true)
+    gate.resolve()
+    await settle()
+    expect(made.turns[1]?.followed?.aborted).toBe(false)
+  })
+
   test('whose turn fails is tried again with growing pauses, keeps its session waiting and no other, and is dead after 5', async () => {
     const made = await bench({
       turn({ text }) {

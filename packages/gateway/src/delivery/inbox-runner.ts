@@ -56,7 +56,7 @@ async function work(options: InboxRunnerOptions, number: number, channelName: st
     else void slot.retake()
   }
   try {
-    const replies = await answer(options, { channel, started, draft, trace, onWait })
+    const replies = await answer(options, { channel, started, draft, trace, followed: slot.followed, onWait })
     ended('ok')
     await draft?.stop()
     options.onReplies(replies)
@@ -75,11 +75,12 @@ interface Answering {
   readonly started: StartedMessage
   readonly draft: Draft | undefined
   readonly trace: Trace
+  readonly followed: AbortSignal
   onWait(isWaiting: boolean): void
 }
 
 /** The turn. Resolves to its replies, which are in the outbox by then. */
-async function answer(options: InboxRunnerOptions, { channel, started, draft, trace, onWait }: Answering): Promise<Waiting[]> {
+async function answer(options: InboxRunnerOptions, { channel, started, draft, trace, followed, onWait }: Answering): Promise<Waiting[]> {
   const { clock } = options
   const { number, account, message } = started
   const media = {
@@ -99,6 +100,7 @@ async function answer(options: InboxRunnerOptions, { channel, started, draft, tr
     owner: channelOwner(channel.name),
     caller: `${channel.name}:${message.sender}`,
     trace,
+    followed,
     onWait,
     ...(draft && { listen: draft.hear }),
     delivery: {

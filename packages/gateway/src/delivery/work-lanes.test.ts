@@ -42,12 +42,29 @@ function bench({ concurrency = 2 } = {}) {
       .then(() => back.push(number))
     await settle()
   }
-  return { lanes, clock, logs, started, left, back, enter, end, leave, retake }
+  const isFollowed = (number: number) => slots.get(number)?.followed.aborted
+  return { lanes, clock, logs, started, left, back, enter, end, leave, retake, isFollowed }
 }
 
 const settle = () => new Promise((resolve) => setImmediate(resolve))
 
 describe('work lanes', () => {
+  test('a row is told as soon as another one waits behind it in its lane, in no other', async () => {
+    const { enter, end, isFollowed } = bench()
+    enter(1, 'a')
+    enter(2, 'b')
+    enter(3, 'c')
+    enter(4, 'c')
+    expect([1, 2].map(isFollowed)).toEqual([false, false])
+    enter(5, 'a')
+    expect([1, 2].map(isFollowed)).toEqual([true, false])
+    await end(2)
+    // It waited already when that one began
+    expect(isFollowed(3)).toBe(true)
+    await end(1)
+    expect(isFollowed(5)).toBe(false)
+  })
+
   test('rows of one lane run one after another, in the order they came', async () => {
     const { started, enter, end } = bench()
     for (const number of [1, 2, 3]) enter(number, 'a')

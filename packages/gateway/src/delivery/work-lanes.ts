@@ -11,6 +11,8 @@ export type WorkOutcome = 'done' | { readonly retryAtMs: number }
 
 /** The place of a row that is worked on; for work that waits for a person. */
 export interface WorkSlot {
+  /** Aborts once another row waits behind this one. */
+  readonly followed: AbortSignal
   /** Lets another lane start while this row still holds its own. */
   leave(): void
   /** Resolves once it has a place again, at once if it has one. Never rejects. */
@@ -38,6 +40,8 @@ type Row = Pick<Waiting, 'channel' | 'account'>
 export class WorkLanes {
   readonly #options: WorkLanesOptions
   readonly #lanes = new Map<string, Fifo<number>>()
+  /** Of the rows that are worked on. */
+  readonly #followed = new Map<string, AbortController>()
   readonly #ready = new Fifo<string>()
   readonly #readySuspects = new Fifo<string>()
   readonly #suspects = new Set<number>()
@@ -69,8 +73,10 @@ export class WorkLanes {
     if (atMs > 0) this.#notBefore.set(number, atMs)
     if (cuts >= SUSPECT_CUTS) this.#suspects.add(number)
     const open = this.#lanes.get(lane)
-    if (open) open.push(number)
-    else {
+    if (open) {
+      open.push(number)
+      this.#followed.get(lane)?.abort()
+    } else {
       const queue = new Fifo<number>()
       queue.push(number)
       this.#lanes.set(lane, queue)
@@ -118,7 +124,11 @@ export class WorkLanes {
 
   async #run(lane: string, number: number): Promise<void> {
     const place = this.#places.take(this.#suspects.has(number))
-    const outcome = await this.#attempt(number, place)
+    const followed = new AbortController()
+    if ((this.#lanes.get(lane)?.size ?? 0) > 1) followed.abort()
+    this.#followed.set(lane, followed)
+    const outcome = await this.#attempt(number, { ...place, followed: followed.signal })
+    this.#followed.delete(lane)
     if (outcome === 'done') this.#leave(lane, number)
     else {
       this.#notBefore.set(number, outcome.retryAtMs)

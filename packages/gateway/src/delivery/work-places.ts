@@ -5,7 +5,7 @@
 import { Fifo } from './fifo.ts'
 import type { WorkSlot } from './work-lanes.ts'
 
-export interface TakenPlace extends WorkSlot {
+export interface TakenPlace extends Omit<WorkSlot, 'followed'> {
   /** Gives it up for good. */
   end(): void
 }

@@ -28,6 +28,21 @@ function setUp() {
   return { host, agent, approvals, chat, frames, say, send: (frame: unknown) => chat.receive(JSON.stringify(frame)) }
 }
 
+test('a turn is told of the next message as soon as that waits', async () => {
+  const { agent, say } = setUp()
+  say('forward')
+  const first = await agent.turn(1)
+  expect(first.request.followed?.aborted).toBe(false)
+  say('stop')
+  say('now')
+  expect(first.request.followed?.aborted).toBe(true)
+  first.done('stopped')
+  const second = await agent.turn(2)
+  expect(second.request.followed?.aborted).toBe(true)
+  second.done('stopped')
+  expect((await agent.turn(3)).request.followed?.aborted).toBe(false)
+})
+
 const ASKED = { tool: 'shell', summary: 'command: ls', turn: 'turn-1', session: 'd1/s', callId: 'call-1', inbox: null }
 const KEY = { runId: 'turn-1', stepId: 'call-1' }
 

@@ -31,12 +31,12 @@ export function createChat({ agent, approvals: registry, log, client, session, s
   const owner = ownerOfSession(session)
   const approvals = createChatApprovals({ approvals: registry, log, by: `device:${owner}`, send })
   const queued: string[] = []
-  let running: AbortController | undefined
+  let running: { readonly aborted: AbortController; readonly followed: AbortController } | undefined
   let isClosed = false
 
   const refuse = (code: ChatErrorCode, message: string) => send({ type: 'error', message, code })
 
-  const runTurn = async (text: string, signal: AbortSignal) => {
+  const runTurn = async (text: string, signal: AbortSignal, followed: AbortSignal) => {
     const listen = (part: TurnPart) => send(frameOf(part))
     try {
       const { ask: approve } = approvals
@@ -47,6 +47,7 @@ export function createChat({ agent, approvals: registry, log, client, session, s
         text,
         client,
         signal,
+        followed,
         listen,
         approve,
       })
@@ -62,8 +63,9 @@ export function createChat({ agent, approvals: registry, log, client, session, s
   /** Takes up what is queued until nothing is left. */
   const work = async () => {
     for (let text = queued.shift(); text !== undefined; text = queued.shift()) {
-      running = new AbortController()
-      await runTurn(text, running.signal)
+      running = { aborted: new AbortController(), followed: new AbortController() }
+      if (queued.length > 0) running.followed.abort()
+      await runTurn(text, running.aborted.signal, running.followed.signal)
     }
     running = undefined
   }
@@ -71,7 +73,8 @@ export function createChat({ agent, approvals: registry, log, client, session, s
   const take = (content: string) => {
     if (running && queued.length >= QUEUED_MAX) return refuse('SESSION_QUEUE_FULL', `There are already ${QUEUED_MAX} messages waiting`)
     queued.push(content)
-    if (!running) void work()
+    if (running) running.followed.abort()
+    else void work()
   }
 
   return {
@@ -80,7 +83,7 @@ export function createChat({ agent, approvals: registry, log, client, session, s
       const frame = parseClientFrame(text)
       if (frame.type === 'invalid') refuse(frame.code, frame.message)
       else if (frame.type === 'message') take(frame.content)
-      else if (frame.type === 'abort') running?.abort()
+      else if (frame.type === 'abort') running?.aborted.abort()
       else if (!approvals.answer(frame.requestId, frame.approved)) {
         refuse('INVALID_APPROVAL_RESPONSE', 'No such approval is waited for; it may have timed out')
       }
@@ -88,7 +91,7 @@ export function createChat({ agent, approvals: registry, log, client, session, s
     close() {
       isClosed = true
       queued.length = 0
-      running?.abort()
+      running?.aborted.abort()
     },
   }
 }
