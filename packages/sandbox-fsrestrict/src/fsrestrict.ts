@@ -1,4 +1,5 @@
 /** The `fsrestrict` backend: each command under Landlock and two filters of system calls, and nothing else of the daemon (§2.7). */
+import { realpath } from 'node:fs/promises'
 import {
   AppError,
   type Clock,
@@ -22,6 +23,8 @@ import { type ShownPath, shownDevices, shownPaths } from './shown-paths.ts'
 export interface FsrestrictOptions {
   /** Its own, for the temporary files of commands. */
   readonly folder: string
+  /** Shown to no command, wherever it lies, but for what is writable in it. */
+  readonly hidden: string
   readonly clock: Clock
   /** What may start commands, the first that works; found on this machine unless given. */
   launchers?(): Promise<readonly Launcher[]>
@@ -40,7 +43,7 @@ interface Ready {
 
 const TRIAL = { file: '/bin/true', args: [], cwd: '/', env: {} }
 
-export function fsrestrict({ folder, clock, launchers = findLaunchers }: FsrestrictOptions): Sandbox {
+export function fsrestrict({ folder, hidden, clock, launchers = findLaunchers }: FsrestrictOptions): Sandbox {
   let ready: Ready | undefined
   const isRoot = process.getuid?.() === 0
   const sandbox: Sandbox = {
@@ -54,7 +57,11 @@ export function fsrestrict({ folder, clock, launchers = findLaunchers }: Fsrestr
       if (!machine || !filter) return { available: false, detail: `its system calls are not known for ${process.arch}` }
       const asked = await askVersion(await launchers(), signal, run)
       if ('why' in asked) return { available: false, detail: asked.why }
-      const [shown, temporary, groups] = await Promise.all([shownPaths(), preparePrivateFolders(folder), findControlGroups()])
+      const [shown, temporary, groups] = await Promise.all([
+        shownPaths(await realpath(hidden).catch(() => hidden)),
+        preparePrivateFolders(folder),
+        findControlGroups(),
+      ])
       ready = { ...asked, machine, filter, shown, temporary, groups }
       const measured = `${coverage(asked.abi)}; seccomp; ${bounds(groups, isRoot)}; started by ${asked.launcher.name}`
       const command = await sandbox.wrap(TRIAL, { writable: [], network: false })

@@ -5,5 +5,5 @@ import { fsrestrict } from './fsrestrict.ts'
 
 export default defineFeature({
   id: 'sandbox-fsrestrict',
-  build: ({ dataDir, clock }) => ({ sandboxes: [fsrestrict({ folder: join(dataDir, 'sandbox-fsrestrict'), clock })] }),
+  build: ({ dataDir, clock }) => ({ sandboxes: [fsrestrict({ folder: join(dataDir, 'sandbox-fsrestrict'), hidden: dataDir, clock })] }),
 })

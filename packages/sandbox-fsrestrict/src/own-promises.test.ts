@@ -7,10 +7,12 @@ import { findLaunchers, nodeLauncher } from './launchers.ts'
 import { inWorkspace } from './testing/run-inside.ts'
 import { subject } from './testing/subject.ts'
 
+/** Below a folder that is shown, as the data directory may be. */
+const HIDDEN = '/usr/local/share'
 const SHOW = `open F, '<', "/proc/self/$_" and print <F> for qw(status stat limits)`
 
-const byPerl = await subject({ launchers: async () => (await findLaunchers()).slice(0, 1) })
-const byNode = await subject({ launchers: async () => [await nodeLauncher()] })
+const byPerl = await subject({ launchers: async () => (await findLaunchers()).slice(0, 1), hidden: HIDDEN })
+const byNode = await subject({ launchers: async () => [await nodeLauncher()], hidden: HIDDEN })
 afterAll(() => {
   for (const { folder } of [byPerl, byNode]) rmSync(folder, { recursive: true, force: true })
 })
@@ -50,6 +52,16 @@ describe.skipIf(!byPerl.available).each([
       expect([code, stdout.trim()]).toEqual([0, '4'])
     })
   })
+
+  test.skipIf(!existsSync(HIDDEN))(
+    'the data directory is hidden, even below a folder of programs, and what is beside it is not',
+    async () => {
+      await inWorkspace(sandbox, async ({ run }) => {
+        expect((await run('ls', ['/usr/bin', '/usr/share'])).code).toBe(0)
+        expect(await run('ls', [HIDDEN])).toMatchObject({ code: 2, stdout: '' })
+      })
+    },
+  )
 
   test('it has no descriptors but three', async () => {
     await inWorkspace(sandbox, async ({ run }) => {

@@ -1,5 +1,5 @@
 /** What a confined command sees of the system: programs and libraries, what of /etc is no secret, harmless devices, facts of the kernel. */
-import { realpath, stat } from 'node:fs/promises'
+import { readdir, realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { PUBLIC_ETC } from '@sluice/sdk'
 import { CONTROLLABLE, EXECUTABLE, READABLE, USABLE } from './landlock.ts'
@@ -41,11 +41,14 @@ export async function shownDevices(devices: readonly string[]): Promise<readonly
   return (await Promise.all(shown)).flat()
 }
 
-/** Those that are there, without links, and without those below another that gives as much. */
-export async function shownPaths(): Promise<readonly ShownPath[]> {
+/**
+ * Those that are there, without links, and without those below another that gives as much. Of a folder that `hidden` lies in,
+ * a path without links, only what stands beside it.
+ */
+export async function shownPaths(hidden: string): Promise<readonly ShownPath[]> {
   const etc = [...PUBLIC_ETC, ...MORE_ETC].map((name) => join('/etc', name))
   const wanted = [
-    ...PROGRAMS.map((path) => [path, EXECUTABLE] as const),
+    ...(await Promise.all(PROGRAMS.map((path) => beside(hidden, path)))).flat().map((path) => [path, EXECUTABLE] as const),
     ...[...etc, ...FACTS, ...SOURCES].map((path) => [path, READABLE] as const),
     ...SINKS.map((path) => [path, USABLE] as const),
   ]
@@ -56,4 +59,14 @@ export async function shownPaths(): Promise<readonly ShownPath[]> {
     if (real !== undefined && !isGiven) shown.push({ path: real, rights, isFolder: (await stat(real)).isDirectory() })
   }
   return shown
+}
+
+/** A rule of Landlock holds for all that is below, so it has to begin below what holds something to hide. */
+async function beside(hidden: string, path: string): Promise<string[]> {
+  const real = await realpath(path).catch(() => undefined)
+  if (real === undefined || real === hidden || real.startsWith(`${hidden}/`)) return []
+  if (!hidden.startsWith(`${real}/`)) return [real]
+  // what a link leads to is shown by itself or not at all
+  const entries = (await readdir(real, { withFileTypes: true })).filter((entry) => !entry.isSymbolicLink())
+  return (await Promise.all(entries.map(({ name }) => beside(hidden, join(real, name))))).flat()
 }

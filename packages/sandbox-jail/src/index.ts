@@ -2,4 +2,4 @@
 import { defineFeature } from '@sluice/sdk'
 import { jail } from './jail.ts'
 
-export default defineFeature({ id: 'sandbox-jail', build: () => ({ sandboxes: [jail()] }) })
+export default defineFeature({ id: 'sandbox-jail', build: ({ dataDir }) => ({ sandboxes: [jail({ dataDir })] }) })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { jailOptions } from './jail-options.ts'
 
-const view = { root: ['usr', 'home', 'srv', 'data', 'etc', 'sys'], etc: ['hosts', 'ssl/certs'] }
+const view = { root: ['usr', 'home', 'srv', 'data', 'etc', 'sys'], etc: ['hosts', 'ssl/certs'], dataDir: '/opt/sluice' }
 const options = (writable: string[], network = false, devices: string[] = []) =>
   jailOptions({ cwd: writable[0] ?? '/' }, { writable, network, devices }, view, { LD_PRELOAD: 'x' })
 
@@ -14,6 +14,13 @@ test('the root is read-only, and the folders of the policy are not', () => {
 test('folders of the root that hold no programs are hidden, but the one with the workspace', () => {
   expect(options(['/srv/work'])).toContain('--blacklist=/data')
   expect(options(['/srv/work'])).not.toContain('--blacklist=/srv')
+})
+
+test('a data directory among programs is hidden; where the workspace lies in it, only the workspace is shown', () => {
+  expect(options(['/srv/work'])).toContain('--blacklist=/opt/sluice')
+  const within = options(['/opt/sluice/work'])
+  expect(within).toContain('--whitelist=/opt/sluice/work')
+  expect(within.filter((option) => option.startsWith('--blacklist=/opt'))).toEqual([])
 })
 
 test('the network is cut unless the policy gives it', () => {

@@ -22,6 +22,8 @@ const SYSTEM = new Set([
   'home',
   'root',
 ])
+/** What is shown with all that is in it, unless a folder of the policy lies there too. */
+const PROGRAMS = ['/usr/', '/opt/', '/nix/']
 /** Above firejail's own list, which has the mount calls, modules, keys, tracing and more. */
 const REFUSED_CALLS = [
   'bpf',
@@ -65,16 +67,21 @@ export interface View {
   readonly root: readonly string[]
   /** What there is in /etc of what everybody may know, by name. */
   readonly etc: readonly string[]
+  /** The data directory, without links. */
+  readonly dataDir: string
 }
 
 /** Throws `unavailable` for a folder firejail cannot name. `inside` is what of the environment firejail itself must not have. */
 export function jailOptions(
   { cwd }: Pick<ProcessCommand, 'cwd'>,
   { writable, network, devices = [] }: Pick<SandboxPolicy, 'writable' | 'network' | 'devices'>,
-  { root, etc }: View,
+  { root, etc, dataDir }: View,
   inside: Readonly<Record<string, string>>,
 ): string[] {
-  for (const path of [...writable, ...devices, cwd]) {
+  const isCovered =
+    PROGRAMS.some((folder) => dataDir.startsWith(folder)) && !writable.some((folder) => `${folder}/`.startsWith(`${dataDir}/`))
+  const covered = isCovered ? [dataDir] : []
+  for (const path of [...writable, ...devices, ...covered, cwd]) {
     if (REFUSED_IN_PATHS.test(path))
       throw new AppError('unavailable', `firejail cannot show '${path}': its name has a character it refuses`)
   }
@@ -94,7 +101,7 @@ export function jailOptions(
     ...etc.map((name) => `--whitelist=/etc/${name}`),
     ...writable.map((folder) => `--whitelist=${folder}`),
     devices.length > 0 ? '--read-only=/sys' : '--blacklist=/sys',
-    ...['/run/user', '/proc/kcore', '/proc/keys', '/proc/sysrq-trigger', ...hidden].map((path) => `--blacklist=${path}`),
+    ...['/run/user', '/proc/kcore', '/proc/keys', '/proc/sysrq-trigger', ...hidden, ...covered].map((path) => `--blacklist=${path}`),
     ...['/', '/proc/sys', '/proc/irq', '/proc/bus'].map((path) => `--read-only=${path}`),
     ...['/tmp', '/dev/shm', ...writable].map((path) => `--read-write=${path}`),
     ...(network ? [] : ['--net=none']),

@@ -1,5 +1,5 @@
 /** The `jail` backend: each command in firejail (§2.7). */
-import { access, readdir } from 'node:fs/promises'
+import { access, readdir, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
   AppError,
@@ -23,7 +23,8 @@ interface Ready extends View {
   readonly groups: ControlGroups | undefined
 }
 
-export function jail(): Sandbox {
+/** `dataDir` is shown to no command, wherever it lies, but for what is writable in it. */
+export function jail({ dataDir }: { readonly dataDir: string }): Sandbox {
   let ready: Ready | undefined
   const sandbox: Sandbox = {
     name: 'jail',
@@ -36,7 +37,7 @@ export function jail(): Sandbox {
       const { stdout } = await run({ file: program, args: ['--version'], cwd: '/', env: {} }, signal)
       const version = stdout.split('\n')[0] ?? 'firejail'
       const [root, etc, groups] = await Promise.all([readdir('/'), publicEtc(), findControlGroups()])
-      ready = { program, root, etc, groups }
+      ready = { program, root, etc, groups, dataDir: await realpath(dataDir).catch(() => dataDir) }
       const command = await sandbox.wrap(TRIAL, { writable: [], network: false })
       const { exitCode, stderr } = await run(command, signal).finally(() => command.release?.(run))
       if (exitCode !== 0) return { available: false, detail: `${version} fails: ${stderr.trim().split('\n')[0] || exitCode}; ${INSTALL}` }

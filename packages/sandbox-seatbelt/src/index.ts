@@ -2,4 +2,4 @@
 import { defineFeature } from '@sluice/sdk'
 import { seatbelt } from './seatbelt.ts'
 
-export default defineFeature({ id: 'sandbox-seatbelt', build: () => ({ sandboxes: [seatbelt()] }) })
+export default defineFeature({ id: 'sandbox-seatbelt', build: ({ dataDir }) => ({ sandboxes: [seatbelt({ dataDir })] }) })

@@ -36,8 +36,11 @@ const LINKS = ['/', '/etc', '/tmp', '/var', '/private', '/private/etc', '/privat
 const SERVICES = ['com.apple.system.opendirectoryd.libinfo', 'com.apple.system.logger', 'com.apple.system.notification_center']
 const NETWORK_SERVICES = ['com.apple.SystemConfiguration.configd', 'com.apple.trustd', 'com.apple.dnssd.service']
 
-/** `writable` are real paths; the private folder of the command is among them. */
-export function profile({ writable, network, devices = [] }: Pick<SandboxPolicy, 'writable' | 'network' | 'devices'>): string {
+/** All are real paths; the private folder of the command is among the writable ones. What is hidden may lie in the system. */
+export function profile(
+  { writable, network, devices = [] }: Pick<SandboxPolicy, 'writable' | 'network' | 'devices'>,
+  hidden: string,
+): string {
   const above = new Set(writable.flatMap(ancestors))
   return [
     '(version 1)',
@@ -49,6 +52,8 @@ export function profile({ writable, network, devices = [] }: Pick<SandboxPolicy,
     '(allow sysctl-read)',
     rule('mach-lookup', [...SERVICES, ...(network ? NETWORK_SERVICES : [])].map(named('global-name'))),
     rule('file-read*', [...SYSTEM.map(named('subpath')), ...SYSTEM_FILES.map(named('literal'))]),
+    // of two rules the later one holds
+    `(deny file-read* ${named('subpath')(hidden)})`,
     rule('file-read-metadata', [...LINKS, ...above].map(named('literal'))),
     rule('file-read* file-write-data file-ioctl', DEVICES.map(named('literal'))),
     ...(writable.length === 0 ? [] : [rule('file-read* file-write*', writable.map(named('subpath')))]),

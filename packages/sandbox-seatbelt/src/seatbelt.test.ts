@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { profile } from './profile.ts'
 import { seatbelt } from './seatbelt.ts'
 
+const DATA = '/usr/local/var/sluice'
 const signal = new AbortController().signal
 let folder = ''
 let program = ''
@@ -34,40 +35,48 @@ function parse(text: string): unknown[] {
 }
 
 test('everything is denied first', () => {
-  expect(parse(profile({ writable: [], network: false })).slice(0, 2)).toEqual([
+  expect(parse(profile({ writable: [], network: false }, DATA)).slice(0, 2)).toEqual([
     ['version', '1'],
     ['deny', 'default'],
   ])
 })
 
 test('§2.7 nothing is written but in the folders of the policy', () => {
-  const writes = parse(profile({ writable: ['/w'], network: false })).filter((rule) => JSON.stringify(rule).includes('file-write*'))
+  const writes = parse(profile({ writable: ['/w'], network: false }, DATA)).filter((rule) => JSON.stringify(rule).includes('file-write*'))
   expect(writes).toEqual([['allow', 'file-read*', 'file-write*', ['subpath', '/w']]])
-  expect(profile({ writable: [], network: false })).not.toContain('file-write*')
+  expect(profile({ writable: [], network: false }, DATA)).not.toContain('file-write*')
+})
+
+test('the data directory is denied after what is shown of the system, and before a workspace in it is allowed', () => {
+  const rules = profile({ writable: [`${DATA}/workspace`], network: false }, DATA).split('\n')
+  const at = (pattern: RegExp) => rules.findIndex((rule) => pattern.test(rule))
+  expect(rules).toContain(`(deny file-read* (subpath "${DATA}"))`)
+  expect(at(/subpath "\/usr"/)).toBeLessThan(at(/^\(deny file-read/))
+  expect(at(/^\(deny file-read/)).toBeLessThan(at(/subpath ".*workspace"/))
 })
 
 test('devices are in it only by the policy, to be used and not to be replaced', () => {
-  const rules = parse(profile({ writable: [], network: false, devices: ['/dev/cu.usbmodem1'] }))
+  const rules = parse(profile({ writable: [], network: false, devices: ['/dev/cu.usbmodem1'] }, DATA))
   expect(rules).toContainEqual(['allow', 'file-read*', 'file-write-data', 'file-ioctl', ['subpath', '/dev/cu.usbmodem1']])
-  expect(profile({ writable: [], network: false })).not.toContain('usbmodem')
+  expect(profile({ writable: [], network: false }, DATA)).not.toContain('usbmodem')
 })
 
 test('homes and the data of others are in no rule', () => {
-  const text = profile({ writable: ['/Users/me/.sluice/workspace'], network: true })
+  const text = profile({ writable: ['/Users/me/.sluice/workspace'], network: true }, DATA)
   const read = parse(text).filter((rule) => JSON.stringify(rule).includes('"file-read*"'))
   expect(JSON.stringify(read)).not.toMatch(/"\/Users(?:\/me)?(?:\/\.sluice)?"|"\/private\/var"|"\/private\/etc"|"\/"/)
 })
 
 test('the network is in it only by the policy', () => {
-  expect(profile({ writable: [], network: false })).not.toContain('network')
-  expect(profile({ writable: [], network: true })).toContain('(allow network*)')
+  expect(profile({ writable: [], network: false }, DATA)).not.toContain('network')
+  expect(profile({ writable: [], network: true }, DATA)).toContain('(allow network*)')
 })
 
 test.each(['/a b', '/a"b', '/a\\b', '/a\\"))(allow default)(subpath "', "/it's", '/two\nlines', '/é', '/(x)', '/;x', '/$HOME', '/#|'])(
   'a folder named %j is one text in the profile, and nothing else',
   (path) => {
-    const plain = parse(profile({ writable: ['/plain'], network: false }))
-    const rules = parse(profile({ writable: [path], network: false }))
+    const plain = parse(profile({ writable: ['/plain'], network: false }, DATA))
+    const rules = parse(profile({ writable: [path], network: false }, DATA))
     expect(rules).toHaveLength(plain.length)
     expect(rules).toContainEqual(['allow', 'file-read*', 'file-write*', ['subpath', path]])
     expect(rules).not.toContainEqual(['allow', 'default'])
@@ -75,20 +84,23 @@ test.each(['/a b', '/a"b', '/a\\b', '/a\\"))(allow default)(subpath "', "/it's",
 )
 
 test('the probe says that it needs macOS', async () => {
-  expect(await seatbelt({ platform: 'linux' }).probe(signal, runBare)).toEqual({ available: false, detail: 'it needs macOS' })
-  expect(await seatbelt({ platform: 'darwin', program: '/no/such/program' }).probe(signal, runBare)).toEqual({
+  expect(await seatbelt({ dataDir: DATA, platform: 'linux' }).probe(signal, runBare)).toEqual({
+    available: false,
+    detail: 'it needs macOS',
+  })
+  expect(await seatbelt({ dataDir: DATA, platform: 'darwin', program: '/no/such/program' }).probe(signal, runBare)).toEqual({
     available: false,
     detail: '/no/such/program is missing',
   })
 })
 
 test('the probe passes where a command runs, and says what does not hold', async () => {
-  const sandbox = seatbelt({ platform: 'darwin', program })
+  const sandbox = seatbelt({ dataDir: DATA, platform: 'darwin', program })
   expect(await sandbox.probe(signal, runBare)).toMatchObject({ available: true, detail: expect.stringContaining('memory is not bounded') })
 })
 
 test('the command gets its words, its environment and a private folder that is gone afterwards', async () => {
-  const sandbox = seatbelt({ platform: 'darwin', program })
+  const sandbox = seatbelt({ dataDir: DATA, platform: 'darwin', program })
   const args = ['-c', 'printf "%s|" "$@"; pwd; echo "$GIVEN"; echo "$TMPDIR"; touch "$TMPDIR/x"', 'sh', 'a b', '', '-p', '$HOME']
   const command = await sandbox.wrap(
     { file: 'sh', args, cwd: folder, env: { GIVEN: 'x=$y', PATH: '/usr/bin:/bin' } },
@@ -103,7 +115,7 @@ test('the command gets its words, its environment and a private folder that is g
 })
 
 test('limits of the policy hold inside', async () => {
-  const sandbox = seatbelt({ platform: 'darwin', program })
+  const sandbox = seatbelt({ dataDir: DATA, platform: 'darwin', program })
   const command = await sandbox.wrap(
     { file: 'sh', args: ['-c', 'ulimit -f; ulimit -t; ulimit -c'], cwd: folder, env: { PATH: '/usr/bin:/bin' } },
     { writable: [folder], network: false, fileBytesMax: 512_000, cpuSecsMax: 7 },

@@ -8,12 +8,14 @@ import { profile } from './profile.ts'
 const TRIAL = { file: '/usr/bin/true', args: [], cwd: '/', env: {} }
 
 export interface SeatbeltOptions {
+  /** Shown to no command, wherever it lies, but for what is writable in it. */
+  readonly dataDir: string
   readonly platform?: string
   /** The system's own, at a path only root can change. */
   readonly program?: string
 }
 
-export function seatbelt({ platform = process.platform, program = '/usr/bin/sandbox-exec' }: SeatbeltOptions = {}): Sandbox {
+export function seatbelt({ dataDir, platform = process.platform, program = '/usr/bin/sandbox-exec' }: SeatbeltOptions): Sandbox {
   const sandbox: Sandbox = {
     name: 'seatbelt',
     strength: 30,
@@ -33,7 +35,8 @@ export function seatbelt({ platform = process.platform, program = '/usr/bin/sand
 
     async wrap(command, policy) {
       const own = await realpath(await mkdtemp(join(tmpdir(), 'sluice-command-')))
-      const text = profile({ ...policy, writable: [...policy.writable, own] })
+      const hidden = await realpath(dataDir).catch(() => dataDir)
+      const text = profile({ ...policy, writable: [...policy.writable, own] }, hidden)
       return {
         file: program,
         args: ['-p', text, ...limitedWords(command, policy)],

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { bwrapOptions } from './bwrap-options.ts'
 
-const view = { system: [], names: [] }
+const view = { system: [], names: [], hidden: [] }
 const options = (devices?: readonly string[]) =>
   bwrapOptions({ cwd: '/w' }, { writable: ['/w'], network: false, ...(devices && { devices }) }, view, {}).join(' ')
 

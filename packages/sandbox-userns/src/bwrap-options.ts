@@ -9,12 +9,13 @@ const PRIVATE_BYTES = 512 * 1024 * 1024
 export function bwrapOptions(
   { cwd }: Pick<ProcessCommand, 'cwd'>,
   { writable, network, devices = [] }: Pick<SandboxPolicy, 'writable' | 'network' | 'devices'>,
-  { system, names }: SystemView,
+  { system, names, hidden }: SystemView,
   inside: Readonly<Record<string, string>>,
 ): string[] {
   // what contains another comes first, so that it does not hide it
   const folders = [...new Set(writable)].sort((a, b) => a.length - b.length)
   const isShown = folders.some((folder) => cwd === folder || cwd.startsWith(folder === '/' ? '/' : `${folder}/`))
+  const covered = hidden.filter((path) => !folders.some((folder) => `${path}/`.startsWith(folder === '/' ? '/' : `${folder}/`)))
   const privateFolder = (path: string) => ['--size', String(PRIVATE_BYTES), '--perms', '1777', '--tmpfs', path]
   return [
     '--unshare-user',
@@ -31,6 +32,7 @@ export function bwrapOptions(
     '--new-session',
     '--die-with-parent',
     ...system,
+    ...covered.flatMap((path) => ['--tmpfs', path]),
     ...(network ? names : []),
     '--proc',
     '/proc',
@@ -52,8 +54,7 @@ export function bwrapOptions(
     '/run',
     ...folders.flatMap((folder) => ['--bind', folder, folder]),
     ...(isShown ? [] : ['--dir', cwd]),
-    '--remount-ro',
-    '/',
+    ...[...covered, '/'].flatMap((path) => ['--remount-ro', path]),
     '--chdir',
     cwd,
     ...Object.entries(inside).flatMap(([name, value]) => ['--setenv', name, value]),

@@ -6,7 +6,7 @@ import { userns } from './userns.ts'
 export default defineFeature({
   id: 'sandbox-userns',
   build({ dataDir }) {
-    const { sandbox, close } = userns({ folder: join(dataDir, 'sandbox-userns') })
+    const { sandbox, close } = userns({ folder: join(dataDir, 'sandbox-userns'), hidden: dataDir })
     return { sandboxes: [sandbox], close }
   },
 })

@@ -15,16 +15,20 @@ export interface SystemView {
   readonly system: readonly string[]
   /** Those that show what names and addresses are, where there is a network. */
   readonly names: readonly string[]
+  /** Covered by an empty folder. */
+  readonly hidden: readonly string[]
 }
 
 /** Copies what is public of /etc below `folder`: one folder to show, where each file by itself costs more than all the rest. */
-export async function systemView(folder: string): Promise<SystemView> {
+export async function systemView(folder: string, dataDir: string): Promise<SystemView> {
   const etc = join(folder, 'etc')
+  const data = await realpath(dataDir)
   await mkdir(etc, { recursive: true })
   await Promise.all(PUBLIC_ETC.map((name) => copy(join('/etc', name), join(etc, name))))
   return {
     system: [...(await Promise.all(FOLDERS.map(show))).flat(), '--ro-bind', etc, '/etc'],
     names: LIVE_ETC.filter((path) => existsSync(path)).flatMap((path) => ['--ro-bind', path, path]),
+    hidden: isShown(data) ? [data] : [],
   }
 }
 

@@ -30,8 +30,14 @@ interface Ready extends SystemView {
 
 const TRIAL = { file: '/bin/true', args: [], cwd: '/tmp', env: {} }
 
-/** `folder` is where it keeps what bubblewrap is given: the filter and what commands see of /etc. */
-export function userns({ folder }: { readonly folder: string }): { readonly sandbox: Sandbox; close(): Promise<void> } {
+export interface UsernsOptions {
+  /** Where it keeps what bubblewrap is given: the filter and what commands see of /etc. */
+  readonly folder: string
+  /** Shown to no command, wherever it lies, but for what is writable in it. */
+  readonly hidden: string
+}
+
+export function userns({ folder, hidden }: UsernsOptions): { readonly sandbox: Sandbox; close(): Promise<void> } {
   let ready: Ready | undefined
   const close = async () => {
     const own = ready?.folder
@@ -53,7 +59,7 @@ export function userns({ folder }: { readonly folder: string }): { readonly sand
       const own = await ownFolder(folder)
       const file = join(own, 'filter')
       await writeFile(file, filter)
-      ready = { program, folder: own, filter: file, groups: await findControlGroups(), ...(await systemView(own)) }
+      ready = { program, folder: own, filter: file, groups: await findControlGroups(), ...(await systemView(own, hidden)) }
       const command = await sandbox.wrap(TRIAL, { writable: [], network: false })
       const { exitCode, stderr } = await run(command, signal).finally(() => command.release?.(run))
       if (exitCode === 0) return { available: true, detail: [version.trim(), 'user namespaces, seccomp', bounds(ready)].join(', ') }

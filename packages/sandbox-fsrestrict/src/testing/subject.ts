@@ -20,15 +20,17 @@ export const answering =
 
 export interface SubjectOptions {
   readonly run?: RunBare
+  readonly hidden?: string
   launchers?(): Promise<readonly Launcher[]>
 }
 
 /** Probed; `folder` is the caller's to remove. */
 export async function subject({
   run = runBare,
+  hidden,
   launchers,
 }: SubjectOptions = {}): Promise<SandboxProbe & { readonly sandbox: Sandbox; readonly folder: string }> {
   const folder = mkdtempSync(join(tmpdir(), 'fsrestrict-'))
-  const sandbox = fsrestrict({ folder, clock: realClock, ...(launchers && { launchers }) })
+  const sandbox = fsrestrict({ folder, hidden: hidden ?? folder, clock: realClock, ...(launchers && { launchers }) })
   return { ...(await sandbox.probe(new AbortController().signal, run)), sandbox, folder }
 }

@@ -6,11 +6,11 @@ import { debianProgram } from '@sluice/testkit/debian-program'
 import { runBare } from '@sluice/testkit/run-bare'
 import { userns } from '../userns.ts'
 
-export async function probedUserns() {
+export async function probedUserns({ hidden }: { readonly hidden?: string } = {}) {
   const bubblewrap = await debianProgram({ packages: ['bubblewrap'], program: 'usr/bin/bwrap' })
   // For this process and what it starts: the backend looks for the program on the PATH.
   if ('path' in bubblewrap) process.env.PATH = [process.env.PATH, dirname(bubblewrap.path)].join(delimiter)
   const folder = mkdtempSync(join(tmpdir(), 'userns-'))
-  const { sandbox } = userns({ folder })
+  const { sandbox } = userns({ folder, hidden: hidden ?? folder })
   return { folder, sandbox, ...(await sandbox.probe(new AbortController().signal, runBare)) }
 }

@@ -1,0 +1,28 @@
+import { existsSync, rmSync } from 'node:fs'
+import { runBare } from '@sluice/testkit/run-bare'
+import { afterAll, expect, test } from 'vitest'
+import { bwrapOptions } from './bwrap-options.ts'
+import { probedUserns } from './testing/probed-userns.ts'
+
+/** Below a folder that is shown, as the data directory may be. */
+const HIDDEN = '/usr/local/share'
+const { folder, sandbox, available } = await probedUserns({ hidden: HIDDEN })
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+test.skipIf(!available || !existsSync(HIDDEN))('the data directory is hidden, even below a folder of programs', async () => {
+  const look = { file: 'sh', args: ['-c', `ls ${HIDDEN}; : > ${HIDDEN}/new`], cwd: '/tmp', env: {} }
+  const command = await sandbox.wrap(look, { writable: [], network: false })
+  const { exitCode, stdout, stderr } = await runBare(command, new AbortController().signal).finally(() => command.release?.(runBare))
+  expect(stdout).toBe('')
+  expect(exitCode).not.toBe(0)
+  expect(stderr).toMatch(/Read-only file system/)
+})
+
+test('a workspace in the data directory is shown, and stays writable', () => {
+  const view = { system: ['--ro-bind', '/opt', '/opt'], names: [], hidden: ['/opt/data'] }
+  const options = (writable: string) => bwrapOptions({ cwd: writable }, { writable: [writable], network: false }, view, {}).join(' ')
+  expect(options('/opt/data/work')).toMatch(
+    /--tmpfs \/opt\/data .*--bind \/opt\/data\/work \/opt\/data\/work --remount-ro \/opt\/data --remount-ro \/ /,
+  )
+  expect(options('/opt/data')).not.toContain('--tmpfs /opt/data')
+})
