@@ -122,6 +122,18 @@ test('without numbers, an answer that comes too late is not taken for the next',
   await expect(read(5)).resolves.toEqual(expect.objectContaining({ value: 0 }))
 })
 
+test('without numbers, pings that are all answered late are not taken for answers to requests', async () => {
+  const { board, link, clock } = connected({ dialect: 'bare' })
+  const pong = '{"ok":true,"data":{"firmware":"fake 1"}}\n'
+  board.always('silent')
+  const write = link.request('gpio_write', { pin: 99, value: 1 }, WRITE)
+  for (let ping = 1; ping < 3; ping++) await clock.advance(PING_MS)
+  board.say(pong)
+  while (board.heard.length === 0) await new Promise((resolve) => setImmediate(resolve))
+  board.say(`${pong}${pong}{"ok":false,"error":"Invalid pin"}\n`)
+  await expect(write).rejects.toThrow('board_b0 refuses: Invalid pin')
+})
+
 test.each([
   ['silent', 'did not answer'],
   ['only-echo', 'gives back what is sent'],

@@ -61,6 +61,8 @@ export function createLink({ port, name, clock, onSignal, onClose }: LinkOptions
   // Answers to what was asked before the port was opened, perhaps by another program, must not be taken for ours.
   let number = randomInt(1_000_000)
   const heard = { echoes: 0, noise: 0, bare: 0 }
+  /** Pings of the last hello whose answers may still come; without numbers they look like answers to what was asked since. */
+  let pingsOut = 0
 
   const onLine = (line: string): void => {
     const frame = readFrame(line)
@@ -130,18 +132,24 @@ export function createLink({ port, name, clock, onSignal, onClose }: LinkOptions
 
   const hello = async (signal: AbortSignal, pings = PINGS_MAX, untilMs = Number.POSITIVE_INFINITY): Promise<void> => {
     dialect = undefined
+    pingsOut = 0
     for (let ping = 0; ping < pings && clock.monotonicMs() < untilMs; ping++) {
       const id = nextId()
       // The newline ends whatever the board has half read. Who has answered without a number is asked without one.
       const style: Dialect = heard.bare > 0 && ping % 2 === 1 ? 'bare' : 'numbered'
       const answers = (reply: Reply) => reply.id === id || (reply.id === null && isPong(reply))
       const reply = await exchange(`\n${lineOf(style, id, 'ping', {})}`, answers, Math.min(PING_MS, untilMs - clock.monotonicMs()), signal)
-      if (!reply) continue
+      if (!reply) {
+        pingsOut++
+        continue
+      }
       dialect = reply.id === null ? 'bare' : 'numbered'
       return
     }
     throw silence(pings * PING_MS)
   }
+
+  const isLatePong = (reply: Reply): boolean => isPong(reply) && pingsOut-- > 0
 
   const refuse = ({ error }: Reply): AppError => new AppError('upstream', `${name} refuses: ${error || 'it does not say why'}`)
 
@@ -152,7 +160,8 @@ export function createLink({ port, name, clock, onSignal, onClose }: LinkOptions
   ): Promise<unknown> => {
     const endMs = clock.monotonicMs() + REQUEST_MS
     const ids = new Set<string>()
-    const answers = (reply: Reply) => (dialect === 'bare' ? reply.id === null : reply.id !== null && ids.has(reply.id))
+    const answers = (reply: Reply) =>
+      dialect === 'bare' ? reply.id === null && !isLatePong(reply) : reply.id !== null && ids.has(reply.id)
     for (let attempt = 0; ; attempt++) {
       if (dialect === undefined) await hello(signal, PINGS_MAX, endMs)
       const leftMs = endMs - clock.monotonicMs()
@@ -196,7 +205,8 @@ export function createLink({ port, name, clock, onSignal, onClose }: LinkOptions
 /** Of the answers without a number, one that can only be to a ping. */
 function isPong({ ok, value }: Reply): boolean {
   if (!ok) return false
-  return value === 'pong' || (typeof value === 'object' && value !== null && 'firmware' in value)
+  // What a board says of its pins may name its firmware, too.
+  return value === 'pong' || (typeof value === 'object' && value !== null && 'firmware' in value && !('gpio' in value))
 }
 
 const aborted = (): AppError => new AppError('aborted', 'The call was aborted')
