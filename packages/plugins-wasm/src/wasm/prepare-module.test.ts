@@ -132,6 +132,12 @@ describe('limits', () => {
     ['no export', { exports: [] }, /does not export the memory 'memory'/],
     ['an export of another kind', { exports: [exportOf('memory', 0, 0)] }, /does not export the memory 'memory'/],
     ['no run', { exports: [exportOf('memory', 2, 0), exportOf('alloc', 0, 0)] }, /does not export the function 'run'/],
+    ['more types than the process can bear', { types: Array.from({ length: 5001 }, () => [0x60, 0, 0]) }, /more than 5000 types/],
+    [
+      'types that stand for many',
+      { types: [[0x4e, 2, 0x60, 1, 0x7f, 1, 0x7f, 0x60, 2, 0x7f, 0x7f, 1, 0x7e]] },
+      /a type plugins cannot have/,
+    ],
     ['an unknown section', { before: [encodeSection(13, Uint8Array.of(0))] }, /a section of the kind 13/],
     ['sections in the wrong order', { after: [encodeSection(5, Uint8Array.of(0))] }, /wrong order/],
     ['a section twice', { after: [encodeSection(10, Uint8Array.of(0))] }, /wrong order/],

@@ -6,6 +6,7 @@ import { ByteReader } from './byte-reader.ts'
 import { encodeI64, encodeName, encodeSection, encodeU32, joined } from './encode.ts'
 import { meterCode } from './meter-code.ts'
 import { ModuleError } from './module-error.ts'
+import { skipTypes } from './skip-immediates.ts'
 
 export interface ModuleLimits {
   readonly memoryMb: number
@@ -23,11 +24,14 @@ export const MEMORY_IMPORT = 'sluice_memory'
 export const ABI = { memory: 'memory', alloc: 'alloc', run: 'run' } as const
 
 const HEADER = [0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00]
-const SECTION = { custom: 0, import: 2, table: 4, memory: 5, global: 6, export: 7, code: 10 } as const
+const SECTION = { custom: 0, type: 1, import: 2, table: 4, memory: 5, global: 6, export: 7, code: 10 } as const
 /** The sections as they must follow each other; the number of what is not here is no section plugins can have. */
 const ORDER: readonly number[] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 10, 11]
 const KIND = { function: 0, memory: 2, global: 3 } as const
+const FUNCTION_TYPE = 0x60
 const PAGES_PER_MB = 16
+/** The engine keeps each type it ever saw, for all workers together, and ends the whole process at a million of them. */
+const TYPES_MAX = 5000
 const TABLES_MAX = 16
 const EXPORTS_MAX = 10_000
 const TABLE_ELEMENTS_MAX = 100_000
@@ -45,6 +49,7 @@ export function prepareModule(bytes: Uint8Array, limits: ModuleLimits): Prepared
   if (bytes.length < HEADER.length || HEADER.some((byte) => module.byte() !== byte)) throw new ModuleError('is no WebAssembly module')
   const sections = readSections(module)
   const contentOf = (id: number) => new ByteReader(sections.get(id) ?? Uint8Array.of(0))
+  checkTypes(contentOf(SECTION.type))
   const pages = memoryPages(contentOf(SECTION.memory), limits.memoryMb * PAGES_PER_MB)
   const globals = contentOf(SECTION.global)
   const fuel = globals.u32()
@@ -77,6 +82,16 @@ function readSections(module: ByteReader): ReadonlyMap<number, Uint8Array> {
     sections.set(id, content)
   }
   return sections
+}
+
+function checkTypes(section: ByteReader): void {
+  const count = section.u32()
+  if (count > TYPES_MAX) throw new ModuleError(`has more than ${TYPES_MAX} types`)
+  for (let index = 0; index < count; index++) {
+    if (section.byte() !== FUNCTION_TYPE) throw new ModuleError('has a type plugins cannot have')
+    skipTypes(section) // parameters
+    skipTypes(section) // results
+  }
 }
 
 /** The memory comes last, and is the first and only one: no index changes. */

@@ -41,7 +41,8 @@ const branchTable: Skip = (code) => {
   for (let targets = code.u32() + 1; targets > 0; targets--) code.u32()
 }
 
-const types: Skip = (code) => {
+/** A list of value types. */
+export const skipTypes: Skip = (code) => {
   for (let count = code.u32(); count > 0; count--) shortType(code)
 }
 
@@ -86,7 +87,7 @@ const RANGES: readonly (readonly [first: number, last: number, skip: Skip])[] = 
   [0x12, 0x12, index], // return_call
   [0x13, 0x13, twoIndices], // return_call_indirect
   [0x1a, 0x1b, none], // drop, select
-  [0x1c, 0x1c, types], // select with types
+  [0x1c, 0x1c, skipTypes], // select with types
   [0x20, 0x26, index], // variables and tables
   [0x28, 0x3e, access], // loads and stores
   [0x3f, 0x40, index], // memory.size, memory.grow
