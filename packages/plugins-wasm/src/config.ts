@@ -61,3 +61,7 @@ export const pluginsSection = {
 } as const
 
 export type PluginsConfig = v.InferOutput<typeof pluginsSection.schema>
+
+/** Hosts the operator granted to the plugin of this name. */
+export const hostsGranted = ({ grants }: Pick<PluginsConfig, 'grants'>, name: string): readonly string[] =>
+  Object.hasOwn(grants, name) ? (grants[name]?.network ?? []) : []

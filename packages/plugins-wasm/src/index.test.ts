@@ -88,6 +88,12 @@ test('of the hosts granted only a plugin that asks has any', async () => {
   ])
 })
 
+test('a plugin may have the name of what every object has', async () => {
+  const { plugin } = arrange()
+  const { warned } = await plugin(`install ${await written({ name: 'constructor', permissions: ['network'] })}`)
+  expect(warned).toEqual([UNSIGNED, 'It asks for the network: to grant it hosts, set network under [plugins.grants.constructor].'])
+})
+
 test('one that is wrong keeps no other from loading, and says why', async () => {
   const { parts, plugin, register, host } = arrange()
   await plugin(`install ${await written()}`)

@@ -1,6 +1,6 @@
 /** The plugins of this daemon: those that are tools, and those that are not and why. */
 import { AppError, equalTexts, errorText, type Host, sha256Hex } from '@sluice/sdk'
-import type { PluginsConfig } from './config.ts'
+import { hostsGranted, type PluginsConfig } from './config.ts'
 import type { PluginFolder } from './plugin-folder.ts'
 import type { LoadedPlugin } from './plugin-tool.ts'
 import { checkToolName } from './tool-names.ts'
@@ -31,7 +31,7 @@ export async function loadPlugins(
       const { manifest, trust } = await folder.read(name)
       if (trust !== 'trusted' && config.security.signature_mode !== 'off')
         log.warn('a plugin is not signed by a trusted publisher', { plugin: name, trust })
-      const hosts = manifest.permissions.includes('network') ? (config.grants[name]?.network ?? []) : []
+      const hosts = manifest.permissions.includes('network') ? hostsGranted(config, name) : []
       const load = async () => {
         const { module } = await folder.read(name)
         if (!equalTexts(sha256Hex(module), manifest.sha256)) throw new AppError('forbidden', 'the plugin was replaced since it was loaded')

@@ -1,6 +1,7 @@
 /** What `sluice plugin list|install|remove|info` do (§2.7 rule 9). */
 import { AppError, type CommandContext, errorText } from '@sluice/sdk'
 import type { CommandDeps } from './commands.ts'
+import { hostsGranted } from './config.ts'
 import { install } from './install.ts'
 import { type Installed, PluginFolder } from './plugin-folder.ts'
 
@@ -25,7 +26,7 @@ export const COMMAND_RUNS = {
     const { name, version, permissions } = manifest
     context.print(context.json ? JSON.stringify(await shown(folder, name)) : `Installed ${name} ${version}.`)
     if (trust !== 'trusted' && config.security.signature_mode !== 'off') context.warn(`It is not signed by a trusted publisher (${trust}).`)
-    if (permissions.includes('network') && !config.grants[name]?.network.length) {
+    if (permissions.includes('network') && hostsGranted(config, name).length === 0) {
       context.warn(`It asks for the network: to grant it hosts, set network under [plugins.grants.${name}].`)
     }
     if (!config.enabled) context.warn(TURNED_OFF)
