@@ -2,6 +2,7 @@
 export { BOARD_NAMES, THIS_MACHINE, unknownBoard } from './board-name.ts'
 export type { Board, BoardFamily, MemoryRange } from './boards.ts'
 export { BOARDS, boardNamed, boardOfUsb, FAMILY_BY_VENDOR } from './boards.ts'
+export { bridgeAddress } from './bridge-address.ts'
 export type { DeviceGuard, DeviceLimits, DeviceUse } from './device-guard.ts'
 export { createDeviceGuard } from './device-guard.ts'
 export type { DeviceKind } from './device-path.ts'

@@ -2,10 +2,10 @@
 import { whole } from '@sluice/sdk'
 import * as v from 'valibot'
 import { BOARD_NAMES, THIS_MACHINE, unknownBoard } from './board-name.ts'
+import { bridgeAddress } from './bridge-address.ts'
 import { isDevicePath } from './device-path.ts'
 
 const PATH_CHARS_MAX = 255
-const BRIDGE = /^(?:\[[\da-f:.]+\]|[\w.-]+)(?::(\d{1,5}))?$/i
 
 const fields = v.strictObject({
   board: v.pipe(
@@ -31,10 +31,7 @@ function problemOf({ board, transport, path }: v.InferOutput<typeof fields>): st
   if (path === undefined) return undefined
   if (transport === 'serial' && !isDevicePath(path, 'serial'))
     return 'its path is no serial port, such as /dev/ttyACM0, /dev/ttyUSB0 or COM3'
-  if (transport === 'bridge') {
-    const [whole, port = '1'] = BRIDGE.exec(path) ?? []
-    if (whole === undefined || Number(port) < 1 || Number(port) > 65_535) return 'its path is no `host:port`, such as 127.0.0.1:9999'
-  }
+  if (transport === 'bridge' && !bridgeAddress(path)) return 'its path is no `host:port`, such as 127.0.0.1:9999'
   return undefined
 }
 

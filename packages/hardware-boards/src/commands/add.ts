@@ -1,5 +1,5 @@
 /** `sluice peripheral add`: one more board in the configuration; asks where it is not told which. */
-import { BOARD_NAMES, boardNamed, isDevicePath, THIS_MACHINE, unknownBoard } from '@sluice/hardware'
+import { BOARD_NAMES, boardNamed, bridgeAddress, isDevicePath, THIS_MACHINE, unknownBoard } from '@sluice/hardware'
 import { AppError, type CommandContext } from '@sluice/sdk'
 import type { Device } from '../devices.ts'
 import type { CommandDeps, RunCommand } from './commands.ts'
@@ -8,7 +8,6 @@ import { readArguments } from './read-arguments.ts'
 
 /** Of one question. */
 const ATTEMPTS = 3
-const BRIDGE = /^(?:[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252}[A-Za-z0-9])?|\[[0-9a-fA-F:.]{2,45}\]):([0-9]{1,5})$/
 
 interface Choice {
   readonly board: string
@@ -63,8 +62,8 @@ function choiceOf(board: string, place: string): Choice {
     throw new AppError('invalid_request', `${THIS_MACHINE} is this machine: its place, and of no other board, is native`)
   if (place === 'native' || place === 'sim') return { board, transport: place, path: undefined }
   if (isDevicePath(place, 'serial')) return { board, transport: 'serial', path: place }
-  const port = Number(BRIDGE.exec(place)?.[1])
-  if (port >= 1 && port <= 65_535) return { board, transport: 'bridge', path: place }
+  // Any word could be a host: here one is named with its port.
+  if (/:\d+$/.test(place) && bridgeAddress(place)) return { board, transport: 'bridge', path: place }
   throw new AppError(
     'invalid_request',
     `${JSON.stringify(place.slice(0, 255))} is no place of a board: give a serial port such as /dev/ttyACM0, native, sim or host:port`,

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { testClock } from '@sluice/testkit/clock'
 import { afterEach, expect, test } from 'vitest'
-import { bridgeAddress, createBridgeLine } from './bridge-line.ts'
+import { createBridgeLine } from './bridge-line.ts'
 
 const never = new AbortController().signal
 const code = (expected: string) => expect.objectContaining({ code: expected })
@@ -66,16 +66,4 @@ test('nobody there is an error, and an abort ends the wait', async () => {
   for (const close of closers.splice(0)) close()
   await new Promise((resolve) => server.close(resolve))
   await expect(line.read(13, never)).rejects.toEqual(code('unavailable'))
-})
-
-test.each(['', 'a b', 'host:0', 'host:70000', 'http://host', '[::1'])('an address that is none is refused: %j', (address) => {
-  expect(() => bridgeAddress(address)).toThrow(code('config_invalid'))
-})
-
-test.each([
-  ['192.168.1.5', { host: '192.168.1.5', port: 9999 }],
-  ['board.local:80', { host: 'board.local', port: 80 }],
-  ['[::1]:9', { host: '::1', port: 9 }],
-])('an address is a host and perhaps a port: %s', (address, expected) => {
-  expect(bridgeAddress(address)).toEqual(expected)
 })

@@ -1,6 +1,7 @@
 /** The pins of a board behind a bridge: one TCP connection and one line of text a call, `gpio_read 13` or `gpio_write 13 1`. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { bridgeAddress } from '@sluice/hardware'
 import { AppError, type Clock, errorText } from '@sluice/sdk'
 import { bitOf } from '../protocol/answers.ts'
 import { plainText } from '../protocol/frame.ts'
@@ -12,11 +13,10 @@ const CONNECT_MS = 5000
 const REPLY_MS = 3000
 /** Of a bridge that never ends its line. */
 const REPLY_BYTES_MAX = 16_384
-const DEFAULT_PORT = 9999
 
 export interface BridgeLineOptions {
   readonly name: string
-  /** `host:port`; the port may be left out. */
+  /** As `bridgeAddress` takes it. */
   readonly address: string
   readonly clock: Clock
 }
@@ -28,7 +28,9 @@ export function createBridgeLine({ name, address, clock }: BridgeLineOptions): B
   const ask = (line: string, called: AbortSignal): Promise<string> =>
     lane.run(called, async () => {
       const signal = AbortSignal.any([called, closing.signal])
-      const socket = connect(bridgeAddress(address))
+      const where = bridgeAddress(address)
+      if (!where) throw new AppError('config_invalid', `${JSON.stringify(address)} is no address of a bridge`)
+      const socket = connect({ ...where })
       // Each wait below has a listener of its own; an error between two of them must not end the process.
       socket.on('error', () => undefined)
       try {
@@ -76,15 +78,6 @@ export function createBridgeLine({ name, address, clock }: BridgeLineOptions): B
     drop: async () => undefined,
     close: async () => closing.abort(),
   }
-}
-
-/** Where a bridge is. Throws `config_invalid` for what is no address. */
-export function bridgeAddress(address: string): { host: string; port: number } {
-  const [, bracketed, plain, port = String(DEFAULT_PORT)] = /^(?:\[([\da-f:]+)\]|([\w.-]+))(?::(\d{1,5}))?$/i.exec(address) ?? []
-  const host = bracketed ?? plain
-  if (host === undefined || Number(port) < 1 || Number(port) > 65_535)
-    throw new AppError('config_invalid', `${JSON.stringify(address)} is no address of a bridge; it looks like 127.0.0.1:${DEFAULT_PORT}`)
-  return { host, port: Number(port) }
 }
 
 function replyOf(socket: Socket, request: string): Promise<string> {
