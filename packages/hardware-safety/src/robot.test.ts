@@ -159,6 +159,17 @@ describe('a stop is never refused', () => {
     expect(host.logs).toContainEqual(expect.objectContaining({ message: "the robot's safety process has ended" }))
   })
 
+  test('a safety process that ends by itself meanwhile has halted the motors: that is no failure', async () => {
+    const { run, parts, host, companion } = robot({ silent: true })
+    void run('sense', {}).catch(() => undefined)
+    await expect.poll(() => companion.sent).toHaveLength(1)
+    const retired = parts.retire?.()
+    await expect.poll(() => companion.sent.at(-1)?.kind).toBe('stop')
+    companion.end('it ended with code 0')
+    await retired
+    expect(host.logs.filter(({ level }) => level === 'error')).toEqual([])
+  })
+
   test.each([
     { action: 'stop', speed: 0, distance: 0 },
     { action: ' Stop', linear_x: null },

@@ -73,9 +73,12 @@ export class Robot {
    */
   async stop(why: string): Promise<void> {
     this.#stops++
+    const asked = this.#link
     // Without a safety process nothing has moved
-    const link = await this.#link?.catch(() => undefined)
+    const link = await asked?.catch(() => undefined)
     await link?.stop(why).catch((error: unknown) => {
+      // It has ended by itself, as when the whole service is told to stop
+      if (this.#link !== asked) return undefined
       this.#host.log.error('the safety process is ended: it did not stop the robot', { error })
       return link.close()
     })
