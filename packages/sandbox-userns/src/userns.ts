@@ -21,11 +21,15 @@ import { type SystemView, systemView } from './system-view.ts'
 const INSTALL = 'install bubblewrap, 0.8 or newer (apt-get install bubblewrap)'
 
 /** What the probe found, and each command uses. */
-interface Ready extends SystemView {
-  readonly folder: string
+interface Ready extends Files {
   readonly program: string
-  readonly filter: string
   readonly groups: ControlGroups | undefined
+}
+
+/** Made once: a probe may come while commands of an earlier one run. */
+interface Files extends SystemView {
+  readonly folder: string
+  readonly filter: string
 }
 
 const TRIAL = { file: '/bin/true', args: [], cwd: '/tmp', env: {} }
@@ -39,10 +43,11 @@ export interface UsernsOptions {
 
 export function userns({ folder, hidden }: UsernsOptions): { readonly sandbox: Sandbox; close(): Promise<void> } {
   let ready: Ready | undefined
+  let files: Promise<Files> | undefined
   const close = async () => {
-    const own = ready?.folder
-    ready = undefined
-    if (own !== undefined) await rm(own, { recursive: true, force: true })
+    const own = await files?.catch(() => undefined)
+    ready = files = undefined
+    if (own !== undefined) await rm(own.folder, { recursive: true, force: true })
   }
   const sandbox: Sandbox = {
     name: 'userns',
@@ -55,11 +60,11 @@ export function userns({ folder, hidden }: UsernsOptions): { readonly sandbox: S
       const filter = seccompFilter()
       if (!filter) return { available: false, detail: `there is no filter of system calls for ${process.arch}` }
       const { stdout: version } = await run({ file: program, args: ['--version'], cwd: '/', env: {} }, signal)
-      await close()
-      const own = await ownFolder(folder)
-      const file = join(own, 'filter')
-      await writeFile(file, filter)
-      ready = { program, folder: own, filter: file, groups: await findControlGroups(), ...(await systemView(own, hidden)) }
+      files ??= makeFiles(folder, hidden, filter).catch((error: unknown) => {
+        files = undefined
+        throw error
+      })
+      ready = { program, groups: await findControlGroups(), ...(await files) }
       const command = await sandbox.wrap(TRIAL, { writable: [], network: false })
       const { exitCode, stderr } = await run(command, signal).finally(() => command.release?.(run))
       if (exitCode === 0) return { available: true, detail: [version.trim(), 'user namespaces, seccomp', bounds(ready)].join(', ') }
@@ -85,6 +90,13 @@ export function userns({ folder, hidden }: UsernsOptions): { readonly sandbox: S
     },
   }
   return { sandbox, close }
+}
+
+async function makeFiles(folder: string, hidden: string, filter: Uint8Array): Promise<Files> {
+  const own = await ownFolder(folder)
+  const file = join(own, 'filter')
+  await writeFile(file, filter)
+  return { folder: own, filter: file, ...(await systemView(own, hidden)) }
 }
 
 function bounds({ groups }: Ready): string {

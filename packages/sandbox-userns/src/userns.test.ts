@@ -26,3 +26,21 @@ test('a workspace in the data directory is shown, and stays writable', () => {
   )
   expect(options('/opt/data')).not.toContain('--tmpfs /opt/data')
 })
+
+test.skipIf(!available)(
+  'a probe of a sandbox in use leaves its commands alone: those made before it and those made meanwhile',
+  async () => {
+    const { signal } = new AbortController()
+    const wrap = async () => sandbox.wrap({ file: 'true', args: [], cwd: '/tmp', env: {} }, { writable: [], network: false })
+    const commands = [await wrap()]
+    const probed = sandbox.probe(signal, async (...given) => {
+      commands.push(await wrap())
+      return runBare(...given)
+    })
+    expect(await probed).toMatchObject({ available: true })
+    expect(commands.length).toBeGreaterThan(1)
+    for (const command of commands) {
+      expect(await runBare(command, signal).finally(() => command.release?.(runBare))).toMatchObject({ exitCode: 0 })
+    }
+  },
+)
