@@ -176,6 +176,8 @@ describe('from a directory', () => {
     ['nesting without end', '['.repeat(100_000)],
     ['a prototype', `{"__proto__": {"name": "echo"}}`],
     ['a key nobody knows', { more: 1 }],
+    ['a key with escapes for terminals', { 'more\u009b2J\u202e': 1 }],
+    ['a key without end', { ['a'.repeat(10_000)]: 1 }],
     ['an own prototype beside all else', `${JSON.stringify(manifestFor(MODULE)).slice(0, -1)}, "__proto__": {"a": 1}}`],
     ...[
       '..',
@@ -236,7 +238,7 @@ describe('from a directory', () => {
     const source = await written({})
     const text = typeof manifest === 'string' ? manifest : JSON.stringify({ ...manifestFor(MODULE), ...manifest })
     await writeFile(join(source, 'manifest.json'), text)
-    await refusal(from(source))
+    expect((await refusal(from(source))).message).toMatch(/^\P{C}{1,300}$/u)
     await rm(source, { recursive: true })
     expect((await tree()).filter((path) => path !== 'plugins')).toEqual([])
   })

@@ -2,6 +2,7 @@
 import { AppError } from '@sluice/sdk'
 import { parseJson } from '@sluice/sdk/foreign-json'
 import * as v from 'valibot'
+import { shown } from './wasm/shown.ts'
 
 export const MANIFEST_FILE = 'manifest.json'
 export const MANIFEST_BYTES_MAX = 16_384
@@ -27,7 +28,7 @@ const schema = v.strictObject(
     publisher_key: v.optional(text(/^[0-9a-f]{64}$/, 'publisher_key: an ed25519 public key in lower-case hex')),
     signature: v.optional(text(/^[0-9A-Za-z_-]{85}[AQgw]$/, 'signature: 64 bytes in base64url')),
   },
-  ({ received }) => (received === 'Object' || received.startsWith('"') ? `an unknown or missing key ${received}` : 'an object'),
+  ({ received }) => (received === 'Object' || received.startsWith('"') ? `an unknown or missing key ${shown(received)}` : 'an object'),
 )
 
 export type Manifest = v.InferOutput<typeof schema>

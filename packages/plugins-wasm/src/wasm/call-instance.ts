@@ -2,6 +2,7 @@
 import { Instance, Memory, Module, type WasmMemory, type WasmModule } from './engine.ts'
 import { ModuleError } from './module-error.ts'
 import { ABI, FUEL_EXPORT, MEMORY_IMPORT, type ModuleLimits, type Prepared, prepareModule } from './prepare-module.ts'
+import { shown } from './shown.ts'
 
 export interface CallLimits {
   readonly inputBytesMax: number
@@ -136,4 +137,5 @@ function abortMessage(running: Running, message: unknown): string {
   }
 }
 
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error)).slice(0, MESSAGE_CHARS_MAX)
+/** The engine quotes names the module gives. */
+const messageOf = (error: unknown): string => shown(error instanceof Error ? error.message : String(error))

@@ -129,6 +129,16 @@ describe('limits', () => {
     ['an import of a memory', { imports: [importOf('env', 'abort', [2, 0, 1])] }, /imports 'env.abort'/],
     ['an import of a global', { imports: [importOf('env', 'abort', [3, 0x7f, 0])] }, /imports 'env.abort'/],
     ['an import with a name to be shown in the wrong way', { imports: [importOf('env', '\u202e\n')] }, /imports 'env.\?\?'/],
+    [
+      'an export with a name that would move the cursor of a terminal',
+      {
+        exports: [
+          ...['memory', 'alloc', 'run'].map((name, index) => exportOf(name, index === 0 ? 2 : 0, Math.max(0, index - 1))),
+          ...['', ''].map(() => exportOf('\u001b[2J\u202e', 0, 0)),
+        ],
+      },
+      /Duplicate export name '\?\[2J\?'/,
+    ],
     ['no export', { exports: [] }, /does not export the memory 'memory'/],
     ['an export of another kind', { exports: [exportOf('memory', 0, 0)] }, /does not export the memory 'memory'/],
     ['no run', { exports: [exportOf('memory', 2, 0), exportOf('alloc', 0, 0)] }, /does not export the function 'run'/],

@@ -6,6 +6,7 @@ import { ByteReader } from './byte-reader.ts'
 import { encodeI64, encodeName, encodeSection, encodeU32, joined } from './encode.ts'
 import { meterCode } from './meter-code.ts'
 import { ModuleError } from './module-error.ts'
+import { shown } from './shown.ts'
 import { skipTypes } from './skip-immediates.ts'
 
 export interface ModuleLimits {
@@ -156,6 +157,3 @@ function addExport(section: ByteReader, fuel: number): Uint8Array {
   section.at = at
   return joined([encodeU32(count + 1), section.rest(), encodeName(FUEL_EXPORT), [KIND.global], encodeU32(fuel)])
 }
-
-/** A name of a stranger's, fit for a sentence. */
-const shown = (name: string): string => name.replace(/[^\w.:/-]/g, '?').slice(0, 60)
