@@ -1,6 +1,6 @@
 import { spawn as start } from 'node:child_process'
 import { chmod, copyFile, mkdir, mkdtemp, readFile, rm, unlink, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
+import { createServer, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { AppError, type Spawn, type SpawnRequest, type Workspace } from '@sluice/sdk'
@@ -171,6 +171,26 @@ test('an abort ends it', async () => {
   await expect(world.run({ action: 'scroll', direction: 'up' }, { signal: AbortSignal.timeout(800) })).rejects.toMatchObject({
     code: 'aborted',
   })
+})
+
+test('§5 a client that made room for another has no way out any more', async () => {
+  const passes: SpawnRequest['env'][] = []
+  const quick: Spawn = async ({ env }) => {
+    passes.push(env)
+    return { exitCode: 0, signal: null, timedOut: false, stdout: '{"success":true}', stderr: '', truncated: false, sandbox: 'none' }
+  }
+  const crowded = createWorld({ config: { allowed_domains: ['*'] }, host: { dataDir: join(folder, 'data'), spawn: quick } })
+  for (let at = 0; at < 17; at++) await crowded.run({ action: 'get_url' }, { client: `client-${at}` })
+  const statusFor = async ({ AGENT_BROWSER_PROXY = '', ...pass }: SpawnRequest['env'] = {}) => {
+    const { hostname, port } = new URL(AGENT_BROWSER_PROXY)
+    const credentials = `${pass.AGENT_BROWSER_PROXY_USERNAME}:${pass.AGENT_BROWSER_PROXY_PASSWORD}`
+    const headers = { 'proxy-authorization': `Basic ${Buffer.from(credentials).toString('base64')}` }
+    const { promise, resolve } = Promise.withResolvers<number | undefined>()
+    request({ host: hostname, port, path: 'http://127.0.0.1/', headers, agent: false }, ({ statusCode }) => resolve(statusCode)).end()
+    return promise
+  }
+  expect([await statusFor(passes[0]), await statusFor(passes.at(-1))]).toEqual([407, 403])
+  await crowded.close()
 })
 
 test('close of the daemon closes every session', async () => {

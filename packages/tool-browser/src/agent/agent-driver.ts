@@ -136,17 +136,18 @@ export class AgentDriver implements Driver {
   }
 
   async #drop(client: ClientId): Promise<void> {
-    const session = await this.#sessions.get(client)
+    const session = await this.#forget(client)
     if (!session) return
-    await this.#forget(client)
     await this.#command(session, ['close'], { timeoutMs: CLOSE_MS_MAX, signal: AbortSignal.timeout(CLOSE_MS_MAX) }).catch(() => undefined)
   }
 
-  async #forget(client: ClientId): Promise<void> {
-    const session = await this.#sessions.get(client)
+  /** Its session has no way out any more. */
+  async #forget(client: ClientId): Promise<Session | undefined> {
+    const opening = this.#sessions.get(client)
     this.#sessions.delete(client)
-    const proxy = await this.#proxy
-    if (session) proxy?.revoke(session.pass)
+    const session = await opening?.catch(() => undefined)
+    if (session) (await this.#proxy)?.revoke(session.pass)
+    return session
   }
 
   async #keep(shot: string, path: string): Promise<string> {
