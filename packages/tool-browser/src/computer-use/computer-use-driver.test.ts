@@ -85,6 +85,7 @@ test.each<[answer: FakeSidecar['answer'], message: string]>([
   [{ status: 302, text: '', location: 'http://evil.test/' }, 'computer-use sidecar request failed with status 302'],
   [{ body: { success: false, error: 'no window' } }, 'no window'],
   [{ status: 400, body: { error: `bad ${API_KEY}` } }, 'bad [secret]'],
+  [{ status: 400, body: { error: `${'x'.repeat(295)}${API_KEY}` } }, `${'x'.repeat(295)}[secr`],
 ])('the answer %j is the failure %j', async (answer, message) => {
   sidecar.answer = answer
   await expect(arrange().run({ action: 'screen_capture' })).rejects.toMatchObject({ code: 'upstream', message })

@@ -17,7 +17,7 @@ export function sidecarReply(action: ActionName, { ok, status, body }: SidecarAn
   const reply = members(parsed)
   if (!ok || reply.success === false) {
     const why = text(reply.error) || `computer-use sidecar request failed with status ${status}`
-    throw new AppError('upstream', withoutSecrets(why.slice(0, ERROR_CHARS_MAX), secrets))
+    throw new AppError('upstream', withoutSecrets(why, secrets).slice(0, ERROR_CHARS_MAX))
   }
   if (parsed === undefined && body.trim() !== '') return withoutSecrets(body, secrets)
   const shown = reply.data ?? { backend: 'computer_use', action, ok: true }
