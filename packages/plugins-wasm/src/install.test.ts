@@ -294,6 +294,17 @@ describe('from a URL', () => {
     content: `${`${record.length + 4}`.padStart(2)} ${record}\n`,
   })
 
+  test('an archive as a Mac makes it is installed: attributes of its own are beside the point', async () => {
+    const provenance = ['LIBARCHIVE.xattr.com.apple.provenance=AQIA', 'SCHILY.xattr.com.apple.provenance=\x01\x02\0']
+    const entries = packed().flatMap((entry) => [
+      ...provenance.map((record) => pax(record)),
+      file(`._${entry.name}`),
+      ...provenance.map((record) => pax(record)),
+      entry,
+    ])
+    await arrange(open, gzipSync(tarOf(entries))).from(URL_TEXT)
+  })
+
   test.each<[string, Buffer]>([
     ...[
       '../evil',

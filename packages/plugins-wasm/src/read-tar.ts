@@ -8,7 +8,8 @@ export const ENTRIES_MAX = 256
 const BLOCK = 512
 const NAME_CHARS_MAX = 200
 /** Of a header that describes the next entry or all that follow. */
-const PAX_KEYS_ALLOWED = /^(?:mtime|atime|ctime|uid|gid|uname|gname|comment|LIBARCHIVE\.creationtime)$/
+const PAX_KEYS_ALLOWED =
+  /^(?:mtime|atime|ctime|uid|gid|uname|gname|comment|LIBARCHIVE\.creationtime|(?:LIBARCHIVE|SCHILY)\.xattr\.com\.apple\..+)$/
 
 /** Regular files by their name, without the one folder they may all be in. Throws `invalid_request`. */
 export function readTar(bytes: Uint8Array): ReadonlyMap<string, Uint8Array> {
@@ -91,7 +92,7 @@ function checkedPath(name: string, type: string): string {
   return path
 }
 
-/** A pax header may tell times and owners; one that changes name, size or kind of an entry would be a second truth. */
+/** A pax header may tell times, owners and what a Mac notes; one that changes name, size or kind of an entry would be a second truth. */
 function checkPax(content: Buffer): void {
   let at = 0
   while (at < content.length) {
