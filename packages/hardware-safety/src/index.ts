@@ -25,6 +25,8 @@ export default defineFeature({
       return robot
     }
     const found = () => (reading ??= read())
+    // Also of one whose file is still being read
+    const end = async () => (await reading?.catch(() => undefined))?.close()
     const deps = {
       host,
       guard: createDeviceGuard(host, LIMITS),
@@ -45,8 +47,8 @@ export default defineFeature({
       async register() {
         void (await found())?.startSoon()
       },
-      retire: async () => robot?.close(),
-      close: async () => robot?.close(),
+      retire: end,
+      close: end,
     }
   },
 })

@@ -118,6 +118,15 @@ describe('drive', () => {
     expect(reports).toEqual([{ failed: true }])
   })
 
+  test('a movement that bumps and backs off slowly is waited for to its end', async () => {
+    const { run, host, companion } = robot({ silent: true }, { toml: { safety: { max_drive_duration: 30 } } })
+    const told = run('drive', { action: 'forward', speed: 0.01 })
+    await expect.poll(() => moves(companion.sent)).toHaveLength(1)
+    await host.advance(50_000)
+    companion.say({ kind: 'ended', end: { ...END, id: 1, reason: 'bump', why: 'something touches it', reversed: 0.15 } })
+    expect(await told).toContain('something touches it, and backed off 0.15 m')
+  })
+
   test('a movement is recorded before it is asked for; what cannot be recorded is not done', async () => {
     const { run, audited } = robot()
     await run('drive', { action: 'forward', distance: 1 })
@@ -310,6 +319,17 @@ describe('a safety process that ends', () => {
     expect(companion.inits).toHaveLength(1)
     await run('sense', {})
     expect(companion.inits.map(({ latched }) => latched)).toEqual([null, null])
+  })
+
+  test('that is still starting when the daemon stops is not waited for', async () => {
+    const starting = Promise.withResolvers<undefined>()
+    const { run, parts, companion } = robot({ hangs: true }, { keyValue: { ...testHost().keyValue, get: () => starting.promise } })
+    const asked = run('sense', {})
+    const retired = parts.retire?.()
+    starting.resolve(undefined)
+    await expect(asked).rejects.toThrow('the robot is being shut down')
+    await retired
+    expect(companion.sent).toEqual([])
   })
 
   test('before it begins its work says why, and the next call tries again', async () => {

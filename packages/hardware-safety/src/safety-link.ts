@@ -24,7 +24,7 @@ export interface LinkEnd {
 const ANSWER_MS_MAX = 1000
 /** Of a slow computer. */
 const START_MS_MAX = 30_000
-/** What a movement may take beyond its own limit. */
+/** What a movement, and backing off from what it bumped into, may take beyond their own limits. */
 const MOVE_GRACE_MS = 5000
 const WAITING_MAX = 64
 
@@ -46,7 +46,7 @@ export class SafetyLink {
 
   private constructor({ host, init }: LinkDeps) {
     this.#clock = host.clock
-    this.#moveMsMax = init.config.safety.max_drive_duration * 1000 + MOVE_GRACE_MS
+    this.#moveMsMax = 2 * init.config.safety.max_drive_duration * 1000 + MOVE_GRACE_MS
   }
 
   /** Resolves once sensors and motors are in its hands. Throws `unavailable`, with its reason, if that cannot be; then it has ended. */
@@ -54,9 +54,6 @@ export class SafetyLink {
     const { SAFETY_PROCESS_MARK, SAFETY_PROCESS_URL } = await import('./kernel/safety-process.ts')
     const link = new SafetyLink(deps)
     link.#ready.promise.catch(() => undefined)
-    deps.signal.addEventListener('abort', () => link.#ready.reject(new AppError('unavailable', 'the robot is being shut down')), {
-      once: true,
-    })
     link.#companion = await deps.host.companion({
       module: SAFETY_PROCESS_URL,
       mark: SAFETY_PROCESS_MARK,
@@ -64,11 +61,17 @@ export class SafetyLink {
       onMessage: (message) => link.#take(message as FromKernel, deps.onNews),
       onEnd: (why) => link.#ended(why, deps.onEnd),
     })
+    const breakOff = () => link.#ready.reject(new AppError('unavailable', 'the robot is being shut down'))
+    deps.signal.addEventListener('abort', breakOff, { once: true })
+    // It may have come while this was on its way
+    if (deps.signal.aborted) breakOff()
     try {
       await link.#within(START_MS_MAX, link.#ready.promise)
     } catch (error) {
       await link.close()
       throw error
+    } finally {
+      deps.signal.removeEventListener('abort', breakOff)
     }
     return link
   }

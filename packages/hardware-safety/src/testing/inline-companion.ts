@@ -18,6 +18,8 @@ export interface InlineAnswers {
   readonly view?: Partial<View>
   /** It ends instead of being ready, and says this. */
   readonly failure?: string
+  /** It never comes to be ready. */
+  readonly hangs?: boolean
   /** What it is asked goes unanswered. */
   readonly silent?: boolean
 }
@@ -58,6 +60,7 @@ export function inlineCompanion(answers: InlineAnswers = {}): InlineCompanion {
       request.onEnd(why)
     }
     queueMicrotask(() => {
+      if (answers.hangs) return
       request.onMessage(failure === undefined ? { kind: 'ready' } : { kind: 'failed', why: failure })
       if (failure !== undefined) end('it ended with code 1')
     })
