@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { type Channel, defineFeature } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
 import { testHost } from '@sluice/testkit/host'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { systemClock } from './clock.ts'
 import { type Daemon, type DaemonOptions, startDaemon } from './daemon.ts'
 
@@ -109,4 +109,22 @@ test('a daemon.json that cannot be written keeps nobody from being served', asyn
   mkdirSync(join(dataDir, 'daemon.json.new'))
   running = await startDaemon(options())
   expect((await fetch(`${running.url}/health`)).status).toBe(200)
+})
+
+describe('a changed configuration', () => {
+  test('has its sandbox tried at once, so that status shows it before any command runs', async () => {
+    running = await startDaemon(options())
+    const { runtime } = running
+    await vi.waitFor(() => expect(runtime.vitals().sandbox?.detail).toMatch(/no backend/))
+    writeFileSync(join(dataDir, 'config.toml'), '[security.sandbox]\nbackend = "none"\n')
+    await vi.waitFor(() => expect(runtime.vitals().sandbox).toEqual({ backend: 'none', detail: 'switched off' }), { timeout: 10_000 })
+  })
+
+  test('that is refused changes nothing of what tools may do', async () => {
+    running = await startDaemon(options())
+    const { runtime } = running
+    const before = runtime.guards()
+    await expect(runtime.reload('[agent]\nworkspace = "elsewhere"\n[provider]\nkind = "nobody"\n')).rejects.toThrow('nobody')
+    expect(runtime.guards()).toBe(before)
+  })
 })

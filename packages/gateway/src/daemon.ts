@@ -146,6 +146,7 @@ async function applyChange(runtime: OpenRuntime, text: string): Promise<void> {
     const { sections, rebuilt } = await runtime.reload(text)
     if (sections.length === 0) return
     log.info('configuration reloaded', { sections, rebuilt })
+    void runtime.guards().sandbox()
     bus.emit({ type: 'config_reloaded', sections, rebuilt })
     const { host, port } = runtime.config().core(gatewaySection)
     if (host !== before.host || port !== before.port) log.warn('[gateway] host and port take effect at the next start')

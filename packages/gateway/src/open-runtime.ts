@@ -215,7 +215,11 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
     vitals,
     async reload(text) {
       const next = await parseConfig(options, text)
-      const outcome = await lifecycle.apply(next)
+      const inForce = guards
+      const outcome = await lifecycle.apply(next).catch((error: unknown) => {
+        guards = inForce
+        throw error
+      })
       config = next
       secrets = configuredSecrets(next, features)
       log.setLevel(levelOf(next))
