@@ -35,6 +35,27 @@ test('endpoints come from the description, not from a table', () => {
   expect(() => bulkEndpoints(interfaces.slice(0, 1))).toThrow('no pair of bulk endpoints')
 })
 
+test('a device that is just given free is opened anew only when it is closed', async () => {
+  const clock = testClock()
+  const closed = Promise.withResolvers<void>()
+  const seen: string[] = []
+  const device = keptOpen(clock, async () => {
+    seen.push('open')
+    return {
+      close: async () => {
+        await closed.promise
+        seen.push('closed')
+      },
+    }
+  })
+  await device.use(async () => undefined)
+  await clock.advance(10_000)
+  const second = device.use(async () => undefined)
+  closed.resolve()
+  await second
+  expect(seen).toEqual(['open', 'closed', 'open'])
+})
+
 test('what uses a device comes one after the other, also after a failure', async () => {
   const seen: string[] = []
   const device = keptOpen(testClock(), async () => ({ close: async () => void seen.push('close') }))

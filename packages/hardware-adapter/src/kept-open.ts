@@ -31,7 +31,8 @@ export function keptOpen<Port extends Closable>(clock: Pick<Clock, 'sleep'>, ope
 
   const closeWhenIdle = async (port: Port, { signal }: AbortController): Promise<void> => {
     await clock.sleep(IDLE_MS, signal)
-    if (!signal.aborted && current === port) await close()
+    // In its turn: whoever comes meanwhile would open what is still held.
+    last = last.then(() => (!signal.aborted && current === port ? close() : undefined))
   }
 
   const transact = async <Result>(work: (port: Port) => Promise<Result>): Promise<Result> => {
