@@ -53,6 +53,8 @@ interface Waiting {
   readonly reject: (error: unknown) => void
 }
 
+const FIRMWARE = 'firmware/README.md of the source says how to put it there'
+
 export function createLink({ port, name, clock, onSignal, onClose }: LinkOptions): Link {
   let dialect: Dialect | undefined
   let closed = false
@@ -123,10 +125,10 @@ export function createLink({ port, name, clock, onSignal, onClose }: LinkOptions
   const silence = (ms: number, more = ''): AppError => {
     const why =
       heard.echoes > 0
-        ? '; its line gives back what is sent, so no firmware that speaks the protocol is running on it'
+        ? `; its line gives back what is sent, so no firmware that speaks the protocol is running on it: ${FIRMWARE}`
         : heard.noise > 0
-          ? '; what it sends is not the line protocol: is its firmware on it, and the baud rate right?'
-          : ''
+          ? `; what it sends is not the line protocol: is its baud rate right, and its firmware on it? If not, ${FIRMWARE}`
+          : `; is its firmware on it? If not, ${FIRMWARE}`
     return new AppError('upstream_timeout', `${name} did not answer within ${ms / 1000} s${more}${why}`)
   }
 
