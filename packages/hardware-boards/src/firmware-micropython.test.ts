@@ -74,6 +74,18 @@ describe.skipIf(!python)(title, () => {
     }
   })
 
+  test('a board with a radio on the pin of the LED has neither that pin nor an LED on one', () => {
+    start('rp2')
+    const ofBoard = (machine: string) =>
+      JSON.parse(execute(`import json\nprint(json.dumps(firmware.about_of('rp2', '${machine}')))`)) as { gpio: number[]; led_pin: unknown }
+    const radio = ofBoard('Raspberry Pi Pico W with RP2040')
+    expect(radio).toMatchObject({ board: 'board_a', led_pin: null })
+    expect(radio.gpio).not.toContain(25)
+    expect(radio.gpio).toContain(22)
+    expect(ofBoard('Raspberry Pi Pico with RP2040')).toMatchObject({ led_pin: 25, gpio: [...radio.gpio.slice(0, 23), 25, 26, 27, 28] })
+    expect(execute("print(firmware.about_of('linux', ''))").trim()).toBe('None')
+  })
+
   test('a pin is written, and another one wired to it reads that', () => {
     start('rp2')
     expect(ask('gpio_read', { pin: 3 })).toEqual({ id: '7', ok: true, result: '0' })
