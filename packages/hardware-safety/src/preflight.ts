@@ -1,6 +1,7 @@
 /** What somebody should know before this robot moves: for `sluice doctor` and the log. */
-import { checkDevicePath, isDevicePath } from '@sluice/hardware'
+import { checkDevicePath, type Gpio, isDevicePath, openGpio } from '@sluice/hardware'
 import { errorText, type Finding } from '@sluice/sdk'
+import { chipNamed } from './chip-named.ts'
 import { loadSerialPort } from './native.ts'
 import { isSimulated } from './robot-config.ts'
 import type { RobotConfig } from './robot-toml.ts'
@@ -39,18 +40,32 @@ export function warningsOf(config: RobotConfig): readonly Finding[] {
   ].filter((found) => found !== false)
 }
 
-/** The same, and whether its parts are there; nothing is opened: the daemon may be using them. */
-export async function checkRobot(config: RobotConfig): Promise<readonly Finding[]> {
+/** The same, and whether its parts are there; neither port nor pin is opened: the daemon may be using them. */
+export async function checkRobot(config: RobotConfig, open: () => Promise<Pick<Gpio, 'chips'>> = openGpio): Promise<readonly Finding[]> {
   const findings = [...warningsOf(config)]
   if (!isSimulated(config)) {
     const { serial_port } = config.drive
     findings.push(
-      await attempt(`the drive is on ${serial_port}`, 'connect it, or correct serial_port', () => checkDevicePath(serial_port, 'serial')),
+      await attempt('connect it, or correct serial_port', async () => {
+        await checkDevicePath(serial_port, 'serial')
+        return `the drive is on ${serial_port}`
+      }),
     )
-    findings.push(await attempt('serialport is installed', 'install the package serialport', loadSerialPort))
-    const { gpio_chip } = config.sensors
-    if (pinsOf(config).length > 0 && isDevicePath(gpio_chip, 'gpio'))
-      findings.push(await attempt(`the pins are on ${gpio_chip}`, 'correct gpio_chip', () => checkDevicePath(gpio_chip, 'gpio')))
+    findings.push(
+      await attempt('install the package serialport', async () => {
+        await loadSerialPort()
+        return 'serialport is installed'
+      }),
+    )
+    if (pinsOf(config).length > 0)
+      findings.push(
+        await attempt('correct gpio_chip', async () => {
+          const { gpio_chip } = config.sensors
+          const chip = await chipNamed(await open(), gpio_chip)
+          if (chip === gpio_chip) await checkDevicePath(chip, 'gpio')
+          return `the pins are on ${chip}`
+        }),
+      )
   }
   return findings.length > 0 ? findings : [{ status: 'ok', detail: 'the settings of the robot are sound' }]
 }
@@ -61,10 +76,10 @@ const pinsOf = ({ safety, sensors }: RobotConfig): readonly number[] => [
   ...(sensors.ultrasonic_pins ?? []),
 ]
 
-async function attempt(detail: string, fix: string, work: () => Promise<unknown>): Promise<Finding> {
+/** `work` gives what is well. */
+async function attempt(fix: string, work: () => Promise<string>): Promise<Finding> {
   try {
-    await work()
-    return { status: 'ok', detail }
+    return { status: 'ok', detail: await work() }
   } catch (error) {
     return { status: 'fail', detail: errorText(error), fix }
   }

@@ -79,4 +79,17 @@ describe('before the robot moves', () => {
     const findings = await checkRobot(parse({ ...sound, drive: { backend: 'serial', serial_port: '/dev/ttyACM199' } }))
     expect(findings).toContainEqual({ status: 'fail', detail: 'There is no /dev/ttyACM199', fix: 'connect it, or correct serial_port' })
   })
+
+  test.each([
+    ['pinctrl-rp1', { status: 'ok', detail: 'the pins are on /dev/gpiochip4' }],
+    [
+      'pinctrl-rp2',
+      { status: 'fail', detail: "there is no GPIO chip 'pinctrl-rp2'; there is: pinctrl-rp1 (/dev/gpiochip4)", fix: 'correct gpio_chip' },
+    ],
+    ['/dev/gpiochip199', { status: 'fail', detail: 'There is no /dev/gpiochip199', fix: 'correct gpio_chip' }],
+  ])('doctor looks for the GPIO chip %s', async (chip, finding) => {
+    const config = parse({ ...sound, sensors: { ...sound.sensors, gpio_chip: chip } })
+    const openGpio = async () => ({ chips: async () => [{ path: '/dev/gpiochip4', label: 'pinctrl-rp1', lines: 54 }] })
+    expect(await checkRobot(config, openGpio)).toContainEqual(finding)
+  })
 })

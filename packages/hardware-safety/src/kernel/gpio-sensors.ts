@@ -1,6 +1,7 @@
 /** Emergency stop, bump sensors and an ultrasonic sensor on GPIO lines: edges as they come, levels as often as it is polled. */
 import { type EdgeEvent, type Gpio, type GpioLines, openGpio } from '@sluice/hardware'
-import { AppError, type Clock } from '@sluice/sdk'
+import type { Clock } from '@sluice/sdk'
+import { chipNamed } from '../chip-named.ts'
 import { degrees, ULTRASONIC, ULTRASONIC_CONE } from '../robot-config.ts'
 import type { RobotConfig } from '../robot-toml.ts'
 import type { Hear } from './body.ts'
@@ -126,14 +127,4 @@ const attempting = (hear: Hear, part: string, work: () => void) => () => {
   } catch (error) {
     hear(faultOf(part, error))
   }
-}
-
-/** By its path, or by its label, which stays the same when chips are counted anew. */
-async function chipNamed(gpio: Gpio, name: string): Promise<string> {
-  if (name.startsWith('/dev/')) return name
-  const chips = await gpio.chips()
-  const chip = chips.find(({ label }) => label === name)
-  if (chip) return chip.path
-  const known = chips.map(({ label, path }) => `${label} (${path})`).join(', ') || 'none'
-  throw new AppError('not_found', `there is no GPIO chip '${name}'; there is: ${known}`)
 }
