@@ -111,6 +111,17 @@ describe('a queue of spans', () => {
     ])
   })
 
+  test('what a collector is too slow for is told once a minute, too, while it takes what it can', async () => {
+    const { clock, told, add } = bench(() => clock.sleep(1000))
+    add(BATCH_MAX)
+    await settle()
+    for (let at = 0; at < 90; at++) {
+      add(QUEUE_MAX + 1)
+      await clock.advance(1000)
+    }
+    expect(told).toHaveLength(2)
+  })
+
   test('a collector that is back is told of what was lost meanwhile', async () => {
     let isDown = true
     const { clock, told, add } = bench(() => (isDown ? Promise.reject(new Error('down')) : Promise.resolve()))

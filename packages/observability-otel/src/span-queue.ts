@@ -16,7 +16,7 @@ export const DELAY_MS = 1000
 export const SEND_MS_MAX = 12_000
 /** What the end of the daemon may take for what is left. */
 export const CLOSE_MS_MAX = 2000
-/** Drops are told at most so often. */
+/** Drops are told at most so often, and when the collector is back. */
 export const NOTICE_MS = 60_000
 
 export interface SpanQueueOptions {
@@ -38,6 +38,8 @@ export class SpanQueue {
   /** Ends the wait for a whole batch. */
   #full = new AbortController()
   #isOver = false
+  /** It did not take the last batch. */
+  #isDown = false
   #dropped = 0
   #lastReason = ''
   #toldAtMs = Number.NEGATIVE_INFINITY
@@ -83,8 +85,10 @@ export class SpanQueue {
       const problem = await this.#problemOf(batch)
       if (this.#isOver) return
       this.#underWay = 0
+      const isBack = this.#isDown && problem === undefined
+      this.#isDown = problem !== undefined
       if (problem !== undefined) this.#drop(batch.length, problem)
-      else if (this.#dropped > 0) this.#tell()
+      else if (this.#dropped > 0 && (isBack || this.#isTimeToTell())) this.#tell()
     }
     this.#sending = undefined
   }
@@ -130,7 +134,11 @@ export class SpanQueue {
   #drop(count: number, reason: string): void {
     this.#dropped += count
     this.#lastReason = reason
-    if (this.#options.clock.monotonicMs() - this.#toldAtMs >= NOTICE_MS) this.#tell()
+    if (this.#isTimeToTell()) this.#tell()
+  }
+
+  #isTimeToTell(): boolean {
+    return this.#options.clock.monotonicMs() - this.#toldAtMs >= NOTICE_MS
   }
 
   #tell(): void {
