@@ -18,7 +18,7 @@ type Bounds = Pick<SandboxPolicy, 'memoryBytesMax' | 'processesMax'>
 interface Hierarchy {
   readonly parent: string
   readonly join: string
-  /** Files of a new group and what is written to them. */
+  /** Files of a new group and what is written to them, in order; those of swap are there where the kernel counts it. */
   limits(bounds: Bounds): readonly (readonly [file: string, value: number | undefined])[]
 }
 
@@ -70,6 +70,8 @@ async function unified(own: string): Promise<readonly Hierarchy[]> {
     const limits: Hierarchy['limits'] = ({ memoryBytesMax, processesMax }) => [
       ['pids.max', processesMax],
       ['memory.max', memoryBytesMax],
+      // counted beside memory: as much again
+      ['memory.swap.max', memoryBytesMax],
     ]
     return [{ parent, join: 'cgroup.procs', limits }]
   }
@@ -89,7 +91,14 @@ function split(own: string): readonly Hierarchy[] {
   if (processes === undefined || memory === undefined) return []
   return [
     { parent: processes, join: 'tasks', limits: ({ processesMax }) => [['pids.max', processesMax]] },
-    { parent: memory, join: 'tasks', limits: ({ memoryBytesMax }) => [['memory.limit_in_bytes', memoryBytesMax]] },
+    {
+      parent: memory,
+      join: 'tasks',
+      limits: ({ memoryBytesMax }) => [
+        ['memory.limit_in_bytes', memoryBytesMax],
+        ['memory.memsw.limit_in_bytes', memoryBytesMax],
+      ],
+    },
   ]
 }
 
@@ -106,7 +115,10 @@ async function create(hierarchies: readonly Hierarchy[], bounds: Bounds): Promis
       await mkdir(folder)
       made.push(folder)
       joins.push(join(folder, file))
-      for (const [limit, value] of limits(bounds)) if (value !== undefined) await writeFile(join(folder, limit), String(value))
+      for (const [limit, value] of limits(bounds)) {
+        if (value === undefined || (/sw/.test(limit) && !existsSync(join(folder, limit)))) continue
+        await writeFile(join(folder, limit), String(value))
+      }
     }
     return { joins, remove }
   } catch (error) {

@@ -1,0 +1,20 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { expect, test } from 'vitest'
+import { findControlGroups } from './control-groups.ts'
+
+const MEBIBYTE = 1024 * 1024
+const groups = await findControlGroups()
+
+test.skipIf(!groups)('what a command keeps in swap is bounded with its memory, where the kernel counts it', async () => {
+  const group = await groups?.create({ memoryBytesMax: 64 * MEBIBYTE, processesMax: 10 })
+  try {
+    const bounds = (group?.joins ?? []).flatMap((path) => swapFiles(dirname(path)))
+    for (const file of bounds) expect(Number(readFileSync(file, 'utf8'))).toBe(64 * MEBIBYTE)
+  } finally {
+    await group?.remove()
+  }
+})
+
+const swapFiles = (folder: string): string[] =>
+  ['memory.swap.max', 'memory.memsw.limit_in_bytes'].map((name) => join(folder, name)).filter((path) => existsSync(path))
