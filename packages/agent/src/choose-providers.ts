@@ -41,6 +41,6 @@ const kindsOf = (providers: readonly Provider[]): string => providers.flatMap(({
 
 function unknownKind(kind: string, providers: readonly Provider[]): AppError {
   const [id] = ROWS.find(([, row]) => row.kinds?.includes(kind)) ?? []
-  const cure = id ? `is not in this build; to add it: ${buildHint(id)}` : 'is none'
+  const cure = id ? `is not in this build; to add it: ${buildHint(id)}` : 'is unknown'
   return new AppError('config_invalid', `Provider kind "${kind}" ${cure}. This build has: ${kindsOf(providers)}`)
 }
