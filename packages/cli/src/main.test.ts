@@ -51,6 +51,7 @@ describe('usage', () => {
 
   test.each([
     [['nonsense'], "unknown command 'nonsense'"],
+    [['--data-dir', '/x', 'status'], 'options come after the command: sluice <command> --data-dir'],
     [['config', 'nonsense'], 'config check, config get'],
     [['daemon', '--prot', '1'], "'--prot'"],
     [['pair', 'revoke'], '<device-id> is missing'],

@@ -47,7 +47,7 @@ export async function runCommand(options: MainOptions): Promise<number> {
     const known = commands.find(({ name }) => startsWith(argv, name)) ?? ownCommand(features, words)
     const family = familyOf(words, commands)
     if (!known && asksForHelp && words.length === 1 && family.length > 0) return print(out, familyHelp(words[0] ?? '', family))
-    const command = known ?? unknownCommand(words, family)
+    const command = known ?? unknownCommand(argv, words, family)
     if (asksForHelp) return print(out, commandHelp(command))
     const rest = argv.slice(command.name.split(' ').length)
     const { values, positionals } = parse(rest, command)
@@ -118,7 +118,9 @@ function parseCommon(args: readonly string[]): Parsed {
 const familyOf = (words: readonly string[], commands: readonly CliCommand[]): readonly CliCommand[] =>
   commands.filter(({ name }) => name.startsWith(`${words[0]} `))
 
-function unknownCommand(words: readonly string[], family: readonly CliCommand[]): never {
+function unknownCommand([first = '']: readonly string[], words: readonly string[], family: readonly CliCommand[]): never {
+  // What follows an option may be its value, so there is no telling the command's words.
+  if (first.startsWith('-')) throw new AppError('invalid_request', `options come after the command: sluice <command> ${first} …`)
   const hint = family.length > 0 ? `; there are: ${family.map(({ name }) => name).join(', ')}` : "; 'sluice --help' lists the commands"
   throw new AppError('invalid_request', `unknown command '${words.join(' ')}'${hint}`)
 }
