@@ -44,6 +44,14 @@ describe('a pairing code', () => {
     expect(await made.store.devices.list()).toMatchObject([{ name: 'Ada\u2019s phone' }])
   })
 
+  test('is asked for where neither header nor body has one', async () => {
+    const response = await gateway().request('/pair', { method: 'POST' })
+    expect([response.status, await response.json()]).toEqual([
+      400,
+      expect.objectContaining({ error: expect.stringContaining('X-Pairing-Code') }),
+    ])
+  })
+
   test('may be typed in small letters, with dashes and spaces', async () => {
     const made = gateway()
     const code = await codeOf(made)

@@ -74,9 +74,14 @@ export function pairEndpoint({ runtime, live, gate, limits }: PairOptions): Endp
 async function readCode(c: HttpContext): Promise<{ readonly code: string; readonly name: string }> {
   const header = headersOf(c).get('x-pairing-code')
   if (header !== null) return { code: header, name: NAME_DEFAULT }
+  // curl sends no type where there is no body either.
+  if (headersOf(c).get('content-type') === null) throw codeIsNeeded()
   checkJsonType(headersOf(c))
   const { code, device_name = NAME_DEFAULT } = parseJsonObject(await readBody(c, BYTES_MAX))
-  if (typeof code !== 'string') throw new AppError('invalid_request', "The code is needed, as X-Pairing-Code or as 'code' in a JSON body")
+  if (typeof code !== 'string') throw codeIsNeeded()
   if (typeof device_name !== 'string') throw new AppError('invalid_request', "'device_name' must be a text")
   return { code, name: device_name }
 }
+
+const codeIsNeeded = (): AppError =>
+  new AppError('invalid_request', "The code is needed, as X-Pairing-Code or as 'code' in a JSON body (Content-Type: application/json)")
