@@ -111,7 +111,7 @@ async function http() {
     const rows = Object.entries(document.paths).flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, { summary, security, responses }]) => [
         code(`${method.toUpperCase()} ${path}`),
-        security ? 'bearer' : '',
+        security ? 'bearer' : responses[403] ? 'a process on this machine' : '',
         summary,
         Object.keys(responses)
           .filter((status) => status !== 'default')

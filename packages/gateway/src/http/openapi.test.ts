@@ -77,6 +77,12 @@ test('what anybody may call asks for no token, and the webhook names its headers
   expect(document.paths['/webhook']?.post?.parameters.map(({ name }) => name)).toContain('X-Idempotency-Key')
 })
 
+test('what only this machine may call says that others are refused', async () => {
+  const { document } = await withDocument({ withStreams: true })
+  const operation = document.paths['/api/channel-events']?.post
+  expect([operation?.security, Object.keys(operation?.responses ?? {})]).toEqual([undefined, ['200', '403', 'default']])
+})
+
 test('what is answered fits what is documented', async () => {
   const { made, document } = await withDocument()
   const schemaOf = (path: string) => {

@@ -62,7 +62,7 @@ function operation({ summary, auth, body, answers, mediaType = 'application/json
     ...(auth === 'bearer' ? { security: [{ bearer: [] }] } : {}),
     parameters: parameters(rest, convert),
     ...(body ? { requestBody: { required: true, content: { 'application/json': { schema: convert(body, 'input') } } } } : {}),
-    responses: { ...Object.fromEntries(responses), ...(auth === 'bearer' ? { 401: ERROR } : {}), default: ERROR },
+    responses: { ...Object.fromEntries(responses), ...(auth === 'open' ? {} : { [auth === 'bearer' ? 401 : 403]: ERROR }), default: ERROR },
   }
 }
 
