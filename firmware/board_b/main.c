@@ -54,9 +54,16 @@ int8_t board_button(void) { return -1; }
 const char *board_name(void) { return "board_b"; }
 uint8_t board_led(void) { return LED; }
 
-void board_send(char byte) {
-  while (!(UCSR0A & (1 << UDRE0))) {
+static void hear(void) {
+  uint8_t status;
+  while ((status = UCSR0A) & (1 << RXC0)) {
+    if (status & ((1 << DOR0) | (1 << FE0))) firmware_miss();
+    firmware_hear((char)UDR0);
   }
+}
+
+void board_send(char byte) {
+  while (!(UCSR0A & (1 << UDRE0))) hear();
   UDR0 = (uint8_t)byte;
 }
 
@@ -69,7 +76,8 @@ int main(void) {
   firmware_start();
   uint8_t looked = TCNT0;
   for (;;) {
-    while (UCSR0A & (1 << RXC0)) firmware_take((char)UDR0);
+    hear();
+    firmware_obey();
     if ((uint8_t)(TCNT0 - looked) < COUNTS_A_MS) continue;
     looked = TCNT0;
     firmware_look();

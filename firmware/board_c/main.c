@@ -26,6 +26,8 @@
 #define CLOCK_HZ 16000000
 #define BAUD_RATE 115200
 #define RECEIVED (1 << 5)
+/* Overrun, noise, or a wrong stop bit. */
+#define DAMAGED 0xe
 #define SENDABLE (1 << 7)
 #define TICKED (1 << 16)
 
@@ -84,9 +86,16 @@ const char *board_name(void) {
 
 uint8_t board_led(void) { return 13; }
 
-void board_send(char byte) {
-  while (!(USART2_SR & SENDABLE)) {
+static void hear(void) {
+  uint32_t status;
+  while ((status = USART2_SR) & RECEIVED) {
+    if (status & DAMAGED) firmware_miss();
+    firmware_hear((char)USART2_DR);
   }
+}
+
+void board_send(char byte) {
+  while (!(USART2_SR & SENDABLE)) hear();
   USART2_DR = (uint8_t)byte;
 }
 
@@ -107,7 +116,8 @@ int main(void) {
   start_clocks();
   firmware_start();
   for (;;) {
-    while (USART2_SR & RECEIVED) firmware_take((char)USART2_DR);
+    hear();
+    firmware_obey();
     if (SYSTICK_CONTROL & TICKED) firmware_look();
   }
 }

@@ -8,12 +8,20 @@
 #define PINS_MAX 32
 #define WATCHED_MAX 16
 
+/* What comes while it speaks: a request may, into an event, which is shorter. */
+#define HEARD_MAX 64
+
 /* What it is told, a contact that bounces is silent for so many looks. */
 #define QUIET_LOOKS 10
 
 static char line[LINE_BYTES_MAX + 1];
 static uint16_t line_length;
 static bool line_too_long;
+
+static char heard[HEARD_MAX];
+static uint8_t heard_from;
+static uint8_t heard_count;
+static bool heard_gap;
 
 static uint32_t watched;
 static uint32_t levels;
@@ -145,7 +153,14 @@ static void obey(const struct request *request) {
 
 void firmware_start(void) { pressed = board_button(); }
 
-void firmware_take(char byte) {
+void firmware_hear(char byte) {
+  if (heard_count == HEARD_MAX) heard_gap = true;
+  if (!heard_gap) heard[(heard_from + heard_count++) % HEARD_MAX] = byte;
+}
+
+void firmware_miss(void) { heard_gap = true; }
+
+static void take(char byte) {
   if (byte != '\n') {
     /* The end of a text is no character of one. */
     if (line_length < LINE_BYTES_MAX && byte != '\0') line[line_length++] = byte;
@@ -158,6 +173,18 @@ void firmware_take(char byte) {
   line_length = 0;
   line_too_long = false;
   if (is_whole && read_request(line, &request)) obey(&request);
+}
+
+void firmware_obey(void) {
+  while (heard_count > 0) {
+    const char byte = heard[heard_from];
+    heard_from = (heard_from + 1) % HEARD_MAX;
+    heard_count--;
+    take(byte);
+  }
+  /* A digit that is missing would make it another pin's. */
+  if (heard_gap) line_too_long = true;
+  heard_gap = false;
 }
 
 void firmware_look(void) {

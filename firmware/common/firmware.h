@@ -25,8 +25,12 @@ extern const uint8_t board_pins_end;
 
 /* Once. */
 void firmware_start(void);
-/* One byte from the line. */
-void firmware_take(char byte);
+/* One byte from the line; also to be called while `board_send` waits. */
+void firmware_hear(char byte);
+/* Bytes were lost, or damaged: the line they belong to is dropped. */
+void firmware_miss(void);
+/* Obeys what was heard; from the main loop alone. */
+void firmware_obey(void);
 /* Tells what has changed; called at least every few milliseconds, and no oftener than once in one. */
 void firmware_look(void);
 
