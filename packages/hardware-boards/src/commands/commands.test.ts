@@ -43,7 +43,7 @@ const arrange = ({ plugged = [PICO, UNO], config = {}, repl, answers, spawned = 
     },
     spawn: async (request) => {
       spawns.push(request)
-      request.onOutput?.('stderr', 'Writing | ### | 50%\rWriting | ###### | 100%\n')
+      for (const text of ['Writing | ### | 50%\rWriti', 'ng | ###', '###', ' | 100%\n\n', 'done']) request.onOutput?.('stderr', text)
       return { exitCode: 0, signal: null, timedOut: false, stdout: '', stderr: '', truncated: false, sandbox: 'none', ...spawned }
     },
   })
@@ -262,7 +262,7 @@ describe('peripheral flash', () => {
     expect(spawns).toMatchObject([{ file: 'avrdude', policy: { writable: [], network: false, devices: ['/dev/ttyACM1'] } }])
     expect(spawns[0]?.args.join(' ')).toBe(`-p m328p -c arduino -P /dev/ttyACM1 -b 115200 -D -U flash:w:${image}:i`)
     expect(records).toMatchObject([{ detail: { device: 'board_b0', tool: 'peripheral flash', bytes: goodHex.length } }])
-    expect(err).toContain('Writing | ###### | 100%')
+    expect(err).toEqual(['Writing | ### | 50%', 'Writing | ###### | 100%', 'done'])
     expect(text()).toContain('Flashed 3 bytes')
   })
 

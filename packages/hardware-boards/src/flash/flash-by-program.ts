@@ -1,10 +1,13 @@
 /** Flashes boards whose loader a program of the system speaks: avrdude and OpenOCD, in the sandbox, with the board's device alone. */
 import { AppError, type Host, type SpawnResult } from '@sluice/sdk'
+import { plainText } from '../protocol/frame.ts'
 
 const FLASH_MS = 180_000
 const OUTPUT_BYTES_MAX = 65_536
 const PATH_DEFAULT = '/usr/local/bin:/usr/bin:/bin'
 const REASON_CHARS_MAX = 300
+/** Of a line that does not end. */
+const LINE_CHARS_MAX = 1000
 
 export interface Flasher {
   readonly program: string
@@ -55,6 +58,7 @@ export async function flashByProgram(
   { program, args, devices, install }: Flasher,
   { signal, say }: { readonly signal: AbortSignal; readonly say: (line: string) => void },
 ): Promise<void> {
+  const told = tellLines(say)
   const result = await spawn({
     file: program,
     args: [...args],
@@ -64,19 +68,37 @@ export async function flashByProgram(
     timeoutMs: FLASH_MS,
     outputBytesMax: OUTPUT_BYTES_MAX,
     signal,
-    onOutput: (_stream, text) => {
-      for (const line of text.split(/[\r\n]+/)) if (line.trim() !== '') say(line)
-    },
+    onOutput: told.take,
   }).catch((cause: unknown) => {
     if (cause instanceof AppError && cause.code === 'not_found')
       throw new AppError('unavailable', `${program} is not installed: ${install}`, { cause })
     throw cause
   })
+  told.end()
   if (signal.aborted) throw new AppError('aborted', 'Flashing was aborted: flash the board again')
   if (result.timedOut) throw new AppError('upstream_timeout', `${program} took longer than ${FLASH_MS / 1000} s: flash the board again`)
   // A sandbox may start a program that is not there, and say so in its place.
   if (result.exitCode === 127) throw new AppError('unavailable', `${program} is not installed: ${install}`)
   if (result.exitCode !== 0) throw new AppError('unavailable', `${program} failed: ${lastWords(result)}`)
+}
+
+/** Each line once it has ended: programs write a bar of progress character by character. */
+function tellLines(say: (line: string) => void) {
+  const begun = { stdout: '', stderr: '' }
+  const tell = (line: string): void => {
+    const text = plainText(line)
+    if (text !== '') say(text)
+  }
+  return {
+    take(stream: keyof typeof begun, text: string): void {
+      const lines = (begun[stream] + text).split(/[\r\n]+/)
+      begun[stream] = (lines.pop() ?? '').slice(0, LINE_CHARS_MAX)
+      for (const line of lines) tell(line)
+    },
+    end(): void {
+      for (const line of Object.values(begun)) tell(line)
+    },
+  }
 }
 
 const lastWords = ({ stdout, stderr, exitCode }: SpawnResult): string =>
