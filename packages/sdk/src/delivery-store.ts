@@ -19,7 +19,7 @@ export interface Arrival {
   /** Refused if it was kept before and its time is not over; `untilMs` is its end. */
   readonly once?: { readonly value: string; readonly untilMs: number }
   /** The span that received it, as `formatTraceContext` writes it; while an observer traces. */
-  readonly trace?: string
+  readonly trace?: string | undefined
   readonly messages: readonly {
     readonly message: Inbound
     /** The session its turn belongs to, which is also its lane. */

@@ -89,7 +89,7 @@ export async function startDeliveries(deps: DeliveryDeps): Promise<Deliveries> {
         verified: { by: 'fetched by us' },
         receivedAtMs: clock.nowMs(),
         messages: [message],
-        ...(watch.trace !== undefined && { trace: watch.trace }),
+        trace: watch.trace,
       })
       watch.ended(reception.kept > 0 ? 'kept' : reception.duplicate > 0 ? 'duplicate' : 'denied')
     }

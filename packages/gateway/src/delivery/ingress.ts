@@ -24,7 +24,7 @@ export interface Received {
   readonly receivedAtMs: number
   readonly messages: readonly Inbound[]
   /** Kept with each of them; see `Arrival.trace`. */
-  readonly trace?: string
+  readonly trace?: string | undefined
 }
 
 /** `kept` and `duplicate` count messages; both 0: nothing in the request was for us. */
@@ -133,7 +133,7 @@ export function createIngress({ inbox, lanes, answerLanes, clock, log, config, a
           raw,
           receivedAtMs,
           ...(verified.once !== undefined && { once: { value: verified.once, untilMs: receivedAtMs + ONCE_MS } }),
-          ...(trace !== undefined && { trace }),
+          trace,
           messages: fresh.map(({ message, lane }) => ({ message, session: lane })),
         })
       } catch (error) {

@@ -27,7 +27,7 @@ export interface WebhookPost {
   /** Throws `too_large` as soon as there is more, and what `onBytes` throws. */
   read(bytesMax: number, onBytes: OnBytes): Promise<Uint8Array>
   /** The span of the request, where somebody observes it. */
-  readonly trace?: Trace
+  readonly trace?: Trace | undefined
 }
 
 /** Resolves to what became of it, once what is for us is durable; throws `AppError` to refuse. */
@@ -113,8 +113,7 @@ export function createReceiver(channel: Channel, webhook: Webhook, options: Chan
     const raw = new RawRequest(post, await post.read(bodyBytesMax, room.take), runtime.clock.nowMs())
     const verified = await verify(raw, watch)
     const messages = await webhook.parse(raw)
-    const { trace } = watch
-    const received = { raw: raw.body, verified, receivedAtMs: raw.receivedAtMs, messages, ...(trace !== undefined && { trace }) }
+    const received = { raw: raw.body, verified, receivedAtMs: raw.receivedAtMs, messages, trace: watch.trace }
     const { kept, duplicate, denied } = await receive(channel, received)
     const verdict = kept > 0 ? 'kept' : duplicate > 0 ? 'duplicate' : denied > 0 ? 'denied' : 'ignored'
     watch.ended(verdict)

@@ -57,7 +57,7 @@ export function createDirect({ runtime, inlet, budget }: DirectOptions): Direct 
       headers: headers as Record<string, string>,
       url,
       read: (bytesMax, onBytes) => readIncoming(incoming, bytesMax, onBytes),
-      ...(watch && { trace: watch.trace }),
+      trace: watch?.trace,
     }).then(
       // Answers that waited for one commit leave together by themselves.
       (verdict) => (verdict === 'kept' ? finish(RECEIVED_ANSWER) : void gather(RECEIVED_ANSWER).then(finish)),
