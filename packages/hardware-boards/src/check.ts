@@ -1,5 +1,5 @@
 /** Proves on this machine that boards can be reached, and says what is missing where they cannot; for `sluice doctor`. */
-import { AppError, errorText, type Finding } from '@sluice/sdk'
+import { AppError, buildHint, errorText, type Finding } from '@sluice/sdk'
 import { loadSerialLibrary } from './native.ts'
 import type { Registry } from './registry/registry.ts'
 import { usbText } from './registry/usb.ts'
@@ -25,7 +25,7 @@ export async function checkBoards(registry: Registry, signal: AbortSignal): Prom
   return [library, { status: 'ok', detail: `No board is connected; USB shows ${seen || 'nothing'}` }]
 }
 
-const nativeFix = 'Use a build with hardware-sbc, on a supported single-board computer'
+const nativeFix = `On a supported single-board computer: ${buildHint('hardware-sbc')}`
 
 /** A bridge is asked for a pin: there is nothing else it answers. */
 async function answering(registry: Registry, alias: string, signal: AbortSignal): Promise<Finding> {

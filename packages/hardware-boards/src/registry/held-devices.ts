@@ -68,7 +68,8 @@ export function createHeldDevices(host: Host, machine: Machine): HeldDevices {
     void gone.line?.close()
   }
   const tell = (before: Device | undefined, { alias, connected, path, transport }: Device): void => {
-    if ((before?.connected ?? false) === connected) return
+    // Of this machine's own pins another feature knows whether they are there.
+    if (transport === 'native' || (before?.connected ?? false) === connected) return
     if (connected) host.log.info('a board is connected', { device: alias, path: path ?? transport })
     else host.log.info('a board was unplugged', { device: alias })
   }

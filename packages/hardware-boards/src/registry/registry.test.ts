@@ -296,13 +296,15 @@ describe('configured boards', () => {
         { board: 'sbc', transport: 'native' },
       ],
     }
-    const { registry } = registryOf(fakeMachine(), config)
+    const { registry, host } = registryOf(fakeMachine(), config)
     await registry.discover(never)
     expect(registry.all().map(({ alias, transport, connected }) => [alias, transport, connected])).toEqual([
       ['board_b0', 'bridge', true],
       ['board_c0', 'sim', true],
       ['sbc0', 'native', false],
     ])
+    const told = host.logs.filter(({ message }) => message === 'a board is connected')
+    expect(told.map(({ fields }) => fields?.device)).toEqual(['board_c0', 'board_b0'])
   })
 })
 
