@@ -173,6 +173,41 @@ describe('limits', () => {
   })
 })
 
+describe('what the engine would need to compile a function', () => {
+  const bytes = (code: Bytes, times: number) => joined(Array.from({ length: times }, () => code))
+  const functionOf = (locals: number, ...parts: readonly Bytes[]) => {
+    const whole = joined([[1], encodeU32(locals), [0x7f], ...parts, RESULT, [0x0b]])
+    return joined([encodeU32(whole.length), whole])
+  }
+  const blocks = (depth: number) => joined([bytes([0x02, 0x40], depth), bytes([0x0b], depth)])
+  const onStack = (code: Bytes, count: number, inner: Bytes) => joined([bytes(code, count), inner, bytes([0x1a], count)])
+  const jumps = (depth: number, jump: Bytes) => joined([bytes([0x02, 0x40], depth), jump, bytes([0x0b], depth)])
+  const table = (depth: number) =>
+    joined([[0x41, 0, 0x0e], encodeU32(depth - 1), ...Array.from({ length: depth }, (_, label) => encodeU32(label))])
+  const many = /too many values for its branches/
+
+  test.each<[string, Uint8Array, RegExp]>([
+    ['locals at blocks', functionOf(40_000, blocks(1000)), many],
+    ['locals at branches', functionOf(40_000, jumps(1, bytes([0x41, 0, 0x0d, 0], 1000))), many],
+    ['locals at a table of branches', functionOf(15_000, jumps(1000, table(1000))), many],
+    ['values on the stack', functionOf(0, onStack([0x41, 0], 40_000, blocks(1000))), many],
+    ['what calls give', functionOf(0, onStack([0x41, 0, 0x10, 0], 40_000, blocks(1000))), many],
+    ['what blocks give', functionOf(0, onStack([0x02, 0x7f, 0x41, 0, 0x0b], 10_000, [])), many],
+    ['code without end', functionOf(0, bytes([0x01], 1_048_576)), /a function of more than 1048576 bytes/],
+  ])('is bounded: %s', (_, run, message) => {
+    expect(() => prepareModule(moduleOf({ bodies: [ALLOC, run] }), LIMITS)).toThrow(message)
+  })
+
+  test.each<[string, Uint8Array]>([
+    ['values that are gone again', functionOf(0, bytes([0x41, 0, 0x1a], 40_000), blocks(1000))],
+    ['calls whose values are taken', functionOf(0, bytes([0x41, 0, 0x10, 0, 0x1a], 40_000), blocks(1000))],
+    ['values that go as a block ends', functionOf(0, [0x02, 0x40], bytes([0x41, 0], 40_000), [0x0c, 0, 0x0b], blocks(1000))],
+    ['large code without branches', functionOf(1000, bytes([0x01], 1_000_000))],
+  ])('lets honest code be: %s', (_, code) => {
+    expect(run(moduleOf({ bodies: [ALLOC, code] }), { fuel: 10_000_000 })).toBe('')
+  })
+})
+
 test.each([
   ['nothing', []],
   ['text', [...Buffer.from('(module)')]],

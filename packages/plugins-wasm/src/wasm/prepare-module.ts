@@ -2,6 +2,7 @@
  * Turns a plugin's module into one that keeps to its limits: its tables and the memory it is given cannot grow beyond them,
  * and its code pays for what it runs from a counter that begins at `fuel`. What it may not have, or cannot be metered, is refused.
  */
+import { type Arity, boundCode } from './bound-code.ts'
 import { ByteReader } from './byte-reader.ts'
 import { encodeI64, encodeName, encodeSection, encodeU32, joined } from './encode.ts'
 import { meterCode } from './meter-code.ts'
@@ -25,7 +26,7 @@ export const MEMORY_IMPORT = 'sluice_memory'
 export const ABI = { memory: 'memory', alloc: 'alloc', run: 'run' } as const
 
 const HEADER = [0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00]
-const SECTION = { custom: 0, type: 1, import: 2, table: 4, memory: 5, global: 6, export: 7, code: 10 } as const
+const SECTION = { custom: 0, type: 1, import: 2, function: 3, table: 4, memory: 5, global: 6, export: 7, code: 10 } as const
 /** The sections as they must follow each other; the number of what is not here is no section plugins can have. */
 const ORDER: readonly number[] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 10, 11]
 const KIND = { function: 0, memory: 2, global: 3 } as const
@@ -50,17 +51,20 @@ export function prepareModule(bytes: Uint8Array, limits: ModuleLimits): Prepared
   if (bytes.length < HEADER.length || HEADER.some((byte) => module.byte() !== byte)) throw new ModuleError('is no WebAssembly module')
   const sections = readSections(module)
   const contentOf = (id: number) => new ByteReader(sections.get(id) ?? Uint8Array.of(0))
-  checkTypes(contentOf(SECTION.type))
+  const types = readTypes(contentOf(SECTION.type))
+  const imports = readImports(contentOf(SECTION.import), limits.imports)
+  const functions = [...imports, ...readFunctions(contentOf(SECTION.function))]
   const pages = memoryPages(contentOf(SECTION.memory), limits.memoryMb * PAGES_PER_MB)
   const globals = contentOf(SECTION.global)
   const fuel = globals.u32()
   const rewritten = new Map(sections)
   if (sections.has(SECTION.table)) rewritten.set(SECTION.table, boundTables(contentOf(SECTION.table)))
   rewritten.delete(SECTION.memory)
-  rewritten.set(SECTION.import, importMemory(contentOf(SECTION.import), limits.imports, pages))
+  rewritten.set(SECTION.import, importMemory(contentOf(SECTION.import), pages))
   rewritten.set(SECTION.global, joined([encodeU32(fuel + 1), globals.rest(), [0x7e, 0x01, 0x42, ...encodeI64(limits.fuel), 0x0b]]))
   rewritten.set(SECTION.export, addExport(contentOf(SECTION.export), fuel))
   if (sections.has(SECTION.code)) rewritten.set(SECTION.code, meterCode(contentOf(SECTION.code), fuel))
+  boundCode(contentOf(SECTION.code), { types, functions })
   const inOrder = ORDER.flatMap((id) => {
     const content = rewritten.get(id)
     return content ? [encodeSection(id, content)] : []
@@ -85,31 +89,48 @@ function readSections(module: ByteReader): ReadonlyMap<number, Uint8Array> {
   return sections
 }
 
-function checkTypes(section: ByteReader): void {
+function readTypes(section: ByteReader): readonly Arity[] {
   const count = section.u32()
   if (count > TYPES_MAX) throw new ModuleError(`has more than ${TYPES_MAX} types`)
-  for (let index = 0; index < count; index++) {
+  return Array.from({ length: count }, () => {
     if (section.byte() !== FUNCTION_TYPE) throw new ModuleError('has a type plugins cannot have')
-    skipTypes(section) // parameters
-    skipTypes(section) // results
-  }
+    return { takes: typeCount(section), gives: typeCount(section) }
+  })
 }
 
-/** The memory comes last, and is the first and only one: no index changes. */
-function importMemory(section: ByteReader, allowed: readonly string[], { initial, maximum }: Prepared['pages']): Uint8Array {
-  const count = section.u32()
+function typeCount(section: ByteReader): number {
   const { at } = section
-  for (let index = 0; index < count; index++) {
+  const count = section.u32()
+  section.at = at
+  skipTypes(section)
+  return count
+}
+
+/** The types of the functions it imports, which is all it may import. */
+function readImports(section: ByteReader, allowed: readonly string[]): readonly number[] {
+  const types: number[] = []
+  for (let left = section.u32(); left > 0; left--) {
     const [from, name] = [section.name(), section.name()]
     const kind = section.byte()
     if (from !== 'env' || kind !== KIND.function || !allowed.includes(name)) {
       throw new ModuleError(`imports '${shown(from)}.${shown(name)}', which plugins are not given`)
     }
-    section.u32()
+    types.push(section.u32())
   }
-  section.at = at
+  return types
+}
+
+/** The types of its own functions. */
+function readFunctions(section: ByteReader): readonly number[] {
+  const types: number[] = []
+  for (let left = section.u32(); left > 0; left--) types.push(section.u32())
+  return types
+}
+
+/** The memory comes last, and is the first and only one: no index changes. */
+function importMemory(section: ByteReader, { initial, maximum }: Prepared['pages']): Uint8Array {
   const memory = [KIND.memory, 0x01, ...encodeU32(initial), ...encodeU32(maximum)]
-  return joined([encodeU32(count + 1), section.rest(), encodeName('env'), encodeName(MEMORY_IMPORT), memory])
+  return joined([encodeU32(section.u32() + 1), section.rest(), encodeName('env'), encodeName(MEMORY_IMPORT), memory])
 }
 
 /** The limits of a table or memory, no higher than `max`. */

@@ -2,7 +2,25 @@
 import type { ByteReader } from './byte-reader.ts'
 import { ModuleError } from './module-error.ts'
 
-export const OPCODE = { block: 0x02, loop: 0x03, if: 0x04, end: 0x0b, getGlobal: 0x23, setGlobal: 0x24 } as const
+export const OPCODE = {
+  unreachable: 0x00,
+  block: 0x02,
+  loop: 0x03,
+  if: 0x04,
+  else: 0x05,
+  end: 0x0b,
+  branch: 0x0c,
+  branchIf: 0x0d,
+  branchTable: 0x0e,
+  return: 0x0f,
+  call: 0x10,
+  callIndirect: 0x11,
+  tailCall: 0x12,
+  tailCallIndirect: 0x13,
+  getGlobal: 0x23,
+  setGlobal: 0x24,
+  prefix: 0xfc,
+} as const
 
 const I32_BYTES_MAX = 5
 const I64_BYTES_MAX = 10
