@@ -35,7 +35,8 @@ async function addChoice({ host, config, machine }: CommandDeps, context: Comman
   if (same) {
     const where = path ?? transport
     if (same.board !== board) throw new AppError('conflict', `${where} is configured as ${same.board} already`)
-    return told(context, { added: false, ...choice }, `${board} at ${where} is configured already.`)
+    const unused = config.enabled ? '' : ', but not used: set enabled = true under [peripherals]'
+    return told(context, { added: false, ...choice }, `${board} at ${where} is configured already${unused}.`)
   }
   if (transport === 'serial' && path !== undefined) {
     await machine.check(path).catch((error: unknown) => {

@@ -206,6 +206,12 @@ describe('peripheral add', () => {
     expect(added).toEqual([])
   })
 
+  test('what is configured already and not used is told with what makes it used', async () => {
+    const { run, text } = arrange({ config: { boards: [{ board: 'board_a', path: '/dev/ttyACM0' }] } })
+    expect(await run('peripheral add board_a /dev/ttyACM0')).toBe(0)
+    expect(text()).toContain('configured already, but not used: set enabled = true under [peripherals]')
+  })
+
   test('at a terminal what was found is shown, and asked for', async () => {
     const { run, added, text } = arrange({ answers: ['2'] })
     expect(await run('peripheral add')).toBe(0)
