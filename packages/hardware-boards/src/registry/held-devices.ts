@@ -39,6 +39,18 @@ export function createHeldDevices(host: Host, machine: Machine): HeldDevices {
   const held = new Map<string, Held>()
   let wanted: WantedSignals = new Map()
 
+  /** Ports are handed on: a moment after both were away, another board may be where this one was. */
+  const checkSame = async ({ device: { alias, usb }, location }: Held, path: string): Promise<void> => {
+    const there = usb && (await machine.look()).ports.find((port) => port.path === path)
+    if (!usb || !there) return
+    const isSame =
+      there.usb?.vendor === usb.vendor &&
+      there.usb.product === usb.product &&
+      there.usb.serialNumber === usb.serialNumber &&
+      (usb.serialNumber !== null || there.location === location)
+    if (!isSame) throw new AppError('unavailable', `${alias} is not connected: another device is at ${path} now`, { retryAfterSecs: 1 })
+  }
+
   const line = (alias: string): BoardLine => {
     const entry = held.get(alias)
     if (!entry) throw new AppError('not_found', `There is no device ${JSON.stringify(alias)}`)
@@ -47,7 +59,10 @@ export function createHeldDevices(host: Host, machine: Machine): HeldDevices {
       return createLine({
         device: () => entry.device,
         host,
-        openSerial: (path, baud, signal) => openChecked(machine, path, baud, signal),
+        async openSerial(path, baud, signal) {
+          await checkSame(entry, path)
+          return openChecked(machine, path, baud, signal)
+        },
         onSignal: createSignals(host, alias),
       })
     })

@@ -29,6 +29,24 @@ const settle = async (): Promise<void> => {
 const shown = (registry: Registry) => registry.all().map(({ alias, connected, path }) => `${alias} ${connected ? path : 'gone'}`)
 const code = (expected: string) => expect.objectContaining({ code: expected })
 
+test.each<[what: string, one: Plugged, other: Plugged]>([
+  ['of another kind', A, B],
+  ['of the same kind', B, { ...B, path: '/dev/ttyACM0', serialNumber: '758', location: '1-1' }],
+  ['told by its place', { ...B, serialNumber: '' }, { ...B, serialNumber: '', location: '1-9' }],
+])('a board that took another one’s port a moment ago is not taken for it: %s', async (_, one, other) => {
+  const plain = ({ serialNumber, ...rest }: Plugged): Plugged => (serialNumber ? { ...rest, serialNumber } : rest)
+  const fake = fakeMachine(plain(one))
+  const { registry } = registryOf(fake)
+  const [device] = await registry.discover(never)
+  const line = registry.line(device?.alias ?? '')
+  await line.read(4, never)
+  fake.unplug(one.path)
+  fake.plug(plain({ ...other, path: one.path }))
+  await expect(line.write(4, 1, never)).rejects.toEqual(code('unavailable'))
+  await expect(registry.withPort(device?.alias ?? '', never, async () => undefined)).rejects.toEqual(code('unavailable'))
+  expect(fake.opened).toEqual([one.path])
+})
+
 describe('discovery', () => {
   test('§2.7 rule 4: three boards have their families’ aliases, and none of them was opened', async () => {
     const fake = fakeMachine(A, B, C)
