@@ -143,6 +143,14 @@ test('too many calls that wait are refused', async () => {
   await expect(run('x')).rejects.toMatchObject({ code: 'aborted' })
 })
 
+test('a call that begins in the moment all is closed is refused', async () => {
+  const { threads, run } = arrange()
+  await run('warm')
+  const called = run('late')
+  await threads.close()
+  await expect(called).rejects.toMatchObject({ code: 'aborted' })
+})
+
 test('a worker that rests for too long is ended', async () => {
   const { run, host, loads } = arrange()
   await run('x')

@@ -49,6 +49,7 @@ export class PluginThreads {
     let thread = await this.#place(plugin.name, options.signal)
     try {
       thread ??= await this.#start(plugin)
+      if (this.#closed.signal.aborted) throw aborted()
       this.#working.add(thread)
       return await thread.call(input, options)
     } finally {
@@ -101,7 +102,6 @@ export class PluginThreads {
     const thread = new PluginThread(PLUGIN_WORKER_URL, { name, hasNetwork }, this.#limits, this.#clock)
     try {
       thread.take(await load())
-      if (this.#closed.signal.aborted) throw aborted()
       return thread
     } catch (error) {
       void thread.end()
@@ -112,7 +112,8 @@ export class PluginThreads {
   /** Gives a place back; the thread rests, unless it is over. */
   #leave(thread: PluginThread | undefined): void {
     this.#places -= 1
-    if (thread && !thread.isOver) {
+    if (this.#closed.signal.aborted) void thread?.end()
+    else if (thread && !thread.isOver) {
       this.#resting.push({ thread, sinceMs: this.#clock.monotonicMs() })
       void this.#lookAfterResting()
     }
