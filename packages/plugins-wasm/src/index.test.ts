@@ -1,4 +1,4 @@
-import { cp, mkdir, rm } from 'node:fs/promises'
+import { cp, mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AppError, CATALOGUE, type CommandContext } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
@@ -209,6 +209,13 @@ test.each([
     .catch((thrown: unknown) => thrown)
   expect(error).toBeInstanceOf(AppError)
   expect(error).toMatchObject({ code })
+})
+
+test.each(['list', 'install', 'remove echo', 'info echo'])('a folder that cannot be used is told in a sentence: %s', async (line) => {
+  await writeFile(join(root, 'file'), '')
+  const { plugin } = arrange({ plugins_dir: 'file' })
+  const run = plugin(line === 'install' ? `install ${await written()}` : line)
+  await expect(run).rejects.toBeInstanceOf(AppError)
 })
 
 test('configuration out of bounds is refused', () => {
