@@ -3,9 +3,11 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Channel, defineFeature } from '@sluice/sdk'
+import { agentSection } from '@sluice/agent'
+import { type Channel, defineFeature, secretText } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
 import { testHost } from '@sluice/testkit/host'
+import * as v from 'valibot'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { systemClock } from './clock.ts'
 import { type Daemon, type DaemonOptions, startDaemon } from './daemon.ts'
@@ -118,6 +120,26 @@ describe('a changed configuration', () => {
     await vi.waitFor(() => expect(runtime.vitals().sandbox?.detail).toMatch(/no backend/))
     writeFileSync(join(dataDir, 'config.toml'), '[security.sandbox]\nbackend = "none"\n')
     await vi.waitFor(() => expect(runtime.vitals().sandbox).toEqual({ backend: 'none', detail: 'switched off' }), { timeout: 10_000 })
+  })
+
+  test('is warned of like one at the start, but only for what is new', async () => {
+    const channel = { name: 'x', allow: [], limits: { text: 1, unit: 'utf16' }, send: async () => ({ id: 'p' }) } as const
+    const sample = () => ({ headers: {}, body: '' })
+    const webhook = { path: '/x', verify: () => undefined, parse: () => [], sample, unsigned: 'secret' } as const
+    const feature = defineFeature({
+      id: 'x-channel',
+      section: { path: 'x.channel', schema: v.object({ token: v.optional(secretText()) }) },
+      build: (_host, { token }) => ({ channels: [token ? { ...channel, webhook } : channel] }),
+    })
+    running = await startDaemon(options({ features: [offline, feature] }))
+    const warn = vi.spyOn(running.runtime.log, 'warn')
+    const told = () => warn.mock.calls.map(([message]) => message)
+    writeFileSync(join(dataDir, 'config.toml'), '[x.channel]\ntoken = "t"\n')
+    await vi.waitFor(() => expect(told()).toHaveLength(2), { timeout: 10_000 })
+    expect(told()).toEqual([expect.stringContaining('plain text'), expect.stringContaining('not verified')])
+    writeFileSync(join(dataDir, 'config.toml'), '[x.channel]\ntoken = "t"\n[agent]\nmax_iterations = 3\n')
+    await vi.waitFor(() => expect(running?.runtime.config().core(agentSection).max_iterations).toBe(3), { timeout: 10_000 })
+    expect(told()).toHaveLength(2)
   })
 
   test('that is refused changes nothing of what tools may do', async () => {

@@ -3,6 +3,7 @@ import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { AppError, errorText } from '@sluice/sdk'
 import { lockDataDir } from '@sluice/store'
+import { concernsOf, warnOf } from './concerns.ts'
 import { gatewaySection } from './config/core-sections.ts'
 import { watchConfig } from './config/watch-config.ts'
 import { type Deliveries, startDeliveries } from './delivery/deliveries.ts'
@@ -10,9 +11,9 @@ import { deliveryDeps } from './delivery/delivery-deps.ts'
 import { createAuth } from './http/auth.ts'
 import { listen } from './http/listen.ts'
 import { type OpenRuntime, openRuntime, type RuntimeOptions } from './open-runtime.ts'
-import { isLoopbackHost, isOpenToAll, OPEN_TO_ALL } from './open-to-all.ts'
+import { isLoopbackHost } from './open-to-all.ts'
 import { startProcedures } from './procedures.ts'
-import { demandProofs, warnOfUnproved } from './unproved.ts'
+import { demandProofs } from './unproved.ts'
 
 export interface DaemonOptions extends RuntimeOptions {
   /** Instead of `[gateway] host` and `port`. */
@@ -111,7 +112,7 @@ async function startOn(
     signal: watching.signal,
     onChange: (text) => applyChange(runtime, text),
   })
-  warnAtStart(runtime)
+  warnOf(runtime)
   // Probed now rather than at the first command, so that what is missing is told at the start.
   void runtime.guards().sandbox()
 
@@ -142,10 +143,12 @@ function writeDaemonFile(file: string, content: object): void {
 async function applyChange(runtime: OpenRuntime, text: string): Promise<void> {
   const { log, bus } = runtime
   const before = runtime.config().core(gatewaySection)
+  const concerns = concernsOf(runtime)
   try {
     const { sections, rebuilt } = await runtime.reload(text)
     if (sections.length === 0) return
     log.info('configuration reloaded', { sections, rebuilt })
+    warnOf(runtime, concerns)
     void runtime.guards().sandbox()
     bus.emit({ type: 'config_reloaded', sections, rebuilt })
     const { host, port } = runtime.config().core(gatewaySection)
@@ -155,20 +158,4 @@ async function applyChange(runtime: OpenRuntime, text: string): Promise<void> {
     log.error('the changed configuration is not valid; the one in force stays', { error: errorText(error), problems })
     bus.emit({ type: 'config_rejected', error: errorText(error) })
   }
-}
-
-/** What an operator should know before the first message comes. */
-function warnAtStart(runtime: OpenRuntime): void {
-  const { log } = runtime
-  for (const warning of runtime.config().warnings) log.warn(warning)
-  const { host, require_pairing } = runtime.config().core(gatewaySection)
-  if (isOpenToAll(host, require_pairing)) log.warn(OPEN_TO_ALL, { host })
-  warnOfUnproved(runtime.live().channels, log)
-  for (const { name, lacks } of runtime.live().channels)
-    if (lacks) log.warn('a channel cannot work as it is configured', { channel: name, lacks })
-  for (const { section, feature, build } of runtime.config().leftOut) {
-    log.warn(`[${section}] is configured, but this build leaves ${feature} out`, { build })
-  }
-  for (const { feature, state, reason } of runtime.live().features)
-    if (state === 'failed') log.warn('a feature failed', { feature, reason })
 }

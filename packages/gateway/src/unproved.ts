@@ -1,5 +1,5 @@
 /** Channels without a secret: nothing proves who posts to them (§5 rules 3 to 5, decisions "No secret configured"). */
-import { AppError, type Channel, type Logger } from '@sluice/sdk'
+import { AppError, type Channel } from '@sluice/sdk'
 
 export interface Unproved {
   readonly channel: string
@@ -20,10 +20,4 @@ export function demandProofs(channels: readonly Channel[], host: string): void {
     'config_invalid',
     `${host} can be reached by others, and anybody could post as the provider: set ${keys.join(' and ')}, or bind to 127.0.0.1, or accept it with [gateway] allow_unsigned_webhooks = true`,
   )
-}
-
-export function warnOfUnproved(channels: readonly Channel[], log: Logger): void {
-  for (const { channel, key } of unprovedChannels(channels)) {
-    log.warn('requests to this channel are not verified: whoever reaches the address can post as the provider', { channel, set: key })
-  }
 }
