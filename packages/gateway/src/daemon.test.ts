@@ -125,7 +125,7 @@ describe('a changed configuration', () => {
   test('is warned of like one at the start, but only for what is new', async () => {
     const channel = { name: 'x', allow: [], limits: { text: 1, unit: 'utf16' }, send: async () => ({ id: 'p' }) } as const
     const sample = () => ({ headers: {}, body: '' })
-    const webhook = { path: '/x', verify: () => undefined, parse: () => [], sample, unsigned: 'secret' } as const
+    const webhook = { path: '/x', verify: () => ({ by: 'test' }), parse: () => [], sample, unsigned: 'secret' } as const
     const feature = defineFeature({
       id: 'x-channel',
       section: { path: 'x.channel', schema: v.object({ token: v.optional(secretText()) }) },
