@@ -168,6 +168,29 @@ describe('a stop is never refused', () => {
     expect(host.logs).toContainEqual(expect.objectContaining({ message: "the robot's safety process has ended" }))
   })
 
+  test.each([
+    ['drive', { action: 'forward' }, 70_000],
+    ['estop_reset', {}, 1100],
+  ])('what was asked for by %s and not answered is never done later: that safety process is ended', async (name, input, ms) => {
+    const { run, host, companion } = robot({ silent: true })
+    const asked = run(name, input, { approvedBy: 'device:1' }).catch((error: Error) => error.message)
+    await expect.poll(() => companion.sent).toHaveLength(1)
+    await host.advance(ms)
+    expect(await asked).toContain('the safety process does not answer')
+    await expect.poll(() => companion.inits).toHaveLength(2)
+    expect(companion.inits.at(-1)?.latched).toBe('the safety process ended: it was closed')
+  })
+
+  test('one that does not answer the stop of an aborted turn is ended, too', async () => {
+    const { run, host, companion } = robot({ silent: true })
+    const abort = new AbortController()
+    const moving = run('drive', { action: 'forward' }, { signal: abort.signal }).catch((error: Error) => error.message)
+    await expect.poll(() => moves(companion.sent)).toHaveLength(1)
+    abort.abort()
+    await host.advance(1100)
+    expect(await moving).toContain('the safety process has ended')
+  })
+
   test('a safety process that ends by itself meanwhile has halted the motors: that is no failure', async () => {
     const { run, parts, host, companion } = robot({ silent: true })
     void run('sense', {}).catch(() => undefined)

@@ -91,7 +91,7 @@ export class SafetyLink {
     }
   }
 
-  /** Resolves once the motors were told to halt. */
+  /** Resolves once the motors were told to halt. What does not answer this, a movement or a reset is ended. */
   async stop(why: string): Promise<void> {
     await this.#ask((id) => ({ kind: 'stop', id, why }), ANSWER_MS_MAX)
   }
@@ -121,6 +121,10 @@ export class SafetyLink {
       if (!this.#companion) throw new AppError('unavailable', 'the safety process has not been started')
       this.#companion.send(message)
       return await this.#within(msMax, promise)
+    } catch (error) {
+      // Held up, it would do later what nobody waits for any more
+      if (message.kind !== 'look') void this.close()
+      throw error
     } finally {
       this.#waiting.delete(id)
     }
