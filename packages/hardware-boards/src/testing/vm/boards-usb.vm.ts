@@ -8,14 +8,12 @@ import { liveHost } from '@sluice/testkit/vm/live-host'
 import { vmCase } from '@sluice/testkit/vm/vm-case'
 import * as v from 'valibot'
 import { peripheralsSection } from '../../config.ts'
-import { createRegistry, DISCOVERY_MS_MAX, type Registry } from '../../registry/registry.ts'
+import { createRegistry, type Registry } from '../../registry/registry.ts'
 import { boardWithFirmware, type PluggedBoard } from '../plugged-board.ts'
 
 const A: UsbBoardIdentity = { vendor: '2e8a', product: '0005', serialNumber: 'E66058388351', productName: 'Board in FS mode' }
 const B: UsbBoardIdentity = { vendor: '2341', product: '0043', serialNumber: '75735303331' }
 const C: UsbBoardIdentity = { vendor: '0483', product: '374b', serialNumber: '0669FF303435', manufacturer: 'ST' }
-/** Emulation is slow: the bound that the daemon keeps is given the same factor. */
-const EMULATED = 3
 const keyValue = memoryKeyValue()
 const boards: PluggedBoard[] = []
 
@@ -27,7 +25,6 @@ const isConnected = (registry: Registry, alias: string, wanted: boolean) =>
 export default vmCase({
   modules: usbBoardModules(4),
   udev: true,
-  testTimeoutSecs: 40,
   tests: {
     '§2.7 rule 4: three boards are found by vendor and product, each under its family’s name': async ({ after, signal }) => {
       for (const identity of [B, C, A]) {
@@ -37,9 +34,7 @@ export default vmCase({
       }
       const registry = registryOf()
       after(() => registry.close())
-      const startedMs = performance.now()
       const found = await registry.discover(signal)
-      const tookMs = performance.now() - startedMs
       const shown = found.map(
         ({ alias, board, usb, path }) => `${alias} ${board?.name} ${usb?.vendor}:${usb?.product} ${usb?.serialNumber} ${path}`,
       )
@@ -48,7 +43,6 @@ export default vmCase({
         `board_b0 board_b 2341:0043 ${B.serialNumber} /dev/ttyACM0`,
         `board_c0 board_c1 0483:374b ${C.serialNumber} /dev/ttyACM1`,
       ])
-      assert.ok(tookMs < DISCOVERY_MS_MAX * EMULATED, `discovery took ${tookMs} ms`)
     },
 
     'pins are written and read through the port': async ({ after, signal }) => {
