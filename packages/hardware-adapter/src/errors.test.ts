@@ -69,3 +69,28 @@ test('what uses a device comes one after the other, also after a failure', async
   await Promise.allSettled([step('one'), step('two', true), step('three')])
   expect(seen).toEqual(['one begins', 'one ends', 'two begins', 'two ends', 'close', 'three begins', 'three ends'])
 })
+
+test('a device that is closed while it is being opened does not stay open', async () => {
+  const opening = Promise.withResolvers<void>()
+  let closes = 0
+  const device = keptOpen(testClock(), async () => {
+    await opening.promise
+    return { close: async () => void closes++ }
+  })
+  const using = device.use(async () => undefined)
+  await Promise.resolve()
+  const closing = device.close()
+  opening.resolve()
+  await Promise.all([using, closing])
+  expect(closes).toBe(1)
+})
+
+test('a device that could not be opened is opened anew the next time, whatever the reason was', async () => {
+  let tries = 0
+  const device = keptOpen(testClock(), async () => {
+    if (++tries === 1) throw new AppError('not_found', 'it is not there')
+    return { close: async () => undefined }
+  })
+  await expect(device.use(async () => undefined)).rejects.toMatchObject({ code: 'not_found' })
+  await expect(device.use(async () => 'done')).resolves.toBe('done')
+})

@@ -17,36 +17,38 @@ export interface KeptOpen<Port> {
 }
 
 export function keptOpen<Port extends Closable>(clock: Pick<Clock, 'sleep'>, open: () => Promise<Port>): KeptOpen<Port> {
-  let current: Port | undefined
+  let current: Promise<Port> | undefined
   let idle = new AbortController()
   let last: Promise<unknown> = Promise.resolve()
 
   const close = async (): Promise<void> => {
     idle.abort()
-    const port = current
+    const opened = current
     current = undefined
-    // It may be gone already.
-    await port?.close().catch(() => undefined)
+    // It may be gone already, or never have been there.
+    await opened?.then((port) => port.close()).catch(() => undefined)
   }
 
-  const closeWhenIdle = async (port: Port, { signal }: AbortController): Promise<void> => {
+  const closeWhenIdle = async (opened: Promise<Port>, { signal }: AbortController): Promise<void> => {
     await clock.sleep(IDLE_MS, signal)
     // In its turn: whoever comes meanwhile would open what is still held.
-    last = last.then(() => (!signal.aborted && current === port ? close() : undefined))
+    last = last.then(() => (!signal.aborted && current === opened ? close() : undefined))
   }
 
   const transact = async <Result>(work: (port: Port) => Promise<Result>): Promise<Result> => {
     idle.abort()
-    const port = current ?? (await open())
-    current = port
+    current ??= open()
+    const opened = current
+    let port: Port | undefined
     try {
+      port = await opened
       return await work(port)
     } catch (error) {
-      if (!leavesTransportUsable(error)) await close()
+      if (!port || !leavesTransportUsable(error)) await close()
       throw error
     } finally {
       idle = new AbortController()
-      if (current === port) void closeWhenIdle(port, idle)
+      if (current === opened) void closeWhenIdle(opened, idle)
     }
   }
 

@@ -26,7 +26,7 @@ export interface VmCase {
   /** Whether udev runs: what lists USB devices asks it. */
   readonly udev?: boolean
   readonly memoryMib?: number
-  /** Of one test; 20 unless said. */
+  /** Of one test; 90 unless said: a machine is emulated, on a host that may be busy. */
   readonly testTimeoutSecs?: number
   /** Asked on the host before the machine boots: why the case cannot run there; undefined: it can. */
   readonly lacks?: () => Promise<string | undefined> | string | undefined
@@ -37,7 +37,7 @@ export interface VmCase {
 /** Gives the type; a file `src/testing/vm/<name>.vm.ts` has one as its default export. */
 export const vmCase = (definition: VmCase): VmCase => definition
 
-export const TEST_TIMEOUT_SECS = 20
+export const TEST_TIMEOUT_SECS = 90
 
 /** One line of the guest's report. */
 export interface VmTestResult {

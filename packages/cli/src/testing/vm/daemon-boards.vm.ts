@@ -49,7 +49,6 @@ async function daemon({ after }: VmTestContext) {
 export default vmCase({
   modules: usbBoardModules(2),
   udev: true,
-  testTimeoutSecs: 90,
   lacks() {
     const report = join(ROOT, 'dist/full/bundle-report.json')
     if (!existsSync(report)) return 'the full profile is not built: pnpm build:full'

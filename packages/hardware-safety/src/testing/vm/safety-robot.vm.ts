@@ -91,7 +91,6 @@ function playEchoes(chip: GpioChip): () => Promise<void> {
 export default vmCase({
   modules: ['gpio-sim', ...usbBoardModules(4)],
   udev: true,
-  testTimeoutSecs: 90,
   tests: {
     '§2.7 rule 7: the pin of the emergency stop halts the motors, until it is released and reset': async (context) => {
       const { chip, robot, drive, halted } = await robotOnDrivers(context, { safety: { blind_mode_speed_limit: 0.2 } })

@@ -45,9 +45,8 @@ export default vmCase({
   tests: {
     '§2.7 the board is found in the background, its tools appear, its profile is written': async (context) => {
       const { host, parts, dataDir } = await arrange(context)
-      const startedMs = performance.now()
       await parts.register?.(context.signal)
-      assert.ok(performance.now() - startedMs < 50, 'register has to return at once')
+      assert.ok(!parts.tools?.some((tool) => tool.available?.()), 'register waited for what it looks for')
       while (!parts.tools?.every((tool) => tool.available?.())) await sleep(5)
       assert.deepEqual(host.refreshes, ['found Raspberry Pi 4 Model B Rev 1.4'])
       let profile: string | undefined
