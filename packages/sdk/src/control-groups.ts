@@ -7,6 +7,8 @@ import { setTimeout } from 'node:timers/promises'
 import type { SandboxPolicy } from './sandbox.ts'
 
 const MOUNT = '/sys/fs/cgroup'
+/** There where the kernel counts swap: a command gets none. */
+const OF_SWAP = new Set(['memory.swap.max', 'memory.memsw.limit_in_bytes'])
 /** A daemon in another container may have an id that is not seen here. */
 const ABANDONED_AFTER_MS = 60_000
 /** The kernel takes a moment to let go of processes that ended. */
@@ -18,7 +20,7 @@ type Bounds = Pick<SandboxPolicy, 'memoryBytesMax' | 'processesMax'>
 interface Hierarchy {
   readonly parent: string
   readonly join: string
-  /** Files of a new group and what is written to them, in order; those of swap are there where the kernel counts it. */
+  /** Files of a new group and what is written to them, in order. */
   limits(bounds: Bounds): readonly (readonly [file: string, value: number | undefined])[]
 }
 
@@ -70,8 +72,7 @@ async function unified(own: string): Promise<readonly Hierarchy[]> {
     const limits: Hierarchy['limits'] = ({ memoryBytesMax, processesMax }) => [
       ['pids.max', processesMax],
       ['memory.max', memoryBytesMax],
-      // counted beside memory: as much again
-      ['memory.swap.max', memoryBytesMax],
+      ['memory.swap.max', memoryBytesMax === undefined ? undefined : 0],
     ]
     return [{ parent, join: 'cgroup.procs', limits }]
   }
@@ -116,7 +117,7 @@ async function create(hierarchies: readonly Hierarchy[], bounds: Bounds): Promis
       made.push(folder)
       joins.push(join(folder, file))
       for (const [limit, value] of limits(bounds)) {
-        if (value === undefined || (/sw/.test(limit) && !existsSync(join(folder, limit)))) continue
+        if (value === undefined || (OF_SWAP.has(limit) && !existsSync(join(folder, limit)))) continue
         await writeFile(join(folder, limit), String(value))
       }
     }
