@@ -36,7 +36,7 @@ export class Lanes {
   readonly #limits: () => LaneLimits
   /** The lanes in use, each with those that wait behind the one that runs or is ready. */
   readonly #lanes = new Map<string, LinkedQueue<Entry>>()
-  /** Of the jobs that run in them. */
+  /** Of the jobs that run in them and nobody waits behind. */
   readonly #followed = new Map<string, AbortController>()
   /** At most one job of each lane. */
   readonly #ready = new LinkedQueue<Entry>()
@@ -74,7 +74,7 @@ export class Lanes {
     else {
       this.#waiting++
       this.#queueIn(behind ?? this.#ready, entry)
-      if (lane !== null) this.#followed.get(lane)?.abort()
+      if (lane !== null) this.#tellFollowed(lane)
     }
     return { leave: () => this.#leave(entry) }
   }
@@ -109,8 +109,14 @@ export class Lanes {
   #watchBehind(lane: string): AbortSignal {
     const followed = new AbortController()
     this.#followed.set(lane, followed)
-    if (!this.#lanes.get(lane)?.isEmpty) followed.abort()
+    if (!this.#lanes.get(lane)?.isEmpty) this.#tellFollowed(lane)
     return followed.signal
+  }
+
+  /** Once: an abort makes an error each time. */
+  #tellFollowed(lane: string): void {
+    this.#followed.get(lane)?.abort()
+    this.#followed.delete(lane)
   }
 
   /** Makes the next job of a lane ready; a lane nobody waits in is closed. */

@@ -40,7 +40,7 @@ type Row = Pick<Waiting, 'channel' | 'account'>
 export class WorkLanes {
   readonly #options: WorkLanesOptions
   readonly #lanes = new Map<string, Fifo<number>>()
-  /** Of the rows that are worked on. */
+  /** Of the rows that are worked on and nobody waits behind. */
   readonly #followed = new Map<string, AbortController>()
   readonly #ready = new Fifo<string>()
   readonly #readySuspects = new Fifo<string>()
@@ -75,7 +75,7 @@ export class WorkLanes {
     const open = this.#lanes.get(lane)
     if (open) {
       open.push(number)
-      this.#followed.get(lane)?.abort()
+      this.#tellFollowed(lane)
     } else {
       const queue = new Fifo<number>()
       queue.push(number)
@@ -122,11 +122,17 @@ export class WorkLanes {
     }
   }
 
+  /** Once: an abort makes an error each time. */
+  #tellFollowed(lane: string): void {
+    this.#followed.get(lane)?.abort()
+    this.#followed.delete(lane)
+  }
+
   async #run(lane: string, number: number): Promise<void> {
     const place = this.#places.take(this.#suspects.has(number))
     const followed = new AbortController()
-    if ((this.#lanes.get(lane)?.size ?? 0) > 1) followed.abort()
     this.#followed.set(lane, followed)
+    if ((this.#lanes.get(lane)?.size ?? 0) > 1) this.#tellFollowed(lane)
     const outcome = await this.#attempt(number, { ...place, followed: followed.signal })
     this.#followed.delete(lane)
     if (outcome === 'done') this.#leave(lane, number)
