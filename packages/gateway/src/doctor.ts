@@ -10,7 +10,7 @@ import { checkChannels, checkDeliveries, checkWebhooks } from './doctor-channels
 import { type Check, fail, ok, warn } from './doctor-check.ts'
 import { checkProcedures } from './doctor-procedures.ts'
 import { checkInWorkspace, checkSandbox } from './doctor-sandbox.ts'
-import { checkWorkspace } from './doctor-workspace.ts'
+import { checkConfigPlace, checkWorkspace } from './doctor-workspace.ts'
 import { workspaceRoot } from './guards.ts'
 import { type OpenRuntime, openRuntime, type RuntimeOptions } from './open-runtime.ts'
 import { isOpenToAll, OPEN_TO_ALL } from './open-to-all.ts'
@@ -40,7 +40,8 @@ export async function runChecks(options: DoctorOptions): Promise<Check[]> {
       ...checks,
       await checkStore(runtime),
       ...checkConfig(runtime.config(), options.configFile),
-      await checkWorkspace(root, options.dataDir),
+      ...(await checkConfigPlace(options)),
+      await checkWorkspace(root, options),
       checkProvider(runtime.live().models),
       checkExposure(runtime.config().core(gatewaySection)),
       checkPolicy(runtime.config().core(policySection)),

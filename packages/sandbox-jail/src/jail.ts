@@ -16,6 +16,7 @@ import {
 import { jailOptions, type View } from './jail-options.ts'
 
 const INSTALL = 'install firejail, 0.9.72 or newer (apt-get install firejail)'
+const WANTED = 'it has to be 0.9.72 or newer, and this user allowed to use it (/etc/firejail/firejail.users)'
 const TRIAL = { file: '/bin/true', args: [], cwd: '/tmp', env: {} }
 
 interface Ready extends View {
@@ -35,12 +36,12 @@ export function jail({ dataDir }: { readonly dataDir: string }): Sandbox {
       const program = await findProgram('firejail')
       if (program === undefined) return { available: false, detail: `firejail is not installed: ${INSTALL}` }
       const { stdout } = await run({ file: program, args: ['--version'], cwd: '/', env: {} }, signal)
-      const version = stdout.split('\n')[0] ?? 'firejail'
+      const version = stdout.split('\n')[0] || 'firejail'
       const [root, etc, groups] = await Promise.all([readdir('/'), publicEtc(), findControlGroups()])
       ready = { program, root, etc, groups, dataDir: await realpath(dataDir).catch(() => dataDir) }
       const command = await sandbox.wrap(TRIAL, { writable: [], network: false })
       const { exitCode, stderr } = await run(command, signal).finally(() => command.release?.(run))
-      if (exitCode !== 0) return { available: false, detail: `${version} fails: ${stderr.trim().split('\n')[0] || exitCode}; ${INSTALL}` }
+      if (exitCode !== 0) return { available: false, detail: `${version} fails: ${stderr.trim().split('\n')[0] || exitCode}; ${WANTED}` }
       return { available: true, detail: `${version}, ${bounds(groups)}` }
     },
 

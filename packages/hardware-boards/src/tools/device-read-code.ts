@@ -13,7 +13,8 @@ export const deviceReadCode = ({ clock }: Pick<Host, 'clock'>, devices: Devices,
     name: TOOL,
     description: 'Reads main.py, the program a MicroPython board starts by itself. It is interrupted for that and started anew afterwards.',
     input: v.object({ device }),
-    risk: 'read',
+    // What it drives is left to itself meanwhile, and begins anew.
+    risk: 'execute',
     async run({ device: asked }, context) {
       const { signal } = context
       const { withRepl, readMain } = await import('../when-needed.ts')
