@@ -9,10 +9,12 @@ export async function run(context: CliContext): Promise<number> {
   const { out, json, dataDir } = context
   const checks = await runChecks({ ...context, daemon: await probeDaemon(dataDir) })
   if (json) out.json(checks)
-  else
+  else {
+    const width = Math.max(...checks.map(({ check }) => check.length))
     for (const { check, status, detail, fix } of checks) {
-      out.print(`${out.style(STYLES[status] ?? 'dim', status.padEnd(4))}  ${check.padEnd(14)}  ${detail}`)
-      if (fix) out.print(`${' '.repeat(22)}${fix}`)
+      out.print(`${out.style(STYLES[status] ?? 'dim', status.padEnd(4))}  ${check.padEnd(width)}  ${detail}`)
+      if (fix) out.print(`${' '.repeat(width + 8)}${fix}`)
     }
+  }
   return checks.some(({ status }) => status === 'fail') ? 1 : 0
 }
