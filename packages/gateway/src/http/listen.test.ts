@@ -64,12 +64,16 @@ const isServing = async ({ server }: Daemon): Promise<void> => {
   expect((await fetch(`${server.url}/health`)).status).toBe(200)
 }
 
-/** The longest time the event loop did not turn while `work` ran. */
-async function longestBlockMs(work: () => Promise<unknown>): Promise<number> {
+/** The most of the processor that one turn of the event loop took while `work` ran; what other programs take is not in it. */
+async function longestTurnMs(work: () => Promise<unknown>): Promise<number> {
+  const usedMs = () => {
+    const { user, system } = process.threadCpuUsage()
+    return (user + system) / 1000
+  }
   let longest = 0
-  let lastMs = performance.now()
+  let lastMs = usedMs()
   const timer = setInterval(() => {
-    const nowMs = performance.now()
+    const nowMs = usedMs()
     longest = Math.max(longest, nowMs - lastMs)
     lastMs = nowMs
   }, 1)
@@ -144,7 +148,7 @@ describe('a body over the limit', () => {
     const { socket, received, closed } = dial(made.server.port)
     const rssBefore = process.memoryUsage().rss
     const megabyte = Buffer.alloc(1_048_576, 'x')
-    const longest = await longestBlockMs(async () => {
+    const longest = await longestTurnMs(async () => {
       socket.write(head(made, 'Content-Length: 1000000000'))
       for (let sent = 0; sent < 1000 && socket.writable && !socket.destroyed; sent++) {
         if (!socket.write(megabyte)) await Promise.race([once(socket, 'drain').catch(() => {}), closed])
@@ -255,7 +259,7 @@ describe('what is not HTTP', () => {
 
   test('many broken clients at once do not hold the loop up', async () => {
     const made = await daemon()
-    const longest = await longestBlockMs(async () => {
+    const longest = await longestTurnMs(async () => {
       const clients = Array.from({ length: 50 }, () => dial(made.server.port))
       for (const [index, { socket }] of clients.entries()) socket.write(index % 2 ? 'nonsense\r\n\r\n' : 'x'.repeat(40_000))
       await expect.poll(() => clients.every(({ received }) => received.ended)).toBe(true)
