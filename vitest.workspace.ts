@@ -1,5 +1,6 @@
 // The test set-up of the whole workspace: every package is a project, found by glob so that none is forgotten.
 import { globSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { dirname } from 'node:path'
 import { defineConfig } from 'vitest/config'
 
@@ -8,4 +9,7 @@ const projects = globSync('packages/*/package.json').map((manifest) => {
   return { extends: true as const, root, test: { name: `@sluice/${root.slice('packages/'.length)}` } }
 })
 
-export default defineConfig({ test: { projects, testTimeout: 20_000, hookTimeout: 20_000 } })
+// Many tests wait for a daemon, a browser or a sandbox of their own: a worker for each processor, this one's included.
+const maxWorkers = availableParallelism()
+
+export default defineConfig({ test: { projects, maxWorkers, testTimeout: 20_000, hookTimeout: 20_000 } })
