@@ -162,9 +162,16 @@ const turns = [
   bug(
     'a message that waits for another attempt holds a place',
     `${GATEWAY}/delivery/work-lanes.ts`,
-    'const outcome = await this.#attempt(number, place)\n',
-    "const outcome = await this.#attempt(number, place)\n    if (outcome !== 'done') await this.#options.clock.sleep(outcome.retryAtMs - this.#options.clock.nowMs())\n",
+    'this.#followed.delete(lane)\n    if (outcome',
+    "this.#followed.delete(lane)\n    if (outcome !== 'done') await this.#options.clock.sleep(outcome.retryAtMs - this.#options.clock.nowMs())\n    if (outcome",
     [LANES],
+  ),
+  bug(
+    'a turn does not learn that another waits behind it',
+    `${GATEWAY}/delivery/work-lanes.ts`,
+    'open.push(number)\n      this.#tellFollowed(lane)',
+    'open.push(number)',
+    [LANES, DELIVERIES],
   ),
   bug(
     'attempts are not counted as they start',
@@ -543,6 +550,27 @@ const hardware = [
     '[estop, fault, bump, sensors, obstacle, watchdog]',
     '[estop, fault, bump, sensors, watchdog]',
     NEVER_RUNS,
+  ),
+  bug(
+    'robot: a reset judges the button by what was last heard of it',
+    'packages/hardware-safety/src/kernel/kernel.ts',
+    "if (message.kind === 'reset') this.#body.poll()",
+    '',
+    ['packages/hardware-safety/src/kernel/kernel.test.ts'],
+  ),
+  bug(
+    'robot: what is said in the conversation that drives it is not heard while it moves',
+    'packages/hardware-safety/src/drive-tool.ts',
+    'followed ? AbortSignal.any([signal, followed]) : signal',
+    'signal',
+    ['packages/hardware-safety/src/robot.test.ts'],
+  ),
+  bug(
+    'adapter: what is closed while it opens stays open',
+    'packages/hardware-adapter/src/kept-open.ts',
+    'await opened?.then((port) => port.close()).catch(() => undefined)',
+    'if (await Promise.race([opened, undefined])) await opened?.then((port) => port.close()).catch(() => undefined)',
+    ['packages/hardware-adapter/src/errors.test.ts'],
   ),
 ]
 
