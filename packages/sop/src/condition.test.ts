@@ -132,4 +132,12 @@ describe('§2.4 conditions', () => {
       }),
     )
   })
+
+  test('long digits that are no number after all are told at once', () => {
+    const digits = `${'1'.repeat(65_535)}x`
+    const startedAtMs = performance.now()
+    expect(check('$.a >= 5', { a: digits })).toBe(false)
+    expect(holds(parseCondition('>= 5'), digits)).toBe(false)
+    expect(performance.now() - startedAtMs).toBeLessThan(1000)
+  })
 })

@@ -17,7 +17,7 @@ export type Unmet = 'no_payload' | 'not_json' | 'not_there' | 'not_comparable' |
 
 const LENGTH_MAX = 1000
 const FORM = /^(?<path>\$(?:\.[^\s.<>=!"]+)*)?\s*(?<operator>>=|<=|!=|==|>|<)\s*(?<value>.*)$/s
-const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i
+const NUMBER = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i
 
 /** Throws a `SyntaxError` whose message ends a sentence about the condition. */
 export function parseCondition(text: string): Condition {
