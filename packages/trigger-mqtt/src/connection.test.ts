@@ -3,7 +3,7 @@ import { within } from '@sluice/testkit/within'
 import { afterEach, describe, expect, it } from 'vitest'
 import { type BenchOptions, openTrigger, soon } from './testing/bench.ts'
 import { fakeSops } from './testing/fake-sops.ts'
-import { TYPES } from './testing/packets.ts'
+import { encode, encodePublish, TYPES } from './testing/packets.ts'
 import { filtersOf, type Script, scriptedBroker } from './testing/scripted-broker.ts'
 
 const cleanups: (() => Promise<unknown>)[] = []
@@ -158,6 +158,16 @@ describe('the connection', () => {
     const { said, ready } = await open({ grant: () => 0 })
     await ready()
     await soon(() => expect(said('the broker grants QoS 0 only: messages may get lost')).toHaveLength(1))
+  })
+
+  it('a packet that cannot be read ends the connection: what came with it comes again over the next one', async () => {
+    const { broker, sops, ready, said } = await open()
+    await ready()
+    broker.send(Buffer.concat([encode(TYPES.pingresp, [], 5), encodePublish({ topic: 'a', payload: 'on', id: 1 })]))
+    await ready(2)
+    expect(said('the connection to the MQTT broker was lost')).toHaveLength(1)
+    broker.publish({ topic: 'a', payload: 'on', id: 1, dup: true })
+    await soon(() => expect(sops.kept).toHaveLength(1))
   })
 
   it('a message that waits longer than the keep-alive time does not cost the connection', async () => {

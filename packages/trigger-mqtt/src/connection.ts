@@ -33,14 +33,12 @@ export async function holdConnection(settings: ConnectionSettings, parts: Connec
   const ended = new Promise<void>((resolve) => client.once('close', resolve))
   let wasConnected = false
   let end: ConnectionEnd | undefined
-  const note = (error: unknown): void => {
-    end ??= endOf(error, wasConnected)
-  }
   const fail = (error: unknown): void => {
-    note(error)
+    end ??= endOf(error, wasConnected)
     client.stream.destroy()
   }
-  client.on('error', note)
+  // The library goes on behind bytes it could not read, and what came with them would stay away.
+  client.on('error', fail)
 
   const { begun, settled } = takeMessages(client, parts, { gone: gone.signal, leaving, fail })
   const subscribe = createSubscriptions(client, parts.subscriptions)

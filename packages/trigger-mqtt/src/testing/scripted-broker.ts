@@ -10,6 +10,8 @@ export interface ScriptedBroker {
   readonly connections: number
   /** To the newest connection. */
   publish(message: Publish): void
+  /** To the newest connection. */
+  send(bytes: Uint8Array): void
   answerPings: boolean
   cut(): void
   close(): Promise<void>
@@ -69,7 +71,8 @@ export async function scriptedBroker({
     get connections() {
       return sockets.length
     },
-    publish: (message) => void sockets.at(-1)?.write(encodePublish(message)),
+    publish: (message) => broker.send(encodePublish(message)),
+    send: (bytes) => void sockets.at(-1)?.write(bytes),
     answerPings: true,
     cut,
     async close() {
