@@ -548,6 +548,32 @@ describe('a reply', () => {
     expect(await store.outbox.list({ limit: 1 })).toMatchObject([{ state: 'sent', attempts: 1, providerId: 'sent-1' }])
   })
 
+  test.each([
+    { code: 'unavailable', state: 'sent', attempts: 2 },
+    { code: 'upstream', state: 'ambiguous', attempts: 1 },
+  ] as const)('whose attempt ended as $code, while the store cannot note it, is $state in the end', async ({ code, state, attempts }) => {
+    const store = open()
+    let failures = 2
+    let sends = 0
+    const failing = async (note: () => Promise<void>) => {
+      if (failures-- > 0) throw new AppError('unavailable', 'the disk is full')
+      await note()
+    }
+    const outbox: Store['outbox'] = {
+      ...store.outbox,
+      retry: (number, retry) => failing(() => store.outbox.retry(number, retry)),
+      giveUp: (number, end) => failing(() => store.outbox.giveUp(number, end)),
+    }
+    const send = async () => {
+      if (++sends === 1) throw new AppError(code, 'not now')
+      return { id: 'p' }
+    }
+    await answered({ store: { ...store, outbox }, send })
+    await clock.advance(60_000)
+    await settle()
+    expect(await store.outbox.list({ limit: 1 })).toMatchObject([{ state, attempts }])
+  })
+
   test('that is refused for good is dead at once, with its later parts', async () => {
     const made = await answered({
       turn: () => 'x'.repeat(250),

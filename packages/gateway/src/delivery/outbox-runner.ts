@@ -60,7 +60,8 @@ async function work(options: OutboxRunnerOptions, number: number): Promise<WorkO
     return failed(options, { started: reply, channel, error, ended })
   }
   ended('ok')
-  await record(options, number, sent)
+  const { id } = sent
+  await noted(options, number, () => store.outbox.sent(number, { providerId: id, atMs: clock.nowMs() }))
   options.events.emit({ type: 'delivery', direction: 'outbound', channel: channel.name, number, state: 'sent', error: null })
   return 'done'
 }
@@ -105,13 +106,16 @@ async function outboundOf(options: OutboxRunnerOptions, { limits }: Channel, sta
   return options.approvals.current(message, limits)
 }
 
-/** What is known to be sent is not sent again: while the store cannot be told, the row is held. */
-async function record({ store, clock, log, cutOff }: OutboxRunnerOptions, number: number, { id }: Sent): Promise<void> {
+/**
+ * Notes what became of an attempt, as often as it takes: until the store knows, the row is held. To the store it is still
+ * under way, and such a row is not worked on again before the next start.
+ */
+async function noted({ clock, log, cutOff }: OutboxRunnerOptions, number: number, note: () => Promise<void>): Promise<void> {
   for (;;) {
     try {
-      return await store.outbox.sent(number, { providerId: id, atMs: clock.nowMs() })
+      return await note()
     } catch (error) {
-      log.error('a reply was sent, and the store cannot note it', { outbox: number, error })
+      log.error('a reply was tried, and the store cannot note what became of it', { outbox: number, error })
       if (cutOff.aborted) throw error
       await clock.sleep(RECORD_WAIT_MS, cutOff)
     }
@@ -137,12 +141,12 @@ async function failed(options: OutboxRunnerOptions, { started, channel, error, e
   if (isRepeatable && attempts < options.config().max_attempts) {
     const wished = error instanceof AppError ? error.retryAfterSecs : undefined
     const atMs = clock.nowMs() + retryDelayMs(attempts, wished)
-    await store.outbox.retry(number, { error: reason, atMs })
+    await noted(options, number, () => store.outbox.retry(number, { error: reason, atMs }))
     ended('error')
     return { retryAtMs: atMs }
   }
   const state = UNKNOWN.has(code) ? 'ambiguous' : 'dead'
-  await store.outbox.giveUp(number, { state, error: reason, atMs: clock.nowMs() })
+  await noted(options, number, () => store.outbox.giveUp(number, { state, error: reason, atMs: clock.nowMs() }))
   ended(state === 'dead' ? 'error' : 'aborted')
   log[state === 'dead' ? 'error' : 'warn'](state === 'dead' ? 'a reply was given up' : 'a reply may have been sent: nobody can tell', {
     channel: channel.name,
