@@ -95,6 +95,13 @@ describe('lines', () => {
 })
 
 describe('redaction', () => {
+  test.each(['json', 'text'] as const)('a configured secret does not show for being escaped (%s)', (format) => {
+    const plain = 'pa"ss\\word\n1'
+    const { log, lines } = logger({ format, secrets: () => [new Secret(plain)] })
+    log.info(`m ${plain}`, { field: `with ${plain}`, deep: [{ x: plain }], error: new Error(plain) })
+    expect(lines.join('')).not.toMatch(/pa|word/)
+  })
+
   test('a secret never shows, however deep', () => {
     const { log, lines } = logger({ format: 'text' })
     const secret = new Secret('hunter2')

@@ -59,12 +59,7 @@ export function createLogger(options: LogOptions): ComponentLogger {
       if (isTooMany) return
       const told = dropped > 0 ? { ...entry, fields: { ...printed, repeated: dropped } } : entry
       const line = isText ? textLine(told, hasColours) : jsonLine(told)
-      stream.write(
-        `${withoutSecrets(
-          line,
-          secrets().map((secret) => secret.reveal()),
-        )}\n`,
-      )
+      stream.write(`${withoutSecrets(line, secrets().flatMap(spellings))}\n`)
     } catch {
       // A line that cannot be written must not take the daemon with it.
     }
@@ -110,6 +105,12 @@ function textLine({ atMs, level, component, message, fields }: Entry, hasColours
 const textValue = (value: unknown): string => {
   const text = typeof value === 'string' ? value : JSON.stringify(value)
   return typeof value === 'string' && /[\s"=]|^$/.test(text) ? oneLine(JSON.stringify(text)) : oneLine(text)
+}
+
+/** A secret as it may stand in a line: as it is, in JSON, and in text for people. */
+const spellings = (secret: Secret): string[] => {
+  const plain = secret.reveal()
+  return [plain, JSON.stringify(plain).slice(1, -1), oneLine(plain)]
 }
 
 /** No line may pretend to be two, or to be a command to the terminal. */
