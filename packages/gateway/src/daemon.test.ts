@@ -149,4 +149,29 @@ describe('a changed configuration', () => {
     await expect(runtime.reload('[agent]\nworkspace = "elsewhere"\n[provider]\nkind = "nobody"\n')).rejects.toThrow('nobody')
     expect(runtime.guards()).toBe(before)
   })
+
+  test('brings secrets that never show in the log: not before it is in force, and those it replaces not after', async () => {
+    const written: string[] = []
+    vi.spyOn(process.stderr, 'write').mockImplementation((line) => written.push(String(line)) > 0)
+    const feature = defineFeature({
+      id: 'x-channel',
+      section: { path: 'x.channel', schema: v.object({ token: v.optional(secretText()) }) },
+      build: ({ log }, { token }) => ({
+        register: async () => log.error(`asked /bot${token?.reveal()}/me in vain`),
+        close: () => log.error(`/bot${token?.reveal()} is let go`),
+      }),
+    })
+    const configFile = join(dataDir, 'config.toml')
+    try {
+      writeFileSync(configFile, '[x.channel]\ntoken = "first-of-two"\n')
+      running = await startDaemon(options({ features: [offline, feature] }))
+      await running.runtime.reload('[x.channel]\ntoken = "second-of-two"\n')
+      await vi.waitFor(() => expect(written.filter((line) => line.includes('let go'))).toHaveLength(1))
+      expect(written.join('')).toContain('asked /bot[secret]/me')
+      expect(written.join('')).not.toMatch(/first-of-two|second-of-two/)
+    } finally {
+      await running?.stop()
+      vi.restoreAllMocks()
+    }
+  })
 })

@@ -215,13 +215,14 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
     vitals,
     async reload(text) {
       const next = await parseConfig(options, text)
+      // What is built for it speaks before it is in force, and what it replaces until its last turn has ended.
+      secrets = [...configuredSecrets(next, features), ...configuredSecrets(config, features)]
       const inForce = guards
       const outcome = await lifecycle.apply(next).catch((error: unknown) => {
         guards = inForce
         throw error
       })
       config = next
-      secrets = configuredSecrets(next, features)
       log.setLevel(levelOf(next))
       return outcome
     },
