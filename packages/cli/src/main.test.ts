@@ -57,6 +57,7 @@ describe('usage', () => {
     [['pair', 'revoke'], '<device-id> is missing'],
     [['status', 'extra'], "'extra' is one argument too many"],
     [['daemon', '--port', 'x'], "'x'"],
+    [['config', 'get', 'gateway..port'], '"gateway..port" is not a key'],
     [['completions', 'tcsh'], 'tcsh'],
     [['plugin', 'install', 'x'], 'pnpm build --features plugins-wasm'],
     [['hardware', 'info', '--chip', 'y'], 'pnpm build --features probe'],
@@ -122,6 +123,18 @@ describe('configuration commands', () => {
       expect(text).toContain('# mine\n[gateway] # here\nport = 4001 # why\n')
       expect(text).not.toContain('sk-very-secret')
       expect(text).toMatch(/api_key = "enc:/)
+    } finally {
+      dispose()
+    }
+  })
+
+  test('get takes a key as set does, names in quotes included', async () => {
+    const { dir, dispose } = scratch('[cost.prices."small-4.1"]\ninput = 1\noutput = 2\n\n[[provider.fallback]]\nkind = "offline"\n')
+    try {
+      const get = async (key: string) => (await sluice('config', 'get', key, '--data-dir', dir)).out
+      expect(await get('cost.prices."small-4.1".output')).toBe('2\n')
+      expect(await get('provider.fallback[0].kind')).toBe('offline\n')
+      expect(await get('provider.fallback[1].kind')).toBe('')
     } finally {
       dispose()
     }

@@ -2,14 +2,15 @@
 
 import { CORE_SECTIONS, effectiveConfig } from '@sluice/gateway/config'
 import { AppError } from '@sluice/sdk'
+import { type KeyPath, parseKeyPath } from '@sluice/toml'
 import { configFromContext } from '../config-from-context.ts'
 import type { CliContext } from '../context.ts'
 
 export async function run(context: CliContext): Promise<number> {
   const { out, args, json, features } = context
-  const all = effectiveConfig(await configFromContext(context), features, CORE_SECTIONS)
   const [key] = args
-  const value = key === undefined ? all : valueAt(all, key)
+  const path = key === undefined ? [] : parseKeyPath(key)
+  const value = valueAt(effectiveConfig(await configFromContext(context), features, CORE_SECTIONS), path)
   if (value === undefined)
     throw new AppError('not_found', `nothing is set for '${key}', and it has no default; 'sluice config schema' lists the keys`)
   if (json || (typeof value === 'object' && value !== null)) out.json(value)
@@ -17,10 +18,9 @@ export async function run(context: CliContext): Promise<number> {
   return 0
 }
 
-/** Follows a dotted key; a number in brackets selects from a list. */
-function valueAt(config: unknown, key: string): unknown {
+function valueAt(config: unknown, path: KeyPath): unknown {
   let value: unknown = config
-  for (const step of key.split(/[.[\]]+/).filter(Boolean)) {
+  for (const step of path) {
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, step)) return undefined
     value = (value as Record<string, unknown>)[step]
   }
