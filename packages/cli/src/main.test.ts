@@ -238,6 +238,18 @@ describe('configuration commands', () => {
   })
 })
 
+test('a token that expires after the end of all dates is refused, so that the list of devices can always be shown', async () => {
+  const { dir, dispose } = scratch()
+  try {
+    const { code, err } = await sluice('pair', 'token', '--expires-days', '999999999999', '--data-dir', dir)
+    expect([code, err]).toEqual([2, expect.stringContaining("--expires-days wants a whole number from 1 to 36500, not '999999999999'")])
+    expect((await sluice('pair', 'token', '--expires-days', '36500', '--data-dir', dir)).code).toBe(0)
+    expect((await sluice('pair', 'list', '--data-dir', dir)).code).toBe(0)
+  } finally {
+    dispose()
+  }
+})
+
 describe('completions', () => {
   test('the bash script is bash and completes words and options', async () => {
     const { out } = await sluice('completions', 'bash')
