@@ -7,6 +7,8 @@ const LONGEST_MS = 30 * 60_000
 const WISHED_MS_MAX = 24 * 3_600_000
 /** Those who were told the same time to come back do not come back at once. */
 const JITTER_MS = 1000
+/** No delay is longer. */
+export const DELAY_MS_MAX = WISHED_MS_MAX + JITTER_MS
 
 /**
  * After `attempts` failed ones, a random wait up to 5 s, 25 s, 125 s, … ("full jitter"); where the other side named a time,

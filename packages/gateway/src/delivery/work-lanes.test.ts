@@ -3,9 +3,16 @@ import { testHost } from '@sluice/testkit/host'
 import { describe, expect, test } from 'vitest'
 import { WorkLanes, type WorkOutcome, type WorkSlot } from './work-lanes.ts'
 
+const DAY_MS = 24 * 3_600_000
+
 /** Lanes whose work a test ends by hand. */
 function bench({ concurrency = 2 } = {}) {
-  const clock = testClock()
+  const passing = testClock()
+  let setMs = 0
+  const clock = { ...passing, nowMs: () => passing.nowMs() + setMs }
+  const setClock = (ms: number) => {
+    setMs = ms
+  }
   const { log, logs } = testHost()
   const started: number[] = []
   const open = new Map<number, PromiseWithResolvers<WorkOutcome>>()
@@ -43,7 +50,7 @@ function bench({ concurrency = 2 } = {}) {
     await settle()
   }
   const isFollowed = (number: number) => slots.get(number)?.followed.aborted
-  return { lanes, clock, logs, started, left, back, enter, end, leave, retake, isFollowed }
+  return { lanes, clock, setClock, logs, started, left, back, enter, end, leave, retake, isFollowed }
 }
 
 const settle = () => new Promise((resolve) => setImmediate(resolve))
@@ -118,6 +125,31 @@ describe('work lanes', () => {
     enter(1, 'a', { atMs: clock.nowMs() + 1000 })
     expect(started).toEqual([])
     await clock.advance(1000)
+    expect(started).toEqual([1])
+  })
+
+  test('a row whose time is further away than any wait may be is of before the clock was set back, and waits for nothing', () => {
+    const { started, clock, enter } = bench()
+    enter(1, 'a', { atMs: clock.nowMs() + 2 * DAY_MS })
+    expect(started).toEqual([1])
+  })
+
+  test('a row that waits starts within a minute of the clock being set to its time', async () => {
+    const { started, clock, setClock, enter } = bench()
+    enter(1, 'a', { atMs: clock.nowMs() + DAY_MS })
+    setClock(DAY_MS)
+    expect(started).toEqual([])
+    await clock.advance(60_000)
+    expect(started).toEqual([1])
+  })
+
+  test('a row that waits starts in its time although the clock was set back meanwhile', async () => {
+    const { started, clock, setClock, enter } = bench()
+    enter(1, 'a', { atMs: clock.nowMs() + 90_000 })
+    setClock(-DAY_MS)
+    await clock.advance(89_999)
+    expect(started).toEqual([])
+    await clock.advance(1)
     expect(started).toEqual([1])
   })
 

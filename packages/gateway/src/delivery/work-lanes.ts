@@ -4,6 +4,7 @@
  */
 import type { Clock, Logger, Waiting } from '@sluice/sdk'
 import { Fifo } from './fifo.ts'
+import { DELAY_MS_MAX } from './retry-delay.ts'
 import { WorkPlaces } from './work-places.ts'
 
 /** `done`: the row needs no more work; else it is tried again, and its lane waits for it. */
@@ -34,6 +35,8 @@ export interface WorkLanesOptions {
 const SUSPECT_CUTS = 2
 /** How long a row waits whose work failed by a fault of ours or of the disk. */
 const FAULT_WAIT_MS = 5000
+/** How often a row that waits looks whether the clock was set. */
+const CLOCK_LOOK_MS = 60_000
 
 type Row = Pick<Waiting, 'channel' | 'account'>
 
@@ -96,8 +99,9 @@ export class WorkLanes {
   #makeReady(lane: string, head: number): void {
     const atMs = this.#notBefore.get(head) ?? 0
     const waitMs = atMs - this.#options.clock.nowMs()
-    if (waitMs <= 0) this.#queue(lane, head)
-    else void this.#park(lane, head, waitMs)
+    // A time further away than any is put is of before the clock was set back.
+    if (waitMs <= 0 || waitMs > DELAY_MS_MAX) this.#queue(lane, head)
+    else void this.#park(lane, head, atMs)
   }
 
   #queue(lane: string, head: number): void {
@@ -105,9 +109,15 @@ export class WorkLanes {
     ready.push(lane)
   }
 
-  async #park(lane: string, head: number, ms: number): Promise<void> {
-    await this.#options.clock.sleep(ms, this.#stop.signal)
-    if (this.#stop.signal.aborted) return
+  /** For as long as it was to be, and no longer than until the clock, which may be set meanwhile, says so. */
+  async #park(lane: string, head: number, atMs: number): Promise<void> {
+    const { clock } = this.#options
+    const dueMs = clock.monotonicMs() + atMs - clock.nowMs()
+    const leftMs = () => Math.min(dueMs - clock.monotonicMs(), atMs - clock.nowMs())
+    for (let ms = leftMs(); ms > 0; ms = leftMs()) {
+      await clock.sleep(Math.min(ms, CLOCK_LOOK_MS), this.#stop.signal)
+      if (this.#stop.signal.aborted) return
+    }
     this.#queue(lane, head)
     this.#fill()
   }
