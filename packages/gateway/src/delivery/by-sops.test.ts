@@ -6,6 +6,7 @@ import type { Channel, Inbound, SopDispatch, SopEvent, Sops, Store } from '@slui
 import { openStore } from '@sluice/store'
 import { testClock } from '@sluice/testkit/clock'
 import { testHost } from '@sluice/testkit/host'
+import { sopRun, startOf } from '@sluice/testkit/store-rules/sop-samples'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { takenBySops } from './by-sops.ts'
 
@@ -76,7 +77,6 @@ test('§4.3 a procedure is told what came, from whom and where to ask; the messa
         payload: expect.any(String),
         atMs: 9,
         by: 'chatapp:+15550002222',
-        key: `inbox:${number}`,
         origin: { channel: 'chatapp', account: 'our-number', to: MESSAGE.to, sender: '+15550002222' },
       },
       { inbox: number },
@@ -112,4 +112,22 @@ test('a message that is over starts nothing', async () => {
   await store.inbox.done(number, 10)
   expect(await take()).toBe(false)
   expect(fired).toHaveLength(1)
+})
+
+test('a message that an operator replays starts its procedure once more', async () => {
+  const { number } = await offer([])
+  let runs = 0
+  const sops: Pick<Sops, 'matches' | 'fire'> = {
+    matches: () => true,
+    fire: async ({ key }, also) =>
+      store.sops.start([startOf(sopRun(`r${++runs}`))], { atMs: 9, ...(key !== undefined && { key }), ...also }),
+  }
+  const take = () => takenBySops({ store, log: testHost().log, sops: () => sops }, CHANNEL, number)
+  const started = async () => (await store.sops.runs({ limit: 10 })).map(({ id }) => id)
+  expect(await take()).toBe(true)
+  expect(await take()).toBe(false)
+  expect(await started()).toEqual(['r1'])
+  expect(await store.inbox.replay(number)).toBe(true)
+  expect(await take()).toBe(true)
+  expect(await started()).toEqual(['r2', 'r1'])
 })

@@ -2,7 +2,10 @@
 import type { Channel } from '@sluice/sdk'
 import type { DeliveryDeps } from './channels.ts'
 
-/** True: procedures have taken it, and the message is done. Asked again after a crash, it starts nothing twice. */
+/**
+ * True: procedures have taken it, and the message is done in the same commit. So a message that is asked about again after a
+ * crash starts nothing twice, and one that is replayed is an event like the first.
+ */
 export async function takenBySops(deps: Pick<DeliveryDeps, 'store' | 'sops' | 'log'>, channel: Channel, number: number): Promise<boolean> {
   const path = channel.webhook?.path
   const sops = deps.sops()
@@ -18,7 +21,6 @@ export async function takenBySops(deps: Pick<DeliveryDeps, 'store' | 'sops' | 'l
       payload: JSON.stringify({ channel: channel.name, id, account, sender, to, text, sentAtMs, attachments }),
       atMs: entry.receivedAtMs,
       by: `${channel.name}:${sender}`,
-      key: `inbox:${number}`,
       ...(entry.trace !== undefined && { trace: entry.trace }),
       origin: { channel: channel.name, account, to, sender },
     },
