@@ -212,4 +212,19 @@ describe('§4.3 cron triggers', () => {
     expect(naps).toEqual(Array(5).fill(MINUTE))
     expect(came()).toEqual([])
   })
+
+  test('what many triggers have missed is counted with a turn for everybody else in between', async () => {
+    cursor = start - 2 * HOUR
+    let turns = 0
+    let isOver = false
+    const turn = (): void => {
+      turns += 1
+      if (!isOver && seen.length === 0) setImmediate(turn)
+    }
+    setImmediate(turn)
+    await run(...Array.from({ length: 20 }, (_, index) => cron(`sop-${index}`, '* * * * *')))
+    isOver = true
+    expect(came()).toHaveLength(20)
+    expect(turns).toBeGreaterThan(15)
+  })
 })

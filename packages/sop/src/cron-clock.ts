@@ -2,6 +2,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Clock, Logger } from '@sluice/sdk'
 import { inPool } from './in-pool.ts'
+import { inTurns } from './in-turns.ts'
 import { InstantQueue } from './instant-queue.ts'
 import type { CronDue, CronTrigger } from './plan-cron.ts'
 
@@ -98,7 +99,9 @@ export class CronClock {
     const entries = this.#queue.takeUntil(nowMs)
     if (entries.length === 0) return true
     const { planCron } = await import('./plan-cron.ts')
-    const plans = entries.flatMap((entry) => planCron({ triggers: [entry], cursorMs: entry.afterMs, nowMs }))
+    const plans: (Entry & CronDue)[] = []
+    // To count what one has missed takes long enough.
+    await inTurns(entries, 1, (entry) => plans.push(...planCron({ triggers: [entry], cursorMs: entry.afterMs, nowMs })))
     // Two triggers of one procedure may name the same instant: it is started once.
     const groups = [...Map.groupBy(plans, ({ sop, instantMs }) => JSON.stringify([sop, instantMs])).values()]
     const dealt = await inPool(groups, DUE_AT_ONCE, async (group) => ({ group, isDone: await this.#bring(group[0]) }))
