@@ -25,6 +25,8 @@ export interface Connections {
   checkRoom(): void
   /** Returns the way out, to be called once, when the connection has ended. */
   add(connection: Connection): () => void
+  /** Ends those of nobody in particular, who came in while no pairing was required. */
+  endUnpaired(): void
   /** Ends all there are and admits no more. */
   endAll(reason: string): void
 }
@@ -44,8 +46,8 @@ export function createConnections({ max, counts, onRevoked }: ConnectionsOptions
   let isClosed = false
   let stopListening: (() => void) | undefined
 
-  const endThoseOf = (device: string) => {
-    for (const connection of open) if (connection.device === device) connection.end(4401, 'the device was revoked')
+  const endThoseOf = (device: string | null, reason: string) => {
+    for (const connection of open) if (connection.device === device) connection.end(4401, reason)
   }
 
   return {
@@ -58,7 +60,7 @@ export function createConnections({ max, counts, onRevoked }: ConnectionsOptions
     add(connection) {
       open.add(connection)
       counts[connection.kind] += 1
-      stopListening ??= onRevoked(endThoseOf)
+      stopListening ??= onRevoked((device) => endThoseOf(device, 'the device was revoked'))
       return () => {
         open.delete(connection)
         counts[connection.kind] -= 1
@@ -67,6 +69,7 @@ export function createConnections({ max, counts, onRevoked }: ConnectionsOptions
         stopListening = undefined
       }
     },
+    endUnpaired: () => endThoseOf(null, 'pairing is required now'),
     endAll(reason) {
       isClosed = true
       for (const connection of open) connection.end(1001, reason)

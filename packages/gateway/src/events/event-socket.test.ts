@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import { PING_MS, SILENCE_MS_MAX } from './heartbeat.ts'
 import { connectSocket, openRaw, upgradeRequest } from './testing/socket-client.ts'
+import { subscribe } from './testing/sse-client.ts'
 import { startStreamServer, TOKENS } from './testing/stream-server.ts'
 
 const AUTHORIZED = [`Authorization: Bearer ${TOKENS.d1}`]
@@ -120,6 +121,24 @@ test('a revoked device has its sockets closed with 4401 within a second', async 
   expect((await events.closed).code).toBe(4401)
   expect((await chat.closed).code).toBe(4401)
   expect(other.socket.readyState).toBe(other.socket.OPEN)
+})
+
+test('who came in while no pairing was required goes when it is: no stream goes on without a token', async () => {
+  await using server = await startStreamServer({ config: { require_pairing: false } })
+  const events = await connectSocket(server.url, '/ws/events')
+  const chat = await connectSocket(server.url, '/ws/chat')
+  const stream = await subscribe(server.url)
+  server.reload({ max_subscribers: 50 })
+  await stream.blocks.first(2)
+  expect(server.counts).toMatchObject({ ws: 2, sse: 1 })
+  server.reload({ require_pairing: true })
+  expect((await events.closed).code).toBe(4401)
+  expect((await chat.closed).code).toBe(4401)
+  await stream.closed
+  const paired = await connectSocket(server.url, '/ws/events')
+  server.reload({ max_subscribers: 60 })
+  expect((await paired.messages.first(2))[1]).toMatchObject({ type: 'config_reloaded' })
+  expect(paired.socket.readyState).toBe(paired.socket.OPEN)
 })
 
 test('a shutdown closes sockets with 1001 and the reason', async () => {

@@ -41,6 +41,9 @@ export function createStreams({ runtime, onRevoked, counts }: StreamsOptions): S
   const sseFanOut = createFanOut({ bus, clock, framing: sseFraming, onDropped })
   const socketFanOut = createFanOut({ bus, clock, framing: socketFraming, onDropped })
   void keepAlive(sseFanOut, clock, closing.signal)
+  bus.subscribe(({ envelope: { type } }) => {
+    if (type === 'config_reloaded' && live().config.require_pairing) connections.endUnpaired()
+  })
   return {
     endpoints: (gate) => [
       sseEndpoint({ bus, connections, fanOut: sseFanOut }, gate),

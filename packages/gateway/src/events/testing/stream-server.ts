@@ -32,6 +32,8 @@ export interface StreamServer extends AsyncDisposable {
   /** What was logged as an error. */
   readonly errors: readonly string[]
   revoke(device: string): void
+  /** Puts other settings in force, as a reload does. */
+  reload(config: Partial<GatewayConfig>): void
 }
 
 export interface StreamServerOptions {
@@ -92,6 +94,10 @@ export async function startStreamServer(options: StreamServerOptions = {}): Prom
       return host.logs.filter(({ level }) => level === 'error').map(({ message }) => message)
     },
     revoke: devices.forget,
+    reload(changed) {
+      Object.assign(gateway, changed)
+      bus.emit({ type: 'config_reloaded', sections: ['gateway'], rebuilt: [] })
+    },
     async [Symbol.asyncDispose]() {
       streams.closeAll('the test is over')
       const closed = new Promise((resolve) => server.close(resolve))
