@@ -4,6 +4,9 @@ import { list, type Members, members, parseJson, text } from '@sluice/sdk/foreig
 import { contentOf } from './content-of.ts'
 import { addressOf, senderOf } from './sender.ts'
 
+/** The last moment a date can name. */
+const MS_MAX = 8_640_000_000_000_000
+
 /** Throws `invalid_request` for what is no JSON. `ours` is the id of our number: what came to another is not for us. */
 export function parseMessages(body: Uint8Array, ours: string): Inbound[] {
   const found: Inbound[] = []
@@ -39,6 +42,6 @@ function readMessage(message: Members, account: string): Inbound | undefined {
     sender,
     to: addressOf(message, { id, sender }),
     ...content,
-    ...(sentAtMs > 0 && Number.isSafeInteger(sentAtMs) && { sentAtMs }),
+    ...(sentAtMs > 0 && sentAtMs <= MS_MAX && Number.isInteger(sentAtMs) && { sentAtMs }),
   }
 }
