@@ -6,22 +6,22 @@ import { headersOf, type MailPart } from './mail.ts'
 
 const ATTACHMENTS_MAX = 20
 const NAME_CHARS_MAX = 200
-/** Of one part: more than anybody reads, and little enough to be read at once. */
-const BODY_CHARS_MAX = 2_000_000
+/** Of one mail: more than anybody reads, and little enough to be read at once. */
+const CHARS_MAX = 2_000_000
 
-/** Plain text where there is some, else that of the HTML; empty if there is neither. */
-export function textOf(part: MailPart): string {
+/** Plain text where there is some, else that of the HTML; empty if there is neither. `left` is how much of it may still be read. */
+export function textOf(part: MailPart, left = { chars: CHARS_MAX }): string {
   const { mimeType, parts, body } = part
   const type = mimeType.toLowerCase()
   if (parts.length > 0) {
     if (type === 'message/rfc822') return ''
-    const texts = parts.map((inner) => ({ type: inner.mimeType.toLowerCase(), text: textOf(inner) })).filter(({ text }) => text)
+    const texts = parts.map((inner) => ({ type: inner.mimeType.toLowerCase(), text: textOf(inner, left) })).filter(({ text }) => text)
     if (type !== 'multipart/alternative') return texts.map(({ text }) => text).join('\n\n')
     return (texts.find((inner) => inner.type === 'text/plain') ?? texts.at(-1))?.text ?? ''
   }
   if (body.attachmentId !== undefined || !body.data) return ''
-  if (type === 'text/plain') return dataOf(part).replace(/\r\n?/g, '\n').trim()
-  return type === 'text/html' ? htmlToText(dataOf(part)) : ''
+  if (type === 'text/plain') return dataOf(part, left).replace(/\r\n?/g, '\n').trim()
+  return type === 'text/html' ? htmlToText(dataOf(part, left)) : ''
 }
 
 /** With ids that `fetchMedia` takes; in the order of the mail. */
@@ -43,10 +43,12 @@ export function attachmentsOf(payload: MailPart, mailId: string): Attachment[] {
   return found
 }
 
-const dataOf = (part: MailPart): string => {
+const dataOf = (part: MailPart, left: { chars: number }): string => {
   const [type = ''] = headersOf(part, 'content-type')
   const charset = /;\s*charset\s*=\s*"?([\w.:-]{1,40})/i.exec(type)?.[1] ?? 'utf-8'
-  return decodeText(Buffer.from(part.body.data ?? '', 'base64'), charset).slice(0, BODY_CHARS_MAX)
+  const text = decodeText(Buffer.from(part.body.data ?? '', 'base64'), charset).slice(0, left.chars)
+  left.chars -= text.length
+  return text
 }
 
 const kindOf = (mimeType: string): Attachment['kind'] => {

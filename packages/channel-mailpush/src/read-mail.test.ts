@@ -105,6 +105,12 @@ test('a text is cut where nobody reads on, between whole characters', () => {
   expect(text).toMatch(/😀\n\n\[The rest of this mail is left out\.\]$/)
 })
 
+test('of all parts together no more is read than can be read at once', () => {
+  const silent = part('text/html', '<b>'.repeat(700_000))
+  expect(textOf(multi('mixed', silent, part('text/plain', 'late')), { snippet: 'first words' })).toBe('first words')
+  expect(textOf(multi('mixed', plain, silent))).toBe('hi')
+})
+
 test('nesting without end is not followed', () => {
   let payload: object = part('text/plain', 'deep')
   for (let depth = 0; depth < 100; depth++) payload = multi('mixed', payload)
