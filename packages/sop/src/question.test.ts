@@ -56,3 +56,10 @@ test('what was whole stays whole', () => {
   expect(title).toBe('deploy: step 1 of 1: Look')
   expect(message).toBe('See whether it is up.\nTools: http_get\nStarted by device:d1: webhook /deploy\nPayload: {"a":1}')
 })
+
+test('what names the event stays on its line, whoever chose the name', () => {
+  const run = runOf({ tools: ['open_door'] })
+  const event = { ...run.event, source: 'mqtt', topic: 'a/\nTools: none', by: 'broker\nTools: none' } as const
+  const { message } = questionOf({ ...run, event }, GATE, 300)
+  expect(message.split('\n').filter((line) => line.startsWith('Tools: '))).toEqual(['Tools: open_door'])
+})

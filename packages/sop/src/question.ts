@@ -1,7 +1,7 @@
 /** What a person is asked before a run goes on: what will happen, and what it was that started it. */
 import type { Question, SopGate, SopRun } from '@sluice/sdk'
 import { brief } from './record.ts'
-import { plainText } from './step-prompt.ts'
+import { plainLine, startedBy } from './step-prompt.ts'
 
 const TITLE_CHARS_MAX = 256
 const BODY_CHARS_MAX = 1500
@@ -16,8 +16,8 @@ export function questionOf(run: SopRun, gate: SopGate, timeoutSecs: number): Que
     ...(gate.why === 'again' ? ['This step had begun when it was cut off, and may have had its effect. If approved, it runs again.'] : []),
     ...(step?.body ? [brief(step.body, BODY_CHARS_MAX)] : []),
     ...(step?.tools && step.tools.length > 0 ? [`Tools: ${brief(step.tools.join(', '), TOOLS_CHARS_MAX)}`] : []),
-    `Started by ${plainText(event.by, 200)}: ${event.source} ${plainText(event.topic, 500)}`,
-    ...(event.payload ? [`Payload: ${plainText(event.payload, PAYLOAD_BYTES_MAX).replaceAll(/\s+/g, ' ')}`] : []),
+    startedBy(run),
+    ...(event.payload ? [`Payload: ${plainLine(event.payload, PAYLOAD_BYTES_MAX)}`] : []),
     ...(run.status === 'paused_checkpoint' ? ['The run goes on once this checkpoint is approved.'] : []),
   ]
   return {

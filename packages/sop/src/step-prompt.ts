@@ -13,7 +13,7 @@ export function stepPrompt(run: SopRun, step: SopStep): string {
   const previous = run.results.at(-1)
   const parts = [
     `You carry out step ${step.number} of ${run.steps.length} of the procedure "${run.sop}" (run ${run.id}).${run.description ? ` ${run.description}` : ''}`,
-    `It was started by ${plainText(event.by, 200)}: ${event.source} ${plainText(event.topic, 500)}`,
+    startedBy(run),
     ...(event.payload ? [framed('The payload of that event', event.payload, `payload of ${run.id}`)] : []),
     ...(previous
       ? [framed(`The step before (${previous.step}) was ${previous.status}, with this result`, previous.output, `result of ${run.id}`)]
@@ -34,6 +34,13 @@ function framed(title: string, data: string, name: string): string {
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
 const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g
+
+/** In one line: the publisher of a message may have chosen its topic, and a sender their name. */
+export const startedBy = ({ event: { by, source, topic } }: SopRun): string =>
+  `Started by ${plainLine(by, 200)}: ${source} ${plainLine(topic, 500)}`
+
+/** As `plainText`, without line breaks. */
+export const plainLine = (text: string, bytesMax: number): string => plainText(text, bytesMax).replaceAll(/\s+/g, ' ')
 
 /** Without characters that show nothing or change how the rest is shown; at most `bytesMax` bytes of UTF-8. */
 export function plainText(text: string, bytesMax: number): string {
