@@ -64,8 +64,8 @@ async function startOn(
   const { log } = runtime
   const gateway = runtime.config().core(gatewaySection)
   const host = options.host ?? gateway.host
-  const demandsProof = !isLoopbackHost(host) && !gateway.allow_unsigned_webhooks
-  if (demandsProof) demandProofs(runtime.live().channels, host)
+  const demandsProof = !isLoopbackHost(host)
+  if (demandsProof && !gateway.allow_unsigned_webhooks) demandProofs(runtime.live().channels, host)
   const auth = createAuth({ runtime })
   const started = Promise.withResolvers<Deliveries>()
   // Bound before anything is taken up: a start that cannot have its port has done nothing.

@@ -34,7 +34,7 @@ export type App = Hono<HttpEnv>
 /** What takes the messages of channels. */
 export interface Inlet {
   readonly receive: Ingress['receive']
-  /** True: the address is not loopback, and channels without a secret are not served on it. */
+  /** True: the address is not loopback, and channels without a secret are served on it only if `[gateway]` allows that. */
   readonly demandsProof: boolean
 }
 

@@ -153,10 +153,23 @@ describe('the webhook of a channel', () => {
     expect(open.received).toEqual([])
   })
 
+  test('without a secret it is served where others reach it for as long as that is allowed, and not one request longer', async () => {
+    const unsigned = { unsigned: 'app_secret', verify: () => ({ by: 'nothing: app_secret is not set' }) }
+    const { made, post } = bench(unsigned, { demandsProof: true, config: { allow_unsigned_webhooks: true } })
+    expect((await post('{"text":"hi"}', {})).status).toBe(200)
+    made.reload({ allow_unsigned_webhooks: false })
+    expect((await post('{"text":"hi"}', {})).status).toBe(503)
+    made.reload({ allow_unsigned_webhooks: true })
+    expect((await post('{"text":"hi"}', {})).status).toBe(200)
+  })
+
   test('without a secret, a web page is not let in', async () => {
     const { post, received } = bench({ unsigned: 'app_secret', verify: () => ({ by: 'nothing: app_secret is not set' }) })
     expect((await post('{"text":"hi"}', { origin: 'https://evil.example' })).status).toBe(403)
+    const rebound = { host: 'evil.example:42617', origin: 'http://evil.example:42617' }
+    expect((await post('{"text":"hi"}', rebound)).status).toBe(403)
     expect(received).toEqual([])
+    expect((await post('{"text":"hi"}', { host: 'tunnel.example' })).status).toBe(200)
     expect((await post('{"text":"hi"}', {})).status).toBe(200)
   })
 })

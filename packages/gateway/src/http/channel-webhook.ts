@@ -6,7 +6,7 @@ import type { Live, Runtime } from '../runtime.ts'
 import type { Endpoint } from './endpoint.ts'
 import type { HttpContext } from './gate.ts'
 import type { BodyRoom, IngressBudget } from './ingress-budget.ts'
-import { checkOrigin } from './origin.ts'
+import { checkNames } from './origin.ts'
 import { BODY_BYTES_MAX, type OnBytes, readBody, tooLarge } from './raw-body.ts'
 import { JSON_HEADERS, withSecurityHeaders } from './security-headers.ts'
 
@@ -15,7 +15,7 @@ export interface ChannelWebhookOptions {
   readonly live: Pick<Live, 'observe' | 'config' | 'traces'>
   readonly receive: Ingress['receive']
   readonly budget: IngressBudget
-  /** True: whoever is not the provider can reach this address too, so that nothing is taken unproved. */
+  /** True: whoever is not the provider can reach this address too, so that nothing is taken unproved unless `[gateway]` allows it. */
   readonly demandsProof: boolean
 }
 
@@ -123,14 +123,14 @@ export function createReceiver(channel: Channel, webhook: Webhook, options: Chan
   return async (post) => {
     const declared = Number(post.headers['content-length'] ?? bodyBytesMax)
     if (declared > bodyBytesMax) throw tooLarge(bodyBytesMax)
-    if (!signed && demandsProof) {
+    if (!signed && demandsProof && !live.config.allow_unsigned_webhooks) {
       throw new AppError(
         'unavailable',
         `${channel.name} is not served here: [channels_config.${channel.name}] ${webhook.unsigned} is not set, and the address is not loopback`,
       )
     }
-    // Providers send no Origin: where nothing else proves the request, it must not come from a web page.
-    if (!signed) checkOrigin({ get: (name) => post.headers[name] ?? null }, live.config)
+    // Providers send no Origin: where nothing else proves the request, it must not come from a web page, under no name at all.
+    if (!signed && post.headers.origin !== undefined) checkNames({ get: (name) => post.headers[name] ?? null }, live.config)
     const room = budget.open()
     const watch = watchIngress(watching, about, post.trace)
     try {

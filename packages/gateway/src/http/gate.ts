@@ -8,7 +8,7 @@ import type { Clients } from './client.ts'
 import type { HeaderReader } from './client-address.ts'
 import { clientAddress, isForwarded, isSpared, trustedProxies } from './client-address.ts'
 import { headersOf } from './headers-of.ts'
-import { checkHost, checkOrigin } from './origin.ts'
+import { checkNames, checkOrigin } from './origin.ts'
 
 /** Bindings are absent where no socket is, as in `app.request()`. */
 export type HttpEnv = { Bindings: Partial<HttpBindings> }
@@ -75,12 +75,6 @@ export function createGate({ config, auth, clients }: GateOptions): Gate {
     return fresh
   }
 
-  /** Where no bearer is demanded, the names in the request are all that keeps a web page out. */
-  const checkNames = (headers: HeaderReader): void => {
-    checkHost(headers, config)
-    checkOrigin(headers, config)
-  }
-
   const gate: Gate = {
     peer(c) {
       const headers = headersOf(c)
@@ -94,12 +88,12 @@ export function createGate({ config, auth, clients }: GateOptions): Gate {
         const headers = headersOf(c)
         if (!isLoopback(socketPeer(c)) || isForwarded(headers))
           throw new AppError('forbidden', 'Only processes on this machine may call this')
-        checkNames(headers)
+        checkNames(headers, config)
       }
       return { device: null, client: clients.of(peer.connection, null) }
     },
     identify(c, { connection, address, spared }, credential = headersOf(c)) {
-      if (!config.require_pairing) checkNames(headersOf(c))
+      if (!config.require_pairing) checkNames(headersOf(c), config)
       const principal = auth.bearer(credential, address, spared)
       const callerOf = ({ device }: Principal): Caller => ({ device, client: clients.of(connection, device) })
       return principal instanceof Promise ? principal.then(callerOf) : callerOf(principal)

@@ -27,6 +27,12 @@ export function checkOrigin(headers: HeaderReader, config: Names): void {
   if (!from || !(isOwn || isListed(from, config))) throw new AppError('forbidden', 'Requests from other origins are refused')
 }
 
+/** Both: where no bearer is demanded, the names in the request are all that keeps a web page out. */
+export function checkNames(headers: HeaderReader, config: Names): void {
+  checkHost(headers, config)
+  checkOrigin(headers, config)
+}
+
 interface HostName {
   /** Lower case, without brackets and without the root dot. */
   readonly name: string
