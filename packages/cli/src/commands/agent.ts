@@ -5,6 +5,7 @@ import { AppError } from '@sluice/sdk'
 import { cliUser } from '../cli-user.ts'
 import type { CliContext, Output } from '../context.ts'
 import { openFromContext } from '../open.ts'
+import { printable } from '../printable.ts'
 import { readInput } from '../read-input.ts'
 
 /** The longest message read from standard input. */
@@ -24,7 +25,7 @@ export async function run(context: CliContext): Promise<number> {
       text: message,
       client: runtime.clients.ofSender('cli', 'terminal'),
       signal: context.interrupted(),
-      ...(json ? {} : { listen: (part) => part.type === 'text' && out.write(part.delta) }),
+      ...(json ? {} : { listen: (part) => part.type === 'text' && out.write(printable(part.delta)) }),
     })
     if (json)
       out.json({ response: result.text, model: result.model, session_id: options.session ?? null, turn_id: result.id, usage: result.usage })
