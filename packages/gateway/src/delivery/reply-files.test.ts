@@ -61,6 +61,14 @@ describe('the files of a reply', () => {
     expect(attachments).toEqual([])
     expect(notes[0]).toContain('not attached')
   })
+
+  test('that are empty are told of instead: a platform that refuses them would refuse the reply with them', async () => {
+    const workspace = memoryWorkspace({ 'logs/empty.log': '' })
+    expect(await loadFiles([{ kind: 'file', path: 'logs/empty.log' }], { workspace, bytesMax: 100 })).toEqual({
+      attachments: [],
+      notes: ["(not attached: 'logs/empty.log' is empty)"],
+    })
+  })
 })
 
 describe('what is said of files that cannot be sent', () => {

@@ -48,7 +48,8 @@ export async function loadFiles(
   for (const { kind, path } of files) {
     try {
       const bytes = await workspace.read(path, { bytesMax })
-      attachments.push({ kind, name: path.slice(path.lastIndexOf('/') + 1), source: { bytes } })
+      if (bytes.length === 0) notes.push(`(not attached: '${path}' is empty)`)
+      else attachments.push({ kind, name: path.slice(path.lastIndexOf('/') + 1), source: { bytes } })
     } catch (error) {
       notes.push(`(not attached: ${errorText(error)})`)
     }
