@@ -53,7 +53,10 @@ test('retry-after is read as seconds, as a date and as milliseconds', () => {
   expect(after({ 'retry-after': new Date(nowMs + 9000).toUTCString() })).toBe(9000)
   expect(after({ 'retry-after': new Date(nowMs - 9000).toUTCString() })).toBe(0)
   expect(after({ 'retry-after-ms': '250', 'retry-after': '7' })).toBe(250)
+  expect(after({ 'retry-after': '7.25' })).toBe(7250)
+  expect(after({ 'retry-after-ms': '250.7', 'retry-after': '7' })).toBe(251)
   expect(after({ 'retry-after': 'soon' })).toBeUndefined()
+  expect(after({ 'retry-after': '-1' })).toBeUndefined()
 })
 
 test('no reason holds a key: what is said about credentials is not repeated, the rest is scrubbed', () => {

@@ -99,12 +99,15 @@ function isInvalidReply(error: unknown): boolean {
   return false
 }
 
+const AMOUNT = /^\d{1,9}(?:\.\d+)?$/
+
 function retryAfterMs(headers: unknown, nowMs: number): number | undefined {
   const { 'retry-after-ms': ms, 'retry-after': after } = partsOf(headers) as Record<string, unknown>
-  if (typeof ms === 'string' && /^\d{1,9}$/.test(ms)) return Number(ms)
+  if (typeof ms === 'string' && AMOUNT.test(ms)) return Math.ceil(Number(ms))
   if (typeof after !== 'string') return undefined
-  if (/^\d{1,9}$/.test(after)) return Number(after) * 1000
-  const atMs = Date.parse(after)
+  if (AMOUNT.test(after)) return Math.ceil(Number(after) * 1000)
+  // `Date.parse` takes almost any number for a date of long ago.
+  const atMs = /[a-z]/i.test(after) ? Date.parse(after) : Number.NaN
   return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs)
 }
 
