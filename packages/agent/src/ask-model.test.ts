@@ -88,6 +88,12 @@ test('an empty reply is asked for once more', async () => {
   expect(silent.asked.length).toBe(2)
 })
 
+test('text of nothing but space is not given back to the model: a provider that is fallen back to may refuse it', async () => {
+  const calling = model({ text: '\n\n', calls: [{ name: 'nowhere', input: {} }] }, { text: 'done' })
+  await runTurn([calling])
+  expect(calling.asked[1]?.prompt.at(-2)).toMatchObject({ role: 'assistant', content: [{ type: 'tool-call', toolName: 'nowhere' }] })
+})
+
 test('a reply withheld, used up or broken off is no answer', async () => {
   const ends = async (reply: Reply) => (await runTurn([model(reply)])).error?.message
   expect(await ends({ finish: 'content-filter' })).toContain('withheld')

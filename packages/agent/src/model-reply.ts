@@ -140,8 +140,9 @@ class Draft {
     this.#grow(part.input.length)
   }
 
+  /** Text of nothing but space is left out of what the model is told again: some providers refuse it. */
   finish(finish: ModelReply['finish'], usage: ModelUsage): ModelReply {
-    const content = this.#content.filter((part) => part.type !== 'text' || part.text !== '')
+    const content = this.#content.filter((part) => part.type !== 'text' || part.text.trim() !== '')
     return { text: this.#text, calls: this.#calls, content, finish, usage }
   }
 
