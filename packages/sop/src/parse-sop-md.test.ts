@@ -146,3 +146,13 @@ Its text.
     )
   })
 })
+
+test.each([
+  ['blank lines', `## Steps\n1. **A** - b\n${'\n'.repeat(60_000)}x`],
+  ['hashes in a heading', `# ${'# '.repeat(30_000)}x\n## Steps\n1. **A**`],
+  ['spaces in a setting', `## Steps\n1. **A**\n- tools: a${' '.repeat(60_000)}x`],
+])('%s are read at once, however many there are', (_what, text) => {
+  const startedAtMs = performance.now()
+  expect(parseSopMd(text).steps).toHaveLength(1)
+  expect(performance.now() - startedAtMs).toBeLessThan(1000)
+})

@@ -49,11 +49,11 @@ function stepsSection(lines: readonly MarkdownLine[], problems: MdProblem[]): Ma
   const section: MarkdownLine[] = []
   let state: 'before' | 'in' | 'behind' = 'before'
   for (const line of lines) {
-    const heading = line.isCode ? undefined : /^#{1,2}\s+(?<title>.*?)[\s#]*$/.exec(line.text)?.groups
-    const isSteps = heading?.title?.toLowerCase() === 'steps' && line.text.startsWith('## ')
+    const isHeading = !line.isCode && /^#{1,2}\s/.test(line.text)
+    const isSteps = isHeading && /^## \s*steps[\s#]*$/i.test(line.text)
     if (isSteps && state !== 'before') problems.push({ line: line.number, message: 'there is a second section `## Steps`' })
     if (isSteps) state = 'in'
-    else if (heading && state === 'in') state = 'behind'
+    else if (isHeading && state === 'in') state = 'behind'
     // The heading stays: with it, a section without a line is told from none.
     if (state === 'in') section.push(isSteps ? { ...line, text: '' } : line)
   }
@@ -101,7 +101,8 @@ function asStep({ title, body, settings }: OpenStep, index: number): SopStep {
     title,
     body: dedent(body)
       .join('\n')
-      .replace(/^(?:[ \t]*\n)+|\s+$/g, ''),
+      .replace(/^(?:[ \t]*\n)+/, '')
+      .trimEnd(),
     tools: given.tools ?? null,
     requiresConfirmation: given.requires_confirmation ?? false,
     kind: given.kind ?? 'execute',

@@ -17,7 +17,7 @@ export type Setting =
   | { readonly key: keyof StepSettings; readonly value: unknown; readonly column: number }
   | { readonly message: string; readonly column: number }
 
-const BULLET = /^(?<indent>\s*[-*+]\s+)(?<key>[A-Za-z][A-Za-z_ -]{0,30}?)(?<colon>\s*:\s*)(?<value>.*?)\s*$/
+const BULLET = /^(?<indent>\s*[-*+]\s+)(?<key>[A-Za-z][A-Za-z_ -]{0,30}?)(?<colon>\s*:\s*)(?<value>.*)$/
 const TOOL = /^[\w.:-]{1,128}$/
 const TOOLS_MAX = 64
 
@@ -33,7 +33,7 @@ const KEYS = Object.keys(READERS) as (keyof StepSettings)[]
 
 /** Undefined for a line that is no setting, as most bullets of a body. */
 export function readSetting(line: string): Setting | undefined {
-  const { indent = '', key: written, colon = '', value = '' } = BULLET.exec(line)?.groups ?? {}
+  const { indent = '', key: written, colon = '', value = '' } = BULLET.exec(line.trimEnd())?.groups ?? {}
   if (written === undefined) return undefined
   const key = KEYS.find((known) => known === written)
   const near = nearestName(written.replaceAll(' ', '_'), KEYS)
