@@ -10,7 +10,7 @@ export interface DiscordApi {
   readonly token: string
 }
 
-export interface DiscordCall extends Pick<ProviderCall, 'method' | 'body' | 'signal' | 'accept'> {
+export interface DiscordCall extends Pick<ProviderCall, 'method' | 'body' | 'signal' | 'accept' | 'timeoutMs'> {
   /** Below the version, with its leading slash. */
   readonly path: string
   /** False for what the platform proves by its path. */

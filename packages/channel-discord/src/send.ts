@@ -17,6 +17,7 @@ const THREAD_NAME_CHARS_MAX = 100
 const THREAD_MINUTES = 1440
 
 const NOT_FOUND = 404
+const UPLOAD_MS_MAX = 55_000
 
 const messagesOf = ({ to }: Address): string => `/channels/${encodeURIComponent(to)}/messages`
 
@@ -48,7 +49,8 @@ async function post(
 ): Promise<{ readonly channel: string; readonly answer: unknown }> {
   const postTo = (address: Address, accept: readonly number[] = []) => {
     const body = withFiles(newMessage(address, message), message.attachments)
-    return callDiscord(api, { method: 'POST', path: messagesOf(address), body, signal, accept })
+    const patience = message.attachments?.length ? { timeoutMs: UPLOAD_MS_MAX } : {}
+    return callDiscord(api, { method: 'POST', path: messagesOf(address), body, signal, accept, ...patience })
   }
   const quoted = replyTo === undefined ? {} : { replyTo }
   if (thread === undefined) return { channel: to, answer: (await postTo({ to, ...quoted })).json }
