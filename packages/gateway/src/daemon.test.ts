@@ -158,7 +158,7 @@ describe('a changed configuration', () => {
       section: { path: 'x.channel', schema: v.object({ token: v.optional(secretText()) }) },
       build: ({ log }, { token }) => ({
         register: async () => log.error(`asked /bot${token?.reveal()}/me in vain`),
-        close: () => log.error(`/bot${token?.reveal()} is let go`),
+        close: async () => log.error(`/bot${token?.reveal()} is let go`),
       }),
     })
     const configFile = join(dataDir, 'config.toml')
