@@ -8,7 +8,8 @@ export type EndCode = 1001 | 4401
 
 export interface Connection {
   readonly kind: ConnectionKind
-  readonly device: string | null
+  /** The hash of the token that opened it; null: none did. */
+  readonly tokenHash: string | null
   /** Ends it in good order. May be called after it has ended. */
   end(code: EndCode, reason: string): void
 }
@@ -36,7 +37,7 @@ export interface ConnectionsOptions {
   readonly max: () => number
   readonly counts: SubscriberCounts
   /** See `Auth.onRevoked`; listened to while there are connections. */
-  readonly onRevoked: (listener: (device: string) => void) => () => void
+  readonly onRevoked: (listener: (tokenHash: string) => void) => () => void
 }
 
 const RETRY_AFTER_SECS = 5
@@ -46,8 +47,8 @@ export function createConnections({ max, counts, onRevoked }: ConnectionsOptions
   let isClosed = false
   let stopListening: (() => void) | undefined
 
-  const endThoseOf = (device: string | null, reason: string) => {
-    for (const connection of open) if (connection.device === device) connection.end(4401, reason)
+  const endThoseOf = (tokenHash: string | null, reason: string) => {
+    for (const connection of open) if (connection.tokenHash === tokenHash) connection.end(4401, reason)
   }
 
   return {
@@ -60,7 +61,7 @@ export function createConnections({ max, counts, onRevoked }: ConnectionsOptions
     add(connection) {
       open.add(connection)
       counts[connection.kind] += 1
-      stopListening ??= onRevoked((device) => endThoseOf(device, 'the device was revoked'))
+      stopListening ??= onRevoked((tokenHash) => endThoseOf(tokenHash, 'the device was revoked'))
       return () => {
         open.delete(connection)
         counts[connection.kind] -= 1

@@ -123,6 +123,20 @@ test('a revoked device has its sockets closed with 4401 within a second', async 
   expect(other.socket.readyState).toBe(other.socket.OPEN)
 })
 
+test('a device whose token was replaced loses what it opened with the old one, and nothing it opens with the new one', async () => {
+  await using server = await startStreamServer()
+  const old = await connectSocket(server.url, '/ws/events')
+  await server.clock.advance(500)
+  server.rotate('d1', 'another-token')
+  const events = await connectSocket(server.url, '/ws/events', { headers: { authorization: 'Bearer another-token' } })
+  const stream = await subscribe(server.url, { headers: { authorization: 'Bearer another-token' } })
+  await server.clock.advance(1000)
+  expect((await old.closed).code).toBe(4401)
+  server.bus.emit({ type: 'x_tick' })
+  expect((await events.messages.first(2))[1]).toMatchObject({ type: 'x_tick' })
+  expect(await stream.blocks.first(2)).toHaveLength(2)
+})
+
 test('who came in while no pairing was required goes when it is: no stream goes on without a token', async () => {
   await using server = await startStreamServer({ config: { require_pairing: false } })
   const events = await connectSocket(server.url, '/ws/events')

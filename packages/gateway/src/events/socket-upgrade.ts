@@ -34,7 +34,7 @@ export async function upgradeSocket(
   const transport = incoming.socket
   if (transport.destroyed) throw new AppError('aborted', 'The client left before it was let in')
   connections.checkRoom()
-  const connection = new SocketConnection(transport, caller.device)
+  const connection = new SocketConnection(transport, caller.tokenHash)
   transport.on('close', connections.add(connection))
   await wss.ready()
   const open = await prepare(caller)
@@ -65,14 +65,14 @@ function socketCredential(headers: Headers): HeaderReader {
 
 class SocketConnection {
   readonly kind = 'ws'
-  readonly device: string | null
+  readonly tokenHash: string | null
   /** Undefined during the handshake. */
   socket: WebSocket | undefined
   readonly #transport: Socket
 
-  constructor(transport: Socket, device: string | null) {
+  constructor(transport: Socket, tokenHash: string | null) {
     this.#transport = transport
-    this.device = device
+    this.tokenHash = tokenHash
   }
 
   end(code: EndCode, reason: string): void {

@@ -51,26 +51,26 @@ export function sseEndpoint({ bus, connections, fanOut }: SseDeps, gate: Gate): 
   return {
     doc,
     async serve(c) {
-      const { device } = await gate.admit(c, 'bearer')
+      const { tokenHash } = await gate.admit(c, 'bearer')
       const subscription = parseSubscription(c)
       const response = c.env?.outgoing
       if (!response) throw new AppError('unavailable', 'Events are sent over a connection, and there is none')
       if (c.req.method === 'HEAD') return new Response(null, { headers: HEADERS })
       if (response.destroyed) throw new AppError('aborted', 'The client left before it was let in')
       connections.checkRoom()
-      open(response, subscription, device)
+      open(response, subscription, tokenHash)
       return RESPONSE_ALREADY_SENT
     },
   }
 
   /** Apart from the request, so that nothing of it is kept for as long as the stream lasts. */
-  function open(response: ServerResponse, subscription: Subscription, device: string | null): void {
+  function open(response: ServerResponse, subscription: Subscription, tokenHash: string | null): void {
     // The body ends with the connection and is not cut into chunks: a frame is then one write of bytes all subscribers share.
     response.removeHeader('transfer-encoding')
     response.writeHead(200, HEADERS)
     response.write(preamble(subscription.lastEventId))
     const leaveFanOut = fanOut.add(new ResponseSink(response), subscription)
-    const leave = connections.add({ kind: 'sse', device, end: () => void response.end() })
+    const leave = connections.add({ kind: 'sse', tokenHash, end: () => void response.end() })
     response.on('close', () => {
       leaveFanOut()
       leave()

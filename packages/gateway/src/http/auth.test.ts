@@ -1,3 +1,4 @@
+import { sha256Hex } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
 import { describe, expect, test } from 'vitest'
 import { bearerToken } from './auth.ts'
@@ -24,7 +25,7 @@ describe('a bearer token', () => {
   test('§5 rule 1 names its device until it is revoked, by this process at once', async () => {
     const { auth, pair, store } = gateway()
     const { token, device } = await pair()
-    expect(await auth.bearer(withToken(token), 'a', false)).toEqual({ device })
+    expect(await auth.bearer(withToken(token), 'a', false)).toEqual({ device, tokenHash: sha256Hex(token) })
     await store.devices.revoke(device)
     auth.forgetTokens()
     await expect(async () => auth.bearer(withToken(token), 'a', false)).rejects.toMatchObject(unauthorized)
@@ -63,7 +64,7 @@ describe('a bearer token', () => {
 
   test('is not looked at while no pairing is required', async () => {
     const { auth } = gateway({ config: { require_pairing: false } })
-    expect(await auth.bearer(withToken('wrong'), 'a', false)).toEqual({ device: null })
+    expect(await auth.bearer(withToken('wrong'), 'a', false)).toEqual({ device: null, tokenHash: null })
   })
 })
 
@@ -99,40 +100,41 @@ describe('those who wait for revocations', () => {
     const { token, device } = await made.pair()
     await made.auth.bearer(withToken(token), 'a', false)
     const told: string[] = []
-    const stop = made.auth.onRevoked((gone) => told.push(gone))
+    const stop = made.auth.onRevoked((tokenHash) => told.push(tokenHash))
     await made.clock.advance(500)
-    return { device, told, stop }
+    return { device, gone: sha256Hex(token), told, stop }
   }
 
   test('are told of a removed device within a second, and once', async () => {
     const made = gateway()
-    const { device, told } = await listening(made)
+    const { device, gone, told } = await listening(made)
     expect(told).toEqual([])
     await made.store.devices.revoke(device)
     await made.clock.advance(500)
-    expect(told).toEqual([device])
+    expect(told).toEqual([gone])
     await made.clock.advance(2000)
-    expect(told).toEqual([device])
+    expect(told).toEqual([gone])
   })
 
   test('are told of a replaced token', async () => {
     const made = gateway()
-    const { device, told } = await listening(made)
+    const { device, gone, told } = await listening(made)
     await made.store.devices.rotate(device, 'f'.repeat(64))
     await made.clock.advance(500)
-    expect(told).toEqual([device])
+    expect(told).toEqual([gone])
   })
 
   test('are told when a token expires, though nothing is written', async () => {
     const made = gateway()
-    const { token, device } = await made.pair('guest', made.clock.nowMs() + 1200)
+    const { token } = await made.pair('guest', made.clock.nowMs() + 1200)
+    const gone = sha256Hex(token)
     await made.auth.bearer(withToken(token), 'a', false)
     const told: string[] = []
-    made.auth.onRevoked((gone) => told.push(gone))
+    made.auth.onRevoked((tokenHash) => told.push(tokenHash))
     await made.clock.advance(1000)
     expect(told).toEqual([])
     await made.clock.advance(500)
-    expect(told).toEqual([device])
+    expect(told).toEqual([gone])
   })
 
   test('are told nothing of devices that stay, however much is written', async () => {
@@ -154,11 +156,11 @@ describe('those who wait for revocations', () => {
 
   test('are told of what another process did', async () => {
     const made = gateway()
-    const { device, told } = await listening(made)
+    const { device, gone, told } = await listening(made)
     const other = openStore({ file: made.file, clock: made.clock, log: made.runtime.log })
     await other.devices.revoke(device)
     await other.close()
     await made.clock.advance(500)
-    expect(told).toEqual([device])
+    expect(told).toEqual([gone])
   })
 })

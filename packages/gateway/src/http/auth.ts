@@ -9,6 +9,8 @@ import { createRevocations } from './revocations.ts'
 export interface Principal {
   /** The paired device; null while no pairing is required. */
   readonly device: string | null
+  /** The hash of the token that says so; null while no pairing is required. */
+  readonly tokenHash: string | null
 }
 
 export interface Auth {
@@ -22,10 +24,10 @@ export interface Auth {
   /** Counts failures of this and of every other credential of the gateway. */
   readonly lockout: Lockout
   /**
-   * Calls `listener` within a second of a device's removal, of its token's replacement or of its expiry, whichever process
-   * did it. Returns the way out; while nobody listens nothing is watched.
+   * Calls `listener` with a token's hash within a second of its device's removal, of its replacement or of its expiry,
+   * whichever process did it. Returns the way out; while nobody listens nothing is watched.
    */
-  onRevoked(listener: (device: string) => void): () => void
+  onRevoked(listener: (tokenHash: string) => void): () => void
 }
 
 const FAILURES_MAX = 10
@@ -36,7 +38,7 @@ const TOUCH_MS = 60_000
 const DEVICES_TOUCHED_MAX = 10_000
 const TOKEN_LENGTH_MAX = 512
 
-const PRINCIPAL_OPEN: Principal = Object.freeze({ device: null })
+const PRINCIPAL_OPEN: Principal = Object.freeze({ device: null, tokenHash: null })
 
 /** The token of `Authorization: Bearer <token>`, the scheme in any case; undefined for anything else. */
 export function bearerToken(headers: HeaderReader): string | undefined {
@@ -56,14 +58,14 @@ export function createAuth({ runtime }: { readonly runtime: Runtime }): Auth {
   const known = createKnownTokens(clock)
   const touchedMs = new BoundedMap<string, number>(DEVICES_TOUCHED_MAX)
 
-  const principalOf = (device: DeviceRow, address: string): Principal => {
+  const principalOf = (device: DeviceRow, tokenHash: string, address: string): Principal => {
     const nowMs = clock.nowMs()
     if (device.expiresAtMs !== null && device.expiresAtMs <= nowMs) throw unauthorized()
     if (nowMs - (touchedMs.get(device.id) ?? 0) >= TOUCH_MS) {
       touchedMs.set(device.id, nowMs)
       devices.touch([{ id: device.id, atMs: nowMs, address }]).catch((error) => log.warn('a last-seen time was not kept', { error }))
     }
-    return { device: device.id }
+    return { device: device.id, tokenHash }
   }
 
   const ask = async (tokenHash: string, address: string, spared: boolean): Promise<Principal> => {
@@ -74,7 +76,7 @@ export function createAuth({ runtime }: { readonly runtime: Runtime }): Auth {
     }
     known.set(tokenHash, device)
     revocations.watch(tokenHash, device)
-    return principalOf(device, address)
+    return principalOf(device, tokenHash, address)
   }
 
   return {
@@ -88,7 +90,7 @@ export function createAuth({ runtime }: { readonly runtime: Runtime }): Auth {
       if (!token) throw unauthorized()
       const hash = sha256Hex(token)
       const device = known.get(hash)
-      return device ? principalOf(device, address) : ask(hash, address, spared)
+      return device ? principalOf(device, hash, address) : ask(hash, address, spared)
     },
   }
 }

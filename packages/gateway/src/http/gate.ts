@@ -90,12 +90,12 @@ export function createGate({ config, auth, clients }: GateOptions): Gate {
           throw new AppError('forbidden', 'Only processes on this machine may call this')
         checkNames(headers, config)
       }
-      return { device: null, client: clients.of(peer.connection, null) }
+      return { device: null, tokenHash: null, client: clients.of(peer.connection, null) }
     },
     identify(c, { connection, address, spared }, credential = headersOf(c)) {
       if (!config.require_pairing) checkNames(headersOf(c), config)
       const principal = auth.bearer(credential, address, spared)
-      const callerOf = ({ device }: Principal): Caller => ({ device, client: clients.of(connection, device) })
+      const callerOf = ({ device, tokenHash }: Principal): Caller => ({ device, tokenHash, client: clients.of(connection, device) })
       return principal instanceof Promise ? principal.then(callerOf) : callerOf(principal)
     },
   }

@@ -5,16 +5,11 @@ export interface Revocations {
   /** Remembers a token that was good just now, by its hash. */
   watch(tokenHash: string, device: DeviceRow): void
   /** See `Auth.onRevoked`. */
-  listen(listener: (device: string) => void): () => void
+  listen(listener: (tokenHash: string) => void): () => void
 }
 
 const PERIOD_MS = 500
 const TOKENS_MAX = 5000
-
-interface Watched {
-  readonly device: string
-  readonly expiresAtMs: number | null
-}
 
 export interface RevocationsOptions {
   readonly devices: Pick<DeviceStore, 'version' | 'findByTokenHash'>
@@ -23,14 +18,15 @@ export interface RevocationsOptions {
 }
 
 export function createRevocations({ devices, clock, log }: RevocationsOptions): Revocations {
-  const watched = new BoundedMap<string, Watched>(TOKENS_MAX)
-  const listeners = new Set<(device: string) => void>()
+  /** When each expires. */
+  const watched = new BoundedMap<string, number | null>(TOKENS_MAX)
+  const listeners = new Set<(tokenHash: string) => void>()
   let version: number | undefined
   let stop: AbortController | undefined
 
-  const revoke = (tokenHash: string, device: string): void => {
+  const revoke = (tokenHash: string): void => {
     watched.delete(tokenHash)
-    for (const listener of listeners) listener(device)
+    for (const listener of listeners) listener(tokenHash)
   }
 
   const look = async (): Promise<void> => {
@@ -38,9 +34,9 @@ export function createRevocations({ devices, clock, log }: RevocationsOptions): 
     const seen = await devices.version()
     const changed = seen !== version
     version = seen
-    for (const [tokenHash, { device, expiresAtMs }] of [...watched.entries()]) {
-      const isGone = changed && (await devices.findByTokenHash(tokenHash))?.id !== device
-      if (isGone || (expiresAtMs !== null && expiresAtMs <= nowMs)) revoke(tokenHash, device)
+    for (const [tokenHash, expiresAtMs] of [...watched.entries()]) {
+      const isGone = changed && !(await devices.findByTokenHash(tokenHash))
+      if (isGone || (expiresAtMs !== null && expiresAtMs <= nowMs)) revoke(tokenHash)
     }
   }
 
@@ -52,8 +48,8 @@ export function createRevocations({ devices, clock, log }: RevocationsOptions): 
   }
 
   return {
-    watch(tokenHash, { id, expiresAtMs }) {
-      if (!watched.has(tokenHash)) watched.set(tokenHash, { device: id, expiresAtMs })
+    watch(tokenHash, { expiresAtMs }) {
+      if (!watched.has(tokenHash)) watched.set(tokenHash, expiresAtMs)
     },
     listen(listener) {
       listeners.add(listener)

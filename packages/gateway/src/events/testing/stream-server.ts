@@ -32,6 +32,8 @@ export interface StreamServer extends AsyncDisposable {
   /** What was logged as an error. */
   readonly errors: readonly string[]
   revoke(device: string): void
+  /** Gives a device another token. */
+  rotate(device: string, token: string): void
   /** Puts other settings in force, as a reload does. */
   reload(config: Partial<GatewayConfig>): void
 }
@@ -94,6 +96,7 @@ export async function startStreamServer(options: StreamServerOptions = {}): Prom
       return host.logs.filter(({ level }) => level === 'error').map(({ message }) => message)
     },
     revoke: devices.forget,
+    rotate: devices.rotate,
     reload(changed) {
       Object.assign(gateway, changed)
       bus.emit({ type: 'config_reloaded', sections: ['gateway'], rebuilt: [] })
@@ -111,13 +114,18 @@ export async function startStreamServer(options: StreamServerOptions = {}): Prom
 function createDevices(lookUp = async () => {}) {
   const byHash = new Map(Object.entries(TOKENS).map(([id, token]) => [sha256Hex(token), { id, expiresAtMs: null } as DeviceRow]))
   let version = 1
+  const forget = (id: string): void => {
+    for (const [hash, device] of byHash) if (device.id === id) byHash.delete(hash)
+    version += 1
+  }
   return {
     version: () => version,
     findByTokenHash: (hash: string) => lookUp().then(() => byHash.get(hash)),
     touch: async () => {},
-    forget(id: string) {
-      for (const [hash, device] of byHash) if (device.id === id) byHash.delete(hash)
-      version += 1
+    forget,
+    rotate(id: string, token: string): void {
+      forget(id)
+      byHash.set(sha256Hex(token), { id, expiresAtMs: null } as DeviceRow)
     },
   }
 }
