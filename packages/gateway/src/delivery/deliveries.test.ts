@@ -383,6 +383,27 @@ describe('a message', () => {
     expect(made.turns[1]?.delivery?.turnId).not.toBe(made.turns[0]?.delivery?.turnId)
   })
 
+  test('that an operator replays in another process is taken up although the store could not be read at first', async () => {
+    const store = open()
+    let failures = 0
+    const waiting: Store['inbox']['waiting'] = async (options) => {
+      if (failures-- > 0) throw new AppError('unavailable', 'the disk does not answer')
+      return store.inbox.waiting(options)
+    }
+    const made = await bench({ store: { ...store, inbox: { ...store.inbox, waiting } } })
+    await made.receive(message('m1'))
+    await settle()
+    await clock.advance(1000)
+    failures = 1
+    await open().inbox.replay(1)
+    await clock.advance(1000)
+    await settle()
+    expect(made.turns).toHaveLength(1)
+    await clock.advance(1000)
+    await settle()
+    expect(made.turns).toHaveLength(2)
+  })
+
   test('that is replayed in this process is taken up when the queues are woken', async () => {
     const made = await bench()
     await made.receive(message('m1'))

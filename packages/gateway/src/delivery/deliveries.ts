@@ -115,9 +115,10 @@ export async function startDeliveries(deps: DeliveryDeps): Promise<Deliveries> {
     if (nextGeneration === generation && nextForeign === foreign) return
     if (nextGeneration !== generation) listeners.set(deps.channels())
     if (nextForeign !== foreign) await deps.changedElsewhere()
+    await takeUp()
+    // Not before: what could not be taken up is looked at again.
     generation = nextGeneration
     foreign = nextForeign
-    await takeUp()
   }
   const prune = async (): Promise<void> => {
     const { retention_days, retention_mb, dedupe_hours } = deps.config()
