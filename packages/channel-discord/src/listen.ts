@@ -26,20 +26,27 @@ export interface ListenDeps {
 /** Before a refused connection is tried again: only a person can change what is wrong. */
 export const REFUSED_MS = 900_000
 const SESSIONS_WAIT_MS_MAX = 86_400_000
+/** What the platform may ask for at most. */
+const ASKED_SECS_MAX = 3600
 const FLUSH_MS = 5000
 const SEEN = 6
 
-/** See `Channel.listen`. Rejects with `unavailable` when the connection is gone for good, after a long wait if it was refused. */
+/**
+ * See `Channel.listen`. Rejects with `unavailable` when the connection is gone for good: after a long wait if it was refused, and
+ * not before the time the platform asked for.
+ */
 export async function listen(deps: ListenDeps, deliver: Deliver, signal: AbortSignal): Promise<void> {
   const { cursors, clock, log } = deps
   await cursors.load()
   const stopped = new AbortController()
   const flushing = flushNowAndThen(deps, AbortSignal.any([signal, stopped.signal]))
   let ending: Ending
+  let askedSecs = 0
   try {
     ending = await connected(deps, deliver, signal)
   } catch (error) {
     ending = signal.aborted ? { how: 'aborted' } : { how: 'failed', detail: errorText(error) }
+    if (error instanceof AppError) askedSecs = Math.min(ASKED_SECS_MAX, error.retryAfterSecs ?? 0)
   } finally {
     stopped.abort()
     await flushing
@@ -49,8 +56,11 @@ export async function listen(deps: ListenDeps, deliver: Deliver, signal: AbortSi
   if (ending.how === 'refused') {
     log.error('the platform does not take the connection', { channel: 'discord', reason: ending.detail, retry_secs: REFUSED_MS / 1000 })
     await clock.sleep(REFUSED_MS, signal)
-    if (signal.aborted) return
+  } else if (askedSecs > 0) {
+    log.warn('the platform asks for a pause', { channel: 'discord', reason: ending.detail, retry_secs: askedSecs })
+    await clock.sleep(askedSecs * 1000, signal)
   }
+  if (signal.aborted) return
   throw new AppError('unavailable', ending.detail)
 }
 

@@ -58,6 +58,22 @@ describe('what nobody but a person can mend', () => {
     expect(bench.fake.requests).toEqual([])
   })
 
+  test('a platform that says when to come back is not asked before', async () => {
+    bench.fake.fail({ fault: 'status', status: 429, headers: { 'retry-after': '600' }, body: { message: 'You are being rate limited.' } })
+    const listening = listenTo(channelOn(bench.fake, bench.host))
+    bench.stopAfter(listening)
+    await until(() => expect(bench.fake.requests).toHaveLength(1))
+    let isOver = false
+    void listening.ended.then(() => {
+      isOver = true
+    })
+    await until(() => expect(bench.host.logs.map(({ message }) => message)).toContain('the platform asks for a pause'))
+    await bench.host.advance(599_000)
+    expect(isOver).toBe(false)
+    await bench.host.advance(1000)
+    expect(await listening.ended).toMatchObject({ code: 'unavailable' })
+  })
+
   test('no session is begun when none is left for today', async () => {
     bench.fake.setSessionsLeft(0)
     const listening = listenTo(channelOn(bench.fake, bench.host))
