@@ -250,6 +250,27 @@ describe('work lanes', () => {
     expect(lanes.load).toEqual({ running: 1, waiting: 1 })
   })
 
+  test('a row that leaves again while it waits to come back takes no place, and comes back when it wants to', async () => {
+    const { started, back, enter, end, leave, retake } = bench({ concurrency: 1 })
+    for (const [number, lane] of [
+      [1, 'a'],
+      [2, 'b'],
+      [3, 'c'],
+    ] as const)
+      enter(number, lane)
+    leave(1)
+    await retake(1)
+    leave(1)
+    expect(started).toEqual([1, 2])
+    await end(2)
+    expect(started).toEqual([1, 2, 3])
+    back.length = 0
+    await retake(1)
+    expect(back).toEqual([])
+    await end(3)
+    expect(back).toEqual([1])
+  })
+
   test('a suspect that is away holds up no other suspect, and comes back when none runs', async () => {
     const { started, back, enter, end, leave, retake } = bench({ concurrency: 3 })
     enter(1, 'a', { cuts: 2 })

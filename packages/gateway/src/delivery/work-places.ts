@@ -46,7 +46,7 @@ export class WorkPlaces {
     while (this.isFree(false)) {
       const stay = (this.isFree(true) ? this.#returningSuspects.shift() : undefined) ?? this.#returning.shift()
       if (!stay) return
-      if (stay.state !== 'returning') continue // it ended while it waited
+      if (stay.state !== 'returning') continue // it ended while it waited, or left again
       this.#enter(stay)
       stay.back?.resolve()
     }
@@ -59,8 +59,9 @@ export class WorkPlaces {
     this.#enter(stay)
     return {
       leave: () => {
-        if (stay.state !== 'here') return
+        if (stay.state === 'away' || stay.state === 'over') return
         this.#exit(stay, 'away')
+        stay.back?.resolve()
         this.#onFree()
       },
       retake: async () => {
