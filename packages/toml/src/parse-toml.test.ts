@@ -8,6 +8,12 @@ import { parseToml, TOML_BYTES_MAX } from './parse-toml.ts'
 const parse = (text: string) => parseToml(text, 'config.toml')
 const invalid = (message: string) => expect.objectContaining({ code: 'config_invalid', message: expect.stringContaining(message) })
 
+test('a file in another encoding is refused with its place: its texts would be read, and saved, as something else', async () => {
+  const text = Buffer.from('[a]\nname = "x" # caf\u00e9\n', 'latin1').toString('utf8')
+  await expect(parse(text)).rejects.toEqual(invalid('config.toml:2:17: the file is not in UTF-8'))
+  expect(await parse('a = "\\uFFFD caf\u00e9"\n')).toEqual({ a: '\ufffd caf\u00e9' })
+})
+
 test('a file of every kind of value is plain data', async () => {
   const text = `
 a = "text"
@@ -91,6 +97,10 @@ test('a file over the size limit is refused, whatever is in it', async () => {
   const fits = line.repeat(Math.floor(TOML_BYTES_MAX / Buffer.byteLength(line)))
   expect(await parse(fits)).toEqual({})
   await expect(parse(`${fits}# one more\n`)).rejects.toEqual(invalid('at most 1048576 are read'))
+})
+
+test('a file with a text too long for the exact parser is told so, and not of depth alone', async () => {
+  await expect(parse(`a = "${'\\u0041'.repeat(170_000)}"`)).rejects.toEqual(invalid('a single text in it is too long'))
 })
 
 test('a file nested too deep is refused, at any depth and however it is written', async () => {

@@ -32,8 +32,12 @@ const VALUE_WANTED = 'a value must be a text in quotes, a number, true or false,
 export async function syntaxProblem(file: string, text: string, error: unknown): Promise<TomlProblem> {
   const { lineNumber: line, column: offset, index } = error as { lineNumber?: number; column?: number; index?: number }
   if (!(error instanceof SyntaxError) || line === undefined || offset === undefined || index === undefined) {
-    // Not the parser's own error: its stack has overflown.
-    return { file, key: '', message: 'the file cannot be read as TOML: it nests too deep' }
+    // Not the parser's own error: its stack has overflown, which holds each level and, for a moment, each character of a text.
+    return {
+      file,
+      key: '',
+      message: 'the file cannot be read as TOML: it nests too deep, or a single text in it is too long (over 100000 characters)',
+    }
   }
   const isBadValue = BAD_VALUE.has(error.message)
   const late =
