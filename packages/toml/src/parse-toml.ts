@@ -17,18 +17,28 @@ const OPEN_MAX = 1000
  */
 const UNSAFE = new RegExp(`\\\\[uU]|${Object.getOwnPropertyNames(Object.prototype).join('|')}`)
 
+/** What a decoder makes of bytes that are not UTF-8. Whoever means the character itself can write its escape. */
+const UNDECODED = '\ufffd'
+
 /** Without a byte order mark. */
 export const withoutMark = (text: string): string => (text.charCodeAt(0) === 0xfeff ? text.slice(1) : text)
 
 /**
  * The plain data of a file: dates as `Date`, whole numbers beyond 2^53 as `bigint`, `__proto__` as a key like any other.
- * Throws `config_invalid` for a text that is not TOML, larger than `TOML_BYTES_MAX` or nested deeper than `DEPTH_MAX`.
+ * Throws `config_invalid` for a text that is not TOML or was not UTF-8, larger than `TOML_BYTES_MAX` or nested deeper than
+ * `DEPTH_MAX`.
  */
 export async function parseToml(text: string, file: string): Promise<Record<string, unknown>> {
   const body = withoutMark(text)
   const bytes = Buffer.byteLength(body)
   if (bytes > TOML_BYTES_MAX) {
     throw configError([{ file, key: '', message: `the file has ${bytes} bytes; at most ${TOML_BYTES_MAX} are read` }])
+  }
+  const undecoded = body.indexOf(UNDECODED)
+  if (undecoded >= 0) {
+    const before = body.slice(0, undecoded).split('\n')
+    const place = { line: before.length, column: (before.at(-1) ?? '').length + 1 }
+    throw configError([{ file, ...place, key: '', message: 'the file is not in UTF-8: save it in that encoding' }])
   }
   const data = opensTooMany(body) ? undefined : ((await readFast(body)) ?? (await readExact(body, file)))
   if (!data || isTooDeep(data)) {

@@ -12,6 +12,12 @@ const get = async (text: string, path: string) => getValue(await load(text), SAM
 const refused = (code: string, message: string) => expect.objectContaining({ code, message: expect.stringContaining(message) })
 
 describe('set', () => {
+  test('a file in another encoding is not saved: what cannot be read in it would be lost', async () => {
+    const text = Buffer.from('# caf\u00e9\n[gateway]\nport = 1\n', 'latin1').toString('utf8')
+    await expect(set(text, 'gateway.port', '2')).rejects.toEqual(refused('config_invalid', 'config.toml:1:6: the file is not in UTF-8'))
+    expect(await get(await set('', 'gateway.host', 'a\ufffdb'), 'gateway.host')).toBe('a\ufffdb')
+  })
+
   test.each([
     [
       'a value is replaced, its comment stays',

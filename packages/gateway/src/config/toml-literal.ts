@@ -12,5 +12,5 @@ export function formatLiteral(value: unknown): string {
   return pairs.length === 0 ? '{}' : `{ ${pairs.join(', ')} }`
 }
 
-/** JSON's escapes are TOML's, but JSON leaves one control character bare. */
-const formatText = (text: string): string => JSON.stringify(text).replaceAll('\u007f', '\\u007f')
+/** JSON's escapes are TOML's, but JSON leaves bare a control character, and what bytes in another encoding are read as. */
+const formatText = (text: string): string => JSON.stringify(text).replaceAll('\u007f', '\\u007f').replaceAll('\ufffd', '\\ufffd')
