@@ -123,6 +123,22 @@ test('a revoked device has its sockets closed with 4401 within a second', async 
   expect(other.socket.readyState).toBe(other.socket.OPEN)
 })
 
+test('a revocation that could not be looked up is looked up again', async () => {
+  let failures = 0
+  const lookUp = async () => {
+    if (failures-- > 0) throw new Error('the disk is away')
+  }
+  await using server = await startStreamServer({ lookUp })
+  const client = await connectSocket(server.url, '/ws/events')
+  await server.clock.advance(500)
+  failures = 1
+  server.revoke('d1')
+  await server.clock.advance(500)
+  expect(server.errors).toEqual(['looking for revoked devices failed'])
+  await server.clock.advance(500)
+  expect((await client.closed).code).toBe(4401)
+})
+
 test('a device whose token was replaced loses what it opened with the old one, and nothing it opens with the new one', async () => {
   await using server = await startStreamServer()
   const old = await connectSocket(server.url, '/ws/events')

@@ -33,11 +33,11 @@ export function createRevocations({ devices, clock, log }: RevocationsOptions): 
     const nowMs = clock.nowMs()
     const seen = await devices.version()
     const changed = seen !== version
-    version = seen
     for (const [tokenHash, expiresAtMs] of [...watched.entries()]) {
       const isGone = changed && !(await devices.findByTokenHash(tokenHash))
       if (isGone || (expiresAtMs !== null && expiresAtMs <= nowMs)) revoke(tokenHash)
     }
+    version = seen
   }
 
   const run = async (signal: AbortSignal): Promise<void> => {
