@@ -170,6 +170,17 @@ describe('the connection', () => {
     await soon(() => expect(sops.kept).toHaveLength(1))
   })
 
+  it.each([
+    ['PUBREL', [0x62, 0]],
+    ['PUBLISH with QoS 2', [0x34, 3, 0, 1, 0x61]],
+    ['PUBLISH with QoS 1', [0x32, 3, 0, 1, 0x61]],
+  ])('a %s that lacks its packet id ends the connection and nothing else', async (_what, bytes) => {
+    const { broker, ready } = await open()
+    await ready()
+    broker.send(Buffer.from(bytes))
+    await ready(2)
+  })
+
   it('a message that waits longer than the keep-alive time does not cost the connection', async () => {
     const { broker, sops, ready, bodies, said } = await open({}, { keepAliveSecs: 1 })
     const held = Promise.withResolvers<void>()

@@ -39,6 +39,10 @@ export async function holdConnection(settings: ConnectionSettings, parts: Connec
   }
   // The library goes on behind bytes it could not read, and what came with them would stay away.
   client.on('error', fail)
+  // Where an id is missing it has read -1, and would throw where nobody catches when it answers.
+  client.on('packetreceive', (packet) => {
+    if (packet.messageId === -1) delete packet.messageId
+  })
 
   const { begun, settled } = takeMessages(client, parts, { gone: gone.signal, leaving, fail })
   const subscribe = createSubscriptions(client, parts.subscriptions)
