@@ -217,14 +217,21 @@ const turns = [
 ]
 
 const replies = [
+  bug(
+    'a failed attempt that could not be noted leaves its reply under way',
+    `${GATEWAY}/delivery/outbox-runner.ts`,
+    'await noted(options, number, () => store.outbox.retry(number, { error: reason, atMs }))',
+    'await store.outbox.retry(number, { error: reason, atMs })',
+    [DELIVERIES],
+  ),
   {
     name: 'a reply that was sent, but could not be noted, is sent again',
     patches: [
       {
         file: `${GATEWAY}/delivery/outbox-runner.ts`,
-        find: 'await record(options, number, sent)',
+        find: 'await noted(options, number, () => store.outbox.sent(number, { providerId: id, atMs: clock.nowMs() }))',
         replace:
-          "try {\n    await store.outbox.sent(number, { providerId: sent.id, atMs: clock.nowMs() })\n  } catch {\n    return failed(options, { started, channel, error: new AppError('unavailable', 'not noted'), observe })\n  }",
+          "try {\n    await store.outbox.sent(number, { providerId: id, atMs: clock.nowMs() })\n  } catch {\n    return failed(options, { started, channel, error: new AppError('unavailable', 'not noted'), ended })\n  }",
       },
     ],
     tests: [DELIVERIES],
