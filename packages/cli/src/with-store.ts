@@ -1,9 +1,9 @@
 /** Opens the store for a command that needs no features; the daemon may be running on the same file. */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { gatewaySection, systemClock } from '@sluice/gateway/config'
+import { gatewaySection } from '@sluice/gateway/config'
 import { createLogger } from '@sluice/gateway/log'
-import type { Clock, Store } from '@sluice/sdk'
+import { type Clock, type Store, systemClock } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
 import { configFromContext } from './config-from-context.ts'
 import type { CliContext } from './context.ts'

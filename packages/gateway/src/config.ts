@@ -1,5 +1,4 @@
 /** Configuration for programs that start no daemon; kept apart from the rest, which is much more to load. */
-export { systemClock } from './clock.ts'
 export { CORE_SECTIONS, gatewaySection } from './config/core-sections.ts'
 export { starterConfig } from './config/init-config.ts'
 export { configSchema } from './config/json-schema.ts'

@@ -4,12 +4,11 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { agentSection } from '@sluice/agent'
-import { type Channel, defineFeature, secretText } from '@sluice/sdk'
+import { type Channel, defineFeature, secretText, systemClock } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
 import { testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { systemClock } from './clock.ts'
 import { type Daemon, type DaemonOptions, startDaemon } from './daemon.ts'
 
 let dataDir: string

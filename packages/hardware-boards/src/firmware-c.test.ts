@@ -1,6 +1,5 @@
 /** The firmware in C, on emulated chips, through the line protocol as the daemon speaks it. */
-import { AppError } from '@sluice/sdk'
-import { realClock } from '@sluice/testkit/real-clock'
+import { AppError, systemClock } from '@sluice/sdk'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { capabilitiesOf } from './protocol/answers.ts'
@@ -42,7 +41,7 @@ for (const { name, gpio, says } of BOARDS) {
     beforeAll(async () => {
       if ('missing' in tools) return
       board = await startQemuBoard(name, tools)
-      link = createLink({ port: board.port, name, clock: realClock, onSignal: (event, value) => void heard.push([event, value]) })
+      link = createLink({ port: board.port, name, clock: systemClock, onSignal: (event, value) => void heard.push([event, value]) })
       await link.hello(signal)
     }, 60_000)
     afterAll(async () => board?.stop())

@@ -1,9 +1,8 @@
 import { createServer, type Server } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Observation } from '@sluice/sdk'
+import { type Observation, systemClock } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import { type OtlpReceiverOptions, startOtlpReceiver } from '@sluice/testkit/otlp-receiver'
-import { realClock } from '@sluice/testkit/real-clock'
 import * as v from 'valibot'
 import { afterEach, describe, expect, test } from 'vitest'
 import { checkCollector } from './check-collector.ts'
@@ -72,7 +71,7 @@ const seen: Observation = { kind: 'tool_call', tool: 't', outcome: 'ok', span: {
 /** What was logged while spans came faster than any collector takes them, how long they took, and the end. */
 async function storm(url: string) {
   const host = testHost()
-  const parts = feature.build({ ...host, clock: realClock }, v.parse(feature.section?.schema ?? v.object({}), { otel_endpoint: url }))
+  const parts = feature.build({ ...host, clock: systemClock }, v.parse(feature.section?.schema ?? v.object({}), { otel_endpoint: url }))
   const [observer] = parts.observers ?? []
   let recordMs = 0
   for (let at = 0; at < QUEUE_MAX * 2; at += BATCH_MAX) {
@@ -101,7 +100,7 @@ test('a collector at fault harms nobody: spans cost nothing, what is lost is tol
 describe('doctor sends one span, and says what the collector answered', () => {
   const check = async (url: string) => {
     const target = { url: tracesUrl(url), serviceName: 'sluice', instanceId: 'i' }
-    return checkCollector(target, { clock: realClock, fetch, signal: new AbortController().signal })
+    return checkCollector(target, { clock: systemClock, fetch, signal: new AbortController().signal })
   }
 
   test('it was taken', async () => {

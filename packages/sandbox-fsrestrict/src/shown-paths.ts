@@ -1,7 +1,7 @@
 /** What a confined command sees of the system: programs and libraries, what of /etc is no secret, harmless devices, facts of the kernel. */
 import { readdir, realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { PUBLIC_ETC } from '@sluice/sdk'
+import { PROGRAM_FOLDERS, PUBLIC_ETC } from '@sluice/sdk'
 import { CONTROLLABLE, EXECUTABLE, READABLE, USABLE } from './landlock.ts'
 
 export interface ShownPath {
@@ -10,8 +10,6 @@ export interface ShownPath {
   readonly rights: number
   readonly isFolder: boolean
 }
-
-const PROGRAMS = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/opt', '/nix/store']
 
 /** Programs take files that are missing for granted, but some fail on those they may not read. */
 const MORE_ETC = ['gitconfig', 'hostname', 'login.defs']
@@ -48,7 +46,7 @@ export async function shownDevices(devices: readonly string[]): Promise<readonly
 export async function shownPaths(hidden: string): Promise<readonly ShownPath[]> {
   const etc = [...PUBLIC_ETC, ...MORE_ETC].map((name) => join('/etc', name))
   const wanted = [
-    ...(await Promise.all(PROGRAMS.map((path) => beside(hidden, path)))).flat().map((path) => [path, EXECUTABLE] as const),
+    ...(await Promise.all(PROGRAM_FOLDERS.map((path) => beside(hidden, path)))).flat().map((path) => [path, EXECUTABLE] as const),
     ...[...etc, ...FACTS, ...SOURCES].map((path) => [path, READABLE] as const),
     ...SINKS.map((path) => [path, USABLE] as const),
   ]

@@ -2,10 +2,7 @@
 import { existsSync } from 'node:fs'
 import { cp, lstat, mkdir, readdir, readlink, realpath } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { PUBLIC_ETC } from '@sluice/sdk'
-
-/** Read-only; a link among them stays one. */
-const FOLDERS = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/opt', '/nix/store']
+import { PROGRAM_FOLDERS, PUBLIC_ETC } from '@sluice/sdk'
 
 /** What changes while the daemon runs, and matters where there is a network. */
 const LIVE_ETC = ['/etc/resolv.conf', '/etc/hosts']
@@ -26,7 +23,7 @@ export async function systemView(folder: string, dataDir: string): Promise<Syste
   await mkdir(etc, { recursive: true })
   await Promise.all(PUBLIC_ETC.map((name) => copy(join('/etc', name), join(etc, name))))
   return {
-    system: [...(await Promise.all(FOLDERS.map(show))).flat(), '--ro-bind', etc, '/etc'],
+    system: [...(await Promise.all(PROGRAM_FOLDERS.map(show))).flat(), '--ro-bind', etc, '/etc'],
     names: LIVE_ETC.filter((path) => existsSync(path)).flatMap((path) => ['--ro-bind', path, path]),
     hidden: isShown(data) ? [data] : [],
   }
@@ -49,4 +46,4 @@ async function show(path: string): Promise<string[]> {
   return isEmpty ? [] : ['--ro-bind', path, path]
 }
 
-const isShown = (path: string): boolean => FOLDERS.some((folder) => path.startsWith(`${folder}/`))
+const isShown = (path: string): boolean => PROGRAM_FOLDERS.some((folder) => path.startsWith(`${folder}/`))

@@ -135,7 +135,7 @@ export type {
   SpawnResult,
   WrappedCommand,
 } from './sandbox.ts'
-export { findProgram, limitedWords, PUBLIC_ETC, splitEnv, startWords, withoutCounted } from './sandbox-command.ts'
+export { findProgram, limitedWords, PROGRAM_FOLDERS, PUBLIC_ETC, splitEnv, startWords, withoutCounted } from './sandbox-command.ts'
 export { seccompFilter } from './seccomp-filter.ts'
 export { Secret, withoutSecrets } from './secret.ts'
 export type { ConfigSchema, KeyMetadata, Section } from './section.ts'
@@ -176,6 +176,7 @@ export type {
   TurnStatus,
   TurnStore,
 } from './store.ts'
+export { systemClock } from './system-clock.ts'
 export type { Risk, Tool, ToolContext, ToolReport } from './tool.ts'
 export { defineTool } from './tool.ts'
 export type { Trace, TraceParent, WithinTrace } from './trace.ts'

@@ -91,6 +91,9 @@ export const startWords = (words: readonly string[], { joins = [], ninth = '', l
 /** What a control group bounds for all processes together need not be bounded for each. */
 export const withoutCounted = ({ memoryBytesMax: _memory, processesMax: _processes, ...rest }: SandboxPolicy): SandboxPolicy => rest
 
+/** Where programs and their libraries are, on Linux. */
+export const PROGRAM_FOLDERS: readonly string[] = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/opt', '/nix/store']
+
 /** What of /etc programs need and is no secret. */
 export const PUBLIC_ETC: readonly string[] = [
   'alternatives',

@@ -1,7 +1,6 @@
 /** `sluice approvals`, on a store nobody else has open. */
 import { join } from 'node:path'
-import { systemClock } from '@sluice/gateway/config'
-import type { NewApproval, Store } from '@sluice/sdk'
+import { type NewApproval, type Store, systemClock } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
 import { afterEach, expect, test } from 'vitest'
 import { operator } from '../operator.ts'

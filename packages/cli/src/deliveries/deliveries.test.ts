@@ -1,8 +1,7 @@
 /** `sluice inbox` and `sluice outbox`, on a store nobody else has open. */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { systemClock } from '@sluice/gateway/config'
-import type { DeliveryFilter, InboxStore, NewReply, Store } from '@sluice/sdk'
+import { type DeliveryFilter, type InboxStore, type NewReply, type Store, systemClock } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
 import { afterEach, describe, expect, test } from 'vitest'
 import { scratch } from '../testing/bundle.ts'

@@ -1,9 +1,8 @@
 /** An engine that drives nothing: what it starts or changes is kept for the daemon, which looks every second. */
 import { newTurnId } from '@sluice/agent'
-import { systemClock } from '@sluice/gateway/config'
 import { createLogger } from '@sluice/gateway/log'
 import { sopSettings } from '@sluice/gateway/sops'
-import type { ClientId, Store } from '@sluice/sdk'
+import { type ClientId, type Store, systemClock } from '@sluice/sdk'
 import { createSopEngine, type SopEngine, SopFolder } from '@sluice/sop'
 import { sopSection } from '@sluice/sop/config'
 import { configFromContext } from '../config-from-context.ts'

@@ -1,7 +1,7 @@
 /** The procedures of a folder, for a command: loaded as the daemon does, with what is wrong in them. */
-import { systemClock } from '@sluice/gateway/config'
+
 import { sopSettings } from '@sluice/gateway/sops'
-import { AppError } from '@sluice/sdk'
+import { AppError, systemClock } from '@sluice/sdk'
 import type { SopDefinition } from '@sluice/sop'
 import { type LoadedSops, loadSops } from '@sluice/sop/load-sops'
 import { nearestName } from '@sluice/toml'

@@ -2,8 +2,7 @@
 import { watch } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
-import type { Clock } from '@sluice/sdk'
-import { systemClock } from '../clock.ts'
+import { type Clock, systemClock } from '@sluice/sdk'
 
 /** A write is over once the file has looked the same for so long. */
 const QUIET_MS = 100

@@ -1,6 +1,6 @@
 /** The raw REPL through the kernel and serialport: a pseudo-terminal with MicroPython's prompt behind it. */
 
-import { realClock } from '@sluice/testkit/real-clock'
+import { systemClock } from '@sluice/sdk'
 import { findSocat, startSerialLine } from '@sluice/testkit/serial-line'
 import { describe, expect, test } from 'vitest'
 import type { Port } from '../devices.ts'
@@ -21,10 +21,10 @@ describe.skipIf(missing !== undefined)(title, () => {
     const far: Port = { ...line, onClose: () => () => undefined, signals: async () => undefined, close: line.unplug }
     const board = replBoard({ far, rawPaste, window: 128, program: true, execute: (code) => python?.execute(code) ?? {} })
     const signal = new AbortController().signal
-    const port = await openSerialPort({ path: line.path, baud: 115_200, clock: realClock }, signal)
+    const port = await openSerialPort({ path: line.path, baud: 115_200, clock: systemClock }, signal)
     try {
       const program = Array.from({ length: 400 }, (_, index) => `print(${index}, 'ü\\x03\\x04')`).join('\n')
-      const { result, restarted } = await withRepl(port, { name: 'board_a0', clock: realClock, signal }, async (repl) => {
+      const { result, restarted } = await withRepl(port, { name: 'board_a0', clock: systemClock, signal }, async (repl) => {
         const { bytes } = await writeMain(repl, program)
         return { bytes, back: await readMain(repl), ran: await repl.run("print('ä' * 5000)") }
       })

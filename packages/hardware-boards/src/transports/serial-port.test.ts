@@ -1,5 +1,5 @@
+import { systemClock } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
-import { realClock } from '@sluice/testkit/real-clock'
 import { findSocat } from '@sluice/testkit/serial-line'
 import * as v from 'valibot'
 import { afterEach, describe, expect, test } from 'vitest'
@@ -28,7 +28,7 @@ async function pty(options?: FakeBoardOptions) {
   boards.push(made)
   const { path } = made.line
   const usb = { vendor: '2341', product: '0043', serialNumber: '757', manufacturer: null }
-  const registry = createRegistry({ ...testHost(), clock: realClock }, v.parse(peripheralsSection.schema, {}), {
+  const registry = createRegistry({ ...testHost(), clock: systemClock }, v.parse(peripheralsSection.schema, {}), {
     look: async () => ({ ports: [{ path, usb, location: '1-1' }], usb: [] }),
     check: async () => undefined,
   })
@@ -76,7 +76,7 @@ describe.skipIf('missing' in socat)(`a board behind a real serial port${why}`, (
     const before = process.memoryUsage()
     for (let mebibyte = 0; mebibyte < 16; mebibyte++) {
       board.say(noise)
-      await realClock.sleep(10)
+      await systemClock.sleep(10)
     }
     board.say('\n')
     await expect(line.read(4, never)).resolves.toBe(0)
@@ -95,7 +95,7 @@ describe.skipIf('missing' in socat)(`a board behind a real serial port${why}`, (
     })
     expect(bytes).toContain('pong')
     await expect(line.read(4, never)).resolves.toBe(0)
-    await expect(openSerialPort({ path, baud: 9600, clock: realClock }, never)).rejects.toThrow('is in use by another program')
+    await expect(openSerialPort({ path, baud: 9600, clock: systemClock }, never)).rejects.toThrow('is in use by another program')
   })
 })
 
@@ -116,7 +116,7 @@ test('a port that opens after the call was aborted is closed again', async () =>
   }
   const abort = new AbortController()
   const load = async () => ({ list: async () => [], port: () => native })
-  const port = openSerialPort({ path: '/dev/ttyACM0', baud: 9600, clock: realClock, load }, abort.signal)
+  const port = openSerialPort({ path: '/dev/ttyACM0', baud: 9600, clock: systemClock, load }, abort.signal)
   const open = await opening.promise
   abort.abort()
   await expect(port).rejects.toEqual(code('aborted'))
@@ -125,7 +125,7 @@ test('a port that opens after the call was aborted is closed again', async () =>
 })
 
 test('a port that is not there is said to be not there', async () => {
-  await expect(openSerialPort({ path: '/dev/ttyACM999', baud: 9600, clock: realClock }, never)).rejects.toThrow(
+  await expect(openSerialPort({ path: '/dev/ttyACM999', baud: 9600, clock: systemClock }, never)).rejects.toThrow(
     'There is no /dev/ttyACM999',
   )
 })
@@ -135,5 +135,5 @@ test('a missing native module is an error that says what to install', async () =
     const { loadSerialLibrary } = await import('../native.ts')
     return loadSerialLibrary(() => Promise.reject(new Error("Cannot find package 'serialport'")))
   }
-  await expect(openSerialPort({ path: '/dev/ttyACM0', baud: 9600, clock: realClock, load }, never)).rejects.toThrow('pnpm add serialport')
+  await expect(openSerialPort({ path: '/dev/ttyACM0', baud: 9600, clock: systemClock, load }, never)).rejects.toThrow('pnpm add serialport')
 })

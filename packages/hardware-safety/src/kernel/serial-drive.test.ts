@@ -1,5 +1,5 @@
+import { systemClock } from '@sluice/sdk'
 import { testClock } from '@sluice/testkit/clock'
-import { realClock } from '@sluice/testkit/real-clock'
 import { findSocat, startSerialLine } from '@sluice/testkit/serial-line'
 import { describe, expect, test } from 'vitest'
 import type { NativePort } from '../native.ts'
@@ -140,7 +140,7 @@ describe.skipIf('missing' in socat)(`a real serial line${why}`, () => {
     const motors = await openSerialDrive({
       path: line.path,
       baud: 115_200,
-      clock: realClock,
+      clock: systemClock,
       hear: gone.resolve,
       check: async () => undefined,
     })

@@ -3,8 +3,8 @@
  * output stand the id of the safety process, `moving` once it does so and, where it is to be held up, `blocked FROM UNTIL`.
  */
 
+import { systemClock } from '@sluice/sdk'
 import * as v from 'valibot'
-import { systemClock } from '../../../gateway/src/clock.ts'
 import { startCompanion } from '../../../gateway/src/companion.ts'
 import { Robot } from '../robot.ts'
 import { robotToml } from '../robot-toml.ts'

@@ -2,8 +2,7 @@
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { RunBare, Sandbox, SandboxProbe } from '@sluice/sdk'
-import { realClock } from '@sluice/testkit/real-clock'
+import { type RunBare, type Sandbox, type SandboxProbe, systemClock } from '@sluice/sdk'
 import { runBare } from '@sluice/testkit/run-bare'
 import { fsrestrict } from '../fsrestrict.ts'
 import { askVersionCall } from '../landlock.ts'
@@ -31,6 +30,6 @@ export async function subject({
   launchers,
 }: SubjectOptions = {}): Promise<SandboxProbe & { readonly sandbox: Sandbox; readonly folder: string }> {
   const folder = mkdtempSync(join(tmpdir(), 'fsrestrict-'))
-  const sandbox = fsrestrict({ folder, hidden: hidden ?? folder, clock: realClock, ...(launchers && { launchers }) })
+  const sandbox = fsrestrict({ folder, hidden: hidden ?? folder, clock: systemClock, ...(launchers && { launchers }) })
   return { ...(await sandbox.probe(new AbortController().signal, run)), sandbox, folder }
 }

@@ -1,7 +1,6 @@
 /** A host for cases of the virtual machine: everything in memory, but the time, which is the real one. */
-import type { Host } from '@sluice/sdk'
+import { type Host, systemClock } from '@sluice/sdk'
 import { type TestHostOverrides, testHost } from '../host.ts'
-import { realClock } from '../real-clock.ts'
 
 /** `keyValue` of an earlier one makes it the same daemon after a restart. */
-export const liveHost = (overrides: Omit<TestHostOverrides, 'clock'> = {}): Host => ({ ...testHost(overrides), clock: realClock })
+export const liveHost = (overrides: Omit<TestHostOverrides, 'clock'> = {}): Host => ({ ...testHost(overrides), clock: systemClock })

@@ -1,7 +1,8 @@
 /** The feature built for a test, with what it offers at hand. */
+
+import { systemClock } from '@sluice/sdk'
 import { type TestHost, testHost } from '@sluice/testkit/host'
 import { memoryWorkspace } from '@sluice/testkit/memory-workspace'
-import { realClock } from '@sluice/testkit/real-clock'
 import { toolContext } from '@sluice/testkit/tool'
 import * as v from 'valibot'
 import { expect, onTestFinished } from 'vitest'
@@ -15,7 +16,7 @@ export interface ArrangeOptions {
 
 export function arrange({ files = {}, realTime }: ArrangeOptions = {}) {
   const host: TestHost = testHost({ workspace: memoryWorkspace(files) })
-  const parts = feature.build(realTime ? { ...host, clock: realClock } : host, {})
+  const parts = feature.build(realTime ? { ...host, clock: systemClock } : host, {})
   const [tool] = parts.tools ?? []
   const { pdfText } = parts.services ?? {}
   const { close, check } = parts

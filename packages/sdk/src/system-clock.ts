@@ -1,13 +1,13 @@
-/** The clock of this machine, for tests that go through the kernel or a process of their own. */
-import type { Clock } from '@sluice/sdk'
+/** The clock of this machine. */
+import type { Clock } from './host.ts'
 
-export const realClock: Clock = {
+export const systemClock: Clock = {
   nowMs: () => Date.now(),
   monotonicMs: () => performance.now(),
   sleep: (ms, signal) =>
     new Promise((resolve) => {
       if (signal?.aborted) return resolve()
-      const end = (): void => {
+      const end = () => {
         clearTimeout(timer)
         signal?.removeEventListener('abort', end)
         resolve()
