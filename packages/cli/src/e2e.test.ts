@@ -92,6 +92,20 @@ test('a data directory that any command makes is for its owner alone', async () 
   expect((statSync(dir).mode & 0o777).toString(8)).toBe('700')
 })
 
+test('code is cached in the home folder of the caller, where the agent may not write, and never in the data directory', async () => {
+  const home = folder()
+  const dir = folder(`[agent]\nworkspace = ${JSON.stringify(home)}\n[security.policy]\nauto_approve = ["file_write"]\n${offline}`)
+  const env = { HOME: home, XDG_CACHE_HOME: '' }
+  await run('minimal', ['pair', 'list', '--data-dir', dir], env)
+  const compiled = '.cache/sluice/compiled'
+  const [version = ''] = readdirSync(join(home, compiled))
+  expect(readdirSync(dir)).not.toContain('cache')
+  const write = (path: string) =>
+    run('minimal', ['agent', '-m', `/tool file_write ${JSON.stringify({ path, content: 'x' })}`, '--data-dir', dir], env)
+  expect((await write('notes.txt')).stdout).not.toContain('forbidden_paths')
+  expect((await write(`${compiled}/${version}/planted`)).stdout).toContain('forbidden_paths')
+})
+
 describe('the daemon', () => {
   test('the printed curl lines give a reply', async () => {
     const running = await daemon('full', folder(offline))

@@ -1,9 +1,7 @@
 /** What runs before anything of a profile is loaded: `--version`, and Node's compile cache for everything after. */
-import { mkdirSync } from 'node:fs'
 import { enableCompileCache } from 'node:module'
-import { homedir } from 'node:os'
-import { join } from 'node:path'
 import manifest from '../package.json' with { type: 'json' }
+import { compileCacheFolder } from './compile-cache.ts'
 
 const NODE_MAJOR_MIN = 24
 
@@ -19,21 +17,7 @@ export async function start(loadProfile: () => Promise<unknown>): Promise<void> 
     process.exitCode = 1
     return
   }
-  enableCompileCache(cacheIn(dataDirOf(args)))
+  const cache = compileCacheFolder()
+  if (cache) enableCompileCache(cache)
   await loadProfile()
-}
-
-/** Whoever makes the data directory makes it for its owner alone; where it cannot be made, whoever needs it says so. */
-function cacheIn(dataDir: string): string {
-  try {
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-  } catch {}
-  return join(dataDir, 'cache')
-}
-
-/** The data directory as far as it can be told without parsing the command line: only the cache's place depends on it. */
-function dataDirOf(args: readonly string[]): string {
-  const at = args.findIndex((arg) => arg === '--data-dir' || arg.startsWith('--data-dir='))
-  const given = args[at]?.slice('--data-dir='.length) || args[at + 1]
-  return (at >= 0 && given) || process.env.SVC_DATA_DIR || join(homedir(), '.sluice')
 }

@@ -1,4 +1,5 @@
 /** Makes what the security sections decide: the policy, the workspace, the sandboxed spawn and the guarded fetch. */
+import { getCompileCacheDir } from 'node:module'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { agentSection, policySection } from '@sluice/agent'
@@ -36,8 +37,9 @@ export interface Guards extends HostGuards {
 
 export function createGuards(config: LoadedConfig, { dataDir, clock, log, sandboxes, signal }: GuardOptions): Guards {
   const configured = config.core(policySection)
-  // Its keys, its books and its configuration are not the agent's; its workspace, which may lie inside, still is.
-  const policy = Object.freeze({ ...configured, forbidden_paths: [...configured.forbidden_paths, dataDir] })
+  // The agent may touch neither the daemon's data (except a workspace inside of it) nor the compiled code that Node runs.
+  const forbidden = [...configured.forbidden_paths, dataDir, getCompileCacheDir() ?? []].flat()
+  const policy = Object.freeze({ ...configured, forbidden_paths: forbidden })
   const isolation = config.core(sandboxSection)
   const { enabled, backend, required } = isolation
   const selection = (): SelectSandboxOptions => ({

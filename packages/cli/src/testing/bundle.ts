@@ -34,8 +34,14 @@ export function scratch(config = ''): { readonly dir: string; dispose(): void } 
   return { dir, dispose: () => rmSync(dir, { recursive: true, force: true }) }
 }
 
-/** Only what a process needs: no provider key of the machine, no setting of whoever runs the tests. */
-const environment = (extra: Record<string, string> = {}) => ({ PATH: process.env.PATH ?? '', HOME: tmpdir(), NO_COLOR: '1', ...extra })
+/** What a process needs, without provider keys or settings of the person who runs the tests. */
+export const environment = (extra: Record<string, string> = {}): Record<string, string> => ({
+  PATH: process.env.PATH ?? '',
+  HOME: tmpdir(),
+  XDG_CACHE_HOME: join(ROOT, 'node_modules', '.cache'),
+  NO_COLOR: '1',
+  ...extra,
+})
 
 function launch(profile: string, args: readonly string[], env: Record<string, string>): ChildProcess {
   return spawn(process.execPath, [bundle(profile), ...args], { stdio: ['ignore', 'pipe', 'pipe'], env: environment(env) })

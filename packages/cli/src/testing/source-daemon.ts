@@ -1,21 +1,21 @@
 /** The daemon as a process of its own, from source: for tests that kill it. */
 import { spawn } from 'node:child_process'
-import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
+import { environment, ROOT } from './bundle.ts'
 
 export interface SourceDaemon {
   /** SIGKILL; resolves once the process is gone. */
   kill(): Promise<void>
 }
 
-const PROFILE = resolve(import.meta.dirname, '../../../../profiles/full.ts')
+const PROFILE = join(ROOT, 'profiles', 'full.ts')
 const START_MS_MAX = 15_000
 
 /** Resolves once connections are accepted. */
 export async function startSourceDaemon(dataDir: string): Promise<SourceDaemon> {
   const child = spawn(process.execPath, [PROFILE, 'daemon', '--data-dir', dataDir, '--port', '0'], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { PATH: process.env.PATH ?? '', HOME: tmpdir(), NO_COLOR: '1', NODE_COMPILE_CACHE: join(tmpdir(), 'sluice-compile-cache') },
+    env: environment({ NODE_COMPILE_CACHE: join(ROOT, 'node_modules', '.cache', 'sluice', 'sources') }),
   })
   const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()))
   const kill = async () => {
