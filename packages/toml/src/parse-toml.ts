@@ -1,7 +1,4 @@
-/**
- * The one reader of TOML. `@iarna/toml` reads; where it refuses, `toml-eslint-parser` has the last word, since the former
- * also refuses what is valid (a local time before another line, dates in lists). What it wrongly accepts stays accepted.
- */
+/** The one reader of TOML 1.0: plain data, or a problem with its line and column. */
 import { DEPTH_MAX } from './key-path.ts'
 import { configError } from './problem.ts'
 import { syntaxProblem } from './syntax-problem.ts'
@@ -11,14 +8,10 @@ export const TOML_BYTES_MAX = 1024 * 1024
 /** Brackets open at once, those in texts included. The parsers keep a state for each, which a hostile file could make a gigabyte of. */
 const OPEN_MAX = 1000
 
-/**
- * `@iarna/toml` takes a table of an inherited name for the inherited thing: `[constructor]` would write to `Object`
- * itself. Texts that could name one, by an escape too, never reach it.
- */
-const UNSAFE = new RegExp(`\\\\[uU]|${Object.getOwnPropertyNames(Object.prototype).join('|')}`)
-
-/** What a decoder makes of bytes that are not UTF-8. Whoever means the character itself can write its escape. */
+/** A decoder writes this character for bytes that are not UTF-8. A file that means the character itself can use its escape. */
 const UNDECODED = '\ufffd'
+/** TOML ends lines with LF or CR LF. The parser accepts a CR on its own, which editors show as a new line and others as none. */
+const BARE_CR = /\r(?!\n)/
 
 /** Without a byte order mark. */
 export const withoutMark = (text: string): string => (text.charCodeAt(0) === 0xfeff ? text.slice(1) : text)
@@ -34,30 +27,22 @@ export async function parseToml(text: string, file: string): Promise<Record<stri
   if (bytes > TOML_BYTES_MAX) {
     throw configError([{ file, key: '', message: `the file has ${bytes} bytes; at most ${TOML_BYTES_MAX} are read` }])
   }
-  const undecoded = body.indexOf(UNDECODED)
-  if (undecoded >= 0) {
-    const before = body.slice(0, undecoded).split('\n')
-    const place = { line: before.length, column: (before.at(-1) ?? '').length + 1 }
-    throw configError([{ file, ...place, key: '', message: 'the file is not in UTF-8: save it in that encoding' }])
-  }
-  const data = opensTooMany(body) ? undefined : ((await readFast(body)) ?? (await readExact(body, file)))
+  refuseAt(body.indexOf(UNDECODED), 'the file is not in UTF-8: save it in that encoding')
+  refuseAt(body.search(BARE_CR), 'a carriage return must be followed by a line feed: save the file with LF or CR LF line ends')
+  const data = opensTooMany(body) ? undefined : await read(body, file)
   if (!data || isTooDeep(data)) {
     throw configError([{ file, key: '', message: `the file nests too deep; at most ${DEPTH_MAX} levels are read` }])
   }
   return data
-}
 
-async function readFast(body: string): Promise<Record<string, unknown> | undefined> {
-  if (UNSAFE.test(body)) return undefined
-  const { default: parse } = await import('@iarna/toml/parse-string.js')
-  try {
-    return parse(body)
-  } catch {
-    return undefined
+  function refuseAt(index: number, message: string): void {
+    if (index < 0) return
+    const before = body.slice(0, index).split('\n')
+    throw configError([{ file, line: before.length, column: (before.at(-1) ?? '').length + 1, key: '', message }])
   }
 }
 
-async function readExact(body: string, file: string): Promise<Record<string, unknown>> {
+async function read(body: string, file: string): Promise<Record<string, unknown>> {
   try {
     return dataOf(await readDocument(body)) as Record<string, unknown>
   } catch (error) {
