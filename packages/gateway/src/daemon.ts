@@ -5,7 +5,7 @@ import { AppError, errorText } from '@sluice/sdk'
 import { lockDataDir } from '@sluice/store'
 import { concernsOf, warnOf } from './concerns.ts'
 import { gatewaySection } from './config/core-sections.ts'
-import { watchConfig } from './config/watch-config.ts'
+import { LOSS_HOLD_MS, watchConfig } from './config/watch-config.ts'
 import { type Deliveries, startDeliveries } from './delivery/deliveries.ts'
 import { deliveryDeps } from './delivery/delivery-deps.ts'
 import { createAuth } from './http/auth.ts'
@@ -111,6 +111,12 @@ async function startOn(
     text: runtime.configText,
     signal: watching.signal,
     onChange: (text) => applyChange(runtime, text),
+    onLoss: (lost) =>
+      log.warn('The configuration file lost text. The daemon keeps the configuration in force unless the file stays so.', {
+        file: options.configFile,
+        lost,
+        waits_secs: LOSS_HOLD_MS / 1000,
+      }),
   })
   warnOf(runtime)
   // Probed now rather than at the first command, so that what is missing is told at the start.

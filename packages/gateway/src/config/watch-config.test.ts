@@ -6,13 +6,14 @@ import { setTimeout } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { watchConfig } from './watch-config.ts'
+import { LOSS_HOLD_MS, watchConfig } from './watch-config.ts'
 
 let folder: string
 let file: string
 let clock: TestClock
 let stop: AbortController
 let seen: string[]
+let losses: string[]
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'watch-config-'))
@@ -20,6 +21,7 @@ beforeEach(() => {
   clock = testClock()
   stop = new AbortController()
   seen = []
+  losses = []
 })
 afterEach(() => {
   stop.abort()
@@ -42,7 +44,14 @@ async function aWhile(): Promise<void> {
 }
 
 async function start(text?: string): Promise<void> {
-  watchConfig({ file, clock, signal: stop.signal, onChange: (found) => void seen.push(found), ...(text === undefined ? {} : { text }) })
+  watchConfig({
+    file,
+    clock,
+    signal: stop.signal,
+    onChange: (found) => void seen.push(found),
+    onLoss: (lost) => void losses.push(lost),
+    ...(text === undefined ? {} : { text }),
+  })
   await until(() => clock.sleeping > 0)
 }
 
@@ -131,6 +140,44 @@ test('several writes in a row are one change', async () => {
   await aWhile()
   expect(seen).toHaveLength(1)
   expect(seen[0]).toContain('a19 = 1\n')
+})
+
+const WHOLE = '[gateway]\nport = 1\n\n[channels_config.chatapp]\nverify_token = "v"\nallowed_numbers = ["*"]\n'
+
+test.each([
+  ['emptied', () => writeFileSync(file, ''), 'all of its text'],
+  ['deleted', () => rmSync(file), 'all of its text'],
+  ['cut between sections', () => writeFileSync(file, '[gateway]\nport = 2\n'), '[channels_config.chatapp]'],
+  ['cut inside its last section', () => writeFileSync(file, WHOLE.slice(0, WHOLE.indexOf('allowed'))), 'its end'],
+])('keeps the text in force while the file is %s for a moment', async (_, spoil, lost) => {
+  writeFileSync(file, WHOLE)
+  await start()
+  spoil()
+  await until(() => losses.length > 0)
+  const spoiledAtMs = clock.nowMs()
+  await until(() => clock.nowMs() >= spoiledAtMs + LOSS_HOLD_MS / 2)
+  writeFileSync(file, WHOLE)
+  await until(() => clock.nowMs() >= spoiledAtMs + 3 * LOSS_HOLD_MS)
+  expect(seen).toEqual([])
+  expect(losses).toEqual([lost])
+})
+
+test('applies a file without one of its sections once it stayed so', async () => {
+  writeFileSync(file, WHOLE)
+  await start()
+  writeFileSync(file, '[gateway]\nport = 2\n')
+  await until(() => losses.length > 0)
+  const lostAtMs = clock.nowMs()
+  await changed('[gateway]\nport = 2\n')
+  expect(clock.nowMs() - lostAtMs).toBeGreaterThanOrEqual(LOSS_HOLD_MS)
+})
+
+test('applies a rewrite that keeps every section at once', async () => {
+  writeFileSync(file, WHOLE)
+  await start()
+  writeFileSync(file, WHOLE.replace('port = 1', '').replace('["*"]', '[]'))
+  await until(() => seen.length > 0)
+  expect(losses).toEqual([])
 })
 
 test('what changed between loading and watching is noticed at once', async () => {

@@ -1,29 +1,36 @@
-/** Notices changes of the configuration file, however they are made: in place, by renaming, by a link that leads elsewhere. */
+/** Watches the configuration file: writes in place, renames, and links that lead elsewhere. */
 import { watch } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { type Clock, systemClock } from '@sluice/sdk'
 
-/** A write is over once the file has looked the same for so long. */
+/** A write is over once the file has stayed the same for this long. */
 const QUIET_MS = 100
-/** A file that never comes to rest is read after so many looks. */
+/** A file that keeps changing is read after this many looks. */
 const LOOKS_MAX = 20
-/** What the folder's events miss (a link further up, a network share) is found by then. */
+/** Finds changes that the folder's events miss, such as those of a link further up or of a network share. */
 const POLL_MS = 2000
+/** A file that lost text is applied only after it stayed so for this long: editors and copies cut a file before they fill it. */
+export const LOSS_HOLD_MS = 5000
 
 export interface WatchOptions {
   readonly file: string
-  /** What is in force; without it, what the file holds when watching begins. */
+  /** The text in force. Without it, the text of the file when watching begins. */
   readonly text?: string
   readonly clock?: Clock
   /** Ends the watch. */
   readonly signal: AbortSignal
-  /** Told the file's text when that has changed, an empty one when there is no file. One call at a time; must not throw. */
+  /**
+   * Receives the file's changed text, empty when there is no file. One call at a time; must not throw. A file that became
+   * empty, disappeared, lost a section or was cut short is passed on once it stayed so for `LOSS_HOLD_MS`.
+   */
   onChange(text: string): void | Promise<void>
+  /** Called when such a file is first seen; `lost` says in words what it lost. Must not throw. */
+  onLoss?(lost: string): void
 }
 
-/** Returns at once; nothing of it keeps the process alive. A file that cannot be read counts as unchanged. */
-export function watchConfig({ file, text, clock = systemClock, signal, onChange }: WatchOptions): void {
+/** Returns at once and does not keep the process alive. A file that cannot be read counts as unchanged. */
+export function watchConfig({ file, text, clock = systemClock, signal, onChange, onLoss }: WatchOptions): void {
   let hasEvent = false
   let nap = new AbortController()
   const notice = () => {
@@ -35,25 +42,46 @@ export function watchConfig({ file, text, clock = systemClock, signal, onChange 
     let isFollowing = false
     let known = text
     let seen: string | undefined
+    let held: { readonly text: string; readonly untilMs: number } | undefined
     while (!signal.aborted) {
-      // Made before the look, so that no event falls between the two.
+      // Created before the file is looked at, so that no event is missed in between.
       nap = new AbortController()
       isFollowing ||= followFolder(file, { signal, notice, lost: () => (isFollowing = false) })
       const now = await identity(file)
-      if (now === seen && !hasEvent) {
-        await clock.sleep(POLL_MS, AbortSignal.any([signal, nap.signal]))
+      const heldMs = held ? held.untilMs - clock.nowMs() : POLL_MS
+      if (now === seen && !hasEvent && heldMs > 0) {
+        await clock.sleep(Math.min(POLL_MS, heldMs), AbortSignal.any([signal, nap.signal]))
         continue
       }
       hasEvent = false
       seen = known === undefined ? now : await settled(file, now, clock, signal)
       const found = await readText(file)
       if (found === undefined || signal.aborted) continue
+      const lost = known === undefined ? undefined : lossOf(known, found)
+      if (lost !== undefined) {
+        if (!held) onLoss?.(lost)
+        if (held?.text !== found) held = { text: found, untilMs: clock.nowMs() + LOSS_HOLD_MS }
+        if (clock.nowMs() < held.untilMs) continue
+      }
+      held = undefined
       const isChange = known !== undefined && found !== known
       known = found
       if (isChange) await onChange(found)
     }
   }
   void run()
+}
+
+const HEADER = /^[ \t]*\[\[?([^[\]#\n]+)\]/gm
+const sectionsIn = (text: string): Set<string> => new Set([...text.matchAll(HEADER)].map(([, name = '']) => name.trim()))
+
+/** What a changed text lost that a write in progress could still bring back; undefined if nothing. */
+function lossOf(before: string, after: string): string | undefined {
+  if (before.trim() !== '' && after.trim() === '') return 'all of its text'
+  const kept = sectionsIn(after)
+  const missing = [...sectionsIn(before)].filter((name) => !kept.has(name))
+  if (missing.length > 0) return missing.map((name) => `[${name}]`).join(', ')
+  return after.length < before.length && before.startsWith(after) ? 'its end' : undefined
 }
 
 interface Follower {
@@ -63,8 +91,8 @@ interface Follower {
 }
 
 /**
- * Hears of the file itself, and of the `..data` link by which a mounted volume swaps all its files at once. False if there
- * is no such folder yet or no more watches are to be had: then looking now and then has to do.
+ * Watches the folder for the file itself and for the `..data` link by which a mounted volume swaps all its files at once.
+ * Returns false if the folder does not exist yet or the system has no file watches left; polling finds the change then.
  */
 function followFolder(file: string, { signal, notice, lost }: Follower): boolean {
   try {
