@@ -1,3 +1,4 @@
+import { AppError } from '@sluice/sdk'
 import { expect, test } from 'vitest'
 import { memoryBooks } from './testing/memory-books.ts'
 import { hang, httpError, scriptedModel } from './testing/scripted-model.ts'
@@ -181,6 +182,67 @@ test('a turn its caller waits for writes no checkpoint', async () => {
   const { agent, books } = testAgent({ tools: [add], models: [scriptedModel([call('one'), { text: 'done' }])] })
   await agent.run(request('a'))
   expect(books.writes).toEqual(['finish turn-1'])
+})
+
+test('a turn with an idempotency key is kept before it begins, and its caller gets the reply', async () => {
+  const { add } = addTool()
+  const { agent, books } = testAgent({ tools: [add], models: [scriptedModel([call('one'), { text: 'done' }])] })
+  await expect(agent.run(request('a', { idempotency: { scope: 's', key: 'k' } }))).resolves.toMatchObject({ id: 'turn-1', text: 'done' })
+  expect(books.writes).toEqual(['enqueue turn-1', 'start turn-1', 'checkpoint turn-1', 'checkpoint turn-1', 'finish turn-1'])
+  expect(books.ends).toMatchObject([{ status: 'done', idempotency: { key: 'k' } }])
+})
+
+test('a turn with an idempotency key that a crash cut is resumed, and a call with an effect runs once', async () => {
+  const books = memoryBooks()
+  const { add, added } = addTool()
+  const crashing = testAgent({ books, tools: [add], models: [scriptedModel([call('one'), hang])] })
+  void crashing.agent.run(request('count', { session: 's', idempotency: { scope: 's', key: 'k' } })).catch(() => undefined)
+  await until(() => books.writes.length === 4)
+
+  const restarted = testAgent({ books, tools: [add], models: [scriptedModel([{ text: 'counted' }])] })
+  await expect(restarted.agent.resume()).resolves.toBe(1)
+  await until(() => books.ends.length === 1)
+  expect(added).toEqual(['one'])
+  expect(books.ends).toMatchObject([{ status: 'done', response: 'counted', attempts: 2, idempotency: { key: 'k' } }])
+})
+
+test('a turn with an idempotency key that cannot be kept runs nothing and releases its key', async () => {
+  const model = scriptedModel([{ text: 'done' }])
+  const { agent, books } = testAgent({ models: [model] })
+  books.fail('enqueue', 'release')
+  await expect(agent.run(request('a', { idempotency: { scope: 's', key: 'k' } }))).rejects.toMatchObject({ code: 'unavailable' })
+  await until(() => agent.load().running === 0)
+  expect(model.asked).toEqual([])
+  expect(books.released).toEqual(['k'])
+})
+
+test('a stop of the daemon leaves a turn with an idempotency key to the next start', async () => {
+  const books = memoryBooks()
+  const { agent, clock } = testAgent({ books, models: [scriptedModel([hang])] })
+  const ended = agent.run(request('a', { idempotency: { scope: 's', key: 'k' } })).catch((error: unknown) => error)
+  await until(() => books.starts.size === 1)
+  const drained = agent.drain(1000)
+  await clock.advance(1000)
+  await drained
+  expect(await ended).toMatchObject({ code: 'unavailable' })
+  expect([...books.queued.keys()]).toEqual(['turn-1'])
+  expect(books.released).toEqual([])
+})
+
+test('a kept turn whose end could not be recorded is resumed on request, and one that runs is left alone', async () => {
+  const books = memoryBooks()
+  const { finish } = books.turns
+  let refusals = 1
+  books.turns.finish = async (end) => {
+    if (refusals-- > 0) throw new AppError('unavailable', 'The disk is full')
+    return finish(end)
+  }
+  const { agent } = testAgent({ books, models: [scriptedModel([{ text: 'lost' }, { text: 'done' }])] })
+  await expect(agent.run(request('a', { idempotency: { scope: 's', key: 'k' } }))).rejects.toMatchObject({ code: 'unavailable' })
+  await Promise.all([agent.ensureResumed('turn-1'), agent.ensureResumed('turn-1')])
+  await until(() => books.ends.length === 1)
+  expect(books.starts.get('turn-1')).toBe(2)
+  expect(books.ends).toMatchObject([{ id: 'turn-1', status: 'done', response: 'done' }])
 })
 
 test('a turn accepted under an id that is known is refused with conflict, and nothing is started twice', async () => {

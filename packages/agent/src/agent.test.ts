@@ -39,7 +39,7 @@ test('a turn answers, and its end is one commit: messages, costs and the idempot
     usage: { inputTokens: 10, outputTokens: 5, costUsd: 0.00002 },
     replies: [],
   })
-  expect(books.writes).toEqual(['finish turn-1'])
+  expect(books.writes).toEqual(['enqueue turn-1', 'start turn-1', 'finish turn-1'])
   expect(books.ends).toEqual([
     expect.objectContaining({
       id: 'turn-1',
@@ -187,20 +187,21 @@ test('a failed turn is recorded with its reason and what it cost, and adds nothi
   expect(events.at(-1)).toMatchObject({ type: 'turn_failed', code: 'upstream' })
 })
 
-test('a store that cannot record a failure does not hide it, and the key is given back', async () => {
+test('a store that cannot record a failure does not hide it, and the turn keeps its key', async () => {
   const { agent, books } = testAgent({ models: [scriptedModel([httpError(400)])] })
-  books.fail('finish', 'release')
+  books.fail('finish')
   await expect(agent.run(request('a', { idempotency: { scope: 's', key: 'k' } }))).rejects.toMatchObject({ code: 'upstream' })
-  expect(books.released).toEqual(['k'])
+  expect([...books.queued.keys()]).toEqual(['turn-1'])
+  expect(books.released).toEqual([])
 })
 
-test('§8 a turn whose end cannot be kept is not done: unavailable, key given back, no completion told', async () => {
+test('§8 a turn whose end cannot be kept is not done: unavailable, the key stays with the kept turn, no completion told', async () => {
   const { agent, books, events, observations } = testAgent({ models: [echo()] })
   books.fail('finish')
   const turn = agent.run(request('a', { session: 's', idempotency: { scope: 's', key: 'k' } }))
   await expect(turn).rejects.toMatchObject({ code: 'unavailable', status: 503 })
-  expect(books.writes).toEqual(['finish turn-1'])
-  expect(books.released).toEqual(['k'])
+  expect(books.writes).toEqual(['enqueue turn-1', 'start turn-1', 'finish turn-1'])
+  expect(books.released).toEqual([])
   expect(events.map(({ type }) => type)).toEqual(['turn_started', 'turn_failed'])
   expect(observations.at(-1)).toMatchObject({ kind: 'turn', outcome: 'error' })
 })

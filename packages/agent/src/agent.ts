@@ -111,21 +111,58 @@ export function createAgent(deps: AgentDeps): Agent {
     return ended
   }
 
+  /** Keeps a turn that has entered its lane, which waits for `kept`. Rejects once such a turn is cancelled and its key released. */
+  async function keep(turn: LiveTurn, kept: PromiseWithResolvers<void>): Promise<void> {
+    const { id, session, owner, source, text, createdAtMs, trace, idempotency, tools } = turn
+    const context: TurnContext = { trace, idempotency, tools }
+    try {
+      await store.turns.enqueue({
+        id,
+        sessionId: session,
+        ...(owner !== undefined && { owner }),
+        source,
+        input: text,
+        context,
+        createdAtMs,
+        ...(idempotency && { idempotency }),
+      })
+      kept.resolve()
+    } catch (error) {
+      kept.promise.catch(ignore)
+      kept.reject(error)
+      turn.cancellation.cancel(new AppError('unavailable', 'The turn could not be kept', { cause: error }))
+      await releaseKey(deps, idempotency)
+      throw error
+    }
+  }
+
+  async function resume(): Promise<number> {
+    const rows = await store.turns.unfinished(UNFINISHED_MAX)
+    const lost = rows.filter(({ id }) => !live.has(id))
+    for (const row of lost) enter(resumed(row, row.checkpoint), { unbounded: true }).catch(ignore)
+    return lost.length
+  }
+
   return {
     async run(request) {
-      const { signal } = request
-      const turn = createLiveTurn(making, request, request.delivery && ofDelivery(request.delivery))
+      const { signal, idempotency, delivery } = request
+      const kept = idempotency && !delivery ? Promise.withResolvers<void>() : undefined
+      const turn = createLiveTurn(making, request, kept ? { kept: kept.promise } : delivery && ofDelivery(delivery))
       const abort = () => turn.cancellation.cancel(aborted(turn.id))
       let ended: Promise<TurnResult>
       try {
         if (signal?.aborted) throw aborted(turn.id)
-        ended = enter(turn, { unbounded: turn.delivery !== undefined })
+        ended = enter(turn, { unbounded: delivery !== undefined })
       } catch (error) {
-        await releaseKey(deps, request.idempotency)
+        await releaseKey(deps, idempotency)
         throw error
       }
       signal?.addEventListener('abort', abort, { once: true })
       try {
+        if (kept) {
+          ended.catch(ignore)
+          await keep(turn, kept)
+        }
         return await ended
       } finally {
         signal?.removeEventListener('abort', abort)
@@ -135,31 +172,16 @@ export function createAgent(deps: AgentDeps): Agent {
     async accept(request) {
       const kept = Promise.withResolvers<void>()
       const turn = createLiveTurn(making, request, { kept: kept.promise, ...(request.id !== undefined && { id: request.id }) })
-      const { id, session, source, text, createdAtMs, trace, idempotency, tools } = turn
-      const context: TurnContext = { trace, idempotency, tools }
       try {
-        if (live.has(id)) throw new AppError('conflict', 'A turn of this id is known', { fields: { turn_id: id } })
-        // Before the store is asked: what a full queue refuses is not kept.
+        if (live.has(turn.id)) throw new AppError('conflict', 'A turn of this id is known', { fields: { turn_id: turn.id } })
+        // The turn enters its lane before the store is asked, so that a turn a full queue refuses is not kept.
         enter(turn).catch(ignore)
-        await store.turns.enqueue({
-          id,
-          sessionId: session,
-          ...(turn.owner !== undefined && { owner: turn.owner }),
-          source,
-          input: text,
-          context,
-          createdAtMs,
-          ...(idempotency && { idempotency }),
-        })
-        kept.resolve()
-        return id
       } catch (error) {
-        kept.promise.catch(ignore)
-        kept.reject(error)
-        turn.cancellation.cancel(new AppError('unavailable', 'The turn could not be kept', { cause: error }))
-        await releaseKey(deps, idempotency)
+        await releaseKey(deps, turn.idempotency)
         throw error
       }
+      await keep(turn, kept)
+      return turn.id
     },
 
     async ended(turnId) {
@@ -168,11 +190,10 @@ export function createAgent(deps: AgentDeps): Agent {
 
     call: (request) => runCall(conduct, request),
 
-    async resume() {
-      const rows = await store.turns.unfinished(UNFINISHED_MAX)
-      const lost = rows.filter(({ id }) => !live.has(id))
-      for (const row of lost) enter(resumed(row, row.checkpoint), { unbounded: true }).catch(ignore)
-      return lost.length
+    resume,
+
+    async ensureResumed(turnId) {
+      if (!live.has(turnId) && !stopReason) await resume()
     },
 
     abort(turnId, owner) {

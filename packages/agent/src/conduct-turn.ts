@@ -34,7 +34,7 @@ export interface ConductDeps extends Omit<LoopDeps, 'turns'> {
 /** A turn that was started so often without reaching its end most likely takes the daemon down with it. */
 const STARTS_MAX = 5
 
-/** Rejects with an `AppError`; the idempotency key is released by then. */
+/** Rejects with an `AppError`; a key whose turn was recorded as failed is released by then. */
 export async function conductTurn(deps: ConductDeps, turn: LiveTurn, slot: Slot): Promise<TurnResult> {
   const { clock, deadlines } = deps
   const settings = deps.config()
@@ -97,28 +97,22 @@ async function fail(deps: ConductDeps, scope: TurnScope, error: unknown): Promis
 }
 
 /**
- * A kept turn that is cut by a stop of the daemon, or whose end the store refused, stays kept and is taken up at the next
- * start; what becomes of a delivery is the inbox's affair. Any other one is recorded as failed; the key of one that the store
- * will not record is given back all the same.
+ * Records a failed turn. A kept turn that a stop of the daemon cut, or whose end the store refused, stays kept with its key
+ * and is resumed later; the inbox decides about a delivery.
  */
 async function settleFailure(deps: ConductDeps, scope: TurnScope, failure: AppError): Promise<void> {
   const { store, log } = deps
   const { turn } = scope
-  if (turn.delivery) return
-  const isEndRefused = turn.phase === 'ending'
-  if (turn.kept && (isEndRefused || failure === deps.stopReason())) return
+  if (turn.delivery || turn.phase === 'ending') return
+  if (turn.kept && failure === deps.stopReason()) return
   try {
-    if (!isEndRefused) {
-      await store.turns.finish(failedEnd(deps, scope, failure))
-      return
-    }
+    await store.turns.finish(failedEnd(deps, scope, failure))
   } catch (error) {
     log.error('failed turn not recorded', { turn: turn.id, error })
   }
-  if (!turn.kept) await releaseKey(deps, turn.idempotency)
 }
 
-/** Gives a key back; never rejects, since what it follows matters more. */
+/** Releases a key. Never rejects: the error that led here is the one to report. */
 export async function releaseKey({ store, log }: Pick<ConductDeps, 'store' | 'log'>, key: IdempotencyKey | undefined): Promise<void> {
   try {
     if (key) await store.idempotency.release(key)

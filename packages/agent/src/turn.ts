@@ -99,8 +99,10 @@ export interface TurnResult {
 export interface Agent {
   /**
    * Runs one turn in its session's lane. Resolves once the turn's end is durable. Rejects with `upstream`,
-   * `upstream_timeout`, `aborted`, `unavailable` or `rate_limited` (budget spent); the idempotency key is released by then.
-   * A delivery is not recorded as failed, and always taken: whoever brings it limits how many there are.
+   * `upstream_timeout`, `aborted`, `unavailable` or `rate_limited` (budget spent). A turn with an idempotency key is kept
+   * durably before it begins, as by `accept`: a crash or a stop of the daemon leaves it and its key to `resume`, and any
+   * other failure has released the key before this rejects.
+   * A delivery is not recorded as failed, and always taken: the inbox limits how many there are.
    */
   run(request: TurnRequest): Promise<TurnResult>
   /** Keeps the turn durably, then resolves to its id; it runs when its turn comes, also after a crash. Rejects with `conflict` for an `id` that is known. */
@@ -114,6 +116,8 @@ export interface Agent {
   call(request: CallRequest): Promise<CallResult>
   /** Takes up what a crash left unfinished, at the normal concurrency. Resolves to how many there are. */
   resume(): Promise<number>
+  /** Resumes a kept turn that neither runs nor waits here, as when its end could not be recorded. */
+  ensureResumed(turnId: string): Promise<void>
   /** False if no such turn of this owner runs or waits. */
   abort(turnId: string, owner: string): boolean
   /** Stops taking turns, waits for the running ones, aborts those that outlast `timeoutMs`; queued durable turns stay kept. */

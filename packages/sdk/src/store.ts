@@ -133,12 +133,13 @@ export type Claim = 'claimed' | 'in_flight' | 'done'
 
 export interface IdempotencyStore {
   /**
-   * Takes a key atomically. A claim lives in memory until its turn is queued or ends: a crash before that releases it
-   * (decisions: a crash mid-turn counts as failed). At most `keysMax` keys are remembered, oldest dropped first, those in
-   * flight last. A key in flight does not expire, since its turn still runs; one that is done does, `ttlMs` after its turn
-   * ended.
+   * Takes a key atomically. A claim lives in memory until its turn is queued or ends, and a crash before that releases it.
+   * At most `keysMax` keys are remembered, oldest dropped first, those in flight last. A key in flight does not expire,
+   * since its turn still runs; one that is done expires `ttlMs` after its turn ended.
    */
   claim(key: IdempotencyKey, limits: { readonly ttlMs: number; readonly keysMax: number }): Claim | Promise<Claim>
+  /** The turn that holds or used up a claimed key; undefined while no turn is known, and where a procedure took the request. */
+  turnOf(key: IdempotencyKey): string | undefined | Promise<string | undefined>
   /** Gives a claimed key back; a key that is done stays, and one whose turn is queued is given back by that turn's end alone. */
   release(key: IdempotencyKey): void | Promise<void>
 }

@@ -1,33 +1,25 @@
 /** The idempotency port on top of the key table and what is on disk: turns, and events of procedures. */
 import type { Clock, IdempotencyStore } from '@sluice/sdk'
 import type { Database } from './database.ts'
-import { hashKey, KeyTable } from './key-table.ts'
+import { hashKey, KeyTable, type KnownKeys } from './key-table.ts'
 
 const QUEUED = `
-  SELECT idempotency AS key FROM turns
+  SELECT idempotency AS key, id AS turnId FROM turns
   WHERE ended_at IS NULL AND inbox IS NULL AND idempotency IS NOT NULL ORDER BY created_at DESC, id DESC LIMIT ?`
 const DONE_BY_TURN = `
-  SELECT idempotency AS key, ended_at AS endedAtMs FROM turns
+  SELECT idempotency AS key, id AS turnId, ended_at AS endedAtMs FROM turns
   WHERE idempotency IS NOT NULL AND status = 'done' AND ended_at > ? ORDER BY ended_at DESC, id DESC LIMIT ?`
 const DONE_BY_EVENT = `
-  SELECT idempotency AS key, at AS endedAtMs FROM sop_events
+  SELECT idempotency AS key, NULL AS turnId, at AS endedAtMs FROM sop_events
   WHERE idempotency IS NOT NULL AND at > ? ORDER BY at DESC, idempotency DESC LIMIT ?`
 
-interface Done {
-  readonly key: string
-  readonly endedAtMs: number
-}
-
-/** `claim` and `release` are synchronous; only the first claim reads from disk, at most `keysMax` rows of each kind. */
+/** Every method is synchronous; only the first claim reads from disk, at most `keysMax` rows of each kind. */
 export function createIdempotency(db: Database, clock: Clock): { readonly keys: KeyTable; readonly port: IdempotencyStore } {
   const keys = new KeyTable(({ ttlMs, keysMax }) =>
     db.read(() => ({
-      queued: db
-        .all<{ key: string }>(QUEUED, keysMax)
-        .map(({ key }) => key)
-        .reverse(),
+      queued: db.all<KnownKeys['queued'][number]>(QUEUED, keysMax).reverse(),
       done: [DONE_BY_TURN, DONE_BY_EVENT]
-        .flatMap((text) => db.all<Done>(text, clock.nowMs() - ttlMs, keysMax).reverse())
+        .flatMap((text) => db.all<KnownKeys['done'][number]>(text, clock.nowMs() - ttlMs, keysMax).reverse())
         .sort((a, b) => a.endedAtMs - b.endedAtMs),
     })),
   )
@@ -35,6 +27,7 @@ export function createIdempotency(db: Database, clock: Clock): { readonly keys: 
     keys,
     port: {
       claim: (key, limits) => keys.claim(hashKey(key), limits, clock.nowMs()),
+      turnOf: (key) => keys.turnOf(hashKey(key)),
       release: (key) => keys.release(hashKey(key)),
     },
   }

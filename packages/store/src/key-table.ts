@@ -12,8 +12,16 @@ export interface KeyLimits {
 
 /** What a restart finds, oldest first. */
 export interface KnownKeys {
-  readonly queued: readonly string[]
-  readonly done: readonly { readonly key: string; readonly endedAtMs: number }[]
+  readonly queued: readonly { readonly key: string; readonly turnId: string }[]
+  /** `turnId` is null where a procedure took the request. */
+  readonly done: readonly { readonly key: string; readonly turnId: string | null; readonly endedAtMs: number }[]
+}
+
+interface InFlight {
+  /** Null until the turn is known. */
+  turnId: string | null
+  /** True: a durable turn holds the key, and only the turn's end gives it back. */
+  isQueued: boolean
 }
 
 /** Any two different keys have different hashes: the length keeps scope and key apart, UTF-16 keeps broken text apart. */
@@ -23,10 +31,8 @@ export const hashKey = ({ scope, key }: IdempotencyKey): string => sha256Hex(Buf
 export class KeyTable {
   readonly #load: (limits: KeyLimits) => KnownKeys
   #keysMax = 0
-  /** True: a durable turn holds the key, and only its end gives it back. */
-  #inFlight = new BoundedMap<string, boolean>(1)
-  /** When the turn ended. */
-  #done = new BoundedMap<string, number>(1)
+  #inFlight = new BoundedMap<string, InFlight>(1)
+  #done = new BoundedMap<string, { readonly turnId: string | null; readonly endedAtMs: number }>(1)
 
   /** `load` reads what the disk knows; called once, at the first claim. */
   constructor(load: (limits: KeyLimits) => KnownKeys) {
@@ -36,33 +42,43 @@ export class KeyTable {
   claim(key: string, limits: KeyLimits, nowMs: number): Claim {
     this.#prepare(limits)
     if (this.#inFlight.has(key)) return 'in_flight'
-    const endedAtMs = this.#done.get(key)
-    if (endedAtMs !== undefined && nowMs - endedAtMs < limits.ttlMs) return 'done'
+    const done = this.#done.get(key)
+    if (done && nowMs - done.endedAtMs < limits.ttlMs) return 'done'
     this.#done.delete(key)
-    this.#take(key, false)
+    this.#take(key, { turnId: null, isQueued: false })
     return 'claimed'
+  }
+
+  turnOf(key: string): string | undefined {
+    return (this.#inFlight.get(key) ?? this.#done.get(key))?.turnId ?? undefined
   }
 
   /** Gives back a claim that no durable turn holds. */
   release(key: string): void {
-    if (this.#inFlight.get(key) === false) this.#inFlight.delete(key)
+    if (this.#inFlight.get(key)?.isQueued === false) this.#inFlight.delete(key)
+  }
+
+  /** A turn that is being kept is going to hold the key. */
+  queueing(key: string, turnId: string): void {
+    const claim = this.#inFlight.get(key)
+    if (claim && !claim.isQueued) claim.turnId = turnId
   }
 
   /** A durable turn holds the key from now on. */
-  queued(key: string): void {
+  queued(key: string, turnId: string): void {
     if (!this.#isLoaded) return
     this.#done.delete(key)
-    this.#take(key, true)
+    this.#take(key, { turnId, isQueued: true })
   }
 
-  /** The turn that held the key is over; `doneAtMs` is undefined if it did not end well. */
-  ended(key: string, doneAtMs: number | undefined): void {
+  /** The turn that held the key is over; `doneAtMs` is undefined if it did not end well. `turnId` is null for a procedure. */
+  ended(key: string, turnId: string | null, doneAtMs: number | undefined): void {
     if (!this.#isLoaded) return
     this.#inFlight.delete(key)
     if (doneAtMs === undefined) return
     this.#done.delete(key)
     this.#makeRoom()
-    this.#done.set(key, doneAtMs)
+    this.#done.set(key, { turnId, endedAtMs: doneAtMs })
   }
 
   /** Before the first claim nothing has to be noted: `load` will find it on the disk. */
@@ -76,14 +92,14 @@ export class KeyTable {
     this.#keysMax = limits.keysMax
     this.#inFlight = resized(this.#inFlight, limits.keysMax)
     this.#done = resized(this.#done, limits.keysMax)
-    for (const { key, endedAtMs } of known?.done ?? []) this.ended(key, endedAtMs)
-    for (const key of known?.queued ?? []) this.queued(key)
+    for (const { key, turnId, endedAtMs } of known?.done ?? []) this.ended(key, turnId, endedAtMs)
+    for (const { key, turnId } of known?.queued ?? []) this.queued(key, turnId)
     while (this.#size > this.#keysMax) this.#dropOldest()
   }
 
-  #take(key: string, isQueued: boolean): void {
+  #take(key: string, claim: InFlight): void {
     if (!this.#inFlight.has(key)) this.#makeRoom()
-    this.#inFlight.set(key, isQueued)
+    this.#inFlight.set(key, claim)
   }
 
   get #size(): number {

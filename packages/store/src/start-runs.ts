@@ -23,7 +23,7 @@ export function createStartRuns(db: Database, writer: GroupCommit, keys: KeyTabl
     const idempotency = about.idempotency ? hashKey(about.idempotency) : null
     try {
       const dispatched = await writer.write(starting(db, starts, about, idempotency))
-      if (idempotency !== null) keys.ended(idempotency, about.atMs)
+      if (idempotency !== null) keys.ended(idempotency, null, about.atMs)
       return dispatched
     } catch (error) {
       if (idempotency !== null) keys.release(idempotency)

@@ -45,9 +45,10 @@ export function createTurns(db: Database, writer: GroupCommit, keys: KeyTable, h
     async enqueue({ id, sessionId, owner = null, source, input, createdAtMs, context, idempotency }) {
       const key = idempotency ? hashKey(idempotency) : null
       const contextJson = JSON.stringify(context) ?? null
+      if (key !== null) keys.queueing(key, id)
       const added = await writer.write(() => db.run(ENQUEUE, id, sessionId, owner, source, input, createdAtMs, contextJson, key))
       if (added === 0) throw new AppError('conflict', 'A turn of this id is kept already.')
-      if (key !== null) keys.queued(key)
+      if (key !== null) keys.queued(key, id)
     },
     async start(id) {
       const row = await writer.write(() => db.get<{ attempts: number }>(START, id))
@@ -65,7 +66,7 @@ export function createTurns(db: Database, writer: GroupCommit, keys: KeyTable, h
         const ended = await writer.write(finishing(db, end, key))
         if (!ended) throw new AppError('conflict', 'The turn has ended already.')
         if (ended.chunk && end.sessionId !== null) histories.append(end.sessionId, ended.chunk)
-        if (ended.idempotency !== null) keys.ended(ended.idempotency, end.status === 'done' ? end.endedAtMs : undefined)
+        if (ended.idempotency !== null) keys.ended(ended.idempotency, end.id, end.status === 'done' ? end.endedAtMs : undefined)
         return ended.replies
       } catch (error) {
         if (key !== null) keys.release(key)

@@ -97,6 +97,7 @@ export function memoryBooks(): MemoryBooks {
     },
     idempotency: {
       claim: notUsed,
+      turnOf: notUsed,
       release(key) {
         released.push(key.key)
         if (failing.has('release')) throw full()

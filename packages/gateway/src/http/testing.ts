@@ -67,6 +67,8 @@ export interface TestGateway {
   request(path: string, init?: TestRequest): Promise<Response>
   /** A new device: its id and its token. */
   pair(name?: string, expiresAtMs?: number | null): Promise<{ readonly token: string; readonly device: string }>
+  /** The turns the agent was asked to resume if it had lost them. */
+  readonly resumed: readonly string[]
   /** Puts another configuration in force, as a reload does. */
   reload(config: NonNullable<TestGatewayOptions['config']>): void
   close(): Promise<void>
@@ -102,6 +104,7 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
   const file = join(folder, 'sluice.db')
   const store = openStore({ file, clock, log })
   const turns: Omit<TurnRequest, 'signal' | 'listen' | 'approve'>[] = []
+  const resumed: string[] = []
   const bus = createEventBus({ clock, run: 'test' })
   const approvals = createApprovals({
     store: store.approvals,
@@ -134,7 +137,7 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
     profile: 'test',
     startedAtMs: clock.nowMs(),
     store,
-    agent: testAgent(store, clock, turns, options.reply ?? (({ text }) => `re: ${text}`)),
+    agent: testAgent(store, clock, { turns, resumed }, options.reply ?? (({ text }) => `re: ${text}`)),
     bus,
     approvals,
     clock,
@@ -184,6 +187,7 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
     logs,
     observations,
     turns,
+    resumed,
     async request(path, { peer = '127.0.0.1', body, ...init } = {}) {
       const headers = new Headers(init.headers)
       if (!headers.has('host')) headers.set('host', HOST)
@@ -212,7 +216,7 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
 function testAgent(
   store: Store,
   clock: TestClock,
-  turns: Omit<TurnRequest, 'signal' | 'listen' | 'approve'>[],
+  { turns, resumed }: { turns: Omit<TurnRequest, 'signal' | 'listen' | 'approve'>[]; resumed: string[] },
   reply: (request: TurnRequest) => string | Promise<string>,
 ): Agent {
   const end = async (id: string, request: TurnRequest, outcome: Pick<TurnEnd, 'status' | 'response'>): Promise<void> => {
@@ -266,6 +270,7 @@ function testAgent(
     ended: async () => {},
     call: async ({ tool }) => ({ outcome: 'error', output: `There is no tool "${tool}".` }),
     resume: async () => 0,
+    ensureResumed: async (id) => void resumed.push(id),
     abort: (id) => id === 'turn-running',
     drain: async () => {},
     load: () => ({ running: 0, queued: 0, sessions: 0 }),

@@ -20,7 +20,7 @@ const DUPLICATE = { done: JSON.stringify(DONE), in_flight: JSON.stringify(IN_FLI
 /** For the OpenAPI document. */
 export const GUARD_HEADERS: NonNullable<EndpointDoc['headers']> = {
   'X-Webhook-Secret': 'The shared secret, where one is configured',
-  'X-Idempotency-Key': '1 to 255 visible ASCII characters; a repeat within the time to live runs nothing',
+  'X-Idempotency-Key': '1 to 255 visible ASCII characters; a repeat within the time to live runs nothing and is answered with `X-Turn-Id`',
 }
 
 export interface WebhookOptions {
@@ -63,7 +63,11 @@ export function createWebhookGuard({ runtime, live, gate, auth, limiter }: Webho
       const idempotency = keyOf(headers, device, path)
       if (!idempotency) return {}
       const claim = await runtime.store.idempotency.claim(idempotency, claimLimits)
-      return claim === 'claimed' ? { idempotency } : new Response(DUPLICATE[claim], { headers: JSON_HEADERS })
+      if (claim === 'claimed') return { idempotency }
+      const turnId = await runtime.store.idempotency.turnOf(idempotency)
+      if (turnId === undefined) return new Response(DUPLICATE[claim], { headers: JSON_HEADERS })
+      if (claim === 'in_flight') await runtime.agent.ensureResumed(turnId)
+      return new Response(DUPLICATE[claim], { headers: { ...JSON_HEADERS, 'X-Turn-Id': turnId } })
     },
   }
 }

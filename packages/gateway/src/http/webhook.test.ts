@@ -157,6 +157,22 @@ describe('§3 idempotency', () => {
     expect(turns).toHaveLength(1)
   })
 
+  test('the answer to a duplicate names the turn, running or done, and its status can be asked for', async () => {
+    const running = Promise.withResolvers<string>()
+    const { post, request, headers, resumed } = await paired({ reply: () => running.promise })
+    await post('later', { prefer: 'respond-async', 'x-idempotency-key': 'k' })
+    const inFlight = await post('later', { 'x-idempotency-key': 'k' })
+    expect(inFlight.headers.get('x-turn-id')).toBe('turn-1')
+    expect(await (await request('/api/turns/turn-1', { headers })).json()).toMatchObject({ status: 'queued' })
+    expect(resumed, 'a turn that was lost is resumed by the repeat').toEqual(['turn-1'])
+
+    running.resolve('done')
+    const first = await post('now', { 'x-idempotency-key': 'other' })
+    const repeat = await post('now', { 'x-idempotency-key': 'other' })
+    expect(repeat.headers.get('x-turn-id')).toBe(((await first.json()) as { turn_id: string }).turn_id)
+    expect(resumed).toEqual(['turn-1'])
+  })
+
   test('a key in flight is a duplicate that says so', async () => {
     const running = Promise.withResolvers<string>()
     const { post } = await paired({ reply: () => running.promise })

@@ -31,6 +31,24 @@ export const idempotencyRules: StoreRules = {
     expect(await idempotency.claim(key('a'), LIMITS)).toBe('claimed')
   },
 
+  'a claimed key names its turn from the moment the turn is being kept, also after a restart': async ({ store, restart, clock }) => {
+    const first = store
+    await first.idempotency.claim(key('queued'), LIMITS)
+    expect(await first.idempotency.turnOf(key('queued'))).toBeUndefined()
+    const kept = first.turns.enqueue(queuedTurn('t1', { idempotency: key('queued') }))
+    expect(await first.idempotency.turnOf(key('queued'))).toBe('t1')
+    await kept
+    await first.idempotency.claim(key('done'), LIMITS)
+    await first.turns.finish(turnEnd('t2', { endedAtMs: clock.nowMs(), idempotency: key('done') }))
+    const second = await restart()
+    for (const { idempotency } of [first, second]) {
+      if (idempotency === second.idempotency) await idempotency.claim(key('queued'), LIMITS)
+      expect(await idempotency.turnOf(key('queued'))).toBe('t1')
+      expect(await idempotency.turnOf(key('done'))).toBe('t2')
+      expect(await idempotency.turnOf(key('unknown'))).toBeUndefined()
+    }
+  },
+
   'a turn that did not end well gives its key back': async ({ store: { idempotency, turns } }) => {
     for (const status of ['failed', 'aborted'] as const) {
       await idempotency.claim(key(status), LIMITS)
