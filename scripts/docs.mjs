@@ -94,6 +94,9 @@ function commands() {
   )
 }
 
+/** The least role that may call: operators may call whatever clients may. */
+const roleOf = (security) => (security.some(({ bearer }) => bearer?.includes('client')) ? 'client' : 'operator')
+
 async function http() {
   const dataDir = mkdtempSync(join(tmpdir(), 'sluice-docs-'))
   writeFileSync(join(dataDir, 'config.toml'), '[gateway]\nrequire_pairing = false\n[log]\nlevel = "error"\n')
@@ -111,7 +114,7 @@ async function http() {
     const rows = Object.entries(document.paths).flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, { summary, security, responses }]) => [
         code(`${method.toUpperCase()} ${path}`),
-        security ? 'bearer' : responses[403] ? 'a process on this machine' : '',
+        security ? roleOf(security) : responses[403] ? 'a process on this machine' : '',
         summary,
         Object.keys(responses)
           .filter((status) => status !== 'default')
@@ -122,6 +125,7 @@ async function http() {
     return page(
       'HTTP',
       'A running daemon serves this list, with every schema, as an OpenAPI 3.1 document at `GET /api/openapi.json`.',
+      'A route that wants an `operator` refuses a client with 403. A route that wants a `client` takes operators too, and shows a client nothing but its own.',
       table(['route', 'wants', 'what it does', 'answers'], rows),
       '## Errors\n\nEvery error is JSON: `{"error": "<one sentence>", "code": "<code>", …}`. A 429 adds `retry_after`, whole seconds, and the header `Retry-After`.',
       table(['code', 'status', 'title', 'exit code of a command'], errors),

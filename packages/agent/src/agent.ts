@@ -198,7 +198,7 @@ export function createAgent(deps: AgentDeps): Agent {
 
     abort(turnId, owner) {
       const turn = live.get(turnId)?.turn
-      if (!turn || turn.owner !== owner || turn.phase === 'ending' || turn.cancellation.reason) return false
+      if (!turn || (owner !== undefined && turn.owner !== owner) || turn.phase === 'ending' || turn.cancellation.reason) return false
       turn.cancellation.cancel(aborted(turnId))
       return true
     },

@@ -45,28 +45,34 @@ export function failedEnd(deps: ReportDeps, scope: TurnScope, { code, message }:
 }
 
 export function tellStarted({ events }: ReportDeps, { turn }: TurnScope): void {
-  events.emit({ type: 'turn_started', turn_id: turn.id, session_id: turn.session, source: turn.source })
+  events.emit({ type: 'turn_started', turn_id: turn.id, session_id: turn.session, source: turn.source }, turn.owner)
 }
 
 export function tellCompleted(deps: ReportDeps, scope: TurnScope): void {
   const { turn, progress } = scope
   const { inputTokens, outputTokens, costUsd } = progress.usage
-  deps.events.emit({
-    type: 'turn_completed',
-    turn_id: turn.id,
-    session_id: turn.session,
-    source: turn.source,
-    model: progress.model ?? '',
-    took_ms: Math.round(observe(deps, scope, 'ok')),
-    input_tokens: inputTokens,
-    output_tokens: outputTokens,
-    cost_usd: costUsd,
-  })
+  deps.events.emit(
+    {
+      type: 'turn_completed',
+      turn_id: turn.id,
+      session_id: turn.session,
+      source: turn.source,
+      model: progress.model ?? '',
+      took_ms: Math.round(observe(deps, scope, 'ok')),
+      input_tokens: inputTokens,
+      output_tokens: outputTokens,
+      cost_usd: costUsd,
+    },
+    turn.owner,
+  )
 }
 
 export function tellFailed(deps: ReportDeps, scope: TurnScope, { code, message }: AppError): void {
   const { turn } = scope
-  deps.events.emit({ type: 'turn_failed', turn_id: turn.id, session_id: turn.session, source: turn.source, code, error: message })
+  deps.events.emit(
+    { type: 'turn_failed', turn_id: turn.id, session_id: turn.session, source: turn.source, code, error: message },
+    turn.owner,
+  )
   observe(deps, scope, code === 'aborted' ? 'aborted' : 'error')
 }
 

@@ -118,8 +118,8 @@ export interface Agent {
   resume(): Promise<number>
   /** Resumes a kept turn that neither runs nor waits here, as when its end could not be recorded. */
   ensureResumed(turnId: string): Promise<void>
-  /** False if no such turn of this owner runs or waits. */
-  abort(turnId: string, owner: string): boolean
+  /** False if no such turn runs or waits, or if it is of another owner than the one that is named. */
+  abort(turnId: string, owner?: string): boolean
   /** Stops taking turns, waits for the running ones, aborts those that outlast `timeoutMs`; queued durable turns stay kept. */
   drain(timeoutMs: number): Promise<void>
   readonly load: () => { readonly running: number; readonly queued: number; readonly sessions: number }

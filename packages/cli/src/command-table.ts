@@ -1,5 +1,6 @@
 /** Every command of the core, as data: help, completions and the documentation read it without loading one. */
 import type { ParseArgsOptionsConfig } from 'node:util'
+import { ROLES } from '@sluice/sdk'
 import { APPROVAL_COMMANDS } from './approval-commands.ts'
 import type { CliContext } from './context.ts'
 import { DELIVERY_COMMANDS } from './delivery-commands.ts'
@@ -38,6 +39,11 @@ export const COMMON_OPTIONS = {
   json: { type: 'boolean', help: 'machine-readable output' },
   help: { type: 'boolean', short: 'h', help: 'show help' },
 } as const satisfies Record<string, CliOption>
+
+const ROLE_OPTION = { type: 'string', value: ROLES.join('|'), help: `what the device may do (default: ${ROLES[0]})` } as const
+
+const ROLES_EXPLAINED =
+  'An operator may do everything. A client may talk to the agent, and sees only its own sessions, turns, approvals and memories: give an app or another person a client.'
 
 /** As many keys as a section has, each with its value. */
 const SET_ARGS_MAX = 64
@@ -79,11 +85,19 @@ export const COMMANDS: readonly CliCommand[] = [
   },
   { name: 'config schema', summary: 'Print the JSON Schema of the configuration file', load: () => import('./commands/config-schema.ts') },
   { name: 'config init', summary: 'Write a commented starter configuration', load: () => import('./commands/config-init.ts') },
-  { name: 'pair new', summary: 'Print a one-time pairing code', load: () => import('./commands/pair-new.ts') },
+  {
+    name: 'pair new',
+    summary: 'Print a one-time pairing code',
+    more: ROLES_EXPLAINED,
+    options: { role: ROLE_OPTION },
+    load: () => import('./commands/pair-new.ts'),
+  },
   {
     name: 'pair token',
     summary: 'Print a new bearer token, and nothing else',
+    more: ROLES_EXPLAINED,
     options: {
+      role: ROLE_OPTION,
       name: { type: 'string', value: '<name>', help: 'what the device list calls it' },
       'expires-days': { type: 'string', value: '<days>', help: 'refuse it after so many days (default: never)' },
     },

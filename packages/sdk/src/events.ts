@@ -119,5 +119,9 @@ export const eventMembers = (): readonly { readonly type: string; readonly descr
 export type EventEnvelope = SluiceEvent & { readonly id: string; readonly timestamp: string }
 
 export interface Events {
-  emit(event: SluiceEvent): void
+  /**
+   * Tells every operator who follows events, and of the clients only `owner`: the paired device whose turn or approval it is
+   * about. Without an owner no client is told.
+   */
+  emit(event: SluiceEvent, owner?: string): void
 }

@@ -6,6 +6,7 @@ import type { Events } from './events.ts'
 import type { Logger } from './logger.ts'
 import type { Vitals } from './observer.ts'
 import type { Policy } from './policy.ts'
+import type { Role } from './route.ts'
 import type { Spawn } from './sandbox.ts'
 import type { Sops } from './sop.ts'
 import type { KeyValue, MemoryStore } from './store.ts'
@@ -34,7 +35,7 @@ export interface Services {
   /** The engine of procedures; absent in commands that run without a daemon. */
   readonly sops: Sops
   /** A new paired device and its bearer token, as pairing makes them; for features that prove who somebody is. */
-  readonly issueToken: (device: { readonly name: string; readonly expiresAtMs: number | null }) => Promise<IssuedToken>
+  readonly issueToken: (device: { readonly name: string; readonly role: Role; readonly expiresAtMs: number | null }) => Promise<IssuedToken>
   /** One record in the audit log, durable once it resolves: what is about to happen to the world outside, and who caused it. */
   readonly audit: (record: DeviceRecord) => Promise<void>
   /** The pins of this very machine, where a feature can reach them. */

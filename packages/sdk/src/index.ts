@@ -122,8 +122,7 @@ export { pinnedLookup } from './pinned-lookup.ts'
 export type { Policy, PolicyLevel } from './policy.ts'
 export { readUpTo } from './read-up-to.ts'
 export { replyLane } from './reply-lane.ts'
-export type { Route, RouteAuth, RouteRequest } from './route.ts'
-export { defineRoute } from './route.ts'
+export { defineRoute, ROLES, type Role, type Route, type RouteAuth, type RouteRequest } from './route.ts'
 export type {
   ProcessCommand,
   RunBare,
@@ -166,6 +165,7 @@ export type {
   KeyValue,
   MemoryEntry,
   MemoryStore,
+  NewDevice,
   QueuedTurn,
   SessionRow,
   SessionStore,

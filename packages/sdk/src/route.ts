@@ -4,15 +4,24 @@ import type { ClientId } from './client-id.ts'
 import type { Trace } from './trace.ts'
 
 /**
- * Who may call: `bearer` a paired device (while pairing is required), `local` a process on this machine that came
- * through no proxy, `open` anybody.
+ * What a credential may do: an `operator` everything; a `client` only what concerns its own sessions, turns, approvals and
+ * memories.
  */
-export type RouteAuth = 'bearer' | 'local' | 'open'
+export const ROLES = ['operator', 'client'] as const
+export type Role = (typeof ROLES)[number]
+
+/**
+ * Who may call: the least role a paired device needs (asked for only while pairing is required), `local` a process on this
+ * machine that came through no proxy, `open` anybody. A `client` route shows a client nothing but its own.
+ */
+export type RouteAuth = Role | 'local' | 'open'
 
 export interface RouteRequest<Body = unknown, Query = unknown> {
   readonly client: ClientId
   /** The device that called; `null` where no bearer was asked for. */
   readonly device: string | null
+  /** The role of the caller: `operator` while no pairing is required, `null` where no bearer was asked for. */
+  readonly role: Role | null
   readonly headers: Headers
   readonly params: Readonly<Record<string, string>>
   readonly url: URL

@@ -6,6 +6,7 @@
 import type { ApprovalStore } from './approval-store.ts'
 import type { InboxStore, NewReply, OutboxStore, Prune } from './delivery-store.ts'
 import type { ModelMessage } from './model.ts'
+import type { Role } from './route.ts'
 import type { SopStore } from './sop-store.ts'
 
 /** Durable keys and values of one owner. Keys sort by code unit. */
@@ -148,6 +149,7 @@ export interface IdempotencyStore {
 export interface DeviceRow {
   readonly id: string
   readonly name: string
+  readonly role: Role
   readonly createdAtMs: number
   readonly lastSeenAtMs: number | null
   readonly lastAddress: string | null
@@ -155,15 +157,12 @@ export interface DeviceRow {
   readonly expiresAtMs: number | null
 }
 
+/** A device to be added, with the SHA-256 (hex) of its token. */
+export type NewDevice = Omit<DeviceRow, 'lastSeenAtMs' | 'lastAddress'> & { readonly tokenHash: string }
+
 export interface DeviceStore {
   /** Adds a device; those that have expired go. Throws `conflict` for an id or a token that is kept already. */
-  add(device: {
-    readonly id: string
-    readonly name: string
-    readonly tokenHash: string
-    readonly createdAtMs: number
-    readonly expiresAtMs: number | null
-  }): Promise<void>
+  add(device: NewDevice): Promise<void>
   /** The device whose token has this SHA-256 (hex); sees what other processes wrote. Cheap enough for every request. */
   findByTokenHash(tokenHash: string): DeviceRow | undefined | Promise<DeviceRow | undefined>
   list(): Promise<DeviceRow[]>
@@ -174,18 +173,12 @@ export interface DeviceStore {
   /** Changes whenever any process has written to the store; for noticing revocations. */
   version(): number | Promise<number>
   /** Keeps a one-time code by its SHA-256; at most `pendingMax` live ones, oldest dropped first. */
-  addCode(code: { readonly hash: string; readonly expiresAtMs: number }, pendingMax: number): Promise<void>
-  /** Uses a code up and adds the device in one commit. False if the code is unknown, used or expired. */
-  redeemCode(
-    codeHash: string,
-    device: {
-      readonly id: string
-      readonly name: string
-      readonly tokenHash: string
-      readonly createdAtMs: number
-      readonly expiresAtMs: number | null
-    },
-  ): Promise<boolean>
+  addCode(code: { readonly hash: string; readonly role: Role; readonly expiresAtMs: number }, pendingMax: number): Promise<void>
+  /**
+   * Uses a code up and adds the device, with the role of the code, in one commit. Resolves to that role, or to undefined if the
+   * code is unknown, used or expired.
+   */
+  redeemCode(codeHash: string, device: Omit<NewDevice, 'role'>): Promise<Role | undefined>
   /** Drops every pending code, after too many wrong ones. */
   dropCodes(): Promise<number>
 }

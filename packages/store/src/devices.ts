@@ -1,5 +1,5 @@
 /** Paired devices, known by the SHA-256 of their tokens. */
-import { AppError, BoundedMap, type Clock, type DeviceRow, type DeviceStore } from '@sluice/sdk'
+import { AppError, BoundedMap, type Clock, type DeviceRow, type DeviceStore, type NewDevice } from '@sluice/sdk'
 import type { Database } from './database.ts'
 import type { GroupCommit } from './group-commit.ts'
 import { createPairingCodes } from './pairing-codes.ts'
@@ -7,16 +7,15 @@ import { createPairingCodes } from './pairing-codes.ts'
 /** Devices whose next request needs no query. */
 const CACHED_MAX = 1000
 
-const COLUMNS = 'id, name, created_at AS createdAtMs, last_seen_at AS lastSeenAtMs, last_address AS lastAddress, expires_at AS expiresAtMs'
-const ADD = 'INSERT INTO devices (id, name, token_hash, created_at, expires_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING'
+const COLUMNS =
+  'id, name, role, created_at AS createdAtMs, last_seen_at AS lastSeenAtMs, last_address AS lastAddress, expires_at AS expiresAtMs'
+const ADD = 'INSERT INTO devices (id, name, role, token_hash, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING'
 const DROP_EXPIRED = 'DELETE FROM devices WHERE expires_at <= ?'
 const FIND = `SELECT ${COLUMNS} FROM devices WHERE token_hash = ?`
 const LIST = `SELECT ${COLUMNS} FROM devices ORDER BY created_at, rowid`
 const REVOKE = 'DELETE FROM devices WHERE id = ?'
 const ROTATE = 'UPDATE OR IGNORE devices SET token_hash = ? WHERE id = ?'
 const TOUCH = 'UPDATE devices SET last_seen_at = ?, last_address = ? WHERE id = ?'
-
-type NewDevice = Parameters<DeviceStore['add']>[0]
 
 export function createDevices(db: Database, writer: GroupCommit, clock: Clock): DeviceStore {
   const cached = new BoundedMap<string, DeviceRow>(CACHED_MAX)
@@ -32,7 +31,7 @@ export function createDevices(db: Database, writer: GroupCommit, clock: Clock): 
   /** Also drops those that have expired: each sign-in with a passkey leaves one. */
   const insert = (device: NewDevice): boolean => {
     db.run(DROP_EXPIRED, clock.nowMs())
-    return db.run(ADD, device.id, device.name, device.tokenHash, device.createdAtMs, device.expiresAtMs) > 0
+    return db.run(ADD, device.id, device.name, device.role, device.tokenHash, device.createdAtMs, device.expiresAtMs) > 0
   }
 
   const find = (tokenHash: string): DeviceRow | undefined => {

@@ -63,6 +63,20 @@ test('a file of the first release is brought to this one, with the turns a crash
   await store.close()
 })
 
+test('devices and codes from before there were roles are operators', async () => {
+  const file = join(folder, 'sluice.db')
+  const db = new Database(file)
+  db.exec(`${MIGRATIONS.slice(0, 4).join(';')}; PRAGMA user_version = 4`)
+  db.exec("INSERT INTO devices (id, name, token_hash, created_at) VALUES ('d1', 'phone', 'h', 5)")
+  db.exec("INSERT INTO pairing_codes (hash, expires_at) VALUES ('c', 1e18)")
+  db.close()
+  const store = open(file)
+  expect(await store.devices.findByTokenHash('h')).toMatchObject({ id: 'd1', role: 'operator' })
+  const device = { id: 'd2', name: 'n', tokenHash: 'i', createdAtMs: 5, expiresAtMs: null }
+  expect(await store.devices.redeemCode('c', device)).toBe('operator')
+  await store.close()
+})
+
 test('a file of the release before is brought to this one, with what waits in it', async () => {
   const file = join(folder, 'sluice.db')
   const db = new Database(file)

@@ -1,15 +1,13 @@
 /** One-time codes that turn into a device, known by their SHA-256. */
-import type { Clock, DeviceStore } from '@sluice/sdk'
+import type { Clock, DeviceStore, NewDevice, Role } from '@sluice/sdk'
 import type { Database } from './database.ts'
 
 const DROP_EXPIRED = 'DELETE FROM pairing_codes WHERE expires_at <= ?'
 const DROP = 'DELETE FROM pairing_codes WHERE hash = ?'
 const DROP_ALL = 'DELETE FROM pairing_codes'
-const ADD = 'INSERT INTO pairing_codes (hash, expires_at) VALUES (?, ?)'
+const ADD = 'INSERT INTO pairing_codes (hash, role, expires_at) VALUES (?, ?, ?)'
 const DROP_OLDEST = 'DELETE FROM pairing_codes WHERE rowid IN (SELECT rowid FROM pairing_codes ORDER BY rowid DESC LIMIT -1 OFFSET ?)'
-const IS_LIVE = 'SELECT 1 FROM pairing_codes WHERE hash = ? AND expires_at > ?'
-
-type NewDevice = Parameters<DeviceStore['add']>[0]
+const ROLE_OF_LIVE = 'SELECT role FROM pairing_codes WHERE hash = ? AND expires_at > ?'
 
 interface Options {
   readonly clock: Clock
@@ -23,18 +21,19 @@ export const createPairingCodes = (
   db: Database,
   { clock, change, insert }: Options,
 ): Pick<DeviceStore, 'addCode' | 'redeemCode' | 'dropCodes'> => ({
-  addCode: ({ hash, expiresAtMs }, pendingMax) =>
+  addCode: ({ hash, role, expiresAtMs }, pendingMax) =>
     change(() => {
       db.run(DROP_EXPIRED, clock.nowMs())
       db.run(DROP, hash)
-      db.run(ADD, hash, expiresAtMs)
+      db.run(ADD, hash, role, expiresAtMs)
       db.run(DROP_OLDEST, pendingMax)
     }),
   redeemCode: (codeHash, device) =>
     change(() => {
-      const redeemed = db.get(IS_LIVE, codeHash, clock.nowMs()) !== undefined && insert(device)
-      if (redeemed) db.run(DROP, codeHash)
-      return redeemed
+      const code = db.get<{ readonly role: Role }>(ROLE_OF_LIVE, codeHash, clock.nowMs())
+      if (!code || !insert({ ...device, role: code.role })) return undefined
+      db.run(DROP, codeHash)
+      return code.role
     }),
   dropCodes: () => change(() => db.run(DROP_ALL)),
 })

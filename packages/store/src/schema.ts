@@ -274,4 +274,9 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE inbox ADD COLUMN trace TEXT;
   ALTER TABLE outbox ADD COLUMN trace TEXT;
   `,
+  `
+  -- What a token may do. The defaults are for rows from before there were roles; new rows name theirs.
+  ALTER TABLE devices ADD COLUMN role TEXT NOT NULL DEFAULT 'operator';
+  ALTER TABLE pairing_codes ADD COLUMN role TEXT NOT NULL DEFAULT 'operator';
+  `,
 ]

@@ -1,5 +1,5 @@
 /** The passkey endpoints of §4.6, for whoever has a bearer token. */
-import { AppError, defineRoute, type Route } from '@sluice/sdk'
+import { AppError, defineRoute, ROLES, type Route } from '@sluice/sdk'
 import * as v from 'valibot'
 import { registerFinishBody, registerStartBody, signInFinishBody, signInStartBody, userQuery } from './bodies.ts'
 import type { Passkey, Passkeys } from './passkeys.ts'
@@ -13,6 +13,7 @@ const credentialSchema = v.object({
   label: text,
   registered_at: text,
   registered_by: v.nullable(text),
+  role: v.picklist(ROLES),
   sign_count: v.number(),
   last_used_at: v.nullable(text),
   backed_up: v.boolean(),
@@ -24,6 +25,7 @@ const shown = (passkey: Passkey): v.InferOutput<typeof credentialSchema> => ({
   label: passkey.label,
   registered_at: new Date(passkey.registeredAtMs).toISOString(),
   registered_by: passkey.registeredBy,
+  role: passkey.role,
   sign_count: passkey.counter,
   last_used_at: passkey.lastUsedAtMs === null ? null : new Date(passkey.lastUsedAtMs).toISOString(),
   backed_up: passkey.isBackedUp,
@@ -43,7 +45,7 @@ export const apiRoutes = ({ passkeys, registrations, signIns }: Ceremonies): Rou
     method: 'POST',
     path: '/api/webauthn/register/start',
     summary: 'Begin to register a passkey for a user',
-    auth: 'bearer',
+    auth: 'operator',
     body: registerStartBody,
     answers: { 200: { description: "What the authenticator needs; `public_key` is the same in the browsers' spelling", schema: options } },
     handle: ({ body, device }) => registrations.start(body, device),
@@ -52,7 +54,7 @@ export const apiRoutes = ({ passkeys, registrations, signIns }: Ceremonies): Rou
     method: 'POST',
     path: '/api/webauthn/register/finish',
     summary: 'Register the passkey the authenticator made',
-    auth: 'bearer',
+    auth: 'operator',
     body: registerFinishBody,
     answers: { 200: { description: 'Registered', schema: v.pick(credentialSchema, ['credential_id', 'label', 'registered_at']) } },
     async handle({ body, device }) {
@@ -64,7 +66,7 @@ export const apiRoutes = ({ passkeys, registrations, signIns }: Ceremonies): Rou
     method: 'POST',
     path: '/api/webauthn/auth/start',
     summary: 'Begin to sign in with a passkey of a user',
-    auth: 'bearer',
+    auth: 'client',
     body: signInStartBody,
     answers: { 200: { description: "What the authenticator needs; `public_key` is the same in the browsers' spelling", schema: options } },
     handle: ({ body, device }) => signIns.start({ device }, body.user_id),
@@ -73,7 +75,7 @@ export const apiRoutes = ({ passkeys, registrations, signIns }: Ceremonies): Rou
     method: 'POST',
     path: '/api/webauthn/auth/finish',
     summary: 'Turn what the authenticator signed into a bearer token',
-    auth: 'bearer',
+    auth: 'client',
     body: signInFinishBody,
     answers: { 200: { description: 'Signed in; the token is shown this once', schema: signedInSchema } },
     handle: async ({ body, device }) => signedIn(await signIns.finish(body, { device })),
@@ -82,7 +84,7 @@ export const apiRoutes = ({ passkeys, registrations, signIns }: Ceremonies): Rou
     method: 'GET',
     path: '/api/webauthn/credentials',
     summary: 'The passkeys of a user',
-    auth: 'bearer',
+    auth: 'operator',
     query: userQuery,
     answers: { 200: { description: 'In the order they were registered in', schema: v.object({ credentials: v.array(credentialSchema) }) } },
     handle: async ({ query }) => ({ credentials: (await passkeys.of(query.user_id)).map(shown) }),
@@ -91,7 +93,7 @@ export const apiRoutes = ({ passkeys, registrations, signIns }: Ceremonies): Rou
     method: 'DELETE',
     path: '/api/webauthn/credentials/:id',
     summary: 'Delete a passkey of a user; tokens it gave stay until they expire',
-    auth: 'bearer',
+    auth: 'operator',
     query: userQuery,
     answers: { 200: { description: 'Deleted', schema: v.object({ status: v.literal('deleted') }) } },
     async handle({ params, query }) {

@@ -1,4 +1,5 @@
 /** The bodies of the passkey endpoints (§4.6): snake_case, or what browsers make of a credential by `toJSON()`. */
+import { ROLES } from '@sluice/sdk'
 import * as v from 'valibot'
 
 /** User handles have at most 64 bytes, and the user id is the handle. */
@@ -26,7 +27,9 @@ const userId = v.pipe(
   v.description('Any text the operator knows the user by'),
 )
 
-export const registerStartBody = v.object({ user_id: userId, user_name: name })
+const role = v.optional(v.pipe(v.picklist(ROLES), v.description('What a sign-in with this passkey may do')), 'operator')
+
+export const registerStartBody = v.object({ user_id: userId, user_name: name, role })
 export const signInStartBody = v.object({ user_id: userId })
 export const userQuery = v.object({ user_id: userId })
 

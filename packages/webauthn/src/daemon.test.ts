@@ -57,6 +57,21 @@ test('§4.6 nothing is told without a token', async () => {
   }
 })
 
+test('only an operator registers, lists and deletes passkeys; a client signs in', async () => {
+  const authorization = `Bearer ${await gateway.pair('client')}`
+  for (const [method, path, status] of [
+    ['POST', 'register/start', 403],
+    ['POST', 'register/finish', 403],
+    ['POST', 'auth/start', 400],
+    ['POST', 'auth/finish', 400],
+    ['GET', 'credentials?user_id=alice', 403],
+    ['DELETE', 'credentials/abc?user_id=alice', 403],
+  ] as const) {
+    const response = await fetch(`${gateway.url}/api/webauthn/${path}`, { method, headers: { authorization } })
+    expect(response.status, path).toBe(status)
+  }
+})
+
 test('§2.7 rule 10: without `enabled` nothing is there, and what was registered is kept', async () => {
   await gateway.enable(false)
   for (const [method, path] of [

@@ -14,6 +14,7 @@ const passkey = (id: string): Passkey => ({
   isBackedUp: false,
   registeredAtMs: 0,
   registeredBy: null,
+  role: 'operator',
   lastUsedAtMs: null,
   disabledAtMs: null,
 })

@@ -1,5 +1,5 @@
 /** The passkeys of all users, kept encrypted in the secret store (§4.6, §5 rule 7). */
-import { AppError, type SecretStore, Shared } from '@sluice/sdk'
+import { AppError, ROLES, type SecretStore, Shared } from '@sluice/sdk'
 import * as v from 'valibot'
 
 const PASSKEYS_PER_USER_MAX = 20
@@ -26,6 +26,8 @@ const passkey = v.object({
   registeredAtMs: v.number(),
   /** The device whose token it was registered with; null where no pairing is required. */
   registeredBy: v.nullable(v.string()),
+  /** Of the tokens it is good for. */
+  role: v.optional(v.picklist(ROLES), 'operator'),
   lastUsedAtMs: v.nullable(v.number()),
   /** Since when it is refused, because its counter went back. */
   disabledAtMs: v.nullable(v.number()),

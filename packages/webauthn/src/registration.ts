@@ -1,5 +1,5 @@
 /** Registering a passkey: the options for the authenticator, and the passkey it made of them. */
-import { AppError, type Host } from '@sluice/sdk'
+import { AppError, type Host, type Role } from '@sluice/sdk'
 import type { RegisterFinish } from './bodies.ts'
 import { createChallenges } from './challenges.ts'
 import { challengeIn } from './client-data.ts'
@@ -12,6 +12,7 @@ import { verifyRegistration } from './verify-registration.ts'
 export interface NewUser {
   readonly user_id: string
   readonly user_name: string
+  readonly role: Role
 }
 
 /** `device`: whose token the request came with. */
@@ -72,6 +73,7 @@ export function createRegistrations(host: Host, config: WebauthnConfig, passkeys
         transports,
         registeredAtMs: host.clock.nowMs(),
         registeredBy: device,
+        role: user.role,
         lastUsedAtMs: null,
         disabledAtMs: null,
       }

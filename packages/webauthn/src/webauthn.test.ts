@@ -66,7 +66,17 @@ test('§5 rule 7: a sign-in gives a bearer token that expires after a day', asyn
     device_id: 'device-1',
     user_id: 'alice',
   })
-  expect(passkeys.issued).toEqual([{ name: 'passkey Hardware Key', expiresAtMs }])
+  expect(passkeys.issued).toEqual([{ name: 'passkey Hardware Key', role: 'operator', expiresAtMs }])
+})
+
+test('a passkey that was registered for a client gives tokens of that role', async () => {
+  const passkeys = testPasskeys()
+  const authenticator = createAuthenticator()
+  const { body } = await passkeys.call('POST /api/webauthn/register/start', { body: { user_id: 'bob', user_name: 'Bob', role: 'client' } })
+  await passkeys.call('POST /api/webauthn/register/finish', { body: authenticator.register(body) })
+  expect(await passkeys.kept('bob')).toMatchObject([{ role: 'client' }])
+  expect(await passkeys.signIn(authenticator, { user: 'bob' })).toMatchObject({ status: 200 })
+  expect(passkeys.issued).toMatchObject([{ role: 'client' }])
 })
 
 test('§4.6 bodies may be what browsers make of a credential', async () => {

@@ -9,6 +9,7 @@ export const run = (context: CliContext): Promise<number> =>
     const rows = devices.map((device) => ({
       id: device.id,
       name: device.name,
+      role: device.role,
       paired_at: time(device.createdAtMs),
       last_seen: device.lastSeenAtMs === null ? null : time(device.lastSeenAtMs),
       last_address: device.lastAddress,
@@ -18,8 +19,16 @@ export const run = (context: CliContext): Promise<number> =>
     else if (rows.length === 0) out.print("no device is paired; 'sluice pair new' prints a code for one")
     else
       out.table(
-        ['id', 'name', 'paired', 'last seen', 'from', 'expires'],
-        rows.map((row) => [row.id, row.name, row.paired_at, row.last_seen ?? 'never', row.last_address ?? '-', row.expires_at ?? 'never']),
+        ['id', 'name', 'role', 'paired', 'last seen', 'from', 'expires'],
+        rows.map((row) => [
+          row.id,
+          row.name,
+          row.role,
+          row.paired_at,
+          row.last_seen ?? 'never',
+          row.last_address ?? '-',
+          row.expires_at ?? 'never',
+        ]),
       )
     return 0
   })

@@ -2,6 +2,7 @@
 
 import { newToken } from '@sluice/gateway/pairing'
 import type { CliContext } from '../context.ts'
+import { roleOption } from '../role-option.ts'
 import { wholeNumber } from '../whole-number.ts'
 import { withStore } from '../with-store.ts'
 
@@ -13,7 +14,12 @@ export const run = (context: CliContext): Promise<number> =>
   withStore(context, async ({ store, clock }) => {
     const { name, 'expires-days': days } = context.options
     const expiresAtMs = typeof days === 'string' ? clock.nowMs() + wholeNumber('--expires-days', days, 1, DAYS_MAX) * DAY_MS : null
-    const { token, device } = await newToken(store, { name: typeof name === 'string' && name ? name : 'command line', expiresAtMs }, clock)
+    const role = roleOption(context)
+    const { token, device } = await newToken(
+      store,
+      { name: typeof name === 'string' && name ? name : 'command line', ...(role && { role }), expiresAtMs },
+      clock,
+    )
     if (context.json) context.out.json({ token, device_id: device })
     else context.out.print(token)
     return 0

@@ -52,7 +52,7 @@ const withOwnToken = (context: CliContext, send: (token: string) => Promise<numb
     const secrets = secretStore(openSecretBox(context.dataDir), store.keyValue('secret:cli'), 'secrets.cli')
     const kept = await secrets.get(TOKEN_NAME)
     if (kept && (await store.devices.findByTokenHash(sha256Hex(kept)))) return send(kept)
-    const { token } = await newToken(store, { name: 'webhook send' }, clock)
+    const { token } = await newToken(store, { name: 'webhook send', role: 'client' }, clock)
     await secrets.set(TOKEN_NAME, token)
     return send(token)
   })

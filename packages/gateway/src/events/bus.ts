@@ -7,7 +7,14 @@ export interface BusEvent {
   readonly envelope: EventEnvelope
   /** The envelope as one line of JSON. */
   readonly json: string
+  /** The device whose event it is, as in `Events.emit`. */
+  readonly owner: string | null
 }
+
+/** Who follows events: a client's device, which is shown its own events only, or null for an operator, who is shown all. */
+export type Reader = string | null
+
+export const isShownTo = (reader: Reader, { owner }: BusEvent): boolean => reader === null || reader === owner
 
 export interface EventBus extends Events {
   /** Names this run of the daemon; the part of an event id before the dash. */
@@ -21,8 +28,8 @@ export interface EventBus extends Events {
    * or makes no sense, so that nobody can tell.
    */
   since(id: string): { readonly events: readonly BusEvent[]; readonly missed: number | null }
-  /** The newest kept events, oldest first. */
-  recent(limit: number): readonly BusEvent[]
+  /** The newest kept events, oldest first; with a reader, the newest of those that it may see. */
+  recent(limit: number, reader?: Reader): readonly BusEvent[]
 }
 
 export interface EventBusOptions {
@@ -69,10 +76,10 @@ export function createEventBus({ clock, run, keptMax = 1024, keptCharsMax = 8 * 
     get seq() {
       return seq
     },
-    emit(event: SluiceEvent) {
+    emit(event: SluiceEvent, owner) {
       const id = `${run}-${seq + 1}`
       const envelope = { id, timestamp: new Date(clock.nowMs()).toISOString(), ...event } as EventEnvelope
-      const busEvent: BusEvent = { seq: seq + 1, envelope, json: JSON.stringify(envelope) }
+      const busEvent: BusEvent = { seq: seq + 1, envelope, json: JSON.stringify(envelope), owner: owner ?? null }
       seq += 1
       keep(busEvent)
       for (const receive of subscribers) receive(busEvent)
@@ -87,6 +94,11 @@ export function createEventBus({ clock, run, keptMax = 1024, keptCharsMax = 8 * 
       if (after > seq) return { events: from(oldest), missed: null }
       return { events: from(after + 1), missed: Math.max(0, oldest - 1 - after) }
     },
-    recent: (limit) => from(seq - limit + 1),
+    recent: (limit, reader = null) =>
+      reader === null
+        ? from(seq - limit + 1)
+        : from(oldest)
+            .filter((event) => isShownTo(reader, event))
+            .slice(-limit),
   }
 }

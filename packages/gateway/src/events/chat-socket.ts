@@ -24,7 +24,7 @@ const doc: EndpointDoc = {
   method: 'GET',
   path: '/ws/chat',
   summary: 'Talk to the agent over a WebSocket',
-  auth: 'bearer',
+  auth: 'client',
   headers: socketProtocols,
   query: v.object({
     session_id: v.optional(v.pipe(v.string(), v.description('1 to 128 characters of A-Z a-z 0-9 . _ -; a new session if absent'))),
@@ -74,7 +74,7 @@ export function chatSocketEndpoint({ agent, sessions, approvals, log, connection
   return {
     doc,
     serve: (c) =>
-      upgradeSocket(c, { gate, connections }, async ({ client, device }) => {
+      upgradeSocket(c, { gate, connections, auth: doc.auth }, async ({ client, device }) => {
         const name = checkSessionName(c.req.query('session_id') ?? randomUUID(), 'session_id')
         const session = storedSession(device, name)
         const kept = await sessions.get(session)

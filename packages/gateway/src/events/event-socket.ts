@@ -15,7 +15,7 @@ const doc: EndpointDoc = {
   method: 'GET',
   path: '/ws/events',
   summary: 'Follow events over a WebSocket',
-  auth: 'bearer',
+  auth: 'client',
   headers: socketProtocols,
   query: subscriptionQuery,
   answers: { 101: { description: 'A WebSocket; its first message is `connected` with the run and the number of the newest event' } },
@@ -41,8 +41,8 @@ export function eventSocketEndpoint({ bus, connections, fanOut, heartbeat }: Eve
   return {
     doc,
     serve: (c) =>
-      upgradeSocket(c, { gate, connections }, () => {
-        const subscription = parseSubscription(c)
+      upgradeSocket(c, { gate, connections, auth: doc.auth }, (caller) => {
+        const subscription = parseSubscription(c, caller)
         return (socket, transport) => open(socket, transport, subscription)
       }),
   }

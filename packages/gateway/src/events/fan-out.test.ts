@@ -5,7 +5,7 @@ import { createEventBus } from './bus.ts'
 import { BUFFERED_BYTES_MAX, createFanOut, type Sink, STALLED_MS_MAX, type Subscription } from './fan-out.ts'
 import type { Framing } from './frames.ts'
 
-const FROM_NOW: Subscription = { lastEventId: null, types: null }
+const FROM_NOW: Subscription = { reader: null, lastEventId: null, types: null }
 
 const jsonFraming: Framing = {
   event: ({ json }) => Buffer.from(json),
@@ -61,7 +61,7 @@ test('§6 every subscriber gets every event in order, as the same bytes', () => 
 test('a filter lets through the types it names and no other', () => {
   const { fanOut, emit } = setUp()
   const sink = new FakeSink()
-  fanOut.add(sink, { lastEventId: null, types: new Set(['x_b']) })
+  fanOut.add(sink, { reader: null, lastEventId: null, types: new Set(['x_b']) })
   emit(1, 'x_a')
   emit(1, 'x_b')
   expect(sink.seen()).toEqual([2])
@@ -71,9 +71,9 @@ test('resuming replays what is kept, after a gap that counts what is not', () =>
   const { fanOut, emit } = setUp(4)
   emit(10)
   const [near, far, lost] = [new FakeSink(), new FakeSink(), new FakeSink()]
-  fanOut.add(near, { lastEventId: 'r-8', types: null })
-  fanOut.add(far, { lastEventId: 'r-3', types: null })
-  fanOut.add(lost, { lastEventId: 'other-3', types: null })
+  fanOut.add(near, { reader: null, lastEventId: 'r-8', types: null })
+  fanOut.add(far, { reader: null, lastEventId: 'r-3', types: null })
+  fanOut.add(lost, { reader: null, lastEventId: 'other-3', types: null })
   emit(1)
   expect(near.seen()).toEqual([9, 10, 11])
   expect(far.seen()).toEqual(['gap 3', 7, 8, 9, 10, 11])
@@ -85,7 +85,7 @@ test('a replay waits for room and goes on where it stood: nothing that is kept i
   emit(5)
   const sink = new FakeSink()
   sink.buffered = BUFFERED_BYTES_MAX + 1
-  fanOut.add(sink, { lastEventId: 'r-1', types: null })
+  fanOut.add(sink, { reader: null, lastEventId: 'r-1', types: null })
   emit(1)
   expect(sink.seen()).toEqual([2])
   await clock.advance(1000)
@@ -106,7 +106,7 @@ test('what is no longer kept when a replay goes on is told, and one that takes n
   const [late, dead] = [new FakeSink(), new FakeSink()]
   for (const sink of [late, dead]) {
     sink.buffered = BUFFERED_BYTES_MAX + 1
-    fanOut.add(sink, { lastEventId: 'r-1', types: new Set(['x_tick']) })
+    fanOut.add(sink, { reader: null, lastEventId: 'r-1', types: new Set(['x_tick']) })
   }
   emit(5)
   await clock.advance(STALLED_MS_MAX - 1000)

@@ -1,6 +1,6 @@
 /** Hands each event to every subscriber of one kind of stream, each with a bounded buffer of its own (§6). */
 import type { Clock } from '@sluice/sdk'
-import type { EventBus } from './bus.ts'
+import { type BusEvent, type EventBus, isShownTo, type Reader } from './bus.ts'
 import type { Framing } from './frames.ts'
 
 /** A subscriber that has more than this still to take is given no further event until it catches up; a replay waits for it. */
@@ -22,6 +22,7 @@ export interface Sink {
 }
 
 export interface Subscription {
+  readonly reader: Reader
   /** The last event the subscriber has seen; null: start with what comes. */
   readonly lastEventId: string | null
   /** The types it wants; null: all. */
@@ -48,6 +49,7 @@ export interface FanOutOptions {
 
 interface Subscriber {
   readonly sink: Sink
+  readonly reader: Reader
   readonly types: ReadonlySet<string> | null
   /** Events it was not given since it began to lag; 0: it does not lag. */
   missed: number
@@ -61,7 +63,8 @@ export function createFanOut({ bus, clock, framing, onDropped }: FanOutOptions):
   let isLooking = false
 
   const isBehind = ({ missed, replayedTo }: Subscriber): boolean => missed > 0 || replayedTo !== null
-  const isWanted = ({ types }: Subscriber, type: string): boolean => types === null || types.has(type)
+  const isWanted = ({ types, reader }: Subscriber, event: BusEvent): boolean =>
+    (types === null || types.has(event.envelope.type)) && isShownTo(reader, event)
 
   /** True once a subscriber that lagged has room again; by then it was told how much it missed. */
   const hasCaughtUp = (subscriber: Subscriber): boolean => {
@@ -110,16 +113,16 @@ export function createFanOut({ bus, clock, framing, onDropped }: FanOutOptions):
     subscriber.replayedTo = null
     if (missed !== 0) sink.write(framing.gap(missed))
     for (const event of events) {
-      const { id, type } = event.envelope
-      if (isWanted(subscriber, type)) sink.write(framing.event(event))
+      const { id } = event.envelope
+      if (isWanted(subscriber, event)) sink.write(framing.event(event))
       if (event === last || sink.bufferedBytes() <= BUFFERED_BYTES_MAX) continue
       subscriber.replayedTo = id
       return lag(subscriber)
     }
   }
 
-  const give = (subscriber: Subscriber, type: string, frame: Buffer) => {
-    if (subscriber.replayedTo !== null || !isWanted(subscriber, type)) return
+  const give = (subscriber: Subscriber, event: BusEvent, frame: Buffer) => {
+    if (subscriber.replayedTo !== null || !isWanted(subscriber, event)) return
     if (hasRoom(subscriber)) subscriber.sink.write(frame)
     else miss(subscriber)
   }
@@ -127,12 +130,12 @@ export function createFanOut({ bus, clock, framing, onDropped }: FanOutOptions):
   bus.subscribe((event) => {
     if (subscribers.size === 0) return
     const frame = framing.event(event)
-    for (const subscriber of subscribers) give(subscriber, event.envelope.type, frame)
+    for (const subscriber of subscribers) give(subscriber, event, frame)
   })
 
   return {
-    add(sink, { lastEventId, types }) {
-      const subscriber: Subscriber = { sink, types, missed: 0, replayedTo: null, laggingSinceMs: 0 }
+    add(sink, { lastEventId, types, reader }) {
+      const subscriber: Subscriber = { sink, types, reader, missed: 0, replayedTo: null, laggingSinceMs: 0 }
       subscribers.add(subscriber)
       if (lastEventId !== null) replay(subscriber, lastEventId)
       return () => void subscribers.delete(subscriber)

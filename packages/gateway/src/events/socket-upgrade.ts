@@ -1,7 +1,7 @@
 /** From an HTTP request to an open WebSocket: credential, room, handshake; then the request is let go. */
 import type { Socket } from 'node:net'
 import { type HttpBindings, upgradeWebSocket } from '@hono/node-server'
-import { AppError } from '@sluice/sdk'
+import { AppError, type RouteAuth } from '@sluice/sdk'
 import type { WebSocket } from 'ws'
 import { bearerToken } from '../http/auth.ts'
 import type { HeaderReader } from '../http/client-address.ts'
@@ -23,10 +23,10 @@ export type OpenSocket = (socket: WebSocket, transport: Socket) => void
  */
 export async function upgradeSocket(
   c: HttpContext,
-  { gate, connections }: { readonly gate: Gate; readonly connections: Connections },
+  { gate, connections, auth }: { readonly gate: Gate; readonly connections: Connections; readonly auth: RouteAuth },
   prepare: (caller: Caller) => OpenSocket | Promise<OpenSocket>,
 ): Promise<Response> {
-  const caller = await gate.admit(c, 'bearer', socketCredential(c.req.raw.headers))
+  const caller = await gate.admit(c, auth, socketCredential(c.req.raw.headers))
   const { incoming, wss } = (c.env ?? {}) as Partial<HttpBindings & { wss: SocketServer }>
   if (!incoming || !wss || c.req.header('upgrade')?.toLowerCase() !== 'websocket') {
     throw new AppError('invalid_request', 'This path is for WebSockets: ask for it with Upgrade: websocket')

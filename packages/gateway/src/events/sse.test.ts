@@ -48,6 +48,21 @@ test('types names the events a subscriber wants', async () => {
   expect((await client.blocks.first(3)).slice(1).map((block) => block.split('\n')[1])).toEqual(['event: x_b', 'event: x_c'])
 })
 
+test('a client is sent the events of its own turns, live and resumed, and an operator those of everybody', async () => {
+  await using server = await startStreamServer()
+  const tell = (n: number, owner?: string) => server.bus.emit({ type: 'x_tick', n }, owner)
+  tell(1, 'c1')
+  tell(2, 'd1')
+  const resumed = { 'last-event-id': 'r1-0' }
+  const client = await subscribe(server.url, { headers: { authorization: `Bearer ${TOKENS.c1}`, ...resumed } })
+  const operator = await subscribe(server.url, { headers: resumed })
+  tell(3)
+  tell(4, 'c1')
+  const idsOf = (blocks: readonly string[]) => blocks.slice(1).map((block) => block.split('\n')[0])
+  expect(idsOf(await client.blocks.first(3))).toEqual(['id: r1-1', 'id: r1-4'])
+  expect(idsOf(await operator.blocks.first(5))).toEqual(['id: r1-1', 'id: r1-2', 'id: r1-3', 'id: r1-4'])
+})
+
 test.each([
   [401, '/api/events', { authorization: 'Bearer wrong' }],
   [401, `/api/events?token=${TOKENS.d1}`, { authorization: '' }],

@@ -29,7 +29,7 @@ const doc: EndpointDoc = {
   method: 'GET',
   path: '/api/events',
   summary: 'Follow events as server-sent events',
-  auth: 'bearer',
+  auth: 'client',
   headers: { 'Last-Event-ID': 'The id of the last event seen; what came after it is sent first' },
   query: subscriptionQuery,
   mediaType: 'text/event-stream',
@@ -51,14 +51,14 @@ export function sseEndpoint({ bus, connections, fanOut }: SseDeps, gate: Gate): 
   return {
     doc,
     async serve(c) {
-      const { tokenHash } = await gate.admit(c, 'bearer')
-      const subscription = parseSubscription(c)
+      const caller = await gate.admit(c, doc.auth)
+      const subscription = parseSubscription(c, caller)
       const response = c.env?.outgoing
       if (!response) throw new AppError('unavailable', 'Events are sent over a connection, and there is none')
       if (c.req.method === 'HEAD') return new Response(null, { headers: HEADERS })
       if (response.destroyed) throw new AppError('aborted', 'The client left before it was let in')
       connections.checkRoom()
-      open(response, subscription, tokenHash)
+      open(response, subscription, caller.tokenHash)
       return RESPONSE_ALREADY_SENT
     },
   }

@@ -1,7 +1,9 @@
 /** What a subscriber asks for in its request: where to resume, and which types. */
 import { AppError } from '@sluice/sdk'
 import * as v from 'valibot'
-import type { HttpContext } from '../http/gate.ts'
+import type { Caller, HttpContext } from '../http/gate.ts'
+import { ownerOf } from '../http/session-name.ts'
+import type { Reader } from './bus.ts'
 import type { Subscription } from './fan-out.ts'
 
 const TYPES_MAX = 64
@@ -13,11 +15,14 @@ export const subscriptionQuery = v.object({
   types: v.optional(v.pipe(v.string(), v.description('Only events of these types, separated by commas'))),
 })
 
+/** Whose events a caller is shown. */
+export const readerOf = ({ role, device }: Pick<Caller, 'role' | 'device'>): Reader => (role === 'operator' ? null : ownerOf(device))
+
 /** Throws `invalid_request` for more than can be meant. The `Last-Event-ID` header wins over the query. */
-export function parseSubscription(c: HttpContext): Subscription {
+export function parseSubscription(c: HttpContext, caller: Caller): Subscription {
   const lastEventId = c.req.header('last-event-id') || c.req.query('last_event_id') || null
   if (lastEventId && lastEventId.length > EVENT_ID_LENGTH_MAX) throw new AppError('invalid_request', 'The last event id is no id of ours')
   const types = (c.req.query('types') ?? '').split(',').filter((type) => type !== '')
   if (types.length > TYPES_MAX) throw new AppError('invalid_request', `types names more than ${TYPES_MAX} types`)
-  return { lastEventId, types: types.length === 0 ? null : new Set(types) }
+  return { lastEventId, reader: readerOf(caller), types: types.length === 0 ? null : new Set(types) }
 }

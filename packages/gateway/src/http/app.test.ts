@@ -96,7 +96,7 @@ describe('routes of features', () => {
       method: 'POST',
       path: '/x/:room/say',
       summary: 'A test route',
-      auth: 'bearer',
+      auth: 'operator',
       query: v.object({ loud: v.optional(v.picklist(['yes', 'no']), 'no') }),
       body: v.object({ text: v.string() }),
       answers: { 200: { description: 'Said' } },

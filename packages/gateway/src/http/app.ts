@@ -110,7 +110,7 @@ function ownRoutes(runtime: Runtime, live: Live, auth: Auth, docs: readonly Endp
     method: 'GET',
     path: '/api/openapi.json',
     summary: 'This document',
-    auth: 'bearer',
+    auth: 'client',
     answers: { 200: { description: 'OpenAPI 3.1', schema: v.looseObject({ openapi: v.string() }) } },
     handle: () => (document ??= openApiDocument(docs, runtime.version)),
   })

@@ -25,7 +25,7 @@ describe('a bearer token', () => {
   test('§5 rule 1 names its device until it is revoked, by this process at once', async () => {
     const { auth, pair, store } = gateway()
     const { token, device } = await pair()
-    expect(await auth.bearer(withToken(token), 'a', false)).toEqual({ device, tokenHash: sha256Hex(token) })
+    expect(await auth.bearer(withToken(token), 'a', false)).toEqual({ device, tokenHash: sha256Hex(token), role: 'operator' })
     await store.devices.revoke(device)
     auth.forgetTokens()
     await expect(async () => auth.bearer(withToken(token), 'a', false)).rejects.toMatchObject(unauthorized)
@@ -64,7 +64,7 @@ describe('a bearer token', () => {
 
   test('is not looked at while no pairing is required', async () => {
     const { auth } = gateway({ config: { require_pairing: false } })
-    expect(await auth.bearer(withToken('wrong'), 'a', false)).toEqual({ device: null, tokenHash: null })
+    expect(await auth.bearer(withToken('wrong'), 'a', false)).toEqual({ device: null, tokenHash: null, role: 'operator' })
   })
 })
 

@@ -1,5 +1,5 @@
 /** Bearer tokens of paired devices: who a request is, and when it stops being that (§5 rule 1). */
-import { AppError, BoundedMap, type DeviceRow, sha256Hex } from '@sluice/sdk'
+import { AppError, BoundedMap, type DeviceRow, type Role, sha256Hex } from '@sluice/sdk'
 import type { Runtime } from '../runtime.ts'
 import type { HeaderReader } from './client-address.ts'
 import { createKnownTokens } from './known-tokens.ts'
@@ -11,6 +11,8 @@ export interface Principal {
   readonly device: string | null
   /** The hash of the token that says so; null while no pairing is required. */
   readonly tokenHash: string | null
+  /** `operator` while no pairing is required. */
+  readonly role: Role
 }
 
 export interface Auth {
@@ -38,7 +40,7 @@ const TOUCH_MS = 60_000
 const DEVICES_TOUCHED_MAX = 10_000
 const TOKEN_LENGTH_MAX = 512
 
-const PRINCIPAL_OPEN: Principal = Object.freeze({ device: null, tokenHash: null })
+const PRINCIPAL_OPEN: Principal = Object.freeze({ device: null, tokenHash: null, role: 'operator' })
 
 /** The token of `Authorization: Bearer <token>`, the scheme in any case; undefined for anything else. */
 export function bearerToken(headers: HeaderReader): string | undefined {
@@ -65,7 +67,7 @@ export function createAuth({ runtime }: { readonly runtime: Runtime }): Auth {
       touchedMs.set(device.id, nowMs)
       devices.touch([{ id: device.id, atMs: nowMs, address }]).catch((error) => log.warn('a last-seen time was not kept', { error }))
     }
-    return { device: device.id, tokenHash }
+    return { device: device.id, tokenHash, role: device.role }
   }
 
   const ask = async (tokenHash: string, address: string, spared: boolean): Promise<Principal> => {

@@ -1,6 +1,6 @@
 /** The gate every request passes: its names, its address, its credential (§5, decisions "Browsers and names"). */
 import type { HttpBindings } from '@hono/node-server'
-import { AppError, type ClientId, isLoopback, type RouteAuth } from '@sluice/sdk'
+import { AppError, type ClientId, isLoopback, type Role, type RouteAuth } from '@sluice/sdk'
 import type { Context } from 'hono'
 import type { GatewayConfig } from '../config/core-sections.ts'
 import type { Auth, Principal } from './auth.ts'
@@ -24,19 +24,21 @@ export interface Peer {
   readonly spared: boolean
 }
 
-export interface Caller extends Principal {
+export interface Caller extends Omit<Principal, 'role'> {
   readonly client: ClientId
+  /** Null where no bearer was asked for. */
+  readonly role: Role | null
 }
 
 export interface Gate {
   /** Throws `forbidden` for a browser's request from elsewhere. */
   peer(c: HttpContext): Peer
   /**
-   * Who calls a route of this kind. Throws `forbidden`, `unauthorized` or `rate_limited`. `credential` stands in for the
+   * Who calls a route of this kind. Throws `forbidden` (also for a role that does not suffice), `unauthorized` or `rate_limited`. `credential` stands in for the
    * request's headers where a token comes another way, as with the WebSockets of browsers.
    */
   admit(c: HttpContext, auth: RouteAuth, credential?: HeaderReader): Caller | Promise<Caller>
-  /** As `admit` for `bearer`, for a peer that has been looked at. */
+  /** As `admit` for `client`, for a peer that has been looked at. */
   identify(c: HttpContext, peer: Peer, credential?: HeaderReader): Caller | Promise<Caller>
 }
 
@@ -83,21 +85,36 @@ export function createGate({ config, auth, clients }: GateOptions): Gate {
     },
     admit(c, kind, credential) {
       const peer = gate.peer(c)
-      if (kind === 'bearer') return gate.identify(c, peer, credential)
+      if (kind === 'operator' || kind === 'client') {
+        const caller = gate.identify(c, peer, credential)
+        return caller instanceof Promise ? caller.then((known) => checkRole(known, kind)) : checkRole(caller, kind)
+      }
       if (kind === 'local') {
         const headers = headersOf(c)
         if (!isLoopback(socketPeer(c)) || isForwarded(headers))
           throw new AppError('forbidden', 'Only processes on this machine may call this')
         checkNames(headers, config)
       }
-      return { device: null, tokenHash: null, client: clients.of(peer.connection, null) }
+      return { device: null, tokenHash: null, role: null, client: clients.of(peer.connection, null) }
     },
     identify(c, { connection, address, spared }, credential = headersOf(c)) {
       if (!config.require_pairing) checkNames(headersOf(c), config)
       const principal = auth.bearer(credential, address, spared)
-      const callerOf = ({ device, tokenHash }: Principal): Caller => ({ device, tokenHash, client: clients.of(connection, device) })
+      const callerOf = ({ device, tokenHash, role }: Principal): Caller => ({
+        device,
+        tokenHash,
+        role,
+        client: clients.of(connection, device),
+      })
       return principal instanceof Promise ? principal.then(callerOf) : callerOf(principal)
     },
   }
   return gate
+}
+
+/** Throws `forbidden` for a client where an operator is needed. */
+function checkRole(caller: Caller, needed: Role): Caller {
+  if (needed === 'operator' && caller.role !== 'operator')
+    throw new AppError('forbidden', 'This needs a token of the role operator; this one is of the role client')
+  return caller
 }

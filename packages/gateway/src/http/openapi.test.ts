@@ -34,7 +34,7 @@ const room = defineRoute({
   method: 'POST',
   path: '/x/:room',
   summary: 'Speak in a room',
-  auth: 'bearer',
+  auth: 'operator',
   query: v.object({ loud: v.string(), soft: v.optional(v.string()) }),
   body: v.object({ text: v.pipe(v.string(), v.maxLength(9)), count: v.optional(v.number(), 1) }),
   answers: { 200: { description: 'Said', schema: v.object({ id: v.string() }) } },
@@ -58,7 +58,7 @@ test('the document holds every route and nothing else, the streams and the featu
 test('an operation says what goes in and what comes out', async () => {
   const { document } = await withDocument({ live: { routes: [room] } })
   const operation = document.paths['/x/{room}']?.post
-  expect(operation?.security).toEqual([{ bearer: [] }])
+  expect(operation?.security).toEqual([{ bearer: ['operator'] }])
   expect(operation?.parameters).toEqual([
     expect.objectContaining({ name: 'room', in: 'path', required: true }),
     expect.objectContaining({ name: 'loud', in: 'query', required: true }),
@@ -68,7 +68,7 @@ test('an operation says what goes in and what comes out', async () => {
     properties: { text: { type: 'string', maxLength: 9 } },
     required: ['text'],
   })
-  expect(Object.keys(operation?.responses ?? {})).toEqual(['200', '401', 'default'])
+  expect(Object.keys(operation?.responses ?? {})).toEqual(['200', '401', '403', 'default'])
 })
 
 test('what anybody may call asks for no token, and the webhook names its headers', async () => {

@@ -1,5 +1,5 @@
 /** The OpenAPI 3.1 document of one generation, made from the same table the requests are served from. */
-import { eventSchema } from '@sluice/sdk'
+import { eventSchema, ROLES, type Role, type RouteAuth } from '@sluice/sdk'
 import type * as v from 'valibot'
 import type { EndpointDoc } from './endpoint.ts'
 
@@ -36,7 +36,13 @@ export async function openApiDocument(endpoints: readonly EndpointDoc[], version
     info: { title: 'Sluice', version },
     paths,
     components: {
-      securitySchemes: { bearer: { type: 'http', scheme: 'bearer', description: 'The token of a paired device' } },
+      securitySchemes: {
+        bearer: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'The token of a paired device, which has a role; each operation names the roles it accepts',
+        },
+      },
       schemas: { Error: ERROR_SCHEMA, Event: convert(eventSchema, 'output') },
       responses: {
         Error: {
@@ -59,10 +65,10 @@ function operation({ summary, auth, body, answers, mediaType = 'application/json
   })
   return {
     summary,
-    ...(auth === 'bearer' ? { security: [{ bearer: [] }] } : {}),
+    ...(isRole(auth) ? { security: securityOf(auth) } : {}),
     parameters: parameters(rest, convert),
     ...(body ? { requestBody: { required: true, content: { 'application/json': { schema: convert(body, 'input') } } } } : {}),
-    responses: { ...Object.fromEntries(responses), ...(auth === 'open' ? {} : { [auth === 'bearer' ? 401 : 403]: ERROR }), default: ERROR },
+    responses: { ...Object.fromEntries(responses), ...refusals(auth), default: ERROR },
   }
 }
 
@@ -77,3 +83,13 @@ function parameters({ path, query, headers = {} }: Pick<EndpointDoc, 'path' | 'q
     ...Object.entries(headers).map(([name, description]) => ({ name, in: 'header', description, schema: { type: 'string' } })),
   ]
 }
+
+const isRole = (auth: RouteAuth): auth is Role => auth === 'operator' || auth === 'client'
+
+/** One alternative for each role that may call, as OpenAPI 3.1 states roles. */
+const securityOf = (least: Role): object[] =>
+  ROLES.filter((role) => role === 'operator' || role === least).map((role) => ({ bearer: [role] }))
+
+/** The refusals that follow from who may call. */
+const refusals = (auth: RouteAuth): object =>
+  auth === 'open' ? {} : auth === 'local' ? { 403: ERROR } : auth === 'client' ? { 401: ERROR } : { 401: ERROR, 403: ERROR }

@@ -29,11 +29,21 @@ describe('a pairing code', () => {
       paired: true,
       token: expect.stringMatching(/^sluice_[0-9a-f]{64}$/),
       device_id: expect.any(String),
+      role: 'operator',
       message: expect.any(String),
     })
     expect(await statusWith(made, paired.token)).toBe(200)
     expect((await pairBy(made, code)).status).toBe(403)
     expect(made.runtime.bus.recent(1)).toMatchObject([{ envelope: { type: 'device_paired', device_id: paired.device_id } }])
+  })
+
+  test('gives the device the role of the code', async () => {
+    const made = gateway()
+    const { code } = await newPairingCode(made.store, made.runtime.live().config, made.clock, 'client')
+    const paired = (await (await pairBy(made, code)).json()) as { token: string }
+    expect(paired).toMatchObject({ role: 'client' })
+    expect(await statusWith(made, paired.token)).toBe(403)
+    expect(await made.store.devices.list()).toMatchObject([{ role: 'client' }])
   })
 
   test('by body names the device', async () => {

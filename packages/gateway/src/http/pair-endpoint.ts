@@ -1,5 +1,5 @@
 /** `POST /pair`: a one-time code for a bearer token. */
-import { AppError, errorText } from '@sluice/sdk'
+import { AppError, errorText, ROLES } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { Live, Runtime } from '../runtime.ts'
 import type { Endpoint, EndpointDoc } from './endpoint.ts'
@@ -25,7 +25,13 @@ const doc: EndpointDoc = {
   answers: {
     200: {
       description: 'Paired; the token is shown this once',
-      schema: v.object({ paired: v.literal(true), token: v.string(), device_id: v.string(), message: v.string() }),
+      schema: v.object({
+        paired: v.literal(true),
+        token: v.string(),
+        device_id: v.string(),
+        role: v.picklist(ROLES),
+        message: v.string(),
+      }),
     },
   },
 }
@@ -60,11 +66,12 @@ export function pairEndpoint({ runtime, live, gate, limits }: PairOptions): Endp
       if (!paired) return refuseWrong(address)
       limits.pairing.clear(address)
       bus.emit({ type: 'device_paired', device_id: paired.device, name: paired.name })
-      log.info('a device was paired', { device: paired.device, name: paired.name })
+      log.info('a device was paired', { device: paired.device, name: paired.name, role: paired.role })
       return jsonResponse({
         paired: true,
         token: paired.token,
         device_id: paired.device,
+        role: paired.role,
         message: 'Send Authorization: Bearer <token> from now on',
       })
     },

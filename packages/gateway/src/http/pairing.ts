@@ -1,6 +1,6 @@
 /** Pairing: one-time codes that turn into bearer tokens. Also used by the command line, without a daemon. */
 import { randomBytes, randomUUID } from 'node:crypto'
-import { AppError, type Clock, type Store, sha256Hex } from '@sluice/sdk'
+import { AppError, type Clock, type Role, type Store, sha256Hex } from '@sluice/sdk'
 import type { GatewayConfig } from '../config/core-sections.ts'
 
 type Devices = Pick<Store, 'devices'>
@@ -11,38 +11,42 @@ const ALPHABET = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789'
 const CODE_LENGTH = 8
 const CODES_PENDING_MAX = 3
 const NAME_LENGTH_MAX = 100
+/** Whoever can make a code or a token is an operator already, and every documented call works with what pairing gives. */
+const ROLE_DEFAULT: Role = 'operator'
 
-/** A one-time code for a new device. At most three are pending: a fourth drops the oldest. */
+/** A one-time code for a new device of this role. At most three are pending: a fourth drops the oldest. */
 export async function newPairingCode(
   { devices }: Devices,
   { pairing_code_ttl_secs }: Pick<GatewayConfig, 'pairing_code_ttl_secs'>,
   clock: Now,
+  role: Role = ROLE_DEFAULT,
 ): Promise<{ readonly code: string; readonly expiresAtMs: number }> {
   const code = Array.from(randomBytes(CODE_LENGTH), (byte) => ALPHABET[byte % ALPHABET.length]).join('')
   const expiresAtMs = clock.nowMs() + pairing_code_ttl_secs * 1000
-  await devices.addCode({ hash: hashOf(code), expiresAtMs }, CODES_PENDING_MAX)
+  await devices.addCode({ hash: hashOf(code), role, expiresAtMs }, CODES_PENDING_MAX)
   return { code, expiresAtMs }
 }
 
 /** A new device with a token that is shown this once. `expiresAtMs` null: the token never expires. */
 export async function newToken(
   { devices }: Devices,
-  { name, expiresAtMs = null }: { readonly name: string; readonly expiresAtMs?: number | null },
+  { name, role = ROLE_DEFAULT, expiresAtMs = null }: { readonly name: string; readonly role?: Role; readonly expiresAtMs?: number | null },
   clock: Now,
 ): Promise<{ readonly token: string; readonly device: string }> {
   const { token, row } = makeDevice(name, expiresAtMs, clock)
-  await devices.add(row)
+  await devices.add({ ...row, role })
   return { token, device: row.id }
 }
 
-/** Turns a code into a device. Undefined if the code is unknown, used or expired. */
+/** Turns a code into a device of the code's role. Undefined if the code is unknown, used or expired. */
 export async function redeemCode(
   { devices }: Devices,
   { code, name }: { readonly code: string; readonly name: string },
   clock: Now,
-): Promise<{ readonly token: string; readonly device: string; readonly name: string } | undefined> {
+): Promise<{ readonly token: string; readonly device: string; readonly name: string; readonly role: Role } | undefined> {
   const { token, row } = makeDevice(name, null, clock)
-  return (await devices.redeemCode(hashOf(code), row)) ? { token, device: row.id, name: row.name } : undefined
+  const role = await devices.redeemCode(hashOf(code), row)
+  return role && { token, device: row.id, name: row.name, role }
 }
 
 /** Gives a device another token; the one it had is refused from then on. Undefined if there is no such device. */

@@ -37,6 +37,7 @@ export function routeEndpoint(route: Route, gate: Gate, limit?: (address: string
 class ServedRequest implements RouteRequest {
   readonly client: RouteRequest['client']
   readonly device: string | null
+  readonly role: RouteRequest['role']
   readonly query: unknown
   readonly body: unknown
   readonly raw: Uint8Array
@@ -46,11 +47,12 @@ class ServedRequest implements RouteRequest {
   constructor(
     c: HttpContext,
     scope: RequestScope,
-    { client, device }: Caller,
+    { client, device, role }: Caller,
     { query, body, raw }: Pick<RouteRequest, 'query' | 'body' | 'raw'>,
   ) {
     this.client = client
     this.device = device
+    this.role = role
     this.query = query
     this.body = body
     this.raw = raw

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import type { Agent, TurnRequest } from '@sluice/agent'
-import type { LogFields, Observation, Observer, Sops, Store, TurnEnd, Waiting } from '@sluice/sdk'
+import type { LogFields, Observation, Observer, Role, Sops, Store, TurnEnd, Waiting } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
 import * as v from 'valibot'
@@ -66,7 +66,7 @@ export interface TestGateway {
   readonly turns: readonly Omit<TurnRequest, 'signal' | 'listen' | 'approve'>[]
   request(path: string, init?: TestRequest): Promise<Response>
   /** A new device: its id and its token. */
-  pair(name?: string, expiresAtMs?: number | null): Promise<{ readonly token: string; readonly device: string }>
+  pair(name?: string, expiresAtMs?: number | null, role?: Role): Promise<{ readonly token: string; readonly device: string }>
   /** The turns the agent was asked to resume if it had lost them. */
   readonly resumed: readonly string[]
   /** Puts another configuration in force, as a reload does. */
@@ -199,7 +199,7 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
       })
       return fetch(new Request(`http://${HOST}${path}`, { ...init, headers }), { incoming: incoming as never })
     },
-    pair: (name = 'test', expiresAtMs = null) => newToken(store, { name, expiresAtMs }, clock),
+    pair: (name = 'test', expiresAtMs = null, role = 'operator') => newToken(store, { name, role, expiresAtMs }, clock),
     reload(config) {
       live = { ...live, generation: live.generation + 1, config: v.parse(gatewaySection.schema, config) }
     },

@@ -15,7 +15,7 @@ const doc: EndpointDoc = {
   method: 'POST',
   path: WEBHOOK_PATH,
   summary: 'Run one message as an agent turn and answer with its reply',
-  auth: 'bearer',
+  auth: 'client',
   headers: {
     ...GUARD_HEADERS,
     'X-Session-Id': 'The session the turn belongs to: 1 to 128 characters of A-Z a-z 0-9 . _ -',

@@ -5,6 +5,7 @@ import type { StoreRules } from '../store.ts'
 const device = (id: string, part: { readonly expiresAtMs?: number; readonly tokenHash?: string } = {}) => ({
   id,
   name: `name of ${id}`,
+  role: 'operator' as const,
   tokenHash: `hash of ${id}`,
   createdAtMs: 1_000,
   expiresAtMs: null,
@@ -14,7 +15,15 @@ const device = (id: string, part: { readonly expiresAtMs?: number; readonly toke
 export const deviceRules: StoreRules = {
   'a device is found by its token’s hash and nothing else': async ({ store: { devices } }) => {
     await devices.add(device('d1'))
-    const row = { id: 'd1', name: 'name of d1', createdAtMs: 1_000, lastSeenAtMs: null, lastAddress: null, expiresAtMs: null }
+    const row = {
+      id: 'd1',
+      name: 'name of d1',
+      role: 'operator',
+      createdAtMs: 1_000,
+      lastSeenAtMs: null,
+      lastAddress: null,
+      expiresAtMs: null,
+    }
     expect(await devices.findByTokenHash('hash of d1')).toEqual(row)
     expect(await devices.list()).toEqual([row])
     for (const wrong of ['', 'd1', 'hash of d', 'HASH OF D1', '%', 'hash of d1\0'])
@@ -46,8 +55,8 @@ export const deviceRules: StoreRules = {
     await devices.add(device('d3'))
     expect(await ids()).toEqual(['stays', 'd2', 'd3'])
     await clock.advance(1_000)
-    await devices.addCode({ hash: 'code', expiresAtMs: clock.nowMs() + 1_000 }, 3)
-    expect(await devices.redeemCode('code', device('d4'))).toBe(true)
+    await devices.addCode({ hash: 'code', role: 'operator', expiresAtMs: clock.nowMs() + 1_000 }, 3)
+    expect(await devices.redeemCode('code', device('d4'))).toBe('operator')
     expect(await ids()).toEqual(['stays', 'd3', 'd4'])
   },
 
@@ -105,32 +114,44 @@ export const deviceRules: StoreRules = {
   },
 
   'a code makes one device, once': async ({ store: { devices }, clock }) => {
-    await devices.addCode({ hash: 'code', expiresAtMs: clock.nowMs() + 1_000 }, 5)
+    await devices.addCode({ hash: 'code', role: 'operator', expiresAtMs: clock.nowMs() + 1_000 }, 5)
     const redeemed = await Promise.all(['d1', 'd2', 'd3'].map((id) => devices.redeemCode('code', device(id))))
     expect(redeemed.filter(Boolean)).toHaveLength(1)
     expect(await devices.list()).toHaveLength(1)
-    expect(await devices.redeemCode('unknown', device('d4'))).toBe(false)
+    expect(await devices.redeemCode('unknown', device('d4'))).toBeUndefined()
+  },
+
+  'a redeemed device has the role of its code': async ({ store: { devices }, clock }) => {
+    await devices.addCode({ hash: 'code', role: 'client', expiresAtMs: clock.nowMs() + 1_000 }, 5)
+    expect(await devices.redeemCode('code', device('d1'))).toBe('client')
+    await devices.add({ ...device('d2'), role: 'client' })
+    await devices.rotate('d2', 'another token')
+    expect((await devices.list()).map(({ id, role }) => [id, role])).toEqual([
+      ['d1', 'client'],
+      ['d2', 'client'],
+    ])
+    expect(await devices.findByTokenHash('another token')).toMatchObject({ role: 'client' })
   },
 
   'an expired code makes none': async ({ store: { devices }, clock }) => {
-    await devices.addCode({ hash: 'code', expiresAtMs: clock.nowMs() + 1_000 }, 5)
+    await devices.addCode({ hash: 'code', role: 'operator', expiresAtMs: clock.nowMs() + 1_000 }, 5)
     await clock.advance(1_000)
-    expect(await devices.redeemCode('code', device('d1'))).toBe(false)
+    expect(await devices.redeemCode('code', device('d1'))).toBeUndefined()
     expect(await devices.list()).toEqual([])
   },
 
   'at most pendingMax codes wait, the oldest go first, expired ones do not count': async ({ store: { devices }, clock }) => {
-    await devices.addCode({ hash: 'expired', expiresAtMs: clock.nowMs() }, 2)
-    for (const hash of ['a', 'b', 'c']) await devices.addCode({ hash, expiresAtMs: clock.nowMs() + 1_000 }, 2)
-    expect(await devices.redeemCode('a', device('d1'))).toBe(false)
-    expect(await devices.redeemCode('b', device('d2'))).toBe(true)
-    expect(await devices.redeemCode('c', device('d3'))).toBe(true)
+    await devices.addCode({ hash: 'expired', role: 'operator', expiresAtMs: clock.nowMs() }, 2)
+    for (const hash of ['a', 'b', 'c']) await devices.addCode({ hash, role: 'operator', expiresAtMs: clock.nowMs() + 1_000 }, 2)
+    expect(await devices.redeemCode('a', device('d1'))).toBeUndefined()
+    expect(await devices.redeemCode('b', device('d2'))).toBe('operator')
+    expect(await devices.redeemCode('c', device('d3'))).toBe('operator')
   },
 
   'all codes can be dropped': async ({ store: { devices }, clock }) => {
-    for (const hash of ['a', 'b']) await devices.addCode({ hash, expiresAtMs: clock.nowMs() + 1_000 }, 5)
+    for (const hash of ['a', 'b']) await devices.addCode({ hash, role: 'operator', expiresAtMs: clock.nowMs() + 1_000 }, 5)
     expect(await devices.dropCodes()).toBe(2)
-    expect(await devices.redeemCode('a', device('d1'))).toBe(false)
+    expect(await devices.redeemCode('a', device('d1'))).toBeUndefined()
     expect(await devices.dropCodes()).toBe(0)
   },
 }

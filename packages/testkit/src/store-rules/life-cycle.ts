@@ -31,7 +31,7 @@ export const lifeCycleRules: StoreRules = {
     const writes = await Promise.allSettled([
       turns.enqueue(queuedTurn('t1')),
       turns.enqueue(poison),
-      devices.add({ id: 'd1', name: 'n', tokenHash: 'h', createdAtMs: 1, expiresAtMs: null }),
+      devices.add({ id: 'd1', name: 'n', role: 'operator', tokenHash: 'h', createdAtMs: 1, expiresAtMs: null }),
       turns.enqueue(queuedTurn('t2')),
     ])
     expect(writes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled'])

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startDaemon } from '@sluice/gateway/daemon'
 import { newToken } from '@sluice/gateway/pairing'
-import { defineFeature } from '@sluice/sdk'
+import { defineFeature, type Role } from '@sluice/sdk'
 import feature from '../index.ts'
 
 export interface PasskeyDaemon {
@@ -16,7 +16,7 @@ export interface PasskeyDaemon {
   /** The endpoints off or on again. */
   enable(enabled: boolean): Promise<void>
   /** A new device's token. */
-  pair(): Promise<string>
+  pair(role?: Role): Promise<string>
   stop(): Promise<void>
 }
 
@@ -46,7 +46,7 @@ export async function startPasskeys(): Promise<PasskeyDaemon> {
     origin,
     dataDir,
     enable,
-    pair: async () => (await newToken(daemon.runtime.store, { name: 'laptop' }, daemon.runtime.clock)).token,
+    pair: async (role = 'operator') => (await newToken(daemon.runtime.store, { name: 'laptop', role }, daemon.runtime.clock)).token,
     async stop() {
       await daemon.stop()
       rmSync(dataDir, { recursive: true, force: true })

@@ -1,5 +1,5 @@
 /** The feature's routes as the gateway serves them: bodies validated, refusals as statuses. */
-import { AppError, type Host, type IssuedToken } from '@sluice/sdk'
+import { AppError, type Host, type IssuedToken, type Role } from '@sluice/sdk'
 import { type TestHost, type TestHostOverrides, testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
 import { webauthnSection } from '../config.ts'
@@ -22,7 +22,7 @@ export interface Asked {
 export interface TestPasskeys {
   readonly host: TestHost
   /** The tokens that were issued, in order. */
-  readonly issued: readonly { readonly name: string; readonly expiresAtMs: number | null }[]
+  readonly issued: readonly { readonly name: string; readonly role: Role; readonly expiresAtMs: number | null }[]
   /** `name` such as `POST /passkey/start`. */
   call(name: string, asked?: Asked): Promise<Answer>
   register(authenticator: Authenticator, edit?: Edit & { readonly user?: string; readonly device?: string }): Promise<Answer>
@@ -36,8 +36,8 @@ export interface TestPasskeys {
 }
 
 export function testPasskeys(overrides: TestHostOverrides = {}, config: object = {}): TestPasskeys {
-  const issued: { name: string; expiresAtMs: number | null }[] = []
-  const issueToken = async (asked: { name: string; expiresAtMs: number | null }): Promise<IssuedToken> => {
+  const issued: { name: string; role: Role; expiresAtMs: number | null }[] = []
+  const issueToken = async (asked: { name: string; role: Role; expiresAtMs: number | null }): Promise<IssuedToken> => {
     const number = issued.push(asked)
     return { token: `sluice_${number}`, deviceId: `device-${number}` }
   }
@@ -53,7 +53,8 @@ function passkeysOn(host: TestHost, issued: TestPasskeys['issued'], config: obje
     try {
       const request = {
         client: 'client' as never,
-        device: route.auth === 'bearer' ? device : null,
+        device: route.auth === 'open' ? null : device,
+        role: route.auth === 'open' ? null : ('operator' as const),
         headers: new Headers(),
         params: { id },
         url: new URL('http://localhost/'),

@@ -3,7 +3,7 @@ import type { Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { createAdaptorServer } from '@hono/node-server'
 import type { Agent } from '@sluice/agent'
-import { type DeviceRow, type SessionRow, sha256Hex } from '@sluice/sdk'
+import { type DeviceRow, type Role, type SessionRow, sha256Hex } from '@sluice/sdk'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
 import { testHost } from '@sluice/testkit/host'
 import { Hono } from 'hono'
@@ -19,8 +19,9 @@ import type { SubscriberCounts } from '../connections.ts'
 import { createSocketServer } from '../socket-server.ts'
 import { createStreams, type Streams } from '../streams.ts'
 
-/** The token of device `d1`, and of `d2`. */
-export const TOKENS = { d1: 'token-of-d1', d2: 'token-of-d2' } as const
+/** The tokens of two operators' devices, and of a client's. */
+export const TOKENS = { d1: 'token-of-d1', d2: 'token-of-d2', c1: 'token-of-c1' } as const
+const ROLE_OF: Readonly<Record<string, Role>> = { d1: 'operator', d2: 'operator', c1: 'client' }
 
 export interface StreamServer extends AsyncDisposable {
   readonly port: number
@@ -112,7 +113,9 @@ export async function startStreamServer(options: StreamServerOptions = {}): Prom
 }
 
 function createDevices(lookUp = async () => {}) {
-  const byHash = new Map(Object.entries(TOKENS).map(([id, token]) => [sha256Hex(token), { id, expiresAtMs: null } as DeviceRow]))
+  const byHash = new Map(
+    Object.entries(TOKENS).map(([id, token]) => [sha256Hex(token), { id, role: ROLE_OF[id], expiresAtMs: null } as DeviceRow]),
+  )
   let version = 1
   const forget = (id: string): void => {
     for (const [hash, device] of byHash) if (device.id === id) byHash.delete(hash)
@@ -125,7 +128,7 @@ function createDevices(lookUp = async () => {}) {
     forget,
     rotate(id: string, token: string): void {
       forget(id)
-      byHash.set(sha256Hex(token), { id, expiresAtMs: null } as DeviceRow)
+      byHash.set(sha256Hex(token), { id, role: ROLE_OF[id], expiresAtMs: null } as DeviceRow)
     },
   }
 }

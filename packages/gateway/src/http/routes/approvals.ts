@@ -29,7 +29,7 @@ export const approvalRoutes = ({ approvals, store }: Pick<Runtime, 'approvals' |
     method: 'GET',
     path: '/api/approvals',
     summary: 'What people are asked, and what they answered',
-    auth: 'bearer',
+    auth: 'operator',
     query: querySchema,
     answers: {
       200: {
@@ -49,7 +49,7 @@ export const approvalRoutes = ({ approvals, store }: Pick<Runtime, 'approvals' |
     method: 'GET',
     path: '/api/approvals/:run/:step',
     summary: 'One approval',
-    auth: 'bearer',
+    auth: 'operator',
     answers: { 200: { description: 'How it stands', schema: approvalSchema } },
     async handle({ params }) {
       const key = keyOf(params)
@@ -62,7 +62,7 @@ export const approvalRoutes = ({ approvals, store }: Pick<Runtime, 'approvals' |
     method: 'POST',
     path: '/api/approvals/:run/:step',
     summary: 'Approve or reject; the first answer, wherever it is given, counts',
-    auth: 'bearer',
+    auth: 'operator',
     body: answerSchema,
     answers: {
       200: {

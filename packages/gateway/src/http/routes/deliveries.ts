@@ -29,7 +29,7 @@ const countsRoute = ({ store: { inbox, outbox } }: Runtime): Route =>
     method: 'GET',
     path: '/api/deliveries',
     summary: 'How many messages and replies wait, run or were given up',
-    auth: 'bearer',
+    auth: 'operator',
     answers: {
       200: {
         description: 'Counts by state, without those that are done',
@@ -50,7 +50,7 @@ const inboxRoutes = ({ delivery, store: { inbox, turns } }: Runtime): Route[] =>
     method: 'GET',
     path: '/api/deliveries/inbox',
     summary: 'What came in over channels',
-    auth: 'bearer',
+    auth: 'operator',
     query: filterSchema(INBOX_STATES),
     answers: { 200: { description: NEXT_PAGE, schema: v.object({ messages: v.array(inboxRowSchema) }) } },
     async handle({ query }) {
@@ -61,7 +61,7 @@ const inboxRoutes = ({ delivery, store: { inbox, turns } }: Runtime): Route[] =>
     method: 'GET',
     path: '/api/deliveries/inbox/:number',
     summary: 'One message that came in: its request, its turn and its replies',
-    auth: 'bearer',
+    auth: 'operator',
     answers: { 200: { description: 'The message', schema: inboxEntrySchema } },
     async handle({ params }) {
       const entry = await inbox.get(numberOf(params, unknownMessage))
@@ -73,7 +73,7 @@ const inboxRoutes = ({ delivery, store: { inbox, turns } }: Runtime): Route[] =>
     method: 'POST',
     path: '/api/deliveries/inbox/:number/replay',
     summary: 'Run a message that is done or dead once more, in a new turn',
-    auth: 'bearer',
+    auth: 'operator',
     answers: { 200: { description: 'It waits for its turn', schema: replayedSchema } },
     async handle({ params }) {
       const number = numberOf(params, unknownMessage)
@@ -89,7 +89,7 @@ const outboxRoutes = ({ delivery, store: { outbox, turns } }: Runtime): Route[] 
     method: 'GET',
     path: '/api/deliveries/outbox',
     summary: 'What goes out over channels',
-    auth: 'bearer',
+    auth: 'operator',
     query: filterSchema(OUTBOX_STATES),
     answers: { 200: { description: NEXT_PAGE, schema: v.object({ replies: v.array(outboxRowSchema) }) } },
     async handle({ query }) {
@@ -100,7 +100,7 @@ const outboxRoutes = ({ delivery, store: { outbox, turns } }: Runtime): Route[] 
     method: 'GET',
     path: '/api/deliveries/outbox/:number',
     summary: 'One message that goes out, and the turn it is of',
-    auth: 'bearer',
+    auth: 'operator',
     answers: { 200: { description: 'The reply', schema: outboxEntrySchema } },
     async handle({ params }) {
       const row = await outbox.get(numberOf(params, unknownReply))
@@ -112,7 +112,7 @@ const outboxRoutes = ({ delivery, store: { outbox, turns } }: Runtime): Route[] 
     method: 'POST',
     path: '/api/deliveries/outbox/:number/replay',
     summary: 'Send a reply that is dead or ambiguous once more; an ambiguous one may arrive twice',
-    auth: 'bearer',
+    auth: 'operator',
     answers: { 200: { description: 'It is due', schema: replayedSchema } },
     async handle({ params }) {
       const number = numberOf(params, unknownReply)

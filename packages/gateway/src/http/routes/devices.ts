@@ -1,5 +1,5 @@
 /** `/api/devices` and `/api/pairing`: who may call, made and unmade by those who may. */
-import { AppError, type DeviceRow, defineRoute, type Route } from '@sluice/sdk'
+import { AppError, type DeviceRow, defineRoute, ROLES, type Route } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { Live, Runtime } from '../../runtime.ts'
 import type { Auth } from '../auth.ts'
@@ -9,6 +9,7 @@ import { newPairingCode, rotateToken } from '../pairing.ts'
 const deviceSchema = v.object({
   id: v.string(),
   name: v.string(),
+  role: v.picklist(ROLES),
   paired_at: v.string(),
   last_seen: v.nullable(v.string()),
   ip_address: v.nullable(v.string()),
@@ -17,9 +18,10 @@ const deviceSchema = v.object({
 
 const unknownDevice = (): AppError => new AppError('not_found', 'There is no such device')
 
-const shown = ({ id, name, createdAtMs, lastSeenAtMs, lastAddress, expiresAtMs }: DeviceRow) => ({
+const shown = ({ id, name, role, createdAtMs, lastSeenAtMs, lastAddress, expiresAtMs }: DeviceRow) => ({
   id,
   name,
+  role,
   paired_at: isoTime(createdAtMs),
   last_seen: isoTime(lastSeenAtMs),
   ip_address: lastAddress,
@@ -32,15 +34,16 @@ export function deviceRoutes({ store, clock, bus, log }: Runtime, { config }: Li
       method: 'POST',
       path: '/api/pairing/initiate',
       summary: 'A one-time code for another device',
-      auth: 'bearer',
+      auth: 'operator',
+      query: v.object({ role: v.exactOptional(v.pipe(v.picklist(ROLES), v.description('What the device may do; default: operator'))) }),
       answers: {
         200: {
           description: 'The code, to be sent to `POST /pair`',
           schema: v.object({ pairing_code: v.string(), expires_at: v.string(), message: v.string() }),
         },
       },
-      async handle() {
-        const { code, expiresAtMs } = await newPairingCode(store, config, clock)
+      async handle({ query: { role } }) {
+        const { code, expiresAtMs } = await newPairingCode(store, config, clock, role)
         return { pairing_code: code, expires_at: isoTime(expiresAtMs), message: 'Send it as X-Pairing-Code to POST /pair' }
       },
     }),
@@ -48,7 +51,7 @@ export function deviceRoutes({ store, clock, bus, log }: Runtime, { config }: Li
       method: 'GET',
       path: '/api/devices',
       summary: 'The paired devices',
-      auth: 'bearer',
+      auth: 'operator',
       answers: { 200: { description: 'All of them', schema: v.object({ devices: v.array(deviceSchema), count: v.number() }) } },
       async handle() {
         const devices = await store.devices.list()
@@ -59,7 +62,7 @@ export function deviceRoutes({ store, clock, bus, log }: Runtime, { config }: Li
       method: 'DELETE',
       path: '/api/devices/:id',
       summary: 'Revoke a device: its token is refused and its open streams end',
-      auth: 'bearer',
+      auth: 'operator',
       answers: { 200: { description: 'Revoked', schema: v.object({ device_id: v.string(), message: v.string() }) } },
       async handle({ params: { id = '' } }) {
         if (!(await store.devices.revoke(id))) throw unknownDevice()
@@ -73,7 +76,7 @@ export function deviceRoutes({ store, clock, bus, log }: Runtime, { config }: Li
       method: 'POST',
       path: '/api/devices/:id/token/rotate',
       summary: 'Replace the token of a device: the one it had is refused and its open streams end',
-      auth: 'bearer',
+      auth: 'operator',
       answers: {
         200: {
           description: 'The new token, shown this once',

@@ -61,7 +61,7 @@ describe('sessions', () => {
 
   test('§1 item 4 are the device\u2019s own: another one neither lists, reads, names nor deletes them', async () => {
     const made = await paired()
-    const other = await made.pair('other')
+    const other = await made.pair('other', null, 'client')
     await made.say('a', 'mine')
     await made.say('a', 'theirs', other.token)
     await made.say('b', 'mine alone')

@@ -44,7 +44,7 @@ export function sessionRoutes({ store: { sessions } }: Runtime): Route[] {
       method: 'GET',
       path: '/api/sessions',
       summary: 'The sessions of this device, most recently active first',
-      auth: 'bearer',
+      auth: 'client',
       query: v.object({ limit: wholeText(1, PAGE_MAX, 50), before: v.optional(v.pipe(v.string(), v.isoTimestamp())) }),
       answers: {
         200: {
@@ -61,7 +61,7 @@ export function sessionRoutes({ store: { sessions } }: Runtime): Route[] {
       method: 'GET',
       path: '/api/sessions/:id',
       summary: 'One session',
-      auth: 'bearer',
+      auth: 'client',
       answers: { 200: { description: 'The session', schema: sessionSchema } },
       async handle({ device, params }) {
         const row = await sessions.get(storedOf(device, params))
@@ -73,7 +73,7 @@ export function sessionRoutes({ store: { sessions } }: Runtime): Route[] {
       method: 'GET',
       path: '/api/sessions/:id/messages',
       summary: 'The newest messages of a session, oldest first',
-      auth: 'bearer',
+      auth: 'client',
       query: v.object({ limit: wholeText(1, PAGE_MAX, 50) }),
       answers: { 200: { description: 'The messages', schema: v.object({ session_id: v.string(), messages: v.array(messageSchema) }) } },
       async handle({ device, params, query: { limit } }) {
@@ -87,7 +87,7 @@ export function sessionRoutes({ store: { sessions } }: Runtime): Route[] {
       method: 'PUT',
       path: '/api/sessions/:id',
       summary: 'Name a session',
-      auth: 'bearer',
+      auth: 'client',
       body: v.object({ name: v.nullable(v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(200))) }),
       answers: { 200: { description: 'Named', schema: v.object({ session_id: v.string(), name: v.nullable(v.string()) }) } },
       async handle({ device, params, body: { name } }) {
@@ -99,7 +99,7 @@ export function sessionRoutes({ store: { sessions } }: Runtime): Route[] {
       method: 'DELETE',
       path: '/api/sessions/:id',
       summary: 'Forget a session and its messages',
-      auth: 'bearer',
+      auth: 'client',
       answers: { 200: { description: 'Forgotten', schema: v.object({ deleted: v.literal(true), session_id: v.string() }) } },
       async handle({ device, params }) {
         if (!(await sessions.delete(storedOf(device, params)))) throw unknownSession()

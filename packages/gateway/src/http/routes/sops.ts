@@ -28,7 +28,7 @@ const procedureRoutes = ({ clock }: Runtime, engine: () => Sops): Route[] => [
     method: 'GET',
     path: '/api/sops',
     summary: 'The procedures that are loaded',
-    auth: 'bearer',
+    auth: 'operator',
     answers: { 200: { description: 'By name', schema: v.object({ sops: v.array(sopSchema) }) } },
     handle: () => ({ sops: engine().list().map(shownSop) }),
   }),
@@ -36,7 +36,7 @@ const procedureRoutes = ({ clock }: Runtime, engine: () => Sops): Route[] => [
     method: 'POST',
     path: '/api/sops/:name/runs',
     summary: 'Start a procedure by hand, whatever its triggers',
-    auth: 'bearer',
+    auth: 'operator',
     body: v.object({ payload: v.optional(v.pipe(v.unknown(), v.description('Any JSON; what its first step is given'))) }),
     answers: { 200: { description: 'It runs', schema: v.object({ run_id: v.string() }) } },
     async handle({ device, params: { name = '' }, body: { payload }, trace }) {
@@ -57,7 +57,7 @@ const runRoutes = ({ store: { sops } }: Runtime, engine: () => Sops): Route[] =>
     method: 'GET',
     path: '/api/sops/runs',
     summary: 'Runs of procedures, newest first',
-    auth: 'bearer',
+    auth: 'operator',
     query: v.object({
       limit: wholeText(1, PAGE_MAX, 50),
       before: v.exactOptional(v.pipe(v.string(), v.minLength(1))),
@@ -75,7 +75,7 @@ const runRoutes = ({ store: { sops } }: Runtime, engine: () => Sops): Route[] =>
     method: 'GET',
     path: '/api/sops/runs/:id',
     summary: 'One run, step by step',
-    auth: 'bearer',
+    auth: 'operator',
     answers: { 200: { description: 'The run', schema: runSchema } },
     async handle({ params: { id = '' } }) {
       const run = await sops.get(id)
@@ -87,7 +87,7 @@ const runRoutes = ({ store: { sops } }: Runtime, engine: () => Sops): Route[] =>
     method: 'POST',
     path: '/api/sops/runs/:id/cancel',
     summary: 'End a run before its end',
-    auth: 'bearer',
+    auth: 'operator',
     body: v.object({ reason: v.optional(v.pipe(v.string(), v.maxLength(TEXT_MAX)), 'cancelled by hand') }),
     answers: { 200: { description: 'It is cancelled', schema: runSchema } },
     handle: async ({ device, params: { id = '' }, body: { reason } }) => shownRun(await engine().cancel(id, personOf(device), reason)),
@@ -99,7 +99,7 @@ const auditRoute = ({ store: { sops } }: Runtime): Route =>
     method: 'GET',
     path: '/api/sops/audit',
     summary: 'The audit log, in order: every transition, who and why, each record chained to the one before it',
-    auth: 'bearer',
+    auth: 'operator',
     query: v.object({
       limit: wholeText(1, PAGE_MAX, 100),
       after: wholeText(0, Number.MAX_SAFE_INTEGER, 0),

@@ -2,6 +2,7 @@
 import { type Channel, defineRoute, type Route } from '@sluice/sdk'
 import * as v from 'valibot'
 import { healthOf } from '../../delivery/health-watch.ts'
+import { readerOf } from '../../events/subscription.ts'
 import type { Live, Runtime } from '../../runtime.ts'
 import { isoTime } from '../iso-time.ts'
 import { wholeText } from '../query.ts'
@@ -90,7 +91,7 @@ export function statusRoutes(runtime: Runtime, live: Live): Route[] {
       method: 'GET',
       path: '/api/status',
       summary: 'What this daemon is and what it is doing',
-      auth: 'bearer',
+      auth: 'operator',
       answers: {
         200: {
           description: 'The status',
@@ -123,7 +124,7 @@ export function statusRoutes(runtime: Runtime, live: Live): Route[] {
       method: 'GET',
       path: '/api/health',
       summary: 'Health with details: features that failed and channels that are down make it `degraded`',
-      auth: 'bearer',
+      auth: 'operator',
       answers: {
         200: {
           description: 'Healthy or degraded',
@@ -147,7 +148,7 @@ export function statusRoutes(runtime: Runtime, live: Live): Route[] {
       method: 'GET',
       path: '/api/tools',
       summary: 'The tools of this build',
-      auth: 'bearer',
+      auth: 'client',
       answers: { 200: { description: 'All of them', schema: v.object({ tools: v.array(toolSchema) }) } },
       handle: () => ({ tools }),
     }),
@@ -155,7 +156,7 @@ export function statusRoutes(runtime: Runtime, live: Live): Route[] {
       method: 'GET',
       path: '/api/features',
       summary: 'Every feature there is, and how it stands in this build and configuration',
-      auth: 'bearer',
+      auth: 'operator',
       answers: { 200: { description: 'One row per feature', schema: v.object({ features: v.array(featureSchema) }) } },
       handle: () => ({ features }),
     }),
@@ -163,7 +164,7 @@ export function statusRoutes(runtime: Runtime, live: Live): Route[] {
       method: 'GET',
       path: '/api/events/history',
       summary: 'The events kept for resuming, oldest first',
-      auth: 'bearer',
+      auth: 'client',
       query: v.object({ limit: wholeText(1, HISTORY_MAX, 100) }),
       answers: {
         200: {
@@ -171,7 +172,9 @@ export function statusRoutes(runtime: Runtime, live: Live): Route[] {
           schema: v.object({ events: v.array(v.looseObject({ id: v.string(), type: v.string(), timestamp: v.string() })) }),
         },
       },
-      handle: ({ query: { limit } }) => ({ events: bus.recent(limit).map(({ envelope }) => envelope) }),
+      handle: ({ query: { limit }, role, device }) => ({
+        events: bus.recent(limit, readerOf({ role, device })).map(({ envelope }) => envelope),
+      }),
     }),
   ]
 }

@@ -1,5 +1,5 @@
 /** `/api/turns`: how a turn stands, and its end before its time. */
-import { AppError, defineRoute, type Route, type TurnRow } from '@sluice/sdk'
+import { AppError, defineRoute, type Route, type RouteRequest, type TurnRow } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { Runtime } from '../../runtime.ts'
 import { isoTime } from '../iso-time.ts'
@@ -23,13 +23,15 @@ const turnSchema = v.object({
 
 const unknownTurn = (): AppError => new AppError('not_found', 'There is no such turn')
 
-const isForeign = (device: string | null, { owner }: TurnRow): boolean => owner !== ownerOf(device)
+/** An operator is shown the turns of everybody. */
+const isHidden = ({ role, device }: Pick<RouteRequest, 'role' | 'device'>, { owner }: TurnRow): boolean =>
+  role !== 'operator' && owner !== ownerOf(device)
 
 const shown = (device: string | null, turn: TurnRow) => ({
   turn_id: turn.id,
   status: turn.status,
   source: turn.source,
-  session_id: turn.sessionId === null ? null : (bareSession(device, turn.sessionId) ?? null),
+  session_id: turn.sessionId === null ? null : (bareSession(device, turn.sessionId) ?? turn.sessionId),
   response: turn.response,
   model: turn.model,
   error: turn.error,
@@ -47,11 +49,11 @@ export function turnRoutes({ store: { turns }, agent }: Runtime): Route[] {
       method: 'GET',
       path: '/api/turns/:id',
       summary: 'How a turn stands',
-      auth: 'bearer',
+      auth: 'client',
       answers: { 200: { description: 'The turn', schema: turnSchema } },
-      async handle({ device, params: { id = '' } }) {
+      async handle({ device, role, params: { id = '' } }) {
         const turn = await turns.get(id)
-        if (!turn || isForeign(device, turn)) throw unknownTurn()
+        if (!turn || isHidden({ device, role }, turn)) throw unknownTurn()
         return shown(device, turn)
       },
     }),
@@ -59,13 +61,14 @@ export function turnRoutes({ store: { turns }, agent }: Runtime): Route[] {
       method: 'POST',
       path: '/api/turns/:id/abort',
       summary: 'End a turn that runs or waits',
-      auth: 'bearer',
+      auth: 'client',
       answers: { 200: { description: 'It ends as `aborted`', schema: v.object({ aborted: v.literal(true), turn_id: v.string() }) } },
-      async handle({ device, params: { id = '' } }) {
+      async handle({ device, role, params: { id = '' } }) {
         // A turn that was never queued is not in the store before its end.
         const turn = await turns.get(id)
-        if (turn && isForeign(device, turn)) throw unknownTurn()
-        if (!agent.abort(id, ownerOf(device))) throw turn ? new AppError('conflict', 'The turn has ended') : unknownTurn()
+        if (turn && isHidden({ device, role }, turn)) throw unknownTurn()
+        if (!agent.abort(id, role === 'operator' ? undefined : ownerOf(device)))
+          throw turn ? new AppError('conflict', 'The turn has ended') : unknownTurn()
         return { aborted: true, turn_id: id }
       },
     }),

@@ -1,0 +1,131 @@
+import { ROLES, type Role } from '@sluice/sdk'
+import { expect, test } from 'vitest'
+import { testGateways } from './testing.ts'
+
+const gateway = testGateways()
+
+/** The least role of every route there is; `open` and `local` routes ask for no token. */
+const ROUTES: Readonly<Record<string, Role | 'open' | 'local'>> = {
+  'GET /health': 'open',
+  'GET /metrics': 'open',
+  'POST /pair': 'open',
+  'POST /webhook': 'client',
+  'GET /api/events': 'client',
+  'GET /ws/events': 'client',
+  'GET /ws/chat': 'client',
+  'POST /api/channel-events': 'local',
+  'GET /api/status': 'operator',
+  'GET /api/health': 'operator',
+  'GET /api/tools': 'client',
+  'GET /api/features': 'operator',
+  'GET /api/events/history': 'client',
+  'GET /api/sessions': 'client',
+  'GET /api/sessions/{id}': 'client',
+  'GET /api/sessions/{id}/messages': 'client',
+  'PUT /api/sessions/{id}': 'client',
+  'DELETE /api/sessions/{id}': 'client',
+  'GET /api/turns/{id}': 'client',
+  'POST /api/turns/{id}/abort': 'client',
+  'GET /api/deliveries': 'operator',
+  'GET /api/deliveries/inbox': 'operator',
+  'GET /api/deliveries/inbox/{number}': 'operator',
+  'POST /api/deliveries/inbox/{number}/replay': 'operator',
+  'GET /api/deliveries/outbox': 'operator',
+  'GET /api/deliveries/outbox/{number}': 'operator',
+  'POST /api/deliveries/outbox/{number}/replay': 'operator',
+  'GET /api/approvals': 'operator',
+  'GET /api/approvals/{run}/{step}': 'operator',
+  'POST /api/approvals/{run}/{step}': 'operator',
+  'GET /api/sops': 'operator',
+  'POST /api/sops/{name}/runs': 'operator',
+  'GET /api/sops/runs': 'operator',
+  'GET /api/sops/runs/{id}': 'operator',
+  'POST /api/sops/runs/{id}/cancel': 'operator',
+  'GET /api/sops/audit': 'operator',
+  'POST /api/pairing/initiate': 'operator',
+  'GET /api/devices': 'operator',
+  'DELETE /api/devices/{id}': 'operator',
+  'POST /api/devices/{id}/token/rotate': 'operator',
+  'GET /api/openapi.json': 'client',
+}
+
+interface Operation {
+  readonly security?: readonly { readonly bearer: readonly Role[] }[]
+  readonly responses: Readonly<Record<string, object>>
+}
+
+async function arrange() {
+  const made = gateway({ withStreams: true })
+  const tokens = { operator: (await made.pair('o', null, 'operator')).token, client: (await made.pair('c', null, 'client')).token }
+  const call = async (route: string, token?: string): Promise<number> => {
+    const [method = '', path = ''] = route.split(' ')
+    // A path that names nothing there is: what a caller who is let in gets is 400 or 404.
+    const headers = { 'content-type': 'application/json', ...(token && { authorization: `Bearer ${token}` }) }
+    const response = await made.request(path.replace(/\{\w+\}/g, '7'), { method, headers, ...(method === 'GET' ? {} : { body: '[]' }) })
+    await response.body?.cancel()
+    return response.status
+  }
+  const document = async () => {
+    const response = await made.request('/api/openapi.json', { headers: { authorization: `Bearer ${tokens.client}` } })
+    return (await response.json()) as { paths: Record<string, Record<string, Operation>> }
+  }
+  return { ...made, tokens, call, document }
+}
+
+test('every route is in the table of roles, and the OpenAPI document states its roles', async () => {
+  const { document } = await arrange()
+  const stated = Object.entries((await document()).paths).flatMap(([path, operations]) =>
+    Object.entries(operations).map(([method, { security, responses }]) => {
+      const roles = security?.flatMap(({ bearer }) => bearer) ?? []
+      const least = ROLES.toReversed().find((role) => roles.includes(role)) ?? (responses[403] ? 'local' : 'open')
+      return [`${method.toUpperCase()} ${path}`, least] as const
+    }),
+  )
+  expect(Object.fromEntries(stated)).toEqual(ROUTES)
+})
+
+test.each(Object.entries(ROUTES))('%s is let in for the role %s and refused below it', async (route, least) => {
+  const { call, tokens } = await arrange()
+  const needsToken = least === 'operator' || least === 'client'
+  const refusals = [401, 403]
+  if (needsToken) expect(await call(route)).toBe(401)
+  else expect(refusals).not.toContain(await call(route))
+  if (least === 'operator') expect(await call(route, tokens.client)).toBe(403)
+  else expect(refusals).not.toContain(await call(route, tokens.client))
+  expect(refusals).not.toContain(await call(route, tokens.operator))
+})
+
+test('a client is shown the events of its own turns only, an operator those of everybody', async () => {
+  const { runtime, request, pair } = await arrange()
+  const mine = await pair('mine', null, 'client')
+  const operator = await pair('operator')
+  const started = (turn_id: string) => ({ type: 'turn_started', turn_id, session_id: null, source: 'webhook' }) as const
+  runtime.bus.emit(started('mine'), mine.device)
+  runtime.bus.emit(started('theirs'), 'another-device')
+  runtime.bus.emit(started('of-a-channel'))
+  runtime.bus.emit({ type: 'device_revoked', device_id: 'x' })
+  const shown = async (token: string): Promise<unknown[]> => {
+    const response = await request('/api/events/history?limit=3', { headers: { authorization: `Bearer ${token}` } })
+    const { events } = (await response.json()) as { events: { turn_id?: string; type: string }[] }
+    return events.map(({ turn_id, type }) => turn_id ?? type)
+  }
+  expect(await shown(mine.token)).toEqual(['mine'])
+  expect(await shown(operator.token)).toEqual(['theirs', 'of-a-channel', 'device_revoked'])
+})
+
+test('a client reads and aborts its own turns only, an operator those of everybody', async () => {
+  const { request, pair, tokens, options } = await arrange()
+  const mine = await pair('mine', null, 'client')
+  const as = (token: string, method: string, path: string, body?: string) =>
+    request(path, { method, headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' }, ...(body ? { body } : {}) })
+  const asked: (string | undefined)[] = []
+  Object.assign(options.runtime.agent, { abort: (_id: string, owner?: string) => asked.push(owner) > 0 })
+  await as(mine.token, 'POST', '/webhook', '{"message":"hello"}')
+  expect((await as(mine.token, 'GET', '/api/turns/turn-1')).status).toBe(200)
+  expect((await as(tokens.client, 'GET', '/api/turns/turn-1')).status).toBe(404)
+  expect((await as(tokens.client, 'POST', '/api/turns/turn-1/abort')).status).toBe(404)
+  expect((await as(tokens.operator, 'GET', '/api/turns/turn-1')).status).toBe(200)
+  await as(mine.token, 'POST', '/api/turns/turn-running/abort')
+  await as(tokens.operator, 'POST', '/api/turns/turn-running/abort')
+  expect(asked).toEqual([mine.device, undefined])
+})
