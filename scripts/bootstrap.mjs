@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// The entry of `npm start` and `npm test`. Runs under whatever Node started it (18 or newer) with nothing installed:
-// finds, or fetches once from the npm registry, Node >= 24 and pnpm; installs the workspace from the frozen lockfile
-// when something changed; hands over to scripts/tasks.mjs under the right Node.
+// The entry of every script in package.json. Runs under any Node from 18 on, with nothing installed: finds Node >= 24 and
+// pnpm or fetches them once from the npm registry, installs the workspace from the frozen lockfile when something changed,
+// and hands over to scripts/tasks.mjs under the right Node.
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,5 @@
-// What `npm start`, `npm test` and CI do once the right Node, pnpm and the workspace are there.
+// The tasks behind the scripts of package.json. scripts/bootstrap.mjs runs them under the right Node, with the workspace
+// installed.
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { constants as os, tmpdir } from 'node:os'
@@ -66,14 +67,32 @@ function dev() {
   })
 }
 
+/** Runs the command of a script: `exec [NAME=value…] <program> [argument…]`. */
+function exec() {
+  const first = args.findIndex((word) => !/^\w+=/.test(word))
+  const settings = args.slice(0, first).map((word) => word.split(/=(.*)/s).slice(0, 2))
+  const [program, ...rest] = args.slice(first)
+  handOver(program === 'node' ? process.execPath : bin(program), rest, { ...process.env, ...Object.fromEntries(settings) })
+}
+
+function lintAndTypes() {
+  must(bin('biome'), ['check', '--error-on-warnings', '.'])
+  must(bin('tsc'), ['-p', 'tsconfig.base.json'])
+}
+
+/** Lint, types and the tests, with the bundles that are there. */
+function check() {
+  lintAndTypes()
+  must(bin('vitest'), ['run', '--config', 'vitest.workspace.ts', ...args])
+}
+
 /** Lint, types, the builds, every test; ends with the one line that counts them. */
 function test() {
   const scratch = mkdtempSync(join(tmpdir(), 'sluice-test-'))
   const report = join(scratch, 'report.json')
   try {
     if (args.length === 0) {
-      must(bin('biome'), ['check', '--error-on-warnings', '.'])
-      must(bin('tsc'), ['-p', 'tsconfig.base.json'])
+      lintAndTypes()
       for (const profile of PROFILES) buildUnlessFresh(profile)
     }
     const vitest = ['run', '--config', 'vitest.workspace.ts', '--reporter=default', '--reporter=json', `--outputFile.json=${report}`]
@@ -89,12 +108,7 @@ function test() {
   }
 }
 
-/** The cases that need a kernel with devices of its own; see packages/testkit/src/vm/README.md. */
-function vm() {
-  handOver(process.execPath, [join(ROOT, 'packages', 'testkit', 'src', 'vm', 'run.ts'), ...args], process.env)
-}
-
-const tasks = { start, sluice, test, dev, vm }
+const tasks = { start, sluice, dev, exec, check, test }
 if (!Object.hasOwn(tasks, task)) {
   console.error(`usage: node scripts/tasks.mjs ${Object.keys(tasks).join('|')}`)
   process.exit(2)

@@ -1,0 +1,47 @@
+/** The scripts of package.json, as a newcomer meets them. */
+import { spawnSync } from 'node:child_process'
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { ROOT } from './testing/bundle.ts'
+
+let root: string
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'sluice-scripts-'))
+})
+afterEach(() => rmSync(root, { recursive: true, force: true }))
+
+test('every script fetches and installs what it needs first', () => {
+  const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: Record<string, string> }
+  for (const [name, script] of Object.entries(scripts)) expect(script, name).toMatch(/^node scripts\/bootstrap\.mjs \S/)
+})
+
+test('npm install ends with the commands that work', () => {
+  cpSync(join(ROOT, 'package.json'), join(root, 'package.json'))
+  const { status, stderr } = spawnSync('npm', ['install', '--offline', '--logs-max=0'], { cwd: root, encoding: 'utf8' })
+  expect(status).not.toBe(0)
+  expect(stderr).toContain('type-npm-start-or-pnpm-install-instead')
+})
+
+describe('a script that runs a program', () => {
+  beforeEach(() => {
+    cpSync(join(ROOT, 'scripts/tasks.mjs'), join(root, 'scripts/tasks.mjs'))
+    mkdirSync(join(root, 'node_modules/.bin'), { recursive: true })
+  })
+
+  const exec = (...args: string[]) =>
+    spawnSync(process.execPath, [join(root, 'scripts/tasks.mjs'), 'exec', ...args], { encoding: 'utf8', env: { PATH: process.env.PATH } })
+
+  test('gives it its settings and arguments and ends with its exit code', () => {
+    const program = join(root, 'node_modules/.bin/tool')
+    writeFileSync(program, '#!/bin/sh\necho "$SETTING" "$@"\nexit 3\n')
+    chmodSync(program, 0o755)
+    expect(exec('SETTING=a=b', 'tool', '--flag', 'x=y')).toMatchObject({ status: 3, stdout: 'a=b --flag x=y\n' })
+  })
+
+  test('runs files of the repository under the same Node', () => {
+    writeFileSync(join(root, 'print.mjs'), 'console.log(process.execPath, process.argv[2])')
+    expect(exec('node', 'print.mjs', 'one').stdout).toBe(`${process.execPath} one\n`)
+  })
+})
