@@ -9,7 +9,7 @@ import { httpSection, sandboxSection } from './config/core-sections.ts'
 import type { LoadedConfig } from './config/types.ts'
 import type { HostGuards } from './host.ts'
 import type { ComponentLogger } from './log.ts'
-import { proveSandbox } from './prove-sandbox.ts'
+import { proofPlaces, proveSandbox } from './prove-sandbox.ts'
 import { createPublicAddresses } from './public-addresses.ts'
 import { createPublicFetch } from './public-fetch.ts'
 import { createRunBare } from './run-bare.ts'
@@ -42,13 +42,15 @@ export function createGuards(config: LoadedConfig, { dataDir, clock, log, sandbo
   const policy = Object.freeze({ ...configured, forbidden_paths: forbidden })
   const isolation = config.core(sandboxSection)
   const { enabled, backend, required } = isolation
+  const root = workspaceRoot(config, dataDir)
   const selection = (): SelectSandboxOptions => ({
     enabled,
     backend,
     required,
     sandboxes: sandboxes(),
     run: createRunBare(clock),
-    prove: proveSandbox,
+    prove: (backend, proving) =>
+      proveSandbox(backend, { run: createRunBare(clock), signal: proving, workspace: root, places: proofPlaces(dataDir) }),
     log: log.child('sandbox'),
     signal,
   })
@@ -62,7 +64,7 @@ export function createGuards(config: LoadedConfig, { dataDir, clock, log, sandbo
   const publicAddresses = createPublicAddresses({ allowPrivate: config.core(httpSection).allow_private, log: log.child('http') })
   return {
     policy,
-    workspace: createWorkspace({ root: workspaceRoot(config, dataDir), forbidden: policy.forbidden_paths.map(expandHome) }),
+    workspace: createWorkspace({ root, forbidden: policy.forbidden_paths.map(expandHome) }),
     sandbox,
     chosenSandbox: () => chosen,
     otherSandboxes: async () => probeOthers(selection(), await sandbox()),

@@ -1,6 +1,5 @@
 /** Which sandbox commands run in: by live probe, never by what is merely installed (§2.6 `[security.sandbox]`, §2.7 rule 11). */
 import { buildHint, errorText, type Logger, ROWS, type RunBare, type Sandbox, type SandboxProbe } from '@sluice/sdk'
-import type { proveSandbox } from './prove-sandbox.ts'
 import { noSandbox, refusingSandbox } from './sandbox-none.ts'
 
 /** A probe that takes longer counts as failed. */
@@ -23,8 +22,8 @@ export interface SelectSandboxOptions {
   /** What this build has, in any order, without the no-op. */
   readonly sandboxes: readonly Sandbox[]
   readonly run: RunBare
-  /** What got out of it, if anything did. */
-  readonly prove: typeof proveSandbox
+  /** Says what got out of the backend, as the end of a sentence; `undefined` if nothing did. */
+  prove(sandbox: Sandbox, signal: AbortSignal): Promise<string | undefined>
   readonly log: Logger
   readonly signal: AbortSignal
 }
@@ -75,7 +74,7 @@ async function probe(sandbox: Sandbox, options: SelectSandboxOptions): Promise<S
 async function probeAndProve(sandbox: Sandbox, { run, prove }: SelectSandboxOptions, signal: AbortSignal): Promise<SandboxProbe> {
   const found = await sandbox.probe(signal, run)
   if (!found.available) return found
-  const leak = await prove(sandbox, run, signal)
+  const leak = await prove(sandbox, signal)
   return leak === undefined ? found : { available: false, detail: `${found.detail}: it was tried, and ${leak}` }
 }
 

@@ -1,9 +1,18 @@
 import { expect, test } from 'vitest'
-import { jailOptions } from './jail-options.ts'
+import { jailOptions, type View } from './jail-options.ts'
 
-const view = { root: ['usr', 'home', 'srv', 'data', 'etc', 'sys'], etc: ['hosts', 'ssl/certs'], dataDir: '/opt/sluice' }
-const options = (writable: string[], network = false, devices: string[] = []) =>
-  jailOptions({ cwd: writable[0] ?? '/' }, { writable, network, devices }, view, { LD_PRELOAD: 'x' })
+const view: View = {
+  root: ['usr', 'home', 'srv', 'data', 'etc', 'sys'],
+  etc: ['hosts', 'ssl/certs'],
+  dataDir: '/opt/sluice',
+  home: '/home/ann',
+  isRoot: false,
+  resolver: '/run/systemd/resolve/stub-resolv.conf',
+}
+const options = (writable: string[], network = false, devices: string[] = [], changes: Partial<View> = {}) =>
+  jailOptions({ cwd: writable[0] ?? '/' }, { writable, network, devices }, { ...view, ...changes }, { LD_PRELOAD: 'x' })
+const EMPTIED = /^--whitelist=(.*)\/\.sluice-shows-nothing$/
+const emptied = (given: readonly string[]) => given.flatMap((option) => EMPTIED.exec(option)?.[1] ?? [])
 
 test('the root is read-only, and the folders of the policy are not', () => {
   const given = options(['/srv/work'])
@@ -21,6 +30,37 @@ test('a data directory among programs is hidden; where the workspace lies in it,
   const within = options(['/opt/sluice/work'])
   expect(within).toContain('--whitelist=/opt/sluice/work')
   expect(within.filter((option) => option.startsWith('--blacklist=/opt'))).toEqual([])
+})
+
+test('nothing of /run is shown, but the configuration of the resolver where there is a network', () => {
+  expect(emptied(options(['/srv/work']))).toContain('/run')
+  expect(options(['/srv/work']).filter((option) => option.startsWith('--whitelist=/run/'))).toHaveLength(1)
+  expect(options(['/srv/work'])).toContain('--blacklist=/run/user')
+  expect(options(['/srv/work'], true)).toContain('--whitelist=/run/systemd/resolve/stub-resolv.conf')
+  expect(options(['/srv/work'], true, [], { resolver: '/etc/resolv.conf' }).join(' ')).not.toMatch(/=\/run\/s/)
+})
+
+test('root may not write in what firejail itself keeps in /run', () => {
+  const given = options(['/srv/work'], false, [], { isRoot: true })
+  expect(given.indexOf('--read-only=/run/firejail')).toBeLessThan(given.indexOf('--read-write=/run/firejail/mnt'))
+  expect(given.indexOf('--read-only=/run/firejail')).toBeGreaterThan(0)
+})
+
+test.each([
+  ['below /home', { home: '/home/ann' }, ['/run', '/home', '/home/ann']],
+  ['below /var', { home: '/var/lib/sluice' }, ['/run', '/var', '/var/lib/sluice']],
+  ['among programs, which stay', { home: '/opt/sluice' }, ['/run', '/opt/sluice']],
+  ['nowhere', { home: undefined }, ['/run']],
+  ['of root', { home: '/root', isRoot: true }, ['/run', '/root', '/home']],
+])('a home %s is emptied but for folders of the policy, which firejail cannot show in a --private home', (_where, changes, folders) => {
+  const given = options(['/home/ann/.sluice/workspace'], false, [], changes)
+  expect(emptied(given)).toEqual(folders)
+  expect(given).toContain('--whitelist=/home/ann/.sluice/workspace')
+  expect(given).not.toContain('--private')
+})
+
+test('the socket of the Nix daemon is hidden', () => {
+  expect(options(['/srv/work'])).toContain('--blacklist=/nix/var')
 })
 
 test('the network is cut unless the policy gives it', () => {

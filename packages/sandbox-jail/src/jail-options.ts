@@ -3,7 +3,7 @@ import { AppError, type ProcessCommand, type SandboxPolicy } from '@sluice/sdk'
 
 /** What firejail takes in no path. */
 const REFUSED_IN_PATHS = /[\\&!?"<>%^{};,*[\]\n]/
-/** Folders of the root that hold programs, or that firejail fills itself. */
+/** Folders of the root that hold programs, or that firejail replaces with a view of its own. */
 const SYSTEM = new Set([
   'bin',
   'sbin',
@@ -22,8 +22,13 @@ const SYSTEM = new Set([
   'home',
   'root',
 ])
-/** What is shown with all that is in it, unless a folder of the policy lies there too. */
+/** Shown with all that is in them, unless a folder of the policy lies there too. */
 const PROGRAMS = ['/usr/', '/opt/', '/nix/']
+/**
+ * Whitelisting any name makes firejail mount an empty folder over the folder it lies in, and show only whitelisted names there.
+ * No file has this name, so whitelisting it hides everything.
+ */
+const NOTHING = '.sluice-shows-nothing'
 /** Above firejail's own list, which has the mount calls, modules, keys, tracing and more. */
 const REFUSED_CALLS = [
   'bpf',
@@ -69,13 +74,18 @@ export interface View {
   readonly etc: readonly string[]
   /** The data directory, without links. */
   readonly dataDir: string
+  /** The home folder of this user, without links; `undefined` where there is none to hide. */
+  readonly home: string | undefined
+  readonly isRoot: boolean
+  /** The file that /etc/resolv.conf is, without links. */
+  readonly resolver: string | undefined
 }
 
 /** Throws `unavailable` for a folder firejail cannot name. `inside` is what of the environment firejail itself must not have. */
 export function jailOptions(
   { cwd }: Pick<ProcessCommand, 'cwd'>,
   { writable, network, devices = [] }: Pick<SandboxPolicy, 'writable' | 'network' | 'devices'>,
-  { root, etc, dataDir }: View,
+  { root, etc, dataDir, home, isRoot, resolver }: View,
   inside: Readonly<Record<string, string>>,
 ): string[] {
   const isCovered =
@@ -88,21 +98,31 @@ export function jailOptions(
   const isShown = writable.some((folder) => cwd === folder || cwd.startsWith(`${folder}/`))
   const used = new Set(writable.map((folder) => folder.split('/')[1]))
   const hidden = root.filter((name) => !SYSTEM.has(name) && !used.has(name) && name !== 'sys').map((name) => `/${name}`)
+  // Firejail treats the home folder apart from the folder of the root that it lies in, so each is emptied.
+  const above = home === undefined || PROGRAMS.some((folder) => home.startsWith(folder)) ? [] : [`/${home.split('/')[1]}`]
+  const emptied = new Set(['/run', ...above, ...(home === undefined ? [] : [home]), ...(isRoot ? ['/home', '/root'] : [])])
   return [
     '--quiet',
     '--noprofile',
     '--deterministic-exit-code',
     '--deterministic-shutdown',
-    '--private',
     '--private-tmp',
     ...(devices.length > 0 ? [...HARMLESS_DEVICES, ...devices].map((path) => `--whitelist=${path}`) : ['--private-dev']),
     '--private-cache',
     '--disable-mnt',
     ...etc.map((name) => `--whitelist=/etc/${name}`),
     ...writable.map((folder) => `--whitelist=${folder}`),
+    ...[...emptied].map((folder) => `--whitelist=${folder}/${NOTHING}`),
+    // /etc/resolv.conf is mostly a link to a file in /run.
+    ...(network && resolver?.startsWith('/run/') ? [`--whitelist=${resolver}`] : []),
     devices.length > 0 ? '--read-only=/sys' : '--blacklist=/sys',
-    ...['/run/user', '/proc/kcore', '/proc/keys', '/proc/sysrq-trigger', ...hidden, ...covered].map((path) => `--blacklist=${path}`),
+    // Firejail mounts /run/user/<uid> into the emptied /run, so it is hidden by itself.
+    ...['/run/user', '/nix/var', '/proc/kcore', '/proc/keys', '/proc/sysrq-trigger', ...hidden, ...covered].map(
+      (path) => `--blacklist=${path}`,
+    ),
     ...['/', '/proc/sys', '/proc/irq', '/proc/bus'].map((path) => `--read-only=${path}`),
+    // Root owns /run and firejail's own folder in it, which firejail itself has to write in. No other user may write there.
+    ...(isRoot ? ['--read-only=/run', '--read-only=/run/firejail', '--read-write=/run/firejail/mnt'] : []),
     ...['/tmp', '/dev/shm', ...writable].map((path) => `--read-write=${path}`),
     ...(network ? [] : ['--net=none']),
     '--protocol=unix,inet,inet6,netlink',

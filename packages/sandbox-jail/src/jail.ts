@@ -1,5 +1,6 @@
 /** The `jail` backend: each command in firejail (§2.7). */
-import { access, readdir, realpath } from 'node:fs/promises'
+import { access, readdir, realpath, stat } from 'node:fs/promises'
+import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import {
   AppError,
@@ -19,7 +20,7 @@ const INSTALL = 'install firejail, 0.9.72 or newer (apt-get install firejail)'
 const WANTED = 'it has to be 0.9.72 or newer, and this user allowed to use it (/etc/firejail/firejail.users)'
 const TRIAL = { file: '/bin/true', args: [], cwd: '/tmp', env: {} }
 
-interface Ready extends View {
+interface Ready extends Omit<View, 'resolver'> {
   readonly program: string
   readonly groups: ControlGroups | undefined
 }
@@ -37,8 +38,9 @@ export function jail({ dataDir }: { readonly dataDir: string }): Sandbox {
       if (program === undefined) return { available: false, detail: `firejail is not installed: ${INSTALL}` }
       const { stdout } = await run({ file: program, args: ['--version'], cwd: '/', env: {} }, signal)
       const version = stdout.split('\n')[0] || 'firejail'
-      const [root, etc, groups] = await Promise.all([readdir('/'), publicEtc(), findControlGroups()])
-      ready = { program, root, etc, groups, dataDir: await realpath(dataDir).catch(() => dataDir) }
+      const [root, etc, groups, home] = await Promise.all([readdir('/'), publicEtc(), findControlGroups(), ownHome()])
+      const isRoot = process.getuid?.() === 0
+      ready = { program, root, etc, groups, home, isRoot, dataDir: await realpath(dataDir).catch(() => dataDir) }
       const command = await sandbox.wrap(TRIAL, { writable: [], network: false })
       const { exitCode, stderr } = await run(command, signal).finally(() => command.release?.(run))
       if (exitCode !== 0) return { available: false, detail: `${version} fails: ${stderr.trim().split('\n')[0] || exitCode}; ${WANTED}` }
@@ -48,7 +50,8 @@ export function jail({ dataDir }: { readonly dataDir: string }): Sandbox {
     async wrap(command, policy) {
       if (!ready) throw new AppError('unavailable', 'jail has not been tried on this machine')
       const { outside, inside } = splitEnv(command.env)
-      const options = jailOptions(command, policy, ready, inside)
+      const resolver = await realpath('/etc/resolv.conf').catch(() => undefined)
+      const options = jailOptions(command, policy, { ...ready, resolver }, inside)
       const group = await ready.groups?.create(policy)
       const inner = limitedWords(command, group ? withoutCounted(policy) : policy)
       const [file = '', ...args] = startWords([ready.program, ...options, '--', ...inner], { joins: group?.joins ?? [] })
@@ -56,6 +59,16 @@ export function jail({ dataDir }: { readonly dataDir: string }): Sandbox {
     },
   }
   return sandbox
+}
+
+/** The home folder that firejail finds for this user, which `HOME` may differ from. A folder of somebody else is no home. */
+async function ownHome(): Promise<string | undefined> {
+  try {
+    const home = await realpath(userInfo().homedir)
+    return home !== '/' && (await stat(home)).uid === process.getuid?.() ? home : undefined
+  } catch {
+    return undefined
+  }
 }
 
 async function publicEtc(): Promise<string[]> {

@@ -1,11 +1,12 @@
 /** Attempts on the local sockets of other programs: a container engine, a key agent, a message bus. */
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import type { Rules } from '../rules.ts'
-import type { InBench } from '../sandbox-rules/bench.ts'
+import { CANARY, type InBench } from '../sandbox-rules/bench.ts'
 
 const KNOCK = `use IO::Socket::UNIX; for my $at (@ARGV) { my $s = IO::Socket::UNIX->new(Peer => $at) or next; print $s 'x' }`
 const ABSTRACT = `use Socket; socket my $s, AF_UNIX, SOCK_STREAM, 0; connect $s, pack('S a*', AF_UNIX, "\\0$ARGV[0]") and print 'reached'`
@@ -13,7 +14,16 @@ const ABSTRACT_PACKET = `use Socket; socket my $s, AF_UNIX, SOCK_DGRAM, 0; send(
 const LISTEN = `use Socket; my ($kind, $name) = @ARGV; socket my $s, AF_UNIX, $kind eq 'stream' ? SOCK_STREAM : SOCK_DGRAM, 0;
   bind $s, pack('S a*', AF_UNIX, "\\0$name") or die; listen $s, 5 if $kind eq 'stream'; $| = 1; print 'ready'; sleep 30`
 
-/** Where such sockets are on most machines; nothing may answer at any. */
+/** Folders in which services keep sockets and secrets while a machine runs. The user of the tests cannot write in all of them. */
+const RUNTIME_FOLDERS = [
+  '/run',
+  '/var/run',
+  '/run/lock',
+  '/run/secrets',
+  process.env.XDG_RUNTIME_DIR ?? `/run/user/${process.getuid?.() ?? 0}`,
+]
+
+/** Sockets that most machines have; nothing may answer at any. */
 const WELL_KNOWN = [
   '/var/run/docker.sock',
   '/run/docker.sock',
@@ -26,6 +36,42 @@ const WELL_KNOWN = [
   '/run/snapd.socket',
   '/dev/log',
 ]
+
+/** Folders of its own in those folders, one in each that this user may write in; what was missing is made and removed again. */
+async function inRuntimeFolders(use: (folders: readonly string[]) => Promise<void>): Promise<void> {
+  const made: string[] = []
+  const folders = RUNTIME_FOLDERS.flatMap((parent) => {
+    try {
+      const first = mkdirSync(parent, { recursive: true })
+      if (first !== undefined) made.push(first)
+      const folder = mkdtempSync(join(parent, 'sluice-escape-'))
+      made.push(folder)
+      chmodSync(folder, 0o755)
+      return [folder]
+    } catch {
+      return []
+    }
+  })
+  try {
+    await use(folders)
+  } finally {
+    for (const path of made.reverse()) rmSync(path, { recursive: true, force: true })
+  }
+}
+
+/** Listens at the well-known path of a container engine, unless an engine is there. */
+async function atEngine(use: (path: string) => Promise<void>): Promise<void> {
+  const path = '/run/docker.sock'
+  try {
+    if (existsSync(path)) return
+    writeFileSync(path, '')
+    rmSync(path)
+  } catch {
+    // This user may not write in /run: nothing to try.
+    return
+  }
+  await use(path)
+}
 
 async function connectionsAt(path: string, use: () => Promise<unknown>): Promise<number> {
   let count = 0
@@ -74,6 +120,49 @@ export const socketEscapes = (inBench: InBench): Rules => ({
   'sockets of others: none that every machine has': inBench(async ({ runPerl }) => {
     const script = `use IO::Socket::UNIX; for my $at (@ARGV) { for my $type (SOCK_STREAM, SOCK_DGRAM) { print "$at\\n" if IO::Socket::UNIX->new(Peer => $at, Type => $type) } }`
     expect((await runPerl(script, WELL_KNOWN)).stdout).toBe('')
+  }),
+  'sockets of others: none in /run': inBench(async ({ runPerl }) => {
+    await inRuntimeFolders(async (folders) => {
+      for (const folder of folders) {
+        const path = join(folder, 's')
+        expect(await connectionsAt(path, () => runPerl(KNOCK, [path, `/proc/self/root${path}`, path.replace('/run/', '/var/run/')]))).toBe(
+          0,
+        )
+      }
+    })
+  }),
+  'sockets of others: none of a container engine in /run': inBench(async ({ runPerl }) => {
+    await atEngine(async (path) => {
+      expect(await connectionsAt(path, () => runPerl(KNOCK, [path, `/var${path}`]))).toBe(0)
+    })
+  }),
+  'files of others: none in /run is read or changed': inBench(async ({ run }) => {
+    await inRuntimeFolders(async (folders) => {
+      for (const folder of folders) writeFileSync(join(folder, 'canary'), CANARY, { mode: 0o666 })
+      const script =
+        'for each; do cat "$each/canary" "/var$each/canary" "/proc/self/root$each/canary"; echo changed > "$each/canary"; : > "$each/new"; done'
+      const { stdout, stderr } = await run(script, { args: folders })
+      expect(stdout + stderr).not.toContain(CANARY)
+      for (const folder of folders) {
+        expect(readFileSync(join(folder, 'canary'), 'utf8')).toBe(CANARY)
+        expect(existsSync(join(folder, 'new'))).toBe(false)
+      }
+    })
+  }),
+  'files of others: none in /run is there with a network either': inBench(async ({ run }) => {
+    await inRuntimeFolders(async (folders) => {
+      for (const folder of folders) writeFileSync(join(folder, 'canary'), CANARY)
+      const { stdout } = await run('for each; do cat "$each/canary"; done', { args: folders, policy: { network: true } })
+      expect(stdout).not.toContain(CANARY)
+    })
+  }),
+  'sockets of others: none in /run with a network either': inBench(async ({ runPerl }) => {
+    await inRuntimeFolders(async (folders) => {
+      for (const folder of folders) {
+        const path = join(folder, 's')
+        expect(await connectionsAt(path, () => runPerl(KNOCK, [path], { network: true }))).toBe(0)
+      }
+    })
   }),
   'sockets of others: none by an abstract name': inBench(async ({ runPerl }) => {
     await withAbstract('stream', async (name) => expect((await runPerl(ABSTRACT, [name])).stdout).toBe(''))
