@@ -2,6 +2,7 @@ import { AppError, defineTool, type Risk, Secret } from '@sluice/sdk'
 import * as v from 'valibot'
 import { expect, test } from 'vitest'
 import { newTrace } from './ids.ts'
+import { callHash } from './shown-call.ts'
 import { client, type TestAgentOptions, testAgent, testTool, until } from './testing/test-agent.ts'
 import type { ApprovalRequest, CallRequest } from './turn.ts'
 
@@ -95,7 +96,15 @@ test('a person is asked under the turn and id of the call', async () => {
   })
   await expect(agent.call(callRequest('reach', { key: 'a' }))).resolves.toMatchObject({ outcome: 'ok' })
   await expect(agent.call(callRequest('reach', { key: 'a' }))).resolves.toMatchObject({ outcome: 'error' })
-  expect(asked[0]).toEqual({ callId: 'step-2', tool: 'reach', summary: 'key: a', turn: 'run-1', session: null, inbox: null })
+  expect(asked[0]).toEqual({
+    callId: 'step-2',
+    tool: 'reach',
+    summary: 'key: a',
+    callHash: callHash('reach', { key: 'a' }),
+    turn: 'run-1',
+    session: null,
+    inbox: null,
+  })
   expect(given).toMatchObject([{ approvedBy: 'roomchat:alice' }])
 })
 

@@ -62,7 +62,8 @@ interface Live {
 export function createAgent(deps: AgentDeps): Agent {
   const { store, clock, log, within = (_, work) => work() } = deps
   const deadlines = new Deadlines(clock)
-  const scrub = createScrub(deps.secrets ?? (() => []))
+  const secrets = deps.secrets ?? (() => [])
+  const scrub = createScrub(secrets)
   const making = { clock, log, newId: deps.newId ?? createTurnIds(clock) }
   /** Waiting and running turns; bounded by the lanes, and by `UNFINISHED_MAX` after a crash. */
   const live = new Map<string, Live>()
@@ -80,7 +81,7 @@ export function createAgent(deps: AgentDeps): Agent {
       within,
       toolSpecs: createToolSpecs(),
     }),
-    tools: new ToolExecutor({ events: deps.events, clock, log, scrub, within, approve: deps.approve }),
+    tools: new ToolExecutor({ events: deps.events, clock, log, scrub, secrets, within, approve: deps.approve }),
     stopReason: () => stopReason,
   }
   const lanes = new Lanes(() => {

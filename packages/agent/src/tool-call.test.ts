@@ -1,6 +1,7 @@
 import { AppError, defineTool, Secret, type Tool } from '@sluice/sdk'
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
+import { callHash } from './shown-call.ts'
 import { type Reply, scriptedModel } from './testing/scripted-model.ts'
 import { request, resultsIn, type TestAgentOptions, testAgent, testTool, until } from './testing/test-agent.ts'
 import type { ApprovalRequest, TurnPart, TurnRequest } from './turn.ts'
@@ -235,27 +236,10 @@ describe('§1 item 6: the policy', () => {
         turn: 'turn-1',
         session: 's',
         inbox: null,
-        summary: expect.stringContaining('[redacted]'),
+        summary: `key: ${input.key}`,
+        callHash: callHash('reach', { key: input.key }),
       },
     ])
-    const hiding = { key: `date;${' '.repeat(100)}python3 x.py ${'x'.repeat(5000)} the end` }
-    await callTools([[call('reach', hiding)]], { tools, approve: approver(false) }, { session: 's', approve: approver(true) })
-    expect(asked[1]?.summary).toContain('date; python3 x.py')
-    expect(asked[1]?.summary).toContain('the end')
-    expect(asked[1]?.summary.length).toBeLessThan(2200)
-    const turned = { key: 'rm \u202etxt.seton\u202c\u2066\u200b\u001b[8m \u{1f600}' }
-    await callTools([[call('reach', turned)]], { tools, approve: approver(false) }, { session: 's', approve: approver(true) })
-    expect(asked[2]?.summary).toBe('key: rm \\u202etxt.seton\\u202c\\u2066\\u200b\\u001b[8m \u{1f600}')
-    const crowd = { ...Object.fromEntries(Array.from({ length: 20 }, (_, at) => [`a${at}`, at])), key: 'the one that counts', more: 1 }
-    const loose = defineTool({
-      name: 'open',
-      description: 'Takes it all.',
-      input: v.looseObject({}),
-      risk: 'execute',
-      run: async () => 'ran',
-    })
-    await callTools([[call('open', crowd)]], { tools: [loose], approve: approver(true) })
-    expect(asked[3]?.summary.split('\n').at(-1)).toBe('(and 2 values more, which are not shown)')
     const no = await callTools([[call('reach', input)]], { tools, approve: approver(false) })
     expect(no.text).toContain('was not given it')
     const nameless = await callTools([[call('reach', input)]], { tools, approve: async () => ({ by: '' }) })

@@ -20,6 +20,7 @@ import { newTrace } from './ids.ts'
 import type { ToolCall } from './model-reply.ts'
 import { nearest } from './nearest.ts'
 import type { Repeats } from './repeats.ts'
+import type { Scrub } from './scrub.ts'
 import { shorten } from './shorten.ts'
 import { parseToolInput } from './tool-input.ts'
 import { refusedText, type Verdict, verdict } from './tool-policy.ts'
@@ -29,6 +30,7 @@ export interface ToolExecutorDeps extends ApprovalDeps {
   readonly events: Events
   readonly clock: Clock
   readonly within: WithinTrace
+  readonly scrub: Scrub
 }
 
 /** A call that is ready to run, or that has its answer already. */

@@ -2,10 +2,10 @@
  * The calls of one reply, run to their results. What has effects is written ahead: a turn that is cut anywhere goes on from
  * what was kept, and runs no such call a second time.
  */
-import { sha256Hex } from '@sluice/sdk'
 import type { CallScope } from './call-scope.ts'
 import type { ToolCall } from './model-reply.ts'
 import type { Repeats } from './repeats.ts'
+import { callHash } from './shown-call.ts'
 import type { PreparedCall, ToolExecutor, ToolResultPart } from './tool-call.ts'
 import type { CallResult } from './turn.ts'
 
@@ -86,7 +86,7 @@ function beginsAtOnce(open: readonly PreparedCall[]): boolean {
  * cut asks anew, and no answer is ever found for anything else.
  */
 const questionOf = ({ call, input }: PreparedCall, place: string): string =>
-  `${place}-${sha256Hex(JSON.stringify([call.name, input])).slice(0, QUESTION_DIGITS)}`
+  `${place}-${callHash(call.name, input).slice(0, QUESTION_DIGITS)}`
 
 const resultPart = ({ id, name }: ToolCall, { outcome, output }: CallResult): ToolResultPart => ({
   type: 'tool-result',

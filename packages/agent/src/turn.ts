@@ -12,8 +12,10 @@ export interface ApprovalRequest {
   /** With `turn` it names the question; the same again when a turn that was cut asks anew. */
   readonly callId: string
   readonly tool: string
-  /** A line a value, whole up to 2,000 characters, blanks collapsed, secrets scrubbed. */
+  /** The call as `shownCall` renders it, bounded to what an approval's message may have. */
   readonly summary: string
+  /** SHA-256 of the exact call: an answer counts for this call alone. */
+  readonly callHash: string
   readonly turn: string
   readonly session: string | null
   /** The inbox message the turn answers. */

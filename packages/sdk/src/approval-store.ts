@@ -23,6 +23,10 @@ export interface NewApproval extends ApprovalKey {
   readonly workflow: string
   readonly title: string
   readonly message: string
+  /** SHA-256 of the exact tool call that is decided; absent for what is no tool call. */
+  readonly callHash?: string | null
+  /** The device whose tool call it is, or `local`: besides the operator, only it sees and decides the approval. Absent: no device's. */
+  readonly owner?: string | null
   /** Lower case, none in both lists. */
   readonly approveKeywords: readonly string[]
   readonly rejectKeywords: readonly string[]
@@ -45,6 +49,8 @@ export interface ApprovalPrompt {
 }
 
 export interface Approval extends NewApproval {
+  readonly callHash: string | null
+  readonly owner: string | null
   readonly state: ApprovalState
   /** Who decided: `<channel>:<sender>`, `device:<id>`, `cli:<user>`, `timeout`, `system`. */
   readonly by: string | null

@@ -2,12 +2,19 @@
 import type { Approval, ApprovalGate, ApprovalKey, ApprovalState } from './approval-store.ts'
 import type { Address } from './channel.ts'
 
+/** The longest `Question.message`. */
+export const APPROVAL_MESSAGE_CHARS_MAX = 16_384
+
 export interface Question extends ApprovalKey {
   readonly gate: ApprovalGate
   /** The procedure, the tool, or what the posting program calls its workflow. */
   readonly workflow: string
   readonly title: string
   readonly message: string
+  /** As in `NewApproval`. */
+  readonly callHash?: string
+  /** As in `NewApproval`. */
+  readonly owner?: string
   /** Both absent: `approve`, `approved`, `yes`, `lgtm` and `reject`, `rejected`, `no`. */
   readonly approveKeywords?: readonly string[]
   readonly rejectKeywords?: readonly string[]

@@ -13,6 +13,7 @@ export type {
   NewApproval,
 } from './approval-store.ts'
 export type { Approvals, AskedTarget, Question } from './approvals.ts'
+export { APPROVAL_MESSAGE_CHARS_MAX } from './approvals.ts'
 export { AUDIT_ROOT, auditHash } from './audit-hash.ts'
 export { BoundedMap } from './bounded-map.ts'
 export type { ProviderAnswer, ProviderCall } from './call-provider.ts'
@@ -136,7 +137,7 @@ export type {
 } from './sandbox.ts'
 export { findProgram, limitedWords, PROGRAM_FOLDERS, PUBLIC_ETC, splitEnv, startWords, withoutCounted } from './sandbox-command.ts'
 export { seccompFilter } from './seccomp-filter.ts'
-export { Secret, withoutSecrets } from './secret.ts'
+export { Secret, secretValues, withoutSecrets } from './secret.ts'
 export type { ConfigSchema, KeyMetadata, Section } from './section.ts'
 export { fromEnv, secretText, whole } from './section.ts'
 export { PerClient, Shared } from './shared.ts'

@@ -27,9 +27,15 @@ export class Secret {
 /** Shorter values stay: placeholders such as `ollama` are no secrets, and words of a text would look redacted. */
 const SECRET_CHARS_MIN = 8
 
+/** The values to look for in texts, longest first: one that holds another is found whole. */
+export const secretValues = (secrets: Iterable<Secret>): string[] => longestFirst(Array.from(secrets, (secret) => secret.reveal()))
+
 /** The text with `mark` in the place of these values. */
 export function withoutSecrets(text: string, values: Iterable<string>, mark = '[secret]'): string {
   let clean = text
-  for (const value of values) if (value.length >= SECRET_CHARS_MIN) clean = clean.replaceAll(value, mark)
+  for (const value of longestFirst(values)) clean = clean.replaceAll(value, mark)
   return clean
 }
+
+const longestFirst = (values: Iterable<string>): string[] =>
+  [...values].filter((value) => value.length >= SECRET_CHARS_MIN).toSorted((a, b) => b.length - a.length)

@@ -9,6 +9,8 @@ export interface ApprovalColumns {
   readonly workflow: string
   readonly title: string
   readonly message: string
+  readonly call_hash: string | null
+  readonly owner: string | null
   readonly approve_json: string
   readonly reject_json: string
   readonly created_at: number
@@ -22,7 +24,7 @@ export interface ApprovalColumns {
 }
 
 export const APPROVAL_COLUMNS =
-  'number, run_id, step_id, gate, workflow, title, message, approve_json, reject_json, created_at, expires_at, token, state, decided_by, feedback, decided_at, settled_at'
+  'number, run_id, step_id, gate, workflow, title, message, call_hash, owner, approve_json, reject_json, created_at, expires_at, token, state, decided_by, feedback, decided_at, settled_at'
 
 export interface PromptColumns {
   readonly outbox: number
@@ -49,6 +51,8 @@ export const toApproval = (row: ApprovalColumns, prompts: readonly PromptColumns
   workflow: row.workflow,
   title: row.title,
   message: row.message,
+  callHash: row.call_hash,
+  owner: row.owner,
   approveKeywords: JSON.parse(row.approve_json),
   rejectKeywords: JSON.parse(row.reject_json),
   createdAtMs: row.created_at,

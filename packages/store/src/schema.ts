@@ -279,4 +279,9 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE devices ADD COLUMN role TEXT NOT NULL DEFAULT 'operator';
   ALTER TABLE pairing_codes ADD COLUMN role TEXT NOT NULL DEFAULT 'operator';
   `,
+  `
+  -- The SHA-256 of the tool call that is decided, and the device it is made for; null for what is no tool call.
+  ALTER TABLE approvals ADD COLUMN call_hash TEXT;
+  ALTER TABLE approvals ADD COLUMN owner TEXT;
+  `,
 ]

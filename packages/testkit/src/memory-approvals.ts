@@ -31,7 +31,19 @@ export function memoryApprovals(clock: Clock, kept: Map<string, Approval> = new 
 
   return {
     all: () => [...kept.values()],
-    async open({ gate, runId, stepId, workflow, title, message, approveKeywords = [], rejectKeywords = [], timeoutSecs }) {
+    async open({
+      gate,
+      runId,
+      stepId,
+      workflow,
+      title,
+      message,
+      callHash = null,
+      owner = null,
+      approveKeywords = [],
+      rejectKeywords = [],
+      timeoutSecs,
+    }) {
       const key = keyOf({ runId, stepId })
       const known = kept.get(key)
       if (known) return { opened: false, approval: known, asked: [] }
@@ -43,6 +55,8 @@ export function memoryApprovals(clock: Clock, kept: Map<string, Approval> = new 
         workflow,
         title,
         message,
+        callHash,
+        owner,
         approveKeywords,
         rejectKeywords,
         createdAtMs: nowMs,

@@ -46,7 +46,7 @@ function sessionId(name: string): string {
 const askOnTerminal =
   (out: Output): Approver =>
   async (request: ApprovalRequest, signal: AbortSignal) => {
-    out.warn(`\n${out.style('yellow', 'The agent wants to run')} ${request.tool}: ${request.summary}`)
+    out.warn(`\n${out.style('yellow', 'The agent wants to run')} ${request.tool}:\n${request.summary}`)
     const terminal = createInterface({ input: process.stdin, output: process.stderr })
     try {
       const answer = await terminal.question('Allow it once? [y/N] ', { signal })

@@ -77,6 +77,7 @@ function print(out: Output, approval: Approval): void {
     'who waits': approval.gate,
     workflow: approval.workflow,
     title: approval.title,
+    'call sha256': approval.callHash,
     state: approval.state,
     by: approval.by,
     feedback: approval.feedback,

@@ -1,12 +1,11 @@
 /** A question, checked, as it is kept. */
 import { randomBytes } from 'node:crypto'
-import { AppError, type ApprovalKey, type NewApproval, type Question } from '@sluice/sdk'
+import { APPROVAL_MESSAGE_CHARS_MAX, AppError, type ApprovalKey, type NewApproval, type Question } from '@sluice/sdk'
 import { keywordsOf } from './keywords.ts'
 
 export const ID_CHARS_MAX = 200
 export const WORKFLOW_CHARS_MAX = 200
 export const TITLE_CHARS_MAX = 256
-export const MESSAGE_CHARS_MAX = 16_384
 /** Ten years. */
 export const TIMEOUT_SECS_MAX = 315_360_000
 /** 16 characters of base64url: a button's value stays far below what any platform takes. */
@@ -19,12 +18,12 @@ export const keyText = ({ runId, stepId }: ApprovalKey): string => JSON.stringif
 
 /** Throws `invalid_request`. */
 export function newApproval(question: Question, nowMs: number): NewApproval {
-  const { runId, stepId, gate, workflow, title, message, timeoutSecs } = question
+  const { runId, stepId, gate, workflow, title, message, timeoutSecs, callHash = null, owner = null } = question
   checkId(runId, 'run_id')
   checkId(stepId, 'step_id')
   checkLength(workflow, 'workflow_name', WORKFLOW_CHARS_MAX)
   checkLength(title, 'The title', TITLE_CHARS_MAX)
-  checkLength(message, 'The message', MESSAGE_CHARS_MAX)
+  checkLength(message, 'The message', APPROVAL_MESSAGE_CHARS_MAX)
   if (!(timeoutSecs >= 0 && timeoutSecs <= TIMEOUT_SECS_MAX))
     throw new AppError('invalid_request', `timeout is a number of seconds from 0 to ${TIMEOUT_SECS_MAX}`)
   return {
@@ -34,6 +33,8 @@ export function newApproval(question: Question, nowMs: number): NewApproval {
     workflow: workflow.toWellFormed(),
     title: title.toWellFormed(),
     message: message.toWellFormed(),
+    callHash,
+    owner,
     ...keywordsOf(question),
     createdAtMs: nowMs,
     expiresAtMs: timeoutSecs === 0 ? null : nowMs + Math.ceil(timeoutSecs * 1000),

@@ -1,8 +1,7 @@
 /** Asks people in chats about tool calls, by the approval registry: for turns that nobody watches. */
 import type { ApprovalRequest, Approver } from '@sluice/agent'
-import { type Approval, type InboxStore, type Question, type SopRun, sha256Hex } from '@sluice/sdk'
+import type { Approval, InboxStore, Question, SopRun } from '@sluice/sdk'
 import { runOfSession } from '@sluice/sop/session'
-import { MESSAGE_CHARS_MAX } from './new-approval.ts'
 import type { ApprovalRegistry } from './registry.ts'
 
 export interface ToolApproverDeps {
@@ -45,13 +44,14 @@ const titleOf = ({ tool }: ApprovalRequest, { sop, step, steps }: SopRun): Pick<
   title: `${sop}: step ${step} of ${steps.length}: ${tool} wants to run`,
 })
 
-export const toolQuestion = ({ turn, callId, tool, summary }: ApprovalRequest, timeoutSecs: number): Question => ({
+export const toolQuestion = ({ turn, callId, tool, summary, callHash }: ApprovalRequest, timeoutSecs: number): Question => ({
   runId: turn,
   stepId: callId,
   gate: 'tool',
   workflow: tool,
   title: `${tool} wants to run`,
-  message: shown(summary),
+  message: summary,
+  callHash,
   timeoutSecs,
 })
 
@@ -71,19 +71,9 @@ export async function askAboutTool(
   return false
 }
 
-/** Some models number their calls anew in each answer: what was agreed to for one call is not agreed to for another. */
+/** An answer counts for the call it was given to: under a key that stands for another call, a question of its own is opened. */
 async function openOwn(approvals: ApprovalRegistry, question: Question): ReturnType<ApprovalRegistry['open']> {
   const first = await approvals.open(question)
-  const { workflow, message } = first.approval
-  if (first.opened || (workflow === question.workflow && message === question.message)) return first
-  const digest = sha256Hex(JSON.stringify([question.workflow, question.message])).slice(0, 16)
-  return approvals.open({ ...question, stepId: `${question.stepId}.${digest}` })
-}
-
-/** What is too long says so: nobody approves without knowing that there is more. */
-function shown(summary: string): string {
-  if (summary.length <= MESSAGE_CHARS_MAX) return summary
-  const note = (left: number): string => `\n\n(and ${left} characters more, which are not shown)`
-  const kept = summary.slice(0, MESSAGE_CHARS_MAX - note(summary.length).length).toWellFormed()
-  return kept + note(summary.length - kept.length)
+  if (first.approval.callHash === (question.callHash ?? null)) return first
+  return approvals.open({ ...question, stepId: `${question.stepId}.${question.callHash}` })
 }

@@ -59,7 +59,7 @@ test('the socket is read while a turn runs: abort and approvals arrive', async (
   client.send({ type: 'message', content: 'hello' })
   const { request } = await agent.turn(1)
   const answer = request.approve?.(
-    { tool: 'shell', summary: '', turn: 'turn-1', session: null, callId: 'call-1', inbox: null },
+    { tool: 'shell', summary: '', callHash: 'h1', turn: 'turn-1', session: null, callId: 'call-1', inbox: null },
     new AbortController().signal,
   )
   const [, asked] = await client.messages.first(2)
@@ -78,7 +78,7 @@ test('another connection cannot answer for this one', async () => {
   const { request } = await agent.turn(1)
   const cancel = new AbortController()
   const answer = request.approve?.(
-    { tool: 'shell', summary: '', turn: 'turn-1', session: null, callId: 'call-1', inbox: null },
+    { tool: 'shell', summary: '', callHash: 'h1', turn: 'turn-1', session: null, callId: 'call-1', inbox: null },
     cancel.signal,
   )
   const [, asked] = await client.messages.first(2)

@@ -10,6 +10,8 @@ export const asked = (runId: string, part: Partial<NewApproval> = {}): NewApprov
     workflow: 'deploy',
     title: 'Deploy?',
     message: `May ${runId} go on?`,
+    callHash: 'the hash of a call',
+    owner: 'device-1',
     approveKeywords: ['approve', 'yes'],
     rejectKeywords: ['reject'],
     createdAtMs: 1_000,

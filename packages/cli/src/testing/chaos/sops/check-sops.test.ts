@@ -62,6 +62,8 @@ const approval = (members: Partial<Approval> = {}): Approval => ({
   runId: 'run-1',
   stepId: 'step-2',
   gate: 'sop',
+  callHash: null,
+  owner: null,
   workflow: 'gated',
   title: '',
   message: '',

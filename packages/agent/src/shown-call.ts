@@ -1,0 +1,90 @@
+/**
+ * Renders a tool call for the person who decides it. The text stands for exactly one input: nothing is dropped, folded or
+ * reordered, and every character that a screen would hide or move is spelled out. Only configured secrets are masked.
+ */
+import { APPROVAL_MESSAGE_CHARS_MAX, type Secret, secretValues, sha256Hex } from '@sluice/sdk'
+
+const MASK = '[redacted]'
+/** Controls, bidirectional marks, invisible and unassigned characters, and every blank but the plain one. */
+const HIDDEN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs}/u
+const EVERY_HIDDEN = new RegExp(HIDDEN, 'gu')
+/** Would end the code block that a chat shows the call in. */
+const FENCE = /`{3,}/g
+/** More blanks in a row push text out of sight. */
+const LONG_GAP = /(?<= {8}) /g
+const PLAIN_NAME = /^[A-Za-z0-9_.-]+$/
+
+/** Names one call: the tool and its exact input. A decision counts for this call and for no other. */
+export const callHash = (tool: string, input: unknown): string => sha256Hex(JSON.stringify([tool, input]))
+
+/**
+ * A line for each argument, in the order of the input: `name: value`. A text stands there as it is where that is clear, else
+ * as a JSON string; any other value is JSON. Throws for an input that JSON cannot hold.
+ */
+export function shownCall(input: unknown, secrets: readonly Secret[]): string {
+  const values = secretValues(secrets)
+  const said: unknown = JSON.parse(JSON.stringify(input))
+  if (typeof said !== 'object' || said === null || Array.isArray(said)) return shownValue(said, values)
+  const lines = Object.entries(said).map(([name, value]) => `${shownName(name, values)}: ${shownValue(value, values)}`)
+  return lines.join('\n')
+}
+
+/** `text` in the room a prompt has. A longer one shows its beginning and its end, and names its length and the call's hash. */
+export function boundedCall(text: string, hash: string, charsMax = APPROVAL_MESSAGE_CHARS_MAX): string {
+  if (text.length <= charsMax) return text
+  const note = (left: number): string =>
+    `\n[Not shown whole: ${left} of ${text.length} characters are left out here. SHA-256 of the call: ${hash}]\n`
+  const room = Math.max(0, charsMax - note(text.length).length)
+  const head = Math.ceil((room * 2) / 3)
+  const tail = text.length - (room - head)
+  return `${text.slice(0, head).toWellFormed()}${note(tail - head)}${text.slice(tail).toWellFormed()}`
+}
+
+const shownName = (name: string, secrets: readonly string[]): string => (PLAIN_NAME.test(name) ? name : literal(name, secrets))
+
+function shownValue(value: unknown, secrets: readonly string[]): string {
+  if (typeof value === 'string') return isPlain(value, secrets) ? between(value, secrets).join(MASK) : literal(value, secrets)
+  return json(value, secrets)
+}
+
+function json(value: unknown, secrets: readonly string[]): string {
+  if (typeof value === 'string') return literal(value, secrets)
+  if (Array.isArray(value)) return `[${value.map((item) => json(item, secrets)).join(', ')}]`
+  if (typeof value !== 'object' || value === null) return between(JSON.stringify(value), secrets).join(MASK)
+  const members = Object.entries(value).map(([name, member]) => `${literal(name, secrets)}: ${json(member, secrets)}`)
+  return `{${members.join(', ')}}`
+}
+
+/** True for a text that is taken for itself and for nothing else. */
+function isPlain(text: string, secrets: readonly string[]): boolean {
+  if (text === '' || text.trim() !== text || text.includes('  ') || text.startsWith('"') || isJson(text)) return false
+  return between(text, secrets).every((piece) => !HIDDEN.test(piece) && !piece.includes('```') && !piece.includes(MASK))
+}
+
+function isJson(text: string): boolean {
+  if (!/^[[{\-\dtfn]/.test(text)) return false
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** A JSON string that prints as ASCII blanks and visible characters only, and holds no mask but ours. */
+const literal = (text: string, secrets: readonly string[]): string => `"${between(text, secrets).map(spelledOut).join(MASK)}"`
+
+const spelledOut = (piece: string): string =>
+  JSON.stringify(piece)
+    .slice(1, -1)
+    .replace(EVERY_HIDDEN, escaped)
+    .replace(FENCE, escaped)
+    .replace(LONG_GAP, escaped)
+    .replaceAll(MASK, (mask) => escaped('[') + mask.slice(1))
+
+const escaped = (text: string): string =>
+  Array.from({ length: text.length }, (_, at) => `\\u${text.charCodeAt(at).toString(16).padStart(4, '0')}`).join('')
+
+/** The text between the secrets in it; a longer secret is found before one that it holds. */
+const between = (text: string, secrets: readonly string[]): string[] =>
+  secrets.reduce((pieces, secret) => pieces.flatMap((piece) => piece.split(secret)), [text])
