@@ -568,8 +568,8 @@ const hardware = [
   bug(
     'robot: what is said in the conversation that drives it is not heard while it moves',
     'packages/hardware-safety/src/drive-tool.ts',
-    'followed ? AbortSignal.any([signal, followed]) : signal',
-    'signal',
+    'signalScope([signal, followed])',
+    'signalScope([signal])',
     ['packages/hardware-safety/src/robot.test.ts'],
   ),
   bug(

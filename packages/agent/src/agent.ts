@@ -7,6 +7,7 @@ import {
   type Logger,
   type ModelMessage,
   type Secret,
+  signalScope,
   type TurnRow,
   type WithinTrace,
 } from '@sluice/sdk'
@@ -95,7 +96,8 @@ export function createAgent(deps: AgentDeps): Agent {
     const { promise: ended, resolve, reject } = Promise.withResolvers<TurnResult>()
     const work = async (slot: Slot, followed?: AbortSignal) => {
       try {
-        turn.followed = eitherOf(turn.followed, followed)
+        using either = turn.followed && followed ? signalScope([turn.followed, followed]) : undefined
+        turn.followed = either?.signal ?? turn.followed ?? followed
         await turn.kept
         resolve(await conductTurn(conduct, turn, slot))
       } catch (error) {
@@ -254,8 +256,5 @@ const ofDelivery = ({ turnId, receivedAtMs, checkpoint }: TurnDelivery) => ({
 
 /** Of a turn that is ended before its turn comes: there is nothing to hold. */
 const NO_SLOT: Slot = { leave: () => undefined, retake: async () => undefined }
-
-const eitherOf = (one: AbortSignal | undefined, other: AbortSignal | undefined): AbortSignal | undefined =>
-  one && other ? AbortSignal.any([one, other]) : (one ?? other)
 
 const ignore = (): undefined => undefined

@@ -1,5 +1,5 @@
 /** The bytes of an attachment, from the host of `api_url` and from no other (§4.2), for the token goes with the request. */
-import { AppError, type Attachment, type Media, readUpTo, sameOrigin } from '@sluice/sdk'
+import { AppError, type Attachment, type Media, readUpTo, sameOrigin, signalScope } from '@sluice/sdk'
 import { type Api, authorization } from './send.ts'
 
 const BYTES_MAX = 26_214_400
@@ -13,9 +13,9 @@ export interface FetchOptions {
 
 /** See `Channel.fetchMedia`. */
 export async function fetchMedia(api: Api, { source }: Attachment, { bytesMax, signal }: FetchOptions): Promise<Media> {
-  const late = AbortSignal.timeout(TIMEOUT_MS)
+  using limit = signalScope([signal], TIMEOUT_MS)
   try {
-    const response = await follow(api, 'url' in source ? source.url : '', AbortSignal.any([signal, late]))
+    const response = await follow(api, 'url' in source ? source.url : '', limit.signal)
     const mime = response.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase()
     const most = Math.min(bytesMax, BYTES_MAX)
     const bytes = await readUpTo(response, most)
@@ -24,7 +24,10 @@ export async function fetchMedia(api: Api, { source }: Attachment, { bytesMax, s
   } catch (error) {
     if (error instanceof AppError) throw error
     if (signal.aborted) throw new AppError('aborted', 'The download from bizchat was cut off')
-    throw new AppError('unavailable', late.aborted ? `bizchat sent no whole file within ${TIMEOUT_MS / 1000} s` : 'The download broke off')
+    throw new AppError(
+      'unavailable',
+      limit.timedOut ? `bizchat sent no whole file within ${TIMEOUT_MS / 1000} s` : 'The download broke off',
+    )
   }
 }
 

@@ -1,5 +1,5 @@
 /** One file from a host that was found to be the provider's, and no more of it than is wanted. */
-import { AppError, readUpTo } from '@sluice/sdk'
+import { AppError, readUpTo, signalScope } from '@sluice/sdk'
 import type { Graph } from './graph.ts'
 
 export interface DownloadOptions {
@@ -13,12 +13,12 @@ const USER_AGENT = 'Sluice'
 
 /** Undefined if there is more than `bytesMax` of it. Follows no redirect, so the token stays where it was sent. */
 export async function download(graph: Graph, url: string, { bytesMax, signal }: DownloadOptions): Promise<Uint8Array | undefined> {
-  const late = AbortSignal.timeout(TIMEOUT_MS)
+  using limit = signalScope([signal], TIMEOUT_MS)
   try {
     const response = await graph.fetch(url, {
       headers: { ...graph.authorization(), 'user-agent': USER_AGENT },
       redirect: 'manual',
-      signal: AbortSignal.any([signal, late]),
+      signal: limit.signal,
     })
     if (response.status === 200) return await readUpTo(response, bytesMax)
     await response.body?.cancel()
@@ -26,7 +26,10 @@ export async function download(graph: Graph, url: string, { bytesMax, signal }: 
   } catch (error) {
     if (error instanceof AppError) throw error
     if (signal.aborted) throw new AppError('aborted', 'The download from chatapp was cut off')
-    throw new AppError('unavailable', late.aborted ? `chatapp sent no whole file within ${TIMEOUT_MS / 1000} s` : 'The download broke off')
+    throw new AppError(
+      'unavailable',
+      limit.timedOut ? `chatapp sent no whole file within ${TIMEOUT_MS / 1000} s` : 'The download broke off',
+    )
   }
 }
 

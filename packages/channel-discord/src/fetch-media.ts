@@ -1,5 +1,5 @@
 /** The bytes of an attachment, from the platform's own file hosts and no other; no credential goes with the request. */
-import { AppError, type Attachment, type Media, readUpTo } from '@sluice/sdk'
+import { AppError, type Attachment, type Media, readUpTo, signalScope } from '@sluice/sdk'
 
 const FILE_HOSTS = ['cdn.discordapp.com', 'media.discordapp.net']
 const DEFAULT_HOST = 'discord.com'
@@ -18,9 +18,9 @@ export async function fetchMedia(
 ): Promise<Media> {
   const url = 'url' in source ? URL.parse(source.url) : null
   if (!url || !isFileHost(url, new URL(apiUrl))) throw new AppError('forbidden', 'The attachment is not on a file host of discord')
-  const late = AbortSignal.timeout(TIMEOUT_MS)
+  using limit = signalScope([signal], TIMEOUT_MS)
   try {
-    const response = await fetch(url.href, { redirect: 'manual', signal: AbortSignal.any([signal, late]) })
+    const response = await fetch(url.href, { redirect: 'manual', signal: limit.signal })
     if (!response.ok) {
       await response.body?.cancel()
       throw refused(response.status)
@@ -32,7 +32,10 @@ export async function fetchMedia(
   } catch (error) {
     if (error instanceof AppError) throw error
     if (signal.aborted) throw new AppError('aborted', 'The download from discord was cut off')
-    throw new AppError('unavailable', late.aborted ? `discord sent no whole file within ${TIMEOUT_MS / 1000} s` : 'The download broke off')
+    throw new AppError(
+      'unavailable',
+      limit.timedOut ? `discord sent no whole file within ${TIMEOUT_MS / 1000} s` : 'The download broke off',
+    )
   }
 }
 

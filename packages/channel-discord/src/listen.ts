@@ -1,5 +1,5 @@
 /** Listens: connects, takes in what comes, and asks for what was missed. */
-import { AppError, type Clock, type Deliver, errorText, type Logger } from '@sluice/sdk'
+import { AppError, type Clock, type Deliver, errorText, type Logger, signalScope } from '@sluice/sdk'
 import { members } from '@sluice/sdk/foreign-json'
 import { callDiscord, type DiscordApi } from './api.ts'
 import type { Cursors } from './cursors.ts'
@@ -39,7 +39,8 @@ export async function listen(deps: ListenDeps, deliver: Deliver, signal: AbortSi
   const { cursors, clock, log } = deps
   await cursors.load()
   const stopped = new AbortController()
-  const flushing = flushNowAndThen(deps, AbortSignal.any([signal, stopped.signal]))
+  using either = signalScope([signal, stopped.signal])
+  const flushing = flushNowAndThen(deps, either.signal)
   let ending: Ending
   let askedSecs = 0
   try {
@@ -71,13 +72,14 @@ async function connected(deps: ListenDeps, deliver: Deliver, signal: AbortSignal
   let own = deps.listener.account
   const listener: Listener = { ...deps.listener, own: () => own }
   const over = new AbortController()
+  using either = signalScope([signal, over.signal])
   const history = { api, cursors, listener, log, nowMs: () => clock.nowMs() }
   const inflow = createInflow({
     deliver,
     cursors,
     clock,
     log,
-    signal: AbortSignal.any([signal, over.signal]),
+    signal: either.signal,
     missedIn: (channel, during) => missedIn(channel, history, during),
     seen: async ({ seenPath }) => {
       await callDiscord(api, { method: 'POST', path: seenPath, body: { type: SEEN }, isAuthorized: false, signal })

@@ -1,5 +1,5 @@
 /** The loop around the mailbox: looks at it on each push, at start and now and then, one look at a time, until it is told to stop. */
-import { type ChannelHealth, type Deliver, errorText, type Host, isAllowed } from '@sluice/sdk'
+import { type ChannelHealth, type Deliver, errorText, type Host, isAllowed, signalScope } from '@sluice/sdk'
 import { coversAddress, normaliseAddress } from './address.ts'
 import { leastPauseMs, pauseMs } from './backoff.ts'
 import { catchUp } from './catch-up.ts'
@@ -68,7 +68,8 @@ export function createMailboxListener(host: Host, config: MailpushConfig, api: M
   const nap = async (ms: number, signal: AbortSignal): Promise<void> => {
     if (woken) return
     rest = new AbortController()
-    await clock.sleep(ms, AbortSignal.any([signal, rest.signal]))
+    using either = signalScope([signal, rest.signal])
+    await clock.sleep(ms, either.signal)
     rest = undefined
   }
   const pause = async (failures: number, error: unknown, signal: AbortSignal): Promise<void> => {

@@ -1,5 +1,5 @@
 /** The bytes of a file somebody shared: the token goes to Slack's hosts alone, at every hop. */
-import { AppError, type Attachment, type Channel, type Host, type Media, readUpTo } from '@sluice/sdk'
+import { AppError, type Attachment, type Channel, type Host, type Media, readUpTo, signalScope } from '@sluice/sdk'
 import { members, textAt } from '@sluice/sdk/foreign-json'
 import type { SlackConfig } from './config.ts'
 import type { SlackApi } from './slack-api.ts'
@@ -19,9 +19,9 @@ const REDIRECTS = [301, 302, 303, 307, 308]
 
 /** See `Channel.fetchMedia`. */
 export async function fetchMedia(from: MediaSource, attachment: Attachment, { bytesMax, signal }: Options): Promise<Media> {
-  const late = AbortSignal.timeout(TIMEOUT_MS)
+  using limit = signalScope([signal], TIMEOUT_MS)
   try {
-    const response = await follow(from, await addressOf(from, attachment, signal), AbortSignal.any([signal, late]))
+    const response = await follow(from, await addressOf(from, attachment, signal), limit.signal)
     const mime = response.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase()
     // Slack shows its sign-in page, with status 200, to tokens that may not read files.
     if (mime === 'text/html' && attachment.mime !== 'text/html') {
@@ -34,7 +34,7 @@ export async function fetchMedia(from: MediaSource, attachment: Attachment, { by
   } catch (error) {
     if (error instanceof AppError) throw error
     if (signal.aborted) throw new AppError('aborted', 'The download from slack was cut off')
-    throw new AppError('unavailable', late.aborted ? `slack sent no whole file within ${TIMEOUT_MS / 1000} s` : 'The download broke off')
+    throw new AppError('unavailable', limit.timedOut ? `slack sent no whole file within ${TIMEOUT_MS / 1000} s` : 'The download broke off')
   }
 }
 

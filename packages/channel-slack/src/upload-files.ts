@@ -1,5 +1,5 @@
 /** Files on their way into a conversation: nobody sees them until they are shared, so whatever fails before was not sent. */
-import { AppError, type Attachment } from '@sluice/sdk'
+import { AppError, type Attachment, signalScope } from '@sluice/sdk'
 import { text } from '@sluice/sdk/foreign-json'
 import type { Outside } from './send-message.ts'
 import { isSlackUrl } from './slack-host.ts'
@@ -38,13 +38,14 @@ async function uploadFile({ fetch, api }: Outside, { name, source }: Attachment,
 
 /** The address is its own credential. */
 async function post(fetch: Outside['fetch'], url: string, bytes: Uint8Array, signal: AbortSignal): Promise<number> {
+  using limit = signalScope([signal], TIMEOUT_MS)
   try {
     const response = await fetch(url, {
       method: 'POST',
       headers: { 'content-type': 'application/octet-stream' },
       body: new Uint8Array(bytes),
       redirect: 'manual',
-      signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
+      signal: limit.signal,
     })
     await response.body?.cancel()
     return response.status

@@ -1,5 +1,5 @@
 /** The bytes of a file somebody sent. Its URL holds the token: no error, log line or redirect may carry it on. */
-import { AppError, type Attachment, type Media, readUpTo } from '@sluice/sdk'
+import { AppError, type Attachment, type Media, readUpTo, signalScope } from '@sluice/sdk'
 import { members, text } from '@sluice/sdk/foreign-json'
 import { type BotApi, refusalOf } from './bot-api.ts'
 
@@ -19,9 +19,9 @@ export async function fetchMedia(api: BotApi, { source }: Attachment, { bytesMax
   if (!('id' in source)) throw new AppError('invalid_request', 'An attachment of telegram is known by its id')
   const path = await pathOf(api, source.id, signal)
   const most = Math.min(bytesMax, BYTES_MAX)
-  const late = AbortSignal.timeout(TIMEOUT_MS)
+  using limit = signalScope([signal], TIMEOUT_MS)
   try {
-    const response = await api.fetch(api.fileUrl(path), { redirect: 'manual', signal: AbortSignal.any([signal, late]) })
+    const response = await api.fetch(api.fileUrl(path), { redirect: 'manual', signal: limit.signal })
     if (!response.ok) {
       await response.body?.cancel()
       throw refused(response.status)
@@ -32,7 +32,10 @@ export async function fetchMedia(api: BotApi, { source }: Attachment, { bytesMax
   } catch (error) {
     if (error instanceof AppError) throw error
     if (signal.aborted) throw new AppError('aborted', 'The download from telegram was cut off')
-    throw new AppError('unavailable', late.aborted ? `telegram sent no whole file within ${TIMEOUT_MS / 1000} s` : 'The download broke off')
+    throw new AppError(
+      'unavailable',
+      limit.timedOut ? `telegram sent no whole file within ${TIMEOUT_MS / 1000} s` : 'The download broke off',
+    )
   }
 }
 

@@ -1,5 +1,5 @@
 /** The bytes of an attachment. Its URL is whatever the message says, so only public addresses are asked, and given nothing. */
-import { AppError, type Attachment, errorText, type Host, type Media } from '@sluice/sdk'
+import { AppError, type Attachment, errorText, type Host, type Media, signalScope } from '@sluice/sdk'
 
 const TIMEOUT_MS = 60_000
 
@@ -10,9 +10,10 @@ export async function fetchMedia(
   { bytesMax, signal }: { readonly bytesMax: number; readonly signal: AbortSignal },
 ): Promise<Media> {
   if (!('url' in source)) throw new AppError('invalid_request', 'The attachment has no URL')
+  using limit = signalScope([signal], TIMEOUT_MS)
   try {
     const response = await publicFetch(source.url, {
-      signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
+      signal: limit.signal,
       responseBytesMax: bytesMax,
     })
     if (!response.ok) {

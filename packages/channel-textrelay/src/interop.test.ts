@@ -27,8 +27,8 @@ afterEach(async () => {
 const channelAt = (apiUrl: string): { channel: Channel; logs: readonly unknown[] } => {
   const host = testHost({
     fetch,
-    publicFetch: async (url, { signal, responseBytesMax = 0 } = {}) => {
-      const response = await fetch(url, signal ? { signal } : {})
+    publicFetch: async (url, { signal, responseBytesMax = 0 }) => {
+      const response = await fetch(url, { signal })
       if (Number(response.headers.get('content-length')) > responseBytesMax) throw new AppError('too_large', 'the answer is too long')
       return response
     },

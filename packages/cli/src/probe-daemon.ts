@@ -1,7 +1,7 @@
 /** Finds the daemon that runs on a data directory by its `daemon.json`, and asks whether it is well. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { errorText } from '@sluice/sdk'
+import { errorText, signalScope } from '@sluice/sdk'
 import * as v from 'valibot'
 
 const PROBE_MS = 5000
@@ -18,8 +18,9 @@ export async function probeDaemon(dataDir: string): Promise<DaemonProbe> {
   } catch {
     return { running: false, reason: `no daemon has written ${join(dataDir, 'daemon.json')}` }
   }
+  using limit = signalScope([], PROBE_MS)
   try {
-    const response = await fetch(`${described.url}/health`, { signal: AbortSignal.timeout(PROBE_MS) })
+    const response = await fetch(`${described.url}/health`, { signal: limit.signal })
     if (!response.ok) return { running: false, reason: `${described.url}/health answers ${response.status}` }
     return { running: true, ...described, health: await response.json() }
   } catch (error) {

@@ -1,6 +1,6 @@
 /** What `sluice doctor` says of the sandbox commands run in (§2.6 `[security.sandbox]`). */
 import { existsSync } from 'node:fs'
-import { errorText, type Spawn } from '@sluice/sdk'
+import { errorText, type Spawn, signalScope } from '@sluice/sdk'
 import type { SandboxConfig } from './config/core-sections.ts'
 import { type Check, fail, ok, warn } from './doctor-check.ts'
 import type { SandboxChoice } from './sandbox-select.ts'
@@ -29,6 +29,7 @@ export async function checkInWorkspace(spawn: Spawn, root: string): Promise<Chec
   const failed = (why: string) => [
     fail('sandbox', `no command runs in ${root}: ${why}`, 'set [agent] workspace to another folder, or another backend'),
   ]
+  using limit = signalScope([], TRIAL_MS_MAX)
   try {
     const { exitCode, stderr, sandbox } = await spawn({
       file: 'sh',
@@ -38,7 +39,7 @@ export async function checkInWorkspace(spawn: Spawn, root: string): Promise<Chec
       policy: { writable: [root], network: false },
       timeoutMs: TRIAL_MS_MAX,
       outputBytesMax: OUTPUT_BYTES_MAX,
-      signal: AbortSignal.timeout(TRIAL_MS_MAX),
+      signal: limit.signal,
     })
     return exitCode === 0 ? [] : failed(`in ${sandbox} it ended with ${exitCode} (${stderr.trim().split('\n')[0]})`)
   } catch (error) {

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { access, constants, mkdir, stat, statfs } from 'node:fs/promises'
 import { policySection } from '@sluice/agent'
-import { AppError, errorText, type Parts, type Policy } from '@sluice/sdk'
+import { AppError, errorText, type Parts, type Policy, signalScope } from '@sluice/sdk'
 import type { TomlProblem } from '@sluice/toml'
 import { type GatewayConfig, gatewaySection, sandboxSection } from './config/core-sections.ts'
 import type { LoadedConfig } from './config/types.ts'
@@ -138,7 +138,8 @@ async function proveFeatures({ lifecycle }: OpenRuntime): Promise<Check[]> {
   const found = await Promise.all(
     proofs.map(async ({ id, check }) => {
       try {
-        return (await check(AbortSignal.timeout(PROVE_MS_MAX))).map((finding) => ({ check: id, ...finding, fix: finding.fix ?? null }))
+        using limit = signalScope([], PROVE_MS_MAX)
+        return (await check(limit.signal)).map((finding) => ({ check: id, ...finding, fix: finding.fix ?? null }))
       } catch (error) {
         return [fail(id, `its check failed: ${errorText(error)}`, `see the section of ${id} in the configuration`)]
       }

@@ -1,5 +1,5 @@
 /** One feature of this build at work: constructed, registered, closed (§1 item 3, phases 1, 2 and 4). */
-import { AppError, errorText, type Feature, type Host, type Parts, rowOf } from '@sluice/sdk'
+import { errorText, type Feature, type Host, type Parts, rowOf, signalScope, untilAborted } from '@sluice/sdk'
 import type { SectionState } from './config/types.ts'
 import type { FeatureState } from './runtime.ts'
 
@@ -67,9 +67,10 @@ export function construct(feature: Feature, host: Host, section: SectionState): 
     reason: () => reason,
     async register() {
       if (!parts.register || state !== 'starting') return
-      const late = AbortSignal.timeout(REGISTER_MS_MAX)
+      using late = signalScope([], REGISTER_MS_MAX)
+      using either = signalScope([abort.signal, late.signal])
       try {
-        await untilAborted(parts.register(AbortSignal.any([abort.signal, late])), late)
+        await untilAborted(parts.register(either.signal), late.signal, `registration took longer than ${REGISTER_MS_MAX / 1000} s`)
         settle('ready', null)
       } catch (error) {
         host.log.error('the feature could not be registered', { error })
@@ -91,18 +92,6 @@ const inert = (feature: Feature, configured: boolean, state: FeatureState, reaso
   retire: async () => {},
   close: async () => {},
 })
-
-const untilAborted = (work: Promise<void>, signal: AbortSignal): Promise<void> =>
-  new Promise((resolve, reject) => {
-    signal.addEventListener(
-      'abort',
-      () => reject(new AppError('unavailable', `registration took longer than ${REGISTER_MS_MAX / 1000} s`)),
-      {
-        once: true,
-      },
-    )
-    work.then(resolve, reject)
-  })
 
 /** What a part is called also stands in the catalogue row: it is what answers when the feature is left out. */
 function checkNames({ id }: Feature, parts: Parts): void {

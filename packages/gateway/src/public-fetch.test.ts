@@ -5,7 +5,7 @@ import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { AppError } from '@sluice/sdk'
+import { AppError, type PublicRequest } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import { afterEach, expect, test } from 'vitest'
 import { createPublicAddresses, type PublicAddressesOptions } from './public-addresses.ts'
@@ -33,7 +33,10 @@ const publicAddresses = (options: Partial<PublicAddressesOptions> = {}) =>
     lookup: async () => [{ address: '127.0.0.1', family: 4 }],
     ...options,
   })
-const publicFetch = (options: Partial<PublicAddressesOptions> = {}) => createPublicFetch(publicAddresses(options))
+const publicFetch =
+  (options: Partial<PublicAddressesOptions> = {}) =>
+  (url: string, init: Partial<PublicRequest> = {}) =>
+    createPublicFetch(publicAddresses(options))(url, { signal: new AbortController().signal, ...init })
 const neverLookedUp = async (): Promise<never> => {
   throw new Error('looked up')
 }

@@ -5,8 +5,6 @@ import { type PinnedRequest, sendPinned, toResponse } from './pinned-request.ts'
 const REDIRECTS_MAX = 5
 const URL_LENGTH_MAX = 8192
 const RESPONSE_BYTES_MAX = 10 * 1024 * 1024
-/** For a caller that gives no signal. */
-const TIMEOUT_MS = 30_000
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 /** The connection's own business, never a caller's. */
 const OUR_HEADERS = ['host', 'connection', 'keep-alive', 'transfer-encoding', 'content-length', 'upgrade', 'te', 'trailer', 'expect']
@@ -16,7 +14,7 @@ const BODY_HEADERS = ['content-type', 'content-encoding', 'content-language', 'c
 
 /** The answer's `url` is where the redirects ended. `publicAddresses` says where each connection may go. */
 export function createPublicFetch(publicAddresses: Host['publicAddresses']): Host['publicFetch'] {
-  return async (url, init = {}) => {
+  return async (url, init) => {
     let next = firstRequest(url, init)
     for (let redirects = 0; ; redirects++) {
       checkUrl(next.url)
@@ -50,7 +48,7 @@ function firstRequest(text: string, init: PublicRequest): Hop {
   if (!headers.has('user-agent')) headers.set('user-agent', 'Sluice')
   const method = (init.method ?? 'GET').toUpperCase()
   if (!METHODS.includes(method)) throw new AppError('invalid_request', `the method is none of ${METHODS.join(', ')}`)
-  return { url, method, headers, body: init.body, signal: init.signal ?? AbortSignal.timeout(TIMEOUT_MS) }
+  return { url, method, headers, body: init.body, signal: init.signal }
 }
 
 function checkUrl(url: URL): void {

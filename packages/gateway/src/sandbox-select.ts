@@ -1,5 +1,5 @@
 /** Which sandbox commands run in: by live probe, never by what is merely installed (§2.6 `[security.sandbox]`, §2.7 rule 11). */
-import { buildHint, errorText, type Logger, ROWS, type RunBare, type Sandbox, type SandboxProbe } from '@sluice/sdk'
+import { buildHint, errorText, type Logger, ROWS, type RunBare, type Sandbox, type SandboxProbe, signalScope } from '@sluice/sdk'
 import { noSandbox, refusingSandbox } from './sandbox-none.ts'
 
 /** A probe that takes longer counts as failed. */
@@ -58,7 +58,8 @@ export async function selectSandbox(options: SelectSandboxOptions): Promise<Sand
 }
 
 async function probe(sandbox: Sandbox, options: SelectSandboxOptions): Promise<SandboxProbe> {
-  const limit = AbortSignal.any([options.signal, AbortSignal.timeout(PROBE_TIMEOUT_MS)])
+  using scope = signalScope([options.signal], PROBE_TIMEOUT_MS)
+  const limit = scope.signal
   const cut = Promise.withResolvers<SandboxProbe>()
   const onAbort = () => cut.resolve({ available: false, detail: 'the probe did not end in time' })
   limit.addEventListener('abort', onAbort, { once: true })

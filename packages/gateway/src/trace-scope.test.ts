@@ -20,6 +20,8 @@ function bench({ isTracing = true, within = trace }: { readonly isTracing?: bool
   return { scope, seen, traced, tracedPublic, in: <Result>(work: () => Result) => scope.within(within, work) }
 }
 
+const { signal } = new AbortController()
+
 describe('requests to other programs', () => {
   test('name the span they are made in as their parent, after waiting, too', async () => {
     const { in: inTrace, traced, seen } = bench()
@@ -37,9 +39,9 @@ describe('requests to other programs', () => {
 
   test('pass the state on', async () => {
     const { in: inTrace, traced, tracedPublic, seen } = bench({ within: { ...trace, state: 'v=1' } })
-    await inTrace(() => Promise.all([traced('http://x/'), tracedPublic('http://x/', { headers: { a: '1' } })]))
+    await inTrace(() => Promise.all([traced('http://x/'), tracedPublic('http://x/', { signal, headers: { a: '1' } })]))
     for (const init of seen) expect(new Headers(init?.headers).get('tracestate')).toBe('v=1')
-    expect(seen[1]).toEqual({ headers: { a: '1', traceparent, tracestate: 'v=1' } })
+    expect(seen[1]).toEqual({ signal, headers: { a: '1', traceparent, tracestate: 'v=1' } })
   })
 
   test('keep what the caller says itself', async () => {
@@ -50,7 +52,7 @@ describe('requests to other programs', () => {
   })
 
   test('are as they are outside of any span, and where nobody traces', async () => {
-    const init = { headers: { a: '1' } }
+    const init = { signal, headers: { a: '1' } }
     const outside = bench()
     await outside.traced('http://x/', init)
     await outside.tracedPublic('http://x/', init)

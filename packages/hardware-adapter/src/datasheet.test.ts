@@ -21,7 +21,7 @@ const arrange = async (
   const server = createServer(listener)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   cleanUp.push(() => new Promise((resolve) => server.close(() => resolve()).closeAllConnections()))
-  const publicFetch: Host['publicFetch'] = (url, { signal } = {}) => fetch(url, signal ? { signal } : {})
+  const publicFetch: Host['publicFetch'] = (url, { signal }) => fetch(url, { signal })
   const kit = hardwareKit({ host: { publicFetch, ...host } })
   cleanUp.push(() => kit.parts.close?.())
   cleanUp.push(() => rmSync(kit.root, { recursive: true, force: true }))

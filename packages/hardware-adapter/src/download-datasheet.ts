@@ -1,5 +1,5 @@
 /** Fetches a data sheet from an address a model named. */
-import { AppError, type Host } from '@sluice/sdk'
+import { AppError, type Host, signalScope } from '@sluice/sdk'
 import { DATASHEET_BYTES_MAX, type Datasheet, type DatasheetFiles } from './datasheet-files.ts'
 
 const DOWNLOAD_MS_MAX = 60_000
@@ -16,16 +16,11 @@ export async function downloadDatasheet(
   files: DatasheetFiles,
   { name, url, signal }: Download,
 ): Promise<Datasheet> {
-  const done = new AbortController()
-  const tooLong = new AbortController()
-  void host.clock.sleep(DOWNLOAD_MS_MAX, done.signal).then(() => {
-    if (!done.signal.aborted) tooLong.abort(new AppError('upstream_timeout', 'The download took longer than a minute'))
-  })
-  const either = AbortSignal.any([signal, tooLong.signal])
+  using limit = signalScope([signal], DOWNLOAD_MS_MAX, host.clock)
   try {
     const response = await host.publicFetch(url, {
       headers: { accept: 'application/pdf' },
-      signal: either,
+      signal: limit.signal,
       // One more, so that it is us who say what is too large.
       responseBytesMax: DATASHEET_BYTES_MAX + 1,
     })
@@ -35,11 +30,9 @@ export async function downloadDatasheet(
     }
     return await files.keep(name, response.body as unknown as AsyncIterable<Uint8Array>)
   } catch (error) {
-    if (tooLong.signal.aborted) throw tooLong.signal.reason
+    if (limit.timedOut) throw new AppError('upstream_timeout', 'The download took longer than a minute', { cause: error })
     if (signal.aborted) throw new AppError('aborted', 'The download was aborted', { cause: error })
     if (error instanceof AppError) throw error
     throw new AppError('upstream', 'The download broke off', { cause: error })
-  } finally {
-    done.abort()
   }
 }

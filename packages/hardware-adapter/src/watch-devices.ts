@@ -2,7 +2,7 @@
 import { type FSWatcher, watch } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Clock } from '@sluice/sdk'
+import { type Clock, signalScope } from '@sluice/sdk'
 
 /** From the first notice: further nodes of a device and their permissions follow. */
 const QUIET_MS = 500
@@ -30,10 +30,10 @@ export async function watchDevices(clock: Pick<Clock, 'sleep'>, dev: string, { l
     try {
       // With the watchers set: what comes after it is noticed, what came before it is seen.
       await look()
-      const ended = AbortSignal.any([signal, notice.signal])
-      if (watchers.length === 0) await clock.sleep(LOOK_MS, ended)
+      using ended = signalScope([signal, notice.signal])
+      if (watchers.length === 0) await clock.sleep(LOOK_MS, ended.signal)
       else {
-        await aborted(ended)
+        await aborted(ended.signal)
         await clock.sleep(QUIET_MS, signal)
       }
     } finally {

@@ -1,6 +1,6 @@
 /** The tool that moves the robot: it asks, the safety process decides, and the answer is what really happened. */
 import type { DeviceGuard } from '@sluice/hardware'
-import { AppError, defineTool, type Host, type Tool, type ToolContext } from '@sluice/sdk'
+import { AppError, defineTool, type Host, signalScope, type Tool, type ToolContext } from '@sluice/sdk'
 import { describeEnd } from './describe.ts'
 import { driveInput, movementOf } from './drive-input.ts'
 import type { Robot } from './robot.ts'
@@ -35,10 +35,11 @@ export const driveTool = ({ host, guard, isThere, robot }: RobotToolDeps): Tool 
       const write = { ...input, ...movement }
       const { stops } = it
       const { signal, followed } = context
-      const end = await guard.use({ device: DEVICE, tool: 'drive', context, write }, () => {
+      const end = await guard.use({ device: DEVICE, tool: 'drive', context, write }, async () => {
         if (it.stops !== stops) throw new AppError('conflict', 'not moved: a stop was asked for while this waited')
         if (followed?.aborted) throw new AppError('conflict', `not moved: ${FOLLOWED}`)
-        return it.move(movement, followed ? AbortSignal.any([signal, followed]) : signal)
+        using either = signalScope([signal, followed])
+        return await it.move(movement, either.signal)
       })
       if (end.reason !== 'done') context.report?.({ failed: true })
       const isCut = end.reason === 'stopped' && followed?.aborted

@@ -1,5 +1,5 @@
 /** For `sluice doctor`: one span is sent to the collector, and what it answered is told. */
-import { type Clock, errorText, type Finding } from '@sluice/sdk'
+import { type Clock, errorText, type Finding, signalScope } from '@sluice/sdk'
 import type { Target } from './collector.ts'
 import type { Spanned } from './spanned.ts'
 
@@ -22,7 +22,8 @@ export async function checkCollector(target: Target, { clock, fetch, signal }: C
   const [{ openCollector }, { hearNotes }] = await Promise.all([import('./collector.ts'), import('./hear-notes.ts')])
   const collector = openCollector(target, EXPORT_MS_MAX)
   const heard = hearNotes()
-  const inTime = AbortSignal.any([signal, AbortSignal.timeout(CHECK_MS_MAX)])
+  using limit = signalScope([signal], CHECK_MS_MAX)
+  const inTime = limit.signal
   inTime.addEventListener('abort', () => collector.close(), { once: true })
   try {
     await collector.send([proof(clock)])

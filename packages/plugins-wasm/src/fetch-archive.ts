@@ -1,7 +1,7 @@
 /** Downloads a packed plugin: `.tar.gz` over https, of a bounded size packed and unpacked. */
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
-import { AppError, type Host } from '@sluice/sdk'
+import { AppError, type Host, signalScope } from '@sluice/sdk'
 import { MODULE_BYTES_MAX } from './plugin-files.ts'
 import { readTar } from './read-tar.ts'
 
@@ -14,8 +14,9 @@ export async function fetchArchive(
   url: string,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, Uint8Array>> {
+  using limit = signalScope([signal], TIMEOUT_MS)
   const response = await host.publicFetch(url, {
-    signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
+    signal: limit.signal,
     responseBytesMax: MODULE_BYTES_MAX,
     admit: ({ protocol }) => {
       if (protocol !== 'https:') throw new AppError('forbidden', 'plugins are installed over https only')

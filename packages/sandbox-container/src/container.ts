@@ -1,7 +1,7 @@
 /** The `container` backend: each command in a container of Docker's or Podman's, gone with it (§2.7). */
 import { randomUUID } from 'node:crypto'
 import { basename } from 'node:path'
-import { AppError, errorText, findProgram, type RunBare, type Sandbox, type SandboxProbe } from '@sluice/sdk'
+import { AppError, errorText, findProgram, type RunBare, type Sandbox, type SandboxProbe, signalScope } from '@sluice/sdk'
 import type { ContainerConfig } from './config.ts'
 import { engineEnv, givenEnv } from './engine-env.ts'
 import { runOptions } from './run-options.ts'
@@ -51,7 +51,8 @@ export function container({ engine, image }: ContainerConfig): Sandbox {
         env: { ...given.env, ...engineEnv() },
         // what ends the engine's program does not end the container
         async release(run) {
-          const { exitCode, stderr } = await ask(run, AbortSignal.timeout(REMOVE_MS_MAX), 'rm', '--force', '--volumes', name)
+          using limit = signalScope([], REMOVE_MS_MAX)
+          const { exitCode, stderr } = await ask(run, limit.signal, 'rm', '--force', '--volumes', name)
           if (exitCode !== 0 && !/no such container/i.test(stderr)) {
             throw new AppError('unavailable', `the container ${name} could not be removed: ${firstLine(stderr)}`)
           }

@@ -2,6 +2,7 @@
 import { AppError } from './errors.ts'
 import { parsedOrUndefined } from './foreign-json.ts'
 import { readUpTo } from './read-up-to.ts'
+import { signalScope } from './signal-scope.ts'
 
 export interface ProviderCall {
   readonly fetch: typeof fetch
@@ -47,7 +48,7 @@ const NOT_CONNECTED =
  */
 export async function callProvider(call: ProviderCall): Promise<ProviderAnswer> {
   const { provider, timeoutMs = TIMEOUT_MS } = call
-  const late = AbortSignal.timeout(timeoutMs)
+  using limit = signalScope([call.signal], timeoutMs)
   try {
     const { body, contentType } = encode(call.body)
     const response = await call.fetch(call.url, {
@@ -55,7 +56,7 @@ export async function callProvider(call: ProviderCall): Promise<ProviderAnswer> 
       headers: { accept: 'application/json', ...(contentType && { 'content-type': contentType }), ...call.headers },
       ...(body !== undefined && { body }),
       redirect: 'manual',
-      signal: AbortSignal.any([call.signal, late]),
+      signal: limit.signal,
     })
     if (response.ok || call.accept?.includes(response.status)) {
       return { status: response.status, headers: response.headers, json: parsed(await readText(response, call), provider) }
@@ -64,7 +65,7 @@ export async function callProvider(call: ProviderCall): Promise<ProviderAnswer> 
     throw refused(call, response, await readText(response, call).catch(() => ''))
   } catch (error) {
     if (error instanceof AppError) throw error
-    if (late.aborted) throw new AppError('upstream_timeout', `${provider} did not answer within ${timeoutMs / 1000} s`)
+    if (limit.timedOut) throw new AppError('upstream_timeout', `${provider} did not answer within ${timeoutMs / 1000} s`)
     if (call.signal.aborted) throw new AppError('aborted', `The request to ${provider} was cut off`)
     const { code, isConnecting } = networkFault(error)
     if (isConnecting || NOT_CONNECTED.test(code)) throw new AppError('unavailable', `${provider} cannot be reached (${code})`)

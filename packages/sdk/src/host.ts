@@ -124,7 +124,8 @@ export interface PublicRequest {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | Uint8Array
-  readonly signal?: AbortSignal
+  /** Ends the request, and the body that is still being read. */
+  readonly signal: AbortSignal
   /** Reading beyond it ends the body with an error. */
   readonly responseBytesMax?: number
   /** Asked before each hop, redirects included; throws to refuse. */
@@ -142,7 +143,7 @@ export interface Host {
    * the name resolves to is public, the connection goes to the address that was checked, and each redirect (at most 5) is
    * checked anew. Throws `forbidden` for what it refuses. `[http] allow_private` lists hosts exempt from the address check.
    */
-  readonly publicFetch: (url: string, init?: PublicRequest) => Promise<Response>
+  readonly publicFetch: (url: string, init: PublicRequest) => Promise<Response>
   /**
    * Where a connection to such a host may go, for what is no request of `publicFetch`: every address it has, by the same
    * rule. Connect to one of these and resolve nothing anew. Throws `forbidden` if one of them is not public, `upstream` if

@@ -141,6 +141,8 @@ export { Secret, secretValues, withoutSecrets } from './secret.ts'
 export type { ConfigSchema, KeyMetadata, Section } from './section.ts'
 export { fromEnv, secretText, whole } from './section.ts'
 export { PerClient, Shared } from './shared.ts'
+export type { SignalScope } from './signal-scope.ts'
+export { signalScope } from './signal-scope.ts'
 export type {
   SopDispatch,
   SopEvent,

@@ -1,6 +1,6 @@
 /** Wakes for every cron trigger at its instants (§4.3), over restarts and jumps of the clock alike: see `planCron`. */
 import { setImmediate } from 'node:timers/promises'
-import type { Clock, Logger } from '@sluice/sdk'
+import { type Clock, type Logger, signalScope } from '@sluice/sdk'
 import { inPool } from './in-pool.ts'
 import { inTurns } from './in-turns.ts'
 import { InstantQueue } from './instant-queue.ts'
@@ -74,7 +74,8 @@ export class CronClock {
       }
       const restMs = (await this.#deal(clock.nowMs())) ? 0 : RETRY_MS
       const waitMs = Math.min(SLEEP_MAX_MS, Math.max(this.#queue.firstMs - clock.nowMs(), restMs))
-      if (waitMs > 0) await clock.sleep(waitMs, AbortSignal.any([signal, this.#changed.signal]))
+      using rest = signalScope([signal, this.#changed.signal])
+      if (waitMs > 0) await clock.sleep(waitMs, rest.signal)
     }
   }
 

@@ -1,6 +1,6 @@
 /** The procedures that are loaded, and how they come to be others: by `reload`, or because their folder changed (§4.3). */
 import { access } from 'node:fs/promises'
-import type { Clock, Events, Logger, SopEvent, SopMode, TriggerKind } from '@sluice/sdk'
+import { type Clock, type Events, type Logger, type SopEvent, type SopMode, signalScope, type TriggerKind } from '@sluice/sdk'
 import type { SopDefinition, SopProblem } from './definition.ts'
 import type { SopLibrary } from './engine-deps.ts'
 import type { LoadedSops, LoadSopsOptions } from './load-sops.ts'
@@ -89,8 +89,8 @@ export class SopFolder implements SopLibrary {
       const wasMoved = this.#watched !== undefined
       const { folder } = settings()
       const moved = new AbortController()
-      const ending = AbortSignal.any([signal, moved.signal])
-      const { listening, ended } = watchFolder({ folder, clock, signal: ending, onChange: () => this.reload() })
+      using ending = signalScope([signal, moved.signal])
+      const { listening, ended } = watchFolder({ folder, clock, signal: ending.signal, onChange: () => this.reload() })
       this.#watched = { folder, moved, listening }
       // It was being read before anybody listened.
       if (wasMoved) void this.reload()

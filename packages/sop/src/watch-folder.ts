@@ -1,5 +1,5 @@
 /** Notices changes of the folder of procedures: in itself, and in the folders in it. */
-import type { Clock } from '@sluice/sdk'
+import { type Clock, signalScope } from '@sluice/sdk'
 import { FolderEar } from './folder-ear.ts'
 import { folderMark } from './folder-mark.ts'
 
@@ -38,7 +38,8 @@ async function watch({ folder, clock, signal, onChange }: WatchFolderOptions, li
   let ear = await listening
   let known = await folderMark(folder, ear)
   while (!signal.aborted) {
-    await clock.sleep(ear.isThere ? POLL_MS : ABSENT_POLL_MS, AbortSignal.any([signal, ear.heard]))
+    using rest = signalScope([signal, ear.heard])
+    await clock.sleep(ear.isThere ? POLL_MS : ABSENT_POLL_MS, rest.signal)
     if (signal.aborted || (!ear.heard.aborted && (await folderMark(folder, ear)) === known)) continue
     for (let looks = 0; looks < LOOKS_MAX && !signal.aborted; looks++) {
       const { count } = ear

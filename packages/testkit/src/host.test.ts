@@ -12,7 +12,7 @@ test('the test host records logs and events', () => {
 test('the test host reaches nothing it was not given', async () => {
   const host = testHost()
   await expect(host.fetch('http://127.0.0.1/')).rejects.toThrow('no fetch')
-  await expect(host.publicFetch('http://127.0.0.1/')).rejects.toThrow('no publicFetch')
+  await expect(host.publicFetch('http://127.0.0.1/', { signal: new AbortController().signal })).rejects.toThrow('no publicFetch')
   expect(host.service('memory')).toBeUndefined()
 })
 

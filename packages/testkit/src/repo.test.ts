@@ -141,6 +141,13 @@ describe('house rules that a reader can check', () => {
     expect(only(/from '@iarna\/toml'|import\('@iarna\/toml'\)/, ['packages/toml/src/parse-toml.ts'])).toEqual([])
   })
 
+  test('signals are joined and limited in time by scopes alone, and each scope is disposed', () => {
+    const home = 'packages/sdk/src/signal-scope.ts'
+    expect(only(/AbortSignal\.(?:any|timeout)\(/, [])).toEqual([])
+    // The wait of a board's line is itself disposable, and hands the disposal on.
+    expect(only(/(?<!using \w+ = (?:[^;\n]+ \? )?)signalScope\(/, [home, 'packages/hardware-boards/src/repl/incoming.ts'])).toEqual([])
+  })
+
   test('one module starts processes', () => {
     const homes = ['run-process', 'process-group', 'companion'].map((name) => `packages/gateway/src/${name}.ts`)
     expect(only(/node:child_process/, homes)).toEqual([])

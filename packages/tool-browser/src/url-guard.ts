@@ -1,5 +1,5 @@
 /** What a browser may go to: hosts in `allowed_domains`, and of these public addresses alone. */
-import { AppError, type Host, isAllowedDomain, type ResolvedAddress } from '@sluice/sdk'
+import { AppError, type Host, isAllowedDomain, type ResolvedAddress, signalScope } from '@sluice/sdk'
 
 const LOOKUP_MS = 10_000
 
@@ -31,8 +31,8 @@ export function createUrlGuard(host: Pick<Host, 'publicAddresses'>, allowed: rea
     },
     async addresses(hostname, signal) {
       admit(hostname)
-      const limit = AbortSignal.timeout(LOOKUP_MS)
-      return host.publicAddresses(hostname, signal ? AbortSignal.any([signal, limit]) : limit)
+      using limit = signalScope([signal], LOOKUP_MS)
+      return await host.publicAddresses(hostname, limit.signal)
     },
   }
 }

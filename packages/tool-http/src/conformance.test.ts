@@ -6,7 +6,7 @@ toolConformance({
   feature,
   config: { allowed_domains: ['example.com'] },
   host: () => ({
-    publicFetch: async (url, { admit } = {}) => {
+    publicFetch: async (url, { admit }) => {
       const parsed = URL.parse(url)
       if (!parsed) throw new AppError('invalid_request', 'the URL is not valid')
       admit?.(parsed)

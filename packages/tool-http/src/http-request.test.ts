@@ -9,12 +9,12 @@ const arrange = (answer: () => Response | Promise<Response> = () => new Response
   const requests: (PublicRequest & { url: string })[] = []
   const abort = new AbortController()
   const host = testHost({
-    publicFetch: async (url, init = {}) => {
+    publicFetch: async (url, init) => {
       requests.push({ url, ...init })
       init.admit?.(new URL(url))
       const { promise, reject } = Promise.withResolvers<never>()
       const { signal } = init
-      signal?.addEventListener('abort', () => reject(new AppError('aborted', (signal.reason as Error).name)))
+      signal.addEventListener('abort', () => reject(new AppError('aborted', (signal.reason as Error).name)))
       return Promise.race([answer(), promise])
     },
   })

@@ -1,5 +1,5 @@
 /** `http_request`: one request to a listed host, redirects included. */
-import { AppError, type Clock, defineTool, type Host, isAllowedDomain, type Tool } from '@sluice/sdk'
+import { AppError, defineTool, type Host, isAllowedDomain, signalScope, type Tool } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { HttpConfig } from './config.ts'
 import { bodyIfText, responseText } from './response-text.ts'
@@ -31,12 +31,12 @@ export const httpRequest = (host: Pick<Host, 'publicFetch' | 'clock'>, config: H
       if (config.allowed_domains.length === 0) {
         throw new AppError('forbidden', 'no host is allowed: allowed_domains under [tools.http_request] is empty')
       }
-      using limit = timeLimit(host.clock, config.timeout_secs * 1000)
+      using limit = signalScope([context.signal], config.timeout_secs * 1000, host.clock)
       const response = await host.publicFetch(url, {
         method,
         headers,
         ...(body === undefined ? {} : { body }),
-        signal: AbortSignal.any([context.signal, limit.signal]),
+        signal: limit.signal,
         responseBytesMax: config.response_bytes_max,
         admit,
       })
@@ -46,14 +46,4 @@ export const httpRequest = (host: Pick<Host, 'publicFetch' | 'clock'>, config: H
       return responseText(response, bytes, url)
     },
   })
-}
-
-/** A signal that aborts as `AbortSignal.timeout` does, unless it is disposed of before. */
-function timeLimit(clock: Clock, ms: number): Disposable & { readonly signal: AbortSignal } {
-  const limit = new AbortController()
-  const done = new AbortController()
-  void clock.sleep(ms, done.signal).then(() => {
-    if (!done.signal.aborted) limit.abort(new DOMException('the time is over', 'TimeoutError'))
-  })
-  return { signal: limit.signal, [Symbol.dispose]: () => done.abort() }
 }

@@ -2,7 +2,7 @@
  * The messages of one connection, one after the other: each is acknowledged once what it starts is kept, and forgotten once
  * the broker is known to have seen that.
  */
-import { errorText, type Logger } from '@sluice/sdk'
+import { errorText, type Logger, signalScope } from '@sluice/sdk'
 import type { IPublishPacket, MqttClient } from 'mqtt'
 import type { EventKeys } from './event-keys.ts'
 import type { Receive } from './receive.ts'
@@ -34,21 +34,22 @@ export interface Taken {
 
 export function takeMessages(client: MqttClient, parts: MessageParts, { gone, leaving, fail }: ConnectionFate): Taken {
   const { log, keys, receive } = parts
-  const stop = AbortSignal.any([gone, leaving])
+  const isOver = () => gone.aborted || leaving.aborted
   const acks = new UnprovedAcks()
   let session = Promise.resolve()
   let atHand: Promise<void> | undefined
 
   const askForProof = (): void => {
-    if (acks.shouldPing && !stop.aborted) client.sendPing()
+    if (acks.shouldPing && !isOver()) client.sendPing()
   }
   const take = async (packet: IPublishPacket, acknowledge: () => void): Promise<void> => {
     const { topic, payload, messageId: packetId } = packet
     await session
-    if (stop.aborted) return
+    if (isOver()) return
+    using stop = signalScope([gone, leaving])
     const received = await receive(
       { topic, payload: Buffer.from(payload), packetId, isRepeat: packet.dup, isRetained: packet.retain },
-      stop,
+      stop.signal,
     )
     if (received === 'kept' || gone.aborted) return
     acknowledge()

@@ -2,7 +2,7 @@
 
 import { gatewaySection } from '@sluice/gateway/config'
 import { newToken } from '@sluice/gateway/pairing'
-import { AppError, sha256Hex } from '@sluice/sdk'
+import { AppError, sha256Hex, signalScope } from '@sluice/sdk'
 import { secretStore } from '@sluice/store'
 import { openSecretBox } from '@sluice/store/secret-box'
 import { configFromContext } from '../config-from-context.ts'
@@ -58,11 +58,12 @@ const withOwnToken = (context: CliContext, send: (token: string) => Promise<numb
   })
 
 async function post({ args, out, json }: CliContext, url: string, headers: Record<string, string>): Promise<number> {
+  using limit = signalScope([], REPLY_MS_MAX)
   const response = await fetch(`${url}/webhook`, {
     method: 'POST',
     headers,
     body: JSON.stringify({ message: args[0] }),
-    signal: AbortSignal.timeout(REPLY_MS_MAX),
+    signal: limit.signal,
   }).catch((cause: unknown) => {
     throw new AppError('unavailable', `${url} cannot be reached`, { cause })
   })

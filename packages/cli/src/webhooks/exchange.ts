@@ -1,5 +1,5 @@
 /** One request to a daemon, as a provider makes it: no redirect is followed, and whatever goes wrong is said in one sentence. */
-import { AppError, ERRORS, errorText } from '@sluice/sdk'
+import { AppError, ERRORS, errorText, signalScope } from '@sluice/sdk'
 
 export interface Exchange {
   readonly method: 'GET' | 'POST'
@@ -24,7 +24,7 @@ const ANSWER_BYTES_MAX = 65_536
 
 /** Throws `unavailable` if no answer came, with the reason. */
 export async function exchange({ method, url, headers = {}, body, signal }: Exchange): Promise<Answer> {
-  const late = AbortSignal.timeout(ANSWER_MS_MAX)
+  using limit = signalScope([signal], ANSWER_MS_MAX)
   const startedAtMs = performance.now()
   try {
     const response = await fetch(url, {
@@ -32,7 +32,7 @@ export async function exchange({ method, url, headers = {}, body, signal }: Exch
       headers,
       body: body ?? null,
       redirect: 'manual',
-      signal: signal ? AbortSignal.any([signal, late]) : late,
+      signal: limit.signal,
     })
     const text = await beginning(response)
     const tookMs = Math.round(performance.now() - startedAtMs)
@@ -40,7 +40,7 @@ export async function exchange({ method, url, headers = {}, body, signal }: Exch
   } catch (cause) {
     throw new AppError(
       'unavailable',
-      late.aborted ? `${url.host} did not answer within ${ANSWER_MS_MAX / 1000} s` : explainNoAnswer(url, cause),
+      limit.timedOut ? `${url.host} did not answer within ${ANSWER_MS_MAX / 1000} s` : explainNoAnswer(url, cause),
       {
         cause,
       },

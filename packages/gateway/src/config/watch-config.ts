@@ -2,7 +2,7 @@
 import { watch } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
-import { type Clock, systemClock } from '@sluice/sdk'
+import { type Clock, signalScope, systemClock } from '@sluice/sdk'
 
 /** A write is over once the file has stayed the same for this long. */
 const QUIET_MS = 100
@@ -50,7 +50,8 @@ export function watchConfig({ file, text, clock = systemClock, signal, onChange,
       const now = await identity(file)
       const heldMs = held ? held.untilMs - clock.nowMs() : POLL_MS
       if (now === seen && !hasEvent && heldMs > 0) {
-        await clock.sleep(Math.min(POLL_MS, heldMs), AbortSignal.any([signal, nap.signal]))
+        using rest = signalScope([signal, nap.signal])
+        await clock.sleep(Math.min(POLL_MS, heldMs), rest.signal)
         continue
       }
       hasEvent = false

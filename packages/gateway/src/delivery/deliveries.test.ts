@@ -1,8 +1,9 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { queryObjects } from 'node:v8'
 import { type Agent, newTrace, type TurnRequest } from '@sluice/agent'
-import { AppError, type Channel, type ClientId, type Inbound, type NewReply, type Outbound, type Store } from '@sluice/sdk'
+import { AppError, type Channel, type ClientId, callProvider, type Inbound, type NewReply, type Outbound, type Store } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
 import { testHost } from '@sluice/testkit/host'
@@ -676,6 +677,42 @@ describe('a reply', () => {
     await settle()
     expect(made.sent).toHaveLength(2)
   })
+})
+
+test('leaves no abort signal and no timer behind, however many messages were answered', async () => {
+  const accepted = (async () => Response.json({ id: 'p' })) as typeof fetch
+  const post = async (outbound: Outbound, signal: AbortSignal) => {
+    const call = { fetch: accepted, provider: 'x', url: 'http://127.0.0.1:9', method: 'POST', body: outbound, signal }
+    return (await callProvider(call)).json as { id: string }
+  }
+  let edits = 0
+  // The reply takes the place of the draft.
+  const update: Channel['update'] = async (_, __, outbound, signal) => {
+    await post(outbound, signal)
+    edits += 1
+  }
+  const made = await bench({
+    send: (_, outbound, signal) => post(outbound, signal),
+    // Answering takes longer than showing that somebody types.
+    turn: async ({ text }) => clock.sleep(1).then(() => text),
+    channel: { draftEveryMs: 1, typing: async (_, signal) => signal.throwIfAborted(), update },
+  })
+  const answered = async (count: number) => {
+    const wanted = edits + count
+    await made.receive(...Array.from({ length: count }, () => message(`m${crypto.randomUUID()}`)))
+    for (let round = 0; round < 10 * count && edits < wanted; round++) {
+      await clock.advance(1)
+      await settle()
+    }
+    expect([edits, made.deliveries.load()]).toEqual([wanted, { messages: 0, replies: 0 }])
+    // They hold on to the draft and to the sign that somebody types.
+    made.turns.splice(0)
+    return { signals: queryObjects(AbortSignal, { format: 'count' }), timers: clock.sleeping }
+  }
+  const before = await answered(2)
+  const after = await answered(40)
+  expect(after.signals - before.signals).toBeLessThan(10)
+  expect(after.timers).toBe(before.timers)
 })
 
 describe('a connection a channel holds', () => {

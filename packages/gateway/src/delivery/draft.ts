@@ -1,7 +1,7 @@
 /** Shows a reply while it is made: one message, edited as the text grows. The outbox puts the whole reply in its place. */
 
 import type { TurnPart } from '@sluice/agent'
-import { AppError, type Channel, type Clock, type Logger, type StartedMessage, type Store } from '@sluice/sdk'
+import { AppError, type Channel, type Clock, type Logger, type StartedMessage, type Store, signalScope } from '@sluice/sdk'
 import { splitText } from './split-text.ts'
 
 export interface Draft {
@@ -33,7 +33,8 @@ export async function openDraft(options: DraftOptions): Promise<Draft | undefine
   if (started.draft !== null) return keepDraft(options, started.draft)
   try {
     const message = { text: PLACEHOLDER, clientId: `draft-${started.turnId}` }
-    const { id } = await channel.send(started.message.to, message, inTime(options))
+    using limit = signalScope([options.signal], SEND_MS_MAX)
+    const { id } = await channel.send(started.message.to, message, limit.signal)
     await inbox.draft(started.number, id)
     return keepDraft(options, id)
   } catch (error) {
@@ -70,7 +71,8 @@ function keepDraft(options: DraftOptions, id: string): Draft {
   /** Resolves to how long to wait before the next one. */
   const edit = async (outbound: { text: string; clientId: string }): Promise<number> => {
     try {
-      await channel.update?.(started.message.to, { id }, outbound, inTime(options))
+      using limit = signalScope([options.signal], SEND_MS_MAX)
+      await channel.update?.(started.message.to, { id }, outbound, limit.signal)
       return everyMs
     } catch (error) {
       if (error instanceof AppError && error.code === 'rate_limited') return Math.max(everyMs, (error.retryAfterSecs ?? 1) * 1000)
@@ -93,5 +95,3 @@ function keepDraft(options: DraftOptions, id: string): Draft {
     },
   }
 }
-
-const inTime = ({ signal }: Pick<DraftOptions, 'signal'>): AbortSignal => AbortSignal.any([signal, AbortSignal.timeout(SEND_MS_MAX)])

@@ -8,6 +8,7 @@ import {
   type Logger,
   type Media,
   sha256Hex,
+  signalScope,
   type Transcribe,
   type Workspace,
 } from '@sluice/sdk'
@@ -76,18 +77,11 @@ async function lineOf(attachment: Attachment, options: MediaOptions): Promise<st
 }
 
 async function fetchBytes(attachment: Attachment, { channel, clock, signal }: MediaOptions): Promise<Media> {
-  const late = new AbortController()
-  const done = new AbortController()
-  void clock.sleep(FETCH_MS_MAX, done.signal).then(() => late.abort())
-  try {
-    const options = { bytesMax: ATTACHMENT_BYTES_MAX, signal: AbortSignal.any([signal, late.signal]) }
-    const media = await channel.fetchMedia?.(attachment, options)
-    if (!media) throw new AppError('internal', `${channel.name} fetches no media`)
-    if (media.bytes.length > ATTACHMENT_BYTES_MAX) throw new AppError('too_large', `it has ${media.bytes.length} bytes`)
-    return media
-  } finally {
-    done.abort()
-  }
+  using limit = signalScope([signal], FETCH_MS_MAX, clock)
+  const media = await channel.fetchMedia?.(attachment, { bytesMax: ATTACHMENT_BYTES_MAX, signal: limit.signal })
+  if (!media) throw new AppError('internal', `${channel.name} fetches no media`)
+  if (media.bytes.length > ATTACHMENT_BYTES_MAX) throw new AppError('too_large', `it has ${media.bytes.length} bytes`)
+  return media
 }
 
 type Outcome<Value> = { readonly value: Value } | { readonly failure: string }

@@ -1,5 +1,5 @@
 /** Works the outbox off: each reply is sent once, as far as that can be known; what cannot be known is left to the operator. */
-import { AppError, type Channel, type Outbound, type Outcome, type Sent, type StartedReply } from '@sluice/sdk'
+import { AppError, type Channel, type Outbound, type Outcome, type Sent, type StartedReply, signalScope } from '@sluice/sdk'
 import { channelNamed, type DeliveryDeps } from './channels.ts'
 import { observeDelivery } from './observe-delivery.ts'
 import { loadFiles, withNotes } from './reply-files.ts'
@@ -71,7 +71,9 @@ async function edit(options: OutboxRunnerOptions, channel: Channel, started: Sta
   const { to, extras } = started
   try {
     if (!channel.update) throw new AppError('invalid_request', `${channel.name} cannot edit messages`)
-    await channel.update(to, sent, await outboundOf(options, channel, started), inTime(options))
+    const outbound = await outboundOf(options, channel, started)
+    using limit = signalScope([options.cutOff], SEND_MS_MAX)
+    await channel.update(to, sent, outbound, limit.signal)
     return sent
   } catch (error) {
     const isRefused = error instanceof AppError && REFUSED.has(error.code)
@@ -81,10 +83,10 @@ async function edit(options: OutboxRunnerOptions, channel: Channel, started: Sta
 }
 
 async function post(options: OutboxRunnerOptions, channel: Channel, started: StartedReply): Promise<Sent> {
-  return channel.send(started.to, await outboundOf(options, channel, started), inTime(options))
+  const outbound = await outboundOf(options, channel, started)
+  using limit = signalScope([options.cutOff], SEND_MS_MAX)
+  return await channel.send(started.to, outbound, limit.signal)
 }
-
-const inTime = ({ cutOff }: OutboxRunnerOptions): AbortSignal => AbortSignal.any([cutOff, AbortSignal.timeout(SEND_MS_MAX)])
 
 function asMessage({ extras = {}, ...started }: StartedReply): StartedReply {
   const { edits: _, elseSend: __, ...rest } = extras

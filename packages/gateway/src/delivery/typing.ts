@@ -1,5 +1,5 @@
 /** Shows in a conversation that an answer is being made, for as long as it is. */
-import type { Address, Channel, Clock } from '@sluice/sdk'
+import { type Address, type Channel, type Clock, signalScope } from '@sluice/sdk'
 
 /** Platforms show it for five seconds and more. */
 const EVERY_MS = 4000
@@ -15,10 +15,13 @@ export interface Typing {
 export function startTyping({ channel, to, clock }: { readonly channel: Channel; readonly to: Address; readonly clock: Clock }): Typing {
   const stopped = new AbortController()
   let isPaused = false
+  const call = async (): Promise<void> => {
+    using limit = signalScope([stopped.signal], CALL_MS_MAX)
+    await channel.typing?.(to, limit.signal).catch(() => {})
+  }
   const show = async (): Promise<void> => {
     while (!stopped.signal.aborted) {
-      const signal = AbortSignal.any([stopped.signal, AbortSignal.timeout(CALL_MS_MAX)])
-      if (!isPaused) await channel.typing?.(to, signal).catch(() => {})
+      if (!isPaused) await call()
       await clock.sleep(EVERY_MS, stopped.signal)
     }
   }

@@ -1,5 +1,5 @@
 /** The boards of this machine: looked for, named, watched, and each with its line. */
-import { AppError, type Host } from '@sluice/sdk'
+import { AppError, type Host, signalScope } from '@sluice/sdk'
 import type { PeripheralsConfig } from '../config.ts'
 import type { Devices } from '../devices.ts'
 import type { BoardLine } from '../transports/board-line.ts'
@@ -49,18 +49,14 @@ export function createRegistry(host: Host, config: PeripheralsConfig, given: Par
   let hasSeen = false
 
   const lookOnce = async (): Promise<void> => {
-    const over = new AbortController()
-    const signal = AbortSignal.any([closing.signal, over.signal])
-    void clock.sleep(LOOKING_MS_MAX, signal).then(() => over.abort())
+    using limit = signalScope([closing.signal], LOOKING_MS_MAX, clock)
     try {
       await boards.look(async (found) => {
         hasSeen = true
         if (!closing.signal.aborted) await names.take(found)
-      }, signal)
+      }, limit.signal)
     } catch (error) {
       if (!closing.signal.aborted) log.warn('boards could not be looked for', { error })
-    } finally {
-      over.abort()
     }
   }
   const look = (): Promise<void> => {
@@ -89,9 +85,8 @@ export function createRegistry(host: Host, config: PeripheralsConfig, given: Par
       .catch((error: unknown) => log.warn('boards are not noticed as they come and go', { error }))
   /** Until it is done, or the time for a look is over. Throws `aborted`. */
   const inTime = async (done: Promise<void>, signal: AbortSignal): Promise<void> => {
-    const over = new AbortController()
-    const late = clock.sleep(DISCOVERY_MS_MAX, AbortSignal.any([signal, over.signal]))
-    await Promise.race([done, late]).finally(() => over.abort())
+    using wait = signalScope([signal])
+    await Promise.race([done, clock.sleep(DISCOVERY_MS_MAX, wait.signal)])
     if (signal.aborted) throw new AppError('aborted', 'The call was aborted')
   }
   /** A look that began after now. */

@@ -2,6 +2,7 @@
 export const untilAborted = <Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result | undefined> =>
   new Promise((resolve, reject) => {
     if (signal.aborted) return resolve(undefined)
-    signal.addEventListener('abort', () => resolve(undefined), { once: true })
-    work.then(resolve, reject)
+    const stop = () => resolve(undefined)
+    signal.addEventListener('abort', stop, { once: true })
+    void work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop))
   })

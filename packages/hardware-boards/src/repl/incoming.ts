@@ -1,5 +1,5 @@
 /** What a board sends, to be read in order: up to a mark, within a time, and never more kept than asked for. */
-import { AppError, type Clock } from '@sluice/sdk'
+import { AppError, type Clock, signalScope } from '@sluice/sdk'
 import type { Port } from '../devices.ts'
 
 /** What came while nobody read; older bytes go first, and a stream with a hole in it is told by its marks missing. */
@@ -50,9 +50,9 @@ export function createIncoming(port: Port, name: string, clock: Clock): Incoming
 
   /** One timer for a whole wait: a board that talks without an end comes by here thousands of times a second. */
   const begin = ({ untilMs, signal }: Wait) => {
-    const done = new AbortController()
+    const wait = signalScope([signal])
     let late = false
-    void clock.sleep(Math.max(0, untilMs - clock.monotonicMs()), AbortSignal.any([signal, done.signal])).then(() => {
+    void clock.sleep(Math.max(0, untilMs - clock.monotonicMs()), wait.signal).then(() => {
       late = true
       wake()
     })
@@ -67,7 +67,7 @@ export function createIncoming(port: Port, name: string, clock: Clock): Incoming
         })
         return true
       },
-      [Symbol.dispose]: () => done.abort(),
+      [Symbol.dispose]: () => wait[Symbol.dispose](),
     }
   }
 

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { bridgeAddress } from '@sluice/hardware'
-import { AppError, type Clock, errorText } from '@sluice/sdk'
+import { AppError, type Clock, errorText, signalScope } from '@sluice/sdk'
 import { bitOf } from '../protocol/answers.ts'
 import { plainText } from '../protocol/frame.ts'
 import { createLineDecoder } from '../protocol/line-decoder.ts'
@@ -27,7 +27,8 @@ export function createBridgeLine({ name, address, clock }: BridgeLineOptions): B
 
   const ask = (line: string, called: AbortSignal): Promise<string> =>
     lane.run(called, async () => {
-      const signal = AbortSignal.any([called, closing.signal])
+      using either = signalScope([called, closing.signal])
+      const { signal } = either
       const where = bridgeAddress(address)
       if (!where) throw new AppError('config_invalid', `${JSON.stringify(address)} is no address of a bridge`)
       const socket = connect({ ...where })

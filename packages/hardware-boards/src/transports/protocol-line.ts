@@ -1,5 +1,5 @@
 /** The line of a board that speaks the line protocol: opened at the first call, closed when idle, opened anew when it was lost. */
-import { AppError, type Clock } from '@sluice/sdk'
+import { AppError, type Clock, signalScope } from '@sluice/sdk'
 import type { Port } from '../devices.ts'
 import { bitOf, type Capabilities, capabilitiesOf } from '../protocol/answers.ts'
 import { createLink, type Link } from '../protocol/link.ts'
@@ -41,11 +41,15 @@ export function createProtocolLine({ name, clock, open, onSignal, onUnwatched }:
   let watched = new Set<number>()
   let listening = false
 
+  const openWhileUsed = async (signal: AbortSignal): Promise<Port> => {
+    using either = signalScope([signal, closing.signal])
+    return await open(either.signal)
+  }
   const opened = async (signal: AbortSignal): Promise<Link> => {
     usedAtMs = clock.monotonicMs()
     if (link && !link.closed) return link
     if (closing.signal.aborted) throw new AppError('unavailable', `${name} is not used any more`)
-    const port = await open(AbortSignal.any([signal, closing.signal]))
+    const port = await openWhileUsed(signal)
     capabilities = undefined
     watched = new Set()
     openedAtMs = clock.monotonicMs()
@@ -153,7 +157,7 @@ export function createProtocolLine({ name, clock, open, onSignal, onUnwatched }:
       lane.run(signal, async () => {
         await drop()
         try {
-          const port = await open(AbortSignal.any([signal, closing.signal]))
+          const port = await openWhileUsed(signal)
           try {
             return await work(port)
           } finally {

@@ -1,5 +1,5 @@
 /** A serial port as a `Port`. */
-import { AppError, type Clock } from '@sluice/sdk'
+import { AppError, type Clock, signalScope } from '@sluice/sdk'
 import type { Port } from '../devices.ts'
 import { loadSerialLibrary, type NativePort, type SerialLibrary } from '../native.ts'
 import { openError } from './port-access.ts'
@@ -39,7 +39,7 @@ async function opened(
   native: NativePort,
   { path, clock, signal }: { readonly path: string; readonly clock: Clock; readonly signal: AbortSignal },
 ): Promise<void> {
-  const given = new AbortController()
+  using given = signalScope([signal])
   const open = new Promise<void>((resolve, reject) => {
     // Without a listener a late error of the stream would end the process.
     native.on('error', reject)
@@ -50,11 +50,11 @@ async function opened(
       resolve()
     })
   })
-  const late = clock.sleep(OPEN_MS_MAX, AbortSignal.any([given.signal, signal])).then(() => {
+  const late = clock.sleep(OPEN_MS_MAX, given.signal).then(() => {
     if (signal.aborted) throw new AppError('aborted', 'The call was aborted')
     if (!given.signal.aborted) throw new AppError('unavailable', `${path} did not open within ${OPEN_MS_MAX / 1000} s`)
   })
-  await Promise.race([open, late]).finally(() => given.abort())
+  await Promise.race([open, late])
 }
 
 function portOf(native: NativePort, path: string): Port {

@@ -12,11 +12,13 @@ const machineClock: Clock = {
   monotonicMs: () => Number(process.hrtime.bigint()) / 1e6,
   sleep: (ms, signal) =>
     new Promise((resolve) => {
-      const timer = setTimeout(resolve, ms)
-      signal?.addEventListener('abort', () => {
+      const end = () => {
         clearTimeout(timer)
+        signal?.removeEventListener('abort', end)
         resolve()
-      })
+      }
+      const timer = setTimeout(end, ms)
+      signal?.addEventListener('abort', end)
     }),
 }
 

@@ -2,7 +2,17 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { AppError, BoundedMap, type ClientId, errorText, type Finding, type Host, sha256Hex, type ToolContext } from '@sluice/sdk'
+import {
+  AppError,
+  BoundedMap,
+  type ClientId,
+  errorText,
+  type Finding,
+  type Host,
+  sha256Hex,
+  signalScope,
+  type ToolContext,
+} from '@sluice/sdk'
 import type { Action, BrowserAction } from '../actions.ts'
 import type { Driver } from '../backend.ts'
 import type { BrowserConfig } from '../config.ts'
@@ -77,10 +87,12 @@ export class AgentDriver implements Driver {
   }
 
   async close(): Promise<void> {
-    const signal = AbortSignal.timeout(CLOSE_MS_MAX)
+    using limit = signalScope([], CLOSE_MS_MAX)
     const open = [...this.#sessions.entries()].map(([, session]) => session)
     this.#sessions.clear()
-    await Promise.allSettled(open.map(async (session) => this.#command(await session, ['close'], { timeoutMs: CLOSE_MS_MAX, signal })))
+    await Promise.allSettled(
+      open.map(async (session) => this.#command(await session, ['close'], { timeoutMs: CLOSE_MS_MAX, signal: limit.signal })),
+    )
     const proxy = this.#proxy
     this.#proxy = undefined
     await (await proxy?.catch(() => undefined))?.close()
@@ -138,7 +150,8 @@ export class AgentDriver implements Driver {
   async #drop(client: ClientId): Promise<void> {
     const session = await this.#forget(client)
     if (!session) return
-    await this.#command(session, ['close'], { timeoutMs: CLOSE_MS_MAX, signal: AbortSignal.timeout(CLOSE_MS_MAX) }).catch(() => undefined)
+    using limit = signalScope([], CLOSE_MS_MAX)
+    await this.#command(session, ['close'], { timeoutMs: CLOSE_MS_MAX, signal: limit.signal }).catch(() => undefined)
   }
 
   /** Its session has no way out any more. */

@@ -1,5 +1,5 @@
 /** `computer_use`: a sidecar that drives a whole desktop. It is told the policy; what can be checked here is checked here. */
-import { AppError, errorText, type Finding, type Host, readUpTo, type ToolContext } from '@sluice/sdk'
+import { AppError, errorText, type Finding, type Host, readUpTo, signalScope, type ToolContext } from '@sluice/sdk'
 import type { Action } from '../actions.ts'
 import type { Driver } from '../backend.ts'
 import type { BrowserConfig, ComputerUseConfig } from '../config.ts'
@@ -46,8 +46,8 @@ export class ComputerUseDriver implements Driver {
   async check(signal: AbortSignal): Promise<readonly Finding[]> {
     const { endpoint } = this.#config.computer_use
     try {
-      const limit = AbortSignal.timeout(CHECK_MS_MAX)
-      const response = await this.#host.fetch(endpoint, { redirect: 'manual', signal: AbortSignal.any([signal, limit]) })
+      using limit = signalScope([signal], CHECK_MS_MAX)
+      const response = await this.#host.fetch(endpoint, { redirect: 'manual', signal: limit.signal })
       await response.body?.cancel()
       return [{ status: 'ok', detail: `the sidecar at ${endpoint} answers` }]
     } catch (error) {
@@ -65,7 +65,7 @@ export class ComputerUseDriver implements Driver {
 
   async #send(body: unknown, { signal, timeoutMs }: { readonly signal: AbortSignal; readonly timeoutMs: number }) {
     const { endpoint, api_key } = this.#config.computer_use
-    const limit = AbortSignal.timeout(timeoutMs)
+    using limit = signalScope([signal], timeoutMs)
     try {
       const response = await this.#host.fetch(endpoint, {
         method: 'POST',
@@ -73,7 +73,7 @@ export class ComputerUseDriver implements Driver {
         body: JSON.stringify(body),
         // The key goes to the configured address alone.
         redirect: 'manual',
-        signal: AbortSignal.any([signal, limit]),
+        signal: limit.signal,
       })
       const bytes = await readUpTo(response, REPLY_BYTES_MAX)
       if (!bytes) throw new AppError('too_large', `the sidecar answered with more than ${REPLY_BYTES_MAX} bytes`)
@@ -81,7 +81,7 @@ export class ComputerUseDriver implements Driver {
     } catch (cause) {
       if (cause instanceof AppError) throw cause
       if (signal.aborted) throw new AppError('aborted', 'the action was aborted', { cause })
-      if (limit.aborted) throw new AppError('upstream_timeout', `the sidecar did not answer within ${timeoutMs} ms`, { cause })
+      if (limit.timedOut) throw new AppError('upstream_timeout', `the sidecar did not answer within ${timeoutMs} ms`, { cause })
       throw new AppError('upstream', 'the computer-use sidecar cannot be reached', { cause })
     }
   }

@@ -1,5 +1,5 @@
 /** What one client has of the browser: cookies, pages and a pass of its own, gone with its last page. */
-import { AppError, errorText } from '@sluice/sdk'
+import { AppError, errorText, signalScope } from '@sluice/sdk'
 import type { Browser, BrowserContext, Page, Response, Route } from 'playwright-core'
 import type { BrowserAction } from '../actions.ts'
 import type { EgressProxy } from '../egress/egress-proxy.ts'
@@ -65,8 +65,8 @@ export class ClientContext {
 
   /** Throws an `AppError`. An action that is aborted or takes too long costs the page it was on. */
   async run(action: BrowserAction, given: AbortSignal): Promise<string> {
-    const limit = AbortSignal.timeout(ACTION_MS_MAX)
-    const signal = AbortSignal.any([given, limit])
+    using limit = signalScope([given], ACTION_MS_MAX)
+    const { signal } = limit
     const stop = Promise.withResolvers<never>()
     const onAbort = () => stop.reject(given.aborted ? aborted() : new AppError('upstream_timeout', 'the page did not answer in time'))
     signal.addEventListener('abort', onAbort, { once: true })
