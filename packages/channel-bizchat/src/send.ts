@@ -1,5 +1,5 @@
 /** Replies, into the conversation that is open with somebody. */
-import { type Address, AppError, callProvider, type Outbound, type Secret, type Sent } from '@sluice/sdk'
+import { type Address, AppError, callProvider, type Outbound, type Secret, type Sent, withoutTrailing } from '@sluice/sdk'
 import { textAt } from '@sluice/sdk/foreign-json'
 
 export interface Api {
@@ -18,7 +18,7 @@ export async function sendMessage(api: Api, { to }: Address, { text }: Outbound,
   const { json } = await callProvider({
     fetch: api.fetch,
     provider: 'bizchat',
-    url: `${api.url.replace(/\/+$/, '')}/api/ext/v3/conversations/messages/text`,
+    url: `${withoutTrailing(api.url, '/')}/api/ext/v3/conversations/messages/text`,
     method: 'POST',
     headers: authorization(api),
     body: { target, text },

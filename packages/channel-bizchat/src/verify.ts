@@ -3,7 +3,7 @@ import { AppError, equalTexts, type Raw, type Verified } from '@sluice/sdk'
 
 export function verifyToken({ url, headers }: Raw, secret: string): Verified {
   const tokens = url.searchParams.getAll('token')
-  const bearer = /^bearer +(.+)$/i.exec(headers.authorization?.trim() ?? '')?.[1]
+  const bearer = /^bearer +([^ ].*)$/is.exec(headers.authorization?.trim() ?? '')?.[1]
   if (tokens.length === 1 && tokens.every((token) => equalTexts(token, secret))) return { by: 'token in the URL' }
   if (bearer !== undefined && equalTexts(bearer, secret)) return { by: 'authorization' }
   const isMissing = tokens.length === 0 && bearer === undefined

@@ -1,5 +1,5 @@
 /** Requests to the cloud API with our token, and its refusals told apart by their code, as the provider advises. */
-import { AppError, callProvider, type ErrorCode, type Host } from '@sluice/sdk'
+import { AppError, callProvider, type ErrorCode, type Host, withoutTrailing } from '@sluice/sdk'
 import { type Members, members, text } from '@sluice/sdk/foreign-json'
 import type { ChatappConfig } from './config.ts'
 
@@ -33,7 +33,7 @@ const NOT_NOW: ReadonlyMap<unknown, ErrorCode> = new Map([
 export function createGraph(host: Pick<Host, 'fetch'>, { access_token, api_url, api_version }: ChatappConfig): Graph {
   const token = () => access_token.reveal().trim()
   const graph: Graph = {
-    baseUrl: `${api_url.replace(/\/+$/, '')}/${api_version}`,
+    baseUrl: `${withoutTrailing(api_url, '/')}/${api_version}`,
     fetch: (...request) => host.fetch(...request),
     authorization: () => ({ authorization: `Bearer ${token()}` }),
     async call({ path, ...request }) {

@@ -1,5 +1,5 @@
 /** The platform's REST interface, version 10: one request at a time of the caller's, and its errors in our words. */
-import { callProvider, type ProviderCall } from '@sluice/sdk'
+import { callProvider, type ProviderCall, withoutTrailing } from '@sluice/sdk'
 import { members, text } from '@sluice/sdk/foreign-json'
 
 export interface DiscordApi {
@@ -26,7 +26,7 @@ export const callDiscord = ({ fetch, url, token }: DiscordApi, { path, isAuthori
     ...call,
     fetch,
     provider: 'discord',
-    url: `${url.replace(/\/+$/, '')}/v10${path}`,
+    url: `${withoutTrailing(url, '/')}/v10${path}`,
     headers: { 'user-agent': USER_AGENT, ...(isAuthorized && { authorization: `Bot ${token}` }) },
     explain,
     waitSecs,

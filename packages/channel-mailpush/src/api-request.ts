@@ -1,5 +1,14 @@
 /** One request to the mail API, with a token that is renewed once where the API does not take it. */
-import { AppError, callProvider, type Host, type ProviderAnswer, type ProviderCall, retryAfterSecs, type Secret } from '@sluice/sdk'
+import {
+  AppError,
+  callProvider,
+  type Host,
+  type ProviderAnswer,
+  type ProviderCall,
+  retryAfterSecs,
+  type Secret,
+  withoutTrailing,
+} from '@sluice/sdk'
 import * as v from 'valibot'
 import type { AccessToken } from './access-token.ts'
 import type { MailpushConfig } from './config.ts'
@@ -17,7 +26,7 @@ export type RequestApi = (request: ApiRequest) => Promise<ProviderAnswer>
 const MAILBOX_PATH = '/gmail/v1/users/me/'
 
 export function createApiRequest({ fetch, clock }: Host, config: MailpushConfig, tokens: AccessToken): RequestApi {
-  const base = config.api_url.replace(/\/+$/, '') + MAILBOX_PATH
+  const base = withoutTrailing(config.api_url, '/') + MAILBOX_PATH
 
   const attempt = (request: ApiRequest, token: Secret, accept: readonly number[]): Promise<ProviderAnswer> => {
     const { path, query = {}, ...rest } = request

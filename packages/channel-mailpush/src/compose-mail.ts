@@ -5,7 +5,6 @@ import { encodeWords } from './encoded-words.ts'
 import { messageIds } from './message-ids.ts'
 
 const SUBJECT_CHARS_MAX = 500
-const LINE_CHARS = 76
 
 /** Throws `invalid_request` if it cannot be addressed. */
 export function composeMail(to: Address, { text, clientId }: Pick<Outbound, 'text' | 'clientId'>, nowMs: number): string {
@@ -45,5 +44,6 @@ const answerSubject = (subject: string): string => `Re: ${subject.replace(/^(?:r
 
 function encodeBody(text: string): string {
   const base64 = Buffer.from(text.replace(/\r\n?|\n/g, '\r\n')).toString('base64')
-  return base64.replace(new RegExp(`.{${LINE_CHARS}}`, 'g'), '$&\r\n')
+  // RFC 2045 allows 76 characters a line.
+  return base64.replace(/.{76}/g, '$&\r\n')
 }

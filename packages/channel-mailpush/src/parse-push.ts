@@ -1,5 +1,5 @@
 /** A push to what it says (§4.2): that something happened in a mailbox, never a message itself. */
-import { AppError } from '@sluice/sdk'
+import { AppError, withoutTrailing } from '@sluice/sdk'
 import { parsedOrUndefined } from '@sluice/sdk/foreign-json'
 import * as v from 'valibot'
 import { historyIdSchema } from './history-id.ts'
@@ -14,7 +14,7 @@ export interface Push {
 /** In either alphabet, padded or not. */
 const base64 = v.pipe(
   v.string(),
-  v.check((text) => /^[\w+/-]*={0,2}$/.test(text) && text.replace(/=+$/, '').length % 4 !== 1),
+  v.check((text) => /^[\w+/-]*={0,2}$/.test(text) && withoutTrailing(text, '=').length % 4 !== 1),
 )
 const envelopeSchema = v.object({
   message: v.pipe(

@@ -1,5 +1,5 @@
 /** Slack's Web API: one POST per method, form-encoded, for not every method reads JSON. */
-import { AppError, callProvider, type Host, retryAfterSecs } from '@sluice/sdk'
+import { AppError, callProvider, type Host, retryAfterSecs, withoutTrailing } from '@sluice/sdk'
 import { type Members, members, text } from '@sluice/sdk/foreign-json'
 import type { SlackConfig } from './config.ts'
 import { refusal } from './refusal.ts'
@@ -26,7 +26,7 @@ export interface SlackApi {
 const WORD = /^[a-z][a-z0-9_:.-]{0,79}$/
 
 export function createSlackApi(host: Host, config: Pick<SlackConfig, 'api_url' | 'bot_token' | 'app_token'>): SlackApi {
-  const url = config.api_url.replace(/\/*$/, '/')
+  const url = `${withoutTrailing(config.api_url, '/')}/`
   return {
     url,
     async call(method, args, { tokenKey = 'bot_token', ...options }) {

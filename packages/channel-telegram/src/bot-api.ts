@@ -1,6 +1,6 @@
 /** The Bot API: one call, with its refusals told apart as `Channel.send` promises. The token is in every URL, and in nothing else. */
 import type { ApiMethods as MethodsOf } from '@grammyjs/types'
-import { AppError, callProvider, type ProviderCall, type Secret } from '@sluice/sdk'
+import { AppError, callProvider, type ProviderCall, type Secret, withoutTrailing } from '@sluice/sdk'
 import { list, members, text } from '@sluice/sdk/foreign-json'
 
 /** Files are sent as forms, so that no call holds one. */
@@ -54,7 +54,7 @@ export const refusalOf = (error: unknown): Refusal | undefined =>
   error instanceof AppError ? (error.cause as Refusal | undefined) : undefined
 
 export function createBotApi({ fetch, apiUrl, token }: BotApiOptions): BotApi {
-  const root = apiUrl.replace(/\/+$/, '')
+  const root = withoutTrailing(apiUrl, '/')
   const checked = (): string => {
     if (botIdOf(token) === undefined) throw new AppError('unavailable', 'bot_token is not of the form <number>:<letters>')
     return token.reveal().trim()

@@ -1,5 +1,14 @@
 /** Replies: into the chat the message came from, or into a new one where that is gone. */
-import { type Address, AppError, callProvider, type Outbound, type ProviderCall, type Secret, type Sent } from '@sluice/sdk'
+import {
+  type Address,
+  AppError,
+  callProvider,
+  type Outbound,
+  type ProviderCall,
+  type Secret,
+  type Sent,
+  withoutTrailing,
+} from '@sluice/sdk'
 import { textAt, valueAt } from '@sluice/sdk/foreign-json'
 import { isHandle } from './handle.ts'
 
@@ -34,7 +43,7 @@ export async function sendMessage(api: Api, to: Address, { text, clientId }: Out
 const post = (api: Api, path: string, body: object, signal: AbortSignal): ProviderCall => ({
   fetch: api.fetch,
   provider: 'textrelay',
-  url: `${api.url.replace(/\/+$/, '')}${path}`,
+  url: `${withoutTrailing(api.url, '/')}${path}`,
   method: 'POST',
   headers: { authorization: `Bearer ${api.token.reveal().trim()}` },
   body,

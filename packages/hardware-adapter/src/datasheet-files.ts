@@ -26,7 +26,7 @@ export function datasheetName(device: string): string {
     .toLowerCase()
     .replace(/\.pdf$/, '')
     .replaceAll(/[^a-z0-9]+/g, '_')
-    .replaceAll(/^_+|_+$/g, '')
+    .replaceAll(/^_|_$/g, '')
     .slice(0, NAME_CHARS_MAX)
   if (name === '') throw new AppError('invalid_request', 'device_name needs letters or digits, such as BME280')
   return name

@@ -25,7 +25,8 @@ async function hidrawDevices(sys: string): Promise<FoundAdapter[]> {
   const found: FoundAdapter[] = []
   for (const name of await entries(join(sys, 'class/hidraw'))) {
     const facts = await text(join(sys, 'class/hidraw', name, 'device/uevent'))
-    const value = (key: string) => new RegExp(`^${key}=(.*)$`, 'm').exec(facts)?.[1] ?? ''
+    const lines = facts.split('\n')
+    const value = (key: string) => lines.find((line) => line.startsWith(`${key}=`))?.slice(key.length + 1) ?? ''
     const [, vendor, product] = value('HID_ID').split(':')
     if (!isDevice(MCP2221_ID, vendor, product)) continue
     const instance = basename(await readlink(join(sys, 'class/hidraw', name, 'device')).catch(() => ''))

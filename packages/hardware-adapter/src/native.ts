@@ -214,7 +214,7 @@ export const nativePackages: Native = {
 
 /** `/dev/spidev0.1` → 0, 1. */
 function numbersIn(path: string): [number, number] {
-  const [bus = 0, device = 0] = (path.match(/\d+(?:\.\d+)?$/)?.[0] ?? '').split('.').map(Number)
+  const [bus = 0, device = 0] = (/(?<!\d)\d+(?:\.\d+)?$/.exec(path)?.[0] ?? '').split('.').map(Number)
   return [bus, device]
 }
 

@@ -28,7 +28,7 @@ export function createActivityLed(root: string, keyValue: KeyValue): ActivityLed
   const take = async (): Promise<void> => {
     if (isTaken) return
     const folder = await ledFolder(root)
-    const trigger = /\[([^\]]{1,64})\]/.exec(await readFile(join(folder, 'trigger'), 'utf8'))?.[1] ?? 'none'
+    const trigger = /\[([^[\]]{1,64})\]/.exec(await readFile(join(folder, 'trigger'), 'utf8'))?.[1] ?? 'none'
     // what a crash left taken is not how it was before
     const isFresh = (await keyValue.get(KEPT)) === undefined
     if (isFresh) {

@@ -1,5 +1,5 @@
 /** `[provider] kind = "anthropic"`: the messages interface, there or at `base_url`. */
-import { modelEndpoint, type Provider, Secret } from '@sluice/sdk'
+import { modelEndpoint, type Provider, Secret, withoutTrailing } from '@sluice/sdk'
 
 const BASE_URL = 'https://api.anthropic.com/v1'
 /** Taken when the environment offers a key and names no model. */
@@ -25,6 +25,6 @@ export const anthropic: Provider = {
 
 /** The variable names the service's root, as Anthropic's own clients read it; `base_url` names what `/messages` stands under. */
 const versionedUrl = (root: string): string => {
-  const url = root.replace(/\/+$/, '')
+  const url = withoutTrailing(root, '/')
   return url.endsWith('/v1') ? url : `${url}/v1`
 }

@@ -1,5 +1,7 @@
 /** `[provider] kind = "ollama"`: models on a machine of one's own, through Ollama's chat-completions endpoint. */
+
 import type { Provider } from '@sluice/sdk'
+import { withoutTrailing } from '@sluice/sdk'
 import { loadModel } from './load-model.ts'
 
 const PORT = 11_434
@@ -26,5 +28,5 @@ export function ollamaUrl(host: string): string {
   const url = new URL(spelled)
   if (!host.includes('://') && !/:\d+$/.test(url.host) && !/:\d+\/*$/.test(host)) url.port = String(PORT)
   if (['0.0.0.0', '[::]'].includes(url.hostname)) url.hostname = '127.0.0.1'
-  return `${url.href.replace(/\/+$/, '')}/v1`
+  return `${withoutTrailing(url.href, '/')}/v1`
 }

@@ -40,7 +40,7 @@ const loopback4 = subnets([['127.0.0.0', 8]], 'ipv4')
 
 /** The IPv4 address inside an IPv4-mapped IPv6 one, or the address as it is; without brackets and zone. */
 export function plainAddress(address: string): string {
-  const bare = address.replace(/^\[|\]$/g, '').replace(/%.*$/, '')
+  const bare = address.replace(/^\[|\]$/g, '').split('%', 1)[0] ?? ''
   const mapped = /^(?:0*:){0,5}:?ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(bare)?.[1]
   if (mapped && isIPv4(mapped)) return mapped
   const hex = /^(?:0*:){0,5}:?ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/i.exec(bare)

@@ -2,6 +2,7 @@
 import { AppError } from './errors.ts'
 import type { ProviderSettings } from './model.ts'
 import { withoutSecrets } from './secret.ts'
+import { withoutTrailing } from './without-trailing.ts'
 
 /** Settings that are complete and can be sent. */
 export interface ModelEndpoint {
@@ -48,7 +49,7 @@ function plainUrl(text: string): string {
   if (!url || !/^https?:$/.test(url.protocol)) throw invalid('base_url', 'is not an http or https URL')
   if (url.username || url.password) throw invalid('base_url', 'may not hold a user name or password: use api_key or headers')
   if (url.search || url.hash) throw invalid('base_url', 'may not hold a query or a fragment')
-  return url.href.replace(/\/+$/, '')
+  return withoutTrailing(url.href, '/')
 }
 
 const guard =

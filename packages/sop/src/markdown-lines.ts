@@ -15,7 +15,7 @@ export interface MarkdownLine {
   readonly isCode: boolean
 }
 
-const FENCE = /^\s*(?<fence>`{3,}|~{3,})(?<info>.*)$/
+const FENCE = /^\s*(?<fence>`{3,}|~{3,})(?<info>.*)$/s
 
 /** A block that does not end would swallow the rest of the file, so it is a problem. */
 export function readLines(text: string, problems: MdProblem[]): MarkdownLine[] {

@@ -15,8 +15,8 @@ export interface ParsedSteps {
 
 export const STEPS_MAX = 200
 
-const STEP = /^(?<number>\d{1,9})\.(?:\s+|(?=\*\*)|$)(?<text>.*)$/
-const BOLD = /^\*\*(?<title>.*?)\*\*\s*(?:[-–—:]\s*)?(?<body>.*)$/
+const STEP = /^(?<number>\d{1,9})\.(?:\s+|(?=\*\*)|$)(?<text>.*)$/s
+const BOLD = /^\*\*(?<title>.*?)\*\*\s*(?:[-–—:]\s*)?(?<body>.*)$/s
 
 interface OpenStep {
   readonly number: number

@@ -17,7 +17,7 @@ export type Setting =
   | { readonly key: keyof StepSettings; readonly value: unknown; readonly column: number }
   | { readonly message: string; readonly column: number }
 
-const BULLET = /^(?<indent>\s*[-*+]\s+)(?<key>[A-Za-z][A-Za-z_ -]{0,30}?)(?<colon>\s*:\s*)(?<value>.*)$/
+const BULLET = /^(?<indent>\s*[-*+]\s+)(?<key>[A-Za-z][A-Za-z_ -]{0,40}):\s*(?<value>.*)$/s
 const TOOL = /^[\w.:-]{1,128}$/
 const TOOLS_MAX = 64
 
@@ -33,15 +33,17 @@ const KEYS = Object.keys(READERS) as (keyof StepSettings)[]
 
 /** Undefined for a line that is no setting, as most bullets of a body. */
 export function readSetting(line: string): Setting | undefined {
-  const { indent = '', key: written, colon = '', value = '' } = BULLET.exec(line.trimEnd())?.groups ?? {}
-  if (written === undefined) return undefined
+  const text = line.trimEnd()
+  const { indent = '', key: name, value = '' } = BULLET.exec(text)?.groups ?? {}
+  if (name === undefined) return undefined
+  const written = name.trimEnd()
   const key = KEYS.find((known) => known === written)
   const near = nearestName(written.replaceAll(' ', '_'), KEYS)
   if (!key)
     return near === undefined
       ? undefined
       : { message: `\`${written}\` is not known here; did you mean \`${near}\`?`, column: indent.length + 1 }
-  const column = indent.length + written.length + colon.length + 1
+  const column = text.length - value.length + 1
   try {
     return { key, value: READERS[key](value), column }
   } catch (error) {

@@ -40,14 +40,19 @@ export async function syntaxProblem(file: string, text: string, error: unknown):
     }
   }
   const isBadValue = BAD_VALUE.has(error.message)
-  const late =
-    TOO_LATE[isBadValue && /=[ \t]*(?:#.*)?\r?\n[ \t]*$/.test(text.slice(lineBefore(text, index), index)) ? NO_VALUE : error.message]
+  const late = TOO_LATE[isBadValue && isValueMissing(text.slice(lineBefore(text, index), index)) ? NO_VALUE : error.message]
   if (late) return { file, ...endBefore(text, index), key: '', message: `this is not valid TOML: ${late}` }
   const place = { line, column: offset + 1 }
   if (error.message === DUPLICATE) return { file, ...place, key: '', message: await duplicateSentence(text, index) }
   const wording =
     isBadValue && /=[ \t]*$/.test(text.slice(lineBefore(text, index), index)) ? VALUE_WANTED : (WORDING[error.message] ?? error.message)
   return { file, ...place, key: '', message: `this is not valid TOML: ${wording}` }
+}
+
+/** True if the first of two lines ends behind an equals sign or in a comment there, and the second one is blank. */
+function isValueMissing(lines: string): boolean {
+  const [first = '', second] = lines.split('\n')
+  return second !== undefined && /^[ \t]*$/.test(second) && /=[ \t]*(?:#|\r?$)/.test(first)
 }
 
 /** Where the line before an offset's own begins. */

@@ -11,7 +11,7 @@ export function parsePageRanges(pages: string): PageRange[] {
 }
 
 function parseRange(text: string): PageRange {
-  const parts = /^\s*(\d{1,9})\s*(?:(-)\s*(\d{1,9})?\s*)?$/.exec(text)
+  const parts = /^(\d{1,9})\s*(?:(-)\s*(\d{1,9})?)?$/.exec(text.trim())
   if (!parts) throw new AppError('invalid_request', `'${text.trim()}' is no page and no range of pages, such as 7, 1-3 or 20-`)
   const [, from, dash, to] = parts
   const first = Number(from)

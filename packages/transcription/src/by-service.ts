@@ -1,5 +1,5 @@
 /** A recording to an OpenAI-compatible service, its text back. */
-import { AppError, callProvider, type Host } from '@sluice/sdk'
+import { AppError, callProvider, type Host, withoutTrailing } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { TranscriptionConfig } from './config.ts'
 import type { Transcriber } from './recording.ts'
@@ -21,7 +21,7 @@ export const byService =
     const { json } = await callProvider({
       fetch: host.fetch,
       provider: PROVIDER,
-      url: `${config.api_url.replace(/\/+$/, '')}/audio/transcriptions`,
+      url: `${withoutTrailing(config.api_url, '/')}/audio/transcriptions`,
       method: 'POST',
       ...(key !== '' && { headers: { authorization: `Bearer ${key}` } }),
       body: form,

@@ -1,7 +1,7 @@
 /** `sluice webhook check`: each configured webhook, and the way to it from outside. Exit 1 if anything fails. */
 import { gatewaySection } from '@sluice/gateway/config'
 import { configuredChannels } from '@sluice/gateway/configured-channels'
-import { AppError } from '@sluice/sdk'
+import { AppError, withoutTrailing } from '@sluice/sdk'
 import type { CliContext, Output, Style } from '../context.ts'
 import { openFromContext } from '../open.ts'
 import { checkPath } from '../webhooks/check-path.ts'
@@ -47,7 +47,7 @@ function publicUrlOf({ options }: CliContext, configured: string | undefined): s
   const url = URL.parse(text)
   if (!url || !/^https?:$/.test(url.protocol))
     throw new AppError('invalid_request', `the public URL must look like https://gateway.example.com, not '${text}'`)
-  return `${url.origin}${url.pathname}`.replace(/\/+$/, '')
+  return withoutTrailing(`${url.origin}${url.pathname}`, '/')
 }
 
 function print(out: Output, findings: readonly Finding[]): void {

@@ -1,5 +1,5 @@
 /** Requests as a channel's provider sends them, and the same ones spoilt. */
-import { AppError, type Raw, type Sample, type SampleRequest, type Webhook } from '@sluice/sdk'
+import { AppError, type Raw, type Sample, type SampleRequest, type Webhook, withoutTrailing } from '@sluice/sdk'
 
 export interface WebhookRequest extends Pick<SampleRequest, 'unproved' | 'unanswerable'> {
   readonly url: URL
@@ -9,7 +9,7 @@ export interface WebhookRequest extends Pick<SampleRequest, 'unproved' | 'unansw
 }
 
 /** Where a webhook is reached under a base address, which may have a path of its own. */
-export const webhookUrl = (base: string, { path }: Pick<Webhook, 'path'>): string => `${base.replace(/\/+$/, '')}${path}`
+export const webhookUrl = (base: string, { path }: Pick<Webhook, 'path'>): string => `${withoutTrailing(base, '/')}${path}`
 
 export function sampleRequest(webhook: Webhook, base: string, sample: Sample): WebhookRequest {
   const { headers, query = {}, body, ...known } = webhook.sample(sample)

@@ -27,11 +27,17 @@ describe('a marker in a reply', () => {
   test.each([
     '[LOCATION:1,2]',
     '[IMAGE:]',
+    '[IMAGE:   ]',
     '[IMAGE:https://example.org/a.png]',
     '[IMAGE:data:image/png;base64,AA]',
     '[IMAGE:file:///etc/passwd]',
     'IMAGE:a.png',
   ])('that names no file of ours stays text: %s', (text) => {
+    expect(takeFiles(text, able)).toEqual({ text, files: [] })
+  })
+
+  test.each(['[IMAGE:', '[IMAGE: ', '[FILE:a'])('is looked for in linear time in a megabyte of %j', (part) => {
+    const text = `${part.repeat(2 ** 20 / part.length)}\n[IMAGE:${' '.repeat(2 ** 20)}x`
     expect(takeFiles(text, able)).toEqual({ text, files: [] })
   })
 

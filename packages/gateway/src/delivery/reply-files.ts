@@ -1,4 +1,4 @@
-/** Files that go with a reply: `[IMAGE:path]` in what the agent says, read from the workspace when the reply is sent. */
+/** Files of a reply: the agent writes `[IMAGE:path]`, and the file is read from the workspace when the reply is sent. */
 import { type Attachment, type Channel, errorText, type ReplyFile, type Workspace } from '@sluice/sdk'
 import { measure } from './split-text-units.ts'
 
@@ -11,21 +11,23 @@ const KINDS: Readonly<Record<string, ReplyFile['kind']>> = {
   DOCUMENT: 'file',
   FILE: 'file',
 }
-const MARKER = new RegExp(`\\[(${Object.keys(KINDS).join('|')}):\\s*([^\\[\\]\\n]{1,1000}?)\\s*\\]`, 'gi')
+/** No character of a path may begin a marker, so that each character is looked at once however many markers do not end. */
+const MARKER = /\[(IMAGE|PHOTO|AUDIO|VOICE|VIDEO|DOCUMENT|FILE):([^[\]\n]{1,1000})\]/gi
 
 export interface MarkedText {
-  /** Without the markers of what is in `files`. */
+  /** The reply without the markers of the files in `files`. */
   readonly text: string
   readonly files: readonly ReplyFile[]
 }
 
-/** Markers of addresses, and those beyond what the channel can send, stay what they are: text. */
+/** Markers that name a URL, and those beyond the number of files the channel can send, stay in the text. */
 export function takeFiles(text: string, { attachments }: Channel['limits']): MarkedText {
   if (!attachments) return { text, files: [] }
   const files: ReplyFile[] = []
-  const rest = text.replace(MARKER, (marker, name: string, path: string) => {
+  const rest = text.replace(MARKER, (marker, name: string, inside: string) => {
     const kind = KINDS[name.toUpperCase()]
-    if (!kind || /^[a-z][a-z0-9+.-]*:/i.test(path) || files.length >= attachments.count) return marker
+    const path = inside.trim()
+    if (!kind || path === '' || /^[a-z][a-z0-9+.-]*:/i.test(path) || files.length >= attachments.count) return marker
     files.push({ kind, path })
     return ''
   })

@@ -58,7 +58,7 @@ async function readInfo(path: string, device: number): Promise<string> {
 }
 
 export const hasBoardId = (info: string, boardId: string): boolean =>
-  info.split(/\r?\n/).some((line) => /^Board-ID:\s*(.*?)\s*$/.exec(line)?.[1] === boardId)
+  info.split(/\r?\n/).some((line) => line.startsWith('Board-ID:') && line.slice('Board-ID:'.length).trim() === boardId)
 
 export const mountsHere: Mounts = {
   /** Volumes of removable media have a FAT file system; others are not looked into. */

@@ -68,7 +68,7 @@ export async function loadAliases(keyValue: KeyValue, nowMs: () => number, inUse
     at: (path) => [...known.values()].filter((alias) => alias.path === path).sort((a, b) => b.seenAtMs - a.seenAtMs)[0],
     latest: (family, except) =>
       [...known.values()]
-        .filter(({ alias }) => alias.replace(/\d+$/, '') === family && !except.has(alias))
+        .filter(({ alias }) => alias.replace(/(?<!\d)\d+$/, '') === family && !except.has(alias))
         .sort((a, b) => b.seenAtMs - a.seenAtMs)[0],
     rebind,
     async bind(identity, family, path) {
