@@ -11,9 +11,14 @@ const BUSY_RETRY_MS = 5
 /** What a burst may leave behind of the write-ahead log. */
 const WAL_BYTES_KEPT_MAX = 16 * 1024 * 1024
 
-/** `fullfsync` is for macOS, where a plain sync stops at the drive's cache; elsewhere it does nothing. */
+/**
+ * `auto_vacuum` comes first, because it takes effect only while the file is empty. `secure_delete` overwrites deleted content
+ * wherever that costs no further write. `fullfsync` is for macOS, where a plain sync stops at the drive's cache.
+ */
 const DURABLE = `
+  PRAGMA auto_vacuum = INCREMENTAL;
   PRAGMA journal_mode = WAL;
+  PRAGMA secure_delete = FAST;
   PRAGMA synchronous = FULL;
   PRAGMA fullfsync = TRUE;
   PRAGMA journal_size_limit = ${WAL_BYTES_KEPT_MAX}`
@@ -146,7 +151,7 @@ export function createPrivately(file: string): void {
 }
 
 /** Not every system lets a folder be opened, or synced. */
-function syncFolder(folder: string): void {
+export function syncFolder(folder: string): void {
   try {
     const opened = openSync(folder, 'r')
     fsyncSync(opened)

@@ -34,7 +34,7 @@ export interface StoreOptions {
  * written by a newer release. Several processes may have the same file open; one of them should be the daemon.
  */
 export function openStore({ file, clock, log, onCommit }: StoreOptions): Store {
-  const db = openDatabase(file, log)
+  const db = openDatabase(file, { log, clock })
   const writer = new GroupCommit(db, { clock, log, onCommit })
   const idempotency = createIdempotency(db, clock)
   const histories = new HistoryCache()
@@ -67,12 +67,12 @@ export function openStore({ file, clock, log, onCommit }: StoreOptions): Store {
   }
 }
 
-function openDatabase(file: string, log: Logger): Database {
+function openDatabase(file: string, { log, clock }: Pick<StoreOptions, 'log' | 'clock'>): Database {
   let db: Database | undefined
   try {
     db = new Database(file)
     db.makeDurable()
-    migrate(db, { file, log })
+    migrate(db, { file, log, nowMs: clock.nowMs() })
     return db
   } catch (error) {
     db?.close()

@@ -52,7 +52,7 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'query-plans-'))
   const file = join(folder, 'sluice.db')
   db = new Overheard(file)
-  migrate(db, { file, log: testHost().log })
+  migrate(db, { file, log: testHost().log, nowMs: 0 })
   db.texts.clear()
 })
 afterEach(() => {

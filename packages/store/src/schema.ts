@@ -284,4 +284,11 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE approvals ADD COLUMN call_hash TEXT;
   ALTER TABLE approvals ADD COLUMN owner TEXT;
   `,
+  `
+  -- When an earlier release's file was brought to a newer schema: retention deletes nothing in the first days after it.
+  CREATE TABLE upgrades (
+    at REAL NOT NULL,
+    from_schema INTEGER NOT NULL
+  ) STRICT;
+  `,
 ]

@@ -1,0 +1,133 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { copyFirstRelease } from '@sluice/testkit/first-release'
+import { testHost } from '@sluice/testkit/host'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { dropOldCopies } from './copy-before-upgrade.ts'
+import { Database } from './database.ts'
+import { type MigrateOptions, migrate } from './migrate.ts'
+import { openStore } from './open-store.ts'
+import { MIGRATIONS } from './schema.ts'
+
+let release: ReturnType<typeof copyFirstRelease>
+let file: string
+const { clock, log } = testHost()
+
+beforeEach(() => {
+  release = copyFirstRelease()
+  file = join(release.dataDir, 'sluice.db')
+})
+afterEach(() => release.dispose())
+
+const copyOf = (version: number): string => `${file}.before-schema-${version}`
+const COPY = () => copyOf(MIGRATIONS.length)
+
+function upgrade(options: Partial<MigrateOptions> = {}): void {
+  const db = new Database(file)
+  try {
+    db.makeDurable()
+    migrate(db, { file, log, nowMs: 5, ...options })
+  } finally {
+    db.close()
+  }
+}
+
+function query<Row>(path: string, sql: string): Row[] {
+  const db = new DatabaseSync(path, { readOnly: true })
+  try {
+    return db.prepare(sql).all() as Row[]
+  } finally {
+    db.close()
+  }
+}
+const SHOWN = 'SELECT number, message_id, state FROM inbox ORDER BY number'
+
+test('an upgrade keeps a whole, private copy of the file as it was, its log included', () => {
+  const before = query(file, SHOWN)
+  expect(before.length).toBeGreaterThan(5)
+  upgrade()
+  expect(query(COPY(), 'PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }])
+  expect(query(COPY(), 'PRAGMA user_version')).toEqual([{ user_version: 4 }])
+  expect(query(COPY(), SHOWN)).toEqual(before)
+  expect(statSync(COPY()).mode & 0o777).toBe(0o600)
+  expect(query(file, SHOWN)).toEqual(before)
+})
+
+test('an upgraded file gives pages back and knows when it was upgraded', () => {
+  expect(query(file, 'PRAGMA auto_vacuum')).toEqual([{ auto_vacuum: 0 }])
+  upgrade()
+  expect(query(file, 'PRAGMA auto_vacuum')).toEqual([{ auto_vacuum: 2 }])
+  expect(query(file, 'SELECT * FROM upgrades')).toEqual([{ at: 5, from_schema: 4 }])
+})
+
+test('a new file, and one of this release, are neither copied nor noted as upgraded', async () => {
+  const fresh = join(release.dataDir, 'fresh.db')
+  for (const _ of [1, 2]) await openStore({ file: fresh, clock, log }).close()
+  expect(readdirSync(release.dataDir).filter((name) => name.startsWith('fresh'))).toEqual(['fresh.db'])
+  expect(query(fresh, 'SELECT * FROM upgrades')).toEqual([])
+  expect(query(fresh, 'PRAGMA auto_vacuum')).toEqual([{ auto_vacuum: 2 }])
+})
+
+test('without room for the copy nothing is changed, and the error names what is needed and free', () => {
+  expect(() => upgrade({ free: () => 1_000 })).toThrow(/no room for that: \d{6,} bytes are needed, 1000 are free\. Make room/)
+  expect(() => upgrade({ free: () => 1_000 })).toThrow(expect.objectContaining({ code: 'unavailable' }))
+  expect(query(file, 'PRAGMA user_version')).toEqual([{ user_version: 4 }])
+  expect(readdirSync(release.dataDir).filter((name) => name.includes('before-schema'))).toEqual([])
+})
+
+test('a copy that a crash left unfinished is replaced', () => {
+  writeFileSync(`${COPY()}.part`, 'half of a database')
+  writeFileSync(COPY(), 'of an attempt before')
+  upgrade()
+  expect(query(COPY(), 'PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }])
+  expect(existsSync(`${COPY()}.part`)).toBe(false)
+})
+
+test('a failed copy leaves no part of it behind and the file as it was', () => {
+  mkdirSync(COPY())
+  expect(() => upgrade()).toThrow()
+  expect(readdirSync(release.dataDir).filter((name) => name.endsWith('.part'))).toEqual([])
+  expect(query(file, 'PRAGMA user_version')).toEqual([{ user_version: 4 }])
+})
+
+test('a step that fails leaves the file with its old schema', () => {
+  const db = new Database(file)
+  db.exec('CREATE TABLE upgrades (in_the_way TEXT)')
+  db.close()
+  expect(() => upgrade()).toThrow('already exists')
+  expect(query(file, 'PRAGMA user_version')).toEqual([{ user_version: 4 }])
+  expect(query(file, SHOWN).length).toBeGreaterThan(5)
+})
+
+test('only the copy of the last upgrade is kept, for thirty days', () => {
+  writeFileSync(copyOf(3), 'of an earlier upgrade')
+  writeFileSync(`${file}.before-schema-notes`, 'not a copy')
+  upgrade()
+  expect(existsSync(copyOf(3))).toBe(false)
+  const DAY_MS = 86_400_000
+  utimesSync(COPY(), 0, 0)
+  dropOldCopies(file, 29 * DAY_MS)
+  expect(existsSync(COPY())).toBe(true)
+  dropOldCopies(file, 31 * DAY_MS)
+  expect(existsSync(COPY())).toBe(false)
+  expect(existsSync(`${file}.before-schema-notes`)).toBe(true)
+})
+
+const canMount = process.platform === 'linux' && process.getuid?.() === 0
+
+test.runIf(canMount)('a disk that is too small for the copy refuses the upgrade', () => {
+  const disk = mkdtempSync(join(tmpdir(), 'small-disk-'))
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'tmpfs', disk])
+  try {
+    expect(spawnSync('cp', [file, `${file}-wal`, disk]).status).toBe(0)
+    const small = join(disk, 'sluice.db')
+    expect(() => openStore({ file: small, clock, log })).toThrow(/bytes are needed, \d+ are free/)
+    expect(query(small, 'PRAGMA user_version')).toEqual([{ user_version: 4 }])
+  } finally {
+    execFileSync('umount', [disk])
+    rmSync(disk, { recursive: true })
+  }
+})
