@@ -1,5 +1,5 @@
 /** The bytes of an attachment. Its URL is whatever the message says, so only public addresses are asked, and given nothing. */
-import { AppError, type Attachment, errorText, type Host, type Media, signalScope } from '@sluice/sdk'
+import { AppError, type Attachment, errorText, type Host, type Media, readAll, signalScope } from '@sluice/sdk'
 
 const TIMEOUT_MS = 60_000
 
@@ -21,7 +21,7 @@ export async function fetchMedia(
       throw refused(response.status)
     }
     const mime = response.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase()
-    return { bytes: new Uint8Array(await response.arrayBuffer()), ...(mime && { mime }) }
+    return { bytes: await readAll(response), ...(mime && { mime }) }
   } catch (error) {
     throw later(error) ? new AppError('unavailable', `The attachment cannot be fetched now: ${errorText(error)}`) : error
   }

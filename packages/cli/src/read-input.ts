@@ -1,20 +1,17 @@
 /** What somebody types or pipes into a command. */
 import { createInterface, type Interface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
-import { AppError } from '@sluice/sdk'
+import { AppError, ByteBuffer } from '@sluice/sdk'
 import type { Stdin } from './context.ts'
 
 /** All of standard input. Throws `too_large` beyond so many bytes. */
 export async function readInput(stdin: Stdin, bytesMax: number): Promise<string> {
-  const chunks: Uint8Array[] = []
-  let bytes = 0
-  for await (const chunk of stdin) {
-    const data = Buffer.from(chunk)
-    bytes += data.length
-    if (bytes > bytesMax) throw new AppError('too_large', `standard input is over ${bytesMax} bytes`)
-    chunks.push(data)
+  const read = new ByteBuffer()
+  for await (const piece of stdin) {
+    read.append(Buffer.from(piece))
+    if (read.length > bytesMax) throw new AppError('too_large', `standard input is over ${bytesMax} bytes`)
   }
-  return Buffer.concat(chunks).toString('utf8')
+  return read.bytes().toString('utf8')
 }
 
 /** One line typed at a terminal, without echo; undefined if the input ends instead. */

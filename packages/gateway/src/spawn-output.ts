@@ -1,4 +1,5 @@
 /** The head of a process's output stream, as text, within a limit. */
+import { ByteBuffer } from '@sluice/sdk'
 
 export interface OutputHead {
   push(chunk: Uint8Array): void
@@ -9,27 +10,26 @@ export interface OutputHead {
 
 /** Keeps the first `bytesMax` bytes; `onText` sees each kept piece as it comes. */
 export function createOutputHead(bytesMax: number, onText: (text: string) => void = () => {}): OutputHead {
+  const kept = new ByteBuffer()
   const decoder = new TextDecoder()
-  let kept = ''
-  let bytes = 0
   let dropped = 0
 
-  const keep = (text: string) => {
-    kept += text
+  const tell = (text: string) => {
     if (text !== '') onText(text)
   }
 
   return {
     push(chunk) {
-      const head = chunk.subarray(0, bytesMax - bytes)
-      bytes += head.length
+      const head = chunk.subarray(0, bytesMax - kept.length)
       dropped += chunk.length - head.length
-      if (head.length > 0) keep(decoder.decode(head, { stream: true }))
+      kept.append(head)
+      if (head.length > 0) tell(decoder.decode(head, { stream: true }))
     },
     text() {
-      // a character cut by the limit is dropped, one the program itself left unfinished shows
-      if (dropped === 0) keep(decoder.decode())
-      return dropped === 0 ? kept : `${kept}\n[… ${dropped} more bytes were dropped]`
+      // A character that the limit cut is dropped; one that the program itself left unfinished shows.
+      if (dropped === 0) tell(decoder.decode())
+      const text = new TextDecoder().decode(kept.bytes(), { stream: dropped > 0 })
+      return dropped === 0 ? text : `${text}\n[… ${dropped} more bytes were dropped]`
     },
     get truncated() {
       return dropped > 0

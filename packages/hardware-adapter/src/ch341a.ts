@@ -1,5 +1,5 @@
 /** The WCH CH341A: I2C, SPI and eight GPIO lines over USB, by the chip's own packets. */
-import { AppError, type Clock } from '@sluice/sdk'
+import { AppError, ByteBuffer, type Clock } from '@sluice/sdk'
 import type { Adapter, GpioState, Spi } from './adapter.ts'
 import { dataNotAcknowledged, garbled, lost, notAcknowledged } from './bus-error.ts'
 import {
@@ -140,9 +140,9 @@ async function writePart(link: Link, address: number, bytes: Uint8Array): Promis
 
 async function readPart(link: Link, address: number, length: number): Promise<Uint8Array> {
   await begin(link, address, 'read')
-  const parts: Uint8Array[] = []
-  for (const { packet, answers } of readPackets(length)) parts.push(await link(packet, answers))
-  return Buffer.concat(parts)
+  const read = new ByteBuffer()
+  for (const { packet, answers } of readPackets(length)) read.append(await link(packet, answers))
+  return read.bytes()
 }
 
 /** The address alone: were the data sent along, the chip would go on with it though nobody listens. */
@@ -154,12 +154,12 @@ async function begin(link: Link, address: number, direction: 'read' | 'write'): 
 }
 
 async function exchange(link: Link, bytes: Uint8Array): Promise<Uint8Array> {
-  const parts: Uint8Array[] = []
+  const read = new ByteBuffer()
   for (let at = 0; at < bytes.length; at += SPI_BYTES_MAX) {
     const part = bytes.subarray(at, at + SPI_BYTES_MAX)
-    parts.push(spiAnswer(await link(spiPacket(part), part.length)))
+    read.append(spiAnswer(await link(spiPacket(part), part.length)))
   }
-  return Buffer.concat(parts)
+  return read.bytes()
 }
 
 async function levels(link: Link): Promise<number> {

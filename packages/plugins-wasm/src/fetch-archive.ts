@@ -1,7 +1,7 @@
 /** Downloads a packed plugin: `.tar.gz` over https, of a bounded size packed and unpacked. */
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
-import { AppError, type Host, signalScope } from '@sluice/sdk'
+import { AppError, type Host, readAll, signalScope } from '@sluice/sdk'
 import { MODULE_BYTES_MAX } from './plugin-files.ts'
 import { readTar } from './read-tar.ts'
 
@@ -23,7 +23,7 @@ export async function fetchArchive(
     },
   })
   if (response.status !== 200) throw new AppError('upstream', `the server answered with status ${response.status}`)
-  return readTar(await unpack(new Uint8Array(await response.arrayBuffer())))
+  return readTar(await unpack(await readAll(response)))
 }
 
 async function unpack(packed: Uint8Array): Promise<Uint8Array> {

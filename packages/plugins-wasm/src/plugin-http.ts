@@ -1,5 +1,5 @@
 /** Requests of a plugin, to the hosts the operator granted it and no other. */
-import { AppError, type Host } from '@sluice/sdk'
+import { AppError, type Host, readAll } from '@sluice/sdk'
 import { parsedOrUndefined } from '@sluice/sdk/foreign-json'
 import * as v from 'valibot'
 
@@ -34,7 +34,8 @@ export const pluginHttp =
           if (!granted.includes(hostname)) throw new AppError('forbidden', `the plugin was not granted '${hostname}'`)
         },
       })
-      return JSON.stringify({ status: response.status, headers: Object.fromEntries(response.headers), body: await response.text() })
+      const text = new TextDecoder().decode(await readAll(response))
+      return JSON.stringify({ status: response.status, headers: Object.fromEntries(response.headers), body: text })
     } catch (error) {
       return JSON.stringify({ error: error instanceof AppError ? error.message : 'the request failed' })
     }

@@ -1,6 +1,7 @@
 /** What every provider of models behind HTTP asks of its settings, and keeps out of its errors. */
 import { AppError } from './errors.ts'
 import type { ProviderSettings } from './model.ts'
+import { readHead } from './read-up-to.ts'
 import { withoutSecrets } from './secret.ts'
 import { withoutTrailing } from './without-trailing.ts'
 
@@ -57,20 +58,7 @@ const guard =
   async (input, init) => {
     const response = await plainFetch(input, { ...init, redirect: 'manual' })
     if (response.ok || !response.body) return response
-    const text = await readStart(response.body)
+    const text = new TextDecoder().decode(await readHead(response, ERROR_BYTES_MAX))
     const { status, statusText, headers } = response
     return new Response(withoutSecrets(text, [apiKey]), { status, statusText, headers })
   }
-
-/** The first `ERROR_BYTES_MAX` bytes of a body, as text; the rest is not read. */
-async function readStart(body: ReadableStream<Uint8Array>): Promise<string> {
-  const decoder = new TextDecoder()
-  let text = ''
-  let room = ERROR_BYTES_MAX
-  for await (const chunk of body) {
-    text += decoder.decode(chunk.subarray(0, room), { stream: true })
-    room -= chunk.length
-    if (room <= 0) break
-  }
-  return text
-}

@@ -148,6 +148,15 @@ describe('house rules that a reader can check', () => {
     expect(only(/(?<!using \w+ = (?:[^;\n]+ \? )?)signalScope\(/, [home, 'packages/hardware-boards/src/repl/incoming.ts'])).toEqual([])
   })
 
+  test('bytes that arrive in pieces are collected by ByteBuffer, never in a list of chunks', () => {
+    expect(only(/Buffer\.concat\((?!\[(?!\.\.\.))/, [])).toEqual([])
+    // The platform collects a body in a list, too.
+    const bounded = ['cli/src/probe-daemon', 'cli/src/commands/webhook-send', 'webauthn/src/page-script'].map(
+      (name) => `packages/${name}.ts`,
+    )
+    expect(only(/response\.(?:arrayBuffer|text|json|bytes|blob)\(\)/, bounded)).toEqual([])
+  })
+
   test('one module starts processes', () => {
     const homes = ['run-process', 'process-group', 'companion'].map((name) => `packages/gateway/src/${name}.ts`)
     expect(only(/node:child_process/, homes)).toEqual([])

@@ -1,5 +1,5 @@
 /** `http_request`: one request to a listed host, redirects included. */
-import { AppError, defineTool, type Host, isAllowedDomain, signalScope, type Tool } from '@sluice/sdk'
+import { AppError, defineTool, type Host, isAllowedDomain, readAll, signalScope, type Tool } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { HttpConfig } from './config.ts'
 import { bodyIfText, responseText } from './response-text.ts'
@@ -40,7 +40,7 @@ export const httpRequest = (host: Pick<Host, 'publicFetch' | 'clock'>, config: H
         responseBytesMax: config.response_bytes_max,
         admit,
       })
-      const bytes = new Uint8Array(await response.arrayBuffer())
+      const bytes = await readAll(response)
       const data = bodyIfText(response.headers, bytes)
       context.report?.({ ...(response.status >= 400 && { failed: true }), ...(data !== undefined && { data }) })
       return responseText(response, bytes, url)

@@ -1,5 +1,5 @@
 /** One request to a daemon, as a provider makes it: no redirect is followed, and whatever goes wrong is said in one sentence. */
-import { AppError, ERRORS, errorText, signalScope } from '@sluice/sdk'
+import { AppError, ERRORS, errorText, readHead, signalScope } from '@sluice/sdk'
 
 export interface Exchange {
   readonly method: 'GET' | 'POST'
@@ -34,7 +34,7 @@ export async function exchange({ method, url, headers = {}, body, signal }: Exch
       redirect: 'manual',
       signal: limit.signal,
     })
-    const text = await beginning(response)
+    const text = new TextDecoder().decode(await readHead(response, ANSWER_BYTES_MAX))
     const tookMs = Math.round(performance.now() - startedAtMs)
     return { status: response.status, text, tookMs, location: response.headers.get('location') }
   } catch (cause) {
@@ -82,18 +82,6 @@ export function isTaken({ status, text }: Answer): boolean {
   } catch {
     return false
   }
-}
-
-async function beginning({ body }: Response): Promise<string> {
-  const decoder = new TextDecoder()
-  let text = ''
-  let bytes = 0
-  for await (const chunk of (body ?? []) as AsyncIterable<Uint8Array>) {
-    bytes += chunk.length
-    text += decoder.decode(chunk, { stream: true })
-    if (bytes > ANSWER_BYTES_MAX) break
-  }
-  return text
 }
 
 /** Why there is no answer, from what `fetch` threw. */

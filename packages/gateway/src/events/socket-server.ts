@@ -5,6 +5,11 @@ import type { WebSocketServer } from 'ws'
 
 /** A larger message closes its connection with 1009. */
 const MESSAGE_BYTES_MAX = 256 * 1024
+/**
+ * In how many pieces the bytes of a message may arrive: each costs memory until the message is whole. More closes its
+ * connection with 1008.
+ */
+const PIECES_MAX = 4096
 /** How long a peer may take to answer a close frame. */
 const CLOSE_MS = 5000
 
@@ -17,6 +22,8 @@ export const socketProtocols = { 'Sec-WebSocket-Protocol': `\`${SUBPROTOCOL}, be
 const OPTIONS = {
   noServer: true,
   maxPayload: MESSAGE_BYTES_MAX,
+  maxBufferedChunks: PIECES_MAX,
+  maxFragments: PIECES_MAX,
   perMessageDeflate: false,
   clientTracking: false,
   closeTimeout: CLOSE_MS,

@@ -1,6 +1,6 @@
 /** The bytes of a request's body, up to a limit and not one byte further. */
 import type { IncomingMessage } from 'node:http'
-import { AppError } from '@sluice/sdk'
+import { AppError, ByteBuffer, readUpTo } from '@sluice/sdk'
 import type { HttpContext } from './gate.ts'
 import { headersOf } from './headers-of.ts'
 
@@ -9,8 +9,6 @@ export const BODY_BYTES_MAX = 65_536
 
 /** Told of bytes as they arrive; what it throws ends the reading. */
 export type OnBytes = (bytes: number) => void
-
-const EMPTY = new Uint8Array(0)
 
 export const tooLarge = (bytesMax: number): AppError => new AppError('too_large', `The body is larger than ${bytesMax} bytes`)
 const cutOff = (cause?: unknown): AppError => new AppError('aborted', 'The request ended before its body did', { cause })
@@ -34,22 +32,22 @@ export async function readBody(c: HttpContext, bytesMax: number, onBytes?: OnByt
 /** Straight from the socket: a web stream in between doubles the cost of a small request. */
 export const readIncoming = (incoming: IncomingMessage, bytesMax: number, onBytes?: OnBytes): Promise<Uint8Array> =>
   new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
-    let bytes = 0
-    incoming.on('data', (chunk: Buffer) => {
-      bytes += chunk.length
+    const read = new ByteBuffer()
+    let isRefused = false
+    incoming.on('data', (piece: Buffer) => {
+      // The rest of a refused body is dropped as it comes.
+      if (isRefused) return
       try {
-        if (bytes > bytesMax) throw tooLarge(bytesMax)
-        onBytes?.(chunk.length)
-        chunks.push(chunk)
+        if (read.length + piece.length > bytesMax) throw tooLarge(bytesMax)
+        onBytes?.(piece.length)
+        read.append(piece)
       } catch (error) {
-        // what else comes is dropped as it comes
-        bytes = Number.POSITIVE_INFINITY
-        chunks.length = 0
+        isRefused = true
+        read.clear()
         reject(error)
       }
     })
-    incoming.on('end', () => resolve(chunks.length === 1 ? (chunks[0] ?? EMPTY) : Buffer.concat(chunks)))
+    incoming.on('end', () => resolve(read.bytes()))
     incoming.on('error', (error) => reject(cutOff(error)))
     incoming.on('close', () => {
       if (!incoming.readableEnded) reject(cutOff())
@@ -58,17 +56,9 @@ export const readIncoming = (incoming: IncomingMessage, bytesMax: number, onByte
   })
 
 async function readStream({ body }: Request, bytesMax: number): Promise<Uint8Array> {
-  if (!body) return EMPTY
-  const chunks: Uint8Array[] = []
-  let bytes = 0
-  try {
-    for await (const chunk of body as ReadableStream<Uint8Array>) {
-      bytes += chunk.length
-      if (bytes > bytesMax) throw tooLarge(bytesMax)
-      chunks.push(chunk)
-    }
-  } catch (error) {
-    throw error instanceof AppError ? error : cutOff(error)
-  }
-  return Buffer.concat(chunks)
+  const read = await readUpTo({ body }, bytesMax).catch((error: unknown) => {
+    throw cutOff(error)
+  })
+  if (!read) throw tooLarge(bytesMax)
+  return read
 }

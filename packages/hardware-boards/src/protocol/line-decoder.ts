@@ -1,4 +1,5 @@
 /** Cuts the bytes of a line-framed protocol into lines, however they arrive. */
+import { ByteBuffer } from '@sluice/sdk'
 
 /** Firmware keeps to 256 bytes a line; a list of all pins of a large chip is longer. */
 export const LINE_BYTES_MAX = 4096
@@ -9,30 +10,26 @@ const NEWLINE = 0x0a
  * `LINE_BYTES_MAX` is dropped as a whole, and not kept meanwhile.
  */
 export function createLineDecoder(onLine: (line: string) => void): (bytes: Uint8Array) => void {
-  let held: Buffer[] = []
-  let heldBytes = 0
+  const held = new ByteBuffer()
   let tooLong = false
 
   const hold = (part: Buffer): void => {
     if (tooLong || part.length === 0) return
-    heldBytes += part.length
-    if (heldBytes > LINE_BYTES_MAX) {
+    if (held.length + part.length > LINE_BYTES_MAX) {
       tooLong = true
-      held = []
+      held.clear()
       return
     }
-    // The bytes belong to a buffer that the port goes on using, and that is much larger.
-    held.push(Buffer.from(part))
+    // The port reuses the buffer these bytes are in.
+    held.append(Buffer.from(part))
   }
   const finish = (part: Buffer): void => {
-    const bytes = heldBytes + part.length
-    const line = heldBytes === 0 ? part : Buffer.concat([...held, part])
-    const whole = !tooLong && bytes <= LINE_BYTES_MAX
-    held = []
-    heldBytes = 0
+    const whole = !tooLong && held.length + part.length <= LINE_BYTES_MAX
+    if (whole) held.append(part)
+    const text = whole ? held.bytes().toString('utf8') : ''
+    held.clear()
     tooLong = false
     if (!whole) return
-    const text = line.toString('utf8')
     onLine(text.endsWith('\r') ? text.slice(0, -1) : text)
   }
 

@@ -1,5 +1,5 @@
 /** What a board sends, to be read in order: up to a mark, within a time, and never more kept than asked for. */
-import { AppError, type Clock, signalScope } from '@sluice/sdk'
+import { AppError, ByteBuffer, type Clock, signalScope } from '@sluice/sdk'
 import type { Port } from '../devices.ts'
 
 /** What came while nobody read; older bytes go first, and a stream with a hole in it is told by its marks missing. */
@@ -82,13 +82,11 @@ export function createIncoming(port: Port, name: string, clock: Clock): Incoming
       const end = Buffer.from(mark, 'latin1')
       const { bytesMax = BYTES_MAX } = wait
       using waiting = begin(wait)
-      const kept: Buffer[] = []
-      let length = 0
+      const kept = new ByteBuffer()
       let dropped = 0
       const keep = (bytes: Buffer): void => {
-        const part = bytes.subarray(0, bytesMax - length)
-        if (part.length > 0) kept.push(Buffer.from(part))
-        length += part.length
+        const part = bytes.subarray(0, bytesMax - kept.length)
+        kept.append(Buffer.from(part))
         dropped += bytes.length - part.length
       }
       for (;;) {
@@ -96,13 +94,13 @@ export function createIncoming(port: Port, name: string, clock: Clock): Incoming
         if (at >= 0) {
           keep(eat(at))
           eat(end.length)
-          return { bytes: Buffer.concat(kept), dropped, found: true }
+          return { bytes: kept.bytes(), dropped, found: true }
         }
         // The mark may have begun at the end of what is there.
         if (unread.length >= end.length) keep(eat(unread.length - end.length + 1))
         if (!(await waiting.more())) {
           keep(eat(unread.length))
-          return { bytes: Buffer.concat(kept), dropped, found: false }
+          return { bytes: kept.bytes(), dropped, found: false }
         }
       }
     },

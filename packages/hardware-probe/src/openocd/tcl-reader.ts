@@ -1,6 +1,6 @@
 /** Reads a chip through an OpenOCD that runs, by its TCL port: commands and answers end in 0x1a; the chip is not halted. */
 import type { Socket } from 'node:net'
-import { AppError, type Clock } from '@sluice/sdk'
+import { AppError, ByteBuffer, type Clock } from '@sluice/sdk'
 import type { ChipReader } from '../chip-reader.ts'
 import { parseEndpoint } from '../config.ts'
 import { openSocket } from '../open-socket.ts'
@@ -38,14 +38,12 @@ export function createTclReader({ server, timeoutMs, clock }: TclReaderOptions):
 /** One command to its end. Throws `upstream` for an endless answer, `unavailable` when the other side leaves. */
 async function evaluate(socket: Socket, command: string, source: string, signal: AbortSignal): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>()
-  const chunks: Uint8Array[] = []
-  let bytes = 0
-  const onData = (chunk: Uint8Array): void => {
-    const end = chunk.indexOf(END)
-    chunks.push(end === -1 ? chunk : chunk.subarray(0, end))
-    bytes += chunk.length
-    if (end !== -1) resolve(Buffer.concat(chunks).toString('latin1'))
-    else if (bytes > ANSWER_BYTES_MAX) reject(new AppError('upstream', `${source} answers without an end`))
+  const answer = new ByteBuffer()
+  const onData = (piece: Uint8Array): void => {
+    const end = piece.indexOf(END)
+    answer.append(end === -1 ? piece : piece.subarray(0, end))
+    if (end !== -1) resolve(answer.bytes().toString('latin1'))
+    else if (answer.length > ANSWER_BYTES_MAX) reject(new AppError('upstream', `${source} answers without an end`))
   }
   const onClose = (): void => reject(new AppError('unavailable', `${source} ended the connection`))
   const onAbort = (): void => reject(signal.reason)
