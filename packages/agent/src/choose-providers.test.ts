@@ -1,6 +1,8 @@
-import { type Provider, type ProviderSettings, Secret } from '@sluice/sdk'
+import { AppError, type Provider, type ProviderSettings, Secret } from '@sluice/sdk'
+import * as v from 'valibot'
 import { expect, test } from 'vitest'
 import { chooseProviders } from './choose-providers.ts'
+import { providerSection } from './config.ts'
 import { createModelChain } from './model-chain.ts'
 import { scriptedModel } from './testing/scripted-model.ts'
 
@@ -50,9 +52,31 @@ test('an unknown kind is refused with the kinds there are, and one that is not c
   expect(() => chooseProviders({ fallback: [{ kind: 'nope' }] }, all, {})).toThrow(refusal('nope'))
 })
 
-test('a key or an address without a kind is refused instead of ignored', () => {
-  expect(() => chooseProviders({ api_key: key, fallback: [] }, all, {})).toThrow('api_key is set, but kind is not')
-  expect(() => chooseProviders({ base_url: 'http://x.example', fallback: [] }, all, env)).toThrow('base_url is set, but kind is not')
+test('a key or an address without a kind is refused by the section', () => {
+  for (const name of ['api_key', 'base_url']) {
+    const { issues } = v.safeParse(providerSection.schema, { [name]: 'https://models.example/v1' })
+    expect(issues?.map(({ message }) => message)).toEqual([expect.stringContaining(`${name} is set without kind`)])
+  }
+})
+
+test('without an offline provider in the build, a configuration that names no provider is refused', () => {
+  expect(() => chooseProviders({ fallback: [] }, [openai], {})).toThrow(
+    expect.objectContaining({ code: 'config_invalid', message: expect.stringContaining('this build has no offline provider') }),
+  )
+})
+
+test('settings that the provider refuses are refused before the first turn, with the entry they belong to', () => {
+  const strict: Provider = {
+    ...openai,
+    check({ model }) {
+      if (!model) throw new AppError('config_invalid', '[provider] model is missing')
+    },
+  }
+  expect(() => chooseProviders({ kind: 'openai', api_key: key, fallback: [] }, [offline, strict], {})).toThrow(
+    '[provider] model is missing',
+  )
+  const asFallback = { kind: 'offline', fallback: [{ kind: 'openai', api_key: key }] }
+  expect(() => chooseProviders(asFallback, [offline, strict], {})).toThrow('provider.fallback[0]: [provider] model is missing')
 })
 
 test('a chain loads an entry once, on first use, and tries a failed load again', async () => {

@@ -10,20 +10,29 @@ const OFFLINE: ProviderSettings = { kind: 'offline' }
 /** The entries of the model chain, the first choice first. Throws `config_invalid`; makes no request. */
 export function chooseProviders(config: ProviderConfig, providers: readonly Provider[], env: Env): ProviderSettings[] {
   const { fallback, ...first } = config
-  return [chooseFirst(first, providers, env), ...fallback.map((entry) => complete(entry, entry.kind, providers, env))]
+  return [
+    chooseFirst(first, providers, env),
+    ...fallback.map((entry, index) => {
+      try {
+        return complete(entry, entry.kind, providers, env)
+      } catch (error) {
+        throw error instanceof AppError ? new AppError(error.code, `provider.fallback[${index}]: ${error.message}`) : error
+      }
+    }),
+  ]
 }
 
 function chooseFirst(entry: Entry, providers: readonly Provider[], env: Env): ProviderSettings {
   if (entry.kind !== undefined) return complete(entry, entry.kind, providers, env)
-  if (entry.base_url !== undefined || entry.api_key !== undefined) {
-    const key = entry.base_url === undefined ? 'api_key' : 'base_url'
-    throw new AppError('config_invalid', `[provider] ${key} is set, but kind is not: say which of ${kindsOf(providers)} it belongs to`)
-  }
   for (const provider of providers) {
     const found = provider.detect?.(env)
-    if (found) return { ...found, ...definedOf(entry) }
+    if (found) return checked({ ...found, ...definedOf(entry) }, provider)
   }
-  return OFFLINE
+  if (providers.some(({ kinds }) => kinds.includes(OFFLINE.kind))) return OFFLINE
+  throw new AppError(
+    'config_invalid',
+    `[provider] kind is not set, the environment has no key, and this build has no offline provider: set provider.kind to one of ${kindsOf(providers)}`,
+  )
 }
 
 /** A configured entry; the environment's key fills a missing one, unless the requests go to an address of the operator's own. */
@@ -31,7 +40,12 @@ function complete(entry: Entry, kind: string, providers: readonly Provider[], en
   const provider = providers.find(({ kinds }) => kinds.includes(kind))
   if (!provider) throw unknownKind(kind, providers)
   const found = entry.api_key === undefined && entry.base_url === undefined ? provider.detect?.(env) : undefined
-  return { ...(found?.kind === kind && found), ...definedOf(entry), kind }
+  return checked({ ...(found?.kind === kind && found), ...definedOf(entry), kind }, provider)
+}
+
+function checked(settings: ProviderSettings, provider: Provider): ProviderSettings {
+  provider.check?.(settings)
+  return settings
 }
 
 const definedOf = (entry: Entry): Partial<ProviderSettings> =>

@@ -1,9 +1,8 @@
 /** The agent's own configuration sections. */
-import { fromEnv, secretText, whole } from '@sluice/sdk'
+import { fromEnv, httpUrl, secretText, whole } from '@sluice/sdk'
 import * as v from 'valibot'
 
 const text = v.pipe(v.string(), v.minLength(1))
-const url = v.pipe(v.string(), v.url())
 const texts = (fallback: string[], meaning: string) => v.optional(v.pipe(v.array(v.string()), v.description(meaning)), fallback)
 const count = (fallback: number, min: number, max: number, meaning: string) =>
   v.optional(v.pipe(whole(min, max), v.description(meaning)), fallback)
@@ -16,26 +15,33 @@ const headers = v.pipe(v.record(v.string(), v.string()), v.description('Further 
 
 const fallbackEntry = v.object({
   kind: v.pipe(text, v.description(KIND)),
-  base_url: v.optional(v.pipe(url, v.description(BASE_URL))),
+  base_url: v.optional(v.pipe(httpUrl(), v.description(BASE_URL))),
   api_key: v.optional(v.pipe(secretText(), v.description('Its key'))),
   model: v.optional(v.pipe(text, v.description(MODEL))),
   headers: v.optional(headers),
 })
 
+const withoutKind = (key: string): string =>
+  `${key} is set without kind: set provider.kind in the same step, to openai, anthropic or another kind`
+
 /** `[provider]`: which model answers. Without `kind`, one the environment offers is taken, else the offline one. */
 export const providerSection = {
   path: 'provider',
-  schema: v.object({
-    kind: v.optional(v.pipe(text, fromEnv('SVC_PROVIDER_KIND'), v.description(`${KIND}; by default what the environment has a key for`))),
-    base_url: v.optional(v.pipe(url, fromEnv('SVC_PROVIDER_BASE_URL'), v.description(BASE_URL))),
-    api_key: v.optional(v.pipe(secretText({ env: ['SVC_PROVIDER_API_KEY'], envWins: true }), v.description('Key of the endpoint'))),
-    model: v.optional(v.pipe(text, fromEnv('SVC_PROVIDER_MODEL'), v.description(MODEL))),
-    headers: v.optional(headers),
-    fallback: v.optional(
-      v.pipe(v.array(fallbackEntry), v.maxLength(8), v.description('Asked in this order when the one before fails')),
-      [],
-    ),
-  }),
+  schema: v.pipe(
+    v.object({
+      kind: v.optional(v.pipe(text, fromEnv('SVC_PROVIDER_KIND'), v.description(`${KIND}; by default what the environment has a key for`))),
+      base_url: v.optional(v.pipe(httpUrl(), fromEnv('SVC_PROVIDER_BASE_URL'), v.description(BASE_URL))),
+      api_key: v.optional(v.pipe(secretText({ env: ['SVC_PROVIDER_API_KEY'], envWins: true }), v.description('Key of the endpoint'))),
+      model: v.optional(v.pipe(text, fromEnv('SVC_PROVIDER_MODEL'), v.description(MODEL))),
+      headers: v.optional(headers),
+      fallback: v.optional(
+        v.pipe(v.array(fallbackEntry), v.maxLength(8), v.description('Asked in this order when the one before fails')),
+        [],
+      ),
+    }),
+    v.check(({ kind, api_key }) => kind !== undefined || api_key === undefined, withoutKind('api_key')),
+    v.check(({ kind, base_url }) => kind !== undefined || base_url === undefined, withoutKind('base_url')),
+  ),
 } as const
 
 /** `[agent]`: the bounds of a turn. */

@@ -6,6 +6,8 @@ export interface ModelChain {
   readonly labels: readonly { readonly provider: string; readonly model: string }[]
   /** Loads the entry on first use and keeps it; a failed load is tried again next time. */
   load(index: number): Promise<LanguageModel>
+  /** The names of the models at each entry's endpoint, as `Provider.models` rejects and resolves; undefined if it cannot be asked. */
+  offered(index: number, signal: AbortSignal): Promise<readonly string[]> | undefined
 }
 
 export interface ModelChainOptions {
@@ -18,10 +20,15 @@ export interface ModelChainOptions {
 export function createModelChain({ settings, providers, fetch }: ModelChainOptions): ModelChain {
   const loaded: (Promise<LanguageModel> | undefined)[] = []
 
-  async function loadEntry(index: number): Promise<LanguageModel> {
+  const entryAt = (index: number) => {
     const entry = settings[index]
     const provider = entry && providers.find(({ kinds }) => kinds.includes(entry.kind))
     if (!provider) throw new AppError('config_invalid', `No provider serves kind "${entry?.kind ?? ''}"`)
+    return { entry, provider }
+  }
+
+  async function loadEntry(index: number): Promise<LanguageModel> {
+    const { entry, provider } = entryAt(index)
     return provider.load(entry, { fetch })
   }
 
@@ -36,6 +43,10 @@ export function createModelChain({ settings, providers, fetch }: ModelChainOptio
         loaded[index] = undefined
       })
       return loading
+    },
+    offered(index, signal) {
+      const { entry, provider } = entryAt(index)
+      return provider.models?.(entry, { fetch, signal })
     },
   }
 }

@@ -76,7 +76,7 @@ export const COMMANDS: readonly CliCommand[] = [
   {
     name: 'config set',
     summary: 'Change values in the file, all or none; comments stay, secrets are encrypted',
-    more: 'Without a value, a secret that stands in the file in plain text is encrypted. Else the value is read from standard input; what is typed at a terminal is not shown.',
+    more: 'The value of a last key without one is read from standard input; a secret typed at a terminal is not shown. A single secret that the file holds in plain text is encrypted instead.',
     usage: '<key> [value] [<key> <value>]…',
     argsMin: 1,
     argsMax: SET_ARGS_MAX,

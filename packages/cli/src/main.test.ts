@@ -1,7 +1,7 @@
 /** The command line's own rules: usage, exit codes, help, completions. Nothing here starts a daemon. */
 import { spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
-import { defineFeature, secretText } from '@sluice/sdk'
+import { readdirSync, readFileSync } from 'node:fs'
+import { AppError, defineFeature, secretText } from '@sluice/sdk'
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
 import { COMMANDS } from './command-table.ts'
@@ -11,6 +11,21 @@ import { piped, sluiceWith } from './testing/run-command.ts'
 const OFFLINE = defineFeature({
   id: 'provider-offline',
   build: () => ({ providers: [{ kinds: ['offline'], load: async () => ({}) as never }] }),
+})
+/** Refuses settings without a key, like the provider of that name at the vendor's own address. */
+const OPENAI = defineFeature({
+  id: 'provider-openai',
+  build: () => ({
+    providers: [
+      {
+        kinds: ['openai'],
+        check({ api_key }) {
+          if (!api_key) throw new AppError('config_invalid', '[provider] api_key is missing')
+        },
+        load: async () => ({}) as never,
+      },
+    ],
+  }),
 })
 const CHAT = defineFeature({
   id: 'x-chat',
@@ -116,7 +131,9 @@ describe('configuration commands', () => {
     const { dir, dispose } = scratch('# mine\n[gateway] # here\nport = 4000 # why\n')
     try {
       expect(await sluice('config', 'set', 'gateway.port', '4001', '--data-dir', dir)).toMatchObject({ code: 0 })
-      expect(await sluice('config', 'set', 'provider.api_key', 'sk-very-secret', '--data-dir', dir)).toMatchObject({ code: 0 })
+      expect(
+        await sluice('config', 'set', 'provider.kind', 'offline', 'provider.api_key', 'sk-very-secret', '--data-dir', dir),
+      ).toMatchObject({ code: 0 })
       expect(await sluice('config', 'get', 'gateway.port', '--data-dir', dir)).toEqual({ code: 0, out: '4001\n', err: '' })
       expect(await sluice('config', 'get', 'provider.api_key', '--data-dir', dir)).toEqual({ code: 0, out: '[secret]\n', err: '' })
       const text = readFileSync(`${dir}/config.toml`, 'utf8')
@@ -180,7 +197,7 @@ describe('configuration commands', () => {
   })
 
   test('set without a value reads it from standard input, so that a secret stands in no process list', async () => {
-    const { dir, dispose } = scratch('')
+    const { dir, dispose } = scratch('[provider]\nkind = "offline"\n')
     const set = (input: string, key: string) => sluiceWith([OFFLINE], piped(input))('config', 'set', key, '--data-dir', dir)
     try {
       expect(await set('sk-piped\n', 'provider.api_key')).toMatchObject({ code: 0, out: expect.stringContaining('set and encrypted') })
@@ -200,7 +217,7 @@ describe('configuration commands', () => {
   })
 
   test('set asks for a secret at a terminal, without echo, and for nothing else', async () => {
-    const { dir, dispose } = scratch('')
+    const { dir, dispose } = scratch('[provider]\nkind = "offline"\n')
     const type = (keys: string, key: string) =>
       sluiceWith([OFFLINE], Object.assign(piped(keys), { isTTY: true }))('config', 'set', key, '--data-dir', dir)
     try {
@@ -209,6 +226,25 @@ describe('configuration commands', () => {
       expect(out).not.toContain('sk-typed')
       for (const given of ['\r', '', '\u0003', '\u0004']) expect((await type(given, 'provider.api_key')).code).toBe(2)
       expect(await type('4001\r', 'gateway.port')).toMatchObject({ code: 2, err: expect.stringContaining('is missing') })
+    } finally {
+      dispose()
+    }
+  })
+
+  test('set warns of a provider that is not complete yet, and asks for a last secret', async () => {
+    const { dir, dispose } = scratch()
+    const set = (input: string, ...args: string[]) =>
+      sluiceWith([OFFLINE, OPENAI], piped(input))('config', 'set', ...args, '--data-dir', dir)
+    try {
+      const first = await set('', 'provider.kind', 'openai')
+      expect(first).toMatchObject({
+        code: 0,
+        err: expect.stringContaining('would not start with this file yet: [provider] api_key is missing'),
+      })
+      expect(readdirSync(dir)).not.toContain('sluice.db')
+      const second = await set('sk-piped\n', 'provider.model', 'small', 'provider.api_key')
+      expect(second).toMatchObject({ code: 0, err: '' })
+      expect(readFileSync(`${dir}/config.toml`, 'utf8')).toMatch(/model = "small"\napi_key = "enc:/)
     } finally {
       dispose()
     }

@@ -9,6 +9,7 @@ import type { LoadedConfig } from './config/types.ts'
 import { checkChannels, checkDeliveries, checkWebhooks } from './doctor-channels.ts'
 import { type Check, fail, ok, warn } from './doctor-check.ts'
 import { checkProcedures } from './doctor-procedures.ts'
+import { checkProvider } from './doctor-provider.ts'
 import { checkInWorkspace, checkSandbox } from './doctor-sandbox.ts'
 import { checkConfigPlace, checkWorkspace } from './doctor-workspace.ts'
 import { workspaceRoot } from './guards.ts'
@@ -42,7 +43,7 @@ export async function runChecks(options: DoctorOptions): Promise<Check[]> {
       ...checkConfig(runtime.config(), options.configFile),
       ...(await checkConfigPlace(options)),
       await checkWorkspace(root, options),
-      checkProvider(runtime.live().models),
+      ...(await checkProvider(runtime.lifecycle.current().turns.models)),
       checkExposure(runtime.config().core(gatewaySection)),
       checkPolicy(runtime.config().core(policySection)),
       checkSandbox(choice, runtime.config().core(sandboxSection)),
@@ -109,11 +110,6 @@ function checkConfig({ leftOut, warnings }: LoadedConfig, configFile: string): C
       ? [ok('config', existsSync(configFile) ? `${configFile} is valid` : `${configFile} does not exist: all defaults`)]
       : []),
   ]
-}
-
-function checkProvider(models: readonly string[]): Check {
-  if (!models[0]?.startsWith('offline')) return ok('provider', models.join(', then '))
-  return warn('provider', 'the offline provider answers: it is no model', 'set [provider] kind, model and api_key')
 }
 
 function checkExposure({ host, require_pairing }: GatewayConfig): Check {

@@ -44,6 +44,12 @@ export const encryptInConfig = (source: ConfigSource, key: string): Promise<'enc
     return 'encrypted'
   })
 
+/** Whether a key of the configuration is a secret. Throws like `setConfig` for a key that does not exist. */
+export async function isSecretKey(source: ConfigSource, key: string): Promise<boolean> {
+  const { options } = await openFile(source)
+  return (await findPlainSecret({ ...options, text: '' }, key)).secret
+}
+
 async function undisturbed<Result>(work: () => Promise<Result>): Promise<Result> {
   for (let attempt = 1; ; attempt++) {
     try {

@@ -1,9 +1,12 @@
 /** `[provider] kind = "anthropic"`: the messages interface, there or at `base_url`. */
-import { modelEndpoint, type Provider, Secret, withoutTrailing } from '@sluice/sdk'
+import { listModels, modelEndpoint, type Provider, type ProviderSettings, Secret, withoutTrailing } from '@sluice/sdk'
 
 const BASE_URL = 'https://api.anthropic.com/v1'
 /** Taken when the environment offers a key and names no model. */
 const DETECTED_MODEL = 'claude-haiku-5-5'
+
+const endpointOf = (settings: ProviderSettings, plainFetch: typeof fetch) =>
+  modelEndpoint(settings, { baseUrl: BASE_URL, fetch: plainFetch, keyRequired: true })
 
 export const anthropic: Provider = {
   kinds: ['anthropic'],
@@ -16,8 +19,15 @@ export const anthropic: Provider = {
       model: ANTHROPIC_MODEL || DETECTED_MODEL,
     }
   },
+  check: (settings) => void endpointOf(settings, fetch),
+  models(settings, { fetch, signal }) {
+    const endpoint = endpointOf(settings, fetch)
+    const headers = { 'x-api-key': endpoint.apiKey, 'anthropic-version': '2023-06-01' }
+    // A page holds 20 models by default and at most 1000: https://docs.anthropic.com/en/api/models-list
+    return listModels(endpoint, { headers, query: '?limit=1000', signal })
+  },
   async load(settings, options) {
-    const { baseUrl, apiKey, model, headers, fetch } = modelEndpoint(settings, { baseUrl: BASE_URL, keyRequired: true, ...options })
+    const { baseUrl, apiKey, model, headers, fetch } = endpointOf(settings, options.fetch)
     const { createAnthropic } = await import('@ai-sdk/anthropic')
     return createAnthropic({ baseURL: baseUrl, apiKey, headers: { ...headers }, fetch }).languageModel(model)
   },

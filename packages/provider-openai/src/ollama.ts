@@ -1,22 +1,19 @@
 /** `[provider] kind = "ollama"`: models on a machine of one's own, through Ollama's chat-completions endpoint. */
-
-import type { Provider } from '@sluice/sdk'
 import { withoutTrailing } from '@sluice/sdk'
-import { loadModel } from './load-model.ts'
+import { chatCompletions } from './chat-completions.ts'
 
 const PORT = 11_434
 const BASE_URL = `http://127.0.0.1:${PORT}/v1`
-/** Taken when the environment offers a server and names no model. */
+/** The model used when the environment names a server and no model. */
 const DETECTED_MODEL = 'llama3.2'
 
-export const ollama: Provider = {
-  kinds: ['ollama'],
+export const ollama = chatCompletions('ollama', {
+  baseUrl: BASE_URL,
   detect({ OLLAMA_HOST, OLLAMA_MODEL }) {
     if (!OLLAMA_HOST) return undefined
     return { kind: 'ollama', base_url: ollamaUrl(OLLAMA_HOST), model: OLLAMA_MODEL || DETECTED_MODEL }
   },
-  load: (settings, { fetch }) => loadModel(settings, { baseUrl: BASE_URL, fetch }),
-}
+})
 
 /**
  * `OLLAMA_HOST` in its own spellings: `host`, `host:port`, `:port`, a URL. It is also what a server binds to, so "every

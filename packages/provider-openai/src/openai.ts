@@ -1,13 +1,14 @@
 /** `[provider] kind = "openai"`: OpenAI itself, or any service named by `base_url`. */
-import { type Provider, Secret } from '@sluice/sdk'
-import { loadModel } from './load-model.ts'
+import { Secret } from '@sluice/sdk'
+import { chatCompletions } from './chat-completions.ts'
 
 const BASE_URL = 'https://api.openai.com/v1'
-/** Taken when the environment offers a key and names no model. */
+/** The model used when the environment has a key and names no model. */
 const DETECTED_MODEL = 'gpt-5.4-mini'
 
-export const openai: Provider = {
-  kinds: ['openai'],
+export const openai = chatCompletions('openai', {
+  baseUrl: BASE_URL,
+  keyRequired: true,
   detect({ OPENAI_API_KEY, OPENAI_BASE_URL, OPENAI_MODEL }) {
     if (!OPENAI_API_KEY) return undefined
     return {
@@ -17,5 +18,4 @@ export const openai: Provider = {
       model: OPENAI_MODEL || DETECTED_MODEL,
     }
   },
-  load: (settings, { fetch }) => loadModel(settings, { baseUrl: BASE_URL, fetch }),
-}
+})

@@ -118,7 +118,7 @@ export type {
   ProviderSettings,
 } from './model.ts'
 export type { ModelEndpoint } from './model-endpoint.ts'
-export { modelEndpoint } from './model-endpoint.ts'
+export { listModels, modelEndpoint } from './model-endpoint.ts'
 export type { Observation, Observer, Outcome, Span, Vitals } from './observer.ts'
 export { pinnedLookup } from './pinned-lookup.ts'
 export type { Policy, PolicyLevel } from './policy.ts'
@@ -140,7 +140,7 @@ export { findProgram, limitedWords, PROGRAM_FOLDERS, PUBLIC_ETC, splitEnv, start
 export { seccompFilter } from './seccomp-filter.ts'
 export { Secret, secretValues, withoutSecrets } from './secret.ts'
 export type { ConfigSchema, KeyMetadata, Section } from './section.ts'
-export { fromEnv, secretText, whole } from './section.ts'
+export { fromEnv, httpUrl, secretText, whole } from './section.ts'
 export { PerClient, Shared } from './shared.ts'
 export type { SignalScope } from './signal-scope.ts'
 export { signalScope } from './signal-scope.ts'

@@ -1,7 +1,8 @@
 /** What every provider of models behind HTTP asks of its settings, and keeps out of its errors. */
-import { AppError } from './errors.ts'
+import { AppError, errorText } from './errors.ts'
+import { members, parsedOrUndefined, text } from './foreign-json.ts'
 import type { ProviderSettings } from './model.ts'
-import { readHead } from './read-up-to.ts'
+import { readHead, readUpTo } from './read-up-to.ts'
 import { withoutSecrets } from './secret.ts'
 import { withoutTrailing } from './without-trailing.ts'
 
@@ -19,6 +20,9 @@ export interface ModelEndpoint {
 
 /** Of an error's body; what is over it is dropped. */
 const ERROR_BYTES_MAX = 65_536
+
+/** Some services list thousands of models with their prices. */
+const LIST_BYTES_MAX = 8 * 1024 * 1024
 
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const HEADER_VALUE = /^[\x20-\x7e]*$/
@@ -43,6 +47,30 @@ export function modelEndpoint(
   if (model === '') throw invalid('model', `is missing: name the model that "${settings.kind}" shall use`)
   const baseUrl = plainUrl(settings.base_url ?? options.baseUrl)
   return { baseUrl, apiKey, model, headers, fetch: guard(options.fetch, apiKey) }
+}
+
+/**
+ * The names of an endpoint's models, as OpenAI-compatible services and Anthropic give them at `<base URL>/models`. Rejects
+ * with `unauthorized` if the key is refused, with `upstream` for any other answer and with `unavailable` without one.
+ */
+export async function listModels(
+  { baseUrl, headers: extra, fetch }: ModelEndpoint,
+  {
+    headers,
+    query = '',
+    signal,
+  }: { readonly headers: Readonly<Record<string, string>>; readonly query?: string; readonly signal: AbortSignal },
+): Promise<string[]> {
+  const url = `${baseUrl}/models${query}`
+  const response = await fetch(url, { headers: { accept: 'application/json', ...headers, ...extra }, signal }).catch((error: unknown) => {
+    throw new AppError('unavailable', `${url} cannot be reached: ${errorText(error)}`)
+  })
+  if (response.status === 401 || response.status === 403)
+    throw new AppError('unauthorized', `${url} refuses the key with status ${response.status}`)
+  if (!response.ok) throw new AppError('upstream', `${url} answers with status ${response.status}`)
+  const { data } = members(parsedOrUndefined((await readUpTo(response, LIST_BYTES_MAX)) ?? ''))
+  if (!Array.isArray(data)) throw new AppError('upstream', `${url} does not answer with a list of models`)
+  return data.flatMap((entry: unknown) => text(members(entry).id) || [])
 }
 
 function plainUrl(text: string): string {

@@ -30,6 +30,13 @@ export interface Provider {
   readonly kinds: readonly string[]
   /** What the environment offers when nothing is configured, such as a key; never a request. */
   detect?(env: Readonly<Record<string, string | undefined>>): ProviderSettings | undefined
+  /** Throws `config_invalid` that names the TOML key if these settings cannot work. Imports nothing and sends nothing. */
+  check?(settings: ProviderSettings): void
+  /**
+   * Asks the endpoint for the names of its models. Rejects with `config_invalid` like `check`, with `unauthorized` if the
+   * key is refused, with `upstream` or `unavailable` otherwise.
+   */
+  models?(settings: ProviderSettings, options: { readonly fetch: typeof fetch; readonly signal: AbortSignal }): Promise<readonly string[]>
   /**
    * Loads the wire format and makes the model. Called on the first turn, never at start: this is where the heavy import
    * stands. Throws `config_invalid` when something is missing.

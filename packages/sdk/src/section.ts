@@ -35,6 +35,11 @@ export const secretText = (metadata: Omit<KeyMetadata, 'secret'> = {}) =>
     v.metadata({ secret: true, ...metadata } satisfies KeyMetadata),
   )
 
+const HTTP_URL = 'must be an http or https URL such as https://host.example/v1, without user name, query or fragment'
+
+/** The address of a service: an http or https URL without user name, query or fragment. */
+export const httpUrl = () => v.pipe(v.string(), v.url(), v.regex(/^https?:\/\/[^@?#\s]+$/i, HTTP_URL))
+
 /** A whole number between two bounds, both allowed. */
 export const whole = (min: number, max: number = Number.MAX_SAFE_INTEGER) =>
   v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max))

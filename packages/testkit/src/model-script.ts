@@ -53,6 +53,8 @@ export interface ModelWire {
   readonly path: string
   /** The key a request carries; empty: none. */
   apiKey(headers: Headers): string
+  /** The answer to `GET /v1/models`. */
+  models(names: readonly string[]): unknown
   /** Why the service would refuse the request with 400; `undefined` if it would not. */
   problem(headers: Headers, body: unknown): string | undefined
   /** The body of an error answer. */

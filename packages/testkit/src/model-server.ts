@@ -26,6 +26,8 @@ export interface ModelRequest {
 export interface ModelServerOptions {
   /** The key demanded of every request; `null`: none, as local servers do. Default `test-key-0123456789`. */
   readonly apiKey?: string | null
+  /** The models that `GET /v1/models` lists. Default: `small`. */
+  readonly models?: readonly string[]
   /** The step for a request once the script is used up. Default: a reply that echoes the user. */
   readonly answer?: (request: ModelRequest) => ModelStep
 }
@@ -55,6 +57,7 @@ export async function startModelServer(options: ModelServerOptions = {}): Promis
   let answered = 0
 
   const serve = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
+    if (incoming.method === 'GET' && incoming.url?.split('?', 1)[0] === '/v1/models') return serveModels(incoming, outgoing)
     const wire = WIRES.find(({ path }) => path === incoming.url)
     if (!wire || incoming.method !== 'POST')
       return sendJson(outgoing, 404, openaiWire.error(404, `Unknown: ${incoming.method} ${incoming.url}`))
@@ -70,6 +73,18 @@ export async function startModelServer(options: ModelServerOptions = {}): Promis
     if (requests.length > REQUESTS_MAX) requests.shift()
     if (refusal) return sendJson(outgoing, refusal.status, wire.error(refusal.status, refusal.message))
     await play(steps.shift() ?? answer(request), wire, body, ++answered, outgoing)
+  }
+
+  const serveModels = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
+    const headers = headersIn(incoming)
+    // Both services list their models at the same path; Anthropic refuses requests without its version header.
+    const wire = headers.has('anthropic-version') ? anthropicWire : openaiWire
+    const isRefused = apiKey !== '' && wire.apiKey(headers) !== apiKey
+    sendJson(
+      outgoing,
+      isRefused ? 401 : 200,
+      isRefused ? wire.error(401, 'Incorrect API key provided') : wire.models(options.models ?? ['small']),
+    )
   }
 
   const server = createServer((incoming, outgoing) => {

@@ -110,6 +110,13 @@ export const anthropicWire: ModelWire = {
   name: 'anthropic',
   path: '/v1/messages',
   apiKey: (headers) => headers.get('x-api-key') ?? '',
+  // The shape is that of https://docs.anthropic.com/en/api/models-list.
+  models: (names) => ({
+    data: names.map((id) => ({ type: 'model', id, display_name: id, created_at: '2026-01-01T00:00:00Z' })),
+    first_id: names[0] ?? null,
+    last_id: names.at(-1) ?? null,
+    has_more: false,
+  }),
   problem(headers, body) {
     if (!headers.get('anthropic-version')) return 'anthropic-version: header is required'
     const parsed = v.safeParse(request, body)

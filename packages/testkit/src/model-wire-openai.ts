@@ -94,6 +94,11 @@ export const openaiWire: ModelWire = {
   name: 'openai',
   path: '/v1/chat/completions',
   apiKey: (headers) => /^Bearer (.+)$/.exec(headers.get('authorization') ?? '')?.[1] ?? '',
+  // The shape is that of https://platform.openai.com/docs/api-reference/models/list.
+  models: (names) => ({
+    object: 'list',
+    data: names.map((id) => ({ id, object: 'model', created: 1_767_225_600, owned_by: 'system' })),
+  }),
   problem(_headers, body) {
     const parsed = v.safeParse(request, body)
     if (!parsed.success) return `Invalid value for '${v.getDotPath(parsed.issues[0]) ?? ''}': ${parsed.issues[0].message}`

@@ -10,6 +10,7 @@ import {
   type Provider,
   type ProviderSettings,
   rowOf,
+  Secret,
 } from '@sluice/sdk'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { testHost, throwingHost } from './host.ts'
@@ -65,6 +66,14 @@ export function providerConformance({ feature, settings, invalid, detects, excep
       for (const detected of found) await serving(detected.kind).load(detected, { fetch })
     })
 
+    it.each(invalid)(
+      'check refuses settings with a wrong $names as config_invalid, before anything is loaded',
+      ({ settings: wrong, names }) => {
+        const check = () => serving(wrong.kind).check?.(wrong)
+        expect(check).toThrow(expect.objectContaining({ code: 'config_invalid', message: expect.stringContaining(`[provider] ${names} `) }))
+      },
+    )
+
     it.each(invalid)('load refuses settings with a wrong $names as config_invalid', async ({ settings: wrong, names }) => {
       const refused = await serving(wrong.kind)
         .load(wrong, { fetch })
@@ -97,6 +106,17 @@ function modelRules(arrange: (server: ModelServer) => Arranged, network: boolean
     model = await load()
   })
   afterAll(() => server.close())
+
+  it('lists the models of its endpoint, and reports a refused key or an endpoint that is away', async () => {
+    const { provider, settings } = arrange(server)
+    const signal = new AbortController().signal
+    expect((await provider.models?.(settings, { fetch, signal })) ?? ['small']).toEqual(['small'])
+    if (!provider.models) return
+    const refused = provider.models({ ...settings, api_key: new Secret('another-key') }, { fetch, signal })
+    await expect(refused).rejects.toMatchObject({ code: 'unauthorized', message: expect.not.stringContaining('another-key') })
+    const away = provider.models({ ...settings, base_url: 'http://127.0.0.1:1/v1' }, { fetch, signal })
+    await expect(away).rejects.toMatchObject({ code: 'unavailable', message: expect.stringContaining('http://127.0.0.1:1/v1') })
+  })
 
   it('a stream gives the text that generate gives, in several deltas', async () => {
     const prompt = [user('hello there')]

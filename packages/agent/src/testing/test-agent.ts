@@ -63,6 +63,7 @@ export function testAgent(options: TestAgentOptions = {}): TestAgent {
     models: {
       labels: options.labels ?? models.map(({ modelId }) => ({ provider: 'scripted', model: modelId })),
       load: async (index) => models[index] ?? Promise.reject(new Error('no such model')),
+      offered: () => undefined,
     },
     prompt: () => options.prompt ?? '',
     observe: (observation) => void observations.push(observation),

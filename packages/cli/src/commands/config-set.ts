@@ -1,5 +1,5 @@
 /** `sluice config set`: values in the file; comments stay, secrets are encrypted, the result is valid or not saved. */
-import { encryptInConfig, setConfig } from '@sluice/gateway/config'
+import { encryptInConfig, isSecretKey, providerProblem, setConfig } from '@sluice/gateway/config'
 import { AppError } from '@sluice/sdk'
 import type { CliContext } from '../context.ts'
 import { readHidden, readInput } from '../read-input.ts'
@@ -14,8 +14,12 @@ interface Done {
 export async function run(context: CliContext): Promise<number> {
   const { out, json, configFile } = context
   const changes = await change(context)
-  if (json) out.json({ file: configFile, changes })
-  else for (const { key, done } of changes) out.print(`${key} ${done} in ${configFile}`)
+  const problem = await providerProblem(context)
+  if (json) out.json({ file: configFile, changes, ...(problem === undefined ? {} : { problem }) })
+  else {
+    for (const { key, done } of changes) out.print(`${key} ${done} in ${configFile}`)
+    if (problem !== undefined) out.warn(`${out.style('yellow', 'warning')}: the daemon would not start with this file yet: ${problem}`)
+  }
   return 0
 }
 
@@ -29,7 +33,7 @@ async function change(context: CliContext): Promise<Done[]> {
     return args.map((key) => ({ key, done: 'removed' }))
   }
   const [first = '', ...more] = args
-  if (more.length > 0) return set(context, pairs(args))
+  if (more.length > 0) return set(context, await pairs(context))
   const found = await encryptInConfig(context, first)
   if (found === 'encrypted') return [{ key: first, done: 'encrypted' }]
   return set(context, [{ path: first, value: (await ask(context, first, found === 'secret')) ?? missing(first) }])
@@ -40,10 +44,19 @@ async function set(context: CliContext, changes: readonly { readonly path: strin
   return changes.map(({ path }, index) => ({ key: path, done: secrets[index] ? 'set and encrypted' : 'set' }))
 }
 
-const pairs = (args: readonly string[]) =>
-  args.flatMap((path, index) => (index % 2 === 0 ? [{ path, value: args[index + 1] ?? missing(path) }] : []))
+/** Keys and values in turn; the value of a last secret without one is asked for. */
+function pairs(context: CliContext) {
+  const { args } = context
+  const keys = args.filter((_, index) => index % 2 === 0)
+  return Promise.all(
+    keys.map(async (path, index) => {
+      const given = args[2 * index + 1]
+      return { path, value: given ?? (await ask(context, path, await isSecretKey(context, path))) ?? missing(path) }
+    }),
+  )
+}
 
-/** Kept out of the arguments, which others on this machine can read; undefined if nothing comes. */
+/** Reads a value that other users of this machine must not see in the arguments; undefined if the input is empty. */
 async function ask({ stdin, out }: CliContext, key: string, secret: boolean): Promise<string | undefined> {
   if (!stdin.isTTY) return (await readInput(stdin, VALUE_BYTES_MAX)).replace(/\r?\n$/, '') || undefined
   if (!secret) return undefined

@@ -104,10 +104,19 @@ const CASES: readonly (readonly [text: string, problems: readonly string[], env?
       '1:25 gateway.hots | `gateway.hots` is not a known key; did you mean `host`?',
     ],
   ],
-  ['[provider]\nbase_url = "nope"\n', ['2:12 provider.base_url | `provider.base_url` must be a URL, but "nope" stands there']],
   [
-    '[provider]\nbase_url = "http://me:hunter2@ho st"\n',
-    ['2:12 provider.base_url | `provider.base_url` must be a URL, but "http://[secret]@ho st" stands there'],
+    '[provider]\nkind = "openai"\nbase_url = "localhost:1234"\n',
+    [
+      '3:12 provider.base_url | `provider.base_url`: must be an http or https URL such as https://host.example/v1, without user name, query or fragment',
+    ],
+  ],
+  [
+    '[provider]\nkind = "openai"\nbase_url = "nope"\n',
+    ['3:12 provider.base_url | `provider.base_url` must be a URL, but "nope" stands there'],
+  ],
+  [
+    '[provider]\nkind = "openai"\nbase_url = "http://me:hunter2@ho st"\n',
+    ['3:12 provider.base_url | `provider.base_url` must be a URL, but "http://[secret]@ho st" stands there'],
   ],
   [
     '[[provider.fallback]]\nmodel = "x"\n',
@@ -312,7 +321,7 @@ const CASES: readonly (readonly [text: string, problems: readonly string[], env?
   [
     '',
     ['-:- provider.base_url | the environment variable SVC_PROVIDER_BASE_URL (for `provider.base_url`) must be a URL, but it is "nope"'],
-    { SVC_PROVIDER_BASE_URL: 'nope' },
+    { SVC_PROVIDER_KIND: 'openai', SVC_PROVIDER_BASE_URL: 'nope' },
   ],
   [
     '[channels_config.mailpush]\ntopic = "t"\n',

@@ -53,12 +53,20 @@ export async function readSection({ section }: OwnedSection, { file, env, decryp
   if (issues.length === 0) {
     return { state: { state: 'unconfigured', why: '`enabled` is false' }, hash: () => hashValue(null), findings: earlier, warnings }
   }
-  // A key that is already known to be wrong has no second mistake.
-  const known = new Set(earlier.map((finding) => formatKeyPath(finding.path)))
   const explained = issues.map((issue) => explainIssue(issue, { top, section: path, variables: overlay.variables }))
-  const findings = wrong ? earlier : [...earlier, ...explained.filter((finding) => !known.has(formatKeyPath(finding.path)))]
+  const findings = wrong ? earlier : firstOfEachKey([...earlier, ...explained])
   const state: SectionState = { state: 'unconfigured', why: `[${section.path}] is not valid` }
   return { state, hash: () => hashValue(null), findings, warnings }
+}
+
+/** Several checks of one key may fail for one mistake: the first of them is reported. */
+function firstOfEachKey(findings: readonly Finding[]): Finding[] {
+  const byKey = new Map<string, Finding>()
+  for (const finding of findings) {
+    const key = formatKeyPath(finding.path)
+    if (!byKey.has(key)) byKey.set(key, finding)
+  }
+  return [...byKey.values()]
 }
 
 /** The section's table; `wrong` if something else stands on the way to it, which the check of names reports. */
