@@ -24,19 +24,19 @@ export async function askPerson(
 ): Promise<Answer> {
   const { policy, turn, session, inbox, cancellation } = scope
   const approve = scope.approve ?? deps.approve
-  if (!approve) return { refusal: deniedText(policy, tool, false) }
+  if (!approve) return { refusal: deniedText(policy(), tool, false) }
   try {
     const hash = callHash(tool.name, input)
     const summary = boundedCall(shownCall(input, deps.secrets()), hash)
     const request: ApprovalRequest = { callId, tool: tool.name, summary, callHash: hash, turn, session, inbox }
     const answer = await scope.whileAsking(() => cancellation.race(approve(request, cancellation.signal)))
-    if (answer === undefined) return { refusal: deniedText(policy, tool, false) }
-    if (answer === false || !answer.by) return { refusal: deniedText(policy, tool, true) }
+    if (answer === undefined) return { refusal: deniedText(policy(), tool, false) }
+    if (answer === false || !answer.by) return { refusal: deniedText(policy(), tool, true) }
     // The input is an object that others could have changed meanwhile: what runs is what was shown.
-    return callHash(tool.name, input) === hash ? answer : { refusal: deniedText(policy, tool, true) }
+    return callHash(tool.name, input) === hash ? answer : { refusal: deniedText(policy(), tool, true) }
   } catch (error) {
     cancellation.throwIfCancelled()
     deps.log.error('approval failed', { tool: tool.name, turn, error })
-    return { refusal: deniedText(policy, tool, false) }
+    return { refusal: deniedText(policy(), tool, false) }
   }
 }

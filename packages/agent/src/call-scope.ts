@@ -17,7 +17,8 @@ export interface CallScope {
   readonly caller: string | undefined
   readonly trace: Trace
   readonly registry: Registry
-  readonly policy: Policy
+  /** The policy in force now. */
+  readonly policy: () => Policy
   /** The only tools that may be called; undefined: all. */
   readonly tools: readonly string[] | undefined
   readonly resultCharsMax: number

@@ -45,6 +45,7 @@ export async function conductTurn(deps: ConductDeps, turn: LiveTurn, slot: Slot)
   )
   const scope: TurnScope = {
     ...settings,
+    policy: () => deps.config().policy,
     turn,
     registry: lease.registry,
     trace: newTrace(turn.trace),

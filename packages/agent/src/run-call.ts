@@ -12,7 +12,7 @@ export type RunCallDeps = Pick<ConductDeps, 'config' | 'lease' | 'deadlines' | '
 export async function runCall(deps: RunCallDeps, request: CallRequest): Promise<CallResult> {
   const { turn, callId, client, caller, trace, signal, onBegin } = request
   if (signal.aborted) throw aborted(turn)
-  const { policy, agent } = deps.config()
+  const { agent } = deps.config()
   const lease = deps.lease()
   const cancellation = new Cancellation()
   const abort = () => cancellation.cancel(aborted(turn))
@@ -30,7 +30,7 @@ export async function runCall(deps: RunCallDeps, request: CallRequest): Promise<
     caller,
     trace,
     registry: lease.registry,
-    policy,
+    policy: () => deps.config().policy,
     tools: undefined,
     resultCharsMax: agent.max_tool_result_chars,
     cancellation,

@@ -2,6 +2,7 @@ import { AppError, defineTool, Secret, type Tool } from '@sluice/sdk'
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
 import { callHash } from './shown-call.ts'
+import { memoryBooks } from './testing/memory-books.ts'
 import { type Reply, scriptedModel } from './testing/scripted-model.ts'
 import { request, resultsIn, type TestAgentOptions, testAgent, testTool, until } from './testing/test-agent.ts'
 import type { ApprovalRequest, TurnPart, TurnRequest } from './turn.ts'
@@ -268,6 +269,65 @@ test('what only halts something runs at every level, unasked, however often, wha
   }
   const { text } = await callTools([[call('drive', { action: 'go' })]], { tools: [drive], policy: { always_ask: ['drive'] } })
   expect(text).toContain('nobody here to ask')
+})
+
+describe('a call is judged right before it runs', () => {
+  /** `look` only looks until `change` has run, as a path does that becomes a link. */
+  const stateful = () => {
+    const ran: string[] = []
+    return {
+      ran,
+      tools: [
+        testTool('change', (key) => `ran ${ran.push(key)}`, 'write'),
+        testTool(
+          'look',
+          (key) => `ran ${ran.push(key)}`,
+          () => (ran.includes('plant') ? 'execute' : 'read'),
+        ),
+      ],
+    }
+  }
+
+  test('after the calls before it in the same reply', async () => {
+    const { ran, tools } = stateful()
+    const { results } = await callTools([[call('change', { key: 'plant' }), call('look', { key: 'out' })]], { tools })
+    expect(ran).toEqual(['plant'])
+    expect(results[0]?.[1]).toContain('nobody here to ask')
+  })
+
+  test('and again after a person was asked, by the policy of that moment', async () => {
+    const { ran, tools } = stateful()
+    const policy: { level: 'supervised' | 'readonly'; always_ask: string[] } = { level: 'supervised', always_ask: ['change'] }
+    const { text } = await callTools([[call('change')]], {
+      tools,
+      policy,
+      approve: async () => {
+        policy.level = 'readonly'
+        return { by: 'cli:me' }
+      },
+    })
+    expect(text).toContain('level = "readonly"')
+    expect(ran).toEqual([])
+  })
+
+  test('and what the calls before it returned is kept before a person is asked', async () => {
+    const { tools } = stateful()
+    const books = memoryBooks()
+    const kept: unknown[] = []
+    const { agent } = testAgent({
+      books,
+      models: [scriptedModel([{ calls: [call('change', { key: 'plant' }), call('look')] }, { text: 'done' }])],
+      tools,
+      approve: async () => {
+        kept.push(...books.checkpoints.values())
+        return false
+      },
+    })
+    await agent.accept(request('go', { session: 's' }))
+    await agent.ended('turn-1')
+    expect(JSON.stringify(kept)).toContain('ran 1')
+    expect(JSON.stringify(kept)).not.toContain('may or may not')
+  })
 })
 
 describe('tools that always ask', () => {

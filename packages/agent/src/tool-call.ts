@@ -1,6 +1,8 @@
 /**
  * The one executor of tool calls, whoever the caller: find, parse, count repeats, policy, approval, run, scrub, shorten,
- * tell. Whatever goes wrong becomes an error result the model can read; only the end of the turn itself is thrown.
+ * report. The policy judges a call right before it runs, and once more after a person was asked: the calls before it, and
+ * the time a person takes, change what a call can do. Whatever goes wrong becomes an error result the model can read; only
+ * the end of the turn itself is thrown.
  */
 import {
   AppError,
@@ -33,16 +35,24 @@ export interface ToolExecutorDeps extends ApprovalDeps {
   readonly scrub: Scrub
 }
 
-/** A call that is ready to run, or that has its answer already. */
+/** A call whose input is checked, or that has its answer already. */
 export interface PreparedCall {
   readonly call: ToolCall
   /** Undefined when there is no such tool. */
   readonly tool: Tool | undefined
   readonly input: unknown
+  /** It only brings something to a halt (`Tool.haltOf`). */
+  readonly halts: boolean
+  /** Why it does not run. */
+  readonly refusal: string | undefined
+}
+
+/** What a call can do at this moment, and what the policy says of it. */
+export interface Judgement {
   readonly risk: Risk
   readonly verdict: Verdict
   /** Why it does not run. */
-  readonly refusal: string | undefined
+  readonly refusal?: string
 }
 
 export type ToolResultPart = Extract<Extract<ModelMessage, { role: 'tool' }>['content'][number], { type: 'tool-result' }>
@@ -50,6 +60,8 @@ export type ToolResultPart = Extract<Extract<ModelMessage, { role: 'tool' }>['co
 export interface RunOptions {
   /** Names the question if a person is asked; default: the call's id. */
   readonly question?: string
+  /** Awaited before a person is asked; a rejection keeps the call from running. */
+  readonly onAsk?: (() => Promise<void>) | undefined
   /** Awaited right before the tool runs, after the policy and any person have agreed; a rejection keeps it from running. */
   readonly onBegin?: ((risk: Risk) => Promise<void>) | undefined
 }
@@ -67,10 +79,10 @@ export class ToolExecutor {
     this.#deps = deps
   }
 
-  /** Everything that can be said of a call before anything is done. Without `repeats` it may be made any number of times. Never throws. */
+  /** What stays true of a call until it runs. Without `repeats` it may be made any number of times. Never throws. */
   prepare(scope: CallScope, call: ToolCall, repeats?: Repeats): PreparedCall {
     const tool = scope.registry.tools.get(call.name)
-    const refuse = (refusal: string): PreparedCall => ({ call, tool, input: undefined, risk: 'read', verdict: 'refuse', refusal })
+    const refuse = (refusal: string): PreparedCall => ({ call, tool, input: undefined, halts: false, refusal })
     if (!tool) return refuse(unknownTool(scope, call.name))
     if (scope.tools && !scope.tools.includes(tool.name)) return refuse(notAmong(scope.tools, tool.name))
     try {
@@ -78,12 +90,23 @@ export class ToolExecutor {
       if ('problem' in parsed) return refuse(parsed.problem)
       const { value: input, halts } = parsed
       if (!halts && repeats && repeats.count(tool.name, parsed.raw) >= REPEATS_REFUSED_FROM) return refuse(repeated(tool.name))
-      const risk = typeof tool.risk === 'function' ? tool.risk(input) : tool.risk
-      const said = halts ? 'run' : verdict(scope.policy, tool, risk)
-      return { call, tool, input, risk, verdict: said, refusal: said === 'refuse' ? refusedText(tool.name) : undefined }
+      return { call, tool, input, halts, refusal: undefined }
     } catch (error) {
       this.#deps.log.error('tool failed', { tool: tool.name, turn: scope.turn, error })
       return refuse(FAULT)
+    }
+  }
+
+  /** Judges a prepared call as things stand now. Holds only until anything else runs. Never throws. */
+  judge(scope: CallScope, { tool, input, halts, refusal }: PreparedCall): Judgement {
+    if (!tool || refusal !== undefined) return { risk: 'read', verdict: 'refuse', refusal: refusal ?? '' }
+    try {
+      const risk = typeof tool.risk === 'function' ? tool.risk(input) : tool.risk
+      const said = halts ? 'run' : verdict(scope.policy(), tool, risk)
+      return said === 'refuse' ? { risk, verdict: said, refusal: refusedText(tool.name) } : { risk, verdict: said }
+    } catch (error) {
+      this.#deps.log.error('tool failed', { tool: tool.name, turn: scope.turn, error })
+      return { risk: 'read', verdict: 'refuse', refusal: FAULT }
     }
   }
 
@@ -123,14 +146,19 @@ export class ToolExecutor {
 
   async #answer(
     scope: CallScope,
-    { call, tool, input, risk, verdict, refusal }: PreparedCall,
-    { question = call.id, onBegin, trace }: RunOptions & { readonly trace: Trace },
+    prepared: PreparedCall,
+    { question = prepared.call.id, onAsk, onBegin, trace }: RunOptions & { readonly trace: Trace },
   ): Promise<CallResult> {
-    if (!tool || refusal !== undefined) return this.refused(scope, refusal ?? '')
-    const answer = verdict === 'ask' ? await askPerson(this.#deps, scope, { callId: question, tool, input }) : undefined
+    const { tool, input } = prepared
+    const judged = this.judge(scope, prepared)
+    if (!tool || judged.refusal !== undefined) return this.refused(scope, judged.refusal ?? '')
+    if (judged.verdict === 'ask') await onAsk?.()
+    const answer = judged.verdict === 'ask' ? await askPerson(this.#deps, scope, { callId: question, tool, input }) : undefined
     if (answer && 'refusal' in answer) return this.refused(scope, answer.refusal)
     const { client, caller, session, turn, cancellation, followed } = scope
     cancellation.throwIfCancelled()
+    const { risk, refusal } = answer ? this.judge(scope, prepared) : judged
+    if (refusal !== undefined) return this.refused(scope, refusal)
     if (onBegin) {
       await onBegin(risk)
       cancellation.throwIfCancelled()

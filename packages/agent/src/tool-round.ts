@@ -2,11 +2,12 @@
  * The calls of one reply, run to their results. What has effects is written ahead: a turn that is cut anywhere goes on from
  * what was kept, and runs no such call a second time.
  */
+import type { Risk } from '@sluice/sdk'
 import type { CallScope } from './call-scope.ts'
 import type { ToolCall } from './model-reply.ts'
 import type { Repeats } from './repeats.ts'
 import { callHash } from './shown-call.ts'
-import type { PreparedCall, ToolExecutor, ToolResultPart } from './tool-call.ts'
+import type { Judgement, PreparedCall, ToolExecutor, ToolResultPart } from './tool-call.ts'
 import type { CallResult } from './turn.ts'
 
 export interface RoundDeps {
@@ -39,47 +40,51 @@ const CUT: CallResult = {
 
 /**
  * Looks run side by side. As soon as one of the calls does more, or a person is asked about one, all run one after another,
- * as they were written. Resolves to all results, in the order of the calls.
+ * as they were written, each judged when its turn comes. Resolves to all results, in the order of the calls.
  */
 export async function runRound(deps: RoundDeps, { calls, results }: ToolRound): Promise<ToolResultPart[]> {
   const { tools, scope, repeats, round, keep } = deps
   const byId = new Map(results.map((result) => [result.toolCallId, result]))
   const settle = (call: ToolCall, result: CallResult) => void byId.set(call.id, resultPart(call, result))
   const settled = () => calls.flatMap(({ id }) => byId.get(id) ?? [])
+  const keepSettled = async () => keep?.(settled())
 
-  const open = calls.flatMap((call, index): PreparedCall[] => {
-    const ready = tools.prepare(scope, call, repeats) // also of one that has its result: repeats are counted in order
-    if (byId.has(call.id)) return []
+  const prepared = calls.map((call) => tools.prepare(scope, call, repeats)) // also of one that has its result: repeats are counted in order
+  const open = prepared.flatMap((ready, index): PreparedCall[] => {
+    if (byId.has(ready.call.id)) return []
     return [index < CALLS_PER_REPLY_MAX ? ready : { ...ready, refusal: `Not run: a reply may call at most ${CALLS_PER_REPLY_MAX} tools.` }]
   })
-  if (!open.some(isWeighty)) {
-    await Promise.all(open.map(async (prepared) => settle(prepared.call, await tools.run(scope, prepared))))
+  const run = async (ready: PreparedCall): Promise<void> => {
+    const { call } = ready
+    const writeAhead = async (risk: Risk) => {
+      if (risk === 'read') return
+      settle(call, CUT)
+      await keepSettled()
+    }
+    const question = questionOf(ready, `${round}.${calls.indexOf(call) + 1}`)
+    settle(call, await tools.run(scope, ready, { question, onAsk: keepSettled, onBegin: writeAhead }))
+  }
+
+  const judged = open.map((ready) => tools.judge(scope, ready))
+  if (!judged.some(isWeighty)) {
+    await Promise.all(open.map(run))
     return settled()
   }
 
   // A checkpoint holds the input as the model is told it, not as it was written: what was refused must not be judged by it again.
-  for (const { call, refusal } of open) if (refusal !== undefined) settle(call, tools.refused(scope, refusal))
-  if (!beginsAtOnce(open)) await keep?.(settled())
-  for (const prepared of open) {
-    const writeAhead = async () => {
-      settle(prepared.call, CUT)
-      await keep?.(settled())
-    }
-    const question = prepared.verdict === 'ask' ? questionOf(prepared, `${round}.${calls.indexOf(prepared.call) + 1}`) : prepared.call.id
-    settle(prepared.call, await tools.run(scope, prepared, { question, onBegin: hasEffects(prepared) ? writeAhead : undefined }))
+  for (const [at, { call }] of open.entries()) {
+    const refusal = judged[at]?.refusal
+    if (refusal !== undefined) settle(call, tools.refused(scope, refusal))
   }
+  const rest = open.filter((_, at) => judged[at]?.refusal === undefined)
+  const first = judged.find(({ refusal }) => refusal === undefined)
+  // A call with an effect, and one that a person is asked about, keeps the reply itself.
+  if (first && !isWeighty(first)) await keepSettled()
+  for (const ready of rest) await run(ready)
   return settled()
 }
 
-const hasEffects = ({ risk, refusal }: PreparedCall): boolean => refusal === undefined && risk !== 'read'
-const isWeighty = (prepared: PreparedCall): boolean =>
-  hasEffects(prepared) || (prepared.refusal === undefined && prepared.verdict === 'ask')
-
-/** True if the first thing done is to write a call ahead, which keeps the reply as well. */
-function beginsAtOnce(open: readonly PreparedCall[]): boolean {
-  const first = open.find(({ refusal }) => refusal === undefined)
-  return first !== undefined && hasEffects(first) && first.verdict === 'run'
-}
+const isWeighty = ({ risk, verdict, refusal }: Judgement): boolean => refusal === undefined && (risk !== 'read' || verdict === 'ask')
 
 /**
  * Not the call's id: a model may use one twice. The same place and the same call are the same question when a turn that was

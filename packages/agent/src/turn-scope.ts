@@ -28,7 +28,8 @@ export interface TurnScope {
   readonly registry: Registry
   readonly agent: AgentConfig
   readonly cost: CostConfig
-  readonly policy: Policy
+  /** The policy in force now: it counts when a call runs, not when its turn began. */
+  readonly policy: () => Policy
   /** The turn's own span. */
   readonly trace: Trace
   /** Milliseconds since 1970, and on the monotonic clock. */

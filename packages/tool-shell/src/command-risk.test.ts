@@ -1,20 +1,33 @@
-import { linkSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { linkSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { commandRisk } from './command-risk.ts'
 
-const ROOT = '/home/somebody/workspace'
+const ROOT = realpathSync(mkdtempSync(join(tmpdir(), 'sluice-look-')))
+mkdirSync(join(ROOT, 'src'))
+for (const name of ['a', 'a.txt', 'b', 'x', 'list']) writeFileSync(join(ROOT, name), 'x')
+afterAll(() => rmSync(ROOT, { recursive: true }))
 
 test.each([
   'ls',
   'ls -la src',
+  'ls -lT 4 --color=auto --sort=size --width 80 src',
   'cat a.txt | grep -n b | head -n 3',
+  'cat -- a.txt -',
   'find . -name "*.ts" -type f',
+  'find -P src -maxdepth 2 \\( -name a -o -size +1k \\) -print0',
   'wc -l a; pwd && date || echo no',
   'date -u +%F',
+  'date +"%F %T"',
   `cat ${ROOT}/a`,
   "grep -r 'a b' src 2>/dev/null",
+  'grep -e missing -A3 --max-count=2 a',
+  'grep /etc/passwd a.txt',
+  "cut -d / -f 1 a | tr 'a/b' c",
+  'echo /etc/passwd and more; basename /etc/passwd; dirname ../x',
+  'head -20 a; tail -c +5 a',
+  'stat -c "%n %s" a',
 ])('%j only looks', (command) => {
   expect(commandRisk(command, ROOT)).toBe('read')
 })
@@ -37,6 +50,30 @@ test.each([
   'grep -f/etc/passwd x',
   'grep --file=/etc/passwd x',
   'grep -R x .',
+  'grep missing missing.txt',
+  'cat missing',
+  'ls -l src/missing',
+  'grep -x -f list a',
+  'grep --fil=list x',
+  'grep -d recurse x .',
+  'tail -f a',
+  'tail --follow a',
+  'date -r a',
+  'date --file=a',
+  'date -d tomorrow',
+  'ls -H src',
+  'ls --hyperlink a',
+  'ls ~root',
+  'echo ~root',
+  'stat --dereference a',
+  'stat -L a',
+  'pwd x',
+  'find -H . -name a',
+  'find . -newer a -unknown',
+  'find . -exec rm x ;',
+  'find . -fls x',
+  'find . -name a -delete',
+  'find -files0-from a',
   'grep -rR x .',
   'grep --dereference-recursive x .',
   'grep -3R x .',
@@ -73,6 +110,7 @@ test('a link out of the workspace is no plain look, at whatever place in the pat
   try {
     mkdirSync(join(root, 'dir'))
     writeFileSync(join(root, 'plain'), 'x')
+    writeFileSync(join(root, 'plain2'), 'x')
     symlinkSync('/etc/passwd', join(root, 'link'))
     symlinkSync('/etc', join(root, 'dir', 'etc'))
     linkSync(join(root, 'plain'), join(root, 'hard'))
@@ -85,7 +123,25 @@ test('a link out of the workspace is no plain look, at whatever place in the pat
       'grep -r x dir/etc',
     ])
       expect(commandRisk(command, root), command).toBe('execute')
-    for (const command of ['cat missing', 'ls dir', 'ls']) expect(commandRisk(command, root), command).toBe('read')
+    for (const command of ['cat plain2', 'ls dir', 'ls']) expect(commandRisk(command, root), command).toBe('read')
+  } finally {
+    rmSync(root, { recursive: true })
+  }
+})
+
+test('each call is judged by what is there: a path that appears, becomes a link or disappears', () => {
+  const root = mkdtempSync(join(tmpdir(), 'sluice-risk-'))
+  try {
+    const file = join(root, 'manual.txt')
+    expect(commandRisk('cat manual.txt', root)).toBe('execute')
+    writeFileSync(file, 'x')
+    expect(commandRisk('cat manual.txt', root)).toBe('read')
+    unlinkSync(file)
+    symlinkSync('/etc/passwd', file)
+    expect(commandRisk('cat manual.txt', root)).toBe('execute')
+    unlinkSync(file)
+    symlinkSync('nowhere', file)
+    expect(commandRisk('cat manual.txt', root)).toBe('execute')
   } finally {
     rmSync(root, { recursive: true })
   }

@@ -52,7 +52,6 @@ export function testAgent(options: TestAgentOptions = {}): TestAgent {
   const settings = {
     agent: { ...v.parse(agentSection.schema, {}), ...options.agent },
     cost: { ...v.parse(costSection.schema, {}), ...options.cost },
-    policy: { ...v.parse(policySection.schema, {}), ...options.policy },
   }
   let leased = 0
   let ids = 0
@@ -81,7 +80,8 @@ export function testAgent(options: TestAgentOptions = {}): TestAgent {
     ...options,
     store: books,
     clock,
-    config: () => settings,
+    // Read anew each time: a test may change its policy while a turn runs.
+    config: () => ({ ...settings, policy: { ...v.parse(policySection.schema, {}), ...options.policy } }),
   })
   return { agent, books, clock, events: emitted, observations, logs, leased: () => leased }
 }
