@@ -1,11 +1,13 @@
-// Builds one profile into dist/<name>/: `node scripts/build.mjs minimal`, a profile file of your own, or
-// `--features hardware,probe` on top of the minimal profile. Prints and writes what each feature costs in bytes.
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+// Builds one profile into dist/<name>/: `node scripts/build.mjs full`, a profile file of your own, either with more features
+// (`--features probe`), or a build composed from nothing (`--only provider-openai,channel-telegram`). Writes and prints how
+// many bytes each package costs.
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join, relative, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { build } from 'tsup'
 import { CATALOGUE } from '../packages/sdk/src/catalogue.ts'
 import { bundleReport, printReport } from './bundle-report.mjs'
+import { replaceBuild } from './replace-build.mjs'
 import { takeBuiltins } from './take-builtins.mjs'
 
 const ROOT = resolve(import.meta.dirname, '..')
@@ -19,10 +21,12 @@ const EXTERNAL = [
 const BANNER =
   "const require=process.getBuiltinModule('node:module').createRequire(import.meta.url),__filename=import.meta.filename,__dirname=import.meta.dirname;"
 
+const USAGE = `usage: pnpm build <minimal|standard|full|profile.ts> [--features <flag,flag…>] [--name <name>]
+       pnpm build --only <flag,flag…> [--name <name>]
+`
+
 const usage = (message) => {
-  process.stderr.write(
-    `${message}\nusage: pnpm build <minimal|standard|full|profile.ts> | pnpm build --features <flag,flag…> [--name <name>]\n`,
-  )
+  process.stderr.write(`${message}\n${USAGE}`)
   process.exit(2)
 }
 
@@ -39,61 +43,103 @@ function packagesOf(word) {
   return ids
 }
 
-function composedProfile(words, name) {
-  const ids = [...new Set(words.flatMap(packagesOf))]
-  const imports = ids.map((id, index) => `import feature${index} from '@sluice/${id}'`)
-  return [
+const importsOf = (ids) => ids.map((id, index) => `import feature${index} from '@sluice/${id}'`)
+const listOf = (ids) => `[${ids.map((_, index) => `feature${index}`).join(', ')}]`
+
+/** A profile of these features alone. */
+const onlyThese = (ids, name) =>
+  [
     "import { main } from '@sluice/cli'",
-    "import { always } from './always.ts'",
-    ...imports,
-    `const added = [${ids.map((_, index) => `feature${index}`).join(', ')}]`,
-    'const known = new Set(always.map((feature) => feature.id))',
-    `await main({ profile: ${JSON.stringify(name)}, features: [...always, ...added.filter((feature) => !known.has(feature.id))] })`,
+    ...importsOf(ids),
+    `await main({ profile: ${JSON.stringify(name)}, features: ${listOf(ids)} })`,
   ].join('\n')
+
+/** What a profile imports in place of `@sluice/cli`: its `main` adds these features to the profile's own. */
+const cliThatAdds = (ids, name) =>
+  [
+    "export * from '@sluice/cli'",
+    "import { main as run } from '@sluice/cli'",
+    ...importsOf(ids),
+    `const added = ${listOf(ids)}`,
+    'export const main = ({ features, ...options }) => {',
+    '  const more = added.filter(({ id }) => !features.some((feature) => feature.id === id))',
+    `  return run({ ...options, profile: ${JSON.stringify(name)}, features: [...features, ...more] })`,
+    '}',
+  ].join('\n')
+
+/** The flags of a list such as `hardware,probe`, and the packages behind them. */
+function readList(option, list) {
+  const flags = list
+    .split(',')
+    .map((word) => word.trim())
+    .filter(Boolean)
+  if (flags.length === 0) usage(`--${option} wants at least one flag`)
+  return { flags, ids: [...new Set(flags.flatMap(packagesOf))] }
 }
 
-function readArguments() {
-  const { values, positionals } = parseArgs({
-    allowPositionals: true,
-    options: { features: { type: 'string' }, name: { type: 'string' }, summary: { type: 'boolean' } },
-  })
-  if (values.features !== undefined) {
-    const words = values.features
-      .split(',')
-      .map((word) => word.trim())
-      .filter(Boolean)
-    if (words.length === 0) usage('--features wants at least one flag')
-    const name = values.name ?? 'custom'
-    return { name, source: composedProfile(words, name), summary: values.summary }
+function parsed(options) {
+  try {
+    return parseArgs({ allowPositionals: true, options })
+  } catch (error) {
+    return usage(error.message)
   }
-  const [profile, ...rest] = positionals
+}
+
+/** The name is the folder's; `recipe` is how the bundle tells the command that builds it (catalogue.ts). */
+function readArguments() {
+  const text = { type: 'string' }
+  const options = { features: text, only: text, name: text, summary: { type: 'boolean' } }
+  const { values, positionals } = parsed(options)
+  const { summary } = values
+  const named = values.name === undefined ? {} : { name: values.name }
+  if (values.only !== undefined) {
+    if (positionals.length > 0 || values.features !== undefined) usage('--only takes neither a profile nor --features')
+    const name = values.name ?? 'custom'
+    const { flags, ids } = readList('only', values.only)
+    return { name, source: onlyThese(ids, name), recipe: { features: flags, ...named }, summary }
+  }
+  const [profile = values.features === undefined ? undefined : 'minimal', ...rest] = positionals
   if (!profile || rest.length > 0) usage('name one profile')
   const file = profile.endsWith('.ts') ? resolve(profile) : join(ROOT, 'profiles', `${profile}.ts`)
   if (!existsSync(file)) usage(`no profile '${profile}': ${relative(ROOT, file)} does not exist`)
-  return { name: values.name ?? basename(file, '.ts'), file, summary: values.summary }
+  if (values.features === undefined)
+    return { name: values.name ?? basename(file, '.ts'), file, recipe: { profile, features: [], ...named }, summary }
+  const name = values.name ?? 'custom'
+  const { flags, ids } = readList('features', values.features)
+  return { name, file, cli: cliThatAdds(ids, name), recipe: { profile, features: flags, ...named }, summary }
 }
 
 /** The HTTP adaptor asks of each request whether it is HTTP/2, which the daemon never serves: the real module costs TLS too. */
 const NO_HTTP2 = 'export class Http2ServerRequest {}\nexport const constants = {}'
 
-/** Resolves the profile the entry imports: a file, or one composed from flags; and a package of your own by its folder. */
-const profilePlugin = ({ file, source }) => ({
+/** Resolves the profile that the entry imports, a file or one made of flags, and a package of your own by its folder. */
+const profilePlugin = ({ file, source, cli }) => ({
   name: 'sluice-profile',
   setup(esbuild) {
-    esbuild.onResolve({ filter: /^sluice:profile$/ }, ({ path }) => (file ? { path: file } : { path, namespace: 'sluice' }))
+    const generated = { profile: source, cli }
+    esbuild.onResolve({ filter: /^sluice:profile$/ }, () => (file ? { path: file } : { path: 'profile', namespace: 'sluice' }))
+    esbuild.onResolve({ filter: /^@sluice\/cli$/ }, ({ importer }) =>
+      cli && importer === file ? { path: 'cli', namespace: 'sluice' } : undefined,
+    )
     esbuild.onResolve({ filter: /^@sluice\/x-[\w-]+$/ }, ({ path }) => {
       const entry = join(ROOT, 'packages', path.slice('@sluice/'.length), 'src', 'index.ts')
       return existsSync(entry) ? { path: entry } : undefined
     })
     esbuild.onResolve({ filter: /^node:http2$/ }, () => ({ path: 'http2', namespace: 'no-http2' }))
     esbuild.onLoad({ filter: /.*/, namespace: 'no-http2' }, () => ({ contents: NO_HTTP2 }))
-    esbuild.onLoad({ filter: /.*/, namespace: 'sluice' }, () => ({ contents: source, resolveDir: join(ROOT, 'profiles'), loader: 'ts' }))
+    esbuild.onLoad({ filter: /.*/, namespace: 'sluice' }, ({ path }) => ({
+      contents: generated[path],
+      resolveDir: join(ROOT, 'profiles'),
+      loader: 'ts',
+    }))
   },
 })
 
 const target = readArguments()
-const outDir = join(ROOT, 'dist', target.name)
-rmSync(outDir, { recursive: true, force: true })
+const dist = join(ROOT, 'dist')
+mkdirSync(dist, { recursive: true })
+const outDir = mkdtempSync(join(dist, `.${target.name}-`))
+process.on('exit', () => rmSync(outDir, { recursive: true, force: true }))
 await build({
   config: false,
   entry: { sluice: join(ROOT, 'scripts', 'entry.mjs') },
@@ -103,6 +149,7 @@ await build({
   platform: 'node',
   bundle: true,
   splitting: true,
+  define: { SLUICE_BUILD: JSON.stringify(target.recipe) },
   minify: true,
   dts: false,
   metafile: true,
@@ -119,4 +166,7 @@ const metafile = JSON.parse(readFileSync(join(outDir, 'metafile-esm.json'), 'utf
 rmSync(join(outDir, 'metafile-esm.json'))
 const report = bundleReport(metafile, target.name)
 writeFileSync(join(outDir, 'bundle-report.json'), `${JSON.stringify(report, null, 2)}\n`)
+const folder = join(dist, target.name)
+replaceBuild(outDir, folder, Date.now())
 printReport(report, { packages: !target.summary })
+console.log(`built ${relative(process.cwd(), join(folder, 'sluice.mjs'))}`)

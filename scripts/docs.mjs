@@ -24,6 +24,13 @@ const table = (headings, rows) =>
 const code = (text) => `\`${text}\``
 const page = (title, ...parts) => `${[`# ${title}`, NOTE, ...parts].join('\n\n')}\n`
 
+/** The command for a feature that some builds leave out. */
+function howToGet(id, row) {
+  if (row.planned) return 'planned'
+  if (row.profile && row.flag === null) return 'every build'
+  return code(row.profile ? `pnpm build ${row.profile}` : buildHint(id))
+}
+
 function features() {
   const rows = ROWS.map(([id, row]) => [
     code(id),
@@ -31,7 +38,7 @@ function features() {
     row.summary,
     [...(row.tools ?? []), ...(row.routes ?? []), ...(row.commands ?? [])].map(code).join(', '),
     row.section ? code(`[${row.section}]`) : '',
-    row.planned ? 'planned' : row.profile && row.flag === null ? 'every build' : code(buildHint(id)),
+    howToGet(id, row),
   ])
   return page(
     'Features',

@@ -1,6 +1,6 @@
 /** The built bundle of each profile, as a process. `npm test` builds them first. */
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { ROWS } from '@sluice/sdk'
@@ -28,8 +28,17 @@ async function daemon(profile: string, dir: string, options?: Parameters<typeof 
   return running
 }
 
+type ReplaceBuild = (built: string, folder: string, nowMs: number) => void
+
 const offline = '[provider]\nkind = "offline"\n'
 const bearer = (value: string) => ({ authorization: `Bearer ${value}` })
+
+const STANDARD_FLAGS = ['observability-metrics', 'channel-fedchat', 'channel-workchat']
+const SPECIFIED_FLAGS: Record<string, readonly string[]> = {
+  minimal: ['observability-metrics'],
+  standard: STANDARD_FLAGS,
+  full: [...STANDARD_FLAGS, 'browser-native', 'hardware', 'rag-pdf', 'observability-otel'],
+}
 
 describe.each(['minimal', 'standard', 'full'])('the %s bundle', (profile) => {
   test('is there', () => expect(existsSync(bundle(profile)), `run pnpm build:${profile}`).toBe(true))
@@ -46,8 +55,16 @@ describe.each(['minimal', 'standard', 'full'])('the %s bundle', (profile) => {
     expect(rows.map(({ feature }) => feature).toSorted()).toEqual(ROWS.map(([id]) => id).toSorted())
     for (const row of rows) {
       if (row.compiled) expect(row.build).toBeNull()
-      else expect(row.build).toMatch(row.flag ? new RegExp(`pnpm build(:full|:standard| --features ${row.flag})`) : /pnpm build --features/)
+      else expect(row.build).toContain(`pnpm build ${profile} --features ${row.flag ?? row.feature}`)
     }
+  })
+
+  test('has the flags that the specification lists for it, as far as a release ships them', async () => {
+    const { stdout } = await run(profile, ['features', '--json', '--data-dir', folder(offline)])
+    const rows = JSON.parse(stdout) as { flag: string | null; compiled: boolean }[]
+    const planned = new Set(ROWS.flatMap(([, row]) => (row.planned ? row.flag : null) ?? []))
+    const compiled = rows.flatMap((row) => (row.compiled ? row.flag : null) ?? [])
+    expect(new Set(compiled)).toEqual(new Set(SPECIFIED_FLAGS[profile]?.filter((flag) => !planned.has(flag))))
   })
 
   test('pairs by its printed code and answers a webhook; a repeat is a duplicate; SIGTERM ends it with 0', async () => {
@@ -75,14 +92,14 @@ describe.each(['minimal', 'standard', 'full'])('the %s bundle', (profile) => {
     const running = await daemon(profile, folder(offline))
     expect(await post(`${running.url}/api/webauthn/auth/start`, {})).toMatchObject({
       status: 404,
-      body: { code: 'not_compiled', feature: 'webauthn', build: expect.stringContaining('pnpm build --features webauthn') },
+      body: { code: 'not_compiled', feature: 'webauthn', build: `pnpm build ${profile} --features webauthn` },
     })
   })
 
   test('refuses a command it leaves out with exit code 2 and the instruction', async () => {
     const { code, stderr } = await run(profile, ['plugin', 'list', '--data-dir', folder()])
     expect(code).toBe(2)
-    expect(stderr).toContain('pnpm build --features plugins-wasm')
+    expect(stderr).toContain(`pnpm build ${profile} --features plugins-wasm`)
   })
 })
 
@@ -117,6 +134,18 @@ describe('the daemon', () => {
     const script = lines.slice(lines.indexOf('try it:') + 1).join('\n')
     const { stdout } = spawnSync('bash', ['-c', script], { encoding: 'utf8' })
     expect(JSON.parse(stdout)).toMatchObject({ response: expect.stringContaining('hello'), turn_id: expect.any(String) })
+  })
+
+  test('goes on working when its bundle is built anew', async () => {
+    const { replaceBuild } = (await import(join(ROOT, 'scripts/replace-build.mjs'))) as { replaceBuild: ReplaceBuild }
+    const built = folder()
+    cpSync(join(ROOT, 'dist/minimal'), built, { recursive: true })
+    const running = await daemon(built, folder(offline))
+    const next = folder()
+    writeFileSync(join(next, 'sluice.mjs'), 'console.log("the next build")')
+    replaceBuild(next, built, Date.now())
+    expect((await fetch(`${running.url}/api/openapi.json`, { headers: bearer(await token('minimal', running.dataDir)) })).status).toBe(200)
+    expect((await run(built, ['--version'])).stdout).toBe('the next build\n')
   })
 
   test('a second daemon on one data directory refuses', async () => {

@@ -74,8 +74,8 @@ describe('usage', () => {
     [['daemon', '--port', 'x'], "'x'"],
     [['config', 'get', 'gateway..port'], '"gateway..port" is not a key'],
     [['completions', 'tcsh'], 'tcsh'],
-    [['plugin', 'install', 'x'], 'pnpm build --features plugins-wasm'],
-    [['hardware', 'info', '--chip', 'y'], 'pnpm build --features probe'],
+    [['plugin', 'install', 'x'], 'pnpm build full --features plugins-wasm'],
+    [['hardware', 'info', '--chip', 'y'], 'pnpm build full --features probe'],
   ])('%j is exit 2 and one line', async (argv, piece) => {
     const { code, err } = await sluice(...argv)
     expect(code).toBe(2)
@@ -107,7 +107,7 @@ describe('configuration commands', () => {
     try {
       const { code, err } = await sluice('config', 'check', '--data-dir', dir)
       expect(code).toBe(78)
-      expect(err).toContain('pnpm build --features plugins-wasm')
+      expect(err).toContain('pnpm build full --features plugins-wasm')
     } finally {
       dispose()
     }

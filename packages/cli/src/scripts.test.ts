@@ -1,6 +1,6 @@
 /** The scripts of package.json, as a newcomer meets them. */
 import { spawnSync } from 'node:child_process'
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -43,5 +43,40 @@ describe('a script that runs a program', () => {
   test('runs files of the repository under the same Node', () => {
     writeFileSync(join(root, 'print.mjs'), 'console.log(process.execPath, process.argv[2])')
     expect(exec('node', 'print.mjs', 'one').stdout).toBe(`${process.execPath} one\n`)
+  })
+})
+
+describe('a build that replaces another', () => {
+  const DAY_MS = 24 * 60 * 60 * 1000
+  const dist = () => join(root, 'dist')
+  const files = () => readdirSync(dist()).filter((name) => name !== 'replaced.json')
+
+  async function build(nowMs: number, contents: Record<string, string>) {
+    const { replaceBuild } = (await import(join(ROOT, 'scripts/replace-build.mjs'))) as {
+      replaceBuild(built: string, folder: string, nowMs: number): void
+    }
+    const built = mkdtempSync(join(root, 'built-'))
+    for (const [name, text] of Object.entries(contents)) writeFileSync(join(built, name), text)
+    replaceBuild(built, dist(), nowMs)
+  }
+
+  test('leaves the files of the old one for a week', async () => {
+    await build(0, { 'sluice.mjs': 'first', 'a-1.mjs': 'a', 'both-1.mjs': 'both' })
+    await build(1, { 'sluice.mjs': 'second', 'b-2.mjs': 'b', 'both-1.mjs': 'both' })
+    expect(files()).toEqual(['a-1.mjs', 'b-2.mjs', 'both-1.mjs', 'sluice.mjs'])
+    expect(readFileSync(join(dist(), 'sluice.mjs'), 'utf8')).toBe('second')
+    await build(6 * DAY_MS, { 'sluice.mjs': 'third', 'c-3.mjs': 'c' })
+    expect(files()).toEqual(['a-1.mjs', 'b-2.mjs', 'both-1.mjs', 'c-3.mjs', 'sluice.mjs'])
+    await build(8 * DAY_MS, { 'sluice.mjs': 'fourth', 'c-3.mjs': 'c' })
+    expect(files()).toEqual(['b-2.mjs', 'both-1.mjs', 'c-3.mjs', 'sluice.mjs'])
+  })
+
+  test('keeps a file that is part of the build again', async () => {
+    await build(0, { 'sluice.mjs': 'first', 'a-1.mjs': 'a' })
+    await build(1, { 'sluice.mjs': 'second' })
+    await build(2, { 'sluice.mjs': 'first', 'a-1.mjs': 'a' })
+    await build(30 * DAY_MS, { 'sluice.mjs': 'first', 'a-1.mjs': 'a' })
+    expect(files()).toEqual(['a-1.mjs', 'sluice.mjs'])
+    expect(readdirSync(dist())).not.toContain('replaced.json')
   })
 })

@@ -251,7 +251,7 @@ describe('§1 life cycle', () => {
     expect(registry.offered).toEqual([])
     await expect(registry.tools.get('hardware_memory_read')?.run({}, {} as never)).rejects.toMatchObject({
       code: 'not_compiled',
-      fields: { feature: 'hardware-probe', build: expect.stringContaining('pnpm build --features probe') },
+      fields: { feature: 'hardware-probe', build: expect.stringContaining('pnpm build full --features probe') },
     })
   })
 })

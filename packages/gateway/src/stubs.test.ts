@@ -6,7 +6,7 @@ test('§7 the tools of a feature that is left out say how to build it in', async
   const refusal = Promise.resolve(tool?.run({}, undefined as never))
   await expect(refusal).rejects.toMatchObject({
     code: 'not_compiled',
-    message: expect.stringContaining('pnpm build --features probe'),
+    message: expect.stringContaining('pnpm build full --features probe'),
     fields: { feature: 'hardware-probe' },
   })
 })

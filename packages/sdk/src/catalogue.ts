@@ -368,9 +368,23 @@ export const isInProfile = (row: Row, profile: string): boolean => {
   return rank >= 0 && row.profile !== null && PROFILES.indexOf(row.profile) <= rank
 }
 
-/** How to get a feature into a build. The only place where that is worded. */
-export function buildHint(id: CatalogueId): string {
+/** The command that built this bundle: a profile with more features, or, without a profile, these features alone. */
+export interface BuildRecipe {
+  readonly profile?: string
+  readonly features: readonly string[]
+  /** The folder in `dist/`, where it is not the default. */
+  readonly name?: string
+}
+
+/** Set by scripts/build.mjs; undefined where the sources run directly. */
+declare const SLUICE_BUILD: BuildRecipe | undefined
+const running: BuildRecipe = typeof SLUICE_BUILD === 'undefined' ? { profile: 'full', features: [] } : SLUICE_BUILD
+
+/** The command that builds this bundle with one feature more. The only place where that is worded. */
+export function buildHint(id: CatalogueId, { profile, features, name }: BuildRecipe = running): string {
   const row: Row = CATALOGUE[id]
-  const command = row.profile && row.profile !== 'minimal' ? `pnpm build:${row.profile}` : `pnpm build --features ${row.flag ?? id}`
+  const list = [...features, row.flag ?? id].join(',')
+  const words = [...(profile ? [profile, '--features', list] : ['--only', list]), ...(name ? ['--name', name] : [])]
+  const command = ['pnpm build', ...words].join(' ')
   return row.planned ? `${command} (once a release ships @sluice/${id})` : command
 }

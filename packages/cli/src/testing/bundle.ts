@@ -25,7 +25,8 @@ export interface RunningDaemon {
   kill(signal: NodeJS.Signals): void
 }
 
-export const bundle = (profile: string): string => join(ROOT, 'dist', profile, 'sluice.mjs')
+/** Of a folder in `dist/`, or of a folder elsewhere by its absolute path. */
+export const bundle = (profile: string): string => resolve(ROOT, 'dist', profile, 'sluice.mjs')
 
 /** A data directory with a configuration, removed by `dispose`. */
 export function scratch(config = ''): { readonly dir: string; dispose(): void } {

@@ -285,9 +285,9 @@ describe('left out', () => {
       {
         section: 'channels_config.telegram',
         feature: 'channel-telegram',
-        build: expect.stringContaining('pnpm build --features channel-telegram'),
+        build: expect.stringContaining('pnpm build full --features channel-telegram'),
       },
-      { section: 'browser', feature: 'tool-browser', build: expect.stringContaining('pnpm build:full') },
+      { section: 'browser', feature: 'tool-browser', build: expect.stringContaining('pnpm build full --features browser-native') },
     ])
   })
 
