@@ -1,4 +1,4 @@
-import { AppError } from '@sluice/sdk'
+import { AppError, type Tool } from '@sluice/sdk'
 import { expect, test } from 'vitest'
 import { memoryBooks } from './testing/memory-books.ts'
 import { hang, httpError, scriptedModel } from './testing/scripted-model.ts'
@@ -78,23 +78,24 @@ test('steps and repeats before the crash count', async () => {
   expect(books.ends).toMatchObject([{ status: 'done', response: 'enough' }])
 })
 
-test('turns left behind run oldest first, each as a client minted for its source, in the trace they began in', async () => {
+test('turns left behind run oldest first, each as the client its caller has, in the trace they began in', async () => {
   const books = memoryBooks()
   const before = testAgent({ books, models: [scriptedModel([hang])] })
-  const first = request('first', { session: 's', source: 'roomchat' })
-  for (const turn of [first, request('second', { session: 's', source: 'telegram' })]) await before.agent.accept(turn)
-  const clients: string[] = []
+  const first = request('first', { session: 's', source: 'webhook', caller: 'device:a' })
+  for (const turn of [first, request('second', { session: 's', source: 'webhook', caller: 'device:b' })]) await before.agent.accept(turn)
+  const called: { client: string; caller: string | undefined }[] = []
+  const who: Tool = { ...testTool('who', () => ''), run: async (_, { client, caller }) => `call ${called.push({ client, caller })}` }
   const { agent, observations } = testAgent({
     books,
-    models: [scriptedModel([{ text: 'a' }])],
-    mintClient: (source) => {
-      clients.push(source)
-      return source as never
-    },
+    tools: [who],
+    models: [
+      scriptedModel([({ prompt }) => (prompt.at(-1)?.role === 'user' ? { calls: [{ name: 'who', input: { key: 'k' } }] } : { text: 'a' })]),
+    ],
+    mintClient: (caller) => `client of ${caller}` as never,
   })
   await expect(agent.resume()).resolves.toBe(2)
   await until(() => books.ends.length === 2)
-  expect(clients).toEqual(['roomchat', 'telegram'])
+  expect(called).toEqual(['device:a', 'device:b'].map((caller) => ({ client: `client of ${caller}`, caller })))
   expect(books.ends.map(({ input }) => input)).toEqual(['first', 'second'])
   const turnsSeen = observations.filter(({ kind }) => kind === 'turn')
   expect(turnsSeen[0]).toMatchObject({ span: { trace: { traceId: first.trace.traceId } } })

@@ -38,8 +38,8 @@ export interface AgentDeps {
   readonly log: Logger
   /** Read as each turn begins. */
   readonly config: () => AgentSettings
-  /** The identity of a turn that is taken up after a restart, by its source. */
-  readonly mintClient: (source: string) => ClientId
+  /** The identity of a resumed turn: the same for the same caller, another for every other. */
+  readonly mintClient: (caller: string) => ClientId
   /** Asks a person where the turn's own caller cannot. */
   readonly approve?: Approver
   /** Values that must not show in what tools return. */
@@ -116,8 +116,8 @@ export function createAgent(deps: AgentDeps): Agent {
 
   /** Keeps a turn that has entered its lane, which waits for `kept`. Rejects once such a turn is cancelled and its key released. */
   async function keep(turn: LiveTurn, kept: PromiseWithResolvers<void>): Promise<void> {
-    const { id, session, owner, source, text, createdAtMs, trace, idempotency, tools } = turn
-    const context: TurnContext = { trace, idempotency, tools }
+    const { id, session, owner, caller, source, text, createdAtMs, trace, idempotency, tools } = turn
+    const context: TurnContext = { trace, idempotency, caller, tools }
     try {
       await store.turns.enqueue({
         id,
@@ -223,8 +223,8 @@ export function createAgent(deps: AgentDeps): Agent {
   }
 
   function resumed({ id, sessionId, owner, source, input, createdAtMs, context }: TurnRow, checkpoint: readonly ModelMessage[]): LiveTurn {
-    const { trace, idempotency, tools } = parseTurnContext(context)
-    const client = deps.mintClient(source)
+    const { trace, idempotency, caller, tools } = parseTurnContext(context)
+    const client = deps.mintClient(caller ?? owner ?? source)
     const request = {
       source,
       session: sessionId,
@@ -232,6 +232,7 @@ export function createAgent(deps: AgentDeps): Agent {
       client,
       ...(trace && { trace }),
       ...(owner !== null && { owner }),
+      ...(caller !== undefined && { caller }),
       ...(idempotency && { idempotency }),
       ...(tools && { tools }),
     }

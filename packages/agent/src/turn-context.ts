@@ -6,6 +6,8 @@ export interface TurnContext {
   /** The span that asked for it. */
   readonly trace?: Trace | undefined
   readonly idempotency?: IdempotencyKey | undefined
+  /** As in `ToolContext.caller`. */
+  readonly caller?: string | undefined
   /** The only tools it may call. */
   readonly tools?: readonly string[] | undefined
 }
@@ -19,6 +21,7 @@ const traceSchema = v.object({
 const contextSchema = v.object({
   trace: v.fallback(v.optional(traceSchema), undefined),
   idempotency: v.fallback(v.optional(v.object({ scope: v.string(), key: v.string() })), undefined),
+  caller: v.fallback(v.optional(v.string()), undefined),
   tools: v.optional(v.fallback(v.array(v.string()), [])),
 })
 

@@ -4,6 +4,7 @@ import { ROLES } from '@sluice/sdk'
 import { APPROVAL_COMMANDS } from './approval-commands.ts'
 import type { CliContext } from './context.ts'
 import { DELIVERY_COMMANDS } from './delivery-commands.ts'
+import { MEMORY_COMMANDS } from './memory-commands.ts'
 import { SOP_COMMANDS } from './sop-commands.ts'
 
 export interface CliOption {
@@ -165,6 +166,7 @@ export const COMMANDS: readonly CliCommand[] = [
   ...DELIVERY_COMMANDS,
   ...APPROVAL_COMMANDS,
   ...SOP_COMMANDS,
+  ...MEMORY_COMMANDS,
   {
     name: 'completions',
     summary: 'Print a completion script for bash, zsh or fish',

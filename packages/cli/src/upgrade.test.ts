@@ -194,7 +194,11 @@ test('a tool call that waits runs once its person agrees in the chat', async () 
 
 test('memories of devices and of chats can be read', async () => {
   const { memory } = daemon.runtime.store
-  for (const [key, content] of Object.entries(release.facts.memories)) expect(await memory.get(key), key).toMatchObject({ content })
+  const readers = ['device:any', 'channel:chatapp/1/15550001111']
+  for (const reader of readers) {
+    const found = new Map((await memory.search(reader, '', 100)).map((entry) => [entry.key, entry.content]))
+    for (const [key, content] of Object.entries(release.facts.memories)) expect(found.get(key), key).toBe(content)
+  }
 })
 
 test('a run that waits for a person goes on, one in the middle of a step ends', async () => {

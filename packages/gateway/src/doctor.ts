@@ -8,6 +8,7 @@ import { type GatewayConfig, gatewaySection, sandboxSection } from './config/cor
 import type { LoadedConfig } from './config/types.ts'
 import { checkChannels, checkDeliveries, checkWebhooks } from './doctor-channels.ts'
 import { type Check, fail, ok, warn } from './doctor-check.ts'
+import { checkMemory } from './doctor-memory.ts'
 import { checkProcedures } from './doctor-procedures.ts'
 import { checkProvider } from './doctor-provider.ts'
 import { checkInWorkspace, checkSandbox } from './doctor-sandbox.ts'
@@ -55,6 +56,7 @@ export async function runChecks(options: DoctorOptions): Promise<Check[]> {
       ...checkWebhooks(runtime),
       ...(await checkDeliveries(runtime)),
       ...(await checkProcedures(runtime)),
+      await checkMemory(runtime.store.memory),
       options.daemon.running
         ? ok('daemon', 'it runs and answers')
         : warn('daemon', options.daemon.reason ?? 'it does not run', "start it with 'sluice daemon'"),

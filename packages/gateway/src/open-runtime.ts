@@ -167,7 +167,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
     log: log.child('agent'),
     config: () => ({ agent: config.core(agentSection), cost: config.core(costSection), policy: config.core(policySection) }),
     secrets: () => secrets,
-    mintClient: (source) => clients.ofSender(source, 'resumed'),
+    mintClient: clients.ofCaller,
     approve: options.approve ?? askInChats,
     within: traces.within,
   })

@@ -31,7 +31,7 @@ export async function startProcedures(runtime: OpenRuntime): Promise<Procedures>
     clock,
     log,
     config: () => runtime.config().core(sopSection),
-    client: clients.ofSender('sop', 'engine'),
+    client: clients.ofCaller('sop'),
     observe: (observation) => runtime.live().observe(observation),
     newId: () => newTurnId(clock.nowMs()),
   })

@@ -79,6 +79,7 @@ export const CATALOGUE = {
     ...always,
     kind: 'tool',
     summary: 'Remember things across sessions',
+    section: 'memory',
     tools: ['memory_store', 'memory_recall', 'memory_forget'],
   },
   'tool-sop': {

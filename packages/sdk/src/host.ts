@@ -9,7 +9,7 @@ import type { Policy } from './policy.ts'
 import type { Role } from './route.ts'
 import type { Spawn } from './sandbox.ts'
 import type { Sops } from './sop.ts'
-import type { KeyValue, MemoryStore } from './store.ts'
+import type { KeyValue, Memories } from './store.ts'
 import type { ToolContext } from './tool.ts'
 import type { Workspace } from './workspace.ts'
 
@@ -30,7 +30,7 @@ export interface SecretStore {
 
 /** What features and the core offer each other by name. A consumer asks at run time and handles `undefined`. */
 export interface Services {
-  readonly memory: MemoryStore
+  readonly memory: Memories
   readonly vitals: () => Vitals
   /** The engine of procedures; absent in commands that run without a daemon. */
   readonly sops: Sops

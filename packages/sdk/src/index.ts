@@ -167,6 +167,7 @@ export type {
   IdempotencyKey,
   IdempotencyStore,
   KeyValue,
+  Memories,
   MemoryEntry,
   MemoryStore,
   NewDevice,
@@ -180,6 +181,7 @@ export type {
   TurnStatus,
   TurnStore,
 } from './store.ts'
+export { SHARED_MEMORIES, UNOWNED_MEMORIES } from './store.ts'
 export { systemClock } from './system-clock.ts'
 export type { Risk, Tool, ToolContext, ToolReport } from './tool.ts'
 export { defineTool } from './tool.ts'

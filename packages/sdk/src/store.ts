@@ -183,21 +183,49 @@ export interface DeviceStore {
   dropCodes(): Promise<number>
 }
 
+/** Owns memories that every client may read and only an operator, or a daemon with `[memory] shared = true`, may change. */
+export const SHARED_MEMORIES = '*'
+
+/** Owns memories written before memories had owners: every client may read them until an operator assigns them. */
+export const UNOWNED_MEMORIES = ''
+
 export interface MemoryEntry {
+  /** As in `ToolContext.caller`, or one of the two names above. */
+  readonly owner: string
   readonly key: string
   readonly content: string
   readonly category: string
   readonly updatedAtMs: number
 }
 
-/** What the agent remembers across sessions, found again by words. */
-export interface MemoryStore {
-  /** Adds or replaces by key. */
-  put(entry: { readonly key: string; readonly content: string; readonly category: string; readonly atMs: number }): Promise<void>
-  /** Best match first; an empty query lists the newest. Any text is a valid query. */
-  search(query: string, limit: number): Promise<MemoryEntry[]>
-  get(key: string): Promise<MemoryEntry | undefined>
-  delete(key: string): Promise<boolean>
+/** What the agent remembers across sessions, found again by words. Each entry belongs to one owner; keys of two owners never meet. */
+export interface Memories {
+  /** Adds an entry, or replaces the one of the same owner and key. */
+  put(entry: Omit<MemoryEntry, 'updatedAtMs'> & { readonly atMs: number }): Promise<void>
+  /**
+   * What `reader` may read: its own entries, the shared ones and the unowned ones, of which an own entry of the same key
+   * hides the others. Best match first; an empty query lists the newest. Any text is a valid query.
+   */
+  search(reader: string, query: string, limit: number): Promise<MemoryEntry[]>
+  get(owner: string, key: string): Promise<MemoryEntry | undefined>
+  delete(owner: string, key: string): Promise<boolean>
+}
+
+/** Memories with what only operators may do; no tool is given this. */
+export interface MemoryStore extends Memories {
+  /** Every entry, or those of one owner, sorted by owner and key; `after` is the last entry of the page before. */
+  list(options: {
+    readonly limit: number
+    readonly owner?: string
+    readonly after?: Pick<MemoryEntry, 'owner' | 'key'>
+  }): Promise<MemoryEntry[]>
+  /**
+   * Gives entries of one owner to another; `key`: only this one. An entry whose key the new owner uses already stays where it
+   * is. Resolves to how many were given.
+   */
+  assign(change: { readonly from: string; readonly to: string; readonly key?: string }): Promise<number>
+  /** How many entries each owner has, sorted by owner. */
+  owners(): Promise<{ readonly owner: string; readonly count: number }[]>
 }
 
 export interface StoreProblem {

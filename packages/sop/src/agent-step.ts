@@ -17,6 +17,9 @@ type AttemptEnded = Extract<SopInput, { type: 'attemptEnded' }>
 /** Who may read and abort the turns of steps. */
 export const STEP_OWNER = 'local'
 
+/** Whose memories and devices the steps of a procedure use: its own, whatever set the run off. */
+export const stepCaller = ({ sop }: Pick<SopRun, 'sop'>): string => `sop:${sop}`
+
 /** Brings the step on by one attempt, also one that began before a restart. Throws what may pass: then it is asked again. */
 export async function workByAgent(deps: SopEngineDeps, books: RunBooks, run: SopRun, step: SopStep, drive: Drive): Promise<void> {
   const turnId = run.attempt?.turnId ?? deps.newId()
@@ -44,6 +47,7 @@ async function accept({ agent, client }: SopEngineDeps, run: SopRun, step: SopSt
       source: 'sop',
       session: sessionOf(run.id),
       owner: STEP_OWNER,
+      caller: stepCaller(run),
       client,
       trace: stepTrace(run, step.number),
       text: stepPrompt(run, step),

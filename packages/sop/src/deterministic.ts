@@ -3,7 +3,7 @@
  * runs; one without leaves no trace until it has ended, and just runs again after a stop.
  */
 import { AppError, type SopRun, type SopStep } from '@sluice/sdk'
-import { STEP_OWNER } from './agent-step.ts'
+import { stepCaller } from './agent-step.ts'
 import { outputProblem } from './check-output.ts'
 import { type Drive, pauseMs } from './drive.ts'
 import type { SopEngineDeps } from './engine-deps.ts'
@@ -56,7 +56,7 @@ async function carryOut(deps: SopEngineDeps, books: RunBooks, run: SopRun, step:
       callId: `call-${step.number}-${run.gates}`,
       source: 'sop',
       client,
-      caller: STEP_OWNER,
+      caller: stepCaller(run),
       trace: stepTrace(run, step.number),
       signal: drive.cut.signal,
       async onBegin(risk) {

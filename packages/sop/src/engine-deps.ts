@@ -35,6 +35,7 @@ export interface SopAgent {
     readonly source: string
     readonly session: string
     readonly owner: string
+    readonly caller: string
     readonly client: ClientId
     readonly trace: Trace
     readonly text: string

@@ -1,38 +1,60 @@
-/** What the agent remembers, with a full-text index over keys and contents. */
-import type { MemoryEntry, MemoryStore } from '@sluice/sdk'
+/** What the agent remembers, each entry with its owner, and a full-text index over keys and contents. */
+import { type MemoryEntry, type MemoryStore, SHARED_MEMORIES, UNOWNED_MEMORIES } from '@sluice/sdk'
 import type { Database } from './database.ts'
 import type { GroupCommit } from './group-commit.ts'
 
 /** Further words of a query are ignored. */
 const QUERY_WORDS_MAX = 32
 
-const COLUMNS = 'memories.key AS key, memories.content AS content, category, updated_at AS updatedAtMs'
+const COLUMNS = 'memories.owner AS owner, memories.key AS key, memories.content AS content, category, updated_at AS updatedAtMs'
 const PUT = `
-  INSERT INTO memories (key, content, category, updated_at) VALUES (?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET
+  INSERT INTO memories (owner, key, content, category, updated_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT (owner, key) DO UPDATE SET
     content = excluded.content, category = excluded.category, updated_at = excluded.updated_at`
-const NEWEST = `SELECT ${COLUMNS} FROM memories ORDER BY updated_at DESC, number DESC LIMIT ?`
+/** Takes the reader. */
+const READABLE = `(memories.owner = ?1 OR memories.owner IN ('${SHARED_MEMORIES}', '${UNOWNED_MEMORIES}')
+  AND NOT EXISTS (SELECT 1 FROM memories AS own WHERE own.owner = ?1 AND own.key = memories.key))`
+const NEWEST = `SELECT ${COLUMNS} FROM memories WHERE ${READABLE} ORDER BY updated_at DESC, number DESC LIMIT ?2`
 const SEARCH = `
   SELECT ${COLUMNS} FROM memory_words JOIN memories ON number = memory_words.rowid
-  WHERE memory_words MATCH ? ORDER BY rank, updated_at DESC LIMIT ?`
-const GET = `SELECT ${COLUMNS} FROM memories WHERE key = ?`
-const DELETE = 'DELETE FROM memories WHERE key = ?'
+  WHERE memory_words MATCH ?3 AND ${READABLE} ORDER BY rank, updated_at DESC LIMIT ?2`
+const GET = `SELECT ${COLUMNS} FROM memories WHERE owner = ? AND key = ?`
+const DELETE = 'DELETE FROM memories WHERE owner = ? AND key = ?'
+const LIST = `SELECT ${COLUMNS} FROM memories WHERE (owner, key) > (?, ?) ORDER BY owner, key LIMIT ?`
+const LIST_ALL = `SELECT ${COLUMNS} FROM memories ORDER BY owner, key LIMIT ?`
+const LIST_OWNED = `SELECT ${COLUMNS} FROM memories WHERE owner = ? AND key > ? ORDER BY key LIMIT ?`
+const ASSIGN = 'UPDATE OR IGNORE memories SET owner = ? WHERE owner = ?'
+const ASSIGN_ONE = 'UPDATE OR IGNORE memories SET owner = ? WHERE owner = ? AND key = ?'
+const OWNERS = 'SELECT owner, count(*) AS count FROM memories GROUP BY owner ORDER BY owner'
 
 /** A search finds entries with any of the words, whatever their case and accents, and ranks them by BM25. */
 export const createMemory = (db: Database, writer: GroupCommit): MemoryStore => ({
-  async put({ key, content, category, atMs }) {
-    await writer.write(() => db.run(PUT, key, content, category, atMs))
+  async put({ owner, key, content, category, atMs }) {
+    await writer.write(() => db.run(PUT, owner, key, content, category, atMs))
   },
-  async search(query, limit) {
+  async search(reader, query, limit) {
     const match = toMatch(query)
-    const rows = db.read(() => (match === '' ? db.all<MemoryEntry>(NEWEST, limit) : db.all<MemoryEntry>(SEARCH, match, limit)))
-    return rows.map((row) => ({ ...row }))
+    return entries(db.read(() => (match === '' ? db.all(NEWEST, reader, limit) : db.all(SEARCH, reader, limit, match))))
   },
-  async get(key) {
-    const row = db.read(() => db.get<MemoryEntry>(GET, key))
+  async get(owner, key) {
+    const row = db.read(() => db.get<MemoryEntry>(GET, owner, key))
     return row && { ...row }
   },
-  delete: (key) => writer.write(() => db.run(DELETE, key) > 0),
+  delete: (owner, key) => writer.write(() => db.run(DELETE, owner, key) > 0),
+  async list({ limit, owner, after }) {
+    return entries(
+      db.read(() => {
+        if (owner !== undefined) return db.all(LIST_OWNED, owner, after?.key ?? '', limit)
+        return after ? db.all(LIST, after.owner, after.key, limit) : db.all(LIST_ALL, limit)
+      }),
+    )
+  },
+  assign: ({ from, to, key }) => writer.write(() => (key === undefined ? db.run(ASSIGN, to, from) : db.run(ASSIGN_ONE, to, from, key))),
+  async owners() {
+    return db.read(() => db.all<{ owner: string; count: number }>(OWNERS)).map((row) => ({ ...row }))
+  },
 })
+
+const entries = (rows: readonly unknown[]): MemoryEntry[] => rows.map((row) => ({ ...(row as MemoryEntry) }))
 
 /** Quoted, no word is an operator of the query language; a NUL would end the query. */
 const toMatch = (query: string): string =>

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { UNOWNED_MEMORIES } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import { turnEnd } from '@sluice/testkit/store-rules/samples'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -96,6 +97,26 @@ test('a file of the release before is brought to this one, with what waits in it
   expect(await store.approvals.unsettled({ after: null, limit: 10 })).toEqual([])
   expect(await store.check()).toEqual([])
   await store.close()
+})
+
+test('memories written before memories had owners stay readable for every client, and an operator can assign them', async () => {
+  const file = join(folder, 'sluice.db')
+  const db = new Database(file)
+  db.exec(`${MIGRATIONS.slice(0, 4).join(';')}; PRAGMA user_version = 4`)
+  db.exec(`
+    INSERT INTO memories (key, content, category, updated_at) VALUES ('gone', 'nothing', 'core', 1), ('pet', 'a dog named Zoë', 'core', 2);
+    DELETE FROM memories WHERE key = 'gone'`)
+  db.close()
+  const { memory, check, close } = open(file)
+  const pet = { owner: UNOWNED_MEMORIES, key: 'pet', content: 'a dog named Zoë', category: 'core', updatedAtMs: 2 }
+  for (const reader of ['device:a', 'device:b']) expect(await memory.search(reader, 'zoe', 5)).toEqual([pet])
+  expect(await memory.assign({ from: UNOWNED_MEMORIES, to: 'device:a' })).toBe(1)
+  expect(await memory.search('device:a', 'zoe', 5)).toEqual([{ ...pet, owner: 'device:a' }])
+  expect(await memory.search('device:b', 'zoe', 5)).toEqual([])
+  await memory.put({ owner: 'device:a', key: 'pet', content: 'a cat', category: 'core', atMs: 3 })
+  expect(await memory.search('device:a', 'zoe', 5)).toEqual([])
+  expect(await check()).toEqual([])
+  await close()
 })
 
 test('what is no store is refused as unavailable', () => {

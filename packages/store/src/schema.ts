@@ -291,4 +291,31 @@ export const MIGRATIONS: readonly string[] = [
     from_schema INTEGER NOT NULL
   ) STRICT;
   `,
+  `
+  -- Memories get owners. An empty owner: written before this, readable for every client until an operator assigns it.
+  CREATE TABLE owned_memories (
+    number INTEGER PRIMARY KEY,
+    owner TEXT NOT NULL,
+    key TEXT NOT NULL,
+    content TEXT NOT NULL,
+    category TEXT NOT NULL,
+    updated_at REAL NOT NULL,
+    UNIQUE (owner, key)
+  ) STRICT;
+  INSERT INTO owned_memories SELECT number, '', key, content, category, updated_at FROM memories;
+  -- The index over words refers to the rows by their numbers, which stay.
+  DROP TABLE memories;
+  ALTER TABLE owned_memories RENAME TO memories;
+  CREATE INDEX memories_by_time ON memories (updated_at);
+  CREATE TRIGGER memories_added AFTER INSERT ON memories BEGIN
+    INSERT INTO memory_words (rowid, key, content) VALUES (new.number, new.key, new.content);
+  END;
+  CREATE TRIGGER memories_removed AFTER DELETE ON memories BEGIN
+    INSERT INTO memory_words (memory_words, rowid, key, content) VALUES ('delete', old.number, old.key, old.content);
+  END;
+  CREATE TRIGGER memories_changed AFTER UPDATE OF key, content ON memories BEGIN
+    INSERT INTO memory_words (memory_words, rowid, key, content) VALUES ('delete', old.number, old.key, old.content);
+    INSERT INTO memory_words (rowid, key, content) VALUES (new.number, new.key, new.content);
+  END;
+  `,
 ]

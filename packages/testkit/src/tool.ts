@@ -50,8 +50,8 @@ export function toolRules({ feature, config = {}, host: hostOf = () => ({}), exa
   const run = async (on: Host, { tool: name, input }: { tool: string; input: unknown }, signal?: AbortSignal): Promise<string> => {
     const tool = named(toolsOf(on), name)
     // As the executor does: such a call never runs unasked.
-    const agreed = tool.alwaysAsks ? { approvedBy: 'device:kit' } : {}
-    return tool.run(v.parse(tool.input, input), { ...toolContext(signal), ...agreed })
+    const who = { caller: 'device:kit', ...(tool.alwaysAsks && { approvedBy: 'device:kit' }) }
+    return tool.run(v.parse(tool.input, input), { ...toolContext(signal), ...who })
   }
   /** Calls each tool with random input that fits; the sink gets what came of each. */
   const runRandomly = async (on: Host, sink: (outcome: unknown) => void) => {

@@ -1,9 +1,10 @@
 /** `memory_store`: keeps a text under a key. */
 import { defineTool, type Tool } from '@sluice/sdk'
 import * as v from 'valibot'
-import { CONTENT_CHARS_MAX, categoryInput, keyInput, type MemoryHost, memoryOf } from './memory.ts'
+import type { MemoryConfig } from './config.ts'
+import { CONTENT_CHARS_MAX, categoryInput, keyInput, type MemoryHost, memoryOf, ownerOf } from './memory.ts'
 
-export const memoryStore = (host: MemoryHost): Tool =>
+export const memoryStore = (host: MemoryHost, config: MemoryConfig): Tool =>
   defineTool({
     name: 'memory_store',
     description: 'Remembers a text under a key, across sessions. A text already there under the same key is replaced.',
@@ -13,8 +14,8 @@ export const memoryStore = (host: MemoryHost): Tool =>
       content: v.pipe(v.string(), v.regex(/\S/, 'is empty'), v.maxLength(CONTENT_CHARS_MAX), v.description('What to remember')),
       category: v.optional(categoryInput, 'core'),
     }),
-    async run({ key, content, category }) {
-      await memoryOf(host).put({ key, content, category, atMs: host.clock.nowMs() })
+    async run({ key, content, category }, context) {
+      await memoryOf(host).put({ owner: ownerOf(config, context), key, content, category, atMs: host.clock.nowMs() })
       return `Remembered ${key} (${category}).`
     },
   })

@@ -1,49 +1,35 @@
-import { type ClientId, type MemoryEntry, type MemoryStore, rowOf, type ToolContext } from '@sluice/sdk'
+import { type ClientId, rowOf, SHARED_MEMORIES, type ToolContext, UNOWNED_MEMORIES } from '@sluice/sdk'
 import { testHost, throwingHost } from '@sluice/testkit/host'
+import { memoryEntries } from '@sluice/testkit/memory-entries'
 import * as v from 'valibot'
 import { expect, it } from 'vitest'
 import feature from './index.ts'
 
-/** Entries that contain every word of the query, newest first. */
-function fakeMemory(): MemoryStore {
-  const kept = new Map<string, MemoryEntry>()
-  return {
-    async put({ atMs, ...entry }) {
-      kept.delete(entry.key)
-      kept.set(entry.key, { ...entry, updatedAtMs: atMs })
-    },
-    search: async (query, limit) =>
-      [...kept.values()]
-        .reverse()
-        .filter(({ key, content }) => query.split(/\s+/).every((word) => `${key} ${content}`.includes(word)))
-        .slice(0, limit),
-    get: async (key) => kept.get(key),
-    delete: async (key) => kept.delete(key),
-  }
-}
-
 const context: ToolContext = {
   client: 'client' as ClientId,
+  caller: 'device:a',
   session: null,
   turn: 'turn',
   signal: new AbortController().signal,
   trace: { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), parentId: null },
 }
 
-/** Runs tools as the executor does: input first through the schema. */
-function arrange() {
-  const host = testHost({ services: { memory: fakeMemory() } })
-  const tools = feature.build(host, {}).tools ?? []
-  const run = async (name: string, input: object) => {
+/** Runs tools as the executor does: input first through the schema; as `device:a` unless another caller is named. */
+function arrange(config = { shared: false }) {
+  const memory = memoryEntries()
+  const host = testHost({ services: { memory } })
+  const tools = feature.build(host, config).tools ?? []
+  const as = (caller: string | undefined) => async (name: string, input: object) => {
     const tool = tools.find((candidate) => candidate.name === name)
     if (!tool) throw new Error(`no tool ${name}`)
-    return tool.run(v.parse(tool.input, input), context)
+    const { caller: _, ...nobody } = context
+    return tool.run(v.parse(tool.input, input), caller === undefined ? nobody : { ...nobody, caller })
   }
-  return { host, tools, run }
+  return { host, memory, tools, as, run: as('device:a') }
 }
 
 it('tool names equal the catalogue row, and build does no I/O', () => {
-  expect(feature.build(throwingHost(), {}).tools?.map(({ name }) => name)).toEqual(rowOf('tool-memory')?.tools)
+  expect(feature.build(throwingHost(), { shared: false }).tools?.map(({ name }) => name)).toEqual(rowOf('tool-memory')?.tools)
 })
 
 it('looking is read, changing is write', () => {
@@ -61,6 +47,58 @@ it('what is stored is recalled with its category and day, also by another sessio
   expect(await run('memory_recall', { query: 'Oslo' })).toBe('timezone (core, 2026-01-01):\nEurope/Oslo')
   expect(await run('memory_recall', {})).toBe('lunch (daily, 2026-01-01):\nsoup\n\ntimezone (core, 2026-01-01):\nEurope/Oslo')
   expect(await run('memory_recall', { limit: 1 })).toBe('lunch (daily, 2026-01-01):\nsoup')
+})
+
+it('one client can neither recall, list, replace nor forget what another stored', async () => {
+  const { as, run } = arrange()
+  await run('memory_store', { key: 'door_code', content: '4711' })
+  for (const other of ['device:b', 'channel:roomchat/bot/a', 'cli', 'sop:device:a']) {
+    const ask = as(other)
+    expect(await ask('memory_recall', { query: '4711' })).toBe('Nothing remembered matches "4711".')
+    expect(await ask('memory_recall', {})).toBe('Nothing is remembered yet.')
+    expect(await ask('memory_forget', { key: 'door_code' })).toBe('Nothing was remembered under door_code.')
+    await ask('memory_store', { key: 'door_code', content: other })
+    expect(await ask('memory_recall', { query: 'door_code' })).toContain(other)
+    expect(await run('memory_recall', {})).toBe('door_code (core, 2026-01-01):\n4711')
+  }
+})
+
+it('shared and unowned memories are recalled by every client, and neither replaced nor forgotten by one', async () => {
+  const { memory, as, run } = arrange()
+  for (const [owner, key] of [
+    [SHARED_MEMORIES, 'house_rule'],
+    [UNOWNED_MEMORIES, 'old_note'],
+  ] as const) {
+    await memory.put({ owner, key, content: 'for all', category: 'core', atMs: 0 })
+    expect(await run('memory_recall', { query: key })).toContain('for all')
+    expect(await run('memory_forget', { key })).toBe(`${key} is shared by all clients and stays: only the operator can remove it.`)
+    await run('memory_store', { key, content: 'mine' })
+    expect(await as('device:b')('memory_recall', { query: key })).toContain('for all')
+  }
+})
+
+it('with [memory] shared = true there is one memory for all clients, and what was private stays private', async () => {
+  const { memory, as, run } = arrange({ shared: true })
+  await memory.put({ owner: 'device:a', key: 'door_code', content: '4711', category: 'core', atMs: 0 })
+  await run('memory_store', { key: 'timezone', content: 'Europe/Oslo' })
+  const ask = as('device:b')
+  expect(await ask('memory_recall', { query: 'Oslo' })).toContain('Europe/Oslo')
+  expect(await ask('memory_recall', { query: '4711' })).toBe('Nothing remembered matches "4711".')
+  expect(await run('memory_recall', { query: '4711' })).toContain('4711')
+  await ask('memory_store', { key: 'timezone', content: 'Asia/Tokyo' })
+  expect(await run('memory_recall', { query: 'timezone' })).toContain('Asia/Tokyo')
+  expect(await run('memory_forget', { key: 'timezone' })).toBe('Forgot timezone.')
+})
+
+it('a call whose caller is not known has no memory', async () => {
+  const { as } = arrange()
+  const ask = as(undefined)
+  for (const [tool, input] of [
+    ['memory_store', { key: 'k', content: 'x' }],
+    ['memory_recall', {}],
+    ['memory_forget', { key: 'k' }],
+  ] as const)
+    await expect(ask(tool, input)).rejects.toMatchObject({ code: 'unavailable' })
 })
 
 it('the same key is replaced, and the time is that of the change', async () => {
@@ -103,6 +141,6 @@ it('the bounds themselves are allowed', async () => {
 })
 
 it('without a memory each tool is refused as unavailable', async () => {
-  for (const tool of feature.build(testHost(), {}).tools ?? [])
+  for (const tool of feature.build(testHost(), { shared: false }).tools ?? [])
     await expect(tool.run({ key: 'k', content: 'x' }, context)).rejects.toMatchObject({ code: 'unavailable' })
 })

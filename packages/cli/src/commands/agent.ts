@@ -8,6 +8,9 @@ import { openFromContext } from '../open.ts'
 import { printable } from '../printable.ts'
 import { readInput } from '../read-input.ts'
 
+/** Who speaks at this terminal, for tools that keep something for each caller. */
+const CALLER = 'cli'
+
 /** The longest message read from standard input. */
 const INPUT_BYTES_MAX = 1_048_576
 
@@ -23,7 +26,8 @@ export async function run(context: CliContext): Promise<number> {
       source: 'cli',
       session,
       text: message,
-      client: runtime.clients.ofSender('cli', 'terminal'),
+      client: runtime.clients.ofCaller(CALLER),
+      caller: CALLER,
       signal: context.interrupted(),
       ...(json ? {} : { listen: (part) => part.type === 'text' && out.write(printable(part.delta)) }),
     })

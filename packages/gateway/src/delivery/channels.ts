@@ -8,7 +8,7 @@ import type { Clients } from '../http/client.ts'
 export interface DeliveryDeps {
   readonly store: Pick<Store, 'inbox' | 'outbox' | 'prune' | 'foreignVersion'>
   readonly agent: Pick<Agent, 'run'>
-  readonly clients: Pick<Clients, 'ofSender'>
+  readonly clients: Pick<Clients, 'ofCaller'>
   readonly events: Events
   readonly clock: Clock
   readonly log: Logger

@@ -80,7 +80,7 @@ async function bench(options: Options = {}): Promise<Bench> {
   const deps: DeliveryDeps = {
     store,
     agent: testAgent(store, turns, options.turn ?? (({ text }) => `re: ${text}`)),
-    clients: { ofSender: (name, sender) => `${name} ${sender}` as ClientId },
+    clients: { ofCaller: (caller) => caller as ClientId },
     events: host.events,
     // Nobody is asked anything here.
     approvals: {
@@ -169,9 +169,10 @@ const until = async (isTrue: () => boolean) => {
 describe('a message', () => {
   test('runs one turn in its own session and is answered once', async () => {
     const made = await bench()
+    const sender = `channel:x/${encodeURIComponent(message('m1').account)}/%2B15550002222`
     expect(await made.receive(message('m1'))).toEqual({ kept: 1, duplicate: 0, denied: 0 })
     await settle()
-    expect(made.turns).toMatchObject([{ source: 'x', owner: 'channel:x', text: 'text of m1', client: 'x +15550002222' }])
+    expect(made.turns).toMatchObject([{ source: 'x', owner: 'channel:x', text: 'text of m1', caller: sender, client: sender }])
     expect(made.sent).toMatchObject([{ text: 're: text of m1', to: { to: '+15550002222', replyTo: 'm1' } }])
     expect(await states(made)).toEqual({ inbox: ['done'], outbox: ['sent'] })
     expect(made.deliveries.load()).toEqual({ messages: 0, replies: 0 })

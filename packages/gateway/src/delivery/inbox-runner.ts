@@ -18,7 +18,7 @@ import { textWithMedia } from './media.ts'
 import { observeDelivery } from './observe-delivery.ts'
 import { repliesOf } from './replies-of.ts'
 import { retryDelayMs } from './retry-delay.ts'
-import { channelOwner } from './session-of.ts'
+import { channelOwner, senderOf } from './session-of.ts'
 import { startTyping } from './typing.ts'
 import { WorkLanes, type WorkLanesOptions, type WorkOutcome, type WorkSlot } from './work-lanes.ts'
 
@@ -83,6 +83,7 @@ interface Answering {
 async function answer(options: InboxRunnerOptions, { channel, started, draft, trace, followed, onWait }: Answering): Promise<Waiting[]> {
   const { clock } = options
   const { number, account, message } = started
+  const caller = senderOf(channel.name, message)
   const media = {
     channel,
     workspace: options.workspace(),
@@ -96,9 +97,9 @@ async function answer(options: InboxRunnerOptions, { channel, started, draft, tr
     source: channel.name,
     session: started.session,
     text,
-    client: options.clients.ofSender(channel.name, message.sender),
+    client: options.clients.ofCaller(caller),
     owner: channelOwner(channel.name),
-    caller: `${channel.name}:${message.sender}`,
+    caller,
     trace,
     followed,
     onWait,

@@ -67,7 +67,7 @@ async function bench({ channel: changes = {}, files = {}, cut = [], isEditable =
   const deliveries: Deliveries = await startDeliveries({
     store,
     agent: { run: () => Promise.reject(new Error('no turn runs here')) },
-    clients: { ofSender: () => 'client' as ClientId },
+    clients: { ofCaller: () => 'client' as ClientId },
     events: host.events,
     approvals: {
       answered: async () => undefined,

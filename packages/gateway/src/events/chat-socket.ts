@@ -7,7 +7,7 @@ import type { WebSocket } from 'ws'
 import type { ApprovalRegistry } from '../approvals/registry.ts'
 import type { Endpoint, EndpointDoc } from '../http/endpoint.ts'
 import type { Gate } from '../http/gate.ts'
-import { checkSessionName, storedSession } from '../http/session-name.ts'
+import { checkSessionName, personOf, storedSession } from '../http/session-name.ts'
 import { createChat } from './chat.ts'
 import type { ChatFrame } from './chat-frames.ts'
 import type { Connections } from './connections.ts'
@@ -43,13 +43,14 @@ export interface ChatSocketDeps {
 
 interface Conversation {
   readonly client: ClientId
+  readonly caller: string
   /** As stored. */
   readonly session: string
   readonly start: ChatFrame
 }
 
 export function chatSocketEndpoint({ agent, sessions, approvals, log, connections, heartbeat }: ChatSocketDeps, gate: Gate): Endpoint {
-  const open = (socket: WebSocket, { client, session, start }: Conversation): void => {
+  const open = (socket: WebSocket, { client, caller, session, start }: Conversation): void => {
     const send = (frame: ChatFrame): void => {
       socket.send(JSON.stringify(frame))
       if (socket.bufferedAmount > BUFFERED_BYTES_MAX) end(TRY_AGAIN_LATER, 'the client reads too slowly')
@@ -58,7 +59,7 @@ export function chatSocketEndpoint({ agent, sessions, approvals, log, connection
       chat.close()
       socket.close(code, reason)
     }
-    const chat = createChat({ agent, approvals, log, client, session, send })
+    const chat = createChat({ agent, approvals, log, client, caller, session, send })
     const stopBeating = heartbeat.watch(socket)
     socket.on('message', (data, isBinary) => {
       if (isBinary) end(UNSUPPORTED_DATA, 'messages are text')
@@ -84,7 +85,7 @@ export function chatSocketEndpoint({ agent, sessions, approvals, log, connection
           resumed: kept !== undefined,
           message_count: kept?.messageCount ?? 0,
         }
-        return (socket) => open(socket, { client, session, start })
+        return (socket) => open(socket, { client, caller: personOf(device), session, start })
       }),
   }
 }

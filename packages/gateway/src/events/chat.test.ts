@@ -23,7 +23,15 @@ function setUp() {
   const kept = openTestApprovals({ bus: createEventBus({ clock, run: 'test' }), clock, log })
   open.push(kept)
   const { approvals } = kept
-  const chat = createChat({ agent, approvals, log, client: 'client-1' as ClientId, session: 'd1/s', send: (frame) => frames.push(frame) })
+  const chat = createChat({
+    agent,
+    approvals,
+    log,
+    client: 'client-1' as ClientId,
+    caller: 'device:d1',
+    session: 'd1/s',
+    send: (frame) => frames.push(frame),
+  })
   const say = (content: unknown) => chat.receive(JSON.stringify({ type: 'message', content }))
   return { host, agent, approvals, chat, frames, say, send: (frame: unknown) => chat.receive(JSON.stringify(frame)) }
 }

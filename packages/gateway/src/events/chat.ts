@@ -21,13 +21,15 @@ export interface ChatOptions {
   readonly approvals: ApprovalRegistry
   readonly log: Logger
   readonly client: ClientId
+  /** As in `ToolContext.caller`. */
+  readonly caller: string
   /** As stored. */
   readonly session: string
   /** Must not throw, whether or not the client is still there. */
   readonly send: (frame: ChatFrame) => void
 }
 
-export function createChat({ agent, approvals: registry, log, client, session, send }: ChatOptions): Chat {
+export function createChat({ agent, approvals: registry, log, client, caller, session, send }: ChatOptions): Chat {
   const owner = ownerOfSession(session)
   const approvals = createChatApprovals({ approvals: registry, log, by: `device:${owner}`, send })
   const queued: string[] = []
@@ -44,6 +46,7 @@ export function createChat({ agent, approvals: registry, log, client, session, s
         source: 'ws',
         session,
         owner,
+        caller,
         text,
         client,
         signal,

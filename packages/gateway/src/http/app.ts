@@ -20,6 +20,7 @@ import { problem, refusal } from './problem.ts'
 import { approvalRoutes } from './routes/approvals.ts'
 import { deliveryRoutes } from './routes/deliveries.ts'
 import { deviceRoutes } from './routes/devices.ts'
+import { memoryRoutes } from './routes/memories.ts'
 import { sessionRoutes } from './routes/sessions.ts'
 import { sopRoutes } from './routes/sops.ts'
 import { statusRoutes } from './routes/status.ts'
@@ -117,6 +118,7 @@ function ownRoutes(runtime: Runtime, live: Live, auth: Auth, docs: readonly Endp
   return [
     ...statusRoutes(runtime, live),
     ...sessionRoutes(runtime),
+    ...memoryRoutes(runtime),
     ...turnRoutes(runtime),
     ...deliveryRoutes(runtime),
     ...approvalRoutes(runtime),

@@ -18,17 +18,17 @@ test('§1 a client is one connection acting as one device: the same for both the
 
 test('a channel sender keeps its identity, and two channels never share one', () => {
   const clients = createClients()
-  const id = clients.ofSender('roomchat', 'alice')
-  expect(clients.ofSender('roomchat', 'alice')).toBe(id)
-  expect(clients.ofSender('textrelay', 'alice')).not.toBe(id)
-  expect(clients.ofSender('roomchata', 'lice')).not.toBe(id)
+  const id = clients.ofCaller('channel:roomchat/bot/alice')
+  expect(clients.ofCaller('channel:roomchat/bot/alice')).toBe(id)
+  expect(clients.ofCaller('channel:textrelay/bot/alice')).not.toBe(id)
+  expect(clients.ofCaller('channel:roomchat/other/alice')).not.toBe(id)
 })
 
 test('identities are remembered for a bounded number of senders and of principals per connection', () => {
   const clients = createClients()
-  const first = clients.ofSender('x', 'first')
-  for (let index = 0; index < 10_000; index++) clients.ofSender('x', String(index))
-  expect(clients.ofSender('x', 'first')).not.toBe(first)
+  const first = clients.ofCaller('first')
+  for (let index = 0; index < 10_000; index++) clients.ofCaller(String(index))
+  expect(clients.ofCaller('first')).not.toBe(first)
   const connection = {}
   const device = clients.of(connection, 'first')
   for (let index = 0; index < 64; index++) clients.of(connection, String(index))

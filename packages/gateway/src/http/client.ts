@@ -4,27 +4,27 @@ import { BoundedMap, type ClientId } from '@sluice/sdk'
 
 /** A proxy's connection may carry many devices; beyond this many, the first ones get a new identity when they come back. */
 const PRINCIPALS_PER_CONNECTION_MAX = 64
-const SENDERS_MAX = 10_000
+const CALLERS_MAX = 10_000
 
 export interface Clients {
   /** The client behind one connection acting as one device (null: no credential); the same as long as the connection lives. */
   of(connection: object, device: string | null): ClientId
-  /** The client behind one sender of one channel; the same while among the 10,000 first seen last. */
-  ofSender(channel: string, sender: string): ClientId
+  /** The client behind one durable identity, as in `ToolContext.caller`; the same while among the 10,000 first seen last. */
+  ofCaller(caller: string): ClientId
 }
 
 const mint = (): ClientId => randomBytes(16).toString('hex') as ClientId
 
 export function createClients(): Clients {
   const connections = new WeakMap<object, BoundedMap<string, ClientId>>()
-  const senders = new BoundedMap<string, ClientId>(SENDERS_MAX)
+  const callers = new BoundedMap<string, ClientId>(CALLERS_MAX)
   return {
     of(connection, device) {
       const principals = connections.get(connection) ?? new BoundedMap(PRINCIPALS_PER_CONNECTION_MAX)
       if (principals.size === 0) connections.set(connection, principals)
       return minted(principals, device ?? '')
     },
-    ofSender: (channel, sender) => minted(senders, `${channel}\0${sender}`),
+    ofCaller: (caller) => minted(callers, caller),
   }
 }
 

@@ -12,6 +12,9 @@ export function checkSessionName(name: string, what: string): string {
 /** Whose turns and sessions these are: a device's, or this machine's while no pairing is required. */
 export const ownerOf = (device: string | null): string => device ?? 'local'
 
+/** Who a device is, to people and to tools: `ToolContext.caller`, `Approval.by` and the actor in the audit log. */
+export const personOf = (device: string | null): string => (device === null ? ownerOf(device) : `device:${device}`)
+
 /** What every kept session of this device begins with. */
 export const sessionNamespace = (device: string | null): string => `${ownerOf(device)}/`
 

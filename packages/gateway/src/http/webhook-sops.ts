@@ -6,7 +6,7 @@ import type { Endpoint, RequestScope } from './endpoint.ts'
 import { parseJson } from './json-body.ts'
 import { BODY_BYTES_MAX, readBody } from './raw-body.ts'
 import { jsonResponse } from './security-headers.ts'
-import { ownerOf } from './session-name.ts'
+import { personOf } from './session-name.ts'
 import type { WebhookGuard } from './webhook-guard.ts'
 
 export const dispatchedSchema = v.object({
@@ -41,7 +41,7 @@ export async function fireSops(
     topic: path,
     payload: body.length === 0 ? null : Buffer.from(body).toString(),
     atMs: runtime.clock.nowMs(),
-    by: device === null ? ownerOf(device) : `device:${device}`,
+    by: personOf(device),
     ...(runtime.live().traces && { trace: formatTraceContext(scope.trace) }),
   } as const
   try {

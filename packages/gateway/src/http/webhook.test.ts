@@ -22,7 +22,9 @@ describe('an accepted message', () => {
     const response = await post('hello', { 'x-session-id': 'kitchen' })
     expect(response.status).toBe(200)
     expect(await response.json()).toEqual({ response: 're: hello', model: 'echo', session_id: 'kitchen', turn_id: 'turn-1' })
-    expect(turns).toMatchObject([{ source: 'webhook', session: `${device}/kitchen`, text: 'hello' }])
+    expect(turns).toMatchObject([
+      { source: 'webhook', session: `${device}/kitchen`, text: 'hello', owner: device, caller: `device:${device}` },
+    ])
   })
 
   test('§2.2 without a session belongs to none', async () => {

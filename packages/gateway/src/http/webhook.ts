@@ -7,7 +7,7 @@ import type { Endpoint, EndpointDoc } from './endpoint.ts'
 import { checkJsonType, parseJsonObject } from './json-body.ts'
 import { BODY_BYTES_MAX, readBody } from './raw-body.ts'
 import { jsonResponse } from './security-headers.ts'
-import { checkSessionName, ownerOf, storedSession } from './session-name.ts'
+import { checkSessionName, ownerOf, personOf, storedSession } from './session-name.ts'
 import { createWebhookGuard, GUARD_HEADERS, WEBHOOK_PATH, type WebhookOptions } from './webhook-guard.ts'
 import { dispatchedResponse, dispatchedSchema, fireSops } from './webhook-sops.ts'
 
@@ -79,6 +79,7 @@ export function webhookEndpoint(options: WebhookOptions): Endpoint {
         text,
         client,
         owner: ownerOf(device),
+        caller: personOf(device),
         trace: scope.trace,
         ...claimed,
       }

@@ -60,7 +60,7 @@ export const lifeCycleRules: StoreRules = {
 
   'a sound store has no problems': async ({ store }) => {
     await store.turns.finish(turnEnd('t1'))
-    await store.memory.put({ key: 'a', content: 'b', category: 'c', atMs: 1 })
+    await store.memory.put({ owner: 'cli', key: 'a', content: 'b', category: 'c', atMs: 1 })
     await answerOne(store, 'm1', [reply('a')])
     await store.approvals.open(asked('r1'), [reply('b')])
     await startRuns(store, ['r1'])
@@ -84,7 +84,7 @@ export const lifeCycleRules: StoreRules = {
       () => store.devices.findByTokenHash('h'),
       () => store.devices.version(),
       () => store.idempotency.claim({ scope: 's', key: 'k' }, { ttlMs: 1, keysMax: 1 }),
-      () => store.memory.search('x', 1),
+      () => store.memory.search('cli', 'x', 1),
       () => store.keyValue('feature').get('a'),
       () => store.inbox.keep(arrival('m1')),
       () => store.inbox.known('roomchat', [inbound('m1')]),

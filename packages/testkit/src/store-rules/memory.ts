@@ -1,27 +1,31 @@
 /** What every backend promises about the agent's memory. */
+import { SHARED_MEMORIES, UNOWNED_MEMORIES } from '@sluice/sdk'
 import { expect } from 'vitest'
 import type { StoreRules } from '../store.ts'
 import { ODD_TEXTS } from './samples.ts'
 
-const entry = (key: string, content: string, atMs = 1) => ({ key, content, category: 'core', atMs })
+const ME = 'device:me'
+const OTHER = 'device:other'
+
+const entry = (key: string, content: string, atMs = 1) => ({ owner: ME, key, content, category: 'core', atMs })
 
 export const memoryRules: StoreRules = {
   'an entry is kept, replaced by its key, and deleted': async ({ store: { memory } }) => {
     await memory.put(entry('colour', 'green', 1))
-    expect(await memory.get('colour')).toEqual({ key: 'colour', content: 'green', category: 'core', updatedAtMs: 1 })
+    expect(await memory.get(ME, 'colour')).toEqual({ owner: ME, key: 'colour', content: 'green', category: 'core', updatedAtMs: 1 })
     await memory.put({ ...entry('colour', 'blue', 2), category: 'daily' })
-    expect(await memory.get('colour')).toEqual({ key: 'colour', content: 'blue', category: 'daily', updatedAtMs: 2 })
-    expect(await memory.search('green', 10)).toEqual([])
-    expect(await memory.delete('colour')).toBe(true)
-    expect(await memory.get('colour')).toBeUndefined()
-    expect(await memory.search('blue', 10)).toEqual([])
-    expect(await memory.delete('colour')).toBe(false)
+    expect(await memory.get(ME, 'colour')).toEqual({ owner: ME, key: 'colour', content: 'blue', category: 'daily', updatedAtMs: 2 })
+    expect(await memory.search(ME, 'green', 10)).toEqual([])
+    expect(await memory.delete(ME, 'colour')).toBe(true)
+    expect(await memory.get(ME, 'colour')).toBeUndefined()
+    expect(await memory.search(ME, 'blue', 10)).toEqual([])
+    expect(await memory.delete(ME, 'colour')).toBe(false)
   },
 
   'a search finds any of the words, in keys and contents, whatever their case and accents': async ({ store: { memory } }) => {
     await memory.put(entry('favourite_drink', 'Crème brûlée latte'))
     await memory.put(entry('pet', 'a dog named Zoë'))
-    const keys = async (query: string) => (await memory.search(query, 10)).map(({ key }) => key)
+    const keys = async (query: string) => (await memory.search(ME, query, 10)).map(({ key }) => key)
     expect(await keys('CREME')).toEqual(['favourite_drink'])
     expect(await keys('drink')).toEqual(['favourite_drink'])
     expect(await keys('what is zoe?')).toEqual(['pet'])
@@ -33,14 +37,14 @@ export const memoryRules: StoreRules = {
     await memory.put(entry('a', 'the garden has a tree and a bench and a gate and a long path'))
     await memory.put(entry('b', 'the tree in the garden'))
     await memory.put(entry('c', 'the kitchen'))
-    expect((await memory.search('tree garden', 10)).map(({ key }) => key)).toEqual(['b', 'a'])
-    expect((await memory.search('tree garden', 1)).map(({ key }) => key)).toEqual(['b'])
+    expect((await memory.search(ME, 'tree garden', 10)).map(({ key }) => key)).toEqual(['b', 'a'])
+    expect((await memory.search(ME, 'tree garden', 1)).map(({ key }) => key)).toEqual(['b'])
   },
 
   'an empty query lists the newest': async ({ store: { memory } }) => {
     for (const [at, key] of ['a', 'b', 'c'].entries()) await memory.put(entry(key, 'x', at))
     await memory.put(entry('a', 'y', 9))
-    for (const query of ['', '  \n']) expect((await memory.search(query, 2)).map(({ key }) => key)).toEqual(['a', 'c'])
+    for (const query of ['', '  \n']) expect((await memory.search(ME, query, 2)).map(({ key }) => key)).toEqual(['a', 'c'])
   },
 
   'any text is a valid query and can be remembered': async ({ store: { memory } }) => {
@@ -66,9 +70,55 @@ export const memoryRules: StoreRules = {
     ]
     for (const [at, text] of [...ODD_TEXTS, ...queries].entries()) {
       await memory.put(entry(`k${at}`, text))
-      expect((await memory.get(`k${at}`))?.content).toBe(text.toWellFormed())
-      await memory.search(text, 5)
+      expect((await memory.get(ME, `k${at}`))?.content).toBe(text.toWellFormed())
+      await memory.search(ME, text, 5)
     }
-    expect((await memory.search('"dog', 5)).length).toBe(0)
+    expect((await memory.search(ME, '"dog', 5)).length).toBe(0)
+  },
+
+  'an entry of one owner is neither found, read, replaced nor deleted by another': async ({ store: { memory } }) => {
+    await memory.put(entry('colour', 'green', 1))
+    expect(await memory.search(OTHER, 'green', 10)).toEqual([])
+    expect(await memory.search(OTHER, '', 10)).toEqual([])
+    expect(await memory.get(OTHER, 'colour')).toBeUndefined()
+    expect(await memory.delete(OTHER, 'colour')).toBe(false)
+    await memory.put({ ...entry('colour', 'red', 2), owner: OTHER })
+    expect((await memory.get(ME, 'colour'))?.content).toBe('green')
+    expect((await memory.search(ME, 'colour', 10)).map(({ content }) => content)).toEqual(['green'])
+    expect((await memory.search(OTHER, 'colour', 10)).map(({ content }) => content)).toEqual(['red'])
+  },
+
+  'shared and unowned entries are found by every owner, unless an own entry has the same key': async ({ store: { memory } }) => {
+    await memory.put({ ...entry('house_rule', 'shoes off', 1), owner: SHARED_MEMORIES })
+    await memory.put({ ...entry('old_note', 'from before', 2), owner: UNOWNED_MEMORIES })
+    const found = async (reader: string, query: string) =>
+      (await memory.search(reader, query, 10)).map(({ owner, content }) => `${owner}: ${content}`)
+    expect(await found(ME, '')).toEqual([': from before', '*: shoes off'])
+    expect(await found(OTHER, 'shoes')).toEqual(['*: shoes off'])
+    await memory.put(entry('house_rule', 'shoes on', 3))
+    expect(await found(ME, 'shoes')).toEqual([`${ME}: shoes on`])
+    expect(await found(OTHER, 'shoes')).toEqual(['*: shoes off'])
+  },
+
+  'an operator lists all entries a page at a time, counts them by owner and assigns them': async ({ store: { memory } }) => {
+    for (const key of ['a', 'b', 'c']) await memory.put({ ...entry(key, `unowned ${key}`), owner: UNOWNED_MEMORIES })
+    await memory.put(entry('a', 'mine'))
+    const names = (entries: Awaited<ReturnType<typeof memory.list>>) => entries.map(({ owner, key }) => `${owner}/${key}`)
+    const first = await memory.list({ limit: 2 })
+    expect(names(first)).toEqual(['/a', '/b'])
+    expect(names(await memory.list({ limit: 10, after: first[1] ?? expect.fail() }))).toEqual(['/c', `${ME}/a`])
+    expect(names(await memory.list({ limit: 10, owner: UNOWNED_MEMORIES, after: first[0] ?? expect.fail() }))).toEqual(['/b', '/c'])
+    expect(await memory.owners()).toEqual([
+      { owner: UNOWNED_MEMORIES, count: 3 },
+      { owner: ME, count: 1 },
+    ])
+    expect(await memory.assign({ from: UNOWNED_MEMORIES, to: SHARED_MEMORIES, key: 'c' })).toBe(1)
+    expect(await memory.assign({ from: UNOWNED_MEMORIES, to: ME }), 'a key in use is not overwritten').toBe(1)
+    expect(names(await memory.list({ limit: 10 }))).toEqual(['/a', '*/c', `${ME}/a`, `${ME}/b`])
+    expect((await memory.search(ME, 'mine unowned', 10)).map(({ content }) => content).toSorted()).toEqual([
+      'mine',
+      'unowned b',
+      'unowned c',
+    ])
   },
 }

@@ -138,7 +138,7 @@ async function approvalBench(options: ApprovalBenchOptions = {}): Promise<Approv
     store,
     approvals,
     agent: playedAgent(store, clock, turns, options.turn ?? (({ text }) => `re: ${text}`)),
-    clients: { ofSender: (name, sender) => `${name} ${sender}` as ClientId },
+    clients: { ofCaller: (caller) => caller as ClientId },
     events: bus,
     clock,
     log,

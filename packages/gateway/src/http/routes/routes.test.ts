@@ -23,6 +23,27 @@ async function paired(options: TestGatewayOptions = {}) {
   return { ...made, token, device, call, json, say }
 }
 
+describe('memories', () => {
+  test('are listed, shown and forgotten by the device they belong to, and by no other', async () => {
+    const { store, device, json, call, pair } = await paired()
+    const other = await pair('other')
+    for (const key of ['a/b', 'c'])
+      await store.memory.put({ owner: `device:${device}`, key, content: `mine ${key}`, category: 'core', atMs: 0 })
+    await store.memory.put({ owner: `device:${other.device}`, key: 'c', content: 'theirs', category: 'core', atMs: 0 })
+    const slash = encodeURIComponent('a/b')
+    expect(await json('GET', '/api/memories?limit=1')).toEqual({
+      memories: [{ key: 'a/b', category: 'core', content: 'mine a/b', updated_at: '1970-01-01T00:00:00.000Z' }],
+    })
+    expect(await json('GET', `/api/memories?after=${slash}`)).toMatchObject({ memories: [{ key: 'c', content: 'mine c' }] })
+    expect(await json('GET', `/api/memories/${slash}`)).toMatchObject({ content: 'mine a/b' })
+    expect((await call('GET', `/api/memories/${slash}`, undefined, other.token)).status).toBe(404)
+    expect((await call('DELETE', `/api/memories/${slash}`, undefined, other.token)).status).toBe(404)
+    expect(await json('DELETE', '/api/memories/c')).toEqual({ deleted: true, key: 'c' })
+    expect((await call('DELETE', '/api/memories/c')).status).toBe(404)
+    expect((await call('GET', '/api/memories/c', undefined, other.token)).status).toBe(200)
+  })
+})
+
 describe('sessions', () => {
   test('are listed with what was said last first, a page at a time', async () => {
     const { say, json, clock } = await paired()

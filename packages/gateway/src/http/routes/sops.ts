@@ -3,14 +3,11 @@ import { AppError, defineRoute, formatTraceContext, type Route, type Sops } from
 import * as v from 'valibot'
 import type { Runtime } from '../../runtime.ts'
 import { wholeText } from '../query.ts'
-import { ownerOf } from '../session-name.ts'
+import { personOf } from '../session-name.ts'
 import { auditSchema, RUN_STATUSES, runSchema, shownAudit, shownRun, shownSop, sopSchema } from './sops-shown.ts'
 
 const PAGE_MAX = 500
 const TEXT_MAX = 2000
-
-/** Who a device is, in runs and in the audit log. */
-const personOf = (device: string | null): string => (device === null ? ownerOf(device) : `device:${device}`)
 
 const unknownRun = (): AppError => new AppError('not_found', 'There is no such run')
 
