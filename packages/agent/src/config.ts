@@ -1,5 +1,5 @@
 /** The agent's own configuration sections. */
-import { fromEnv, httpUrl, secretText, whole } from '@sluice/sdk'
+import { fromEnv, headerSecret, httpUrl, whole } from '@sluice/sdk'
 import * as v from 'valibot'
 
 const text = v.pipe(v.string(), v.minLength(1))
@@ -16,7 +16,7 @@ const headers = v.pipe(v.record(v.string(), v.string()), v.description('Further 
 const fallbackEntry = v.object({
   kind: v.pipe(text, v.description(KIND)),
   base_url: v.optional(v.pipe(httpUrl(), v.description(BASE_URL))),
-  api_key: v.optional(v.pipe(secretText(), v.description('Its key'))),
+  api_key: v.optional(v.pipe(headerSecret(), v.description('Its key'))),
   model: v.optional(v.pipe(text, v.description(MODEL))),
   headers: v.optional(headers),
 })
@@ -31,7 +31,7 @@ export const providerSection = {
     v.object({
       kind: v.optional(v.pipe(text, fromEnv('SVC_PROVIDER_KIND'), v.description(`${KIND}; by default what the environment has a key for`))),
       base_url: v.optional(v.pipe(httpUrl(), fromEnv('SVC_PROVIDER_BASE_URL'), v.description(BASE_URL))),
-      api_key: v.optional(v.pipe(secretText({ env: ['SVC_PROVIDER_API_KEY'], envWins: true }), v.description('Key of the endpoint'))),
+      api_key: v.optional(v.pipe(headerSecret({ env: ['SVC_PROVIDER_API_KEY'], envWins: true }), v.description('Key of the endpoint'))),
       model: v.optional(v.pipe(text, fromEnv('SVC_PROVIDER_MODEL'), v.description(MODEL))),
       headers: v.optional(headers),
       fallback: v.optional(

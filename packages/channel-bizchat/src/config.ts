@@ -1,12 +1,12 @@
 /** `[channels_config.bizchat]` (§2.3). */
-import { secretText } from '@sluice/sdk'
+import { headerSecret, secretText } from '@sluice/sdk'
 import * as v from 'valibot'
 
 export const bizchatSection = {
   path: 'channels_config.bizchat',
   schema: v.object({
     enabled: v.optional(v.pipe(v.boolean(), v.description('False: the channel is left out')), true),
-    api_token: v.pipe(secretText(), v.description('Token of the host API')),
+    api_token: v.pipe(headerSecret(), v.description('Token of the host API')),
     api_url: v.pipe(
       v.string(),
       v.url(),

@@ -1,12 +1,12 @@
 /** `[channels_config.chatapp]`, the keys of cloud mode (§2.3). */
-import { secretText } from '@sluice/sdk'
+import { headerSecret, secretText } from '@sluice/sdk'
 import * as v from 'valibot'
 
 export const chatappSection = {
   path: 'channels_config.chatapp',
   schema: v.object({
     enabled: v.optional(v.pipe(v.boolean(), v.description('False keeps the section and builds no channel')), true),
-    access_token: v.pipe(secretText(), v.description('Sends messages and fetches media')),
+    access_token: v.pipe(headerSecret(), v.description('Sends messages and fetches media')),
     phone_number_id: v.optional(
       v.pipe(v.string(), v.description('The id of our number at the provider; its presence activates cloud mode')),
     ),

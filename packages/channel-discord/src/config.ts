@@ -1,5 +1,5 @@
 /** `[channels_config.discord]`. */
-import { secretText, whole } from '@sluice/sdk'
+import { headerSecret, whole } from '@sluice/sdk'
 import * as v from 'valibot'
 
 const DRAFT_MS_MIN = 200
@@ -10,7 +10,7 @@ export const discordSection = {
   path: 'channels_config.discord',
   schema: v.object({
     enabled: v.optional(v.boolean(), true),
-    bot_token: v.pipe(secretText(), v.description('Token of the bot, from the developer portal')),
+    bot_token: v.pipe(headerSecret(), v.description('Token of the bot, from the developer portal')),
     guild_id: v.optional(
       v.pipe(snowflake, v.description('The one server that is listened to; direct messages pass. Absent: all the bot is in')),
     ),

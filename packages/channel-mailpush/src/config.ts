@@ -1,5 +1,5 @@
 /** `[channels_config.mailpush]` (§2.3). */
-import { secretText } from '@sluice/sdk'
+import { headerSecret, secretText } from '@sluice/sdk'
 import * as v from 'valibot'
 
 const url = v.pipe(v.string(), v.url(), v.regex(/^https?:/i, 'Not an http or https URL'))
@@ -15,7 +15,7 @@ const keys = v.object({
   ),
   oauth_token: v.optional(
     v.pipe(
-      secretText({ env: ['MAILPUSH_OAUTH_TOKEN'] }),
+      headerSecret({ env: ['MAILPUSH_OAUTH_TOKEN'] }),
       v.description('Of the mail API; lives about an hour, after which refresh_token, if set, gets another'),
     ),
   ),

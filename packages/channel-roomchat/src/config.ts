@@ -1,5 +1,5 @@
 /** `[channels_config.roomchat]` (§2.3). */
-import { secretText } from '@sluice/sdk'
+import { headerSecret, secretText } from '@sluice/sdk'
 import * as v from 'valibot'
 
 export const roomchatSection = {
@@ -12,7 +12,7 @@ export const roomchatSection = {
       v.regex(/^https?:\/\/[^@?#\s]+$/i, 'Not an http or https URL without user name, query and fragment'),
       v.description('Address of the server, as it names itself; with a path if it lives under one'),
     ),
-    app_token: v.pipe(secretText(), v.description('For the chat interface, which is used only without a webhook_secret')),
+    app_token: v.pipe(headerSecret(), v.description('For the chat interface, which is used only without a webhook_secret')),
     bot_name: v.optional(
       v.pipe(v.string(), v.description('Display name of the bot: messages under this name are its own; empty: no name is')),
       '',

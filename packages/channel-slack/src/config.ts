@@ -1,5 +1,5 @@
 /** `[channels_config.slack]` (§2.3). */
-import { secretText, whole } from '@sluice/sdk'
+import { headerSecret, whole } from '@sluice/sdk'
 import * as v from 'valibot'
 
 const DRAFT_MS_MIN = 300
@@ -8,8 +8,8 @@ export const slackSection = {
   path: 'channels_config.slack',
   schema: v.object({
     enabled: v.optional(v.pipe(v.boolean(), v.description('False: the channel is left out')), true),
-    bot_token: v.pipe(secretText(), v.description('Bot token of the app, xoxb-…')),
-    app_token: v.pipe(secretText(), v.description('App-level token with connections:write, xapp-…: opens the connection')),
+    bot_token: v.pipe(headerSecret(), v.description('Bot token of the app, xoxb-…')),
+    app_token: v.pipe(headerSecret(), v.description('App-level token with connections:write, xapp-…: opens the connection')),
     channel_ids: v.optional(
       v.pipe(v.array(v.string()), v.description('Conversations that are heard; * or none: all the bot is a member of')),
       [],

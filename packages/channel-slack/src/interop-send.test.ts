@@ -125,20 +125,22 @@ describe('what Slack refuses, always with status 200', () => {
 })
 
 describe('faults of the wire: not sent, refused, or nobody knows', () => {
-  const status = (code: number, headers: Record<string, string> = {}): ProviderFault => ({
+  const status = (code: number, headers: Record<string, string> = {}, error = 'whatever'): ProviderFault => ({
     fault: 'status',
     status: code,
     headers,
-    body: { ok: false, error: 'whatever' },
+    body: { ok: false, error },
   })
 
   test.each<[name: string, fault: ProviderFault, code: string, retryAfterSecs: number | undefined, arrived: number]>([
     ['429', status(429), 'rate_limited', undefined, 0],
     ['429 with a time to come back', status(429, { 'retry-after': '30' }), 'rate_limited', 30, 0],
     ['503 with a time to come back', status(503, { 'retry-after': '120' }), 'unavailable', 120, 0],
-    ['500', status(500), 'upstream', undefined, 0],
+    ['500', status(500), 'unavailable', undefined, 0],
+    ['500 that may have been done', status(500, {}, 'internal_error'), 'upstream', undefined, 0],
     ['502', status(502), 'upstream', undefined, 0],
-    ['503', status(503), 'upstream', undefined, 0],
+    ['503', status(503), 'unavailable', undefined, 0],
+    ['503 that may have been done', status(503, {}, 'fatal_error'), 'upstream', undefined, 0],
     ['403', status(403), 'forbidden', undefined, 0],
     ['404', status(404), 'invalid_request', undefined, 0],
     ['a reset before', { fault: 'reset' }, 'upstream', undefined, 0],

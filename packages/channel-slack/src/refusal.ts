@@ -29,6 +29,9 @@ const PASSING: Readonly<Record<string, ErrorCode>> = {
 /** Slack does not know either, says its documentation: "it's possible some aspect of the operation succeeded". */
 const UNKNOWN = new Set(['fatal_error', 'internal_error', 'request_timeout', 'service_unavailable'])
 
+/** Whether the request may have been done although Slack says that it failed. */
+export const mayBeDone = (word: string | undefined): boolean => word !== undefined && UNKNOWN.has(word)
+
 /** Everything else is wrong with the call itself. */
 function codeOf(word: string): ErrorCode {
   if (UNKNOWN.has(word)) return 'upstream'

@@ -2,7 +2,7 @@
 import { AppError, callProvider, type Host, retryAfterSecs, withoutTrailing } from '@sluice/sdk'
 import { type Members, members, text } from '@sluice/sdk/foreign-json'
 import type { SlackConfig } from './config.ts'
-import { refusal } from './refusal.ts'
+import { mayBeDone, refusal } from './refusal.ts'
 
 /** Objects and lists go out as JSON; what is undefined is left out. */
 export type Args = Readonly<Record<string, string | number | boolean | object | undefined>>
@@ -30,6 +30,7 @@ export function createSlackApi(host: Host, config: Pick<SlackConfig, 'api_url' |
   return {
     url,
     async call(method, args, { tokenKey = 'bot_token', ...options }) {
+      let failure: string | undefined
       const { json, headers } = await callProvider({
         fetch: host.fetch,
         provider: 'slack',
@@ -40,8 +41,15 @@ export function createSlackApi(host: Host, config: Pick<SlackConfig, 'api_url' |
           'content-type': 'application/x-www-form-urlencoded; charset=utf-8',
         },
         body: encode(args),
-        explain: (answer) => wordIn(members(answer)),
+        explain: (answer) => {
+          failure = wordIn(members(answer))
+          return failure
+        },
         ...options,
+      }).catch((error: unknown) => {
+        // Slack says of these words that a part of the request may have been done.
+        if (!(error instanceof AppError) || error.code !== 'unavailable' || !mayBeDone(failure)) throw error
+        throw new AppError('upstream', error.message)
       })
       const answer = members(json)
       if (answer.ok === true) return answer

@@ -1,12 +1,12 @@
 /** `[channels_config.telegram]` (§2.3). */
-import { secretText, whole } from '@sluice/sdk'
+import { headerSecret, whole } from '@sluice/sdk'
 import * as v from 'valibot'
 
 export const telegramSection = {
   path: 'channels_config.telegram',
   schema: v.object({
     enabled: v.optional(v.pipe(v.boolean(), v.description('False: the channel is left out')), true),
-    bot_token: v.pipe(secretText(), v.description('Of the bot, as its maker was given it: <number>:<letters>')),
+    bot_token: v.pipe(headerSecret(), v.description('Of the bot, as its maker was given it: <number>:<letters>')),
     allowed_users: v.optional(
       v.pipe(
         v.array(v.pipe(v.string(), v.minLength(1))),

@@ -191,7 +191,7 @@ describe('faults of the wire: not sent, refused, or nobody knows', () => {
     ['429', status(429), 'rate_limited', undefined, 0],
     ['429 with a header', status(429, {}, { 'retry-after': '30' }), 'rate_limited', 30, 0],
     ['429 with a time to come back', status(429, refusal(429, 'Too Many Requests', { retry_after: 12 })), 'rate_limited', 12, 0],
-    ['500', status(500, refusal(500, 'Internal Server Error')), 'upstream', undefined, 0],
+    ['500', status(500, refusal(500, 'Internal Server Error')), 'unavailable', undefined, 0],
     ['502', status(502), 'upstream', undefined, 0],
     ['503', status(503), 'upstream', undefined, 0],
     ['400', status(400, refusal(400, 'Bad Request: chat not found')), 'invalid_request', undefined, 0],

@@ -1,5 +1,5 @@
 /** `[channels_config.textrelay]` (§2.3). */
-import { secretText } from '@sluice/sdk'
+import { headerSecret, secretText } from '@sluice/sdk'
 import * as v from 'valibot'
 
 const API_URL = 'https://api.linqapp.com/api/partner/v3'
@@ -8,7 +8,7 @@ export const textrelaySection = {
   path: 'channels_config.textrelay',
   schema: v.object({
     enabled: v.optional(v.pipe(v.boolean(), v.description('False: the channel is left out')), true),
-    api_token: v.pipe(secretText(), v.description('Token of the partner API')),
+    api_token: v.pipe(headerSecret(), v.description('Token of the partner API')),
     from_phone: v.pipe(
       v.string(),
       v.regex(/^\+[1-9]\d{1,14}$/, 'must be a number such as +15550001111 (E.164)'),

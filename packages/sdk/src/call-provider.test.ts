@@ -1,5 +1,5 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer as createTcpServer, type Server as TcpServer } from 'node:net'
 import { inspect } from 'node:util'
 import { afterEach, describe, expect, test } from 'vitest'
 import { AppError, callProvider, type ErrorCode, type ProviderCall, retryAfterSecs } from './index.ts'
@@ -121,6 +121,22 @@ describe('failures are told apart: not done, refused, or nobody knows', () => {
     expect(error.message).toContain(`chatapp answered ${status}`)
   })
 
+  test.each<[status: number, code: ErrorCode]>([
+    [500, 'unavailable'],
+    [501, 'unavailable'],
+    [503, 'unavailable'],
+    [529, 'unavailable'],
+    [502, 'upstream'],
+    [504, 'upstream'],
+    [408, 'upstream'],
+  ])('%d in the words of the platform is %s', async (status, code) => {
+    const explain = (json: unknown) => (json as { error?: string } | undefined)?.error
+    const said = answers(() => Response.json({ error: 'out of order' }, { status }))
+    expect(await errorOf({ ...said, explain })).toMatchObject({ code, message: `chatapp answered ${status}: out of order` })
+    const proxy = answers(() => new Response('<html>Service Unavailable</html>', { status }))
+    expect(await errorOf({ ...proxy, explain })).toMatchObject({ code: 'upstream' })
+  })
+
   test.each([
     'ECONNREFUSED',
     'ENOTFOUND',
@@ -164,6 +180,34 @@ describe('failures are told apart: not done, refused, or nobody knows', () => {
         message: 'The answer of chatapp is not JSON',
       })
     }
+  })
+
+  test('a failure before the first byte was written is unavailable, whatever the failure is', async () => {
+    const server = createTcpServer((socket) => void socket.on('data', () => socket.destroy()).on('error', () => undefined))
+    const silent = createTcpServer(() => undefined)
+    const url = async (tcp: TcpServer, scheme: string) => {
+      await new Promise<void>((resolve) => tcp.listen(0, '127.0.0.1', resolve))
+      return `${scheme}://127.0.0.1:${(tcp.address() as AddressInfo).port}/`
+    }
+    const [resetsTls, holdsTls] = [await url(server, 'https'), await url(silent, 'https')]
+    const cutOff = new AbortController()
+    expect(await errorOf({ url: resetsTls })).toMatchObject({ code: 'unavailable', message: 'chatapp cannot be reached (ECONNRESET)' })
+    expect(await errorOf({ url: resetsTls.replace('https', 'http') })).toMatchObject({ code: 'upstream' })
+    expect(await errorOf({ url: holdsTls, timeoutMs: 50 })).toMatchObject({
+      code: 'unavailable',
+      message: 'chatapp cannot be reached (no connection in time)',
+    })
+    silent.once('connection', () => cutOff.abort())
+    expect(await errorOf({ url: holdsTls, signal: cutOff.signal })).toMatchObject({ code: 'unavailable' })
+    expect(await errorOf({ url: 'http://no such host/' })).toMatchObject({ code: 'unavailable' })
+    server.close()
+    silent.close()
+  })
+
+  test.each(['to\nken', 'tok\u2014en', 'to\u0000ken'])('a header that HTTP forbids is never sent: %j', async (token) => {
+    const error = await errorOf({ headers: { authorization: token } })
+    expect(error.code).toBe('unavailable')
+    expect(error.message).not.toContain(token)
   })
 
   test('a connection that nobody takes, one that is reset, an answer cut in the middle', async () => {

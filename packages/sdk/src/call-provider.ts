@@ -1,7 +1,8 @@
-/** One request to a platform's API, with failures told apart as the outbox needs them: not sent, refused, or nobody knows. */
+/** One request to a platform's API. Its errors say whether it was not done, was refused, or may have been done. */
 import { AppError } from './errors.ts'
 import { parsedOrUndefined } from './foreign-json.ts'
 import { readUpTo } from './read-up-to.ts'
+import { trackRequest } from './request-progress.ts'
 import { signalScope } from './signal-scope.ts'
 
 export interface ProviderCall {
@@ -37,27 +38,26 @@ const TIMEOUT_MS = 30_000
 const ANSWER_BYTES_MAX = 1_048_576
 const HTTP_DATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/
 const EXPLANATION_CHARS_MAX = 300
-/** What `fetch` says when no connection came about, or none that is to be trusted; after that, the request may have arrived. */
+/** Codes of failures before the request was written, for clients that do not report the progress of a request. */
 const NOT_CONNECTED =
-  /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|UND_ERR_CONNECT_TIMEOUT|ERR_TLS_CERT\w+|ERR_SSL_WRONG_VERSION_NUMBER|CERT_\w+|UNABLE_TO_\w+|SELF_SIGNED_\w+|DEPTH_ZERO_\w+|HOSTNAME_MISMATCH)$/
+  /^(?:ERR_INVALID_URL|UND_ERR_INVALID_ARG|ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|UND_ERR_CONNECT_TIMEOUT|ERR_TLS_CERT\w+|ERR_SSL_WRONG_VERSION_NUMBER|CERT_\w+|UNABLE_TO_\w+|SELF_SIGNED_\w+|DEPTH_ZERO_\w+|HOSTNAME_MISMATCH)$/
 
 /**
- * Follows no redirect. Throws `AppError`: `rate_limited` and `unavailable` for what was not done and may be repeated,
- * `invalid_request` and `forbidden` for what was refused for good, `upstream` and `upstream_timeout` for what may have been
- * done. For a request that changes nothing, all but the refusals may be repeated.
+ * Follows no redirect. Throws `AppError`: `rate_limited` and `unavailable` if the request was not done and may be repeated,
+ * `invalid_request` and `forbidden` if it was refused for good, `upstream`, `upstream_timeout` and `aborted` if it may have been
+ * done. A failure before the first byte was written is `unavailable`. A request that changes nothing may be repeated after
+ * every error but a refusal.
  */
 export async function callProvider(call: ProviderCall): Promise<ProviderAnswer> {
   const { provider, timeoutMs = TIMEOUT_MS } = call
   using limit = signalScope([call.signal], timeoutMs)
+  const { body, contentType } = encode(call.body)
+  const headers = headersOf(call, contentType)
+  const [sending, progress] = trackRequest(async () =>
+    call.fetch(call.url, { method: call.method, headers, ...(body !== undefined && { body }), redirect: 'manual', signal: limit.signal }),
+  )
   try {
-    const { body, contentType } = encode(call.body)
-    const response = await call.fetch(call.url, {
-      method: call.method,
-      headers: { accept: 'application/json', ...(contentType && { 'content-type': contentType }), ...call.headers },
-      ...(body !== undefined && { body }),
-      redirect: 'manual',
-      signal: limit.signal,
-    })
+    const response = await sending
     if (response.ok || call.accept?.includes(response.status)) {
       return { status: response.status, headers: response.headers, json: parsed(await readText(response, call), provider) }
     }
@@ -65,9 +65,12 @@ export async function callProvider(call: ProviderCall): Promise<ProviderAnswer> 
     throw refused(call, response, await readText(response, call).catch(() => ''))
   } catch (error) {
     if (error instanceof AppError) throw error
+    const { code, isConnecting } = networkFault(error)
+    if (progress() === 'connecting') {
+      throw new AppError('unavailable', `${provider} cannot be reached (${code || (limit.timedOut ? 'no connection in time' : 'cut off')})`)
+    }
     if (limit.timedOut) throw new AppError('upstream_timeout', `${provider} did not answer within ${timeoutMs / 1000} s`)
     if (call.signal.aborted) throw new AppError('aborted', `The request to ${provider} was cut off`)
-    const { code, isConnecting } = networkFault(error)
     if (isConnecting || NOT_CONNECTED.test(code)) throw new AppError('unavailable', `${provider} cannot be reached (${code})`)
     throw new AppError('upstream', `The connection to ${provider} broke${code && ` (${code})`}`)
   }
@@ -89,6 +92,15 @@ function encode(body: ProviderCall['body']): { body?: string | Uint8Array<ArrayB
   return { body: JSON.stringify(body), contentType: 'application/json' }
 }
 
+/** A value that no header may carry comes from the configuration, so the operator has to correct it. */
+function headersOf({ provider, headers }: ProviderCall, contentType: string | undefined): Headers {
+  try {
+    return new Headers({ accept: 'application/json', ...(contentType && { 'content-type': contentType }), ...headers })
+  } catch {
+    throw new AppError('unavailable', `The request to ${provider} was not sent: a token or header contains a character that HTTP forbids`)
+  }
+}
+
 function refused({ provider, explain, waitSecs }: ProviderCall, { status, headers }: Response, text: string): AppError {
   const json = parsedOrUndefined(text)
   const explained = explain?.(json)?.slice(0, EXPLANATION_CHARS_MAX)
@@ -96,10 +108,12 @@ function refused({ provider, explain, waitSecs }: ProviderCall, { status, header
   const wait = retryAfterSecs(headers, Date.now()) ?? waitSecs?.(json)
   const options = wait === undefined ? {} : { retryAfterSecs: wait }
   if (status === 429) return new AppError('rate_limited', said, options)
-  // A bad token is mended by the operator, and nothing was done until then.
+  // The operator has to correct a bad token; nothing was done with it.
   if (status === 401) return new AppError('unavailable', `${said} (is the token valid?)`, options)
-  // Without a time to come back it may as well be a proxy that lost the answer.
-  if (status === 503 && wait !== undefined) return new AppError('unavailable', said, options)
+  // The platform itself says that it failed. Without its words it may be a proxy that lost the answer of a request that was done;
+  // 502 and 504 always come from a proxy.
+  const isOwnFailure = status >= 500 && status !== 502 && status !== 504 && Boolean(explained)
+  if (isOwnFailure || (status === 503 && wait !== undefined)) return new AppError('unavailable', said, options)
   if (status === 408 || status >= 500) return new AppError('upstream', said, options)
   if (status >= 300 && status < 400) return new AppError('invalid_request', `${said}, a redirect, which is not followed`)
   return new AppError(status === 403 ? 'forbidden' : 'invalid_request', said)

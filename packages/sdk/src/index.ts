@@ -140,7 +140,7 @@ export { findProgram, limitedWords, PROGRAM_FOLDERS, PUBLIC_ETC, splitEnv, start
 export { seccompFilter } from './seccomp-filter.ts'
 export { Secret, secretValues, withoutSecrets } from './secret.ts'
 export type { ConfigSchema, KeyMetadata, Section } from './section.ts'
-export { fromEnv, httpUrl, secretText, whole } from './section.ts'
+export { fromEnv, headerSecret, httpUrl, secretText, whole } from './section.ts'
 export { PerClient, Shared } from './shared.ts'
 export type { SignalScope } from './signal-scope.ts'
 export { signalScope } from './signal-scope.ts'

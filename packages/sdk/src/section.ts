@@ -40,6 +40,22 @@ const HTTP_URL = 'must be an http or https URL such as https://host.example/v1, 
 /** The address of a service: an http or https URL without user name, query or fragment. */
 export const httpUrl = () => v.pipe(v.string(), v.url(), v.regex(/^https?:\/\/[^@?#\s]+$/i, HTTP_URL))
 
+/** What an HTTP header may carry, without the blanks around it that are trimmed before use. */
+const HEADER_VALUE = /^[\t\x20-\x7E]*$/
+
+/** A secret that is sent in a request header. */
+export const headerSecret = (metadata: Omit<KeyMetadata, 'secret'> = {}) =>
+  v.pipe(
+    v.string(),
+    v.minLength(1),
+    v.check(
+      (value) => HEADER_VALUE.test(value.trim()),
+      'must contain printable ASCII characters only, because it is sent in an HTTP header',
+    ),
+    v.transform((value) => new Secret(value)),
+    v.metadata({ secret: true, ...metadata } satisfies KeyMetadata),
+  )
+
 /** A whole number between two bounds, both allowed. */
 export const whole = (min: number, max: number = Number.MAX_SAFE_INTEGER) =>
   v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max))

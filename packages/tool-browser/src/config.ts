@@ -1,5 +1,5 @@
 /** `[browser]` (§2.6). */
-import { secretText, whole } from '@sluice/sdk'
+import { headerSecret, whole } from '@sluice/sdk'
 import * as v from 'valibot'
 import { checkEndpoint } from './computer-use/check-endpoint.ts'
 
@@ -9,7 +9,7 @@ const coordinateMax = v.optional(v.pipe(whole(1, 100_000), v.description('A larg
 const computerUse = v.pipe(
   v.object({
     endpoint: v.optional(v.pipe(text, v.description('Where the sidecar takes actions')), 'http://127.0.0.1:8787/v1/actions'),
-    api_key: v.optional(v.pipe(secretText(), v.description('Sent as a bearer token'))),
+    api_key: v.optional(v.pipe(headerSecret(), v.description('Sent as a bearer token'))),
     timeout_ms: v.optional(v.pipe(whole(1, 300_000), v.description('Of one action')), 15_000),
     allow_remote_endpoint: v.optional(
       v.pipe(v.boolean(), v.description('Whether the sidecar may be elsewhere than on a private address; it must then be https')),

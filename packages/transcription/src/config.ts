@@ -1,6 +1,6 @@
 /** `[transcription]`. */
 import { isAbsolute } from 'node:path'
-import { secretText, whole } from '@sluice/sdk'
+import { headerSecret, whole } from '@sluice/sdk'
 import * as v from 'valibot'
 
 /** The public service; unlike one of the operator's own, it demands a key. */
@@ -23,7 +23,7 @@ const keys = v.object({
   ),
   api_key: v.optional(
     v.pipe(
-      secretText({ env: ['SVC_TRANSCRIPTION_API_KEY'], envWins: true }),
+      headerSecret({ env: ['SVC_TRANSCRIPTION_API_KEY'], envWins: true }),
       v.description('Of the service; absent: none is sent, as servers of your own may want it'),
     ),
   ),

@@ -74,7 +74,8 @@ export function sendRules({ channel, expectNoSecret }: Bench, { to, answer, id }
     },
 
     'what may have been sent is not sent again, nor given up as refused': async () => {
-      for (const { outcome } of [await failed('ECONNRESET'), await failed('UND_ERR_SOCKET'), await status(500)]) {
+      const proxy = await send(() => new Response('<html>Bad Gateway</html>', { status: 502 }))
+      for (const { outcome } of [await failed('ECONNRESET'), await failed('UND_ERR_SOCKET'), await status(504), proxy]) {
         expect([...NOT_SENT, ...NEVER]).not.toContain(codeOf(outcome))
       }
     },
