@@ -1,7 +1,8 @@
-/** How far a mailbox has been read, kept across restarts. */
+/** How far a mailbox has been read, and where reading begins before it was first read; both survive a restart. */
 import type { KeyValue } from '@sluice/sdk'
 import * as v from 'valibot'
 import { historyIdSchema } from './history-id.ts'
+import { UNNAMED } from './mail-api.ts'
 
 /** Everything up to the change `historyId`, which was the newest at `atMs` or later, is durably handed over. */
 export interface Cursor {
@@ -19,6 +20,16 @@ const keptSchema = v.object({
   setUpAtMs: v.optional(v.number(), 0),
   handedOver: v.optional(v.array(v.tuple([v.string(), v.number()])), []),
 })
+/** The first push of a mailbox that has no cursor yet: the mail it tells of may be older than the first subscription. */
+export interface Begin {
+  readonly mailbox: string
+  /** The change before the one that was pushed, because a listing starts behind the id it is given. */
+  readonly historyId: bigint
+  readonly atMs: number
+}
+
+const beginSchema = v.object({ mailbox: v.string(), historyId: historyIdSchema, atMs: v.number() })
+const BEGIN = 'begin'
 const keyOf = (mailbox: string): string => `cursor/${mailbox}`
 
 export async function readCursor(keyValue: KeyValue, mailbox: string): Promise<Cursor | undefined> {
@@ -28,3 +39,16 @@ export async function readCursor(keyValue: KeyValue, mailbox: string): Promise<C
 
 export const keepCursor = (keyValue: KeyValue, mailbox: string, cursor: Cursor): Promise<void> =>
   keyValue.set(keyOf(mailbox), { ...cursor, historyId: String(cursor.historyId) })
+
+export async function readBegin(keyValue: KeyValue, mailbox: string): Promise<Begin | undefined> {
+  const { success, output } = v.safeParse(beginSchema, await keyValue.get(BEGIN))
+  // Some mail APIs do not name the mailbox; the channel has only one.
+  return success && (mailbox === UNNAMED || output.mailbox === mailbox) ? output : undefined
+}
+
+/** Keeps where to begin, unless an earlier change of the same mailbox is kept already. */
+export async function keepBegin(keyValue: KeyValue, begin: Begin): Promise<void> {
+  const before = await readBegin(keyValue, begin.mailbox)
+  if (before && before.historyId <= begin.historyId) return
+  await keyValue.set(BEGIN, { ...begin, historyId: String(begin.historyId) })
+}

@@ -192,7 +192,7 @@ describe('attachments', () => {
     const one = bench.run()
     await one.until(() => one.channel.health?.().state === 'ok')
     const id = receive()
-    one.push()
+    await one.push()
     await one.until(() => one.delivered.length === 1)
     expect(one.delivered[0]?.attachments).toEqual([{ kind: 'image', name: 'x.png', mime: 'image/png', source: { id } }])
     expect(await fetchIt(id, bytes.length)).toEqual({ bytes, mime: 'image/png' })

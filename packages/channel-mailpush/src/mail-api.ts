@@ -13,7 +13,10 @@ import {
   watchAnswer,
 } from './mail-answers.ts'
 
-/** Where it says no more of a mail than that it came; `labels` are not known of every mail. */
+/** Stands for the address where the API has no profile to name it. */
+export const UNNAMED = 'me'
+
+/** A mail that arrived. The API does not tell the labels of every mail. */
 export interface NewMail {
   readonly id: string
   readonly labels?: readonly string[]
@@ -59,7 +62,7 @@ export function createMailApi(request: RequestApi): MailApi {
     async profile(signal) {
       // An API that keeps one mailbox alone may lack profiles; `me` is what all call the mailbox of the token.
       const { status, json } = await request({ method: 'GET', path: ['profile'], accept: [404], signal })
-      if (status === 404) return { address: 'me' }
+      if (status === 404) return { address: UNNAMED }
       const { emailAddress, historyId } = expected(profileAnswer, json)
       return { address: emailAddress.toLowerCase(), ...(historyId !== undefined && { historyId }) }
     },

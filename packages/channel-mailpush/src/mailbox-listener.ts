@@ -4,18 +4,22 @@ import { coversAddress, normaliseAddress } from './address.ts'
 import { leastPauseMs, pauseMs } from './backoff.ts'
 import { catchUp } from './catch-up.ts'
 import type { MailpushConfig } from './config.ts'
-import { type Cursor, keepCursor, readCursor } from './cursor.ts'
+import { type Cursor, keepBegin, keepCursor, readBegin, readCursor } from './cursor.ts'
 import { createHandOver } from './hand-over.ts'
 import type { MailApi } from './mail-api.ts'
-import { createProgress, type Progress } from './progress.ts'
+import type { PushNotice } from './parse-push.ts'
+import { createProgress, MARGIN_MS, type Progress } from './progress.ts'
 import type { Reader } from './read-mail.ts'
 import { createWatch } from './watch.ts'
 
 export interface MailboxListener {
   /** Resolves soon after `signal` aborts; failures are tried again with growing pauses. */
   listen(deliver: Deliver, signal: AbortSignal): Promise<void>
-  /** Something happened in the mailbox; during a look at it, another follows. */
-  wake(): void
+  /**
+   * Something happened in the mailbox; during a look at it, another follows. Resolves once a restart cannot lose it, and
+   * rejects if it could not be kept.
+   */
+  pushed(notice: PushNotice, atMs: number): Promise<void>
   health(): Pick<ChannelHealth, 'state' | 'detail' | 'lastEventAtMs'>
 }
 
@@ -32,6 +36,9 @@ export function createMailboxListener(host: Host, config: MailpushConfig, api: M
     isAllowed: (address) => isAllowed(allow, address, normaliseAddress, coversAddress),
   })
   const watch = createWatch(host, api, subscription)
+  /** True once the mailbox has a cursor: from then on a push says nothing that the next listing does not. */
+  let hasCursor = false
+  let keptPushes: Promise<void> = Promise.resolve()
   let woken = false
   let rest: AbortController | undefined
   let looked = false
@@ -51,14 +58,21 @@ export function createMailboxListener(host: Host, config: MailpushConfig, api: M
     const keep = (cursor: Cursor) => keepCursor(keyValue, mailbox, cursor)
     const handOver = createHandOver({ host, api, reader: readerOf(mailbox), deliver: counted(deliver) })
     const start = async (): Promise<Cursor> => {
-      const setUpAtMs = clock.nowMs()
-      const cursor = { atMs: setUpAtMs, setUpAtMs, historyId: await watch.now(signal), handedOver: [] }
+      const nowMs = clock.nowMs()
+      const newest = await watch.now(signal)
+      await keptPushes.catch(() => undefined)
+      const begin = await readBegin(keyValue, mailbox)
+      const cursor =
+        begin && begin.historyId < newest
+          ? { atMs: begin.atMs, setUpAtMs: begin.atMs - MARGIN_MS, historyId: begin.historyId, handedOver: [] }
+          : { atMs: nowMs, setUpAtMs: nowMs, historyId: newest, handedOver: [] }
       await keep(cursor)
       return cursor
     }
     let progress: Progress | undefined
     return async () => {
       progress ??= createProgress((await readCursor(keyValue, mailbox)) ?? (await start()), keep)
+      hasCursor = true
       await watch.renew(signal)
       await catchUp({ host, api, subscription, handOver, progress, now: watch.now }, signal)
     }
@@ -101,7 +115,12 @@ export function createMailboxListener(host: Host, config: MailpushConfig, api: M
         await nap(Math.min(LOOK_MS, watch.dueInMs()), signal)
       }
     },
-    wake() {
+    async pushed({ mailbox, historyId }, atMs) {
+      if (!hasCursor) {
+        const begin = { mailbox, historyId: historyId > 0n ? historyId - 1n : historyId, atMs }
+        keptPushes = keptPushes.catch(() => undefined).then(() => keepBegin(keyValue, begin))
+        await keptPushes
+      }
       woken = true
       rest?.abort()
     },

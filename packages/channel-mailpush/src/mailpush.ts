@@ -33,9 +33,9 @@ export function createMailpush(host: Host, config: MailpushConfig): Channel {
       ...createProof(host, config),
       ...(config.webhook_url && { registered: config.webhook_url }),
       /** Always empty: a push says that something happened, and `listen` looks what it was. */
-      parse({ body }) {
+      async parse({ body, receivedAtMs }) {
         const { id, notice } = parsePush(body)
-        if (notice) mailbox.wake()
+        if (notice) await mailbox.pushed(notice, receivedAtMs)
         else host.log.warn('a push was dropped: it has no data, or none that the mail provider publishes', { push: id })
         return []
       },

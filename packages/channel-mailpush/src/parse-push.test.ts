@@ -55,12 +55,12 @@ test.each([
   { emailAddress: 'a@b.c', historyId: '0x10' },
   { emailAddress: 'a@b.c', historyId: '123456789012345678901' },
   [],
-])('M7: an envelope around %j is taken and dropped, with a line in the log', (data) => {
+])('M7: an envelope around %j is taken and dropped, with a line in the log', async (data) => {
   expect(parsePush(envelope(encode(data)))).toEqual({ id: '7' })
   const host = testHost()
   const section = v.parse(mailpushSection.schema, { enabled: true, topic: 'projects/p/topics/t' })
   const request = { headers: {}, url: new URL('http://localhost/'), body: envelope(encode(data)), receivedAtMs: 0 }
-  expect(createMailpush(host, section).webhook?.parse(request)).toEqual([])
+  expect(await createMailpush(host, section).webhook?.parse(request)).toEqual([])
   expect(host.logs).toMatchObject([{ level: 'warn', fields: { push: '7' } }])
 })
 
@@ -68,12 +68,12 @@ test.each([
   '{"message":{"messageId":"7"}}',
   '{"message":{"data":"","messageId":"7"}}',
   '{"message":{"attributes":{"a":"b"},"message_id":"7"},"subscription":"projects/p/subscriptions/s"}',
-])('%j has no data: it is taken and dropped, as to send it again would not mend it', (body) => {
+])('%j has no data: it is taken and dropped, as to send it again would not mend it', async (body) => {
   expect(parsePush(bytes(body))).toEqual({ id: '7' })
   const host = testHost()
   const section = v.parse(mailpushSection.schema, { enabled: true, topic: 'projects/p/topics/t' })
   const request = { headers: {}, url: new URL('http://localhost/'), body: bytes(body), receivedAtMs: 0 }
-  expect(createMailpush(host, section).webhook?.parse(request)).toEqual([])
+  expect(await createMailpush(host, section).webhook?.parse(request)).toEqual([])
   expect(host.logs).toMatchObject([{ level: 'warn', fields: { push: '7' } }])
 })
 

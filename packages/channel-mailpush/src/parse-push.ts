@@ -4,11 +4,17 @@ import { parsedOrUndefined } from '@sluice/sdk/foreign-json'
 import * as v from 'valibot'
 import { historyIdSchema } from './history-id.ts'
 
+export interface PushNotice {
+  readonly mailbox: string
+  /** The newest change of the mailbox when the push was made. */
+  readonly historyId: bigint
+}
+
 export interface Push {
   /** The provider's id of this push. */
   readonly id: string | undefined
   /** Absent if it has no data, or data of another kind. */
-  readonly notice?: { readonly mailbox: string; readonly historyId: bigint }
+  readonly notice?: PushNotice
 }
 
 /** In either alphabet, padded or not. */

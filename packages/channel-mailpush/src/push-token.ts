@@ -2,7 +2,10 @@
 import { AppError, type Host } from '@sluice/sdk'
 import { createSigningKeys } from './signing-keys.ts'
 
-const ISSUER = 'https://accounts.google.com'
+/** Google signs with either form; its own libraries accept both. */
+const ISSUERS = ['https://accounts.google.com', 'accounts.google.com']
+/** How far the clocks of the push service and of this machine may differ. */
+const CLOCK_SKEW_SECS = 300
 
 export interface PushTokenOptions {
   /** The URL on the push subscription. */
@@ -21,9 +24,10 @@ export function createPushTokenCheck(host: Host, { audience, email, jwksUrl }: P
     try {
       const { payload } = await jwtVerify(token, keys.find, {
         algorithms: ['RS256'],
-        issuer: ISSUER,
+        issuer: ISSUERS,
         audience,
         requiredClaims: ['exp'],
+        clockTolerance: CLOCK_SKEW_SECS,
         currentDate: new Date(host.clock.nowMs()),
       })
       if (payload.email !== email || payload.email_verified !== true) return 'the token is not of service_account'

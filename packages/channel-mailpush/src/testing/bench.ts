@@ -20,8 +20,8 @@ export interface Run {
   readonly delivered: readonly Inbound[]
   /** The ids of what was delivered. */
   ids(): string[]
-  /** The provider pushes. */
-  push(): void
+  /** The provider pushes. Resolves once the channel has taken it. */
+  push(): Promise<void>
   /** Resolves once it holds; time passes meanwhile, `stepMs` at a time. */
   until(holds: () => boolean, stepMs?: number): Promise<void>
   stop(): Promise<void>
@@ -83,13 +83,10 @@ export async function startBench(options: MailpushFakeOptions = {}): Promise<Ben
       ...made,
       delivered,
       ids: () => delivered.map(({ id }) => id),
-      push: () =>
-        void made.channel.webhook?.parse({
-          headers: {},
-          url: new URL('http://localhost/'),
-          body: new TextEncoder().encode(fake.push()),
-          receivedAtMs: 0,
-        }),
+      async push() {
+        const body = new TextEncoder().encode(fake.push())
+        await made.channel.webhook?.parse({ headers: {}, url: new URL('http://localhost/'), body, receivedAtMs: made.host.clock.nowMs() })
+      },
       async until(holds, stepMs = 0) {
         const startedMs = performance.now()
         while (!holds()) {
