@@ -158,6 +158,34 @@ test('a drain waits for no person: a kept turn asks again after the start, under
   expect(before.books.ends).toMatchObject([{ status: 'done', response: 'reached' }])
 })
 
+test('a turn that waits for a person outlives any number of crashes, and then runs', async () => {
+  let life = asking()
+  await life.agent.accept(request('reach', { session: 's' }))
+  await life.asked(1)
+  for (let crash = 0; crash < 12; crash++) {
+    // The agent of a process that was killed never goes on.
+    life = asking({ books: life.books })
+    await life.agent.resume()
+    await life.asked(1)
+  }
+  life.questions[0]?.answer(yes)
+  await life.agent.ended('turn-1')
+  expect(life.ran).toEqual(['reach'])
+  expect(life.books.ends).toMatchObject([{ status: 'done', response: 'reached' }])
+  expect(life.books.starts.get('turn-1')).toBe(1)
+})
+
+test('an attempt counts again once the person has answered, so that a call that crashes the daemon ends', async () => {
+  const crashing = { tools: [testTool('reach', () => new Promise<never>(() => undefined), 'execute')] }
+  const { agent, asked, questions, books } = asking(crashing)
+  await agent.accept(request('reach', { session: 's' }))
+  await asked(1)
+  expect(books.starts.get('turn-1')).toBe(0)
+  questions[0]?.answer(yes)
+  await until(() => books.starts.get('turn-1') === 1)
+  expect(books.starts.get('turn-1')).toBe(1)
+})
+
 test('who listens for waiting and throws does no harm', async () => {
   const { agent, asked, questions } = asking()
   const onWait = () => {

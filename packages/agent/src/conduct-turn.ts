@@ -52,7 +52,19 @@ export async function conductTurn(deps: ConductDeps, turn: LiveTurn, slot: Slot)
     startMs: clock.nowMs(),
     startedAtMs: clock.monotonicMs(),
     progress: { attempts: 1, entry: 0, model: null, iterations: 0, usage: { inputTokens: 0, outputTokens: 0, costUsd: 0 } },
-    whileAsking: createWhileAsking(turn, { slot, deadlines, deadline, stopReason: deps.stopReason }),
+    whileAsking: createWhileAsking(turn, {
+      slot,
+      deadlines,
+      deadline,
+      stopReason: deps.stopReason,
+      async waits(isWaiting) {
+        try {
+          if (turn.kept) await deps.store.turns.waits(turn.id, isWaiting)
+        } catch (error) {
+          deps.log.error('the attempt of a waiting turn could not be counted', { turn: turn.id, error })
+        }
+      },
+    }),
   }
   try {
     return await work(deps, scope, slot)

@@ -1,4 +1,7 @@
-/** Lets go of what a turn holds while a person makes up their mind: its slot and its time. Its lane stays its own. */
+/**
+ * Releases what a turn holds while a person decides: its slot, its time and its attempt, so that no number of restarts
+ * meanwhile ends it. It keeps its lane.
+ */
 import type { AppError } from '@sluice/sdk'
 import type { WhileAsking } from './call-scope.ts'
 import type { Deadline, Deadlines } from './deadlines.ts'
@@ -11,10 +14,12 @@ export interface Held {
   readonly deadline: Deadline
   /** Why the daemon stops, once it does: from then on nobody is asked. */
   readonly stopReason: () => AppError | undefined
+  /** As `TurnStore.waits`, of a turn that is kept; never rejects. */
+  waits(isWaiting: boolean): Promise<void>
 }
 
 export const createWhileAsking =
-  (turn: LiveTurn, { slot, deadlines, deadline, stopReason }: Held): WhileAsking =>
+  (turn: LiveTurn, { slot, deadlines, deadline, stopReason, waits }: Held): WhileAsking =>
   async (ask) => {
     const reason = stopReason()
     if (reason) turn.cancellation.cancel(reason)
@@ -23,9 +28,11 @@ export const createWhileAsking =
     turn.onWait?.(true)
     const goOn = deadlines.pause(deadline)
     slot.leave()
+    await waits(true)
     try {
       return await ask()
     } finally {
+      await waits(false)
       turn.onWait?.(false)
       // A turn that has ended needs no slot to say so.
       turn.cancellation.throwIfCancelled()

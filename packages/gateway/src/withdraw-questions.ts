@@ -1,11 +1,21 @@
-/** Withdraws what people were asked about runs that ended while nobody could: cancelled with no daemon there, or right before a crash. */
+/** Withdraws what the last run of the daemon asked people about turns and runs that are gone: nobody is left to take an answer. */
+import type { Approval } from '@sluice/sdk'
 import { unsettled } from './approvals/unsettled.ts'
 import type { OpenRuntime } from './open-runtime.ts'
 
-export async function withdrawQuestions({ store, approvals }: Pick<OpenRuntime, 'store' | 'approvals'>): Promise<void> {
+type Deps = Pick<OpenRuntime, 'store' | 'approvals' | 'startedAtMs'>
+
+export async function withdrawQuestions({ store, approvals, startedAtMs }: Deps): Promise<void> {
   for await (const question of unsettled(store.approvals)) {
-    if (question.gate !== 'sop' || question.state !== 'pending') continue
-    const run = await store.sops.get(question.runId)
-    if (!run || run.endedAtMs !== null) await approvals.decide(question, { state: 'cancelled', by: 'system' })
+    // Turns of this run of the daemon may live in memory alone.
+    if (question.state !== 'pending' || question.gate === 'event' || question.createdAtMs >= startedAtMs) continue
+    if (!(await isWaitedFor(store, question))) await approvals.decide(question, { state: 'cancelled', by: 'system' })
   }
+}
+
+/** True while a run of a procedure, or a turn that outlives the process, is to take the answer. */
+async function isWaitedFor(store: Deps['store'], { gate, runId }: Approval): Promise<boolean> {
+  const run = await store.sops.get(runId)
+  if (run && run.endedAtMs === null) return true
+  return gate === 'tool' && (await store.turns.get(runId))?.endedAtMs === null
 }

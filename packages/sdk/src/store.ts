@@ -106,6 +106,12 @@ export interface TurnStore {
    */
   start(id: string): Promise<number>
   /**
+   * Takes back the attempt that a kept turn is in, while it waits for a person (`true`), and counts it again when it goes on:
+   * an attempt that a crash interrupts meanwhile is not counted. Of a turn that answers a message, the attempt at the
+   * message likewise. Changes nothing for a turn that is not kept or has ended.
+   */
+  waits(id: string, isWaiting: boolean): Promise<void>
+  /**
    * Keeps the messages a running turn has produced so far, tool results included, so that a turn cut by a crash goes on
    * where it stood. Replaces the previous checkpoint of this turn.
    */

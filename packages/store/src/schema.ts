@@ -316,6 +316,12 @@ export const MIGRATIONS: readonly string[] = [
   CREATE TRIGGER memories_changed AFTER UPDATE OF key, content ON memories BEGIN
     INSERT INTO memory_words (memory_words, rowid, key, content) VALUES ('delete', old.number, old.key, old.content);
     INSERT INTO memory_words (rowid, key, content) VALUES (new.number, new.key, new.content);
+  `,
+  `
+  -- Nobody answers for a turn that has ended: what people were asked about it is withdrawn in the same commit.
+  CREATE TRIGGER approvals_of_ended_turns AFTER UPDATE OF ended_at ON turns WHEN old.ended_at IS NULL AND new.ended_at IS NOT NULL BEGIN
+    UPDATE approvals SET state = 'cancelled', decided_by = 'system', decided_at = new.ended_at
+    WHERE run_id = new.id AND gate = 'tool' AND state = 'pending';
   END;
   `,
 ]

@@ -14,6 +14,8 @@ const ENQUEUE = `
   VALUES (?, ?, ?, ?, 'queued', ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 const START = `
   UPDATE turns SET status = 'running', attempts = attempts + 1 WHERE id = ? AND ended_at IS NULL RETURNING attempts`
+const COUNT = 'UPDATE turns SET attempts = attempts + ? WHERE id = ? AND ended_at IS NULL RETURNING inbox'
+const COUNT_MESSAGE = "UPDATE inbox SET attempts = attempts + ? WHERE number = ? AND state = 'running'"
 const CHECKPOINT = 'UPDATE turns SET checkpoint_json = ? WHERE id = ? AND ended_at IS NULL'
 const FINISH = `
   INSERT INTO turns (
@@ -54,6 +56,13 @@ export function createTurns(db: Database, writer: GroupCommit, keys: KeyTable, h
       const row = await writer.write(() => db.get<{ attempts: number }>(START, id))
       if (!row) throw noSuchTurn()
       return row.attempts
+    },
+    async waits(id, isWaiting) {
+      const change = isWaiting ? -1 : 1
+      await writer.write(() => {
+        const turn = db.get<{ inbox: number | null }>(COUNT, change, id)
+        if (turn && turn.inbox !== null) db.run(COUNT_MESSAGE, change, turn.inbox)
+      })
     },
     async checkpoint(id, messages) {
       const json = JSON.stringify(messages)

@@ -2,7 +2,7 @@
 import { AppError, type ModelMessage, type QueuedTurn, type TurnEnd, type TurnRow } from '@sluice/sdk'
 import type { TurnBooks } from '../conduct-turn.ts'
 
-type Method = 'history' | 'enqueue' | 'start' | 'checkpoint' | 'finish' | 'spentUsd' | 'release'
+type Method = 'history' | 'enqueue' | 'start' | 'waits' | 'checkpoint' | 'finish' | 'spentUsd' | 'release'
 
 export interface MemoryBooks extends TurnBooks {
   /** Every call that writes, in order. */
@@ -71,6 +71,10 @@ export function memoryBooks(): MemoryBooks {
         const count = (starts.get(id) ?? 0) + 1
         starts.set(id, count)
         return count
+      },
+      async waits(id, isWaiting) {
+        write('waits', id)
+        starts.set(id, (starts.get(id) ?? 0) + (isWaiting ? -1 : 1))
       },
       async checkpoint(id, messages) {
         write('checkpoint', id)

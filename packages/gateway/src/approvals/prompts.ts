@@ -44,6 +44,8 @@ export function promptsFor(approval: NewApproval, { channel, account, to, isOrig
   }))
 }
 
+const WITHDRAWN = 'Withdrawn: the turn or run that asked has ended, and an answer would start nothing'
+
 /** Who decided, in one sentence. */
 export function verdictText({ state, by, feedback }: Pick<Approval, 'state' | 'by' | 'feedback'>): string {
   const said = feedback === null ? '' : `: ${feedback}`
@@ -53,7 +55,7 @@ export function verdictText({ state, by, feedback }: Pick<Approval, 'state' | 'b
     case 'rejected':
       return `Rejected by ${by}${said}`
     case 'cancelled':
-      return `Cancelled by ${by}${said}`
+      return by === 'system' ? WITHDRAWN : `Cancelled by ${by}${said}`
     case 'expired':
       return 'Expired: nobody answered in time'
     case 'pending':

@@ -7,6 +7,7 @@ import {
   type Approvals,
   type Channel,
   type Clock,
+  type EventEnvelope,
   type Inbound,
   type Logger,
   type Outbound,
@@ -134,7 +135,18 @@ export function createApprovals(deps: ApprovalRegistryDeps): ApprovalRegistry {
     const approval = waits && (await store.get(waits))
     if (approval?.state === 'pending' && pending.get(approval)) pending.set(approval, null)
   }
+  const look = async (): Promise<void> => {
+    for await (const approval of unsettled(store, { decided: true })) taken(approval)
+  }
+  /** The end of a turn withdraws its questions in the store. */
+  const mayHaveWithdrawn = (event: EventEnvelope): boolean => {
+    if (event.type === 'delivery') return event.direction === 'inbound' && event.state === 'dead' && pending.size > 0
+    if (event.type !== 'turn_completed' && event.type !== 'turn_failed') return false
+    return [...pending.values()].some(({ runId }) => runId === event.turn_id)
+  }
   const leaveBus = bus.subscribe(({ envelope }) => {
+    if (state === 'running' && mayHaveWithdrawn(envelope))
+      look().catch((error: unknown) => log.error('questions of turns that ended could not be read', { error }))
     if (envelope.type !== 'delivery' || envelope.direction !== 'outbound' || envelope.state !== 'sent') return
     learn(envelope.number).catch((error: unknown) => log.warn('the id of a prompt could not be read', { outbox: envelope.number, error }))
   })
@@ -207,9 +219,7 @@ export function createApprovals(deps: ApprovalRegistryDeps): ApprovalRegistry {
       }
       if (unsettledFound > 0) log.info('taking up approvals the last run left', { approvals: unsettledFound })
     },
-    async look() {
-      for await (const approval of unsettled(store, { decided: true })) taken(approval)
-    },
+    look,
     async stop() {
       state = 'stopped'
       expiry.stop()

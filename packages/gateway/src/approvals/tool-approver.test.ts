@@ -1,6 +1,6 @@
 /** Tool calls that ask in chats. */
 import type { ApprovalRequest } from '@sluice/agent'
-import type { SopRun } from '@sluice/sdk'
+import { AppError, type SopRun, type Store } from '@sluice/sdk'
 import { sessionOf } from '@sluice/sop/session'
 import { expect, test } from 'vitest'
 import { approvalBenches, richChannel } from './testing/approval-bench.ts'
@@ -66,6 +66,19 @@ async function arrange(options: Parameters<typeof bench>[0] = {}) {
     timeoutSecs: () => 300,
   })
   return { ...made, ask }
+}
+
+/** A message of the channel, as the last run of the daemon left it. */
+async function waitingMessage(store: Store): Promise<number> {
+  const message = { id: 'm1', account: 'bot', sender: 'ann', to: { to: 'room' }, text: 'list' }
+  const [number = 0] = await store.inbox.keep({
+    channel: 'workspace',
+    raw: new Uint8Array(),
+    verdict: 'test',
+    receivedAtMs: 0,
+    messages: [{ message, session: 'workspace:room' }],
+  })
+  return Number(number)
 }
 
 test('where nobody can be asked it says so, and nothing is kept', async () => {
@@ -140,6 +153,31 @@ test('a turn cut by a restart asks again and finds the answer given meanwhile', 
   const before = sent.length
   expect(await ask(REQUEST, new AbortController().signal)).toEqual({ by: 'workspace:ann' })
   expect(sent).toHaveLength(before)
+})
+
+test('a prompt whose message is given up is withdrawn: it says so, and so does the answer that comes later', async () => {
+  const { ask, say, sent, settle, store, approvals, deliveries } = await arrange({
+    channels: [richChannel('workspace')],
+    targets: ['workspace'],
+    turn: () => {
+      throw new AppError('aborted', 'the turn was aborted')
+    },
+  })
+  const number = await waitingMessage(store)
+  await store.inbox.start(number, REQUEST.turn, 5)
+  void ask(REQUEST, new AbortController().signal)
+  await settle()
+  expect(sent.at(-1)?.text).toMatch(/^shell wants to run/)
+  deliveries.wake()
+  await settle()
+  expect(await approvals.get(KEY)).toMatchObject({ state: 'cancelled', by: 'system' })
+  const [said, edited] = sent.slice(-2)
+  expect(said?.text).toMatch(/^Withdrawn: the turn or run that asked has ended/)
+  expect(edited).toMatchObject({ isEdit: true, text: expect.stringContaining('Withdrawn') })
+  expect(edited?.buttons ?? []).toEqual([])
+  await say('workspace', { to: { to: 'ops', thread: '1' }, text: 'approve' })
+  expect(sent.at(-1)?.text).toMatch(/^Already withdrawn/)
+  expect(await approvals.get(KEY)).toMatchObject({ state: 'cancelled' })
 })
 
 test('a call that is not the one that was agreed to is a question of its own, though both look the same', async () => {

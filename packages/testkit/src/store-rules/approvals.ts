@@ -4,7 +4,7 @@ import { expect } from 'vitest'
 import type { StoreRules } from '../store.ts'
 import { asked, decision } from './approval-samples.ts'
 import { keepOne, reply, replyParts, STARTS_MAX } from './delivery-samples.ts'
-import { ODD_TEXTS } from './samples.ts'
+import { ODD_TEXTS, queuedTurn, turnEnd } from './samples.ts'
 
 const key = (runId: string, stepId = 'step-1'): ApprovalKey => ({ runId, stepId })
 const idsOf = (approvals: readonly Approval[]): string[] => approvals.map(({ runId }) => runId)
@@ -32,6 +32,31 @@ export const approvalRules: StoreRules = {
     expect(await other.outbox.get(numbers[1] ?? 0)).toMatchObject({ text: 'two', part: 2, parts: 2, state: 'queued' })
     expect(await other.approvals.get(key('r1', 'other'))).toBeUndefined()
     expect(await other.approvals.byToken('other')).toBeUndefined()
+  },
+
+  'the end of a turn withdraws what people were asked about its calls, and nothing else': async ({ store }) => {
+    const ask = (runId: string, part: Parameters<typeof asked>[1] = {}) => store.approvals.open(asked(runId, { gate: 'tool', ...part }), [])
+    const withdrawn = { state: 'cancelled', by: 'system' }
+    await store.turns.enqueue(queuedTurn('finished'))
+    const buried = await keepOne(store, 'm1')
+    await store.inbox.start(buried, 'buried', STARTS_MAX)
+    const done = await keepOne(store, 'm2')
+    await store.inbox.start(done, 'done', STARTS_MAX)
+    await store.turns.enqueue(queuedTurn('lives'))
+    for (const run of ['finished', 'buried', 'done', 'lives']) await ask(run)
+    await ask('finished', { stepId: 'answered' })
+    await store.approvals.decide(key('finished', 'answered'), decision('approved'))
+    await ask('finished', { stepId: 'other gate', gate: 'event' })
+    await store.turns.finish(turnEnd('finished', { endedAtMs: 5_000 }))
+    await store.inbox.bury(buried, { error: 'e', atMs: 6_000 })
+    await store.inbox.done(done, 7_000)
+    expect(await store.approvals.get(key('finished'))).toMatchObject({ ...withdrawn, decidedAtMs: 5_000, settledAtMs: null })
+    expect(await store.approvals.get(key('buried'))).toMatchObject(withdrawn)
+    expect(await store.approvals.get(key('done'))).toMatchObject(withdrawn)
+    expect(await store.approvals.get(key('lives'))).toMatchObject({ state: 'pending' })
+    expect(await store.approvals.get(key('finished', 'answered'))).toMatchObject({ state: 'approved' })
+    expect(await store.approvals.get(key('finished', 'other gate'))).toMatchObject({ state: 'pending' })
+    expect(await store.approvals.decide(key('buried'), decision('approved'))).toMatchObject({ won: false, approval: withdrawn })
   },
 
   'a question that is known opens nothing and is shown as it is': async ({ store, restart }) => {

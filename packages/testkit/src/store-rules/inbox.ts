@@ -48,6 +48,21 @@ export const inboxRules: StoreRules = {
     expect(await cut.turns.get('t2')).toBeUndefined()
   },
 
+  'a message whose turn waits for a person is started again however often that is cut': async ({ store, restart }) => {
+    const number = await keepOne(store, 'm1')
+    let cut = store
+    for (let crash = 0; crash < 2 * STARTS_MAX; crash++) {
+      expect(await cut.inbox.start(number, 't1', STARTS_MAX)).toMatchObject({ attempts: 1 })
+      await cut.turns.waits('t1', true)
+      expect(await cut.inbox.get(number)).toMatchObject({ state: 'running', attempts: 0 })
+      if (crash < 3) cut = await restart()
+    }
+    await cut.turns.waits('t1', false)
+    expect(await cut.inbox.get(number)).toMatchObject({ state: 'running', attempts: 1 })
+    await cut.inbox.release(number)
+    expect(await cut.inbox.get(number)).toMatchObject({ state: 'pending', attempts: 0 })
+  },
+
   'odd texts reach the turn': async ({ store: { inbox } }) => {
     for (const [at, text] of ODD_TEXTS.entries()) {
       const [number] = await inbox.keep(arrival([], { messages: [{ message: inbound(`m${at}`, { text }), session: 's' }] }))

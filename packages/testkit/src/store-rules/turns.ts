@@ -42,6 +42,21 @@ export const turnRules: StoreRules = {
     expect(await turns.get('t1')).toMatchObject({ status: 'running', attempts: 2 })
   },
 
+  'an attempt that waits for a person is not counted until it goes on': async ({ store: { turns }, restart }) => {
+    await turns.enqueue(queuedTurn('t1'))
+    await turns.start('t1')
+    await turns.waits('t1', true)
+    expect((await turns.get('t1'))?.attempts).toBe(0)
+    const cut = await restart()
+    expect(await cut.turns.start('t1')).toBe(1)
+    await cut.turns.waits('t1', true)
+    await cut.turns.waits('t1', false)
+    expect(await cut.turns.start('t1')).toBe(2)
+    await cut.turns.finish(turnEnd('t1', { attempts: 2 }))
+    for (const id of ['t1', 'unknown']) await cut.turns.waits(id, true)
+    expect((await cut.turns.get('t1'))?.attempts).toBe(2)
+  },
+
   'only an unfinished turn is started or checkpointed': async ({ store: { turns } }) => {
     await turns.finish(turnEnd('ended'))
     for (const id of ['ended', 'unknown']) {
