@@ -7,7 +7,7 @@ export interface Registry {
   readonly generation: number
   /** By name, the stubs of what the build lacks included: a stub answers with its build instruction. */
   readonly tools: ReadonlyMap<string, Tool>
-  /** The tools the model is told of: available and compiled in. */
+  /** The tools that the model is offered: the available ones, and stubs of configured features that the build leaves out. */
   readonly offered: readonly Tool[]
   readonly models: ModelChain
   /** Lines features add to the system prompt. */

@@ -15,7 +15,7 @@ import * as v from 'valibot'
 import { describe, expect, test, vi } from 'vitest'
 import { CORE_SECTIONS } from './config/core-sections.ts'
 import type { LoadedConfig } from './config/types.ts'
-import { createLifecycle, type LifecycleOptions } from './lifecycle.ts'
+import { createLifecycle, type Lifecycle, type LifecycleOptions } from './lifecycle.ts'
 import { createTraceScope } from './trace-scope.ts'
 
 interface Sections {
@@ -107,6 +107,9 @@ const offline = defineFeature({
   build: () => ({ providers: [{ kinds: ['offline'], load: async () => ({ provider: 'offline' }) as never }] }),
 })
 
+const compiledTools = (lifecycle: Lifecycle) =>
+  lifecycle.current().live.tools.flatMap(({ name, feature, compiled }) => (compiled ? [[name, feature]] : []))
+
 describe('§1 life cycle', () => {
   test('build all, register all once, close in reverse', async () => {
     const log: string[] = []
@@ -178,7 +181,7 @@ describe('§1 life cycle', () => {
     const lifecycle = lifecycleOf([offline, off])
     await lifecycle.apply(configOf({}, [offline, off]))
     expect(lifecycle.current().instances.flatMap(({ parts }) => parts.commands ?? [])).toEqual([command])
-    expect(lifecycle.current().live.tools).toEqual([])
+    expect(compiledTools(lifecycle)).toEqual([])
   })
 
   test('tools with names of their own are known after registration, and give way where a name is taken', async () => {
@@ -197,7 +200,7 @@ describe('§1 life cycle', () => {
     const features = [plugins, offline, recorded('x-a').feature]
     const lifecycle = lifecycleOf(features)
     await lifecycle.apply(configOf({}, features))
-    expect(lifecycle.current().live.tools.map(({ name, feature }) => [name, feature])).toEqual([
+    expect(compiledTools(lifecycle)).toEqual([
       ['own', 'plugins-wasm'],
       ['x_a_tool', 'x-a'],
     ])
@@ -242,6 +245,40 @@ describe('§1 life cycle', () => {
     await lifecycle.apply(configOf({}, [offline]))
     const registry = lifecycle.current()
     for (const part of [registry, registry.turns, registry.live]) expect(Object.isFrozen(part)).toBe(true)
+  })
+
+  test('a left-out tool is listed with its build command and named in the system prompt', async () => {
+    const lifecycle = lifecycleOf([offline])
+    await lifecycle.apply(configOf({}, [offline]))
+    const { live, turns } = lifecycle.current()
+    expect(live.tools).toContainEqual({
+      name: 'hardware_memory_read',
+      description: expect.stringContaining('Not in this build'),
+      feature: 'hardware-probe',
+      available: false,
+      compiled: false,
+      build: 'pnpm build full --features probe',
+    })
+    expect(turns.prompt().split('\n')).toEqual([expect.stringMatching(/not in this build: .*hardware_memory_read.* returns the command/)])
+  })
+
+  test('a left-out tool is offered to the model once its feature is configured', async () => {
+    const lifecycle = lifecycleOf([offline])
+    const leftOut = [{ section: 'peripherals', feature: 'hardware-probe', build: '' }] as const
+    await lifecycle.apply({ ...configOf({}, [offline]), leftOut })
+    const { registry } = lifecycle.lease()
+    expect(registry.offered.map(({ name }) => name)).toEqual(['hardware_memory_read'])
+    expect(registry.prompt()).not.toContain('hardware_memory_read')
+    expect(registry.prompt()).toContain('pdf_read')
+  })
+
+  test('a tool of a feature in the build takes the place of a left-out one of its name', async () => {
+    const own = defineFeature({ id: 'x-own', build: () => ({ tools: [tool('pdf_read')] }) })
+    const lifecycle = lifecycleOf([offline, own])
+    await lifecycle.apply(configOf({}, [offline, own]))
+    const { live, turns } = lifecycle.current()
+    expect(live.tools.filter(({ name }) => name === 'pdf_read')).toMatchObject([{ feature: 'x-own', compiled: true, build: null }])
+    expect(turns.prompt()).not.toContain('pdf_read')
   })
 
   test('a left-out tool answers with the instruction that builds it in, and is not offered', async () => {

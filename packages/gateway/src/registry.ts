@@ -7,7 +7,7 @@ import { featureStatuses } from './feature-status.ts'
 import type { Instance } from './instance.ts'
 import { chooseObservers, tellObservers } from './observers.ts'
 import type { Live } from './runtime.ts'
-import { stubRoutes, stubTools } from './stubs.ts'
+import { leftOutLine, leftOutTools, stubRoutes, stubTools } from './stubs.ts'
 
 export interface RegistryInput {
   readonly generation: number
@@ -34,7 +34,11 @@ export function freezeRegistry(input: RegistryInput): FrozenRegistry {
   const ready = instances.filter((instance) => instance.state() === 'ready')
   const parts = ready.map((instance) => instance.parts)
   const tools = withoutClashes(ready, log).map(({ feature, tool }) => ({ feature, tool, available: tool.available?.() ?? true }))
-  const offered = tools.filter(({ available }) => available).map(({ tool }) => tool)
+  const absent = leftOutTools(features, new Set(tools.map(({ tool }) => tool.name)))
+  const isConfigured = ({ feature }: { readonly feature: FeatureId }) => input.leftOut.some((section) => section.feature === feature)
+  const wanted = absent.filter(isConfigured)
+  const offered = [...tools.filter(({ available }) => available), ...wanted].map(({ tool }) => tool)
+  const leftOut = leftOutLine(absent.filter((one) => !isConfigured(one)))
   const observers = chooseObservers(
     input.backend,
     parts.flatMap((part) => part.observers ?? []),
@@ -44,14 +48,10 @@ export function freezeRegistry(input: RegistryInput): FrozenRegistry {
   const prompts = parts.flatMap(({ prompt }) => (prompt ? [prompt] : []))
   const turns: Registry = {
     generation,
-    tools: new Map([...stubTools(features, instances), ...tools.map(({ tool }) => tool)].map((tool) => [tool.name, tool])),
+    tools: new Map([...stubTools(instances), ...[...absent, ...tools].map(({ tool }) => tool)].map((tool) => [tool.name, tool])),
     offered,
     models: input.models,
-    prompt: () =>
-      prompts
-        .map((lines) => lines())
-        .filter((lines) => lines !== '')
-        .join('\n'),
+    prompt: () => [...prompts.map((lines) => lines()), leftOut].filter((lines) => lines !== '').join('\n'),
     observe,
   }
   const live: Live = {
@@ -61,7 +61,10 @@ export function freezeRegistry(input: RegistryInput): FrozenRegistry {
     stubs: stubRoutes(features, instances),
     channels: parts.flatMap((part) => part.channels ?? []),
     features: featureStatuses(instances, input.leftOut),
-    tools: tools.map(({ feature, tool: { name, description }, available }) => ({ name, description, feature, available })),
+    tools: [
+      ...tools.map(({ feature, tool, available }) => ({ ...shown(tool), feature, available, compiled: true, build: null })),
+      ...absent.map(({ feature, tool, build }) => ({ ...shown(tool), feature, available: false, compiled: false, build })),
+    ],
     observers,
     models: input.models.labels.map(({ provider, model }) => `${provider}:${model}`),
     metricsLoopbackOnly: observers.some(({ loopbackOnly }) => loopbackOnly),
@@ -75,6 +78,8 @@ export function freezeRegistry(input: RegistryInput): FrozenRegistry {
     service: <Name extends keyof Services>(name: Name) => parts.find(({ services }) => services?.[name])?.services?.[name],
   })
 }
+
+const shown = ({ name, description }: Tool) => ({ name, description })
 
 interface OwnedTool {
   readonly feature: FeatureId

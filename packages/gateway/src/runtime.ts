@@ -30,6 +30,10 @@ export interface ToolStatus {
   readonly description: string
   readonly feature: FeatureId
   readonly available: boolean
+  /** False: its feature is left out of this build. */
+  readonly compiled: boolean
+  /** The command that builds it in; null where it is compiled in. */
+  readonly build: string | null
 }
 
 /** A route that answers for something this daemon does not offer now. */

@@ -1,4 +1,4 @@
-/** What a build lacks still answers: with how to get it (decisions, a feature not in the build). */
+/** Answers in place of features that this build leaves out, or that are not ready, with how to get them. */
 import { AppError, buildHint, type CatalogueId, type Feature, ROWS, type Row, type Tool } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { Instance } from './instance.ts'
@@ -19,17 +19,39 @@ export const notCompiled = (id: CatalogueId, what: string): AppError =>
 const refusingTool = (name: string, description: string, refuse: () => AppError): Tool => ({
   name,
   description,
-  input: v.unknown(),
+  input: v.looseObject({}),
   risk: 'read',
   run: () => Promise.reject(refuse()),
 })
 
-/** A tool for every name the left-out rows hold, and for every tool of a feature that is not ready. */
-export function stubTools(features: readonly Feature[], instances: readonly Instance[]): Tool[] {
-  const leftOut = leftOutRows(features).flatMap(([id, row]) =>
-    (row.tools ?? []).map((name) => refusingTool(name, row.summary, () => notCompiled(id, `The tool ${name}`))),
+/** A tool of a feature that this build leaves out. It answers every call with the build instruction. */
+export interface LeftOutTool {
+  readonly feature: CatalogueId
+  readonly build: string
+  readonly tool: Tool
+}
+
+/** Every tool of the left-out features, except where a feature of the build has one of that name. */
+export function leftOutTools(features: readonly Feature[], taken: ReadonlySet<string>): LeftOutTool[] {
+  return leftOutRows(features).flatMap(([feature, row]) =>
+    (row.tools ?? [])
+      .filter((name) => !taken.has(name))
+      .map((name) => {
+        const description = `${row.summary}. Not in this build: a call returns the command that builds it in.`
+        return { feature, build: buildHint(feature), tool: refusingTool(name, description, () => notCompiled(feature, `The tool ${name}`)) }
+      }),
   )
-  const asleep = instances.flatMap((instance) =>
+}
+
+/** Tells the model of left-out tools that it is not offered. Empty if there are none. */
+export const leftOutLine = (tools: readonly LeftOutTool[]): string =>
+  tools.length === 0
+    ? ''
+    : `These tools are not in this build: ${tools.map(({ tool }) => tool.name).join(', ')}. Calling one of them returns the command that builds it in.`
+
+/** A tool that refuses for every tool of a feature that is not ready. */
+export function stubTools(instances: readonly Instance[]): Tool[] {
+  return instances.flatMap((instance) =>
     namesOf(instance, 'tools').map((name) =>
       refusingTool(
         name,
@@ -38,7 +60,6 @@ export function stubTools(features: readonly Feature[], instances: readonly Inst
       ),
     ),
   )
-  return [...leftOut, ...asleep]
 }
 
 /** A route for every left-out row's, and for every route of a feature that is not ready. */

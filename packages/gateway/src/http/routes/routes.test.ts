@@ -188,7 +188,7 @@ describe('status', () => {
     reason: 'broken',
     build: null,
   } as const
-  const tool = { name: 'shell', description: 'Run a command', feature: 'tool-shell', available: true } as const
+  const tool = { name: 'shell', description: 'Run a command', feature: 'tool-shell', available: true, compiled: true, build: null } as const
 
   test('says what the daemon is', async () => {
     const { json, clock } = await paired()

@@ -53,7 +53,14 @@ const featureSchema = v.object({
   build: v.nullable(v.string()),
 })
 
-const toolSchema = v.object({ name: v.string(), description: v.string(), feature: v.string(), available: v.boolean() })
+const toolSchema = v.object({
+  name: v.string(),
+  description: v.string(),
+  feature: v.string(),
+  available: v.boolean(),
+  compiled: v.boolean(),
+  build: v.nullable(v.string()),
+})
 
 const shownVitals = ({ vitals }: Runtime) => {
   const {
@@ -147,7 +154,7 @@ export function statusRoutes(runtime: Runtime, live: Live): Route[] {
     defineRoute({
       method: 'GET',
       path: '/api/tools',
-      summary: 'The tools of this build',
+      summary: 'The tools of this build, and those it leaves out with the command that builds them in',
       auth: 'client',
       answers: { 200: { description: 'All of them', schema: v.object({ tools: v.array(toolSchema) }) } },
       handle: () => ({ tools }),
