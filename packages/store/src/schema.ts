@@ -316,6 +316,7 @@ export const MIGRATIONS: readonly string[] = [
   CREATE TRIGGER memories_changed AFTER UPDATE OF key, content ON memories BEGIN
     INSERT INTO memory_words (memory_words, rowid, key, content) VALUES ('delete', old.number, old.key, old.content);
     INSERT INTO memory_words (rowid, key, content) VALUES (new.number, new.key, new.content);
+  END;
   `,
   `
   -- Nobody answers for a turn that has ended: what people were asked about it is withdrawn in the same commit.
