@@ -2,7 +2,7 @@
 import type { LogFields } from '@sluice/sdk'
 import { gatewaySection } from './config/core-sections.ts'
 import type { OpenRuntime } from './open-runtime.ts'
-import { isOpenToAll, OPEN_TO_ALL } from './open-to-all.ts'
+import { isLoopbackHost, isOpenToAll, OPEN_TO_ALL, PLAIN_HTTP } from './open-to-all.ts'
 import { unprovedChannels } from './unproved.ts'
 
 type Concern = readonly [message: string, fields?: LogFields]
@@ -17,6 +17,7 @@ export function concernsOf(runtime: OpenRuntime): Concern[] {
   return [
     ...warnings.map((warning): Concern => [warning]),
     ...(isOpenToAll(host, require_pairing) ? [[OPEN_TO_ALL, { host }] as const] : []),
+    ...(isLoopbackHost(host) ? [] : [[PLAIN_HTTP, { host }] as const]),
     ...unprovedChannels(channels).map(({ channel, key }): Concern => [UNPROVED, { channel, set: key }]),
     ...channels.flatMap(({ name, lacks }): Concern[] =>
       lacks ? [['a channel cannot work as it is configured', { channel: name, lacks }]] : [],

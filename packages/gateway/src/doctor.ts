@@ -15,7 +15,7 @@ import { checkInWorkspace, checkSandbox } from './doctor-sandbox.ts'
 import { checkConfigPlace, checkWorkspace } from './doctor-workspace.ts'
 import { workspaceRoot } from './guards.ts'
 import { type OpenRuntime, openRuntime, type RuntimeOptions } from './open-runtime.ts'
-import { isOpenToAll, OPEN_TO_ALL } from './open-to-all.ts'
+import { isLoopbackHost, isOpenToAll, OPEN_TO_ALL, PLAIN_HTTP } from './open-to-all.ts'
 import type { FeatureStatus } from './runtime.ts'
 
 export interface DoctorOptions extends RuntimeOptions {
@@ -117,6 +117,8 @@ function checkConfig({ leftOut, warnings }: LoadedConfig, configFile: string): C
 function checkExposure({ host, require_pairing }: GatewayConfig): Check {
   if (isOpenToAll(host, require_pairing))
     return fail('exposure', OPEN_TO_ALL, 'set [gateway] require_pairing = true, or host = "127.0.0.1"')
+  if (!isLoopbackHost(host))
+    return warn('exposure', PLAIN_HTTP, 'put a reverse proxy with TLS in front, and set [gateway] host = "127.0.0.1"')
   return ok('exposure', require_pairing ? 'every caller presents a token' : 'open to this machine alone')
 }
 

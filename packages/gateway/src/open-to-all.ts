@@ -4,6 +4,8 @@ import { isLoopback } from '@sluice/sdk'
 export const OPEN_TO_ALL =
   'anybody who reaches this address can use the agent: [gateway] require_pairing is off and the address is not loopback'
 
+export const PLAIN_HTTP = 'the address is not loopback and the daemon speaks plain HTTP: tokens and messages can be read on the way'
+
 /** True for an address only this machine can reach. */
 export const isLoopbackHost = (host: string): boolean => host === 'localhost' || isLoopback(host)
 

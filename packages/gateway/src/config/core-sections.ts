@@ -36,7 +36,10 @@ export const gatewaySection = {
     webhook_rate_limit_per_minute: count(60, 0, 1_000_000, 'Requests a minute and address on POST /webhook; 0: no limit'),
     pair_rate_limit_per_minute: count(10, 0, 1_000_000, 'Requests a minute and address on POST /pair; 0: no limit'),
     rate_limit_max_keys: count(10_000, 1, 10_000_000, 'Addresses a limiter tracks at most, least recently used dropped first'),
-    trust_forwarded_headers: flag(false, 'True: the address of a client is taken from X-Forwarded-For or X-Real-IP'),
+    trust_forwarded_headers: flag(
+      false,
+      'True: the address of a client is taken from X-Forwarded-For, or without it from X-Real-IP, of requests from trusted_proxies',
+    ),
     trusted_proxies: v.optional(
       v.pipe(
         v.array(
@@ -45,9 +48,9 @@ export const gatewaySection = {
             v.check((entry) => parseNetwork(entry) !== undefined, 'must be an address or a network such as 10.0.0.0/8'),
           ),
         ),
-        v.description('Networks of proxies: the client is the rightmost forwarded address outside of them'),
+        v.description('Networks whose forwarding headers count: the client is the rightmost forwarded address outside of them'),
       ),
-      ['127.0.0.0/8', '::1/128', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7', 'fe80::/10'],
+      ['127.0.0.0/8', '::1/128'],
     ),
     allowed_hosts: texts([], 'Host names besides loopback that requests without a bearer token may name'),
     public_url: v.optional(

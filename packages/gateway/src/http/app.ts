@@ -7,6 +7,7 @@ import type { Live, Runtime, StubRoute } from '../runtime.ts'
 import type { Auth } from './auth.ts'
 import { channelEndpoints } from './channel-webhook.ts'
 import type { Clients } from './client.ts'
+import type { ForwardingWatch } from './client-peers.ts'
 import type { Endpoint, EndpointDoc } from './endpoint.ts'
 import { frame, type Handler } from './frame.ts'
 import { createGate, type Gate, type HttpContext, type HttpEnv } from './gate.ts'
@@ -45,6 +46,7 @@ export interface AppOptions {
   readonly clients: Clients
   readonly limits: Limits
   readonly budget: IngressBudget
+  readonly forwarding: ForwardingWatch
   /** Without it, no channel is served. */
   readonly inlet?: Inlet
   /** The endpoints that stay open: server-sent events and WebSockets. */
@@ -53,11 +55,11 @@ export interface AppOptions {
 
 /** Reads `runtime.live()` once: make another app for another generation. */
 export function createApp(options: AppOptions): App {
-  const { runtime, auth, clients, limits, budget, inlet, streams } = options
+  const { runtime, auth, clients, limits, budget, forwarding, inlet, streams } = options
   const { clock, log } = runtime
   const live = runtime.live()
   const framing = { live, clock, log }
-  const gate = createGate({ config: live.config, auth, clients })
+  const gate = createGate({ config: live.config, auth, clients, forwarding })
   const webhook = { runtime, live, gate, auth, limiter: limits.webhook(live.config) }
   const docs: EndpointDoc[] = []
   const endpoints: Endpoint[] = [
@@ -66,7 +68,7 @@ export function createApp(options: AppOptions): App {
     pairEndpoint({ runtime, live, gate, limits }),
     webhookEndpoint(webhook),
     ...(streams?.(gate) ?? []),
-    ...(inlet ? live.channels.flatMap((channel) => channelEndpoints(channel, { runtime, live, budget, ...inlet })) : []),
+    ...(inlet ? live.channels.flatMap((channel) => channelEndpoints(channel, { runtime, live, budget, ...inlet }, gate)) : []),
     ...[...ownRoutes(runtime, live, auth, docs), ...live.routes].map((route) => routeEndpoint(route, gate, limitOf(route, limits, live))),
   ]
 

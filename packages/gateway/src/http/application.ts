@@ -8,13 +8,14 @@ import { AppError } from '@sluice/sdk'
 import type { SubscriberCounts } from '../events/connections.ts'
 import { createSocketServer } from '../events/socket-server.ts'
 import { createStreams } from '../events/streams.ts'
+import { createForwardingWatch } from './client-peers.ts'
 import { createDirect } from './direct-webhooks.ts'
 import { createGather } from './gather.ts'
 import { createHandler, type HandlerOptions } from './handler.ts'
 import { createIngressBudget } from './ingress-budget.ts'
 import { problem } from './problem.ts'
 
-export interface ApplicationOptions extends Omit<HandlerOptions, 'streams' | 'budget'> {
+export interface ApplicationOptions extends Omit<HandlerOptions, 'streams' | 'budget' | 'forwarding'> {
   /** Resolves when requests may be served; until then they wait. */
   readonly ready?: Promise<unknown>
   /** Kept up to date; without it, nothing is streamed. */
@@ -36,7 +37,8 @@ export function attachApplication(server: Server, { subscribers, ...options }: A
   const { runtime, auth } = options
   const streams = subscribers && createStreams({ runtime, onRevoked: auth.onRevoked, counts: subscribers })
   const budget = createIngressBudget()
-  const fetch = createHandler({ ...options, budget, ...(streams ? { streams: streams.endpoints } : {}) })
+  const forwarding = createForwardingWatch(runtime.log)
+  const fetch = createHandler({ ...options, budget, forwarding, ...(streams ? { streams: streams.endpoints } : {}) })
   const gather = createGather()
   const handle = (request: Request, env: unknown): Response | Promise<Response> => {
     const bindings = env as Partial<HttpBindings>
@@ -57,7 +59,7 @@ export function attachApplication(server: Server, { subscribers, ...options }: A
     ...(streams ? { websocket: { server: createSocketServer() } } : {}),
   })
   const serve = getRequestListener(handle, { errorHandler }) as RequestListener
-  const direct = createDirect({ ...options, budget })
+  const direct = createDirect({ ...options, budget, forwarding })
   return {
     listener(incoming, outgoing) {
       if (!direct(incoming, outgoing)) serve(incoming, outgoing)

@@ -17,8 +17,9 @@ export interface Principal {
 
 export interface Auth {
   /**
-   * Who the bearer token says it is. `spared`: a failure does not count against the address (see `isSpared`). Throws
-   * `unauthorized`, or `rate_limited` while the address is shut out. While no pairing is required nothing is looked at.
+   * Who the bearer token says it is. A valid token always passes: the lockout of an address refuses and counts only requests
+   * without one. `spared`: a failure does not count against the address (see `isSpared`). Throws `unauthorized`, or
+   * `rate_limited` while the address is locked out. While no pairing is required nothing is looked at.
    */
   bearer(headers: HeaderReader, address: string, spared: boolean): Principal | Promise<Principal>
   /** To be called after this process removed a device or replaced its token: the old one is refused from the next request on. */
@@ -73,7 +74,10 @@ export function createAuth({ runtime }: { readonly runtime: Runtime }): Auth {
   const ask = async (tokenHash: string, address: string, spared: boolean): Promise<Principal> => {
     const device = await devices.findByTokenHash(tokenHash)
     if (!device) {
-      if (!spared) lockout.fail(address)
+      if (!spared) {
+        lockout.check(address)
+        lockout.fail(address)
+      }
       throw unauthorized()
     }
     known.set(tokenHash, device)
@@ -87,9 +91,11 @@ export function createAuth({ runtime }: { readonly runtime: Runtime }): Auth {
     onRevoked: (listener) => revocations.listen(listener),
     bearer(headers, address, spared) {
       if (!runtime.live().config.require_pairing) return PRINCIPAL_OPEN
-      if (!spared) lockout.check(address)
       const token = bearerToken(headers)
-      if (!token) throw unauthorized()
+      if (!token) {
+        if (!spared) lockout.check(address)
+        throw unauthorized()
+      }
       const hash = sha256Hex(token)
       const device = known.get(hash)
       return device ? principalOf(device, hash, address) : ask(hash, address, spared)

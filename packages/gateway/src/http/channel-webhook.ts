@@ -4,10 +4,10 @@ import type { Ingress } from '../delivery/ingress.ts'
 import { type IngressWatch, watchIngress } from '../delivery/watch-ingress.ts'
 import type { Live, Runtime } from '../runtime.ts'
 import type { Endpoint } from './endpoint.ts'
-import type { HttpContext } from './gate.ts'
+import type { Gate, HttpContext } from './gate.ts'
 import type { BodyRoom, IngressBudget } from './ingress-budget.ts'
 import { checkNames } from './origin.ts'
-import { BODY_BYTES_MAX, type OnBytes, readBody, tooLarge } from './raw-body.ts'
+import { BODY_BYTES_MAX, type BytesRoom, readBody, tooLarge } from './raw-body.ts'
 import { JSON_HEADERS, withSecurityHeaders } from './security-headers.ts'
 
 export interface ChannelWebhookOptions {
@@ -24,8 +24,10 @@ export interface WebhookPost {
   readonly headers: Raw['headers']
   /** With its query. */
   readonly url: string
-  /** Throws `too_large` as soon as there is more, and what `onBytes` throws. */
-  read(bytesMax: number, onBytes: OnBytes): Promise<Uint8Array>
+  /** The address the client is counted under. */
+  readonly peer: string
+  /** Throws `too_large` as soon as there is more, and what `room` throws. */
+  read(bytesMax: number, room: BytesRoom): Promise<Uint8Array>
   /** The span of the request, where somebody observes it. */
   readonly trace?: Trace | undefined
 }
@@ -41,7 +43,7 @@ const REASONS_MAX = 100
 export const RECEIVED = JSON.stringify({ status: 'ok' })
 
 /** The endpoints of a channel with a webhook: the one that is posted to, and the provider's GET check where it has one. */
-export function channelEndpoints(channel: Channel, options: ChannelWebhookOptions): Endpoint[] {
+export function channelEndpoints(channel: Channel, options: ChannelWebhookOptions, gate: Gate): Endpoint[] {
   const { webhook } = channel
   if (!webhook) return []
   const { handshake, path } = webhook
@@ -55,7 +57,8 @@ export function channelEndpoints(channel: Channel, options: ChannelWebhookOption
       answers: { 200: { description: '`{"status":"ok"}`: what was for us is kept' } },
     },
     async serve(c, scope) {
-      await receive(options.live.traces ? { ...postOf(c), trace: scope.trace } : postOf(c))
+      const post = postOf(c, gate.look(c).address)
+      await receive(options.live.traces ? { ...post, trace: scope.trace } : post)
       return new Response(RECEIVED, { headers: JSON_HEADERS })
     },
   }
@@ -74,11 +77,12 @@ export function channelEndpoints(channel: Channel, options: ChannelWebhookOption
   return [get, post]
 }
 
-const postOf = (c: HttpContext): WebhookPost => ({
+const postOf = (c: HttpContext, peer: string): WebhookPost => ({
+  peer,
   // Node joins what comes twice with a comma, and no signature has one.
   headers: (c.env?.incoming?.headers ?? Object.fromEntries(c.req.raw.headers)) as Raw['headers'],
   url: c.req.url,
-  read: (bytesMax, onBytes) => readBody(c, bytesMax, onBytes),
+  read: (bytesMax, room) => readBody(c, bytesMax, room),
 })
 
 export function createReceiver(channel: Channel, webhook: Webhook, options: ChannelWebhookOptions): Receiver {
@@ -110,7 +114,9 @@ export function createReceiver(channel: Channel, webhook: Webhook, options: Chan
   }
 
   const take = async (post: WebhookPost, room: BodyRoom, watch: IngressWatch): Promise<Verdict> => {
-    const raw = new RawRequest(post, await post.read(bodyBytesMax, room.take), runtime.clock.nowMs())
+    const body = await post.read(bodyBytesMax, room)
+    room.complete()
+    const raw = new RawRequest(post, body, runtime.clock.nowMs())
     const verified = await verify(raw, watch)
     const messages = await webhook.parse(raw)
     const received = { raw: raw.body, verified, receivedAtMs: raw.receivedAtMs, messages, trace: watch.trace }
@@ -131,7 +137,7 @@ export function createReceiver(channel: Channel, webhook: Webhook, options: Chan
     }
     // Providers send no Origin: where nothing else proves the request, it must not come from a web page, under no name at all.
     if (!signed && post.headers.origin !== undefined) checkNames({ get: (name) => post.headers[name] ?? null }, live.config)
-    const room = budget.open()
+    const room = budget.open(channel.name, post.peer)
     const watch = watchIngress(watching, about, post.trace)
     try {
       return await take(post, room, watch)

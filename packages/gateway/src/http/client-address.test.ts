@@ -19,17 +19,32 @@ describe('the client address', () => {
     ['an entry in quotes with a port', '"198.51.100.7:1234"', '198.51.100.7'],
     ['an IPv6 entry in brackets with a port, as its /64', '"[2001:db8:1:2:3::9]:443"', '2001:db8:1:2::/64'],
     ['an IPv4-mapped entry as IPv4', '::ffff:198.51.100.7', '198.51.100.7'],
-    ['the peer, when all entries are trusted proxies', '10.0.0.1, 192.168.3.4', '127.0.0.1'],
+    ['the leftmost entry, when all are trusted proxies', '10.0.0.1, 192.168.3.4', '10.0.0.1'],
     ['the peer, when the rightmost untrusted entry is no address', '198.51.100.7, unknown, 10.0.0.1', '127.0.0.1'],
     ['the peer, for an empty header', '', '127.0.0.1'],
+    ['the rightmost entry that is no trusted proxy, whatever stands left of it', 'unknown, 198.51.100.7', '198.51.100.7'],
     ['the peer, for commas and nothing else', ',,,', '127.0.0.1'],
   ])('is %s', (_rule, header, wanted) => {
     expect(clientAddress('127.0.0.1', forwardedFor(header), on)).toBe(wanted)
   })
 
-  test('falls back to X-Real-IP, and from there to the peer', () => {
+  test('is the peer when that is no trusted proxy, whatever headers say', () => {
+    expect(clientAddress('203.0.113.9', forwardedFor('198.51.100.1', { 'x-real-ip': '198.51.100.2' }), on)).toBe('203.0.113.9')
+    expect(clientAddress('203.0.113.9', new Headers({ 'x-real-ip': '198.51.100.2' }), on)).toBe('203.0.113.9')
+  })
+
+  test('by default trusts proxies on loopback alone', () => {
+    const { trusted_proxies } = v.parse(gatewaySection.schema, {})
+    const proxies = trustedProxies({ trust_forwarded_headers: true, trusted_proxies })
+    const header = forwardedFor('198.51.100.7')
+    for (const peer of ['127.0.0.1', '::1', '::ffff:127.0.0.1']) expect(clientAddress(peer, header, proxies)).toBe('198.51.100.7')
+    for (const peer of ['10.0.0.1', '192.168.1.1', '172.16.0.1']) expect(clientAddress(peer, header, proxies)).toBe(peer)
+  })
+
+  test('is taken from X-Real-IP only without X-Forwarded-For', () => {
     expect(clientAddress('127.0.0.1', new Headers({ 'x-real-ip': '198.51.100.2' }), on)).toBe('198.51.100.2')
-    expect(clientAddress('127.0.0.1', forwardedFor('10.0.0.1', { 'x-real-ip': '198.51.100.2' }), on)).toBe('198.51.100.2')
+    expect(clientAddress('127.0.0.1', forwardedFor('10.0.0.1', { 'x-real-ip': '198.51.100.2' }), on)).toBe('10.0.0.1')
+    expect(clientAddress('127.0.0.1', forwardedFor('', { 'x-real-ip': '198.51.100.2' }), on)).toBe('127.0.0.1')
     expect(clientAddress('127.0.0.1', new Headers({ 'x-real-ip': 'no address' }), on)).toBe('127.0.0.1')
   })
 
@@ -53,7 +68,7 @@ test('trusted proxies that are no networks do not validate; a single address is 
     expect(v.safeParse(gatewaySection.schema, { trusted_proxies: [entry] }).success, entry).toBe(false)
   }
   const single = trustedProxies({ trust_forwarded_headers: true, trusted_proxies: ['198.51.100.7'] })
-  expect(clientAddress('127.0.0.1', forwardedFor('1.1.1.1, 198.51.100.7'), single)).toBe('1.1.1.1')
+  expect(clientAddress('198.51.100.7', forwardedFor('1.1.1.1, 198.51.100.7'), single)).toBe('1.1.1.1')
 })
 
 test('this machine is spared by the socket alone: a header that claims loopback changes nothing', () => {

@@ -46,7 +46,7 @@ const FORWARDING_HEADERS = [
 /** True if some proxy says it forwarded this request. */
 export const isForwarded = (headers: HeaderReader): boolean => FORWARDING_HEADERS.some((name) => headers.get(name) !== null)
 
-/** The networks whose forwarding headers count; null: headers are not looked at. Made once per configuration. */
+/** The networks whose forwarding headers count; null: no headers count. Made once per configuration. */
 export type TrustedProxies = BlockList | null
 
 export function trustedProxies(config: Pick<GatewayConfig, 'trust_forwarded_headers' | 'trusted_proxies'>): TrustedProxies {
@@ -59,30 +59,35 @@ export function trustedProxies(config: Pick<GatewayConfig, 'trust_forwarded_head
   return list
 }
 
+/** Whether the headers of this socket address count. */
+export const isTrustedPeer = (peer: string, proxies: BlockList): boolean => isTrusted(plainAddress(peer), proxies)
+
+const isTrusted = (address: string, proxies: BlockList): boolean =>
+  isIP(address) !== 0 && proxies.check(address, isIPv4(address) ? 'ipv4' : 'ipv6')
+
 /**
- * The key a client is counted under: the rightmost `X-Forwarded-For` entry that is no trusted proxy, else `X-Real-IP`,
- * else the socket peer. An IPv6 address counts as its /64. What is left of an entry that is no address is not believed.
+ * The key a client is counted under. If the socket peer is a trusted proxy, that is the rightmost `X-Forwarded-For` entry that
+ * is no trusted proxy, or the leftmost one if all are; `X-Real-IP` counts only without `X-Forwarded-For`. Otherwise it is the
+ * peer. An IPv6 address counts as its /64. An entry that is not an address makes the whole header void.
  */
 export function clientAddress(peer: string, headers: HeaderReader, proxies: TrustedProxies): string {
-  const forwarded = proxies
-    ? (fromForwardedFor(headers.get('x-forwarded-for'), proxies) ?? parseEntry(headers.get('x-real-ip') ?? ''))
-    : undefined
-  return limiterKey(forwarded ?? plainAddress(peer))
+  const address = plainAddress(peer)
+  return limiterKey((proxies && isTrusted(address, proxies) && forwardedAddress(headers, proxies)) || address)
 }
 
 /** True if limiters that spare this machine may spare this request: the socket's own address, not one a header claims. */
 export const isSpared = (peer: string, headers: HeaderReader, proxies: TrustedProxies): boolean =>
   isLoopback(peer) && !(proxies && isForwarded(headers))
 
-function fromForwardedFor(header: string | null, proxies: BlockList): string | undefined {
-  for (let end = header?.length ?? 0; header && end >= 0; ) {
-    const start = header.lastIndexOf(',', end - 1)
-    const address = parseEntry(header.slice(start + 1, end))
-    if (!address) return undefined
-    if (!proxies.check(address, isIPv4(address) ? 'ipv4' : 'ipv6')) return address
-    end = start <= 0 ? -1 : start
+function forwardedAddress(headers: HeaderReader, proxies: BlockList): string | undefined {
+  const forwarded = headers.get('x-forwarded-for')
+  if (forwarded === null) return parseEntry(headers.get('x-real-ip') ?? '')
+  let leftmost: string | undefined
+  for (const entry of forwarded.split(',').toReversed()) {
+    leftmost = parseEntry(entry)
+    if (!leftmost || !isTrusted(leftmost, proxies)) return leftmost
   }
-  return undefined
+  return leftmost
 }
 
 /** `203.0.113.9`, `203.0.113.9:80`, `2001:db8::1`, `[2001:db8::1]:80`, each perhaps in quotes. */

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { AppError, type Channel, type Observation, type Raw } from '@sluice/sdk'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { Received } from '../delivery/ingress.ts'
+import { createForwardingWatch } from './client-peers.ts'
 import { createDirect } from './direct-webhooks.ts'
 import { createIngressBudget } from './ingress-budget.ts'
 import { type TestGatewayOptions, testGateways } from './testing.ts'
@@ -39,6 +40,7 @@ async function bench(options: TestGatewayOptions & { bytesMax?: number } = {}) {
   const direct = createDirect({
     runtime: made.runtime,
     budget: createIngressBudget(options.bytesMax),
+    forwarding: createForwardingWatch(made.runtime.log),
     inlet: {
       demandsProof: false,
       async receive(_channel, request) {
@@ -90,11 +92,25 @@ describe('a webhook served without the router', () => {
     expect(await chunked).toBe(413)
   })
 
-  test('more than there is room for is refused with a time to come back, and harms no other', async () => {
-    const { call } = await bench({ bytesMax: 50 })
+  test('more than a channel may hold is refused with a time to come back, and harms no other', async () => {
+    const { call } = await bench({ bytesMax: 100 })
     const refused = await call('/x', { body: 'x'.repeat(60) })
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '5'])
     expect((await call('/x', { body: 'x'.repeat(50) })).status).toBe(200)
+  })
+
+  test('unfinished bodies make way for a request that is finished', async () => {
+    const { call, port } = await bench({ bytesMax: 100 })
+    const unfinished = request({ port, path: '/x', method: 'POST', headers: { 'content-length': 100 } })
+    const answered = new Promise<number | undefined>((resolve) => unfinished.on('response', ({ statusCode }) => resolve(statusCode)))
+    unfinished.on('error', () => {})
+    const sent = new Promise((resolve) => unfinished.write('x'.repeat(45), resolve))
+    await sent
+    // The second request is read after the first one's bytes: both came over loopback, in this order.
+    expect((await call('/x', { body: 'hello' })).status).toBe(200)
+    expect((await call('/x', { body: 'x'.repeat(50) })).status).toBe(200)
+    expect(await answered).toBe(503)
+    unfinished.destroy()
   })
 
   test('anything else is left to the router', async () => {

@@ -8,28 +8,32 @@ import { parseTraceparent } from '@sluice/sdk'
 import type { Live } from '../runtime.ts'
 import type { AppOptions } from './app.ts'
 import { createReceiver, RECEIVED, type Receiver } from './channel-webhook.ts'
+import { createClientPeers } from './client-peers.ts'
 import { createGather } from './gather.ts'
+import { ParsedHeaders } from './headers-of.ts'
 import { type Answer, answerTo } from './problem.ts'
 import { readIncoming } from './raw-body.ts'
 import { JSON_HEADERS } from './security-headers.ts'
 
-type DirectOptions = Pick<AppOptions, 'runtime' | 'inlet' | 'budget'>
+type DirectOptions = Pick<AppOptions, 'runtime' | 'inlet' | 'budget' | 'forwarding'>
 
 /** Takes a request that is for a channel; false for any other. */
 export type Direct = (incoming: IncomingMessage, outgoing: ServerResponse) => boolean
 
 const RECEIVED_ANSWER: Answer = { status: 200, headers: JSON_HEADERS, body: RECEIVED }
 
-export function createDirect({ runtime, inlet, budget }: DirectOptions): Direct {
+export function createDirect({ runtime, inlet, budget, forwarding }: DirectOptions): Direct {
   if (!inlet) return () => false
   const gather = createGather()
   let live: Live | undefined
   let receivers = new Map<string, Receiver>()
+  let peers = createClientPeers(runtime.live().config, forwarding)
   /** Made anew with each generation. */
   const receiverOf = (path: string): Receiver | undefined => {
     const current = runtime.live()
     if (current !== live) {
       live = current
+      peers = createClientPeers(current.config, forwarding)
       receivers = new Map(
         current.channels.flatMap((channel) =>
           channel.webhook
@@ -56,7 +60,8 @@ export function createDirect({ runtime, inlet, budget }: DirectOptions): Direct 
     receive({
       headers: headers as Record<string, string>,
       url,
-      read: (bytesMax, onBytes) => readIncoming(incoming, bytesMax, onBytes),
+      peer: peers.look(incoming.socket.remoteAddress ?? '', new ParsedHeaders(headers)).address,
+      read: (bytesMax, room) => readIncoming(incoming, bytesMax, room),
       trace: watch?.trace,
     }).then(
       // Answers that waited for one commit leave together by themselves.

@@ -6,7 +6,8 @@ import type { GatewayConfig } from '../config/core-sections.ts'
 import type { Auth, Principal } from './auth.ts'
 import type { Clients } from './client.ts'
 import type { HeaderReader } from './client-address.ts'
-import { clientAddress, isForwarded, isSpared, trustedProxies } from './client-address.ts'
+import { isForwarded } from './client-address.ts'
+import { type ClientPeer, createClientPeers, type ForwardingWatch } from './client-peers.ts'
 import { headersOf } from './headers-of.ts'
 import { checkNames, checkOrigin } from './origin.ts'
 
@@ -15,13 +16,9 @@ export type HttpEnv = { Bindings: Partial<HttpBindings> }
 export type HttpContext = Context<HttpEnv>
 
 /** Whoever is at the other end, before any credential is looked at. */
-export interface Peer {
+export interface Peer extends ClientPeer {
   /** What lives as long as the connection. */
   readonly connection: object
-  /** What limiters count. */
-  readonly address: string
-  /** Failures here are not counted; see `isSpared`. */
-  readonly spared: boolean
 }
 
 export interface Caller extends Omit<Principal, 'role'> {
@@ -31,6 +28,8 @@ export interface Caller extends Omit<Principal, 'role'> {
 }
 
 export interface Gate {
+  /** Where a request comes from, whatever it may do. */
+  look(c: HttpContext): Peer
   /** Throws `forbidden` for a browser's request from elsewhere. */
   peer(c: HttpContext): Peer
   /**
@@ -46,6 +45,7 @@ export interface GateOptions {
   readonly config: GatewayConfig
   readonly auth: Auth
   readonly clients: Clients
+  readonly forwarding: ForwardingWatch
 }
 
 /** Where the request came from, whatever its headers say; empty where there is no socket. */
@@ -56,20 +56,16 @@ const changesState = (method: string, headers: HeaderReader): boolean =>
   (method !== 'GET' && method !== 'HEAD') || headers.get('upgrade') !== null
 
 /** Made anew with each configuration. */
-export function createGate({ config, auth, clients }: GateOptions): Gate {
-  const proxies = trustedProxies(config)
+export function createGate({ config, auth, clients, forwarding }: GateOptions): Gate {
+  const peers = createClientPeers(config, forwarding)
   /** By socket: an address is parsed once per connection unless headers decide. */
   const addresses = new WeakMap<object, Peer>()
 
-  const look = (connection: object, ip: string, headers: HeaderReader): Peer => ({
-    connection,
-    address: clientAddress(ip, headers, proxies),
-    spared: isSpared(ip, headers, proxies),
-  })
+  const look = (connection: object, ip: string, headers: HeaderReader): Peer => ({ connection, ...peers.look(ip, headers) })
 
   const peerOf = (c: HttpContext, headers: HeaderReader): Peer => {
     const socket = c.env?.incoming?.socket
-    if (!socket || proxies) return look(socket ?? c.req.raw, socketPeer(c), headers)
+    if (!socket || peers.byRequest) return look(socket ?? c.req.raw, socketPeer(c), headers)
     const known = addresses.get(socket)
     if (known) return known
     const fresh = look(socket, socketPeer(c), headers)
@@ -78,6 +74,7 @@ export function createGate({ config, auth, clients }: GateOptions): Gate {
   }
 
   const gate: Gate = {
+    look: (c) => peerOf(c, headersOf(c)),
     peer(c) {
       const headers = headersOf(c)
       if (changesState(c.req.method, headers)) checkOrigin(headers, config)

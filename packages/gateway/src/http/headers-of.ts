@@ -9,7 +9,7 @@ export const headersOf = (c: HttpContext): HeaderReader => {
   return incoming ? new ParsedHeaders(incoming.headers) : c.req.raw.headers
 }
 
-class ParsedHeaders implements HeaderReader {
+export class ParsedHeaders implements HeaderReader {
   readonly #headers: IncomingHttpHeaders
 
   constructor(headers: IncomingHttpHeaders) {

@@ -7,8 +7,13 @@ import { headersOf } from './headers-of.ts'
 /** Of every route that does not say otherwise. */
 export const BODY_BYTES_MAX = 65_536
 
-/** Told of bytes as they arrive; what it throws ends the reading. */
-export type OnBytes = (bytes: number) => void
+/** Where the bytes of a body go; see `BodyRoom`. */
+export interface BytesRoom {
+  /** Called before bytes are kept; what it throws ends the reading. */
+  take(bytes: number): void
+  /** Its listener ends the reading and lets go of what was read. */
+  onEvicted(listener: (error: AppError) => void): void
+}
 
 export const tooLarge = (bytesMax: number): AppError => new AppError('too_large', `The body is larger than ${bytesMax} bytes`)
 const cutOff = (cause?: unknown): AppError => new AppError('aborted', 'The request ended before its body did', { cause })
@@ -23,28 +28,32 @@ export function checkDeclaredSize(c: HttpContext, bytesMax: number): void {
  * Reads the body once. Throws `too_large` as soon as it is over the limit, and `aborted` when the client goes away before
  * its end. How long a body may take is the server's to limit (`requestTimeout`).
  */
-export async function readBody(c: HttpContext, bytesMax: number, onBytes?: OnBytes): Promise<Uint8Array> {
+export async function readBody(c: HttpContext, bytesMax: number, room?: BytesRoom): Promise<Uint8Array> {
   checkDeclaredSize(c, bytesMax)
   const incoming = c.env?.incoming
-  return incoming ? readIncoming(incoming, bytesMax, onBytes) : readStream(c.req.raw, bytesMax)
+  return incoming ? readIncoming(incoming, bytesMax, room) : readStream(c.req.raw, bytesMax)
 }
 
 /** Straight from the socket: a web stream in between doubles the cost of a small request. */
-export const readIncoming = (incoming: IncomingMessage, bytesMax: number, onBytes?: OnBytes): Promise<Uint8Array> =>
+export const readIncoming = (incoming: IncomingMessage, bytesMax: number, room?: BytesRoom): Promise<Uint8Array> =>
   new Promise((resolve, reject) => {
     const read = new ByteBuffer()
     let isRefused = false
+    const refuse = (error: unknown): void => {
+      isRefused = true
+      read.clear()
+      reject(error)
+    }
+    room?.onEvicted(refuse)
     incoming.on('data', (piece: Buffer) => {
       // The rest of a refused body is dropped as it comes.
       if (isRefused) return
       try {
         if (read.length + piece.length > bytesMax) throw tooLarge(bytesMax)
-        onBytes?.(piece.length)
+        room?.take(piece.length)
         read.append(piece)
       } catch (error) {
-        isRefused = true
-        read.clear()
-        reject(error)
+        refuse(error)
       }
     })
     incoming.on('end', () => resolve(read.bytes()))

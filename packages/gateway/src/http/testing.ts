@@ -17,6 +17,7 @@ import type { Live, Runtime } from '../runtime.ts'
 import type { Inlet } from './app.ts'
 import { type Auth, createAuth } from './auth.ts'
 import { createClients } from './client.ts'
+import { createForwardingWatch } from './client-peers.ts'
 import { createHandler, type FetchHandler, type HandlerOptions } from './handler.ts'
 import { createIngressBudget } from './ingress-budget.ts'
 import { newToken } from './pairing.ts'
@@ -172,6 +173,7 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
     auth,
     clients: createClients(),
     budget: createIngressBudget(),
+    forwarding: createForwardingWatch(log),
     ...(streams && { streams }),
     ...(inlet && { inlet }),
   }

@@ -38,7 +38,7 @@ export interface WebhookCaller {
 }
 
 export interface WebhookGuard {
-  /** Declared size, rate limit, lockout, bearer, secret: in this order, the first that refuses throws. */
+  /** Declared size, rate limit, bearer, secret: in this order, the first that refuses throws. */
   admit(c: HttpContext): Promise<WebhookCaller>
   /** The key of a request that is to be worked on, if it brings one; or the answer to a duplicate. */
   claim(caller: WebhookCaller, path: string): Promise<{ readonly idempotency?: IdempotencyKey } | Response>
@@ -54,7 +54,6 @@ export function createWebhookGuard({ runtime, live, gate, auth, limiter }: Webho
       const peer = gate.peer(c)
       const headers = headersOf(c)
       limitRate(limiter, peer.address, WEBHOOK_PATH, live)
-      if (!peer.spared) auth.lockout.check(peer.address)
       const { client, device } = await gate.identify(c, peer)
       secret(headers, peer)
       return { headers, client, device }
@@ -79,6 +78,7 @@ function createSecretCheck(secret: string | undefined, { lockout }: Auth): (head
   return (headers, { address, spared }) => {
     const given = headers.get('x-webhook-secret')
     if (given !== null && equalDigests(Buffer.from(sha256Hex(given.trim()), 'hex'), digest)) return
+    if (!spared) lockout.check(address)
     if (given !== null && !spared) lockout.fail(address)
     throw new AppError('unauthorized', 'Unauthorized: the X-Webhook-Secret header is missing or wrong')
   }

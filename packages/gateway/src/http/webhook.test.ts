@@ -73,18 +73,29 @@ describe('§5 credentials', () => {
     expect(response.headers.get('www-authenticate')).toBe('Bearer')
   })
 
-  test('wrong secrets count for the lockout as wrong tokens do', async () => {
+  test('wrong secrets count for the lockout as wrong tokens do, and who has both right passes it', async () => {
     const { post, headers, request } = await paired({ config: { webhook_secret: 'right', webhook_rate_limit_per_minute: 0 } })
     const peer = '203.0.113.9'
     for (let tries = 0; tries < 5; tries++) {
       expect((await post('x', { 'x-webhook-secret': 'wrong' }, { peer })).status).toBe(401)
       expect((await post('x', { authorization: 'Bearer wrong' }, { peer })).status).toBe(401)
     }
-    const response = await post('x', { 'x-webhook-secret': 'right' }, { peer })
-    expect(response.status).toBe(429)
-    expect(await response.json()).toMatchObject({ error: 'Too Many Requests', retry_after: 300 })
-    expect((await request('/api/status', { headers, peer })).status, 'everywhere else too').toBe(429)
-    expect((await request('/api/status', { headers })).status, 'others are not meant').toBe(200)
+    const locked: [string, Record<string, string>][] = [
+      ['a wrong secret', { 'x-webhook-secret': 'wrong' }],
+      ['no secret', {}],
+      ['a wrong token', { 'x-webhook-secret': 'right', authorization: 'Bearer wrong' }],
+    ]
+    for (const [what, wrong] of locked) {
+      const response = await post('x', wrong, { peer })
+      expect(response.status, what).toBe(429)
+      expect(await response.json(), what).toMatchObject({ error: 'Too Many Requests', retry_after: 300 })
+    }
+    const status = async (authorization: string, from: object = { peer }) =>
+      (await request('/api/status', { headers: { ...headers, authorization }, ...from })).status
+    expect(await status('Bearer wrong'), 'everywhere else too').toBe(429)
+    expect(await status('Bearer wrong', {}), 'other addresses are not locked out').toBe(401)
+    expect((await post('x', { 'x-webhook-secret': 'right' }, { peer })).status).toBe(200)
+    expect(await status(headers.authorization)).toBe(200)
   })
 
   test('without pairing a request must name this machine, and no page elsewhere may send it', async () => {

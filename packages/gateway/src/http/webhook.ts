@@ -44,7 +44,7 @@ const doc: EndpointDoc = {
   },
 }
 
-/** Size, rate limit, lockout, bearer, secret, body, idempotency, procedures, turn: in this order, the first that refuses answers. */
+/** Size, rate limit, bearer, secret, body, idempotency, procedures, turn: in this order, the first that refuses answers. */
 export function webhookEndpoint(options: WebhookOptions): Endpoint {
   const { runtime } = options
   const guard = createWebhookGuard(options)

@@ -11,6 +11,7 @@ import { openTestApprovals } from '../../approvals/testing/test-approvals.ts'
 import type { GatewayConfig } from '../../config/core-sections.ts'
 import { createAuth } from '../../http/auth.ts'
 import { createClients } from '../../http/client.ts'
+import { createForwardingWatch } from '../../http/client-peers.ts'
 import { frame } from '../../http/frame.ts'
 import { createGate, type HttpEnv } from '../../http/gate.ts'
 import type { Live, Runtime } from '../../runtime.ts'
@@ -74,7 +75,7 @@ export async function startStreamServer(options: StreamServerOptions = {}): Prom
   const streams = createStreams({ runtime, onRevoked: auth.onRevoked, counts })
 
   const app = new Hono<HttpEnv>()
-  const gate = createGate({ config: live.config, auth, clients: createClients() })
+  const gate = createGate({ config: live.config, auth, clients: createClients(), forwarding: createForwardingWatch(host.log) })
   for (const { doc, serve } of streams.endpoints(gate)) {
     app.on(doc.method, doc.path, frame(doc.path, serve, { live, clock, log: host.log }))
   }

@@ -1,0 +1,35 @@
+import { testHost } from '@sluice/testkit/host'
+import { expect, test } from 'vitest'
+import { createClientPeers, createForwardingWatch } from './client-peers.ts'
+
+const forwarded = new Headers({ 'x-forwarded-for': '198.51.100.7' })
+
+function arrange(trust_forwarded_headers: boolean) {
+  const host = testHost()
+  const forwarding = createForwardingWatch(host.log)
+  const peers = () => createClientPeers({ trust_forwarded_headers, trusted_proxies: ['127.0.0.0/8'] }, forwarding)
+  return { forwarding, peers, warnings: () => host.logs.filter(({ level }) => level === 'warn') }
+}
+
+test('a forwarding header of a peer that is no trusted proxy is ignored and warned about once, also after a reload', () => {
+  const { peers, forwarding, warnings } = arrange(true)
+  for (let configuration = 0; configuration < 2; configuration++) {
+    expect(peers().look('203.0.113.9', forwarded)).toEqual({ address: '203.0.113.9', spared: false })
+  }
+  expect(warnings()).toMatchObject([{ message: expect.stringContaining('trusted_proxies'), fields: { peer: '203.0.113.9' } }])
+  expect([...forwarding.ignored]).toEqual(['trusted_proxies'])
+})
+
+test('a forwarding header while trust is off is warned about once: all clients share one rate limit', () => {
+  const { peers, forwarding, warnings } = arrange(false)
+  for (let request = 0; request < 2; request++) expect(peers().look('127.0.0.1', forwarded).address).toBe('127.0.0.1')
+  expect(warnings()).toMatchObject([{ message: expect.stringContaining('share one rate limit') }])
+  expect([...forwarding.ignored]).toEqual(['trust_forwarded_headers'])
+})
+
+test('a trusted proxy and a direct request are nothing to warn about', () => {
+  const { peers, warnings } = arrange(true)
+  expect(peers().look('127.0.0.1', forwarded)).toEqual({ address: '198.51.100.7', spared: false })
+  expect(peers().look('203.0.113.9', new Headers())).toEqual({ address: '203.0.113.9', spared: false })
+  expect(warnings()).toEqual([])
+})
