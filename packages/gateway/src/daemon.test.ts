@@ -118,7 +118,10 @@ describe('a changed configuration', () => {
     const { runtime } = running
     await vi.waitFor(() => expect(runtime.vitals().sandbox?.detail).toMatch(/no backend/))
     writeFileSync(join(dataDir, 'config.toml'), '[security.sandbox]\nbackend = "none"\n')
-    await vi.waitFor(() => expect(runtime.vitals().sandbox).toEqual({ backend: 'none', detail: 'switched off' }), { timeout: 10_000 })
+    await vi.waitFor(
+      () => expect(runtime.vitals().sandbox).toEqual({ backend: 'none', detail: 'commands run without a sandbox: it is switched off' }),
+      { timeout: 10_000 },
+    )
   })
 
   test('is warned of like one at the start, but only for what is new', async () => {

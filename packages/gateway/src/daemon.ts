@@ -13,6 +13,7 @@ import { listen } from './http/listen.ts'
 import { type OpenRuntime, openRuntime, type RuntimeOptions } from './open-runtime.ts'
 import { isLoopbackHost } from './open-to-all.ts'
 import { startProcedures } from './procedures.ts'
+import { REFUSING } from './sandbox-none.ts'
 import { demandProofs } from './unproved.ts'
 
 export interface DaemonOptions extends RuntimeOptions {
@@ -121,6 +122,7 @@ async function startOn(
   warnOf(runtime)
   // Probed now rather than at the first command, so that what is missing is told at the start.
   void runtime.guards().sandbox()
+  void retrySandbox(runtime, watching.signal)
 
   let stopping: Promise<void> | undefined
   const stop = async () => {
@@ -139,6 +141,19 @@ async function startOn(
   return { url: server.url, runtime, stop: () => (stopping ??= stop()) }
 }
 
+const SANDBOX_RETRY_MS = 60_000
+/** While commands are refused: the sandbox is installed, and may only be slow. */
+const REFUSING_RETRY_MS = 5_000
+
+/** Chooses the sandbox again, for as long as commands run in another one than configured, or not at all. */
+async function retrySandbox({ guards, clock }: OpenRuntime, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const isRefusing = guards().chosenSandbox()?.sandbox.name === REFUSING
+    await clock.sleep(isRefusing ? REFUSING_RETRY_MS : SANDBOX_RETRY_MS, signal)
+    if (!signal.aborted) await guards().retrySandbox()
+  }
+}
+
 /** Replaced as a whole, so that no reader sees half of it. */
 function writeDaemonFile(file: string, content: object): void {
   writeFileSync(`${file}.new`, `${JSON.stringify(content)}\n`, { mode: 0o600 })
@@ -151,6 +166,7 @@ async function applyChange(runtime: OpenRuntime, text: string): Promise<void> {
   const before = runtime.config().core(gatewaySection)
   const concerns = concernsOf(runtime)
   try {
+    void runtime.guards().retrySandbox()
     const { sections, rebuilt } = await runtime.reload(text)
     if (sections.length === 0) return
     log.info('configuration reloaded', { sections, rebuilt })

@@ -3,7 +3,12 @@ import { expect, test } from 'vitest'
 import { checkInWorkspace, checkSandbox } from './doctor-sandbox.ts'
 import type { SandboxChoice } from './sandbox-select.ts'
 
-const choice = (part: Partial<SandboxChoice> = {}): SandboxChoice => ({ sandbox: { name: 'jail' } as Sandbox, probes: [], ...part })
+const choice = (part: Partial<SandboxChoice> = {}, name = 'jail'): SandboxChoice => ({
+  sandbox: { name } as Sandbox,
+  probes: [],
+  isFinal: true,
+  ...part,
+})
 const probe = (available: boolean, detail: string) => ({ name: 'jail', available, detail })
 const AUTO = { enabled: true, backend: 'auto', required: false } as const
 
@@ -22,13 +27,21 @@ test('of auto every backend that was tried is told', () => {
 
 test('of a backend that was named the reason is told once', () => {
   const warning = "commands are refused, since a sandbox is required and 'jail' does not work on this machine: not installed"
-  const tried = choice({ probes: [probe(false, 'not installed')], warning })
+  const tried = choice({ probes: [probe(false, 'not installed')], warning }, 'unavailable')
   expect(checkSandbox(tried, { ...AUTO, backend: 'jail', required: true })).toMatchObject({ status: 'fail', detail: warning })
+})
+
+test('a backend that stands in for the named one is a warning, and one that is awaited a failure', () => {
+  const warning = "commands run in 'jail': 'container' does not work on this machine: docker does not answer"
+  expect(checkSandbox(choice({ warning }), { ...AUTO, backend: 'container' })).toMatchObject({ status: 'warn', detail: warning })
+  const refusal = "commands are refused: 'jail' (slow) is on this machine and does not work yet"
+  const refused = choice({ warning: refusal, probes: [probe(false, 'slow')] }, 'unavailable')
+  expect(checkSandbox(refused, AUTO)).toMatchObject({ status: 'fail', detail: refusal })
 })
 
 test.each([{ enabled: false }, { backend: 'none' as const }])('%j: switched off is said, and how to switch it on', (off) => {
   expect(checkSandbox(choice(), { ...AUTO, ...off })).toMatchObject({ status: 'warn', fix: expect.stringContaining('enabled = true') })
-  const refused = choice({ warning: 'commands are refused' })
+  const refused = choice({ warning: 'commands are refused' }, 'unavailable')
   expect(checkSandbox(refused, { ...AUTO, ...off, required: true })).toMatchObject({
     status: 'fail',
     detail: 'commands are refused',

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { errorText, type Spawn, signalScope } from '@sluice/sdk'
 import type { SandboxConfig } from './config/core-sections.ts'
 import { type Check, fail, ok, warn } from './doctor-check.ts'
+import { REFUSING } from './sandbox-none.ts'
 import type { SandboxChoice } from './sandbox-select.ts'
 
 const TRIAL_MS_MAX = 15_000
@@ -11,16 +12,17 @@ const SWITCH_ON = 'set enabled = true and backend = "auto" under [security.sandb
 const INSTALL = "install what it names, or build another sandbox in: 'sluice features' lists them"
 
 export function checkSandbox(
-  { sandbox, probes, warning }: SandboxChoice,
+  { sandbox, probes, warning }: Pick<SandboxChoice, 'sandbox' | 'probes' | 'warning'>,
   { enabled, backend, required }: Pick<SandboxConfig, 'enabled' | 'backend' | 'required'>,
 ): Check {
   const isOff = !enabled || backend === 'none'
   if (isOff && !required) return warn('sandbox', 'commands run without a sandbox: it is switched off', SWITCH_ON)
   const measured = probes.map(({ name, available, detail }) => `${name} ${available ? 'works' : 'does not'} (${detail})`).join('; ')
   if (!warning) return ok('sandbox', `${sandbox.name}: ${measured}`)
-  // of a backend that was named the warning says it all
-  const detail = backend === 'auto' && measured !== '' ? `${warning}: ${measured}` : warning
-  return (required ? fail : warn)('sandbox', detail, isOff ? SWITCH_ON : INSTALL)
+  const isRefusing = sandbox.name === REFUSING
+  // The other warnings name the backends and what was found of each.
+  const detail = backend === 'auto' && measured !== '' && (required || !isRefusing) ? `${warning}: ${measured}` : warning
+  return (isRefusing ? fail : warn)('sandbox', detail, isOff ? SWITCH_ON : INSTALL)
 }
 
 /** Nothing, unless no command runs in the workspace: its name or its place may be one the backend cannot show. */

@@ -13,7 +13,7 @@ import { proofPlaces, proveSandbox } from './prove-sandbox.ts'
 import { createPublicAddresses } from './public-addresses.ts'
 import { createPublicFetch } from './public-fetch.ts'
 import { createRunBare } from './run-bare.ts'
-import { probeOthers, type SandboxChoice, type SelectSandboxOptions, selectSandbox } from './sandbox-select.ts'
+import { createSandboxInForce, type SandboxInForce } from './sandbox-in-force.ts'
 import { createSpawn } from './spawn.ts'
 import { createWorkspace } from './workspace.ts'
 
@@ -26,14 +26,7 @@ export interface GuardOptions {
   readonly signal: AbortSignal
 }
 
-export interface Guards extends HostGuards {
-  /** Probes on the first call, and remembers: for the first spawn, status and `doctor`. */
-  sandbox(): Promise<SandboxChoice>
-  /** That choice, once it is made. */
-  chosenSandbox(): SandboxChoice | undefined
-  /** What the backends that were not looked at for it are worth here. */
-  otherSandboxes(): Promise<SandboxChoice['probes']>
-}
+export interface Guards extends HostGuards, SandboxInForce {}
 
 export function createGuards(config: LoadedConfig, { dataDir, clock, log, sandboxes, signal }: GuardOptions): Guards {
   const configured = config.core(policySection)
@@ -43,33 +36,26 @@ export function createGuards(config: LoadedConfig, { dataDir, clock, log, sandbo
   const isolation = config.core(sandboxSection)
   const { enabled, backend, required } = isolation
   const root = workspaceRoot(config, dataDir)
-  const selection = (): SelectSandboxOptions => ({
-    enabled,
-    backend,
-    required,
-    sandboxes: sandboxes(),
-    run: createRunBare(clock),
-    prove: (backend, proving) =>
-      proveSandbox(backend, { run: createRunBare(clock), signal: proving, workspace: root, places: proofPlaces(dataDir) }),
-    log: log.child('sandbox'),
-    signal,
-  })
-  let choice: Promise<SandboxChoice> | undefined
-  let chosen: SandboxChoice | undefined
-  const choose = async () => {
-    chosen = await selectSandbox(selection())
-    return chosen
-  }
-  const sandbox = () => (choice ??= choose())
+  const run = createRunBare(clock)
+  const inForce = createSandboxInForce(
+    () => ({
+      enabled,
+      backend,
+      required,
+      sandboxes: sandboxes(),
+      run,
+      prove: (tried, proving) => proveSandbox(tried, { run, signal: proving, workspace: root, places: proofPlaces(dataDir) }),
+      signal,
+    }),
+    log.child('sandbox'),
+  )
   const publicAddresses = createPublicAddresses({ allowPrivate: config.core(httpSection).allow_private, log: log.child('http') })
   return {
     policy,
     workspace: createWorkspace({ root, forbidden: policy.forbidden_paths.map(expandHome) }),
-    sandbox,
-    chosenSandbox: () => chosen,
-    otherSandboxes: async () => probeOthers(selection(), await sandbox()),
+    ...inForce,
     spawn: createSpawn({
-      sandbox: async () => (await sandbox()).sandbox,
+      sandbox: async () => (await inForce.sandbox()).sandbox,
       required,
       limits: commandLimits(isolation),
       log: log.child('spawn'),

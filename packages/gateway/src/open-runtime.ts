@@ -237,5 +237,6 @@ const unreachable = (): never => {
 function measuredSandbox(choice: SandboxChoice | undefined): Vitals['sandbox'] {
   if (!choice) return null
   const { sandbox, probes, warning } = choice
-  return { backend: sandbox.name, detail: warning ?? probes.find(({ name }) => name === sandbox.name)?.detail ?? 'switched off' }
+  const measured = probes.find(({ name }) => name === sandbox.name)?.detail
+  return { backend: sandbox.name, detail: warning ?? measured ?? 'commands run without a sandbox: it is switched off' }
 }

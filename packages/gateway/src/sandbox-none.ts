@@ -1,4 +1,4 @@
-/** The no-op sandbox: always there, confines nothing (§2.7 rule 11). */
+/** The no-op sandbox, which confines nothing, and the one that refuses to run anything. */
 import { AppError, type Sandbox } from '@sluice/sdk'
 
 export const noSandbox: Sandbox = {
@@ -8,9 +8,11 @@ export const noSandbox: Sandbox = {
   wrap: (command) => command,
 }
 
-/** Stands where a sandbox is required and none works: starts nothing and says why. */
+export const REFUSING = 'unavailable'
+
+/** Stands where no sandbox works and commands are not to run without one: starts nothing and says why. */
 export const refusingSandbox = (why: string): Sandbox => ({
-  name: 'unavailable',
+  name: REFUSING,
   strength: 0,
   probe: async () => ({ available: false, detail: why }),
   wrap: () => {

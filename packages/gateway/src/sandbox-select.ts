@@ -1,16 +1,25 @@
-/** Which sandbox commands run in: by live probe, never by what is merely installed (§2.6 `[security.sandbox]`, §2.7 rule 11). */
-import { buildHint, errorText, type Logger, ROWS, type RunBare, type Sandbox, type SandboxProbe, signalScope } from '@sluice/sdk'
+/** Chooses the sandbox that commands run in: by a live probe, never by what is merely installed. */
+import { buildHint, errorText, ROWS, type RunBare, type Sandbox, type SandboxProbe, signalScope } from '@sluice/sdk'
 import { noSandbox, refusingSandbox } from './sandbox-none.ts'
 
-/** A probe that takes longer counts as failed. */
-const PROBE_TIMEOUT_MS = 15_000
+/** A probe that takes longer tells nothing. Each repetition waits twice as long, so that a busy machine gets its sandbox in the end. */
+const PROBE_MS = 15_000
+const PROBE_MS_MAX = 120_000
+
+export interface TriedProbe extends SandboxProbe {
+  readonly name: string
+  /** True: it did not end in time, so whether the backend works is not known. */
+  readonly isUnknown?: boolean
+}
 
 export interface SandboxChoice {
   readonly sandbox: Sandbox
   /** The backends that were tried, in that order; for status and `doctor`. */
-  readonly probes: readonly (SandboxProbe & { readonly name: string })[]
-  /** One sentence, where commands run without the isolation that was asked for, or do not run at all. */
+  readonly probes: readonly TriedProbe[]
+  /** One sentence, where commands run otherwise than the configuration asks, or do not run at all. */
   readonly warning?: string
+  /** False: a later probe may find a better one. */
+  readonly isFinal: boolean
 }
 
 export interface SelectSandboxOptions {
@@ -19,83 +28,95 @@ export interface SelectSandboxOptions {
   /** True: without a working backend nothing runs. */
   readonly required: boolean
   readonly enabled: boolean
-  /** What this build has, in any order, without the no-op. */
+  /** The backends of this build in any order, without the no-op. */
   readonly sandboxes: readonly Sandbox[]
   readonly run: RunBare
   /** Says what got out of the backend, as the end of a sentence; `undefined` if nothing did. */
   prove(sandbox: Sandbox, signal: AbortSignal): Promise<string | undefined>
-  readonly log: Logger
   readonly signal: AbortSignal
+  /** How often the choice was made before. */
+  readonly attempt?: number
 }
 
-/** The probes of those a choice has left out, side by side; for `doctor`. */
-export const probeOthers = (
-  options: SelectSandboxOptions,
-  { probes }: SandboxChoice,
-): Promise<readonly (SandboxProbe & { readonly name: string })[]> =>
+/** Probes, side by side, the backends that a choice has left out; for `doctor`. */
+export const probeOthers = (options: SelectSandboxOptions, { probes }: SandboxChoice): Promise<readonly TriedProbe[]> =>
   Promise.all(
-    options.sandboxes
-      .filter(({ name }) => !probes.some((tried) => tried.name === name))
-      .map(async (sandbox) => ({ name: sandbox.name, ...(await probe(sandbox, options)) })),
+    options.sandboxes.filter(({ name }) => !probes.some((tried) => tried.name === name)).map((sandbox) => probe(sandbox, options)),
   )
 
-/** Takes as long as the probes do, so not for the way to the first request. Never rejects. */
+/**
+ * Tries the named backend first, then the others from the strongest down. Takes as long as the probes do, so it is not for the way
+ * to the first request. Never rejects.
+ */
 export async function selectSandbox(options: SelectSandboxOptions): Promise<SandboxChoice> {
-  const { backend, log } = options
-  const probes: (SandboxProbe & { name: string })[] = []
-  if (!options.enabled || backend === 'none') return without(options, probes, 'it is switched off in [security.sandbox]')
-
-  const candidates = options.sandboxes
-    .filter((sandbox) => backend === 'auto' || sandbox.name === backend)
-    .sort((a, b) => b.strength - a.strength)
-  for (const sandbox of candidates) {
-    const found = { name: sandbox.name, ...(await probe(sandbox, options)) }
-    probes.push(found)
-    log.info(found.available ? 'sandbox chosen' : 'sandbox not available', { backend: found.name, detail: found.detail })
-    if (found.available) return { sandbox, probes }
+  const { backend, required } = options
+  const probes: TriedProbe[] = []
+  if (!options.enabled || backend === 'none') {
+    if (!required) return { sandbox: noSandbox, probes, isFinal: true }
+    return { ...refusal('a sandbox is required and it is switched off in [security.sandbox]'), probes, isFinal: true }
   }
-  return without(options, probes, reason(backend, probes))
+  const rank = ({ name, strength }: Sandbox) => (name === backend ? Number.POSITIVE_INFINITY : strength)
+  for (const sandbox of options.sandboxes.toSorted((a, b) => rank(b) - rank(a))) {
+    const found = await probe(sandbox, options)
+    probes.push(found)
+    if (!found.available) continue
+    if (backend === 'auto' || sandbox.name === backend) return { sandbox, probes, isFinal: true }
+    return { sandbox, probes, isFinal: false, warning: `commands run in '${sandbox.name}': ${reason(backend, probes)}` }
+  }
+  return { ...withoutBackend(options, probes), probes, isFinal: false }
 }
 
-async function probe(sandbox: Sandbox, options: SelectSandboxOptions): Promise<SandboxProbe> {
-  using scope = signalScope([options.signal], PROBE_TIMEOUT_MS)
+async function probe(sandbox: Sandbox, { run, prove, signal, attempt = 0 }: SelectSandboxOptions): Promise<TriedProbe> {
+  const { name } = sandbox
+  const ms = Math.min(PROBE_MS * 2 ** attempt, PROBE_MS_MAX)
+  using scope = signalScope([signal], ms)
   const limit = scope.signal
-  const cut = Promise.withResolvers<SandboxProbe>()
-  const onAbort = () => cut.resolve({ available: false, detail: 'the probe did not end in time' })
+  const cut = Promise.withResolvers<TriedProbe>()
+  const onAbort = () =>
+    cut.resolve({ name, available: false, isInstalled: true, isUnknown: true, detail: `its probe did not end within ${ms / 1000} s` })
   limit.addEventListener('abort', onAbort, { once: true })
+  if (limit.aborted) onAbort()
+  const tryIt = async (): Promise<TriedProbe> => {
+    const found = await sandbox.probe(limit, run)
+    if (!found.available) return { name, ...found }
+    const leak = await prove(sandbox, limit)
+    if (leak === undefined) return { name, ...found }
+    return { name, available: false, isInstalled: true, detail: `${found.detail}: it was tried, and ${leak}` }
+  }
   try {
-    return await Promise.race([probeAndProve(sandbox, options, limit), cut.promise])
+    return await Promise.race([tryIt(), cut.promise])
   } catch (error) {
-    return { available: false, detail: `the probe failed: ${errorText(error)}` }
+    return { name, available: false, isInstalled: true, detail: `the probe failed: ${errorText(error)}` }
   } finally {
     limit.removeEventListener('abort', onAbort)
   }
 }
 
-async function probeAndProve(sandbox: Sandbox, { run, prove }: SelectSandboxOptions, signal: AbortSignal): Promise<SandboxProbe> {
-  const found = await sandbox.probe(signal, run)
-  if (!found.available) return found
-  const leak = await prove(sandbox, signal)
-  return leak === undefined ? found : { available: false, detail: `${found.detail}: it was tried, and ${leak}` }
-}
-
-/** Why no backend was found. */
-function reason(backend: string, probes: SandboxChoice['probes']): string {
-  const last = probes.at(-1)
-  if (backend === 'auto') return last ? 'no backend works on this machine' : 'no backend is in this build'
-  if (last) return `'${backend}' does not work on this machine: ${last.detail}`
+/** Says why the configured backend is not in use. */
+function reason(backend: string, probes: readonly TriedProbe[]): string {
+  if (backend === 'auto') return probes.length > 0 ? 'no backend works on this machine' : 'no backend is in this build'
+  const named = probes.find(({ name }) => name === backend)
+  if (named) return `'${backend}' does not work on this machine: ${named.detail}`
   const row = ROWS.find(([, { backend: name, kind }]) => kind === 'sandbox' && name === backend)
   return row ? `'${backend}' is not in this build: ${buildHint(row[0])}` : `'${backend}' is no backend`
 }
 
-function without({ backend, required, enabled, log }: SelectSandboxOptions, probes: SandboxChoice['probes'], why: string): SandboxChoice {
-  if (required) {
-    const warning = `commands are refused, since a sandbox is required and ${why}`
-    log.warn(warning)
-    return { sandbox: refusingSandbox(warning), probes, warning }
-  }
-  if (!enabled || backend === 'none') return { sandbox: noSandbox, probes }
-  const warning = `commands run without a sandbox: ${why}`
-  log.warn(warning)
-  return { sandbox: noSandbox, probes, warning }
+/**
+ * A machine that has no backend runs commands without one, as does one whose named backend is not available. But a backend that is
+ * installed may only be slow, or not up yet: `auto` waits for it.
+ */
+function withoutBackend({ backend, required }: SelectSandboxOptions, probes: readonly TriedProbe[]): Told {
+  if (required) return refusal(`a sandbox is required and ${reason(backend, probes)}`)
+  const awaited = probes.filter(({ isInstalled, isUnknown }) => (backend === 'auto' ? isInstalled : isUnknown))
+  if (awaited.length === 0) return { sandbox: noSandbox, warning: `commands run without a sandbox: ${reason(backend, probes)}` }
+  const found = awaited.map(({ name, detail }) => `'${name}' (${detail})`).join(', ')
+  const cure = 'mend it, or set backend = "none" under [security.sandbox] to run commands without a sandbox'
+  return refusal(`${found} is on this machine and does not work yet. It is tried again; meanwhile ${cure}`)
+}
+
+type Told = Required<Pick<SandboxChoice, 'sandbox' | 'warning'>>
+
+function refusal(why: string): Told {
+  const warning = `commands are refused: ${why}`
+  return { sandbox: refusingSandbox(warning), warning }
 }

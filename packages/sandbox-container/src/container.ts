@@ -1,5 +1,6 @@
 /** The `container` backend: each command in a container of Docker's or Podman's, gone with it (§2.7). */
 import { randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { basename } from 'node:path'
 import { AppError, errorText, findProgram, type RunBare, type Sandbox, type SandboxProbe, signalScope } from '@sluice/sdk'
 import type { ContainerConfig } from './config.ts'
@@ -20,22 +21,26 @@ export function container({ engine, image }: ContainerConfig): Sandbox {
 
     async probe(signal, run): Promise<SandboxProbe> {
       const missing = (detail: string): SandboxProbe => ({ available: false, detail })
+      const failing = (detail: string): SandboxProbe => ({ available: false, isInstalled: true, detail })
       program = await installed(engine)
       if (program === undefined)
         return missing(`${engine === 'auto' ? 'neither docker nor podman' : `no ${engine}`} is installed: install one`)
       const name = basename(program)
       const version = await ask(run, signal, 'version', '--format', name === 'podman' ? '{{.Client.Version}}' : '{{.Server.Version}}')
-      if (version.exitCode !== 0)
-        return missing(`${name} does not answer (${firstLine(version.stderr)}): start its engine, and let this user use it`)
+      if (version.exitCode !== 0) {
+        const detail = `${name} does not answer (${firstLine(version.stderr)}): start its engine, and let this user use it`
+        const isInstalled = !/permission denied/i.test(version.stderr) && (await hasEngine(name))
+        return isInstalled ? failing(detail) : missing(detail)
+      }
       const found = await ask(run, signal, 'image', 'inspect', '--format', '{{.Id}}', image)
       if (found.exitCode !== 0) return missing(`the image '${image}' is not here: ${name} pull ${image}`)
       const command = await sandbox.wrap(TRIAL, { writable: [], network: false })
       try {
         const { exitCode, stderr } = await run(command, signal)
         await command.release?.(run)
-        if (exitCode !== 0) return missing(`${name} makes no container of '${image}' (${firstLine(stderr) || exitCode})`)
+        if (exitCode !== 0) return failing(`${name} makes no container of '${image}' (${firstLine(stderr) || exitCode})`)
       } catch (error) {
-        return missing(errorText(error))
+        return failing(errorText(error))
       }
       return { available: true, detail: `${name} ${version.stdout.trim()}, image ${image}` }
     },
@@ -69,6 +74,12 @@ async function installed(engine: ContainerConfig['engine']): Promise<string | un
     if (path !== undefined) return path
   }
   return undefined
+}
+
+/** Docker's program may be there without an engine, to control one elsewhere; Podman is its own engine. */
+async function hasEngine(name: string): Promise<boolean> {
+  if (name === 'podman' || process.env.DOCKER_HOST || existsSync('/var/run/docker.sock')) return true
+  return (await findProgram('dockerd')) !== undefined
 }
 
 /** So that what it writes in the workspace belongs to who may read it there. */

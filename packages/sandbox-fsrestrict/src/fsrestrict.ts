@@ -67,7 +67,11 @@ export function fsrestrict({ folder, hidden, clock, launchers = findLaunchers }:
       const command = await sandbox.wrap(TRIAL, { writable: [], network: false })
       const { exitCode, stderr } = await run(command, signal).finally(() => command.release?.(run))
       if (exitCode === 0) return { available: true, detail: measured }
-      return { available: false, detail: `${measured}: ${stderr.trim().split('\n')[0] || `a command ended with ${exitCode}`}` }
+      return {
+        available: false,
+        isInstalled: true,
+        detail: `${measured}: ${stderr.trim().split('\n')[0] || `a command ended with ${exitCode}`}`,
+      }
     },
 
     async wrap(command, policy) {

@@ -43,7 +43,10 @@ export function jail({ dataDir }: { readonly dataDir: string }): Sandbox {
       ready = { program, root, etc, groups, home, isRoot, dataDir: await realpath(dataDir).catch(() => dataDir) }
       const command = await sandbox.wrap(TRIAL, { writable: [], network: false })
       const { exitCode, stderr } = await run(command, signal).finally(() => command.release?.(run))
-      if (exitCode !== 0) return { available: false, detail: `${version} fails: ${stderr.trim().split('\n')[0] || exitCode}; ${WANTED}` }
+      if (exitCode !== 0) {
+        const detail = `${version} fails: ${stderr.trim().split('\n')[0] || exitCode}; ${WANTED}`
+        return { available: false, isInstalled: true, detail }
+      }
       return { available: true, detail: `${version}, ${bounds(groups)}` }
     },
 

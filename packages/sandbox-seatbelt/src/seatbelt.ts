@@ -29,7 +29,8 @@ export function seatbelt({ dataDir, platform = process.platform, program = '/usr
       if (!isThere) return { available: false, detail: `${program} is missing` }
       const command = await sandbox.wrap(TRIAL, { writable: [], network: false })
       const { exitCode, stderr } = await run(command, signal).finally(() => command.release?.(run))
-      if (exitCode !== 0) return { available: false, detail: `sandbox-exec fails: ${stderr.trim().split('\n')[0] || exitCode}` }
+      if (exitCode !== 0)
+        return { available: false, isInstalled: true, detail: `sandbox-exec fails: ${stderr.trim().split('\n')[0] || exitCode}` }
       return { available: true, detail: 'sandbox-exec; memory is not bounded, and what leaves its process group is not ended' }
     },
 

@@ -68,7 +68,8 @@ export function userns({ folder, hidden }: UsernsOptions): { readonly sandbox: S
       const command = await sandbox.wrap(TRIAL, { writable: [], network: false })
       const { exitCode, stderr } = await run(command, signal).finally(() => command.release?.(run))
       if (exitCode === 0) return { available: true, detail: [version.trim(), 'user namespaces, seccomp', bounds(ready)].join(', ') }
-      return { available: false, detail: `${version.trim()} fails: ${stderr.trim().split('\n')[0] ?? exitCode}; ${hint(stderr)}` }
+      const detail = `${version.trim()} fails: ${stderr.trim().split('\n')[0] || exitCode}; ${hint(stderr)}`
+      return { available: false, isInstalled: true, detail }
     },
 
     async wrap(command, policy) {

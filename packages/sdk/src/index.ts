@@ -136,6 +136,7 @@ export type {
   SpawnResult,
   WrappedCommand,
 } from './sandbox.ts'
+export { unconfinedNote } from './sandbox.ts'
 export { findProgram, limitedWords, PROGRAM_FOLDERS, PUBLIC_ETC, splitEnv, startWords, withoutCounted } from './sandbox-command.ts'
 export { seccompFilter } from './seccomp-filter.ts'
 export { Secret, secretValues, withoutSecrets } from './secret.ts'

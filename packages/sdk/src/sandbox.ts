@@ -32,6 +32,8 @@ export interface SandboxProbe {
   readonly available: boolean
   /** Why not, or what was measured, such as `Landlock ABI 7: files, TCP`. */
   readonly detail: string
+  /** True of a backend that is not available: everything it takes is on this machine, so that it may work later. */
+  readonly isInstalled?: boolean
 }
 
 export interface Sandbox {
@@ -74,9 +76,12 @@ export interface SpawnResult {
   readonly stdout: string
   readonly stderr: string
   readonly truncated: boolean
-  /** The backend that confined it. */
+  /** The backend that confined it; `none` where it ran without a sandbox. */
   readonly sandbox: string
 }
+
+/** What the result of a tool says of a process that ran without a sandbox; empty for any other. */
+export const unconfinedNote = ({ sandbox }: Pick<SpawnResult, 'sandbox'>): string => (sandbox === 'none' ? '[ran without a sandbox]' : '')
 
 /**
  * Runs a process to its end, in its own process group, inside the chosen sandbox. On time-out or abort the whole group

@@ -5,7 +5,7 @@ import { afterEach, expect, test, vi } from 'vitest'
 import { shellSection } from './config.ts'
 import feature from './index.ts'
 
-const done: SpawnResult = { exitCode: 0, signal: null, timedOut: false, stdout: '', stderr: '', truncated: false, sandbox: 'none' }
+const done: SpawnResult = { exitCode: 0, signal: null, timedOut: false, stdout: '', stderr: '', truncated: false, sandbox: 'jail' }
 
 const arrange = (result: Partial<SpawnResult> = {}, { config = {}, ...overrides }: TestHostOverrides & { config?: object } = {}) => {
   const requests: SpawnRequest[] = []
@@ -87,6 +87,7 @@ test.each<[Partial<SpawnResult>, string]>([
   [{}, '[exit code 0]'],
   [{ stdout: 'out\n', stderr: 'err\n', exitCode: 2 }, 'out\n[stderr]\nerr\n[exit code 2]'],
   [{ exitCode: null, signal: 'SIGSEGV' }, '[ended by SIGSEGV]'],
+  [{ stdout: 'out\n', sandbox: 'none' }, 'out\n[ran without a sandbox]\n[exit code 0]'],
   [
     { stdout: 'some', exitCode: null, signal: 'SIGTERM', timedOut: true },
     'some\n[timed out after 60 s; it and what it had started were ended]',

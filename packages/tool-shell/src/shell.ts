@@ -1,6 +1,6 @@
 /** `shell`: one command, checked by the policy, run in the sandbox, told as it went. */
 import { isAbsolute } from 'node:path'
-import { AppError, defineTool, type Host, type SpawnResult, type Tool, whole } from '@sluice/sdk'
+import { AppError, defineTool, type Host, type SpawnResult, type Tool, unconfinedNote, whole } from '@sluice/sdk'
 import * as v from 'valibot'
 import { checkCommand } from './check-command.ts'
 import { commandRisk } from './command-risk.ts'
@@ -52,12 +52,13 @@ function environment(root: string, passthrough: readonly string[]): Record<strin
   return { ...own, ...Object.fromEntries(passed), PATH: path.join(':') || PATH_DEFAULT }
 }
 
-function resultText({ exitCode, signal, timedOut, stdout, stderr }: SpawnResult, timeoutSecs: number): string {
+function resultText(result: SpawnResult, timeoutSecs: number): string {
+  const { exitCode, signal, timedOut, stdout, stderr } = result
   const end = timedOut
     ? `[timed out after ${timeoutSecs} s; it and what it had started were ended]`
     : exitCode === null
       ? `[ended by ${signal}]`
       : `[exit code ${exitCode}]`
-  const parts = [stdout.trimEnd(), stderr === '' ? '' : `[stderr]\n${stderr.trimEnd()}`, end]
+  const parts = [stdout.trimEnd(), stderr === '' ? '' : `[stderr]\n${stderr.trimEnd()}`, unconfinedNote(result), end]
   return parts.filter((part) => part !== '').join('\n')
 }

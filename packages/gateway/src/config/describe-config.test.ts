@@ -1,7 +1,7 @@
 /** What is told about the configuration without reading one: the starter file, the JSON Schema, the reference. */
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
-import { CORE_SECTIONS } from './core-sections.ts'
+import { CORE_SECTIONS, sandboxSection } from './core-sections.ts'
 import { starterConfig } from './init-config.ts'
 import { configSchema } from './json-schema.ts'
 import { configReference } from './reference.ts'
@@ -11,8 +11,11 @@ import type { OwnedSection } from './types.ts'
 describe('starter file', () => {
   const text = starterConfig(SAMPLE_SECTIONS)
 
-  test('it loads as it is and means all defaults', async () => {
-    const [started, empty] = await Promise.all([load(text), load('')])
+  const STARTS_WITH = '[security.sandbox]\nrequired = true\n'
+
+  test('it loads as it is, and means all defaults but that a sandbox is required', async () => {
+    const [started, empty] = await Promise.all([load(text), load(STARTS_WITH)])
+    expect(started.core(sandboxSection).required).toBe(true)
     for (const { path } of CORE_SECTIONS) expect(started.hash('core', path)).toBe(empty.hash('core', path))
     expect(started.of('channel-roomchat')).toMatchObject({ state: 'unconfigured' })
     expect(started.leftOut).toEqual([])
@@ -21,7 +24,7 @@ describe('starter file', () => {
   test('with every # in front of a setting removed it means the same', async () => {
     const sections = SAMPLE_SECTIONS.filter(({ owner }) => owner === 'core' || owner === 'observability-metrics')
     const open = starterConfig(sections).replaceAll(/^#(?=\S)/gm, '')
-    const [opened, empty] = await Promise.all([load(open, { sections }), load('', { sections })])
+    const [opened, empty] = await Promise.all([load(open, { sections }), load(STARTS_WITH, { sections })])
     for (const { path } of CORE_SECTIONS) expect(opened.hash('core', path)).toBe(empty.hash('core', path))
     expect(open).toContain('\nport = 42617  # a whole number between 0 and 65535; SVC_GATEWAY_PORT overrides it\n')
   })

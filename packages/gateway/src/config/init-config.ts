@@ -8,7 +8,10 @@ const HEAD = `# Sluice configuration. Every key is commented out and shows its d
 # key and encrypts secrets.
 `
 
-/** Loads as it is, and means all defaults. A line that becomes a setting starts with # and no space after it. */
+/** Settings a new installation starts with, which are not defaults: an older configuration without them keeps its meaning. */
+const STARTS_WITH: Readonly<Record<string, Readonly<Record<string, unknown>>>> = { 'security.sandbox': { required: true } }
+
+/** Loads as it is, and means all defaults but `STARTS_WITH`. A line that becomes a setting starts with # and no space after it. */
 export function starterConfig(sections: readonly OwnedSection[]): string {
   const keys = new Map<string, Map<string, Key>>()
   for (const { section } of sections) {
@@ -16,13 +19,17 @@ export function starterConfig(sections: readonly OwnedSection[]): string {
     keys.set(section.path, known)
     for (const [name, key] of sectionKeys(section.schema)) if (!known.has(name)) known.set(name, key)
   }
-  const blocks = [...keys].map(([path, known]) => `#[${path}]\n${[...known].map(([name, key]) => keyLines(name, key)).join('')}`)
+  const blocks = [...keys].map(([path, known]) => {
+    const given = STARTS_WITH[path]
+    return `${given ? '' : '#'}[${path}]\n${[...known].map(([name, key]) => keyLines(name, key, given?.[name])).join('')}`
+  })
   return [HEAD, ...blocks].join('\n')
 }
 
-function keyLines(name: string, key: Key): string {
+function keyLines(name: string, key: Key, given: unknown): string {
   const meaning = key.meaning === undefined ? '' : `# ${key.meaning}\n`
   const { fallback } = key
+  if (given !== undefined) return `${meaning}${formatName(name)} = ${formatLiteral(given)}  # default: ${formatLiteral(fallback)}\n`
   if (fallback !== undefined) return `${meaning}#${formatName(name)} = ${formatLiteral(fallback)}${notes(key, '  # ')}\n`
   return `${meaning}# ${formatName(name)} = …${notes(key, ' ')}\n`
 }

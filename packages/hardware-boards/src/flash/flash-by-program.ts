@@ -1,5 +1,5 @@
 /** Flashes boards whose loader a program of the system speaks: avrdude and OpenOCD, in the sandbox, with the board's device alone. */
-import { AppError, type Host, type SpawnResult } from '@sluice/sdk'
+import { AppError, type Host, type SpawnResult, unconfinedNote } from '@sluice/sdk'
 import { plainText } from '../protocol/frame.ts'
 
 const FLASH_MS = 180_000
@@ -75,6 +75,8 @@ export async function flashByProgram(
     throw cause
   })
   told.end()
+  const note = unconfinedNote(result)
+  if (note !== '') say(`${program}: ${note}`)
   if (signal.aborted) throw new AppError('aborted', 'Flashing was aborted: flash the board again')
   if (result.timedOut) throw new AppError('upstream_timeout', `${program} took longer than ${FLASH_MS / 1000} s: flash the board again`)
   // A sandbox may start a program that is not there, and say so in its place.

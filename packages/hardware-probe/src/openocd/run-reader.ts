@@ -1,5 +1,5 @@
 /** Reads a chip by an OpenOCD of one's own, started in the sandbox for one reading and gone with it. */
-import { AppError, type Host, type SpawnResult } from '@sluice/sdk'
+import { AppError, type Host, type SpawnResult, unconfinedNote } from '@sluice/sdk'
 import type { Block, ChipReader } from '../chip-reader.ts'
 import { parseReadings, readExpression } from './read-script.ts'
 
@@ -19,9 +19,12 @@ export interface RunReaderOptions {
 }
 
 export function createRunReader({ program, args, network, timeoutMs, spawn }: RunReaderOptions): ChipReader {
-  const source = `OpenOCD (${args.join(' ').slice(0, SOURCE_CHARS_MAX)})`
+  const name = `OpenOCD (${args.join(' ').slice(0, SOURCE_CHARS_MAX)})`
+  let source = name
   return {
-    source,
+    get source() {
+      return source
+    },
     async read(blocks, signal) {
       if (signal.aborted) throw new AppError('aborted', 'The reading was aborted')
       const result = await spawn({
@@ -38,6 +41,7 @@ export function createRunReader({ program, args, network, timeoutMs, spawn }: Ru
         throw cause instanceof AppError && cause.code === 'not_found' ? missing(program, cause) : cause
       })
       if (signal.aborted) throw new AppError('aborted', 'The reading was aborted')
+      source = `${name} ${unconfinedNote(result)}`.trimEnd()
       return parseReadings(outputOf(result, program, timeoutMs), blocks)
     },
   }
