@@ -1,6 +1,7 @@
 /** Which models answer: what is configured, else what the environment offers, else the built-in offline one (decisions). */
 import { AppError, buildHint, type Provider, type ProviderSettings, ROWS } from '@sluice/sdk'
 import type { ProviderConfig } from './config.ts'
+import { nearest } from './nearest.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 type Entry = Omit<ProviderConfig, 'fallback'>
@@ -55,6 +56,11 @@ const kindsOf = (providers: readonly Provider[]): string => providers.flatMap(({
 
 function unknownKind(kind: string, providers: readonly Provider[]): AppError {
   const [id] = ROWS.find(([, row]) => row.kinds?.includes(kind)) ?? []
-  const cure = id ? `is not in this build; to add it: ${buildHint(id)}` : 'is unknown'
+  const [near] = nearest(
+    kind,
+    providers.flatMap(({ kinds }) => kinds),
+  )
+  const meant = near === undefined ? '' : `; did you mean "${near}"?`
+  const cure = id ? `is not in this build; to add it: ${buildHint(id)}` : `is unknown${meant}`
   return new AppError('config_invalid', `Provider kind "${kind}" ${cure}. This build has: ${kindsOf(providers)}`)
 }

@@ -72,6 +72,7 @@ export const COMMANDS: readonly CliCommand[] = [
     summary: 'Print the effective configuration, or one value of it',
     usage: '[key]',
     argsMax: 1,
+    options: { source: { type: 'boolean', help: 'show where each value comes from: the file, a variable or the default' } },
     load: () => import('./commands/config-get.ts'),
   },
   {

@@ -157,6 +157,51 @@ describe('configuration commands', () => {
     }
   })
 
+  test('get --source shows where each value comes from', async () => {
+    const { dir, dispose } = scratch('[gateway]\nport = 4000\nhost = "127.0.0.2"\n')
+    const env = { SVC_GATEWAY_PORT: '4001' }
+    try {
+      const get = (...args: string[]) => sluiceWith([OFFLINE], piped(''), env)('config', 'get', ...args, '--source', '--data-dir', dir)
+      const rows = JSON.parse((await get('gateway', '--json')).out)
+      expect(rows).toContainEqual({
+        key: 'gateway.port',
+        value: 4001,
+        source: 'environment',
+        from: 'environment variable SVC_GATEWAY_PORT',
+      })
+      expect(rows).toContainEqual({ key: 'gateway.host', value: '127.0.0.2', source: 'file', from: `${dir}/config.toml` })
+      expect(rows).toContainEqual({ key: 'gateway.require_pairing', value: true, source: 'default' })
+      expect((await get('gateway.port')).out).toMatch(/gateway\.port +4001 +environment variable SVC_GATEWAY_PORT/)
+    } finally {
+      dispose()
+    }
+  })
+
+  test('check warns of a variable that nothing reads and of a tool that does not exist', async () => {
+    const { dir, dispose } = scratch('[security.policy]\nauto_approve = ["gpio_wirte", "gpio_write", "*"]\n')
+    try {
+      const check = sluiceWith([OFFLINE], piped(''), { SVC_GATWAY_PORT: '1', SVC_DATA_DIR: dir })
+      const { code, err } = await check('config', 'check', '--data-dir', dir)
+      expect(code).toBe(0)
+      expect(err).toContain('SVC_GATWAY_PORT is set, but no key of this build reads it; did you mean SVC_GATEWAY_PORT?')
+      expect(err).toContain('`security.policy.auto_approve` names the tool "gpio_wirte", which does not exist; did you mean "gpio_write"?')
+      expect(err).not.toContain('"gpio_write",')
+    } finally {
+      dispose()
+    }
+  })
+
+  test('check refuses a workspace that is a file', async () => {
+    const { dir, dispose } = scratch('[agent]\nworkspace = "config.toml"\n')
+    try {
+      const { code, err } = await sluice('config', 'check', '--data-dir', dir)
+      expect(code).toBe(78)
+      expect(err).toContain(`config.toml:2:13: \`agent.workspace\` must be a folder, but ${dir}/config.toml is a file`)
+    } finally {
+      dispose()
+    }
+  })
+
   test('set takes several keys at once, so that an empty file gets a whole section, or nothing', async () => {
     const { dir, dispose } = scratch()
     try {

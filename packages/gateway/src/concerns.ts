@@ -3,6 +3,7 @@ import type { LogFields } from '@sluice/sdk'
 import { gatewaySection } from './config/core-sections.ts'
 import type { OpenRuntime } from './open-runtime.ts'
 import { isLoopbackHost, isOpenToAll, OPEN_TO_ALL, PLAIN_HTTP } from './open-to-all.ts'
+import { unknownToolNames } from './unknown-tool-names.ts'
 import { unprovedChannels } from './unproved.ts'
 
 type Concern = readonly [message: string, fields?: LogFields]
@@ -16,6 +17,7 @@ export function concernsOf(runtime: OpenRuntime): Concern[] {
   const { host, require_pairing } = runtime.config().core(gatewaySection)
   return [
     ...warnings.map((warning): Concern => [warning]),
+    ...unknownToolNames(runtime).map((problem): Concern => [problem]),
     ...(isOpenToAll(host, require_pairing) ? [[OPEN_TO_ALL, { host }] as const] : []),
     ...(isLoopbackHost(host) ? [] : [[PLAIN_HTTP, { host }] as const]),
     ...unprovedChannels(channels).map(({ channel, key }): Concern => [UNPROVED, { channel, set: key }]),

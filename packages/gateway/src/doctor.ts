@@ -13,10 +13,11 @@ import { checkProcedures } from './doctor-procedures.ts'
 import { checkProvider } from './doctor-provider.ts'
 import { checkInWorkspace, checkSandbox } from './doctor-sandbox.ts'
 import { checkConfigPlace, checkWorkspace } from './doctor-workspace.ts'
-import { workspaceRoot } from './guards.ts'
 import { type OpenRuntime, openRuntime, type RuntimeOptions } from './open-runtime.ts'
 import { isLoopbackHost, isOpenToAll, OPEN_TO_ALL, PLAIN_HTTP } from './open-to-all.ts'
 import type { FeatureStatus } from './runtime.ts'
+import { unknownToolNames } from './unknown-tool-names.ts'
+import { workspaceRoot } from './workspace-root.ts'
 
 export interface DoctorOptions extends RuntimeOptions {
   readonly daemon: { readonly running: boolean; readonly reason?: string }
@@ -47,6 +48,7 @@ export async function runChecks(options: DoctorOptions): Promise<Check[]> {
       ...(await checkProvider(runtime.lifecycle.current().turns.models)),
       checkExposure(runtime.config().core(gatewaySection)),
       checkPolicy(runtime.config().core(policySection)),
+      ...unknownToolNames(runtime).map((problem) => warn('policy', problem, 'correct the name in [security.policy]')),
       checkSandbox(choice, runtime.config().core(sandboxSection)),
       ...(choice.warning === undefined ? await checkInWorkspace(runtime.guards().spawn, root) : []),
       ...(await checkOtherSandboxes(runtime)),

@@ -1,8 +1,6 @@
 /** Makes what the security sections decide: the policy, the workspace, the sandboxed spawn and the guarded fetch. */
 import { getCompileCacheDir } from 'node:module'
-import { homedir } from 'node:os'
-import { join, resolve } from 'node:path'
-import { agentSection, policySection } from '@sluice/agent'
+import { policySection } from '@sluice/agent'
 import type { Clock, Sandbox } from '@sluice/sdk'
 import { commandLimits } from './command-limits.ts'
 import { httpSection, sandboxSection } from './config/core-sections.ts'
@@ -16,6 +14,7 @@ import { createRunBare } from './run-bare.ts'
 import { createSandboxInForce, type SandboxInForce } from './sandbox-in-force.ts'
 import { createSpawn } from './spawn.ts'
 import { createWorkspace } from './workspace.ts'
+import { expandHome, workspaceRoot } from './workspace-root.ts'
 
 export interface GuardOptions {
   readonly dataDir: string
@@ -65,9 +64,3 @@ export function createGuards(config: LoadedConfig, { dataDir, clock, log, sandbo
     publicFetch: createPublicFetch(publicAddresses),
   }
 }
-
-/** `[agent] workspace`, or the folder of that name in the data directory. */
-export const workspaceRoot = (config: LoadedConfig, dataDir: string): string =>
-  resolve(dataDir, expandHome(config.core(agentSection).workspace ?? join(dataDir, 'workspace')))
-
-const expandHome = (path: string): string => (path === '~' || path.startsWith('~/') ? join(homedir(), path.slice(1)) : path)

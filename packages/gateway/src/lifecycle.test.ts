@@ -33,6 +33,7 @@ const configOf = (values: Sections, features: readonly Feature[]): LoadedConfig 
       return { state: section && values[section.path] ? 'configured' : 'defaults', value: section ? parse(section) : {} }
     },
     hash: (_owner, path) => JSON.stringify(values[path] ?? {}),
+    source: () => ({ kind: 'file' }),
     leftOut: [],
     warnings: [],
   }

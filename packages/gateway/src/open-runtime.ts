@@ -22,6 +22,8 @@ import type { DeliveryQueues, Runtime } from './runtime.ts'
 import type { SandboxChoice } from './sandbox-select.ts'
 import { createTraceScope, type TraceScope } from './trace-scope.ts'
 
+export { unknownToolNames } from './unknown-tool-names.ts'
+
 export interface RuntimeOptions extends ConfigSource {
   readonly profile: string
   readonly version: string

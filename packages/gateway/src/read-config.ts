@@ -1,10 +1,12 @@
 /** Reads and validates the configuration: the one way for the daemon, `config check` and every other command. */
-import { readFile } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import { AppError, buildHint, type Feature, ROWS } from '@sluice/sdk'
 import { openSecretBox } from '@sluice/store/secret-box'
+import { configError, locateFindings } from '@sluice/toml'
 import { CORE_SECTIONS, observabilitySection, sandboxSection } from './config/core-sections.ts'
 import { loadConfig } from './config/load-config.ts'
 import type { LeftOut, LoadedConfig, OwnedSection } from './config/types.ts'
+import { workspaceRoot } from './workspace-root.ts'
 
 export interface ConfigSource {
   /** Absolute. A file that is not there means all defaults. */
@@ -44,8 +46,17 @@ export async function parseConfig({ configFile, dataDir, features, env }: Config
     env,
     decrypt: (value, path) => box.decrypt(value, path),
   })
+  await refuseFile(workspaceRoot(config, dataDir), configFile, text)
   const leftOut = [...config.leftOut, ...leftOutBackends(config, features)]
   return leftOut.length === config.leftOut.length ? config : { ...config, leftOut }
+}
+
+/** Throws `config_invalid` where the workspace is a file: every tool would fail there. */
+async function refuseFile(root: string, configFile: string, text: string): Promise<void> {
+  const found = await stat(root).catch(() => undefined)
+  if (!found || found.isDirectory()) return
+  const message = `\`agent.workspace\` must be a folder, but ${root} is a file`
+  throw configError(await locateFindings(configFile, text, [{ path: ['agent', 'workspace'], at: 'value', message }]))
 }
 
 /** A backend that is named and not in this build is left out like a section of its own would be. */

@@ -2,7 +2,7 @@
 import { homedir } from 'node:os'
 import { sopSection, sopsFolder } from '@sluice/sop/config'
 import type { LoadedConfig } from './config/types.ts'
-import { workspaceRoot } from './guards.ts'
+import { workspaceRoot } from './workspace-root.ts'
 
 export function sopSettings(config: LoadedConfig, dataDir: string) {
   const section = config.core(sopSection)

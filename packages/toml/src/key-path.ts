@@ -8,6 +8,16 @@ export type KeyPath = readonly KeyStep[]
 /** A file nests no deeper, and so does no path into it. */
 export const DEPTH_MAX = 32
 
+/** The value at a path of plain data; undefined where the path leads nowhere. Inherited members are not followed. */
+export function followPath(data: unknown, path: KeyPath): unknown {
+  let value = data
+  for (const step of path) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, step)) return undefined
+    value = (value as Record<KeyStep, unknown>)[step]
+  }
+  return value
+}
+
 const BARE = /^[\w-]+$/
 const STEP = /(?:^|(?!^)\.)(?:([\w-]+)|("(?:[^"\\]|\\.)*")|'([^']*)')|(?!^)\[(\d{1,6})\]/y
 

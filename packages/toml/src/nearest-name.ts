@@ -2,12 +2,28 @@
 
 /** Longer names are not compared. */
 const LENGTH_MAX = 64
+/** A shorter name is part of too many others. */
+const PART_LENGTH_MIN = 4
 
 const plain = (name: string): string => name.toLowerCase().replaceAll('-', '_')
 
-/** The closest of the names, if it is close: one edit for each three letters, a swap of neighbours being one. */
+/**
+ * The closest of the names, if it is close: one edit for each three letters, a swap of neighbours being one. Otherwise the
+ * shortest name that contains the wrong one, such as `rate_limit_per_minute` for `rate_limit`.
+ */
 export function nearestName(wrong: string, known: Iterable<string>): string | undefined {
   if (wrong.length > LENGTH_MAX) return undefined
+  const names = [...known]
+  return closestOf(wrong, names) ?? longerOf(wrong, names)
+}
+
+function longerOf(wrong: string, known: readonly string[]): string | undefined {
+  if (wrong.length < PART_LENGTH_MIN) return undefined
+  const containing = known.filter((name) => name.length <= LENGTH_MAX && plain(name).includes(plain(wrong)))
+  return containing.toSorted((a, b) => a.length - b.length)[0]
+}
+
+function closestOf(wrong: string, known: readonly string[]): string | undefined {
   let best: string | undefined
   let bestEdits = Math.max(1, Math.floor(wrong.length / 3)) + 1
   for (const name of known) {

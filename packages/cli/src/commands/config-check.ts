@@ -5,10 +5,12 @@ import type { CliContext } from '../context.ts'
 
 export async function run(context: CliContext): Promise<number> {
   const { out, json, configFile } = context
-  const { leftOut, warnings } = await configFromContext(context)
+  const { leftOut, warnings: inFile } = await configFromContext(context)
   // What only shows when the parts are put together, such as a provider nobody knows, the daemon refuses too.
-  const { openFromContext } = await import('../open.ts')
-  await (await openFromContext(context)).close(0)
+  const [{ openFromContext }, { unknownToolNames }] = await Promise.all([import('../open.ts'), import('@sluice/gateway/runtime')])
+  const runtime = await openFromContext(context)
+  const warnings = [...inFile, ...unknownToolNames(runtime)]
+  await runtime.close(0)
   if (json) out.json({ file: configFile, ok: leftOut.length === 0, left_out: leftOut, warnings })
   else {
     for (const warning of warnings) out.warn(`${out.style('yellow', 'warning')}: ${warning}`)

@@ -15,7 +15,7 @@ export type Sluice = (...argv: string[]) => Promise<Ran>
 export const piped = (text: string): Readable => Readable.from(text === '' ? [] : [Buffer.from(text)])
 
 export const sluiceWith =
-  (features: readonly Feature[], stdin: Stdin = piped('')): Sluice =>
+  (features: readonly Feature[], stdin: Stdin = piped(''), env: Readonly<Record<string, string>> = {}): Sluice =>
   async (...argv) => {
     const texts = { out: '', err: '' }
     const streams = {
@@ -25,6 +25,6 @@ export const sluiceWith =
       },
       stderr: { write: (text: string) => (texts.err += text) },
     }
-    const code = await runCommand({ profile: 'test', features, argv, env: {}, streams })
+    const code = await runCommand({ profile: 'test', features, argv, env, streams })
     return { code, ...texts }
   }

@@ -41,6 +41,15 @@ const CASES: readonly (readonly [text: string, problems: readonly string[], env?
     '[provider]\napi_key = { env = "X" }\n',
     ['2:11 provider.api_key | `provider.api_key` must be a text that is not empty, but something else stands there'],
   ],
+  ['[roomchat]\nx = 1\n', ['1:2 roomchat | [roomchat] is not a known section; did you mean [channels_config.roomchat]?']],
+  [
+    '[gateway]\nwebhook_rate_limit = 5\n',
+    ['2:1 gateway.webhook_rate_limit | `gateway.webhook_rate_limit` is not a known key; did you mean `webhook_rate_limit_per_minute`?'],
+  ],
+  [
+    '[gateway]\nhost = "http://localhost:8080"\n',
+    ['2:8 gateway.host | `gateway.host`: must be an IP address or a host name, without scheme and port'],
+  ],
   ['[gatway]\nport = 1\n', ['1:2 gatway | [gatway] is not a known section; did you mean [gateway]?']],
   ['[gateway]\nprot = 1\n', ['2:1 gateway.prot | `gateway.prot` is not a known key; did you mean `port`?']],
   ['port = 1\n', ['1:1 port | `port` stands outside every section; did you mean `gateway.port`?']],

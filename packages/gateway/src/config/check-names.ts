@@ -12,7 +12,7 @@ import {
   unknownKey,
   unknownKeys,
 } from '@sluice/toml'
-import { type KnownTable, namesIn, sectionsWith } from './known-keys.ts'
+import { type KnownTable, namesIn, sectionNamed, sectionsWith } from './known-keys.ts'
 import type { LeftOut } from './types.ts'
 
 type Table = Readonly<Record<string, unknown>>
@@ -81,6 +81,7 @@ function unknownName(known: KnownTable, section: KnownTable, name: string, value
     return `\`${formatName(name)}\` stands outside every section${hint}`
   }
   const near = nearestName(name, [...section.sections.keys()])
-  const hint = near === undefined ? '' : `; did you mean [${formatKeyPath([...section.path, near])}]?`
+  const meant = near === undefined ? sectionNamed(known, name) : formatKeyPath([...section.path, near])
+  const hint = meant === undefined ? '' : `; did you mean [${meant}]?`
   return `[${formatKeyPath(path)}] is not a known section${hint}`
 }

@@ -1,9 +1,12 @@
-/** The gateway's own configuration sections (§2.1, §2.6 and the decisions). */
+/** The gateway's own configuration sections. */
+import { isIP } from 'node:net'
 import { agentSection, costSection, policySection, providerSection } from '@sluice/agent/config'
-import { fromEnv, type Section, secretText, whole } from '@sluice/sdk'
+import { fromEnv, httpUrl, type Section, secretText, whole } from '@sluice/sdk'
 import { sopSection } from '@sluice/sop/config'
 import * as v from 'valibot'
 import { parseNetwork } from '../network.ts'
+
+const HOST_NAME = /^[a-z0-9][a-z0-9._-]{0,252}$/i
 
 const text = v.pipe(v.string(), v.minLength(1))
 const flag = (fallback: boolean, meaning: string) => v.optional(v.pipe(v.boolean(), v.description(meaning)), fallback)
@@ -15,7 +18,15 @@ const count = (fallback: number, min: number, max: number, meaning: string) =>
 export const gatewaySection = {
   path: 'gateway',
   schema: v.object({
-    host: v.optional(v.pipe(text, fromEnv('SVC_GATEWAY_HOST'), v.description('Address to bind')), '127.0.0.1'),
+    host: v.optional(
+      v.pipe(
+        text,
+        v.check((host) => isIP(host) !== 0 || HOST_NAME.test(host), 'must be an IP address or a host name, without scheme and port'),
+        fromEnv('SVC_GATEWAY_HOST'),
+        v.description('Address to bind'),
+      ),
+      '127.0.0.1',
+    ),
     port: v.optional(v.pipe(whole(0, 65_535), fromEnv('SVC_GATEWAY_PORT'), v.description('Port to bind; 0 takes any free one')), 42_617),
     require_pairing: v.optional(
       v.pipe(
@@ -54,12 +65,7 @@ export const gatewaySection = {
     ),
     allowed_hosts: texts([], 'Host names besides loopback that requests without a bearer token may name'),
     public_url: v.optional(
-      v.pipe(
-        v.string(),
-        v.url(),
-        fromEnv('SVC_GATEWAY_PUBLIC_URL'),
-        v.description('Where providers reach this gateway, for `sluice webhook check`'),
-      ),
+      v.pipe(httpUrl(), fromEnv('SVC_GATEWAY_PUBLIC_URL'), v.description('Where providers reach this gateway, for `sluice webhook check`')),
     ),
     allow_unsigned_webhooks: flag(false, 'True: channels without a secret may be served on an address that is not loopback'),
     max_connections: count(10_000, 1, 1_000_000, 'Open connections at most'),

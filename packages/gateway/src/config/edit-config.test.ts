@@ -15,7 +15,7 @@ describe('set', () => {
   test('a file in another encoding is not saved: what cannot be read in it would be lost', async () => {
     const text = Buffer.from('# caf\u00e9\n[gateway]\nport = 1\n', 'latin1').toString('utf8')
     await expect(set(text, 'gateway.port', '2')).rejects.toEqual(refused('config_invalid', 'config.toml:1:6: the file is not in UTF-8'))
-    expect(await get(await set('', 'gateway.host', 'a\ufffdb'), 'gateway.host')).toBe('a\ufffdb')
+    expect(await get(await set('', 'agent.system_prompt', 'a\ufffdb'), 'agent.system_prompt')).toBe('a\ufffdb')
   })
 
   test.each([
@@ -151,14 +151,14 @@ describe('set', () => {
   })
 
   test.each([
-    ['gateway.host', 'localhost', 'localhost'],
-    ['gateway.host', '"quoted"', 'quoted'],
-    ['gateway.host', "'literal\\n'", 'literal\\n'],
-    ['gateway.host', '8080', '8080'],
-    ['gateway.host', 'true', 'true'],
-    ['gateway.host', 'say "hi" \\ # x', 'say "hi" \\ # x'],
-    ['gateway.host', 'a\nport = 1', 'a\nport = 1'],
-    ['gateway.host', '\u007f\u0000é👩‍👩‍👧', '\u007f\u0000é👩‍👩‍👧'],
+    ['agent.system_prompt', 'localhost', 'localhost'],
+    ['agent.system_prompt', '"quoted"', 'quoted'],
+    ['agent.system_prompt', "'literal\\n'", 'literal\\n'],
+    ['agent.system_prompt', '8080', '8080'],
+    ['agent.system_prompt', 'true', 'true'],
+    ['agent.system_prompt', 'say "hi" \\ # x', 'say "hi" \\ # x'],
+    ['agent.system_prompt', 'a\nport = 1', 'a\nport = 1'],
+    ['agent.system_prompt', '\u007f\u0000é👩‍👩‍👧', '\u007f\u0000é👩‍👩‍👧'],
     ['log.level', 'debug', 'debug'],
     ['gateway.port', '0x1F', 31],
     ['gateway.port', ' 1_000 # c', 1000],
@@ -355,7 +355,7 @@ describe('any file', () => {
     .map(([parts, line, ends]) => `${parts.join('\n\n').replaceAll('\n', line)}${ends ? line : ''}`)
   const text = fc.string({ minLength: 1, unit: 'grapheme' })
   const change = fc.oneof(
-    fc.tuple(fc.constantFrom('gateway.host', 'provider.model', 'agent.workspace', 'provider.fallback[0].model'), text),
+    fc.tuple(fc.constantFrom('provider.model', 'agent.workspace', 'provider.fallback[0].model'), text),
     fc.tuple(fc.constantFrom('gateway.port', 'agent.max_iterations'), fc.integer({ min: 1, max: 100 })),
     fc.tuple(fc.constantFrom('gateway.require_pairing', 'security.sandbox.enabled', 'security.sandbox.required'), fc.boolean()),
     fc.tuple(

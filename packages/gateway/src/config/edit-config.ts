@@ -4,11 +4,11 @@ import {
   configError,
   describeKey,
   explainIssue,
+  followPath,
   formatKeyPath,
   hasSecret,
   type Key,
   type KeyPath,
-  type KeyStep,
   parseKeyPath,
   parseToml,
   sectionKeys,
@@ -77,7 +77,7 @@ export async function findPlainSecret(
 ): Promise<{ readonly secret: boolean; readonly sealing?: Change }> {
   const path = parseKeyPath(dotted)
   const secret = findKey(sections, path).key.metadata.secret === true
-  const value = follow(await parseToml(withoutMark(text), file), path)
+  const value = followPath(await parseToml(withoutMark(text), file), path)
   const isPlain = secret && typeof value === 'string' && value.trim() !== '' && !value.startsWith(ENCRYPTED)
   return isPlain ? { secret, sealing: { path: dotted, value: formatLiteral(value) } } : { secret }
 }
@@ -108,11 +108,8 @@ export function getValue(loaded: LoadedConfig, sections: readonly OwnedSection[]
   const owned = owners.find((candidate) => sectionKeys(candidate.section.schema).has(String(steps[0]))) ?? owners[0]
   if (!owned) return undefined
   const state = owned.owner === 'core' ? { value: loaded.core(owned.section) } : loaded.of(owned.owner)
-  return follow('value' in state ? state.value : undefined, steps)
+  return followPath('value' in state ? state.value : undefined, steps)
 }
-
-const follow = (value: unknown, path: KeyPath): unknown =>
-  path.reduce<unknown>((at, step) => (typeof at === 'object' && at !== null ? (at as Record<KeyStep, unknown>)[step] : undefined), value)
 
 function findKey(sections: readonly OwnedSection[], path: KeyPath): { readonly key: Key; readonly section: KnownTable } {
   const found = lookUp(knownKeys(sections), path)

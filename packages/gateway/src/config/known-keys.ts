@@ -1,6 +1,6 @@
 /** Every section and key a file may hold: those of this build, and those a build with more features would have. */
 import { type CatalogueId, ROWS, type Row } from '@sluice/sdk'
-import { childKey, type Key, type KeyPath, readKey } from '@sluice/toml'
+import { childKey, type Key, type KeyPath, nearestName, readKey } from '@sluice/toml'
 import type { OwnedSection } from './types.ts'
 
 export interface KnownTable {
@@ -102,6 +102,20 @@ export const namesIn = ({ keys, sections, leftOutKeys }: KnownTable): string[] =
   ...sections.keys(),
   ...leftOutKeys.keys(),
 ]
+
+/** The dotted path of a section, at any depth, whose last name is this one or close to it. */
+export function sectionNamed(root: KnownTable, name: string): string | undefined {
+  const paths = new Map<string, string>()
+  const collect = ({ sections }: KnownTable): void => {
+    for (const [last, section] of sections) {
+      if (!paths.has(last)) paths.set(last, section.path.join('.'))
+      collect(section)
+    }
+  }
+  collect(root)
+  const near = nearestName(name, paths.keys())
+  return near === undefined ? undefined : paths.get(near)
+}
 
 /** Sections of this build that have a key of this name. */
 export function sectionsWith(root: KnownTable, name: string): string[] {

@@ -3,7 +3,7 @@
  * the sections of this build and reports every mistake at once.
  */
 import type { ConfigSchema, FeatureId, Section } from '@sluice/sdk'
-import { configError, type Finding, locateFindings, parseToml } from '@sluice/toml'
+import { configError, type Finding, followPath, formatKeyPath, locateFindings, parseToml } from '@sluice/toml'
 import type * as v from 'valibot'
 import { checkNames } from './check-names.ts'
 import type { Environment } from './env-overlay.ts'
@@ -11,6 +11,7 @@ import { knownKeys } from './known-keys.ts'
 import type { Decrypt } from './open-secrets.ts'
 import { readSection, type SectionReading } from './read-section.ts'
 import type { LoadedConfig, OwnedSection, SectionState } from './types.ts'
+import { unknownVariables } from './unknown-variables.ts'
 
 export interface LoadOptions {
   /** Named in problems; not read. */
@@ -34,7 +35,8 @@ export async function loadConfig({ file, text, sections, env, decrypt }: LoadOpt
   const all = [...readings.values()]
   const findings = [...names.findings, ...all.flatMap((reading) => reading.findings)]
   if (findings.length > 0) throw await asError(file, text, findings)
-  return loadedConfig({ file, sections, readings, leftOut: names.leftOut, warnings: [...new Set(all.flatMap(({ warnings }) => warnings))] })
+  const warnings = [...new Set(all.flatMap((reading) => reading.warnings)), ...unknownVariables(env, sections)]
+  return loadedConfig({ file, data, sections, readings, leftOut: names.leftOut, warnings })
 }
 
 const id = (owner: string, path: string): string => `${owner} ${path}`
@@ -46,11 +48,12 @@ async function asError(file: string, text: string | undefined, findings: readonl
 }
 
 interface LoadedParts extends Pick<LoadedConfig, 'file' | 'leftOut' | 'warnings'> {
+  readonly data: Readonly<Record<string, unknown>>
   readonly sections: readonly OwnedSection[]
   readonly readings: ReadonlyMap<string, SectionReading>
 }
 
-function loadedConfig({ file, sections, readings, leftOut, warnings }: LoadedParts): LoadedConfig {
+function loadedConfig({ file, data, sections, readings, leftOut, warnings }: LoadedParts): LoadedConfig {
   const hashes = new Map<string, string>()
   const reading = (owner: string, path: string): SectionReading => {
     const found = readings.get(id(owner, path))
@@ -69,6 +72,14 @@ function loadedConfig({ file, sections, readings, leftOut, warnings }: LoadedPar
     of(owner: FeatureId): SectionState {
       const path = sections.find((owned) => owned.owner === owner)?.section.path
       return path === undefined ? { state: 'defaults', value: Object.freeze({}) } : reading(owner, path).state
+    },
+    source(path) {
+      const dotted = path.map((_, index) => formatKeyPath(path.slice(0, index + 1)))
+      for (const { variables } of readings.values()) {
+        const variable = dotted.map((key) => variables.get(key)).find(Boolean)
+        if (variable) return { kind: 'environment', variable }
+      }
+      return { kind: followPath(data, path) === undefined ? 'default' : 'file' }
     },
     hash(owner, path) {
       const known = hashes.get(id(owner, path)) ?? reading(owner, path).hash()

@@ -21,6 +21,8 @@ export interface SectionReading {
   readonly hash: () => string
   readonly findings: readonly Finding[]
   readonly warnings: readonly string[]
+  /** The environment variable behind each value that came from one, by dotted key of the whole configuration. */
+  readonly variables: ReadonlyMap<string, string>
 }
 
 export async function readSection({ section }: OwnedSection, { file, env, decrypt, alone }: SectionInput): Promise<SectionReading> {
@@ -29,34 +31,41 @@ export async function readSection({ section }: OwnedSection, { file, env, decryp
   const { table, wrong } = tableIn(file, path)
   const own = ownKeys(table ?? {}, top)
   const overlay = overlayEnvironment(top.shape.kind === 'table' ? top.shape.keys : new Map(), own, env, path)
-  const opened = await openSecrets(overlay.values, top, { path, skip: overlay.variables, decrypt })
+  const { variables } = overlay
+  const opened = await openSecrets(overlay.values, top, { path, skip: variables, decrypt })
   const result = v.safeParse(section.schema, opened.value)
   const inFile = Object.keys(own).length > 0 || (alone && table !== undefined)
-  const said = inFile || overlay.variables.size > 0
+  const said = inFile || variables.size > 0
   const warnings = [...overlay.warnings, ...opened.warnings]
   const earlier = [...overlay.findings, ...opened.findings]
   if (result.success) {
     const value = deepFreeze(result.output)
     const state: SectionState = { state: said ? 'configured' : 'defaults', value }
-    return { state, hash: () => hashValue(value), findings: earlier, warnings }
+    return { state, hash: () => hashValue(value), findings: earlier, warnings, variables }
   }
   const lacking = result.issues.filter(isMissing)
   // Variables alone do not ask for a feature: what they leave out or get wrong is no mistake.
   if (!inFile && lacking.length > 0) {
     const names = lacking.map(({ path: steps }) => `\`${formatKeyPath((steps ?? []).map(({ key }) => String(key)))}\``)
     const why = `[${section.path}] is not configured; it needs ${names.join(', ')}`
-    return { state: { state: 'unconfigured', why }, hash: () => hashValue(null), findings: [], warnings: [] }
+    return { state: { state: 'unconfigured', why }, hash: () => hashValue(null), findings: [], warnings: [], variables }
   }
   // What is turned off need not be complete.
   const isOff = isTable(opened.value) && opened.value.enabled === false
   const issues = isOff ? result.issues.filter((issue) => !isMissing(issue)) : result.issues
   if (issues.length === 0) {
-    return { state: { state: 'unconfigured', why: '`enabled` is false' }, hash: () => hashValue(null), findings: earlier, warnings }
+    return {
+      state: { state: 'unconfigured', why: '`enabled` is false' },
+      hash: () => hashValue(null),
+      findings: earlier,
+      warnings,
+      variables,
+    }
   }
-  const explained = issues.map((issue) => explainIssue(issue, { top, section: path, variables: overlay.variables }))
+  const explained = issues.map((issue) => explainIssue(issue, { top, section: path, variables: variables }))
   const findings = wrong ? earlier : firstOfEachKey([...earlier, ...explained])
   const state: SectionState = { state: 'unconfigured', why: `[${section.path}] is not valid` }
-  return { state, hash: () => hashValue(null), findings, warnings }
+  return { state, hash: () => hashValue(null), findings, warnings, variables }
 }
 
 /** Several checks of one key may fail for one mistake: the first of them is reported. */

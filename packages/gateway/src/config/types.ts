@@ -1,5 +1,6 @@
 /** What the rest of the gateway knows of the configuration. */
 import type { CatalogueId, ConfigSchema, FeatureId, Section } from '@sluice/sdk'
+import type { KeyPath } from '@sluice/toml'
 import type * as v from 'valibot'
 
 /** A section with whoever declared it: the core, a feature of this build. */
@@ -16,6 +17,11 @@ export type SectionState<Value = object> =
   | { readonly state: 'configured' | 'defaults'; readonly value: Value }
   | { readonly state: 'unconfigured'; readonly why: string }
 
+export type ValueSource =
+  | { readonly kind: 'file' | 'default' }
+  /** `variable` is the name of the environment variable. */
+  | { readonly kind: 'environment'; readonly variable: string }
+
 /** A section the file configures for a feature this build lacks. */
 export interface LeftOut {
   readonly section: string
@@ -31,6 +37,8 @@ export interface LoadedConfig {
   of(owner: FeatureId): SectionState
   /** Of the effective values of this owner's keys, environment and secrets included; equal hashes mean nothing changed. */
   hash(owner: FeatureId | 'core', path: string): string
+  /** Where the value of a key comes from; a key without a value has the source `default`. */
+  source(path: KeyPath): ValueSource
   readonly leftOut: readonly LeftOut[]
   /** What is legal but unwise, such as a secret in plain text; for `doctor` and the log at start. */
   readonly warnings: readonly string[]
