@@ -6,7 +6,7 @@ import { answerHandshake, handshakeQuery } from './handshake.ts'
 import { parseMessages } from './parse.ts'
 import { sampleRequest } from './sample.ts'
 import { type Api, sendMessage } from './send.ts'
-import { normaliseSender } from './sender.ts'
+import { allowedForm } from './sender.ts'
 import { verifyToken } from './verify.ts'
 
 const TEXT_CHARS_MAX = 4096
@@ -26,7 +26,7 @@ function bizchat(host: Host, config: BizchatConfig): Channel {
   return {
     name: 'bizchat',
     allow: config.allowed_numbers,
-    normalise: normaliseSender,
+    normalise: allowedForm,
     limits: { text: TEXT_CHARS_MAX, unit: 'utf16' },
     webhook: {
       path: '/bizchat',

@@ -7,7 +7,7 @@ import { handshake } from './handshake.ts'
 import { parseMessages } from './parse-messages.ts'
 import { sampleRequest } from './sample-request.ts'
 import { sendText } from './send-text.ts'
-import { normaliseSender } from './sender.ts'
+import { allowedForm } from './sender.ts'
 import { isConfigured, verify } from './verify.ts'
 
 /** The provider batches what it could not deliver, up to 3 MB. */
@@ -23,7 +23,7 @@ export function chatapp(host: Host, config: ChatappConfig, account: string): Cha
   return {
     name: 'chatapp',
     allow: config.allowed_numbers,
-    normalise: normaliseSender,
+    normalise: allowedForm,
     webhook: webhook(config, account),
     // Whether the provider counts characters or UTF-16 units it does not say; of the two, these are never fewer.
     limits: { text: TEXT_MAX, unit: 'utf16' },

@@ -1,3 +1,4 @@
+import { isAllowed } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
@@ -52,4 +53,33 @@ describe('senders', () => {
     [' nobody ', 'nobody'],
     ['idx15550000001', 'idx15550000001'],
   ])('%s is known as %j', (spelling, form) => expect(channel.normalise?.(spelling)).toBe(form))
+})
+
+describe('the allowlist', () => {
+  const refine = (allowed_numbers: string[]) => chatappSection.refine(v.parse(chatappSection.schema, { ...required, allowed_numbers }))
+
+  test.each([
+    ['+5511987654321', '551187654321'],
+    ['+551187654321', '5511987654321'],
+    ['+525512345678', '5215512345678'],
+    ['+5215512345678', '5215512345678'],
+    ['+54 9 11 2345-6789', '5491123456789'],
+    ['+541123456789', '5491123456789'],
+    ['0044 (0)20 7946 0958', '442079460958'],
+    ['US.90000000000001', 'US.90000000000001'],
+  ])('with the entry %s lets in the sender whose id is %s', async (entry, id) => {
+    const { value, problems } = await refine([entry])
+    const { channel } = build({ allowed_numbers: value.allowed_numbers })
+    expect(problems).toEqual([])
+    expect(isAllowed(channel.allow, id.startsWith('US') ? id : `+${id}`, channel.normalise)).toBe(true)
+    expect(isAllowed(channel.allow, '+5511987654322', channel.normalise)).toBe(false)
+  })
+
+  test('names each entry that no sender can match', async () => {
+    const { problems } = await refine(['+15550002222', 'Ada', '0170 1234567'])
+    expect(problems.map(({ path }) => path)).toEqual([
+      ['allowed_numbers', 1],
+      ['allowed_numbers', 2],
+    ])
+  })
 })

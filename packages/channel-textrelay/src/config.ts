@@ -1,39 +1,47 @@
 /** `[channels_config.textrelay]` (§2.3). */
 import { headerSecret, secretText } from '@sluice/sdk'
+import { refineNumbers } from '@sluice/sdk/phone-numbers'
 import * as v from 'valibot'
+import { isOtherHandle } from './handle.ts'
 
 const API_URL = 'https://api.linqapp.com/api/partner/v3'
 
+const schema = v.object({
+  enabled: v.optional(v.pipe(v.boolean(), v.description('False: the channel is left out')), true),
+  api_token: v.pipe(headerSecret(), v.description('Token of the partner API')),
+  from_phone: v.pipe(
+    v.string(),
+    v.regex(/^\+[1-9]\d{1,14}$/, 'must be a number such as +15550001111 (E.164)'),
+    v.description('Our own number, such as +15550001111: new chats begin from it'),
+  ),
+  signing_secret: v.optional(
+    v.pipe(
+      secretText({ env: ['SVC_TEXTRELAY_SIGNING_SECRET'], envWins: true }),
+      v.description('What the provider signs its webhooks with; without it they are not verified'),
+    ),
+  ),
+  allowed_senders: v.optional(
+    v.pipe(v.array(v.string()), v.description('Telephone numbers with their country code, and mail addresses; * allows all, empty nobody')),
+    [],
+  ),
+  api_url: v.optional(
+    v.pipe(
+      v.string(),
+      v.url(),
+      v.regex(/^https?:\/\/[^@?#]+$/i, 'must be an http or https URL without user name, query or fragment'),
+      v.description('Where the partner API is'),
+    ),
+    API_URL,
+  ),
+})
+
 export const textrelaySection = {
   path: 'channels_config.textrelay',
-  schema: v.object({
-    enabled: v.optional(v.pipe(v.boolean(), v.description('False: the channel is left out')), true),
-    api_token: v.pipe(headerSecret(), v.description('Token of the partner API')),
-    from_phone: v.pipe(
-      v.string(),
-      v.regex(/^\+[1-9]\d{1,14}$/, 'must be a number such as +15550001111 (E.164)'),
-      v.description('Our own number, such as +15550001111: new chats begin from it'),
-    ),
-    signing_secret: v.optional(
-      v.pipe(
-        secretText({ env: ['SVC_TEXTRELAY_SIGNING_SECRET'], envWins: true }),
-        v.description('What the provider signs its webhooks with; without it they are not verified'),
-      ),
-    ),
-    allowed_senders: v.optional(
-      v.pipe(v.array(v.string()), v.description('Numbers and mail addresses that may write; * allows all, empty nobody')),
-      [],
-    ),
-    api_url: v.optional(
-      v.pipe(
-        v.string(),
-        v.url(),
-        v.regex(/^https?:\/\/[^@?#]+$/i, 'must be an http or https URL without user name, query or fragment'),
-        v.description('Where the partner API is'),
-      ),
-      API_URL,
-    ),
-  }),
+  schema,
+  async refine(value: TextrelayConfig) {
+    const allowed = await refineNumbers(value.allowed_senders, { key: 'allowed_senders', isId: isOtherHandle, ids: 'a mail address' })
+    return { ...allowed, value: { ...value, allowed_senders: [...allowed.value] } }
+  },
 } as const
 
-export type TextrelayConfig = v.InferOutput<typeof textrelaySection.schema>
+export type TextrelayConfig = v.InferOutput<typeof schema>

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { normaliseHandle } from './handle.ts'
+import { isOtherHandle, normaliseHandle } from './handle.ts'
 
 test.each([
   ['+15550003333', '+15550003333'],
@@ -18,4 +18,12 @@ test('§5 rule 6 a sender name with digits in it does not pass for a number', ()
   for (const name of ['A15550003333', 'Bank 15550003333', '１５５５０００３３３３', 'tel:+15550003333']) {
     expect(normaliseHandle(name)).not.toBe('+15550003333')
   }
+})
+
+test.each(['ada@example.com', 'Bank', 'Taxi 4711', '12345'])('%s is a handle without a number of a country', (handle) => {
+  expect(isOtherHandle(handle)).toBe(true)
+})
+
+test.each(['+15550003333', '15550003333', '01701234567', '', 'x'])('%j is none', (handle) => {
+  expect(isOtherHandle(handle)).toBe(false)
 })

@@ -10,6 +10,21 @@ export interface Section<Schema extends ConfigSchema = ConfigSchema> {
   readonly path: string
   /** A `v.object` of the section's keys in their TOML spelling. */
   readonly schema: Schema
+  /**
+   * Runs after the schema, for a section that is configured and turned on: checks that need code which is loaded only then,
+   * and values in the form the feature works with.
+   */
+  refine?(value: v.InferOutput<Schema>): Promise<Refined<v.InferOutput<Schema>>>
+}
+
+export interface Refined<Value> {
+  readonly value: Value
+  readonly problems: readonly {
+    /** From the section on. */
+    readonly path: readonly (string | number)[]
+    /** What is wrong with the value there, and what to write instead. */
+    readonly message: string
+  }[]
 }
 
 /** What the loader, the logger and the documentation read from a key. */

@@ -69,6 +69,20 @@ describe('states', () => {
   })
 })
 
+describe('a section that refines its values', () => {
+  test('gives the feature the refined value', async () => {
+    expect((await load(`${ROOMCHAT}bot_name = "BOT"\n`)).of('channel-roomchat')).toMatchObject({ value: { bot_name: 'bot' } })
+  })
+
+  test('reports what it finds at the value, unless it is turned off', async () => {
+    const problems = [
+      { line: 4, column: 12, key: 'channels_config.roomchat.bot_name', message: expect.stringContaining('no room has a bot') },
+    ]
+    await expect(load(`${ROOMCHAT}bot_name = "nobody"\n`)).rejects.toMatchObject({ code: 'config_invalid', fields: { problems } })
+    await load(`${ROOMCHAT}bot_name = "nobody"\nenabled = false\n`)
+  })
+})
+
 describe('a section that several own', () => {
   test('each owner gets its own keys and is configured by them alone', async () => {
     const config = await load('[observability]\nbackend = "otlp"\n')

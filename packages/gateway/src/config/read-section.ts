@@ -38,10 +38,17 @@ export async function readSection({ section }: OwnedSection, { file, env, decryp
   const said = inFile || variables.size > 0
   const warnings = [...overlay.warnings, ...opened.warnings]
   const earlier = [...overlay.findings, ...opened.findings]
+  // What is turned off need be neither complete nor right.
+  const isOff = isTable(opened.value) && opened.value.enabled === false
   if (result.success) {
-    const value = deepFreeze(result.output)
+    const refined = said && !isOff ? await section.refine?.(result.output) : undefined
+    const value = deepFreeze(refined?.value ?? result.output)
     const state: SectionState = { state: said ? 'configured' : 'defaults', value }
-    return { state, hash: () => hashValue(value), findings: earlier, warnings, variables }
+    const problems = (refined?.problems ?? []).map(({ path: steps, message }): Finding => {
+      const key = [...path, ...steps]
+      return { path: key, at: 'value', message: `\`${formatKeyPath(key)}\`: ${message}` }
+    })
+    return { state, hash: () => hashValue(value), findings: [...earlier, ...problems], warnings, variables }
   }
   const lacking = result.issues.filter(isMissing)
   // Variables alone do not ask for a feature: what they leave out or get wrong is no mistake.
@@ -50,8 +57,6 @@ export async function readSection({ section }: OwnedSection, { file, env, decryp
     const why = `[${section.path}] is not configured; it needs ${names.join(', ')}`
     return { state: { state: 'unconfigured', why }, hash: () => hashValue(null), findings: [], warnings: [], variables }
   }
-  // What is turned off need not be complete.
-  const isOff = isTable(opened.value) && opened.value.enabled === false
   const issues = isOff ? result.issues.filter((issue) => !isMissing(issue)) : result.issues
   if (issues.length === 0) {
     return {

@@ -27,6 +27,10 @@ const roomchat = {
       [],
     ),
   }),
+  async refine(value: { bot_name: string }) {
+    const problems = value.bot_name === 'nobody' ? [{ path: ['bot_name'], message: 'no room has a bot of this name' }] : []
+    return { value: { ...value, bot_name: value.bot_name.toLowerCase() }, problems }
+  },
 } as const
 
 const mailpush = {
