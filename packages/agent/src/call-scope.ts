@@ -15,6 +15,8 @@ export interface CallScope {
   readonly inbox: number | null
   readonly client: ClientId
   readonly caller: string | undefined
+  /** As in `TurnRequest`: whose events these are. */
+  readonly owner: string | undefined
   readonly trace: Trace
   readonly registry: Registry
   /** The policy in force now. */
@@ -36,7 +38,7 @@ export function callScopeOf({ turn, trace, registry, policy, agent, whileAsking 
   const { id, session, delivery, client, owner, tools, cancellation, followed, approve, tell, caller = owner } = turn
   const inbox = delivery?.inbox ?? null
   const resultCharsMax = agent.max_tool_result_chars
-  const who = { session, inbox, client, caller }
+  const who = { session, inbox, client, caller, owner }
   return { turn: id, ...who, trace, registry, policy, tools, resultCharsMax, cancellation, followed, approve, whileAsking, tell }
 }
 

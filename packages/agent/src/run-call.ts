@@ -28,6 +28,7 @@ export async function runCall(deps: RunCallDeps, request: CallRequest): Promise<
     inbox: null,
     client,
     caller,
+    owner: undefined,
     trace,
     registry: lease.registry,
     policy: () => deps.config().policy,

@@ -119,12 +119,12 @@ export class ToolExecutor {
     const startMs = clock.nowMs()
     const startedAtMs = clock.monotonicMs()
     scope.tell?.({ type: 'tool_call', id: call.id, name: call.name, input: prepared.input ?? call.input })
-    events.emit({ type: 'tool_started', ...about }, scope.caller)
+    events.emit({ type: 'tool_started', ...about }, scope.owner)
     const ended = (outcome: Outcome) => {
       const tookMs = clock.monotonicMs() - startedAtMs
       events.emit(
         { type: 'tool_completed', ...about, outcome: outcome === 'ok' ? 'ok' : 'error', took_ms: Math.round(tookMs) },
-        scope.caller,
+        scope.owner,
       )
       scope.registry.observe({ kind: 'tool_call', tool: about.tool, outcome, span: { trace, startMs, tookMs } })
     }

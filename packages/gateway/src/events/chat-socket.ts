@@ -44,13 +44,14 @@ export interface ChatSocketDeps {
 interface Conversation {
   readonly client: ClientId
   readonly caller: string
+  readonly tokenHash: string | null
   /** As stored. */
   readonly session: string
   readonly start: ChatFrame
 }
 
 export function chatSocketEndpoint({ agent, sessions, approvals, log, connections, heartbeat }: ChatSocketDeps, gate: Gate): Endpoint {
-  const open = (socket: WebSocket, { client, caller, session, start }: Conversation): void => {
+  const open = (socket: WebSocket, { client, caller, tokenHash, session, start }: Conversation): (() => void) => {
     const send = (frame: ChatFrame): void => {
       socket.send(JSON.stringify(frame))
       if (socket.bufferedAmount > BUFFERED_BYTES_MAX) end(TRY_AGAIN_LATER, 'the client reads too slowly')
@@ -59,7 +60,7 @@ export function chatSocketEndpoint({ agent, sessions, approvals, log, connection
       chat.close()
       socket.close(code, reason)
     }
-    const chat = createChat({ agent, approvals, log, client, caller, session, send })
+    const chat = createChat({ agent, approvals, log, client, caller, session, send, mayAct: () => gate.isGood(tokenHash) })
     const stopBeating = heartbeat.watch(socket)
     socket.on('message', (data, isBinary) => {
       if (isBinary) end(UNSUPPORTED_DATA, 'messages are text')
@@ -70,12 +71,13 @@ export function chatSocketEndpoint({ agent, sessions, approvals, log, connection
       stopBeating()
     })
     send(start)
+    return () => chat.close()
   }
 
   return {
     doc,
     serve: (c) =>
-      upgradeSocket(c, { gate, connections, auth: doc.auth }, async ({ client, device }) => {
+      upgradeSocket(c, { gate, connections, auth: doc.auth }, async ({ client, device, tokenHash }) => {
         const name = checkSessionName(c.req.query('session_id') ?? randomUUID(), 'session_id')
         const session = storedSession(device, name)
         const kept = await sessions.get(session)
@@ -85,7 +87,7 @@ export function chatSocketEndpoint({ agent, sessions, approvals, log, connection
           resumed: kept !== undefined,
           message_count: kept?.messageCount ?? 0,
         }
-        return (socket) => open(socket, { client, caller: personOf(device), session, start })
+        return (socket) => open(socket, { client, caller: personOf(device), tokenHash, session, start })
       }),
   }
 }

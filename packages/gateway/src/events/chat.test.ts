@@ -23,6 +23,7 @@ function setUp() {
   const kept = openTestApprovals({ bus: createEventBus({ clock, run: 'test' }), clock, log })
   open.push(kept)
   const { approvals } = kept
+  const allowed: { yes: boolean | Promise<boolean> } = { yes: true }
   const chat = createChat({
     agent,
     approvals,
@@ -31,9 +32,10 @@ function setUp() {
     caller: 'device:d1',
     session: 'd1/s',
     send: (frame) => frames.push(frame),
+    mayAct: () => allowed.yes,
   })
   const say = (content: unknown) => chat.receive(JSON.stringify({ type: 'message', content }))
-  return { host, agent, approvals, chat, frames, say, send: (frame: unknown) => chat.receive(JSON.stringify(frame)) }
+  return { host, agent, allowed, approvals, chat, frames, say, send: (frame: unknown) => chat.receive(JSON.stringify(frame)) }
 }
 
 test('a turn is told of the next message as soon as that waits', async () => {
@@ -53,6 +55,48 @@ test('a turn is told of the next message as soon as that waits', async () => {
 
 const ASKED = { tool: 'shell', summary: 'command: ls', callHash: 'h1', turn: 'turn-1', session: 'd1/s', callId: 'call-1', inbox: null }
 const KEY = { runId: 'turn-1', stepId: 'call-1' }
+
+describe('once the token is revoked', () => {
+  test('nothing that comes is acted on: no turn, no abort, no answer', async () => {
+    const { agent, allowed, frames, say, send } = setUp()
+    say('before')
+    const turn = await agent.turn(1)
+    allowed.yes = false
+    say('after')
+    expect(turn.request.signal?.aborted).toBe(true)
+    turn.fail(new AppError('aborted', 'aborted'))
+    for (const frame of [
+      { type: 'message', content: 'again' },
+      { type: 'approval_response', request_id: 'r', decision: 'approve' },
+    ])
+      send(frame)
+    expect(await frames.first(2)).toMatchObject([{ type: 'error', code: 'AUTH_ERROR' }, { type: 'aborted' }])
+    expect(agent.turns.all).toHaveLength(1)
+  })
+
+  test('no message that waits becomes a turn', async () => {
+    const { agent, allowed, frames, say } = setUp()
+    say('first')
+    say('waits')
+    const turn = await agent.turn(1)
+    allowed.yes = false
+    turn.done('done')
+    expect(await frames.first(2)).toMatchObject([{ type: 'done' }, { type: 'error', code: 'AUTH_ERROR' }])
+    expect(agent.turns.all).toHaveLength(1)
+  })
+
+  test('a lookup that takes its time keeps the order, and lets nothing past', async () => {
+    const { agent, allowed, say } = setUp()
+    const answer = Promise.withResolvers<boolean>()
+    allowed.yes = answer.promise
+    say('one')
+    allowed.yes = true
+    say('two')
+    expect(agent.turns.all).toHaveLength(0)
+    answer.resolve(true)
+    expect((await agent.turn(1)).request.text).toBe('one')
+  })
+})
 
 test('a message is one turn of the session, told as it goes', async () => {
   const { agent, frames, say } = setUp()

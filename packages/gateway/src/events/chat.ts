@@ -27,16 +27,25 @@ export interface ChatOptions {
   readonly session: string
   /** Must not throw, whether or not the client is still there. */
   readonly send: (frame: ChatFrame) => void
+  /** Whether the client's token is still good: asked before each input is acted on and before each turn starts. */
+  readonly mayAct: () => boolean | Promise<boolean>
 }
 
-export function createChat({ agent, approvals: registry, log, client, caller, session, send }: ChatOptions): Chat {
+export function createChat({ agent, approvals: registry, log, client, caller, session, send, mayAct }: ChatOptions): Chat {
   const owner = ownerOfSession(session)
   const approvals = createChatApprovals({ approvals: registry, log, by: `device:${owner}`, send })
   const queued: string[] = []
   let running: { readonly aborted: AbortController; readonly followed: AbortController } | undefined
   let isClosed = false
+  /** The last input whose sender is still being looked up; later ones wait for it. */
+  let pending: Promise<void> | undefined
 
   const refuse = (code: ChatErrorCode, message: string) => send({ type: 'error', message, code })
+
+  const notLookedUp = (error: unknown) => {
+    log.error('The token of a chat could not be looked up', { error })
+    refuse('AGENT_ERROR', 'The token could not be looked up; try again')
+  }
 
   const runTurn = async (text: string, signal: AbortSignal, followed: AbortSignal) => {
     const listen = (part: TurnPart) => send(frameOf(part))
@@ -68,6 +77,13 @@ export function createChat({ agent, approvals: registry, log, client, caller, se
     for (let text = queued.shift(); text !== undefined; text = queued.shift()) {
       running = { aborted: new AbortController(), followed: new AbortController() }
       if (queued.length > 0) running.followed.abort()
+      try {
+        const allowed = mayAct()
+        if (allowed !== true && !(await allowed)) return shutOut()
+      } catch (error) {
+        notLookedUp(error)
+        continue
+      }
       await runTurn(text, running.aborted.signal, running.followed.signal)
     }
     running = undefined
@@ -80,22 +96,52 @@ export function createChat({ agent, approvals: registry, log, client, caller, se
     else void work()
   }
 
+  const close = () => {
+    isClosed = true
+    queued.length = 0
+    running?.aborted.abort()
+  }
+
+  /** The token was revoked: nothing is done for the client any more, however long its connection stays. */
+  const shutOut = () => {
+    if (!isClosed) refuse('AUTH_ERROR', 'The token was revoked')
+    close()
+  }
+
+  const act = (text: string) => {
+    if (isClosed) return
+    const frame = parseClientFrame(text)
+    if (frame.type === 'invalid') refuse(frame.code, frame.message)
+    else if (frame.type === 'message') take(frame.content)
+    else if (frame.type === 'abort') running?.aborted.abort()
+    else if (!approvals.answer(frame.requestId, frame.approved)) {
+      refuse('INVALID_APPROVAL_RESPONSE', 'No such approval is waited for; it may have timed out')
+    }
+  }
+
+  const actLater = (text: string, allowed: boolean | Promise<boolean>) => {
+    const own = Promise.all([allowed, pending])
+      .then(([isAllowed]) => (isAllowed ? act(text) : shutOut()))
+      .catch(notLookedUp)
+      .finally(() => {
+        if (pending === own) pending = undefined
+      })
+    pending = own
+  }
+
   return {
     receive(text) {
       if (isClosed) return
-      const frame = parseClientFrame(text)
-      if (frame.type === 'invalid') refuse(frame.code, frame.message)
-      else if (frame.type === 'message') take(frame.content)
-      else if (frame.type === 'abort') running?.aborted.abort()
-      else if (!approvals.answer(frame.requestId, frame.approved)) {
-        refuse('INVALID_APPROVAL_RESPONSE', 'No such approval is waited for; it may have timed out')
+      try {
+        const allowed = mayAct()
+        if (typeof allowed !== 'boolean' || pending) return actLater(text, allowed)
+        if (allowed) act(text)
+        else shutOut()
+      } catch (error) {
+        notLookedUp(error)
       }
     },
-    close() {
-      isClosed = true
-      queued.length = 0
-      running?.aborted.abort()
-    },
+    close,
   }
 }
 

@@ -29,7 +29,7 @@ export interface EventSocketDeps {
 }
 
 export function eventSocketEndpoint({ bus, connections, fanOut, heartbeat }: EventSocketDeps, gate: Gate): Endpoint {
-  const open = (socket: WebSocket, transport: Socket, subscription: Subscription): void => {
+  const open = (socket: WebSocket, transport: Socket, subscription: Subscription): (() => void) => {
     socket.send(JSON.stringify({ type: 'connected', run: bus.run, seq: bus.seq }))
     const leaveFanOut = fanOut.add(new SocketSink(socket, transport), subscription)
     const stopBeating = heartbeat.watch(socket)
@@ -37,6 +37,7 @@ export function eventSocketEndpoint({ bus, connections, fanOut, heartbeat }: Eve
       leaveFanOut()
       stopBeating()
     })
+    return leaveFanOut
   }
   return {
     doc,

@@ -13,8 +13,11 @@ const PROTOCOL_PREFIX = 'bearer.'
 /** A close frame has room for this much. */
 const REASON_LENGTH_MAX = 120
 
-/** Takes over an open socket, which has an error listener and no other, and the connection under it. */
-export type OpenSocket = (socket: WebSocket, transport: Socket) => void
+/**
+ * Takes over an open socket, which has an error listener and no other, and the connection under it. What it returns is called
+ * when the daemon ends the socket: nothing may come of input from then on, however long the peer keeps its connection.
+ */
+export type OpenSocket = (socket: WebSocket, transport: Socket) => () => void
 
 /**
  * Answers the upgrade and hands the open socket to what `prepare` returned. A refusal (foreign origin, bad credential, no
@@ -46,7 +49,7 @@ export async function upgradeSocket(
       queueMicrotask(() => {
         for (const event of ['message', 'close', 'error']) socket.removeAllListeners(event)
         socket.on('error', ignore)
-        open(socket, transport)
+        connection.stopInput = open(socket, transport)
       })
     },
   })
@@ -68,6 +71,8 @@ class SocketConnection {
   readonly tokenHash: string | null
   /** Undefined during the handshake. */
   socket: WebSocket | undefined
+  /** See `OpenSocket`. */
+  stopInput = (): void => undefined
   readonly #transport: Socket
 
   constructor(transport: Socket, tokenHash: string | null) {
@@ -76,7 +81,10 @@ class SocketConnection {
   }
 
   end(code: EndCode, reason: string): void {
-    if (this.socket) this.socket.close(code, reason.slice(0, REASON_LENGTH_MAX))
-    else this.#transport.destroy()
+    if (this.socket) {
+      this.stopInput()
+      this.socket.removeAllListeners('message')
+      this.socket.close(code, reason.slice(0, REASON_LENGTH_MAX))
+    } else this.#transport.destroy()
   }
 }

@@ -2,7 +2,6 @@
 import { AppError, BoundedMap, type DeviceRow, type Role, sha256Hex } from '@sluice/sdk'
 import type { Runtime } from '../runtime.ts'
 import type { HeaderReader } from './client-address.ts'
-import { createKnownTokens } from './known-tokens.ts'
 import { createLockout, type Lockout } from './lockout.ts'
 import { createRevocations } from './revocations.ts'
 
@@ -22,8 +21,13 @@ export interface Auth {
    * `rate_limited` while the address is locked out. While no pairing is required nothing is looked at.
    */
   bearer(headers: HeaderReader, address: string, spared: boolean): Principal | Promise<Principal>
-  /** To be called after this process removed a device or replaced its token: the old one is refused from the next request on. */
-  forgetTokens(): void
+  /**
+   * Whether a token that was good once still is; null stands for no token, which is good while no pairing is required. For
+   * input that comes long after its credential, as over a socket.
+   */
+  isGood(tokenHash: string | null): boolean | Promise<boolean>
+  /** To be called after this process removed a device or replaced its token: ends the streams that were opened with it. */
+  checkStreams(): Promise<void>
   /** Counts failures of this and of every other credential of the gateway. */
   readonly lockout: Lockout
   /**
@@ -58,12 +62,11 @@ export function createAuth({ runtime }: { readonly runtime: Runtime }): Auth {
   const { devices } = runtime.store
   const lockout = createLockout({ clock, failuresMax: FAILURES_MAX, windowMs: FAILURE_WINDOW_MS, lockMs: LOCK_MS })
   const revocations = createRevocations({ devices, clock, log })
-  const known = createKnownTokens(clock)
   const touchedMs = new BoundedMap<string, number>(DEVICES_TOUCHED_MAX)
 
   const principalOf = (device: DeviceRow, tokenHash: string, address: string): Principal => {
     const nowMs = clock.nowMs()
-    if (device.expiresAtMs !== null && device.expiresAtMs <= nowMs) throw unauthorized()
+    revocations.watch(tokenHash, device)
     if (nowMs - (touchedMs.get(device.id) ?? 0) >= TOUCH_MS) {
       touchedMs.set(device.id, nowMs)
       devices.touch([{ id: device.id, atMs: nowMs, address }]).catch((error) => log.warn('a last-seen time was not kept', { error }))
@@ -71,34 +74,30 @@ export function createAuth({ runtime }: { readonly runtime: Runtime }): Auth {
     return { device: device.id, tokenHash, role: device.role }
   }
 
-  const ask = async (tokenHash: string, address: string, spared: boolean): Promise<Principal> => {
-    const device = await devices.findByTokenHash(tokenHash)
-    if (!device) {
-      if (!spared) {
-        lockout.check(address)
-        lockout.fail(address)
-      }
-      throw unauthorized()
-    }
-    known.set(tokenHash, device)
-    revocations.watch(tokenHash, device)
-    return principalOf(device, tokenHash, address)
+  const refuse = (address: string, spared: boolean, isGuess: boolean): never => {
+    if (!spared) lockout.check(address)
+    if (!spared && isGuess) lockout.fail(address)
+    throw unauthorized()
   }
 
   return {
     lockout,
-    forgetTokens: known.clear,
+    isGood(tokenHash) {
+      if (tokenHash === null) return !runtime.live().config.require_pairing
+      const found = devices.findByTokenHash(tokenHash)
+      return found instanceof Promise ? found.then((device) => device !== undefined) : found !== undefined
+    },
+    checkStreams: revocations.check,
     onRevoked: (listener) => revocations.listen(listener),
     bearer(headers, address, spared) {
       if (!runtime.live().config.require_pairing) return PRINCIPAL_OPEN
       const token = bearerToken(headers)
-      if (!token) {
-        if (!spared) lockout.check(address)
-        throw unauthorized()
-      }
+      if (!token) return refuse(address, spared, false)
       const hash = sha256Hex(token)
-      const device = known.get(hash)
-      return device ? principalOf(device, hash, address) : ask(hash, address, spared)
+      const answer = (device: DeviceRow | undefined): Principal =>
+        device ? principalOf(device, hash, address) : refuse(address, spared, true)
+      const found = devices.findByTokenHash(hash)
+      return found instanceof Promise ? found.then(answer) : answer(found)
     },
   }
 }

@@ -37,6 +37,10 @@ export interface Gate {
    * request's headers where a token comes another way, as with the WebSockets of browsers.
    */
   admit(c: HttpContext, auth: RouteAuth, credential?: HeaderReader): Caller | Promise<Caller>
+  /** See `Auth.isGood`. */
+  isGood: Auth['isGood']
+  /** Throws `unauthorized` if the token of an admitted caller was revoked since, as while its body was read. */
+  recheck(caller: Pick<Caller, 'role' | 'tokenHash'>): Promise<void>
   /** As `admit` for `client`, for a peer that has been looked at. */
   identify(c: HttpContext, peer: Peer, credential?: HeaderReader): Caller | Promise<Caller>
 }
@@ -93,6 +97,10 @@ export function createGate({ config, auth, clients, forwarding }: GateOptions): 
         checkNames(headers, config)
       }
       return { device: null, tokenHash: null, role: null, client: clients.of(peer.connection, null) }
+    },
+    isGood: auth.isGood,
+    async recheck({ role, tokenHash }) {
+      if (role !== null && !(await auth.isGood(tokenHash))) throw new AppError('unauthorized', 'Unauthorized: the token was revoked')
     },
     identify(c, { connection, address, spared }, credential = headersOf(c)) {
       if (!config.require_pairing) checkNames(headersOf(c), config)

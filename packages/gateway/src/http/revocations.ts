@@ -4,6 +4,8 @@ import { BoundedMap, type Clock, type DeviceRow, type DeviceStore, type Logger }
 export interface Revocations {
   /** Remembers a token that was good just now, by its hash. */
   watch(tokenHash: string, device: DeviceRow): void
+  /** Looks now, where anything is listening. */
+  check(): Promise<void>
   /** See `Auth.onRevoked`. */
   listen(listener: (tokenHash: string) => void): () => void
 }
@@ -42,12 +44,17 @@ export function createRevocations({ devices, clock, log }: RevocationsOptions): 
 
   const run = async (signal: AbortSignal): Promise<void> => {
     while (!signal.aborted) {
-      await look().catch((error) => log.error('looking for revoked devices failed', { error }))
+      await check()
       await clock.sleep(PERIOD_MS, signal)
     }
   }
 
+  const check = async (): Promise<void> => {
+    if (listeners.size > 0) await look().catch((error) => log.error('looking for revoked devices failed', { error }))
+  }
+
   return {
+    check,
     watch(tokenHash, { expiresAtMs }) {
       if (!watched.has(tokenHash)) watched.set(tokenHash, expiresAtMs)
     },

@@ -25,6 +25,7 @@ export function routeEndpoint(route: Route, gate: Gate, limit?: (address: string
       if (route.body) {
         checkJsonType(headersOf(c))
         raw = await readBody(c, bodyBytesMax)
+        await gate.recheck(caller)
         body = validate(route.body, parseJson(raw), 'body')
       }
       const answer = await route.handle(new ServedRequest(c, scope, caller, { query, body, raw }))

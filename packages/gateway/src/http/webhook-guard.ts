@@ -1,14 +1,14 @@
 /** What stands before `POST /webhook` and every path a procedure listens on: limits, credentials, idempotency (§2.2, §5). */
-import { AppError, type ClientId, equalDigests, type IdempotencyKey, sha256Hex } from '@sluice/sdk'
+import { AppError, equalDigests, type IdempotencyKey, sha256Hex } from '@sluice/sdk'
 import type { Live, Runtime } from '../runtime.ts'
 import type { Auth } from './auth.ts'
 import type { HeaderReader } from './client-address.ts'
 import type { EndpointDoc } from './endpoint.ts'
-import type { Gate, HttpContext, Peer } from './gate.ts'
+import type { Caller, Gate, HttpContext, Peer } from './gate.ts'
 import { headersOf } from './headers-of.ts'
 import { limitRate } from './limit-rate.ts'
 import type { RateLimiter } from './rate-limiter.ts'
-import { BODY_BYTES_MAX, checkDeclaredSize } from './raw-body.ts'
+import { BODY_BYTES_MAX, checkDeclaredSize, readBody } from './raw-body.ts'
 import { JSON_HEADERS } from './security-headers.ts'
 
 export const WEBHOOK_PATH = '/webhook'
@@ -31,15 +31,15 @@ export interface WebhookOptions {
   readonly limiter: RateLimiter
 }
 
-export interface WebhookCaller {
+export interface WebhookCaller extends Caller {
   readonly headers: HeaderReader
-  readonly client: ClientId
-  readonly device: string | null
 }
 
 export interface WebhookGuard {
   /** Declared size, rate limit, bearer, secret: in this order, the first that refuses throws. */
   admit(c: HttpContext): Promise<WebhookCaller>
+  /** The body. Throws `unauthorized` if the token of the caller was revoked while the body was read. */
+  readBody(c: HttpContext, caller: WebhookCaller): Promise<Uint8Array>
   /** The key of a request that is to be worked on, if it brings one; or the answer to a duplicate. */
   claim(caller: WebhookCaller, path: string): Promise<{ readonly idempotency?: IdempotencyKey } | Response>
 }
@@ -54,9 +54,14 @@ export function createWebhookGuard({ runtime, live, gate, auth, limiter }: Webho
       const peer = gate.peer(c)
       const headers = headersOf(c)
       limitRate(limiter, peer.address, WEBHOOK_PATH, live)
-      const { client, device } = await gate.identify(c, peer)
+      const caller = await gate.identify(c, peer)
       secret(headers, peer)
-      return { headers, client, device }
+      return { ...caller, headers }
+    },
+    async readBody(c, caller) {
+      const body = await readBody(c, BODY_BYTES_MAX)
+      await gate.recheck(caller)
+      return body
     },
     async claim({ headers, device }, path) {
       const idempotency = keyOf(headers, device, path)

@@ -4,7 +4,6 @@ import * as v from 'valibot'
 import type { Runtime } from '../runtime.ts'
 import type { Endpoint, RequestScope } from './endpoint.ts'
 import { parseJson } from './json-body.ts'
-import { BODY_BYTES_MAX, readBody } from './raw-body.ts'
 import { jsonResponse } from './security-headers.ts'
 import { personOf } from './session-name.ts'
 import type { WebhookGuard } from './webhook-guard.ts'
@@ -70,7 +69,7 @@ export const triggerPath =
   async (c, scope) => {
     const { path } = c.req
     const caller = await guard.admit(c)
-    const body = await readBody(c, BODY_BYTES_MAX)
+    const body = await guard.readBody(c, caller)
     if (body.length > 0) parseJson(body)
     const claimed = await guard.claim(caller, path)
     if (claimed instanceof Response) return claimed

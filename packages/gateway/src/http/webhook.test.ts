@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import { AppError } from '@sluice/sdk'
 import { describe, expect, test } from 'vitest'
 import { type TestGatewayOptions, type TestRequest, testGateways } from './testing.ts'
@@ -96,6 +97,21 @@ describe('§5 credentials', () => {
     expect(await status('Bearer wrong', {}), 'other addresses are not locked out').toBe(401)
     expect((await post('x', { 'x-webhook-secret': 'right' }, { peer })).status).toBe(200)
     expect(await status(headers.authorization)).toBe(200)
+  })
+
+  test('a device that is revoked while its body is read starts no turn', async () => {
+    const made = await paired()
+    const { device, token } = await made.pair('slow')
+    const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` }
+    const body = new Readable({ read: () => undefined })
+    const response = made.fetch(new Request('http://127.0.0.1:42617/webhook', { method: 'POST', headers }), {
+      incoming: Object.assign(body, { socket: { remoteAddress: '127.0.0.1' }, headers }) as never,
+    })
+    body.push('{"message":')
+    await made.store.devices.revoke(device)
+    body.push('"hello"}')
+    body.push(null)
+    expect([(await response).status, made.turns.length]).toEqual([401, 0])
   })
 
   test('without pairing a request must name this machine, and no page elsewhere may send it', async () => {

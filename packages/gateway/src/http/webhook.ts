@@ -5,7 +5,6 @@ import * as v from 'valibot'
 import type { HeaderReader } from './client-address.ts'
 import type { Endpoint, EndpointDoc } from './endpoint.ts'
 import { checkJsonType, parseJsonObject } from './json-body.ts'
-import { BODY_BYTES_MAX, readBody } from './raw-body.ts'
 import { jsonResponse } from './security-headers.ts'
 import { checkSessionName, ownerOf, personOf, storedSession } from './session-name.ts'
 import { createWebhookGuard, GUARD_HEADERS, WEBHOOK_PATH, type WebhookOptions } from './webhook-guard.ts'
@@ -65,7 +64,7 @@ export function webhookEndpoint(options: WebhookOptions): Endpoint {
       const caller = await guard.admit(c)
       const { headers, client, device } = caller
       checkJsonType(headers)
-      const body = await readBody(c, BODY_BYTES_MAX)
+      const body = await guard.readBody(c, caller)
       const text = messageIn(body)
       const session = sessionOf(headers)
       const claimed = await guard.claim(caller, WEBHOOK_PATH)

@@ -66,7 +66,7 @@ export function deviceRoutes({ store, clock, bus, log }: Runtime, { config }: Li
       answers: { 200: { description: 'Revoked', schema: v.object({ device_id: v.string(), message: v.string() }) } },
       async handle({ params: { id = '' } }) {
         if (!(await store.devices.revoke(id))) throw unknownDevice()
-        auth.forgetTokens()
+        await auth.checkStreams()
         bus.emit({ type: 'device_revoked', device_id: id })
         log.info('a device was revoked', { device: id })
         return { device_id: id, message: 'The device is revoked' }
@@ -86,7 +86,7 @@ export function deviceRoutes({ store, clock, bus, log }: Runtime, { config }: Li
       async handle({ params: { id = '' } }) {
         const token = await rotateToken(store, id)
         if (!token) throw unknownDevice()
-        auth.forgetTokens()
+        await auth.checkStreams()
         log.info('a device has a new token', { device: id })
         return { device_id: id, token, message: 'Send Authorization: Bearer <token> with this token from now on' }
       },
