@@ -85,6 +85,11 @@ export const COMMANDS: readonly CliCommand[] = [
     options: { unset: { type: 'boolean', help: 'remove the keys instead' } },
     load: () => import('./commands/config-set.ts'),
   },
+  {
+    name: 'config seal',
+    summary: 'Encrypt every secret that the file holds in plain text',
+    load: () => import('./commands/config-seal.ts'),
+  },
   { name: 'config schema', summary: 'Print the JSON Schema of the configuration file', load: () => import('./commands/config-schema.ts') },
   { name: 'config init', summary: 'Write a commented starter configuration', load: () => import('./commands/config-init.ts') },
   {

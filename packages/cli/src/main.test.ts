@@ -229,13 +229,30 @@ describe('configuration commands', () => {
   test('set without a value does what the warning of a secret in plain text says', async () => {
     const { dir, dispose } = scratch('[chat] # mine\ntoken = "hush" # its token\nnumber = "1"\n')
     try {
-      expect((await sluiceOfChat('doctor', '--data-dir', dir)).out).toContain('`sluice config set chat.token` encrypts it')
+      expect((await sluiceOfChat('doctor', '--data-dir', dir)).out).toContain('`sluice config seal` encrypts it')
       expect(await sluiceOfChat('config', 'set', 'chat.token', '--data-dir', dir, '--json')).toMatchObject({
         code: 0,
         out: expect.stringContaining('"done": "encrypted"'),
       })
       expect(readFileSync(`${dir}/config.toml`, 'utf8')).toMatch(/^\[chat\] # mine\ntoken = "enc:.+" # its token\nnumber = "1"\n$/)
       expect((await sluiceOfChat('doctor', '--data-dir', dir)).out).not.toContain('in plain text')
+    } finally {
+      dispose()
+    }
+  })
+
+  test('seal encrypts every secret in plain text and leaves the rest of the file alone', async () => {
+    const { dir, dispose } = scratch('[chat] # mine\ntoken = "hush" # its token\nnumber = "1"\n\n[gateway]\nwebhook_secret = "shh"\n')
+    try {
+      expect(JSON.parse((await sluiceOfChat('config', 'seal', '--json', '--data-dir', dir)).out)).toEqual({
+        file: `${dir}/config.toml`,
+        sealed: ['gateway.webhook_secret', 'chat.token'],
+      })
+      expect(readFileSync(`${dir}/config.toml`, 'utf8')).toMatch(
+        /^\[chat\] # mine\ntoken = "enc:.+" # its token\nnumber = "1"\n\n\[gateway\]\nwebhook_secret = "enc:.+"\n$/,
+      )
+      expect((await sluiceOfChat('config', 'seal', '--data-dir', dir)).out).toContain('holds no secret in plain text')
+      expect((await sluiceOfChat('config', 'check', '--data-dir', dir)).code).toBe(0)
     } finally {
       dispose()
     }

@@ -106,10 +106,12 @@ function configProblems(error: unknown): Check[] {
   return problems.map(({ file, line, message }) => fail('config', `${file}${line ? `:${line}` : ''}: ${message}`, 'mend the file'))
 }
 
-function checkConfig({ leftOut, warnings }: LoadedConfig, configFile: string): Check[] {
+function checkConfig({ leftOut, warnings, plainSecrets }: LoadedConfig, configFile: string): Check[] {
   return [
     ...leftOut.map(({ section, feature, build }) => fail('config', `[${section}] is for ${feature}, which this build leaves out`, build)),
-    ...warnings.map((warning) => warn('config', warning, `see ${configFile}`)),
+    ...warnings.map((warning) =>
+      warn('config', warning, plainSecrets.some((key) => warning.startsWith(`\`${key}\``)) ? 'sluice config seal' : `see ${configFile}`),
+    ),
     ...(leftOut.length + warnings.length === 0
       ? [ok('config', existsSync(configFile) ? `${configFile} is valid` : `${configFile} does not exist: all defaults`)]
       : []),

@@ -36,6 +36,7 @@ const configOf = (values: Sections, features: readonly Feature[]): LoadedConfig 
     source: () => ({ kind: 'file' }),
     leftOut: [],
     warnings: [],
+    plainSecrets: [],
   }
 }
 

@@ -5,6 +5,7 @@ import { valueAt } from '@sluice/sdk/foreign-json'
 import { openSecretBox } from '@sluice/store/secret-box'
 import { parseToml, withoutMark } from '@sluice/toml'
 import { type Change, findPlainSecret, type SetOptions, type SetResult, setValues } from './config/edit-config.ts'
+import { loadConfig } from './config/load-config.ts'
 import { saveConfig } from './config/save-config.ts'
 import { formatLiteral } from './config/toml-literal.ts'
 import { type ConfigSource, sectionsOf } from './read-config.ts'
@@ -42,6 +43,17 @@ export const encryptInConfig = (source: ConfigSource, key: string): Promise<'enc
     if (!sealing) return secret ? 'secret' : 'no secret'
     await save((await setValues({ ...options, changes: [sealing] })).text)
     return 'encrypted'
+  })
+
+/** Encrypts every secret that the file holds in plain text. Resolves to their dotted keys. */
+export const sealConfig = (source: ConfigSource): Promise<readonly string[]> =>
+  undisturbed(async () => {
+    const { options, save } = await openFile(source)
+    const { plainSecrets } = await loadConfig(options)
+    if (plainSecrets.length === 0) return plainSecrets
+    const found = await Promise.all(plainSecrets.map((key) => findPlainSecret(options, key)))
+    await save((await setValues({ ...options, changes: found.flatMap(({ sealing }) => sealing ?? []) })).text)
+    return plainSecrets
   })
 
 /** Whether a key of the configuration is a secret. Throws like `setConfig` for a key that does not exist. */

@@ -4,7 +4,7 @@ import { describeKey, describeKind, describeValue } from './describe-key.ts'
 import { hasSecret } from './has-secret.ts'
 import { formatKeyPath, type KeyPath, type KeyStep } from './key-path.ts'
 import type { Finding } from './problem.ts'
-import { childKey, type Key } from './schema-keys.ts'
+import { childKey, type Key, readKey } from './schema-keys.ts'
 
 /** valibot's own sentences all begin so; they quote the value. A schema's author words its own differently. */
 const BUILT_IN = /^Invalid |^Expected /
@@ -24,7 +24,7 @@ export function explainIssue(
   const path = [...section, ...steps]
   const { key, open } = follow(top, steps)
   const name = formatKeyPath(path)
-  if (isMissing(issue)) return { path, at: 'value', message: missing(name, key) }
+  if (isMissing(issue)) return { path, at: 'value', message: missing(`\`${name}\``, key) }
   if (isStranger(issue)) return { path, at: 'name', message: `\`${name}\` does not belong here` }
   const variable = path.map((_, index) => variables?.get(formatKeyPath(path.slice(0, index + 1)))).find(Boolean)
   const wanted = BUILT_IN.test(issue.message) ? undefined : issue.message
@@ -39,6 +39,17 @@ export function explainIssue(
   return { path, at: 'value', message: `\`${name}\` must be ${key ? describeKey(key) : 'something else'}, but ${found} stands there` }
 }
 
+/** A complaint about data that is not from a file, without the value, which may be anything a caller sent. */
+export function expectation(issue: v.BaseIssue<unknown>, schema: object): string {
+  const steps = (issue.path ?? []).map(({ key }) => (typeof key === 'number' ? key : String(key)))
+  const { key } = follow(readKey(schema), steps)
+  const name = steps.length === 0 ? 'it' : `\`${formatKeyPath(steps)}\``
+  if (isMissing(issue)) return missing(name, key)
+  if (isStranger(issue)) return `${name} does not belong here`
+  if (!BUILT_IN.test(issue.message)) return `${name}: ${issue.message}`
+  return `${name} must be ${key ? describeKey(key) : 'something else'}`
+}
+
 export const wrongVariable = (variable: string, path: KeyPath, key: Key, text: string): string => {
   const found = key.metadata.secret ? '' : `, but it is ${describeValue(text)}`
   return `the environment variable ${variable} (for \`${formatKeyPath(path)}\`) must be ${describeKey(key)}${found}`
@@ -46,7 +57,7 @@ export const wrongVariable = (variable: string, path: KeyPath, key: Key, text: s
 
 const missing = (name: string, key: Key | undefined): string => {
   const variables = key?.metadata.env?.length ? `, and may come from the environment as ${key.metadata.env.join(' or ')}` : ''
-  return `\`${name}\` is missing${key ? `; it must be ${describeKey(key)}` : ''}${variables}`
+  return `${name} is missing${key ? `; it must be ${describeKey(key)}` : ''}${variables}`
 }
 
 /** Where a table or a list belongs, and under a name the file chose, a text may be anything: a header's value, a token. */

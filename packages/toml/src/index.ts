@@ -1,7 +1,7 @@
 /** TOML for every reader of a file: its data, the place of all in it, and mistakes said so that they can be mended. */
 export type { AST } from 'toml-eslint-parser'
 export { describeKey, describeKind, describeValue } from './describe-key.ts'
-export { explainIssue, isMissing, wrongVariable } from './explain-issue.ts'
+export { expectation, explainIssue, isMissing, wrongVariable } from './explain-issue.ts'
 export { hasSecret } from './has-secret.ts'
 export { followPath, formatKeyPath, formatName, type KeyPath, type KeyStep, parseKeyPath, schemaPath } from './key-path.ts'
 export { locateFindings } from './locate.ts'

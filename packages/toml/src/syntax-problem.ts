@@ -5,6 +5,8 @@ import { childOf, type Place, readDocument } from './toml-document.ts'
 
 /** The parser's sentences that need another wording; the others are kept. */
 const WORDING: Readonly<Record<string, string>> = {
+  'Expected comma (,) token': 'a comma is missing here',
+  'No newlines are allowed between the curly braces unless they are valid within a value': 'a table in braces must be on one line',
   'Must be a newline': 'only a comment may follow here; the next key needs a line of its own',
   'Empty bare keys are not allowed': 'a name is missing here',
   'Unterminated string constant': 'this text does not end: its closing quote is missing',

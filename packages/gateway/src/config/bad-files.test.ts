@@ -16,12 +16,9 @@ async function problemsOf(text: string, env: Record<string, string> = {}): Promi
 const CASES: readonly (readonly [text: string, problems: readonly string[], env?: Record<string, string>])[] = [
   ['[gateway]\nport = # later\nhost = "x"\n', ['2:15  | this is not valid TOML: a value is missing after the equals sign']],
   ['[gateway]\nport 8080\n', ['2:5  | this is not valid TOML: a key must be followed by an equals sign and a value']],
-  [
-    '[provider]\nheaders = { a = "1"\nmodel = "x"\n',
-    ['3:1  | this is not valid TOML: No newlines are allowed between the curly braces unless they are valid within a value'],
-  ],
+  ['[provider]\nheaders = { a = "1"\nmodel = "x"\n', ['3:1  | this is not valid TOML: a table in braces must be on one line']],
   ['[gateway]\nhost = "\\uD800"\n', ['2:14  | this is not valid TOML: Invalid code point D800']],
-  ['[gateway]\nallowed_hosts = ["a" "b"]\n', ['2:22  | this is not valid TOML: Expected comma (,) token']],
+  ['[gateway]\nallowed_hosts = ["a" "b"]\n', ['2:22  | this is not valid TOML: a comma is missing here']],
   [
     '[gateway]\nwebhook_secret = hunter2\n',
     ['2:18  | this is not valid TOML: a value must be a text in quotes, a number, true or false, a list or a table'],
@@ -293,10 +290,7 @@ const CASES: readonly (readonly [text: string, problems: readonly string[], env?
   ],
   ['[gateway]\nport: 8080\n', ['2:5  | this is not valid TOML: this character is not allowed here']],
   ['{"gateway": {"port": 1}}\n', ['1:1  | this is not valid TOML: this is not allowed here']],
-  [
-    'x = { a = 1,\n b = 2 }\n',
-    ['2:2  | this is not valid TOML: No newlines are allowed between the curly braces unless they are valid within a value'],
-  ],
+  ['x = { a = 1,\n b = 2 }\n', ['2:2  | this is not valid TOML: a table in braces must be on one line']],
   ['[]\n', ['1:2  | this is not valid TOML: a name is missing here']],
   ['a = "\u0001"\n', ['1:6  | this is not valid TOML: control characters are not allowed; write them as escapes in double quotes']],
   [

@@ -209,8 +209,8 @@ api_key = "${encrypt('three', 'provider.fallback.api_key')}"
     const config = await load(`${ROOMCHAT}[[provider.fallback]]\nkind = "x"\napi_key = "plain-key"\n`)
     expect(tokens(config)).toEqual(['plain-token'])
     expect(config.warnings).toEqual([
-      '`provider.fallback[0].api_key` stands in plain text in the file; `sluice config set provider.fallback[0].api_key` encrypts it',
-      '`channels_config.roomchat.app_token` stands in plain text in the file; `sluice config set channels_config.roomchat.app_token` encrypts it',
+      '`provider.fallback[0].api_key` is in plain text in the file; `sluice config seal` encrypts it',
+      '`channels_config.roomchat.app_token` is in plain text in the file; `sluice config seal` encrypts it',
     ])
   })
 

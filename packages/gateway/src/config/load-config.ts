@@ -35,8 +35,13 @@ export async function loadConfig({ file, text, sections, env, decrypt }: LoadOpt
   const all = [...readings.values()]
   const findings = [...names.findings, ...all.flatMap((reading) => reading.findings)]
   if (findings.length > 0) throw await asError(file, text, findings)
-  const warnings = [...new Set(all.flatMap((reading) => reading.warnings)), ...unknownVariables(env, sections)]
-  return loadedConfig({ file, data, sections, readings, leftOut: names.leftOut, warnings })
+  const plainSecrets = [...new Set(all.flatMap(({ plain }) => plain))]
+  const warnings = [
+    ...new Set(all.flatMap((reading) => reading.warnings)),
+    ...plainSecrets.map((key) => `\`${key}\` is in plain text in the file; \`sluice config seal\` encrypts it`),
+    ...unknownVariables(env, sections),
+  ]
+  return loadedConfig({ file, data, sections, readings, leftOut: names.leftOut, warnings, plainSecrets })
 }
 
 const id = (owner: string, path: string): string => `${owner} ${path}`
@@ -47,13 +52,13 @@ async function asError(file: string, text: string | undefined, findings: readonl
   return configError(await locateFindings(file, text, [...once.values()]))
 }
 
-interface LoadedParts extends Pick<LoadedConfig, 'file' | 'leftOut' | 'warnings'> {
+interface LoadedParts extends Pick<LoadedConfig, 'file' | 'leftOut' | 'warnings' | 'plainSecrets'> {
   readonly data: Readonly<Record<string, unknown>>
   readonly sections: readonly OwnedSection[]
   readonly readings: ReadonlyMap<string, SectionReading>
 }
 
-function loadedConfig({ file, data, sections, readings, leftOut, warnings }: LoadedParts): LoadedConfig {
+function loadedConfig({ file, data, sections, readings, leftOut, warnings, plainSecrets }: LoadedParts): LoadedConfig {
   const hashes = new Map<string, string>()
   const reading = (owner: string, path: string): SectionReading => {
     const found = readings.get(id(owner, path))
@@ -64,6 +69,7 @@ function loadedConfig({ file, data, sections, readings, leftOut, warnings }: Loa
     file,
     leftOut,
     warnings,
+    plainSecrets,
     core<Schema extends ConfigSchema>({ path }: Section<Schema>): v.InferOutput<Schema> {
       const { state } = reading('core', path)
       if (state.state === 'unconfigured') throw new Error(`section ${path} of the core has a key without a default`)

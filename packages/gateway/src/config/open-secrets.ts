@@ -1,4 +1,4 @@
-/** The secrets of a section as the file holds them: decrypted, or in plain text with a warning. */
+/** The secrets of a section as the file holds them: decrypted, or in plain text. */
 import { AppError } from '@sluice/sdk'
 import { type Finding, formatKeyPath, type Key, type KeyPath, schemaPath } from '@sluice/toml'
 
@@ -11,7 +11,8 @@ export type Decrypt = (text: string, path: string) => string | Promise<string>
 export interface OpenedSecrets {
   readonly value: unknown
   readonly findings: readonly Finding[]
-  readonly warnings: readonly string[]
+  /** The dotted keys of secrets that the file holds in plain text. */
+  readonly plain: readonly string[]
 }
 
 export interface SecretContext {
@@ -25,13 +26,13 @@ export interface SecretContext {
 /** Leaves the given values as they are and returns new ones. */
 export async function openSecrets(values: object, top: Key, { path, skip, decrypt }: SecretContext): Promise<OpenedSecrets> {
   const findings: Finding[] = []
-  const warnings: string[] = []
-  if (Object.keys(values).length === 0) return { value: values, findings, warnings }
+  const plain: string[] = []
+  if (Object.keys(values).length === 0) return { value: values, findings, plain }
 
   const openText = async (text: string, at: KeyPath): Promise<string> => {
     const name = formatKeyPath(at)
     if (!text.startsWith(ENCRYPTED)) {
-      if (text !== '') warnings.push(`\`${name}\` stands in plain text in the file; \`sluice config set ${name}\` encrypts it`)
+      if (text !== '') plain.push(name)
       return text
     }
     try {
@@ -56,5 +57,5 @@ export async function openSecrets(values: object, top: Key, { path, skip, decryp
     return Object.fromEntries(await Promise.all(entries))
   }
 
-  return { value: await open(values, top, path), findings, warnings }
+  return { value: await open(values, top, path), findings, plain }
 }

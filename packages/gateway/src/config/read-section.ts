@@ -21,6 +21,8 @@ export interface SectionReading {
   readonly hash: () => string
   readonly findings: readonly Finding[]
   readonly warnings: readonly string[]
+  /** The dotted keys of secrets that the file holds in plain text. */
+  readonly plain: readonly string[]
   /** The environment variable behind each value that came from one, by dotted key of the whole configuration. */
   readonly variables: ReadonlyMap<string, string>
 }
@@ -36,7 +38,8 @@ export async function readSection({ section }: OwnedSection, { file, env, decryp
   const result = v.safeParse(section.schema, opened.value)
   const inFile = Object.keys(own).length > 0 || (alone && table !== undefined)
   const said = inFile || variables.size > 0
-  const warnings = [...overlay.warnings, ...opened.warnings]
+  const { warnings } = overlay
+  const { plain } = opened
   const earlier = [...overlay.findings, ...opened.findings]
   // What is turned off need be neither complete nor right.
   const isOff = isTable(opened.value) && opened.value.enabled === false
@@ -48,14 +51,14 @@ export async function readSection({ section }: OwnedSection, { file, env, decryp
       const key = [...path, ...steps]
       return { path: key, at: 'value', message: `\`${formatKeyPath(key)}\`: ${message}` }
     })
-    return { state, hash: () => hashValue(value), findings: [...earlier, ...problems], warnings, variables }
+    return { state, hash: () => hashValue(value), findings: [...earlier, ...problems], warnings, plain, variables }
   }
   const lacking = result.issues.filter(isMissing)
   // Variables alone do not ask for a feature: what they leave out or get wrong is no mistake.
   if (!inFile && lacking.length > 0) {
     const names = lacking.map(({ path: steps }) => `\`${formatKeyPath((steps ?? []).map(({ key }) => String(key)))}\``)
     const why = `[${section.path}] is not configured; it needs ${names.join(', ')}`
-    return { state: { state: 'unconfigured', why }, hash: () => hashValue(null), findings: [], warnings: [], variables }
+    return { state: { state: 'unconfigured', why }, hash: () => hashValue(null), findings: [], warnings: [], plain: [], variables }
   }
   const issues = isOff ? result.issues.filter((issue) => !isMissing(issue)) : result.issues
   if (issues.length === 0) {
@@ -64,13 +67,14 @@ export async function readSection({ section }: OwnedSection, { file, env, decryp
       hash: () => hashValue(null),
       findings: earlier,
       warnings,
+      plain,
       variables,
     }
   }
   const explained = issues.map((issue) => explainIssue(issue, { top, section: path, variables: variables }))
   const findings = wrong ? earlier : firstOfEachKey([...earlier, ...explained])
   const state: SectionState = { state: 'unconfigured', why: `[${section.path}] is not valid` }
-  return { state, hash: () => hashValue(null), findings, warnings, variables }
+  return { state, hash: () => hashValue(null), findings, warnings, plain, variables }
 }
 
 /** Several checks of one key may fail for one mistake: the first of them is reported. */

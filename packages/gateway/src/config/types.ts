@@ -40,6 +40,8 @@ export interface LoadedConfig {
   /** Where the value of a key comes from; a key without a value has the source `default`. */
   source(path: KeyPath): ValueSource
   readonly leftOut: readonly LeftOut[]
-  /** What is legal but unwise, such as a secret in plain text; for `doctor` and the log at start. */
+  /** Sentences about legal but unwise values, such as a secret in plain text, for `doctor` and the log at start. */
   readonly warnings: readonly string[]
+  /** The dotted keys of secrets that the file holds in plain text; each of them is in `warnings` too. */
+  readonly plainSecrets: readonly string[]
 }

@@ -143,7 +143,7 @@ describe('routes of features', () => {
     const response = await request('/x', { method: 'POST', headers, body: '{"port":"hunter2"}' })
     expect(response.status).toBe(400)
     const text = await response.text()
-    expect(text).toContain("'port'")
+    expect(text).toContain('`port` must be a number of at least 1')
     expect(text).not.toContain('hunter2')
   })
 

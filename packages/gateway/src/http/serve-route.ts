@@ -1,5 +1,6 @@
 /** Routes of features and of the gateway itself, as endpoints: gate, body, query, handler, answer. */
 import { AppError, type Route, type RouteRequest, type Trace } from '@sluice/sdk'
+import { expectation } from '@sluice/toml'
 import * as v from 'valibot'
 import type { Endpoint, RequestScope } from './endpoint.ts'
 import type { Caller, Gate, HttpContext } from './gate.ts'
@@ -78,14 +79,9 @@ class ServedRequest implements RouteRequest {
   }
 }
 
-/** Throws `invalid_request` that names the member and what was expected there, never what was sent. */
+/** Throws `invalid_request` that names the member and what it must be, never what was sent. */
 function validate(schema: v.GenericSchema, value: unknown, what: string): unknown {
   const result = v.safeParse(schema, value, { abortEarly: true })
   if (result.success) return result.output
-  const [issue] = result.issues
-  const path = v.getDotPath(issue)
-  throw new AppError(
-    'invalid_request',
-    `The ${what} is not valid${path ? ` at '${path}'` : ''}: expected ${issue.expected ?? 'something else'}`,
-  )
+  throw new AppError('invalid_request', `The ${what} is not valid: ${expectation(result.issues[0], schema)}`)
 }
