@@ -136,6 +136,32 @@ describe('the daemon', () => {
     expect(JSON.parse(stdout)).toMatchObject({ response: expect.stringContaining('hello'), turn_id: expect.any(String) })
   })
 
+  test('logs its start, address, turns, reloads and stop, and no message text', async () => {
+    const dir = folder(offline)
+    const running = await daemon('minimal', dir)
+    const said = () =>
+      running
+        .stderr()
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => JSON.parse(line) as { message: string } & Record<string, unknown>)
+    const find = (message: string) => said().find((line) => line.message === message)
+    const { body } = await post(`${running.url}/webhook`, { message: 'the words' }, bearer(await token('minimal', dir)))
+    expect(find('Starting')).toMatchObject({ profile: 'minimal', pid: running.pid, data_dir: dir })
+    expect(find('Accepting connections')).toMatchObject({ url: running.url })
+    expect(find('Turn completed')).toMatchObject({ turn_id: body.turn_id, took_ms: expect.any(Number), input_tokens: expect.any(Number) })
+    writeFileSync(join(dir, 'config.toml'), '')
+    running.kill('SIGHUP')
+    await eventually(
+      async () => find('configuration reloaded'),
+      (line) => line !== undefined,
+    )
+    running.kill('SIGTERM')
+    expect(await running.exited).toBe(0)
+    expect(find('Stopped')).toMatchObject({ took_ms: expect.any(Number) })
+    expect(running.stderr()).not.toContain('the words')
+  })
+
   test('goes on working when its bundle is built anew', async () => {
     const { replaceBuild } = (await import(join(ROOT, 'scripts/replace-build.mjs'))) as { replaceBuild: ReplaceBuild }
     const built = folder()
@@ -219,7 +245,8 @@ describe('the daemon', () => {
     cleanups.push(() => server.close())
     const dir = folder(`[provider]\nkind = "openai"\nbase_url = "${server.url}/v1"\nmodel = "test"\n`)
     const running = await daemon('minimal', dir)
-    const [ours, theirs] = [bearer(await token('minimal', dir)), bearer(await token('minimal', dir))]
+    const client = async (name: string) => bearer(await token('minimal', dir, name, 'client'))
+    const [ours, theirs] = [await client('ours'), await client('theirs')]
     const { body } = await post(`${running.url}/webhook`, { message: 'mine' }, { ...ours, prefer: 'respond-async' })
     const turn = `${running.url}/api/turns/${body.turn_id}`
     expect((await fetch(turn, { headers: theirs })).status).toBe(404)

@@ -1,4 +1,4 @@
-/** The daemon: one runtime, its HTTP side, the configuration watch, and the signals that end it. */
+/** The daemon: one runtime, its HTTP side and the configuration watch. */
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { AppError, errorText } from '@sluice/sdk'
@@ -10,9 +10,11 @@ import { type Deliveries, startDeliveries } from './delivery/deliveries.ts'
 import { deliveryDeps } from './delivery/delivery-deps.ts'
 import { createAuth } from './http/auth.ts'
 import { listen } from './http/listen.ts'
+import { logTurn } from './log-activity.ts'
 import { type OpenRuntime, openRuntime, type RuntimeOptions } from './open-runtime.ts'
 import { isLoopbackHost } from './open-to-all.ts'
 import { startProcedures } from './procedures.ts'
+import { readConfigText } from './read-config.ts'
 import { REFUSING } from './sandbox-none.ts'
 import { demandProofs } from './unproved.ts'
 
@@ -25,6 +27,8 @@ export interface DaemonOptions extends RuntimeOptions {
 export interface Daemon {
   readonly url: string
   readonly runtime: OpenRuntime
+  /** Reads the configuration file again, at once. A file that is not valid changes nothing. Never rejects. */
+  reload(): Promise<void>
   /** Stops accepting, drains for at most ten seconds, closes. Idempotent. */
   stop(): Promise<void>
 }
@@ -62,7 +66,9 @@ async function startOn(
   lock: { release(): void },
   undo: (() => Promise<void>)[],
 ): Promise<Daemon> {
-  const { log } = runtime
+  const { log, bus, clock } = runtime
+  const { profile, version, dataDir, configFile } = options
+  bus.subscribe(({ envelope }) => logTurn(log, envelope))
   const gateway = runtime.config().core(gatewaySection)
   const host = options.host ?? gateway.host
   const demandsProof = !isLoopbackHost(host)
@@ -81,6 +87,7 @@ async function startOn(
     ready: started.promise,
   })
   undo.push(() => server.close(0))
+  log.info('Starting', { version, profile, pid: process.pid, node: process.versions.node, data_dir: dataDir, config: configFile })
   // Before turns and deliveries: a turn that goes on may ask, and an answer that waits has to find its question.
   await runtime.approvals.start()
   // Before anything new is accepted: what the last run left behind comes first.
@@ -119,6 +126,7 @@ async function startOn(
         waits_secs: LOSS_HOLD_MS / 1000,
       }),
   })
+  log.info('Accepting connections', { url: server.url })
   warnOf(runtime)
   // Probed now rather than at the first command, so that what is missing is told at the start.
   void runtime.guards().sandbox()
@@ -126,6 +134,8 @@ async function startOn(
 
   let stopping: Promise<void> | undefined
   const stop = async () => {
+    const startedMs = clock.monotonicMs()
+    log.info('Stopping', { turns_running: runtime.vitals().turnsRunning })
     watching.abort()
     // First of all: what moves must not go on for as long as turns may take to end.
     const retired = runtime.lifecycle.retire()
@@ -137,8 +147,14 @@ async function startOn(
     await runtime.close(0)
     rmSync(file, { force: true })
     lock.release()
+    log.info('Stopped', { took_ms: Math.round(clock.monotonicMs() - startedMs) })
   }
-  return { url: server.url, runtime, stop: () => (stopping ??= stop()) }
+  return {
+    url: server.url,
+    runtime,
+    reload: () => reloadFile(runtime, configFile),
+    stop: () => (stopping ??= stop()),
+  }
 }
 
 const SANDBOX_RETRY_MS = 60_000
@@ -158,6 +174,16 @@ async function retrySandbox({ guards, clock }: OpenRuntime, signal: AbortSignal)
 function writeDaemonFile(file: string, content: object): void {
   writeFileSync(`${file}.new`, `${JSON.stringify(content)}\n`, { mode: 0o600 })
   renameSync(`${file}.new`, file)
+}
+
+/** Unlike a change that the watch finds, this one was asked for: a file that lost text is applied at once. */
+async function reloadFile(runtime: OpenRuntime, file: string): Promise<void> {
+  runtime.log.info('Reading the configuration again', { file })
+  try {
+    await applyChange(runtime, await readConfigText(file))
+  } catch (error) {
+    runtime.log.error('The configuration could not be read; the one in force stays', { error: errorText(error) })
+  }
 }
 
 /** A configuration that does not validate changes nothing: the daemon goes on with the one in force, and says why. */

@@ -4,7 +4,14 @@
  */
 import { agentSection, chooseProviders, createModelChain, type Lease, type ModelChain, policySection, providerSection } from '@sluice/agent'
 import type { Feature, FeatureId, Host, Section, Services } from '@sluice/sdk'
-import { CORE_SECTIONS, gatewaySection, httpSection, observabilitySection, sandboxSection } from './config/core-sections.ts'
+import {
+  CORE_SECTIONS,
+  gatewaySection,
+  httpSection,
+  observabilityBackends,
+  observabilitySection,
+  sandboxSection,
+} from './config/core-sections.ts'
 import type { LoadedConfig } from './config/types.ts'
 import { createHost, type HostGuards, type HostParts } from './host.ts'
 import { construct, type Instance } from './instance.ts'
@@ -114,7 +121,7 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
         leftOut: config.leftOut,
         models,
         gateway: config.core(gatewaySection),
-        backend: config.core(observabilitySection).backend,
+        backends: observabilityBackends(config.core(observabilitySection)),
         log,
       }),
     }

@@ -1,4 +1,4 @@
-/** Which observers listen, and the two that need no package: `log`, and `none`/`noop`. */
+/** Chooses the observers, and has the backends that need no package: `log`, and `none` or `noop`. */
 import { errorText, type Logger, type Observation, type Observer } from '@sluice/sdk'
 
 /** `[observability] backend = "log"`: each observation is a line. */
@@ -9,9 +9,9 @@ const logObserver = (log: Logger): Observer => ({
   },
 })
 
-/** The observers the configured backend turns on. */
-export const chooseObservers = (backend: string, offered: readonly Observer[], log: Logger): readonly Observer[] =>
-  [logObserver(log), ...offered].filter(({ name }) => name === backend)
+/** The observers that the configured backends turn on. */
+export const chooseObservers = (backends: readonly string[], offered: readonly Observer[], log: Logger): readonly Observer[] =>
+  [logObserver(log), ...offered].filter(({ name }) => backends.includes(name))
 
 /** Tells every observer; one that throws is logged and never disturbs the work it observes. */
 export function tellObservers(observers: readonly Observer[], log: Logger): (observation: Observation) => void {

@@ -3,7 +3,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { AppError, buildHint, type Feature, ROWS } from '@sluice/sdk'
 import { openSecretBox } from '@sluice/store/secret-box'
 import { configError, locateFindings } from '@sluice/toml'
-import { CORE_SECTIONS, observabilitySection, sandboxSection } from './config/core-sections.ts'
+import { CORE_SECTIONS, observabilityBackends, observabilitySection, sandboxSection } from './config/core-sections.ts'
 import { loadConfig } from './config/load-config.ts'
 import type { LeftOut, LoadedConfig, OwnedSection } from './config/types.ts'
 import { workspaceRoot } from './workspace-root.ts'
@@ -62,7 +62,7 @@ async function refuseFile(root: string, configFile: string, text: string): Promi
 /** A backend that is named and not in this build is left out like a section of its own would be. */
 function leftOutBackends(config: LoadedConfig, features: readonly Feature[]): LeftOut[] {
   const named = [
-    { section: observabilitySection.path, backend: config.core(observabilitySection).backend },
+    ...observabilityBackends(config.core(observabilitySection)).map((backend) => ({ section: observabilitySection.path, backend })),
     { section: sandboxSection.path, backend: config.core(sandboxSection).backend },
   ]
   return named.flatMap(({ section, backend }) =>

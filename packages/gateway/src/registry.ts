@@ -16,8 +16,8 @@ export interface RegistryInput {
   readonly leftOut: readonly LeftOut[]
   readonly models: ModelChain
   readonly gateway: GatewayConfig
-  /** `[observability] backend`. */
-  readonly backend: string
+  /** `[observability] backend` and `backends`. */
+  readonly backends: readonly string[]
   readonly log: Logger
 }
 
@@ -40,7 +40,7 @@ export function freezeRegistry(input: RegistryInput): FrozenRegistry {
   const offered = [...tools.filter(({ available }) => available), ...wanted].map(({ tool }) => tool)
   const leftOut = leftOutLine(absent.filter((one) => !isConfigured(one)))
   const observers = chooseObservers(
-    input.backend,
+    input.backends,
     parts.flatMap((part) => part.observers ?? []),
     log,
   )

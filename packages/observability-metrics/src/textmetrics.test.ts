@@ -28,7 +28,7 @@ it('§4.5 requests, latency, cost and more: each observation counts in its serie
   observer.record({ kind: 'model_call', ...model, outcome: 'ok', inputTokens: 12, outputTokens: 34, costUsd: 0.5, span })
   observer.record({ kind: 'model_call', ...model, outcome: 'ok', inputTokens: 1, outputTokens: 2, costUsd: 0.25, span })
   observer.record({ kind: 'tool_call', tool: 'shell', outcome: 'error', span })
-  observer.record({ kind: 'delivery', channel: 'roomchat', direction: 'inbound', outcome: 'ok', span })
+  observer.record({ kind: 'delivery', channel: 'roomchat', direction: 'inbound', number: 1, outcome: 'ok', span })
   observer.record({ kind: 'sop_run', sop: 'deploy', outcome: 'completed' })
   observer.record({ kind: 'approval', state: 'rejected' })
   observer.record({ kind: 'commit', units: 7, tookMs: 2 })

@@ -121,11 +121,11 @@ describe('what a collector receives', () => {
       { name: 'execute_tool shell', isError: false, attributes: { 'gen_ai.tool.name': 'shell', 'sluice.outcome': 'aborted' } },
     ],
     [
-      { kind: 'delivery', channel: 'slack', direction: 'inbound', outcome: 'ok', span },
+      { kind: 'delivery', channel: 'slack', direction: 'inbound', number: 1, outcome: 'ok', span },
       { name: 'process slack', kind: 'consumer', attributes: { 'messaging.operation.type': 'process' } },
     ],
     [
-      { kind: 'delivery', channel: 'slack', direction: 'outbound', outcome: 'error', span },
+      { kind: 'delivery', channel: 'slack', direction: 'outbound', number: 1, outcome: 'error', span },
       { name: 'send slack', kind: 'producer', isError: true, attributes: { 'messaging.operation.type': 'send' } },
     ],
     [

@@ -11,7 +11,7 @@ export interface Span {
 
 export type Outcome = 'ok' | 'error' | 'aborted'
 
-/** Each finished piece of work. Names in it come from closed sets (route templates, registered tools): safe as labels. */
+/** Each finished piece of work. Names in it come from closed sets, such as route templates and registered tools, and are safe as labels. */
 export type Observation =
   | { readonly kind: 'request'; readonly method: string; readonly route: string; readonly status: number; readonly span: Span }
   | { readonly kind: 'rate_limited'; readonly route: string }
@@ -39,6 +39,8 @@ export type Observation =
       readonly kind: 'delivery'
       readonly channel: string
       readonly direction: 'inbound' | 'outbound'
+      /** The message's number in the inbox or outbox. */
+      readonly number: number
       readonly outcome: Outcome
       readonly span: Span
     }

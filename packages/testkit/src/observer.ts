@@ -105,6 +105,7 @@ const anyObservation: fc.Arbitrary<Observation> = fc.oneof(
   fc.record({
     kind: fc.constant('delivery' as const),
     channel: text,
+    number: fc.nat(),
     direction: fc.constantFrom('inbound' as const, 'outbound' as const),
     outcome,
     span,

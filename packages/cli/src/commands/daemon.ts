@@ -1,5 +1,5 @@
-/** `sluice daemon`: runs until a signal ends it (decisions, command line contract). */
-
+/** `sluice daemon`: runs until a signal ends it. */
+import { isatty } from 'node:tty'
 import { startDaemon } from '@sluice/gateway/daemon'
 import { newPairingCode } from '@sluice/gateway/pairing'
 import { AppError } from '@sluice/sdk'
@@ -12,6 +12,15 @@ const HOLD_MS = 60_000
 export async function run(context: CliContext): Promise<number> {
   const { out, options } = context
   const signal = context.interrupted()
+  const terminals = [process.stdin.fd, process.stdout.fd, process.stderr.fd].filter((fd) => isatty(fd))
+  const hungUp = Promise.withResolvers<void>()
+  // A daemon that is still starting has just read the configuration.
+  let reload = async () => {}
+  process.on('SIGHUP', () => {
+    // A terminal that was closed sends the same signal as a person who asks for a reload.
+    if (terminals.every((fd) => isatty(fd))) void reload()
+    else hungUp.resolve()
+  })
   const daemon = await startDaemon({
     ...context,
     ...(typeof options.host === 'string' ? { host: options.host } : {}),
@@ -30,7 +39,8 @@ export async function run(context: CliContext): Promise<number> {
     const code = await newPairingCode(runtime.store, runtime.live().config, runtime.clock)
     for (const line of pairingLines(url, code.code)) out.print(line)
   } else if (!required) out.print(`try it:\n  ${turnCommand(url)}`)
-  await aborted(signal)
+  reload = daemon.reload
+  await Promise.race([aborted(signal), hungUp.promise])
   // The clock's timers keep no process alive, and a stop may have nothing else that does.
   const held = setInterval(() => {}, HOLD_MS)
   try {

@@ -113,8 +113,8 @@ function collect(child: ChildProcess): { stdout: string; stderr: string } {
   return texts
 }
 
-export async function token(profile: string, dataDir: string, name = 'test'): Promise<string> {
-  const { code, stdout, stderr } = await run(profile, ['pair', 'token', '--name', name, '--data-dir', dataDir])
+export async function token(profile: string, dataDir: string, name = 'test', role: 'operator' | 'client' = 'operator'): Promise<string> {
+  const { code, stdout, stderr } = await run(profile, ['pair', 'token', '--name', name, '--role', role, '--data-dir', dataDir])
   if (code !== 0) throw new Error(`pair token ended with ${code}: ${stderr}`)
   return stdout.trim()
 }

@@ -102,19 +102,29 @@ export const approvalsSection = {
 } as const
 
 /** `[observability]`, the keys that belong to no single backend. */
+const observabilityBackend = v.pipe(
+  v.picklist(['none', 'noop', 'log', 'textmetrics', 'otel', 'opentelemetry', 'otlp']),
+  v.transform((name) => (name === 'opentelemetry' || name === 'otlp' ? 'otel' : name)),
+)
+
 export const observabilitySection = {
   path: 'observability',
   schema: v.object({
     backend: v.optional(
-      v.pipe(
-        v.picklist(['none', 'noop', 'log', 'textmetrics', 'otel', 'opentelemetry', 'otlp']),
-        v.transform((name) => (name === 'opentelemetry' || name === 'otlp' ? 'otel' : name)),
-        v.description('Where observations go; opentelemetry and otlp are other spellings of otel'),
-      ),
+      v.pipe(observabilityBackend, v.description('Where observations go; opentelemetry and otlp are other spellings of otel')),
       'none',
+    ),
+    backends: v.optional(
+      v.pipe(v.array(observabilityBackend), v.description('Further backends that run beside `backend`, such as ["log", "textmetrics"]')),
+      [],
     ),
   }),
 } as const
+
+/** The names of every observability backend that the section turns on. */
+export const observabilityBackends = ({ backend, backends }: v.InferOutput<typeof observabilitySection.schema>): readonly string[] => [
+  ...new Set([backend, ...backends]),
+]
 
 /** `[security.sandbox]`. */
 export const sandboxSection = {

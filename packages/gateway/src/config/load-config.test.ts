@@ -86,10 +86,10 @@ describe('a section that refines its values', () => {
 describe('a section that several own', () => {
   test('each owner gets its own keys and is configured by them alone', async () => {
     const config = await load('[observability]\nbackend = "otlp"\n')
-    expect(config.core(observabilitySection)).toEqual({ backend: 'otel' })
+    expect(config.core(observabilitySection)).toEqual({ backend: 'otel', backends: [] })
     expect(config.of('observability-metrics')).toEqual({ state: 'defaults', value: { metrics_loopback_only: false } })
     const other = await load('[observability]\nmetrics_loopback_only = true\n')
-    expect(other.core(observabilitySection)).toEqual({ backend: 'none' })
+    expect(other.core(observabilitySection)).toEqual({ backend: 'none', backends: [] })
     expect(other.of('observability-metrics')).toEqual({ state: 'configured', value: { metrics_loopback_only: true } })
   })
 
@@ -308,7 +308,7 @@ describe('left out', () => {
   test('a single key of such a feature in a shared section is told too, and the other keys count', async () => {
     const config = await load('[observability]\nbackend = "log"\notel_endpoint = "http://x"\notel_service_name = "y"\n')
     expect(config.leftOut).toEqual([{ section: 'observability', feature: 'observability-otel', build: expect.any(String) }])
-    expect(config.core(observabilitySection)).toEqual({ backend: 'log' })
+    expect(config.core(observabilitySection)).toEqual({ backend: 'log', backends: [] })
   })
 
   test('§2.6 a feature may have further sections', async () => {

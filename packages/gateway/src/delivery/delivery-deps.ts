@@ -1,6 +1,7 @@
 /** What durable delivery takes from the runtime. */
 import { agentSection } from '@sluice/agent'
 import { deliverySection } from '../config/core-sections.ts'
+import { logDelivery } from '../log-activity.ts'
 import type { OpenRuntime } from '../open-runtime.ts'
 import type { Procedures } from '../procedures.ts'
 import type { DeliveryDeps } from './channels.ts'
@@ -21,7 +22,10 @@ export const deliveryDeps = (runtime: OpenRuntime, procedures: Pick<Procedures, 
   channels: () => runtime.live().channels,
   config: () => runtime.config().core(deliverySection),
   turnsMax: () => runtime.config().core(agentSection).max_concurrent_turns,
-  observe: (observation) => runtime.live().observe(observation),
+  observe(observation) {
+    logDelivery(runtime.log, observation)
+    runtime.live().observe(observation)
+  },
   traces: () => runtime.live().traces,
   within: runtime.traces.within,
   workspace: () => runtime.guards().workspace,

@@ -46,7 +46,7 @@ async function work(options: InboxRunnerOptions, number: number, channelName: st
   const started = await options.store.inbox.start(number, newTurnId(clock.nowMs()), options.config().max_attempts)
   if (!started) return 'done'
   if ('spent' in started) return bury(options, started, `it was started ${started.attempts} times and never reached its end`)
-  const { trace, ended } = observeDelivery(options, { channel: channel.name, direction: 'inbound' }, started.trace)
+  const { trace, ended } = observeDelivery(options, { channel: channel.name, direction: 'inbound', number }, started.trace)
   const drafting = { ...options, inbox: options.store.inbox, channel, started, signal: stopping }
   const draft = await options.within(trace, () => openDraft(drafting))
   const typing = startTyping({ channel, to: started.message.to, clock })

@@ -10,7 +10,7 @@ export interface DeliveryWatch {
 
 export function observeDelivery(
   { clock, observe }: Pick<DeliveryDeps, 'clock' | 'observe'>,
-  about: { readonly channel: string; readonly direction: 'inbound' | 'outbound' },
+  about: { readonly channel: string; readonly direction: 'inbound' | 'outbound'; readonly number: number },
   parent: string | undefined,
 ): DeliveryWatch {
   const trace = newTrace(parent === undefined ? undefined : parseTraceContext(parent))

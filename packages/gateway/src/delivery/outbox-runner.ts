@@ -42,7 +42,7 @@ async function work(options: OutboxRunnerOptions, number: number): Promise<WorkO
     await store.outbox.retry(number, { error: 'The daemon stopped before it was sent.', atMs })
     return { retryAtMs: atMs }
   }
-  const { trace, ended } = observeDelivery(options, { channel: channel.name, direction: 'outbound' }, started.trace)
+  const { trace, ended } = observeDelivery(options, { channel: channel.name, direction: 'outbound', number }, started.trace)
   const { edits } = started.extras ?? {}
   let reply = started
   let sent: Sent | undefined
