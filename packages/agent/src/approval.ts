@@ -22,13 +22,22 @@ export async function askPerson(
   scope: CallScope,
   { callId, tool, input }: { readonly callId: string; readonly tool: Tool; readonly input: unknown },
 ): Promise<Answer> {
-  const { policy, turn, session, inbox, cancellation } = scope
+  const { policy, turn, session, inbox, owner, cancellation } = scope
   const approve = scope.approve ?? deps.approve
   if (!approve) return { refusal: deniedText(policy(), tool, false) }
   try {
     const hash = callHash(tool.name, input)
     const summary = boundedCall(shownCall(input, deps.secrets()), hash)
-    const request: ApprovalRequest = { callId, tool: tool.name, summary, callHash: hash, turn, session, inbox }
+    const request: ApprovalRequest = {
+      callId,
+      tool: tool.name,
+      summary,
+      callHash: hash,
+      turn,
+      session,
+      inbox,
+      ...(owner !== undefined && { owner }),
+    }
     const answer = await scope.whileAsking(() => cancellation.race(approve(request, cancellation.signal)))
     if (answer === undefined) return { refusal: deniedText(policy(), tool, false) }
     if (answer === false || !answer.by) return { refusal: deniedText(policy(), tool, true) }

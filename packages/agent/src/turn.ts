@@ -20,6 +20,8 @@ export interface ApprovalRequest {
   readonly session: string | null
   /** The inbox message the turn answers. */
   readonly inbox: number | null
+  /** As in `TurnRequest.owner`. */
+  readonly owner?: string
 }
 
 /**

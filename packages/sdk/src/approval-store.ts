@@ -71,6 +71,8 @@ export interface Decision {
 export interface ApprovalFilter {
   readonly limit: number
   readonly state?: ApprovalState
+  /** Only those of this owner. */
+  readonly owner?: string
   /** Only those made before this one: the page after one that ended there. */
   readonly before?: ApprovalKey
 }

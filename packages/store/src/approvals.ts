@@ -23,8 +23,8 @@ const GET = `SELECT ${APPROVAL_COLUMNS} FROM approvals WHERE run_id = ? AND step
 const BY_TOKEN = `SELECT ${APPROVAL_COLUMNS} FROM approvals WHERE token = ?`
 const PROMPTS = `SELECT ${PROMPT_COLUMNS} FROM approval_prompts WHERE approval = ? ORDER BY outbox`
 const NUMBER = 'SELECT number FROM approvals WHERE run_id = ? AND step_id = ?'
-const LIST = `SELECT ${APPROVAL_COLUMNS} FROM approvals WHERE number < ? ORDER BY number DESC LIMIT ?`
-const LIST_STATE = `SELECT ${APPROVAL_COLUMNS} FROM approvals WHERE state = ? AND number < ? ORDER BY number DESC LIMIT ?`
+const listOf = (conditions: readonly string[]): string =>
+  `SELECT ${APPROVAL_COLUMNS} FROM approvals WHERE ${[...conditions, 'number < ?'].join(' AND ')} ORDER BY number DESC LIMIT ?`
 const unsettledBut = (condition: string): string =>
   `SELECT ${APPROVAL_COLUMNS} FROM approvals WHERE settled_at IS NULL${condition} AND number > ? ORDER BY number LIMIT ?`
 const UNSETTLED = unsettledBut('')
@@ -68,11 +68,13 @@ export function createApprovals(db: Database, writer: GroupCommit): ApprovalStor
         return row && whole(row)
       })
     },
-    async list({ limit, state, before }) {
+    async list({ limit, state, owner, before }) {
       return db.read(() => {
         const end = before ? numberOf(before) : Number.MAX_SAFE_INTEGER
         if (end === undefined) return []
-        const rows = state ? db.all<ApprovalColumns>(LIST_STATE, state, end, limit) : db.all<ApprovalColumns>(LIST, end, limit)
+        const given = Object.entries({ state, owner }).flatMap(([column, value]) => (value === undefined ? [] : [{ column, value }]))
+        const query = listOf(given.map(({ column }) => `${column} = ?`))
+        const rows = db.all<ApprovalColumns>(query, ...given.map(({ value }) => value), end, limit)
         return rows.map(whole)
       })
     },

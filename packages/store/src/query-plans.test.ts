@@ -109,7 +109,8 @@ async function useProcedures(): Promise<void> {
   await approvals.unsettled({ after: key, limit: 10 })
   await approvals.unsettled({ after: null, limit: 10, decided: true })
   await approvals.counts()
-  for (const state of [undefined, 'pending'] as const) await approvals.list({ limit: 10, before: key, ...(state && { state }) })
+  for (const filter of [{}, { state: 'pending' }, { owner: 'd1' }, { state: 'pending', owner: 'd1' }] as const)
+    await approvals.list({ limit: 10, before: key, ...filter })
   await approvals.decide(key, decision('approved'), 1)
   await approvals.settle(key, 1, [])
   const about = { atMs: 1, key: 'k', idempotency: { scope: 's', key: 'k' }, inbox: 1 }

@@ -325,4 +325,7 @@ export const MIGRATIONS: readonly string[] = [
     WHERE run_id = new.id AND gate = 'tool' AND state = 'pending';
   END;
   `,
+  `
+  CREATE INDEX approvals_by_owner ON approvals (owner) WHERE owner IS NOT NULL;
+  `,
 ]

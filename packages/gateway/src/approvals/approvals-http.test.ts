@@ -1,6 +1,6 @@
 /** Approvals and notifications over HTTP, through the real application and store. */
 import type { Channel, Waiting } from '@sluice/sdk'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { type TestGateway, type TestGatewayOptions, testGateways } from '../http/testing.ts'
 
 const gateway = testGateways()
@@ -205,4 +205,84 @@ test('the list is paged, newest first, and filtered by state', async () => {
   expect(await steps('?limit=2')).toEqual(['s3', 's2'])
   expect(await steps('?before_run=run%201&before_step=s2')).toEqual(['s1'])
   expect((await json('/api/approvals?state=open')).status).toBe(400)
+})
+
+describe('the tool call of a device', () => {
+  const CALL_AT = '/api/approvals/turn-1/call-1'
+
+  async function asked(options: TestGatewayOptions = {}) {
+    const { made } = await served(options)
+    const owner = await made.pair('owner', null, 'client')
+    const operator = await made.pair('operator')
+    const other = await made.pair('other', null, 'client')
+    const question = { runId: 'turn-1', stepId: 'call-1', gate: 'tool', workflow: 'shell', title: 'shell wants to run' } as const
+    await made.runtime.approvals.open({ ...question, message: 'command: secret plan', callHash: 'h', owner: owner.device, timeoutSecs: 0 })
+    const as = async ({ token }: { readonly token: string }, path: string, body?: unknown) => {
+      const response = await made.request(path, {
+        ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
+        headers: { authorization: `Bearer ${token}`, ...(body !== undefined && { 'content-type': 'application/json' }) },
+      })
+      return { status: response.status, text: await response.text() }
+    }
+    /** What each way to look shows. */
+    const seen = async (device: { readonly token: string }) => {
+      const answers = [await as(device, '/api/approvals'), await as(device, CALL_AT), await as(device, '/api/events/history')]
+      return answers.map(({ text }) => (text.includes('secret plan') ? 'whole' : text.includes('call-1') ? 'outline' : 'nothing'))
+    }
+    return { made, owner, operator, other, as, seen }
+  }
+
+  test('is shown to and decided by this device', async () => {
+    const { owner, as, seen, made } = await asked()
+    expect(await seen(owner)).toEqual(['whole', 'whole', 'whole'])
+    expect((await as(owner, CALL_AT, { approved: true })).status).toBe(200)
+    await expect.poll(() => told(made).at(-1)).toMatchObject({ type: 'human_approval_resolved', by: `device:${owner.device}` })
+    expect((await as(owner, '/api/events/history')).text).toContain('human_approval_resolved')
+  })
+
+  test('is not shown to an operator, who sees that it waits and cannot decide it', async () => {
+    const { operator, as, seen, made } = await asked()
+    expect(await seen(operator)).toEqual(['outline', 'outline', 'outline'])
+    expect((await as(operator, CALL_AT)).text).toContain('The call is shown to the device that asked')
+    for (const approved of [true, false]) expect((await as(operator, CALL_AT, { approved })).status).toBe(403)
+    expect(await made.runtime.approvals.get({ runId: 'turn-1', stepId: 'call-1' })).toMatchObject({ state: 'pending' })
+  })
+
+  test('does not exist for another client', async () => {
+    const { other, as, made } = await asked()
+    expect((await as(other, '/api/approvals')).text).toBe('{"approvals":[]}')
+    expect((await as(other, '/api/events/history')).text).toBe('{"events":[]}')
+    expect((await as(other, CALL_AT)).status).toBe(404)
+    expect((await as(other, CALL_AT, { approved: true })).status).toBe(404)
+    expect(await made.runtime.approvals.get({ runId: 'turn-1', stepId: 'call-1' })).toMatchObject({ state: 'pending' })
+  })
+
+  test('is shown to and decided by operators where [approvals] channels names the dashboard', async () => {
+    const { operator, other, as, seen } = await asked({ approvalChannels: ['Dashboard'] })
+    expect(await seen(operator)).toEqual(['whole', 'whole', 'whole'])
+    expect((await as(other, CALL_AT, { approved: true })).status).toBe(404)
+    expect((await as(operator, CALL_AT, { approved: true })).status).toBe(200)
+  })
+
+  test('is listed for its owner alone, page by page; questions of programs are listed for operators', async () => {
+    const { owner, operator, as, made } = await asked()
+    for (const [stepId, device] of Object.entries({ a: owner.device, b: 'another', c: owner.device }))
+      await made.runtime.approvals.open({
+        ...{ runId: 'turn-2', stepId, gate: 'tool', workflow: 'shell', title: 't', message: 'm', timeoutSecs: 0 },
+        owner: device,
+      })
+    await made.request('/api/channel-events', {
+      method: 'POST',
+      body: JSON.stringify(REQUEST),
+      headers: { 'content-type': 'application/json' },
+    })
+    const steps = async (device: { readonly token: string }, query = '') => {
+      const { approvals } = JSON.parse((await as(device, `/api/approvals${query}`)).text) as { approvals: { step_id: string }[] }
+      return approvals.map(({ step_id }) => step_id)
+    }
+    expect(await steps(owner)).toEqual(['c', 'a', 'call-1'])
+    expect(await steps(owner, '?limit=1&state=pending&before_run=turn-2&before_step=c')).toEqual(['a'])
+    expect(await steps(operator)).toEqual(['a/b', 'c', 'b', 'a', 'call-1'])
+    expect((await as(owner, AT)).status).toBe(404)
+  })
 })

@@ -16,6 +16,7 @@ import {
 } from '@sluice/sdk'
 import { waitingReplies } from '../delivery/waiting-replies.ts'
 import type { EventBus } from '../events/bus.ts'
+import { type Access, type ApprovalCaller, accessOf, operatorsApprove } from './access.ts'
 import { type Answers, createAnswers, tokenIn } from './answers.ts'
 import { type AskingDeps, askedWith, askingOf, promptsOf } from './asking.ts'
 import { createExpiry } from './expiry.ts'
@@ -44,6 +45,8 @@ type Decision = Parameters<Approvals['decide']>[1]
 export interface ApprovalRegistry extends Approvals {
   /** As `Approvals.decide`; with `inbox`, that message is done in the same commit, whoever won. */
   decide(key: ApprovalKey, decision: Decision, inbox?: number): ReturnType<Approvals['decide']>
+  /** What a caller of the API may see and decide. */
+  access(approval: Pick<Approval, 'gate' | 'owner'>, caller: ApprovalCaller): Access
   /** True if somebody would be asked: a conversation there is, or a target that is named or configured. */
   reaches(question: Pick<Question, 'origin' | 'channels'>): boolean
   /** Resolves once it is decided, whoever did it; undefined if `signal` aborts before, or nobody opened it. */
@@ -177,11 +180,12 @@ export function createApprovals(deps: ApprovalRegistryDeps): ApprovalRegistry {
       if (!kept.opened) return { ...kept, asked: [] }
       const numbers = kept.approval.prompts.map(({ number }) => number)
       deps.queued(waitingReplies(prompts.flat(), numbers))
-      tellRequested(bus, kept.approval)
+      tellRequested(bus, kept.approval, operatorsApprove(deps.targets()))
       return { ...kept, asked: askedWith(asking, prompts, numbers) }
     },
     decide,
     get: (key) => store.get(key),
+    access: (approval, caller) => accessOf(approval, caller, deps.targets()),
     taker: (gate, take) => settler.taker(gate, take),
     reaches: (question) => askingOf(question, deps).conversations.length > 0,
     async decision(key, signal) {

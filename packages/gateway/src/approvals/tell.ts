@@ -1,20 +1,27 @@
 /** What subscribers are told of approvals (§6). */
-import type { Approval, Events } from '@sluice/sdk'
+import type { Approval, SluiceEvent } from '@sluice/sdk'
+import type { EventBus } from '../events/bus.ts'
 import { isoTime } from '../http/iso-time.ts'
+import { outlineOf } from './access.ts'
 
-export const tellRequested = (events: Events, { runId, stepId, workflow, title, message, expiresAtMs }: Approval): void =>
-  events.emit({
-    type: 'human_approval_request',
-    run_id: runId,
-    step_id: stepId,
-    workflow_name: workflow,
-    title,
-    message,
-    expires_at: isoTime(expiresAtMs),
-  })
+/** `isShared`: every operator sees what is asked, not only the device that a tool call concerns. */
+export function tellRequested(bus: Pick<EventBus, 'emit'>, approval: Approval, isShared: boolean): void {
+  if (approval.gate !== 'tool' || isShared) bus.emit(requested(approval), approval.owner ?? undefined)
+  else bus.emit(requested(approval), approval.owner ?? undefined, requested(outlineOf(approval)))
+}
 
-export function tellResolved(events: Events, { runId, stepId, state, by, feedback }: Approval): void {
+const requested = ({ runId, stepId, workflow, title, message, expiresAtMs }: Approval): SluiceEvent => ({
+  type: 'human_approval_request',
+  run_id: runId,
+  step_id: stepId,
+  workflow_name: workflow,
+  title,
+  message,
+  expires_at: isoTime(expiresAtMs),
+})
+
+export function tellResolved(bus: Pick<EventBus, 'emit'>, { runId, stepId, state, by, feedback, owner }: Approval): void {
   if (state === 'pending') return
-  const approved = state === 'approved'
-  events.emit({ type: 'human_approval_resolved', run_id: runId, step_id: stepId, approved, state, feedback, by: by ?? 'system' })
+  const about = { run_id: runId, step_id: stepId, approved: state === 'approved', state, feedback, by: by ?? 'system' }
+  bus.emit({ type: 'human_approval_resolved', ...about }, owner ?? undefined)
 }

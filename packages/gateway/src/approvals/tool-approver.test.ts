@@ -112,6 +112,25 @@ test.each<[what: string, from: Partial<ApprovalRequest>]>([
   expect(await answer).toBe(false)
 })
 
+test.each([
+  ['the device of its turn', { turn: 't1', owner: 'd1' }, 'd1'],
+  ['the device that has started the procedure', { turn: 'run-7', owner: 'sop' }, 'd7'],
+])('a question belongs to %s', async (_, from, owner) => {
+  const { approvals, settle } = await arrange({ channels: [richChannel('workspace')], targets: ['workspace'] })
+  const ask = createToolApprover({
+    approvals,
+    inbox: { get: async () => undefined },
+    run: async (id) => (id === RUN.id ? { ...RUN, event: { ...RUN.event, by: 'device:d7' } } : undefined),
+    timeoutSecs: () => 300,
+  })
+  const aborting = new AbortController()
+  const answer = ask({ ...REQUEST, ...from }, aborting.signal)
+  await settle()
+  expect(await approvals.get({ ...KEY, runId: from.turn })).toMatchObject({ owner })
+  aborting.abort()
+  await answer
+})
+
 test('the session of somebody else names no run', async () => {
   const { ask } = await arrange({ channels: [{ name: 'plain' }] })
   expect(await ask({ ...REQUEST, session: 'channel:plain/run-7' }, new AbortController().signal)).toBeUndefined()

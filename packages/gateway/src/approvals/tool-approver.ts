@@ -35,7 +35,7 @@ export function createToolApprover({ approvals, inbox, run, timeoutSecs }: ToolA
     if (!approvals.isRunning || !approvals.reaches(about)) return undefined
     return askAboutTool(
       { approvals, signal },
-      { ...toolQuestion(request, timeoutSecs()), ...(procedure && titleOf(request, procedure)), ...about },
+      { ...toolQuestion(request, timeoutSecs()), ...(procedure && { ...titleOf(request, procedure), ...ownerOfRun(procedure) }), ...about },
     )
   }
 }
@@ -44,7 +44,11 @@ const titleOf = ({ tool }: ApprovalRequest, { sop, step, steps }: SopRun): Pick<
   title: `${sop}: step ${step} of ${steps.length}: ${tool} wants to run`,
 })
 
-export const toolQuestion = ({ turn, callId, tool, summary, callHash }: ApprovalRequest, timeoutSecs: number): Question => ({
+/** A procedure that a device has started is a matter of this device. */
+const DEVICE = 'device:'
+const ownerOfRun = ({ event: { by } }: SopRun): Pick<Question, 'owner'> => (by.startsWith(DEVICE) ? { owner: by.slice(DEVICE.length) } : {})
+
+export const toolQuestion = ({ turn, callId, tool, summary, callHash, owner }: ApprovalRequest, timeoutSecs: number): Question => ({
   runId: turn,
   stepId: callId,
   gate: 'tool',
@@ -52,6 +56,7 @@ export const toolQuestion = ({ turn, callId, tool, summary, callHash }: Approval
   title: `${tool} wants to run`,
   message: summary,
   callHash,
+  ...(owner !== undefined && { owner }),
   timeoutSecs,
 })
 

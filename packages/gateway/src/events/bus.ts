@@ -1,5 +1,5 @@
 /** The one producer of events: numbers them, keeps the last ones for resuming, hands each to every subscriber (§6). */
-import type { Clock, EventEnvelope, Events, SluiceEvent } from '@sluice/sdk'
+import type { Clock, EventEnvelope, Events, Role, SluiceEvent } from '@sluice/sdk'
 
 /** An event with its JSON, made once however many subscribers there are. */
 export interface BusEvent {
@@ -9,14 +9,22 @@ export interface BusEvent {
   readonly json: string
   /** The device whose event it is, as in `Events.emit`. */
   readonly owner: string | null
+  /** The same event as operators see it who are not its owner; absent: as it is. */
+  readonly outline?: BusEvent
 }
 
-/** Who follows events: a client's device, which is shown its own events only, or null for an operator, who is shown all. */
-export type Reader = string | null
+/** Who follows events: a caller and its role, or null for the daemon itself, which sees everything. */
+export type Reader = { readonly role: Role; readonly owner: string } | null
 
-export const isShownTo = (reader: Reader, { owner }: BusEvent): boolean => reader === null || reader === owner
+/** The event as this reader may see it: a client sees its own events only. */
+export function shownTo(reader: Reader, event: BusEvent): BusEvent | undefined {
+  if (reader === null || reader.owner === event.owner) return event
+  return reader.role === 'operator' ? (event.outline ?? event) : undefined
+}
 
 export interface EventBus extends Events {
+  /** As `Events.emit`; `outline` is the event as operators see it who are not its owner. */
+  emit(event: SluiceEvent, owner?: string, outline?: SluiceEvent): void
   /** Names this run of the daemon; the part of an event id before the dash. */
   readonly run: string
   /** The number of the newest event; 0 before the first. */
@@ -76,10 +84,14 @@ export function createEventBus({ clock, run, keptMax = 1024, keptCharsMax = 8 * 
     get seq() {
       return seq
     },
-    emit(event: SluiceEvent, owner) {
+    emit(event, owner, outline) {
       const id = `${run}-${seq + 1}`
-      const envelope = { id, timestamp: new Date(clock.nowMs()).toISOString(), ...event } as EventEnvelope
-      const busEvent: BusEvent = { seq: seq + 1, envelope, json: JSON.stringify(envelope), owner: owner ?? null }
+      const timestamp = new Date(clock.nowMs()).toISOString()
+      const made = (content: SluiceEvent): BusEvent => {
+        const envelope = { id, timestamp, ...content } as EventEnvelope
+        return { seq: seq + 1, envelope, json: JSON.stringify(envelope), owner: owner ?? null }
+      }
+      const busEvent: BusEvent = { ...made(event), ...(outline && { outline: made(outline) }) }
       seq += 1
       keep(busEvent)
       for (const receive of subscribers) receive(busEvent)
@@ -98,7 +110,7 @@ export function createEventBus({ clock, run, keptMax = 1024, keptCharsMax = 8 * 
       reader === null
         ? from(seq - limit + 1)
         : from(oldest)
-            .filter((event) => isShownTo(reader, event))
+            .flatMap((event) => shownTo(reader, event) ?? [])
             .slice(-limit),
   }
 }

@@ -67,6 +67,31 @@ test('a filter lets through the types it names and no other', () => {
   expect(sink.seen()).toEqual([2])
 })
 
+test('an event with an outline is sent whole to its owner, as the outline to other operators, to no other client', () => {
+  const { fanOut, bus } = setUp()
+  const readers = {
+    owner: { role: 'client', owner: 'd1' },
+    operator: { role: 'operator', owner: 'd2' },
+    client: { role: 'client', owner: 'd3' },
+  } as const
+  const given = (reader: Subscription['reader'], lastEventId: string | null) => {
+    const texts: string[] = []
+    const sink = new FakeSink()
+    sink.write = (frame) => void texts.push(frame.toString())
+    fanOut.add(sink, { reader, lastEventId, types: null })
+    return texts
+  }
+  const live = Object.entries(readers).map(([name, reader]) => [name, given(reader, null)] as const)
+  bus.emit({ type: 'x_ask', say: 'whole' }, 'd1', { type: 'x_ask', say: 'outline' })
+  const resumed = Object.entries(readers).map(([name, reader]) => [name, given(reader, 'r-0')] as const)
+  for (const shown of [live, resumed])
+    expect(shown.map(([name, texts]) => [name, ...texts.map((text) => JSON.parse(text).say)])).toEqual([
+      ['owner', 'whole'],
+      ['operator', 'outline'],
+      ['client'],
+    ])
+})
+
 test('resuming replays what is kept, after a gap that counts what is not', () => {
   const { fanOut, emit } = setUp(4)
   emit(10)

@@ -1,6 +1,6 @@
 /** Hands each event to every subscriber of one kind of stream, each with a bounded buffer of its own (§6). */
 import type { Clock } from '@sluice/sdk'
-import { type BusEvent, type EventBus, isShownTo, type Reader } from './bus.ts'
+import { type BusEvent, type EventBus, type Reader, shownTo } from './bus.ts'
 import type { Framing } from './frames.ts'
 
 /** A subscriber that has more than this still to take is given no further event until it catches up; a replay waits for it. */
@@ -63,8 +63,9 @@ export function createFanOut({ bus, clock, framing, onDropped }: FanOutOptions):
   let isLooking = false
 
   const isBehind = ({ missed, replayedTo }: Subscriber): boolean => missed > 0 || replayedTo !== null
-  const isWanted = ({ types, reader }: Subscriber, event: BusEvent): boolean =>
-    (types === null || types.has(event.envelope.type)) && isShownTo(reader, event)
+  /** The event as this subscriber is to get it; undefined: not at all. */
+  const wanted = ({ types, reader }: Subscriber, event: BusEvent): BusEvent | undefined =>
+    types === null || types.has(event.envelope.type) ? shownTo(reader, event) : undefined
 
   /** True once a subscriber that lagged has room again; by then it was told how much it missed. */
   const hasCaughtUp = (subscriber: Subscriber): boolean => {
@@ -114,23 +115,30 @@ export function createFanOut({ bus, clock, framing, onDropped }: FanOutOptions):
     if (missed !== 0) sink.write(framing.gap(missed))
     for (const event of events) {
       const { id } = event.envelope
-      if (isWanted(subscriber, event)) sink.write(framing.event(event))
+      const shown = wanted(subscriber, event)
+      if (shown) sink.write(framing.event(shown))
       if (event === last || sink.bufferedBytes() <= BUFFERED_BYTES_MAX) continue
       subscriber.replayedTo = id
       return lag(subscriber)
     }
   }
 
-  const give = (subscriber: Subscriber, event: BusEvent, frame: Buffer) => {
-    if (subscriber.replayedTo !== null || !isWanted(subscriber, event)) return
+  const give = (subscriber: Subscriber, frame: Buffer) => {
     if (hasRoom(subscriber)) subscriber.sink.write(frame)
     else miss(subscriber)
   }
 
   bus.subscribe((event) => {
     if (subscribers.size === 0) return
-    const frame = framing.event(event)
-    for (const subscriber of subscribers) give(subscriber, event, frame)
+    // Most events look the same to everybody who may see them: each look of one is framed once.
+    const frames = new Map<BusEvent, Buffer>()
+    for (const subscriber of subscribers) {
+      const shown = subscriber.replayedTo === null ? wanted(subscriber, event) : undefined
+      if (!shown) continue
+      const frame = frames.get(shown) ?? framing.event(shown)
+      frames.set(shown, frame)
+      give(subscriber, frame)
+    }
   })
 
   return {

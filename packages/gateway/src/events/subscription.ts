@@ -16,7 +16,7 @@ export const subscriptionQuery = v.object({
 })
 
 /** Whose events a caller is shown. */
-export const readerOf = ({ role, device }: Pick<Caller, 'role' | 'device'>): Reader => (role === 'operator' ? null : ownerOf(device))
+export const readerOf = ({ role, device }: Pick<Caller, 'role' | 'device'>): Reader => ({ role: role ?? 'client', owner: ownerOf(device) })
 
 /** Throws `invalid_request` for more than can be meant. The `Last-Event-ID` header wins over the query. */
 export function parseSubscription(c: HttpContext, caller: Caller): Subscription {
