@@ -11,7 +11,7 @@ const schema = v.object({
     v.string(),
     v.url(),
     v.regex(/^https?:\/\/[^@?#]+$/i, 'must be an http or https URL without user name, query or fragment'),
-    v.description('Where the host API is; attachments are fetched from this host alone'),
+    v.description('Where the host API is; attachments are fetched from this host alone, at any port'),
   ),
   tenant_id: v.optional(
     v.pipe(

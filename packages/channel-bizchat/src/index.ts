@@ -38,6 +38,7 @@ function bizchat(host: Host, config: BizchatConfig): Channel {
       sample: (sample) => sampleRequest(sample, secret()),
     },
     send: (to, message, signal) => sendMessage(api, to, message, signal),
-    fetchMedia: (attachment, options) => fetchMedia(api, attachment, options),
+    fetchMedia: (attachment, options) =>
+      fetchMedia({ ...api, publicFetch: host.publicFetch, publicAddresses: host.publicAddresses }, attachment, options),
   }
 }

@@ -1,5 +1,5 @@
 /** The channel against its provider's fake over real sockets, with what goes wrong on the wire. */
-import { AppError, type Channel } from '@sluice/sdk'
+import { AppError, type Channel, type Host, type PublicRequest } from '@sluice/sdk'
 import { startFakeProvider } from '@sluice/testkit/fake-provider'
 import { BIZCHAT_TOKEN, type BizchatFakeOptions, startBizchatFake } from '@sluice/testkit/fakes/bizchat'
 import { testHost } from '@sluice/testkit/host'
@@ -21,10 +21,10 @@ const outcomeOf = (step: Promise<unknown> | undefined): Promise<unknown> =>
     (error: unknown) => (error instanceof AppError ? error.code : error),
   )
 
-const arrange = async (options: BizchatFakeOptions = {}, config: object = {}) => {
+const arrange = async (options: BizchatFakeOptions = {}, config: object = {}, { publicFetch, publicAddresses } = isPrivate) => {
   const fake = await startBizchatFake(options)
   closing.push(fake.close)
-  const host = testHost({ fetch })
+  const host = testHost({ fetch, publicFetch, publicAddresses })
   const parsed = v.parse(bizchatSection.schema, { api_token: BIZCHAT_TOKEN, api_url: fake.url, ...config })
   const [channel] = feature.build(host, parsed).channels ?? []
   if (!channel) throw new Error('there is no channel')
@@ -34,11 +34,19 @@ const arrange = async (options: BizchatFakeOptions = {}, config: object = {}) =>
   return { fake, channel, send, fetchMedia, logs: host.logs }
 }
 
-/** Another server, which is to get nothing. */
+/** The address of `api_url` is not public. */
+const isPrivate: Pick<Host, 'publicFetch' | 'publicAddresses'> = {
+  publicFetch: async () => expect.unreachable('the host of api_url is private'),
+  publicAddresses: async () => {
+    throw new AppError('forbidden', 'the address is not public')
+  },
+}
+
+/** Another server, which is to get nothing. Its host has another name. */
 const startStranger = async () => {
   const stranger = await startFakeProvider(() => ({ status: 200, body: { message: { id: 'stolen' } } }))
   closing.push(stranger.close)
-  return stranger
+  return { requests: stranger.requests, url: stranger.url.replace('127.0.0.1', 'localhost') }
 }
 
 describe('replies', () => {
@@ -178,15 +186,13 @@ describe('§4.2 media', () => {
     expect([[...media.bytes], media.mime]).toEqual([[...voice.bytes], 'audio/ogg'])
   })
 
-  test('are fetched from no other host, port or scheme, with no other credential, and from nothing that is no URL', async () => {
+  test('are fetched from no other host, with no other credential, and from nothing that is no URL', async () => {
     const { fake, fetchMedia } = await arrange()
     const stranger = await startStranger()
     const { port } = new URL(fake.url)
     const elsewhere = [
-      `${stranger.url}/x`,
+      stranger.url,
       `http://localhost:${port}/x`,
-      `http://127.0.0.1/x`,
-      `https://127.0.0.1:${port}/x`,
       `http://127.0.0.1:${port}@${new URL(stranger.url).host}/x`,
       `http://user:pass@127.0.0.1:${port}/x`,
       `file:///etc/passwd`,
@@ -195,6 +201,39 @@ describe('§4.2 media', () => {
     ]
     for (const url of elsewhere) expect(await outcomeOf(fetchMedia(url)), url).toBe('forbidden')
     expect([fake.requests.length, stranger.requests.length]).toEqual([0, 0])
+  })
+
+  test('are fetched with the token from another port of that host', async () => {
+    const { fetchMedia } = await arrange()
+    const other = await startBizchatFake({ media: { v: voice } })
+    closing.push(other.close)
+    expect([...(await fetchMedia(other.mediaUrl('v'))).bytes]).toEqual([...voice.bytes])
+  })
+
+  test('are fetched from another port of a public host by a request that no redirect and no name leads inside', async () => {
+    const asked: [string, PublicRequest][] = []
+    const { fetchMedia } = await arrange(
+      {},
+      { api_url: 'https://host.example/tenant' },
+      {
+        publicAddresses: async () => [{ address: '192.0.2.1', family: 4 }],
+        async publicFetch(url, request) {
+          asked.push([url, request])
+          return new Response('OggS')
+        },
+      },
+    )
+    await fetchMedia('https://host.example:8443/v')
+    expect(asked).toMatchObject([['https://host.example:8443/v', { headers: { authorization: `Bearer ${BIZCHAT_TOKEN}` } }]])
+    const [[, { admit } = {}] = []] = asked
+    expect(() => admit?.(new URL('https://host.example:9443/'))).not.toThrow()
+    for (const hop of ['https://other.example:8443/', 'http://host.example:8443/'])
+      expect(() => admit?.(new URL(hop))).toThrow(expect.objectContaining({ code: 'forbidden' }))
+  })
+
+  test('of an API with HTTPS are not fetched over plain HTTP, which would show the token', async () => {
+    const { fetchMedia } = await arrange({}, { api_url: 'https://127.0.0.1:1' })
+    expect(await outcomeOf(fetchMedia('http://127.0.0.1:1/x'))).toBe('forbidden')
   })
 
   test('may have moved, within that host', async () => {

@@ -18,7 +18,33 @@ const event = (changes: object = {}) => ({
 })
 
 test('our own messages are dropped, however it is said that they are ours', () => {
-  for (const own of [{ owner: true }, { fromMe: true }, { from_me: true }]) expect(parse(event(own))).toEqual([])
+  for (const own of [{ owner: true }, { fromMe: true }, { from_me: true }, { owner: 'true' }, { owner: 'True' }])
+    expect(parse(event(own))).toEqual([])
+})
+
+test('what is not said to be ours is a message of somebody else', () => {
+  for (const theirs of [{ owner: 'false' }, { owner: null }, { owner: '' }, { fromMe: 0 }]) expect(parse(event(theirs))).toHaveLength(1)
+})
+
+test.each([
+  ['button', { buttonReply: { payload: '{"a":1}', text: 'Yes' } }, 'Yes'],
+  ['interactive', { interactiveButtonReply: { id: 'b1', title: 'Change' } }, 'Change'],
+  ['interactive', { listReply: { id: 'r1', title: 'Monday', description: '9 to 5' } }, 'Monday'],
+])('a tap of type %s without a text says what was tapped', (type, reply, text) => {
+  const none = { buttonReply: null, listReply: null, interactiveButtonReply: null }
+  expect(parse(event({ type, text: null, ...none, ...reply }))).toMatchObject([{ text }])
+})
+
+test.each([
+  ['report.pdf', { name: 'report.pdf' }, ''],
+  ['My report (2).PDF', { name: 'My report (2).PDF' }, ''],
+  ['Please read this.', { name: '9b1c.pdf' }, 'Please read this.'],
+  ['See notes.txt', { name: '9b1c.pdf' }, 'See notes.txt'],
+  ['../../etc/x.pdf', { name: '9b1c.pdf' }, '../../etc/x.pdf'],
+  [null, { name: '9b1c.pdf' }, ''],
+])('the text %j of a document is its file name or its caption', (text, attachment, said) => {
+  const data = 'https://h.example/api/file/showFile?fileName=data/documents/9b1c.pdf'
+  expect(parse(event({ type: 'document', text, data }))).toMatchObject([{ text: said, attachments: [attachment] }])
 })
 
 test('only what was received is a message', () => {

@@ -37,12 +37,20 @@ export function parseMessages({ body }: Raw, account: string): Inbound[] {
   ]
 }
 
-const isOwn = (event: unknown): boolean => ['owner', 'fromMe', 'from_me'].some((key) => valueAt(event, key) === true)
+/** The provider writes a boolean; tools between it and us, such as form builders, write it as a text. */
+const isOwn = (event: unknown): boolean =>
+  ['owner', 'fromMe', 'from_me'].some((key) => /^true$/i.test(String(valueAt(event, key) ?? '').trim()))
+
+/** Where the words of a message are: in itself, or in the button or the row of a list that its sender tapped. */
+const TEXT_PATHS = [
+  ...['text', 'message.text', 'message.body'],
+  ...['buttonReply', 'interactiveButtonReply', 'listReply'].flatMap((reply) => [`${reply}.title`, `${reply}.text`]),
+]
 
 /** Undefined for a message with nothing in it to answer. */
 function contentOf(event: unknown, type: string): { text: string; attachments?: Attachment[] } | undefined {
-  const text = textAt(event, 'text', 'message.text', 'message.body')
-  const attachment = attachmentOf(event, type)
-  if (attachment) return { text, attachments: [attachment] }
+  const text = textAt(event, ...TEXT_PATHS)
+  const attachment = attachmentOf(event, type, text)
+  if (attachment) return { text: attachment.name === text.trim() ? '' : text, attachments: [attachment] }
   return text === '' ? undefined : { text }
 }

@@ -22,6 +22,13 @@ const schema = v.object({
     ),
     [],
   ),
+  mode: v.optional(
+    v.pipe(
+      v.picklist(['business', 'personal']),
+      v.description('The kind of account in web mode; cloud mode is always a business account and only checks the word'),
+    ),
+    'business',
+  ),
   api_url: v.optional(
     v.pipe(v.string(), v.url(), v.regex(/^https?:/i, 'Not an http or https URL'), v.description('Where the cloud API is')),
     'https://graph.facebook.com',

@@ -36,10 +36,15 @@ describe('§2.3 the section', () => {
     { ...required, api_url: 'ftp://example.com' },
     { ...required, api_version: '23' },
     { ...required, allowed_numbers: [''] },
+    { ...required, mode: 'private' },
   ])('%j is refused', (section) => expect(v.safeParse(chatappSection.schema, section).success).toBe(false))
 
+  test.each(['business', 'personal'])('mode = %j is accepted in cloud mode', (mode) => {
+    expect(channels({ phone_number_id: '200000000000002', mode })).toHaveLength(1)
+  })
+
   test('the keys of web mode belong to another feature', () => {
-    for (const key of ['session_path', 'pair_phone', 'mode']) expect(Object.keys(chatappSection.schema.entries)).not.toContain(key)
+    for (const key of ['session_path', 'pair_phone']) expect(Object.keys(chatappSection.schema.entries)).not.toContain(key)
   })
 })
 

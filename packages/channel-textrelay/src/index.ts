@@ -6,7 +6,7 @@ import { normaliseHandle } from './handle.ts'
 import { parseMessages } from './parse.ts'
 import { sampleRequest } from './sample.ts'
 import { sendMessage } from './send.ts'
-import { verifySignature } from './verify.ts'
+import { verifySignature, verifyTimes } from './verify.ts'
 
 const BODY_BYTES_MAX = 262_144
 /** The provider publishes none; longer replies are easier read in parts. */
@@ -31,7 +31,7 @@ function textrelay(host: Host, config: TextrelayConfig): Channel {
       path: '/textrelay',
       bodyBytesMax: BODY_BYTES_MAX,
       ...(isSigned ? {} : { unsigned: 'signing_secret' }),
-      verify: (raw) => (isSigned ? verifySignature(raw, secret()) : { by: 'nothing: signing_secret is not set' }),
+      verify: (raw) => (isSigned ? verifySignature(raw, secret()) : verifyTimes(raw)),
       parse: (raw) => parseMessages(raw, fromPhone),
       sample: (sample) => sampleRequest(sample, { fromPhone, secret: secret() }),
     },

@@ -1,6 +1,6 @@
 import type { Raw } from '@sluice/sdk'
 import { describe, expect, test } from 'vitest'
-import { verifySignature } from './verify.ts'
+import { verifySignature, verifyTimes } from './verify.ts'
 
 const NOW = 1_767_225_600
 const SECRET = 'textrelay-signing-secret-01'
@@ -81,6 +81,17 @@ describe('§8 a timestamp is at most 300 s away', () => {
   test.each([`${NOW}.0`, ' ', 'abc', undefined, `-${NOW}`, `${NOW}e0`, `0x${NOW.toString(16)}`, `${NOW}, ${NOW}`])('%j is none', (time) => {
     expect(() => verifySignature(raw({ ...legacy, 'x-webhook-timestamp': time }), SECRET)).toThrow(REFUSED)
     expect(() => verifySignature(raw({ ...standard, 'webhook-timestamp': time }), STANDARD_SECRET)).toThrow(REFUSED)
+  })
+})
+
+describe('without a secret', () => {
+  test.each(['x-webhook-timestamp', 'webhook-timestamp'])('a request with %s is taken within 300 s and refused beyond', (name) => {
+    for (const secs of [NOW, NOW - 300, NOW + 300]) expect(verifyTimes(raw({ [name]: String(secs) })).by).toMatch(/^nothing/)
+    for (const time of [String(NOW - 301), String(NOW + 301), '', 'soon']) expect(() => verifyTimes(raw({ [name]: time }))).toThrow(REFUSED)
+  })
+
+  test('a request without a timestamp is taken', () => {
+    expect(verifyTimes(raw({})).by).toMatch(/^nothing/)
   })
 })
 

@@ -15,6 +15,18 @@ export function verifySignature(raw: Raw, secret: string): Verified {
   throw new AppError('unauthorized', 'Invalid signature', { cause: `${standard}; ${legacy}` })
 }
 
+/**
+ * The times of a request that nothing signs: one that is given has to be within 300 s, so that an old request is not taken
+ * again by mistake. It proves nothing, because a forger can leave it out.
+ */
+export function verifyTimes(raw: Raw): Verified {
+  const stale = ['webhook-timestamp', 'x-webhook-timestamp'].find(
+    (name) => raw.headers[name] !== undefined && !isTimely(header(raw, name), raw),
+  )
+  if (stale !== undefined) throw new AppError('unauthorized', 'Invalid signature', { cause: `${stale} is not within 300 s` })
+  return { by: 'nothing: signing_secret is not set' }
+}
+
 /** The key in a secret of the form `whsec_<base64>`; Standard Webhooks knows no other. */
 export function standardKey(secret: string): Uint8Array | undefined {
   const encoded = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret)?.[1]

@@ -186,7 +186,7 @@ export const CATALOGUE = {
     ...planned,
     summary: 'chatapp, native web mode',
     section: 'channels_config.chatapp',
-    keys: ['session_path', 'pair_phone', 'mode'],
+    keys: ['session_path', 'pair_phone'],
   },
   'channel-voice-wake': {
     flag: 'voice-wake',
