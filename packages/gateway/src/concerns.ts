@@ -1,14 +1,18 @@
 /** What an operator should know before the first message comes, told at the start and, where it is new, after a reload. */
 import type { LogFields } from '@sluice/sdk'
 import { gatewaySection } from './config/core-sections.ts'
+import { leftOutFiles } from './left-out-files.ts'
 import type { OpenRuntime } from './open-runtime.ts'
 import { isLoopbackHost, isOpenToAll, OPEN_TO_ALL, PLAIN_HTTP } from './open-to-all.ts'
+import type { FeatureStatus } from './runtime.ts'
 import { unknownToolNames } from './unknown-tool-names.ts'
 import { unprovedChannels } from './unproved.ts'
 
 type Concern = readonly [message: string, fields?: LogFields]
 
 const UNPROVED = 'requests to this channel are not verified: whoever reaches the address can post as the provider'
+
+const compiledOf = (features: readonly FeatureStatus[]) => features.flatMap(({ feature, compiled }) => (compiled ? [feature] : []))
 
 /** Of the configuration in force. */
 export function concernsOf(runtime: OpenRuntime): Concern[] {
@@ -26,6 +30,9 @@ export function concernsOf(runtime: OpenRuntime): Concern[] {
     ),
     ...leftOut.map(
       ({ section, feature, build }): Concern => [`[${section}] is configured, but this build leaves ${feature} out`, { build }],
+    ),
+    ...leftOutFiles(runtime.dataDir, compiledOf(features)).map(
+      ({ file, feature, build }): Concern => [`${file} is there, but this build leaves ${feature} out`, { build }],
     ),
     ...features.flatMap(({ feature, state, reason }): Concern[] => (state === 'failed' ? [['a feature failed', { feature, reason }]] : [])),
   ]

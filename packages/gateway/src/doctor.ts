@@ -13,6 +13,7 @@ import { checkProcedures } from './doctor-procedures.ts'
 import { checkProvider } from './doctor-provider.ts'
 import { checkInWorkspace, checkSandbox } from './doctor-sandbox.ts'
 import { checkConfigPlace, checkWorkspace } from './doctor-workspace.ts'
+import { leftOutFiles } from './left-out-files.ts'
 import { type OpenRuntime, openRuntime, type RuntimeOptions } from './open-runtime.ts'
 import { isLoopbackHost, isOpenToAll, OPEN_TO_ALL, PLAIN_HTTP } from './open-to-all.ts'
 import type { FeatureStatus } from './runtime.ts'
@@ -53,6 +54,7 @@ export async function runChecks(options: DoctorOptions): Promise<Check[]> {
       ...(choice.warning === undefined ? await checkInWorkspace(runtime.guards().spawn, root) : []),
       ...(await checkOtherSandboxes(runtime)),
       ...checkFeatures(runtime.live().features),
+      ...checkFiles(options.dataDir, runtime.live().features),
       ...(await proveFeatures(runtime)),
       ...checkChannels(runtime),
       ...checkWebhooks(runtime),
@@ -157,6 +159,13 @@ async function checkOtherSandboxes(runtime: OpenRuntime): Promise<Check[]> {
   const others = await runtime.guards().otherSandboxes()
   return others.map(({ name, available, detail }) =>
     ok(`sandbox ${name}`, `not in use; ${available ? 'it would work here' : 'it would not work here'}: ${detail}`),
+  )
+}
+
+function checkFiles(dataDir: string, features: readonly FeatureStatus[]): Check[] {
+  const compiled = features.flatMap((each) => (each.compiled ? [each.feature] : []))
+  return leftOutFiles(dataDir, compiled).map(({ file, feature, build }) =>
+    fail('features', `${file} is for ${feature}, which this build leaves out`, build),
   )
 }
 

@@ -25,17 +25,22 @@ export function featureStatuses(instances: readonly Instance[], leftOut: readonl
   return [...rows, ...own]
 }
 
-const compiled = (instance: Instance, flag: string | null, kind: string): FeatureStatus => ({
-  feature: instance.feature.id,
-  flag,
-  kind,
-  compiled: true,
-  installed: true,
-  configured: instance.configured,
-  state: instance.state(),
-  reason: instance.reason(),
-  build: null,
-})
+function compiled(instance: Instance, flag: string | null, kind: string): FeatureStatus {
+  const lacking = instance.parts.lacks?.()
+  const state = instance.state()
+  const isUnavailable = lacking !== undefined && state === 'ready'
+  return {
+    feature: instance.feature.id,
+    flag,
+    kind,
+    compiled: true,
+    installed: lacking === undefined,
+    configured: instance.configured,
+    state: isUnavailable ? 'unavailable' : state,
+    reason: isUnavailable ? lacking : instance.reason(),
+    build: null,
+  }
+}
 
 /** Two features may not claim one id; the profile is at fault. */
 export function duplicateFeature(features: readonly Feature[]): string | undefined {

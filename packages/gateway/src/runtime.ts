@@ -5,8 +5,8 @@ import type { ApprovalRegistry } from './approvals/registry.ts'
 import type { GatewayConfig } from './config/core-sections.ts'
 import type { EventBus } from './events/bus.ts'
 
-/** `starting`: registration has not ended yet. */
-export type FeatureState = 'ready' | 'starting' | 'unconfigured' | 'failed' | 'left_out'
+/** `starting`: registration has not ended yet. `unavailable`: this machine lacks something that the feature needs. */
+export type FeatureState = 'ready' | 'starting' | 'unavailable' | 'unconfigured' | 'failed' | 'left_out'
 
 /** One row of `sluice features` (decisions, command line contract). */
 export interface FeatureStatus {
@@ -15,7 +15,7 @@ export interface FeatureStatus {
   readonly kind: string
   /** In this build. */
   readonly compiled: boolean
-  /** Its package is in this release. */
+  /** Its package is in this release, and what it needs is on this machine. */
   readonly installed: boolean
   readonly configured: boolean
   readonly state: FeatureState

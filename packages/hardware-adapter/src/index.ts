@@ -3,10 +3,13 @@ import { defineFeature } from '@sluice/sdk'
 import { buildAdapter } from './build-adapter.ts'
 import { adapterSection } from './config.ts'
 import { thisMachine } from './find-usb-adapters.ts'
-import { nativePackages } from './native.ts'
+import { lacksNative, nativePackages } from './native.ts'
 
 export default defineFeature({
   id: 'hardware-adapter',
   section: adapterSection,
-  build: (host, config) => buildAdapter(host, config, { native: nativePackages, places: { ...thisMachine, dev: '/dev' } }),
+  build: (host, config) => ({
+    ...buildAdapter(host, config, { native: nativePackages, places: { ...thisMachine, dev: '/dev' } }),
+    lacks: lacksNative,
+  }),
 })

@@ -1,6 +1,6 @@
 /** The one door to the native packages, which are optional: each is loaded at its first use and shown as a small port. */
 import { checkDevicePath } from '@sluice/hardware'
-import { AppError, errorText } from '@sluice/sdk'
+import { AppError, errorText, installPackage, missingPackages } from '@sluice/sdk'
 import { bulkEndpoints, type UsbInterfaceDescriptor } from './bulk-endpoints.ts'
 
 /** Beyond it a USB transfer has failed; a real one takes a millisecond or two. */
@@ -88,10 +88,16 @@ const COMPILER = 'Python 3, make and a C++ compiler'
 
 /** What mends that a package cannot be loaded. */
 export const NATIVE_FIX: Readonly<Record<NativePackage, string>> = {
-  'i2c-bus': `install it beside Sluice (\`npm install i2c-bus\`); it is compiled, with ${COMPILER}`,
-  'spi-device': `install it beside Sluice (\`npm install spi-device\`); it is compiled, with ${COMPILER}`,
-  'node-hid': 'install it beside Sluice (`npm install node-hid`), and on Linux libusb (Debian: `apt install libusb-1.0-0`)',
-  usb: 'install it beside Sluice (`npm install usb`)',
+  'i2c-bus': `${installPackage('i2c-bus')}; it is compiled, with ${COMPILER}`,
+  'spi-device': `${installPackage('spi-device')}; it is compiled, with ${COMPILER}`,
+  'node-hid': `${installPackage('node-hid')}; on Linux also libusb (Debian: apt-get install libusb-1.0-0)`,
+  usb: installPackage('usb'),
+}
+
+/** All of them are optional; the feature can do nothing but simulate where none is there. */
+export function lacksNative(): string | undefined {
+  const names = Object.keys(NATIVE_FIX)
+  return names.every((name) => missingPackages([name], import.meta.url) !== undefined) ? missingPackages(names, import.meta.url) : undefined
 }
 
 async function load<Module>(name: NativePackage, importing: () => Promise<{ readonly default: Module }>): Promise<Module> {

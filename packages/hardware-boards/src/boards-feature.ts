@@ -5,6 +5,7 @@ import { hardwareCommands } from './commands/commands.ts'
 import { peripheralsSection } from './config.ts'
 import type { Mounts } from './flash/boot-volume.ts'
 import { listenToTriggers } from './listen-to-triggers.ts'
+import { lacksSerial } from './native.ts'
 import { devicesPrompt } from './prompt.ts'
 import { type Machine, thisMachine } from './registry/machine.ts'
 import { createRegistry } from './registry/registry.ts'
@@ -41,10 +42,11 @@ export const boardsFeature = ({ machine, mounts }: BoardsOn = {}): Feature =>
           machine: { ...thisMachine(host), ...machine },
           ...(mounts && { mounts }),
         }),
+        lacks: lacksSerial,
         prompt: () => devicesPrompt(registry.all()),
         async check(signal) {
           const { checkBoards } = await import('./when-needed.ts')
-          return checkBoards(registry, signal)
+          return checkBoards(registry, config.boards, signal)
         },
         async register() {
           registry.start()

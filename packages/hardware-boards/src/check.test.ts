@@ -7,14 +7,25 @@ import { createRegistry } from './registry/registry.ts'
 import { fakeMachine, type Plugged } from './testing/fake-machine.ts'
 
 const never = new AbortController().signal
-const findings = (plugged: readonly Plugged[], config: object = {}) =>
-  checkBoards(createRegistry(testHost(), v.parse(peripheralsSection.schema, config), fakeMachine(...plugged).machine), never)
+const findings = (plugged: readonly Plugged[], given: object = {}) => {
+  const config = v.parse(peripheralsSection.schema, given)
+  return checkBoards(createRegistry(testHost(), config, fakeMachine(...plugged).machine), config.boards, never)
+}
 
 test('without boards it says that serialport works and what USB shows', async () => {
   expect(await findings([{ path: '/dev/ttyUSB0', usb: '12d1:1001' }])).toEqual([
     { status: 'ok', detail: 'serialport works here' },
     { status: 'ok', detail: 'No board is connected; USB shows 12d1:1001 Thing' },
   ])
+})
+
+test('an entry that cannot be reached as it is written is doubted', async () => {
+  const boards = [{ board: 'nucleo-f401re', path: '/dev/serial/by-id/usb-board' }]
+  expect(await findings([], { enabled: true, boards })).toContainEqual({
+    status: 'warn',
+    detail: expect.stringContaining('"/dev/serial/by-id/usb-board" is no serial port'),
+    fix: 'Correct it in [[peripherals.boards]]',
+  })
 })
 
 test('each board is told with what keeps us from it, and what mends that', async () => {

@@ -1,15 +1,22 @@
 /** Proves on this machine that boards can be reached, and says what is missing where they cannot; for `sluice doctor`. */
+import { type BoardEntry, doubtOf } from '@sluice/hardware'
 import { AppError, buildHint, errorText, type Finding } from '@sluice/sdk'
-import { loadSerialLibrary } from './native.ts'
+import { loadSerialLibrary, SERIAL_FIX } from './native.ts'
 import type { Registry } from './registry/registry.ts'
 import { usbText } from './registry/usb.ts'
 import { deniedAccess } from './transports/port-access.ts'
 
-export async function checkBoards(registry: Registry, signal: AbortSignal): Promise<readonly Finding[]> {
+export async function checkBoards(registry: Registry, configured: readonly BoardEntry[], signal: AbortSignal): Promise<readonly Finding[]> {
+  // A machine that has no board to reach lacks nothing.
+  const isNeeded = configured.some(({ transport }) => transport === 'serial')
   const library = await loadSerialLibrary().then(
     (): Finding => ({ status: 'ok', detail: 'serialport works here' }),
-    (error: unknown): Finding => ({ status: 'fail', detail: errorText(error), fix: 'pnpm add serialport' }),
+    (error: unknown): Finding => ({ status: isNeeded ? 'fail' : 'warn', detail: errorText(error), fix: SERIAL_FIX }),
   )
+  const doubts = configured.flatMap((entry): Finding[] => {
+    const doubt = doubtOf(entry)
+    return doubt === undefined ? [] : [{ status: 'warn', detail: doubt, fix: 'Correct it in [[peripherals.boards]]' }]
+  })
   const devices = await registry.discover(signal)
   const boards = await Promise.all(
     devices.map(async ({ alias, path, transport, connected }): Promise<Finding> => {
@@ -20,9 +27,9 @@ export async function checkBoards(registry: Registry, signal: AbortSignal): Prom
       return { status: 'ok', detail: `${alias} is ${path === null ? `there (${transport})` : `at ${path}`}` }
     }),
   )
-  if (boards.length > 0) return [library, ...boards]
+  if (boards.length > 0) return [library, ...doubts, ...boards]
   const seen = registry.seen().map(usbText).join(', ')
-  return [library, { status: 'ok', detail: `No board is connected; USB shows ${seen || 'nothing'}` }]
+  return [library, ...doubts, { status: 'ok', detail: `No board is connected; USB shows ${seen || 'nothing'}` }]
 }
 
 const nativeFix = `On a supported single-board computer: ${buildHint('hardware-sbc')}`

@@ -1,5 +1,5 @@
 /** The only way to serialport, which is native: loaded when the first port is listed or opened. */
-import { AppError, errorText } from '@sluice/sdk'
+import { AppError, errorText, installPackage, missingPackages } from '@sluice/sdk'
 
 /** What this package needs of a port of it, which is a stream. */
 export interface NativePort {
@@ -27,6 +27,11 @@ export interface SerialLibrary {
   port(options: { readonly path: string; readonly baudRate: number }): NativePort
 }
 
+export const SERIAL_FIX = installPackage('serialport')
+
+/** Says that serial ports cannot be used for want of the package; a quick look that loads nothing. */
+export const lacksSerial = (): string | undefined => missingPackages(['serialport'], import.meta.url)
+
 /** Throws `unavailable` where the module, or its binary for this platform, is missing. */
 export async function loadSerialLibrary(module = () => import('serialport')): Promise<SerialLibrary> {
   try {
@@ -37,6 +42,6 @@ export async function loadSerialLibrary(module = () => import('serialport')): Pr
       port: (options) => new SerialPort({ ...options, autoOpen: false, hupcl: false }) as unknown as NativePort,
     }
   } catch (cause) {
-    throw new AppError('unavailable', `Serial ports need the package serialport: pnpm add serialport (${errorText(cause)})`, { cause })
+    throw new AppError('unavailable', `Serial ports need the package serialport (${errorText(cause)}); ${SERIAL_FIX}`, { cause })
   }
 }

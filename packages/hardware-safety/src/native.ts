@@ -1,5 +1,5 @@
 /** The only way to serialport, which is native: loaded by the safety process, when the robot's drive is opened. */
-import { AppError, errorText } from '@sluice/sdk'
+import { AppError, errorText, installPackage } from '@sluice/sdk'
 
 /** What this package needs of a port of it. */
 export interface NativePort {
@@ -19,8 +19,10 @@ export async function loadSerialPort(): Promise<OpenPort> {
     const { SerialPort } = await import('serialport')
     return (options) => new SerialPort({ ...options, autoOpen: false, hupcl: false }) as unknown as NativePort
   } catch (cause) {
-    throw new AppError('unavailable', `a drive on a serial port needs the package serialport: pnpm add serialport (${errorText(cause)})`, {
-      cause,
-    })
+    throw new AppError(
+      'unavailable',
+      `a drive on a serial port needs the package serialport (${errorText(cause)}); ${installPackage('serialport')}`,
+      { cause },
+    )
   }
 }

@@ -226,6 +226,15 @@ describe('§2.7 pins stay with the client that wrote them', () => {
     await expect(guard.use(use('alice', { pins: [17] }), nothing)).rejects.toMatchObject({ code: 'conflict' })
   })
 
+  test.each(['cli', 'cli:ann'])('%s: a command line holds a pin no longer than the device', async (caller) => {
+    const { guard, host, use } = arrange({}, DAYS)
+    const { context, ...rest } = use('once', { pins: [7], write: {} })
+    await guard.use({ ...rest, context: { ...context, caller } }, nothing)
+    await expect(guard.use(use('bob', { pins: [7], write: {} }), nothing)).rejects.toMatchObject({ code: 'conflict', retryAfterSecs: 1 })
+    await host.advance(1000)
+    expect(await guard.use(use('bob', { pins: [7], write: {} }), nothing)).toBe('ran')
+  })
+
   test('0 seconds reserve nothing', async () => {
     const limits = { lease_secs: 1, pin_reservation_secs: 0 }
     const { guard, host, use } = arrange({}, limits)

@@ -65,13 +65,14 @@ export function createDeviceGuard(host: Host, { lease_secs, pin_reservation_secs
   const reserve = async ({ device, context, pins = [] }: DeviceUse): Promise<void> => {
     if (pin_reservation_secs === 0) return
     const now = host.clock.nowMs()
-    const untilMs = now + pin_reservation_secs * 1000
     const holder = holderOf(context)
+    const longestMs = now + pin_reservation_secs * 1000
+    const untilMs = comesBack(holder) ? longestMs : Math.min(longestMs, now + lease_secs * 1000)
     const keys = pins.map((pin) => `pin:${device}/${pin}`)
     for (const [index, key] of keys.entries()) {
       const held = (await host.keyValue.get(key)) as Reservation | undefined
       // One that ends later than any can is of before the clock was set back
-      if (held && held.holder !== holder && held.untilMs > now && held.untilMs <= untilMs)
+      if (held && held.holder !== holder && held.untilMs > now && held.untilMs <= longestMs)
         throw new AppError('conflict', `Pin ${pins[index]} of ${device} is in use by another client`, {
           retryAfterSecs: secsUntil(held.untilMs, now),
         })
@@ -116,6 +117,9 @@ export function createDeviceGuard(host: Host, { lease_secs, pin_reservation_secs
     },
   }
 }
+
+/** A command line ends with its call: it holds a pin no longer than the device. */
+const comesBack = (holder: string): boolean => holder !== 'cli' && !holder.startsWith('cli:')
 
 /** Who comes back on another connection, or after a restart, still has what was theirs. */
 const holderOf = ({ caller, client }: ToolContext): string => caller ?? client

@@ -21,5 +21,6 @@ export type {
   LineRequest,
 } from './gpio/gpio.ts'
 export { openGpio } from './gpio/linux-gpio.ts'
+export { lacksGpio } from './native.ts'
 export type { BoardEntry } from './peripheral-keys.ts'
-export { peripheralKeys } from './peripheral-keys.ts'
+export { doubtOf, peripheralKeys } from './peripheral-keys.ts'

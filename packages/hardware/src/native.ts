@@ -1,5 +1,5 @@
 /** The one door to koffi: what of the C library and of the event loop Node itself does not offer. */
-import { AppError } from '@sluice/sdk'
+import { AppError, installPackage, missingPackages } from '@sluice/sdk'
 
 export interface Native {
   /** As in ioctl(2): what the kernel answers, or its error as a negative number. `data` is read and written. */
@@ -22,10 +22,12 @@ type Poll = (
 
 const WATCHED = { readable: true, disconnect: true } as const
 
+export const lacksGpio = (): string | undefined => missingPackages(['koffi'], import.meta.url)
+
 /** Throws `unavailable` where koffi is not installed or has no build for this machine. */
 export async function loadNative(): Promise<Native> {
   const { default: koffi } = await import('koffi').catch((cause: unknown) => {
-    throw new AppError('unavailable', 'GPIO lines need the npm package koffi: install it beside Sluice (npm install koffi)', { cause })
+    throw new AppError('unavailable', `GPIO lines need the package koffi; ${installPackage('koffi')}`, { cause })
   })
   const library = koffi.load(null)
   const ioctl = library.func('int ioctl(int fd, unsigned long request, void *data)')

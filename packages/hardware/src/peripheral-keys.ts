@@ -1,7 +1,8 @@
 /** The keys of `[peripherals]` (§2.6) that several features read: one schema object each, so that all of them mean the same. */
 import { whole } from '@sluice/sdk'
 import * as v from 'valibot'
-import { BOARD_NAMES, THIS_MACHINE, unknownBoard } from './board-name.ts'
+import { THIS_MACHINE, unknownBoard } from './board-name.ts'
+import { boardNamed } from './boards.ts'
 import { bridgeAddress } from './bridge-address.ts'
 import { isDevicePath } from './device-path.ts'
 
@@ -9,8 +10,9 @@ const PATH_CHARS_MAX = 255
 
 const fields = v.strictObject({
   board: v.pipe(
-    v.picklist(BOARD_NAMES, ({ input }) => unknownBoard(String(input))),
-    v.description('What it is; `sbc` for this machine itself: see `sluice hardware discover`'),
+    v.string(),
+    v.regex(/^[^\p{C}]{1,64}$/u, 'a name of at most 64 characters'),
+    v.description('What it is; `sbc` for this machine itself: see `sluice hardware discover`. Any other name is a board of no known kind'),
   ),
   transport: v.optional(
     v.pipe(
@@ -25,23 +27,22 @@ const fields = v.strictObject({
   baud: v.optional(v.pipe(whole(300, 4_000_000), v.description('Bits a second')), 115_200),
 })
 
-/** What keeps a board from ever being reached as it is written. */
-function problemOf({ board, transport, path }: v.InferOutput<typeof fields>): string | undefined {
-  if ((board === THIS_MACHINE) !== (transport === 'native')) return `${THIS_MACHINE} and the transport native belong together`
-  if (path === undefined) return undefined
-  if (transport === 'serial' && !isDevicePath(path, 'serial'))
-    return 'its path is no serial port, such as /dev/ttyACM0, /dev/ttyUSB0 or COM3'
-  if (transport === 'bridge' && !bridgeAddress(path)) return 'its path is no `host:port`, such as 127.0.0.1:9999'
-  return undefined
-}
-
 const boardEntry = v.pipe(
   fields,
-  v.rawCheck(({ dataset, addIssue }) => {
-    const message = dataset.typed ? problemOf(dataset.value) : undefined
-    if (message !== undefined) addIssue({ message })
-  }),
+  v.check(
+    ({ board, transport }) => (board === THIS_MACHINE ? transport === 'native' : transport !== 'native' || boardNamed(board) === undefined),
+    `${THIS_MACHINE} and the transport native belong together`,
+  ),
 )
+
+/** Says what keeps a board from being reached or known as its entry is written; the entry itself is accepted. */
+export function doubtOf({ board, transport, path }: BoardEntry): string | undefined {
+  if (transport === 'serial' && path !== undefined && !isDevicePath(path, 'serial'))
+    return `${JSON.stringify(path)} is no serial port that Sluice opens, such as /dev/ttyACM0, /dev/ttyUSB0 or COM3`
+  if (transport === 'bridge' && path !== undefined && !bridgeAddress(path))
+    return `${JSON.stringify(path)} is no \`host:port\`, such as 127.0.0.1:9999`
+  return transport === 'native' || boardNamed(board) ? undefined : unknownBoard(board)
+}
 
 /** Each is a line of its own. */
 const portsDiffer = (boards: BoardEntry[]): boolean => {

@@ -1,7 +1,7 @@
 /** A plugin as a tool of the model's. */
 import { defineTool, type Host, type Tool } from '@sluice/sdk'
 import * as v from 'valibot'
-import type { Manifest } from './manifest.ts'
+import { inputDescription, type Manifest } from './manifest.ts'
 import { pluginHttp } from './plugin-http.ts'
 import type { PluginThreads } from './plugin-threads.ts'
 
@@ -13,8 +13,6 @@ export interface LoadedPlugin {
   load(): Promise<Uint8Array>
 }
 
-const input = v.object({ input: v.pipe(v.string(), v.description('What the plugin is given')) })
-
 export function pluginTool({ manifest, hosts, load }: LoadedPlugin, threads: PluginThreads, host: Pick<Host, 'publicFetch'>): Tool {
   const { name, description, permissions } = manifest
   const ask = pluginHttp(host, hosts)
@@ -22,7 +20,7 @@ export function pluginTool({ manifest, hosts, load }: LoadedPlugin, threads: Plu
   return defineTool({
     name,
     description,
-    input,
+    input: v.object({ input: v.pipe(v.string(), v.description(inputDescription(manifest))) }),
     risk: hosts.length > 0 ? 'execute' : 'read',
     run: (given, { signal }) => threads.run(callable, given.input, { signal, ask }),
   })

@@ -23,8 +23,7 @@ export function container({ engine, image }: ContainerConfig): Sandbox {
       const missing = (detail: string): SandboxProbe => ({ available: false, detail })
       const failing = (detail: string): SandboxProbe => ({ available: false, isInstalled: true, detail })
       program = await installed(engine)
-      if (program === undefined)
-        return missing(`${engine === 'auto' ? 'neither docker nor podman' : `no ${engine}`} is installed: install one`)
+      if (program === undefined) return missing(notInstalled({ engine }))
       const name = basename(program)
       const version = await ask(run, signal, 'version', '--format', name === 'podman' ? '{{.Client.Version}}' : '{{.Server.Version}}')
       if (version.exitCode !== 0) {
@@ -68,8 +67,14 @@ export function container({ engine, image }: ContainerConfig): Sandbox {
   return sandbox
 }
 
+export const engineNames = ({ engine }: Pick<ContainerConfig, 'engine'>): readonly string[] =>
+  engine === 'auto' ? ['docker', 'podman'] : [engine]
+
+export const notInstalled = ({ engine }: Pick<ContainerConfig, 'engine'>): string =>
+  `${engine === 'auto' ? 'neither docker nor podman' : `no ${engine}`} is installed: install one`
+
 async function installed(engine: ContainerConfig['engine']): Promise<string | undefined> {
-  for (const name of engine === 'auto' ? ['docker', 'podman'] : [engine]) {
+  for (const name of engineNames({ engine })) {
     const path = await findProgram(name)
     if (path !== undefined) return path
   }

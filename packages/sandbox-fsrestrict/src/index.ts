@@ -5,5 +5,8 @@ import { fsrestrict } from './fsrestrict.ts'
 
 export default defineFeature({
   id: 'sandbox-fsrestrict',
-  build: ({ dataDir, clock }) => ({ sandboxes: [fsrestrict({ folder: join(dataDir, 'sandbox-fsrestrict'), hidden: dataDir, clock })] }),
+  build: ({ dataDir, clock }) => ({
+    sandboxes: [fsrestrict({ folder: join(dataDir, 'sandbox-fsrestrict'), hidden: dataDir, clock })],
+    lacks: () => (process.platform === 'linux' ? undefined : 'it needs Linux'),
+  }),
 })

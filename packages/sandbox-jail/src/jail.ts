@@ -7,6 +7,7 @@ import {
   type ControlGroups,
   findControlGroups,
   findProgram,
+  hasProgram,
   limitedWords,
   PUBLIC_ETC,
   type Sandbox,
@@ -17,6 +18,7 @@ import {
 import { jailOptions, type View } from './jail-options.ts'
 
 const INSTALL = 'install firejail, 0.9.72 or newer (apt-get install firejail)'
+const MISSING = `firejail is not installed: ${INSTALL}`
 const WANTED = 'it has to be 0.9.72 or newer, and this user allowed to use it (/etc/firejail/firejail.users)'
 const TRIAL = { file: '/bin/true', args: [], cwd: '/tmp', env: {} }
 
@@ -24,6 +26,9 @@ interface Ready extends Omit<View, 'resolver'> {
   readonly program: string
   readonly groups: ControlGroups | undefined
 }
+
+export const lacks = (): string | undefined =>
+  process.platform !== 'linux' ? 'it needs Linux' : hasProgram('firejail') ? undefined : MISSING
 
 /** `dataDir` is shown to no command, wherever it lies, but for what is writable in it. */
 export function jail({ dataDir }: { readonly dataDir: string }): Sandbox {
@@ -33,9 +38,9 @@ export function jail({ dataDir }: { readonly dataDir: string }): Sandbox {
     strength: 20,
 
     async probe(signal, run) {
-      if (process.platform !== 'linux') return { available: false, detail: 'it needs Linux' }
       const program = await findProgram('firejail')
-      if (program === undefined) return { available: false, detail: `firejail is not installed: ${INSTALL}` }
+      const lacking = lacks()
+      if (lacking !== undefined || program === undefined) return { available: false, detail: lacking ?? MISSING }
       const { stdout } = await run({ file: program, args: ['--version'], cwd: '/', env: {} }, signal)
       const version = stdout.split('\n')[0] || 'firejail'
       const [root, etc, groups, home] = await Promise.all([readdir('/'), publicEtc(), findControlGroups(), ownHome()])

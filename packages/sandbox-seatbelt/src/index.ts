@@ -2,4 +2,10 @@
 import { defineFeature } from '@sluice/sdk'
 import { seatbelt } from './seatbelt.ts'
 
-export default defineFeature({ id: 'sandbox-seatbelt', build: ({ dataDir }) => ({ sandboxes: [seatbelt({ dataDir })] }) })
+export default defineFeature({
+  id: 'sandbox-seatbelt',
+  build: ({ dataDir }) => ({
+    sandboxes: [seatbelt({ dataDir })],
+    lacks: () => (process.platform === 'darwin' ? undefined : 'it needs macOS'),
+  }),
+})

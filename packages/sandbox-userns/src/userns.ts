@@ -6,6 +6,7 @@ import {
   type ControlGroups,
   findControlGroups,
   findProgram,
+  hasProgram,
   limitedWords,
   type Sandbox,
   type SandboxProbe,
@@ -19,6 +20,10 @@ import { ownFolder } from './own-folder.ts'
 import { type SystemView, systemView } from './system-view.ts'
 
 const INSTALL = 'install bubblewrap, 0.8 or newer (apt-get install bubblewrap)'
+
+const MISSING = `bwrap is not installed: ${INSTALL}`
+
+export const lacks = (): string | undefined => (process.platform !== 'linux' ? 'it needs Linux' : hasProgram('bwrap') ? undefined : MISSING)
 
 /** What the probe found, and each command uses. */
 interface Ready extends Files {
@@ -54,9 +59,9 @@ export function userns({ folder, hidden }: UsernsOptions): { readonly sandbox: S
     strength: 30,
 
     async probe(signal, run): Promise<SandboxProbe> {
-      if (process.platform !== 'linux') return { available: false, detail: 'it needs Linux' }
       const program = await findProgram('bwrap')
-      if (program === undefined) return { available: false, detail: `bwrap is not installed: ${INSTALL}` }
+      const lacking = lacks()
+      if (lacking !== undefined || program === undefined) return { available: false, detail: lacking ?? MISSING }
       const filter = seccompFilter()
       if (!filter) return { available: false, detail: `there is no filter of system calls for ${process.arch}` }
       const { stdout: version } = await run({ file: program, args: ['--version'], cwd: '/', env: {} }, signal)

@@ -29,6 +29,8 @@ export interface Row {
   /** Further sections that belong to it as a whole. */
   readonly moreSections?: readonly string[]
   readonly keys?: readonly string[]
+  /** A file of the data directory that it is configured by. */
+  readonly file?: string
   readonly tools?: readonly string[]
   /** Its tools have names of their own, known only once it is built. */
   readonly namesItsTools?: true
@@ -270,6 +272,7 @@ export const CATALOGUE = {
     kind: 'hardware',
     profile: null,
     summary: "The robot's safety layers",
+    file: 'robot.toml',
     tools: ['drive', 'sense', 'estop_reset'],
   },
 

@@ -24,6 +24,8 @@ export interface Parts {
   readonly services?: Partial<Services>
   /** Why this configuration leaves it out, such as `enabled = false`; of the other parts only commands are then looked at. */
   readonly off?: string
+  /** Says what this machine lacks for the feature, and what to install; a quick look, for `sluice features`. */
+  lacks?(): string | undefined
   /** Proves on this machine that it can do its work, and says what to install where it cannot; for `sluice doctor`. */
   check?(signal: AbortSignal): Promise<readonly Finding[]>
   /** Lines for the system prompt, asked for at each turn. */

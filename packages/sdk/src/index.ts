@@ -120,6 +120,7 @@ export type {
 export type { ModelEndpoint } from './model-endpoint.ts'
 export { listModels, modelEndpoint } from './model-endpoint.ts'
 export type { Observation, Observer, Outcome, Span, Vitals } from './observer.ts'
+export { hasProgram, installPackage, missingPackages } from './on-this-machine.ts'
 export { pinnedLookup } from './pinned-lookup.ts'
 export type { Policy, PolicyLevel } from './policy.ts'
 export { readAll, readHead, readUpTo } from './read-up-to.ts'

@@ -1,6 +1,7 @@
 /** What backends that start a program of their own have in common: finding it, its environment, the limits inside. */
 import { access, constants } from 'node:fs/promises'
-import { delimiter, isAbsolute, join } from 'node:path'
+import { join } from 'node:path'
+import { programFolders } from './on-this-machine.ts'
 import type { ProcessCommand, SandboxPolicy } from './sandbox.ts'
 
 const OPEN_FILES_MAX = 1024
@@ -9,8 +10,7 @@ const BLOCK_BYTES = 512
 
 /** Where a program is, by the daemon's own PATH; `undefined` where it is not. */
 export async function findProgram(name: string): Promise<string | undefined> {
-  const folders = (process.env.PATH ?? '').split(delimiter).filter((folder) => isAbsolute(folder))
-  for (const folder of [...folders, '/usr/local/bin', '/usr/bin', '/bin']) {
+  for (const folder of programFolders()) {
     const path = join(folder, name)
     const isThere = await access(path, constants.X_OK).then(
       () => true,

@@ -78,7 +78,7 @@ async function choose({ devices, config }: CommandDeps, { ask, print, signal }: 
     ({ path, transport, connected }) => transport === 'serial' && connected && path !== null && !configured.has(path),
   )
   print(free.length === 0 ? 'No board was found that is not configured yet.' : 'Found:')
-  for (const [index, device] of free.entries()) print(`  ${index + 1}.${deviceLine(device)}`)
+  for (const [index, device] of free.entries()) print(`  ${index + 1}.${await deviceLine(device)}`)
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const answer = (await ask?.(free.length === 0 ? PLACE : `Which one (1 to ${free.length})? Or: ${PLACE}`))?.trim()
     if (!answer) return undefined

@@ -22,6 +22,6 @@ export const list: RunCommand = async ({ config, devices }, context) => {
     if (!config.enabled) context.warn('They are not used: set enabled = true under [peripherals].')
   }
   context.print(found.length === 0 ? '\nNothing is connected.' : '\nBoards, by the alias tools take:')
-  for (const device of found) context.print(deviceLine(device))
+  for (const device of found) context.print(await deviceLine(device))
   return 0
 }

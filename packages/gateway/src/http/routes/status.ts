@@ -48,7 +48,7 @@ const featureSchema = v.object({
   compiled: v.boolean(),
   installed: v.boolean(),
   configured: v.boolean(),
-  state: v.picklist(['ready', 'unconfigured', 'failed', 'left_out']),
+  state: v.picklist(['ready', 'starting', 'unavailable', 'unconfigured', 'failed', 'left_out']),
   reason: v.nullable(v.string()),
   build: v.nullable(v.string()),
 })

@@ -1,0 +1,43 @@
+/** What a feature finds installed on this machine, and how to install what is missing: one wording for all features. */
+import { accessSync, constants } from 'node:fs'
+import { createRequire } from 'node:module'
+import { delimiter, isAbsolute, join } from 'node:path'
+
+/** Folders programs are looked for in: those of the daemon's own PATH, then the usual ones. */
+export const programFolders = (): readonly string[] => [
+  ...(process.env.PATH ?? '').split(delimiter).filter((folder) => isAbsolute(folder)),
+  '/usr/local/bin',
+  '/usr/bin',
+  '/bin',
+]
+
+export const hasProgram = (name: string): boolean => programFolders().some((folder) => isExecutable(join(folder, name)))
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** The command that installs an optional npm package where a bundle or this repository finds it. */
+export const installPackage = (name: string): string => `install it beside Sluice: npm install ${name}`
+
+/** Says that optional npm packages are missing; `undefined` where all are there. `from` is `import.meta.url` of the asking module. */
+export function missingPackages(names: readonly string[], from: string): string | undefined {
+  const { resolve } = createRequire(from)
+  const missing = names.filter((name) => {
+    try {
+      resolve(name)
+      return false
+    } catch {
+      return true
+    }
+  })
+  if (missing.length === 0) return undefined
+  const [first = '', ...more] = missing
+  if (more.length === 0) return `the package ${first} is not installed; ${installPackage(first)}`
+  return `the packages ${missing.join(', ')} are not installed; install them beside Sluice: npm install ${missing.join(' ')}`
+}
