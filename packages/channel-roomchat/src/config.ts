@@ -2,15 +2,22 @@
 import { headerSecret, secretText } from '@sluice/sdk'
 import * as v from 'valibot'
 
+const serverUrl = v.pipe(
+  v.string(),
+  v.url(),
+  v.regex(/^https?:\/\/[^@?#\s]+$/i, 'Not an http or https URL without user name, query and fragment'),
+)
+
 export const roomchatSection = {
   path: 'channels_config.roomchat',
   schema: v.object({
     enabled: v.optional(v.boolean(), true),
-    base_url: v.pipe(
-      v.string(),
-      v.url(),
-      v.regex(/^https?:\/\/[^@?#\s]+$/i, 'Not an http or https URL without user name, query and fragment'),
-      v.description('Address of the server, as it names itself; with a path if it lives under one'),
+    base_url: v.pipe(serverUrl, v.description('Address at which Sluice reaches the server; with a path if it lives under one')),
+    backend_url: v.optional(
+      v.pipe(
+        serverUrl,
+        v.description('Address the server signs with, where that is another one than base_url: overwrite.cli.url in its config.php'),
+      ),
     ),
     app_token: v.pipe(headerSecret(), v.description('For the chat interface, which is used only without a webhook_secret')),
     bot_name: v.optional(

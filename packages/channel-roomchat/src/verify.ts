@@ -14,7 +14,7 @@ const RANDOM = /^[A-Za-z0-9+/=_-]{32,128}$/
 const SHOWN_CHARS_MAX = 200
 
 /** Throws `unauthorized`. Without a secret nothing is proved, and whatever comes is let in (§5 rule 4). */
-export function verify({ headers, body }: Raw, { secret, baseUrl }: Server): Verified {
+export function verify({ headers, body }: Raw, { secret, backends }: Server): Verified {
   if (!secret) return { by: 'nothing: webhook_secret is not set' }
   const random = find(headers, 'random')
   const signature = find(headers, 'signature')
@@ -25,8 +25,11 @@ export function verify({ headers, body }: Raw, { secret, baseUrl }: Server): Ver
   if (!isSigned(secret, random.value, body, signature.value.replace(/^sha256=/, ''))) {
     throw refused(`${signature.name} does not fit the body: is webhook_secret the one the bot was installed with?`)
   }
-  if (backend.value !== undefined && plainUrl(backend.value) !== baseUrl) {
-    throw refused(`${backend.name} is ${backend.value.slice(0, SHOWN_CHARS_MAX)}, which is not base_url`)
+  if (backend.value !== undefined && !backends.includes(plainUrl(backend.value) ?? '')) {
+    const ours = backends.join(' or ')
+    throw refused(
+      `the signature is right, but ${backend.name} is ${backend.value.slice(0, SHOWN_CHARS_MAX)} and not ${ours}; where it is the same server, set backend_url to it`,
+    )
   }
   return { by: signature.name, once: random.value }
 }
