@@ -15,6 +15,7 @@ import { type OpenRuntime, openRuntime, type RuntimeOptions } from './open-runti
 import { isLoopbackHost } from './open-to-all.ts'
 import { startProcedures } from './procedures.ts'
 import { readConfigText } from './read-config.ts'
+import { startRetention } from './retention.ts'
 import { REFUSING } from './sandbox-none.ts'
 import { demandProofs } from './unproved.ts'
 
@@ -114,6 +115,7 @@ async function startOn(
     log.warn('daemon.json could not be written: commands will not find this daemon', { error })
   }
   const watching = new AbortController()
+  startRetention({ ...runtime, log: log.child('store') }, watching.signal)
   watchConfig({
     file: options.configFile,
     text: runtime.configText,

@@ -12,6 +12,7 @@ import { checkMemory } from './doctor-memory.ts'
 import { checkProcedures } from './doctor-procedures.ts'
 import { checkProvider } from './doctor-provider.ts'
 import { checkInWorkspace, checkSandbox } from './doctor-sandbox.ts'
+import { checkStorage } from './doctor-storage.ts'
 import { checkConfigPlace, checkWorkspace } from './doctor-workspace.ts'
 import { leftOutFiles } from './left-out-files.ts'
 import { type OpenRuntime, openRuntime, type RuntimeOptions } from './open-runtime.ts'
@@ -43,6 +44,7 @@ export async function runChecks(options: DoctorOptions): Promise<Check[]> {
     return [
       ...checks,
       await checkStore(runtime),
+      await checkStorage(runtime),
       ...checkConfig(runtime.config(), options.configFile),
       ...(await checkConfigPlace(options)),
       await checkWorkspace(root, options),

@@ -243,18 +243,3 @@ export interface OutboxStore {
   /** How many rows are in each state but `sent`. */
   counts(): Promise<Readonly<Record<Exclude<OutboxState, 'sent'>, number>>>
 }
-
-/** What may be forgotten. */
-export interface Prune {
-  /**
-   * Rows that ended before are dropped whole, but never one whose id is still remembered, or whose batch has a message that
-   * waits, runs, or died later.
-   */
-  readonly endedBeforeMs: number
-  /** Ids that came before may come again. */
-  readonly idsBeforeMs: number
-  /** Of raw bodies and messages kept: the oldest of those that are done lose theirs first, a batch's body once all of it is done. */
-  readonly bytesMax: number
-  readonly nowMs: number
-  readonly limit: number
-}

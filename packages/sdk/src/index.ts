@@ -54,7 +54,6 @@ export type {
   OutboxRow,
   OutboxState,
   OutboxStore,
-  Prune,
   ReplyExtras,
   ReplyFile,
   SpentMessage,
@@ -125,6 +124,7 @@ export { pinnedLookup } from './pinned-lookup.ts'
 export type { Policy, PolicyLevel } from './policy.ts'
 export { readAll, readHead, readUpTo } from './read-up-to.ts'
 export { replyLane } from './reply-lane.ts'
+export type { Forgotten, Retention, StoreUsage } from './retention.ts'
 export { defineRoute, ROLES, type Role, type Route, type RouteAuth, type RouteRequest } from './route.ts'
 export type {
   ProcessCommand,
@@ -166,6 +166,7 @@ export type {
   Claim,
   DeviceRow,
   DeviceStore,
+  Erased,
   IdempotencyKey,
   IdempotencyStore,
   KeyValue,
@@ -174,6 +175,7 @@ export type {
   MemoryStore,
   NewDevice,
   QueuedTurn,
+  SaidInTurn,
   SessionRow,
   SessionStore,
   Store,

@@ -22,6 +22,7 @@ export type AuditKind =
   | 'run_completed'
   | 'run_failed'
   | 'run_cancelled'
+  | 'conversation_erased'
 
 /** What is recorded of a transition. */
 export interface NewAudit {

@@ -4,8 +4,9 @@
  * the next write may bring it back, whole. Writes asked for at about the same time may share a commit. Times are milliseconds since 1970; JSON members hold plain data.
  */
 import type { ApprovalStore } from './approval-store.ts'
-import type { InboxStore, NewReply, OutboxStore, Prune } from './delivery-store.ts'
+import type { InboxStore, NewReply, OutboxStore } from './delivery-store.ts'
 import type { ModelMessage } from './model.ts'
+import type { Forgotten, Retention, StoreUsage } from './retention.ts'
 import type { Role } from './route.ts'
 import type { SopStore } from './sop-store.ts'
 
@@ -29,11 +30,48 @@ export interface SessionStore {
   /** The newest `limit` messages, oldest first. An unknown session has none. */
   history(id: string, limit: number): Promise<ModelMessage[]>
   get(id: string): Promise<SessionRow | undefined>
-  /** Those whose id starts with `prefix`, most recently active first; `before` is the `lastActiveAtMs` to page from. */
-  list(options: { readonly limit: number; readonly before?: number; readonly prefix?: string }): Promise<SessionRow[]>
+  /** Those whose id starts with `prefix` and ends with `suffix`, most recently active first; `before` is the last one of the page before. */
+  list(options: {
+    readonly limit: number
+    readonly before?: Pick<SessionRow, 'id' | 'lastActiveAtMs'>
+    readonly prefix?: string
+    readonly suffix?: string
+  }): Promise<SessionRow[]>
+  /** What was said, oldest first, turn by turn; `after` is the `upTo` of the last turn of the page before, 0 for the first page. */
+  said(id: string, options: { readonly after: number; readonly limit: number }): Promise<SaidInTurn[]>
   rename(id: string, name: string | null): Promise<boolean>
-  /** Removes the session and its messages; its turns stay in the books, without their texts. */
-  delete(id: string): Promise<boolean>
+  /**
+   * Erases a conversation: the session with what was said, and the contents of its turns, messages, replies and approvals, also
+   * where they are kept without a session. What waits for its turn is given up. Afterwards none of it can be found in the files
+   * of the store. The audit log says that it was done, by whom, and nothing of what it was. Undefined if nothing is kept of it.
+   * Rejects with `conflict` while a turn of it runs or waits. `memoriesOf`: the memories of this owner go with it.
+   */
+  erase(id: string, about: { readonly atMs: number; readonly by: string; readonly memoriesOf?: string }): Promise<Erased | undefined>
+}
+
+/** What one turn added to a session. */
+export interface SaidInTurn {
+  /** The session's message count with it. */
+  readonly upTo: number
+  readonly atMs: number
+  readonly messages: readonly ModelMessage[]
+}
+
+/** How much was erased of a conversation. */
+export interface Erased {
+  /** Turns of the session with what was said in them. */
+  readonly said: number
+  readonly turns: number
+  readonly messages: number
+  readonly replies: number
+  readonly approvals: number
+  readonly memories: number
+  /** Requests that are kept until other people's messages in them are done; erase again then. */
+  readonly held: number
+  /** False: another process kept the store's log from being emptied; it is emptied when the store is next closed. */
+  readonly purged: boolean
+  /** Copies made before upgrades, which still hold it until they are deleted. */
+  readonly copies: readonly string[]
 }
 
 export type TurnStatus = 'queued' | 'running' | 'done' | 'failed' | 'aborted'
@@ -248,8 +286,11 @@ export interface Store {
   readonly outbox: OutboxStore
   readonly approvals: ApprovalStore
   readonly sops: SopStore
-  /** Drops what may be forgotten of inbox and outbox, at most `limit` rows of each; resolves to how many. */
-  prune(prune: Prune): Promise<number>
+  /** Drops what may be forgotten, in small commits, and gives the space back; resolves to how many rows of each kind. */
+  prune(retention: Retention): Promise<Forgotten>
+  /** What `prune` would drop for its age, if `limit` allowed everything. Reads all of it: for `doctor`. */
+  prunable(retention: Retention): Promise<Forgotten>
+  usage(): Promise<StoreUsage>
   /** Changes whenever another process has written; cheap enough for every second. */
   foreignVersion(): number | Promise<number>
   /** The durable keys of one owner; owners never see each other's. */

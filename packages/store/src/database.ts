@@ -12,13 +12,13 @@ const BUSY_RETRY_MS = 5
 const WAL_BYTES_KEPT_MAX = 16 * 1024 * 1024
 
 /**
- * `auto_vacuum` comes first, because it takes effect only while the file is empty. `secure_delete` overwrites deleted content
- * wherever that costs no further write. `fullfsync` is for macOS, where a plain sync stops at the drive's cache.
+ * `auto_vacuum` comes first, because it takes effect only while the file is empty. `secure_delete` overwrites deleted content,
+ * so that erased conversations leave nothing in pages that are used again. `fullfsync` is for macOS, where a plain sync stops at the drive's cache.
  */
 const DURABLE = `
   PRAGMA auto_vacuum = INCREMENTAL;
   PRAGMA journal_mode = WAL;
-  PRAGMA secure_delete = FAST;
+  PRAGMA secure_delete = TRUE;
   PRAGMA synchronous = FULL;
   PRAGMA fullfsync = TRUE;
   PRAGMA journal_size_limit = ${WAL_BYTES_KEPT_MAX}`

@@ -77,7 +77,7 @@ test('any history of two processes reads the same from memory as from a plain mo
         const id = `session-${act.session}`
         if (act.do === 'read') expect(await stores.ours.sessions.history(id, act.limit)).toEqual((model.get(id) ?? []).slice(-act.limit))
         else if (act.do === 'delete') {
-          await stores[act.by].sessions.delete(id)
+          await stores[act.by].sessions.erase(id, { atMs: 1, by: 'test' })
           model.delete(id)
         } else {
           const texts = Array.from({ length: act.count }, (_, number) => `${index}.${number}`)

@@ -41,13 +41,16 @@ export class HistoryCache {
     return entry.messages.slice(-limit)
   }
 
-  /** Remembers what was read from the file: the newest chunks of a session, oldest first. Returns their messages. */
-  fill(id: string, chunks: readonly Chunk[]): ModelMessage[] {
+  /**
+   * Remembers what was read from the file: the newest chunks of a session, oldest first, as many as hold `limit` messages.
+   * Returns their messages.
+   */
+  fill(id: string, chunks: readonly Chunk[], limit: number): ModelMessage[] {
     this.delete(id)
     const messages = chunks.flatMap(({ json }) => JSON.parse(json) as ModelMessage[])
     const chars = chunks.reduce((sum, { json }) => sum + json.length, 0)
     const upTo = chunks.at(-1)?.upTo ?? 0
-    this.#keep(id, { messages: [...messages], chars, upTo, isWhole: messages.length === upTo })
+    this.#keep(id, { messages: [...messages], chars, upTo, isWhole: messages.length < limit || messages.length === upTo })
     return messages
   }
 
@@ -79,10 +82,11 @@ export class HistoryCache {
     const version = db.foreignVersion()
     if (version === this.#foreignVersion) return
     this.#foreignVersion = version
-    this.#clear()
+    this.clear()
   }
 
-  #clear(): void {
+  /** Forgets everything. */
+  clear(): void {
     this.#sessions.clear()
     this.#chars = 0
   }

@@ -162,7 +162,7 @@ test('a check finds messages without a session', async () => {
   const file = join(folder, 'sluice.db')
   await open(file).close()
   const db = new Database(file)
-  db.exec("PRAGMA foreign_keys = OFF; INSERT INTO messages VALUES (7, 1, '[]')")
+  db.exec("PRAGMA foreign_keys = OFF; INSERT INTO messages VALUES (7, 1, '[]', 0)")
   db.close()
   const store = open(file)
   expect(await store.check()).toEqual([{ detail: 'row 1 of messages points to no row of sessions' }])

@@ -12,9 +12,10 @@ import { createKeyValue } from './key-value.ts'
 import { createMemory } from './memory.ts'
 import { migrate } from './migrate.ts'
 import { createOutbox, repliesTo } from './outbox.ts'
-import { prune } from './prune.ts'
+import { prunable, prune } from './prune.ts'
 import { createSessions } from './sessions.ts'
 import { createSops } from './sops.ts'
+import { usageOf } from './space.ts'
 import { createTurns } from './turns.ts'
 
 /** `doctor` shows so many problems of a broken file. */
@@ -40,7 +41,7 @@ export function openStore({ file, clock, log, onCommit }: StoreOptions): Store {
   const histories = new HistoryCache()
   const recentIds = createRecentIds()
   return {
-    sessions: createSessions(db, writer, histories),
+    sessions: createSessions({ db, writer, cache: histories, file }),
     turns: createTurns(db, writer, idempotency.keys, histories),
     idempotency: idempotency.port,
     devices: createDevices(db, writer, clock),
@@ -49,11 +50,14 @@ export function openStore({ file, clock, log, onCommit }: StoreOptions): Store {
     outbox: createOutbox(db, writer),
     approvals: createApprovals(db, writer),
     sops: createSops(db, writer, idempotency.keys),
-    async prune(what) {
-      const dropped = await prune(db, writer, what)
-      if (dropped > 0) recentIds.clear()
-      return dropped
+    async prune(retention) {
+      const forgotten = await prune({ db, writer, file }, retention)
+      if (forgotten.messages > 0) recentIds.clear()
+      if (forgotten.said + forgotten.conversations > 0) histories.clear()
+      return forgotten
     },
+    prunable: async (retention) => prunable(db, retention),
+    usage: async () => usageOf(db, file),
     foreignVersion: () => db.read(() => db.foreignVersion()),
     keyValue: (owner) => createKeyValue(db, writer, owner),
     pending: () => writer.pending,

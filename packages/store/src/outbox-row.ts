@@ -41,6 +41,8 @@ const toNumberedReply = (row: OutboxColumns): NewReply & { readonly number: numb
 
 export const toOutboxRow = (row: OutboxColumns): OutboxRow => ({
   ...toNumberedReply(row),
+  // Nothing is sent without either: it was erased.
+  text: row.text === '' && row.extras_json === null ? null : row.text,
   state: row.state,
   attempts: row.attempts,
   nextAtMs: row.next_at,

@@ -30,7 +30,8 @@ const GIVE_UP_LATER_PARTS = `
   UPDATE outbox SET state = 'dead', error = '${EARLIER_PART}', ended_at = ?3, next_at = NULL
   WHERE ${LATER_PARTS} AND state IN ('queued', 'failed')`
 const REPLAY = `
-  UPDATE outbox SET state = 'queued', attempts = 0, error = NULL, ended_at = NULL WHERE number = ? AND state IN ('ambiguous', 'dead')
+  UPDATE outbox SET state = 'queued', attempts = 0, error = NULL, ended_at = NULL
+  WHERE number = ? AND state IN ('ambiguous', 'dead') AND (text <> '' OR extras_json IS NOT NULL)
   RETURNING number, part, parts`
 const REPLAY_LATER_PARTS = `
   UPDATE outbox SET state = 'queued', attempts = 0, error = NULL, ended_at = NULL

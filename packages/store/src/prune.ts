@@ -1,100 +1,114 @@
-/** Forgets what may be forgotten of inbox, outbox and approvals, a little at a time. */
-import type { Prune } from '@sluice/sdk'
+/** Forgets what may be forgotten, a little at a time, and gives the space back. */
+import type { Forgotten, Retention } from '@sluice/sdk'
+import { dropOldCopies } from './copy-before-upgrade.ts'
 import type { Database } from './database.ts'
 import type { GroupCommit } from './group-commit.ts'
 import { inSlices } from './in-slices.ts'
+import { dropOldCosts, dropTurns } from './prune-turns.ts'
+import { shrink, usedBytes } from './space.ts'
 
-/** Rows whose contents are measured in one transaction. */
-const MEASURED_MAX = 1_000
-
-const BYTES = 'coalesce(octet_length(raw), 0) + coalesce(octet_length(message_json), 0)'
-const SIZE = 'SELECT up_to, bytes FROM inbox_size'
-const NEXT_SIZE = `
-  SELECT max(number) AS up_to, sum(bytes) AS bytes
-  FROM (SELECT number, ${BYTES} AS bytes FROM inbox WHERE number > ? ORDER BY number LIMIT ${MEASURED_MAX})`
-const SET_SIZE = 'UPDATE inbox_size SET up_to = ?, bytes = ?'
 const DROP_NONCES = 'DELETE FROM nonces WHERE key IN (SELECT key FROM nonces WHERE until <= ? ORDER BY until LIMIT ?)'
 // Messages that still need the body the first of their batch keeps. SQLite uses their index only where a query says its condition.
 const NEEDING = "SELECT 1 FROM inbox WHERE batch = first.number AND state <> 'done'"
-const DROP_INBOX = `
-  DELETE FROM inbox
-  WHERE number IN (
-    SELECT number FROM inbox AS first WHERE ended_at < ?1 AND received_at < ?2
-    AND NOT EXISTS (${NEEDING} AND (ended_at IS NULL OR ended_at >= ?1)) ORDER BY ended_at LIMIT ?3)
-  RETURNING number, ${BYTES} AS bytes`
-const DROP_OUTBOX = 'DELETE FROM outbox WHERE number IN (SELECT number FROM outbox WHERE ended_at < ? ORDER BY ended_at LIMIT ?)'
-const DROP_APPROVALS = `
-  DELETE FROM approvals WHERE number IN (SELECT number FROM approvals WHERE settled_at < ? ORDER BY settled_at LIMIT ?)`
+// Replies find their conversation through the message they answer.
+const REPLIES = 'SELECT 1 FROM outbox WHERE inbox = first.number'
+const OLD_INBOX = `
+  FROM inbox AS first WHERE ended_at < ?1 AND received_at < ?2
+  AND NOT EXISTS (${NEEDING} AND (ended_at IS NULL OR ended_at >= ?1)) AND NOT EXISTS (${REPLIES})`
+const DROP_INBOX = `DELETE FROM inbox WHERE number IN (SELECT number ${OLD_INBOX} ORDER BY ended_at LIMIT ?3)`
+const OLD_OUTBOX = 'FROM outbox WHERE ended_at < ?1'
+const DROP_OUTBOX = `DELETE FROM outbox WHERE number IN (SELECT number ${OLD_OUTBOX} ORDER BY ended_at LIMIT ?2)`
+const DROP_SENT = `
+  DELETE FROM outbox WHERE number IN (
+    SELECT number FROM outbox WHERE ended_at IS NOT NULL AND +state = 'sent' ORDER BY ended_at LIMIT ?)`
+const OLD_APPROVALS = 'FROM approvals WHERE settled_at < ?1'
+const DROP_APPROVALS = `DELETE FROM approvals WHERE number IN (SELECT number ${OLD_APPROVALS} ORDER BY settled_at LIMIT ?2)`
+const OLD_RUNS = 'FROM sop_runs WHERE ended_at < ?1'
+const DROP_RUNS = `DELETE FROM sop_runs WHERE number IN (SELECT number ${OLD_RUNS} ORDER BY ended_at LIMIT ?2)`
+const OLD_SAID = 'FROM messages WHERE at < ?1'
+const DROP_SAID = `DELETE FROM messages WHERE rowid IN (SELECT rowid ${OLD_SAID} ORDER BY at LIMIT ?2)`
+const OLD_SESSIONS = 'FROM sessions WHERE last_active_at < ?1'
+const DROP_SESSIONS = `DELETE FROM sessions WHERE number IN (SELECT number ${OLD_SESSIONS} ORDER BY last_active_at LIMIT ?2)`
+const OLD_TURNS = 'FROM turns WHERE ended_at < ?1'
 const WITH_CONTENT = `
-  SELECT number, ${BYTES} AS bytes FROM inbox AS first
-  WHERE state = 'done' AND message_json IS NOT NULL AND number <= ? AND NOT EXISTS (${NEEDING}) ORDER BY number LIMIT ?`
-const DROP_CONTENT = 'UPDATE inbox SET message_json = NULL, raw = NULL WHERE number = ?'
+  SELECT number FROM inbox AS first
+  WHERE state = 'done' AND message_json IS NOT NULL AND NOT EXISTS (${NEEDING}) ORDER BY number LIMIT ?`
+const DROP_CONTENT = `UPDATE inbox SET message_json = NULL, raw = NULL WHERE number IN (${WITH_CONTENT})`
 
-interface Size {
-  readonly up_to: number
-  readonly bytes: number
+/** Rows dropped between two looks at the size, so that little more goes than has to. */
+const CUT_SLICE = 50
+
+interface Options {
+  readonly db: Database
+  readonly writer: GroupCommit
+  readonly file: string
 }
 
-interface Sized {
-  readonly number: number
-  readonly bytes: number
-}
-
-/**
- * What arrives is not measured as it arrives, which would cost each message: each call first measures what is new. Nothing
- * here takes the event loop for longer than a few milliseconds, however much there is to forget.
- */
-export async function prune(
-  db: Database,
-  writer: GroupCommit,
-  { endedBeforeMs, idsBeforeMs, bytesMax, nowMs, limit }: Prune,
-): Promise<number> {
-  while (await writer.write(() => measureNext(db))) {}
-  const nonces = await inSlices(writer, limit, (slice) => db.run(DROP_NONCES, nowMs, slice))
+/** Nothing here takes the event loop for longer than a few milliseconds, however much there is to forget. */
+export async function prune({ db, writer, file }: Options, retention: Retention): Promise<Forgotten> {
+  const { endedBeforeMs, saidBeforeMs, nowMs, limit } = retention
+  const drop = (text: string, beforeMs: number): Promise<number> => inSlices(writer, limit, (slice) => db.run(text, beforeMs, slice))
+  await drop(DROP_NONCES, nowMs)
+  await writer.write(() => dropOldCosts(db, nowMs))
+  const replies = await drop(DROP_OUTBOX, endedBeforeMs)
   // A row ends after it has come: so few are held back by this, or by their batch, and few rows are looked at in vain.
-  const beforeMs = Math.min(endedBeforeMs, idsBeforeMs)
-  const rows = await inSlices(writer, limit, (slice) => dropRows(db, beforeMs, idsBeforeMs, slice))
-  const contents = await inSlices(writer, limit - rows, (slice) => dropContents(db, bytesMax, slice))
-  const replies = await inSlices(writer, limit, (slice) => db.run(DROP_OUTBOX, endedBeforeMs, slice))
-  const approvals = await inSlices(writer, limit, (slice) => db.run(DROP_APPROVALS, endedBeforeMs, slice))
-  return nonces + rows + contents + replies + approvals
-}
-
-/** False once there is nothing new. */
-function measureNext(db: Database): boolean {
-  const size = sizeOf(db)
-  const next = db.get<{ readonly up_to: number | null; readonly bytes: number | null }>(NEXT_SIZE, size.up_to)
-  if (!next || next.up_to === null) return false
-  db.run(SET_SIZE, next.up_to, size.bytes + (next.bytes ?? 0))
-  return true
-}
-
-function dropRows(db: Database, endedBeforeMs: number, idsBeforeMs: number, limit: number): number {
-  const dropped = db.all<Sized>(DROP_INBOX, endedBeforeMs, idsBeforeMs, limit)
-  shrink(db, dropped)
-  return dropped.length
-}
-
-/** Drops the contents of the oldest done rows until the rest is no more than `bytesMax`. */
-function dropContents(db: Database, bytesMax: number, limit: number): number {
-  const size = sizeOf(db)
-  const dropped: Sized[] = []
-  let excess = size.bytes - bytesMax
-  if (excess <= 0) return 0
-  for (const row of db.all<Sized>(WITH_CONTENT, size.up_to, limit)) {
-    if (excess <= 0) break
-    db.run(DROP_CONTENT, row.number)
-    dropped.push(row)
-    excess -= row.bytes
+  const { idsBeforeMs } = retention
+  const messagesBeforeMs = Math.min(endedBeforeMs, idsBeforeMs)
+  const messages = await inSlices(writer, limit, (slice) => db.run(DROP_INBOX, messagesBeforeMs, idsBeforeMs, slice))
+  const approvals = await drop(DROP_APPROVALS, endedBeforeMs)
+  const turns = await inSlices(writer, limit, (slice) => dropTurns(db, turnsBefore(retention), slice))
+  const runs = await drop(DROP_RUNS, endedBeforeMs)
+  const said = await drop(DROP_SAID, saidBeforeMs)
+  const conversations = await drop(DROP_SESSIONS, saidBeforeMs)
+  const cut = await cutToSize({ db, writer }, retention)
+  await shrink(db, writer)
+  dropOldCopies(file, nowMs)
+  return {
+    messages,
+    contents: cut.contents,
+    replies: replies + cut.replies,
+    approvals,
+    turns: turns + cut.turns,
+    runs,
+    said: said + cut.said,
+    conversations,
   }
-  shrink(db, dropped)
-  return dropped.length
 }
 
-function shrink(db: Database, dropped: readonly Sized[]): void {
-  const { up_to, bytes } = sizeOf(db)
-  const freed = dropped.reduce((sum, row) => (row.number <= up_to ? sum + row.bytes : sum), 0)
-  if (freed > 0) db.run(SET_SIZE, up_to, bytes - freed)
+const turnsBefore = ({ endedBeforeMs, keysBeforeMs }: Retention): number => Math.min(endedBeforeMs, keysBeforeMs)
+
+/** Drops the oldest until the rest is no more than `bytesMax`, least missed first; dead letters and unfinished work stay. */
+async function cutToSize({ db, writer }: Omit<Options, 'file'>, { bytesMax, keysBeforeMs, nowMs, limit }: Retention) {
+  const cut = async (drop: (slice: number) => number): Promise<number> => {
+    for (let dropped = 0; ; ) {
+      const slice = Math.min(CUT_SLICE, limit - dropped)
+      if (slice <= 0 || usedBytes(db) <= bytesMax) return dropped
+      const count = await writer.write(() => drop(slice))
+      dropped += count
+      if (count < slice) return dropped
+    }
+  }
+  return {
+    contents: await cut((slice) => db.run(DROP_CONTENT, slice)),
+    replies: await cut((slice) => db.run(DROP_SENT, slice)),
+    turns: await cut((slice) => dropTurns(db, Math.min(nowMs, keysBeforeMs), slice)),
+    said: await cut((slice) => db.run(DROP_SAID, Number.MAX_SAFE_INTEGER, slice)),
+  }
 }
 
-const sizeOf = (db: Database): Size => db.get<Size>(SIZE) ?? { up_to: 0, bytes: 0 }
+/** How many rows are old enough to be dropped. */
+export function prunable(db: Database, retention: Retention): Forgotten {
+  const { endedBeforeMs, idsBeforeMs, saidBeforeMs } = retention
+  const count = (rows: string, ...values: number[]): number =>
+    db.get<{ count: number }>(`SELECT count(*) AS count ${rows}`, ...values)?.count ?? 0
+  return db.read(() => ({
+    messages: count(OLD_INBOX, Math.min(endedBeforeMs, idsBeforeMs), idsBeforeMs),
+    contents: 0,
+    replies: count(OLD_OUTBOX, endedBeforeMs),
+    approvals: count(OLD_APPROVALS, endedBeforeMs),
+    turns: count(OLD_TURNS, turnsBefore(retention)),
+    runs: count(OLD_RUNS, endedBeforeMs),
+    said: count(OLD_SAID, saidBeforeMs),
+    conversations: count(OLD_SESSIONS, saidBeforeMs),
+  }))
+}

@@ -17,8 +17,10 @@ import { createInbox } from './inbox.ts'
 import { createRecentIds } from './keep-arrival.ts'
 import { migrate } from './migrate.ts'
 import { createOutbox, repliesTo } from './outbox.ts'
-import { prune } from './prune.ts'
+import { prunable, prune } from './prune.ts'
+import { createSessions } from './sessions.ts'
 import { createSops } from './sops.ts'
+import { usageOf } from './space.ts'
 import { createTurns } from './turns.ts'
 
 /** Remembers what it was asked. */
@@ -46,11 +48,14 @@ class Overheard extends Database {
   }
 }
 
+const RETENTION = { endedBeforeMs: 0, idsBeforeMs: 0, keysBeforeMs: 0, saidBeforeMs: 0, bytesMax: 0, nowMs: 0, limit: 10 }
+
 let folder: string
+let file: string
 let db: Overheard
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'query-plans-'))
-  const file = join(folder, 'sluice.db')
+  file = join(folder, 'sluice.db')
   db = new Overheard(file)
   migrate(db, { file, log: testHost().log, nowMs: 0 })
   db.texts.clear()
@@ -91,7 +96,12 @@ async function useAll(): Promise<void> {
     await store.get(1)
   }
   await turns.unfinished(10)
-  await prune(db, writer, { endedBeforeMs: 0, idsBeforeMs: 0, bytesMax: 0, nowMs: 0, limit: 10 })
+  const sessions = createSessions({ db, writer, cache: new HistoryCache(), file })
+  await sessions.said('room', { after: 0, limit: 10 })
+  await sessions.erase('elsewhere', { atMs: 1, by: 'test' })
+  prunable(db, { ...RETENTION, endedBeforeMs: 9e12 })
+  usageOf(db, file)
+  await prune({ db, writer, file }, RETENTION)
   await inbox.replay(3)
 }
 
@@ -127,7 +137,7 @@ async function useProcedures(): Promise<void> {
   await sops.activeCounts()
   await sops.verify()
   await sops.prune({ finishedMax: 1, keysBeforeMs: 0 })
-  await prune(db, writer, { endedBeforeMs: 0, idsBeforeMs: 0, bytesMax: 0, nowMs: 0, limit: 10 })
+  await prune({ db, writer, file }, RETENTION)
   await idempotency.port.claim({ scope: 's', key: 'k' }, { ttlMs: 1, keysMax: 1 })
 }
 

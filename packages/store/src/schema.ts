@@ -328,4 +328,31 @@ export const MIGRATIONS: readonly string[] = [
   `
   CREATE INDEX approvals_by_owner ON approvals (owner) WHERE owner IS NOT NULL;
   `,
+  `
+  -- When it was said; of what was said before this step, when its turn ended, or else when its session was last active.
+  ALTER TABLE messages ADD COLUMN at REAL;
+  CREATE INDEX turns_by_messages ON turns (session, up_to) WHERE session IS NOT NULL;
+  UPDATE messages SET at = (
+    SELECT ended_at FROM turns WHERE turns.session = messages.session AND turns.up_to = messages.up_to AND turns.session IS NOT NULL);
+  UPDATE messages SET at = (SELECT last_active_at FROM sessions WHERE number = messages.session) WHERE at IS NULL;
+  DROP INDEX turns_by_messages;
+  CREATE INDEX messages_by_time ON messages (at);
+  CREATE INDEX sessions_by_activity ON sessions (last_active_at, id);
+  CREATE INDEX turns_by_end ON turns (ended_at) WHERE ended_at IS NOT NULL;
+
+  -- What turns cost that are no longer kept, by the quarter of an hour they ended in, counted from 1970.
+  CREATE TABLE costs (
+    quarter INTEGER PRIMARY KEY,
+    usd REAL NOT NULL
+  ) STRICT;
+
+  -- A question that is not bound to the call it shows is withdrawn; its turn asks again.
+  UPDATE approvals SET state = 'cancelled', decided_by = 'system', decided_at = created_at
+  WHERE gate = 'tool' AND state = 'pending' AND call_hash IS NULL;
+
+  -- The size of the whole file is what counts now.
+  DROP TABLE inbox_size;
+  -- Words of deleted memories leave the index with them.
+  INSERT INTO memory_words (memory_words, rank) VALUES ('secure-delete', 1);
+  `,
 ]

@@ -1,8 +1,7 @@
 /** Sessions and their messages. Messages are written by the end of a turn, in `turns.ts`. */
-import type { SessionRow, SessionStore } from '@sluice/sdk'
-import type { Database } from './database.ts'
-import type { GroupCommit } from './group-commit.ts'
-import type { Chunk, HistoryCache } from './history-cache.ts'
+import type { SaidInTurn, SessionRow, SessionStore } from '@sluice/sdk'
+import { createErase, type EraseOptions } from './erase.ts'
+import type { Chunk } from './history-cache.ts'
 
 interface SessionColumns {
   readonly id: string
@@ -18,15 +17,20 @@ const HISTORY = `
   SELECT up_to AS upTo, messages_json AS json FROM sessions JOIN messages ON session = number AND up_to > message_count - ?
   WHERE id = ? ORDER BY up_to`
 const GET = `SELECT ${COLUMNS} FROM sessions WHERE id = ?`
-const LIST = `SELECT ${COLUMNS} FROM sessions WHERE last_active_at < ? ORDER BY last_active_at DESC LIMIT ?`
+/** Takes the suffix. */
+const ENDS = "(?1 = '' OR substr(id, -length(?1)) = ?1)"
+const LIST = `
+  SELECT ${COLUMNS} FROM sessions WHERE ${ENDS} AND (last_active_at, id) < (?2, ?3) ORDER BY last_active_at DESC, id DESC LIMIT ?4`
 // The plus signs keep SQLite from walking through everybody's sessions by activity to find the few with this prefix.
 const LIST_PREFIX = `
-  SELECT ${COLUMNS} FROM sessions WHERE id >= ? AND id < ? AND +last_active_at < ?
-  ORDER BY +last_active_at DESC LIMIT ?`
+  SELECT ${COLUMNS} FROM sessions WHERE ${ENDS} AND id >= ?5 AND id < ?6 AND (+last_active_at, id) < (?2, ?3)
+  ORDER BY +last_active_at DESC, id DESC LIMIT ?4`
+const SAID = `
+  SELECT up_to AS upTo, at AS atMs, messages_json AS json FROM sessions JOIN messages ON session = number AND up_to > ?
+  WHERE id = ? ORDER BY up_to LIMIT ?`
 const RENAME = 'UPDATE sessions SET name = ? WHERE id = ?'
-const DELETE = 'DELETE FROM sessions WHERE id = ?'
 
-export const createSessions = (db: Database, writer: GroupCommit, cache: HistoryCache): SessionStore => ({
+export const createSessions = ({ db, writer, cache, file }: EraseOptions): SessionStore => ({
   async history(id, limit) {
     if (limit < 1) return []
     return db.read(() => {
@@ -34,27 +38,26 @@ export const createSessions = (db: Database, writer: GroupCommit, cache: History
       const known = cache.get(id, limit)
       if (known) return known
       const chunks = db.all<Chunk>(HISTORY, limit, id)
-      return cache.fill(id, chunks).slice(-limit)
+      return cache.fill(id, chunks, limit).slice(-limit)
     })
   },
   async get(id) {
     const row = db.read(() => db.get<SessionColumns>(GET, id))
     return row && toSession(row)
   },
-  async list({ limit, before = Number.POSITIVE_INFINITY, prefix = '' }) {
+  async list({ limit, before, prefix = '', suffix = '' }) {
+    const page = [suffix, before?.lastActiveAtMs ?? Number.POSITIVE_INFINITY, before?.id ?? '', limit]
     const rows = db.read(() =>
-      prefix === ''
-        ? db.all<SessionColumns>(LIST, before, limit)
-        : db.all<SessionColumns>(LIST_PREFIX, prefix, endOfPrefix(prefix), before, limit),
+      prefix === '' ? db.all<SessionColumns>(LIST, ...page) : db.all<SessionColumns>(LIST_PREFIX, ...page, prefix, endOfPrefix(prefix)),
     )
     return rows.map(toSession)
   },
-  rename: (id, name) => writer.write(() => db.run(RENAME, name, id) > 0),
-  async delete(id) {
-    const deleted = await writer.write(() => db.run(DELETE, id) > 0)
-    cache.delete(id)
-    return deleted
+  async said(id, { after, limit }) {
+    const rows = db.read(() => db.all<{ upTo: number; atMs: number; json: string }>(SAID, after, id, limit))
+    return rows.map(({ upTo, atMs, json }): SaidInTurn => ({ upTo, atMs, messages: JSON.parse(json) }))
   },
+  rename: (id, name) => writer.write(() => db.run(RENAME, name, id) > 0),
+  erase: createErase({ db, writer, cache, file }),
 })
 
 const toSession = (row: SessionColumns): SessionRow => ({

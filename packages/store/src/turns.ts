@@ -1,4 +1,4 @@
-/** The books of all turns, and the one transaction that ends a turn. */
+/** All turns, and the one transaction that ends a turn. */
 import { AppError, type ModelMessage, type TurnEnd, type TurnRow, type TurnStore } from '@sluice/sdk'
 import type { Database } from './database.ts'
 import { END_MESSAGE } from './end-message.ts'
@@ -6,6 +6,7 @@ import type { GroupCommit } from './group-commit.ts'
 import type { Chunk, HistoryCache } from './history-cache.ts'
 import { hashKey, type KeyTable } from './key-table.ts'
 import { queueing } from './outbox.ts'
+import { QUARTER_MS } from './prune-turns.ts'
 import { COLUMNS, type TurnColumns, toTurn } from './turn-row.ts'
 import { inputIn, responseIn } from './turn-texts.ts'
 
@@ -34,13 +35,15 @@ const TOUCH_SESSION = `
   ON CONFLICT (id) DO UPDATE SET
     last_active_at = max(last_active_at, excluded.last_active_at), message_count = message_count + excluded.message_count
   RETURNING number, message_count`
-const APPEND = 'INSERT INTO messages (session, up_to, messages_json) VALUES (?, ?, ?)'
+const APPEND = 'INSERT INTO messages (session, up_to, messages_json, at) VALUES (?, ?, ?, ?)'
 const TAKE_BACK = 'DELETE FROM messages WHERE session = ? AND up_to = ?'
 const UNTOUCH_SESSION = 'UPDATE sessions SET message_count = message_count - ? WHERE number = ?'
 const GET = `SELECT ${COLUMNS} FROM turns AS turn WHERE id = ?`
 const UNFINISHED = `
   SELECT ${COLUMNS}, checkpoint_json FROM turns AS turn WHERE ended_at IS NULL AND inbox IS NULL ORDER BY created_at, id LIMIT ?`
-const SPENT = 'SELECT total(cost_usd) AS usd FROM turns WHERE ended_at >= ? AND cost_usd <> 0'
+const SPENT = `
+  SELECT (SELECT total(cost_usd) FROM turns WHERE ended_at >= ?1 AND cost_usd <> 0)
+    + (SELECT total(usd) FROM costs WHERE quarter >= ?2) AS usd`
 
 export function createTurns(db: Database, writer: GroupCommit, keys: KeyTable, histories: HistoryCache): TurnStore {
   return {
@@ -94,7 +97,7 @@ export function createTurns(db: Database, writer: GroupCommit, keys: KeyTable, h
       }))
     },
     async spentUsd(sinceMs) {
-      return db.read(() => db.get<{ usd: number }>(SPENT, sinceMs))?.usd ?? 0
+      return db.read(() => db.get<{ usd: number }>(SPENT, sinceMs, Math.ceil(sinceMs / QUARTER_MS)))?.usd ?? 0
     },
   }
 }
@@ -122,7 +125,7 @@ function finishing(db: Database, end: TurnEnd, key: string | null): () => Ended 
       ? db.get<{ number: number; message_count: number }>(TOUCH_SESSION, sessionId, end.createdAtMs, end.endedAtMs, messages.length)
       : undefined
     const [number, upTo] = session ? [session.number, session.message_count] : [null, null]
-    if (session) db.run(APPEND, number, upTo, json)
+    if (session) db.run(APPEND, number, upTo, json, end.endedAtMs)
     const row = [
       sessionId,
       end.owner ?? null,

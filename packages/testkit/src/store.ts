@@ -6,6 +6,7 @@ import { approvalRules } from './store-rules/approvals.ts'
 import { arrivalRules } from './store-rules/arrivals.ts'
 import { auditRules } from './store-rules/audit.ts'
 import { deviceRules } from './store-rules/devices.ts'
+import { eraseRules } from './store-rules/erase.ts'
 import { idempotencyRules } from './store-rules/idempotency.ts'
 import { inboxRules } from './store-rules/inbox.ts'
 import { keyValueRules } from './store-rules/key-value.ts'
@@ -62,6 +63,7 @@ const GROUPS: Readonly<Record<string, StoreRules>> = {
   'sop runs': sopRunRules,
   'audit log': auditRules,
   prune: pruneRules,
+  erase: eraseRules,
   'life cycle': lifeCycleRules,
 }
 

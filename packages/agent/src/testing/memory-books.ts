@@ -57,8 +57,9 @@ export function memoryBooks(): MemoryBooks {
       },
       get: notUsed,
       list: notUsed,
+      said: notUsed,
       rename: notUsed,
-      delete: notUsed,
+      erase: notUsed,
     },
     turns: {
       async enqueue(turn) {

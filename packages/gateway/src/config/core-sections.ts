@@ -81,8 +81,21 @@ export const deliverySection = {
     max_pending: count(10_000, 1, 10_000_000, 'Messages of one account that wait for their turn; one more is answered 503'),
     max_attempts: count(5, 1, 100, 'Of a turn, and of sending a reply; then it is a dead letter'),
     dedupe_hours: count(72, 72, 8760, 'How long a message id is remembered'),
-    retention_days: count(7, 1, 3650, 'How long messages and replies that are over can be looked at'),
-    retention_mb: count(512, 1, 1_000_000, 'Of what came in and is done, the oldest loses its content first'),
+    retention_days: count(7, 1, 3650, 'Days that messages, replies, turns, approvals and procedure runs are kept after they ended'),
+    retention_mb: count(
+      512,
+      1,
+      1_000_000,
+      'Megabytes that all data together may take, without the audit log. Beyond it the oldest goes first: contents of messages that are done, sent replies and ended turns, then what was said in conversations',
+    ),
+  }),
+} as const
+
+/** `[sessions]`: conversations. */
+export const sessionsSection = {
+  path: 'sessions',
+  schema: v.object({
+    retention_days: count(0, 0, 3650, 'Days that what was said in a conversation is kept; 0: for good, within [delivery] retention_mb'),
   }),
 } as const
 
@@ -179,6 +192,7 @@ export type GatewayConfig = v.InferOutput<typeof gatewaySection.schema>
 export const CORE_SECTIONS: readonly Section[] = [
   gatewaySection,
   deliverySection,
+  sessionsSection,
   approvalsSection,
   agentSection,
   providerSection,

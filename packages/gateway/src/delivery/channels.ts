@@ -6,7 +6,7 @@ import type { DeliveryConfig } from '../config/core-sections.ts'
 import type { Clients } from '../http/client.ts'
 
 export interface DeliveryDeps {
-  readonly store: Pick<Store, 'inbox' | 'outbox' | 'prune' | 'foreignVersion'>
+  readonly store: Pick<Store, 'inbox' | 'outbox' | 'foreignVersion'>
   readonly agent: Pick<Agent, 'run'>
   readonly clients: Pick<Clients, 'ofCaller'>
   readonly events: Events

@@ -21,10 +21,7 @@ export interface Deliveries extends DeliveryQueues {
 
 /** How often other processes' changes and a reloaded configuration are looked for. */
 const LOOK_MS = 1000
-const PRUNE_MS = 60_000
-const PRUNE_ROWS = 2000
 const PAGE_ROWS = 5000
-const HOUR_MS = 3_600_000
 
 /** Takes up what the last run left behind. One per data directory at a time. */
 export async function startDeliveries(deps: DeliveryDeps): Promise<Deliveries> {
@@ -120,23 +117,10 @@ export async function startDeliveries(deps: DeliveryDeps): Promise<Deliveries> {
     generation = nextGeneration
     foreign = nextForeign
   }
-  const prune = async (): Promise<void> => {
-    const { retention_days, retention_mb, dedupe_hours } = deps.config()
-    const nowMs = clock.nowMs()
-    const limits = {
-      endedBeforeMs: nowMs - retention_days * 24 * HOUR_MS,
-      idsBeforeMs: nowMs - dedupe_hours * HOUR_MS,
-      bytesMax: retention_mb * 1024 * 1024,
-      nowMs,
-      limit: PRUNE_ROWS,
-    }
-    while (!stopping.signal.aborted && (await store.prune(limits)) >= PRUNE_ROWS) {}
-  }
   const quietly = (what: string, task: () => Promise<void>) => () => {
     task().catch((error: unknown) => log.error(what, { error }))
   }
   void every(clock, LOOK_MS, stopping.signal, quietly('the deliveries could not be looked at', look))
-  void every(clock, PRUNE_MS, stopping.signal, quietly('old deliveries could not be dropped', prune))
 
   return {
     receive: ingress.receive,

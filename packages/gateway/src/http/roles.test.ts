@@ -20,6 +20,8 @@ const ROUTES: Readonly<Record<string, Role | 'open' | 'local'>> = {
   'GET /api/features': 'operator',
   'GET /api/events/history': 'client',
   'GET /api/sessions': 'client',
+  'DELETE /api/sessions': 'operator',
+  'GET /api/sessions/{id}/export': 'client',
   'GET /api/sessions/{id}': 'client',
   'GET /api/sessions/{id}/messages': 'client',
   'PUT /api/sessions/{id}': 'client',

@@ -97,7 +97,7 @@ export const lifeCycleRules: StoreRules = {
       () => store.sops.start([startOf(sopRun('r1'))], { atMs: 1 }),
       () => store.sops.runs({ limit: 1 }),
       () => store.sops.verify(),
-      () => store.prune({ endedBeforeMs: 0, idsBeforeMs: 0, bytesMax: 0, nowMs: 0, limit: 1 }),
+      () => store.prune({ endedBeforeMs: 0, idsBeforeMs: 0, keysBeforeMs: 0, saidBeforeMs: 0, bytesMax: 0, nowMs: 0, limit: 1 }),
       () => store.foreignVersion(),
       () => store.check(),
     ]

@@ -8,7 +8,8 @@ export const sessionRules: StoreRules = {
     expect(await sessions.get('nobody')).toBeUndefined()
     expect(await sessions.history('nobody', 10)).toEqual([])
     expect(await sessions.rename('nobody', 'x')).toBe(false)
-    expect(await sessions.delete('nobody')).toBe(false)
+    expect(await sessions.said('nobody', { after: 0, limit: 10 })).toEqual([])
+    expect(await sessions.erase('nobody', { atMs: 1, by: 'test' })).toBeUndefined()
   },
 
   'the first turn makes the session, the next ones append to it': async ({ store: { sessions, turns } }) => {
@@ -53,14 +54,46 @@ export const sessionRules: StoreRules = {
     const ids = async (options: Parameters<typeof sessions.list>[0]) => (await sessions.list(options)).map(({ id }) => id)
     expect(await ids({ limit: 10 })).toEqual(['a', 'd', 'c', 'b'])
     expect(await ids({ limit: 2 })).toEqual(['a', 'd'])
-    expect(await ids({ limit: 2, before: 3 })).toEqual(['c', 'b'])
+    expect(await ids({ limit: 2, before: { lastActiveAtMs: 3, id: 'd' } })).toEqual(['c', 'b'])
+  },
+
+  'sessions that were last active at the same time are paged, too': async ({ store: { sessions, turns } }) => {
+    for (const id of ['a', 'b', 'c', 'd', 'e']) await turns.finish(turnEnd(`t-${id}`, { sessionId: id, endedAtMs: 7 }))
+    const seen: string[] = []
+    for (let page = await sessions.list({ limit: 2 }); page.length > 0; ) {
+      seen.push(...page.map(({ id }) => id))
+      const before = page.at(-1)
+      page = before ? await sessions.list({ limit: 2, before }) : []
+    }
+    expect(seen).toEqual(['e', 'd', 'c', 'b', 'a'])
+  },
+
+  'a suffix is taken literally, with a prefix and without one': async ({ store: { sessions, turns } }) => {
+    for (const [at, id] of ['x/1/%2B1', 'x/2/%2B1', 'x/1/22B1', 'y/1/%2B1'].entries())
+      await turns.finish(turnEnd(`t${at}`, { sessionId: id, endedAtMs: at }))
+    const ids = async (options: { prefix?: string; suffix: string }) => (await sessions.list({ limit: 10, ...options })).map(({ id }) => id)
+    expect(await ids({ suffix: '/%2B1' })).toEqual(['y/1/%2B1', 'x/2/%2B1', 'x/1/%2B1'])
+    expect(await ids({ prefix: 'x/', suffix: '/%2B1' })).toEqual(['x/2/%2B1', 'x/1/%2B1'])
+    expect(await ids({ suffix: '%' })).toEqual([])
+  },
+
+  'what was said is read turn by turn, oldest first, a page at a time': async ({ store: { sessions, turns } }) => {
+    for (const at of [1, 2, 3]) await turns.finish(turnEnd(`t${at}`, { endedAtMs: at, messages: [user(`q${at}`), assistant(`a${at}`)] }))
+    const first = await sessions.said('room', { after: 0, limit: 2 })
+    expect(first).toEqual([
+      { upTo: 2, atMs: 1, messages: [user('q1'), assistant('a1')] },
+      { upTo: 4, atMs: 2, messages: [user('q2'), assistant('a2')] },
+    ])
+    expect((await sessions.said('room', { after: 4, limit: 2 })).map(({ upTo }) => upTo)).toEqual([6])
   },
 
   'a prefix is taken literally, and pages like the rest': async ({ store: { sessions, turns } }) => {
     const ids = ['x:1', 'x:2', 'x;', 'X:3', 'x_:4', 'x%:5', '\u{10ffff}a', '\ud7ffb', '\ue000c', '']
     for (const [at, id] of ids.entries()) await turns.finish(turnEnd(`t${at}`, { sessionId: id, endedAtMs: at }))
     const list = async (prefix: string, before?: number) =>
-      (await sessions.list({ limit: 10, prefix, ...(before === undefined ? {} : { before }) })).map(({ id }) => id)
+      (await sessions.list({ limit: 10, prefix, ...(before === undefined ? {} : { before: { lastActiveAtMs: before, id: '' } }) })).map(
+        ({ id }) => id,
+      )
     expect(await list('x:')).toEqual(['x:2', 'x:1'])
     expect(await list('x:', 1)).toEqual(['x:1'])
     expect(await list('x_')).toEqual(['x_:4'])
@@ -77,17 +110,5 @@ export const sessionRules: StoreRules = {
       expect(await sessions.rename('room', name)).toBe(true)
       expect((await sessions.get('room'))?.name).toBe(name)
     }
-  },
-
-  'a deleted session takes its messages with it; its turns stay in the books': async ({ store: { sessions, turns } }) => {
-    await turns.finish(turnEnd('t1'))
-    await turns.finish(turnEnd('t2', { sessionId: 'other' }))
-    expect(await sessions.delete('room')).toBe(true)
-    expect(await sessions.get('room')).toBeUndefined()
-    expect(await sessions.history('room', 10)).toEqual([])
-    expect(await sessions.history('other', 10)).toHaveLength(2)
-    expect(await turns.get('t1')).toMatchObject({ sessionId: 'room', status: 'done' })
-    await turns.finish(turnEnd('t3', { messages: [user('anew')] }))
-    expect(await sessions.history('room', 10)).toEqual([user('anew')])
   },
 }

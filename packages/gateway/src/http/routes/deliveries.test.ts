@@ -166,7 +166,7 @@ test('a message whose content is dropped is shown without it, and does not run a
   const { keep, answer, json, store } = await arrange()
   const number = await keep('m1')
   await answer(number)
-  await store.prune({ endedBeforeMs: 0, idsBeforeMs: 0, bytesMax: 0, nowMs: AT_MS, limit: 100 })
+  await store.prune({ endedBeforeMs: 0, idsBeforeMs: 0, keysBeforeMs: 0, saidBeforeMs: 0, bytesMax: 0, nowMs: AT_MS, limit: 100 })
   expect(await json('GET', `/inbox/${number}`)).toMatchObject({ state: 'done', message: null, raw: null })
   expect(await json('POST', `/inbox/${number}/replay`)).toEqual({
     error: `Message ${number} is too old: its content is no longer kept`,

@@ -1,4 +1,5 @@
 import type { Channel } from '@sluice/sdk'
+import { turnEnd } from '@sluice/testkit/store-rules/samples'
 import { describe, expect, test } from 'vitest'
 import { type TestGatewayOptions, testGateways } from '../testing.ts'
 
@@ -76,8 +77,65 @@ describe('sessions', () => {
     await say('a', 'one')
     expect(await json('PUT', '/api/sessions/a', { name: ' Kitchen ' })).toEqual({ session_id: 'a', name: 'Kitchen' })
     expect(await json('GET', '/api/sessions/a')).toMatchObject({ session_id: 'a', name: 'Kitchen' })
-    expect(await json('DELETE', '/api/sessions/a')).toEqual({ deleted: true, session_id: 'a' })
+    expect(await json('DELETE', '/api/sessions/a')).toMatchObject({
+      deleted: true,
+      session_id: 'a',
+      erased: { said: 1, turns: 1, copies: [] },
+    })
     expect((await call('GET', '/api/sessions/a')).status).toBe(404)
+  })
+
+  test('are paged by a cursor, also where several were active at the same time', async () => {
+    const { say, json } = await paired()
+    for (const session of ['a', 'b', 'c']) await say(session, 'hello')
+    const seen: string[] = []
+    for (let path: string | undefined = '/api/sessions?limit=2'; path; ) {
+      const page = (await json('GET', path)) as { sessions: { session_id: string }[]; next: string | null }
+      seen.push(...page.sessions.map(({ session_id }) => session_id))
+      path = page.next === null ? undefined : `/api/sessions?limit=2&cursor=${page.next}`
+    }
+    expect(seen).toEqual(['c', 'b', 'a'])
+  })
+
+  test('are exported as one line for each message', async () => {
+    const { say, call } = await paired()
+    await say('a', 'one')
+    await say('a', 'two')
+    const lines = (await (await call('GET', '/api/sessions/a/export')).text()).trim().split('\n')
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+      { at: expect.any(String), role: 'user', content: 'one' },
+      { role: 'assistant', content: 're: one' },
+      { role: 'user', content: 'two' },
+      { role: 'assistant', content: 're: two' },
+    ])
+  })
+
+  test('of channels are found by their sender, exported and erased by an operator, and by no client', async () => {
+    const { store, json, call, pair } = await paired()
+    const session = 'channel:chatapp/2000/%2B1555/%2B1555'
+    const messages = [{ role: 'user' as const, content: [{ type: 'text' as const, text: 'private' }] }]
+    const other = session.replaceAll('1555', '1666')
+    for (const id of [session, other]) await store.turns.finish(turnEnd(`turn of ${id}`, { sessionId: id, messages }))
+    await store.memory.put({ owner: 'channel:chatapp/2000/%2B1555', key: 'birthday', content: 'May', category: 'core', atMs: 1 })
+    const found = '/api/sessions?channel=chatapp&sender=%2B1555'
+    expect(await json('GET', found)).toMatchObject({ sessions: [{ session_id: session, channel: 'chatapp', sender: '+1555' }], next: null })
+    expect(await json('GET', '/api/sessions?all=true')).toMatchObject({ sessions: [{}, {}] })
+    const path = `/api/sessions/${encodeURIComponent(session)}`
+    expect(await (await call('GET', `${path}/export`)).text()).toContain('private')
+    const client = await pair('client', null, 'client')
+    for (const [method, url] of [
+      ['GET', found],
+      ['GET', '/api/sessions?all=true'],
+      ['DELETE', found],
+    ] as const)
+      expect((await call(method, url, undefined, client.token)).status, url).toBe(403)
+    expect((await call('DELETE', path, undefined, client.token)).status).toBe(400)
+    expect(await json('DELETE', found)).toMatchObject({ deleted: true, erased: { said: 1, memories: 1 } })
+    expect(await store.sessions.get(session)).toBeUndefined()
+    expect(await store.sessions.get(other)).toBeDefined()
+    expect(await store.memory.search('channel:chatapp/2000/%2B1555', '', 5)).toEqual([])
+    expect((await call('DELETE', found)).status).toBe(404)
+    expect(await json('DELETE', `/api/sessions/${encodeURIComponent(other)}`)).toMatchObject({ erased: { said: 1 } })
   })
 
   test('§1 item 4 are the device\u2019s own: another one neither lists, reads, names nor deletes them', async () => {

@@ -1,17 +1,20 @@
-/** `/api/sessions`: what was said, to the device that said it and to no other. */
-import { AppError, defineRoute, type Route, type SessionRow } from '@sluice/sdk'
+/** `/api/sessions`: what was said, to the device that said it, and to operators also what was said by others. */
+import { AppError, defineRoute, type Role, type Route, type SessionRow } from '@sluice/sdk'
 import * as v from 'valibot'
+import { cursorAfter, erasePerson, exported, readCursor, shownConversation } from '../../conversations.ts'
+import { sessionsOfSender } from '../../delivery/session-of.ts'
 import type { Runtime } from '../../runtime.ts'
-import { isoTime } from '../iso-time.ts'
 import { plainMessage } from '../plain-message.ts'
 import { wholeText } from '../query.ts'
-import { bareSession, checkSessionName, sessionNamespace, storedSession } from '../session-name.ts'
+import { bareSession, checkSessionName, personOf, sessionNamespace, storedSession } from '../session-name.ts'
 
 const PAGE_MAX = 200
 
 const sessionSchema = v.object({
   session_id: v.string(),
   name: v.nullable(v.string()),
+  channel: v.nullable(v.string()),
+  sender: v.nullable(v.string()),
   created_at: v.string(),
   last_activity: v.string(),
   message_count: v.number(),
@@ -26,35 +29,87 @@ const messageSchema = v.object({
 
 const unknownSession = (): AppError => new AppError('not_found', 'There is no such session')
 
-/** The session a path names, in the caller's namespace. */
-const storedOf = (device: string | null, { id = '' }: Readonly<Record<string, string>>): string =>
-  storedSession(device, checkSessionName(id, 'A session id'))
+interface Caller {
+  readonly device: string | null
+  readonly role: Role | null
+}
 
-const shown = (device: string | null, { id, name, createdAtMs, lastActiveAtMs, messageCount }: SessionRow) => ({
-  session_id: bareSession(device, id) ?? id,
-  name,
-  created_at: isoTime(createdAtMs),
-  last_activity: isoTime(lastActiveAtMs),
-  message_count: messageCount,
+/** The session a path names: by its name in the caller's namespace, or for an operator by the id it is kept under. */
+function storedOf({ device, role }: Caller, { id = '' }: Readonly<Record<string, string>>): string {
+  if (role === 'operator' && id.includes('/')) return id
+  return storedSession(device, checkSessionName(id, 'A session id'))
+}
+
+const shown = (device: string | null, row: SessionRow) => ({ ...shownConversation(row), session_id: bareSession(device, row.id) ?? row.id })
+
+const text = v.exactOptional(v.pipe(v.string(), v.minLength(1)))
+
+const listQuery = v.object({
+  limit: wholeText(1, PAGE_MAX, 50),
+  before: v.optional(v.pipe(v.string(), v.isoTimestamp())),
+  cursor: text,
+  all: v.exactOptional(v.picklist(['true', 'false'])),
+  channel: text,
+  sender: text,
 })
 
-export function sessionRoutes({ store: { sessions } }: Runtime): Route[] {
+const erasedSchema = v.object({
+  said: v.pipe(v.number(), v.description('Turns with what was said in them')),
+  turns: v.number(),
+  messages: v.number(),
+  replies: v.number(),
+  approvals: v.number(),
+  memories: v.number(),
+  held: v.pipe(v.number(), v.description("Requests kept until other people's messages in them are done; erase again then")),
+  purged: v.pipe(v.boolean(), v.description('False: the log of recent writes could not be emptied yet')),
+  copies: v.pipe(v.array(v.string()), v.description('Copies made before upgrades, which still hold it')),
+})
+
+const forbidden = (): AppError => new AppError('forbidden', 'Only an operator reads or erases the conversations of others.')
+
+/** Which sessions a list is about. */
+function scopeOf({ device, role }: Caller, { all, channel, sender }: v.InferOutput<typeof listQuery>) {
+  if (all !== 'true' && channel === undefined && sender === undefined) return { prefix: sessionNamespace(device) }
+  if (role !== 'operator') throw forbidden()
+  if (channel === undefined && sender === undefined) return {}
+  if (channel === undefined) throw new AppError('invalid_request', 'sender goes with channel.')
+  const ends = sessionsOfSender(channel, sender ?? '')
+  return sender === undefined ? { prefix: ends.prefix } : ends
+}
+
+export function sessionRoutes({ store, clock }: Runtime): Route[] {
+  const { sessions } = store
   return [
     defineRoute({
       method: 'GET',
       path: '/api/sessions',
-      summary: 'The sessions of this device, most recently active first',
+      summary: 'The sessions of this device, most recently active first; for an operator also all, or those of a channel or a sender',
       auth: 'client',
-      query: v.object({ limit: wholeText(1, PAGE_MAX, 50), before: v.optional(v.pipe(v.string(), v.isoTimestamp())) }),
+      query: listQuery,
       answers: {
         200: {
-          description: 'A page; `before` the last `last_activity` gives the next',
-          schema: v.object({ sessions: v.array(sessionSchema) }),
+          description: 'A page; `next` as `cursor` gives the page after it, null is the end',
+          schema: v.object({ sessions: v.array(sessionSchema), next: v.nullable(v.string()) }),
         },
       },
-      async handle({ device, query: { limit, before } }) {
-        const rows = await sessions.list({ limit, prefix: sessionNamespace(device), ...(before ? { before: Date.parse(before) } : {}) })
-        return { sessions: rows.map((row) => shown(device, row)) }
+      async handle({ device, role, query }) {
+        const { limit, before, cursor } = query
+        const from = cursor !== undefined ? readCursor(cursor) : before && { lastActiveAtMs: Date.parse(before), id: '' }
+        const rows = await sessions.list({ limit: limit + 1, ...scopeOf({ device, role }, query), ...(from && { before: from }) })
+        return { sessions: rows.slice(0, limit).map((row) => shown(device, row)), next: cursorAfter(rows, limit) }
+      },
+    }),
+    defineRoute({
+      method: 'DELETE',
+      path: '/api/sessions',
+      summary: 'Erase a person: all conversations of one sender of a channel, with their memories',
+      auth: 'operator',
+      query: v.object({ channel: v.pipe(v.string(), v.minLength(1)), sender: v.pipe(v.string(), v.minLength(1)) }),
+      answers: { 200: { description: 'Erased', schema: v.object({ deleted: v.literal(true), erased: erasedSchema }) } },
+      async handle({ device, query }) {
+        const erased = await erasePerson(store, query, { atMs: clock.nowMs(), by: personOf(device) })
+        if (!erased) throw new AppError('not_found', `Nothing is kept of ${query.sender} on ${query.channel}.`)
+        return { deleted: true, erased }
       },
     }),
     defineRoute({
@@ -63,10 +118,31 @@ export function sessionRoutes({ store: { sessions } }: Runtime): Route[] {
       summary: 'One session',
       auth: 'client',
       answers: { 200: { description: 'The session', schema: sessionSchema } },
-      async handle({ device, params }) {
-        const row = await sessions.get(storedOf(device, params))
+      async handle({ device, role, params }) {
+        const row = await sessions.get(storedOf({ device, role }, params))
         if (!row) throw unknownSession()
         return shown(device, row)
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/api/sessions/:id/export',
+      summary: 'Everything that was said in a session, oldest first, one JSON object a line',
+      auth: 'client',
+      mediaType: 'application/x-ndjson',
+      answers: { 200: { description: 'The lines', schema: v.object({ at: v.string(), ...messageSchema.entries }) } },
+      async handle({ device, role, params }) {
+        const id = storedOf({ device, role }, params)
+        if (!(await sessions.get(id))) throw unknownSession()
+        const lines = exported(sessions, id)
+        const body = new ReadableStream<Uint8Array>({
+          async pull(controller) {
+            const { value, done } = await lines.next()
+            if (done) controller.close()
+            else controller.enqueue(Buffer.from(`${JSON.stringify(value)}\n`))
+          },
+        })
+        return new Response(body, { headers: { 'content-type': 'application/x-ndjson' } })
       },
     }),
     defineRoute({
@@ -76,8 +152,8 @@ export function sessionRoutes({ store: { sessions } }: Runtime): Route[] {
       auth: 'client',
       query: v.object({ limit: wholeText(1, PAGE_MAX, 50) }),
       answers: { 200: { description: 'The messages', schema: v.object({ session_id: v.string(), messages: v.array(messageSchema) }) } },
-      async handle({ device, params, query: { limit } }) {
-        const id = storedOf(device, params)
+      async handle({ device, role, params, query: { limit } }) {
+        const id = storedOf({ device, role }, params)
         const [row, history] = await Promise.all([sessions.get(id), sessions.history(id, limit)])
         if (!row) throw unknownSession()
         return { session_id: params.id, messages: history.map(plainMessage) }
@@ -90,20 +166,23 @@ export function sessionRoutes({ store: { sessions } }: Runtime): Route[] {
       auth: 'client',
       body: v.object({ name: v.nullable(v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(200))) }),
       answers: { 200: { description: 'Named', schema: v.object({ session_id: v.string(), name: v.nullable(v.string()) }) } },
-      async handle({ device, params, body: { name } }) {
-        if (!(await sessions.rename(storedOf(device, params), name))) throw unknownSession()
+      async handle({ device, role, params, body: { name } }) {
+        if (!(await sessions.rename(storedOf({ device, role }, params), name))) throw unknownSession()
         return { session_id: params.id, name }
       },
     }),
     defineRoute({
       method: 'DELETE',
       path: '/api/sessions/:id',
-      summary: 'Forget a session and its messages',
+      summary: 'Erase a session: what was said, and the contents of its turns, messages and replies',
       auth: 'client',
-      answers: { 200: { description: 'Forgotten', schema: v.object({ deleted: v.literal(true), session_id: v.string() }) } },
-      async handle({ device, params }) {
-        if (!(await sessions.delete(storedOf(device, params)))) throw unknownSession()
-        return { deleted: true, session_id: params.id }
+      answers: {
+        200: { description: 'Erased', schema: v.object({ deleted: v.literal(true), session_id: v.string(), erased: erasedSchema }) },
+      },
+      async handle({ device, role, params }) {
+        const erased = await sessions.erase(storedOf({ device, role }, params), { atMs: clock.nowMs(), by: personOf(device) })
+        if (!erased) throw unknownSession()
+        return { deleted: true, session_id: params.id, erased }
       },
     }),
   ]

@@ -1,0 +1,139 @@
+/** Erases a conversation wherever something of it is kept, and then what deleted rows leave behind in the files. */
+import { AppError, type Erased, type SessionStore, sha256Hex } from '@sluice/sdk'
+import { appending } from './audit-log.ts'
+import { copiesOf } from './copy-before-upgrade.ts'
+import type { Database } from './database.ts'
+import type { GroupCommit } from './group-commit.ts'
+import type { HistoryCache } from './history-cache.ts'
+import { emptyLog, shrink } from './space.ts'
+
+const RUNS = `
+  SELECT 1 FROM turns WHERE ended_at IS NULL AND inbox IS NULL AND session_id = ?1
+  UNION ALL SELECT 1 FROM inbox WHERE state = 'running' AND state <> 'done' AND session = ?1 LIMIT 1`
+const SAID = 'SELECT count(*) AS count FROM messages WHERE session = (SELECT number FROM sessions WHERE id = ?)'
+const DROP_SESSION = 'DELETE FROM sessions WHERE id = ?'
+const GIVE_UP_WAITING = `
+  UPDATE inbox SET state = 'done', next_at = NULL, ended_at = ?2 WHERE state = 'pending' AND state <> 'done' AND session = ?1`
+
+// A slice ends at a row that is that many rows on, and not at the last row, which may be far away.
+const NEXT_INBOX = 'SELECT max(number) AS last FROM (SELECT number FROM inbox WHERE number > ? ORDER BY number LIMIT ?)'
+const MESSAGES = 'SELECT number, turn_id AS turn, batch FROM inbox WHERE number > ? AND number <= ? AND session = ?'
+const ERASE_MESSAGE = `
+  UPDATE inbox SET sender = '', session = '', message_id = '', message_json = NULL, error = NULL, draft = NULL, trace = NULL
+  WHERE number = ?`
+const NEEDING = "SELECT 1 FROM inbox WHERE batch = first.number AND state <> 'done' AND session <> ?2"
+const ERASE_BODY = `
+  UPDATE inbox AS first SET raw = NULL
+  WHERE number = ?1 AND raw IS NOT NULL AND (session IN ('', ?2) OR state = 'done') AND NOT EXISTS (${NEEDING})`
+const HAS_BODY = 'SELECT 1 FROM inbox WHERE number = ? AND raw IS NOT NULL'
+const ERASE_REPLY = `
+  UPDATE outbox SET
+    to_json = '{"to":""}', text = '', extras_json = NULL, error = NULL, provider_id = NULL, client_id = '', trace = NULL, next_at = NULL,
+    ended_at = CASE WHEN state IN ('queued', 'failed') THEN ?2 ELSE ended_at END,
+    state = CASE WHEN state IN ('queued', 'failed') THEN 'dead' ELSE state END`
+const ERASE_REPLIES = `${ERASE_REPLY} WHERE inbox = ?1`
+const ERASE_PROMPTS = `
+  ${ERASE_REPLY} WHERE number IN (
+    SELECT outbox FROM approval_prompts WHERE approval IN (SELECT number FROM approvals WHERE run_id = ?1))`
+const DROP_MEMORIES = 'DELETE FROM memories WHERE owner = ?'
+const DROP_APPROVALS = 'DELETE FROM approvals WHERE run_id = ?'
+
+const NEXT_TURN = 'SELECT max(id) AS last FROM (SELECT id FROM turns WHERE id > ? ORDER BY id LIMIT ?)'
+const ERASE_TURNS = `
+  UPDATE turns SET
+    session_id = NULL, owner = NULL, session = NULL, up_to = NULL, input = '', response = NULL, error_json = NULL, context_json = NULL,
+    checkpoint_json = NULL
+  WHERE id > ? AND id <= ? AND session_id = ? AND ended_at IS NOT NULL RETURNING id`
+
+/** Rows looked at in one transaction. */
+const SLICE = 2_000
+
+export interface EraseOptions {
+  readonly db: Database
+  readonly writer: GroupCommit
+  readonly cache: HistoryCache
+  readonly file: string
+}
+
+type Counts = Omit<Erased, 'purged' | 'copies'>
+
+/** Works through the tables in small commits; what a crash leaves is found when the same conversation is erased again. */
+export function createErase({ db, writer, cache, file }: EraseOptions): SessionStore['erase'] {
+  /** Part of a unit. */
+  const eraseTurn = (turn: string, atMs: number) => ({
+    replies: db.run(ERASE_PROMPTS, turn, atMs),
+    approvals: db.run(DROP_APPROVALS, turn),
+  })
+
+  /** Part of a unit. Resolves to the place where the next slice begins; undefined after the last one. */
+  const eraseMessages = (id: string, after: number, atMs: number): { counts: Partial<Counts>; next: number } | undefined => {
+    const { last } = db.get<{ last: number | null }>(NEXT_INBOX, after, SLICE) ?? {}
+    if (typeof last !== 'number') return undefined
+    const rows = db.all<{ number: number; turn: string | null; batch: number | null }>(MESSAGES, after, last, id)
+    const counts = { messages: rows.length, replies: 0, approvals: 0, held: 0 }
+    for (const { number, turn, batch } of rows) {
+      counts.replies += db.run(ERASE_REPLIES, number, atMs)
+      db.run(ERASE_MESSAGE, number)
+      const request = batch ?? number
+      db.run(ERASE_BODY, request, id)
+      if (db.get(HAS_BODY, request)) counts.held += 1
+      const erased = turn === null ? undefined : eraseTurn(turn, atMs)
+      counts.replies += erased?.replies ?? 0
+      counts.approvals += erased?.approvals ?? 0
+    }
+    return { counts, next: last }
+  }
+
+  /** As `eraseMessages`. */
+  const eraseTurns = (id: string, after: string, atMs: number): { counts: Partial<Counts>; next: string } | undefined => {
+    const { last } = db.get<{ last: string | null }>(NEXT_TURN, after, SLICE) ?? {}
+    if (typeof last !== 'string') return undefined
+    const turns = db.all<{ id: string }>(ERASE_TURNS, after, last, id)
+    const counts = { turns: turns.length, replies: 0, approvals: 0 }
+    for (const turn of turns) {
+      const { replies, approvals } = eraseTurn(turn.id, atMs)
+      counts.replies += replies
+      counts.approvals += approvals
+    }
+    return { counts, next: last }
+  }
+
+  /** Part of a unit; false while a turn runs. */
+  const eraseSession = (id: string, atMs: number): { readonly said: number } | undefined => {
+    if (db.get(RUNS, id)) return undefined
+    const said = db.get<{ count: number }>(SAID, id)?.count ?? 0
+    db.run(DROP_SESSION, id)
+    db.run(GIVE_UP_WAITING, id, atMs)
+    return { said }
+  }
+
+  return async (id, { atMs, by, memoriesOf }) => {
+    const total = { said: 0, turns: 0, messages: 0, replies: 0, approvals: 0, memories: 0, held: 0 }
+    const add = (counts: Partial<Counts>): void => {
+      for (const [name, count] of Object.entries(counts)) total[name as keyof typeof total] += count
+    }
+    const known = db.read(() => db.get('SELECT 1 FROM sessions WHERE id = ?', id)) !== undefined
+    const erased = await writer.write(() => eraseSession(id, atMs))
+    if (!erased) throw new AppError('conflict', 'A turn of this conversation runs or waits for a person. Erase it when that is over.')
+    add(erased)
+    cache.delete(id)
+    if (memoriesOf !== undefined) add({ memories: await writer.write(() => db.run(DROP_MEMORIES, memoriesOf)) })
+    for (let slice = await writer.write(() => eraseMessages(id, 0, atMs)); slice; ) {
+      const { counts, next } = slice
+      add(counts)
+      slice = await writer.write(() => eraseMessages(id, next, atMs))
+    }
+    for (let slice = await writer.write(() => eraseTurns(id, '', atMs)); slice; ) {
+      const { counts, next } = slice
+      add(counts)
+      slice = await writer.write(() => eraseTurns(id, next, atMs))
+    }
+    if (!known && total.turns + total.messages + total.memories === 0) return undefined
+    const detail = { conversation: sha256Hex(id).slice(0, 16), said: total.said, messages: total.messages, memories: total.memories }
+    const record = { kind: 'conversation_erased', atMs, sop: '', run: null, step: null, by, reason: null, detail } as const
+    const note = appending(db, [record])
+    await writer.write(note)
+    await shrink(db, writer, 0)
+    return { ...total, purged: emptyLog(db), copies: copiesOf(file).map((copy) => copy.file) }
+  }
+}

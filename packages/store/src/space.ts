@@ -1,0 +1,65 @@
+/** How much the store takes, and giving back what it no longer needs. */
+import { statSync } from 'node:fs'
+import type { StoreUsage } from '@sluice/sdk'
+import { copiesOf } from './copy-before-upgrade.ts'
+import type { Database } from './database.ts'
+import type { GroupCommit } from './group-commit.ts'
+
+/** Unused space that stays in the file for what comes next. */
+const UNUSED_PAGES_MAX = 256
+/** Pages that are given back in one transaction. */
+const PAGES_SLICE = 128
+
+const PAGES = `
+  SELECT page_count AS pages, freelist_count AS unused, page_size AS size
+  FROM pragma_page_count(), pragma_freelist_count(), pragma_page_size()`
+/** Bytes of a record beside its texts, with its entries in the indexes. */
+const AUDIT_EXTRA_BYTES = 120
+// Reads the newest records instead of all of them.
+const AUDIT_BYTES = `
+  SELECT (SELECT max(number) FROM sop_audit) - (SELECT min(number) FROM sop_audit) + 1 AS records, avg(bytes) AS average
+  FROM (
+    SELECT octet_length(detail_json) + 2 * coalesce(octet_length(run), 0) + 2 * octet_length(sop) + coalesce(octet_length(reason), 0)
+      + octet_length(by) + octet_length(previous) + octet_length(hash) + ${AUDIT_EXTRA_BYTES} AS bytes
+    FROM sop_audit WHERE number > (SELECT max(number) FROM sop_audit) - 200 AND number <= (SELECT max(number) FROM sop_audit))`
+const UPGRADED = 'SELECT max(at) AS atMs FROM upgrades'
+const EMPTY_LOG = 'PRAGMA wal_checkpoint(TRUNCATE)'
+
+interface Pages {
+  readonly pages: number
+  readonly unused: number
+  readonly size: number
+}
+
+const pagesOf = (db: Database): Pages => db.get<Pages>(PAGES) ?? { pages: 0, unused: 0, size: 0 }
+
+/** What is in use, without the audit log, whose size is estimated from its newest records. */
+export function usedBytes(db: Database): number {
+  const { pages, unused, size } = pagesOf(db)
+  const { records, average } = db.get<{ records: number | null; average: number | null }>(AUDIT_BYTES) ?? {}
+  return Math.max(0, (pages - unused) * size - Math.round((records ?? 0) * (average ?? 0)))
+}
+
+export const usageOf = (db: Database, file: string): StoreUsage =>
+  db.read(() => ({
+    bytes: usedBytes(db),
+    fileBytes: [file, `${file}-wal`].reduce((sum, path) => sum + (statSync(path, { throwIfNoEntry: false })?.size ?? 0), 0),
+    upgradedAtMs: db.get<{ atMs: number | null }>(UPGRADED)?.atMs ?? null,
+    copies: copiesOf(file).map((copy) => copy.file),
+  }))
+
+/** Gives unused pages back to the file system, a few in each transaction, until `keptMax` are left. */
+export async function shrink(db: Database, writer: GroupCommit, keptMax = UNUSED_PAGES_MAX): Promise<void> {
+  for (let unused = pagesOf(db).unused; unused > keptMax; ) {
+    const left = await writer.write(() => {
+      db.exec(`PRAGMA incremental_vacuum(${Math.min(PAGES_SLICE, unused - keptMax)})`)
+      return pagesOf(db).unused
+    })
+    // A file that could not be rewritten at its upgrade keeps its pages.
+    if (left >= unused) return
+    unused = left
+  }
+}
+
+/** Empties the write-ahead log, so that it holds no earlier state of any page; false while another process reads from it. */
+export const emptyLog = (db: Database): boolean => db.get<{ busy: number }>(EMPTY_LOG)?.busy === 0

@@ -1,0 +1,106 @@
+/** What every backend promises about erasing a conversation. */
+import type { Store } from '@sluice/sdk'
+import { expect } from 'vitest'
+import type { StoreRules } from '../store.ts'
+import { asked } from './approval-samples.ts'
+import { answerOne, arrival, bodyOf, inbound, keepOne, reply, STARTS_MAX } from './delivery-samples.ts'
+import { queuedTurn, turnEnd, user } from './samples.ts'
+
+const ABOUT = { atMs: 5_000, by: 'cli:ada' }
+
+/** The session of the messages that `keepOne` keeps. */
+async function sessionOf(store: Store, number: number): Promise<string> {
+  const row = await store.inbox.get(number)
+  return row?.session ?? expect.fail('no such message')
+}
+
+export const eraseRules: StoreRules = {
+  'a conversation goes with its messages and the texts of its turns; others stay': async ({ store, restart }) => {
+    await store.turns.finish(turnEnd('t1'))
+    await store.turns.finish(turnEnd('failed', { status: 'failed', error: { code: 'upstream', message: 'private' }, messages: [] }))
+    await store.turns.finish(turnEnd('t2', { sessionId: 'other' }))
+    expect(await store.sessions.erase('room', ABOUT)).toMatchObject({ said: 1, turns: 2, messages: 0, held: 0, purged: true })
+    const again = await restart()
+    expect(await again.sessions.get('room')).toBeUndefined()
+    expect(await again.sessions.history('room', 10)).toEqual([])
+    for (const id of ['t1', 'failed'])
+      expect(await again.turns.get(id)).toMatchObject({
+        sessionId: null,
+        owner: null,
+        input: '',
+        response: null,
+        error: null,
+        costUsd: 0.25,
+      })
+    expect(await again.sessions.history('other', 10)).toHaveLength(2)
+    expect(await again.turns.get('t2')).toMatchObject({ sessionId: 'other', input: 'input of t2' })
+    expect(await again.sessions.erase('room', ABOUT)).toBeUndefined()
+    await again.turns.finish(turnEnd('t3', { messages: [user('anew')] }))
+    expect(await again.sessions.history('room', 10)).toEqual([user('anew')])
+    expect(await again.check()).toEqual([])
+  },
+
+  'a conversation of a channel goes with its messages, replies and approvals, and is still known as a repeat': async ({ store }) => {
+    const { inbox, outbox, approvals } = store
+    const number = await answerOne(store, 'm1', [reply('private')])
+    const session = await sessionOf(store, number)
+    const turn = (await inbox.get(number))?.turnId ?? ''
+    await approvals.open(asked(turn), [reply('may I say private?')])
+    const waiting = await keepOne(store, 'm2')
+    expect(await store.sessions.erase(session, ABOUT)).toMatchObject({ messages: 2, replies: 2, approvals: 1, held: 0 })
+    for (const one of [number, waiting])
+      expect(await inbox.get(one)).toMatchObject({ state: 'done', sender: '', session: '', messageId: '', message: null, raw: null })
+    for (const row of await outbox.list({ limit: 10 })) {
+      expect(row).toMatchObject({ text: null, to: { to: '' }, state: 'dead' })
+      expect(await outbox.replay(row.number)).toBe(false)
+    }
+    expect(await approvals.list({ limit: 10 })).toEqual([])
+    expect(await inbox.waiting({ after: 0, limit: 10 })).toEqual([])
+    expect(await inbox.keep(arrival(['m1', 'm2']))).toEqual([null, null])
+    expect(await store.check()).toEqual([])
+  },
+
+  'a conversation whose turn runs or waits is not erased': async ({ store }) => {
+    const { inbox, sessions, turns } = store
+    await turns.enqueue(queuedTurn('waiting'))
+    await expect(sessions.erase('room', ABOUT)).rejects.toMatchObject({ code: 'conflict' })
+    const number = await keepOne(store, 'm1')
+    await inbox.start(number, 't1', STARTS_MAX)
+    await expect(sessions.erase(await sessionOf(store, number), ABOUT)).rejects.toMatchObject({ code: 'conflict' })
+    expect(await inbox.get(number)).toMatchObject({ state: 'running', message: inbound('m1') })
+  },
+
+  'a request that also holds a message of somebody else is kept until that one is done': async ({ store }) => {
+    const { inbox } = store
+    const both = arrival(['m1', 'm2'])
+    const [mine, theirs] = both.messages
+    if (!mine || !theirs) expect.fail('two messages')
+    const [first = 0, second = 0] = (await inbox.keep({ ...both, messages: [mine, { ...theirs, session: 'theirs' }] })) as number[]
+    expect(await store.sessions.erase(mine.session, ABOUT)).toMatchObject({ messages: 1, held: 1 })
+    expect(await inbox.get(second)).toMatchObject({ state: 'pending', message: inbound('m2'), raw: bodyOf('m1 m2') })
+    expect(await inbox.get(first)).toMatchObject({ message: null })
+    await inbox.done(second, 1)
+    expect(await store.sessions.erase('theirs', ABOUT)).toMatchObject({ messages: 1, held: 0 })
+    expect(await inbox.get(second)).toMatchObject({ message: null, raw: null })
+  },
+
+  'memories of an owner go with a conversation where that is asked for': async ({ store }) => {
+    const { memory, sessions, turns } = store
+    for (const owner of ['device:a', 'device:b']) await memory.put({ owner, key: 'colour', content: 'teal', category: 'core', atMs: 1 })
+    await turns.finish(turnEnd('t1'))
+    expect(await sessions.erase('room', { ...ABOUT, memoriesOf: 'device:a' })).toMatchObject({ said: 1, memories: 1 })
+    expect(await memory.search('device:a', 'teal', 10)).toEqual([])
+    expect(await memory.search('device:b', 'teal', 10)).toHaveLength(1)
+    expect(await sessions.erase('room', { ...ABOUT, memoriesOf: 'device:b' })).toMatchObject({ said: 0, memories: 1 })
+  },
+
+  'erasing is recorded in the audit log, with who did it and without what it was': async ({ store }) => {
+    await store.turns.finish(turnEnd('t1', { sessionId: 'channel:roomchat/%2B15550100' }))
+    await store.sessions.erase('channel:roomchat/%2B15550100', ABOUT)
+    const [record, ...others] = await store.sops.audit({ limit: 10 })
+    expect(others).toEqual([])
+    expect(record).toMatchObject({ kind: 'conversation_erased', by: 'cli:ada', atMs: 5_000, detail: { said: 1 } })
+    expect(JSON.stringify(record)).not.toContain('15550100')
+    expect(await store.sops.verify()).toMatchObject({ records: 1, broken: null })
+  },
+}
