@@ -236,6 +236,7 @@ describe('§1 item 6: the policy', () => {
         tool: 'reach',
         turn: 'turn-1',
         session: 's',
+        owner: 'owner',
         inbox: null,
         summary: `key: ${input.key}`,
         callHash: callHash('reach', { key: input.key }),
@@ -269,6 +270,43 @@ test('what only halts something runs at every level, unasked, however often, wha
   }
   const { text } = await callTools([[call('drive', { action: 'go' })]], { tools: [drive], policy: { always_ask: ['drive'] } })
   expect(text).toContain('nobody here to ask')
+})
+
+describe('a call that would fail whatever a person says', () => {
+  const input = v.object({ key: v.optional(v.string(), 'none') })
+  const reach = (more: Partial<Tool>): Tool => ({ ...testTool('reach', () => 'ran', 'execute'), input, ...more })
+  const missing = async () => {
+    throw new AppError('unavailable', 'No device is connected')
+  }
+  const asking = async (tool: Tool, policy: TestAgentOptions['policy'] = {}) => {
+    const asked: string[] = []
+    const approve = async ({ tool: name }: ApprovalRequest) => {
+      asked.push(name)
+      return { by: 'cli:me' }
+    }
+    const { text, logs } = await callTools([[call('reach')]], { tools: [tool], approve, policy })
+    return { asked, text, logs }
+  }
+
+  test('is refused before a person is asked', async () => {
+    expect(await asking(reach({ precheck: missing }))).toMatchObject({ asked: [], text: 'No device is connected' })
+    expect(await asking(reach({ precheck: missing, alwaysAsks: true }), { level: 'full' })).toMatchObject({ asked: [] })
+    expect((await asking(reach({ available: () => false }))).text).toContain('reach is not available')
+  })
+
+  test('passes where nothing is missing, and where nobody is asked the tool speaks for itself', async () => {
+    expect(await asking(reach({ precheck: async () => undefined }))).toMatchObject({ asked: ['reach'], text: 'ran' })
+    expect(await asking(reach({ precheck: missing }), { level: 'full' })).toMatchObject({ asked: [], text: 'ran' })
+  })
+
+  test('has the fault of a check that breaks in the log', async () => {
+    const broken = async () => {
+      throw new TypeError('undefined is no function')
+    }
+    const { asked, text, logs } = await asking(reach({ precheck: broken }))
+    expect({ asked, text }).toEqual({ asked: [], text: expect.stringContaining('fault of its own') })
+    expect(logs).toMatchObject([{ level: 'error', message: 'tool failed' }])
+  })
 })
 
 describe('a call is judged right before it runs', () => {

@@ -152,7 +152,11 @@ export class ToolExecutor {
     const { tool, input } = prepared
     const judged = this.judge(scope, prepared)
     if (!tool || judged.refusal !== undefined) return this.refused(scope, judged.refusal ?? '')
-    if (judged.verdict === 'ask') await onAsk?.()
+    if (judged.verdict === 'ask') {
+      const problem = await this.#problem(scope, tool, input)
+      if (problem !== undefined) return this.refused(scope, problem)
+      await onAsk?.()
+    }
     const answer = judged.verdict === 'ask' ? await askPerson(this.#deps, scope, { callId: question, tool, input }) : undefined
     if (answer && 'refusal' in answer) return this.refused(scope, answer.refusal)
     const { client, caller, session, turn, cancellation, followed } = scope
@@ -178,6 +182,20 @@ export class ToolExecutor {
       if (error instanceof AppError) return this.refused(scope, error.message)
       this.#deps.log.error('tool failed', { tool: tool.name, turn, error })
       return { outcome: 'error', output: FAULT }
+    }
+  }
+
+  /** Why the call would fail now even if a person agreed to it. Rejects only with the end of the turn. */
+  async #problem({ cancellation, turn }: CallScope, tool: Tool, input: unknown): Promise<string | undefined> {
+    try {
+      if (tool.precheck) await cancellation.race(Promise.resolve(tool.precheck(input, { signal: cancellation.signal })))
+      else if (tool.available?.() === false) return `Not run: ${tool.name} is not available: what it works on is not there.`
+      return undefined
+    } catch (error) {
+      cancellation.throwIfCancelled()
+      if (error instanceof AppError) return error.message
+      this.#deps.log.error('tool failed', { tool: tool.name, turn, error })
+      return FAULT
     }
   }
 

@@ -3,7 +3,7 @@ import { AppError, defineTool, type Tool } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { Gpio, GpioChange, GpioState } from './adapter.ts'
 import { binaryMask } from './hex.ts'
-import { byte, deviceKey, type ToolKit, usePart } from './tool-kit.ts'
+import { byte, deviceKey, partIsThere, type ToolKit, usePart } from './tool-kit.ts'
 
 const mask = (description: string) => v.optional(v.pipe(byte, v.description(description)))
 
@@ -22,6 +22,7 @@ export const gpioAdapter = (kit: ToolKit): Tool =>
       'Reads or sets the GPIO lines of an I2C/SPI adapter as 8-bit masks, line 0 in the lowest bit. Returns directions and levels.',
     risk: ({ action }) => (action === 'get' ? 'read' : 'execute'),
     input,
+    precheck: partIsThere(kit, 'gpio'),
     available: () => kit.adapters.present().length > 0,
     async run(given, context) {
       const { device, action } = given

@@ -3,7 +3,7 @@ import { defineTool, type Tool, whole } from '@sluice/sdk'
 import * as v from 'valibot'
 import { hexByte, hexList } from './hex.ts'
 import { scanI2c } from './scan-i2c.ts'
-import { addressKey, byte, deviceKey, recordedBytes, type ToolKit, usePart } from './tool-kit.ts'
+import { addressKey, byte, deviceKey, partIsThere, recordedBytes, type ToolKit, usePart } from './tool-kit.ts'
 
 const BYTES_MAX = 256
 
@@ -37,6 +37,7 @@ export const i2cRead = (kit: ToolKit): Tool =>
       register: v.optional(v.pipe(byte, v.description('Written before the read; not for parts without registers'))),
       len: v.optional(v.pipe(whole(1, BYTES_MAX), v.description('How many bytes; some buses take at most 32 after a register')), 1),
     }),
+    precheck: partIsThere(kit, 'i2c'),
     available: () => kit.adapters.present().length > 0,
     async run({ device, addr, register, len }, context) {
       const write = register === undefined ? {} : { write: { address: hexByte(addr), register: hexByte(register) } }
@@ -58,6 +59,7 @@ export const i2cWrite = (kit: ToolKit): Tool =>
       addr: addressKey,
       bytes: v.pipe(v.array(byte), v.minLength(1), v.maxLength(BYTES_MAX), v.description('The bytes as numbers from 0 to 255')),
     }),
+    precheck: partIsThere(kit, 'i2c'),
     available: () => kit.adapters.present().length > 0,
     async run({ device, addr, bytes }, context) {
       const write = { address: hexByte(addr), ...recordedBytes(bytes) }

@@ -3,7 +3,7 @@ import { defineTool, type Tool } from '@sluice/sdk'
 import * as v from 'valibot'
 import { type AdapterSettings, DEFAULTS, SPI_MODE, SPI_SPEED } from './config.ts'
 import { hexList } from './hex.ts'
-import { byte, deviceKey, recordedBytes, type ToolKit, usePart } from './tool-kit.ts'
+import { byte, deviceKey, partIsThere, recordedBytes, type ToolKit, usePart } from './tool-kit.ts'
 
 const BYTES_MAX = 4096
 
@@ -18,6 +18,7 @@ export const spiTransfer = (kit: ToolKit, settings: AdapterSettings): Tool =>
       mode: v.optional(v.pipe(SPI_MODE, v.description('Clock polarity and phase; default: as configured, else 0'))),
       speed_hz: v.optional(v.pipe(SPI_SPEED, v.description('The fastest clock to use; default: as configured'))),
     }),
+    precheck: partIsThere(kit, 'spi'),
     available: () => kit.adapters.present().length > 0,
     async run({ device, bytes, mode, speed_hz }, context) {
       const how = { mode: mode ?? settings.spi_mode ?? DEFAULTS.spiMode, speedHz: speed_hz ?? settings.spi_speed_hz }

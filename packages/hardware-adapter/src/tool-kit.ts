@@ -36,10 +36,21 @@ export async function usePart<Part extends AdapterPart, Result>(
 ): Promise<{ readonly result: Result; readonly notes: string }> {
   const { alias, adapter, notes } = await adapters.pick(device)
   const bus = adapter[part]
-  if (bus === undefined) throw new AppError('unavailable', `${alias} (${adapter.name}) has no ${PART_NAMES[part]}`)
+  if (bus === undefined) throw noPart(alias, adapter, part)
   const result = await guard.use({ device: alias, ...use }, () => work(bus as NonNullable<Adapter[Part]>))
   return { result, notes: notes.map((note) => `\nNote: ${note}`).join('') }
 }
+
+/** For `Tool.precheck`. Throws where no such adapter is connected or it has no such part. */
+export const partIsThere =
+  ({ adapters }: ToolKit, part: AdapterPart) =>
+  async ({ device }: { readonly device?: string | undefined }): Promise<void> => {
+    const { alias, adapter } = await adapters.pick(device)
+    if (adapter[part] === undefined) throw noPart(alias, adapter, part)
+  }
+
+const noPart = (alias: string, { name }: Adapter, part: AdapterPart): AppError =>
+  new AppError('unavailable', `${alias} (${name}) has no ${PART_NAMES[part]}`)
 
 /** Shown in full in the audit log. */
 const RECORDED_BYTES_MAX = 64

@@ -1,5 +1,6 @@
 /** The boards of this machine, as tools and commands see them: found or configured, each under a stable alias. */
 import type { Board } from '@sluice/hardware'
+import { AppError } from '@sluice/sdk'
 
 export interface UsbIdentity {
   /** Four lower-case hexadecimal digits. */
@@ -21,6 +22,11 @@ export interface Device {
   readonly baud: number
   readonly usb: UsbIdentity | null
   readonly connected: boolean
+}
+
+/** For `Tool.precheck`. Throws `unavailable`. Whether a bridge answers shows only when it is asked. */
+export function checkConnected({ alias, transport, connected }: Pick<Device, 'alias' | 'transport' | 'connected'>): void {
+  if (!connected && transport !== 'bridge') throw new AppError('unavailable', `${alias} is not connected`)
 }
 
 /** Anything on USB, a board or not; hubs are left out. */

@@ -27,6 +27,7 @@ export const driveTool = ({ host, guard, isThere, robot }: RobotToolDeps): Tool 
     risk: ({ action }) => (action === 'stop' ? 'read' : 'execute'),
     // A model that stops it may well write a speed of 0 beside that
     haltOf: (raw) => (isStop(raw) ? { action: 'stop' } : undefined),
+    precheck: async () => void (await robot()),
     available: isThere,
     async run(input, context) {
       const it = await robot()

@@ -10,6 +10,7 @@ export const resetTool = ({ guard, isThere, robot }: RobotToolDeps): Tool =>
     input: v.object({}),
     risk: 'execute',
     alwaysAsks: true,
+    precheck: async () => void (await robot()),
     available: isThere,
     async run(_, context) {
       if (context.approvedBy === undefined) throw new AppError('forbidden', 'only a person can reset the emergency stop')

@@ -43,6 +43,7 @@ export function gpioTools({ sbc, guard, clock }: ToolParts): Tool[] {
       description: 'Sets a GPIO pin of this single-board computer high (1) or low (0). The level stays until the next write.',
       input: v.object({ pin, value: v.pipe(v.picklist([0, 1]), v.description('0: low, 1: high')) }),
       risk: 'execute',
+      precheck: async () => void (await sbc.detect()),
       available,
       run: ({ pin, value }, context) =>
         written('gpio_sbc_write', context, { pin, write: { value } }, async () =>
@@ -72,6 +73,7 @@ export function gpioTools({ sbc, guard, clock }: ToolParts): Tool[] {
         off_ms: v.pipe(phase, v.description('Milliseconds low')),
       }),
       risk: 'execute',
+      precheck: async () => void (await sbc.detect()),
       available,
       async run({ pin, times, on_ms, off_ms }, context) {
         const ms = times * (on_ms + off_ms)

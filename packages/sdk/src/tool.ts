@@ -53,6 +53,11 @@ export interface Tool<Schema extends v.GenericSchema = v.GenericSchema> {
    * and however often it is made.
    */
   haltOf?(raw: unknown): v.InferInput<Schema> | undefined
+  /**
+   * Called before a person is asked about a call. Throws the `AppError` with which the call would fail at this moment
+   * whatever the person says, such as for a device that is not connected. Touches nothing; `run` checks again.
+   */
+  precheck?(input: v.InferOutput<Schema>, context: Pick<ToolContext, 'signal'>): void | Promise<void>
   /** Asked after register and at each `Host.refresh`: a tool whose hardware is not there stays out of the model's list. */
   available?(): boolean
   /**

@@ -128,6 +128,24 @@ export function toolRules({ feature, config = {}, host: hostOf = () => ({}), exa
       }
     },
 
+    'a call that works passes the precheck, and what does not pass is refused with an AppError': async () => {
+      const { signal } = new AbortController()
+      for (const { tool: name, input } of examples) {
+        const tool = named(toolsOf(host()), name)
+        await tool.precheck?.(v.parse(tool.input, input), { signal })
+      }
+      const on = host()
+      for (const tool of toolsOf(on)) {
+        if (!tool.precheck) continue
+        for (const input of fc.sample(inputFor(tool.input), { numRuns: RUNS, seed: 2 })) {
+          const parsed = v.safeParse(tool.input, input)
+          if (!parsed.success) continue
+          const refusal = await (async () => tool.precheck?.(parsed.output, { signal }))().catch((error: unknown) => error)
+          if (refusal !== undefined) expect(refusal).toBeInstanceOf(AppError)
+        }
+      }
+    },
+
     'run gives a text or refuses with an AppError, whatever the input': async () => {
       await runRandomly(host(), (outcome) => {
         if (typeof outcome !== 'string') expect(outcome).toBeInstanceOf(AppError)

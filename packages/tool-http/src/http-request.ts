@@ -20,6 +20,13 @@ export const httpRequest = (host: Pick<Host, 'publicFetch' | 'clock'>, config: H
   const admit = (url: URL) => {
     if (!isAllowed(url)) throw new AppError('forbidden', `'${url.hostname}' is not in allowed_domains under [tools.http_request]`)
   }
+  const check = (url: string) => {
+    if (config.allowed_domains.length === 0) {
+      throw new AppError('forbidden', 'no host is allowed: allowed_domains under [tools.http_request] is empty')
+    }
+    const parsed = URL.parse(url)
+    if (parsed) admit(parsed)
+  }
   return defineTool({
     name: 'http_request',
     description: 'Makes one HTTP request to a public host the operator allows. Returns the status, some headers and the body as text.',
@@ -27,10 +34,9 @@ export const httpRequest = (host: Pick<Host, 'publicFetch' | 'clock'>, config: H
     // naming a domain is the operator's consent to looking at it, not to changing what is there
     risk: ({ url, method, body }) =>
       (method === 'GET' || method === 'HEAD') && body === undefined && isAllowed(URL.parse(url)) ? 'read' : 'execute',
+    precheck: ({ url }) => check(url),
     async run({ url, method, headers, body }, context) {
-      if (config.allowed_domains.length === 0) {
-        throw new AppError('forbidden', 'no host is allowed: allowed_domains under [tools.http_request] is empty')
-      }
+      check(url)
       using limit = signalScope([context.signal], config.timeout_secs * 1000, host.clock)
       const response = await host.publicFetch(url, {
         method,

@@ -22,6 +22,8 @@ export const shell = (host: Pick<Host, 'policy' | 'workspace' | 'spawn'>, config
         config.timeout_secs,
       ),
     }),
+    // A person is not asked about a command that the policy refuses all the same.
+    precheck: ({ command }) => checkCommand(command, host.policy, host.workspace.root),
     risk: ({ command }) => commandRisk(command, host.workspace.root),
     async run({ command, timeout_secs }, { signal, report }) {
       const { root } = host.workspace

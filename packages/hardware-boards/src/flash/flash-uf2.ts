@@ -7,7 +7,7 @@ import { type BootVolume, findBootVolume, type Mounts } from './boot-volume.ts'
 import { copyImage } from './copy-image.ts'
 import { FAMILY_RP2040, parseUf2, type Uf2Target, uf2BytesMax } from './parse-uf2.ts'
 
-const BOARD_ID = 'RPI-RP2'
+export const BOARD_ID = 'RPI-RP2'
 const LEAVE_MS_MAX = 3000
 const VOLUME_MS_MAX = 15_000
 const VOLUME_LOOK_MS = 500
@@ -15,6 +15,8 @@ export const BACK_MS_MAX = 20_000
 
 export const MANUAL =
   'hold its BOOTSEL button while you plug it in, and make sure that its volume RPI-RP2 is mounted (udisksctl mount -b /dev/disk/by-label/RPI-RP2)'
+
+export const noBoardA = (): AppError => new AppError('not_found', `No board_a is connected: ${MANUAL}`)
 
 export interface FlashDeps {
   readonly clock: Clock
@@ -74,7 +76,7 @@ async function bootVolume(
     throw new AppError('conflict', `${both}: unplug the one that is not meant`)
   }
   if (there) return there
-  if (!device?.connected) throw new AppError('not_found', `No board_a is connected: ${MANUAL}`)
+  if (!device?.connected) throw noBoardA()
   say(`Rebooting ${device.alias} into its boot loader`)
   await rebootToLoader({ clock, devices }, device, signal)
   const untilMs = clock.monotonicMs() + VOLUME_MS_MAX

@@ -27,6 +27,10 @@ export const boardAFlash = (host: Host, devices: Devices, guard: DeviceGuard, mo
     }),
     risk: 'execute',
     alwaysAsks: true,
+    async precheck({ device: asked }, { signal }) {
+      const { checkBoardA } = await import('../when-needed.ts')
+      await checkBoardA({ devices, mounts }, asked, signal)
+    },
     async run(asked, context) {
       const { flashBoardA } = await import('../when-needed.ts')
       return flashBoardA({ host, devices, guard, mounts }, asked, context)

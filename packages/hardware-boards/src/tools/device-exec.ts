@@ -2,7 +2,7 @@
 import type { DeviceGuard } from '@sluice/hardware'
 import { defineTool, type Host, sha256Hex } from '@sluice/sdk'
 import * as v from 'valibot'
-import type { Devices } from '../devices.ts'
+import { checkConnected, type Devices } from '../devices.ts'
 import { CODE_BYTES_MAX, RUN_MS } from '../repl/limits.ts'
 import type { Ran } from '../repl/repl.ts'
 import { micropythonDevice } from './micropython-device.ts'
@@ -21,6 +21,9 @@ export const deviceExec = ({ clock }: Pick<Host, 'clock'>, devices: Devices, gua
       code: v.pipe(v.string(), v.minLength(1), v.maxLength(CODE_BYTES_MAX), v.description('MicroPython code; print what you want to see')),
     }),
     risk: 'execute',
+    async precheck({ device: asked }, { signal }) {
+      checkConnected(await micropythonDevice(devices, asked, { tool: TOOL, signal }))
+    },
     async run({ device: asked, code }, context) {
       const { signal } = context
       const { withRepl } = await import('../when-needed.ts')

@@ -2,7 +2,7 @@
 import type { DeviceGuard } from '@sluice/hardware'
 import { defineTool, type Host } from '@sluice/sdk'
 import * as v from 'valibot'
-import type { Devices } from '../devices.ts'
+import { checkConnected, type Devices } from '../devices.ts'
 import { micropythonDevice } from './micropython-device.ts'
 import { device } from './pins.ts'
 
@@ -15,6 +15,9 @@ export const deviceReadCode = ({ clock }: Pick<Host, 'clock'>, devices: Devices,
     input: v.object({ device }),
     // What it drives is left to itself meanwhile, and begins anew.
     risk: 'execute',
+    async precheck({ device: asked }, { signal }) {
+      checkConnected(await micropythonDevice(devices, asked, { tool: TOOL, signal }))
+    },
     async run({ device: asked }, context) {
       const { signal } = context
       const { withRepl, readMain } = await import('../when-needed.ts')

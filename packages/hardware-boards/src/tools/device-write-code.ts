@@ -2,7 +2,7 @@
 import type { DeviceGuard } from '@sluice/hardware'
 import { defineTool, type Host, sha256Hex } from '@sluice/sdk'
 import * as v from 'valibot'
-import type { Devices } from '../devices.ts'
+import { checkConnected, type Devices } from '../devices.ts'
 import { MAIN_BYTES_MAX } from '../repl/limits.ts'
 import { micropythonDevice } from './micropython-device.ts'
 import { device } from './pins.ts'
@@ -19,6 +19,9 @@ export const deviceWriteCode = ({ clock }: Pick<Host, 'clock'>, devices: Devices
       code: v.pipe(v.string(), v.minLength(1), v.maxLength(MAIN_BYTES_MAX), v.description('The whole program, in MicroPython')),
     }),
     risk: 'execute',
+    async precheck({ device: asked }, { signal }) {
+      checkConnected(await micropythonDevice(devices, asked, { tool: TOOL, signal }))
+    },
     async run({ device: asked, code }, context) {
       const { signal } = context
       const { withRepl, writeMain } = await import('../when-needed.ts')

@@ -2,8 +2,8 @@
 import type { DeviceGuard } from '@sluice/hardware'
 import { AppError, type Host, sha256Hex, type ToolContext } from '@sluice/sdk'
 import type { Device, Devices } from '../devices.ts'
-import type { Mounts } from '../flash/boot-volume.ts'
-import { flashUf2, IMAGE_BYTES_MAX, uf2Target } from '../flash/flash-uf2.ts'
+import { findBootVolume, type Mounts } from '../flash/boot-volume.ts'
+import { BOARD_ID, flashUf2, IMAGE_BYTES_MAX, noBoardA, uf2Target } from '../flash/flash-uf2.ts'
 import { parseUf2 } from '../flash/parse-uf2.ts'
 import { imagePath, readImage } from '../flash/read-image.ts'
 
@@ -46,6 +46,17 @@ export async function flashBoardA(
   return back
     ? `Flashed ${bytes} bytes. ${back.alias} is back at ${back.path ?? 'its place'}.`
     : `Copied all ${bytes} bytes, but the board has not come back with a serial port: unplug it and plug it in anew; if it stays away, the image is not for it.`
+}
+
+/** Throws where no board is there to be flashed, neither a running one nor one that waits in its boot loader. */
+export async function checkBoardA(
+  { devices, mounts }: Pick<FlashBoardADeps, 'devices' | 'mounts'>,
+  alias: string | undefined,
+  signal: AbortSignal,
+): Promise<void> {
+  await devices.ready(signal)
+  const running = boardA(devices, alias)
+  if (!running?.connected && !(await findBootVolume(BOARD_ID, mounts))) throw noBoardA()
 }
 
 /** One that runs; undefined: none does, so one that waits in its boot loader is meant. Throws as `Devices.pick`. */

@@ -2,6 +2,7 @@
 import type { DeviceGuard } from '@sluice/hardware'
 import { AppError, defineTool, type Tool } from '@sluice/sdk'
 import * as v from 'valibot'
+import { checkConnected } from '../devices.ts'
 import type { Registry } from '../registry/registry.ts'
 import type { BoardLine } from '../transports/board-line.ts'
 import { device, pin } from './pins.ts'
@@ -14,6 +15,10 @@ export const gpioTools = (registry: Registry, guard: DeviceGuard): readonly Tool
     description: 'Sets one GPIO pin of a connected board to 0 (low) or 1 (high).',
     input: v.object({ device, pin, value: level }),
     risk: 'execute',
+    async precheck({ device: named }, { signal }) {
+      await registry.ready(signal)
+      checkConnected(registry.pick(named))
+    },
     async run({ device: named, pin, value }, context) {
       await registry.ready(context.signal)
       const { alias } = registry.pick(named)

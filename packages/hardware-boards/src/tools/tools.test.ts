@@ -57,6 +57,12 @@ describe('gpio', () => {
     await expect(call('gpio_read', { pin: 1 })).rejects.toThrow('No device was found. USB shows, none of them a known board: 12d1:1001')
   })
 
+  test('with nothing connected no tool asks a person: each says before that there is no device', async () => {
+    const { named } = toolsOn([])
+    const { precheck } = named('gpio_write')
+    await expect(precheck?.({ pin: 1, value: 1 }, toolContext())).rejects.toThrow('No device was found')
+  })
+
   test('a pin the board does not have is refused, and nothing is sent, reserved or recorded', async () => {
     const { call, fake, records } = toolsOn([B])
     await expect(call('gpio_write', { pin: 7, value: 1 })).rejects.toThrow('board_b0 has no GPIO pin 7; it has 2-5, 12-13')
