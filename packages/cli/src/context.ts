@@ -19,53 +19,29 @@ export interface CliContext {
   interrupted(): AbortSignal
 }
 
+/** What a command prints through. All text is made printable; see output.ts. */
 export interface Output {
-  /** One line on standard output. */
+  /** Prints one line on standard output. */
   print(line: string): void
-  /** Text or bytes on standard output as they are. */
+  /** Writes text without a line break on standard output, or bytes, which stay as they are unless it is a terminal. */
   write(data: string | Uint8Array): void
-  /** One line on standard error. */
+  /** Prints one line on standard error. */
   warn(line: string): void
-  /** Data on standard output as JSON. */
+  /** Prints data on standard output as JSON. */
   json(value: unknown): void
-  /** Styles for a terminal; plain text anywhere else, and with NO_COLOR. */
+  /** Returns text that has a style on a terminal and is plain anywhere else, and with NO_COLOR. */
   style(kind: Style, text: string): string
-  /** Rows under headings, padded to their columns. */
+  /** Prints rows under headings in aligned columns; on a terminal, cells are wrapped to fit its width. */
   table(headings: readonly string[], rows: readonly (readonly string[])[]): void
 }
 
 export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow'
-
-const CODES: Record<Style, string> = { bold: '1', dim: '2', red: '31', green: '32', yellow: '33' }
 
 /** Standard input: bytes, from a terminal or from elsewhere. */
 export type Stdin = NodeJS.ReadableStream & { readonly isTTY?: boolean }
 
 export interface Streams {
   readonly stdin: Stdin
-  readonly stdout: { write(data: string | Uint8Array): unknown; readonly isTTY?: boolean }
+  readonly stdout: { write(data: string | Uint8Array): unknown; readonly isTTY?: boolean; readonly columns?: number }
   readonly stderr: { write(text: string): unknown }
-}
-
-export function createOutput({ stdout, stderr }: Omit<Streams, 'stdin'>, env: Readonly<Record<string, string | undefined>>): Output {
-  const coloured = stdout.isTTY === true && !env.NO_COLOR
-  const print = (line: string) => void stdout.write(`${line}\n`)
-  const style = (kind: Style, text: string) => (coloured ? `\u001b[${CODES[kind]}m${text}\u001b[0m` : text)
-  return {
-    print,
-    write: (data) => void stdout.write(data),
-    warn: (line) => void stderr.write(`${line}\n`),
-    json: (value) => print(JSON.stringify(value, null, 2)),
-    style,
-    table(headings, rows) {
-      const widths = headings.map((heading, column) => Math.max(heading.length, ...rows.map((row) => (row[column] ?? '').length)))
-      const line = (cells: readonly string[]) =>
-        cells
-          .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-          .join('  ')
-          .trimEnd()
-      print(style('bold', line(headings)))
-      for (const row of rows) print(line(row))
-    },
-  }
 }

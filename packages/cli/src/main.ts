@@ -5,10 +5,10 @@ import { parseArgs } from 'node:util'
 import { AppError, ERRORS, type Feature } from '@sluice/sdk'
 import manifest from '../package.json' with { type: 'json' }
 import { type CliCommand, COMMANDS, parserOptions } from './command-table.ts'
-import { type CliContext, createOutput, type Output, type Streams } from './context.ts'
+import type { CliContext, Output, Streams } from './context.ts'
 import { featureCommands, ownCommand } from './feature-commands.ts'
 import { commandHelp, familyHelp, overview } from './help.ts'
-import { printable } from './printable.ts'
+import { createOutput } from './output.ts'
 
 /** As long as a timer can be. */
 const STAY_MS = 2 ** 31 - 1
@@ -154,7 +154,7 @@ function report(error: unknown, out: Output, asJson: boolean): number {
   const problems = (known.fields.problems ?? []) as readonly Located[]
   if (asJson) out.warn(JSON.stringify({ error: known.message, code: known.code, ...known.fields }))
   else if (problems.length > 0) for (const problem of problems) out.warn(problemLine(problem))
-  else out.warn(`sluice: ${printable(known.message)}`)
+  else out.warn(`sluice: ${known.message}`)
   return ERRORS[known.code].exit
 }
 

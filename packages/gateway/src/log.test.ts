@@ -83,6 +83,15 @@ describe('lines', () => {
     expect(fieldsOf({ message: 'x', level: 'y', time: 1, other: 2 })).toEqual({ message_: 'x', level_: 'y', time_: 1, other: 2 })
   })
 
+  test('C1 and bidirectional controls are spelled out, also in JSON', () => {
+    for (const format of ['text', 'json'] as const) {
+      const { log, lines } = logger({ format })
+      log.info('a\u009b31m', { name: 'b\u202ec\u007f' })
+      expect(lines[0]).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u)
+      expect(lines[0]).toMatch(/a\\u009b31m.*b\\u202ec\\u007f/)
+    }
+  })
+
   test('no line can pretend to be two, or command a terminal', () => {
     for (const format of ['text', 'json'] as const) {
       const { log, lines } = logger({ format })

@@ -1,5 +1,5 @@
 /** The log: one line per message, for people at a terminal or as JSON; nothing in it can throw, and no credential shows. */
-import { type Clock, type LogFields, type Logger, type Secret, withoutSecrets } from '@sluice/sdk'
+import { type Clock, type LogFields, type Logger, printableLine, type Secret, withoutSecrets } from '@sluice/sdk'
 import { printableFields, redactText } from './log-fields.ts'
 import { createRepeatGuard } from './log-repeats.ts'
 
@@ -88,32 +88,30 @@ export function createLogger(options: LogOptions): ComponentLogger {
 function jsonLine({ atMs, level, component, message, fields }: Entry): string {
   const head = { time: new Date(atMs).toISOString(), level, ...(component !== undefined && { component }), message }
   const named = Object.entries(fields).map(([name, value]) => [name in head ? `${name}_` : name, value])
-  const line = JSON.stringify({ ...head, ...Object.fromEntries(named) })
-  return line.length > LINE_CHARS_MAX ? JSON.stringify({ ...head, cut: `${line.length} characters` }) : line
+  const line = jsonText({ ...head, ...Object.fromEntries(named) })
+  return line.length > LINE_CHARS_MAX ? jsonText({ ...head, cut: `${line.length} characters` }) : line
 }
 
 function textLine({ atMs, level, component, message, fields }: Entry, hasColours: boolean): string {
   const paint = (code: number, text: string): string => (hasColours ? `\u001b[${code}m${text}\u001b[39m` : text)
   const values = Object.entries(fields).flatMap(([name, value]) =>
-    value === undefined ? [] : ` ${paint(90, `${oneLine(name)}=`)}${textValue(value)}`,
+    value === undefined ? [] : ` ${paint(90, `${printableLine(name)}=`)}${textValue(value)}`,
   )
   const label = paint(COLOURS[level], level.toUpperCase().padEnd(5))
-  const line = `${new Date(atMs).toISOString()} ${label} ${component === undefined ? '' : `[${oneLine(component)}] `}${oneLine(message)}${values.join('')}`
+  const line = `${new Date(atMs).toISOString()} ${label} ${component === undefined ? '' : `[${printableLine(component)}] `}${printableLine(message)}${values.join('')}`
   return line.length > LINE_CHARS_MAX ? `${line.slice(0, LINE_CHARS_MAX)}…` : line
 }
 
 const textValue = (value: unknown): string => {
   const text = typeof value === 'string' ? value : JSON.stringify(value)
-  return typeof value === 'string' && /[\s"=]|^$/.test(text) ? oneLine(JSON.stringify(text)) : oneLine(text)
+  return typeof value === 'string' && /[\s"=]|^$/.test(text) ? printableLine(JSON.stringify(text)) : printableLine(text)
 }
 
 /** A secret as it may stand in a line: as it is, in JSON, and in text for people. */
 const spellings = (secret: Secret): string[] => {
   const plain = secret.reveal()
-  return [plain, JSON.stringify(plain).slice(1, -1), oneLine(plain)]
+  return [plain, jsonText(plain).slice(1, -1), printableLine(plain)]
 }
 
-/** No line may pretend to be two, or to be a command to the terminal. */
-const oneLine = (text: string): string =>
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-  text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
+/** A line of JSON in which nothing is a command to a terminal or reorders the line. */
+const jsonText = (value: unknown): string => printableLine(JSON.stringify(value))

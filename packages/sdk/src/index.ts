@@ -122,6 +122,7 @@ export type { Observation, Observer, Outcome, Span, Vitals } from './observer.ts
 export { hasProgram, installPackage, missingPackages } from './on-this-machine.ts'
 export { pinnedLookup } from './pinned-lookup.ts'
 export type { Policy, PolicyLevel } from './policy.ts'
+export { oneLine, printable, printableLine } from './printable.ts'
 export { readAll, readHead, readUpTo } from './read-up-to.ts'
 export { replyLane } from './reply-lane.ts'
 export type { Forgotten, Retention, StoreUsage } from './retention.ts'

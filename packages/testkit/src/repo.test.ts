@@ -150,6 +150,13 @@ describe('house rules that a reader can check', () => {
     expect(only(/response\.(?:arrayBuffer|text|json|bytes|blob)\(\)/, bounded)).toEqual([])
   })
 
+  test('one module of the command line writes to the terminal', () => {
+    // start.ts prints the version before anything else is loaded, and nothing that comes from outside.
+    const homes = ['packages/cli/src/output.ts', 'packages/cli/src/start.ts']
+    const writes = /process\.std(?:out|err)\.write|(?:std(?:out|err)|streams\.\w+)\.write\(|console\.\w+\(/
+    expect(only(writes, homes).filter((file) => file.startsWith('packages/cli/'))).toEqual([])
+  })
+
   test('one module starts processes', () => {
     const homes = ['run-process', 'process-group', 'companion'].map((name) => `packages/gateway/src/${name}.ts`)
     expect(only(/node:child_process/, homes)).toEqual([])

@@ -5,7 +5,6 @@ import { AppError } from '@sluice/sdk'
 import { cliUser } from '../cli-user.ts'
 import type { CliContext, Output } from '../context.ts'
 import { openFromContext } from '../open.ts'
-import { printable } from '../printable.ts'
 import { readInput } from '../read-input.ts'
 
 /** Who speaks at this terminal, for tools that keep something for each caller. */
@@ -29,7 +28,7 @@ export async function run(context: CliContext): Promise<number> {
       client: runtime.clients.ofCaller(CALLER),
       caller: CALLER,
       signal: context.interrupted(),
-      ...(json ? {} : { listen: (part) => part.type === 'text' && out.write(printable(part.delta)) }),
+      ...(json ? {} : { listen: (part) => part.type === 'text' && out.write(part.delta) }),
     })
     if (json)
       out.json({ response: result.text, model: result.model, session_id: options.session ?? null, turn_id: result.id, usage: result.usage })

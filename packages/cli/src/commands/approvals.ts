@@ -1,11 +1,10 @@
 /** `sluice approvals`: what people are asked, decided here as well as anywhere; a running daemon notices within a second. */
 import { APPROVAL_STATES, decidedBefore, FEEDBACK_CHARS_MAX, shownApproval, unknownApproval } from '@sluice/gateway/approvals'
-import { AppError, type Approval, type ApprovalKey, type ApprovalState } from '@sluice/sdk'
+import { AppError, type Approval, type ApprovalKey, type ApprovalState, oneLine } from '@sluice/sdk'
 import type { CliContext, Output } from '../context.ts'
 import { printBlock, printFields, time } from '../deliveries/show.ts'
 import { NAME_CHARS_MAX, TEXT_CHARS_MAX } from '../deliveries/widths.ts'
 import { operator } from '../operator.ts'
-import { oneLine } from '../printable.ts'
 import { wholeNumber } from '../whole-number.ts'
 import { withStore } from '../with-store.ts'
 

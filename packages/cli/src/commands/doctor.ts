@@ -11,9 +11,11 @@ export async function run(context: CliContext): Promise<number> {
   if (json) out.json(checks)
   else {
     const width = Math.max(...checks.map(({ check }) => check.length))
+    const indent = ' '.repeat(width + 8)
+    const below = (text: string) => text.replaceAll('\n', `\n${indent}`)
     for (const { check, status, detail, fix } of checks) {
-      out.print(`${out.style(STYLES[status] ?? 'dim', status.padEnd(4))}  ${check.padEnd(width)}  ${detail}`)
-      if (fix) out.print(`${' '.repeat(width + 8)}${fix}`)
+      out.print(`${out.style(STYLES[status] ?? 'dim', status.padEnd(4))}  ${check.padEnd(width)}  ${below(detail)}`)
+      if (fix) out.print(`${indent}${below(fix)}`)
     }
   }
   return checks.some(({ status }) => status === 'fail') ? 1 : 0

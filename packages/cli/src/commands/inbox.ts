@@ -1,13 +1,12 @@
 /** `sluice inbox`: what came in over channels, and what became of it. */
 import { shownInboxEntry, unknownMessage, utf8Text } from '@sluice/gateway/deliveries'
-import { AppError, type InboxEntry, type TurnRow } from '@sluice/sdk'
+import { AppError, type InboxEntry, oneLine, type TurnRow } from '@sluice/sdk'
 import type { CliContext, Output } from '../context.ts'
 import { inboxBox } from '../deliveries/inbox.ts'
 import { list as listRows } from '../deliveries/list.ts'
 import { replay as replayRows } from '../deliveries/replay.ts'
 import { printBlock, printFields, time, turnLine } from '../deliveries/show.ts'
 import { TEXT_CHARS_MAX } from '../deliveries/widths.ts'
-import { oneLine, printable } from '../printable.ts'
 import { wholeNumber } from '../whole-number.ts'
 import { withStore } from '../with-store.ts'
 
@@ -50,7 +49,7 @@ function print(out: Output, entry: InboxEntry, turn: TurnRow | undefined): void 
     turn: turnLine(entry.turnId, turn),
   })
   if (message) printBlock(out, 'text', message.text)
-  for (const { kind, name, mime } of message?.attachments ?? []) out.print(printable(`${kind} ${name}${mime ? ` (${mime})` : ''}`))
+  for (const { kind, name, mime } of message?.attachments ?? []) out.print(`${kind} ${name}${mime ? ` (${mime})` : ''}`)
   if (turn?.response) printBlock(out, 'response', turn.response)
   if (replies.length > 0) {
     out.print('')

@@ -1,9 +1,8 @@
 /** `sluice memory`: what the agent remembers and for whom, shown, forgotten and given to other owners by the operator. */
-import { AppError, type MemoryEntry, type MemoryStore, SHARED_MEMORIES, type Store, UNOWNED_MEMORIES } from '@sluice/sdk'
+import { AppError, type MemoryEntry, type MemoryStore, oneLine, SHARED_MEMORIES, type Store, UNOWNED_MEMORIES } from '@sluice/sdk'
 import type { CliContext } from '../context.ts'
 import { printBlock, printFields, time } from '../deliveries/show.ts'
 import { TEXT_CHARS_MAX } from '../deliveries/widths.ts'
-import { oneLine } from '../printable.ts'
 import { withStore } from '../with-store.ts'
 
 const PAGE = 500

@@ -1,9 +1,10 @@
 /** `sluice sop list`: the procedures there are, with what triggers each (§4.3). */
+
 import { shownSop } from '@sluice/gateway/sops'
+import { oneLine } from '@sluice/sdk'
 import { triggerText } from '@sluice/sop'
 import type { CliContext } from '../context.ts'
 import { TEXT_CHARS_MAX } from '../deliveries/widths.ts'
-import { oneLine } from '../printable.ts'
 import { openSops } from '../sops/open-sops.ts'
 import { withStore } from '../with-store.ts'
 

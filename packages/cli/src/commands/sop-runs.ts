@@ -1,11 +1,10 @@
 /** `sluice sop runs`: runs of procedures, newest first; `show` one of them, or `cancel` it. */
 import { shownRun } from '@sluice/gateway/sops'
-import { AppError, type SopRun } from '@sluice/sdk'
+import { AppError, oneLine, type SopRun } from '@sluice/sdk'
 import { cliUser } from '../cli-user.ts'
 import type { CliContext, Output } from '../context.ts'
 import { printBlock, printFields, time } from '../deliveries/show.ts'
 import { ERROR_CHARS_MAX, NAME_CHARS_MAX } from '../deliveries/widths.ts'
-import { oneLine, printable } from '../printable.ts'
 import { openEngine } from '../sops/engine.ts'
 import { progressLines } from '../sops/run-lines.ts'
 import { wholeNumber } from '../whole-number.ts'
@@ -79,5 +78,5 @@ function print(out: Output, run: SopRun): void {
   })
   if (event.payload !== null) printBlock(out, 'payload', event.payload)
   out.print('')
-  for (const line of progressLines(run)) out.print(printable(line))
+  for (const line of progressLines(run)) out.print(line)
 }

@@ -2,7 +2,6 @@
 import { gateBefore, type SopDefinition, triggerText } from '@sluice/sop'
 import type { CliContext, Output } from '../context.ts'
 import { printBlock, printFields } from '../deliveries/show.ts'
-import { printable } from '../printable.ts'
 import { openSops, sopNamed } from '../sops/open-sops.ts'
 
 export async function run(context: CliContext): Promise<number> {
@@ -33,8 +32,8 @@ function print(out: Output, definition: SopDefinition): void {
   for (const step of steps) {
     const waits = gateOf(definition, step.number)
     printBlock(out, `${step.number}. ${step.title}${waits === null ? '' : ` (waits for a person: ${waits})`}`, step.body)
-    if (step.tools) out.print(out.style('dim', `tools: ${printable(step.tools.join(', '))}`))
-    if (step.input !== null) out.print(out.style('dim', `input: ${printable(JSON.stringify(step.input))}`))
-    if (step.output !== null) out.print(out.style('dim', `output: ${printable(JSON.stringify(step.output))}`))
+    if (step.tools) out.print(out.style('dim', `tools: ${step.tools.join(', ')}`))
+    if (step.input !== null) out.print(out.style('dim', `input: ${JSON.stringify(step.input)}`))
+    if (step.output !== null) out.print(out.style('dim', `output: ${JSON.stringify(step.output)}`))
   }
 }

@@ -6,7 +6,6 @@ import { readEvent } from '@sluice/sop'
 import { type SimulatedSop, simulate } from '@sluice/sop/simulate'
 import { configFromContext } from '../config-from-context.ts'
 import type { CliContext, Output } from '../context.ts'
-import { printable } from '../printable.ts'
 import { readInput } from '../read-input.ts'
 import { openSops, sopNamed } from '../sops/open-sops.ts'
 
@@ -23,7 +22,7 @@ export async function run(context: CliContext): Promise<number> {
   // Of all procedures, those the event is not for are noise.
   const shown = args[0] === undefined ? results.filter(({ starts, held }) => starts || held !== null) : results
   if (json) out.json(shown)
-  else if (shown.length === 0) out.print(`no procedure of ${definitions.length} is set off by ${event.source} ${printable(event.topic)}`)
+  else if (shown.length === 0) out.print(`no procedure of ${definitions.length} is set off by ${event.source} ${event.topic}`)
   else for (const result of shown) print(out, result)
   return 0
 }
@@ -55,13 +54,13 @@ async function modelLimits(context: CliContext) {
 }
 
 function print(out: Output, { sop, triggers, starts, held, steps, cost }: SimulatedSop): void {
-  out.print(out.style('bold', printable(sop)))
+  out.print(out.style('bold', sop))
   for (const { trigger, condition, matches, why } of triggers) {
     const when = condition === null ? '' : ` when ${condition}`
-    out.print(printable(`  ${matches ? 'matches' : 'does not match'} ${trigger}${when}${why === null ? '' : `: ${why}`}`))
+    out.print(`  ${matches ? 'matches' : 'does not match'} ${trigger}${when}${why === null ? '' : `: ${why}`}`)
   }
   if (triggers.length === 0) out.print('  has no triggers: it is started by hand')
-  out.print(printable(starts ? '  would start' : `  would not start${held === null ? '' : `: ${held}`}`))
+  out.print(starts ? '  would start' : `  would not start${held === null ? '' : `: ${held}`}`)
   for (const { number, title, waits, by, tools } of steps) {
     const who = { agent: 'the agent works on it', tool: 'one tool call, no model', nobody: 'nothing but the wait' }[by]
     const parts = [
@@ -69,7 +68,7 @@ function print(out: Output, { sop, triggers, starts, held, steps, cost }: Simula
       who,
       tools && by !== 'nobody' && `tools: ${tools.join(', ')}`,
     ]
-    out.print(printable(`  ${number}. ${title}: ${parts.filter(Boolean).join('; ')}`))
+    out.print(`  ${number}. ${title}: ${parts.filter(Boolean).join('; ')}`)
   }
   const { modelCalls, usd } = cost
   const calls = modelCalls.max === 0 ? 'no model calls' : `${modelCalls.min} to ${modelCalls.max} model calls`

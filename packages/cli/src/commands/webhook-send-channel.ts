@@ -7,7 +7,6 @@ import { AppError, type Sample, type Webhook } from '@sluice/sdk'
 import type { CliContext, Output } from '../context.ts'
 import { daemonAddress } from '../daemon-address.ts'
 import { openFromContext } from '../open.ts'
-import { printable } from '../printable.ts'
 import { defaultSender } from '../webhooks/default-sender.ts'
 import { type Answer, exchange } from '../webhooks/exchange.ts'
 import { isOver } from '../webhooks/follow-message.ts'
@@ -102,11 +101,11 @@ function print(out: Output, { status, tookMs }: Answer, { verdict, wanted, detai
   const isGood = wanted || verdict === 'accepted' || verdict === 'duplicate' || verdict === 'taken'
   out.print(`${out.style(isGood ? 'green' : 'red', String(status))} ${detail} (${tookMs} ms)`)
   if (!entry) return
-  if (turn?.response) out.print(printable(turn.response))
+  if (turn?.response) out.print(turn.response)
   for (const { number, state, providerId, error } of entry.replies) {
     const end = state === 'sent' ? ` as ${providerId}` : error ? `: ${error}` : ''
-    out.print(printable(`reply ${number} ${state}${end}`))
+    out.print(`reply ${number} ${state}${end}`)
   }
-  if (entry.state === 'dead') out.print(printable(`given up: ${entry.error ?? 'no reason given'}`))
+  if (entry.state === 'dead') out.print(`given up: ${entry.error ?? 'no reason given'}`)
   if (!isOver(entry)) out.print(`not over yet; see 'sluice inbox show ${entry.number}'`)
 }

@@ -8,7 +8,6 @@ import { openSecretBox } from '@sluice/store/secret-box'
 import { configFromContext } from '../config-from-context.ts'
 import type { CliContext } from '../context.ts'
 import { daemonAddress } from '../daemon-address.ts'
-import { printable } from '../printable.ts'
 import { withStore } from '../with-store.ts'
 
 const REPLY_MS_MAX = 600_000
@@ -70,9 +69,9 @@ async function post({ args, out, json }: CliContext, url: string, headers: Recor
   const body = (await response.json().catch(() => ({}))) as Record<string, unknown>
   if (json) out.json({ status: response.status, body })
   else {
-    out.print(`${out.style(response.ok ? 'green' : 'red', String(response.status))} ${printable(verdict(response.status, body))}`)
-    if (typeof body.response === 'string') out.print(printable(body.response))
-    else if (typeof body.status_url === 'string') out.print(printable(`follow it at ${url}${body.status_url}`))
+    out.print(`${out.style(response.ok ? 'green' : 'red', String(response.status))} ${verdict(response.status, body)}`)
+    if (typeof body.response === 'string') out.print(body.response)
+    else if (typeof body.status_url === 'string') out.print(`follow it at ${url}${body.status_url}`)
   }
   return response.ok ? 0 : 1
 }

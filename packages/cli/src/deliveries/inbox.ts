@@ -1,7 +1,8 @@
 /** The inbox, as its commands see it. */
+
 import { INBOX_STATES, replayMessage, shownInboxRow } from '@sluice/gateway/deliveries'
 import type { InboxRow } from '@sluice/sdk'
-import { oneLine } from '../printable.ts'
+import { oneLine } from '@sluice/sdk'
 import type { Box } from './box.ts'
 import { ERROR_CHARS_MAX, NAME_CHARS_MAX } from './widths.ts'
 

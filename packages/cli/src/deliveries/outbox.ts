@@ -1,7 +1,8 @@
 /** The outbox, as its commands see it. */
+
 import { OUTBOX_STATES, replayReply, shownOutboxRow } from '@sluice/gateway/deliveries'
 import type { OutboxRow } from '@sluice/sdk'
-import { oneLine } from '../printable.ts'
+import { oneLine } from '@sluice/sdk'
 import type { Box } from './box.ts'
 import { ERROR_CHARS_MAX, NAME_CHARS_MAX } from './widths.ts'
 

@@ -1,7 +1,6 @@
 /** Pieces of what `show` prints for people. */
 import type { TurnRow } from '@sluice/sdk'
 import type { Output } from '../context.ts'
-import { printable } from '../printable.ts'
 
 /** Lines of a name and a value; those without a value are left out. Further lines of a value stand under its first one. */
 export function printFields(out: Output, fields: Readonly<Record<string, string | null | undefined>>): void {
@@ -9,15 +8,15 @@ export function printFields(out: Output, fields: Readonly<Record<string, string 
   const indent = `\n${' '.repeat(width + 2)}`
   for (const [name, value] of Object.entries(fields)) {
     if (value === null || value === undefined || value === '') continue
-    out.print(`${out.style('dim', name.padEnd(width))}  ${printable(value).replaceAll('\n', indent)}`)
+    out.print(`${out.style('dim', name.padEnd(width))}  ${value.replaceAll('\n', indent)}`)
   }
 }
 
 /** A text of any length under a heading. */
 export function printBlock(out: Output, heading: string, text: string): void {
   out.print('')
-  out.print(out.style('bold', printable(heading)))
-  out.print(printable(text))
+  out.print(out.style('bold', heading))
+  out.print(text)
 }
 
 export const time = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString())

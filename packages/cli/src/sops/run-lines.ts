@@ -1,7 +1,8 @@
 /** A run in lines: for following it, and for showing it. */
+
 import type { SopRun } from '@sluice/sdk'
+import { oneLine } from '@sluice/sdk'
 import { ERROR_CHARS_MAX, TEXT_CHARS_MAX } from '../deliveries/widths.ts'
-import { oneLine } from '../printable.ts'
 
 /** What has happened so far; grows as the run goes on, and no line changes once it is there. */
 export function progressLines(run: SopRun): string[] {

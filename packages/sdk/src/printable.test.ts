@@ -1,11 +1,13 @@
 import { expect, test } from 'vitest'
-import { oneLine, printable } from './printable.ts'
+import { oneLine, printable, printableLine } from './printable.ts'
 
 test('what a terminal would obey is spelled out, what people write is not', () => {
   expect(printable('\u001b[31mred\u001b]0;title\u0007')).toBe('\\u001b[31mred\\u001b]0;title\\u0007')
   expect(printable('abc\u202edcba')).toBe('abc\\u202edcba')
   expect(printable('line\r\nline\tgrüße 😀')).toBe('line\nline\tgrüße 😀')
   expect(printable('over\rwritten\u009b31m')).toBe('over\\u000dwritten\\u009b31m')
+  expect(printable('\u061c\u200e\u200f\u2028\u2066')).toBe('\\u061c\\u200e\\u200f\\u2028\\u2066')
+  expect(printableLine('one\r\ntwo\t\u202e')).toBe('one\\u000d\\u000atwo\\u0009\\u202e')
 })
 
 test('a line is one line, cut between characters', () => {

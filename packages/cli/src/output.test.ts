@@ -1,0 +1,79 @@
+import { describe, expect, test } from 'vitest'
+import { createOutput } from './output.ts'
+
+const HOSTILE = '\u001b]0;owned\u0007\u009b31m\u202egnp.exe\u007f'
+const SHOWN = '\\u001b]0;owned\\u0007\\u009b31m\\u202egnp.exe\\u007f'
+
+function outputOn({ isTTY = false, columns = 80, env = {} }: { isTTY?: boolean; columns?: number; env?: Record<string, string> } = {}) {
+  const written = { out: '', err: '' }
+  const stdout = { isTTY, columns, write: (data: string | Uint8Array) => (written.out += Buffer.from(data).toString('utf8')) }
+  const out = createOutput({ stdout, stderr: { write: (text: string) => (written.err += text) } }, env)
+  return { out, written }
+}
+
+describe.each([true, false])('on a terminal: %s', (isTTY) => {
+  test('no text of others reaches it as a command, in whatever form it is printed', () => {
+    const { out, written } = outputOn({ isTTY, env: { NO_COLOR: '1' } })
+    out.print(HOSTILE)
+    out.write(HOSTILE)
+    out.warn(HOSTILE)
+    out.print(out.style('red', HOSTILE))
+    out.table([HOSTILE], [[HOSTILE]])
+    out.json({ [HOSTILE]: HOSTILE })
+    expect(written.out + written.err).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u)
+    expect(written.out).toContain(SHOWN)
+    expect(written.err).toBe(`${SHOWN}\n`)
+  })
+
+  test('JSON means the same text', () => {
+    const { out, written } = outputOn({ isTTY })
+    out.json({ text: HOSTILE })
+    expect(JSON.parse(written.out)).toEqual({ text: HOSTILE })
+  })
+})
+
+test('a style surrounds text, which cannot end it or begin another', () => {
+  const { out, written } = outputOn({ isTTY: true })
+  out.print(`${out.style('red', 'fail')} plain ${out.style('dim', 'a\u001b[0mb')}`)
+  expect(written.out).toBe('\u001b[31mfail\u001b[0m plain \u001b[2ma\\u001b[0mb\u001b[0m\n')
+})
+
+test('bytes are written as they are, except to a terminal', () => {
+  const bytes = Buffer.from('\u001b[2Jraw')
+  const [file, terminal] = [outputOn(), outputOn({ isTTY: true })]
+  file.out.write(bytes)
+  terminal.out.write(bytes)
+  expect(file.written.out).toBe('\u001b[2Jraw')
+  expect(terminal.written.out).toBe('\\u001b[2Jraw')
+})
+
+describe('a table', () => {
+  const rows = [
+    ['1', 'a short one', 'a long text that does not fit'],
+    ['2', '中文', 'x'],
+  ]
+
+  test('is not wrapped where there is no terminal', () => {
+    const { out, written } = outputOn()
+    out.table(['id', 'name', 'text'], rows)
+    expect(written.out.split('\n')).toEqual([
+      'id  name         text',
+      '1   a short one  a long text that does not fit',
+      '2   中文         x',
+      '',
+    ])
+  })
+
+  test('wraps its widest columns to fit the terminal', () => {
+    const { out, written } = outputOn({ isTTY: true, columns: 32, env: { NO_COLOR: '1' } })
+    out.table(['id', 'name', 'text'], rows)
+    expect(written.out.split('\n')).toEqual([
+      'id  name         text',
+      '1   a short one  a long text',
+      '                 that does not',
+      '                 fit',
+      '2   中文         x',
+      '',
+    ])
+  })
+})

@@ -1,0 +1,49 @@
+/**
+ * The one way to the terminal: every line a command prints passes through here. Text is made printable; styles are the
+ * command's own and cannot be written by the text they surround.
+ */
+import { printable, printableLine } from '@sluice/sdk'
+import type { Output, Streams, Style } from './context.ts'
+import { formatTable } from './table.ts'
+
+const CODES: Record<Style, string> = { bold: '1', dim: '2', red: '31', green: '32', yellow: '33' }
+const RESET = '0'
+
+export function createOutput({ stdout, stderr }: Omit<Streams, 'stdin'>, env: Readonly<Record<string, string | undefined>>): Output {
+  const isTerminal = stdout.isTTY === true
+  const isColoured = isTerminal && !env.NO_COLOR
+  // Marks a style inside a line. Nobody outside of this process knows the number, so that no text holds such a mark.
+  const mark = `\u0000${Math.random()}:`
+  const style = (kind: Style, text: string) => (isColoured ? `${mark}${CODES[kind]};${text}${mark}${RESET};` : text)
+  const rendered = (text: string): string => {
+    const [first = '', ...rest] = text.split(mark)
+    return (
+      printable(first) +
+      rest
+        .map((piece) => {
+          const end = piece.indexOf(';')
+          return `\u001b[${piece.slice(0, end)}m${printable(piece.slice(end + 1))}`
+        })
+        .join('')
+    )
+  }
+  const print = (line: string) => void stdout.write(`${rendered(line)}\n`)
+  return {
+    print,
+    write(data) {
+      if (typeof data === 'string') stdout.write(rendered(data))
+      else stdout.write(isTerminal ? printable(Buffer.from(data).toString('utf8')) : data)
+    },
+    warn: (line) => void stderr.write(`${rendered(line)}\n`),
+    json: (value) => print(JSON.stringify(value, null, 2)),
+    style,
+    table(headings, rows) {
+      const [first = '', ...lines] = formatTable(
+        [headings, ...rows].map((row) => row.map(printableLine)),
+        isTerminal ? stdout.columns : undefined,
+      )
+      const headingLines = first.split('\n').map((line) => style('bold', line))
+      for (const line of [...headingLines, ...lines]) print(line)
+    },
+  }
+}
