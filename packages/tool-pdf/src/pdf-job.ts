@@ -19,7 +19,12 @@ export interface PageText {
   readonly page: number
   /** Trimmed at its end, well-formed, without control characters but line breaks and tabs. */
   readonly text: string
+  /** Why a page has no text; absent where it has some, and on images and empty pages. */
+  readonly problem?: PageProblem
 }
+
+/** `broken`: the page cannot be read. `unmapped`: it draws text in fonts that do not say which characters they draw. */
+export type PageProblem = 'broken' | 'unmapped'
 
 export interface PdfText {
   /** Of the whole document. */
@@ -39,5 +44,5 @@ export interface Refusal {
 
 export type PdfAnswer = PdfText | Refusal
 
-/** What the lines that mark a page, and say that it has no text, take at most. */
-export const PAGE_MARK_CHARS = 24
+/** The most characters that the two lines take which name a page and say why it has no text. */
+export const PAGE_MARK_CHARS = 40

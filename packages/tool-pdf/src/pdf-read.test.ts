@@ -41,10 +41,52 @@ test('an answer is no longer than asked for, however many pages make it', async 
 test('pages without text, and a PDF without any, are said to be so', async () => {
   const { run } = arrange({ files: { 'some.pdf': handMade({ pages: ['', 'two'] }), 'none.pdf': handMade({ pages: ['', ''] }) } })
   expect(await run({ path: 'some.pdf' })).toBe(
-    '[pages: 2, chars: 3, truncated: false]\n[page 1]\n[no text]\n[page 2]\ntwo\n[pages without text are images, empty or broken; images are not read]',
+    '[pages: 2, chars: 3, truncated: false]\n[page 1]\n[no text]\n[page 2]\ntwo\n[pages without text are empty or images, such as scans; images are not read]',
   )
   expect(await run({ path: 'none.pdf' })).toMatch(/^\[pages: 2, chars: 0, truncated: false]\n\[There is no text in this PDF: .*images/)
   expect(await run({ path: 'none.pdf', pages: '1' })).toMatch(/no text on the pages asked for: /)
+})
+
+test('a broken page does not keep the pages before it from being read', async () => {
+  const broken = handMade({ pages: ['one', 'two', 'three'], objects: { 7: '<</A '.repeat(200_000) } })
+  const { run, read } = arrange({ files: { 'a.pdf': broken } })
+  expect(await run({ path: 'a.pdf' })).toBe(
+    '[pages: 3, chars: 6, truncated: false]\n[page 1]\none\n[page 2]\ntwo\n[page 3]\n[broken page]\n[broken pages cannot be read]',
+  )
+  expect(await read(broken)).toEqual(['one', 'two', '[this page is broken and cannot be read]'])
+})
+
+test('columns and lines that a program drew piece by piece are separated', async () => {
+  const content = 'BT /F1 10 Tf 10 700 Td (37,499.96) Tj ET BT /F1 10 Tf 300 700 Td (DISTRICT) Tj ET BT /F1 10 Tf 10 690 Td (next) Tj ET'
+  const { read } = arrange()
+  expect(await read(handMade({ objects: { 4: streamObject(content) } }))).toEqual(['37,499.96 DISTRICT\nnext'])
+})
+
+test('the values of form fields and the texts of notes are read, but for passwords and boxes that are not ticked', async () => {
+  const fields = [
+    '/FT /Tx /T (name) /V (Ada Lovelace)',
+    '/FT /Tx /T (code) /Ff 8192 /V (hush)',
+    '/FT /Btn /T (agree) /V /Yes /AS /Yes',
+    '/FT /Btn /T (news) /V /Off /AS /Off',
+  ]
+  const objects = {
+    1: '<</Type /Catalog /Pages 2 0 R /AcroForm <</Fields [6 0 R 7 0 R 8 0 R 9 0 R]>>>>',
+    3: '<</Type /Page /Parent 2 0 R /MediaBox [0 0 500 800] /Contents 4 0 R /Resources <<>> /Annots [6 0 R 7 0 R 8 0 R 9 0 R 10 0 R]>>',
+    ...Object.fromEntries(fields.map((field, at) => [6 + at, `<</Type /Annot /Subtype /Widget ${field} /Rect [10 10 100 30]>>`])),
+    10: '<</Type /Annot /Subtype /Text /Contents (please sign) /Rect [10 50 30 70]>>',
+  }
+  const { read } = arrange()
+  expect(await read(handMade({ pages: [''], objects }))).toEqual(['[note: please sign]\n[field name: Ada Lovelace]\n[field agree: Yes]'])
+})
+
+test('text in a font that does not say which characters it draws is not called a scan', async () => {
+  const objects = {
+    4: streamObject('BT /F1 12 Tf 10 20 Td <4F60597D> Tj ET'),
+    5: '<</Type /Font /Subtype /Type0 /BaseFont /STSong-Light /Encoding /UniGB-UCS2-H /DescendantFonts [6 0 R]>>',
+    6: '<</Type /Font /Subtype /CIDFontType0 /BaseFont /STSong-Light /CIDSystemInfo <</Registry (Adobe) /Ordering (GB1) /Supplement 2>>>>',
+  }
+  const { run } = arrange({ files: { 'a.pdf': handMade({ objects }) } })
+  expect(await run({ path: 'a.pdf' })).toMatch(/There is no text in this PDF: some fonts do not say which characters they draw/)
 })
 
 test('the bare text is reported, for a program to go on with', async () => {

@@ -13,5 +13,5 @@ export const pdfText =
     const ranges = pages === undefined ? [] : parsePageRanges(pages)
     const { texts, truncated } = await reader.read(pdf, { ranges, charsMax: CHARS_MAX, signal })
     if (truncated) throw new AppError('invalid_request', `the PDF has more than ${CHARS_MAX} characters of text; ask for fewer pages`)
-    return texts.map(({ text }) => text)
+    return texts.map(({ text, problem }) => (problem === 'broken' ? '[this page is broken and cannot be read]' : text))
   }
