@@ -128,6 +128,7 @@ export function noModelAnswered(failures: readonly { readonly label: string; rea
   const waits = failures.flatMap(({ failure }) => failure.retryAfterMs ?? [])
   return new AppError(code, detail || 'No model is configured', {
     cause: failures.at(-1)?.failure.cause,
+    isPassing: failures.some(({ failure }) => failure.repeat === 'often'),
     ...(waits.length > 0 && { retryAfterSecs: Math.max(1, Math.ceil(Math.min(...waits) / 1000)) }),
   })
 }

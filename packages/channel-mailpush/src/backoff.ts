@@ -2,7 +2,7 @@
 import { AppError } from '@sluice/sdk'
 
 const FIRST_MS = 1000
-const LONGEST_MS = 300_000
+const LONGEST_MS = 30_000
 /** What a provider may ask for at most; a mailbox is looked at more often than that in any case. */
 const ASKED_MS_MAX = 3_600_000
 

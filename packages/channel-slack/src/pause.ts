@@ -2,7 +2,9 @@
 import { AppError } from '@sluice/sdk'
 
 const FIRST_MS = 1000
-const LONGEST_MS = 300_000
+const LONGEST_MS = 30_000
+/** The longest pause that Slack can ask for. */
+const ASKED_MS_MAX = 300_000
 /** For what only an operator can mend. */
 const REFUSED_MS = 600_000
 
@@ -15,5 +17,5 @@ export function pauseMs(failures: number, error: unknown): number {
   if (isRefused(error)) return REFUSED_MS
   const grown = Math.min(LONGEST_MS, FIRST_MS * 2 ** failures) * (0.5 + Math.random() / 2)
   const askedMs = error instanceof AppError ? (error.retryAfterSecs ?? 0) * 1000 : 0
-  return Math.max(grown, Math.min(askedMs, LONGEST_MS))
+  return Math.max(grown, Math.min(askedMs, ASKED_MS_MAX))
 }

@@ -3,7 +3,7 @@ import { AppError } from '@sluice/sdk'
 import { isBadToken } from './bot-api.ts'
 
 const FIRST_MS = 1000
-const LONGEST_MS = 300_000
+const LONGEST_MS = 30_000
 /** What anybody may ask for at most. */
 const ASKED_MS_MAX = 3_600_000
 /** The server lets a poll go on for half a minute after its program has ended. */

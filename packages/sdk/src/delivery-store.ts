@@ -47,8 +47,10 @@ export interface StartedMessage {
   readonly session: string
   readonly message: Inbound
   readonly receivedAtMs: number
+  /** When it was received or last replayed: it is retried for a limited time from then on. */
+  readonly sinceMs: number
   readonly turnId: string
-  /** Starts so far, this one included. */
+  /** Attempts that count, this one included. */
   readonly attempts: number
   /** What an earlier attempt had produced when it was cut. */
   readonly checkpoint: readonly ModelMessage[]
@@ -104,6 +106,15 @@ export interface InboxEntry extends InboxRow {
   readonly replies: readonly OutboxRow[]
 }
 
+/** An attempt that failed and is followed by another. */
+export interface RetriedAttempt {
+  readonly error: string
+  /** The next attempt starts no earlier. */
+  readonly atMs: number
+  /** The attempt does not count: the other side was away, and nothing was done. */
+  readonly uncounted?: boolean
+}
+
 export interface InboxStore {
   /**
    * Keeps one request. Resolves to `replayed` if its `once` was used before, and nothing of it is kept then; else to one
@@ -121,7 +132,7 @@ export interface InboxStore {
    */
   start(number: number, turnId: string, startsMax: number): Promise<StartedMessage | SpentMessage | undefined>
   /** The attempt failed; another follows, not before `atMs`. */
-  retry(number: number, failed: { readonly error: string; readonly atMs: number }): Promise<void>
+  retry(number: number, failed: RetriedAttempt): Promise<void>
   /** The attempt was cut by a stop of the daemon and does not count. */
   release(number: number): Promise<void>
   /** Nothing is to run for it, as when it answered an approval that somebody else had answered; a turn begun for it is aborted. */
@@ -186,7 +197,9 @@ export interface NewReply {
 /** A reply whose sending begins. */
 export interface StartedReply extends NewReply {
   readonly number: number
-  /** This one included. */
+  /** When it was queued or last replayed: it is retried for a limited time from then on. */
+  readonly sinceMs: number
+  /** Attempts that count, this one included. */
   readonly attempts: number
 }
 
@@ -220,7 +233,7 @@ export interface OutboxStore {
   start(number: number): Promise<StartedReply | undefined>
   sent(number: number, sent: { readonly providerId: string; readonly atMs: number }): Promise<void>
   /** It was not sent; another attempt follows, not before `atMs`. */
-  retry(number: number, failed: { readonly error: string; readonly atMs: number }): Promise<void>
+  retry(number: number, failed: RetriedAttempt): Promise<void>
   /** `dead` takes the later parts of the same reply with it, which would make no sense alone. */
   giveUp(number: number, failed: { readonly state: 'ambiguous' | 'dead'; readonly error: string; readonly atMs: number }): Promise<void>
   /** What was to replace another message is one of its own from now on, since that one can no longer be edited. */

@@ -23,6 +23,8 @@ export interface ErrorOptions {
   readonly cause?: unknown
   /** Whole seconds after which a repeat may succeed. */
   readonly retryAfterSecs?: number
+  /** The other side was away or overloaded: a repeat may succeed, however often it failed before. */
+  readonly isPassing?: boolean
   /** Further members of the error body, such as `feature` and `build` of `not_compiled`. */
   readonly fields?: Readonly<Record<string, unknown>>
 }
@@ -35,6 +37,7 @@ export class AppError extends Error {
   override readonly name = 'AppError'
   readonly code: ErrorCode
   readonly retryAfterSecs: number | undefined
+  readonly isPassing: boolean
   readonly fields: Readonly<Record<string, unknown>>
 
   constructor(code: ErrorCode, detail: string, options: ErrorOptions = {}) {
@@ -45,6 +48,7 @@ export class AppError extends Error {
     Error.stackTraceLimit = limit
     this.code = code
     this.retryAfterSecs = options.retryAfterSecs
+    this.isPassing = options.isPassing ?? false
     this.fields = options.fields ?? {}
   }
 

@@ -56,6 +56,7 @@ export type {
   OutboxStore,
   ReplyExtras,
   ReplyFile,
+  RetriedAttempt,
   SpentMessage,
   StartedMessage,
   StartedReply,

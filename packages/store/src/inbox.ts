@@ -1,5 +1,5 @@
 /** What came in, from its keeping to the end of its turn (§4.2). The end itself is in `turns.ts`, with all that goes with it. */
-import type { BoundedMap, InboxEntry, InboxStore, OutboxRow } from '@sluice/sdk'
+import type { BoundedMap, Clock, InboxEntry, InboxStore, OutboxRow } from '@sluice/sdk'
 import type { Database } from './database.ts'
 import { createDeliveryTable } from './delivery-table.ts'
 import { endMessage } from './end-message.ts'
@@ -9,7 +9,8 @@ import { createKeep, createKnown } from './keep-arrival.ts'
 import { createStart } from './start-message.ts'
 
 const RETRY = `
-  UPDATE inbox SET state = 'pending', next_at = ?, error = ? WHERE number = ? AND state = 'running' RETURNING turn_id, attempts`
+  UPDATE inbox SET state = 'pending', next_at = ?, error = ?, attempts = attempts - ? WHERE number = ? AND state = 'running'
+  RETURNING turn_id, attempts`
 const RELEASE = `
   UPDATE inbox SET state = 'pending', attempts = attempts - 1 WHERE number = ? AND state = 'running' RETURNING turn_id, attempts`
 const REST_TURN = `UPDATE turns SET status = 'queued', attempts = ? WHERE id = ? AND ended_at IS NULL`
@@ -22,7 +23,7 @@ const CONTENT = `
   SELECT verdict, message_json, trace, coalesce(raw, (SELECT raw FROM inbox AS first WHERE first.number = message.batch)) AS raw
   FROM inbox AS message WHERE number = ?`
 const REPLAY = `
-  UPDATE inbox SET state = 'pending', attempts = 0, next_at = NULL, ended_at = NULL, turn_id = NULL, error = NULL, draft = NULL
+  UPDATE inbox SET state = 'pending', attempts = 0, next_at = NULL, ended_at = NULL, turn_id = NULL, error = NULL, draft = NULL, replayed_at = ?
   WHERE number = ? AND ended_at IS NOT NULL AND message_json IS NOT NULL`
 
 interface Content {
@@ -41,6 +42,7 @@ interface Resting {
 export function createInbox(
   db: Database,
   writer: GroupCommit,
+  clock: Clock,
   recent: BoundedMap<string, true>,
   repliesTo: (number: number) => readonly OutboxRow[],
 ): InboxStore {
@@ -57,7 +59,7 @@ export function createInbox(
     keep: createKeep(db, writer, recent),
     known: createKnown(db, recent),
     start: createStart(db, writer),
-    retry: (number, { error, atMs }) => writer.write(() => rest(db.get<Resting>(RETRY, atMs, error, number))),
+    retry: (number, { error, atMs, uncounted }) => writer.write(() => rest(db.get<Resting>(RETRY, atMs, error, uncounted ? 1 : 0, number))),
     release: (number) => writer.write(() => rest(db.get<Resting>(RELEASE, number))),
     done: (number, atMs) => writer.write(() => endMessage(db, number, atMs)),
     async draft(number, providerId) {
@@ -89,7 +91,7 @@ export function createInbox(
       const message = JSON.parse(message_json ?? 'null')
       return { ...toInboxRow(row), verdict, raw, message, ...(trace !== null && { trace }), replies: repliesTo(number) }
     },
-    replay: (number) => writer.write(() => db.run(REPLAY, number) > 0),
+    replay: (number) => writer.write(() => db.run(REPLAY, clock.nowMs(), number) > 0),
     async counts() {
       const counts = table.counts()
       return { pending: counts.get('pending') ?? 0, running: counts.get('running') ?? 0, dead: counts.get('dead') ?? 0 }

@@ -46,8 +46,8 @@ export function openStore({ file, clock, log, onCommit }: StoreOptions): Store {
     idempotency: idempotency.port,
     devices: createDevices(db, writer, clock),
     memory: createMemory(db, writer),
-    inbox: createInbox(db, writer, recentIds, (number) => repliesTo(db, number)),
-    outbox: createOutbox(db, writer),
+    inbox: createInbox(db, writer, clock, recentIds, (number) => repliesTo(db, number)),
+    outbox: createOutbox(db, writer, clock),
     approvals: createApprovals(db, writer),
     sops: createSops(db, writer, idempotency.keys),
     async prune(retention) {

@@ -21,10 +21,11 @@ export interface OutboxColumns {
   readonly error: string | null
   readonly extras_json: string | null
   readonly trace: string | null
+  readonly replayed_at: number | null
 }
 
 export const OUTBOX_COLUMNS =
-  'number, channel, account, to_json, text, part, parts, client_id, inbox, turn_id, state, attempts, created_at, next_at, ended_at, provider_id, error, extras_json, trace'
+  'number, channel, account, to_json, text, part, parts, client_id, inbox, turn_id, state, attempts, created_at, next_at, ended_at, provider_id, error, extras_json, trace, replayed_at'
 
 const toNumberedReply = (row: OutboxColumns): NewReply & { readonly number: number } => ({
   number: row.number,
@@ -54,6 +55,7 @@ export const toOutboxRow = (row: OutboxColumns): OutboxRow => ({
 
 export const toStartedReply = (row: OutboxColumns): StartedReply => ({
   ...toNumberedReply(row),
+  sinceMs: row.replayed_at ?? row.created_at,
   attempts: row.attempts,
   ...(row.extras_json !== null && { extras: JSON.parse(row.extras_json) }),
   ...(row.trace !== null && { trace: row.trace }),

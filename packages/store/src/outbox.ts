@@ -1,5 +1,5 @@
 /** What goes out, from its queueing to the provider's answer (§4.2). */
-import { type NewReply, type OutboxRow, type OutboxStore, replyLane } from '@sluice/sdk'
+import { type Clock, type NewReply, type OutboxRow, type OutboxStore, replyLane } from '@sluice/sdk'
 import type { Database } from './database.ts'
 import { createDeliveryTable } from './delivery-table.ts'
 import type { GroupCommit } from './group-commit.ts'
@@ -20,7 +20,7 @@ const SENT = `
 // Of a message that asks for an approval: answers quote it by this id.
 const SENT_PROMPT = 'UPDATE approval_prompts SET provider_id = ? WHERE outbox = ?'
 const RETRY = `
-  UPDATE outbox SET state = 'failed', error = ?, next_at = ? WHERE number = ? AND ended_at IS NULL`
+  UPDATE outbox SET state = 'failed', error = ?, next_at = ?, attempts = attempts - ? WHERE number = ? AND ended_at IS NULL`
 const GIVE_UP = `
   UPDATE outbox SET state = ?, error = ?, ended_at = ?, next_at = NULL WHERE number = ? AND ended_at IS NULL
   RETURNING number, part, parts`
@@ -30,11 +30,11 @@ const GIVE_UP_LATER_PARTS = `
   UPDATE outbox SET state = 'dead', error = '${EARLIER_PART}', ended_at = ?3, next_at = NULL
   WHERE ${LATER_PARTS} AND state IN ('queued', 'failed')`
 const REPLAY = `
-  UPDATE outbox SET state = 'queued', attempts = 0, error = NULL, ended_at = NULL
+  UPDATE outbox SET state = 'queued', attempts = 0, error = NULL, ended_at = NULL, replayed_at = ?
   WHERE number = ? AND state IN ('ambiguous', 'dead') AND (text <> '' OR extras_json IS NOT NULL)
   RETURNING number, part, parts`
 const REPLAY_LATER_PARTS = `
-  UPDATE outbox SET state = 'queued', attempts = 0, error = NULL, ended_at = NULL
+  UPDATE outbox SET state = 'queued', attempts = 0, error = NULL, ended_at = NULL, replayed_at = ?3
   WHERE ${LATER_PARTS} AND state = 'dead' AND error = '${EARLIER_PART}'`
 // That it is not 'sent' is said so that SQLite uses the index of what is not.
 const MAKE_DUE = `
@@ -49,7 +49,7 @@ const REPLIES = `SELECT ${OUTBOX_COLUMNS} FROM outbox WHERE inbox = ? ORDER BY n
 
 type Part = Pick<OutboxColumns, 'number' | 'part' | 'parts'>
 
-export function createOutbox(db: Database, writer: GroupCommit): OutboxStore {
+export function createOutbox(db: Database, writer: GroupCommit, clock: Clock): OutboxStore {
   const table = createDeliveryTable<OutboxColumns>(db, {
     name: 'outbox',
     columns: OUTBOX_COLUMNS,
@@ -67,8 +67,8 @@ export function createOutbox(db: Database, writer: GroupCommit): OutboxStore {
         if (db.run(SENT, providerId, atMs, number) > 0) db.run(SENT_PROMPT, providerId, number)
       })
     },
-    async retry(number, { error, atMs }) {
-      await writer.write(() => db.run(RETRY, error, atMs, number))
+    async retry(number, { error, atMs, uncounted }) {
+      await writer.write(() => db.run(RETRY, error, atMs, uncounted ? 1 : 0, number))
     },
     giveUp: (number, { state, error, atMs }) =>
       writer.write(() => {
@@ -100,8 +100,9 @@ export function createOutbox(db: Database, writer: GroupCommit): OutboxStore {
     },
     replay: (number) =>
       writer.write(() => {
-        const part = db.get<Part>(REPLAY, number)
-        if (part) db.run(REPLAY_LATER_PARTS, number, part.parts - part.part)
+        const atMs = clock.nowMs()
+        const part = db.get<Part>(REPLAY, atMs, number)
+        if (part) db.run(REPLAY_LATER_PARTS, number, part.parts - part.part, atMs)
         return part !== undefined
       }),
     async counts() {

@@ -69,8 +69,8 @@ afterEach(() => {
 async function useAll(): Promise<void> {
   const { clock, log } = testHost()
   const writer = new GroupCommit(db, { clock, log })
-  const inbox = createInbox(db, writer, createRecentIds(), (number) => repliesTo(db, number))
-  const outbox = createOutbox(db, writer)
+  const inbox = createInbox(db, writer, clock, createRecentIds(), (number) => repliesTo(db, number))
+  const outbox = createOutbox(db, writer, clock)
   const turns = createTurns(db, writer, createIdempotency(db, clock).keys, new HistoryCache())
   await inbox.keep(arrival(['a', 'b', 'c'], { once: { value: 'n', untilMs: 2_000 } }))
   await inbox.known('roomchat', [{ account: 'bot', id: 'new' }])
@@ -114,7 +114,7 @@ async function useProcedures(): Promise<void> {
   const sops = createSops(db, writer, idempotency.keys)
   const key = { runId: 'r1', stepId: 'step-1' }
   await approvals.open(asked('r1'), [reply('a')])
-  await createOutbox(db, writer).sent(1, { providerId: 'p', atMs: 1 })
+  await createOutbox(db, writer, testHost().clock).sent(1, { providerId: 'p', atMs: 1 })
   await approvals.byToken('t')
   await approvals.unsettled({ after: key, limit: 10 })
   await approvals.unsettled({ after: null, limit: 10, decided: true })

@@ -355,4 +355,9 @@ export const MIGRATIONS: readonly string[] = [
   -- Words of deleted memories leave the index with them.
   INSERT INTO memory_words (memory_words, rank) VALUES ('secure-delete', 1);
   `,
+  `
+  -- When an operator replayed it last: from then on it is retried for a limited time.
+  ALTER TABLE inbox ADD COLUMN replayed_at REAL;
+  ALTER TABLE outbox ADD COLUMN replayed_at REAL;
+  `,
 ]

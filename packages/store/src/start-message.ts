@@ -8,7 +8,7 @@ const MESSAGE = 'SELECT message_json FROM inbox WHERE number = ? AND ended_at IS
 const START = `
   UPDATE inbox SET state = 'running', attempts = attempts + 1, next_at = NULL, turn_id = coalesce(turn_id, ?)
   WHERE number = ? AND ended_at IS NULL AND attempts < ?
-  RETURNING channel, account, session, received_at, turn_id, attempts, draft, trace`
+  RETURNING channel, account, session, received_at, turn_id, attempts, draft, trace, replayed_at`
 const SPENT = 'SELECT channel, attempts FROM inbox WHERE number = ? AND ended_at IS NULL'
 const START_TURN = `
   INSERT INTO turns (id, session_id, owner, source, status, input, attempts, created_at, inbox)
@@ -20,6 +20,7 @@ interface StartedColumns extends Pick<InboxColumns, 'channel' | 'account' | 'ses
   readonly turn_id: string
   readonly draft: string | null
   readonly trace: string | null
+  readonly replayed_at: number | null
 }
 
 type Spent = Pick<SpentMessage, 'channel' | 'attempts'>
@@ -38,6 +39,7 @@ export function createStart(db: Database, writer: GroupCommit): InboxStore['star
       session: row.session,
       message,
       receivedAtMs: row.received_at,
+      sinceMs: row.replayed_at ?? row.received_at,
       turnId: row.turn_id,
       attempts: row.attempts,
       checkpoint: JSON.parse(checkpoint ?? '[]'),

@@ -79,7 +79,8 @@ export const deliverySection = {
   path: 'delivery',
   schema: v.object({
     max_pending: count(10_000, 1, 10_000_000, 'Messages of one account that wait for their turn; one more is answered 503'),
-    max_attempts: count(5, 1, 100, 'Of a turn, and of sending a reply; then it is a dead letter'),
+    max_attempts: count(5, 1, 100, 'Attempts that a crash interrupted or that failed inside Sluice; then it is a dead letter'),
+    max_age_hours: count(24, 1, 720, 'How long a message is retried while the model is away, and a reply while the platform is'),
     dedupe_hours: count(72, 72, 8760, 'How long a message id is remembered'),
     retention_days: count(7, 1, 3650, 'Days that messages, replies, turns, approvals and procedure runs are kept after they ended'),
     retention_mb: count(

@@ -166,6 +166,16 @@ const until = async (isTrue: () => boolean) => {
   expect(isTrue()).toBe(true)
 }
 
+/** Waits for the newest row of a box to look like this. */
+const untilRow = async (box: { list(filter: { limit: number }): Promise<readonly object[]> }, wanted: object) => {
+  let row: object | undefined
+  for (let turn = 0; turn < 20_000; turn++) {
+    row = (await box.list({ limit: 1 }))[0]
+    if (Object.entries(wanted).every(([key, value]) => row && Reflect.get(row, key) === value)) return
+  }
+  expect(row).toMatchObject(wanted)
+}
+
 describe('a message', () => {
   test('runs one turn in its own session and is answered once', async () => {
     const made = await bench()
@@ -260,6 +270,38 @@ describe('a message', () => {
     const [dead] = await made.store.inbox.list({ limit: 1, state: 'dead' })
     expect(dead).toMatchObject({ messageId: 'poison', attempts: 5, error: 'the model fell over' })
     expect(host.emitted).toContainEqual(expect.objectContaining({ type: 'delivery', direction: 'inbound', state: 'dead' }))
+  })
+
+  test('is not lost in an outage of the model: it is tried again for max_age_hours, and soon after the model is back', async () => {
+    let isAway = true
+    const made = await bench({
+      turn({ text }) {
+        if (isAway) throw new AppError('upstream', 'the model is overloaded', { isPassing: true })
+        return text
+      },
+    })
+    await made.receive(message('m1'))
+    await settle()
+    await clock.advance(10 * 60_000)
+    await until(() => made.turns.length > 15)
+    await untilRow(made.store.inbox, { state: 'pending', attempts: 0, error: 'the model is overloaded' })
+    isAway = false
+    await clock.advance(30_000)
+    await until(() => made.sent.length === 1)
+    expect(await states(made)).toMatchObject({ inbox: ['done'] })
+  })
+
+  test('whose model is away for longer than max_age_hours is dead', async () => {
+    const made = await bench({
+      config: { max_age_hours: 1 },
+      turn() {
+        throw new AppError('upstream', 'the model is overloaded', { isPassing: true })
+      },
+    })
+    await made.receive(message('m1'))
+    await clock.advance(61 * 60_000)
+    await until(() => made.deliveries.load().messages === 0)
+    expect(await states(made)).toEqual({ inbox: ['dead'], outbox: [] })
   })
 
   test('that was started too often without reaching its end is dead, and not started again', async () => {
@@ -493,7 +535,7 @@ describe('a reply', () => {
     await settle()
     expect(attempts).toBe(2)
     expect(ids[0]).toBe(ids[1])
-    expect(await made.store.outbox.list({ limit: 1 })).toMatchObject([{ state: 'sent', providerId: 'p1', attempts: 2 }])
+    expect(await made.store.outbox.list({ limit: 1 })).toMatchObject([{ state: 'sent', providerId: 'p1', attempts: 1 }])
   })
 
   test('that may have been sent is ambiguous, and left alone', async () => {
@@ -572,9 +614,9 @@ describe('a reply', () => {
   })
 
   test.each([
-    { code: 'unavailable', state: 'sent', attempts: 2 },
-    { code: 'upstream', state: 'ambiguous', attempts: 1 },
-  ] as const)('whose attempt ended as $code, while the store cannot note it, is $state in the end', async ({ code, state, attempts }) => {
+    { code: 'unavailable', state: 'sent' },
+    { code: 'upstream', state: 'ambiguous' },
+  ] as const)('whose attempt ended as $code, while the store cannot note it, is $state in the end', async ({ code, state }) => {
     const store = open()
     let failures = 2
     let sends = 0
@@ -594,7 +636,7 @@ describe('a reply', () => {
     await answered({ store: { ...store, outbox }, send })
     await clock.advance(60_000)
     await settle()
-    expect(await store.outbox.list({ limit: 1 })).toMatchObject([{ state, attempts }])
+    expect(await store.outbox.list({ limit: 1 })).toMatchObject([{ state, attempts: 1 }])
   })
 
   test('that is refused for good is dead at once, with its later parts', async () => {
@@ -609,16 +651,68 @@ describe('a reply', () => {
     expect(rows.map(({ attempts }) => attempts)).toEqual([0, 0, 1])
   })
 
-  test('that is never sent is dead after 5 attempts', async () => {
+  test('that is never sent is dead after max_age_hours, however often it was tried; a replay begins anew', async () => {
     let attempts = 0
     const made = await answered({
+      config: { max_age_hours: 1 },
       async send() {
         attempts += 1
         throw new AppError('unavailable', 'nobody there')
       },
     })
-    await patience(() => attempts === 5)
+    await clock.advance(59 * 60_000)
+    await settle()
+    await until(() => attempts > 50)
+    await untilRow(made.store.outbox, { state: 'failed', attempts: 0, error: 'nobody there' })
+    await clock.advance(2 * 60_000)
+    await until(() => made.deliveries.load().replies === 0)
     expect(await states(made)).toMatchObject({ outbox: ['dead'] })
+    await made.store.outbox.replay(1)
+    const before = attempts
+    made.deliveries.wake()
+    await clock.advance(30_000)
+    await until(() => attempts > before)
+    await untilRow(made.store.outbox, { state: 'failed', attempts: 0 })
+  })
+
+  test('is sent within half a minute after an outage, one probe at a time, and so is every other', async () => {
+    let isAway = true
+    let sends = 0
+    const made = await bench({
+      async send() {
+        sends += 1
+        if (isAway) throw new AppError('unavailable', 'nobody there')
+        return { id: 'p' }
+      },
+    })
+    await made.receive(
+      ...Array.from({ length: 100 }, (_, index) => message(`m${index}`, { to: { to: `room ${index}` }, sender: `s${index}` })),
+    )
+    await settle()
+    await clock.advance(10 * 60_000)
+    await settle()
+    // Eight sends are under way when the outage begins; then each probe waits at least 15 s, apart from the first five.
+    expect(sends).toBeLessThanOrEqual(8 + 5 + 40)
+    isAway = false
+    await clock.advance(30_000)
+    await until(() => made.deliveries.load().replies === 0)
+    expect(await made.store.outbox.counts()).toEqual({ queued: 0, sending: 0, failed: 0, ambiguous: 0, dead: 0 })
+    expect(made.sent).toHaveLength(100)
+  })
+
+  test('whose every attempt is cut by a crash is dead in the end, also where the platform drops repeats', async () => {
+    const store = open()
+    const createdAtMs = clock.nowMs()
+    const given = { channel: 'x', account: 'a', to: { to: 'room' }, text: 't', part: 1, parts: 1, clientId: 'c', turnId: null, createdAtMs }
+    const [number = 0] = await store.outbox.add([given])
+    for (let crash = 0; crash < 5; crash++) {
+      await store.outbox.start(number)
+      await store.outbox.recover({ repeatable: ['x'], atMs: clock.nowMs() })
+    }
+    const made = await bench({ store, channel: { limits: { text: 100, unit: 'utf16', dedupesClientIds: true } } })
+    await until(() => made.deliveries.load().replies === 0)
+    expect(made.sent).toEqual([])
+    expect(await store.outbox.list({ limit: 1 })).toMatchObject([{ state: 'dead', error: 'It was interrupted 5 times and never ended' }])
   })
 
   test('whose refusal quotes a secret is kept and told of without it', async () => {

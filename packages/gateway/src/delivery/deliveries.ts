@@ -30,17 +30,18 @@ export async function startDeliveries(deps: DeliveryDeps): Promise<Deliveries> {
   const cutOff = new AbortController()
   const outboxes = new Map<string, WorkLanes>()
 
-  const outboxOf = (channel: string): WorkLanes => {
-    const known = outboxes.get(channel)
+  const outboxOf = ({ channel, account }: Pick<Waiting, 'channel' | 'account'>): WorkLanes => {
+    const key = `${channel} ${account}`
+    const known = outboxes.get(key)
     if (known) return known
     const made = createOutboxRunner({ ...deps, channel, cutOff: cutOff.signal })
-    outboxes.set(channel, made)
+    outboxes.set(key, made)
     // A turn may end while the daemon stops: its reply waits for the next start.
     if (stopping.signal.aborted) void made.stop()
     return made
   }
   const queued = (replies: readonly Waiting[]): void => {
-    for (const reply of replies) outboxOf(reply.channel).enter(reply)
+    for (const reply of replies) outboxOf(reply).enter(reply)
   }
   const runnerOptions = {
     ...deps,
@@ -71,7 +72,7 @@ export async function startDeliveries(deps: DeliveryDeps): Promise<Deliveries> {
       taken.messages += 1
     })
     await eachPage(store.outbox.waiting, (row) => {
-      if (present.has(row.channel) && outboxOf(row.channel).enter(row)) taken.replies += 1
+      if (present.has(row.channel) && outboxOf(row).enter(row)) taken.replies += 1
     })
     return taken
   }

@@ -17,7 +17,7 @@ import { type Draft, openDraft } from './draft.ts'
 import { textWithMedia } from './media.ts'
 import { observeDelivery } from './observe-delivery.ts'
 import { repliesOf } from './replies-of.ts'
-import { retryDelayMs } from './retry-delay.ts'
+import { awayDelayMs, retryDelayMs } from './retry-delay.ts'
 import { channelOwner, senderOf } from './session-of.ts'
 import { startTyping } from './typing.ts'
 import { WorkLanes, type WorkLanesOptions, type WorkOutcome, type WorkSlot } from './work-lanes.ts'
@@ -32,6 +32,7 @@ export interface InboxRunnerOptions extends DeliveryDeps {
 
 /** A row whose channel is not there is looked at again so much later. */
 const ABSENT_WAIT_MS = 5000
+const HOUR_MS = 3_600_000
 
 export function createInboxRunner(options: InboxRunnerOptions): WorkLanes {
   const { clock, log, turnsMax, onDone } = options
@@ -143,15 +144,21 @@ async function failed(options: InboxRunnerOptions, { started, error, draft }: Fa
     await store.inbox.release(number)
     return { retryAtMs: clock.nowMs() + retryDelayMs(1, error.retryAfterSecs) }
   }
-  const isOver = attempts >= options.config().max_attempts || (error instanceof AppError && error.code === 'aborted')
+  const { max_attempts, max_age_hours } = options.config()
+  const nowMs = clock.nowMs()
+  const ageMs = nowMs - started.sinceMs
+  // The model was away, or the turn was not taken: no fault of this message.
+  const isAway = error instanceof AppError && (error.isPassing || error.code === 'unavailable')
+  const isSpent = isAway ? ageMs >= max_age_hours * HOUR_MS : attempts >= max_attempts
+  const isOver = isSpent || (error instanceof AppError && error.code === 'aborted')
   const reason = options.scrub(errorText(error))
   if (isOver) {
     if (draft !== undefined) await endDraft(options, started, draft)
     return bury(options, started, reason)
   }
   const wished = error instanceof AppError ? error.retryAfterSecs : undefined
-  const atMs = clock.nowMs() + retryDelayMs(attempts, wished)
-  await store.inbox.retry(number, { error: reason, atMs })
+  const atMs = nowMs + (isAway ? awayDelayMs(ageMs, wished) : retryDelayMs(attempts, wished))
+  await store.inbox.retry(number, { error: reason, atMs, uncounted: isAway })
   return { retryAtMs: atMs }
 }
 

@@ -15,7 +15,7 @@ export interface Listeners {
 }
 
 const FIRST_MS = 1000
-const LONGEST_MS = 300_000
+const LONGEST_MS = 30_000
 /** A connection that held so long was a good one: the pause starts anew. */
 const STABLE_MS = 60_000
 
@@ -33,7 +33,7 @@ export function createListeners({ clock, log, deliver }: ListenersOptions): List
       }
       if (signal.aborted) return
       if (clock.monotonicMs() - startedMs >= STABLE_MS) attempt = 0
-      await clock.sleep(Math.random() * Math.min(LONGEST_MS, FIRST_MS * 2 ** attempt), signal)
+      await clock.sleep(Math.min(LONGEST_MS, FIRST_MS * 2 ** attempt) * (0.5 + Math.random() / 2), signal)
     }
   }
 

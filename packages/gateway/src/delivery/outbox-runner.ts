@@ -1,10 +1,11 @@
-/** Works the outbox off: each reply is sent once, as far as that can be known; what cannot be known is left to the operator. */
+/** Works the outbox off: each reply is sent once, as far as that can be known; an unknown outcome is left to the operator. */
 import { AppError, type Channel, type Outbound, type Outcome, type Sent, type StartedReply, signalScope } from '@sluice/sdk'
 import { channelNamed, type DeliveryDeps } from './channels.ts'
 import { observeDelivery } from './observe-delivery.ts'
 import { loadFiles, withNotes } from './reply-files.ts'
-import { retryDelayMs } from './retry-delay.ts'
-import { WorkLanes, type WorkOutcome } from './work-lanes.ts'
+import { awayDelayMs, retryDelayMs } from './retry-delay.ts'
+import { SendPace } from './send-pace.ts'
+import { WorkLanes, type WorkOutcome, type WorkSlot } from './work-lanes.ts'
 
 export interface OutboxRunnerOptions extends DeliveryDeps {
   readonly channel: string
@@ -12,11 +13,10 @@ export interface OutboxRunnerOptions extends DeliveryDeps {
   readonly cutOff: AbortSignal
 }
 
-/** Of one channel; conversations wait for each other only beyond it. */
-const SENDS_MAX = 8
 const SEND_MS_MAX = 60_000
 const ABSENT_WAIT_MS = 5000
 const RECORD_WAIT_MS = 1000
+const HOUR_MS = 3_600_000
 
 /** Errors that say that nothing was sent, and that another attempt may help; see `Channel.send`. */
 const NOT_SENT = new Set(['rate_limited', 'unavailable'])
@@ -25,13 +25,29 @@ const REFUSED = new Set(['invalid_request', 'forbidden', 'not_found'])
 /** Errors that leave open whether it was sent. */
 const UNKNOWN = new Set(['upstream', 'upstream_timeout', 'aborted', 'internal'])
 
+/** Sends the replies of one account of one channel. */
 export function createOutboxRunner(options: OutboxRunnerOptions): WorkLanes {
-  const { clock, log } = options
-  return new WorkLanes({ clock, log, concurrency: () => SENDS_MAX, work: (number) => work(options, number) })
+  const { clock, log, cutOff } = options
+  const pace = new SendPace(clock)
+  const lanes = new WorkLanes({
+    clock,
+    log,
+    concurrency: () => pace.concurrency,
+    async work(number, _, slot) {
+      const outcome = await work({ ...options, pace }, number, slot)
+      if (pace.pauseMs > 0) void clock.sleep(pace.pauseMs, cutOff).then(() => lanes.wake())
+      return outcome
+    },
+  })
+  return lanes
 }
 
-async function work(options: OutboxRunnerOptions, number: number): Promise<WorkOutcome> {
-  const { store, clock } = options
+interface SendOptions extends OutboxRunnerOptions {
+  readonly pace: SendPace
+}
+
+async function work(options: SendOptions, number: number, slot: WorkSlot): Promise<WorkOutcome> {
+  const { store, clock, pace } = options
   const channel = channelNamed(options, options.channel)
   if (!channel || options.cutOff.aborted) return { retryAtMs: clock.nowMs() + ABSENT_WAIT_MS }
   const started = await store.outbox.start(number)
@@ -39,14 +55,17 @@ async function work(options: OutboxRunnerOptions, number: number): Promise<WorkO
   if (options.cutOff.aborted) {
     // Nothing has been sent: the next start sends it.
     const atMs = clock.nowMs()
-    await store.outbox.retry(number, { error: 'The daemon stopped before it was sent.', atMs })
+    await store.outbox.retry(number, { error: 'The daemon stopped before it was sent.', atMs, uncounted: true })
     return { retryAtMs: atMs }
   }
   const { trace, ended } = observeDelivery(options, { channel: channel.name, direction: 'outbound', number }, started.trace)
   const { edits } = started.extras ?? {}
   let reply = started
   let sent: Sent | undefined
+  const startedMs = clock.monotonicMs()
   try {
+    const { max_attempts } = options.config()
+    if (started.attempts > max_attempts) throw new AppError('conflict', `It was interrupted ${max_attempts} times and never ended`)
     if (edits !== undefined) {
       sent = await options.within(trace, () => edit(options, channel, started, { id: edits }))
       if (!sent) {
@@ -57,9 +76,12 @@ async function work(options: OutboxRunnerOptions, number: number): Promise<WorkO
     }
     sent ??= await options.within(trace, () => post(options, channel, reply))
   } catch (error) {
-    return failed(options, { started: reply, channel, error, ended })
+    return failed(options, { started: reply, channel, error, startedMs, ended })
   }
   ended('ok')
+  pace.sent(startedMs)
+  // The next send begins while this one is noted, so that their marks share a commit.
+  slot.leave()
   const { id } = sent
   await noted(options, number, () => store.outbox.sent(number, { providerId: id, atMs: clock.nowMs() }))
   options.events.emit({ type: 'delivery', direction: 'outbound', channel: channel.name, number, state: 'sent', error: null })
@@ -128,22 +150,30 @@ interface Failure {
   readonly started: StartedReply
   readonly channel: Channel
   readonly error: unknown
+  /** By the monotonic clock. */
+  readonly startedMs: number
   ended(outcome: Outcome): void
 }
 
-async function failed(options: OutboxRunnerOptions, { started, channel, error, ended }: Failure): Promise<WorkOutcome> {
-  const { store, clock, log, events } = options
+async function failed(options: SendOptions, { started, channel, error, startedMs, ended }: Failure): Promise<WorkOutcome> {
+  const { store, clock, log, events, pace } = options
   const { number, attempts } = started
   const code = error instanceof AppError ? error.code : 'internal'
   const reason = error instanceof AppError ? options.scrub(error.message) : 'the channel failed by a fault of ours'
   if (code === 'internal') log.error('a channel failed while sending', { channel: channel.name, outbox: number, error })
-  // An edit may be repeated as often as one likes.
+  const askedSecs = error instanceof AppError ? error.retryAfterSecs : undefined
+  if (code === 'unavailable') pace.away(startedMs, askedSecs)
+  else if (code === 'rate_limited' || code === 'upstream_timeout') pace.refused(startedMs, askedSecs)
+  // An edit may be repeated any number of times.
   const isSafe = channel.limits.dedupesClientIds === true || started.extras?.edits !== undefined
   const isRepeatable = NOT_SENT.has(code) || (UNKNOWN.has(code) && isSafe)
-  if (isRepeatable && attempts < options.config().max_attempts) {
-    const wished = error instanceof AppError ? error.retryAfterSecs : undefined
-    const atMs = clock.nowMs() + retryDelayMs(attempts, wished)
-    await noted(options, number, () => store.outbox.retry(number, { error: reason, atMs }))
+  const { max_attempts, max_age_hours } = options.config()
+  const ageMs = clock.nowMs() - started.sinceMs
+  const isOurs = code === 'internal'
+  if (isRepeatable && (isOurs ? attempts < max_attempts : ageMs < max_age_hours * HOUR_MS)) {
+    const waitMs = isOurs ? retryDelayMs(attempts) : Math.max(pace.pauseMs, awayDelayMs(ageMs, askedSecs))
+    const atMs = clock.nowMs() + waitMs
+    await noted(options, number, () => store.outbox.retry(number, { error: reason, atMs, uncounted: !isOurs }))
     ended('error')
     return { retryAtMs: atMs }
   }

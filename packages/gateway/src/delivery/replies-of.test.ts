@@ -16,6 +16,7 @@ const STARTED: StartedMessage = {
   session: 's',
   message: { id: 'm', account: 'bot', sender: 'ada', to: { to: 'room', thread: 't', replyTo: 'm' }, text: 'hi' },
   receivedAtMs: 0,
+  sinceMs: 0,
   turnId: 'turn-1',
   attempts: 1,
   checkpoint: [],

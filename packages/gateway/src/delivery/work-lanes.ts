@@ -89,6 +89,11 @@ export class WorkLanes {
     return true
   }
 
+  /** Starts what may start by now; call it when `concurrency` has grown. */
+  wake(): void {
+    this.#fill()
+  }
+
   /** Starts nothing more, and keeps nobody from coming back; resolves once what was started has ended. Idempotent. */
   async stop(): Promise<void> {
     this.#stop.abort()

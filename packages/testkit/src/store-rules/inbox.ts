@@ -17,6 +17,7 @@ export const inboxRules: StoreRules = {
       session: 'roomchat:room',
       message: inbound('m1'),
       receivedAtMs: 1_000,
+      sinceMs: 1_000,
       turnId: 't1',
       attempts: 1,
       checkpoint: [],
@@ -121,6 +122,16 @@ export const inboxRules: StoreRules = {
     expect(await turns.get('t1')).toMatchObject({ status: 'queued', attempts: 1, endedAtMs: null })
     await inbox.start(number, 't1', STARTS_MAX)
     expect(await inbox.get(number)).toMatchObject({ state: 'running', nextAtMs: null })
+  },
+
+  'an attempt that met nobody waits for its time, and does not count': async ({ store }) => {
+    const { inbox, turns } = store
+    const number = await keepOne(store, 'm1')
+    await inbox.start(number, 't1', STARTS_MAX)
+    await inbox.retry(number, { error: 'no answer', atMs: 7_000, uncounted: true })
+    expect(await inbox.get(number)).toMatchObject({ state: 'pending', attempts: 0, nextAtMs: 7_000, error: 'no answer', turnId: 't1' })
+    expect(await turns.get('t1')).toMatchObject({ status: 'queued', attempts: 0 })
+    expect(await inbox.start(number, 't1', STARTS_MAX)).toMatchObject({ attempts: 1, sinceMs: 1_000 })
   },
 
   'an attempt cut by a stop does not count': async ({ store }) => {

@@ -45,7 +45,7 @@ export const outboxRules: StoreRules = {
   'a start is durable before anything is sent, and begins one attempt': async ({ store: { outbox }, beside }) => {
     const given = reply('hello')
     const [number = 0] = await outbox.add([given])
-    expect(await outbox.start(number)).toEqual({ ...given, number, attempts: 1 })
+    expect(await outbox.start(number)).toEqual({ ...given, number, attempts: 1, sinceMs: given.createdAtMs })
     expect(await (await beside()).outbox.get(number)).toMatchObject({ state: 'sending', attempts: 1 })
     expect(await outbox.start(number)).toBeUndefined()
     expect(await outbox.get(number)).toMatchObject({ attempts: 1 })
@@ -72,6 +72,17 @@ export const outboxRules: StoreRules = {
     expect(await outbox.waiting({ after: 0, limit: 10 })).toMatchObject([{ number, atMs: 7_000 }])
     expect(await outbox.start(number)).toMatchObject({ attempts: 2, clientId: 'client id of hello' })
     expect(await outbox.get(number)).toMatchObject({ state: 'sending', nextAtMs: null })
+  },
+
+  'an attempt that met nobody waits for its time, and does not count': async ({ store: { outbox }, clock }) => {
+    const [number = 0] = await outbox.add([reply('hello')])
+    expect(await outbox.start(number)).toMatchObject({ attempts: 1, sinceMs: 2_000 })
+    await outbox.retry(number, { error: 'away', atMs: 7_000, uncounted: true })
+    expect(await outbox.get(number)).toMatchObject({ state: 'failed', attempts: 0, nextAtMs: 7_000, error: 'away' })
+    await outbox.start(number)
+    await outbox.giveUp(number, { state: 'dead', error: 'too old', atMs: 8_000 })
+    await outbox.replay(number)
+    expect(await outbox.start(number)).toMatchObject({ attempts: 1, sinceMs: clock.nowMs() })
   },
 
   'what was sent in the end shows no error of an earlier attempt': async ({ store: { outbox } }) => {

@@ -2,8 +2,8 @@
 import { countsOf } from './counts-of.ts'
 import { type ChannelName, type FaultName, type History, nameOf, type OutboxSeen, type StoreView, type Violation } from './history.ts'
 
-/** Of one channel, at once. */
-const SENDS_MAX = 8
+/** Sends of one channel that run at once. */
+const SENDS_MAX = 64
 /** It drops repeats, so that nothing is ever in doubt. */
 const REPEATABLE: ChannelName = 'textrelay'
 const IN_DOUBT: readonly (FaultName | null)[] = ['reset', 'lost']
@@ -81,7 +81,8 @@ function sendsOf({ seen }: History): { readonly attempts: ReadonlyMap<string, re
 /** The life that found it in doubt began after one that was killed, in which it was sent last if that can be seen. */
 function isCutByKill({ endedAtMs, attempts }: OutboxSeen, tries: readonly Attempt[], lives: readonly Life[]): boolean {
   // The last attempt may have been cut before its request got anywhere.
-  const last = tries.length < attempts ? undefined : tries.at(-1)
+  const counted = tries.filter(({ fault }) => fault !== 'limited' && fault !== 'away')
+  const last = counted.length < attempts ? undefined : tries.at(-1)
   const foundIn = lives.findIndex(({ startedMs, endedMs }) => endedAtMs !== null && startedMs <= endedAtMs && endedAtMs <= endedMs)
   const before = lives.slice(0, Math.max(foundIn, 0))
   const sentIn = last ? lives[last.life] : undefined
@@ -100,7 +101,7 @@ function tooManyCut({ outbox }: StoreView, lives: readonly Life[]): Violation[] 
   })
 }
 
-/** Every attempt met a fault. */
+/** Every attempt that counts was interrupted: an outage of the platform, however long, gives nothing up here. */
 function isGivenUpRightly({ attempts }: OutboxSeen, tries: readonly Attempt[], attemptsMax: number): boolean {
-  return attempts >= attemptsMax && tries.filter(({ fault }) => fault !== null && fault !== 'slow').length >= attemptsMax
+  return attempts >= attemptsMax && tries.length >= attemptsMax
 }

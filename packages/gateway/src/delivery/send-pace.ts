@@ -1,0 +1,80 @@
+/**
+ * How many sends of one account run at once. The number grows while the platform keeps up, is halved when the platform refuses or
+ * stalls, and while the platform is away one send at a time probes it.
+ */
+import type { Clock } from '@sluice/sdk'
+
+const START = 8
+const MAX = 64
+/** A send that takes this much longer than usual says that the platform has no room for more. */
+const SLOW_FACTOR = 2
+/** Lets the usual time follow a platform that became slower. */
+const USUAL_GROWTH = 1.01
+const PROBE_FIRST_MS = 1000
+const PROBE_LONGEST_MS = 30_000
+/** The longest pause of an account that a platform can ask for. A single reply waits as long as it was asked to. */
+const ASKED_MS_MAX = 60_000
+
+export class SendPace {
+  readonly #clock: Pick<Clock, 'monotonicMs'>
+  readonly #random: () => number
+  #limit = START
+  /** Below it the limit grows with each send, above it by one a round. */
+  #threshold = MAX
+  #usualMs = Number.POSITIVE_INFINITY
+  #pausedUntilMs = 0
+  /** Sends that began before it say nothing new about the platform. */
+  #changedAtMs = Number.NEGATIVE_INFINITY
+  #probes = 0
+
+  constructor(clock: Pick<Clock, 'monotonicMs'>, random: () => number = Math.random) {
+    this.#clock = clock
+    this.#random = random
+  }
+
+  /** 0 during a pause. */
+  get concurrency(): number {
+    if (this.pauseMs > 0) return 0
+    return this.#probes > 0 ? 1 : Math.floor(this.#limit)
+  }
+
+  /** The rest of a pause. */
+  get pauseMs(): number {
+    return Math.max(0, this.#pausedUntilMs - this.#clock.monotonicMs())
+  }
+
+  /** A send that began at `startedMs` succeeded. */
+  sent(startedMs: number): void {
+    if (this.#probes > 0) {
+      this.#probes = 0
+      this.#limit = START
+      this.#threshold = MAX
+    }
+    const tookMs = this.#clock.monotonicMs() - startedMs
+    const isSlow = tookMs > this.#usualMs * SLOW_FACTOR
+    this.#usualMs = Math.max(1, Math.min(tookMs, this.#usualMs * USUAL_GROWTH))
+    if (!isSlow) this.#limit = Math.min(MAX, this.#limit + (this.#limit < this.#threshold ? 1 : 1 / this.#limit))
+  }
+
+  /** The platform asked for fewer requests, or did not answer in time. */
+  refused(startedMs: number, askedSecs = 0): void {
+    if (startedMs < this.#changedAtMs) return
+    if (this.#limit < 2) this.#pause(Math.min(ASKED_MS_MAX, askedSecs * 1000))
+    this.#limit = Math.max(1, this.#limit / 2)
+    this.#threshold = this.#limit
+    this.#changedAtMs = this.#clock.monotonicMs()
+  }
+
+  /** The platform is away. */
+  away(startedMs: number, askedSecs = 0): void {
+    if (startedMs < this.#changedAtMs) return
+    const backoffMs = Math.min(PROBE_LONGEST_MS, PROBE_FIRST_MS * 2 ** this.#probes) * (0.5 + this.#random() / 2)
+    this.#probes += 1
+    this.#changedAtMs = this.#clock.monotonicMs()
+    this.#pause(Math.max(backoffMs, Math.min(ASKED_MS_MAX, askedSecs * 1000)))
+  }
+
+  #pause(ms: number): void {
+    this.#pausedUntilMs = Math.max(this.#pausedUntilMs, this.#clock.monotonicMs() + ms)
+  }
+}
