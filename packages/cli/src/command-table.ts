@@ -113,8 +113,9 @@ export const COMMANDS: readonly CliCommand[] = [
   { name: 'pair list', summary: 'List paired devices', load: () => import('./commands/pair-list.ts') },
   {
     name: 'pair revoke',
-    summary: "Revoke a device's token, in force within a second",
+    summary: "Revoke a device's token and the passkeys it registered, in force at once",
     usage: '<device-id>',
+    options: { 'keep-passkeys': { type: 'boolean', help: 'keep the passkeys it registered, and the sign-ins with them' } },
     argsMin: 1,
     argsMax: 1,
     load: () => import('./commands/pair-revoke.ts'),

@@ -117,6 +117,10 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
       await store.sops.record([{ kind: 'device_write', atMs: clock.nowMs(), sop: '', run: null, step: null, by, reason: null, detail }])
     },
     readToml: readTomlFile,
+    pairing: {
+      revokedAmong: (devices) => store.devices.revokedAmong(devices),
+      originOf: async (device) => (await store.devices.list()).find(({ id }) => id === device)?.issuedBy ?? device,
+    },
     async issueToken(asked) {
       const { token, device: deviceId } = await newToken(store, asked, clock)
       bus.emit({ type: 'device_paired', device_id: deviceId, name: asked.name })

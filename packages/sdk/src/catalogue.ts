@@ -352,6 +352,11 @@ export const CATALOGUE = {
       'POST /passkey/start',
       'POST /passkey/finish',
     ],
+    commands: ['passkeys list', 'passkeys remove'],
+    commandHelp: {
+      'passkeys list': { summary: 'List registered passkeys: whose they are, and which device registered them' },
+      'passkeys remove': { summary: 'Remove a passkey', usage: '<credential-id>' },
+    },
   },
 } as const satisfies Record<string, Row>
 

@@ -28,6 +28,14 @@ export interface SecretStore {
   delete(name: string): Promise<void>
 }
 
+/** What features may know of paired devices. */
+export interface Pairing {
+  /** Those of the devices that were revoked together with their passkeys. */
+  revokedAmong(devices: readonly string[]): Promise<readonly string[]>
+  /** The device that was paired: `device` itself, or the one that vouched for it. */
+  originOf(device: string): Promise<string>
+}
+
 /** What features and the core offer each other by name. A consumer asks at run time and handles `undefined`. */
 export interface Services {
   readonly memory: Memories
@@ -35,7 +43,14 @@ export interface Services {
   /** The engine of procedures; absent in commands that run without a daemon. */
   readonly sops: Sops
   /** A new paired device and its bearer token, as pairing makes them; for features that prove who somebody is. */
-  readonly issueToken: (device: { readonly name: string; readonly role: Role; readonly expiresAtMs: number | null }) => Promise<IssuedToken>
+  readonly issueToken: (device: {
+    readonly name: string
+    readonly role: Role
+    readonly expiresAtMs: number | null
+    /** The device that vouches for it: revoking that one revokes this one, too. */
+    readonly issuedBy: string | null
+  }) => Promise<IssuedToken>
+  readonly pairing: Pairing
   /** One record in the audit log, durable once it resolves: what is about to happen to the world outside, and who caused it. */
   readonly audit: (record: DeviceRecord) => Promise<void>
   /** The pins of this very machine, where a feature can reach them. */

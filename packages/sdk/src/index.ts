@@ -93,6 +93,7 @@ export type {
   Host,
   IssuedToken,
   NativeGpio,
+  Pairing,
   PinUse,
   PublicRequest,
   ResolvedAddress,

@@ -199,10 +199,16 @@ export interface DeviceRow {
   readonly lastAddress: string | null
   /** Null: never. */
   readonly expiresAtMs: number | null
+  /** The paired device that registered the passkey this one was issued for; null: it was paired itself. */
+  readonly issuedBy: string | null
 }
 
 /** A device to be added, with the SHA-256 (hex) of its token. */
-export type NewDevice = Omit<DeviceRow, 'lastSeenAtMs' | 'lastAddress'> & { readonly tokenHash: string }
+export type NewDevice = Omit<DeviceRow, 'lastSeenAtMs' | 'lastAddress' | 'issuedBy'> & {
+  readonly tokenHash: string
+  /** Default: null. */
+  readonly issuedBy?: string | null
+}
 
 export interface DeviceStore {
   /** Adds a device; those that have expired go. Throws `conflict` for an id or a token that is kept already. */
@@ -210,7 +216,13 @@ export interface DeviceStore {
   /** The device whose token has this SHA-256 (hex); sees what other processes wrote. Cheap enough for every request. */
   findByTokenHash(tokenHash: string): DeviceRow | undefined | Promise<DeviceRow | undefined>
   list(): Promise<DeviceRow[]>
-  revoke(id: string): Promise<boolean>
+  /**
+   * Removes a device, and the devices its passkeys were good for; its passkeys are good for nothing any more. With
+   * `keepPasskeys` it removes the device alone. False if there is no such device.
+   */
+  revoke(id: string, options?: { readonly keepPasskeys?: boolean }): Promise<boolean>
+  /** Those of the devices that were revoked together with their passkeys. */
+  revokedAmong(ids: readonly string[]): Promise<readonly string[]>
   /** Replaces a device's token; the old one is refused from then on. */
   rotate(id: string, tokenHash: string): Promise<boolean>
   touch(seen: readonly { readonly id: string; readonly atMs: number; readonly address: string }[]): Promise<void>

@@ -360,4 +360,13 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE inbox ADD COLUMN replayed_at REAL;
   ALTER TABLE outbox ADD COLUMN replayed_at REAL;
   `,
+  `
+  -- The device whose passkey a token was issued for; null for a device that was paired.
+  ALTER TABLE devices ADD COLUMN issued_by TEXT;
+  -- Devices that were revoked: their passkeys are good for nothing any more.
+  CREATE TABLE revoked_devices (
+    id TEXT PRIMARY KEY,
+    revoked_at REAL NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  `,
 ]

@@ -2,7 +2,7 @@
 import { AppError, defineRoute, ROLES, type Route } from '@sluice/sdk'
 import * as v from 'valibot'
 import { registerFinishBody, registerStartBody, signInFinishBody, signInStartBody, userQuery } from './bodies.ts'
-import type { Passkey, Passkeys } from './passkeys.ts'
+import type { OwnedPasskey, Passkey, Passkeys } from './passkeys.ts'
 import type { Registrations } from './registration.ts'
 import type { SignIns } from './sign-ins.ts'
 import { signedIn, signedInSchema } from './signed-in.ts'
@@ -10,6 +10,8 @@ import { signedIn, signedInSchema } from './signed-in.ts'
 const text = v.string()
 const credentialSchema = v.object({
   credential_id: text,
+  user_id: text,
+  user_name: text,
   label: text,
   registered_at: text,
   registered_by: v.nullable(text),
@@ -20,7 +22,13 @@ const credentialSchema = v.object({
   disabled: v.boolean(),
 })
 
-const shown = (passkey: Passkey): v.InferOutput<typeof credentialSchema> => ({
+export const shownCredential = ({ userId, userName, passkey }: OwnedPasskey): v.InferOutput<typeof credentialSchema> => ({
+  ...shownKey(passkey),
+  user_id: userId,
+  user_name: userName,
+})
+
+const shownKey = (passkey: Passkey) => ({
   credential_id: passkey.id,
   label: passkey.label,
   registered_at: new Date(passkey.registeredAtMs).toISOString(),
@@ -58,7 +66,7 @@ export const apiRoutes = ({ passkeys, registrations, signIns }: Ceremonies): Rou
     body: registerFinishBody,
     answers: { 200: { description: 'Registered', schema: v.pick(credentialSchema, ['credential_id', 'label', 'registered_at']) } },
     async handle({ body, device }) {
-      const { credential_id, label, registered_at } = shown(await registrations.finish(body, device))
+      const { credential_id, label, registered_at } = shownKey(await registrations.finish(body, device))
       return { credential_id, label, registered_at }
     },
   }),
@@ -83,21 +91,24 @@ export const apiRoutes = ({ passkeys, registrations, signIns }: Ceremonies): Rou
   defineRoute({
     method: 'GET',
     path: '/api/webauthn/credentials',
-    summary: 'The passkeys of a user',
+    summary: 'The passkeys, of one user or of all',
     auth: 'operator',
     query: userQuery,
     answers: { 200: { description: 'In the order they were registered in', schema: v.object({ credentials: v.array(credentialSchema) }) } },
-    handle: async ({ query }) => ({ credentials: (await passkeys.of(query.user_id)).map(shown) }),
+    handle: async ({ query: { user_id } }) => ({
+      credentials: (await passkeys.all()).filter(({ userId }) => user_id === undefined || userId === user_id).map(shownCredential),
+    }),
   }),
   defineRoute({
     method: 'DELETE',
     path: '/api/webauthn/credentials/:id',
-    summary: 'Delete a passkey of a user; tokens it gave stay until they expire',
+    summary: 'Delete a passkey; tokens it gave stay until they expire',
     auth: 'operator',
     query: userQuery,
     answers: { 200: { description: 'Deleted', schema: v.object({ status: v.literal('deleted') }) } },
     async handle({ params, query }) {
-      if (!(await passkeys.remove(query.user_id, params.id ?? ''))) throw new AppError('not_found', 'The user has no such passkey')
+      if (!(await passkeys.remove(query.user_id, params.id ?? '')))
+        throw new AppError('not_found', query.user_id === undefined ? 'There is no such passkey' : 'The user has no such passkey')
       return { status: 'deleted' }
     },
   }),

@@ -31,7 +31,7 @@ const role = v.optional(v.pipe(v.picklist(ROLES), v.description('What a sign-in 
 
 export const registerStartBody = v.object({ user_id: userId, user_name: name, role })
 export const signInStartBody = v.object({ user_id: userId })
-export const userQuery = v.object({ user_id: userId })
+export const userQuery = v.object({ user_id: v.exactOptional(userId) })
 
 const credential = {
   challenge: v.optional(v.pipe(base64url(128), v.description('As it was given; without it, the one in the client data'))),

@@ -44,7 +44,7 @@ async function counted(passkeys: Passkeys): Promise<Finding> {
     const count = await passkeys.count()
     const detail = `${count.passkeys} passkeys of ${count.users} users`
     if (count.disabled === 0) return { status: 'ok', detail }
-    const fix = 'delete them by DELETE /api/webauthn/credentials/{id}, and register the keys anew if they are still yours alone'
+    const fix = 'delete them with `sluice passkeys remove`, and register the keys anew if they are still yours alone'
     return {
       status: 'warn',
       detail: `${detail}, ${count.disabled} of them disabled: their counters went back, so there may be copies`,

@@ -2,6 +2,7 @@
 import { defineFeature } from '@sluice/sdk'
 import { apiRoutes } from './api-routes.ts'
 import { check } from './check.ts'
+import { passkeyCommands } from './commands.ts'
 import { webauthnSection } from './config.ts'
 import { pageRoutes } from './page-routes.ts'
 import { createPasskeys } from './passkeys.ts'
@@ -12,11 +13,13 @@ export default defineFeature({
   id: 'webauthn',
   section: webauthnSection,
   build(host, config) {
-    if (!config.enabled) return { off: '`enabled` is false' }
-    const passkeys = createPasskeys(host.secrets)
+    const passkeys = createPasskeys(host.secrets, () => host.service('pairing'))
+    const commands = passkeyCommands(passkeys)
+    if (!config.enabled) return { commands, off: '`enabled` is false' }
     const registrations = createRegistrations(host, config, passkeys)
     const signIns = createSignIns(host, config, passkeys)
     return {
+      commands,
       routes: [...apiRoutes({ passkeys, registrations, signIns }), ...pageRoutes(config, signIns)],
       check: () => check(config, host.secrets, passkeys),
     }

@@ -1,5 +1,5 @@
 /** The passkeys of all users, kept encrypted in the secret store (§4.6, §5 rule 7). */
-import { AppError, ROLES, type SecretStore, Shared } from '@sluice/sdk'
+import { AppError, type Pairing, ROLES, type SecretStore, Shared } from '@sluice/sdk'
 import * as v from 'valibot'
 
 const PASSKEYS_PER_USER_MAX = 20
@@ -41,6 +41,13 @@ interface User {
   readonly passkeys: readonly Passkey[]
 }
 
+export interface OwnedPasskey {
+  readonly userId: string
+  readonly userName: string
+  readonly passkey: Passkey
+}
+
+/** Passkeys that a device registered which was revoked since are not there any more. */
 export interface Passkeys {
   /** Empty for a user nobody knows. */
   of(userId: string): Promise<readonly Passkey[]>
@@ -50,15 +57,17 @@ export interface Passkeys {
   add(userId: string, userName: string, passkey: Passkey): Promise<void>
   /** Keeps what `change` makes of the passkey as it is by now. False if there is none by now. */
   update(userId: string, id: string, change: (passkey: Passkey) => Passkey): Promise<boolean>
-  /** False if the user has no such passkey. */
-  remove(userId: string, id: string): Promise<boolean>
+  /** All there are, in the order they were registered in. */
+  all(): Promise<readonly OwnedPasskey[]>
+  /** False if there is no such passkey, or not of the user who is named. */
+  remove(userId: string | undefined, id: string): Promise<boolean>
   count(): Promise<{ readonly users: number; readonly passkeys: number; readonly disabled: number }>
 }
 
 type Users = ReadonlyMap<string, User>
 
 /** One change at a time; each is on disk when its promise resolves. */
-export function createPasskeys(secrets: SecretStore): Passkeys {
+export function createPasskeys(secrets: SecretStore, pairing: () => Pick<Pairing, 'revokedAmong'> | undefined = () => undefined): Passkeys {
   const turns = new Shared<undefined>('passkeys', undefined)
 
   const load = async (): Promise<Users> => {
@@ -66,7 +75,12 @@ export function createPasskeys(secrets: SecretStore): Passkeys {
     if (text === undefined) return new Map()
     const read = v.safeParse(book, text)
     if (!read.success) throw new AppError('internal', 'The kept passkeys cannot be read')
-    return new Map(read.output.users)
+    return withoutRevoked(new Map(read.output.users))
+  }
+  const withoutRevoked = async (users: Users): Promise<Users> => {
+    const registrars = new Set(allIn(users).flatMap(({ registeredBy }) => registeredBy ?? []))
+    const revoked = new Set((registrars.size > 0 && (await pairing()?.revokedAmong([...registrars]))) || [])
+    return revoked.size === 0 ? users : filtered(users, ({ registeredBy }) => registeredBy === null || !revoked.has(registeredBy))
   }
   /** Keeps what `edit` returns; `undefined` keeps everything as it is. */
   const change = async (edit: (users: Users) => Users | undefined): Promise<boolean> => {
@@ -80,7 +94,6 @@ export function createPasskeys(secrets: SecretStore): Passkeys {
     return changed
   }
   const read = <Result>(use: (users: Users) => Result): Promise<Result> => turns.read(async () => use(await load()))
-  const without = (users: Users, userId: string): [string, User][] => [...users].filter(([id]) => id !== userId)
 
   return {
     of: (userId) => read((users) => users.get(userId)?.passkeys ?? []),
@@ -98,12 +111,15 @@ export function createPasskeys(secrets: SecretStore): Passkeys {
         if (!known?.passkeys.some((one) => one.id === id)) return undefined
         return new Map(users).set(userId, { ...known, passkeys: known.passkeys.map((one) => (one.id === id ? edit(one) : one)) })
       }),
+    all: () =>
+      read((users) =>
+        [...users].flatMap(([userId, { name, passkeys }]) => passkeys.map((passkey) => ({ userId, userName: name, passkey }))),
+      ),
     remove: (userId, id) =>
       change((users) => {
-        const known = users.get(userId)
-        if (!known?.passkeys.some((one) => one.id === id)) return undefined
-        const passkeys = known.passkeys.filter((one) => one.id !== id)
-        return new Map(passkeys.length > 0 ? [...users, [userId, { ...known, passkeys }]] : without(users, userId))
+        const owner = [...users].find(([, { passkeys }]) => passkeys.some((one) => one.id === id))?.[0]
+        if (owner === undefined || (userId !== undefined && userId !== owner)) return undefined
+        return filtered(users, (one) => one.id !== id)
       }),
     count: () =>
       read((users) => {
@@ -112,6 +128,14 @@ export function createPasskeys(secrets: SecretStore): Passkeys {
       }),
   }
 }
+
+/** What is left of the users when only these passkeys stay; a user without any goes. */
+const filtered = (users: Users, stays: (passkey: Passkey) => boolean): Users =>
+  new Map(
+    [...users]
+      .map(([id, user]): [string, User] => [id, { ...user, passkeys: user.passkeys.filter(stays) }])
+      .filter(([, { passkeys }]) => passkeys.length > 0),
+  )
 
 const allIn = (users: Users): Passkey[] => [...users.values()].flatMap(({ passkeys }) => passkeys)
 

@@ -72,7 +72,7 @@ export function createRegistrations(host: Host, config: WebauthnConfig, passkeys
         label,
         transports,
         registeredAtMs: host.clock.nowMs(),
-        registeredBy: device,
+        registeredBy: device === null ? null : ((await host.service('pairing')?.originOf(device)) ?? device),
         role: user.role,
         lastUsedAtMs: null,
         disabledAtMs: null,

@@ -91,7 +91,7 @@ export function createSignIns(host: Host, config: WebauthnConfig, passkeys: Pass
       if (!issueToken) throw new AppError('unavailable', 'Nobody issues tokens here')
       const { userId, passkey } = await prove(body, challenge, purpose)
       const expiresAtMs = host.clock.nowMs() + TOKEN_MS
-      const issued = await issueToken({ name: `passkey ${passkey.label}`, role: passkey.role, expiresAtMs })
+      const issued = await issueToken({ name: `passkey ${passkey.label}`, role: passkey.role, expiresAtMs, issuedBy: passkey.registeredBy })
       host.log.info('somebody signed in with a passkey', { user: userId, label: passkey.label, device: issued.deviceId })
       return { ...issued, userId, expiresAtMs }
     },

@@ -10,9 +10,11 @@ import { testPasskeys } from './testing/gateway.ts'
 const START = 'POST /api/webauthn/register/start'
 const FINISH = 'POST /api/webauthn/register/finish'
 
-test('building does no I/O, and off means nothing is there', () => {
+test('building does no I/O, and off leaves nothing but the commands', () => {
   expect(feature.build(throwingHost(), v.parse(webauthnSection.schema, { enabled: true })).routes).toHaveLength(9)
-  expect(feature.build(throwingHost(), v.parse(webauthnSection.schema, {}))).toEqual({ off: '`enabled` is false' })
+  const { commands, ...rest } = feature.build(throwingHost(), v.parse(webauthnSection.schema, {}))
+  expect(rest).toEqual({ off: '`enabled` is false' })
+  expect(commands?.map(({ name }) => name)).toEqual(['passkeys list', 'passkeys remove'])
 })
 
 test('§4.6 register/start says what the authenticator needs, in both spellings', async () => {
@@ -47,7 +49,6 @@ test.each(['ES256', 'EdDSA', 'RS256'] as const)('§4.6 an %s passkey is register
     { credential_id: id, label: 'Blue key', sign_count: 1, registered_by: 'laptop', last_used_at: expect.any(String), disabled: false },
   ])
   const remove = (query: Record<string, string>) => passkeys.call('DELETE /api/webauthn/credentials/:id', { id, query })
-  expect(await remove({})).toMatchObject({ status: 400 })
   expect(await remove({ user_id: 'bob' })).toMatchObject({ status: 404 })
   expect(await remove({ user_id: 'alice' })).toEqual({ status: 200, body: { status: 'deleted' } })
   expect(await remove({ user_id: 'alice' })).toMatchObject({ status: 404 })
@@ -66,7 +67,7 @@ test('§5 rule 7: a sign-in gives a bearer token that expires after a day', asyn
     device_id: 'device-1',
     user_id: 'alice',
   })
-  expect(passkeys.issued).toEqual([{ name: 'passkey Hardware Key', role: 'operator', expiresAtMs }])
+  expect(passkeys.issued).toEqual([{ name: 'passkey Hardware Key', role: 'operator', issuedBy: 'laptop', expiresAtMs }])
 })
 
 test('a passkey that was registered for a client gives tokens of that role', async () => {
@@ -77,6 +78,61 @@ test('a passkey that was registered for a client gives tokens of that role', asy
   expect(await passkeys.kept('bob')).toMatchObject([{ role: 'client' }])
   expect(await passkeys.signIn(authenticator, { user: 'bob' })).toMatchObject({ status: 200 })
   expect(passkeys.issued).toMatchObject([{ role: 'client' }])
+})
+
+const idOf = ({ id }: { readonly id: Buffer }): string => id.toString('base64url')
+
+test('all passkeys are listed, and deleted by their id alone', async () => {
+  const passkeys = testPasskeys()
+  const alice = idOf(await passkeys.registered('alice'))
+  const bob = idOf(await passkeys.registered('bob'))
+  const listed = async (query = {}) => (await passkeys.call('GET /api/webauthn/credentials', { query })).body.credentials
+  expect(await listed()).toMatchObject([
+    { user_id: 'alice', user_name: 'alice', registered_by: 'laptop', credential_id: alice },
+    { user_id: 'bob', credential_id: bob },
+  ])
+  expect(await listed({ user_id: 'bob' })).toMatchObject([{ user_id: 'bob' }])
+  const remove = (id: string, query = {}) => passkeys.call('DELETE /api/webauthn/credentials/:id', { id, query })
+  expect(await remove(bob, { user_id: 'alice' })).toMatchObject({ status: 404 })
+  expect(await remove(bob)).toMatchObject({ status: 200 })
+  expect(await remove(bob)).toMatchObject({ status: 404 })
+  expect(await listed()).toMatchObject([{ user_id: 'alice' }])
+})
+
+test('the commands list and remove passkeys', async () => {
+  const passkeys = testPasskeys()
+  const alice = idOf(await passkeys.registered('alice'))
+  expect(await passkeys.command('passkeys list')).toEqual([
+    expect.stringMatching(new RegExp(`^${alice}  alice  Hardware Key  operator  registered .* by device laptop$`)),
+  ])
+  expect(await passkeys.command('passkeys remove', alice)).toEqual([`removed ${alice}`])
+  expect(await passkeys.command('passkeys list')).toEqual(['no passkey is registered'])
+  await expect(passkeys.command('passkeys remove', alice)).rejects.toMatchObject({ code: 'not_found' })
+})
+
+test('a passkey goes with the device that registered it: neither listed nor good for a sign-in', async () => {
+  const revoked: string[] = []
+  const pairing = {
+    revokedAmong: async (ids: readonly string[]) => ids.filter((id) => revoked.includes(id)),
+    originOf: async (id: string) => id,
+  }
+  const passkeys = testPasskeys({}, {}, pairing)
+  const authenticator = await passkeys.registered('alice')
+  await passkeys.registered('bob')
+  revoked.push('laptop')
+  expect(await passkeys.kept('alice')).toEqual([])
+  expect(await passkeys.signIn(authenticator)).toMatchObject({ status: 400 })
+  expect(passkeys.issued).toEqual([])
+})
+
+test('a passkey registered with the token of a sign-in belongs to the device behind that sign-in', async () => {
+  const pairing = { revokedAmong: async () => [], originOf: async (id: string) => (id === 'signed-in' ? 'laptop' : id) }
+  const passkeys = testPasskeys({}, {}, pairing)
+  const authenticator = createAuthenticator()
+  await passkeys.register(authenticator, { device: 'signed-in' })
+  expect(await passkeys.kept()).toMatchObject([{ registered_by: 'laptop' }])
+  await passkeys.signIn(authenticator)
+  expect(passkeys.issued).toMatchObject([{ issuedBy: 'laptop' }])
 })
 
 test('§4.6 bodies may be what browsers make of a credential', async () => {
@@ -270,7 +326,7 @@ test.each([
 test('§4.6 a user nobody knows has no passkeys to show, and none to sign in with', async () => {
   const { call, kept } = testPasskeys()
   expect(await kept('nobody')).toEqual([])
-  expect(await call('GET /api/webauthn/credentials')).toMatchObject({ status: 400 })
+  expect(await call('GET /api/webauthn/credentials')).toMatchObject({ status: 200, body: { credentials: [] } })
   expect(await call('POST /api/webauthn/auth/start', { body: { user_id: 'nobody' } })).toEqual({
     status: 400,
     body: { error: "No registered credentials for user 'nobody'", code: 'invalid_request' },

@@ -1,4 +1,4 @@
-/** `sluice pair revoke`: the device's token is refused, and its streams are closed, within a second. */
+/** `sluice pair revoke`: the device's token and its passkeys are refused from now on, and its streams end within a second. */
 import { AppError } from '@sluice/sdk'
 import type { CliContext } from '../context.ts'
 import { withStore } from '../with-store.ts'
@@ -6,7 +6,8 @@ import { withStore } from '../with-store.ts'
 export const run = (context: CliContext): Promise<number> =>
   withStore(context, async ({ store }) => {
     const [id = ''] = context.args
-    if (!(await store.devices.revoke(id))) throw new AppError('not_found', `no device '${id}'; 'sluice pair list' lists them`)
+    if (!(await store.devices.revoke(id, { keepPasskeys: context.options['keep-passkeys'] === true })))
+      throw new AppError('not_found', `no device '${id}'; 'sluice pair list' lists them`)
     if (context.json) context.out.json({ revoked: id })
     else context.out.print(`revoked ${id}`)
     return 0

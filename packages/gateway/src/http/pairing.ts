@@ -27,14 +27,23 @@ export async function newPairingCode(
   return { code, expiresAtMs }
 }
 
-/** A new device with a token that is shown this once. `expiresAtMs` null: the token never expires. */
+export interface NewTokenOptions {
+  readonly name: string
+  readonly role?: Role
+  /** Null: the token never expires. */
+  readonly expiresAtMs?: number | null
+  /** As in `DeviceRow`. */
+  readonly issuedBy?: string | null
+}
+
+/** A new device with a token that is shown this once. */
 export async function newToken(
   { devices }: Devices,
-  { name, role = ROLE_DEFAULT, expiresAtMs = null }: { readonly name: string; readonly role?: Role; readonly expiresAtMs?: number | null },
+  { name, role = ROLE_DEFAULT, expiresAtMs = null, issuedBy = null }: NewTokenOptions,
   clock: Now,
 ): Promise<{ readonly token: string; readonly device: string }> {
   const { token, row } = makeDevice(name, expiresAtMs, clock)
-  await devices.add({ ...row, role })
+  await devices.add({ ...row, role, issuedBy })
   return { token, device: row.id }
 }
 

@@ -23,6 +23,7 @@ export const deviceRules: StoreRules = {
       lastSeenAtMs: null,
       lastAddress: null,
       expiresAtMs: null,
+      issuedBy: null,
     }
     expect(await devices.findByTokenHash('hash of d1')).toEqual(row)
     expect(await devices.list()).toEqual([row])
@@ -131,6 +132,18 @@ export const deviceRules: StoreRules = {
       ['d2', 'client'],
     ])
     expect(await devices.findByTokenHash('another token')).toMatchObject({ role: 'client' })
+  },
+
+  'a revoked device takes the devices it vouches for with it, unless its passkeys are kept': async ({ store: { devices } }) => {
+    for (const id of ['d1', 'd2']) {
+      await devices.add(device(id))
+      await devices.add({ ...device(`${id} by passkey`), issuedBy: id })
+    }
+    expect(await devices.revoke('d1')).toBe(true)
+    expect(await devices.revoke('d1')).toBe(false)
+    expect(await devices.revoke('d2', { keepPasskeys: true })).toBe(true)
+    expect((await devices.list()).map(({ id, issuedBy }) => [id, issuedBy])).toEqual([['d2 by passkey', 'd2']])
+    expect(await devices.revokedAmong(['d1', 'd2', 'd2 by passkey', 'unknown'])).toEqual(['d1'])
   },
 
   'an expired code makes none': async ({ store: { devices }, clock }) => {

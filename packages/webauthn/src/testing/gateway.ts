@@ -1,5 +1,5 @@
 /** The feature's routes as the gateway serves them: bodies validated, refusals as statuses. */
-import { AppError, type Host, type IssuedToken, type Role } from '@sluice/sdk'
+import { AppError, type Host, type IssuedToken, type Pairing, type Role } from '@sluice/sdk'
 import { type TestHost, type TestHostOverrides, testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
 import { webauthnSection } from '../config.ts'
@@ -22,7 +22,12 @@ export interface Asked {
 export interface TestPasskeys {
   readonly host: TestHost
   /** The tokens that were issued, in order. */
-  readonly issued: readonly { readonly name: string; readonly role: Role; readonly expiresAtMs: number | null }[]
+  readonly issued: readonly {
+    readonly name: string
+    readonly role: Role
+    readonly issuedBy: string | null
+    readonly expiresAtMs: number | null
+  }[]
   /** `name` such as `POST /passkey/start`. */
   call(name: string, asked?: Asked): Promise<Answer>
   register(authenticator: Authenticator, edit?: Edit & { readonly user?: string; readonly device?: string }): Promise<Answer>
@@ -31,22 +36,29 @@ export interface TestPasskeys {
   registered(user?: string): Promise<Authenticator>
   /** What GET shows of a user's passkeys. */
   kept(user?: string): Promise<Record<string, unknown>[]>
+  /** What a command prints. */
+  command(name: string, ...args: string[]): Promise<string[]>
   /** The same gateway after a restart. */
   restarted(): TestPasskeys
 }
 
-export function testPasskeys(overrides: TestHostOverrides = {}, config: object = {}): TestPasskeys {
-  const issued: { name: string; role: Role; expiresAtMs: number | null }[] = []
-  const issueToken = async (asked: { name: string; role: Role; expiresAtMs: number | null }): Promise<IssuedToken> => {
+export function testPasskeys(overrides: TestHostOverrides = {}, config: object = {}, pairing?: Pairing): TestPasskeys {
+  const issued: { name: string; role: Role; issuedBy: string | null; expiresAtMs: number | null }[] = []
+  const issueToken = async (asked: {
+    name: string
+    role: Role
+    issuedBy: string | null
+    expiresAtMs: number | null
+  }): Promise<IssuedToken> => {
     const number = issued.push(asked)
     return { token: `sluice_${number}`, deviceId: `device-${number}` }
   }
-  const host = testHost({ services: { issueToken }, ...overrides })
+  const host = testHost({ services: { issueToken, ...(pairing && { pairing }) }, ...overrides })
   return passkeysOn(host, issued, config)
 }
 
 function passkeysOn(host: TestHost, issued: TestPasskeys['issued'], config: object): TestPasskeys {
-  const { routes = [] } = feature.build(host as Host, v.parse(webauthnSection.schema, { enabled: true, ...config }))
+  const { routes = [], commands = [] } = feature.build(host as Host, v.parse(webauthnSection.schema, { enabled: true, ...config }))
   const call: TestPasskeys['call'] = async (name, { body, query = {}, id = '', device = 'laptop' } = {}) => {
     const route = routes.find(({ method, path }) => `${method} ${path}` === name)
     if (!route) throw new Error(`there is no ${name}`)
@@ -91,6 +103,12 @@ function passkeysOn(host: TestHost, issued: TestPasskeys['issued'], config: obje
     async kept(user = 'alice') {
       const { body } = await call('GET /api/webauthn/credentials', { query: { user_id: user } })
       return body.credentials as Record<string, unknown>[]
+    },
+    async command(name, ...args) {
+      const lines: string[] = []
+      const print = (line: string): void => void lines.push(line)
+      await commands.find((command) => command.name === name)?.run({ args, json: false, print, warn: print, signal: AbortSignal.abort() })
+      return lines
     },
     restarted: () => passkeysOn(host, issued, config),
   }

@@ -61,11 +61,14 @@ export function deviceRoutes({ store, clock, bus, log }: Runtime, { config }: Li
     defineRoute({
       method: 'DELETE',
       path: '/api/devices/:id',
-      summary: 'Revoke a device: its token is refused and its open streams end',
+      summary: 'Revoke a device: its token and its passkeys are refused and its open streams end',
       auth: 'operator',
+      query: v.object({
+        keep_passkeys: v.exactOptional(v.pipe(v.picklist(['true', 'false']), v.description('True: the passkeys it registered stay good'))),
+      }),
       answers: { 200: { description: 'Revoked', schema: v.object({ device_id: v.string(), message: v.string() }) } },
-      async handle({ params: { id = '' } }) {
-        if (!(await store.devices.revoke(id))) throw unknownDevice()
+      async handle({ params: { id = '' }, query: { keep_passkeys } }) {
+        if (!(await store.devices.revoke(id, { keepPasskeys: keep_passkeys === 'true' }))) throw unknownDevice()
         await auth.checkStreams()
         bus.emit({ type: 'device_revoked', device_id: id })
         log.info('a device was revoked', { device: id })

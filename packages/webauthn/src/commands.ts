@@ -1,0 +1,37 @@
+/** `sluice passkeys list|remove`; they work while passkeys are turned off, too. */
+import { AppError, CATALOGUE, type Command } from '@sluice/sdk'
+import { shownCredential } from './api-routes.ts'
+import type { Passkeys } from './passkeys.ts'
+
+export function passkeyCommands(passkeys: Passkeys): Command[] {
+  const { commandHelp } = CATALOGUE.webauthn
+  return [
+    {
+      name: 'passkeys list',
+      ...commandHelp['passkeys list'],
+      async run({ args, json, print }) {
+        if (args.length > 0) throw new AppError('invalid_request', "'passkeys list' takes no arguments")
+        const credentials = (await passkeys.all()).map(shownCredential)
+        if (json) print(JSON.stringify(credentials, null, 2))
+        else if (credentials.length === 0) print('no passkey is registered')
+        for (const { credential_id, user_id, label, role, registered_by, registered_at, disabled } of json ? [] : credentials) {
+          const by = registered_by === null ? 'without a device' : `by device ${registered_by}`
+          print(`${credential_id}  ${user_id}  ${label}  ${role}  registered ${registered_at} ${by}${disabled ? '  disabled' : ''}`)
+        }
+        return 0
+      },
+    },
+    {
+      name: 'passkeys remove',
+      ...commandHelp['passkeys remove'],
+      async run({ args, json, print }) {
+        const [id] = args
+        if (id === undefined || args.length > 1) throw new AppError('invalid_request', "'passkeys remove' takes one credential id")
+        if (!(await passkeys.remove(undefined, id)))
+          throw new AppError('not_found', `no passkey '${id}'; 'sluice passkeys list' lists them`)
+        print(json ? JSON.stringify({ removed: id }) : `removed ${id}`)
+        return 0
+      },
+    },
+  ]
+}
