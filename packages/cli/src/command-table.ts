@@ -5,6 +5,7 @@ import { APPROVAL_COMMANDS } from './approval-commands.ts'
 import type { CliContext } from './context.ts'
 import { DELIVERY_COMMANDS } from './delivery-commands.ts'
 import { MEMORY_COMMANDS } from './memory-commands.ts'
+import { SESSION_COMMANDS } from './session-commands.ts'
 import { SOP_COMMANDS } from './sop-commands.ts'
 
 export interface CliOption {
@@ -171,6 +172,7 @@ export const COMMANDS: readonly CliCommand[] = [
     load: () => import('./commands/webhook-check.ts'),
   },
   ...DELIVERY_COMMANDS,
+  ...SESSION_COMMANDS,
   ...APPROVAL_COMMANDS,
   ...SOP_COMMANDS,
   ...MEMORY_COMMANDS,

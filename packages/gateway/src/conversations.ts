@@ -27,6 +27,12 @@ export async function* exported(sessions: Pick<SessionStore, 'said'>, id: string
   }
 }
 
+/** The sessions of a channel, or of one of its senders, for a list of sessions. */
+export function sessionsEnds(channel: string, sender?: string): { readonly prefix: string; readonly suffix?: string } {
+  const { prefix, suffix } = sessionsOfSender(channel, sender ?? '')
+  return sender === undefined ? { prefix } : { prefix, suffix }
+}
+
 /** Where the page after this one begins; null after the last one. */
 export const cursorAfter = (page: readonly SessionRow[], limit: number): string | null => {
   const last = page.at(limit - 1)

@@ -1,8 +1,7 @@
 /** `/api/sessions`: what was said, to the device that said it, and to operators also what was said by others. */
 import { AppError, defineRoute, type Role, type Route, type SessionRow } from '@sluice/sdk'
 import * as v from 'valibot'
-import { cursorAfter, erasePerson, exported, readCursor, shownConversation } from '../../conversations.ts'
-import { sessionsOfSender } from '../../delivery/session-of.ts'
+import { cursorAfter, erasePerson, exported, readCursor, sessionsEnds, shownConversation } from '../../conversations.ts'
 import type { Runtime } from '../../runtime.ts'
 import { plainMessage } from '../plain-message.ts'
 import { wholeText } from '../query.ts'
@@ -73,8 +72,7 @@ function scopeOf({ device, role }: Caller, { all, channel, sender }: v.InferOutp
   if (role !== 'operator') throw forbidden()
   if (channel === undefined && sender === undefined) return {}
   if (channel === undefined) throw new AppError('invalid_request', 'sender goes with channel.')
-  const ends = sessionsOfSender(channel, sender ?? '')
-  return sender === undefined ? { prefix: ends.prefix } : ends
+  return sessionsEnds(channel, sender)
 }
 
 export function sessionRoutes({ store, clock }: Runtime): Route[] {

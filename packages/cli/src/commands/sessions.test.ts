@@ -1,0 +1,80 @@
+import { copyFirstRelease } from '@sluice/testkit/first-release'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { always } from '../../../../profiles/always.ts'
+import { sluiceWith } from '../testing/run-command.ts'
+
+let release: ReturnType<typeof copyFirstRelease>
+beforeAll(() => {
+  release = copyFirstRelease()
+})
+afterAll(() => release.dispose())
+
+const sluice = (...argv: string[]) => sluiceWith(always)('sessions', ...argv, '--data-dir', release.dataDir)
+const json = async (...argv: string[]) => {
+  const { code, out, err } = await sluice(...argv, '--json')
+  expect(code, err).toBe(0)
+  return JSON.parse(out)
+}
+const GRACE = ['--channel', 'chatapp', '--sender', '+15550002222']
+const GRACE_ID = 'channel:chatapp/200000000000002/%2B15550002222/%2B15550002222'
+const REFUSED_ID = GRACE_ID.replaceAll('15550002222', '15550003333')
+
+describe('sluice sessions list', () => {
+  test('shows conversations of devices and channels, and says when there are more', async () => {
+    const all = await json('list')
+    expect(all.next).toBeNull()
+    expect(all.sessions).toHaveLength(3)
+    const { out, err } = await sluice('list', '--limit', '1')
+    expect(out.trim().split('\n')).toHaveLength(2)
+    const [, cursor = ''] = /older ones: add --cursor (\S+)/.exec(err) ?? []
+    const rest = await json('list', '--cursor', cursor)
+    expect(rest.sessions).toEqual(all.sessions.slice(1))
+    expect((await json('list', '--limit', '1')).next).toBe(cursor)
+  })
+
+  test('finds those of a sender', async () => {
+    expect((await json('list', ...GRACE)).sessions).toMatchObject([{ session_id: GRACE_ID, channel: 'chatapp', sender: '+15550002222' }])
+    expect(await sluice('list', '--channel', 'roomchat')).toMatchObject({ code: 0, out: 'no conversations\n' })
+    expect((await sluice('list', '--sender', 'x')).err).toContain('--sender goes with --channel')
+    expect((await sluice('list', '--cursor', 'x')).err).toContain('cursor')
+  })
+})
+
+describe('sluice sessions show and export', () => {
+  test('print what was said, oldest first', async () => {
+    const { out } = await sluice('show', GRACE_ID)
+    expect(out).toMatch(/sender +\+15550002222/)
+    expect(out.indexOf('hello')).toBeLessThan(out.indexOf('and again'))
+    expect((await json('show', GRACE_ID, '--limit', '1')).messages).toMatchObject([{ content: 'You said: and again' }])
+    const lines = (await sluice('export', GRACE_ID)).out.trim().split('\n')
+    expect(lines.map((line) => JSON.parse(line))).toEqual((await json('export', GRACE_ID)).messages)
+    expect(JSON.parse(lines[0] ?? '')).toMatchObject({ role: 'user', content: 'hello', at: expect.any(String) })
+    expect(await sluice('show', 'nobody')).toMatchObject({ code: 1, err: expect.stringContaining("There is no conversation 'nobody'") })
+  })
+})
+
+describe('sluice sessions erase', () => {
+  test('names one conversation or one person', async () => {
+    for (const args of [[], ['--channel', 'chatapp'], [GRACE_ID, ...GRACE]])
+      expect(await sluice('erase', ...args)).toMatchObject({ err: expect.stringContaining('name one conversation by its id') })
+  })
+
+  test('refuses while a turn of the conversation is unfinished', async () => {
+    expect(await sluice('erase', ...GRACE)).toMatchObject({ code: 1, err: expect.stringContaining('runs or waits') })
+    expect((await json('list', ...GRACE)).sessions).toHaveLength(1)
+  })
+
+  test('erases a conversation and names the copy that still holds it', async () => {
+    const { code, out, err } = await sluice('erase', REFUSED_ID)
+    expect(code).toBe(0)
+    expect(out).toBe('erased: 3 turns said, 3 turns, 3 messages, 3 replies, 0 approvals, 0 memories\n')
+    expect(err).toMatch(/still in the copy from before an upgrade.*before-schema-/)
+    expect(await sluice('erase', REFUSED_ID)).toMatchObject({ code: 1, err: expect.stringContaining('There is no conversation') })
+  })
+
+  test('erases a person of whom only a failed message is kept', async () => {
+    const person = ['--channel', 'chatapp', '--sender', '+15550004444']
+    expect(await json('erase', ...person)).toMatchObject({ messages: 1, turns: 1, said: 0 })
+    expect(await sluice('erase', ...person)).toMatchObject({ code: 1, err: expect.stringContaining('Nothing is kept of this sender') })
+  })
+})
