@@ -11,6 +11,8 @@ const AUDIENCE = 'https://gw.example.com/webhook/mailpush'
 const ACCOUNT = 'push@project.iam.example.com'
 const GOOD: PushClaims = { aud: AUDIENCE, email: ACCOUNT }
 const HOUR_MS = 3_600_000
+/** How far the clocks may differ. */
+const SKEW_MS = 300_000
 
 /** What the service signs for others, or for us and not now. */
 const WRONG: readonly Partial<Record<string, unknown>>[] = [
@@ -28,7 +30,8 @@ const WRONG: readonly Partial<Record<string, unknown>>[] = [
   { email_verified: 'true' },
   { email_verified: 1 },
   { email_verified: undefined },
-  { iss: 'accounts.google.com' },
+  { iss: 'accounts.google.com.evil.example' },
+  { iss: 'http://accounts.google.com' },
   { iss: 'https://accounts.google.com/' },
   { iss: undefined },
   { exp: -9_999_999_999 },
@@ -45,11 +48,11 @@ export async function pushTokenScheme(random: Random): Promise<Scheme> {
   const { webhook, setClock } = await openChannel('channel-mailpush', config, async () => Response.json(keys.jwks()))
   const bodies = validBodies(webhook, random)
   const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
-  /** When each of the tokens is over. */
+  /** When each of the tokens is refused. */
   const endsMs = new Map<string, number>()
   const valid = bodies.map(({ body, atMs }): WebhookRequest => {
     const token = keys.mint(GOOD, atMs)
-    endsMs.set(token.slice(0, token.lastIndexOf('.')), Math.floor(atMs / 1000) * 1000 + HOUR_MS)
+    endsMs.set(token.slice(0, token.lastIndexOf('.')), Math.floor(atMs / 1000) * 1000 + HOUR_MS + SKEW_MS)
     return { headers: bearer(token), query: '', body, atMs }
   })
   const refused = bodies.slice(0, 16).flatMap(({ atMs }) => WRONG.map((claims) => keys.mint({ ...GOOD, ...claims }, atMs)))
