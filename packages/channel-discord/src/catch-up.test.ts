@@ -1,5 +1,5 @@
 /** What was said while nobody listened. */
-import { DISCORD_CHANNEL, DISCORD_OTHER_CHANNEL } from '@sluice/testkit/fakes/discord'
+import { DISCORD_BOT, DISCORD_CHANNEL, DISCORD_GUILD, DISCORD_OTHER_CHANNEL } from '@sluice/testkit/fakes/discord'
 import { describe, expect, test } from 'vitest'
 import { MISSED_MAX } from './history.ts'
 import { comes, discordBench, until } from './testing.ts'
@@ -43,6 +43,26 @@ describe('after a restart', () => {
     bench.fake.say({ text: 'approve', channel: id })
     bench.fake.say({ text: 'chatter' })
     await comes(await bench.connect({ mention_only: true }), 'approve')
+  })
+
+  test('what was said to a role of the bot comes, live and afterwards, and so does the name of any other role', async () => {
+    const roles = [
+      { id: '500000000000000001', name: 'Sluice', tags: { bot_id: DISCORD_BOT } },
+      { id: '500000000000000002', name: 'ops' },
+      { id: '500000000000000003', name: 'bots' },
+      { id: DISCORD_GUILD, name: '@everyone' },
+    ]
+    const members = [{ user: { id: DISCORD_BOT }, roles: ['500000000000000003'] }]
+    await bench.start({ guilds: [{ id: DISCORD_GUILD, roles, channels: [{ id: DISCORD_OTHER_CHANNEL, name: 'alerts' }], members }] })
+    const before = await bench.connect({ mention_only: true })
+    bench.fake.say({ text: `<@&500000000000000001> look at <#${DISCORD_OTHER_CHANNEL}>` })
+    bench.fake.say({ text: '<@&500000000000000002> are asked, not the bot' })
+    bench.fake.say({ text: `<@&${DISCORD_GUILD}> are all` })
+    bench.fake.say({ text: '<@&500000000000000003> tell <@&500000000000000002>' })
+    await comes(before, 'look at #alerts', 'tell @ops')
+    await before.stop()
+    bench.fake.say({ text: '<@&500000000000000001> meanwhile' })
+    await comes(await bench.connect({ mention_only: true }), 'meanwhile')
   })
 
   test('what was said in the conversation for notifications comes, although nobody had said anything there', async () => {

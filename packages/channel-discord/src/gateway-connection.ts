@@ -15,8 +15,8 @@ export interface GatewayOptions {
   readonly clock: Clock
   readonly log: Logger
   readonly signal: AbortSignal
-  /** A new session: what was said before it does not come by itself. */
-  onReady(userId: string): void
+  /** A new session: what was said before it does not come by itself. The platform tells of each of the servers afterwards. */
+  onReady(userId: string, servers: readonly unknown[]): void
   /** What was missed has come. */
   onResumed(): void
   onLost(): void
@@ -117,9 +117,9 @@ export async function holdConnection(options: GatewayOptions): Promise<Ending> {
     isUnreachable = false
     if (over.signal.aborted) close()
   })
-  shard.on('ready', ({ user }) => {
+  shard.on('ready', ({ user, guilds }) => {
     isUp()
-    options.onReady(user.id)
+    options.onReady(user.id, guilds ?? [])
   })
   shard.on('resumed', () => {
     isUp()

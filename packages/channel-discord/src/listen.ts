@@ -5,6 +5,7 @@ import { callDiscord, type DiscordApi } from './api.ts'
 import type { Cursors } from './cursors.ts'
 import { BAD_TOKEN } from './fatal-close.ts'
 import { type Ending, holdConnection } from './gateway-connection.ts'
+import { createGuilds } from './guilds.ts'
 import type { Health } from './health.ts'
 import { missedIn, STALE_MS } from './history.ts'
 import { createInflow, type Inflow } from './inflow.ts'
@@ -14,7 +15,7 @@ import { isSnowflake, snowflakeAt } from './snowflake.ts'
 
 export interface ListenDeps {
   readonly api: DiscordApi
-  readonly listener: Omit<Listener, 'own'>
+  readonly listener: Omit<Listener, 'own' | 'nameOf' | 'isOwnRole'>
   readonly cursors: Cursors
   readonly health: Health
   readonly clock: Clock
@@ -70,7 +71,8 @@ async function connected(deps: ListenDeps, deliver: Deliver, signal: AbortSignal
   const gateway = await gatewayOf(deps, signal)
   if ('how' in gateway) return gateway
   let own = deps.listener.account
-  const listener: Listener = { ...deps.listener, own: () => own }
+  const guilds = createGuilds({ own: () => own, clock })
+  const listener: Listener = { ...deps.listener, own: () => own, nameOf: guilds.nameOf, isOwnRole: guilds.isOwnRole }
   const over = new AbortController()
   using either = signalScope([signal, over.signal])
   const history = { api, cursors, listener, log, nowMs: () => clock.nowMs() }
@@ -80,7 +82,11 @@ async function connected(deps: ListenDeps, deliver: Deliver, signal: AbortSignal
     clock,
     log,
     signal: either.signal,
-    missedIn: (channel, during) => missedIn(channel, history, during),
+    async *missedIn(channel, during) {
+      // Whether an old message mentions a role of the bot is known only then.
+      await guilds.settled(during)
+      yield* missedIn(channel, history, during)
+    },
     seen: async ({ seenPath }) => {
       await callDiscord(api, { method: 'POST', path: seenPath, body: { type: SEEN }, isAuthorized: false, signal })
     },
@@ -92,8 +98,9 @@ async function connected(deps: ListenDeps, deliver: Deliver, signal: AbortSignal
       clock,
       log,
       signal,
-      onReady(userId) {
+      onReady(userId, servers) {
         own = userId
+        guilds.expect(servers)
         health.connected()
         if (notifications !== undefined) cursors.follow(notifications, { after: snowflakeAt(clock.nowMs()) })
         const notBefore = new Date(clock.nowMs() - STALE_MS).toISOString()
@@ -108,6 +115,7 @@ async function connected(deps: ListenDeps, deliver: Deliver, signal: AbortSignal
       onLost: () => health.lost(),
       onDispatch(type, data) {
         health.received()
+        guilds.dispatch(type, members(data))
         dispatch(type, data, { listener, inflow })
       },
     })

@@ -7,6 +7,8 @@ import { parsePress } from './parse-press.ts'
 const listener: Listener = {
   account: '99',
   own: () => '99',
+  nameOf: (guild, id) => (guild === '3' ? { '500': 'ops', '600': 'alerts' }[id] : undefined),
+  isOwnRole: (guild, role) => guild === '3' && role === '501',
   guild: undefined,
   listenToBots: false,
   mentionOnly: false,
@@ -77,6 +79,40 @@ describe('a message', () => {
     expect(heard({ type: 19, referenced_message: { author: { id: '4' } } })).toBe(false)
     expect(heard({ guild_id: undefined })).toBe(true)
     expect(heard({ channel_id: '77' })).toBe(true)
+    expect(heard({ content: '<@&501> hi', mention_roles: ['501'] })).toBe(true)
+    expect(heard({ content: '<@&500> hi', mention_roles: ['500'] })).toBe(false)
+  })
+
+  test('has names where the platform has ids', () => {
+    const mentions = [
+      { id: '98', username: 'bob', global_name: 'Bob B.' },
+      { id: '97', username: 'eve', member: { nick: 'Evie' } },
+      { id: '96', username: 'joe' },
+    ]
+    const content = '<@99> ask <@98>, <@!97> and <@96> of <@&500> in <#600>, not <@95>, <#601> or <@&502>; <@&501>'
+    expect(parse({ content, mentions })?.text).toBe('ask @Bob B., @Evie and @joe of @ops in #alerts, not <@95>, <#601> or <@&502>;')
+  })
+
+  test('that is forwarded is told as one, with its files', () => {
+    const url = 'https://cdn.discordapp.com/a'
+    const inner = { content: 'It is down, <@98>', mentions: [{ id: '98', username: 'bob' }], attachments: [{ filename: 'a.txt', url }] }
+    const forward = { content: '', message_reference: { type: 1, message_id: '7' }, message_snapshots: [{ message: inner }] }
+    expect(parse(forward)).toMatchObject({
+      text: 'Forwarded message:\nIt is down, @bob',
+      attachments: [{ name: 'a.txt', source: { url } }],
+    })
+    expect(parse({ ...forward, content: 'Look' })?.text).toBe('Look\nForwarded message:\nIt is down, @bob')
+  })
+
+  test('of a sticker or a poll is told in words', () => {
+    expect(parse({ content: '', sticker_items: [{ id: '1', name: 'Wave', format_type: 1 }] })?.text).toBe('Sticker: Wave')
+    const answers = [
+      { answer_id: 1, poll_media: { text: 'Today' } },
+      { answer_id: 2, poll_media: { text: 'Never', emoji: { name: '🙈' } } },
+    ]
+    const poll = { question: { text: 'When do we deploy?' }, answers }
+    expect(parse({ content: '', poll })?.text).toBe('Poll: When do we deploy?\n- Today\n- 🙈 Never')
+    expect(parse({ content: '', message_snapshots: [{ message: { content: '', poll } }] })?.text).toMatch(/^Forwarded message:\nPoll: When/)
   })
 
   test('names the one it answers, not the one it forwards', () => {
@@ -101,7 +137,17 @@ describe('a message', () => {
 
   test('or a press of any shape throws nothing', () => {
     const members = fc.dictionary(
-      fc.constantFrom(...Object.keys(event), 'message_reference', 'referenced_message', 'data', 'member'),
+      fc.constantFrom(
+        ...Object.keys(event),
+        'message_reference',
+        'referenced_message',
+        'message_snapshots',
+        'sticker_items',
+        'poll',
+        'mention_roles',
+        'data',
+        'member',
+      ),
       fc.jsonValue(),
     )
     fc.assert(

@@ -1,13 +1,12 @@
 /** A message as the gateway and the history bring it: is it one for us, and what does it say. */
 import type { Inbound } from '@sluice/sdk'
 import { list, type Members, members, text } from '@sluice/sdk/foreign-json'
+import { forwardedIn, type Names, textOf } from './message-text.ts'
 import { parseAttachments } from './parse-attachments.ts'
 import { isSnowflake, snowflakeMs } from './snowflake.ts'
 
-export interface Listener {
+export interface Listener extends Names {
   readonly account: string
-  /** The bot's own user id, as soon as it is known. */
-  own(): string
   readonly guild: string | undefined
   readonly listenToBots: boolean
   readonly mentionOnly: boolean
@@ -37,16 +36,16 @@ export function placeOf({ guild }: Pick<Listener, 'guild'>, message: Members): P
 
 /** Undefined for what is not said to us: our own messages, those of bots, events that look like messages, empty ones. */
 export function parseMessage(listener: Listener, message: Members, { channel, guild }: Place): Inbound | undefined {
-  const { id, type, content, attachments } = message
+  const { id, type } = message
   const author = members(message.author)
   const sender = author.id
   if (!isSnowflake(id) || !isSnowflake(sender) || (type !== PLAIN && type !== REPLY)) return undefined
   const own = listener.own()
   if (sender === own || sender === listener.account) return undefined
   if (!listener.listenToBots && (author.bot === true || text(message.webhook_id) !== '')) return undefined
-  if (listener.mentionOnly && guild !== '' && !listener.isOwnThread(channel) && !isToUs(message, own)) return undefined
-  const said = text(content).replaceAll(`<@${own}>`, '').replaceAll(`<@!${own}>`, '').trim()
-  const files = parseAttachments(attachments)
+  if (listener.mentionOnly && guild !== '' && !listener.isOwnThread(channel) && !isToUs(message, guild, listener)) return undefined
+  const said = textOf(message, guild, listener)
+  const files = [message, ...forwardedIn(message)].flatMap(({ attachments }) => parseAttachments(attachments))
   if (said === '' && files.length === 0) return undefined
   const answered = answeredBy(message)
   return {
@@ -61,10 +60,12 @@ export function parseMessage(listener: Listener, message: Members, { channel, gu
   }
 }
 
-function isToUs(message: Members, own: string): boolean {
+function isToUs(message: Members, guild: string, listener: Listener): boolean {
+  const own = listener.own()
   const content = text(message.content)
   if (content.includes(`<@${own}>`) || content.includes(`<@!${own}>`)) return true
   if (list(message.mentions).some((user) => members(user).id === own)) return true
+  if (list(message.mention_roles).some((role) => listener.isOwnRole(guild, text(role)))) return true
   return members(members(message.referenced_message).author).id === own
 }
 

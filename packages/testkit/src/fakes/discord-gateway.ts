@@ -9,6 +9,8 @@ export interface DiscordGatewayOptions {
   readonly heartbeatMs: number
   /** What the bot may ask for. */
   readonly intents: number
+  /** Told of after READY, which names them as unavailable (https://discord.com/developers/docs/events/gateway-events#ready). */
+  readonly guilds: readonly { readonly id: string }[]
 }
 
 /** What a test makes the gateway do. */
@@ -64,7 +66,7 @@ const SESSIONS_MAX = 100
 const HAPPENED_MAX = 10_000
 const SESSIONS_A_DAY = 1000
 
-export function createDiscordGateway({ token, user, heartbeatMs, intents }: DiscordGatewayOptions): DiscordGateway {
+export function createDiscordGateway({ token, user, heartbeatMs, intents, guilds }: DiscordGatewayOptions): DiscordGateway {
   const server = new WebSocketServer({ noServer: true })
   const sessions = new Map<string, Session>()
   const happened: string[] = []
@@ -99,8 +101,9 @@ export function createDiscordGateway({ token, user, heartbeatMs, intents }: Disc
     const session: Session = { id: `session-${++lastSession}`, events: [], seq: 0, socket }
     sessions.set(session.id, session)
     if (sessions.size > SESSIONS_MAX) sessions.delete(sessions.keys().next().value ?? '')
-    const told = { v: 10, user: { ...user, bot: true }, guilds: [], shard: d.shard }
+    const told = { v: 10, user: { ...user, bot: true }, guilds: guilds.map(({ id }) => ({ id, unavailable: true })), shard: d.shard }
     emit(session, 'READY', { ...told, session_id: session.id, resume_gateway_url: resumeUrl })
+    for (const guild of guilds) emit(session, 'GUILD_CREATE', guild)
     return undefined
   }
 

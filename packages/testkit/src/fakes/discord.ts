@@ -10,6 +10,8 @@ export interface DiscordFakeOptions {
   /** Intents the bot may ask for; default: all it needs. */
   readonly intents?: number
   readonly port?: number
+  /** The servers it tells of at the beginning of a session, as `GUILD_CREATE` has them; default: none. */
+  readonly guilds?: readonly { readonly id: string; readonly [member: string]: unknown }[]
   /** What time it is there; default: the real one. */
   nowMs?(): number
 }
@@ -93,7 +95,7 @@ const ROUTE =
   /^\/api\/v10\/(?:(?<gateway>gateway\/bot)|channels\/(?<channel>\d+)(?:\/(?:(?<typing>typing)|messages(?:\/(?<message>\d+)(?<threads>\/threads)?)?(?<messages>)))?|interactions\/(?<interaction>\d+)\/(?<secret>[^/]+)\/callback)$/
 
 export async function startDiscordFake(options: DiscordFakeOptions = {}): Promise<DiscordFake> {
-  const { nowMs = Date.now, heartbeatMs = 41_250, intents = GUILDS_AND_MESSAGES } = options
+  const { nowMs = Date.now, heartbeatMs = 41_250, intents = GUILDS_AND_MESSAGES, guilds: servers = [] } = options
   let token = options.token ?? DISCORD_TOKEN
   const guilds = new Map<string, string | undefined>([
     [DISCORD_CHANNEL, DISCORD_GUILD],
@@ -114,7 +116,7 @@ export async function startDiscordFake(options: DiscordFakeOptions = {}): Promis
   let made = 0
 
   const bot = { id: DISCORD_BOT, username: 'sluice', bot: true }
-  const gateway = createDiscordGateway({ token: () => token, user: bot, heartbeatMs, intents })
+  const gateway = createDiscordGateway({ token: () => token, user: bot, heartbeatMs, intents, guilds: servers })
   const newId = () => String((BigInt(Math.floor(nowMs()) - EPOCH_MS) << 22n) + BigInt(++made % 4_194_304))
   const messages = (channel: string): DiscordMessage[] => {
     const known = conversations.get(channel) ?? []
@@ -148,7 +150,9 @@ export async function startDiscordFake(options: DiscordFakeOptions = {}): Promis
       timestamp: new Date(nowMs()).toISOString(),
       components: [],
       attachments: [],
-      mentions: Array.from(content.matchAll(/<@!?(\d+)>/g), ([, id]) => ({ id })),
+      // Users come as objects and roles as ids (https://discord.com/developers/docs/resources/message#message-object).
+      mentions: Array.from(content.matchAll(/<@!?(\d+)>/g), ([, id]) => ({ id, username: `user-${id}` })),
+      mention_roles: Array.from(content.matchAll(/<@&(\d+)>/g), ([, id]) => id),
       ...(replyTo !== undefined && {
         message_reference: { type: 0, channel_id: channel, message_id: replyTo },
         referenced_message: referenced ?? null,
