@@ -15,17 +15,17 @@ const TRIGGER = '[[triggers]]\ntype = "webhook"\npath = "/chatapp"\n'
 const WRITE = '- tools: file_write\n   - input: {"path": "shipped.txt", "content": "$event.text"}'
 
 const DETERMINISTIC = {
-  'sops/ship/SOP.toml': `${SOP}execution_mode = "deterministic"\n${TRIGGER}`,
-  'sops/ship/SOP.md': `# Ship\n\n## Steps\n\n1. **Agree** - Whoever is asked sees the release.\n   - kind: checkpoint\n\n2. **Ship** - Makes it live.\n   ${WRITE}\n`,
+  '../sops/ship/SOP.toml': `${SOP}execution_mode = "deterministic"\n${TRIGGER}`,
+  '../sops/ship/SOP.md': `# Ship\n\n## Steps\n\n1. **Agree** - Whoever is asked sees the release.\n   - kind: checkpoint\n\n2. **Ship** - Makes it live.\n   ${WRITE}\n`,
 }
 const SUPERVISED = {
-  'sops/ship/SOP.toml': `${SOP}execution_mode = "supervised"\n${TRIGGER}`,
-  'sops/ship/SOP.md': '# Ship\n\n## Steps\n\n1. **Ship** - Makes it live.\n   - tools: file_write\n',
+  '../sops/ship/SOP.toml': `${SOP}execution_mode = "supervised"\n${TRIGGER}`,
+  '../sops/ship/SOP.md': '# Ship\n\n## Steps\n\n1. **Ship** - Makes it live.\n   - tools: file_write\n',
 }
 const SHELL = {
   ...MARK_FILES,
-  'sops/ship/SOP.toml': `${SOP}execution_mode = "deterministic"\n${TRIGGER}`,
-  'sops/ship/SOP.md':
+  '../sops/ship/SOP.toml': `${SOP}execution_mode = "deterministic"\n${TRIGGER}`,
+  '../sops/ship/SOP.md':
     '# Ship\n\n## Steps\n\n1. **Ship** - Makes it live.\n   - tools: shell\n   - input: {"command": "node mark.mjs", "timeout_secs": 30}\n',
 }
 
@@ -46,6 +46,7 @@ kind = "offline"
 [approvals]
 channels = ["community"]
 [sop]
+take_over = true
 approval_timeout_secs = 120
 [channels_config.chatapp]
 access_token = "${chatapp.accessToken}"

@@ -38,7 +38,7 @@ const write = (path: string, text: string): void => {
 
 /** A daemon with one of the examples in its workspace. */
 async function start(example: string, config: string, clock: Pick<DaemonOptions, 'clock'> = {}): Promise<Daemon> {
-  cpSync(join(EXAMPLES, example), inWorkspace(`sops/${example}`), { recursive: true })
+  cpSync(join(EXAMPLES, example), join(dataDir, 'sops', example), { recursive: true })
   const configFile = join(dataDir, 'config.toml')
   writeFileSync(configFile, `[log]\nlevel = "error"\n[gateway]\nrequire_pairing = false\n${config}`, { mode: 0o600 })
   daemon = await startDaemon({ features: always, dataDir, configFile, env: {}, profile: 'test', version: '0.0.0', port: 0, ...clock })

@@ -36,7 +36,7 @@ describe.skipIf(!found)(`a real broker${why}`, () => {
   beforeEach(async () => {
     broker = await startMosquitto(found as DebianProgram, { lines: ['log_type all'] })
     dataDir = mkdtempSync(join(tmpdir(), 'mqtt-daemon-'))
-    const folder = join(dataDir, 'workspace/sops/watch')
+    const folder = join(dataDir, 'sops/watch')
     mkdirSync(folder, { recursive: true })
     writeFileSync(join(folder, 'SOP.toml'), SOP_TOML)
     writeFileSync(join(folder, 'SOP.md'), SOP_MD)

@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -14,7 +14,7 @@ let dataDir: string
 
 beforeEach(() => {
   dataDir = mkdtempSync(join(tmpdir(), 'sops-'))
-  cpSync(EXAMPLES, join(dataDir, 'workspace/sops'), { recursive: true })
+  cpSync(EXAMPLES, join(dataDir, 'sops'), { recursive: true })
 })
 afterEach(() => rmSync(dataDir, { recursive: true }))
 
@@ -38,13 +38,13 @@ describe('§4.3 sluice sop list', () => {
   })
 
   test('says where procedures would be when there are none', async () => {
-    rmSync(join(dataDir, 'workspace/sops'), { recursive: true })
-    expect((await sop('list')).out).toContain(`no procedures in ${join(dataDir, 'workspace/sops')}`)
+    rmSync(join(dataDir, 'sops'), { recursive: true })
+    expect((await sop('list')).out).toContain(`no procedures in ${join(dataDir, 'sops')}`)
     expect((await json('list')).value).toEqual([])
   })
 
   test('tells of folders that are left out', async () => {
-    writeFileSync(join(dataDir, 'workspace/sops/daily-digest/SOP.toml'), '[sop]\nname = 7\n')
+    writeFileSync(join(dataDir, 'sops/daily-digest/SOP.toml'), '[sop]\nname = 7\n')
     const { code, out, err } = await sop('list')
     expect(code).toBe(0)
     expect(out).not.toContain('daily-digest')
@@ -60,8 +60,25 @@ describe('§4.3 sluice sop validate', () => {
     expect(code).toBe(0)
   })
 
+  test('refuses triggers that could never fire, and those that would take messages from the agent', async () => {
+    const file = join(dataDir, 'sops/deploy-with-approval/SOP.toml')
+    const text = readFileSync(file, 'utf8')
+    for (const [path, says] of [
+      ['/pair', 'would never fire'],
+      ['/webhook', '[sop] take_over = true'],
+      ['/chatapp', '[sop] take_over = true'],
+    ] as const) {
+      writeFileSync(file, text.replace('"/deploy"', `"${path}"`))
+      const { code, out } = await sop('validate')
+      expect(code).toBe(1)
+      expect(out).toContain(says)
+    }
+    writeFileSync(join(dataDir, 'config.toml'), '[sop]\ntake_over = true\n')
+    expect((await sop('validate')).code).toBe(0)
+  })
+
   test('names file, line and column of each error, and exits with 1', async () => {
-    const file = join(dataDir, 'workspace/sops/daily-digest/SOP.toml')
+    const file = join(dataDir, 'sops/daily-digest/SOP.toml')
     writeFileSync(file, '[sop]\nname = "x"\ndescription = "y"\nexecution_mod = "auto"\n')
     const { code, out } = await sop('validate')
     expect(code).toBe(1)
@@ -69,6 +86,50 @@ describe('§4.3 sluice sop validate', () => {
     expect(out).toContain('execution_mode')
     const { value } = await json('validate')
     expect(value).toMatchObject({ ok: false, loaded: 2, broken: 1, problems: [{ file, line: 4, column: 1, severity: 'error' }] })
+  })
+})
+
+describe('sluice sop waiting, accept and adopt', () => {
+  const inWorkspace = join('workspace', 'sops', 'theirs')
+  const arrange = (steps = '1. **One** - do it') => {
+    mkdirSync(join(dataDir, inWorkspace), { recursive: true })
+    writeFileSync(join(dataDir, inWorkspace, 'SOP.toml'), '[sop]\nname = "theirs"\ndescription = "x"\n')
+    writeFileSync(join(dataDir, inWorkspace, 'SOP.md'), `## Steps\n${steps}\n`)
+  }
+  const loaded = async () => (await json('list')).value.map(({ name }: { name: string }) => name)
+
+  test('a procedure in the workspace is loaded once its hash is accepted, and not after a change', async () => {
+    arrange()
+    expect(await loaded()).not.toContain('theirs')
+    expect((await sop('list')).err).toContain('not loaded until an operator agrees: 1')
+    const shown = await sop('waiting', 'theirs')
+    expect(shown.out).toContain('1. **One** - do it')
+    const [, hash = ''] = /sluice sop accept theirs ([0-9a-f]{16})/.exec(shown.out) ?? []
+    expect(await sop('accept', 'theirs', '0'.repeat(16))).toMatchObject({ code: 1, err: expect.stringContaining(hash) })
+    expect(await sop('accept', 'theirs', '')).toMatchObject({ code: 1 })
+    expect((await sop('accept', 'theirs', hash)).code).toBe(0)
+    expect(await loaded()).toContain('theirs')
+    arrange('1. **Another** - do it')
+    expect(await loaded()).not.toContain('theirs')
+    expect((await json('waiting')).value).toMatchObject([{ changed: true }])
+    expect(await sop('accept', 'theirs', hash), 'what was looked at is no longer what is there').toMatchObject({ code: 1 })
+  })
+
+  test('adopt moves what was agreed to out of the workspace, and leaves the rest', async () => {
+    arrange()
+    expect(await sop('adopt')).toMatchObject({ out: 'there is nothing to adopt\n', err: expect.stringContaining('agree to it first') })
+    const [{ hash }] = (await json('waiting')).value
+    await sop('accept', 'theirs', hash)
+    writeFileSync(join(dataDir, inWorkspace, 'notes.txt'), 'stays')
+    expect((await json('adopt')).value).toEqual({ adopted: [join(dataDir, 'sops/theirs')], waiting: [] })
+    expect(await loaded()).toContain('theirs')
+    expect(readdirSync(join(dataDir, inWorkspace))).toEqual(['notes.txt'])
+    expect((await json('adopt')).value).toEqual({ adopted: [], waiting: [] })
+  })
+
+  test('a folder that is not there, and one that is agreed to, are refused', async () => {
+    expect(await sop('waiting', 'nothing')).toMatchObject({ code: 1, err: expect.stringContaining('waits') })
+    expect((await sop('waiting')).out).toBe('no procedure waits for an operator\n')
   })
 })
 
@@ -82,10 +143,7 @@ describe('sluice sop show', () => {
   })
 
   test('shows control characters, in a title too, and sends none to the terminal', async () => {
-    writeFileSync(
-      join(dataDir, 'workspace/sops/deploy-with-approval/SOP.md'),
-      '## Steps\n1. **A \u001b[31m** - b \u001b[2J\n   - tools: file_list\n',
-    )
+    writeFileSync(join(dataDir, 'sops/deploy-with-approval/SOP.md'), '## Steps\n1. **A \u001b[31m** - b \u001b[2J\n   - tools: file_list\n')
     const { out } = await sop('show', 'deploy-with-approval')
     expect(out).toContain('1. A \\u001b[31m')
     expect(out).not.toContain('\u001b[31m')

@@ -57,6 +57,8 @@ api_key = "${model.apiKey}"
 backend = "otlp"
 otel_endpoint = "${collector.url}"
 otel_service_name = "kitchen"
+[sop]
+take_over = true
 [channels_config.chatapp]
 access_token = "${chatapp.accessToken}"
 phone_number_id = "${chatapp.phoneNumberId}"
@@ -73,7 +75,7 @@ ${toml}`
 }
 
 function procedure(name: string, toml: string, steps: string): void {
-  const folder = join(dataDir, 'workspace/sops', name)
+  const folder = join(dataDir, 'sops', name)
   mkdirSync(folder, { recursive: true })
   const about = `[sop]\nname = "${name}"\ndescription = "A test"\nversion = "1.0.0"\npriority = "normal"\n`
   writeFileSync(join(folder, 'SOP.toml'), `${about}${toml}`)

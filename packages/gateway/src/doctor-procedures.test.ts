@@ -35,9 +35,9 @@ async function arrange(config = ''): Promise<OpenRuntime> {
 }
 
 function sop(name: string, toml: string, md: string): void {
-  mkdirSync(join(folder, 'workspace/sops', name), { recursive: true })
-  writeFileSync(join(folder, 'workspace/sops', name, 'SOP.toml'), toml)
-  writeFileSync(join(folder, 'workspace/sops', name, 'SOP.md'), md)
+  mkdirSync(join(folder, 'sops', name), { recursive: true })
+  writeFileSync(join(folder, 'sops', name, 'SOP.toml'), toml)
+  writeFileSync(join(folder, 'sops', name, 'SOP.md'), md)
 }
 
 const GOOD = '[sop]\nname = "good"\ndescription = "fine"\n[[triggers]]\ntype = "manual"\n'

@@ -1,4 +1,5 @@
 /** What `sluice doctor` says about procedures: whether each can run, whether anybody is asked, whether the audit log is whole. */
+import { createAgreements } from '@sluice/sop'
 import { loadSops } from '@sluice/sop/load-sops'
 import { approvalsSection } from './config/core-sections.ts'
 import { type Check, fail, ok, warn } from './doctor-check.ts'
@@ -9,11 +10,23 @@ type Checked = Pick<OpenRuntime, 'config' | 'dataDir' | 'clock' | 'store'>
 
 export async function checkProcedures(runtime: Checked): Promise<Check[]> {
   const settings = sopSettings(runtime.config(), runtime.dataDir)
-  const { definitions, problems } = await loadSops({ ...settings, nowMs: runtime.clock.nowMs() })
+  const [{ folder }] = settings.sources
+  const agreed = await createAgreements(runtime.store.keyValue('sop')).all()
+  const { definitions, problems, waiting } = await loadSops({ ...settings, agreed, nowMs: runtime.clock.nowMs() })
   const errors = problems.filter(({ severity }) => severity === 'error')
   return [
     ...errors.map(({ file, line, message }) => fail('procedures', `${file}${line ? `:${line}` : ''}: ${message}`, 'sluice sop validate')),
-    ...(errors.length === 0 ? [ok('procedures', `${definitions.length} in ${settings.folder}`)] : []),
+    ...(errors.length === 0 ? [ok('procedures', `${definitions.length} in ${folder}`)] : []),
+    ...waiting.map(({ folder: at, isChanged }) =>
+      warn(
+        'procedures',
+        `${at} is ${isChanged ? 'changed' : 'new'} and is not loaded until an operator agrees to it`,
+        'sluice sop waiting',
+      ),
+    ),
+    ...definitions
+      .filter(({ folder: at }) => agreed.has(at))
+      .map(({ folder: at }) => warn('procedures', `${at} is loaded from the workspace, where the agent can write`, 'sluice sop adopt')),
     ...(definitions.length > 0 ? [checkAsking(runtime)] : []),
     await checkAudit(runtime),
   ]

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { type Agent, type Approver, agentSection, costSection, createAgent, createScrub, policySection } from '@sluice/agent'
 import { type Clock, type Observation, type Services, systemClock, type Vitals } from '@sluice/sdk'
 import { openSecretBox, openStore } from '@sluice/store'
+import { agreeAtUpgrade } from './agree-at-upgrade.ts'
 import { createApprovals } from './approvals/registry.ts'
 import { createToolApprover } from './approvals/tool-approver.ts'
 import { approvalsSection, logSection } from './config/core-sections.ts'
@@ -189,6 +190,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
     await store.close()
   }
   try {
+    await agreeAtUpgrade({ store, config, dataDir, clock, log: log.child('sop') })
     await lifecycle.apply(config)
   } catch (error) {
     await store.close()

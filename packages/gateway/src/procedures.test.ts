@@ -1,12 +1,18 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import offline from '@sluice/provider-offline'
-import type { SopRun } from '@sluice/sdk'
+import type { SopRun, Store } from '@sluice/sdk'
+import { createAgreements } from '@sluice/sop'
+import { loadSops } from '@sluice/sop/load-sops'
+import { openStore } from '@sluice/store'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
+import { testHost } from '@sluice/testkit/host'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type OpenRuntime, openRuntime } from './open-runtime.ts'
 import { type Procedures, startProcedures } from './procedures.ts'
+import { parseConfig } from './read-config.ts'
+import { sopSettings } from './sop-settings.ts'
 
 const SOON = { timeout: 5000, interval: 5 }
 
@@ -27,8 +33,8 @@ const stop = async ({ runtime, procedures }: (typeof open)[number]): Promise<voi
 }
 
 /** A procedure that waits for ever before its one step, so that its run stays as it was started. */
-function sop(name: string, triggers: string): void {
-  const dir = join(folder, 'workspace/sops', name)
+function sop(name: string, triggers: string, home = 'sops'): void {
+  const dir = join(folder, home, name)
   mkdirSync(dir, { recursive: true })
   writeFileSync(join(dir, 'SOP.toml'), `[sop]\nname = "${name}"\ndescription = "x"\nmax_concurrent = 9\n${triggers}`)
   writeFileSync(join(dir, 'SOP.md'), '## Steps\n\n1. **Wait**\n   - kind: checkpoint\n')
@@ -155,4 +161,52 @@ test('nobody is asked about a run any more that was cancelled while no daemon ra
   await stop(open.splice(0)[0] ?? expect.fail('it runs'))
   const second = await start(testClock(at('2026-07-01T01:01:00Z')))
   expect(await asked(second.runtime)).toEqual(['cancelled'])
+})
+
+describe('procedures in the workspace', () => {
+  const webhook = (path: string): string => `[[triggers]]\ntype = "webhook"\npath = "${path}"\n`
+  const loaded = ({ runtime }: (typeof open)[number]): string[] => (runtime.sops()?.list() ?? []).map(({ name }) => name)
+  const agreements = (store: Store) => createAgreements(store.keyValue('sop'))
+
+  test('are not loaded before an operator agrees, which a running daemon notices; a change waits again', async () => {
+    sop('mine', webhook('/mine'))
+    sop('theirs', webhook('/theirs'), 'workspace/sops')
+    const started = await start(testClock(0))
+    expect(loaded(started)).toEqual(['mine'])
+    const { sources, defaultMode } = sopSettings(started.runtime.config(), folder)
+    const read = async () => (await loadSops({ sources, defaultMode, agreed: new Map(), nowMs: 0 })).waiting[0] ?? expect.fail()
+    const { folder: at, hash } = await read()
+    await agreements(started.runtime.store).agree(at, hash)
+    await started.procedures.look()
+    expect(loaded(started)).toEqual(['mine', 'theirs'])
+
+    sop('theirs', webhook('/webhooks'), 'workspace/sops')
+    await agreements(started.runtime.store).agree('/elsewhere', hash)
+    await started.procedures.look()
+    expect(loaded(started)).toEqual(['mine'])
+  })
+
+  test('of an installation that an earlier release used go on as they are, and only those', async () => {
+    const store = openStore({ file: join(folder, 'sluice.db'), clock: testClock(0), log: testHost().log })
+    await store.keyValue('sop').set('agree_to_workspace', true)
+    await store.close()
+    sop('old', webhook('/old'), 'workspace/sops')
+    expect(loaded(await start(testClock(0)))).toEqual(['old'])
+    await stop(open.splice(0)[0] ?? expect.fail('it runs'))
+    sop('new', webhook('/new'), 'workspace/sops')
+    sop('old', webhook('/changed'), 'workspace/sops')
+    expect(loaded(await start(testClock(0)))).toEqual([])
+  })
+
+  test('wait likewise where sops_dir names a folder in the workspace, by a link too', async () => {
+    sop('theirs', webhook('/theirs'), 'workspace/here')
+    symlinkSync(join(folder, 'workspace/here'), join(folder, 'link'))
+    for (const sops_dir of [join(folder, 'workspace/here'), join(folder, 'link')]) {
+      const config = await parseConfig(
+        { configFile: join(folder, 'config.toml'), dataDir: folder, env: {}, features: [offline] },
+        `[sop]\nsops_dir = "${sops_dir}"\n`,
+      )
+      expect(sopSettings(config, folder).sources[0], sops_dir).toEqual({ folder: sops_dir, isAgentWritable: true })
+    }
+  })
 })

@@ -1,6 +1,8 @@
 /** Procedures at work: loaded and watched, set off by requests, messages and the clock, brought on by their engine (§4.3). */
+
+import { mkdir } from 'node:fs/promises'
 import { newTurnId } from '@sluice/agent'
-import { CronClock, createSopEngine, SopFolder } from '@sluice/sop'
+import { CronClock, createAgreements, createSopEngine, type LibrarySettings, SopFolder } from '@sluice/sop'
 import { sopSection } from '@sluice/sop/config'
 import type { OpenRuntime } from './open-runtime.ts'
 import { sopSettings } from './sop-settings.ts'
@@ -16,11 +18,20 @@ export interface Procedures {
 /** What a change of these sections changes of procedures. */
 const SECTIONS = ['sop', 'agent']
 
+/** Makes the folder, so that the first procedure in it is noticed at once; where that fails, it is looked for now and then. */
+async function makeFolder({ sources: [{ folder }] }: LibrarySettings): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 }).catch(() => undefined)
+}
+
 export async function startProcedures(runtime: OpenRuntime): Promise<Procedures> {
   const { store, agent, approvals, bus, clock, clients } = runtime
   const log = runtime.log.child('sop')
   const stopping = new AbortController()
-  const folder = new SopFolder({ settings: () => sopSettings(runtime.config(), runtime.dataDir), clock, log, events: bus })
+  const cursor = store.keyValue('sop')
+  const { all: agreed } = createAgreements(cursor)
+  const settings = () => sopSettings(runtime.config(), runtime.dataDir)
+  await makeFolder(settings())
+  const folder = new SopFolder({ settings, agreed, clock, log, events: bus })
   const engine = createSopEngine({
     store: store.sops,
     turns: store.turns,
@@ -43,7 +54,6 @@ export async function startProcedures(runtime: OpenRuntime): Promise<Procedures>
   if (resumed > 0) log.info('taking up runs the last run of the daemon left unfinished', { runs: resumed })
   runtime.offer({ sops: engine })
 
-  const cursor = store.keyValue('sop')
   const cron = new CronClock({
     clock,
     log,
@@ -82,7 +92,10 @@ export async function startProcedures(runtime: OpenRuntime): Promise<Procedures>
     if (envelope.type === 'config_reloaded' && envelope.sections.some((section) => SECTIONS.includes(section))) void folder.reload()
   })
   return {
-    look: () => engine.look(),
+    async look() {
+      await folder.refresh()
+      await engine.look()
+    },
     async stop(graceMs) {
       stopping.abort()
       leave()

@@ -119,6 +119,8 @@ export interface SopSummary {
 export interface Sops {
   /** True if a trigger names it exactly; conditions are not looked at. For deciding whether to take a request. */
   matches(source: TriggerKind, topic: string): boolean
+  /** Resolves once every change of the folder of procedures noticed so far is loaded. */
+  settled(): Promise<void>
   /** Starts every procedure that matches, each once; `[]`: none does. Marks `idempotency` done, and the inbox message too. */
   fire(event: SopEvent, also?: { readonly idempotency?: IdempotencyKey; readonly inbox?: number }): Promise<readonly SopDispatch[]>
   /** Starts one by its name, whatever its triggers. Throws `not_found`, or `conflict` when a limit holds it back. */

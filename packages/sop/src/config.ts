@@ -1,5 +1,5 @@
 /** The configuration of procedures, `[sop]` (§4.3). */
-import { join, resolve } from 'node:path'
+import { isAbsolute, join, resolve } from 'node:path'
 import { whole } from '@sluice/sdk'
 import * as v from 'valibot'
 
@@ -13,8 +13,19 @@ export const sopSection = {
   path: 'sop',
   schema: v.object({
     sops_dir: v.optional(
-      v.pipe(v.string(), v.minLength(1), v.description('Where the folders of procedures are; a relative path begins at the workspace')),
+      v.pipe(
+        v.string(),
+        v.minLength(1),
+        v.description('Where the folders of procedures are; a relative path begins at the data directory'),
+      ),
       'sops',
+    ),
+    take_over: v.optional(
+      v.pipe(
+        v.boolean(),
+        v.description('True: triggers may name /webhook and the paths of channels, whose messages then start procedures'),
+      ),
+      false,
     ),
     default_execution_mode: v.optional(
       v.pipe(v.picklist(EXECUTION_MODES), v.description('For procedures that name none: which of their steps wait for a person')),
@@ -28,11 +39,14 @@ export const sopSection = {
 
 export type SopConfig = v.InferOutput<typeof sopSection.schema>
 
-/** The folder of procedures, absolute. */
-export function sopsFolder(
+/**
+ * The folders of procedures, absolute: the one that is meant, and the one in the workspace that earlier releases read, where the
+ * agent can write.
+ */
+export function sopsFolders(
   { sops_dir }: Pick<SopConfig, 'sops_dir'>,
-  roots: { readonly workspace: string; readonly home: string },
-): string {
+  roots: { readonly dataDir: string; readonly workspace: string; readonly home: string },
+): readonly [meant: string, inWorkspace: string] {
   const path = sops_dir === '~' || sops_dir.startsWith('~/') ? join(roots.home, sops_dir.slice(1)) : sops_dir
-  return resolve(roots.workspace, path)
+  return [resolve(roots.dataDir, path), resolve(roots.workspace, isAbsolute(path) ? 'sops' : path)]
 }

@@ -24,6 +24,7 @@ export interface SopLibrary {
   topics(kind: TriggerKind): readonly string[]
   list(): readonly SopDefinition[]
   get(name: string): SopDefinition | undefined
+  settled(): Promise<void>
   onReload(callback: () => void): () => void
 }
 

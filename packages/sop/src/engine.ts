@@ -97,6 +97,7 @@ export function createSopEngine(deps: SopEngineDeps): SopEngine {
 
   return {
     matches: (source, topic) => library.matches(source, topic),
+    settled: () => library.settled(),
     topics: (kind) => library.topics(kind),
     onReload: (callback) => library.onReload(callback),
     list() {

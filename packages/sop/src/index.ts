@@ -1,7 +1,8 @@
 /** Standard operating procedures: definitions, triggers, runs and their audit (§2.4, §4.3). */
 
 export { STEP_OWNER } from './agent-step.ts'
-export { type SopConfig, sopSection, sopsFolder } from './config.ts'
+export { type Agreed, type Agreements, contentHash, createAgreements } from './agreements.ts'
+export { type SopConfig, sopSection, sopsFolders } from './config.ts'
 export { CronClock, type CronClockDeps } from './cron-clock.ts'
 export type { SopDefinition, SopProblem, SopTrigger } from './definition.ts'
 export { createSopEngine, type SopEngine } from './engine.ts'
@@ -9,6 +10,7 @@ export type { SopAgent, SopEngineDeps, SopLibrary, SopSettings, TurnOutcome } fr
 export type { CostRange, ModelLimits } from './estimate-cost.ts'
 export { gateBefore } from './gate-before.ts'
 export { type LibraryDeps, type LibrarySettings, SopFolder } from './library.ts'
+export type { WaitingSop } from './load-sop.ts'
 export type { CronDue, CronTrigger } from './plan-cron.ts'
 export { readEvent } from './read-event.ts'
 export { jsonOrText, resolveInput } from './resolve-input.ts'

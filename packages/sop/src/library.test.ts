@@ -17,7 +17,13 @@ beforeEach(() => {
   mkdirSync(folder)
   host = testHost()
   stop = new AbortController()
-  library = new SopFolder({ settings: () => ({ folder, defaultMode: 'auto' }), clock: host.clock, log: host.log, events: host.events })
+  library = new SopFolder({
+    settings: () => ({ sources: [{ folder, isAgentWritable: false }], defaultMode: 'auto' }),
+    agreed: async () => new Map(),
+    clock: host.clock,
+    log: host.log,
+    events: host.events,
+  })
 })
 afterEach(() => {
   stop.abort()
@@ -146,4 +152,34 @@ test('a folder in which nothing happens is not read', async () => {
   const endMs = host.clock.nowMs() + 40_000
   await until(() => host.clock.nowMs() > endMs)
   expect(host.emitted).toHaveLength(1)
+})
+
+test('settled waits for what was noticed, and for nothing else', async () => {
+  void library.watch(stop.signal)
+  await library.reload()
+  await library.settled()
+  write('late')
+  let isSettled = false
+  await until(() => {
+    // Each look asks anew: the change is noticed some time after it was made.
+    void library.settled().then(() => {
+      isSettled = library.matches('webhook', '/late')
+    })
+    return isSettled
+  })
+  expect(names()).toEqual(['late'])
+})
+
+test('a refresh reads anew only if operators have agreed to something else', async () => {
+  const agreed = new Map<string, string>()
+  const settings = () => ({ sources: [{ folder, isAgentWritable: true }] as const, defaultMode: 'auto' as const })
+  library = new SopFolder({ settings, agreed: async () => new Map(agreed), clock: host.clock, log: host.log, events: host.events })
+  write('theirs')
+  await library.reload()
+  expect([names(), library.waiting().length]).toEqual([[], 1])
+  await library.refresh()
+  expect(host.emitted).toHaveLength(1)
+  agreed.set(join(folder, 'theirs'), library.waiting()[0]?.hash ?? '')
+  await library.refresh()
+  expect([names(), library.waiting(), host.emitted.length]).toEqual([['theirs'], [], 2])
 })

@@ -27,7 +27,12 @@ async function write(files: Readonly<Record<string, string | Uint8Array>>): Prom
 }
 
 async function load() {
-  const { definitions, problems, broken } = await loadSops({ folder, defaultMode: 'supervised', nowMs: Date.UTC(2026, 2, 1) })
+  const { definitions, problems, broken } = await loadSops({
+    sources: [{ folder, isAgentWritable: false }],
+    agreed: new Map(),
+    defaultMode: 'supervised',
+    nowMs: Date.UTC(2026, 2, 1),
+  })
   const told = problems.map(({ file, line, column, message, severity }) =>
     [severity === 'warning' ? 'warning' : [], relative(base, file), line ?? [], column ?? [], ` ${message}`].flat().join(':'),
   )
@@ -207,4 +212,68 @@ describe('what is read', () => {
       'sops/pipe/SOP.md: this is no regular file',
     ])
   })
+})
+
+describe('procedures in a folder that the agent can write', () => {
+  const OWN = 'own'
+  const WORKSPACE = 'workspace'
+  const at = (source: string, name: string) => join(base, source, name)
+  const put = async (source: string, name: string, steps = STEPS) => {
+    await mkdir(at(source, name), { recursive: true })
+    await writeFile(join(at(source, name), 'SOP.toml'), head(name))
+    await writeFile(join(at(source, name), 'SOP.md'), steps)
+  }
+  const loadBoth = async (agreed: ReadonlyMap<string, string> = new Map()) => {
+    const sources = [
+      { folder: join(base, OWN), isAgentWritable: false },
+      { folder: join(base, WORKSPACE), isAgentWritable: true },
+    ]
+    const { definitions, problems, waiting } = await loadSops({ sources, agreed, defaultMode: 'auto', nowMs: 0 })
+    return { loaded: definitions.map((definition) => relative(base, definition.folder)), problems, waiting }
+  }
+  const hashOf = async (folder: string) => (await loadBoth()).waiting.find((sop) => sop.folder === folder)?.hash ?? ''
+
+  test('wait until an operator agrees to exactly their content', async () => {
+    await put(OWN, 'mine')
+    await put(WORKSPACE, 'theirs')
+    const before = await loadBoth()
+    expect(before.loaded).toEqual(['own/mine'])
+    expect(before.waiting).toMatchObject([{ folder: at(WORKSPACE, 'theirs'), isChanged: false, toml: head('theirs'), md: STEPS }])
+    const agreed = new Map([[at(WORKSPACE, 'theirs'), await hashOf(at(WORKSPACE, 'theirs'))]])
+    expect(await loadBoth(agreed)).toMatchObject({ loaded: ['own/mine', 'workspace/theirs'], waiting: [] })
+
+    await put(WORKSPACE, 'theirs', '## Steps\n1. **Another** - do it\n')
+    expect(await loadBoth(agreed)).toMatchObject({ loaded: ['own/mine'], waiting: [{ isChanged: true }] })
+    await put(WORKSPACE, 'theirs')
+    expect((await loadBoth(agreed)).waiting).toEqual([])
+    await put(WORKSPACE, 'copy')
+    expect((await loadBoth(agreed)).waiting, 'an agreement is to one folder').toMatchObject([{ folder: at(WORKSPACE, 'copy') }])
+  })
+
+  test('neither stop nor replace one of the same name elsewhere, and cause no errors while they wait', async () => {
+    await put(OWN, 'deploy')
+    await put(WORKSPACE, 'deploy')
+    await mkdir(at(WORKSPACE, 'broken'), { recursive: true })
+    await writeFile(join(at(WORKSPACE, 'broken'), 'SOP.toml'), '[sop')
+    expect(await loadBoth()).toMatchObject({ loaded: ['own/deploy'], problems: [] })
+    const agreed = new Map([[at(WORKSPACE, 'deploy'), await hashOf(at(WORKSPACE, 'deploy'))]])
+    expect(await loadBoth(agreed)).toMatchObject({
+      loaded: ['own/deploy'],
+      problems: [{ severity: 'warning', message: expect.stringContaining('is loaded from') }],
+    })
+  })
+})
+
+test('a trigger on a path that is not allowed is an error at its place, and the procedure is not loaded', async () => {
+  const toml = `${head('a')}[[triggers]]\ntype = "webhook"\npath = "/taken"\n`
+  await write({ 'a/SOP.toml': toml, 'a/SOP.md': STEPS })
+  const { definitions, problems } = await loadSops({
+    sources: [{ folder, isAgentWritable: false }],
+    agreed: new Map(),
+    defaultMode: 'auto',
+    nowMs: 0,
+    pathProblem: (path) => (path === '/taken' ? 'it is taken' : undefined),
+  })
+  expect(definitions).toEqual([])
+  expect(problems).toMatchObject([{ line: 8, message: expect.stringContaining('it is taken'), severity: 'error' }])
 })

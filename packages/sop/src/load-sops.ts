@@ -1,10 +1,11 @@
-/** All procedures of a folder (§4.3): each folder in it that has a `SOP.toml`. What is wrong with one never stops another. */
+/** All procedures (§4.3): each folder with a `SOP.toml` in the folders they are kept in. What is wrong with one never stops another. */
 import { readdir, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import { locateFindings } from '@sluice/toml'
+import type { Agreed } from './agreements.ts'
 import type { SopDefinition, SopProblem } from './definition.ts'
 import { inPool } from './in-pool.ts'
-import { asError, type LoadedSop, type LoadSopOptions, loadSop } from './load-sop.ts'
+import { asError, type LoadedSop, type LoadSopOptions, loadSop, type WaitingSop } from './load-sop.ts'
 
 export interface LoadedSops {
   /** By name. */
@@ -13,27 +14,70 @@ export interface LoadedSops {
   readonly problems: readonly SopProblem[]
   /** Folders with errors. */
   readonly broken: number
+  /** Not loaded, because an operator has not agreed to them as they are. */
+  readonly waiting: readonly WaitingSop[]
+}
+
+/** A folder of procedures. */
+export interface SopSource {
+  /** Absolute; if there is none, there are no procedures in it. */
+  readonly folder: string
+  /** True: tools of the agent can write there, so an operator has to agree to each procedure. */
+  readonly isAgentWritable: boolean
 }
 
 export interface LoadSopsOptions extends Omit<LoadSopOptions, 'root'> {
-  /** Absolute; if there is none, there are no procedures. */
-  readonly folder: string
+  /** A name that is in several counts in the first of them. */
+  readonly sources: readonly SopSource[]
+  readonly agreed: Agreed
 }
 
 export const SOPS_MAX = 20_000
 const AT_ONCE = 16
 
 /** Never throws. */
-export async function loadSops({ folder, ...options }: LoadSopsOptions): Promise<LoadedSops> {
-  const { root, names, problems } = await listFolders(folder)
-  const read = await inPool(names, AT_ONCE, (name) => loadSop(join(folder, name), { ...options, root }))
-  const sops = await Promise.all(withTwins(read.filter((sop) => sop !== undefined)).map(withoutTwin))
+export async function loadSops({ sources, ...options }: LoadSopsOptions): Promise<LoadedSops> {
+  const loaded: LoadedSops[] = []
+  for (const source of sources) loaded.push(await loadSource(source, options))
+  const definitions = new Map<string, SopDefinition>()
+  const shadowed: SopProblem[] = []
+  for (const definition of loaded.flatMap((source) => source.definitions)) {
+    const first = definitions.get(definition.name)
+    if (!first) definitions.set(definition.name, definition)
+    else shadowed.push(asShadowed(definition, first))
+  }
   return {
-    definitions: sops.flatMap(({ definition }) => definition ?? []).sort((a, b) => (a.name < b.name ? -1 : 1)),
-    problems: [...problems, ...sops.flatMap((sop) => sop.problems)],
-    broken: problems.length + sops.filter(({ definition }) => !definition).length,
+    definitions: [...definitions.values()].sort((a, b) => (a.name < b.name ? -1 : 1)),
+    problems: [...loaded.flatMap(({ problems }) => problems), ...shadowed],
+    broken: loaded.reduce((sum, { broken }) => sum + broken, 0),
+    waiting: loaded.flatMap(({ waiting }) => waiting),
   }
 }
+
+async function loadSource(
+  { folder, isAgentWritable }: SopSource,
+  { agreed, ...options }: Omit<LoadSopsOptions, 'sources'>,
+): Promise<LoadedSops> {
+  const { root, names, problems } = await listFolders(folder)
+  const read = await inPool(names, AT_ONCE, (name) => {
+    const path = join(folder, name)
+    return loadSop(path, { ...options, root }, isAgentWritable ? (agreed.get(path) ?? null) : undefined)
+  })
+  const found = read.filter((sop) => sop !== undefined)
+  const sops = await Promise.all(withTwins(found.filter(({ waiting }) => !waiting)).map(withoutTwin))
+  return {
+    definitions: sops.flatMap(({ definition }) => definition ?? []),
+    problems: [...problems, ...sops.flatMap((sop) => sop.problems)],
+    broken: problems.length + sops.filter(({ definition }) => !definition).length,
+    waiting: found.flatMap(({ waiting }) => waiting ?? []),
+  }
+}
+
+const asShadowed = ({ name, folder }: SopDefinition, first: SopDefinition): SopProblem => ({
+  file: join(folder, 'SOP.toml'),
+  message: `"${name}" is loaded from ${first.folder}; this one is not used`,
+  severity: 'warning',
+})
 
 interface Listing {
   readonly root: string

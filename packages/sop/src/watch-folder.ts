@@ -17,6 +17,8 @@ export interface WatchFolderOptions {
   readonly clock: Clock
   /** Ends the watch. */
   readonly signal: AbortSignal
+  /** Called when something is noticed, before it is read; must not throw. */
+  onNotice?(): void
   /** One call at a time. A change while it runs is followed by another. Must not reject. */
   onChange(): Promise<void>
 }
@@ -34,8 +36,14 @@ export function watchFolder(options: WatchFolderOptions): WatchedFolder {
   return { listening, ended: watch(options, listening) }
 }
 
-async function watch({ folder, clock, signal, onChange }: WatchFolderOptions, listening: Promise<FolderEar>): Promise<void> {
-  let ear = await listening
+async function watch(options: WatchFolderOptions, listening: Promise<FolderEar>): Promise<void> {
+  const { folder, clock, signal, onChange } = options
+  const listen = (to: FolderEar): FolderEar => {
+    if (to.heard.aborted) options.onNotice?.()
+    else to.heard.addEventListener('abort', () => options.onNotice?.(), { once: true })
+    return to
+  }
+  let ear = listen(await listening)
   let known = await folderMark(folder, ear)
   while (!signal.aborted) {
     using rest = signalScope([signal, ear.heard])
@@ -48,7 +56,7 @@ async function watch({ folder, clock, signal, onChange }: WatchFolderOptions, li
     }
     // Folders may have come and gone. What happens from here on is heard anew; what has happened is about to be read.
     ear.close()
-    ear = await FolderEar.to(folder)
+    ear = listen(await FolderEar.to(folder))
     known = await folderMark(folder, ear)
     if (!signal.aborted) await onChange()
   }

@@ -119,6 +119,19 @@ test('memories written before memories had owners stay readable for every client
   await close()
 })
 
+test('a file of an earlier release says that its procedures ran without agreements, and a new one does not', async () => {
+  const file = join(folder, 'sluice.db')
+  const db = new Database(file)
+  db.exec(`${MIGRATIONS.slice(0, 4).join(';')}; PRAGMA user_version = 4`)
+  db.close()
+  const upgraded = open(file)
+  expect(await upgraded.keyValue('sop').get('agree_to_workspace')).toBe(true)
+  await upgraded.close()
+  const fresh = open(join(folder, 'fresh.db'))
+  expect(await fresh.keyValue('sop').list('', 10)).toEqual([])
+  await fresh.close()
+})
+
 test('what is no store is refused as unavailable', () => {
   const text = join(folder, 'text.db')
   writeFileSync(text, 'this is a text, and a long one at that. '.repeat(100))

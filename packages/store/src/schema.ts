@@ -369,4 +369,9 @@ export const MIGRATIONS: readonly string[] = [
     revoked_at REAL NOT NULL
   ) STRICT, WITHOUT ROWID;
   `,
+  `
+  -- An installation that an earlier release used: the procedures in its workspace, which ran without being agreed to, go on.
+  INSERT INTO key_values (owner, key, value_json)
+  SELECT 'sop', x'${Buffer.from('agree_to_workspace', 'utf16le').swap16().toString('hex')}', 'true' FROM pragma_user_version WHERE user_version > 0;
+  `,
 ]

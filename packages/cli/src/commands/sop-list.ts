@@ -11,7 +11,7 @@ import { withStore } from '../with-store.ts'
 export const run = (context: CliContext): Promise<number> =>
   withStore(context, async ({ store }) => {
     const { out, json } = context
-    const { definitions, broken, folder } = await openSops(context)
+    const { definitions, broken, folder, waiting } = await openSops(context)
     const active = await store.sops.activeCounts()
     const rows = definitions.map(({ steps, triggers, ...definition }) =>
       shownSop({ ...definition, steps: steps.length, triggers: triggers.map(triggerText), activeRuns: active.get(definition.name) ?? 0 }),
@@ -32,6 +32,7 @@ export const run = (context: CliContext): Promise<number> =>
           oneLine(row.description, TEXT_CHARS_MAX),
         ]),
       )
+    if (waiting.length > 0) out.warn(`not loaded until an operator agrees: ${waiting.length}; see sluice sop waiting`)
     if (broken > 0)
       out.warn(
         `${broken} ${broken === 1 ? 'folder has' : 'folders have'} errors and ${broken === 1 ? 'is' : 'are'} left out: sluice sop validate`,

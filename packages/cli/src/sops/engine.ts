@@ -7,6 +7,7 @@ import { createSopEngine, type SopEngine, SopFolder } from '@sluice/sop'
 import { sopSection } from '@sluice/sop/config'
 import { configFromContext } from '../config-from-context.ts'
 import type { CliContext } from '../context.ts'
+import { agreedBy } from './open-sops.ts'
 
 const onlyInTheDaemon = (): never => {
   throw new Error('steps are worked on in the daemon')
@@ -18,7 +19,8 @@ export async function openEngine(context: CliContext, store: Store): Promise<Sop
   const log = createLogger({ level: 'error', format: 'auto', stream: process.stderr, clock: systemClock })
   const events = { emit: () => {} }
   const settings = sopSettings(config, context.dataDir)
-  const library = new SopFolder({ settings: () => settings, clock: systemClock, log, events })
+  const agreed = () => agreedBy(context, store)
+  const library = new SopFolder({ settings: () => settings, agreed, clock: systemClock, log, events })
   await library.reload()
   return createSopEngine({
     store: store.sops,

@@ -1,21 +1,52 @@
-/** The procedures of a folder, for a command: loaded as the daemon does, with what is wrong in them. */
-
-import { sopSettings } from '@sluice/gateway/sops'
-import { AppError, systemClock } from '@sluice/sdk'
-import type { SopDefinition } from '@sluice/sop'
+/** The procedures, for a command: loaded as the daemon does, with what is wrong in them and what waits for an operator. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { createLogger } from '@sluice/gateway/log'
+import { agreeAtUpgrade, sopSettings } from '@sluice/gateway/sops'
+import { AppError, type Store, systemClock } from '@sluice/sdk'
+import { type Agreed, createAgreements, type SopDefinition, type WaitingSop } from '@sluice/sop'
 import { type LoadedSops, loadSops } from '@sluice/sop/load-sops'
+import { openStore } from '@sluice/store'
 import { nearestName } from '@sluice/toml'
 import { configFromContext } from '../config-from-context.ts'
 import type { CliContext } from '../context.ts'
 
 export interface OpenSops extends LoadedSops {
-  /** Absolute. */
+  /** Absolute: where procedures are meant to be. */
   readonly folder: string
+  readonly agreed: Agreed
 }
 
 export async function openSops(context: CliContext): Promise<OpenSops> {
   const settings = sopSettings(await configFromContext(context), context.dataDir)
-  return { ...(await loadSops({ ...settings, nowMs: systemClock.nowMs() })), folder: settings.folder }
+  const agreed = await agreedIn(context)
+  return { ...(await loadSops({ ...settings, agreed, nowMs: systemClock.nowMs() })), folder: settings.sources[0].folder, agreed }
+}
+
+/** Every procedure in a folder that the agent can write, agreed to or not. */
+export async function sopsInWorkspace(context: CliContext): Promise<readonly WaitingSop[]> {
+  const settings = sopSettings(await configFromContext(context), context.dataDir)
+  return (await loadSops({ ...settings, agreed: new Map(), nowMs: systemClock.nowMs() })).waiting
+}
+
+/** What operators have agreed to, with what an upgrade of this installation agrees to. */
+export async function agreedBy(context: CliContext, store: Store): Promise<Agreed> {
+  const log = createLogger({ level: 'warn', format: 'auto', stream: process.stderr, clock: systemClock })
+  await agreeAtUpgrade({ store, config: await configFromContext(context), dataDir: context.dataDir, clock: systemClock, log })
+  return createAgreements(store.keyValue('sop')).all()
+}
+
+/** No store is made for a command that only reads. */
+async function agreedIn(context: CliContext): Promise<Agreed> {
+  const file = join(context.dataDir, 'sluice.db')
+  if (!existsSync(file)) return new Map()
+  const log = createLogger({ level: 'error', format: 'auto', stream: process.stderr, clock: systemClock })
+  const store = openStore({ file, clock: systemClock, log })
+  try {
+    return await agreedBy(context, store)
+  } finally {
+    await store.close()
+  }
 }
 
 /** Throws `not_found`, with the nearest name, and with what is wrong where that is why it is not there. */

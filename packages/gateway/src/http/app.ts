@@ -94,9 +94,18 @@ export function createApp(options: AppOptions): App {
   const unrouted = frame('unmatched', (c) => nothingHere(app, c), framing)
   const triggered = frame('trigger', triggerPath(runtime, createWebhookGuard(webhook)), framing)
   // Which paths procedures listen on changes without a new generation.
-  app.notFound((c) => (c.req.method === 'POST' && runtime.sops()?.matches('webhook', c.req.path) ? triggered(c) : unrouted(c)))
+  app.notFound(async (c) => ((await isTriggered(runtime, c)) ? triggered(c) : unrouted(c)))
   app.onError((error, c) => problem(error, log, c.req.path))
   return app
+}
+
+/** A procedure that was just written may listen on the path: the request waits until it is loaded. */
+async function isTriggered({ sops: engine }: Runtime, { req: { method, path } }: HttpContext): Promise<boolean> {
+  const sops = engine()
+  if (method !== 'POST' || !sops) return false
+  if (sops.matches('webhook', path)) return true
+  await sops.settled()
+  return sops.matches('webhook', path)
 }
 
 /** What counts the calls of a route that limits them. */

@@ -49,10 +49,10 @@ export const sopsAt = (path: string, isGated: boolean): readonly string[] =>
 /** The command by which a step leaves its line. */
 export const lineCommand = (sop: string, step: number, mark: string): string => `echo ${sop} ${step} ${mark} | tee -a ${LINES_FILE}`
 
-/** Into the workspace of a data directory; `effectsUrl` is where calls go. */
-export function writeProcedures(workspace: string, effectsUrl: string): void {
+/** Into a data directory; `effectsUrl` is where calls go. */
+export function writeProcedures(dataDir: string, effectsUrl: string): void {
   for (const [name, procedure] of Object.entries(PROCEDURES)) {
-    const folder = join(workspace, 'sops', name)
+    const folder = join(dataDir, 'sops', name)
     mkdirSync(folder, { recursive: true })
     writeFileSync(join(folder, 'SOP.toml'), tomlOf(name, procedure))
     writeFileSync(join(folder, 'SOP.md'), markdownOf(name, procedure, effectsUrl))
@@ -60,7 +60,7 @@ export function writeProcedures(workspace: string, effectsUrl: string): void {
 }
 
 /** No run starts by itself any more, once the daemon has noticed. */
-export const stopBeat = (workspace: string): void => rmSync(join(workspace, 'sops', BEAT), { recursive: true, force: true })
+export const stopBeat = (dataDir: string): void => rmSync(join(dataDir, 'sops', BEAT), { recursive: true, force: true })
 
 const tomlOf = (name: string, { mode, trigger, concurrentMax }: Procedure): string => `[sop]
 name = "${name}"

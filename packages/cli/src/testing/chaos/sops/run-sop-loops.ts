@@ -62,10 +62,9 @@ export async function runSopLoops({ loops, onLoop, profile, seed, dir, signal }:
   const world = await startSopsWorld(random)
   const { recorder } = world
   const dataDir = join(dir, 'data')
-  const workspace = join(dataDir, 'workspace')
   mkdirSync(dataDir, { mode: 0o700 })
   writeFileSync(join(dataDir, 'config.toml'), world.config, { mode: 0o600 })
-  writeProcedures(workspace, world.effectsUrl)
+  writeProcedures(dataDir, world.effectsUrl)
   const lives = createDaemonLives({ profile, dataDir, logFile: join(dir, 'daemon.log'), recorder })
   const deciders = createDeciders({ world, random, profile, dataDir })
   const stage: Stage = { world, random, traffic: createSopsTraffic(recorder, random), deciders, lives, dataDir, signal }
@@ -76,7 +75,7 @@ export async function runSopLoops({ loops, onLoop, profile, seed, dir, signal }:
       if (loop % Math.ceil(loops / INSPECTIONS) === 0) await inspect(stage)
       onLoop?.(loop, recorder.events.length)
     }
-    stopBeat(workspace)
+    stopBeat(dataDir)
     world.faults.on = false
     await lastLife(stage)
     const [history, view] = [world.history(), await readView(dataDir)]

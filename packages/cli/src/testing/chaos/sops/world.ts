@@ -77,6 +77,7 @@ max_retries = 0
 max_concurrent_turns = 16
 
 [sop]
+take_over = true
 approval_timeout_secs = ${PATIENCE_SECS}
 max_concurrent_total = 10000
 max_finished_runs = 0
