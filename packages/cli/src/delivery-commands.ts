@@ -11,6 +11,14 @@ const PAGE = {
 
 const state = (states: string): CliOption => ({ type: 'string', value: '<state>', help: `only in this state: ${states}` })
 
+/** What a bulk replay selects. */
+const selection = (states: string) =>
+  ({
+    state: { type: 'string', value: '<state>', help: `all in this state, oldest first, at most 10000: ${states}` },
+    dead: { type: 'boolean', help: 'the same as --state dead' },
+    since: { type: 'string', value: '<time>', help: 'only those since then: 90m, 6h, 2d or a date' },
+  }) as const satisfies Record<string, CliOption>
+
 /** Numbers one command takes. */
 const NUMBERS_MAX = 1000
 
@@ -35,7 +43,7 @@ export const DELIVERY_COMMANDS: readonly CliCommand[] = [
     summary: 'Run messages that are done or dead once more, each in a new turn',
     usage: '[number...]',
     argsMax: NUMBERS_MAX,
-    options: { dead: { type: 'boolean', help: 'all that are dead, oldest first, at most 10000' }, channel },
+    options: { ...selection('dead'), channel },
     load: async () => ({ run: (await import('./commands/inbox.ts')).replay }),
   },
   {
@@ -63,7 +71,7 @@ export const DELIVERY_COMMANDS: readonly CliCommand[] = [
     summary: 'Send messages that are dead or ambiguous once more; an ambiguous one may arrive twice',
     usage: '[number...]',
     argsMax: NUMBERS_MAX,
-    options: { dead: { type: 'boolean', help: 'all that are dead, oldest first, at most 10000; not the ambiguous' }, channel },
+    options: { ...selection('dead, ambiguous or both as dead,ambiguous'), channel },
     load: async () => ({ run: (await import('./commands/outbox.ts')).replay }),
   },
   {

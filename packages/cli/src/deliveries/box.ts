@@ -15,6 +15,8 @@ export interface Box<Row extends { readonly number: number; readonly state: stri
   /** What becomes of a replayed row, after how many there are of them. */
   readonly replayed: { readonly one: string; readonly many: string }
   readonly headings: readonly string[]
+  /** When it was received or queued. */
+  atMs(row: Row): number
   cells(row: Row): readonly string[]
   /** For programs. */
   shown(row: Row): object

@@ -6,7 +6,7 @@ import { openStore } from '@sluice/store'
 import { afterEach, describe, expect, test } from 'vitest'
 import { scratch } from '../testing/bundle.ts'
 import { sluiceWith } from '../testing/run-command.ts'
-import { oldestDead } from './replay.ts'
+import { oldestOf } from './replay.ts'
 
 const AT_MS = Date.parse('2026-01-01T00:00:00.000Z')
 const TURN_END = { status: 'done', model: 'echo', error: null, inputTokens: 1, outputTokens: 1, costUsd: 0, attempts: 1 } as const
@@ -248,10 +248,11 @@ describe('replay', () => {
         .slice(-limit)
         .toReversed()
     const rows = { list, get: async () => undefined, replay: async () => true }
-    const { numbers, more } = await oldestDead(rows, undefined)
+    const selection = { states: ['dead'], channel: undefined, isWanted: () => true }
+    const { numbers, more } = await oldestOf(rows, selection)
     expect([numbers.length, numbers[0], numbers.at(-1), more]).toEqual([10_000, 1, 10_000, true])
     all.length = 10_000
-    expect((await oldestDead(rows, undefined)).more).toBe(false)
+    expect((await oldestOf(rows, selection)).more).toBe(false)
   })
 
   test('--dead sends the later parts of a reply with the first, and leaves what may have been sent alone', async () => {
@@ -265,15 +266,36 @@ describe('replay', () => {
     expect(await json('outbox', 'replay', '3')).toEqual({ replayed: [3] })
     expect(await on(({ outbox }) => outbox.counts())).toMatchObject({ queued: 3, ambiguous: 0 })
   })
+
+  test('--state names the ambiguous, --since leaves out what is older', async () => {
+    const hourMs = 3_600_000
+    const { json, on } = await arrange(async (store) => {
+      for (const agoMs of [50 * hourMs, 5 * hourMs, hourMs, hourMs]) await store.outbox.add([reply({ createdAtMs: Date.now() - agoMs })])
+      for (const number of [1, 2, 3]) await giveUp(store, number, 'ambiguous')
+      await giveUp(store, 4, 'dead')
+    })
+    expect(await json('outbox', 'replay', '--state', 'ambiguous', '--since', '90m')).toEqual({ replayed: [3], too_old: [], more: false })
+    expect(await json('outbox', 'replay', '--state', 'dead,ambiguous', '--since', '2d')).toEqual({
+      replayed: [2, 4],
+      too_old: [],
+      more: false,
+    })
+    const date = new Date(Date.now() - 60 * hourMs).toISOString()
+    expect(await json('outbox', 'replay', '--state', 'ambiguous', '--since', date)).toMatchObject({ replayed: [1] })
+    expect(await on(({ outbox }) => outbox.counts())).toMatchObject({ queued: 4, ambiguous: 0, dead: 0 })
+  })
 })
 
 test.each([
   [['inbox', 'list', '--state', 'sent'], '--state wants one of pending, running, done, dead for the inbox'],
   [['outbox', 'list', '--limit', '501'], '--limit wants a whole number from 1 to 500'],
   [['inbox', 'list', '--before', '-1'], "Option '--before' argument is ambiguous; see"],
-  [['inbox', 'replay'], 'name what to replay by its number'],
+  [['inbox', 'replay'], 'name what to replay by number'],
   [['inbox', 'replay', '1', '--dead'], 'not both'],
-  [['inbox', 'replay', '1', '--channel', 'x'], '--channel goes with --dead'],
+  [['inbox', 'replay', '--channel', 'x'], '--channel and --since go with --state (dead)'],
+  [['inbox', 'replay', '--state', 'ambiguous'], "not 'ambiguous'"],
+  [['outbox', 'replay', '--state', 'dead,sent'], "not 'sent'"],
+  [['outbox', 'replay', '--dead', '--since', 'soon'], "not 'soon'"],
   [['inbox', 'replay', 'x'], "'x'"],
   [['outbox', 'show'], '<number> is missing'],
   [['inbox', 'dead', '--state', 'dead'], "'--state'"],

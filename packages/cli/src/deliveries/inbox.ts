@@ -12,6 +12,7 @@ export const inboxBox: Box<InboxRow> = {
   left: ['dead'],
   replayed: { one: 'message runs again', many: 'messages run again' },
   headings: ['number', 'received', 'channel', 'sender', 'state', 'attempts', 'error'],
+  atMs: ({ receivedAtMs }) => receivedAtMs,
   cells: ({ number, receivedAtMs, channel, sender, state, attempts, error }) => [
     String(number),
     new Date(receivedAtMs).toISOString(),

@@ -12,6 +12,7 @@ export const outboxBox: Box<OutboxRow> = {
   left: ['dead', 'ambiguous'],
   replayed: { one: 'reply is sent again', many: 'replies are sent again' },
   headings: ['number', 'created', 'channel', 'to', 'part', 'state', 'attempts', 'error'],
+  atMs: ({ createdAtMs }) => createdAtMs,
   cells: ({ number, createdAtMs, channel, to, part, parts, state, attempts, error }) => [
     String(number),
     new Date(createdAtMs).toISOString(),
