@@ -66,6 +66,9 @@ describe('usage', () => {
 
   test.each([
     [['nonsense'], "unknown command 'nonsense'"],
+    [['statsu', '--data-dir', 'x'], "unknown command 'statsu'; did you mean 'status'?"],
+    [['config', 'chek'], "unknown command 'config chek'; did you mean 'config check'?"],
+    [['status', '--jsn'], "did you mean '--json'?"],
     [['--data-dir', '/x', 'status'], 'options come after the command: sluice <command> --data-dir'],
     [['config', 'nonsense'], 'config check, config get'],
     [['daemon', '--prot', '1'], "'--prot'"],

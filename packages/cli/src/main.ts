@@ -7,6 +7,7 @@ import manifest from '../package.json' with { type: 'json' }
 import { type CliCommand, COMMANDS, parserOptions } from './command-table.ts'
 import type { CliContext, Output, Streams } from './context.ts'
 import { featureCommands, ownCommand } from './feature-commands.ts'
+import { asFileError } from './file-error.ts'
 import { commandHelp, familyHelp, overview } from './help.ts'
 import { createOutput } from './output.ts'
 
@@ -34,6 +35,7 @@ export async function runCommand(options: MainOptions): Promise<number> {
   const out = createOutput(streams, env)
   const asJson = argv.includes('--json')
   const ended = new AbortController()
+  let dataDir: string | undefined
   // Timers of the clock keep no process alive, and a command may wait for nothing else.
   const stay = setInterval(() => undefined, STAY_MS)
   try {
@@ -48,11 +50,11 @@ export async function runCommand(options: MainOptions): Promise<number> {
     const known = commands.find(({ name }) => startsWith(argv, name)) ?? ownCommand(features, words)
     const family = familyOf(words, commands)
     if (!known && asksForHelp && words.length === 1 && family.length > 0) return print(out, familyHelp(words[0] ?? '', family))
-    const command = known ?? unknownCommand(argv, words, family)
+    const command = known ?? (await unknownCommand(argv, commands))
     if (asksForHelp) return print(out, commandHelp(command))
     const rest = argv.slice(command.name.split(' ').length)
-    const { values, positionals } = parse(rest, command)
-    const dataDir = resolve(text(values['data-dir']) ?? env.SVC_DATA_DIR ?? join(homedir(), '.sluice'))
+    const { values, positionals } = await parse(rest, command)
+    dataDir = resolve(text(values['data-dir']) ?? env.SVC_DATA_DIR ?? join(homedir(), '.sluice'))
     const context: CliContext = {
       version: manifest.version,
       profile,
@@ -69,7 +71,7 @@ export async function runCommand(options: MainOptions): Promise<number> {
     }
     return await (await command.load()).run(context)
   } catch (error) {
-    return report(error, out, asJson)
+    return report(asFileError(error, dataDir) ?? error, out, asJson)
   } finally {
     clearInterval(stay)
     ended.abort()
@@ -90,7 +92,7 @@ interface Parsed {
   readonly positionals: string[]
 }
 
-function parse(args: readonly string[], command: CliCommand): Parsed {
+async function parse(args: readonly string[], command: CliCommand): Promise<Parsed> {
   if (command.passesOn) return parseCommon(args)
   try {
     const parsed = parseArgs({ args: [...args], options: parserOptions(command), allowPositionals: true, strict: true })
@@ -100,7 +102,9 @@ function parse(args: readonly string[], command: CliCommand): Parsed {
     return parsed as Parsed
   } catch (error) {
     const reason = error instanceof Error ? (error.message.split(/\. To specify|\.?\n/)[0] ?? error.message) : String(error)
-    throw new AppError('invalid_request', `${reason.replace(/\.$/, '')}; see 'sluice ${command.name} --help'`, { cause: error })
+    const [, unknown] = /^Unknown option '--?([^']+)'/.exec(reason) ?? []
+    const meant = unknown === undefined ? '' : await suggestion(unknown, Object.keys(parserOptions(command)), '--')
+    throw new AppError('invalid_request', `${reason.replace(/\.$/, '')}${meant}; see 'sluice ${command.name} --help'`, { cause: error })
   }
 }
 
@@ -119,11 +123,24 @@ function parseCommon(args: readonly string[]): Parsed {
 const familyOf = (words: readonly string[], commands: readonly CliCommand[]): readonly CliCommand[] =>
   commands.filter(({ name }) => name.startsWith(`${words[0]} `))
 
-function unknownCommand([first = '']: readonly string[], words: readonly string[], family: readonly CliCommand[]): never {
+async function unknownCommand(argv: readonly string[], commands: readonly CliCommand[]): Promise<never> {
+  const [first = ''] = argv
   // What follows an option may be its value, so there is no telling the command's words.
   if (first.startsWith('-')) throw new AppError('invalid_request', `options come after the command: sluice <command> ${first} …`)
-  const hint = family.length > 0 ? `; there are: ${family.map(({ name }) => name).join(', ')}` : "; 'sluice --help' lists the commands"
-  throw new AppError('invalid_request', `unknown command '${words.join(' ')}'${hint}`)
+  const end = argv.findIndex((word) => word.startsWith('-'))
+  const words = end < 0 ? argv : argv.slice(0, end)
+  const names = commands.map(({ name }) => name)
+  const meant = (await suggestion(words.slice(0, 2).join(' '), names)) || (await suggestion(first, names))
+  const family = familyOf(words, commands)
+  const hint = family.length > 0 ? `there are: ${family.map(({ name }) => name).join(', ')}` : "'sluice --help' lists the commands"
+  throw new AppError('invalid_request', `unknown command '${words.join(' ')}'${meant}; ${hint}`)
+}
+
+/** `; did you mean 'status'?`, or nothing if no name is close. */
+async function suggestion(wrong: string, names: readonly string[], prefix = ''): Promise<string> {
+  const { nearestName } = await import('@sluice/toml')
+  const near = nearestName(wrong, names)
+  return near === undefined ? '' : `; did you mean '${prefix}${near}'?`
 }
 
 /** Takes signals over until the command has ended. */

@@ -20,7 +20,7 @@ const gatewayOf = (config: Awaited<ReturnType<typeof configFromContext>>) => con
 export async function withStore(context: CliContext, work: (open: OpenStore) => Promise<number>): Promise<number> {
   const config = await configFromContext(context)
   mkdirSync(context.dataDir, { recursive: true, mode: 0o700 })
-  const log = createLogger({ level: 'warn', format: 'auto', stream: process.stderr, clock: systemClock })
+  const log = createLogger({ level: 'warn', format: 'text', stream: process.stderr, clock: systemClock })
   const store = openStore({ file: join(context.dataDir, 'sluice.db'), clock: systemClock, log })
   try {
     return await work({ store, clock: systemClock, gateway: gatewayOf(config) })

@@ -66,10 +66,15 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
   let config = await parseConfig(options, configText)
   let secrets = configuredSecrets(config, features)
   const levelOf = (loaded: LoadedConfig) => (options.quiet ? 'warn' : loaded.core(logSection).level)
+  // A person reads the lines of a command, also where they are piped; only a daemon's go to a collector by default.
+  const formatOf = (loaded: LoadedConfig) => {
+    const { format } = loaded.core(logSection)
+    return options.quiet && format === 'auto' ? 'text' : format
+  }
   const log = createLogger({
     secrets: () => secrets,
     level: levelOf(config),
-    format: config.core(logSection).format,
+    format: formatOf(config),
     stream: process.stderr,
     clock,
   })

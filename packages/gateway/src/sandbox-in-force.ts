@@ -41,9 +41,11 @@ export function createSandboxInForce(options: () => Omit<SelectSandboxOptions, '
 
 /** Logs what is new, so that a backend that stays away is reported once. */
 function report({ sandbox, probes, warning }: SandboxChoice, before: SandboxChoice | undefined, log: Logger): void {
-  for (const { name, available, detail } of probes) {
+  for (const { name, available, isInstalled, isUnknown, detail } of probes) {
     if (before?.probes.some((tried) => tried.name === name && tried.detail === detail)) continue
-    log.info(available ? 'sandbox works' : 'sandbox not available', { backend: name, detail })
+    // A backend that is not on this machine at all, such as one of another system, is no news.
+    const level = available || isInstalled || isUnknown ? 'info' : 'debug'
+    log[level](available ? 'sandbox works' : 'sandbox not available', { backend: name, detail })
   }
   if (warning !== undefined && warning !== before?.warning) log.warn(warning)
   if (before && sandbox.name !== before.sandbox.name) log.info('commands run in another sandbox from now on', { backend: sandbox.name })

@@ -30,8 +30,9 @@ export async function run(context: CliContext): Promise<number> {
       signal: context.interrupted(),
       ...(json ? {} : { listen: (part) => part.type === 'text' && out.write(part.delta) }),
     })
-    if (json)
-      out.json({ response: result.text, model: result.model, session_id: options.session ?? null, turn_id: result.id, usage: result.usage })
+    const { text: response, model, id: turn_id, usage } = result
+    const { inputTokens: input_tokens, outputTokens: output_tokens, costUsd: cost_usd } = usage
+    if (json) out.json({ response, model, session_id: options.session ?? null, turn_id, usage: { input_tokens, output_tokens, cost_usd } })
     else out.print('')
     return 0
   } finally {

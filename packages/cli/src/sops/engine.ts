@@ -16,7 +16,7 @@ const onlyInTheDaemon = (): never => {
 /** Its definitions are loaded. Runs it starts or changes wait in the store. */
 export async function openEngine(context: CliContext, store: Store): Promise<SopEngine> {
   const config = await configFromContext(context)
-  const log = createLogger({ level: 'error', format: 'auto', stream: process.stderr, clock: systemClock })
+  const log = createLogger({ level: 'error', format: 'text', stream: process.stderr, clock: systemClock })
   const events = { emit: () => {} }
   const settings = sopSettings(config, context.dataDir)
   const agreed = () => agreedBy(context, store)

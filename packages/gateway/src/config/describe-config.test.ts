@@ -1,4 +1,5 @@
 /** What is told about the configuration without reading one: the starter file, the JSON Schema, the reference. */
+import { parseToml } from '@sluice/toml'
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
 import { CORE_SECTIONS, sandboxSection } from './core-sections.ts'
@@ -29,10 +30,23 @@ describe('starter file', () => {
     expect(open).toContain('\nport = 42617  # a whole number between 0 and 65535; SVC_GATEWAY_PORT overrides it\n')
   })
 
+  test('any one key can be uncommented, alone or with its section: the file stays valid TOML', async () => {
+    const lines = text.split('\n')
+    const isKey = (line: string) => /^# ?[\w"-]+ = /.test(line)
+    expect(lines.filter(isKey).length).toBeGreaterThan(50)
+    for (const [at, line] of lines.entries()) {
+      if (!isKey(line)) continue
+      const header = lines.slice(0, at).findLastIndex((above) => /^#?\[/.test(above))
+      const alone = lines.with(at, line.replace(/^# ?/, ''))
+      for (const changed of [alone, alone.with(header, (lines[header] ?? '').replace('#', ''))])
+        await expect(parseToml(changed.join('\n'), 'x.toml'), line).resolves.toBeDefined()
+    }
+  })
+
   test('it names each section once, and every key with what it takes', () => {
     expect(text.match(/^#\[observability\]$/gm)).toHaveLength(1)
     expect(text).toContain('# Its own messages are ignored.\n#bot_name = ""  # a text, at most 20 characters\n')
-    expect(text).toContain('# app_token = … a text that is not empty; a secret; required\n')
+    expect(text).toContain('# app_token = "…"  # a text that is not empty; a secret; required\n')
     expect(text).toContain('#label_filter = ["INBOX"]  # a list of texts; MAILPUSH_LABELS fills it in\n')
     expect(text).toContain('#fallback = []  # a list of tables, at most 8 entries, each with kind, base_url, api_key, model, headers\n')
   })

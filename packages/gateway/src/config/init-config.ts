@@ -1,5 +1,5 @@
 /** A starter configuration: every key there is, commented out, with its default. */
-import { describeKey, formatName, type Key, sectionKeys } from '@sluice/toml'
+import { describeKey, formatName, type Key, type Shape, sectionKeys } from '@sluice/toml'
 import { formatLiteral } from './toml-literal.ts'
 import type { OwnedSection } from './types.ts'
 
@@ -31,7 +31,27 @@ function keyLines(name: string, key: Key, given: unknown): string {
   const { fallback } = key
   if (given !== undefined) return `${meaning}${formatName(name)} = ${formatLiteral(given)}  # default: ${formatLiteral(fallback)}\n`
   if (fallback !== undefined) return `${meaning}#${formatName(name)} = ${formatLiteral(fallback)}${notes(key, '  # ')}\n`
-  return `${meaning}# ${formatName(name)} = …${notes(key, ' ')}\n`
+  return `${meaning}# ${formatName(name)} = ${formatLiteral(placeholder(key.shape))}${notes(key, '  # ')}\n`
+}
+
+/** Stands for a value that only the operator knows. */
+function placeholder(shape: Shape): unknown {
+  switch (shape.kind) {
+    case 'text':
+      return '…'
+    case 'number':
+      return shape.min ?? 0
+    case 'flag':
+      return false
+    case 'choice':
+      return shape.options[0]
+    case 'list':
+      return []
+    case 'table':
+      return {}
+    case 'any':
+      return shape.of[0] ? placeholder(shape.of[0]) : '…'
+  }
 }
 
 function notes(key: Key, before: string): string {

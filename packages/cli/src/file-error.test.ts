@@ -1,0 +1,39 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { asFileError } from './file-error.ts'
+import { sluiceWith } from './testing/run-command.ts'
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'sluice-file-error-'))
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+test.each([
+  ['daemon', '--port', '0'],
+  ['config', 'init'],
+  ['config', 'set', 'gateway.port', '1'],
+  ['pair', 'list'],
+  ['agent', '-m', 'x'],
+  ['features'],
+])('a data directory that is a file is one sentence: sluice %s %s', async (...command) => {
+  const dataDir = join(folder, 'file')
+  writeFileSync(dataDir, '')
+  const { code, err } = await sluiceWith([])(...command, '--data-dir', dataDir)
+  expect(code).not.toBe(0)
+  expect(err.trim().split('\n')).toEqual([expect.stringContaining(dataDir)])
+})
+
+test('a database that cannot be opened is one sentence', async () => {
+  mkdirSync(join(folder, 'sluice.db'))
+  const { code, err } = await sluiceWith([])('pair', 'list', '--data-dir', folder)
+  expect(code).toBe(1)
+  expect(err.trim().split('\n')).toHaveLength(1)
+})
+
+test('an error that is not of the file system stays what it is', () => {
+  expect(asFileError(new TypeError('a bug'), folder)).toBeUndefined()
+  expect(asFileError(Object.assign(new Error('x'), { code: 'ECONNREFUSED', syscall: 'connect' }), folder)).toBeUndefined()
+})
