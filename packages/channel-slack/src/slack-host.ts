@@ -1,6 +1,6 @@
-/** Which addresses a token, a file or the socket may go to: Slack's own, and the host of a configured `api_url`. */
+/** Which addresses a token, a file or the socket may go to: Slack's own, those of GovSlack, and the host of a configured `api_url`. */
 
-const SLACK = /^(?:[\w-]+\.)*(?:slack\.com|slack-edge\.com|slack-files\.com)$/
+const SLACK = /^(?:[\w-]+\.)*(?:slack\.com|slack-edge\.com|slack-files\.com|slack-gov\.com)$/
 const SECURE = ['https:', 'wss:']
 
 /** A user name in a URL would replace the token. */

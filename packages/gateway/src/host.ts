@@ -4,6 +4,7 @@ import type { Clock, Events, FeatureId, Host, Policy, Services, Spawn, Store, Wo
 import { type SecretBox, secretStore } from '@sluice/store'
 import { startCompanion } from './companion.ts'
 import type { ComponentLogger } from './log.ts'
+import { outboundFetch } from './outbound-fetch.ts'
 import type { TraceScope } from './trace-scope.ts'
 
 export interface HostParts {
@@ -34,7 +35,7 @@ export function createHost(feature: FeatureId, parts: HostParts, guards: HostGua
     feature,
     log: parts.log.child(feature),
     clock: parts.clock,
-    fetch: parts.traces.traced((input, init) => fetch(input, init)),
+    fetch: parts.traces.traced(outboundFetch),
     publicFetch: parts.traces.tracedPublic(guards.publicFetch),
     publicAddresses: guards.publicAddresses,
     spawn: guards.spawn,

@@ -17,6 +17,7 @@ import { type Clients, createClients } from './http/client.ts'
 import { newToken } from './http/pairing.ts'
 import { createLifecycle, type Lifecycle, type Reload } from './lifecycle.ts'
 import { type ComponentLogger, createLogger } from './log.ts'
+import { outboundFetch } from './outbound-fetch.ts'
 import { type ConfigSource, parseConfig, readConfigText } from './read-config.ts'
 import { readTomlFile } from './read-toml-file.ts'
 import type { DeliveryQueues, Runtime } from './runtime.ts'
@@ -137,7 +138,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
     features,
     env,
     log: log.child('features'),
-    fetch: traces.traced((input, init) => fetch(input, init)),
+    fetch: traces.traced(outboundFetch),
     host: { clock, log, store, secrets: openSecretBox(dataDir), events: bus, dataDir, traces },
     service: (name) => services[name],
     guards(next) {

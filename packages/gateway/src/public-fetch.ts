@@ -1,5 +1,6 @@
 /** `Host.publicFetch`: requests to addresses a model or a stranger named, kept away from everything inside (SSRF). */
 import { AppError, type Host, type PublicRequest } from '@sluice/sdk'
+import { USER_AGENT } from './outbound-fetch.ts'
 import { type PinnedRequest, sendPinned, toResponse } from './pinned-request.ts'
 
 const REDIRECTS_MAX = 5
@@ -45,7 +46,7 @@ function firstRequest(text: string, init: PublicRequest): Hop {
   for (const name of OUR_HEADERS) headers.delete(name)
   // what comes back is given on as it is
   headers.set('accept-encoding', 'identity')
-  if (!headers.has('user-agent')) headers.set('user-agent', 'Sluice')
+  if (!headers.has('user-agent')) headers.set('user-agent', USER_AGENT)
   const method = (init.method ?? 'GET').toUpperCase()
   if (!METHODS.includes(method)) throw new AppError('invalid_request', `the method is none of ${METHODS.join(', ')}`)
   return { url, method, headers, body: init.body, signal: init.signal }
