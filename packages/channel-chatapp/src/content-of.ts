@@ -1,12 +1,20 @@
-/** What a message of each type says, as text and attachments. */
+/** The text and attachments of a message of each type, with what it refers to under the text. */
 import type { Attachment, Inbound } from '@sluice/sdk'
 import { type Members, members, text } from '@sluice/sdk/foreign-json'
+import { contextText } from './context-text.ts'
 import { contactsText, locationText, orderText } from './plain-text.ts'
 
 type Content = Pick<Inbound, 'text' | 'attachments'>
 
-/** Undefined for types that are no message to answer, such as reactions, and for those that nobody knows. */
+/** Undefined for types that are no message to answer, such as reactions, and for unknown ones. */
 export function contentOf(message: Members): Content | undefined {
+  const content = ownContent(message)
+  if (!content) return undefined
+  const lines = [content.text, ...contextText(message, content.text)]
+  return { ...content, text: lines.filter((line) => line !== '').join('\n') }
+}
+
+function ownContent(message: Members): Content | undefined {
   const type = text(message.type)
   switch (type) {
     case 'text':

@@ -50,6 +50,36 @@ describe('a message runs once and can be answered', () => {
   })
 })
 
+describe('what a message refers to stands under its text', () => {
+  const textOf = (message: object) => parseOne(message)[0]?.text
+
+  test('the value of a button, unless it only repeats the text', () => {
+    expect(textOf({ type: 'button', button: { text: 'Yes', payload: 'confirm 1' } })).toBe('Yes\nButton: confirm 1')
+    expect(textOf({ type: 'button', button: { text: 'Yes', payload: 'Yes' } })).toBe('Yes')
+    const row = { id: 'r1', title: 'Monday', description: '9 to 5' }
+    expect(textOf({ type: 'interactive', interactive: { type: 'list_reply', list_reply: row } })).toBe('Monday\nList row: r1, 9 to 5')
+  })
+
+  test('the product that is asked about', () => {
+    const context = { from: '15550001111', id: 'wamid.0', referred_product: { catalog_id: '7001', product_retailer_id: 'sku-1' } }
+    expect(textOf({ context })).toBe('hi\nProduct: sku-1, catalogue 7001')
+    expect(textOf({ context: { referred_product: {} } })).toBe('hi')
+  })
+
+  test('the advertisement or the post its sender came from, cut where it is long', () => {
+    const referral = { source_type: 'ad', source_url: 'https://fb.me/1', headline: 'Chat with us', body: 'Summer\n sale', ctwa_clid: 'x' }
+    expect(textOf({ referral })).toBe('hi\nFrom the advertisement: Chat with us, Summer sale, https://fb.me/1')
+    expect(textOf({ referral: { ...referral, source_type: 'post' } })).toMatch(/^hi\nFrom the post: Chat/)
+    expect(textOf({ referral: { ...referral, body: 'x'.repeat(9999) } })?.length).toBeLessThan(600)
+    const picture = { type: 'image', text: undefined, image: { id: '1' }, referral: { headline: 'Sale' } }
+    expect(parseOne(picture)).toMatchObject([{ text: 'From the advertisement: Sale', attachments: [{ source: { id: '1' } }] }])
+  })
+
+  test('but makes no message of one that says nothing', () => {
+    expect(parseOne({ text: { body: '' }, referral: { headline: 'Sale' } })).toEqual([])
+  })
+})
+
 describe('the body', () => {
   test.each(['', '{', 'x', '{"entry":[}'])('%j is no JSON', (text) => {
     expect(refusal(() => parseMessages(Buffer.from(text), ACCOUNT))).toMatchObject({

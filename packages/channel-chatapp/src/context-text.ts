@@ -1,0 +1,32 @@
+/** What a message refers to, in a line each: the button that was tapped, a product, the advertisement its sender came from. */
+import { type Members, members, text } from '@sluice/sdk/foreign-json'
+
+const CHARS_MAX = 500
+
+/** `said` is the text of the message: a value that only repeats it is left out. */
+export function contextText(message: Members, said: string): string[] {
+  const { button_reply, list_reply } = members(message.interactive)
+  const row = members(list_reply)
+  return [
+    line('Button', said, text(members(message.button).payload), text(members(button_reply).id)),
+    line('List row', said, text(row.id), text(row.description)),
+    productText(members(members(message.context).referred_product)),
+    referralText(members(message.referral)),
+  ].filter((found) => found !== '')
+}
+
+/** https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/messages/text */
+function productText({ catalog_id, product_retailer_id }: Members): string {
+  const product = text(product_retailer_id)
+  const catalogue = text(catalog_id)
+  return line('Product', '', product, product !== '' && catalogue !== '' ? `catalogue ${catalogue}` : '')
+}
+
+/** Comes with the first message of somebody who tapped an advertisement or a post. */
+const referralText = ({ source_type, headline, body, source_url }: Members): string =>
+  line(text(source_type) === 'post' ? 'From the post' : 'From the advertisement', '', text(headline), text(body), text(source_url))
+
+const line = (label: string, said: string, ...parts: readonly string[]): string => {
+  const told = parts.map((part) => part.replace(/\s+/g, ' ').trim()).filter((part) => part !== '' && part !== said.trim())
+  return told.length === 0 ? '' : `${label}: ${told.join(', ').slice(0, CHARS_MAX)}`
+}
