@@ -100,6 +100,8 @@ export const PUBLIC_ETC: readonly string[] = [
   'bash.bashrc',
   'ca-certificates',
   'ca-certificates.conf',
+  'chromium',
+  'chromium.d',
   'crypto-policies',
   'debian_version',
   'fonts',

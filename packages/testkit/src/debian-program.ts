@@ -32,8 +32,8 @@ const run = promisify(execFile)
 
 /** Safe to call from many processes at once: what they share appears whole or not at all. */
 export async function debianProgram({ packages, program }: WantedProgram): Promise<DebianProgram | MissingProgram> {
-  const installed = await onPath(basename(program))
-  if (installed) return { path: installed, env: {}, root: '/' }
+  const installed = await installedProgram(program)
+  if (installed) return installed
   if (process.platform !== 'linux') return { missing: `${basename(program)} is not installed` }
   try {
     const root = await unpacked(packages)
@@ -47,6 +47,12 @@ export async function debianProgram({ packages, program }: WantedProgram): Promi
     const [why] = (error instanceof Error ? error.message : String(error)).trim().split('\n').slice(-1)
     return { missing: `${basename(program)} is not installed and Debian's package cannot be had: ${why}` }
   }
+}
+
+/** Only where it is installed; nothing is fetched. */
+export async function installedProgram(program: string): Promise<DebianProgram | undefined> {
+  const path = await onPath(basename(program))
+  return path === undefined ? undefined : { path, env: {}, root: '/' }
 }
 
 async function onPath(name: string): Promise<string | undefined> {

@@ -14,6 +14,12 @@ export interface Driver {
   close(): Promise<void>
 }
 
+/** A driver that can be passed over for another one. */
+export interface OptionalDriver extends Driver {
+  /** Says why it cannot work on this machine; a quick look that opens no page. */
+  unusable(signal: AbortSignal): Promise<string | undefined>
+}
+
 export interface Backend extends Driver {
   /** The value of `[browser] backend`. */
   readonly name: string

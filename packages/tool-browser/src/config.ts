@@ -31,8 +31,10 @@ export const browserSection = {
     enabled: v.optional(v.pipe(v.boolean(), v.description('Whether the model has a browser at all')), false),
     backend: v.optional(
       v.pipe(
-        v.picklist(['agent_browser', 'native', 'computer_use']),
-        v.description('The agent-browser command, an installed Chromium driven in process, or a sidecar that drives a desktop'),
+        v.picklist(['agent_browser', 'native', 'computer_use', 'auto']),
+        v.description(
+          'The agent-browser command, an installed Chromium driven in process, or a sidecar that drives a desktop. Of the first two the other one is used where the named one cannot be; auto prefers native',
+        ),
       ),
       'agent_browser',
     ),

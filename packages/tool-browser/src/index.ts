@@ -1,28 +1,32 @@
-/** A browser for the agent (§2.6 `[browser]`, §2.7 `browser-native`): one tool, three ways to drive one. */
+/** A browser for the agent: one tool, three ways to drive one. */
 import { defineFeature, type Finding, type Host } from '@sluice/sdk'
 import { BROWSER_ACTIONS, DESKTOP_ACTIONS } from './actions.ts'
 import type { Backend } from './backend.ts'
 import { browserTool } from './browser-tool.ts'
 import { type BrowserConfig, browserSection } from './config.ts'
+import { type Candidate, FirstUsable } from './first-usable.ts'
 import { lazyBackend } from './lazy-backend.ts'
 import { createUrlGuard } from './url-guard.ts'
 
 const createBackend = (host: Host, config: BrowserConfig): Backend => {
   const name = config.backend
   const guard = createUrlGuard(host, config.allowed_domains)
+  const agent: Candidate = {
+    name: 'agent_browser',
+    load: async () => new (await import('./agent/agent-driver.ts')).AgentDriver(host, config, guard),
+  }
+  const native: Candidate = {
+    name: 'native',
+    load: async () => new (await import('./native/native-driver.ts')).NativeDriver(host, config, guard),
+  }
   switch (name) {
     case 'agent_browser':
-      return lazyBackend({
-        name,
-        actions: BROWSER_ACTIONS,
-        load: async () => new (await import('./agent/agent-driver.ts')).AgentDriver(host, config, guard),
-      })
+    case 'auto': {
+      const candidates = name === 'auto' ? [native, agent] : [agent, native]
+      return lazyBackend({ name, actions: BROWSER_ACTIONS, load: async () => new FirstUsable(candidates, host.log) })
+    }
     case 'native':
-      return lazyBackend({
-        name,
-        actions: BROWSER_ACTIONS,
-        load: async () => new (await import('./native/native-driver.ts')).NativeDriver(host, config, guard),
-      })
+      return lazyBackend({ ...native, actions: BROWSER_ACTIONS })
     case 'computer_use':
       return lazyBackend({
         name,

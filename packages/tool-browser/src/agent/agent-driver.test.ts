@@ -15,7 +15,7 @@ const requests: SpawnRequest[] = []
 
 /** As the host does it, as far as this goes. */
 const spawn: Spawn = (request) => {
-  requests.push(request)
+  if (request.args[0] !== '--version') requests.push(request)
   const { promise, resolve, reject } = Promise.withResolvers<Awaited<ReturnType<Spawn>>>()
   if (request.env.PATH === '') reject(new AppError('not_found', `'${request.file}' is not there`))
   const { signal, timeoutMs, cwd, env } = request
@@ -123,7 +123,7 @@ test('every call is confined, in a session of its client, and sees nothing of th
 })
 
 test('§5 a page is opened by way of the egress proxy', async () => {
-  expect(JSON.parse(await world.run({ action: 'open', url: home() }))).toEqual({ url: home(), status: 200 })
+  expect(await world.run({ action: 'open', url: home() })).toBe(`Opened.\nPage: the page\nURL: ${home()}`)
 })
 
 test('§5 what is not allowed or not public is refused before the command is called', async () => {
@@ -176,7 +176,7 @@ test('an abort ends it', async () => {
 test('§5 a client that made room for another has no way out any more', async () => {
   const passes: SpawnRequest['env'][] = []
   const quick: Spawn = async ({ env }) => {
-    passes.push(env)
+    if (env.AGENT_BROWSER_PROXY) passes.push(env)
     return { exitCode: 0, signal: null, timedOut: false, stdout: '{"success":true}', stderr: '', truncated: false, sandbox: 'none' }
   }
   const crowded = createWorld({ config: { allowed_domains: ['*'] }, host: { dataDir: join(folder, 'data'), spawn: quick } })
@@ -199,23 +199,28 @@ test('close of the daemon closes every session', async () => {
   expect(words()).toEqual(['close', 'get url', 'close'])
 })
 
-test('doctor tells its version, or how to get it', async () => {
+test('doctor tells its version', async () => {
   expect(await world.check()).toEqual([{ status: 'ok', detail: 'agent-browser 1.2.3' }])
-  const missing = createWorld({
-    config: { allowed_domains: ['*'] },
-    host: { dataDir: join(folder, 'data'), spawn: () => Promise.reject(new AppError('not_found', 'not there')) },
-  })
-  expect(await missing.check()).toMatchObject([{ status: 'fail', fix: expect.stringContaining('npm install -g agent-browser') }])
-  await expect(missing.run({ action: 'get_url' })).rejects.toMatchObject({
-    code: 'unavailable',
-    message: expect.stringContaining('not installed'),
-  })
-  await missing.close()
 })
 
-test.each([126, 127])('a sandbox that cannot find it, %d, says the same', async (exitCode) => {
-  const result = { exitCode, signal: null, timedOut: false, stdout: '', stderr: 'no such file', truncated: false, sandbox: 'jail' }
-  const missing = createWorld({ config: { allowed_domains: ['*'] }, host: { dataDir: join(folder, 'data'), spawn: async () => result } })
-  expect(await missing.check()).toMatchObject([{ status: 'fail', detail: 'agent-browser is not installed' }])
-  await missing.close()
+const result = { exitCode: 0, signal: null, timedOut: false, stdout: 'agent-browser 1', stderr: '', truncated: false, sandbox: 'none' }
+
+test.each<[what: string, spawn: Spawn, why: string]>([
+  [
+    'is missing',
+    () => Promise.reject(new AppError('not_found', 'not there')),
+    'not installed, or not executable: npm install -g agent-browser',
+  ],
+  ['cannot be found by a sandbox', async () => ({ ...result, exitCode: 127, sandbox: 'jail' }), 'not installed'],
+  ['is not executable', async () => ({ ...result, exitCode: 126 }), 'not executable'],
+  ['does not start', async () => ({ ...result, exitCode: 1 }), '--version ended with 1'],
+  ['loses its browser with each command', async () => ({ ...result, sandbox: 'userns' }), "the sandbox 'userns' ends its browser"],
+])('a command that %s is passed over, and native is asked', async (_what, spawning, why) => {
+  const config = { allowed_domains: ['*'], native_chrome_path: '/no/chromium' }
+  const passedOver = createWorld({ config, host: { dataDir: join(folder, 'data'), spawn: spawning } })
+  const [found] = await passedOver.check()
+  expect(found).toMatchObject({ status: 'fail', detail: expect.stringContaining(why) })
+  expect(found?.detail).toContain("native cannot be used: '/no/chromium'")
+  await expect(passedOver.run({ action: 'get_url' })).rejects.toMatchObject({ code: 'unavailable', message: expect.stringContaining(why) })
+  await passedOver.close()
 })

@@ -14,7 +14,7 @@ import {
   type ToolContext,
 } from '@sluice/sdk'
 import type { Action, BrowserAction } from '../actions.ts'
-import type { Driver } from '../backend.ts'
+import type { OptionalDriver } from '../backend.ts'
 import type { BrowserConfig } from '../config.ts'
 import { EgressProxy } from '../egress/egress-proxy.ts'
 import type { Pass } from '../egress/pass.ts'
@@ -25,12 +25,14 @@ import { readReply } from './read-reply.ts'
 import { verbArgs } from './verb-args.ts'
 
 const PROGRAM = 'agent-browser'
-const INSTALL = 'npm install -g agent-browser, and Chromium (Debian: apt install chromium); or set backend = "native" under [browser]'
+const INSTALL =
+  'npm install -g agent-browser (with its install script, which makes it executable), and Chromium (Debian: apt install chromium); or set backend = "native" under [browser]'
 const ACTION_MS_MAX = 60_000
 const CHECK_MS_MAX = 15_000
 const CLOSE_MS_MAX = 5000
 const OUTPUT_BYTES_MAX = 1_048_576
 const SESSIONS_MAX = 16
+const UNCONFINED = 'none'
 const NOT_FOUND_CODES = [126, 127]
 const PATH_DEFAULT = '/usr/local/bin:/usr/bin:/bin'
 
@@ -42,7 +44,7 @@ interface Session {
   readonly pass: Pass
 }
 
-export class AgentDriver implements Driver {
+export class AgentDriver implements OptionalDriver {
   readonly #host: AgentHost
   readonly #config: AgentConfig
   readonly #guard: UrlGuard
@@ -72,6 +74,18 @@ export class AgentDriver implements Driver {
     } catch (error) {
       const [refusal] = session.pass.takeRefusals()
       throw refusal && !signal.aborted ? new AppError('forbidden', refusal.why, { cause: error }) : error
+    }
+  }
+
+  async unusable(signal: AbortSignal): Promise<string | undefined> {
+    try {
+      await this.#prepareHome()
+      const { exitCode, sandbox } = await this.#spawn(['--version'], {}, { timeoutMs: CHECK_MS_MAX, signal })
+      if (exitCode !== 0) return `${PROGRAM} --version ended with ${exitCode}`
+      // Its pages live in a background process from one command to the next.
+      return sandbox === UNCONFINED ? undefined : `the sandbox '${sandbox}' ends its browser with each command`
+    } catch (error) {
+      return errorText(error)
     }
   }
 
@@ -131,7 +145,8 @@ export class AgentDriver implements Driver {
     const session = { name, pass: proxy.issue() }
     // One of this name that is left from before has another proxy, or none.
     try {
-      await this.#command(session, ['close'], { timeoutMs: CLOSE_MS_MAX, signal })
+      // The first command of all starts its background process, which may take long on a busy machine.
+      await this.#command(session, ['close'], { timeoutMs: ACTION_MS_MAX, signal })
     } catch (error) {
       proxy.revoke(session.pass)
       throw error
@@ -221,7 +236,8 @@ export class AgentDriver implements Driver {
   }
 }
 
-const notInstalled = (cause?: unknown) => new AppError('unavailable', `${PROGRAM} is not installed: ${INSTALL}`, { cause })
+const notInstalled = (cause?: unknown) =>
+  new AppError('unavailable', `${PROGRAM} is not installed, or not executable: ${INSTALL}`, { cause })
 
 interface Limits {
   readonly timeoutMs: number

@@ -32,5 +32,8 @@ export function readReply(
   const answer = key === undefined ? undefined : members(data)[key]
   if (answer !== undefined) return String(answer)
   if (typeof data === 'string') return data || 'Done.'
-  return data === null || data === undefined ? 'Done.' : JSON.stringify(data, null, 2)
+  return name === 'open' ? opened(members(data)) : 'Done.'
 }
+
+const opened = ({ title, url }: Readonly<Record<string, unknown>>): string =>
+  ['Opened.', `Page: ${text(title) || '(no title)'}`, ...(text(url) === '' ? [] : [`URL: ${text(url)}`])].join('\n')

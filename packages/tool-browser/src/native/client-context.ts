@@ -16,12 +16,17 @@ const SETTLE_MS = 200
 /** Of any action: a page that spins does not hold its client for longer. */
 const ACTION_MS_MAX = 60_000
 const CLOSE_MS_MAX = 5000
+/** A page whose scripts leave it any time answers within this. */
+const ANSWER_MS_MAX = 2000
+const DISCARDED = 'the page did not answer any more and was discarded; open it again, or another one'
 
 export interface ClientContextDeps {
   readonly browser: Browser
   readonly proxy: EgressProxy
   readonly guard: UrlGuard
   readonly saveImage: PerformOptions['saveImage']
+  /** How long a page may take to open. */
+  readonly openMsMax?: number
 }
 
 export class ClientContext {
@@ -75,9 +80,10 @@ export class ClientContext {
       const done = await Promise.race([this.#act(action, signal), stop.promise])
       return [done, ...this.#takeNotes()].join('\n')
     } catch (error) {
-      if (signal.aborted) await this.#dropPage()
-      const notes = this.#takeNotes()
       const known = given.aborted ? aborted() : pageError(error)
+      if (signal.aborted) await this.#dropPage()
+      else if (known.code === 'upstream_timeout' && (await this.#dropStuckPage())) this.#note(DISCARDED)
+      const notes = this.#takeNotes()
       throw notes.length === 0 ? known : new AppError(known.code, [known.message, ...notes].join('\n'), { cause: error })
     } finally {
       signal.removeEventListener('abort', onAbort)
@@ -101,7 +107,7 @@ export class ClientContext {
     const url = this.#deps.guard.page(text)
     const page = this.#pages.at(-1) ?? (await this.#context.newPage())
     try {
-      const answer = await goTo(page, url.href, signal)
+      const answer = await goTo(page, url.href, { timeout: this.#deps.openMsMax ?? OPEN_MS_MAX, signal })
       const arrived = URL.parse(page.url())
       const refused = this.#refused(arrived?.hostname)
       if (refused !== undefined) throw new AppError('forbidden', refused)
@@ -182,6 +188,14 @@ export class ClientContext {
     return taken
   }
 
+  /** A page whose script never ends loads nothing else either. Whether it was one. */
+  async #dropStuckPage(): Promise<boolean> {
+    const page = this.#pages.at(-1)
+    if (!page || (await withinTime(page.evaluate('1'), ANSWER_MS_MAX))) return false
+    await this.#dropPage()
+    return true
+  }
+
   async #dropPage(): Promise<void> {
     const page = this.#pages.pop()
     if (page && !(await withinTime(page.close()))) await this.close()
@@ -194,8 +208,11 @@ export class ClientContext {
 }
 
 /** A page that leaves for another as soon as it is there counts as opened: what it left for is what is shown. */
-async function goTo(page: Page, url: string, signal: AbortSignal): Promise<Response | null> {
-  const options = { timeout: OPEN_MS_MAX, signal }
+async function goTo(
+  page: Page,
+  url: string,
+  options: { readonly timeout: number; readonly signal: AbortSignal },
+): Promise<Response | null> {
   for (let tries = 1; ; tries++) {
     try {
       const answer = await page.goto(url, { ...options, waitUntil: 'commit' })
@@ -212,9 +229,9 @@ async function goTo(page: Page, url: string, signal: AbortSignal): Promise<Respo
 const aborted = () => new AppError('aborted', 'the action was aborted')
 
 /** Whether it ended; what does not is left to itself. */
-const withinTime = (work: Promise<unknown>): Promise<boolean> => {
+const withinTime = (work: Promise<unknown>, ms = CLOSE_MS_MAX): Promise<boolean> => {
   const { promise, resolve } = Promise.withResolvers<boolean>()
-  const timer = setTimeout(() => resolve(false), CLOSE_MS_MAX)
+  const timer = setTimeout(() => resolve(false), ms)
   timer.unref()
   void work.then(
     () => resolve(true),

@@ -1,6 +1,12 @@
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { EgressProxy } from '../egress/egress-proxy.ts'
+import { saveImage } from '../save-image.ts'
 import { type Site, startSite } from '../testing/site.ts'
 import { chromiumSetup, createWorld, foundChromium, type World, whyNot } from '../testing/world.ts'
+import { createUrlGuard } from '../url-guard.ts'
+import { ClientContext } from './client-context.ts'
+import { launchChromium } from './launch-chromium.ts'
 
 const FORM = `
   <h1>Hello</h1><p id=p>A <b>bold</b> word</p><p id=gone hidden>x</p>
@@ -24,6 +30,8 @@ describe.skipIf('missing' in foundChromium)(`in a real browser${whyNot}`, () => 
     site = await startSite({
       ...pages,
       '/spin': "<button onclick='for (;;);'>Spin</button>",
+      '/endless': "<script>document.cookie = 'kept=1'; for (;;);</script>",
+      '/slow': '<script src="/never"></script>',
       '/cookie': '<script>document.title = document.cookie</script>',
     })
     setup = await chromiumSetup()
@@ -132,6 +140,40 @@ describe.skipIf('missing' in foundChromium)(`in a real browser${whyNot}`, () => 
     expect(await world.run({ action: 'close' }, { client: 'ann' })).toBe('Closed.')
     expect(await world.run({ action: 'get_url' }, { client: 'ben' })).toBe(`${home}/second`)
     await world.run({ action: 'close' }, { client: 'ben' })
+  })
+
+  describe('a page that does not open in time', () => {
+    let context: ClientContext
+    let running: readonly { close(): Promise<void> }[]
+    const open = (path: string) => context.run({ action: 'open', url: home + path }, new AbortController().signal)
+
+    beforeAll(async () => {
+      const guard = createUrlGuard(world.host, ['*'])
+      const proxy = await EgressProxy.start(guard)
+      const browser = await launchChromium({
+        headless: true,
+        chromePath: setup.config.native_chrome_path,
+        proxyUrl: proxy.url,
+        home: join(setup.dataDir, 'stuck'),
+      })
+      running = [browser, proxy]
+      context = await ClientContext.open({ browser, proxy, guard, saveImage: saveImage(world.host), openMsMax: 1500 })
+    })
+    afterAll(async () => {
+      await context.close()
+      for (const each of running) await each.close()
+    })
+
+    test('is discarded where its script never ends, and the session goes on with its cookies', async () => {
+      await expect(open('/endless')).rejects.toMatchObject({ code: 'upstream_timeout', message: expect.stringContaining('was discarded') })
+      expect(context.isClosed).toBe(false)
+      expect(await open('/cookie')).toContain('Page: kept=1')
+    })
+
+    test('stays where it answers, however slow it loads', async () => {
+      await expect(open('/slow')).rejects.toMatchObject({ code: 'upstream_timeout', message: expect.not.stringContaining('discarded') })
+      expect(await context.run({ action: 'get_url' }, new AbortController().signal)).toBe(`${home}/slow`)
+    })
   })
 
   test('a page that spins costs its client the page, at the abort, and nobody else anything', async () => {

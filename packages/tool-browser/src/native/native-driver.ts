@@ -1,15 +1,15 @@
 /** `native`: an installed Chromium, one for all, started with the first page and ended with the last. */
 import { join } from 'node:path'
-import { AppError, type ClientId, errorText, type Finding, type Host, type ToolContext, untilAborted } from '@sluice/sdk'
+import { AppError, type ClientId, errorText, type Finding, type Host, missingPackages, type ToolContext, untilAborted } from '@sluice/sdk'
 import type { Browser } from 'playwright-core'
 import type { Action, BrowserAction } from '../actions.ts'
-import type { Driver } from '../backend.ts'
+import type { OptionalDriver } from '../backend.ts'
 import type { BrowserConfig } from '../config.ts'
 import { EgressProxy } from '../egress/egress-proxy.ts'
 import { saveImage } from '../save-image.ts'
 import type { UrlGuard } from '../url-guard.ts'
 import { ClientContext } from './client-context.ts'
-import { CHROMIUM_HINT } from './find-chromium.ts'
+import { CHROMIUM_HINT, findChromium } from './find-chromium.ts'
 import { Lane } from './lane.ts'
 import { isConfining, launchChromium } from './launch-chromium.ts'
 
@@ -32,7 +32,7 @@ interface Client {
   usedAtMs: number
 }
 
-export class NativeDriver implements Driver {
+export class NativeDriver implements OptionalDriver {
   readonly #host: NativeHost
   readonly #config: NativeConfig
   readonly #guard: UrlGuard
@@ -55,6 +55,12 @@ export class NativeDriver implements Driver {
     this.#clients.delete(id)
     this.#clients.set(id, client)
     return client.lane.run(() => this.#act(id, client, action as BrowserAction, signal))
+  }
+
+  async unusable(): Promise<string | undefined> {
+    const missing = missingPackages(['playwright-core'], import.meta.url)
+    if (missing !== undefined) return missing
+    return findChromium(this.#config.native_chrome_path).then(() => undefined, errorText)
   }
 
   async check(): Promise<readonly Finding[]> {

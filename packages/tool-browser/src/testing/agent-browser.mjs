@@ -20,7 +20,7 @@ async function act([verb, first, second]) {
         resolve(response.resume().statusCode),
       ).end(),
     )
-    return say({ success: true, data: { url: first, status } })
+    return say({ success: true, data: { url: first, title: 'the page', status } })
   }
   if (verb === 'get') return say({ success: true, data: { [first]: `the ${first}` } })
   if (verb === 'is') return say({ success: true, data: { visible: true } })

@@ -44,7 +44,7 @@ export const VECTORS = {
 } as const
 export type Vector = keyof typeof VECTORS
 
-/** `/by/<vector>?to=<url>`, `/redirect?to=<url>`, and the given pages. */
+/** `/by/<vector>?to=<url>`, `/redirect?to=<url>`, `/never`, which is not answered, and the given pages. */
 export async function startSite(pages: Readonly<Record<string, string>> = {}): Promise<Site> {
   const paths: string[] = []
   let connections = 0
@@ -52,6 +52,7 @@ export async function startSite(pages: Readonly<Record<string, string>> = {}): P
     const url = new URL(request.url ?? '/', 'http://site')
     paths.push(url.pathname)
     const target = url.searchParams.get('to') ?? ''
+    if (url.pathname === '/never') return
     if (url.pathname === '/redirect') return void response.writeHead(302, { location: target }).end()
     if (url.pathname === '/download') return void response.writeHead(200, { 'content-disposition': 'attachment' }).end('x')
     const vector = VECTORS[decodeURIComponent(url.pathname.slice('/by/'.length)) as Vector]

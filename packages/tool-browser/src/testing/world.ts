@@ -4,7 +4,7 @@ import { isIP } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { AppError, type ClientId, type Host, isPublicAddress, type ToolReport } from '@sluice/sdk'
-import { debianProgram } from '@sluice/testkit/debian-program'
+import { testChromium } from '@sluice/testkit/chromium'
 import { type TestHost, testHost } from '@sluice/testkit/host'
 import { toolContext } from '@sluice/testkit/tool'
 import * as v from 'valibot'
@@ -12,7 +12,7 @@ import { browserSection } from '../config.ts'
 import feature from '../index.ts'
 
 /** The browser, or why there is none, as the end of a sentence. */
-export const foundChromium = await debianProgram({ packages: ['chromium'], program: 'usr/lib/chromium/chromium' })
+export const foundChromium = await testChromium()
 export const whyNot = 'missing' in foundChromium ? ` (left out: ${foundChromium.missing})` : ''
 
 export interface WorldOptions {
@@ -63,7 +63,11 @@ export function createWorld({ config, names = {}, exempt = [], host: given = {} 
 }
 
 /** `[browser]` for the real browser, and a folder for it. */
-export async function chromiumSetup(): Promise<{ readonly config: object; readonly dataDir: string; remove(): Promise<void> }> {
+export async function chromiumSetup(): Promise<{
+  readonly config: { readonly backend: string; readonly native_chrome_path: string }
+  readonly dataDir: string
+  remove(): Promise<void>
+}> {
   if ('missing' in foundChromium) throw new Error(foundChromium.missing)
   const dataDir = await mkdtemp(join(tmpdir(), 'sluice-browser-'))
   const { path, env } = foundChromium

@@ -1,9 +1,9 @@
 /** A real Chromium with an authenticator that is plugged in by its debugging protocol. */
-import { debianProgram } from '@sluice/testkit/debian-program'
+import { testChromium } from '@sluice/testkit/chromium'
 import { type Browser, type CDPSession, chromium, type Page } from 'playwright-core'
 
 /** The browser, or why there is none, as the end of a sentence. */
-export const foundChromium = await debianProgram({ packages: ['chromium'], program: 'usr/lib/chromium/chromium' })
+export const foundChromium = await testChromium()
 
 export async function launchChromium(): Promise<Browser> {
   if ('missing' in foundChromium) throw new Error(foundChromium.missing)

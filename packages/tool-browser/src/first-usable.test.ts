@@ -1,0 +1,65 @@
+import { AppError, type Finding } from '@sluice/sdk'
+import { testHost } from '@sluice/testkit/host'
+import { toolContext } from '@sluice/testkit/tool'
+import { expect, test } from 'vitest'
+import type { Action } from './actions.ts'
+import { FirstUsable } from './first-usable.ts'
+
+const OK: Finding = { status: 'ok', detail: 'started' }
+const ACTION = { action: 'get_url' } as Action
+
+function candidate(name: string, why?: string) {
+  const state: { why: string | undefined; closed: number; asked: number } = { why, closed: 0, asked: 0 }
+  const driver = {
+    async unusable() {
+      state.asked++
+      return state.why
+    },
+    run: async () => `by ${name}`,
+    check: async () => [OK],
+    async close() {
+      state.closed++
+    },
+  }
+  return { name, state, load: async () => driver }
+}
+
+const arrange = (...candidates: ReturnType<typeof candidate>[]) => {
+  const { log, logs } = testHost()
+  return { browser: new FirstUsable(candidates, log), logs }
+}
+
+test('the first one that can be used is used, and chosen once', async () => {
+  const [first, second] = [candidate('first'), candidate('second')]
+  const { browser, logs } = arrange(first, second)
+  expect(await Promise.all([browser.run(ACTION, toolContext()), browser.run(ACTION, toolContext())])).toEqual(['by first', 'by first'])
+  expect([first.state.asked, second.state.asked, logs.length]).toEqual([1, 0, 0])
+  expect(await browser.check(toolContext().signal)).toEqual([OK])
+})
+
+test('one that cannot be used is passed over with a warning, and doctor says why', async () => {
+  const [first, second] = [candidate('first', 'its program is missing'), candidate('second')]
+  const { browser, logs } = arrange(first, second)
+  expect(await browser.run(ACTION, toolContext())).toBe('by second')
+  expect(logs).toMatchObject([{ level: 'warn' }])
+  expect(await browser.check(toolContext().signal)).toEqual([
+    {
+      status: 'warn',
+      detail: 'first cannot be used: its program is missing; second is used instead',
+      fix: expect.stringContaining('"second"'),
+    },
+    OK,
+  ])
+  await browser.close()
+  expect([first.state.closed, second.state.closed]).toEqual([1, 1])
+})
+
+test('where none can be used every reason is given, and the next action looks again', async () => {
+  const [first, second] = [candidate('first', 'missing'), candidate('second', 'no Chromium')]
+  const { browser } = arrange(first, second)
+  await expect(browser.run(ACTION, toolContext())).rejects.toThrow(
+    new AppError('unavailable', 'there is no browser here: first cannot be used: missing; second cannot be used: no Chromium'),
+  )
+  second.state.why = undefined
+  expect(await browser.run(ACTION, toolContext())).toBe('by second')
+})
