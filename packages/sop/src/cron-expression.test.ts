@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { expressionProblem, isTimezone, nextOccurrence } from './cron-expression.ts'
+import { ZoneTime } from './zone-time.ts'
 
 /** The next instants after a moment, as they are written in UTC. */
 function instants(expression: string, timezone: string, after: string, count: number): string[] {
@@ -76,10 +77,84 @@ describe('§4.3 daylight saving', () => {
     ['a skipped time comes once', '15 2 * * *', 'Australia/Lord_Howe', '2026-10-03T00:00Z', ['03 15:30', '04 15:15']],
     ['a repeated time comes once', '45 1 * * *', 'Australia/Lord_Howe', '2026-04-03T20:00Z', ['04 14:45', '05 15:15']],
     ['of passing hours a skipped one is left out', '0 * * * *', 'Australia/Lord_Howe', '2026-10-03T14:00Z', ['03 14:30', '03 16:00']],
+    // From 23:00 on 28 March to midnight, and from midnight on 25 October to 23:00 on the day before.
+    ['a time skipped up to midnight comes once', '30 23 * * *', 'America/Nuuk', '2026-03-27T12:00Z', ['28 01:30', '29 01:00', '30 00:30']],
+    ['also where the day is named', '30 23 28 3 *', 'America/Nuuk', '2026-03-27T12:00Z', ['29 01:00', '29 00:30']],
+    ['also where the weekday is named', '0,30 23 * * 6', 'America/Nuuk', '2026-03-27T12:00Z', ['29 01:00', '05 00:00', '05 00:30']],
+    ['a time repeated before midnight comes once', '30 23 * * *', 'America/Nuuk', '2026-10-24T12:00Z', ['25 00:30', '26 01:30']],
     ['there is none in UTC', '30 2 * * *', 'UTC', '2026-03-28T12:00Z', ['29 02:30', '30 02:30']],
   ])('%s: %s in %s', (_, expression, timezone, after, expected) => {
     const found = instants(expression, timezone, after.replace('Z', ':00Z'), expected.length)
     expect(found.map((text) => text.slice(8, 16).replace('T', ' '))).toEqual(expected)
+  })
+
+  const ZONES = Intl.supportedValuesOf('timeZone')
+  const START = Date.UTC(2026, 0, 1)
+  const HALF_HOUR_MS = 1_800_000
+  const WEEK_MS = 7 * 48 * HALF_HOUR_MS
+
+  const WEEKS = Array.from({ length: 53 }, (_, week) => START + week * WEEK_MS)
+  const offsetAt = (zone: ZoneTime, at: number) => zone.wallOf(at) - at
+
+  /** The instants at which the clocks of a zone are changed within a year. */
+  const changes = (zone: ZoneTime): number[] =>
+    // A week first, then the half hour in it: to ask for the time in a zone is slow.
+    WEEKS.filter((week) => offsetAt(zone, week) !== offsetAt(zone, week + WEEK_MS)).flatMap((week) => {
+      const halves = Array.from({ length: WEEK_MS / HALF_HOUR_MS }, (_, half) => week + (half + 1) * HALF_HOUR_MS)
+      return halves.filter((at) => offsetAt(zone, at - HALF_HOUR_MS) !== offsetAt(zone, at))
+    })
+
+  test('around every change of the clocks, in every zone, each time of day comes once a day and no later than it is shown', () => {
+    const seen = new Set<string>()
+    let count = 0
+    for (const timezone of ZONES) {
+      const zone = new ZoneTime(timezone)
+      // Of zones that show the same times all year, one is tried.
+      const year = WEEKS.map((week) => offsetAt(zone, week)).join()
+      if (seen.has(year)) continue
+      seen.add(year)
+      for (const change of changes(zone)) {
+        count++
+        const [first, last] = [change - 3 * 48 * HALF_HOUR_MS, change + 3 * 48 * HALF_HOUR_MS]
+        const nearest = Math.round(zone.wallOf(change) / HALF_HOUR_MS) % 48
+        for (const half of Array.from({ length: 9 }, (_, index) => (nearest + 43 + index) % 48)) {
+          const expression = `${(half % 2) * 30} ${Math.floor(half / 2)} * * *`
+          const found: number[] = []
+          for (let at: number | null = first; at !== null && at < last; at = nextOccurrence({ expression, timezone }, at)) found.push(at)
+          const days = found.slice(1).map((at) => {
+            const wall = zone.wallOf(at)
+            const isShown = wall % (48 * HALF_HOUR_MS) === half * HALF_HOUR_MS
+            expect(isShown || at === change, `${expression} in ${timezone} at ${new Date(at).toISOString()}`).toBe(true)
+            // A skipped time belongs to the day on which it would have been shown.
+            return isShown ? Math.floor(wall / (48 * HALF_HOUR_MS)) : Math.floor((zone.wallOf(at - 1000) + 1000) / (48 * HALF_HOUR_MS))
+          })
+          expect(new Set(days).size, `${expression} in ${timezone} comes once a day`).toBe(days.length)
+          expect(days.at(-1), `${expression} in ${timezone} leaves no day out`).toBe((days[0] ?? 0) + days.length - 1)
+        }
+      }
+    }
+    expect(count).toBeGreaterThan(20)
+  })
+
+  test('in every zone an interval of passing time neither stops nor doubles where the clocks change', () => {
+    for (const timezone of [
+      'America/Nuuk',
+      'Europe/Berlin',
+      'America/New_York',
+      'Australia/Lord_Howe',
+      'Africa/Cairo',
+      'America/Santiago',
+    ]) {
+      const zone = new ZoneTime(timezone)
+      for (const change of changes(zone)) {
+        let at = change - 12 * HALF_HOUR_MS
+        for (let step = 0; step < 24; step++) {
+          const next = nextOccurrence({ expression: '*/30 * * * *', timezone }, at) ?? Number.NaN
+          expect(next - at, `${timezone} at ${new Date(at).toISOString()}`).toBe(HALF_HOUR_MS)
+          at = next
+        }
+      }
+    }
   })
 
   test('a time of day comes on every day of the year, once', () => {

@@ -4,6 +4,7 @@
  * hours are `*` or a step, it speaks of time passing, and comes as often as it passes.
  */
 import { Cron } from 'croner'
+import { ZoneTime } from './zone-time.ts'
 
 export interface CronSchedule {
   /** 5 fields, 6 with seconds in front, or 7 with the year behind. */
@@ -38,28 +39,23 @@ export function isTimezone(timezone: string): boolean {
 /** The first instant after another, both in milliseconds since 1970; null: there is none. Throws for a schedule that is not valid. */
 export function nextOccurrence({ expression, timezone }: CronSchedule, afterMs: number): number | null {
   // Parsed each time: that takes microseconds, and a parsed one holds a field for each year to 9999.
-  const cron = new Cron(asTimesOfDay(expression), { timezone, paused: true, fixedTimeRule: 'no-wildcard' })
-  return cron.nextRun(new Date(afterMs))?.getTime() ?? null
+  if (timezone === 'UTC' || !namesItsHours(expression)) return nextRun(expression, timezone, afterMs)
+  const zone = new ZoneTime(timezone)
+  // Wall clock times are handled as if they were in UTC, where no hour is skipped or repeated.
+  const next = nextRun(expression, 'UTC', zone.wallOf(afterMs))
+  if (next === null || zone.instantOf(next) > afterMs) return next === null ? null : zone.instantOf(next)
+  // The clocks show a time for the second time: the schedule goes on with the first one that they have not shown yet.
+  const later = nextRun(expression, 'UTC', zone.lastWallBy(afterMs))
+  return later === null ? null : zone.instantOf(later)
+}
+
+function nextRun(expression: string, timezone: string, afterMs: number): number | null {
+  return new Cron(expression, { timezone, paused: true }).nextRun(new Date(afterMs))?.getTime() ?? null
 }
 
 const fieldsOf = (expression: string): string[] => expression.trim().split(/\s+/).filter(Boolean)
 
-/** The library takes an expression for times of day only if its minutes and seconds are named, too: then they are. */
-function asTimesOfDay(expression: string): string {
+function namesItsHours(expression: string): boolean {
   const fields = fieldsOf(expression)
-  const hours = fields.length === 5 ? 1 : 2
-  if (/[*?/]/.test(fields[hours] ?? '*')) return expression
-  return fields.map((field, index) => (index < hours ? field.split(',').map(named).join(',') : field)).join(' ')
-}
-
-const SIXTY = 60
-
-/** A wildcard or step of minutes or seconds as the list it stands for; whatever else as it is, valid or not. */
-function named(part: string): string {
-  const [, range = '', step = '1'] = /^(\*|\?|\d+-\d+)(?:\/(\d+))?$/.exec(part) ?? []
-  if (!range || (range !== '*' && range !== '?' && !part.includes('/'))) return part
-  const [first = 0, last = SIXTY - 1] = /\d/.test(range) ? range.split('-').map(Number) : []
-  const every = Number(step)
-  if (every < 1 || every > SIXTY || last >= SIXTY || first > last) return part
-  return Array.from({ length: Math.floor((last - first) / every) + 1 }, (_, index) => first + index * every).join(',')
+  return !/[*?/]/.test(fields[fields.length === 5 ? 1 : 2] ?? '*')
 }
