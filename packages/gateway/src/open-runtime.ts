@@ -96,13 +96,19 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
   })
   const clients = createClients()
   const subscribers = { sse: 0, ws: 0, dropped: 0 }
-  const delivery: DeliveryQueues = { load: () => ({ messages: 0, replies: 0 }), wake: () => {}, queued: () => {} }
+  const delivery: DeliveryQueues = {
+    load: () => ({ messages: 0, replies: 0 }),
+    ages: () => ({ messageSecs: 0, replySecs: 0 }),
+    wake: () => {},
+    queued: () => {},
+  }
   const startedAtMs = clock.nowMs()
   let guards: Guards | undefined
 
   const vitals = (): Vitals => {
     const { running, queued, sessions } = agent.load()
     const { messages, replies } = delivery.load()
+    const { messageSecs, replySecs } = delivery.ages()
     return {
       startedAtMs,
       turnsRunning: running,
@@ -112,6 +118,8 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
       wsClients: subscribers.ws,
       messagesPending: messages,
       repliesPending: replies,
+      oldestMessageSecs: messageSecs,
+      oldestReplySecs: replySecs,
       commitsQueued: store.pending(),
       eventsDropped: subscribers.dropped,
       sandbox: measuredSandbox(guards?.chosenSandbox()),

@@ -68,6 +68,8 @@ export interface Live {
 /** What waits for its turn, or to be sent. */
 export interface DeliveryQueues {
   load(): { readonly messages: number; readonly replies: number }
+  /** How long the oldest message has waited for the end of its turn, and the oldest reply to be sent; since the start at most. */
+  ages(): { readonly messageSecs: number; readonly replySecs: number }
   /** Looks for what has been made due in the store. */
   wake(): void
   /** Takes up replies that were just queued. */

@@ -69,6 +69,8 @@ it('vitals are read when metrics are rendered, and absent where nobody offers th
     wsClients: 5,
     messagesPending: 8,
     repliesPending: 9,
+    oldestMessageSecs: 60.5,
+    oldestReplySecs: 2,
     commitsQueued: 6,
     eventsDropped: 7,
     sandbox: { backend: 'userns', detail: 'works' },

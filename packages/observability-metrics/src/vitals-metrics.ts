@@ -10,6 +10,8 @@ const GAUGES: readonly (readonly [name: string, help: string, read: (vitals: Vit
   ['ws_clients', 'Clients connected by WebSocket', ({ wsClients }) => wsClients],
   ['messages_pending', 'Messages of channels waiting for their turn', ({ messagesPending }) => messagesPending],
   ['replies_pending', 'Replies waiting to be sent', ({ repliesPending }) => repliesPending],
+  ['oldest_message_seconds', 'Age of the oldest message that waits for the end of its turn', ({ oldestMessageSecs }) => oldestMessageSecs],
+  ['oldest_reply_seconds', 'Age of the oldest reply that waits to be sent', ({ oldestReplySecs }) => oldestReplySecs],
   ['commits_queued', 'Writes waiting for their commit', ({ commitsQueued }) => commitsQueued],
   ['events_dropped', 'Events that slow subscribers missed since the start', ({ eventsDropped }) => eventsDropped],
 ]

@@ -99,6 +99,8 @@ export interface Vitals {
   /** Messages that wait for their turn, and replies that wait to be sent. */
   readonly messagesPending: number
   readonly repliesPending: number
+  readonly oldestMessageSecs: number
+  readonly oldestReplySecs: number
   readonly commitsQueued: number
   readonly eventsDropped: number
   /** What confines commands, as it was measured; null until it has been. */

@@ -79,6 +79,7 @@ export const deliverySection = {
   path: 'delivery',
   schema: v.object({
     max_pending: count(10_000, 1, 10_000_000, 'Messages of one account that wait for their turn; one more is answered 503'),
+    max_queue_secs: count(3600, 1, 604_800, 'How long turns of one account may wait to start; then its messages are answered 503'),
     max_attempts: count(5, 1, 100, 'Attempts that a crash interrupted or that failed inside Sluice; then it is a dead letter'),
     max_age_hours: count(24, 1, 720, 'How long a message is retried while the model is away, and a reply while the platform is'),
     dedupe_hours: count(72, 72, 8760, 'How long a message id is remembered'),

@@ -377,6 +377,51 @@ describe('a message', () => {
     expect(await made.receive(message('m3'))).toMatchObject({ kept: 1 })
   })
 
+  test('of an account whose turns have waited longer than max_queue_secs is refused, and one of another account is not', async () => {
+    const gate = Promise.withResolvers<void>()
+    const made = await bench({
+      config: { max_queue_secs: 60 },
+      turnsMax: 1,
+      async turn({ text }) {
+        await gate.promise
+        return text
+      },
+    })
+    await made.receive(message('runs'), message('ready', { sender: 's2' }), message('behind'))
+    await settle()
+    await clock.advance(60_000)
+    expect(await made.receive(message('m1', { sender: 's3' }))).toMatchObject({ kept: 1 })
+    await clock.advance(1)
+    expect(made.deliveries.ages()).toEqual({ messageSecs: 60.001, replySecs: 0 })
+    await expect(made.receive(message('m2'))).rejects.toMatchObject({ code: 'unavailable', retryAfterSecs: 30 })
+    expect(await made.receive(message('ready', { sender: 's2' }))).toMatchObject({ duplicate: 1 })
+    expect(await made.receive(message('m2', { account: 'other' }))).toMatchObject({ kept: 1 })
+    gate.resolve()
+    await until(() => made.turns.length === 5)
+    expect(await made.receive(message('m2'))).toMatchObject({ kept: 1 })
+  })
+
+  test('is kept however long its conversation waits for a turn that runs, and however long replies cannot be sent', async () => {
+    const gate = Promise.withResolvers<void>()
+    const made = await bench({
+      config: { max_queue_secs: 60 },
+      async turn({ text }) {
+        if (text === 'text of slow') await gate.promise
+        return text
+      },
+      async send() {
+        throw new AppError('unavailable', 'nobody there')
+      },
+    })
+    await made.receive(message('slow'), message('behind'), message('answered', { sender: 's2' }))
+    await until(() => made.deliveries.load().replies === 1)
+    await clock.advance(90_000)
+    expect(made.deliveries.ages()).toEqual({ messageSecs: 90, replySecs: 90 })
+    expect(await made.receive(message('m1'))).toMatchObject({ kept: 1 })
+    gate.resolve()
+    await until(() => made.turns.length === 4)
+  })
+
   test('of a request that alone brings more than the cap is kept when nothing else waits', async () => {
     const made = await bench({ config: { max_pending: 2 } })
     expect(await made.receive(message('m1'), message('m2'), message('m3'))).toMatchObject({ kept: 3 })

@@ -132,6 +132,10 @@ export async function startDeliveries(deps: DeliveryDeps): Promise<Deliveries> {
       const messages = [inbox, answers].reduce((sum, { load }) => sum + load.waiting + load.running, 0)
       return { messages, replies: waiting }
     },
+    ages() {
+      const secs = (lanes: readonly WorkLanes[]) => Math.max(0, ...lanes.map(({ oldestMs }) => oldestMs)) / 1000
+      return { messageSecs: secs([inbox, answers]), replySecs: secs([...outboxes.values()]) }
+    },
     async stop(graceMs) {
       stopping.abort()
       const enough = new AbortController()

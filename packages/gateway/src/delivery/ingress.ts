@@ -9,11 +9,11 @@ import type { WorkLanes } from './work-lanes.ts'
 export interface IngressOptions {
   readonly inbox: Pick<Store['inbox'], 'keep' | 'known'>
   /** The lanes of turns, and those of answers to approvals. */
-  readonly lanes: Pick<WorkLanes, 'enter'>
+  readonly lanes: Pick<WorkLanes, 'enter' | 'readyMs'>
   readonly answerLanes: Pick<WorkLanes, 'enter'>
   readonly clock: Clock
   readonly log: Logger
-  config(): Pick<DeliveryConfig, 'max_pending'>
+  config(): Pick<DeliveryConfig, 'max_pending' | 'max_queue_secs'>
   /** The approval a message answers, if it answers one. */
   answered(channel: Channel, message: Inbound): ApprovalKey | undefined | Promise<ApprovalKey | undefined>
 }
@@ -37,7 +37,8 @@ export interface Reception {
 export interface Ingress {
   /**
    * Resolves once everything that is for us is durable. Throws `unauthorized` for a request whose `once` was used before, and
-   * `unavailable` when too many messages of the account wait or the store cannot keep it: then nothing of it was kept.
+   * `unavailable` when too many messages of the account wait, one has waited too long, or the store cannot keep it: then nothing
+   * of it was kept.
    */
   receive(channel: Channel, received: Received): Promise<Reception>
   /** A message has left the lanes. */
@@ -87,9 +88,16 @@ export function createIngress({ inbox, lanes, answerLanes, clock, log, config, a
     return exceeds(accountKeys(channel, others), max_pending) || exceeds(accountKeys(channel, messages), max_pending + ANSWERS_MAX)
   }
 
-  /** Those for which there is room; what is known needs none. Throws `unavailable` if there is no room for all. */
+  /** Whether turns of an account of these messages have waited for longer than an answer is worth waiting for. */
+  const isLate = (channel: Channel, messages: readonly Laned[]): boolean => {
+    const { max_queue_secs } = config()
+    const turns = messages.filter(({ lane }) => !isAnswerLane(lane))
+    return turns.some(({ message }) => lanes.readyMs({ channel: channel.name, account: message.account }) > max_queue_secs * 1000)
+  }
+
+  /** The messages there is room for; known ones need none. Throws `unavailable` if there is no room for all others. */
   const withRoom = async (channel: Channel, messages: readonly Laned[]): Promise<readonly Laned[]> => {
-    if (!isOver(channel, messages)) return messages
+    if (!isOver(channel, messages) && !isLate(channel, messages)) return messages
     const known = await inbox.known(
       channel.name,
       messages.map(({ message }) => message),
@@ -97,6 +105,11 @@ export function createIngress({ inbox, lanes, answerLanes, clock, log, config, a
     const fresh = messages.filter((_, index) => !known[index])
     if (isOver(channel, fresh)) {
       throw new AppError('unavailable', 'Too many messages of this account wait for their turn', { retryAfterSecs: RETRY_AFTER_SECS })
+    }
+    if (isLate(channel, fresh)) {
+      throw new AppError('unavailable', 'Messages of this account have waited too long for their turn', {
+        retryAfterSecs: RETRY_AFTER_SECS,
+      })
     }
     return fresh
   }

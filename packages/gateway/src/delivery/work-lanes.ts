@@ -38,7 +38,14 @@ const FAULT_WAIT_MS = 5000
 /** How often a row that waits looks whether the clock was set. */
 const CLOCK_LOOK_MS = 60_000
 
-type Row = Pick<Waiting, 'channel' | 'account'>
+type Account = Pick<Waiting, 'channel' | 'account'>
+
+interface Row extends Account {
+  /** By the monotonic clock. */
+  readonly enteredMs: number
+}
+
+const keyOf = ({ channel, account }: Account): string => `${channel} ${account}`
 
 export class WorkLanes {
   readonly #options: WorkLanesOptions
@@ -48,10 +55,12 @@ export class WorkLanes {
   readonly #ready = new Fifo<string>()
   readonly #readySuspects = new Fifo<string>()
   readonly #suspects = new Set<number>()
-  /** Every row that is here, so that none is here twice. */
+  /** Every row that is here, so that none is here twice; the oldest first. */
   readonly #rows = new Map<number, Row>()
   /** Rows that must wait for their time. */
   readonly #notBefore = new Map<number, number>()
+  /** Of each account, when its lanes became ready to start, the oldest first. */
+  readonly #readySince = new Map<string, Map<string, number>>()
   readonly #stop = new AbortController()
   readonly #places: WorkPlaces
   #idle = Promise.withResolvers<void>()
@@ -69,10 +78,22 @@ export class WorkLanes {
     return { running: here, waiting: this.#rows.size - here }
   }
 
+  /** The age of the oldest row that is here, since it entered. */
+  get oldestMs(): number {
+    const [oldest] = this.#rows.values()
+    return oldest ? this.#options.clock.monotonicMs() - oldest.enteredMs : 0
+  }
+
+  /** How long a row of this account has been ready to start. A row that waits for its time or behind another is not ready. */
+  readyMs(account: Account): number {
+    const [sinceMs] = this.#readySince.get(keyOf(account))?.values() ?? []
+    return sinceMs === undefined ? 0 : this.#options.clock.monotonicMs() - sinceMs
+  }
+
   /** Takes a row; false if it is here already, or nothing is taken any more. */
   enter({ number, channel, account, lane, atMs, cuts }: Waiting): boolean {
     if (this.#rows.has(number) || this.#stop.signal.aborted) return false
-    this.#rows.set(number, { channel, account })
+    this.#rows.set(number, { channel, account, enteredMs: this.#options.clock.monotonicMs() })
     if (atMs > 0) this.#notBefore.set(number, atMs)
     if (cuts >= SUSPECT_CUTS) this.#suspects.add(number)
     const open = this.#lanes.get(lane)
@@ -112,6 +133,18 @@ export class WorkLanes {
   #queue(lane: string, head: number): void {
     const ready = this.#suspects.has(head) ? this.#readySuspects : this.#ready
     ready.push(lane)
+    const row = this.#rows.get(head)
+    if (!row) return
+    const since = this.#readySince.get(keyOf(row)) ?? new Map<string, number>()
+    this.#readySince.set(keyOf(row), since.set(lane, this.#options.clock.monotonicMs()))
+  }
+
+  #started(lane: string, number: number): void {
+    const row = this.#rows.get(number)
+    if (!row) return
+    const since = this.#readySince.get(keyOf(row))
+    since?.delete(lane)
+    if (since?.size === 0) this.#readySince.delete(keyOf(row))
   }
 
   /** For as long as it was to be, and no longer than until the clock, which may be set meanwhile, says so. */
@@ -145,6 +178,7 @@ export class WorkLanes {
 
   async #run(lane: string, number: number): Promise<void> {
     const place = this.#places.take(this.#suspects.has(number))
+    this.#started(lane, number)
     const followed = new AbortController()
     this.#followed.set(lane, followed)
     if ((this.#lanes.get(lane)?.size ?? 0) > 1) this.#tellFollowed(lane)

@@ -147,6 +147,7 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
     sops: () => options.sops as Sops | undefined,
     delivery: {
       load: () => ({ messages: 0, replies: 0 }),
+      ages: () => ({ messageSecs: 0, replySecs: 0 }),
       wake: options.wake ?? (() => {}),
       queued: (replies) => options.queued?.(replies),
     },
@@ -159,6 +160,8 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
       wsClients: 0,
       messagesPending: 0,
       repliesPending: 0,
+      oldestMessageSecs: 0,
+      oldestReplySecs: 0,
       commitsQueued: 0,
       eventsDropped: 0,
       sandbox: null,
