@@ -4,7 +4,7 @@ import type { Database } from './database.ts'
 import { createDeliveryTable } from './delivery-table.ts'
 import { endMessage } from './end-message.ts'
 import type { GroupCommit } from './group-commit.ts'
-import { INBOX_COLUMNS, type InboxColumns, toInboxRow } from './inbox-row.ts'
+import { INBOX_COLUMNS, INBOX_STATES, type InboxColumns, toInboxRow } from './inbox-row.ts'
 import { createKeep, createKnown } from './keep-arrival.ts'
 import { createStart } from './start-message.ts'
 
@@ -50,6 +50,7 @@ export function createInbox(
     name: 'inbox',
     columns: INBOX_COLUMNS,
     final: 'done',
+    states: INBOX_STATES,
     waiting: ['pending', 'running'],
   })
   const rest = (resting: Resting | undefined): void => {
@@ -82,7 +83,7 @@ export function createInbox(
         cuts: state === 'running' ? attempts : 0,
       }))
     },
-    list: async (filter) => (await table.newest(filter)).map(toInboxRow),
+    list: async (filter) => table.newest(filter).map(toInboxRow),
     async get(number): Promise<InboxEntry | undefined> {
       const row = table.get(number)
       const content = db.read(() => db.get<Content>(CONTENT, number))

@@ -18,15 +18,12 @@ interface Kept {
   readonly number: number
 }
 
-/** What one call forgets at most of runs, and of events; the next call goes on. */
-const DROPPED_MAX = 10_000
-
 export async function pruneRuns(
   db: Database,
   writer: GroupCommit,
   { finishedMax, keysBeforeMs }: Parameters<SopStore['prune']>[0],
 ): Promise<number> {
   const kept = finishedMax > 0 ? db.read(() => db.get<Kept>(KEPT_SINCE, finishedMax - 1)) : undefined
-  const runs = kept ? await inSlices(writer, DROPPED_MAX, (slice) => db.run(DROP_RUNS, kept.atMs, kept.number, slice)) : 0
-  return runs + (await inSlices(writer, DROPPED_MAX, (slice) => db.run(DROP_EVENTS, keysBeforeMs, slice)))
+  const runs = kept ? await inSlices(writer, Number.MAX_SAFE_INTEGER, (slice) => db.run(DROP_RUNS, kept.atMs, kept.number, slice)) : 0
+  return runs + (await inSlices(writer, Number.MAX_SAFE_INTEGER, (slice) => db.run(DROP_EVENTS, keysBeforeMs, slice)))
 }

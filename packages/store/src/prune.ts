@@ -48,7 +48,8 @@ interface Options {
 export async function prune({ db, writer, file }: Options, retention: Retention): Promise<Forgotten> {
   const { endedBeforeMs, saidBeforeMs, nowMs, limit } = retention
   const drop = (text: string, beforeMs: number): Promise<number> => inSlices(writer, limit, (slice) => db.run(text, beforeMs, slice))
-  await drop(DROP_NONCES, nowMs)
+  // Values whose own time is over are no part of the policy: however many came, all of them go.
+  await inSlices(writer, Number.MAX_SAFE_INTEGER, (slice) => db.run(DROP_NONCES, nowMs, slice))
   await writer.write(() => dropOldCosts(db, nowMs))
   const replies = await drop(DROP_OUTBOX, endedBeforeMs)
   // A row ends after it has come: so few are held back by this, or by their batch, and few rows are looked at in vain.

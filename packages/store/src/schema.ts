@@ -374,4 +374,9 @@ export const MIGRATIONS: readonly string[] = [
   INSERT INTO key_values (owner, key, value_json)
   SELECT 'sop', x'${Buffer.from('agree_to_workspace', 'utf16le').swap16().toString('hex')}', 'true' FROM pragma_user_version WHERE user_version > 0;
   `,
+  `
+  -- A page of one channel, in one state or in all, is read without looking at other rows.
+  CREATE INDEX inbox_by_channel ON inbox (channel, state);
+  CREATE INDEX outbox_by_channel ON outbox (channel, state);
+  `,
 ]

@@ -16,10 +16,12 @@ export const list = (context: CliContext): Promise<number> =>
     const { out, json, options } = context
     const state = typeof options.state === 'string' ? stateOf(options.state) : undefined
     const limit = typeof options.limit === 'string' ? wholeNumber('--limit', options.limit, 1, LIMIT_MAX) : LIMIT
-    const approvals = await store.approvals.list({ limit, ...(state && { state }) })
+    const found = await store.approvals.list({ limit: limit + 1, ...(state && { state }) })
+    const approvals = found.slice(0, limit)
     if (json) out.json(approvals.map(shownApproval))
     else if (approvals.length === 0) out.print(state ? `nothing is ${state}` : 'nobody was asked anything')
     else out.table(['created', 'run', 'step', 'workflow', 'title', 'state', 'by'], approvals.map(cells))
+    if (found.length > limit) out.warn(`there are older ones: raise --limit, at most ${LIMIT_MAX}`)
     return 0
   })
 

@@ -25,10 +25,11 @@ export const run = (context: CliContext): Promise<number> =>
     // Without a run or a procedure named, the newest are what somebody wants to see.
     const after = Object.keys(narrow).length === 0 ? Math.max(0, records - limit) : 0
     const rows = limit === 0 ? [] : await sops.audit({ limit, after, ...narrow })
+    if (limit > 0 && rows.length === limit && rows.length < records)
+      out.warn(`there may be more: add --limit ${Math.min(limit * 10, LIMIT_MAX)}`)
     if (json) out.json({ ok: broken === null, records, head, broken, rows: rows.map(shownAudit) })
     else {
       if (rows.length > 0) out.table(['record', 'at', 'kind', 'procedure', 'run', 'step', 'by', 'reason'], rows.map(cells))
-      if (limit > 0 && rows.length === limit) out.warn(`there may be more: add --limit ${Math.min(limit * 10, LIMIT_MAX)}`)
       if (broken) out.warn(`${out.style('red', 'the log was tampered with')}: record ${broken.number}: ${broken.why}`)
       else out.print(`${records} records, none changed, missing or put in; head ${head}`)
     }

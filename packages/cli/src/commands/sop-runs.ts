@@ -17,12 +17,13 @@ export const list = (context: CliContext): Promise<number> =>
   withStore(context, async ({ store }) => {
     const { out, json, options } = context
     const limit = typeof options.limit === 'string' ? wholeNumber('--limit', options.limit, 1, LIMIT_MAX) : LIMIT
-    const runs = await store.sops.runs({
-      limit,
+    const found = await store.sops.runs({
+      limit: limit + 1,
       ...(typeof options.sop === 'string' && { sop: options.sop }),
       ...(typeof options.before === 'string' && { before: options.before }),
       ...(options.active === true && { active: true }),
     })
+    const runs = found.slice(0, limit)
     if (json) out.json(runs.map(shownRun))
     else if (runs.length === 0) out.print('no runs')
     else
@@ -37,7 +38,7 @@ export const list = (context: CliContext): Promise<number> =>
           oneLine(run.reason ?? '', ERROR_CHARS_MAX),
         ]),
       )
-    if (!json && runs.length === limit) out.warn(`older ones: add --before ${runs.at(-1)?.id}`)
+    if (found.length > limit) out.warn(`older ones: add --before ${runs.at(-1)?.id}`)
     return 0
   })
 

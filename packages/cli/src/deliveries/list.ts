@@ -17,15 +17,17 @@ export const list = <Row extends { readonly number: number; readonly state: stri
   withStore(context, async ({ store }) => {
     const { out, json } = context
     const filter = filterOf(box, context)
-    const pages = await Promise.all(states ? states.map((state) => box.of(store).list({ ...filter, state })) : [box.of(store).list(filter)])
-    const rows = pages
-      .flat()
-      .toSorted((a, b) => b.number - a.number)
-      .slice(0, filter.limit)
+    // One more than is shown tells whether there are others.
+    const oneMore = { ...filter, limit: filter.limit + 1 }
+    const pages = await Promise.all(
+      states ? states.map((state) => box.of(store).list({ ...oneMore, state })) : [box.of(store).list(oneMore)],
+    )
+    const found = pages.flat().toSorted((a, b) => b.number - a.number)
+    const rows = found.slice(0, filter.limit)
     if (json) out.json(rows.map(box.shown))
     else if (rows.length === 0) out.print(`nothing ${states ? `${states.join(' or ')} ` : ''}in the ${box.name}`)
     else out.table(box.headings, rows.map(box.cells))
-    if (!json && rows.length === filter.limit) out.warn(`older ones: add --before ${rows.at(-1)?.number}`)
+    if (found.length > rows.length) out.warn(`older ones: add --before ${rows.at(-1)?.number}`)
     return 0
   })
 

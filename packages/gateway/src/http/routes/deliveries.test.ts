@@ -96,6 +96,7 @@ describe('the inbox', () => {
     expect(await json('GET', `/inbox?before=${other}&limit=1`)).toMatchObject({ messages: [{ number: two }] })
     expect(await json('GET', '/inbox?channel=otherchat')).toMatchObject({ messages: [{ number: other }] })
     expect(await json('GET', '/inbox?state=dead')).toEqual({
+      next: null,
       messages: [
         {
           number: one,
@@ -180,10 +181,13 @@ describe('the outbox', () => {
     const [one, two] = await store.outbox.add([reply(), reply({ channel: 'otherchat' })])
     await store.outbox.start(one ?? 0)
     await store.outbox.giveUp(one ?? 0, { state: 'ambiguous', error: 'cut off', atMs: AT_MS })
-    expect(await json('GET', '/outbox')).toMatchObject({ replies: [{ number: two }, { number: one }] })
+    expect(await json('GET', '/outbox')).toMatchObject({ replies: [{ number: two }, { number: one }], next: null })
+    expect(await json('GET', '/outbox?limit=1')).toMatchObject({ replies: [{ number: two }], next: two })
+    expect(await json('GET', '/outbox?limit=1&channel=otherchat')).toMatchObject({ replies: [{ number: two }], next: null })
     expect(await json('GET', `/outbox?before=${two}`)).toMatchObject({ replies: [{ number: one }] })
     expect(await json('GET', '/outbox?channel=otherchat')).toMatchObject({ replies: [{ number: two }] })
     expect(await json('GET', '/outbox?state=ambiguous')).toEqual({
+      next: null,
       replies: [
         {
           number: one,

@@ -1,5 +1,5 @@
 /** `/api/deliveries`: what came in and what goes out, for an operator; what was given up can be tried once more. */
-import { type AppError, defineRoute, type Route } from '@sluice/sdk'
+import { type AppError, type DeliveryFilter, defineRoute, type Route } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { Runtime } from '../../runtime.ts'
 import { wholeText } from '../query.ts'
@@ -8,7 +8,8 @@ import { INBOX_STATES, inboxEntrySchema, inboxRowSchema, OUTBOX_STATES, outboxEn
 import { shownInboxEntry, shownInboxRow, shownOutboxEntry, shownOutboxRow } from './deliveries-shown.ts'
 
 const PAGE_MAX = 500
-const NEXT_PAGE = 'A page, newest first; `before` the last `number` gives the next'
+const NEXT_PAGE = 'A page, newest first; `next` as `before` gives the page after it, null is the end'
+const next = v.nullable(v.number())
 
 const replayedSchema = v.object({ replayed: v.literal(true), number: v.number() })
 
@@ -52,9 +53,10 @@ const inboxRoutes = ({ delivery, store: { inbox, turns } }: Runtime): Route[] =>
     summary: 'What came in over channels',
     auth: 'operator',
     query: filterSchema(INBOX_STATES),
-    answers: { 200: { description: NEXT_PAGE, schema: v.object({ messages: v.array(inboxRowSchema) }) } },
+    answers: { 200: { description: NEXT_PAGE, schema: v.object({ messages: v.array(inboxRowSchema), next }) } },
     async handle({ query }) {
-      return { messages: (await inbox.list(query)).map(shownInboxRow) }
+      const { page, next } = await paged(query, inbox.list)
+      return { messages: page.map(shownInboxRow), next }
     },
   }),
   defineRoute({
@@ -91,9 +93,10 @@ const outboxRoutes = ({ delivery, store: { outbox, turns } }: Runtime): Route[] 
     summary: 'What goes out over channels',
     auth: 'operator',
     query: filterSchema(OUTBOX_STATES),
-    answers: { 200: { description: NEXT_PAGE, schema: v.object({ replies: v.array(outboxRowSchema) }) } },
+    answers: { 200: { description: NEXT_PAGE, schema: v.object({ replies: v.array(outboxRowSchema), next }) } },
     async handle({ query }) {
-      return { replies: (await outbox.list(query)).map(shownOutboxRow) }
+      const { page, next } = await paged(query, outbox.list)
+      return { replies: page.map(shownOutboxRow), next }
     },
   }),
   defineRoute({
@@ -122,6 +125,16 @@ const outboxRoutes = ({ delivery, store: { outbox, turns } }: Runtime): Route[] 
     },
   }),
 ]
+
+/** A page, and where the one after it begins: one row more is read than is shown. */
+async function paged<Row extends { readonly number: number }>(
+  query: DeliveryFilter,
+  list: (filter: DeliveryFilter) => Promise<Row[]>,
+): Promise<{ readonly page: Row[]; readonly next: number | null }> {
+  const rows = await list({ ...query, limit: query.limit + 1 })
+  const page = rows.slice(0, query.limit)
+  return { page, next: rows.length > page.length ? (page.at(-1)?.number ?? null) : null }
+}
 
 /** A path that names no number names nothing. */
 function numberOf({ number = '' }: Readonly<Record<string, string>>, unknown: (number: string) => AppError): number {
