@@ -5,7 +5,13 @@ import { errorText, signalScope } from '@sluice/sdk'
 import * as v from 'valibot'
 
 const PROBE_MS = 5000
-const daemonFile = v.object({ pid: v.number(), url: v.string(), profile: v.string(), started_at: v.string() })
+const daemonFile = v.object({
+  pid: v.number(),
+  url: v.string(),
+  version: v.optional(v.string(), 'unknown'),
+  profile: v.string(),
+  started_at: v.string(),
+})
 
 export type DaemonProbe =
   | ({ readonly running: true; readonly health: unknown } & v.InferOutput<typeof daemonFile>)

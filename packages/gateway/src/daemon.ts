@@ -102,10 +102,12 @@ async function startOn(
   const { load, wake, queued } = deliveries
   Object.assign(runtime.delivery, { load, wake, queued })
   started.resolve(deliveries)
+  runtime.health.started()
   const file = join(options.dataDir, 'daemon.json')
   const described = {
     pid: process.pid,
     url: server.url,
+    version: options.version,
     profile: options.profile,
     started_at: new Date(runtime.startedAtMs).toISOString(),
   }
@@ -139,6 +141,7 @@ async function startOn(
     const startedMs = clock.monotonicMs()
     log.info('Stopping', { turns_running: runtime.vitals().turnsRunning })
     watching.abort()
+    runtime.health.draining()
     // First of all: what moves must not go on for as long as turns may take to end.
     const retired = runtime.lifecycle.retire()
     // And before turns end: a turn that is cut while it waits for a person asks again after the next start.

@@ -13,6 +13,7 @@ import { configuredSecrets } from './configured-secrets.ts'
 import { createEventBus } from './events/bus.ts'
 import { observationOf } from './events/observe-events.ts'
 import { createGuards, type Guards } from './guards.ts'
+import { createHealthWatch } from './health.ts'
 import { type Clients, createClients } from './http/client.ts'
 import { newToken } from './http/pairing.ts'
 import { createLifecycle, type Lifecycle, type Reload } from './lifecycle.ts'
@@ -125,6 +126,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
       sandbox: measuredSandbox(guards?.chosenSandbox()),
     }
   }
+  const health = createHealthWatch({ clock, store, bus, live: () => lifecycle.current().live })
   const services: Partial<Services> = {
     memory: store.memory,
     vitals,
@@ -232,6 +234,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
     guards: () => guards ?? unreachable(),
     live: () => lifecycle.current().live,
     sops: () => services.sops,
+    health,
     offer: (offered) => void Object.assign(services, offered),
     vitals,
     async reload(text) {

@@ -66,6 +66,7 @@ export function freezeRegistry(input: RegistryInput): FrozenRegistry {
       ...absent.map(({ feature, tool, build }) => ({ ...shown(tool), feature, available: false, compiled: false, build })),
     ],
     observers,
+    links: () => parts.flatMap((part) => part.links?.() ?? []),
     models: input.models.labels.map(({ provider, model }) => `${provider}:${model}`),
     metricsLoopbackOnly: observers.some(({ loopbackOnly }) => loopbackOnly),
     traces: observers.some(({ traces }) => traces),

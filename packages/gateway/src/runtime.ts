@@ -1,9 +1,24 @@
 /** What the HTTP side works with: the living parts of one daemon, and the registry of the moment. */
 import type { Agent } from '@sluice/agent'
-import type { Channel, Clock, ErrorCode, FeatureId, Logger, Observation, Observer, Route, Sops, Store, Vitals, Waiting } from '@sluice/sdk'
+import type {
+  Channel,
+  Clock,
+  ErrorCode,
+  FeatureId,
+  LinkHealth,
+  Logger,
+  Observation,
+  Observer,
+  Route,
+  Sops,
+  Store,
+  Vitals,
+  Waiting,
+} from '@sluice/sdk'
 import type { ApprovalRegistry } from './approvals/registry.ts'
 import type { GatewayConfig } from './config/core-sections.ts'
 import type { EventBus } from './events/bus.ts'
+import type { HealthWatch } from './health.ts'
 
 /** `starting`: registration has not ended yet. `unavailable`: this machine lacks something that the feature needs. */
 export type FeatureState = 'ready' | 'starting' | 'unavailable' | 'unconfigured' | 'failed' | 'left_out'
@@ -56,6 +71,8 @@ export interface Live {
   readonly features: readonly FeatureStatus[]
   readonly tools: readonly ToolStatus[]
   readonly observers: readonly Observer[]
+  /** The connections that features keep open beside channels. */
+  links(): readonly LinkHealth[]
   /** The configured model and its fallbacks, `provider:model`. */
   readonly models: readonly string[]
   /** Of the metrics endpoint when no observer renders; true: loopback peers only. */
@@ -89,6 +106,7 @@ export interface Runtime {
   /** The registry of the moment. */
   live(): Live
   vitals(): Vitals
+  readonly health: HealthWatch
   /** The engine of procedures; undefined until it has started. */
   sops(): Sops | undefined
   readonly approvals: ApprovalRegistry

@@ -28,6 +28,8 @@ export interface Parts {
   lacks?(): string | undefined
   /** Proves on this machine that it can do its work, and says what to install where it cannot; for `sluice doctor`. */
   check?(signal: AbortSignal): Promise<readonly Finding[]>
+  /** How the connections are that it keeps open, where they are no channels; from memory. */
+  links?(): readonly LinkHealth[]
   /** Lines for the system prompt, asked for at each turn. */
   prompt?(): string
   /** Phase 2, registration: credential checks, device discovery. Once per build; a rejection marks the feature failed. */
@@ -39,6 +41,12 @@ export interface Parts {
   retire?(): Promise<void>
   /** Phase 4, shutdown: idempotent, called in reverse order. Phase 3 is the parts at work. */
   close?(): Promise<void>
+}
+
+/** A connection that a feature keeps open, such as the one to a broker. */
+export interface LinkHealth {
+  readonly name: string
+  readonly state: 'ok' | 'connecting' | 'down'
 }
 
 /** What a check found. */

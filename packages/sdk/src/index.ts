@@ -66,7 +66,7 @@ export type { ErrorCode, ErrorOptions } from './errors.ts'
 export { AppError, ERRORS, errorText } from './errors.ts'
 export type { EventEnvelope, Events, EventType, SluiceEvent, Usage } from './events.ts'
 export { eventMembers, eventSchema } from './events.ts'
-export type { Feature, Finding, Parts } from './feature.ts'
+export type { Feature, Finding, LinkHealth, Parts } from './feature.ts'
 export { defineFeature } from './feature.ts'
 export type { FilterInstruction } from './filter-program.ts'
 export {
@@ -182,6 +182,7 @@ export type {
   SessionRow,
   SessionStore,
   Store,
+  StoreHealth,
   StoreProblem,
   TurnEnd,
   TurnRow,

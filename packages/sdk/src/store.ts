@@ -288,6 +288,14 @@ export interface StoreProblem {
   readonly detail: string
 }
 
+/** What the store noticed of its disk and its file. */
+export interface StoreHealth {
+  /** When the last commit was, as `Clock.monotonicMs()` counts; null before the first. */
+  readonly lastCommitMs: number | null
+  /** Why nothing can be written, or what is wrong with the file, in the database's own words; null: nothing was noticed. */
+  readonly fault: string | null
+}
+
 export interface Store {
   readonly sessions: SessionStore
   readonly turns: TurnStore
@@ -309,6 +317,8 @@ export interface Store {
   keyValue(owner: string): KeyValue
   /** Writes waiting for their commit. */
   pending(): number
+  /** From memory: nothing is read. */
+  health(): StoreHealth
   /** Reads the whole file and checks it; empty when all is well. For `doctor`. */
   check(): Promise<readonly StoreProblem[]>
   /** Waits for what was asked for, then closes. Idempotent. */

@@ -3,7 +3,7 @@ import { closeSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { AppError } from '@sluice/sdk'
-import { isBusy, storageError } from './storage-error.ts'
+import { damageOf, isBusy, storageError } from './storage-error.ts'
 
 /** How long a write waits for another process, such as the command line; the event loop stands still meanwhile. */
 const BUSY_MS_MAX = 1000
@@ -27,6 +27,8 @@ const DATA_VERSION = 'PRAGMA data_version'
 
 export class Database {
   readonly #connection: DatabaseSync
+  /** What reading found to be wrong with the file or the disk; it stays until the file is opened anew. */
+  damage: string | null = null
   /** By their text. All texts are constants of this package. */
   readonly #statements = new Map<string, StatementSync>()
 
@@ -106,6 +108,7 @@ export class Database {
     try {
       return use()
     } catch (error) {
+      this.damage ??= damageOf(error) ?? null
       throw storageError(error, 'The store cannot be read now')
     }
   }

@@ -92,8 +92,10 @@ test('a full disk refuses what does not fit as unavailable, keeps what does, and
     retryAfterSecs: 30,
   })
   expect(kept()).toEqual(['a', 'b'])
+  expect(writer.health).toEqual({ lastCommitMs: expect.any(Number), fault: 'database or disk is full' })
   pages(1_000)
   expect(await outcomes([keep('x'.repeat(100_000))])).toEqual(['kept'])
+  expect(writer.health).toMatchObject({ fault: null })
 })
 
 test('trouble with the disk is logged when it begins and when it ends', async () => {

@@ -1,5 +1,5 @@
 /** The one writer: what is asked for in one turn of the event loop becomes durable in one commit. */
-import { AppError, type Clock, type Logger } from '@sluice/sdk'
+import { AppError, type Clock, type Logger, type StoreHealth } from '@sluice/sdk'
 import { Company } from './company.ts'
 import type { Database } from './database.ts'
 import { storageError, storageFault } from './storage-error.ts'
@@ -37,8 +37,9 @@ export class GroupCommit {
   #scheduled: NodeJS.Immediate | undefined
   #patience: NodeJS.Timeout | undefined
   #closed = false
-  /** The last write failed for a reason that lies with the disk or the file. */
-  #failing = false
+  #lastCommitMs: number | null = null
+  /** Why the last write failed, where that lies with the disk or the file. */
+  #fault: string | null = null
 
   constructor(db: Database, options: GroupCommitOptions) {
     this.#db = db
@@ -47,6 +48,10 @@ export class GroupCommit {
 
   get pending(): number {
     return this.#waiting.length
+  }
+
+  get health(): StoreHealth {
+    return { lastCommitMs: this.#lastCommitMs, fault: this.#fault ?? this.#db.damage }
   }
 
   /** Commits so far. */
@@ -123,19 +128,19 @@ export class GroupCommit {
     }
     this.#commits++
     for (const [index, { resolve }] of units.entries()) resolve(results[index])
-    if (this.#failing) log.info('the store keeps writes again')
-    this.#failing = false
-    const tookMs = clock.monotonicMs() - startedMs
+    if (this.#fault !== null) log.info('the store keeps writes again')
+    this.#fault = null
+    this.#lastCommitMs = clock.monotonicMs()
+    const tookMs = this.#lastCommitMs - startedMs
     this.#company.committed(units.length)
     onCommit?.(units.length, tookMs)
     return undefined
   }
 
   #refuse(unit: Unit, { error }: Failure): void {
-    if (!this.#failing && storageFault(error) !== undefined) {
-      this.#failing = true
-      this.#options.log.error('the store cannot keep writes', { error })
-    }
+    const fault = storageFault(error)
+    if (this.#fault === null && fault !== undefined) this.#options.log.error('the store cannot keep writes', { error })
+    this.#fault = fault ?? this.#fault
     unit.reject(storageError(error, 'The store cannot keep this now'))
   }
 }

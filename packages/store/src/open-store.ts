@@ -61,6 +61,7 @@ export function openStore({ file, clock, log, onCommit }: StoreOptions): Store {
     foreignVersion: () => db.read(() => db.foreignVersion()),
     keyValue: (owner) => createKeyValue(db, writer, owner),
     pending: () => writer.pending,
+    health: () => writer.health,
     check: async () => problemsOf(db),
     async close() {
       if (!db.isOpen) return

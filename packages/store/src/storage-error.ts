@@ -32,6 +32,13 @@ const isSqliteError = (error: unknown): error is SqliteError => error instanceof
 export const storageFault = (error: unknown): string | undefined =>
   isSqliteError(error) && STORAGE_CODES.has(error.errcode & 0xff) ? error.errstr : undefined
 
+/** Of the codes above, those that no later attempt mends. */
+const DAMAGE_CODES: ReadonlySet<number> = new Set([10, 11, 26])
+
+/** SQLite's own words for a file that is damaged or cannot be read; undefined for anything else. */
+export const damageOf = (error: unknown): string | undefined =>
+  isSqliteError(error) && DAMAGE_CODES.has(error.errcode & 0xff) ? error.errstr : undefined
+
 /** Another connection holds the lock that was wanted. */
 export const isBusy = (error: unknown): boolean => isSqliteError(error) && (error.errcode & 0xff) === BUSY
 

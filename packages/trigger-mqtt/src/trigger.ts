@@ -1,5 +1,5 @@
 /** The trigger at work: from the engine's appearance to the feature's end, in the background. */
-import type { Host, Parts, Sops } from '@sluice/sdk'
+import type { Host, LinkHealth, Parts, Sops } from '@sluice/sdk'
 import { createBrokerSession } from './broker-session.ts'
 import { brokerAddress } from './broker-url.ts'
 import type { MqttConfig } from './config.ts'
@@ -11,12 +11,14 @@ import { createReceive } from './receive.ts'
 /** How often the engine is looked for, which may be ready after us. */
 const ENGINE_LOOK_MS = 250
 
-export function createTrigger(host: Host, config: MqttConfig): Pick<Parts, 'register' | 'close'> {
+export function createTrigger(host: Host, config: MqttConfig): Pick<Parts, 'register' | 'close' | 'links'> {
   const leaving = new AbortController()
   let running: Promise<void> | undefined
+  const link: Link = { state: 'connecting' }
   return {
+    links: () => [{ name: 'mqtt', state: link.state }],
     async register() {
-      running ??= run(host, config, leaving.signal)
+      running ??= run(host, config, link, leaving.signal)
     },
     async close() {
       leaving.abort()
@@ -25,7 +27,12 @@ export function createTrigger(host: Host, config: MqttConfig): Pick<Parts, 'regi
   }
 }
 
-async function run(host: Host, config: MqttConfig, leaving: AbortSignal): Promise<void> {
+/** What is known of the connection. */
+interface Link {
+  state: LinkHealth['state']
+}
+
+async function run(host: Host, config: MqttConfig, link: Link, leaving: AbortSignal): Promise<void> {
   const sops = await waitForEngine(host, leaving)
   if (!sops) return
   const { log, keyValue, clock } = host
@@ -52,13 +59,20 @@ async function run(host: Host, config: MqttConfig, leaving: AbortSignal): Promis
         receive: createReceive(host, sops, keys),
         subscriptions: { keyValue, log, qos, wanted },
         onNewSession: () => session.forget(),
-        onConnected: (resumed) => log.info('connected to the MQTT broker', { broker, session: resumed ? 'resumed' : 'new' }),
+        onConnected(resumed) {
+          link.state = 'ok'
+          log.info('connected to the MQTT broker', { broker, session: resumed ? 'resumed' : 'new' })
+        },
         onReload: (callback) => sops.onReload(callback),
       },
       leaving,
     )
   }
-  await keepConnected(host, broker, connect, leaving)
+  const connectOrDown = () =>
+    connect().finally(() => {
+      link.state = 'down'
+    })
+  await keepConnected(host, broker, connectOrDown, leaving)
 }
 
 async function waitForEngine(host: Host, leaving: AbortSignal): Promise<Sops | undefined> {

@@ -78,7 +78,7 @@ export const isRefused = ({ status, text }: Answer): boolean => status === 401 &
 /** True for the body of a webhook that was taken. */
 export function isTaken({ status, text }: Answer): boolean {
   try {
-    return status === 200 && (JSON.parse(text) as Record<string, unknown> | null)?.status === 'ok'
+    return status === 200 && ['ok', 'degraded'].includes(String((JSON.parse(text) as Record<string, unknown> | null)?.status))
   } catch {
     return false
   }

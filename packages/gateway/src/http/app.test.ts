@@ -9,6 +9,19 @@ const gateway = testGateways()
 const open = (method: Route['method'], path: Route['path'], handle: Route['handle'], more: Partial<Route> = {}): Route =>
   defineRoute({ method, path, summary: 'A test route', auth: 'open', answers: { 200: { description: 'Done' } }, ...more, handle }) as Route
 
+test('GET /health is 200 and GET /ready 503 while the store cannot write, and both say why', async () => {
+  const { request, runtime } = gateway()
+  expect([(await request('/health')).status, (await request('/ready')).status]).toEqual([200, 200])
+  const refused = new AppError('unavailable', 'The store cannot keep this now: database or disk is full')
+  runtime.store.keyValue = () => ({ set: () => Promise.reject(refused) }) as never
+  runtime.store.health = () => ({ lastCommitMs: 0, fault: 'database or disk is full' })
+  const [health, ready] = [await request('/health'), await request('/ready')]
+  expect([health.status, ready.status]).toEqual([200, 503])
+  const store = { state: 'failing', reason: 'database or disk is full' }
+  expect(await health.json()).toMatchObject({ status: 'degraded', store })
+  expect(await ready.json()).toMatchObject({ ready: false, reason: refused.message, status: 'degraded', store })
+})
+
 describe('what is not there', () => {
   test('is 404 JSON, under /api and anywhere else', async () => {
     const { request, observations } = gateway()
@@ -246,7 +259,7 @@ test('health asks nobody and says whether pairing is required', async () => {
   const made = gateway({ config: { require_pairing: false } })
   await made.store.close()
   const response = await made.request('/health', { peer: '203.0.113.9' })
-  expect([response.status, await response.json()]).toEqual([200, { status: 'ok', require_pairing: false }])
+  expect([response.status, await response.json()]).toMatchObject([200, { status: 'ok', require_pairing: false }])
 })
 
 test('a reload is in force from the next request on', async () => {

@@ -14,7 +14,7 @@ import { createGate, type Gate, type HttpContext, type HttpEnv } from './gate.ts
 import type { IngressBudget } from './ingress-budget.ts'
 import { limitRate } from './limit-rate.ts'
 import type { Limits } from './limits.ts'
-import { healthEndpoint, metricsEndpoint } from './open-endpoints.ts'
+import { healthEndpoint, metricsEndpoint, readyEndpoint } from './open-endpoints.ts'
 import { openApiDocument } from './openapi.ts'
 import { pairEndpoint } from './pair-endpoint.ts'
 import { problem, refusal } from './problem.ts'
@@ -63,7 +63,8 @@ export function createApp(options: AppOptions): App {
   const webhook = { runtime, live, gate, auth, limiter: limits.webhook(live.config) }
   const docs: EndpointDoc[] = []
   const endpoints: Endpoint[] = [
-    healthEndpoint(live),
+    healthEndpoint(runtime),
+    readyEndpoint(runtime),
     metricsEndpoint(live, gate),
     pairEndpoint({ runtime, live, gate, limits }),
     webhookEndpoint(webhook),

@@ -37,7 +37,7 @@ export function attachApplication(server: Server, { subscribers, ...options }: A
   const { runtime, auth } = options
   const streams = subscribers && createStreams({ runtime, onRevoked: auth.onRevoked, counts: subscribers })
   const budget = createIngressBudget()
-  const forwarding = createForwardingWatch(runtime.log)
+  const forwarding = createForwardingWatch(runtime.log, runtime.health.ignoredForwarding)
   const fetch = createHandler({ ...options, budget, forwarding, ...(streams ? { streams: streams.endpoints } : {}) })
   const gather = createGather()
   const handle = (request: Request, env: unknown): Response | Promise<Response> => {

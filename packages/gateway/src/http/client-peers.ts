@@ -34,8 +34,8 @@ const NOTICES: Readonly<Record<IgnoredForwarding, string>> = {
     'A forwarding header from a peer outside of [gateway] trusted_proxies is ignored. If the peer is your proxy, add its address to trusted_proxies.',
 }
 
-export function createForwardingWatch(log: Logger): ForwardingWatch {
-  const ignored = new Set<IgnoredForwarding>()
+/** Adds to `ignored`. */
+export function createForwardingWatch(log: Logger, ignored = new Set<IgnoredForwarding>()): ForwardingWatch {
   return {
     ignored,
     ignore(why, peer) {

@@ -11,7 +11,7 @@ const routesOf = ({ options, clock }: TestGateway) =>
     .routes.filter(({ path }) => !path.startsWith('/ws/'))
     .map(({ method, path }) => ({ method, path: path.replace(/:\w+/g, 'x') }))
 
-const OPEN = new Set(['GET /health', 'GET /metrics', 'POST /pair'])
+const OPEN = new Set(['GET /health', 'GET /ready', 'GET /metrics', 'POST /pair'])
 /** For processes of this machine, whatever they know. */
 const LOCAL = new Set(['POST /api/channel-events'])
 

@@ -92,6 +92,7 @@ test('what is answered fits what is documented', async () => {
   const { token } = await made.pair()
   for (const path of [
     '/health',
+    '/ready',
     '/api/status',
     '/api/health',
     '/api/tools',

@@ -7,6 +7,7 @@ const gateway = testGateways()
 /** The least role of every route there is; `open` and `local` routes ask for no token. */
 const ROUTES: Readonly<Record<string, Role | 'open' | 'local'>> = {
   'GET /health': 'open',
+  'GET /ready': 'open',
   'GET /metrics': 'open',
   'POST /pair': 'open',
   'POST /webhook': 'client',

@@ -1,8 +1,8 @@
-/** Serves before the application is loaded: `GET /health` at once, and anything else as soon as it is. */
+/** Serves before the application is loaded: `GET /health` and `GET /ready` at once, and anything else as soon as it is. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Application, ApplicationOptions } from './application.ts'
-import { healthBody } from './open-endpoints.ts'
+import { healthBody, readiness } from './open-endpoints.ts'
 import { JSON_HEADERS } from './security-headers.ts'
 
 /** Returns what loads the application now; before that, the first request that needs it does. */
@@ -19,7 +19,8 @@ export function serveLazily(server: Server, options: ApplicationOptions): () => 
     return loading
   }
   const onRequest = (incoming: IncomingMessage, outgoing: ServerResponse & { req: IncomingMessage }): void => {
-    if (isHealth(incoming)) answerHealth(incoming, outgoing, healthBody(options.runtime.live().config))
+    if (isFor('/health', incoming)) answer(incoming, outgoing, { status: 200, body: healthBody(options.runtime) })
+    else if (isFor('/ready', incoming)) void readiness(options.runtime).then((ready) => answer(incoming, outgoing, ready))
     else void load().then(({ listener }) => listener(incoming, outgoing))
   }
   const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
@@ -33,10 +34,14 @@ export function serveLazily(server: Server, options: ApplicationOptions): () => 
 /** A host as clients write it; any other is for the application to refuse. */
 const HOST = /^[\w.-]+(?::\d+)?$|^\[[\da-fA-F:]+\](?::\d+)?$/
 
-const isHealth = ({ method, url, headers }: IncomingMessage): boolean =>
-  url === '/health' && (method === 'GET' || method === 'HEAD') && HOST.test(headers.host ?? '')
+const isFor = (path: string, { method, url, headers }: IncomingMessage): boolean =>
+  url === path && (method === 'GET' || method === 'HEAD') && HOST.test(headers.host ?? '')
 
-function answerHealth({ method }: IncomingMessage, outgoing: ServerResponse, body: string): void {
-  outgoing.writeHead(200, { ...JSON_HEADERS, 'content-length': Buffer.byteLength(body) })
+function answer(
+  { method }: IncomingMessage,
+  outgoing: ServerResponse,
+  { status, body }: { readonly status: number; readonly body: string },
+): void {
+  outgoing.writeHead(status, { ...JSON_HEADERS, 'content-length': Buffer.byteLength(body) })
   outgoing.end(method === 'HEAD' ? undefined : body)
 }

@@ -13,6 +13,7 @@ import { createApprovals } from '../approvals/registry.ts'
 import { gatewaySection } from '../config/core-sections.ts'
 import { createEventBus } from '../events/bus.ts'
 import { createStreams } from '../events/streams.ts'
+import { createHealthWatch } from '../health.ts'
 import type { Live, Runtime } from '../runtime.ts'
 import type { Inlet } from './app.ts'
 import { type Auth, createAuth } from './auth.ts'
@@ -127,12 +128,15 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
     features: [],
     tools: [],
     observers: [observer],
+    links: () => [],
     models: ['offline:echo'],
     metricsLoopbackOnly: false,
     traces: options.live?.observers?.some(({ traces }) => traces) ?? false,
     observe: (observation) => observer.record(observation),
     ...options.live,
   }
+  const health = createHealthWatch({ clock, store, bus, live: () => live })
+  health.started()
   const runtime: Runtime = {
     version: '0.0.0',
     profile: 'test',
@@ -144,6 +148,7 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
     clock,
     log,
     live: () => live,
+    health,
     sops: () => options.sops as Sops | undefined,
     delivery: {
       load: () => ({ messages: 0, replies: 0 }),

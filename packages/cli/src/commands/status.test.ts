@@ -1,0 +1,41 @@
+/** `sluice status`, on a store no daemon has open. */
+import { join } from 'node:path'
+import { systemClock } from '@sluice/sdk'
+import { openStore } from '@sluice/store'
+import { afterEach, expect, test } from 'vitest'
+import { scratch } from '../testing/bundle.ts'
+import { sluiceWith } from '../testing/run-command.ts'
+
+const cleanups: (() => void)[] = []
+afterEach(() => {
+  for (const clean of cleanups.splice(0)) clean()
+})
+
+function arrange() {
+  const { dir, dispose } = scratch()
+  cleanups.push(dispose)
+  const run = sluiceWith([])
+  return { dir, status: (...argv: string[]) => run('status', ...argv, '--data-dir', dir) }
+}
+
+test('without a daemon and a store it says what is missing, and makes nothing', async () => {
+  const { status } = arrange()
+  expect(await status()).toMatchObject({ code: 1, out: expect.stringMatching(/^not running: no daemon has written .*daemon\.json\n$/) })
+})
+
+test('it shows what waits and what was given up', async () => {
+  const { dir, status } = arrange()
+  const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
+  const store = openStore({ file: join(dir, 'sluice.db'), clock: systemClock, log })
+  const message = { id: 'm1', account: 'bot', sender: 's', to: { to: 'r' }, text: 'hello' }
+  const receivedAtMs = systemClock.nowMs() - 90_000
+  await store.inbox.keep({ channel: 'x', verdict: 'v', raw: Buffer.from('{}'), receivedAtMs, messages: [{ session: 'r', message }] })
+  await store.close()
+  const { code, out } = await status()
+  expect(code).toBe(1)
+  expect(out).toMatch(/^messages: {4}1 waiting, the oldest for 9\d s$/m)
+  expect(out).toMatch(/^replies: {5}0 waiting$/m)
+  expect(out).toMatch(/^given up: {4}0 messages, 0 replies; 0 replies perhaps sent$/m)
+  expect(out).toMatch(/^approvals: {3}0 waiting$/m)
+  expect(JSON.parse((await status('--json')).out)).toMatchObject({ running: false, queues: { messages_pending: 1, approvals_pending: 0 } })
+})
