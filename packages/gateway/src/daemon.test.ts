@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { agentSection } from '@sluice/agent'
+import { agentSection, policySection } from '@sluice/agent'
 import { type Channel, defineFeature, secretText, systemClock } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
 import { testHost } from '@sluice/testkit/host'
@@ -176,4 +176,23 @@ describe('a changed configuration', () => {
       vi.restoreAllMocks()
     }
   })
+})
+
+test('a configuration that the agent can write is not taken up by itself, and its tools cannot write it', async () => {
+  const project = join(dataDir, 'project')
+  mkdirSync(project)
+  const configFile = join(project, 'sluice.toml')
+  const config = (level: string) => `[agent]\nworkspace = "${project}"\n[security.policy]\nlevel = "${level}"\n`
+  writeFileSync(configFile, config('supervised'), { mode: 0o600 })
+  running = await startDaemon(options({ configFile }))
+  const { runtime, reload } = running
+  const warn = vi.spyOn(runtime.log, 'warn')
+  const level = () => runtime.config().core(policySection).level
+  await expect(runtime.guards().workspace.write('sluice.toml', Buffer.from(config('full')))).rejects.toMatchObject({ code: 'forbidden' })
+  writeFileSync(configFile, config('full'))
+  const told = () => warn.mock.calls.map(([message]) => message)
+  await vi.waitFor(() => expect(told()).toContainEqual(expect.stringContaining('so the change is not in force')), { timeout: 10_000 })
+  expect(level()).toBe('supervised')
+  await reload()
+  expect(level()).toBe('full')
 })

@@ -3,6 +3,7 @@ import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { AppError, errorText } from '@sluice/sdk'
 import { lockDataDir } from '@sluice/store'
+import { canAgentWrite } from './agent-writable.ts'
 import { concernsOf, warnOf } from './concerns.ts'
 import { gatewaySection } from './config/core-sections.ts'
 import { LOSS_HOLD_MS, watchConfig } from './config/watch-config.ts'
@@ -18,6 +19,7 @@ import { readConfigText } from './read-config.ts'
 import { startRetention } from './retention.ts'
 import { REFUSING } from './sandbox-none.ts'
 import { demandProofs } from './unproved.ts'
+import { workspaceRoot } from './workspace-root.ts'
 
 export interface DaemonOptions extends RuntimeOptions {
   /** Instead of `[gateway] host` and `port`. */
@@ -122,7 +124,7 @@ async function startOn(
     file: options.configFile,
     text: runtime.configText,
     signal: watching.signal,
-    onChange: (text) => applyChange(runtime, text),
+    onChange: (text) => takeChange(runtime, configFile, text),
     onLoss: (lost) =>
       log.warn('The configuration file lost text. The daemon keeps the configuration in force unless the file stays so.', {
         file: options.configFile,
@@ -189,6 +191,16 @@ async function reloadFile(runtime: OpenRuntime, file: string): Promise<void> {
   } catch (error) {
     runtime.log.error('The configuration could not be read; the one in force stays', { error: errorText(error) })
   }
+}
+
+/** A change of a file that the agent can write may be the agent's own: it waits until an operator asks for it. */
+async function takeChange(runtime: OpenRuntime, file: string, text: string): Promise<void> {
+  const { dataDir, log } = runtime
+  if (!canAgentWrite(file, { workspace: workspaceRoot(runtime.config(), dataDir), dataDir })) return applyChange(runtime, text)
+  log.warn('The configuration file changed, but the agent can write in its folder, so the change is not in force.', {
+    file,
+    fix: `check the file and send SIGHUP to process ${process.pid}; better, keep it in ${dataDir}`,
+  })
 }
 
 /** A configuration that does not validate changes nothing: the daemon goes on with the one in force, and says why. */

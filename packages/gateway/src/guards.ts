@@ -18,6 +18,7 @@ import { expandHome, workspaceRoot } from './workspace-root.ts'
 
 export interface GuardOptions {
   readonly dataDir: string
+  readonly configFile: string
   readonly clock: Clock
   readonly log: ComponentLogger
   /** The backends of the registry in force, asked for at the first use. */
@@ -27,10 +28,11 @@ export interface GuardOptions {
 
 export interface Guards extends HostGuards, SandboxInForce {}
 
-export function createGuards(config: LoadedConfig, { dataDir, clock, log, sandboxes, signal }: GuardOptions): Guards {
+export function createGuards(config: LoadedConfig, { dataDir, configFile, clock, log, sandboxes, signal }: GuardOptions): Guards {
   const configured = config.core(policySection)
-  // The agent may touch neither the daemon's data (except a workspace inside of it) nor the compiled code that Node runs.
-  const forbidden = [...configured.forbidden_paths, dataDir, getCompileCacheDir() ?? []].flat()
+  // The agent may touch neither the daemon's data (except a workspace inside of it), nor its configuration, nor the compiled code
+  // that Node runs.
+  const forbidden = [...configured.forbidden_paths, dataDir, configFile, getCompileCacheDir() ?? []].flat()
   const policy = Object.freeze({ ...configured, forbidden_paths: forbidden })
   const isolation = config.core(sandboxSection)
   const { enabled, backend, required } = isolation

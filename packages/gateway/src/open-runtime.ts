@@ -154,6 +154,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
     guards(next) {
       guards = createGuards(next, {
         dataDir,
+        configFile: options.configFile,
         clock,
         log,
         signal: stop.signal,
