@@ -11,7 +11,7 @@ const dollars = (meaning: string) => v.pipe(v.number(), v.minValue(0), v.descrip
 const KIND = 'Wire format of the model: openai, anthropic, ollama or offline'
 const BASE_URL = "Address of the endpoint; the provider's own by default"
 const MODEL = 'Name of the model'
-const headers = v.pipe(v.record(v.string(), v.string()), v.description('Further request headers'))
+const headers = v.pipe(v.record(v.string(), headerSecret()), v.description('Further request headers'))
 
 const fallbackEntry = v.object({
   kind: v.pipe(text, v.description(KIND)),

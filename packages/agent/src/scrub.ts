@@ -29,16 +29,17 @@ function redactNamed(whole: string, name: string, between: string, value: string
 /** `secrets` are the values in use now. */
 export function createScrub(secrets: () => readonly Secret[]): Scrub {
   return (text) => {
-    const clean = text
+    // First, since a pattern could cut one of these in two.
+    const known = withoutSecrets(
+      text,
+      secrets().map((secret) => secret.reveal()),
+      REDACTED,
+    )
+    return known
       .replace(PRIVATE_KEY, REDACTED)
       .replace(TOKEN, REDACTED)
       .replace(AUTHORIZATION, `$1$2${REDACTED}`)
       .replace(USER_INFO, `$1${REDACTED}@`)
       .replace(NAMED, redactNamed)
-    return withoutSecrets(
-      clean,
-      secrets().map((secret) => secret.reveal()),
-      REDACTED,
-    )
   }
 }

@@ -86,7 +86,7 @@ export class ToolExecutor {
     if (!tool) return refuse(unknownTool(scope, call.name))
     if (scope.tools && !scope.tools.includes(tool.name)) return refuse(notAmong(scope.tools, tool.name))
     try {
-      const parsed = parseToolInput(tool, call.input)
+      const parsed = parseToolInput(tool, call.input, this.#deps.scrub)
       if ('problem' in parsed) return refuse(parsed.problem)
       const { value: input, halts } = parsed
       if (!halts && repeats && repeats.count(tool.name, parsed.raw) >= REPEATS_REFUSED_FROM) return refuse(repeated(tool.name))

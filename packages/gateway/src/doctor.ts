@@ -43,7 +43,7 @@ export async function runChecks(options: DoctorOptions): Promise<Check[]> {
   const root = workspaceRoot(runtime.config(), options.dataDir)
   try {
     const choice = await runtime.guards().sandbox()
-    return [
+    return runtime.hideSecrets([
       ...checks,
       await checkStore(runtime),
       await checkStorage(runtime),
@@ -69,7 +69,7 @@ export async function runChecks(options: DoctorOptions): Promise<Check[]> {
       options.daemon.running
         ? ok('daemon', 'it runs and answers')
         : warn('daemon', options.daemon.reason ?? 'it does not run', "start it with 'sluice daemon'"),
-    ]
+    ])
   } finally {
     await runtime.close(0)
   }

@@ -23,15 +23,19 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/([?&;](?:[\w-]{0,20}(?:token|secret|signature|password)|api[_-]?key|key|sig)=)[^&\s"']{1,2048}/gi, `$1${REDACTED}`],
 ]
 
-export function redactText(text: string): string {
+/** Takes the configured secrets out of a text, before anything cuts it. */
+export type Hide = (text: string) => string
+
+export function redactText(whole: string, hide: Hide): string {
+  const text = hide(whole)
   const cut = text.length > STRING_CHARS_MAX ? `${text.slice(0, STRING_CHARS_MAX)}… (${text.length} characters)` : text
   return PATTERNS.reduce((clean, [pattern, replacement]) => clean.replace(pattern, replacement), cut)
 }
 
 /** Fields as plain JSON data. Never throws, whatever is in them. */
-export function printableFields(fields: object, withStack: boolean): Record<string, unknown> {
+export function printableFields(fields: object, { withStack, hide }: Pick<Walk, 'withStack' | 'hide'>): Record<string, unknown> {
   try {
-    return printTable(fields, { withStack, above: [], room: { values: VALUES_MAX } }) as Record<string, unknown>
+    return printTable(fields, { withStack, hide, above: [], room: { values: VALUES_MAX } }) as Record<string, unknown>
   } catch {
     return { fields: '[unprintable]' }
   }
@@ -39,6 +43,7 @@ export function printableFields(fields: object, withStack: boolean): Record<stri
 
 interface Walk {
   readonly withStack: boolean
+  readonly hide: Hide
   /** What contains the value, outermost first. */
   readonly above: readonly object[]
   /** How many more values the line has room for. */
@@ -50,7 +55,7 @@ function printValue(value: unknown, walk: Walk): unknown {
   if (walk.room.values < 0) return '[…]'
   switch (typeof value) {
     case 'string':
-      return redactText(value)
+      return redactText(value, walk.hide)
     case 'boolean':
     case 'undefined':
       return value
@@ -60,7 +65,7 @@ function printValue(value: unknown, walk: Walk): unknown {
       return value && printObject(value, walk)
     default:
       // A bigint, a symbol or a function.
-      return redactText(String(value))
+      return redactText(String(value), walk.hide)
   }
 }
 
@@ -71,7 +76,7 @@ function printObject(value: object, walk: Walk): unknown {
   const inner = { ...walk, above: [...walk.above, value] }
   try {
     if (value instanceof Error) return printError(value, inner)
-    if (value instanceof URL) return redactText(value.href)
+    if (value instanceof URL) return redactText(value.href, walk.hide)
     if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return `[${value.byteLength} bytes]`
     if (value instanceof Map) return printTable(Object.fromEntries(value), inner)
     if (Array.isArray(value) || value instanceof Set) return printList([...value], inner)
@@ -106,9 +111,9 @@ function printError(error: Error, walk: Walk): unknown {
   const code = error instanceof AppError ? error.code : (error as NodeJS.ErrnoException).code
   return {
     name: error.name,
-    message: redactText(error.message),
+    message: redactText(error.message, walk.hide),
     ...(typeof code === 'string' && { code }),
-    ...(walk.withStack && error.stack && { stack: redactText(error.stack) }),
+    ...(walk.withStack && error.stack && { stack: redactText(error.stack, walk.hide) }),
     ...(error.cause !== undefined && walk.above.length < CAUSES_MAX && { cause: printValue(error.cause, walk) }),
   }
 }

@@ -319,3 +319,13 @@ describe('repeats', () => {
     expect(lines).toHaveLength(20 + 300 + 1)
   })
 })
+
+test('a secret is masked before a long text is cut: no part of it is left at the cut', () => {
+  const secret = 'canary-0123456789-abcdefgh'
+  for (let at = 8192 - 40; at < 8192 + 4; at++) {
+    const { log, lines } = logger({ secrets: () => [new Secret(secret)] })
+    const text = `${'x'.repeat(at)}${secret}`
+    log.error(text, { text, error: new Error(text), list: [text] })
+    expect(lines.join('')).not.toContain('canary')
+  }
+})

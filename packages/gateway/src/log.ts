@@ -53,8 +53,10 @@ export function createLogger(options: LogOptions): ComponentLogger {
   const write = (level: LogLevel, component: string | undefined, message: string, fields: LogFields): void => {
     try {
       const atMs = clock.nowMs()
-      const printed = printableFields(fields, shared.level === 'debug')
-      const entry: Entry = { atMs, level, component, message: redactText(String(message)), fields: printed }
+      const values = secrets().map((secret) => secret.reveal())
+      const hide = (text: string): string => withoutSecrets(text, values)
+      const printed = printableFields(fields, { withStack: shared.level === 'debug', hide })
+      const entry: Entry = { atMs, level, component, message: redactText(String(message), hide), fields: printed }
       const { isTooMany, dropped } = repeats(`${level} ${component} ${entry.message} ${JSON.stringify(printed)}`, atMs)
       if (isTooMany) return
       const told = dropped > 0 ? { ...entry, fields: { ...printed, repeated: dropped } } : entry

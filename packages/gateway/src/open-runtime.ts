@@ -14,6 +14,7 @@ import { createEventBus } from './events/bus.ts'
 import { observationOf } from './events/observe-events.ts'
 import { createGuards, type Guards } from './guards.ts'
 import { createHealthWatch } from './health.ts'
+import { createHideSecrets } from './hide-secrets.ts'
 import { type Clients, createClients } from './http/client.ts'
 import { newToken } from './http/pairing.ts'
 import { createLifecycle, type Lifecycle, type Reload } from './lifecycle.ts'
@@ -90,7 +91,8 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
     log: log.child('store'),
     onCommit: (units, tookMs) => observe({ kind: 'commit', units, tookMs }),
   })
-  const bus = createEventBus({ clock, run: randomBytes(6).toString('base64url') })
+  const hideSecrets = createHideSecrets(() => secrets)
+  const bus = createEventBus({ clock, hide: hideSecrets, run: randomBytes(6).toString('base64url') })
   bus.subscribe(({ envelope }) => {
     const observation = observationOf(envelope)
     if (observation) observe(observation)
@@ -229,6 +231,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
     approvals,
     delivery,
     scrub: createScrub(() => secrets),
+    hideSecrets,
     config: () => config,
     dataDir,
     configText,

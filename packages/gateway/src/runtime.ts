@@ -19,6 +19,7 @@ import type { ApprovalRegistry } from './approvals/registry.ts'
 import type { GatewayConfig } from './config/core-sections.ts'
 import type { EventBus } from './events/bus.ts'
 import type { HealthWatch } from './health.ts'
+import type { HideSecrets } from './hide-secrets.ts'
 
 /** `starting`: registration has not ended yet. `unavailable`: this machine lacks something that the feature needs. */
 export type FeatureState = 'ready' | 'starting' | 'unavailable' | 'unconfigured' | 'failed' | 'left_out'
@@ -103,6 +104,8 @@ export interface Runtime {
   readonly bus: EventBus
   readonly clock: Clock
   readonly log: Logger
+  /** Masks the configured secrets in what is answered. */
+  readonly hideSecrets: HideSecrets
   /** The registry of the moment. */
   live(): Live
   vitals(): Vitals

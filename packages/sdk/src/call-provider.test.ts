@@ -335,3 +335,26 @@ describe('what an error shows', () => {
     for (const failure of failures) expect(inspect(await errorOf(failure), { depth: 9 })).not.toContain(TOKEN)
   })
 })
+
+test('a refusal that quotes the request shows none of its credentials, wherever it is cut', async () => {
+  const secret = 'dcBotTokenCanary0123456789'
+  const requests: Partial<ProviderCall>[] = [
+    { headers: { authorization: `Bot ${secret}` } },
+    { headers: { 'X-Api-Key': secret } },
+    { url: `http://127.0.0.1:9/bot123:${secret}/send` },
+    { url: `http://127.0.0.1:9/send?key=${secret}` },
+    { body: new URLSearchParams({ client_secret: secret }).toString() },
+  ]
+  for (const request of requests)
+    for (let at = 260; at < 310; at++) {
+      const said = `${'x'.repeat(at)}${secret} ${request.url ?? ''}`
+      const answer = () => new Response(JSON.stringify({ message: said }), { status: 403 })
+      const { message } = await errorOf({ ...request, ...answers(answer), explain: (json) => (json as { message: string }).message })
+      expect(message).not.toContain('dcBotTokenCan')
+    }
+})
+
+test('an accepted refusal quotes no credential either', async () => {
+  const answer = () => new Response(JSON.stringify({ message: `no ${TOKEN}` }), { status: 403 })
+  expect((await call({ ...answers(answer), accept: [403] })).json).toEqual({ message: 'no [secret]' })
+})

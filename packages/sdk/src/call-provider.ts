@@ -3,6 +3,7 @@ import { AppError } from './errors.ts'
 import { parsedOrUndefined } from './foreign-json.ts'
 import { readUpTo } from './read-up-to.ts'
 import { trackRequest } from './request-progress.ts'
+import { withoutSecrets } from './secret.ts'
 import { signalScope } from './signal-scope.ts'
 
 export interface ProviderCall {
@@ -38,6 +39,9 @@ const TIMEOUT_MS = 30_000
 const ANSWER_BYTES_MAX = 1_048_576
 const HTTP_DATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/
 const EXPLANATION_CHARS_MAX = 300
+const CREDENTIAL_HEADER = /auth|key|token|secret|cookie|signature/i
+/** Of a part of an address that may be a credential; names of methods and most ids are shorter. */
+const URL_TOKEN_CHARS_MIN = 20
 /** Codes of failures before the request was written, for clients that do not report the progress of a request. */
 const NOT_CONNECTED =
   /^(?:ERR_INVALID_URL|UND_ERR_INVALID_ARG|ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|UND_ERR_CONNECT_TIMEOUT|ERR_TLS_CERT\w+|ERR_SSL_WRONG_VERSION_NUMBER|CERT_\w+|UNABLE_TO_\w+|SELF_SIGNED_\w+|DEPTH_ZERO_\w+|HOSTNAME_MISMATCH)$/
@@ -59,10 +63,11 @@ export async function callProvider(call: ProviderCall): Promise<ProviderAnswer> 
   try {
     const response = await sending
     if (response.ok || call.accept?.includes(response.status)) {
-      return { status: response.status, headers: response.headers, json: parsed(await readText(response, call), provider) }
+      const text = await readText(response, call)
+      return { status: response.status, headers: response.headers, json: parsed(response.ok ? text : unquoted(text, call), provider) }
     }
     // A refusal stands, whether or not its explanation arrives whole.
-    throw refused(call, response, await readText(response, call).catch(() => ''))
+    throw refused(call, response, unquoted(await readText(response, call).catch(() => ''), call))
   } catch (error) {
     if (error instanceof AppError) throw error
     const { code, isConnecting } = networkFault(error)
@@ -98,6 +103,24 @@ function headersOf({ provider, headers }: ProviderCall, contentType: string | un
     return new Headers({ accept: 'application/json', ...(contentType && { 'content-type': contentType }), ...headers })
   } catch {
     throw new AppError('unavailable', `The request to ${provider} was not sent: a token or header contains a character that HTTP forbids`)
+  }
+}
+
+/** A refusal, whose words the operator is shown, without the credentials of the request that it may quote. */
+const unquoted = (text: string, call: ProviderCall): string => withoutSecrets(text, credentialsOf(call))
+
+function credentialsOf({ url, headers = {}, body }: ProviderCall): string[] {
+  const inHeaders = Object.entries(headers).flatMap(([name, value]) => (CREDENTIAL_HEADER.test(name) ? [value, ...value.split(/\s+/)] : []))
+  const inBody = typeof body === 'string' ? [...new URLSearchParams(body).values()] : []
+  const path = url.split(/[/?&=#:]/).filter((part) => part.length >= URL_TOKEN_CHARS_MIN)
+  return [...inHeaders, ...inBody, ...path, ...path.map(decoded)]
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
   }
 }
 

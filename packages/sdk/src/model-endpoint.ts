@@ -38,7 +38,9 @@ export function modelEndpoint(
   if (apiKey === '' && options.keyRequired) throw invalid('api_key', `is missing: "${settings.kind}" demands a key`)
   // A value no header can carry would otherwise be quoted in the error of `fetch`.
   if (!HEADER_VALUE.test(apiKey)) throw invalid('api_key', 'has characters that no HTTP header can carry')
-  const headers = settings.headers ?? {}
+  const headers = Object.fromEntries(
+    Object.entries(settings.headers ?? {}).map(([name, value]) => [name, typeof value === 'string' ? value : value.reveal().trim()]),
+  )
   for (const [name, value] of Object.entries(headers)) {
     if (!HEADER_NAME.test(name) || !HEADER_VALUE.test(value))
       throw invalid('headers', 'has a name or a value that no HTTP header can carry')
@@ -46,7 +48,7 @@ export function modelEndpoint(
   const model = settings.model?.trim() ?? ''
   if (model === '') throw invalid('model', `is missing: name the model that "${settings.kind}" shall use`)
   const baseUrl = plainUrl(settings.base_url ?? options.baseUrl)
-  return { baseUrl, apiKey, model, headers, fetch: guard(options.fetch, apiKey) }
+  return { baseUrl, apiKey, model, headers, fetch: guard(options.fetch, [apiKey, ...Object.values(headers)]) }
 }
 
 /**
@@ -82,11 +84,11 @@ function plainUrl(text: string): string {
 }
 
 const guard =
-  (plainFetch: typeof fetch, apiKey: string): typeof fetch =>
+  (plainFetch: typeof fetch, secrets: readonly string[]): typeof fetch =>
   async (input, init) => {
     const response = await plainFetch(input, { ...init, redirect: 'manual' })
     if (response.ok || !response.body) return response
     const text = new TextDecoder().decode(await readHead(response, ERROR_BYTES_MAX))
     const { status, statusText, headers } = response
-    return new Response(withoutSecrets(text, [apiKey]), { status, statusText, headers })
+    return new Response(withoutSecrets(text, secrets), { status, statusText, headers })
   }

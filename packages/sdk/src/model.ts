@@ -21,8 +21,8 @@ export interface ProviderSettings {
   readonly base_url?: string | undefined
   readonly api_key?: Secret | undefined
   readonly model?: string | undefined
-  /** Further request headers. */
-  readonly headers?: Readonly<Record<string, string>> | undefined
+  /** Further request headers; their values are secrets, since this is where keys of self-hosted endpoints stand. */
+  readonly headers?: Readonly<Record<string, Secret | string>> | undefined
 }
 
 export interface Provider {

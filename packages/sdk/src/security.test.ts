@@ -14,6 +14,7 @@ import {
   sameOrigin,
   sha256Hex,
   verifyHmac,
+  withoutSecrets,
 } from './index.ts'
 
 describe('signatures', () => {
@@ -117,6 +118,15 @@ describe('same origin (§4.2)', () => {
 })
 
 describe('secrets', () => {
+  test('values are masked whole: longer ones first, trimmed, and cut anywhere behind their beginning', () => {
+    const [long, short] = ['canary-0123456789-abcdefgh', 'canary-0123456789']
+    expect(withoutSecrets(`a ${long} b ${short} c`, [short, ` ${long}\n`])).toBe('a [secret] b [secret] c')
+    for (let at = 16; at < long.length; at++) expect(withoutSecrets(`a ${long.slice(0, at)}`, [long])).toBe('a [secret]')
+    expect(withoutSecrets('canary-0123 is none', [long])).toBe('canary-0123 is none')
+    expect(withoutSecrets(`${long}${long}`, [long])).toBe('[secret][secret]')
+    expect(withoutSecrets('short', ['short'])).toBe('short')
+  })
+
   test('no way of printing shows one', () => {
     const secret = new Secret('hunter2')
     const shown = [

@@ -32,7 +32,9 @@ const CASES: readonly (readonly [text: string, problems: readonly string[], env?
   ],
   [
     '[provider.headers]\nAuthorization = ["Bearer hunter2"]\n',
-    ['2:17 provider.headers.Authorization | `provider.headers.Authorization` must be a text, but a list stands there'],
+    [
+      '2:17 provider.headers.Authorization | `provider.headers.Authorization` must be a text that is not empty, but something else stands there',
+    ],
   ],
   [
     '[provider]\napi_key = { env = "X" }\n',
@@ -146,7 +148,9 @@ const CASES: readonly (readonly [text: string, problems: readonly string[], env?
   ],
   [
     '[provider]\nheaders = { Authorization = 5 }\n',
-    ['2:29 provider.headers.Authorization | `provider.headers.Authorization` must be a text, but a number stands there'],
+    [
+      '2:29 provider.headers.Authorization | `provider.headers.Authorization` must be a text that is not empty, but something else stands there',
+    ],
   ],
   ['[provider.headers]\n__proto__ = "x"\n', ['2:1 provider.headers.__proto__ | `provider.headers.__proto__` is not a known key']],
   [

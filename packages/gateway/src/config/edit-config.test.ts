@@ -75,9 +75,15 @@ describe('set', () => {
       'provider = { headers.a = "1" }\n',
       'provider.headers.b',
       'x',
-      'provider = { headers.a = "1", headers.b = "x" }\n',
+      'provider = { headers.a = "1", headers.b = "enc:provider.headers.b:x" }\n',
     ],
-    ['a name with other characters is quoted', '[provider]\n', 'provider.headers."a b"', 'x', '[provider]\nheaders."a b" = "x"\n'],
+    [
+      'a name with other characters is quoted',
+      '[provider]\n',
+      'provider.headers."a b"',
+      'x',
+      '[provider]\nheaders."a b" = "enc:provider.headers.\\"a b\\":x"\n',
+    ],
     [
       'a table is made before the tables below it, and before their comments',
       '[log]\n\n# fb\n[[provider.fallback]]\nkind = "a"\n',
@@ -111,7 +117,7 @@ describe('set', () => {
       '[[provider.fallback]]\nkind = "a"\n[provider.fallback.headers]\nx = "1"\n[[provider.fallback]]\nkind = "b"\n',
       'provider.fallback[0].headers.y',
       '2',
-      '[[provider.fallback]]\nkind = "a"\n[provider.fallback.headers]\nx = "1"\ny = "2"\n[[provider.fallback]]\nkind = "b"\n',
+      '[[provider.fallback]]\nkind = "a"\n[provider.fallback.headers]\nx = "1"\ny = "enc:provider.fallback.headers.y:2"\n[[provider.fallback]]\nkind = "b"\n',
     ],
     [
       'a list of tables begins inline where a header cannot stand',
@@ -360,7 +366,7 @@ describe('any file', () => {
     fc.tuple(fc.constantFrom('gateway.require_pairing', 'security.sandbox.enabled', 'security.sandbox.required'), fc.boolean()),
     fc.tuple(
       text.map((name) => formatKeyPath(['provider', 'headers', name])),
-      text,
+      fc.string({ minLength: 1, unit: 'grapheme-ascii' }).filter((value) => value.trim() !== '' && !value.startsWith('enc:')),
     ),
     fc
       .tuple(fc.constantFrom('security.policy.level', 'log.level'), fc.constant('full'))

@@ -1,5 +1,6 @@
 /** The one producer of events: numbers them, keeps the last ones for resuming, hands each to every subscriber (§6). */
 import type { Clock, EventEnvelope, Events, Role, SluiceEvent } from '@sluice/sdk'
+import { type HideSecrets, noSecrets } from '../hide-secrets.ts'
 
 /** An event with its JSON, made once however many subscribers there are. */
 export interface BusEvent {
@@ -42,6 +43,8 @@ export interface EventBus extends Events {
 
 export interface EventBusOptions {
   readonly clock: Clock
+  /** Masks secrets in every event. */
+  readonly hide?: HideSecrets
   readonly run: string
   /** How many events are kept for resuming. */
   readonly keptMax?: number
@@ -50,7 +53,13 @@ export interface EventBusOptions {
 }
 
 /** Makes the bus. Emitting with no subscriber costs an envelope and its JSON. */
-export function createEventBus({ clock, run, keptMax = 1024, keptCharsMax = 8 * 1024 * 1024 }: EventBusOptions): EventBus {
+export function createEventBus({
+  clock,
+  run,
+  hide = noSecrets,
+  keptMax = 1024,
+  keptCharsMax = 8 * 1024 * 1024,
+}: EventBusOptions): EventBus {
   const subscribers = new Set<(event: BusEvent) => void>()
   /** Event `n` is at `(n - 1) % keptMax`; those from `oldest` to `seq` are kept. */
   const kept: (BusEvent | undefined)[] = []
@@ -88,7 +97,7 @@ export function createEventBus({ clock, run, keptMax = 1024, keptCharsMax = 8 * 
       const id = `${run}-${seq + 1}`
       const timestamp = new Date(clock.nowMs()).toISOString()
       const made = (content: SluiceEvent): BusEvent => {
-        const envelope = { id, timestamp, ...content } as EventEnvelope
+        const envelope = { id, timestamp, ...hide(content) } as EventEnvelope
         return { seq: seq + 1, envelope, json: JSON.stringify(envelope), owner: owner ?? null }
       }
       const busEvent: BusEvent = { ...made(event), ...(outline && { outline: made(outline) }) }

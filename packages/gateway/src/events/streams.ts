@@ -13,7 +13,7 @@ import { createHeartbeat } from './heartbeat.ts'
 import { keepAlive, sseEndpoint } from './sse.ts'
 
 export interface StreamsOptions {
-  readonly runtime: Pick<Runtime, 'agent' | 'approvals' | 'bus' | 'clock' | 'delivery' | 'log' | 'store' | 'live'>
+  readonly runtime: Pick<Runtime, 'agent' | 'approvals' | 'bus' | 'clock' | 'delivery' | 'hideSecrets' | 'log' | 'store' | 'live'>
   readonly onRevoked: ConnectionsOptions['onRevoked']
   /** Kept up to date. */
   readonly counts: SubscriberCounts
@@ -49,7 +49,7 @@ export function createStreams({ runtime, onRevoked, counts }: StreamsOptions): S
       sseEndpoint({ bus, connections, fanOut: sseFanOut }, gate),
       eventSocketEndpoint({ bus, connections, heartbeat, fanOut: socketFanOut }, gate),
       chatSocketEndpoint({ agent, sessions: store.sessions, approvals, log, connections, heartbeat }, gate),
-      routeEndpoint(channelEventsRoute(runtime), gate),
+      routeEndpoint(channelEventsRoute(runtime), gate, { hide: runtime.hideSecrets }),
     ],
     closeAll(reason) {
       closing.abort()

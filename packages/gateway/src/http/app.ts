@@ -58,7 +58,7 @@ export function createApp(options: AppOptions): App {
   const { runtime, auth, clients, limits, budget, forwarding, inlet, streams } = options
   const { clock, log } = runtime
   const live = runtime.live()
-  const framing = { live, clock, log }
+  const framing = { live, clock, log, hide: runtime.hideSecrets }
   const gate = createGate({ config: live.config, auth, clients, forwarding })
   const webhook = { runtime, live, gate, auth, limiter: limits.webhook(live.config) }
   const docs: EndpointDoc[] = []
@@ -70,7 +70,9 @@ export function createApp(options: AppOptions): App {
     webhookEndpoint(webhook),
     ...(streams?.(gate) ?? []),
     ...(inlet ? live.channels.flatMap((channel) => channelEndpoints(channel, { runtime, live, budget, ...inlet }, gate)) : []),
-    ...[...ownRoutes(runtime, live, auth, docs), ...live.routes].map((route) => routeEndpoint(route, gate, limitOf(route, limits, live))),
+    ...[...ownRoutes(runtime, live, auth, docs), ...live.routes].map((route) =>
+      routeEndpoint(route, gate, { hide: runtime.hideSecrets, limit: limitOf(route, limits, live) }),
+    ),
   ]
 
   const app: App = new Hono()
@@ -96,7 +98,7 @@ export function createApp(options: AppOptions): App {
   const triggered = frame('trigger', triggerPath(runtime, createWebhookGuard(webhook)), framing)
   // Which paths procedures listen on changes without a new generation.
   app.notFound(async (c) => ((await isTriggered(runtime, c)) ? triggered(c) : unrouted(c)))
-  app.onError((error, c) => problem(error, log, c.req.path))
+  app.onError((error, c) => problem(error, framing, c.req.path))
   return app
 }
 

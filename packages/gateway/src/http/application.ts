@@ -50,7 +50,7 @@ export function attachApplication(server: Server, { subscribers, ...options }: A
   const errorHandler = (error: unknown): Response =>
     problem(
       error instanceof RequestError ? new AppError('invalid_request', 'The request target or the Host header is not valid') : error,
-      runtime.log,
+      { log: runtime.log, hide: runtime.hideSecrets },
       'unmatched',
     )
   createAdaptorServer({

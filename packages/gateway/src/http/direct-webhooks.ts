@@ -66,7 +66,7 @@ export function createDirect({ runtime, inlet, budget, forwarding }: DirectOptio
     }).then(
       // Answers that waited for one commit leave together by themselves.
       (verdict) => (verdict === 'kept' ? finish(RECEIVED_ANSWER) : void gather(RECEIVED_ANSWER).then(finish)),
-      (error: unknown) => void gather(answerTo(error, runtime.log, path)).then(finish),
+      (error: unknown) => void gather(answerTo(error, { log: runtime.log, hide: runtime.hideSecrets }, path)).then(finish),
     )
     return true
   }

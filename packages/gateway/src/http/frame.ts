@@ -1,5 +1,6 @@
 /** The frame around everything that is served: errors become answers, and observers are told. */
 import type { Clock, Logger } from '@sluice/sdk'
+import { type HideSecrets, noSecrets } from '../hide-secrets.ts'
 import type { Live } from '../runtime.ts'
 import { type Endpoint, RequestScope } from './endpoint.ts'
 import type { HttpContext } from './gate.ts'
@@ -10,6 +11,8 @@ export interface FrameOptions {
   readonly live: Pick<Live, 'observers' | 'observe'>
   readonly clock: Clock
   readonly log: Logger
+  /** Masks secrets in errors. */
+  readonly hide?: HideSecrets
 }
 
 export type Handler = (c: HttpContext) => Response | Promise<Response>
@@ -18,8 +21,8 @@ export type Handler = (c: HttpContext) => Response | Promise<Response>
  * The request handler around `serve`; `route` is its name for observers, a template and never a path. Synchronous where
  * `serve` is: that saves an answer a turn of the event loop.
  */
-export function frame(route: string, serve: Endpoint['serve'], { live, clock, log }: FrameOptions): Handler {
-  const fail = (error: unknown): Response => problem(error, log, route)
+export function frame(route: string, serve: Endpoint['serve'], { live, clock, log, hide = noSecrets }: FrameOptions): Handler {
+  const fail = (error: unknown): Response => problem(error, { log, hide }, route)
   const answer = (c: HttpContext, scope: RequestScope): Response | Promise<Response> => {
     try {
       const response = serve(c, scope)

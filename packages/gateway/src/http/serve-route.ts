@@ -2,6 +2,7 @@
 import { AppError, type Route, type RouteRequest, type Trace } from '@sluice/sdk'
 import { expectation } from '@sluice/toml'
 import * as v from 'valibot'
+import { type HideSecrets, noSecrets } from '../hide-secrets.ts'
 import type { Endpoint, RequestScope } from './endpoint.ts'
 import type { Caller, Gate, HttpContext } from './gate.ts'
 import { headersOf } from './headers-of.ts'
@@ -11,8 +12,14 @@ import { jsonResponse, withSecurityHeaders } from './security-headers.ts'
 
 const NO_BODY = new Uint8Array(0)
 
-/** `limit` counts a call against an address, and throws to refuse it. */
-export function routeEndpoint(route: Route, gate: Gate, limit?: (address: string) => void): Endpoint {
+export interface RouteOptions {
+  /** Masks secrets in the answer. */
+  readonly hide?: HideSecrets
+  /** Counts a call against an address, and throws to refuse it. */
+  readonly limit?: ((address: string) => void) | undefined
+}
+
+export function routeEndpoint(route: Route, gate: Gate, { hide = noSecrets, limit }: RouteOptions = {}): Endpoint {
   const bodyBytesMax = route.bodyBytesMax ?? BODY_BYTES_MAX
   return {
     doc: route,
@@ -30,7 +37,7 @@ export function routeEndpoint(route: Route, gate: Gate, limit?: (address: string
         body = validate(route.body, parseJson(raw), 'body')
       }
       const answer = await route.handle(new ServedRequest(c, scope, caller, { query, body, raw }))
-      return answer instanceof Response ? withSecurityHeaders(answer) : jsonResponse(answer ?? null)
+      return answer instanceof Response ? withSecurityHeaders(answer) : jsonResponse(hide(answer ?? null))
     },
   }
 }

@@ -14,6 +14,7 @@ import { gatewaySection } from '../config/core-sections.ts'
 import { createEventBus } from '../events/bus.ts'
 import { createStreams } from '../events/streams.ts'
 import { createHealthWatch } from '../health.ts'
+import { type HideSecrets, noSecrets } from '../hide-secrets.ts'
 import type { Live, Runtime } from '../runtime.ts'
 import type { Inlet } from './app.ts'
 import { type Auth, createAuth } from './auth.ts'
@@ -24,6 +25,8 @@ import { createIngressBudget } from './ingress-budget.ts'
 import { newToken } from './pairing.ts'
 
 export interface TestGatewayOptions {
+  /** Masks secrets; default: there are none. */
+  readonly hide?: HideSecrets
   /** Of `[gateway]`, as in the file. */
   readonly config?: v.InferInput<typeof gatewaySection.schema>
   readonly live?: Partial<Pick<Live, 'routes' | 'stubs' | 'features' | 'tools' | 'observers' | 'metricsLoopbackOnly' | 'channels'>>
@@ -147,6 +150,7 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
     approvals,
     clock,
     log,
+    hideSecrets: options.hide ?? noSecrets,
     live: () => live,
     health,
     sops: () => options.sops as Sops | undefined,

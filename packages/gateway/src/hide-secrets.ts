@@ -1,0 +1,21 @@
+/** Masks the configured secrets in what leaves the daemon: platforms quote requests, and people paste keys. */
+import { type Secret, withoutSecrets } from '@sluice/sdk'
+
+/** Takes a text or plain data, and returns it with every text in it masked. */
+export type HideSecrets = <Value>(value: Value) => Value
+
+export const noSecrets: HideSecrets = (value) => value
+
+/** `secrets` are the values in use now. */
+export function createHideSecrets(secrets: () => readonly Secret[]): HideSecrets {
+  return <Value>(value: Value): Value => {
+    const values = secrets().map((secret) => secret.reveal())
+    const hidden = (part: unknown): unknown => {
+      if (typeof part === 'string') return withoutSecrets(part, values)
+      if (Array.isArray(part)) return part.map(hidden)
+      if (typeof part !== 'object' || part === null || 'toJSON' in part) return part
+      return Object.fromEntries(Object.entries(part).map(([name, member]) => [name, hidden(member)]))
+    }
+    return values.length === 0 ? value : (hidden(value) as Value)
+  }
+}
