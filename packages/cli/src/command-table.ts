@@ -57,6 +57,7 @@ export const COMMANDS: readonly CliCommand[] = [
     options: {
       host: { type: 'string', value: '<address>', help: 'address to bind, instead of [gateway] host' },
       port: { type: 'string', value: '<number>', help: 'port to bind, instead of [gateway] port; 0 takes any free one' },
+      'new-database': { type: 'boolean', help: 'start with an empty database where the one of this data directory is missing' },
     },
     load: () => import('./commands/daemon.ts'),
   },

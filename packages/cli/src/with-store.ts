@@ -1,10 +1,8 @@
 /** Opens the store for a command that needs no features; the daemon may be running on the same file. */
-import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
 import { gatewaySection } from '@sluice/gateway/config'
 import { createLogger } from '@sluice/gateway/log'
 import { type Clock, type Store, systemClock } from '@sluice/sdk'
-import { openStore } from '@sluice/store'
+import { openDataDir } from '@sluice/store'
 import { configFromContext } from './config-from-context.ts'
 import type { CliContext } from './context.ts'
 
@@ -19,9 +17,8 @@ const gatewayOf = (config: Awaited<ReturnType<typeof configFromContext>>) => con
 
 export async function withStore(context: CliContext, work: (open: OpenStore) => Promise<number>): Promise<number> {
   const config = await configFromContext(context)
-  mkdirSync(context.dataDir, { recursive: true, mode: 0o700 })
   const log = createLogger({ level: 'warn', format: 'text', stream: process.stderr, clock: systemClock })
-  const store = openStore({ file: join(context.dataDir, 'sluice.db'), clock: systemClock, log })
+  const store = openDataDir({ dataDir: context.dataDir, clock: systemClock, log })
   try {
     return await work({ store, clock: systemClock, gateway: gatewayOf(config) })
   } finally {

@@ -1,5 +1,5 @@
 /** The daemon: one runtime, its HTTP side and the configuration watch. */
-import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { AppError, errorText } from '@sluice/sdk'
 import { lockDataDir } from '@sluice/store'
@@ -41,7 +41,6 @@ const DRAIN_MS = 10_000
 
 /** Resolves once connections are accepted. Rejects with `conflict` when the port or the data directory is taken. */
 export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
-  mkdirSync(options.dataDir, { recursive: true, mode: 0o700 })
   const lock = lockDataDir(options.dataDir)
   try {
     return await startLocked(options, lock)

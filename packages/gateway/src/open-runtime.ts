@@ -1,9 +1,8 @@
 /** Assembles one runtime: configuration, store, features and agent; everything but HTTP. */
 import { randomBytes } from 'node:crypto'
-import { join } from 'node:path'
 import { type Agent, type Approver, agentSection, costSection, createAgent, createScrub, policySection } from '@sluice/agent'
 import { type Clock, type Observation, type Services, systemClock, type Vitals } from '@sluice/sdk'
-import { openSecretBox, openStore } from '@sluice/store'
+import { openDataDir, openSecretBox } from '@sluice/store'
 import { agreeAtUpgrade } from './agree-at-upgrade.ts'
 import { createApprovals } from './approvals/registry.ts'
 import { createToolApprover } from './approvals/tool-approver.ts'
@@ -36,6 +35,8 @@ export interface RuntimeOptions extends ConfigSource {
   /** Asks a person about tool calls where the turn itself brings nobody to ask. */
   readonly approve?: Approver
   readonly clock?: Clock
+  /** True: a data directory that lost its database may start with an empty one. */
+  readonly newDatabase?: boolean
 }
 
 export interface OpenRuntime extends Runtime {
@@ -85,8 +86,9 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
   let observe: (observation: Observation) => void = () => {}
   let isTracing = false
   const traces = createTraceScope(() => isTracing)
-  const store = openStore({
-    file: join(dataDir, 'sluice.db'),
+  const store = openDataDir({
+    dataDir,
+    newDatabase: options.newDatabase ?? false,
     clock,
     log: log.child('store'),
     onCommit: (units, tookMs) => observe({ kind: 'commit', units, tookMs }),

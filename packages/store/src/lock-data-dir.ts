@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { AppError } from '@sluice/sdk'
+import { accessProblem } from './access-problem.ts'
 import { createPrivately } from './database.ts'
 import { isBusy } from './storage-error.ts'
 
@@ -27,7 +28,10 @@ export function lockDataDir(dir: string): DataDirLock {
     if (isBusy(error)) {
       throw new AppError('conflict', `Another daemon is running on ${dir}. Stop it first, or give this one its own --data-dir.`)
     }
-    throw new AppError('unavailable', `The data directory ${dir} cannot be locked.`, { cause: error })
+    const problem = accessProblem(file)
+    throw new AppError('unavailable', `The data directory ${dir} cannot be locked${problem === undefined ? '.' : `: ${problem}`}`, {
+      cause: error,
+    })
   }
   return held(connection)
 }

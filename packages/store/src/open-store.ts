@@ -1,5 +1,6 @@
 /** The embedded store: one SQLite file behind the `Store` port. */
 import { AppError, type Clock, errorText, type Logger, type Store, type StoreProblem } from '@sluice/sdk'
+import { accessProblem } from './access-problem.ts'
 import { createApprovals } from './approvals.ts'
 import { Database } from './database.ts'
 import { createDevices } from './devices.ts'
@@ -82,7 +83,7 @@ function openDatabase(file: string, { log, clock }: Pick<StoreOptions, 'log' | '
   } catch (error) {
     db?.close()
     if (error instanceof AppError) throw error
-    throw new AppError('unavailable', `The store ${file} cannot be opened: ${errorText(error)}`, { cause: error })
+    throw new AppError('unavailable', `The store ${file} cannot be opened: ${accessProblem(file) ?? errorText(error)}`, { cause: error })
   }
 }
 

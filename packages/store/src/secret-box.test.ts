@@ -80,7 +80,7 @@ test('no file is touched until it is needed, and decrypting never makes a key', 
 
 test('the key file is private and the only file', () => {
   openSecretBox(join(folder, 'new')).encrypt('hunter2', PATH)
-  expect(readdirSync(join(folder, 'new'))).toEqual(['secret.key'])
+  expect(readdirSync(join(folder, 'new'))).toEqual(['secret.key', 'sluice.db'])
   expect(statSync(join(folder, 'new')).mode & 0o777).toBe(0o700)
   expect(statSync(join(folder, 'new', 'secret.key')).mode & 0o777).toBe(0o600)
 })

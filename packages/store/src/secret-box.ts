@@ -2,6 +2,7 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { AppError } from '@sluice/sdk'
+import { createPrivately } from './database.ts'
 import { createSecretKey, readSecretKey, type SecretKey } from './secret-key.ts'
 
 const NONCE_BYTES = 12
@@ -40,7 +41,7 @@ export function openSecretBox(dir: string): SecretBox {
 
   return {
     encrypt(plain, aad) {
-      known ??= readSecretKey(file) ?? createSecretKey(file)
+      known ??= readSecretKey(file) ?? createFirstKey(dir, file)
       const nonce = randomBytes(NONCE_BYTES)
       const cipher = createCipheriv('aes-256-gcm', known.bytes, nonce).setAAD(Buffer.from(aad))
       const sealed = Buffer.concat([nonce, cipher.update(plain, 'utf8'), cipher.final(), cipher.getAuthTag()])
@@ -61,6 +62,12 @@ export function openSecretBox(dir: string): SecretBox {
     },
     isEncrypted: (text) => /^enc:\d+:/.test(text),
   }
+}
+
+/** An empty file is a new database: from now on the directory counts as one that is in use. */
+function createFirstKey(dir: string, file: string): SecretKey {
+  createPrivately(join(dir, 'sluice.db'))
+  return createSecretKey(file)
 }
 
 const unreadable = (path: string): AppError =>

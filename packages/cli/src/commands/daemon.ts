@@ -24,6 +24,7 @@ export async function run(context: CliContext): Promise<number> {
   const daemon = await startDaemon({
     ...context,
     ...(typeof options.host === 'string' ? { host: options.host } : {}),
+    newDatabase: options['new-database'] === true,
     ...(typeof options.port === 'string' ? { port: portNumber(options.port) } : {}),
   })
   const { runtime, url } = daemon

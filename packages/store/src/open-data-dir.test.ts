@@ -1,0 +1,90 @@
+import { spawnSync } from 'node:child_process'
+import { chmodSync, chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { testHost } from '@sluice/testkit/host'
+import { turnEnd } from '@sluice/testkit/store-rules/samples'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { openDataDir } from './open-data-dir.ts'
+import { openSecretBox } from './secret-box.ts'
+
+let dataDir: string
+const { clock, log } = testHost()
+const open = (newDatabase = false) => openDataDir({ dataDir, clock, log, newDatabase })
+
+beforeEach(() => {
+  dataDir = mkdtempSync(join(tmpdir(), 'data-dir-'))
+})
+afterEach(() => rmSync(dataDir, { recursive: true }))
+
+const inDir = (name: string) => join(dataDir, name)
+
+test('a new directory gets a database and a key, and opens again', async () => {
+  await open().close()
+  const key = readFileSync(inDir('secret.key'), 'utf8')
+  await open().close()
+  expect(readFileSync(inDir('secret.key'), 'utf8')).toBe(key)
+})
+
+test('a directory that lost its database is refused until the operator confirms a new one', async () => {
+  const store = open()
+  await store.turns.finish(turnEnd('t1'))
+  await store.close()
+  rmSync(inDir('sluice.db'))
+  expect(() => open()).toThrow(/sluice\.db is missing, but .*secret\.key shows .* Restore .* sluice daemon --new-database/)
+  expect(() => open()).toThrow(expect.objectContaining({ code: 'config_invalid' }))
+  expect(existsSync(inDir('sluice.db'))).toBe(false)
+  const fresh = open(true)
+  expect(await fresh.turns.get('t1')).toBeUndefined()
+  await fresh.close()
+  await open().close()
+})
+
+test('a secret may be encrypted before the first start, and a configuration may be written', async () => {
+  openSecretBox(dataDir).encrypt('hunter2', 'provider.api_key')
+  writeFileSync(inDir('config.toml'), '')
+  await open().close()
+})
+
+test('a directory of an earlier release without a key opens', async () => {
+  await open().close()
+  rmSync(inDir('secret.key'))
+  await open().close()
+  expect(existsSync(inDir('secret.key'))).toBe(false)
+})
+
+const isRoot = process.platform === 'linux' && process.getuid?.() === 0
+const NOBODY = 65_534
+
+/** Opens the directory as another user; resolves to what it says. */
+function openAsNobody(): string {
+  const script = `
+    const { openDataDir } = await import(${JSON.stringify(join(import.meta.dirname, 'open-data-dir.ts'))})
+    const { lockDataDir } = await import(${JSON.stringify(join(import.meta.dirname, 'lock-data-dir.ts'))})
+    const { systemClock } = await import('@sluice/sdk')
+    const log = { debug() {}, info() {}, warn() {}, error() {}, child: () => log }
+    process.setgroups([]); process.setgid(${NOBODY}); process.setuid(${NOBODY})
+    for (const open of [() => openDataDir({ dataDir: ${JSON.stringify(dataDir)}, clock: systemClock, log }), () => lockDataDir(${JSON.stringify(dataDir)})])
+      try { open(); console.log('opened') } catch (error) { console.log(error.code + ' ' + error.message) }`
+  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
+    encoding: 'utf8',
+    cwd: import.meta.dirname,
+  })
+  return stdout + stderr
+}
+
+test.runIf(isRoot)('another owner of the directory or the database is named as the reason', async () => {
+  await open().close()
+  const lines = openAsNobody().trim().split('\n')
+  expect(lines).toHaveLength(2)
+  for (const line of lines)
+    expect(line).toMatch(
+      new RegExp(`^unavailable .*${dataDir} belongs to user 0, and this process runs as user ${NOBODY}\\. .*chown -R ${NOBODY} `),
+    )
+  chownSync(dataDir, NOBODY, NOBODY)
+  chownSync(inDir('secret.key'), NOBODY, NOBODY)
+  expect(openAsNobody()).toContain(`${inDir('sluice.db')} belongs to user 0`)
+  chownSync(inDir('sluice.db'), NOBODY, NOBODY)
+  chmodSync(inDir('sluice.db'), 0o400)
+  expect(openAsNobody()).toContain(`${inDir('sluice.db')} is not open to its owner (mode 400). Run: chmod u+rwX`)
+})
