@@ -15,11 +15,14 @@ const section = {
   schema: v.object({ enabled: v.optional(v.boolean(), false), boards: v.optional(v.array(board), []) }),
 } as const
 
+/** A build without a provider, and without a configured one, does not start. */
+const providers = [{ kinds: ['offline'], load: async () => ({}) as never }]
+
 const withCommand = (run: (host: Host, ...args: Parameters<Command['run']>) => Promise<number>) =>
   defineFeature({
     id: 'x-boards',
     section,
-    build: (host) => ({ commands: [{ name: 'boards', summary: '', run: (context) => run(host, context) }] }),
+    build: (host) => ({ commands: [{ name: 'boards', summary: '', run: (context) => run(host, context) }], providers }),
   })
 
 describe('help', () => {
@@ -49,7 +52,8 @@ test('a command that waits for the clock alone is waited for', async () => {
       print('done')
       return 0
     }
-    const build = (host) => ({ commands: [{ name: 'wait', summary: '', run: (context) => run(host, context) }] })
+    const providers = [{ kinds: ['offline'], load: async () => ({}) }]
+    const build = (host) => ({ commands: [{ name: 'wait', summary: '', run: (context) => run(host, context) }], providers })
     await main({ profile: 'test', features: [defineFeature({ id: 'x-wait', build })], argv: ['wait', '--data-dir', ${JSON.stringify(dir)}] })
   `
   try {
