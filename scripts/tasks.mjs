@@ -1,7 +1,7 @@
 // The tasks behind the scripts of package.json. scripts/bootstrap.mjs runs them under the right Node, with the workspace
 // installed.
 import { spawn, spawnSync } from 'node:child_process'
-import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { existsSync, globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { constants as os, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 
@@ -86,20 +86,30 @@ function check() {
   must(bin('vitest'), ['run', '--config', 'vitest.workspace.ts', ...args])
 }
 
+/** Entries that a test cannot remove: those of a daemon it kills, and the compile cache of Node. */
+const LEFT_BY_OTHERS = /^(?:sluice-proof-|node-compile-cache$|\.)/
+
 /** Lint, types, the builds, every test; ends with the one line that counts them. */
 function test() {
-  const scratch = mkdtempSync(join(tmpdir(), 'sluice-test-'))
+  const scratch = mkdtempSync(join(tmpdir(), 'sluice-'))
   const report = join(scratch, 'report.json')
+  const temporary = join(scratch, 't')
+  mkdirSync(temporary)
   try {
     if (args.length === 0) {
       lintAndTypes()
       for (const profile of PROFILES) buildUnlessFresh(profile)
     }
     const vitest = ['run', '--config', 'vitest.workspace.ts', '--reporter=default', '--reporter=json', `--outputFile.json=${report}`]
-    const code = run(bin('vitest'), [...vitest, ...args])
+    let code = run(bin('vitest'), [...vitest, ...args], { ...process.env, TMPDIR: temporary })
     const totals = existsSync(report)
       ? JSON.parse(readFileSync(report, 'utf8'))
       : { numPassedTests: 0, numFailedTests: 0, numPendingTests: 0 }
+    const left = readdirSync(temporary).filter((name) => !LEFT_BY_OTHERS.test(name))
+    if (left.length > 0) {
+      console.error(`the tests left ${left.length} entries in the temporary directory: ${left.sort().join(', ')}`)
+      code ||= 1
+    }
     const broken = Math.max(totals.numFailedTests, code === 0 ? 0 : 1)
     console.log(`${totals.numPassedTests} passed, ${broken} failed, ${totals.numPendingTests} skipped`)
     process.exitCode = code

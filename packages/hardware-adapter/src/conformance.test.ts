@@ -1,10 +1,12 @@
-import { mkdtempSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { toolConformance } from '@sluice/testkit/tool'
+import { afterAll } from 'vitest'
 import feature from './index.ts'
 
 const dataDir = mkdtempSync(join(tmpdir(), 'sluice-adapter-'))
+afterAll(() => rmSync(dataDir, { recursive: true, force: true }))
 
 toolConformance({
   feature,

@@ -1,10 +1,10 @@
-import { mkdtempSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestHostOverrides, testHost } from '@sluice/testkit/host'
 import { toolConformance, toolContext } from '@sluice/testkit/tool'
 import * as v from 'valibot'
-import { expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { boardsFeature } from './boards-feature.ts'
 import { peripheralsSection } from './config.ts'
 import { replBoard } from './repl/testing/repl-board.ts'
@@ -21,6 +21,7 @@ const feature = boardsFeature({
 })
 const config = { enabled: true, boards: [{ board: 'board_c1', transport: 'sim' }] }
 const dataDir = mkdtempSync(join(tmpdir(), 'boards-'))
+afterAll(() => rmSync(dataDir, { recursive: true, force: true }))
 const host = (): TestHostOverrides => ({ services: { audit: async () => undefined }, clock: fastClock(50), dataDir })
 const examples = [
   { tool: 'gpio_write', input: { device: 'board_c0', pin: 2, value: 1 } },

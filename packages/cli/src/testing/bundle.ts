@@ -39,6 +39,7 @@ export function scratch(config = ''): { readonly dir: string; dispose(): void } 
 export const environment = (extra: Record<string, string> = {}): Record<string, string> => ({
   PATH: process.env.PATH ?? '',
   HOME: tmpdir(),
+  TMPDIR: tmpdir(),
   XDG_CACHE_HOME: join(ROOT, 'node_modules', '.cache'),
   NO_COLOR: '1',
   ...extra,

@@ -1,11 +1,12 @@
 /** The feature's tools on given native packages, called as the daemon calls them. */
-import { mkdtempSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ClientId, DeviceRecord, Parts, Risk, ToolReport } from '@sluice/sdk'
 import { type TestHost, type TestHostOverrides, testHost } from '@sluice/testkit/host'
 import { toolContext } from '@sluice/testkit/tool'
 import * as v from 'valibot'
+import { afterAll } from 'vitest'
 import { buildAdapter } from '../build-adapter.ts'
 import { adapterSection } from '../config.ts'
 import type { Native } from '../native.ts'
@@ -32,7 +33,17 @@ export interface KitOptions {
   readonly platform?: NodeJS.Platform
 }
 
-export const temporaryRoot = (): string => mkdtempSync(join(tmpdir(), 'sluice-adapter-'))
+const roots: string[] = []
+afterAll(() => {
+  for (const root of roots) rmSync(root, { recursive: true, force: true })
+})
+
+/** Makes a folder that is removed after the tests of the file. */
+export function temporaryRoot(): string {
+  const root = mkdtempSync(join(tmpdir(), 'sluice-adapter-'))
+  roots.push(root)
+  return root
+}
 
 export function hardwareKit(options: KitOptions = {}): HardwareKit {
   const { config = { adapter: { transport: 'sim' } }, native, host: overrides, root = temporaryRoot(), platform = 'linux' } = options
