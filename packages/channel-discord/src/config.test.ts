@@ -26,6 +26,8 @@ describe('the section', () => {
     { stream_mode: 'full' },
     { api_url: 'https://user:pass@discord.com' },
     { allowed_users: [''] },
+    { allowed_users: ['ada'] },
+    { allowed_users: [' 400000000000000001'] },
   ])('refuses %j', (section) => {
     expect(parse(section).success).toBe(false)
   })

@@ -6,6 +6,15 @@ const DRAFT_MS_MIN = 200
 
 const snowflake = v.pipe(v.string(), v.regex(/^\d{1,20}$/, 'Not an id: digits only, copied with the developer mode of the app'))
 
+const allowedUser = v.pipe(
+  v.string(),
+  v.regex(
+    /^(?:\*|\d{1,20})$/,
+    ({ input }) =>
+      `${JSON.stringify(input)} can never match a sender; write a user id of digits, copied with the developer mode of the app, or *`,
+  ),
+)
+
 export const discordSection = {
   path: 'channels_config.discord',
   schema: v.object({
@@ -14,10 +23,7 @@ export const discordSection = {
     guild_id: v.optional(
       v.pipe(snowflake, v.description('The one server that is listened to; direct messages pass. Absent: all the bot is in')),
     ),
-    allowed_users: v.optional(
-      v.pipe(v.array(v.pipe(v.string(), v.minLength(1))), v.description('User ids; * lets everybody in, empty nobody')),
-      [],
-    ),
+    allowed_users: v.optional(v.pipe(v.array(allowedUser), v.description('User ids; * lets everybody in, empty nobody')), []),
     listen_to_bots: v.optional(v.pipe(v.boolean(), v.description('Messages of other bots and of webhooks are messages too')), false),
     mention_only: v.optional(
       v.pipe(v.boolean(), v.description('On servers, only what mentions the bot, answers it by a reply or stands in a thread it opened')),

@@ -16,6 +16,9 @@ const IN_ANGLES = /^(?:[^<>@]*|[^<>,;:]*)<([^<>]*)>$/
 
 export const isAddress = (text: string): boolean => ADDRESS.test(text)
 
+/** True for `example.com` and `@example.com`, as an allowlist has them. */
+export const isDomain = (text: string): boolean => isAddress(`x@${text.replace(/^@/, '')}`)
+
 /** The one address in the one header of its kind, in small letters; undefined if there are none, several, or it is unclear. */
 export function onlyAddress(values: readonly string[]): string | undefined {
   const [value, another] = values

@@ -53,6 +53,22 @@ test.each(['mail', 'projects/p', 'projects/p/topics/', 'projects/p/topics/t/x', 
   },
 )
 
+test.each(['*', 'ada@example.com', ' Ada@Example.com ', 'example.com', '@example.com', 'localhost'])(
+  '%j may be an allowed sender',
+  (entry) => {
+    expect(read({ ...NEEDED, allowed_senders: [entry] }).success).toBe(true)
+  },
+)
+
+test.each(['', 'Ada <ada@example.com>', 'ada@@example.com', '@', 'ada@example.com, bob@example.com'])(
+  '%j is refused as an allowed sender, because it can never match one',
+  (entry) => {
+    expect(read({ ...NEEDED, allowed_senders: [entry] }).issues?.[0]?.message).toContain(
+      `${JSON.stringify(entry)} can never match a sender`,
+    )
+  },
+)
+
 test.each<[what: string, section: object]>([
   ['no topic', { enabled: true }],
   ['an empty topic', { ...NEEDED, topic: '' }],

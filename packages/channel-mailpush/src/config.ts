@@ -1,10 +1,20 @@
 /** `[channels_config.mailpush]` (§2.3). */
 import { headerSecret, secretText } from '@sluice/sdk'
 import * as v from 'valibot'
+import { isAddress, isDomain } from './address.ts'
 
 const url = v.pipe(v.string(), v.url(), v.regex(/^https?:/i, 'Not an http or https URL'))
 const word = v.pipe(v.string(), v.minLength(1))
 const described = (meaning: string) => v.pipe(word, v.description(meaning))
+
+const allowedSender = v.pipe(
+  v.string(),
+  v.check(
+    (entry) => entry === '*' || isAddress(entry.trim()) || isDomain(entry.trim()),
+    ({ input }) =>
+      `${JSON.stringify(input)} can never match a sender; write an address such as ada@example.com, a domain such as example.com, or *`,
+  ),
+)
 
 const keys = v.object({
   enabled: v.optional(v.boolean(), false),
@@ -24,7 +34,10 @@ const keys = v.object({
   refresh_token: v.optional(v.pipe(secretText(), v.description('Gets a new access token whenever one is needed'))),
   label_filter: v.optional(v.pipe(v.array(word), v.description('Labels to watch; empty: the whole mailbox')), ['INBOX']),
   allowed_senders: v.optional(
-    v.pipe(v.array(word), v.description('Addresses (ada@example.com) or domains (example.com); * lets everybody in, empty nobody')),
+    v.pipe(
+      v.array(allowedSender),
+      v.description('Addresses (ada@example.com) or domains (example.com); * lets everybody in, empty nobody'),
+    ),
     [],
   ),
   webhook_url: v.optional(v.pipe(url, v.description('The public URL registered on the push subscription, and the audience of its tokens'))),

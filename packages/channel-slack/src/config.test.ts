@@ -32,6 +32,8 @@ test('what makes no sense is refused', () => {
     { draft_update_interval_ms: 299 },
     { api_url: 'https://u:p@slack.com/' },
     { api_url: 'slack.com' },
+    { allowed_users: ['@ada'] },
+    { allowed_users: ['C012AB3CD'] },
   ]
   for (const changes of wrong) expect(read(changes).success).toBe(false)
 })
@@ -70,6 +72,8 @@ describe('a host of Slack', () => {
     'wss://wss-primary.slack.com/link/?ticket=1',
     'https://a.b.slack-edge.com/',
     'https://slack-files.com/',
+    'wss://wss-primary.slack-gov.com/link/?ticket=1',
+    'https://files.slack-gov.com/upload/v1/x',
   ])('is %s', (url) => {
     expect(isSlackUrl(url, api)).toBe(true)
   })
@@ -78,6 +82,8 @@ describe('a host of Slack', () => {
     'http://files.slack.com/x',
     'ws://wss-primary.slack.com/',
     'https://evilslack.com/',
+    'wss://evilslack-gov.com/',
+    'wss://wss-primary.slack-gov.com.evil.example/',
     'https://slack.com.evil.example/',
     'https://files.slack.com:8443/',
     'https://u:p@files.slack.com/',

@@ -4,6 +4,15 @@ import * as v from 'valibot'
 
 const DRAFT_MS_MIN = 300
 
+const allowedUser = v.pipe(
+  v.string(),
+  v.regex(
+    /^(?:\*|[UWB][A-Z0-9]+)$/,
+    ({ input }) =>
+      `${JSON.stringify(input)} can never match a sender; write a member id such as U012AB3CD, from the profile of the person, or *`,
+  ),
+)
+
 export const slackSection = {
   path: 'channels_config.slack',
   schema: v.object({
@@ -14,7 +23,7 @@ export const slackSection = {
       v.pipe(v.array(v.string()), v.description('Conversations that are heard; * or none: all the bot is a member of')),
       [],
     ),
-    allowed_users: v.optional(v.pipe(v.array(v.string()), v.description('User ids that may write; * allows all, empty nobody')), []),
+    allowed_users: v.optional(v.pipe(v.array(allowedUser), v.description('User ids that may write; * allows all, empty nobody')), []),
     thread_replies: v.optional(v.pipe(v.boolean(), v.description('True: an answer goes into the thread of its message')), true),
     mention_only: v.optional(
       v.pipe(v.boolean(), v.description('True: outside of direct messages and threads of the bot, only what mentions it is heard')),

@@ -30,6 +30,9 @@ test('what is out of bounds is refused', () => {
     { api_url: 'https://a:b@x' },
     { notification_chat_id: 'general' },
     { notification_chat_id: 1.5 },
+    { allowed_users: ['Ada Lovelace'] },
+    { allowed_users: ['-100200'] },
+    { allowed_users: ['+442079460958'] },
   ]) {
     expect(parse(changes).success).toBe(false)
   }

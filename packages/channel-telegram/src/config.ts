@@ -2,6 +2,14 @@
 import { headerSecret, whole } from '@sluice/sdk'
 import * as v from 'valibot'
 
+const allowedUser = v.pipe(
+  v.string(),
+  v.regex(
+    /^\s*(?:\*|\d{1,20}|@?[A-Za-z]\w{0,31})\s*$/,
+    ({ input }) => `${JSON.stringify(input)} can never match a sender; write the numeric id of a person, a user name such as @ada, or *`,
+  ),
+)
+
 export const telegramSection = {
   path: 'channels_config.telegram',
   schema: v.object({
@@ -9,7 +17,7 @@ export const telegramSection = {
     bot_token: v.pipe(headerSecret(), v.description('Of the bot, as its maker was given it: <number>:<letters>')),
     allowed_users: v.optional(
       v.pipe(
-        v.array(v.pipe(v.string(), v.minLength(1))),
+        v.array(allowedUser),
         v.description('Numeric ids, which stay, or user names, which stand for whoever used them first; * allows all, empty nobody'),
       ),
       [],

@@ -10,25 +10,24 @@ const files = globSync('packages/*/src/**/*.ts', { cwd: ROOT })
   .map((file) => ({ file, ...sourcePatterns(readFileSync(resolve(ROOT, file), 'utf8')) }))
 
 /**
- * Each `new RegExp(…)` of product code, with the patterns that it may become. A new one needs a line here, with instances
- * that stand for all; a literal needs none and is the better choice.
+ * Files of product code that construct regular expressions, with instances that stand for all a construction may become. A
+ * new construction needs a line here; a literal needs none and is the better choice.
  */
-const CONSTRUCTED: Readonly<Record<string, readonly RegExp[]>> = {
-  // The names come from a fixed set of HTML elements.
-  "packages/channel-mailpush/src/html-to-text.ts: new RegExp(`</${name}(?![a-z\\\\d])`, 'gi')": [/<\/script(?![a-z\d])/gi],
-  // The platform names the id of our bot: letters and digits.
-  "packages/channel-slack/src/plain-text.ts: new RegExp(`<@${bot}(?:\\\\|[^<>]*)?>[:,]?\\\\s?`, 'g')": [/<@U0BOT(?:\|[^<>]*)?>[:,]?\s?/g],
-  // Model names stand in the same file.
-  'packages/hardware-sbc/src/models.ts: new RegExp(`^Raspberry Pi ${model}(?: Rev \\\\d+\\\\.\\\\d+)?$`)': [
-    /^Raspberry Pi 3 Model B(?:\+| Plus)(?: Rev \d+\.\d+)?$/,
-  ],
-  // Compiles a pattern to see whether it is one, and matches nothing with it.
-  "packages/sop/src/output-schema.ts: new RegExp(text, 'u')": [],
+const CONSTRUCTED: Readonly<Record<string, { readonly times: number; readonly instances: readonly RegExp[] }>> = {
   // A copy of a literal in the same file.
-  'packages/toml/src/key-path.ts: new RegExp(STEP)': [],
-  "packages/toml/src/parse-toml.ts: new RegExp(`\\\\\\\\[uU]|${Object.getOwnPropertyNames(Object.prototype).join('|')}`)": [
-    new RegExp(`\\\\[uU]|${Object.getOwnPropertyNames(Object.prototype).join('|')}`),
-  ],
+  'packages/agent/src/shown-call.ts': { times: 1, instances: [] },
+  // The names come from a fixed set of HTML elements.
+  'packages/channel-mailpush/src/html-to-text.ts': { times: 1, instances: [/<\/script(?![a-z\d])/gi] },
+  // The platform names the id of the bot: letters and digits.
+  'packages/channel-slack/src/plain-text.ts': { times: 1, instances: [/<@U0BOT(?:\|[^<>]*)?>[:,]?\s?/g] },
+  // The gateway's own routes, in which each parameter is a path segment.
+  'packages/gateway/src/trigger-paths.ts': { times: 1, instances: [/^\/api\/[^/]+\/runs\/[^/]+$/] },
+  // The names of models stand in the same file.
+  'packages/hardware-sbc/src/models.ts': { times: 1, instances: [/^Raspberry Pi 3 Model B(?:\+| Plus)(?: Rev \d+\.\d+)?$/] },
+  // Compiles a pattern to see whether it is one, and matches nothing with it.
+  'packages/sop/src/output-schema.ts': { times: 1, instances: [] },
+  // A copy of a literal in the same file.
+  'packages/toml/src/key-path.ts': { times: 1, instances: [] },
 }
 
 /**
@@ -60,7 +59,7 @@ const literals = [
     ({ source, flags }) => `/${source}/${flags}`,
   ).values(),
 ]
-const instances = Object.values(CONSTRUCTED).flat()
+const instances = Object.values(CONSTRUCTED).flatMap(({ instances }) => instances)
 
 let check: typeof import('recheck').checkSync
 beforeAll(async () => {
@@ -84,8 +83,8 @@ describe('a regular expression of product code', () => {
   })
 
   test('is a literal, or its construction is listed here', () => {
-    const found = files.flatMap(({ file, constructed }) => constructed.map((text) => `${file}: ${text}`))
-    expect([...new Set(found)].toSorted()).toEqual(Object.keys(CONSTRUCTED).toSorted())
+    const found = files.filter(({ constructed }) => constructed.length > 0).map(({ file, constructed }) => [file, constructed.length])
+    expect(Object.fromEntries(found)).toEqual(Object.fromEntries(Object.entries(CONSTRUCTED).map(([file, { times }]) => [file, times])))
   })
 })
 

@@ -5,7 +5,7 @@ import { testHost, throwingHost } from '../host.ts'
 import type { Rules } from '../rules.ts'
 import type { Bench } from './bench.ts'
 
-export function buildRules({ subject: { feature }, build, channel, expectNoSecret }: Bench): Rules {
+export function buildRules({ subject: { feature, config, allowKey }, build, channel, expectNoSecret }: Bench): Rules {
   return {
     'name and section equal the catalogue row': () => {
       const row = rowOf(feature.id)
@@ -31,7 +31,8 @@ export function buildRules({ subject: { feature }, build, channel, expectNoSecre
     },
 
     'the allowlist is the configured one, empty or not': () => {
-      for (const allow of [[], ['*'], ['somebody']]) expect(channel(testHost(), allow).allow).toEqual(allow)
+      const configured = (config as Readonly<Record<string, readonly string[]>>)[allowKey] ?? ['*']
+      for (const allow of [[], ['*'], configured]) expect(channel(testHost(), allow).allow).toEqual(allow)
     },
 
     'health is passive': () => {
