@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { basename } from 'node:path'
-import { AppError, errorText, findProgram, type RunBare, type Sandbox, type SandboxProbe, signalScope } from '@sluice/sdk'
+import { AppError, errorText, findProgram, hasProgram, type RunBare, type Sandbox, type SandboxProbe, signalScope } from '@sluice/sdk'
 import type { ContainerConfig } from './config.ts'
 import { engineEnv, givenEnv } from './engine-env.ts'
 import { runOptions } from './run-options.ts'
@@ -28,7 +28,7 @@ export function container({ engine, image }: ContainerConfig): Sandbox {
       const version = await ask(run, signal, 'version', '--format', name === 'podman' ? '{{.Client.Version}}' : '{{.Server.Version}}')
       if (version.exitCode !== 0) {
         const detail = `${name} does not answer (${firstLine(version.stderr)}): start its engine, and let this user use it`
-        const isInstalled = !/permission denied/i.test(version.stderr) && (await hasEngine(name))
+        const isInstalled = !/permission denied/i.test(version.stderr) && hasEngine(name)
         return isInstalled ? failing(detail) : missing(detail)
       }
       const found = await ask(run, signal, 'image', 'inspect', '--format', '{{.Id}}', image)
@@ -67,10 +67,10 @@ export function container({ engine, image }: ContainerConfig): Sandbox {
   return sandbox
 }
 
-export const engineNames = ({ engine }: Pick<ContainerConfig, 'engine'>): readonly string[] =>
+const engineNames = ({ engine }: Pick<ContainerConfig, 'engine'>): readonly string[] =>
   engine === 'auto' ? ['docker', 'podman'] : [engine]
 
-export const notInstalled = ({ engine }: Pick<ContainerConfig, 'engine'>): string =>
+const notInstalled = ({ engine }: Pick<ContainerConfig, 'engine'>): string =>
   `${engine === 'auto' ? 'neither docker nor podman' : `no ${engine}`} is installed: install one`
 
 async function installed(engine: ContainerConfig['engine']): Promise<string | undefined> {
@@ -82,9 +82,14 @@ async function installed(engine: ContainerConfig['engine']): Promise<string | un
 }
 
 /** Docker's program may be there without an engine, to control one elsewhere; Podman is its own engine. */
-async function hasEngine(name: string): Promise<boolean> {
-  if (name === 'podman' || process.env.DOCKER_HOST || existsSync('/var/run/docker.sock')) return true
-  return (await findProgram('dockerd')) !== undefined
+const hasEngine = (name: string): boolean =>
+  name === 'podman' || Boolean(process.env.DOCKER_HOST) || existsSync('/var/run/docker.sock') || hasProgram('dockerd')
+
+/** Says that there is no engine to ask; a quick look, as the probe asks it. */
+export function lacks(config: Pick<ContainerConfig, 'engine'>): string | undefined {
+  const found = engineNames(config).find(hasProgram)
+  if (found === undefined) return notInstalled(config)
+  return hasEngine(found) ? undefined : `${found} is here without an engine: install or start one`
 }
 
 /** So that what it writes in the workspace belongs to who may read it there. */

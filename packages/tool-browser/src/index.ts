@@ -1,11 +1,12 @@
 /** A browser for the agent: one tool, three ways to drive one. */
-import { defineFeature, type Finding, type Host } from '@sluice/sdk'
+import { defineFeature, type Finding, type Host, hasProgram } from '@sluice/sdk'
 import { BROWSER_ACTIONS, DESKTOP_ACTIONS } from './actions.ts'
 import type { Backend } from './backend.ts'
 import { browserTool } from './browser-tool.ts'
 import { type BrowserConfig, browserSection } from './config.ts'
 import { type Candidate, FirstUsable } from './first-usable.ts'
 import { lazyBackend } from './lazy-backend.ts'
+import { lacksNative } from './native/find-chromium.ts'
 import { createUrlGuard } from './url-guard.ts'
 
 const createBackend = (host: Host, config: BrowserConfig): Backend => {
@@ -36,6 +37,9 @@ const createBackend = (host: Host, config: BrowserConfig): Backend => {
   }
 }
 
+const lacks = ({ backend, native_chrome_path }: BrowserConfig): string | undefined =>
+  backend === 'computer_use' || (backend !== 'native' && hasProgram('agent-browser')) ? undefined : lacksNative(native_chrome_path)
+
 const NOTHING_ALLOWED: Finding = {
   status: 'warn',
   detail: 'allowed_domains is empty, so no page is opened',
@@ -50,6 +54,7 @@ export default defineFeature({
     return {
       ...(!config.enabled && { off: '`enabled` is false' }),
       tools: [browserTool(backend)],
+      lacks: () => lacks(config),
       check: async (signal) => [...(config.allowed_domains.length === 0 ? [NOTHING_ALLOWED] : []), ...(await backend.check(signal))],
       close: () => backend.close(),
     }

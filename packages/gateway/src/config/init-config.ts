@@ -3,7 +3,7 @@ import { describeKey, formatName, type Key, type Shape, sectionKeys } from '@slu
 import { formatLiteral } from './toml-literal.ts'
 import type { OwnedSection } from './types.ts'
 
-const HEAD = `# Sluice configuration. Every key is commented out and shows its default: remove the # in front of a key, and of the
+const HEAD = `# Sluice configuration. A key that is commented out shows its default: remove the # in front of it, and of the
 # [section] above it, to change it. \`sluice config check\` tells what is wrong, \`sluice config set KEY VALUE\` edits one
 # key and encrypts secrets.
 `

@@ -220,7 +220,7 @@ test.each<[what: string, spawn: Spawn, why: string]>([
   const passedOver = createWorld({ config, host: { dataDir: join(folder, 'data'), spawn: spawning } })
   const [found] = await passedOver.check()
   expect(found).toMatchObject({ status: 'fail', detail: expect.stringContaining(why) })
-  expect(found?.detail).toContain("native cannot be used: '/no/chromium'")
+  expect(found?.detail).toContain('native cannot be used: there is no Chromium')
   await expect(passedOver.run({ action: 'get_url' })).rejects.toMatchObject({ code: 'unavailable', message: expect.stringContaining(why) })
   await passedOver.close()
 })

@@ -1,6 +1,7 @@
 /** Which Chromium there is. */
+import { existsSync } from 'node:fs'
 import { access, constants } from 'node:fs/promises'
-import { AppError, findProgram } from '@sluice/sdk'
+import { AppError, findProgram, hasProgram, missingPackages } from '@sluice/sdk'
 
 const PROGRAMS = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome', 'microsoft-edge-stable', 'microsoft-edge']
 const PLACES: Readonly<Partial<Record<NodeJS.Platform, readonly string[]>>> = {
@@ -25,6 +26,17 @@ export async function findChromium(configured?: string): Promise<string> {
   }
   for (const path of PLACES[process.platform] ?? []) if (await isExecutable(path)) return path
   throw new AppError('unavailable', `there is no Chromium on this machine: ${CHROMIUM_HINT}`)
+}
+
+/** Says what keeps a browser from being driven in process; a quick look that starts nothing. */
+export function lacksNative(configured?: string): string | undefined {
+  const missing = missingPackages(['playwright-core'], import.meta.url)
+  if (missing !== undefined) return missing
+  const isThere =
+    configured === undefined
+      ? PROGRAMS.some(hasProgram) || (PLACES[process.platform] ?? []).some((path) => existsSync(path))
+      : existsSync(configured)
+  return isThere ? undefined : `there is no Chromium: ${CHROMIUM_HINT}`
 }
 
 const isExecutable = (path: string): Promise<boolean> =>

@@ -1,6 +1,6 @@
 /** `native`: an installed Chromium, one for all, started with the first page and ended with the last. */
 import { join } from 'node:path'
-import { AppError, type ClientId, errorText, type Finding, type Host, missingPackages, type ToolContext, untilAborted } from '@sluice/sdk'
+import { AppError, type ClientId, errorText, type Finding, type Host, type ToolContext, untilAborted } from '@sluice/sdk'
 import type { Browser } from 'playwright-core'
 import type { Action, BrowserAction } from '../actions.ts'
 import type { OptionalDriver } from '../backend.ts'
@@ -9,7 +9,7 @@ import { EgressProxy } from '../egress/egress-proxy.ts'
 import { saveImage } from '../save-image.ts'
 import type { UrlGuard } from '../url-guard.ts'
 import { ClientContext } from './client-context.ts'
-import { CHROMIUM_HINT, findChromium } from './find-chromium.ts'
+import { CHROMIUM_HINT, lacksNative } from './find-chromium.ts'
 import { Lane } from './lane.ts'
 import { isConfining, launchChromium } from './launch-chromium.ts'
 
@@ -58,9 +58,7 @@ export class NativeDriver implements OptionalDriver {
   }
 
   async unusable(): Promise<string | undefined> {
-    const missing = missingPackages(['playwright-core'], import.meta.url)
-    if (missing !== undefined) return missing
-    return findChromium(this.#config.native_chrome_path).then(() => undefined, errorText)
+    return lacksNative(this.#config.native_chrome_path)
   }
 
   async check(): Promise<readonly Finding[]> {
