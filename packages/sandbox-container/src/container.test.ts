@@ -35,12 +35,22 @@ function engine(answers: Readonly<Record<string, { code: number; text: string }>
 
 const UP = { version: { code: 0, text: '20.10.24' }, 'image inspect': { code: 0, text: 'sha256:1' } }
 
-test('an engine that is down is told with what to do', async () => {
+test('an engine that is down is told with what to do, and may come up later', async () => {
   const { sandbox, run } = engine({ version: { code: 1, text: 'Cannot connect to the Docker daemon' } })
+  vi.stubEnv('DOCKER_HOST', 'tcp://127.0.0.1:1')
   expect(await sandbox.probe(signal, run)).toEqual({
     available: false,
+    isInstalled: true,
     detail: 'docker does not answer (Cannot connect to the Docker daemon): start its engine, and let this user use it',
   })
+})
+
+test('an engine that this user may not use is no sandbox to wait for', async () => {
+  const { sandbox, run } = engine({ version: { code: 1, text: 'permission denied while trying to connect' } })
+  vi.stubEnv('DOCKER_HOST', 'tcp://127.0.0.1:1')
+  const found = await sandbox.probe(signal, run)
+  expect(found).toMatchObject({ available: false, detail: expect.stringContaining('let this user use it') })
+  expect(found.isInstalled).toBeUndefined()
 })
 
 test('an image that is missing is named with the command that pulls it, and is not pulled', async () => {
