@@ -311,6 +311,24 @@ describe('repeats', () => {
     expect(records().at(-1)).not.toHaveProperty('repeated')
   })
 
+  test('long lines are limited in the same way', () => {
+    const { log, records } = logger()
+    for (let count = 0; count < 50; count++) log.error('full', { cause: 'x'.repeat(2000) })
+    expect(records()).toHaveLength(20)
+  })
+
+  test('warnings that differ only in their fields are limited too, other lines are not', async () => {
+    const own = testClock()
+    const { log, records } = logger({ clock: own })
+    for (let count = 0; count < 500; count++) log.warn('a request was answered with an error', { peer: count })
+    for (let count = 0; count < 500; count++) log.info('a turn ended', { turn: count })
+    log.warn('another warning')
+    expect(records()).toHaveLength(200 + 500 + 1)
+    await own.advance(60_000)
+    log.warn('a request was answered with an error', { peer: 'next' })
+    expect(records().at(-1)).toMatchObject({ peer: 'next', repeated: 300 })
+  })
+
   test('what is remembered of messages is bounded: many others let an old one start anew', () => {
     const { log, lines } = logger()
     for (let count = 0; count < 30; count++) log.info('one')

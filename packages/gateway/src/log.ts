@@ -1,7 +1,7 @@
 /** The log: one line per message, for people at a terminal or as JSON; nothing in it can throw, and no credential shows. */
 import { type Clock, type LogFields, type Logger, printableLine, type Secret, withoutSecrets } from '@sluice/sdk'
 import { printableFields, redactText } from './log-fields.ts'
-import { createRepeatGuard } from './log-repeats.ts'
+import { createRepeatGuard, type Verdict } from './log-repeats.ts'
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 
@@ -42,13 +42,20 @@ interface Entry {
 const RANKS = { debug: 0, info: 1, warn: 2, error: 3 } as const satisfies Record<LogLevel, number>
 const COLOURS = { debug: 90, info: 32, warn: 33, error: 31 } as const satisfies Record<LogLevel, number>
 const LINE_CHARS_MAX = 65_536
+/** Lines of one message with the same fields that are written in a minute. */
+const REPEATS_MAX = 20
+/** Warnings and errors of one message that are written in a minute, whatever their fields. */
+const TROUBLES_MAX = 200
+
+const NOT_LIMITED: Verdict = { isTooMany: false, dropped: 0 }
 
 export function createLogger(options: LogOptions): ComponentLogger {
   const { stream, clock, noColor = process.env.NO_COLOR, secrets = () => [] } = options
   const isText = options.format === 'text' || (options.format === 'auto' && stream.isTTY === true)
   const hasColours = isText && stream.isTTY === true && !noColor
   const shared = { level: options.level }
-  const repeats = createRepeatGuard()
+  const repeats = createRepeatGuard(REPEATS_MAX)
+  const troubles = createRepeatGuard(TROUBLES_MAX)
 
   const write = (level: LogLevel, component: string | undefined, message: string, fields: LogFields): void => {
     try {
@@ -57,8 +64,12 @@ export function createLogger(options: LogOptions): ComponentLogger {
       const hide = (text: string): string => withoutSecrets(text, values)
       const printed = printableFields(fields, { withStack: shared.level === 'debug', hide })
       const entry: Entry = { atMs, level, component, message: redactText(String(message), hide), fields: printed }
-      const { isTooMany, dropped } = repeats(`${level} ${component} ${entry.message} ${JSON.stringify(printed)}`, atMs)
-      if (isTooMany) return
+      const kind = `${level} ${component} ${entry.message}`
+      const same = repeats(`${kind} ${JSON.stringify(printed)}`, atMs)
+      if (same.isTooMany) return
+      const alike = RANKS[level] >= RANKS.warn ? troubles(kind, atMs) : NOT_LIMITED
+      if (alike.isTooMany) return
+      const dropped = same.dropped + alike.dropped
       const told = dropped > 0 ? { ...entry, fields: { ...printed, repeated: dropped } } : entry
       const line = isText ? textLine(told, hasColours) : jsonLine(told)
       stream.write(`${withoutSecrets(line, secrets().flatMap(spellings))}\n`)
