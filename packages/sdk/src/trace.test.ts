@@ -10,6 +10,27 @@ describe('W3C Trace Context', () => {
     expect(parseTraceparent(header, 'a=1,b=2')).toEqual({ traceId, parentId: spanId, state: 'a=1,b=2' })
   })
 
+  const fields = `${traceId}-${spanId}-01`
+
+  test.each([header, `01-${fields}`, `cc-${fields}`, `01-${fields}-`, `cc-${fields}-what-comes-later`])('%s names its parent', (line) => {
+    expect(parseTraceparent(line)).toEqual({ traceId, parentId: spanId })
+  })
+
+  test.each([
+    `ff-${fields}`,
+    `${header}-`,
+    `${header}-more`,
+    `01-${fields}more`,
+    `01-${fields}.`,
+    `1-${fields}`,
+    `0G-${fields}`,
+    `01-${fields.toUpperCase()}`,
+    `01-${'0'.repeat(32)}-${spanId}-01`,
+    `01-${traceId}-${'0'.repeat(16)}-01`,
+    header.slice(0, -1),
+    ` ${header}`,
+  ])('%j is not valid', (line) => expect(parseTraceparent(line)).toBeUndefined())
+
   test.each([undefined, null, '', 'a=1\nb=2', 'ä=1', `a=${'1'.repeat(511)}`])(
     'a state that cannot be passed on is left out: %j',
     (state) => {

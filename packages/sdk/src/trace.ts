@@ -19,15 +19,17 @@ export interface TraceParent {
 /** Runs `work` as what `trace` asks for: requests it makes to others name that span as their parent. */
 export type WithinTrace = <Result>(trace: Trace, work: () => Result) => Result
 
-const TRACEPARENT = /^00-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}$/
+/** Of any version but `ff`; those after `00` may have more fields, which are ignored. */
+const TRACEPARENT = /^(?!ff)([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-|$)/
+const VERSION = '00'
 const TRACEPARENT_CHARS = 55
 /** As long as every participant has to pass on. */
 const TRACESTATE = /^[\x20-\x7e]{1,512}$/
 
 /** The trace a `traceparent` header names, with its `tracestate`; `undefined` if it is not valid. A state that is not is left out. */
 export function parseTraceparent(header: string, state?: string | null): TraceParent | undefined {
-  const [, traceId, parentId] = TRACEPARENT.exec(header) ?? []
-  if (!traceId || !parentId || /^0+$/.test(traceId) || /^0+$/.test(parentId)) return undefined
+  const [, version, traceId, parentId, more] = TRACEPARENT.exec(header) ?? []
+  if (!traceId || !parentId || (version === VERSION && more !== '') || /^0+$/.test(traceId) || /^0+$/.test(parentId)) return undefined
   return { traceId, parentId, ...(state && TRACESTATE.test(state) && { state }) }
 }
 
@@ -39,4 +41,4 @@ export const formatTraceContext = (trace: Trace): string =>
 
 /** What `formatTraceContext` wrote; `undefined` for anything else. */
 export const parseTraceContext = (line: string): TraceParent | undefined =>
-  parseTraceparent(line.slice(0, TRACEPARENT_CHARS), line.slice(TRACEPARENT_CHARS + 1))
+  line.startsWith(`${VERSION}-`) ? parseTraceparent(line.slice(0, TRACEPARENT_CHARS), line.slice(TRACEPARENT_CHARS + 1)) : undefined

@@ -1,6 +1,8 @@
 /** What a chat client may send. */
+
+import * as v from 'valibot'
 import { expect, test } from 'vitest'
-import { CONTENT_BYTES_MAX, parseClientFrame } from './chat-frames.ts'
+import { CONTENT_BYTES_MAX, clientFrameSchema, parseClientFrame } from './chat-frames.ts'
 
 test.each([
   ['no JSON', '{', 'INVALID_JSON'],
@@ -11,6 +13,29 @@ test.each([
   ['half a surrogate pair', '{"type":"message","content":"a\\ud800b"}', 'INVALID_JSON'],
   ['too much', JSON.stringify({ type: 'message', content: 'x'.repeat(CONTENT_BYTES_MAX + 1) }), 'TOO_LARGE'],
 ])('%s is refused', (_what, text, code) => expect(parseClientFrame(text)).toMatchObject({ type: 'invalid', code }))
+
+test.each([
+  [
+    { type: 'message', content: 'hello' },
+    { type: 'message', content: 'hello' },
+  ],
+  [{ type: 'abort' }, { type: 'abort' }],
+  [
+    { type: 'approval_response', request_id: 'r', decision: 'approve' },
+    { type: 'approval_response', requestId: 'r', approved: true },
+  ],
+  [
+    { type: 'approval_response', request_id: 'r', decision: 'deny' },
+    { type: 'approval_response', requestId: 'r', approved: false },
+  ],
+])('what the documentation says a client may send is taken: %o', (frame, taken) => {
+  expect(v.is(clientFrameSchema, frame)).toBe(true)
+  expect(parseClientFrame(JSON.stringify(frame))).toEqual(taken)
+})
+
+test('no frame type is documented that a client may not send', () => {
+  expect(clientFrameSchema.options.map((option) => option.entries.type.literal)).toEqual(['message', 'abort', 'approval_response'])
+})
 
 test('a message is its content', () =>
   expect(parseClientFrame('{"type":"message","content":"hello"}')).toEqual({ type: 'message', content: 'hello' }))

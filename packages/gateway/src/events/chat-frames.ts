@@ -1,40 +1,60 @@
 /** What goes over `/ws/chat`, both ways: one JSON object a text message. */
+import * as v from 'valibot'
+
+/** One frame; its description says when it comes. */
+const frame = <const Type extends string, const Entries extends v.ObjectEntries>(type: Type, description: string, entries: Entries) =>
+  v.pipe(v.object({ type: v.literal(type), ...entries }), v.readonly(), v.description(description))
+
+const text = v.string()
+const number = v.number()
+
+const chatErrorCode = v.picklist([
+  'INVALID_JSON',
+  'UNKNOWN_MESSAGE_TYPE',
+  'EMPTY_CONTENT',
+  'INVALID_APPROVAL_RESPONSE',
+  'SESSION_QUEUE_FULL',
+  'TOO_LARGE',
+  'AUTH_ERROR',
+  'PROVIDER_ERROR',
+  'AGENT_ERROR',
+])
+
+export type ChatErrorCode = v.InferOutput<typeof chatErrorCode>
 
 /** From the daemon. */
-export type ChatFrame =
-  | { readonly type: 'session_start'; readonly session_id: string; readonly resumed: boolean; readonly message_count: number }
-  | { readonly type: 'chunk' | 'thinking'; readonly content: string }
-  | { readonly type: 'tool_call'; readonly id: string; readonly name: string; readonly args: unknown }
-  | { readonly type: 'tool_result'; readonly id: string; readonly name: string; readonly output: string }
-  | {
-      readonly type: 'done'
-      readonly full_response: string
-      readonly turn_id: string
-      readonly model: string
-      readonly input_tokens: number
-      readonly output_tokens: number
-      readonly cost_usd: number
-    }
-  | { readonly type: 'aborted'; readonly turn_id: string | null }
-  | {
-      readonly type: 'approval_request'
-      readonly request_id: string
-      readonly tool: string
-      readonly arguments_summary: string
-      readonly timeout_secs: number
-    }
-  | { readonly type: 'error'; readonly message: string; readonly code: ChatErrorCode }
+export const chatFrameSchema = v.variant('type', [
+  frame('session_start', 'First: the session of this connection', { session_id: text, resumed: v.boolean(), message_count: number }),
+  frame('chunk', 'A piece of the answer', { content: text }),
+  frame('thinking', 'A piece of what the model thinks before it answers', { content: text }),
+  frame('tool_call', 'A tool is called', { id: text, name: text, args: v.unknown() }),
+  frame('tool_result', 'A tool call has ended; `id` is that of its `tool_call`', { id: text, name: text, output: text }),
+  frame('done', 'The turn has ended with an answer', {
+    full_response: text,
+    turn_id: text,
+    model: text,
+    input_tokens: number,
+    output_tokens: number,
+    cost_usd: number,
+  }),
+  frame('aborted', 'The turn was aborted', { turn_id: v.nullable(text) }),
+  frame('approval_request', 'A tool call waits for an answer by `approval_response`', {
+    request_id: text,
+    tool: text,
+    arguments_summary: text,
+    timeout_secs: number,
+  }),
+  frame('error', 'A message was refused, or its turn failed', { message: text, code: chatErrorCode }),
+])
 
-export type ChatErrorCode =
-  | 'INVALID_JSON'
-  | 'UNKNOWN_MESSAGE_TYPE'
-  | 'EMPTY_CONTENT'
-  | 'INVALID_APPROVAL_RESPONSE'
-  | 'SESSION_QUEUE_FULL'
-  | 'TOO_LARGE'
-  | 'AUTH_ERROR'
-  | 'PROVIDER_ERROR'
-  | 'AGENT_ERROR'
+export type ChatFrame = v.InferOutput<typeof chatFrameSchema>
+
+/** From the client, for documentation; `parseClientFrame` reads it and says what is wrong. */
+export const clientFrameSchema = v.variant('type', [
+  frame('message', 'Says something: a turn, after those that wait', { content: text }),
+  frame('abort', 'Aborts the turn that runs', {}),
+  frame('approval_response', 'Answers an `approval_request`', { request_id: text, decision: v.picklist(['approve', 'deny']) }),
+])
 
 /** From the client; `invalid` is what is answered to everything else. */
 export type ClientFrame =

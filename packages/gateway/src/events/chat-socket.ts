@@ -29,7 +29,12 @@ const doc: EndpointDoc = {
   query: v.object({
     session_id: v.optional(v.pipe(v.string(), v.description('1 to 128 characters of A-Z a-z 0-9 . _ -; a new session if absent'))),
   }),
-  answers: { 101: { description: 'A WebSocket; its first message is `session_start`' } },
+  answers: {
+    101: {
+      description:
+        'A WebSocket; it sends `#/components/schemas/ChatFrame` (the first one is `session_start`) and takes `#/components/schemas/ChatClientFrame`',
+    },
+  },
 }
 
 export interface ChatSocketDeps {

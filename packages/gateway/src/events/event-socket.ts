@@ -6,6 +6,7 @@ import type { Gate } from '../http/gate.ts'
 import type { EventBus } from './bus.ts'
 import type { Connections } from './connections.ts'
 import type { FanOut, Sink, Subscription } from './fan-out.ts'
+import type { StreamFrame } from './frames.ts'
 import type { Heartbeat } from './heartbeat.ts'
 import { socketProtocols } from './socket-server.ts'
 import { upgradeSocket } from './socket-upgrade.ts'
@@ -18,7 +19,12 @@ const doc: EndpointDoc = {
   auth: 'client',
   headers: socketProtocols,
   query: subscriptionQuery,
-  answers: { 101: { description: 'A WebSocket; its first message is `connected` with the run and the number of the newest event' } },
+  answers: {
+    101: {
+      description:
+        'A WebSocket; each message is a `#/components/schemas/StreamFrame` (the first one is `connected`) or a `#/components/schemas/Event`',
+    },
+  },
 }
 
 export interface EventSocketDeps {
@@ -30,7 +36,7 @@ export interface EventSocketDeps {
 
 export function eventSocketEndpoint({ bus, connections, fanOut, heartbeat }: EventSocketDeps, gate: Gate): Endpoint {
   const open = (socket: WebSocket, transport: Socket, subscription: Subscription): (() => void) => {
-    socket.send(JSON.stringify({ type: 'connected', run: bus.run, seq: bus.seq }))
+    socket.send(JSON.stringify({ type: 'connected', run: bus.run, seq: bus.seq } satisfies StreamFrame))
     const leaveFanOut = fanOut.add(new SocketSink(socket, transport), subscription)
     const stopBeating = heartbeat.watch(socket)
     socket.on('close', () => {

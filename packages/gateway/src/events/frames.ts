@@ -1,5 +1,22 @@
 /** Events as bytes, for server-sent events and for WebSockets: made once, written to every subscriber as they are (§6). */
+import * as v from 'valibot'
 import type { BusEvent } from './bus.ts'
+
+const described = <const Type extends string, const Entries extends v.ObjectEntries>(type: Type, description: string, entries: Entries) =>
+  v.pipe(v.object({ type: v.literal(type), ...entries }), v.readonly(), v.description(description))
+
+/** What `/ws/events` sends beside events, and `/api/events` as well but for `connected`. */
+export const streamFrameSchema = v.variant('type', [
+  described('connected', 'First on `/ws/events`: the run of the daemon and the number of its newest event', {
+    run: v.string(),
+    seq: v.number(),
+  }),
+  described('gap', 'Events are missing; on `/api/events` its name is that of the event, and the data has `missed` alone', {
+    missed: v.pipe(v.nullable(v.number()), v.description('How many; null where nobody can tell, as after a restart')),
+  }),
+])
+
+export type StreamFrame = v.InferOutput<typeof streamFrameSchema>
 
 /** How one kind of stream spells what it sends. */
 export interface Framing {
@@ -17,7 +34,7 @@ export const sseFraming: Framing = {
 /** Text messages; framed here, because the library would do it again for each subscriber. */
 export const socketFraming: Framing = {
   event: ({ json }) => textMessage(json),
-  gap: (missed) => textMessage(JSON.stringify({ type: 'gap', missed })),
+  gap: (missed) => textMessage(JSON.stringify({ type: 'gap', missed } satisfies StreamFrame)),
 }
 
 const FINAL_TEXT = 0x81

@@ -127,7 +127,7 @@ function ownRoutes(runtime: Runtime, live: Live, auth: Auth, docs: readonly Endp
     summary: 'This document',
     auth: 'client',
     answers: { 200: { description: 'OpenAPI 3.1', schema: v.looseObject({ openapi: v.string() }) } },
-    handle: () => (document ??= openApiDocument(docs, runtime.version)),
+    handle: () => (document ??= openApiDocument(docs, runtime.version, live.config.public_url)),
   })
   return [
     ...statusRoutes(runtime, live),

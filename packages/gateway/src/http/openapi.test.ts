@@ -8,6 +8,7 @@ import { type TestGateway, type TestGatewayOptions, testGateways } from './testi
 const gateway = testGateways()
 
 interface Operation {
+  readonly operationId: string
   readonly security?: unknown
   readonly parameters: readonly { readonly name: string; readonly in: string; readonly required?: boolean }[]
   readonly requestBody?: { readonly content: Record<string, { readonly schema: object }> }
@@ -22,7 +23,7 @@ async function documentOf(made: TestGateway) {
   const { token } = await made.pair()
   const response = await made.request('/api/openapi.json', { headers: { authorization: `Bearer ${token}` } })
   expect(response.status).toBe(200)
-  return (await response.json()) as { openapi: string; paths: Record<string, Record<string, Operation>> }
+  return (await response.json()) as { openapi: string; servers: unknown; paths: Record<string, Record<string, Operation>> }
 }
 
 const withDocument = async (options: TestGatewayOptions = {}) => {
@@ -71,16 +72,28 @@ test('an operation says what goes in and what comes out', async () => {
   expect(Object.keys(operation?.responses ?? {})).toEqual(['200', '401', '403', 'default'])
 })
 
+test('each operation has an id of its own, and the document names the server', async () => {
+  const { document } = await withDocument({ live: { routes: [room] }, withStreams: true })
+  const ids = Object.values(document.paths).flatMap((operations) => Object.values(operations).map(({ operationId }) => operationId))
+  expect(ids).toContain('postXRoom')
+  expect(ids).toContain('getApiOpenapiJson')
+  for (const id of ids) expect(id).toMatch(/^[a-z][A-Za-z0-9]*$/)
+  expect(new Set(ids).size).toBe(ids.length)
+  expect(document.servers).toEqual([{ url: '/' }])
+  const behind = await withDocument({ config: { public_url: 'https://sluice.example.org' } })
+  expect(behind.document.servers).toEqual([{ url: 'https://sluice.example.org' }])
+})
+
 test('what anybody may call asks for no token, and the webhook names its headers', async () => {
   const { document } = await withDocument()
-  expect(document.paths['/health']?.get?.security).toBeUndefined()
+  expect(document.paths['/health']?.get?.security).toEqual([])
   expect(document.paths['/webhook']?.post?.parameters.map(({ name }) => name)).toContain('X-Idempotency-Key')
 })
 
 test('what only this machine may call says that others are refused', async () => {
   const { document } = await withDocument({ withStreams: true })
   const operation = document.paths['/api/channel-events']?.post
-  expect([operation?.security, Object.keys(operation?.responses ?? {})]).toEqual([undefined, ['200', '403', 'default']])
+  expect([operation?.security, Object.keys(operation?.responses ?? {})]).toEqual([[], ['200', '403', 'default']])
 })
 
 test('what is answered fits what is documented', async () => {

@@ -1,6 +1,8 @@
 /** The OpenAPI 3.1 document of one generation, made from the same table the requests are served from. */
 import { eventSchema, ROLES, type Role, type RouteAuth } from '@sluice/sdk'
 import type * as v from 'valibot'
+import { chatFrameSchema, clientFrameSchema } from '../events/chat-frames.ts'
+import { streamFrameSchema } from '../events/frames.ts'
 import type { EndpointDoc } from './endpoint.ts'
 
 type JsonSchema = Readonly<Record<string, unknown>>
@@ -19,7 +21,7 @@ const ERROR_SCHEMA = {
 const ERROR = { $ref: '#/components/responses/Error' } as const
 
 /** Loads the converter when it is called: nobody pays for the document but who reads it. */
-export async function openApiDocument(endpoints: readonly EndpointDoc[], version: string): Promise<object> {
+export async function openApiDocument(endpoints: readonly EndpointDoc[], version: string, publicUrl = '/'): Promise<object> {
   const { toJsonSchema } = await import('@valibot/to-json-schema')
   const convert: ToJsonSchema = (schema, typeMode) => {
     const { $schema: _, ...rest } = toJsonSchema(schema, { typeMode, errorMode: 'ignore' }) as Record<string, unknown>
@@ -34,6 +36,7 @@ export async function openApiDocument(endpoints: readonly EndpointDoc[], version
   return {
     openapi: '3.1.0',
     info: { title: 'Sluice', version },
+    servers: [{ url: publicUrl }],
     paths,
     components: {
       securitySchemes: {
@@ -43,7 +46,13 @@ export async function openApiDocument(endpoints: readonly EndpointDoc[], version
           description: 'The token of a paired device, which has a role; each operation names the roles it accepts',
         },
       },
-      schemas: { Error: ERROR_SCHEMA, Event: convert(eventSchema, 'output') },
+      schemas: {
+        Error: ERROR_SCHEMA,
+        Event: convert(eventSchema, 'output'),
+        StreamFrame: convert(streamFrameSchema, 'output'),
+        ChatFrame: convert(chatFrameSchema, 'output'),
+        ChatClientFrame: convert(clientFrameSchema, 'input'),
+      },
       responses: {
         Error: {
           description: 'A refusal or a failure',
@@ -65,11 +74,18 @@ function operation({ summary, auth, body, answers, mediaType = 'application/json
   })
   return {
     summary,
-    ...(isRole(auth) ? { security: securityOf(auth) } : {}),
+    operationId: operationId(rest),
+    security: isRole(auth) ? securityOf(auth) : [],
     parameters: parameters(rest, convert),
     ...(body ? { requestBody: { required: true, content: { 'application/json': { schema: convert(body, 'input') } } } } : {}),
     responses: { ...Object.fromEntries(responses), ...refusals(auth), default: ERROR },
   }
+}
+
+/** The method and the path in camel case, such as `getApiSessionsIdMessages`; no two routes share one. */
+const operationId = ({ method, path }: Pick<EndpointDoc, 'method' | 'path'>): string => {
+  const words = path.split(/[^A-Za-z0-9]/).filter((word) => word !== '')
+  return [method.toLowerCase(), ...words.map((word) => `${word[0]?.toUpperCase()}${word.slice(1)}`)].join('')
 }
 
 function parameters({ path, query, headers = {} }: Pick<EndpointDoc, 'path' | 'query' | 'headers'>, convert: ToJsonSchema): object[] {

@@ -56,7 +56,7 @@ const ROUTES: Readonly<Record<string, Role | 'open' | 'local'>> = {
 }
 
 interface Operation {
-  readonly security?: readonly { readonly bearer: readonly Role[] }[]
+  readonly security: readonly { readonly bearer: readonly Role[] }[]
   readonly responses: Readonly<Record<string, object>>
 }
 
@@ -82,7 +82,7 @@ test('every route is in the table of roles, and the OpenAPI document states its 
   const { document } = await arrange()
   const stated = Object.entries((await document()).paths).flatMap(([path, operations]) =>
     Object.entries(operations).map(([method, { security, responses }]) => {
-      const roles = security?.flatMap(({ bearer }) => bearer) ?? []
+      const roles = security.flatMap(({ bearer }) => bearer)
       const least = ROLES.toReversed().find((role) => roles.includes(role)) ?? (responses[403] ? 'local' : 'open')
       return [`${method.toUpperCase()} ${path}`, least] as const
     }),
