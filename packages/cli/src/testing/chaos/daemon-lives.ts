@@ -9,6 +9,8 @@ export interface Life {
   readonly url: Promise<string | undefined>
   /** Resolves once the process is gone and all it had sent has been seen. */
   end(by: 'SIGKILL' | 'SIGTERM'): Promise<void>
+  /** Stops the process for so long, as a suspended machine does. */
+  suspend(ms: number): Promise<void>
 }
 
 export interface DaemonLives {
@@ -42,6 +44,11 @@ export function createDaemonLives({ profile, dataDir, logFile, recorder }: Daemo
       recorder.see({ type: 'started', wallMs: Date.now() })
       return {
         url: daemon.url,
+        async suspend(ms) {
+          daemon.kill('SIGSTOP')
+          await sleep(ms)
+          daemon.kill('SIGCONT')
+        },
         async end(by) {
           recorder.see({ type: 'ending', wallMs: Date.now() })
           daemon.kill(by)

@@ -21,11 +21,13 @@ export interface MeddleOptions {
   readonly random: Random
   readonly recorder: Recorder
   isOn(): boolean
+  /** Whether every request meets a platform that is away. */
+  isAway(): boolean
   /** What a request says; default: its body. */
   readonly textIn?: (request: ProviderRequest) => string
 }
 
-export function meddle(provider: FakeProvider, { channel, random, recorder, isOn, textIn = bodyOf }: MeddleOptions): void {
+export function meddle(provider: FakeProvider, { channel, random, recorder, isOn, isAway, textIn = bodyOf }: MeddleOptions): void {
   /** A request is asked about once for each fault there is. */
   const decided = new WeakMap<ProviderRequest, FaultName | null>()
   /** Parts that were sent before. */
@@ -34,7 +36,7 @@ export function meddle(provider: FakeProvider, { channel, random, recorder, isOn
   const decide = (request: ProviderRequest): FaultName | null => {
     const parts = partsIn(textIn(request))
     if (parts.length === 0) return null
-    const drawn = isOn() ? draw(random) : null
+    const drawn = isAway() ? 'away' : isOn() ? draw(random) : null
     const fault = parts.some((part) => met.has(nameOf(part))) && NO_TIME.includes(drawn) ? null : drawn
     for (const part of parts) met.add(nameOf(part))
     recorder.see({ type: 'sending', channel, parts, fault })

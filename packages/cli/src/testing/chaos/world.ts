@@ -23,8 +23,8 @@ export interface World {
   readonly model: Model
   /** For a daemon that lives in it; TOML. */
   readonly config: string
-  /** Whether providers fail now and then; they do not at first. */
-  readonly faults: { on: boolean }
+  /** Whether platforms fail now and then, and whether all of them are away; neither at first. */
+  readonly faults: { on: boolean; away: boolean }
   history(): History
   close(): Promise<void>
 }
@@ -40,7 +40,7 @@ export interface WorldOptions {
 
 export async function startWorld({ random, answer, attemptsMax = 5, pendingMax = 10_000 }: WorldOptions): Promise<World> {
   const recorder = createRecorder()
-  const faults = { on: false }
+  const faults = { on: false, away: false }
   const kinds: World['kinds'] = [
     await chatappKind(),
     await textrelayKind(),
@@ -51,7 +51,7 @@ export async function startWorld({ random, answer, attemptsMax = 5, pendingMax =
   ]
   for (const { name, provider, textIn } of kinds) {
     if (!provider || name === 'webhook') continue
-    meddle(provider, { channel: name, random, recorder, isOn: () => faults.on, ...(textIn && { textIn }) })
+    meddle(provider, { channel: name, random, recorder, isOn: () => faults.on, isAway: () => faults.away, ...(textIn && { textIn }) })
   }
   const effects = await startEffects(recorder)
   const wait = answer ?? (() => sleep(random.within(0, MODEL_MS_MAX)))
