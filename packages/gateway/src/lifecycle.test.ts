@@ -372,7 +372,7 @@ describe('§1 item 5, reload', () => {
       id: 'x-client',
       section: section('x-client'),
       build() {
-        const state = new PerClient('authorisation', 10, () => ({ authorised: false }))
+        const state = new PerClient<{ authorised: boolean }>('authorisation', 10)
         states.push(state)
         return { tools: [tool('x_client_tool')] }
       },
@@ -382,10 +382,10 @@ describe('§1 item 5, reload', () => {
     const client = 'c' as ClientId
     await lifecycle.apply(configOf({ 'x-client': { token: 'old' } }, features))
     const first = states.at(-1)
-    if (first) first.of(client).authorised = true
+    first?.keep(client, { authorised: true })
     await lifecycle.apply(configOf({ 'x-client': { token: 'new' } }, features))
     expect(states.at(-1)).not.toBe(first)
-    expect(states.at(-1)?.of(client).authorised).toBe(false)
+    expect(states.at(-1)?.find(client)).toBeUndefined()
   })
 
   test('a turn in flight ends on the old registry; its parts close when the last lease goes', async () => {

@@ -59,17 +59,26 @@ describe('Shared', () => {
 })
 
 describe('PerClient', () => {
-  test('keeps clients apart and holds at most so many, first come first dropped', () => {
-    const [a, b, c] = ['a', 'b', 'c'] as ClientId[] as [ClientId, ClientId, ClientId]
-    const counters = new PerClient('counters', 2, () => ({ calls: 0 }))
-    counters.of(a).calls++
-    counters.of(b).calls += 5
-    expect([counters.of(a).calls, counters.of(b).calls]).toEqual([1, 5])
-    counters.of(c)
-    expect(counters.size).toBe(2)
-    expect(counters.of(a).calls).toBe(0)
-    counters.clear()
-    expect(counters.size).toBe(0)
+  const [a, b, c] = ['a', 'b', 'c'] as ClientId[] as [ClientId, ClientId, ClientId]
+
+  test('keeps clients apart, and gives back the state of the one that makes room', () => {
+    const names = new PerClient<string>('names', 2)
+    expect([names.keep(a, 'one'), names.keep(b, 'two')]).toEqual([undefined, undefined])
+    expect([names.find(a), names.find(b), names.find(c)]).toEqual(['one', 'two', undefined])
+    expect(names.keep(a, 'newer')).toBeUndefined()
+    expect([...names.entries()]).toEqual([
+      [b, 'two'],
+      [a, 'newer'],
+    ])
+    expect(names.keep(c, 'three')).toBe('two')
+    expect([names.size, names.find(b)]).toEqual([2, undefined])
+  })
+
+  test('forgets one client or all, and gives back what it kept for them', () => {
+    const names = new PerClient<string>('names', 3)
+    for (const client of [a, b, c]) names.keep(client, `of ${client}`)
+    expect([names.forget(b), names.forget(b), names.size]).toEqual(['of b', undefined, 2])
+    expect([names.clear(), names.size]).toEqual([['of a', 'of c'], 0])
   })
 })
 

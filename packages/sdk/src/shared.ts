@@ -1,5 +1,4 @@
 /** State that tools may share (§1, shared-state contract items 1 and 4). */
-import { BoundedMap } from './bounded-map.ts'
 import type { ClientId } from './client-id.ts'
 
 /**
@@ -54,40 +53,53 @@ const settled = (promise: Promise<unknown>): Promise<void> =>
   )
 
 /**
- * State kept apart for each client: credentials, quotas, counters, session data. Holds at most `clientsMax` clients and
- * drops the one that came first. Synchronous, so no two clients' changes can interleave inside one call.
+ * State kept apart for each client: credentials, quotas, counters, session data. A tool that keeps something for its clients keeps it
+ * in one of these and nowhere else. Holds at most `clientsMax` clients; the order is that of `keep`. Synchronous, so no two
+ * clients' changes can interleave inside one call.
  */
 export class PerClient<T> {
   readonly name: string
-  readonly #states: BoundedMap<ClientId, T>
-  readonly #create: (client: ClientId) => T
+  readonly #clientsMax: number
+  readonly #states = new Map<ClientId, T>()
 
-  constructor(name: string, clientsMax: number, create: (client: ClientId) => T) {
+  constructor(name: string, clientsMax: number) {
     this.name = name
-    this.#states = new BoundedMap(clientsMax)
-    this.#create = create
+    this.#clientsMax = clientsMax
   }
 
   get size(): number {
     return this.#states.size
   }
 
-  /** The state of this client, made on first use. */
-  of(client: ClientId): T {
-    const known = this.#states.get(client)
-    if (known !== undefined) return known
-    const fresh = this.#create(client)
-    this.#states.set(client, fresh)
-    return fresh
+  find(client: ClientId): T | undefined {
+    return this.#states.get(client)
   }
 
-  /** Forgets one client, at disconnect or revocation. */
-  forget(client: ClientId): void {
+  /** Keeps the state of a client, as the newest. Returns the state of the oldest client if it had to make room. */
+  keep(client: ClientId, state: T): T | undefined {
     this.#states.delete(client)
+    const [oldest] = this.#states.size >= this.#clientsMax ? this.#states.keys() : []
+    const dropped = oldest === undefined ? undefined : this.forget(oldest)
+    this.#states.set(client, state)
+    return dropped
   }
 
-  /** Forgets everybody, as after a credential rotation. */
-  clear(): void {
+  /** Forgets one client, at disconnect or revocation. Returns its state. */
+  forget(client: ClientId): T | undefined {
+    const state = this.#states.get(client)
+    this.#states.delete(client)
+    return state
+  }
+
+  /** Oldest first. */
+  entries(): IterableIterator<[ClientId, T]> {
+    return this.#states.entries()
+  }
+
+  /** Forgets every client, as after a credential rotation. Returns their states, oldest first. */
+  clear(): T[] {
+    const states = [...this.#states.values()]
     this.#states.clear()
+    return states
   }
 }

@@ -169,6 +169,24 @@ describe('house rules that a reader can check', () => {
 
   test('no module keeps mutable state of its own', () => {
     expect(only(/^(?:export )?let /m, [])).toEqual([])
+    // Weak maps that belong to one object each: the text of a secret, the progress of a request.
+    const homes = ['packages/sdk/src/secret.ts', 'packages/sdk/src/request-progress.ts']
+    expect(shipped.filter((file) => mutatedConstants(read(file)).length > 0).toSorted()).toEqual(homes.toSorted())
+  })
+
+  test('state of clients is kept in PerClient, which the sdk bounds and clears, and nowhere else', () => {
+    const homes = ['packages/sdk/src/shared.ts']
+    expect(only(/\b(?:Map|Set|WeakMap|BoundedMap|Record)<\s*ClientId\b/, homes)).toEqual([])
+    expect(only(/new PerClient\b/, [])).not.toEqual([])
+  })
+
+  test.each([
+    ['const SEEN = new Map<string, number>()\n\nexport const note = (key: string) => SEEN.set(key, 1)', ['SEEN']],
+    ['export const queue: string[] = []\nexport function put(text: string) {\n  queue.push(text)\n}', ['queue']],
+    ['const counts: Record<string, number> = {}\nconst count = (key: string) => {\n  counts[key] = 1\n}', ['counts']],
+    ['const NAMES = new Set(["a"])\nconst has = (name: string) => NAMES.has(name)\nfunction f() {\n  const own = []\n  own.push(1)\n}', []],
+  ])('the search for mutated constants of a module finds what it is for: %j', (source, found) => {
+    expect(mutatedConstants(source)).toEqual(found)
   })
 
   test('suppressions say why on the same line', () => {
@@ -183,6 +201,14 @@ describe('house rules that a reader can check', () => {
     }
   })
 })
+
+/** Constants of a module that the module itself changes: collections and objects that live as long as the process. */
+function mutatedConstants(source: string): string[] {
+  const names = [...source.matchAll(/^(?:export )?const (\w+)\b[^=\n]*= (?:new |\[|\{)/gm)].map(([, name = '']) => name)
+  const changes = (name: string) =>
+    new RegExp(`\\b${name}(?:\\.(?:set|add|push|unshift|splice|delete|clear|keep|forget|update)\\(|\\[[^\\]\n]+\\] (?:=|\\+=|\\?\\?=) )`)
+  return names.filter((name) => changes(name).test(source))
+}
 
 /** The packages a source names in its imports and re-exports. */
 const importsIn = (source: string): string[] =>

@@ -4,11 +4,11 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
   AppError,
-  BoundedMap,
   type ClientId,
   errorText,
   type Finding,
   type Host,
+  PerClient,
   sha256Hex,
   signalScope,
   type ToolContext,
@@ -49,7 +49,7 @@ export class AgentDriver implements OptionalDriver {
   readonly #config: AgentConfig
   readonly #guard: UrlGuard
   #proxy: Promise<EgressProxy> | undefined
-  readonly #sessions = new BoundedMap<ClientId, Promise<Session>>(SESSIONS_MAX)
+  readonly #sessions = new PerClient<Promise<Session>>('browser sessions', SESSIONS_MAX)
 
   constructor(host: AgentHost, config: AgentConfig, guard: UrlGuard) {
     this.#host = host
@@ -102,8 +102,7 @@ export class AgentDriver implements OptionalDriver {
 
   async close(): Promise<void> {
     using limit = signalScope([], CLOSE_MS_MAX)
-    const open = [...this.#sessions.entries()].map(([, session]) => session)
-    this.#sessions.clear()
+    const open = this.#sessions.clear()
     await Promise.allSettled(
       open.map(async (session) => this.#command(await session, ['close'], { timeoutMs: CLOSE_MS_MAX, signal: limit.signal })),
     )
@@ -127,13 +126,12 @@ export class AgentDriver implements OptionalDriver {
   }
 
   #sessionOf(client: ClientId, signal: AbortSignal): Promise<Session> {
-    const known = this.#sessions.get(client)
+    const known = this.#sessions.find(client)
     if (known) return known
     const opening = this.#openSession(client, signal)
-    const oldest = this.#sessions.size >= SESSIONS_MAX ? this.#sessions.oldest() : undefined
-    if (oldest !== undefined) void this.#drop(oldest)
-    this.#sessions.set(client, opening)
-    void opening.catch(() => this.#sessions.delete(client))
+    const dropped = this.#sessions.keep(client, opening)
+    if (dropped) void this.#drop(dropped)
+    void opening.catch(() => this.#sessions.forget(client))
     return opening
   }
 
@@ -162,17 +160,19 @@ export class AgentDriver implements OptionalDriver {
     throw new AppError('unavailable', `this ${PROGRAM} does not load pages through the proxy it is given; update it: ${INSTALL}`)
   }
 
-  async #drop(client: ClientId): Promise<void> {
-    const session = await this.#forget(client)
+  async #drop(opening: Promise<Session>): Promise<void> {
+    const session = await this.#revoked(opening)
     if (!session) return
     using limit = signalScope([], CLOSE_MS_MAX)
     await this.#command(session, ['close'], { timeoutMs: CLOSE_MS_MAX, signal: limit.signal }).catch(() => undefined)
   }
 
-  /** Its session has no way out any more. */
-  async #forget(client: ClientId): Promise<Session | undefined> {
-    const opening = this.#sessions.get(client)
-    this.#sessions.delete(client)
+  #forget(client: ClientId): Promise<Session | undefined> {
+    return this.#revoked(this.#sessions.forget(client))
+  }
+
+  /** The session, which has no way out any more. */
+  async #revoked(opening: Promise<Session> | undefined): Promise<Session | undefined> {
     const session = await opening?.catch(() => undefined)
     if (session) (await this.#proxy)?.revoke(session.pass)
     return session

@@ -1,6 +1,6 @@
 /** `native`: an installed Chromium, one for all, started with the first page and ended with the last. */
 import { join } from 'node:path'
-import { AppError, type ClientId, errorText, type Finding, type Host, type ToolContext, untilAborted } from '@sluice/sdk'
+import { AppError, type ClientId, errorText, type Finding, type Host, PerClient, type ToolContext, untilAborted } from '@sluice/sdk'
 import type { Browser } from 'playwright-core'
 import type { Action, BrowserAction } from '../actions.ts'
 import type { OptionalDriver } from '../backend.ts'
@@ -38,7 +38,7 @@ export class NativeDriver implements OptionalDriver {
   readonly #guard: UrlGuard
   #running: Promise<Running> | undefined
   /** In the order of their last use. */
-  readonly #clients = new Map<ClientId, Client>()
+  readonly #clients = new PerClient<Client>('browser contexts', CLIENTS_MAX)
   /** Ends what waits for somebody to be idle. */
   #idle = new AbortController()
 
@@ -50,10 +50,9 @@ export class NativeDriver implements OptionalDriver {
 
   async run(action: Action, { client: id, signal }: ToolContext): Promise<string> {
     if (action.action === 'open') await this.#guard.addresses(this.#guard.page(action.url).hostname, signal)
-    const client = this.#clients.get(id) ?? (action.action === 'open' ? this.#newClient(id) : undefined)
+    const client = this.#clients.find(id) ?? (action.action === 'open' ? this.#newClient(id) : undefined)
     if (!client) return action.action === 'close' ? 'Closed.' : noPage()
-    this.#clients.delete(id)
-    this.#clients.set(id, client)
+    this.#clients.keep(id, client)
     return client.lane.run(() => this.#act(id, client, action as BrowserAction, signal))
   }
 
@@ -108,9 +107,9 @@ export class NativeDriver implements OptionalDriver {
   /** Who has to go, if anybody has: the one that was idle for longest. */
   #makeRoom(): Client | undefined {
     if (this.#clients.size < CLIENTS_MAX) return undefined
-    for (const [id, client] of this.#clients) {
+    for (const [id, client] of this.#clients.entries()) {
       if (!client.lane.isIdle) continue
-      this.#clients.delete(id)
+      this.#clients.forget(id)
       return client
     }
     throw new AppError('unavailable', 'all browsers are busy', { retryAfterSecs: 10 })
@@ -126,13 +125,13 @@ export class NativeDriver implements OptionalDriver {
       if (signal.aborted || context.isClosed) return
     }
     // Whoever comes from here on gets a new one.
-    this.#clients.delete(id)
+    this.#clients.forget(id)
     await context.close()
     await this.#stopIfUnused()
   }
 
   async #forget(id: ClientId, client: Client): Promise<void> {
-    if (this.#clients.get(id) === client) this.#clients.delete(id)
+    if (this.#clients.find(id) === client) this.#clients.forget(id)
     await this.#stopIfUnused()
   }
 
