@@ -1,7 +1,7 @@
 // The tasks behind the scripts of package.json. scripts/bootstrap.mjs runs them under the right Node, with the workspace
 // installed.
 import { spawn, spawnSync } from 'node:child_process'
-import { existsSync, globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { chmodSync, existsSync, globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { constants as os, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 
@@ -95,6 +95,9 @@ function test() {
   const report = join(scratch, 'report.json')
   const temporary = join(scratch, 't')
   mkdirSync(temporary)
+  // Tests that run as another user need to get there, as in any temporary directory.
+  chmodSync(scratch, 0o755)
+  chmodSync(temporary, 0o1777)
   try {
     if (args.length === 0) {
       lintAndTypes()

@@ -27,7 +27,7 @@ const withCommand = (run: (host: Host, ...args: Parameters<Command['run']>) => P
 
 describe('help', () => {
   test.each([
-    ['plugin install', 'usage: sluice plugin install <directory-or-url> [options]'],
+    ['plugin install', 'usage: sluice plugin install <directory-or-archive-or-url> [options]'],
     ['hardware introspect', 'usage: sluice hardware introspect <path> [options]'],
     ['peripheral flash', '--image <file>'],
   ])('%s tells its usage, also where the feature is left out', async (name, expected) => {

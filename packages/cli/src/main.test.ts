@@ -53,7 +53,7 @@ describe('usage', () => {
     const plugins = sluiceWith([OFFLINE, defineFeature({ id: 'plugins-wasm', build: () => ({}) })])
     const { code, out } = await plugins('plugin', 'install', '--help')
     expect(code).toBe(0)
-    expect(out).toContain('usage: sluice plugin install <directory-or-url> [options]')
+    expect(out).toContain('usage: sluice plugin install <directory-or-archive-or-url> [options]')
     expect(out).toMatch(/^Install a plugin from/)
     expect((await plugins('--help')).out).toMatch(/plugin list +List installed plugins/)
     expect((await sluice('--help')).out).toMatch(/plugin list .*not in this build/)

@@ -1,8 +1,9 @@
-/** Downloads a packed plugin: `.tar.gz` over https, of a bounded size packed and unpacked. */
+/** Reads a packed plugin: a `.tar.gz` over https or of this machine, of a bounded size packed and unpacked. */
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import { AppError, type Host, readAll, signalScope } from '@sluice/sdk'
 import { MODULE_BYTES_MAX } from './plugin-files.ts'
+import { readRegularFile } from './read-regular-file.ts'
 import { readTar } from './read-tar.ts'
 
 /** The module, and whatever else its publisher put in. */
@@ -24,6 +25,13 @@ export async function fetchArchive(
   })
   if (response.status !== 200) throw new AppError('upstream', `the server answered with status ${response.status}`)
   return readTar(await unpack(await readAll(response)))
+}
+
+/** Throws `not_found` if there is no such file. */
+export async function openArchive(file: string): Promise<ReadonlyMap<string, Uint8Array>> {
+  const packed = await readRegularFile(file, MODULE_BYTES_MAX, file)
+  if (!packed) throw new AppError('not_found', `there is no file ${file}`)
+  return readTar(await unpack(packed))
 }
 
 async function unpack(packed: Uint8Array): Promise<Uint8Array> {

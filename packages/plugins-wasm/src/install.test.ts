@@ -61,6 +61,33 @@ const refusal = (from: Promise<unknown>): Promise<AppError> =>
     },
   )
 
+describe('from an archive of this machine', () => {
+  test('it is installed like one from a URL', async () => {
+    const file = join(root, 'echo.tar.gz')
+    await writeFile(file, gzipSync(tarOf(packed())))
+    const { from, asked } = arrange({ signature_mode: 'off' })
+    await from(file)
+    await rm(file)
+    expect(await tree()).toEqual(INSTALLED)
+    expect(asked).toEqual([])
+  })
+
+  test('it needs the signature of a trusted publisher', async () => {
+    const file = join(root, 'echo.tar.gz')
+    await writeFile(file, gzipSync(tarOf(packed())))
+    expect((await refusal(arrange().from(file))).message).toBe(
+      (await refusal(arrange({}, gzipSync(tarOf(packed()))).from(URL_TEXT))).message,
+    )
+  })
+
+  test('a missing or broken one is refused', async () => {
+    const { from } = arrange({ signature_mode: 'off' })
+    expect((await refusal(from(join(root, 'none.tar.gz')))).message).toBe(`there is no file ${join(root, 'none.tar.gz')}`)
+    await writeFile(join(root, 'broken.tgz'), 'no gzip')
+    expect((await refusal(from(join(root, 'broken.tgz')))).message).toBe('the archive is no .tar.gz')
+  })
+})
+
 describe('from a directory', () => {
   const written = (manifest: unknown = manifestFor(MODULE), module: Uint8Array = MODULE) =>
     writePlugin(join(root, 'source'), manifest, module)
@@ -112,9 +139,7 @@ describe('from a directory', () => {
     const source = await written()
     const said = async (path: string) => (await refusal(from(path))).message
     expect(await said(join(root, 'nowhere'))).toBe(`there is no folder ${join(root, 'nowhere')}`)
-    expect(await said(join(source, 'plugin.wasm'))).toBe(
-      `${join(source, 'plugin.wasm')} is no folder; archives are installed from an https URL`,
-    )
+    expect(await said(join(source, 'plugin.wasm'))).toBe(`${join(source, 'plugin.wasm')} is neither a folder nor a .tar.gz`)
     await rm(join(source, 'plugin.wasm'))
     expect(await said(source)).toBe(`there is no plugin.wasm in ${source}`)
     await rm(join(source, 'manifest.json'))

@@ -1,9 +1,9 @@
-/** Installs a plugin from a folder of this machine or a URL: everything is checked in memory before anything is written. */
+/** Installs a plugin from a folder or an archive of this machine, or from a URL: everything is checked in memory before anything is written. */
 import { stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { AppError, type Host } from '@sluice/sdk'
 import type { PluginsConfig } from './config.ts'
-import { fetchArchive } from './fetch-archive.ts'
+import { fetchArchive, openArchive } from './fetch-archive.ts'
 import { MANIFEST_FILE } from './manifest.ts'
 import { type CheckedPlugin, checkModule, type ReadFile, readPlugin } from './plugin-files.ts'
 import type { PluginFolder } from './plugin-folder.ts'
@@ -21,14 +21,16 @@ export async function install({ host, config, folder }: InstallDeps, from: strin
   const isUrl = /^[a-z][a-z0-9+.-]*:\/\//i.test(from)
   const source = isUrl ? withoutQuery(from) : resolve(from)
   let manifestBytes = new Uint8Array()
-  const read = isUrl ? fromArchive(await fetchArchive(host, from, signal)) : await fromDirectory(source)
+  // An archive may come from anywhere, also where it was downloaded by hand: it needs the signature that one at a URL needs.
+  const isPacked = isUrl || /\.(?:tar\.gz|tgz)$/i.test(from)
+  const read = isPacked ? fromArchive(await (isUrl ? fetchArchive(host, from, signal) : openArchive(source))) : await fromDirectory(source)
   const keepManifest: ReadFile = async (name, bytesMax) => {
     const bytes = await read(name, bytesMax)
-    if (!bytes) throw new AppError('not_found', `there is no ${name} in ${isUrl ? 'the archive' : source}`)
+    if (!bytes) throw new AppError('not_found', `there is no ${name} in ${isPacked ? 'the archive' : source}`)
     if (name === MANIFEST_FILE) manifestBytes = new Uint8Array(bytes)
     return bytes
   }
-  const plugin = await readPlugin(keepManifest, isUrl ? 'url' : 'directory', config.security)
+  const plugin = await readPlugin(keepManifest, isPacked ? 'url' : 'directory', config.security)
   checkToolName(plugin.manifest.name)
   await checkModule(plugin, config.limits)
   signal.throwIfAborted()
@@ -41,7 +43,7 @@ async function fromDirectory(directory: string): Promise<ReadFile> {
     const isMissing = ['ENOENT', 'ENOTDIR'].includes(cause.code ?? '')
     throw new AppError('not_found', isMissing ? `there is no folder ${directory}` : `${directory} cannot be read: ${cause.code}`, { cause })
   })
-  if (!found.isDirectory()) throw new AppError('invalid_request', `${directory} is no folder; archives are installed from an https URL`)
+  if (!found.isDirectory()) throw new AppError('invalid_request', `${directory} is neither a folder nor a .tar.gz`)
   return (name, bytesMax) => readRegularFile(join(directory, name), bytesMax, name)
 }
 

@@ -20,7 +20,7 @@ export const COMMAND_RUNS = {
   },
 
   async install({ host, config }: CommandDeps, context: CommandContext) {
-    const source = argument(context, 1, 'plugin install <directory-or-url>')
+    const source = argument(context, 1, 'plugin install <directory-or-archive-or-url>')
     const folder = PluginFolder.of(host, config)
     const { manifest, trust } = await install({ host, config, folder }, source, context.signal)
     const { name, version, permissions } = manifest

@@ -9,7 +9,7 @@ export type FeatureKind = 'channel' | 'provider' | 'tool' | 'hardware' | 'sandbo
 /** How a command is used, for help and completion without loading its feature. */
 export interface CommandHelp {
   readonly summary: string
-  /** What follows the words in the usage line, such as `<directory-or-url>`. */
+  /** What follows the words in the usage line, such as `<directory-or-archive-or-url>`. */
   readonly usage?: string
   /** Beside those every command takes, by name without dashes; `value` stands for what follows one. */
   readonly options?: Readonly<Record<string, { readonly value?: string; readonly help: string }>>
@@ -330,7 +330,10 @@ export const CATALOGUE = {
     commands: ['plugin list', 'plugin install', 'plugin remove', 'plugin info'],
     commandHelp: {
       'plugin list': { summary: 'List installed plugins, and what is wrong with them' },
-      'plugin install': { summary: 'Install a plugin from a folder or a .tar.gz at an https URL', usage: '<directory-or-url>' },
+      'plugin install': {
+        summary: 'Install a plugin from a folder, a .tar.gz, or a .tar.gz at an https URL',
+        usage: '<directory-or-archive-or-url>',
+      },
       'plugin remove': { summary: 'Remove an installed plugin', usage: '<name>' },
       'plugin info': { summary: 'Show what an installed plugin says of itself, and who signed it', usage: '<name>' },
     },
