@@ -23,7 +23,7 @@ const schema = v.object({
   allowed_numbers: v.optional(
     v.pipe(
       v.array(v.string()),
-      v.description('Telephone numbers with their country code, or ids of users who show none; * allows all, empty nobody'),
+      v.description('Telephone numbers with their country code, or ids of users who show none; * allows every sender, an empty list none'),
     ),
     [],
   ),

@@ -186,7 +186,7 @@ describe('§4.2 media', () => {
     expect([[...media.bytes], media.mime]).toEqual([[...voice.bytes], 'audio/ogg'])
   })
 
-  test('are fetched from no other host, with no other credential, and from nothing that is no URL', async () => {
+  test('are refused from another host, with another credential, and without a URL', async () => {
     const { fake, fetchMedia } = await arrange()
     const stranger = await startStranger()
     const { port } = new URL(fake.url)

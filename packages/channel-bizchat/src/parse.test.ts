@@ -22,7 +22,7 @@ test('our own messages are dropped, however it is said that they are ours', () =
     expect(parse(event(own))).toEqual([])
 })
 
-test('what is not said to be ours is a message of somebody else', () => {
+test('a message without a true owner flag comes from another sender', () => {
   for (const theirs of [{ owner: 'false' }, { owner: null }, { owner: '' }, { fromMe: 0 }]) expect(parse(event(theirs))).toHaveLength(1)
 })
 

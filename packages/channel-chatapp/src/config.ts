@@ -18,7 +18,7 @@ const schema = v.object({
   allowed_numbers: v.optional(
     v.pipe(
       v.array(v.pipe(v.string(), v.minLength(1))),
-      v.description('Telephone numbers with their country code, or ids of users who show none; * lets everybody in, empty nobody'),
+      v.description('Telephone numbers with their country code, or ids of users who show none; * allows every sender, an empty list none'),
     ),
     [],
   ),

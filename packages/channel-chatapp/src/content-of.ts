@@ -1,4 +1,4 @@
-/** The text and attachments of a message of each type, with what it refers to under the text. */
+/** Reads the text and the attachments of a message by its type, and puts its context under the text. */
 import type { Attachment, Inbound } from '@sluice/sdk'
 import { type Members, members, text } from '@sluice/sdk/foreign-json'
 import { contextText } from './context-text.ts'
@@ -6,7 +6,7 @@ import { contactsText, locationText, orderText } from './plain-text.ts'
 
 type Content = Pick<Inbound, 'text' | 'attachments'>
 
-/** Undefined for types that are no message to answer, such as reactions, and for unknown ones. */
+/** Returns undefined for unknown types and for those that need no answer, such as reactions. */
 export function contentOf(message: Members): Content | undefined {
   const content = ownContent(message)
   if (!content) return undefined

@@ -1,9 +1,9 @@
-/** What a message refers to, in a line each: the button that was tapped, a product, the advertisement its sender came from. */
+/** Describes the context of a message, a line each: the tapped button, the product, the advertisement that led its sender here. */
 import { type Members, members, text } from '@sluice/sdk/foreign-json'
 
 const CHARS_MAX = 500
 
-/** `said` is the text of the message: a value that only repeats it is left out. */
+/** Leaves out a value that only repeats `said`, the text of the message. */
 export function contextText(message: Members, said: string): string[] {
   const { button_reply, list_reply } = members(message.interactive)
   const row = members(list_reply)
@@ -22,7 +22,7 @@ function productText({ catalog_id, product_retailer_id }: Members): string {
   return line('Product', '', product, product !== '' && catalogue !== '' ? `catalogue ${catalogue}` : '')
 }
 
-/** Comes with the first message of somebody who tapped an advertisement or a post. */
+/** The platform sends a referral with the first message after a user tapped an advertisement or a post. */
 const referralText = ({ source_type, headline, body, source_url }: Members): string =>
   line(text(source_type) === 'post' ? 'From the post' : 'From the advertisement', '', text(headline), text(body), text(source_url))
 

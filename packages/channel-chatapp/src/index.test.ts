@@ -72,7 +72,7 @@ describe('the allowlist', () => {
     ['+541123456789', '5491123456789'],
     ['0044 (0)20 7946 0958', '442079460958'],
     ['US.90000000000001', 'US.90000000000001'],
-  ])('with the entry %s lets in the sender whose id is %s', async (entry, id) => {
+  ])('with the entry %s accepts the sender whose id is %s', async (entry, id) => {
     const { value, problems } = await refine([entry])
     const { channel } = build({ allowed_numbers: value.allowed_numbers })
     expect(problems).toEqual([])

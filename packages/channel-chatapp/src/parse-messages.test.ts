@@ -50,7 +50,7 @@ describe('a message runs once and can be answered', () => {
   })
 })
 
-describe('what a message refers to stands under its text', () => {
+describe('the context of a message is in its text', () => {
   const textOf = (message: object) => parseOne(message)[0]?.text
 
   test('the value of a button, unless it only repeats the text', () => {
@@ -75,7 +75,7 @@ describe('what a message refers to stands under its text', () => {
     expect(parseOne(picture)).toMatchObject([{ text: 'From the advertisement: Sale', attachments: [{ source: { id: '1' } }] }])
   })
 
-  test('but makes no message of one that says nothing', () => {
+  test('and does not turn an empty message into one with text', () => {
     expect(parseOne({ text: { body: '' }, referral: { headline: 'Sale' } })).toEqual([])
   })
 })

@@ -45,7 +45,7 @@ describe('after a restart', () => {
     await comes(await bench.connect({ mention_only: true }), 'approve')
   })
 
-  test('what was said to a role of the bot comes, live and afterwards, and so does the name of any other role', async () => {
+  test('a message to a role of the bot arrives, live and from the history, with the names of other roles', async () => {
     const roles = [
       { id: '500000000000000001', name: 'Sluice', tags: { bot_id: DISCORD_BOT } },
       { id: '500000000000000002', name: 'ops' },

@@ -23,7 +23,7 @@ export const discordSection = {
     guild_id: v.optional(
       v.pipe(snowflake, v.description('The one server that is listened to; direct messages pass. Absent: all the bot is in')),
     ),
-    allowed_users: v.optional(v.pipe(v.array(allowedUser), v.description('User ids; * lets everybody in, empty nobody')), []),
+    allowed_users: v.optional(v.pipe(v.array(allowedUser), v.description('User ids; * allows every sender, an empty list none')), []),
     listen_to_bots: v.optional(v.pipe(v.boolean(), v.description('Messages of other bots and of webhooks are messages too')), false),
     mention_only: v.optional(
       v.pipe(v.boolean(), v.description('On servers, only what mentions the bot, answers it by a reply or stands in a thread it opened')),

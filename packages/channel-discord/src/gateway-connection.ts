@@ -15,7 +15,7 @@ export interface GatewayOptions {
   readonly clock: Clock
   readonly log: Logger
   readonly signal: AbortSignal
-  /** A new session: what was said before it does not come by itself. The platform tells of each of the servers afterwards. */
+  /** A session began. Earlier messages have to be fetched; one GUILD_CREATE event for each of the servers follows. */
   onReady(userId: string, servers: readonly unknown[]): void
   /** What was missed has come. */
   onResumed(): void

@@ -9,7 +9,7 @@ const arrange = () => {
 const never = new AbortController().signal
 
 describe('the servers of a session', () => {
-  test('change as the platform tells', () => {
+  test('follow the events of the gateway', () => {
     const { guilds } = arrange()
     guilds.dispatch('GUILD_CREATE', { id: '3', roles: [{ id: '500', name: 'ops' }], channels: [{ id: '600', name: 'alerts' }] })
     guilds.dispatch('GUILD_ROLE_UPDATE', { guild_id: '3', role: { id: '500', name: 'on call' } })
@@ -20,7 +20,7 @@ describe('the servers of a session', () => {
     expect([guilds.isOwnRole('3', '500'), guilds.isOwnRole('4', '500')]).toEqual([true, false])
   })
 
-  test('are waited for until each was told of', async () => {
+  test('are awaited until the event of each has arrived', async () => {
     const { guilds } = arrange()
     await guilds.settled(never)
     guilds.expect([
@@ -38,7 +38,7 @@ describe('the servers of a session', () => {
     await settled
   })
 
-  test('are not waited for longer than five seconds', async () => {
+  test('are awaited for five seconds at most', async () => {
     const { guilds, clock } = arrange()
     guilds.expect([{ id: '3' }])
     const settled = guilds.settled(never)
@@ -46,7 +46,7 @@ describe('the servers of a session', () => {
     await settled
   })
 
-  test('of any shape throw nothing', () => {
+  test('with members of any type do not throw', () => {
     const { guilds } = arrange()
     for (const event of [{ id: '3', roles: 7, channels: [null], members: [{}] }, { id: 7 }, { guild_id: '3', role: null }]) {
       for (const type of ['GUILD_CREATE', 'GUILD_ROLE_CREATE', 'CHANNEL_CREATE', 'GUILD_MEMBER_UPDATE', 'GUILD_DELETE'])

@@ -1,4 +1,4 @@
-/** What the platform tells of servers once a session begins: the names of their roles and channels, and the roles of the bot. */
+/** Keeps the names of the roles and channels of each server, and the roles of the bot, from the events of the gateway. */
 import { BoundedMap, type Clock, signalScope } from '@sluice/sdk'
 import { list, type Members, members, text } from '@sluice/sdk/foreign-json'
 import { isSnowflake } from './snowflake.ts'
@@ -6,13 +6,13 @@ import { isSnowflake } from './snowflake.ts'
 export interface Guilds {
   /** The name of a role or a channel; undefined if it is not known. */
   nameOf(guild: string, id: string): string | undefined
-  /** True for a role the bot has, its own included, but not for the one that everybody has. */
+  /** True for a role of the bot, its managed role included; false for `@everyone`. */
   isOwnRole(guild: string, role: string): boolean
-  /** A session begins: the platform tells of each of these servers within some seconds. */
+  /** Names the servers of a new session. The platform sends a `GUILD_CREATE` for each of them within some seconds. */
   expect(guilds: readonly unknown[]): void
-  /** Takes in an event of the gateway; others than those of servers are left alone. */
+  /** Handles the gateway events of servers, roles and channels, and ignores all others. */
   dispatch(type: string, event: Members): void
-  /** Resolves once every server that is expected was told of, or after some seconds. */
+  /** Resolves once the event of every expected server has arrived, or after five seconds. */
   settled(signal: AbortSignal): Promise<void>
 }
 
@@ -21,7 +21,7 @@ interface Guild {
   ownRoles: ReadonlySet<string>
 }
 
-/** One connection serves no more. */
+/** The platform allows one connection no more servers than this. */
 const GUILDS_MAX = 2500
 /** A server has at most 250 roles and 500 channels. */
 const NAMES_MAX = 1000

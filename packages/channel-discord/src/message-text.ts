@@ -1,4 +1,4 @@
-/** What a message says, as a person reads it: names instead of ids, and forwarded messages, stickers and polls in words. */
+/** Writes a message as its readers see it: names instead of ids, and forwarded messages, stickers and polls in words. */
 import { list, type Members, members, text } from '@sluice/sdk/foreign-json'
 
 export interface Names {
@@ -12,7 +12,7 @@ export interface Names {
 /** A user, a role or a channel. */
 const MENTION = /<(@!?|@&|#)(\d{1,20})>/g
 
-/** Empty for a message without words, such as one of files alone. */
+/** Returns an empty text for a message of files alone. */
 export const textOf = (message: Members, guild: string, names: Names): string =>
   [wordsOf(message, guild, names), ...forwardedIn(message).map((inner) => labelled('Forwarded message:', wordsOf(inner, guild, names)))]
     .filter((part) => part !== '')

@@ -83,7 +83,7 @@ describe('a message', () => {
     expect(heard({ content: '<@&500> hi', mention_roles: ['500'] })).toBe(false)
   })
 
-  test('has names where the platform has ids', () => {
+  test('names the people, roles and channels that it mentions', () => {
     const mentions = [
       { id: '98', username: 'bob', global_name: 'Bob B.' },
       { id: '97', username: 'eve', member: { nick: 'Evie' } },
@@ -93,7 +93,7 @@ describe('a message', () => {
     expect(parse({ content, mentions })?.text).toBe('ask @Bob B., @Evie and @joe of @ops in #alerts, not <@95>, <#601> or <@&502>;')
   })
 
-  test('that is forwarded is told as one, with its files', () => {
+  test('that is forwarded is marked as forwarded and keeps its files', () => {
     const url = 'https://cdn.discordapp.com/a'
     const inner = { content: 'It is down, <@98>', mentions: [{ id: '98', username: 'bob' }], attachments: [{ filename: 'a.txt', url }] }
     const forward = { content: '', message_reference: { type: 1, message_id: '7' }, message_snapshots: [{ message: inner }] }
@@ -104,7 +104,7 @@ describe('a message', () => {
     expect(parse({ ...forward, content: 'Look' })?.text).toBe('Look\nForwarded message:\nIt is down, @bob')
   })
 
-  test('of a sticker or a poll is told in words', () => {
+  test('of a sticker or a poll is described in words', () => {
     expect(parse({ content: '', sticker_items: [{ id: '1', name: 'Wave', format_type: 1 }] })?.text).toBe('Sticker: Wave')
     const answers = [
       { answer_id: 1, poll_media: { text: 'Today' } },

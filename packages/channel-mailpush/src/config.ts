@@ -36,7 +36,7 @@ const keys = v.object({
   allowed_senders: v.optional(
     v.pipe(
       v.array(allowedSender),
-      v.description('Addresses (ada@example.com) or domains (example.com); * lets everybody in, empty nobody'),
+      v.description('Addresses (ada@example.com) or domains (example.com); * allows every sender, an empty list none'),
     ),
     [],
   ),

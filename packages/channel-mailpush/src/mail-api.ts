@@ -13,7 +13,7 @@ import {
   watchAnswer,
 } from './mail-answers.ts'
 
-/** Stands for the address where the API has no profile to name it. */
+/** The address of a mailbox whose API has no profile. */
 export const UNNAMED = 'me'
 
 /** A mail that arrived. The API does not tell the labels of every mail. */

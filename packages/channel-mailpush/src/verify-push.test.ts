@@ -124,7 +124,7 @@ describe('§5, the signed token of the push service', () => {
     expect(await outcome(from(secs + 301))).toMatch(/"nbf"/)
   })
 
-  test.each(['https://accounts.google.com', 'accounts.google.com'])('one issued by %s is let in', async (iss) => {
+  test.each(['https://accounts.google.com', 'accounts.google.com'])('one issued by %s is accepted', async (iss) => {
     const { outcome, bearer } = arrange(OIDC)
     expect(await outcome(bearer({ ...GOOD, iss }))).toBe('the signed token')
   })

@@ -1,7 +1,7 @@
-/** Addresses of servers, in one form for all their spellings. */
+/** Normalises the addresses of servers. */
 import { withoutTrailing } from '@sluice/sdk'
 
-/** Without the default port and slashes at the end, in lower case. Undefined for a text that is no address. */
+/** Lower-cases the host and removes the default port and trailing slashes. Returns undefined if the text cannot be parsed as a URL. */
 export function plainUrl(text: string): string | undefined {
   const url = URL.parse(text)
   return url ? `${url.protocol}//${url.host}${withoutTrailing(url.pathname, '/')}` : undefined

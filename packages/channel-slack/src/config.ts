@@ -23,7 +23,10 @@ export const slackSection = {
       v.pipe(v.array(v.string()), v.description('Conversations that are heard; * or none: all the bot is a member of')),
       [],
     ),
-    allowed_users: v.optional(v.pipe(v.array(allowedUser), v.description('User ids that may write; * allows all, empty nobody')), []),
+    allowed_users: v.optional(
+      v.pipe(v.array(allowedUser), v.description('User ids that may write; * allows every sender, an empty list none')),
+      [],
+    ),
     thread_replies: v.optional(v.pipe(v.boolean(), v.description('True: an answer goes into the thread of its message')), true),
     mention_only: v.optional(
       v.pipe(v.boolean(), v.description('True: outside of direct messages and threads of the bot, only what mentions it is heard')),

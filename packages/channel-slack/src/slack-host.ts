@@ -1,4 +1,4 @@
-/** Which addresses a token, a file or the socket may go to: Slack's own, those of GovSlack, and the host of a configured `api_url`. */
+/** Tells whether a token, a file or the socket may go to an address: to Slack, to GovSlack, or to the host of a configured `api_url`. */
 
 const SLACK = /^(?:[\w-]+\.)*(?:slack\.com|slack-edge\.com|slack-files\.com|slack-gov\.com)$/
 const SECURE = ['https:', 'wss:']

@@ -21,7 +21,10 @@ const schema = v.object({
     ),
   ),
   allowed_senders: v.optional(
-    v.pipe(v.array(v.string()), v.description('Telephone numbers with their country code, and mail addresses; * allows all, empty nobody')),
+    v.pipe(
+      v.array(v.string()),
+      v.description('Telephone numbers with their country code, and mail addresses; * allows every sender, an empty list none'),
+    ),
     [],
   ),
   api_url: v.optional(

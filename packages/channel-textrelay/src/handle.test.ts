@@ -20,10 +20,10 @@ test('§5 rule 6 a sender name with digits in it does not pass for a number', ()
   }
 })
 
-test.each(['ada@example.com', 'Bank', 'Taxi 4711', '12345'])('%s is a handle without a number of a country', (handle) => {
+test.each(['ada@example.com', 'Bank', 'Taxi 4711', '12345'])('%s is a handle without a country code', (handle) => {
   expect(isOtherHandle(handle)).toBe(true)
 })
 
-test.each(['+15550003333', '15550003333', '01701234567', '', 'x'])('%j is none', (handle) => {
+test.each(['+15550003333', '15550003333', '01701234567', '', 'x'])('%j has to be a telephone number', (handle) => {
   expect(isOtherHandle(handle)).toBe(false)
 })

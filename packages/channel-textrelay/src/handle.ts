@@ -13,6 +13,6 @@ export function normaliseHandle(handle: string): string {
 /** True for a handle in its normal form, in a place where the id of a chat may stand as well. */
 export const isHandle = (text: string): boolean => text.startsWith('+') || text.includes('@')
 
-/** True for a handle that is no telephone number of a country: a mail address, the name of a business, or a short code. */
+/** True for a mail address, the name of a business, and a short code, all of which are handles without a country code. */
 export const isOtherHandle = (handle: string): boolean =>
   /@/.test(handle) || /^(?=.*[a-z])[a-z\d ]{2,11}$/i.test(handle) || /^\d{3,6}$/.test(handle)

@@ -50,7 +50,7 @@ describe('a mobile number that has two spellings', () => {
     expect([await parsePhoneNumber(shared), await parsePhoneNumber(other)]).toEqual([shared, shared])
   })
 
-  test('is no landline of Brazil, and no number of another country', () => {
+  test('leaves landlines of Brazil and numbers of other countries as they are', () => {
     for (const number of ['+551133334444', '+15550002222', '+4917012345678', '+52155123456789', 'US.551187654321'])
       expect(sharedMobile(number)).toBe(number)
   })

@@ -21,7 +21,7 @@ export async function parsePhoneNumber(text: string): Promise<string | undefined
 export interface NumberEntries {
   /** The key the list stands under. */
   readonly key: string
-  /** True for an entry that is no number and can be a sender. */
+  /** True for an entry other than a number by which the platform knows senders. */
   isId(entry: string): boolean
   /** What an entry may be besides a number, for the message to the operator. */
   readonly ids: string
@@ -45,7 +45,7 @@ const neverMatches = (entry: string, ids: string): string =>
 /**
  * One form for the spellings that WhatsApp and the numbering plans of three countries have for the same mobile number.
  * Brazil added a 9 that WhatsApp's ids of older accounts lack, Mexico dropped the 1 that these ids still have, and in
- * Argentina the 9 after the country code is dialled from abroad only. The text is returned as it is where it is none of them.
+ * Argentina the 9 after the country code is dialled from abroad only. Any other text is returned unchanged.
  */
 export function sharedMobile(e164: string): string {
   const brazil = /^\+55(\d\d)([6-9]\d{7})$/.exec(e164)

@@ -22,7 +22,7 @@ export interface Refined<Value> {
   readonly problems: readonly {
     /** From the section on. */
     readonly path: readonly (string | number)[]
-    /** What is wrong with the value there, and what to write instead. */
+    /** Says why the value is wrong and which values are accepted. */
     readonly message: string
   }[]
 }

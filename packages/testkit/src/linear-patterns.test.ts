@@ -10,7 +10,7 @@ const files = globSync('packages/*/src/**/*.ts', { cwd: ROOT })
   .map((file) => ({ file, ...sourcePatterns(readFileSync(resolve(ROOT, file), 'utf8')) }))
 
 /**
- * Files of product code that construct regular expressions, with instances that stand for all a construction may become. A
+ * Files of product code that construct regular expressions, with representative instances of each. A
  * new construction needs a line here; a literal needs none and is the better choice.
  */
 const CONSTRUCTED: Readonly<Record<string, { readonly times: number; readonly instances: readonly RegExp[] }>> = {
@@ -22,7 +22,7 @@ const CONSTRUCTED: Readonly<Record<string, { readonly times: number; readonly in
   'packages/channel-slack/src/plain-text.ts': { times: 1, instances: [/<@U0BOT(?:\|[^<>]*)?>[:,]?\s?/g] },
   // The gateway's own routes, in which each parameter is a path segment.
   'packages/gateway/src/trigger-paths.ts': { times: 1, instances: [/^\/api\/[^/]+\/runs\/[^/]+$/] },
-  // The names of models stand in the same file.
+  // The names of models are constants of the same file.
   'packages/hardware-sbc/src/models.ts': { times: 1, instances: [/^Raspberry Pi 3 Model B(?:\+| Plus)(?: Rev \d+\.\d+)?$/] },
   // Compiles a pattern to see whether it is one, and matches nothing with it.
   'packages/sop/src/output-schema.ts': { times: 1, instances: [] },
@@ -47,7 +47,7 @@ const BOUNDED: readonly (readonly [pattern: RegExp, text: string])[] = [
 ]
 const isBounded = ({ source, flags }: { readonly source: string; readonly flags: string }): boolean =>
   BOUNDED.some(([pattern]) => pattern.source === source && pattern.flags === flags)
-/** The source without classes and escapes, where `*` and `+` are no repetition. */
+/** Removes classes and escapes, in which `*` and `+` are plain characters. */
 const repeats = (source: string): string => source.replace(/\\.|\[(?:\\.|[^\]])*\]/gs, 'x')
 
 /** The checker stops by itself before the test would. */

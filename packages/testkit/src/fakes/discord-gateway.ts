@@ -9,7 +9,7 @@ export interface DiscordGatewayOptions {
   readonly heartbeatMs: number
   /** What the bot may ask for. */
   readonly intents: number
-  /** Told of after READY, which names them as unavailable (https://discord.com/developers/docs/events/gateway-events#ready). */
+  /** READY lists them as unavailable, and a GUILD_CREATE for each follows (https://discord.com/developers/docs/events/gateway-events#ready). */
   readonly guilds: readonly { readonly id: string }[]
 }
 
