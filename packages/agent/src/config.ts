@@ -103,7 +103,7 @@ export const policySection = {
     ),
     allowed_commands: texts(
       ['git', 'npm', 'cargo', 'ls', 'cat', 'grep', 'find', 'echo', 'pwd', 'wc', 'head', 'tail', 'date', 'python3', 'node'],
-      'Programs the shell tool may start; * allows any',
+      'Programs the shell tool may start; * allows any. No boundary: only a sandbox is one. Arguments that are not known to be harmless ask, auto_approve or not',
     ),
     forbidden_paths: texts(['~/.ssh', '~/.gnupg', '~/.aws', '~/.config', '/etc/shadow', '/proc', '/sys', '/dev'], 'Paths no tool touches'),
     auto_approve: texts([], 'Tools that never need a person; * for all'),

@@ -6,8 +6,7 @@ import { APPROVAL_MESSAGE_CHARS_MAX, type Secret, secretValues, sha256Hex } from
 
 const MASK = '[redacted]'
 /** Controls, bidirectional marks, invisible and unassigned characters, and every blank but the plain one. */
-const HIDDEN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs}/u
-const EVERY_HIDDEN = new RegExp(HIDDEN, 'gu')
+const HIDDEN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs}/gu
 /** Would end the code block that a chat shows the call in. */
 const FENCE = /`{3,}/g
 /** More blanks in a row push text out of sight. */
@@ -58,7 +57,7 @@ function json(value: unknown, secrets: readonly string[]): string {
 /** True for a text that is taken for itself and for nothing else. */
 function isPlain(text: string, secrets: readonly string[]): boolean {
   if (text === '' || text.trim() !== text || text.includes('  ') || text.startsWith('"') || isJson(text)) return false
-  return between(text, secrets).every((piece) => !HIDDEN.test(piece) && !piece.includes('```') && !piece.includes(MASK))
+  return between(text, secrets).every((piece) => piece.search(HIDDEN) < 0 && !piece.includes('```') && !piece.includes(MASK))
 }
 
 function isJson(text: string): boolean {
@@ -77,7 +76,7 @@ const literal = (text: string, secrets: readonly string[]): string => `"${betwee
 const spelledOut = (piece: string): string =>
   JSON.stringify(piece)
     .slice(1, -1)
-    .replace(EVERY_HIDDEN, escaped)
+    .replace(HIDDEN, escaped)
     .replace(FENCE, escaped)
     .replace(LONG_GAP, escaped)
     .replaceAll(MASK, (mask) => escaped('[') + mask.slice(1))

@@ -395,6 +395,16 @@ describe('tools that always ask', () => {
     expect(given.splice(0)).toEqual(['roomchat:alice', undefined])
   })
 
+  test('may decide by the input, also where the tool is approved for good', async () => {
+    const tool: Tool = { ...unasked, risk: 'execute', alwaysAsks: (input) => (input as { key: string }).key === 'odd' }
+    const policy = { auto_approve: ['approve'] }
+    expect((await callTools([[call('approve', { key: 'plain' })]], { tools: [tool], policy })).text).toMatch(/^ran/)
+    expect((await callTools([[call('approve', { key: 'odd' })]], { tools: [tool], policy })).text).toContain(
+      'With this input it never runs unasked',
+    )
+    given.splice(0)
+  })
+
   test('are refused where tools only look, if they do more', async () => {
     const somebody = async () => ({ by: 'somebody' })
     const { results } = await callTools([[call('approve'), call('change')]], { tools, policy: { level: 'readonly' }, approve: somebody })

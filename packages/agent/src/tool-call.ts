@@ -102,7 +102,7 @@ export class ToolExecutor {
     if (!tool || refusal !== undefined) return { risk: 'read', verdict: 'refuse', refusal: refusal ?? '' }
     try {
       const risk = typeof tool.risk === 'function' ? tool.risk(input) : tool.risk
-      const said = halts ? 'run' : verdict(scope.policy(), tool, risk)
+      const said = halts ? 'run' : verdict(scope.policy(), { name: tool.name, alwaysAsks: alwaysAsks(tool, input) }, risk)
       return said === 'refuse' ? { risk, verdict: said, refusal: refusedText(tool.name) } : { risk, verdict: said }
     } catch (error) {
       this.#deps.log.error('tool failed', { tool: tool.name, turn: scope.turn, error })
@@ -207,6 +207,9 @@ export class ToolExecutor {
     return shorten(this.#deps.scrub(text), resultCharsMax)
   }
 }
+
+const alwaysAsks = (tool: Tool, input: unknown): boolean =>
+  typeof tool.alwaysAsks === 'function' ? tool.alwaysAsks(input) : tool.alwaysAsks === true
 
 function unknownTool({ registry, tools }: CallScope, name: string): string {
   const names = offeredTools(registry, tools).map((tool) => tool.name)

@@ -45,8 +45,11 @@ export interface Tool<Schema extends v.GenericSchema = v.GenericSchema> {
   /** A `v.object`; its JSON Schema is what the model sees, and no call runs with input that does not fit. */
   readonly input: Schema
   readonly risk: Risk | ((input: v.InferOutput<Schema>) => Risk)
-  /** It runs only if a person agrees to this very call, whatever the policy says; level `readonly` refuses it all the same. */
-  readonly alwaysAsks?: true
+  /**
+   * It runs only if a person agrees to this very call, whatever the policy says; level `readonly` refuses it all the same. A
+   * function decides by the input.
+   */
+  readonly alwaysAsks?: true | ((input: v.InferOutput<Schema>) => boolean)
   /**
    * For what has to be stopped at any time. Of what a model wrote: the input of a call that brings something to a halt and
    * does nothing else, whatever else was written; undefined for any other. Such a call runs at every policy level, unasked,

@@ -2,6 +2,7 @@
 import { basename, dirname, resolve } from 'node:path'
 import { AppError, type Policy } from '@sluice/sdk'
 import { expandHome, forbiddenMention } from './forbidden-path.ts'
+import { areKnownArguments } from './known-arguments.ts'
 import { isAssignment, type Segment, splitCommand, type Word } from './split-command.ts'
 import { unsafeArgument } from './unsafe-arguments.ts'
 
@@ -22,7 +23,7 @@ const FOLDERS_MAX = 32
 export function checkCommand(command: string, policy: Policy, root: string): void {
   const segments = splitCommand(command)
   if (segments.length === 0) throw new AppError('invalid_request', 'the command is empty')
-  const allowsAny = policy.level === 'full' || policy.allowed_commands.includes('*')
+  const allowsAny = allowsAnyProgram(policy)
   let folders: readonly string[] = [root]
   for (const segment of segments) {
     if (!allowsAny) checkProgram(segment, policy.allowed_commands)
@@ -31,6 +32,30 @@ export function checkCommand(command: string, policy: Policy, root: string): voi
     folders = foldersAfter(segment, folders, root)
   }
 }
+
+/**
+ * True if one of the listed programs has an argument that is not known to be harmless: such a command asks, also where the
+ * shell is auto-approved. False at `level = "full"`, with `*` in `allowed_commands`, and for a command that is refused anyway.
+ */
+export function asksForArguments(command: string, policy: Policy): boolean {
+  if (allowsAnyProgram(policy)) return false
+  try {
+    return splitCommand(command).some(([program, ...args]) => {
+      if (!program) return false
+      return (
+        args.some(({ patternAt, text }) => patternAt >= 0 && text.startsWith('-')) ||
+        !areKnownArguments(
+          basename(program.text),
+          args.map(({ text }) => text),
+        )
+      )
+    })
+  } catch {
+    return false
+  }
+}
+
+const allowsAnyProgram = ({ level, allowed_commands }: Policy): boolean => level === 'full' || allowed_commands.includes('*')
 
 function checkProgram(segment: Segment, allowed: readonly string[]): void {
   const [program, ...args] = segment

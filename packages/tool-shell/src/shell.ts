@@ -2,7 +2,7 @@
 import { isAbsolute } from 'node:path'
 import { AppError, defineTool, type Host, type SpawnResult, type Tool, unconfinedNote, whole } from '@sluice/sdk'
 import * as v from 'valibot'
-import { checkCommand } from './check-command.ts'
+import { asksForArguments, checkCommand } from './check-command.ts'
 import { commandRisk } from './command-risk.ts'
 import type { ShellConfig } from './config.ts'
 import { isWithin } from './forbidden-path.ts'
@@ -24,6 +24,7 @@ export const shell = (host: Pick<Host, 'policy' | 'workspace' | 'spawn'>, config
     }),
     // A person is not asked about a command that the policy refuses all the same.
     precheck: ({ command }) => checkCommand(command, host.policy, host.workspace.root),
+    alwaysAsks: ({ command }) => asksForArguments(command, host.policy),
     risk: ({ command }) => commandRisk(command, host.workspace.root),
     async run({ command, timeout_secs }, { signal, report }) {
       const { root } = host.workspace
