@@ -12,6 +12,10 @@ interface Options {
   readonly waiting: readonly [string, string]
 }
 
+interface Channel {
+  readonly channel: string | null
+}
+
 export interface DeliveryTable<Row> {
   get(number: number): Row | undefined
   newest(filter: DeliveryFilter): Row[]
@@ -26,32 +30,37 @@ export function createDeliveryTable<Row extends { readonly number: number }>(
 ): DeliveryTable<Row> {
   const GET = `SELECT ${columns} FROM ${name} WHERE number = ?`
   const NEWEST = `SELECT ${columns} FROM ${name} WHERE number < ? ORDER BY number DESC LIMIT ?`
-  const NEWEST_IN = `SELECT ${columns} FROM ${name} WHERE channel = ? AND state = ? AND number < ? ORDER BY number DESC LIMIT ?`
-  const NEXT_CHANNEL = `SELECT min(channel) AS channel FROM ${name} WHERE channel > ?`
-  // SQLite uses the index of the states that are not final only where a query says so itself.
-  const waitingIn = (state: string): string =>
-    `SELECT * FROM (SELECT ${columns} FROM ${name} WHERE state = '${state}' AND state <> '${final}' AND number > ?1 ORDER BY number LIMIT ?2)`
-  const WAITING = `${waiting.map(waitingIn).join(' UNION ALL ')} ORDER BY number LIMIT ?2`
+  // SQLite uses an index of some states only where a query names them itself.
+  const FINAL = `FROM ${name} WHERE state = '${final}' AND channel`
+  const OTHER = `FROM ${name} WHERE state = ? AND state <> '${final}' AND channel`
+  const NEWEST_FINAL = `SELECT ${columns} ${FINAL} = ? AND number < ? ORDER BY number DESC LIMIT ?`
+  const NEWEST_OTHER = `SELECT ${columns} ${OTHER} = ? AND number < ? ORDER BY number DESC LIMIT ?`
+  const OLDEST_OTHER = `SELECT ${columns} ${OTHER} = ? AND number > ? ORDER BY number LIMIT ?`
+  const NEXT_FINAL = `SELECT min(channel) AS channel ${FINAL} > ?`
+  const NEXT_OTHER = `SELECT min(channel) AS channel ${OTHER} > ?`
   const COUNTS = `SELECT state, count(*) AS count FROM ${name} WHERE state <> '${final}' GROUP BY state`
 
-  /** Those that have rows; a look at the index for each. */
-  const channels = (): string[] => {
+  /** The channels that have rows in a state; one look at the index for each. */
+  const channelsIn = (state: string): string[] => {
     const found: string[] = []
     for (let last: string | null = ''; ; ) {
-      last = db.get<{ channel: string | null }>(NEXT_CHANNEL, last)?.channel ?? null
+      const next: Channel | undefined = state === final ? db.get<Channel>(NEXT_FINAL, last) : db.get<Channel>(NEXT_OTHER, state, last)
+      last = next?.channel ?? null
       if (last === null) return found
       found.push(last)
     }
   }
+  const newestIn = (state: string, channel: string, before: number, limit: number): Row[] =>
+    state === final ? db.all<Row>(NEWEST_FINAL, channel, before, limit) : db.all<Row>(NEWEST_OTHER, state, channel, before, limit)
 
   return {
     get: (number) => db.read(() => db.get<Row>(GET, number)),
     newest({ limit, before = Number.MAX_SAFE_INTEGER, state, channel }) {
       return db.read(() => {
         if (state === undefined && channel === undefined) return db.all<Row>(NEWEST, before, limit)
-        // Each page is found in the index, so that rows of other channels and states are never looked at.
-        const pages = (channel === undefined ? channels() : [channel]).flatMap((one) =>
-          (state === undefined ? states : [state]).map((other) => db.all<Row>(NEWEST_IN, one, other, before, limit)),
+        // Each page is found in an index, so that rows of other channels and states are never looked at.
+        const pages = (state === undefined ? states : [state]).flatMap((one) =>
+          (channel === undefined ? channelsIn(one) : [channel]).map((other) => newestIn(one, other, before, limit)),
         )
         return pages
           .flat()
@@ -59,7 +68,17 @@ export function createDeliveryTable<Row extends { readonly number: number }>(
           .slice(0, limit)
       })
     },
-    waiting: ({ after, limit }) => db.read(() => db.all<Row>(WAITING, after, limit)),
+    waiting({ after, limit }) {
+      return db.read(() => {
+        const pages = waiting.flatMap((state) =>
+          channelsIn(state).map((channel) => db.all<Row>(OLDEST_OTHER, state, channel, after, limit)),
+        )
+        return pages
+          .flat()
+          .sort((a, b) => a.number - b.number)
+          .slice(0, limit)
+      })
+    },
     counts: () => new Map(db.read(() => db.all<{ state: string; count: number }>(COUNTS)).map(({ state, count }) => [state, count])),
   }
 }

@@ -17,8 +17,6 @@ export interface InboxColumns {
   readonly error: string | null
 }
 
-export const INBOX_STATES: readonly InboxState[] = ['pending', 'running', 'done', 'dead']
-
 export const INBOX_COLUMNS =
   'number, channel, account, message_id, sender, session, state, attempts, received_at, next_at, ended_at, turn_id, error'
 

@@ -4,7 +4,7 @@ import type { Database } from './database.ts'
 import { createDeliveryTable } from './delivery-table.ts'
 import { endMessage } from './end-message.ts'
 import type { GroupCommit } from './group-commit.ts'
-import { INBOX_COLUMNS, INBOX_STATES, type InboxColumns, toInboxRow } from './inbox-row.ts'
+import { INBOX_COLUMNS, type InboxColumns, toInboxRow } from './inbox-row.ts'
 import { createKeep, createKnown } from './keep-arrival.ts'
 import { createStart } from './start-message.ts'
 
@@ -50,7 +50,7 @@ export function createInbox(
     name: 'inbox',
     columns: INBOX_COLUMNS,
     final: 'done',
-    states: INBOX_STATES,
+    states: ['pending', 'running', 'done', 'dead'],
     waiting: ['pending', 'running'],
   })
   const rest = (resting: Resting | undefined): void => {

@@ -24,8 +24,6 @@ export interface OutboxColumns {
   readonly replayed_at: number | null
 }
 
-export const OUTBOX_STATES: readonly OutboxState[] = ['queued', 'sending', 'failed', 'sent', 'ambiguous', 'dead']
-
 export const OUTBOX_COLUMNS =
   'number, channel, account, to_json, text, part, parts, client_id, inbox, turn_id, state, attempts, created_at, next_at, ended_at, provider_id, error, extras_json, trace, replayed_at'
 

@@ -3,7 +3,7 @@ import { type Clock, type NewReply, type OutboxRow, type OutboxStore, replyLane 
 import type { Database } from './database.ts'
 import { createDeliveryTable } from './delivery-table.ts'
 import type { GroupCommit } from './group-commit.ts'
-import { OUTBOX_COLUMNS, OUTBOX_STATES, type OutboxColumns, toOutboxRow, toStartedReply } from './outbox-row.ts'
+import { OUTBOX_COLUMNS, type OutboxColumns, toOutboxRow, toStartedReply } from './outbox-row.ts'
 
 /** Also what tells the parts that died with an earlier one from those that died by themselves. */
 const EARLIER_PART = 'An earlier part of the message was not sent.'
@@ -54,7 +54,7 @@ export function createOutbox(db: Database, writer: GroupCommit, clock: Clock): O
     name: 'outbox',
     columns: OUTBOX_COLUMNS,
     final: 'sent',
-    states: OUTBOX_STATES,
+    states: ['queued', 'sending', 'failed', 'sent', 'ambiguous', 'dead'],
     waiting: ['queued', 'failed'],
   })
   return {

@@ -375,8 +375,12 @@ export const MIGRATIONS: readonly string[] = [
   SELECT 'sop', x'${Buffer.from('agree_to_workspace', 'utf16le').swap16().toString('hex')}', 'true' FROM pragma_user_version WHERE user_version > 0;
   `,
   `
-  -- A page of one channel, in one state or in all, is read without looking at other rows.
-  CREATE INDEX inbox_by_channel ON inbox (channel, state);
-  CREATE INDEX outbox_by_channel ON outbox (channel, state);
+  -- A page of one channel, in one state or in all, is read without looking at the rows of others.
+  CREATE INDEX inbox_done_by_channel ON inbox (channel) WHERE state = 'done';
+  CREATE INDEX outbox_sent_by_channel ON outbox (channel) WHERE state = 'sent';
+  DROP INDEX inbox_by_state;
+  CREATE INDEX inbox_by_state ON inbox (state, channel) WHERE state <> 'done';
+  DROP INDEX outbox_by_state;
+  CREATE INDEX outbox_by_state ON outbox (state, channel) WHERE state <> 'sent';
   `,
 ]
