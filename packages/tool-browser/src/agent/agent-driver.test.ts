@@ -12,6 +12,7 @@ let folder: string
 let site: Listening
 let world: World
 const requests: SpawnRequest[] = []
+const UNCONFINED = '[ran without a sandbox]'
 
 /** As the host does it, as far as this goes. */
 const spawn: Spawn = (request) => {
@@ -98,7 +99,7 @@ test.each<[input: object, words: string, answer: string]>([
   [{ action: 'find', by: 'label', value: 'Name', find_action: 'fill', fill_value: 'Ada' }, 'find label Name fill Ada', 'Done.'],
   [{ action: 'press', key: 'Enter' }, 'press Enter', 'pressed, without JSON'],
 ])('%j is %j', async (input, expected, answer) => {
-  expect(await world.run(input)).toBe(answer)
+  expect(await world.run(input)).toBe(`${answer}\n${UNCONFINED}`)
   // A session left by an earlier daemon is closed first: its browser has another way out.
   expect(words()).toEqual(['close', expected])
 })
@@ -119,11 +120,13 @@ test('every call is confined, in a session of its client, and sees nothing of th
   expect(other?.args[1]).not.toBe(first?.args[1])
   expect(other?.env.AGENT_BROWSER_PROXY_PASSWORD).not.toBe(first?.env.AGENT_BROWSER_PROXY_PASSWORD)
   expect(Object.keys(first?.env ?? {}).every((name) => /^(?:HOME|PATH|LANG|AGENT_BROWSER_)/.test(name))).toBe(true)
+  // Else the start page of Debian's Chromium takes the place of what was opened.
+  expect(first?.env.AGENT_BROWSER_ARGS).toBe('about:blank')
   expect(JSON.stringify(first?.args)).not.toContain(first?.env.AGENT_BROWSER_PROXY_PASSWORD)
 })
 
 test('§5 a page is opened by way of the egress proxy', async () => {
-  expect(await world.run({ action: 'open', url: home() })).toBe(`Opened.\nPage: the page\nURL: ${home()}`)
+  expect(await world.run({ action: 'open', url: home() })).toBe(`Opened.\nPage: the page\nURL: ${home()}\n${UNCONFINED}`)
 })
 
 test('§5 what is not allowed or not public is refused before the command is called', async () => {
@@ -139,7 +142,7 @@ test('§5 a command that goes around the proxy is not believed, and its browser 
 })
 
 test('a screenshot goes by the gate of the workspace, and leaves nothing beside it', async () => {
-  expect(await world.run({ action: 'screenshot', path: 'a.png', full_page: true })).toBe('The screenshot is in a.png.')
+  expect(await world.run({ action: 'screenshot', path: 'a.png', full_page: true })).toBe(`The screenshot is in a.png.\n${UNCONFINED}`)
   const [, , , shot = '', full] = ['', ...(requests[1]?.args ?? [])]
   expect(shot).toBe('screenshot')
   expect(full).toMatch(/\/workspace\/\.[0-9a-f-]+\.png$/)

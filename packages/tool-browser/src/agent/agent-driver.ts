@@ -9,9 +9,11 @@ import {
   type Finding,
   type Host,
   PerClient,
+  type SpawnResult,
   sha256Hex,
   signalScope,
   type ToolContext,
+  unconfinedNote,
 } from '@sluice/sdk'
 import type { Action, BrowserAction } from '../actions.ts'
 import type { OptionalDriver } from '../backend.ts'
@@ -34,6 +36,8 @@ const OUTPUT_BYTES_MAX = 1_048_576
 const SESSIONS_MAX = 16
 const UNCONFINED = 'none'
 const NOT_FOUND_CODES = [126, 127]
+/** Debian's Chromium has a start page, which otherwise arrives late and takes the place of the page that was opened. */
+const FIRST_PAGE = 'about:blank'
 const PATH_DEFAULT = '/usr/local/bin:/usr/bin:/bin'
 
 type AgentHost = Pick<Host, 'spawn' | 'workspace' | 'dataDir' | 'log'>
@@ -66,11 +70,12 @@ export class AgentDriver implements OptionalDriver {
     const args = verbArgs(action, join(this.#host.workspace.root, shot))
     const session = await this.#sessionOf(client, signal)
     try {
-      const answer = readReply(action.action, await this.#command(session, args, { timeoutMs: ACTION_MS_MAX, signal }))
+      const result = await this.#command(session, args, { timeoutMs: ACTION_MS_MAX, signal })
+      const answer = readReply(action.action, result)
       if (action.action === 'close') await this.#forget(client)
       if (action.action === 'open') await this.#proveProxied(client, session, signal)
-      if (action.action !== 'screenshot') return withRefusals(answer, session)
-      return withRefusals(`The screenshot is in ${await this.#keep(shot, path)}.`, session)
+      if (action.action !== 'screenshot') return withNotes(answer, session, result)
+      return withNotes(`The screenshot is in ${await this.#keep(shot, path)}.`, session, result)
     } catch (error) {
       const [refusal] = session.pass.takeRefusals()
       throw refusal && !signal.aborted ? new AppError('forbidden', refusal.why, { cause: error }) : error
@@ -216,6 +221,7 @@ export class AgentDriver implements OptionalDriver {
           LANG: env.LANG ?? 'C.UTF-8',
           AGENT_BROWSER_SOCKET_DIR: this.#home,
           AGENT_BROWSER_CONFIG: this.#configFile,
+          AGENT_BROWSER_ARGS: FIRST_PAGE,
           ...(chromePath !== undefined && { AGENT_BROWSER_EXECUTABLE_PATH: chromePath }),
           ...(!native_headless && { AGENT_BROWSER_HEADED: '1' }),
           ...extraEnv,
@@ -244,5 +250,5 @@ interface Limits {
   readonly signal: AbortSignal
 }
 
-const withRefusals = (answer: string, { pass }: Session): string =>
-  [answer, ...new Set(pass.takeRefusals().map(({ why }) => `[refused: ${why}]`))].join('\n')
+const withNotes = (answer: string, { pass }: Session, result: SpawnResult): string =>
+  [answer, ...new Set(pass.takeRefusals().map(({ why }) => `[refused: ${why}]`)), unconfinedNote(result)].filter(Boolean).join('\n')
