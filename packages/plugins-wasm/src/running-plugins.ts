@@ -1,5 +1,6 @@
 /** The plugins of a daemon at work: loaded, offered as tools, watched for changes. Loaded itself only where they are enabled. */
 import type { Finding, Host, Tool } from '@sluice/sdk'
+import { checkPlace } from './check-place.ts'
 import type { PluginsConfig } from './config.ts'
 import { loadPlugins } from './loaded-plugins.ts'
 import { PluginFolder } from './plugin-folder.ts'
@@ -17,6 +18,7 @@ export interface RunningPlugins {
 /** Rejects once `signal` aborts, and then leaves nothing behind. */
 export async function startPlugins(host: Host, config: PluginsConfig, signal: AbortSignal): Promise<RunningPlugins> {
   const folder = PluginFolder.of(host, config)
+  await checkPlace(folder.path, host)
   const stamp = () => folder.stamp()
   // Before the look, so that no change falls between the two.
   const known = await stamp()
