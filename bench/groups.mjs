@@ -10,6 +10,7 @@ import { measureSopEvents, measureSopMatch, measureSopStart } from './measures/p
 import { measureRobot } from './measures/robot.mjs'
 import { measureSandboxes } from './measures/sandboxes.mjs'
 import { measureSize } from './measures/size.mjs'
+import { measureSoak } from './measures/soak.mjs'
 import { measureIdleMemory, measureStarts } from './measures/start.mjs'
 import { measureTracing } from './measures/tracing.mjs'
 import { measureWaiting } from './measures/waiting.mjs'
@@ -35,6 +36,13 @@ export const GROUPS = [
   { name: 'ingress-memory', rows: ['ingress-memory'], measure: measureIngressMemory },
   // Ten minutes by itself: measured when it is asked for.
   { name: 'million', rows: ['ingress-flat', 'ingress-growth'], measure: measureMillion, onlyWhenAsked: true },
+  // Half an hour by itself, or as long as --minutes says.
+  {
+    name: 'soak',
+    rows: ['soak-signals', 'soak-timers', 'soak-listeners', 'soak-heap', 'soak-lost', 'soak-doubled'],
+    measure: measureSoak,
+    onlyWhenAsked: true,
+  },
   { name: 'sop-events', rows: ['sop-event', 'sop-event-p99'], measure: measureSopEvents },
   {
     name: 'sop-match',

@@ -3,9 +3,10 @@ import { tmpdir } from 'node:os'
 import { parseArgs } from 'node:util'
 import { GROUPS } from './groups.mjs'
 
-const USAGE = `usage: pnpm bench [--only ${GROUPS.map(({ name }) => name).join(',')}] [--rounds <number>] [--quick]
+const USAGE = `usage: pnpm bench [--only ${GROUPS.map(({ name }) => name).join(',')}] [--rounds <number>] [--minutes <number>] [--quick]
                   [--json] [--out <file>] [--check] [--no-build] [--dir <directory on the disk to measure>]`
 const ROUNDS_MAX = 100
+const MINUTES_MAX = 10_000
 
 function usageError(message) {
   console.error(`${message}\n${USAGE}`)
@@ -27,6 +28,7 @@ function parse() {
       options: {
         only: { type: 'string' },
         rounds: { type: 'string' },
+        minutes: { type: 'string', default: '30' },
         quick: { type: 'boolean', default: false },
         json: { type: 'boolean', default: false },
         out: { type: 'string' },
@@ -41,9 +43,11 @@ function parse() {
 }
 
 export function readOptions() {
-  const { only, rounds, 'no-build': noBuild, ...rest } = parse()
+  const { only, rounds, minutes: minutesText, 'no-build': noBuild, ...rest } = parse()
   const count = rounds === undefined ? undefined : Number(rounds)
   if (count !== undefined && !(Number.isInteger(count) && count >= 1 && count <= ROUNDS_MAX))
     usageError(`--rounds wants 1 to ${ROUNDS_MAX}`)
-  return { ...rest, groups: chosenGroups(only), rounds: count, build: !noBuild }
+  const minutes = Number(minutesText)
+  if (!(Number.isInteger(minutes) && minutes >= 3 && minutes <= MINUTES_MAX)) usageError(`--minutes wants 3 to ${MINUTES_MAX}`)
+  return { ...rest, minutes, groups: chosenGroups(only), rounds: count, build: !noBuild }
 }

@@ -8,12 +8,12 @@ const ANSWER_MAX_MS = 10_000
 const POLL_MS = 5
 
 /** Options for Node by which a process can be asked, and the question. */
-export function inspectable(scratch, { blocks = false } = {}) {
+export function inspectable(scratch, { blocks = false, counts = false } = {}) {
   const to = join(scratch, 'inside.json')
   const module = pathToFileURL(join(import.meta.dirname, 'inside.mjs'))
   return {
-    nodeArgs: ['--expose-gc', '--import', `${module}?to=${encodeURIComponent(to)}${blocks ? '&blocks' : ''}`],
-    /** `{rss, heapUsed, external, longestBlockMs}`, in bytes and after its garbage was collected. */
+    nodeArgs: ['--expose-gc', '--import', `${module}?to=${encodeURIComponent(to)}${blocks ? '&blocks' : ''}${counts ? '&counts' : ''}`],
+    /** `{rss, heapUsed, external, longestBlockMs}`, with `counts` also `{signals, timers, listeners}`, in bytes and after its garbage was collected. */
     async ask(pid) {
       rmSync(to, { force: true })
       process.kill(pid, 'SIGUSR2')

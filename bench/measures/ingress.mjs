@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { residentMiB } from '../lib/machine.mjs'
 import { newDataDir, runLoad, startBare, startSluice } from '../lib/sluice.mjs'
+import { untilDone } from '../lib/until-done.mjs'
 import { chatappConfig } from '../load/chatapp-requests.mjs'
 
 const MAX_SECS = 30
@@ -16,7 +17,6 @@ const SETTLE_MS = 2000
 const MILLION = 1_000_000
 const WARM_UP = 100_000
 const SLICE = 5000
-const POLL_MS = 50
 
 const config = ({ modelUrl, apiUrl, kind = 'openai' }) => `[gateway]
 webhook_rate_limit_per_minute = 0
@@ -145,16 +145,6 @@ export async function measureIngressMemory({ scratch, rounds, scale }) {
       'ingress-memory': { bare: await residentAfter(own, bareDurable), ours: await residentAfter(own, sluice(modelUrl)) },
     })),
   )
-}
-
-/** Resolves once no message waits for its turn and no reply to be sent. */
-async function untilDone({ url, token }) {
-  for (;;) {
-    const response = await fetch(`${url}/api/status`, { headers: { authorization: `Bearer ${token}` } })
-    const { messages_pending, replies_pending } = await response.json()
-    if (messages_pending + replies_pending === 0) return
-    await sleep(POLL_MS)
-  }
 }
 
 /** A million whole messages, as fast as their turns run: what they leave in memory, and what one more costs beside what it cost at first. */

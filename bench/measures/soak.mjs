@@ -1,0 +1,86 @@
+// Half an hour of whole messages at a steady pace: what grows with time, and whether every message gets exactly one reply.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { inspectable } from '../lib/look-inside.mjs'
+import { runLoad, startSluice } from '../lib/sluice.mjs'
+import { untilDone } from '../lib/until-done.mjs'
+import { chatappConfig } from '../load/chatapp-requests.mjs'
+
+const LOAD = { connections: 16, perSec: 100, secs: 60 }
+/** What is compared with the end: by then everything that is loaded or cached once is there. */
+const SETTLED_MINUTE = 5
+const QUIET_MS = 2000
+const MIB = 1024 * 1024
+
+const config = (apiUrl) => `[gateway]
+webhook_rate_limit_per_minute = 0
+
+[provider]
+kind = "offline"
+
+[log]
+level = "warn"
+
+${chatappConfig({ apiUrl })}`
+
+/** The platform: takes replies, and counts those to each message. */
+async function startPlatform() {
+  const replies = new Map()
+  const server = createServer(async (request, response) => {
+    let body = ''
+    for await (const chunk of request) body += chunk
+    const { type, context } = JSON.parse(body)
+    if (type === 'text') replies.set(context.message_id, (replies.get(context.message_id) ?? 0) + 1)
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ messages: [{ id: `wamid.${replies.size}` }] }))
+  })
+  server.keepAliveTimeout = 60_000
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${server.address().port}`,
+    answered: () => replies.size,
+    doubled: () => [...replies.values()].filter((count) => count > 1).length,
+    close: () => server.close().closeAllConnections(),
+  }
+}
+
+const growth = (first, last, key) => last[key] - first[key]
+
+export async function measureSoak({ scratch, rounds, minutes, note }) {
+  return rounds({ full: 1, quick: 1 }, async () => {
+    const own = mkdtempSync(join(scratch, 'soak-'))
+    const platform = await startPlatform()
+    const inside = inspectable(own, { counts: true })
+    const server = await startSluice({ scratch: own, config: config(platform.url), nodeArgs: inside.nodeArgs })
+    const seen = []
+    let sent = 0
+    try {
+      for (let minute = 1; minute <= minutes; minute++) {
+        const load = await runLoad({ scratch: own, name: 'paced', job: { url: server.url, ...LOAD } })
+        sent += load.sent - load.failed
+        await untilDone(server)
+        await sleep(QUIET_MS)
+        const { heapUsed, signals, timers, listeners } = await inside.ask(server.pid)
+        const [lost, doubled] = [sent - platform.answered(), platform.doubled()]
+        seen.push({ minute, sent, lost, doubled, signals, timers, listeners, heapMiB: heapUsed / MIB })
+        note(`soak ${JSON.stringify(seen.at(-1))}`)
+      }
+    } finally {
+      await server.stop()
+      platform.close()
+      rmSync(own, { recursive: true, force: true })
+    }
+    const settled = seen[Math.min(SETTLED_MINUTE, Math.ceil(minutes / 3)) - 1]
+    const last = seen.at(-1)
+    const tens = Math.max(1, last.minute - settled.minute) / 10
+    return {
+      'soak-signals': { ours: growth(settled, last, 'signals'), detail: seen },
+      'soak-timers': { ours: growth(settled, last, 'timers') },
+      'soak-listeners': { ours: growth(settled, last, 'listeners') },
+      'soak-heap': { ours: growth(settled, last, 'heapMiB') / tens },
+      'soak-lost': { ours: last.lost },
+      'soak-doubled': { ours: last.doubled },
+    }
+  })
+}
