@@ -1,4 +1,4 @@
-/** The generic `POST /webhook`: an idempotency key, a session, and an answer before the turn has run. */
+/** The generic `POST /webhook` with an idempotency key and a session. Half of the requests wait for the answer of their turn. */
 import type { Kind } from '../kind.ts'
 import { textOf } from '../marks.ts'
 
@@ -13,7 +13,7 @@ export const webhookKind = (): Kind => ({
     if (!message) throw new Error('an event without a message')
     const headers = {
       'content-type': 'application/json',
-      prefer: 'respond-async',
+      ...(message.mark.charCodeAt(message.mark.length - 1) % 2 === 0 && { prefer: 'respond-async' }),
       'x-idempotency-key': message.id,
       'x-session-id': message.sender,
     }
