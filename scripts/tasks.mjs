@@ -35,7 +35,9 @@ function isBuilt(profile) {
 }
 
 function buildUnlessFresh(profile) {
-  if (!isBuilt(profile)) must(process.execPath, [join(ROOT, 'scripts', 'build.mjs'), profile, '--summary'])
+  if (isBuilt(profile)) return
+  console.error(`[build] building the ${profile} profile, which takes some seconds`)
+  must(process.execPath, [join(ROOT, 'scripts', 'build.mjs'), profile, '--summary'])
 }
 
 /** Replaces this process's work by a child that gets our signals. */

@@ -362,6 +362,9 @@ describe('completions', () => {
     expect(ask('sluice da')).toEqual(['daemon'])
     expect(ask('sluice config ')).toEqual(expect.arrayContaining(['check', 'get', 'set', 'schema', 'init']))
     expect(ask('sluice daemon --po')).toEqual(['--port'])
+    expect(ask('sluice config get gateway.por')).toEqual(['gateway.port'])
+    expect(ask('sluice completions f')).toEqual(['fish'])
+    expect(ask('sluice pair token --role ')).toEqual(['operator', 'client'])
   })
 
   test.each(['zsh', 'fish'])('%s names every command', async (shell) => {

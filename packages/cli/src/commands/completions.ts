@@ -1,5 +1,7 @@
-/** `sluice completions`: scripts made from the command table. */
-import { AppError } from '@sluice/sdk'
+/** `sluice completions`: scripts made from the command table, with the values that are known when the script is made. */
+import { sectionsOf } from '@sluice/gateway/config'
+import { AppError, type Feature, ROWS } from '@sluice/sdk'
+import { sectionKeys } from '@sluice/toml'
 import { COMMANDS, COMMON_OPTIONS } from '../command-table.ts'
 import type { CliContext } from '../context.ts'
 import { featureCommands } from '../feature-commands.ts'
@@ -9,36 +11,59 @@ interface Completion {
   readonly name: string
   readonly summary: string
   readonly options: readonly string[]
+  /** What its first argument may be. */
+  readonly values: readonly string[]
 }
 
-const SHELLS: Record<string, (commands: readonly Completion[]) => string> = { bash, zsh, fish }
+/** The values of options that take one of a known list, by the option's name with its dashes. */
+type OptionValues = Readonly<Record<string, readonly string[]>>
+
+const SHELLS: Record<string, (commands: readonly Completion[], values: OptionValues) => string> = { bash, zsh, fish }
 
 export async function run({ args, out, features }: CliContext): Promise<number> {
   const [shell = ''] = args
   const script = Object.hasOwn(SHELLS, shell) ? SHELLS[shell] : undefined
   if (!script) throw new AppError('invalid_request', `completions are made for bash, zsh and fish, not '${shell}'`)
+  const keys = configKeys(features)
+  const firstArguments: Readonly<Record<string, readonly string[]>> = {
+    'config get': keys,
+    'config set': keys,
+    completions: Object.keys(SHELLS),
+  }
   const commands = [...COMMANDS, ...featureCommands(features)].map(({ name, summary, options }) => ({
     name,
     summary,
     options: Object.keys({ ...options, ...COMMON_OPTIONS }).map((option) => `--${option}`),
+    values: firstArguments[name] ?? [],
   }))
-  out.write(script(commands))
+  out.write(script(commands, { '--channel': channelNames(features), '--role': ['operator', 'client'] }))
   return 0
 }
+
+/** Every key of the configuration that this build knows, such as `gateway.port`. */
+const configKeys = (features: readonly Feature[]): string[] => [
+  ...new Set(sectionsOf(features).flatMap(({ section }) => [...sectionKeys(section.schema).keys()].map((key) => `${section.path}.${key}`))),
+]
+
+/** The channels of this build, as their sections are called. */
+const channelNames = (features: readonly Feature[]): string[] =>
+  ROWS.flatMap(([id, { kind, section }]) => (kind === 'channel' && section && features.some((feature) => feature.id === id) ? section : []))
+    .map((section) => section.slice(section.lastIndexOf('.') + 1))
+    .filter((name, index, names) => names.indexOf(name) === index)
 
 /** What may follow each beginning of a command: the next words, and at its end the options. */
 function continuations(commands: readonly Completion[]): Map<string, string[]> {
   const next = new Map<string, Set<string>>()
   const add = (begun: string, word: string) => next.set(begun, (next.get(begun) ?? new Set()).add(word))
-  for (const { name, options } of commands) {
+  for (const { name, options, values } of commands) {
     const words = name.split(' ')
     for (const [index, word] of words.entries()) add(words.slice(0, index).join(' '), word)
-    for (const option of options) add(name, option)
+    for (const word of [...values, ...options]) add(name, word)
   }
   return new Map([...next].map(([begun, words]) => [begun, [...words]]))
 }
 
-function bash(commands: readonly Completion[]): string {
+function bash(commands: readonly Completion[], values: OptionValues): string {
   const cases = [...continuations(commands)].map(([begun, words]) => `    '${begun}') words='${words.join(' ')}' ;;`)
   return [
     '_sluice() {',
@@ -51,6 +76,9 @@ function bash(commands: readonly Completion[]): string {
     ...cases,
     "    *) words='' ;;",
     '  esac',
+    `  case "\${COMP_WORDS[COMP_CWORD-1]}" in`,
+    ...Object.entries(values).map(([option, words]) => `    ${option}) words='${words.join(' ')}' ;;`),
+    '  esac',
     `  COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))`,
     '}',
     'complete -o default -F _sluice sluice',
@@ -58,13 +86,13 @@ function bash(commands: readonly Completion[]): string {
   ].join('\n')
 }
 
-function zsh(commands: readonly Completion[]): string {
-  return ['#compdef sluice', 'autoload -U +X bashcompinit && bashcompinit', bash(commands)].join('\n')
+function zsh(commands: readonly Completion[], values: OptionValues): string {
+  return ['#compdef sluice', 'autoload -U +X bashcompinit && bashcompinit', bash(commands, values)].join('\n')
 }
 
-function fish(commands: readonly Completion[]): string {
+function fish(commands: readonly Completion[], optionValues: OptionValues): string {
   const quote = (text: string) => `'${text.replaceAll("'", "\\'")}'`
-  const lines = commands.flatMap(({ name, summary, options }) => {
+  const lines = commands.flatMap(({ name, summary, options, values }) => {
     const words = name.split(' ')
     const first = `complete -c sluice -n __fish_use_subcommand -f -a ${words[0]}`
     const seen = words.map((word) => `__fish_seen_subcommand_from ${word}`).join('; and ')
@@ -74,7 +102,11 @@ function fish(commands: readonly Completion[]): string {
     return [
       words[1] ? first : `${first} -d ${quote(summary)}`,
       ...second,
-      ...options.map((option) => `complete -c sluice -n '${seen}' -l ${option.slice(2)}`),
+      ...(values.length > 0 ? [`complete -c sluice -n '${seen}' -f -a ${quote(values.join(' '))}`] : []),
+      ...options.map((option) => {
+        const words = optionValues[option]
+        return `complete -c sluice -n '${seen}' -l ${option.slice(2)}${words ? ` -x -a ${quote(words.join(' '))}` : ''}`
+      }),
     ]
   })
   return `${[...new Set(lines)].join('\n')}\n`
