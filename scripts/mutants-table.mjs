@@ -258,8 +258,8 @@ const replies = [
   bug(
     'a replayed reply has another client id',
     `${STORE}/outbox.ts`,
-    "UPDATE outbox SET state = 'queued', attempts = 0, error = NULL, ended_at = NULL WHERE number = ?",
-    "UPDATE outbox SET client_id = hex(randomblob(8)), state = 'queued', attempts = 0, error = NULL, ended_at = NULL WHERE number = ?",
+    "UPDATE outbox SET state = 'queued', attempts = 0, error = NULL, ended_at = NULL, replayed_at = ?\n",
+    "UPDATE outbox SET client_id = hex(randomblob(8)), state = 'queued', attempts = 0, error = NULL, ended_at = NULL, replayed_at = ?\n",
     [STORE_RULES],
   ),
   bug(
