@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { retryDelayMs } from './retry-delay.ts'
+import { awayDelayMs, retryDelayMs } from './retry-delay.ts'
 
 test('the wait is anything up to 5 s, 25 s, 125 s, 625 s, and never more than half an hour', () => {
   const longest = (attempts: number) => retryDelayMs(attempts, undefined, () => 1)
@@ -13,4 +13,11 @@ test('a time that was named is kept, and a short one is no reason to hurry', () 
   expect(retryDelayMs(4, 1, () => 0.9)).toBe(562_500)
   expect(retryDelayMs(4, 0, () => 0.9)).toBe(562_500)
   expect(retryDelayMs(1, 10_000_000, () => 0)).toBe(86_400_000)
+})
+
+test('the wait for a side that is away grows with the age, from one second to half a minute', () => {
+  const longest = (ageMs: number) => awayDelayMs(ageMs, 0, () => 1)
+  expect([0, 2000, 10_000, 60_000, 86_400_000].map(longest)).toEqual([1000, 1000, 5000, 30_000, 30_000])
+  expect(awayDelayMs(60_000, 0, () => 0)).toBe(15_000)
+  expect(awayDelayMs(60_000, 120, () => 0)).toBe(120_000)
 })
