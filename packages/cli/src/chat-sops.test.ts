@@ -140,7 +140,7 @@ describe('decisions "SOP and turn": a procedure whose trigger is the path of a c
 
   test('asks there before it calls a tool that needs a person, and calls it once', async () => {
     const { daemon, question, post, prompt } = await asked(SHELL)
-    expect(question?.text).toMatch(/^ship: step 1 of 1: shell wants to run\n\ncommand: node mark\.mjs\n/)
+    expect(question?.text).toMatch(/^ship: step 1 of 1: shell wants to run\n\n```\ncommand: node mark\.mjs\n/)
     expect(prompt.text).toContain('shell wants to run')
     expect(await runOf(daemon)).toMatchObject({ status: 'running', step: 1 })
     await post({ id: 'wamid.2', text: 'yes' })
