@@ -1,11 +1,12 @@
 /** `sluice sop runs`: runs of procedures, newest first; `show` one of them, or `cancel` it. */
 import { shownRun } from '@sluice/gateway/sops'
-import { AppError, oneLine, type SopRun } from '@sluice/sdk'
+import { oneLine, type SopRun } from '@sluice/sdk'
 import { cliUser } from '../cli-user.ts'
 import type { CliContext, Output } from '../context.ts'
 import { printBlock, printFields, time } from '../deliveries/show.ts'
 import { ERROR_CHARS_MAX, NAME_CHARS_MAX } from '../deliveries/widths.ts'
 import { openEngine } from '../sops/engine.ts'
+import { findRun } from '../sops/find-run.ts'
 import { progressLines } from '../sops/run-lines.ts'
 import { wholeNumber } from '../whole-number.ts'
 import { withStore } from '../with-store.ts'
@@ -45,8 +46,7 @@ export const list = (context: CliContext): Promise<number> =>
 export const show = (context: CliContext): Promise<number> =>
   withStore(context, async ({ store }) => {
     const { out, json, args } = context
-    const run = await store.sops.get(args[0] ?? '')
-    if (!run) throw unknownRun(args[0])
+    const run = await findRun(store, args[0])
     if (json) out.json(shownRun(run))
     else print(out, run)
     return 0
@@ -56,13 +56,11 @@ export const cancel = (context: CliContext): Promise<number> =>
   withStore(context, async ({ store }) => {
     const { out, json, args } = context
     const engine = await openEngine(context, store)
-    const run = await engine.cancel(args[0] ?? '', cliUser(), args[1] ?? 'cancelled by hand')
+    const run = await engine.cancel((await findRun(store, args[0])).id, cliUser(), args[1] ?? 'cancelled by hand')
     if (json) out.json(shownRun(run))
     else out.print(`run ${run.id} is cancelled`)
     return 0
   })
-
-const unknownRun = (id = ''): AppError => new AppError('not_found', `There is no run ${id}: 'sluice sop runs' lists them`)
 
 function print(out: Output, run: SopRun): void {
   const { event } = run
