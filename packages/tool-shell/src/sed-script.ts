@@ -1,6 +1,11 @@
 /** Scripts of `sed` that only print, delete and replace. */
 
-const RANGE = /[ ]*(?:(?:\d+|\$|\/(?:[^\\/\n]|\\.)*\/I?)(?:,(?:\d+|\$|\/(?:[^\\/\n]|\\.)*\/I?|[+~]\d+))?!?)?[ ]*/y
+const BLANKS = / */y
+const COMMA = /,/y
+const LINE = /\d+|\$/y
+const MATCH = /\/(?:[^\\/\n]|\\.)*\/I?/y
+const STEP = /[+~]\d+/y
+const NOT = /!/y
 const COMMANDS = [
   /[=dDgGhHlnNpPqx]/y,
   /s\/(?:[^\\\n/]|\\.)*\/(?:[^\\\n/]|\\.)*\/[gpiI\d]*/y,
@@ -8,7 +13,7 @@ const COMMANDS = [
   /s#(?:[^\\\n#]|\\.)*#(?:[^\\\n#]|\\.)*#[gpiI\d]*/y,
   /s,(?:[^\\\n,]|\\.)*,(?:[^\\\n,]|\\.)*,[gpiI\d]*/y,
 ]
-const END = /[ ]*(?:[;\n]|$)/y
+const SEPARATOR = /[;\n]/y
 
 /** False for a script with a command that runs a program or reads or writes a file, and for one that is not understood. */
 export function isPlainSedScript(script: string): boolean {
@@ -19,6 +24,15 @@ export function isPlainSedScript(script: string): boolean {
     if (matches) at = pattern.lastIndex
     return matches
   }
-  while (at < script.length) if (!(take(RANGE) && COMMANDS.some(take) && take(END))) return false
+  const takeAddress = (): boolean => take(LINE) || take(MATCH)
+  while (at < script.length) {
+    take(BLANKS)
+    if (takeAddress() && take(COMMA) && !takeAddress() && !take(STEP)) return false
+    take(NOT)
+    take(BLANKS)
+    if (!COMMANDS.some(take)) return false
+    take(BLANKS)
+    if (at < script.length && !take(SEPARATOR)) return false
+  }
   return script !== ''
 }
