@@ -220,8 +220,8 @@ const replies = [
   bug(
     'a failed attempt that could not be noted leaves its reply under way',
     `${GATEWAY}/delivery/outbox-runner.ts`,
-    'await noted(options, number, () => store.outbox.retry(number, { error: reason, atMs }))',
-    'await store.outbox.retry(number, { error: reason, atMs })',
+    'await noted(options, number, () => store.outbox.retry(number, { error: reason, atMs, uncounted: !isOurs }))',
+    'await store.outbox.retry(number, { error: reason, atMs, uncounted: !isOurs })',
     [DELIVERIES],
   ),
   {
@@ -231,7 +231,7 @@ const replies = [
         file: `${GATEWAY}/delivery/outbox-runner.ts`,
         find: 'await noted(options, number, () => store.outbox.sent(number, { providerId: id, atMs: clock.nowMs() }))',
         replace:
-          "try {\n    await store.outbox.sent(number, { providerId: id, atMs: clock.nowMs() })\n  } catch {\n    return failed(options, { started, channel, error: new AppError('unavailable', 'not noted'), ended })\n  }",
+          "try {\n    await store.outbox.sent(number, { providerId: id, atMs: clock.nowMs() })\n  } catch {\n    return failed(options, { started, channel, error: new AppError('unavailable', 'not noted'), startedMs, ended })\n  }",
       },
     ],
     tests: [DELIVERIES],
@@ -426,8 +426,8 @@ const approvals = [
   bug(
     'approval: a tool call in a turn is not written ahead',
     'packages/agent/src/tool-round.ts',
-    'onBegin: hasEffects(prepared) ? writeAhead : undefined',
-    'onBegin: hasEffects(prepared) ? undefined : writeAhead',
+    'onBegin: writeAhead }',
+    'onBegin: undefined }',
     ['packages/agent/src/agent-write-ahead.test.ts'],
   ),
   bug(
