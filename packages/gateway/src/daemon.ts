@@ -51,7 +51,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 }
 
 async function startLocked(options: DaemonOptions, lock: { release(): void }): Promise<Daemon> {
-  const runtime = await openRuntime(options)
+  const runtime = await openRuntime({ ...options, locked: true })
   /** What a start that fails takes back, in reverse. */
   const undo: (() => Promise<void>)[] = [() => runtime.close(0)]
   try {

@@ -37,6 +37,8 @@ export interface RuntimeOptions extends ConfigSource {
   readonly clock?: Clock
   /** True: a data directory that lost its database may start with an empty one. */
   readonly newDatabase?: boolean
+  /** True: the caller holds the lock of the data directory. */
+  readonly locked?: boolean
 }
 
 export interface OpenRuntime extends Runtime {
@@ -89,6 +91,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
   const store = openDataDir({
     dataDir,
     newDatabase: options.newDatabase ?? false,
+    locked: options.locked ?? false,
     clock,
     log: log.child('store'),
     onCommit: (units, tookMs) => observe({ kind: 'commit', units, tookMs }),

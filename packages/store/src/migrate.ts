@@ -16,6 +16,8 @@ export interface MigrateOptions {
   readonly file: string
   readonly log: Logger
   readonly nowMs: number
+  /** Keeps daemons away from the file while it is upgraded, and throws if one runs. Left out: the caller already does this. */
+  readonly lock?: () => { release(): void }
   /** Bytes that a folder has room for; for tests. */
   readonly free?: (folder: string) => number
 }
@@ -25,29 +27,44 @@ export interface MigrateOptions {
  * that an earlier release wrote is copied. Safe when two processes do it at once. Throws `unavailable` for a file that a newer
  * release wrote, and when the disk has no room for the copy.
  */
-export function migrate(db: Database, { file, log, nowMs, free = freeBytes }: MigrateOptions): void {
+export function migrate(db: Database, options: MigrateOptions): void {
   const from = versionOf(db)
   if (from === MIGRATIONS.length) return
   if (from > MIGRATIONS.length) {
     throw new AppError(
       'unavailable',
-      `${file} was written by a newer release (schema ${from}; this one knows up to ${MIGRATIONS.length}). Run that release, or move the file away.`,
+      `${options.file} was written by a newer release (schema ${from}; this one knows up to ${MIGRATIONS.length}). Run that release, or move the file away.`,
     )
   }
-  const isUpgrade = from > 0
-  if (isUpgrade) {
-    const copy = copyBeforeUpgrade(db, { file, version: MIGRATIONS.length, bytes: liveBytes(db), free })
-    log.info('Upgrading the database; a copy of it as it was is kept.', { file, copy, schema: MIGRATIONS.length })
-    makeShrinkable(db, file, log)
+  if (from === 0) runSteps(db)
+  else upgradeLocked(db, options)
+}
+
+function upgradeLocked(db: Database, options: MigrateOptions): void {
+  const lock = options.lock?.()
+  try {
+    upgrade(db, options)
+  } finally {
+    lock?.release()
   }
+}
+
+function upgrade(db: Database, { file, log, nowMs, free = freeBytes }: MigrateOptions): void {
+  const copy = copyBeforeUpgrade(db, { file, version: MIGRATIONS.length, bytes: liveBytes(db), free })
+  log.info('Upgrading the database; a copy of it as it was is kept.', { file, copy, schema: MIGRATIONS.length })
+  makeShrinkable(db, file, log)
+  runSteps(db, (from) => db.run(NOTE_UPGRADE, nowMs, from))
+  dropEarlierCopies(file, MIGRATIONS.length)
+}
+
+function runSteps(db: Database, note?: (from: number) => void): void {
   db.transaction(() => {
     const version = versionOf(db)
     if (version >= MIGRATIONS.length) return
     for (const step of MIGRATIONS.slice(version)) db.exec(step)
-    if (isUpgrade) db.run(NOTE_UPGRADE, nowMs, version)
+    note?.(version)
     db.exec(`PRAGMA user_version = ${MIGRATIONS.length}`)
   })
-  if (isUpgrade) dropEarlierCopies(file, MIGRATIONS.length)
 }
 
 /**

@@ -1,10 +1,13 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { copyFirstRelease } from '@sluice/testkit/first-release'
 import { testHost } from '@sluice/testkit/host'
 import { turnEnd } from '@sluice/testkit/store-rules/samples'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { lockDataDir } from './lock-data-dir.ts'
 import { openDataDir } from './open-data-dir.ts'
 import { openSecretBox } from './secret-box.ts'
 
@@ -51,6 +54,47 @@ test('a directory of an earlier release without a key opens', async () => {
   rmSync(inDir('secret.key'))
   await open().close()
   expect(existsSync(inDir('secret.key'))).toBe(false)
+})
+
+test('a database of an earlier release is not upgraded under a running daemon', async () => {
+  const release = copyFirstRelease()
+  const database = join(release.dataDir, 'sluice.db')
+  const version = () => {
+    const db = new DatabaseSync(database, { readOnly: true })
+    const row = db.prepare('PRAGMA user_version').get()
+    db.close()
+    return row
+  }
+  const daemon = lockDataDir(release.dataDir)
+  try {
+    const old = version()
+    const running = expect.objectContaining({
+      code: 'conflict',
+      message: expect.stringContaining('A daemon of an earlier release is running'),
+    })
+    expect(() => openDataDir({ dataDir: release.dataDir, clock, log })).toThrow(running)
+    expect(version()).toEqual(old)
+    expect(readdirSync(release.dataDir).filter((name) => name.includes('before-schema'))).toEqual([])
+    daemon.release()
+    await openDataDir({ dataDir: release.dataDir, clock, log }).close()
+    expect(version()).not.toEqual(old)
+    lockDataDir(release.dataDir).release()
+  } finally {
+    daemon.release()
+    release.dispose()
+  }
+})
+
+test('the daemon upgrades under its own lock, and commands open what it upgraded', async () => {
+  const release = copyFirstRelease()
+  const daemon = lockDataDir(release.dataDir)
+  try {
+    await openDataDir({ dataDir: release.dataDir, clock, log, locked: true }).close()
+    await openDataDir({ dataDir: release.dataDir, clock, log }).close()
+  } finally {
+    daemon.release()
+    release.dispose()
+  }
 })
 
 const isRoot = process.platform === 'linux' && process.getuid?.() === 0

@@ -2,24 +2,27 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { AppError, type Store } from '@sluice/sdk'
+import { type DataDirLock, lockDataDir } from './lock-data-dir.ts'
 import { openStore, type StoreOptions } from './open-store.ts'
 import { createSecretKey } from './secret-key.ts'
 
 export const DATABASE_FILE = 'sluice.db'
 export const KEY_FILE = 'secret.key'
 
-export interface DataDirOptions extends Omit<StoreOptions, 'file'> {
+export interface DataDirOptions extends Omit<StoreOptions, 'file' | 'lockForUpgrade'> {
   /** Absolute. */
   readonly dataDir: string
   /** True: a directory that was in use may start with a new, empty database. */
   readonly newDatabase?: boolean
+  /** True: the caller is the daemon, which holds the lock of the directory. */
+  readonly locked?: boolean
 }
 
 /**
  * A key file stands beside every database, so a key without one means that the database was lost. Throws `config_invalid` then,
- * and what `openStore` throws.
+ * `conflict` when a daemon runs on a database that this release would have to upgrade, and what `openStore` throws.
  */
-export function openDataDir({ dataDir, newDatabase = false, ...options }: DataDirOptions): Store {
+export function openDataDir({ dataDir, newDatabase = false, locked = false, ...options }: DataDirOptions): Store {
   const [file, keyFile] = [join(dataDir, DATABASE_FILE), join(dataDir, KEY_FILE)]
   const isNew = !existsSync(file)
   if (isNew && !newDatabase && existsSync(keyFile)) {
@@ -28,7 +31,20 @@ export function openDataDir({ dataDir, newDatabase = false, ...options }: DataDi
       `${file} is missing, but ${keyFile} shows that this data directory was in use. Restore the database from a backup, or start with a new, empty one: sluice daemon --new-database`,
     )
   }
-  const store = openStore({ file, ...options })
+  const store = openStore({ file, ...options, ...(!locked && { lockForUpgrade: () => lockForUpgrade(dataDir) }) })
   if (isNew && !existsSync(keyFile)) createSecretKey(keyFile)
   return store
+}
+
+/** Upgrading under a running daemon would change the tables that it works with. */
+function lockForUpgrade(dataDir: string): DataDirLock {
+  try {
+    return lockDataDir(dataDir)
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'conflict') throw error
+    throw new AppError(
+      'conflict',
+      `A daemon of an earlier release is running on ${dataDir}, and this release has to upgrade its database first. Stop that daemon and start this release's.`,
+    )
+  }
 }

@@ -29,14 +29,16 @@ export interface StoreOptions {
   readonly log: Logger
   /** Told after each commit how many writes it held and how long it took, the disk included. Must not throw. */
   readonly onCommit?: (units: number, tookMs: number) => void
+  /** Held while a file of an earlier release is upgraded; throws if a daemon uses the file. Left out: the caller holds it. */
+  readonly lockForUpgrade?: (() => { release(): void }) | undefined
 }
 
 /**
  * Opens the file and brings it to this release's schema. Throws `unavailable` when it cannot be opened, is no store, or was
  * written by a newer release. Several processes may have the same file open; one of them should be the daemon.
  */
-export function openStore({ file, clock, log, onCommit }: StoreOptions): Store {
-  const db = openDatabase(file, { log, clock })
+export function openStore({ file, clock, log, onCommit, lockForUpgrade }: StoreOptions): Store {
+  const db = openDatabase({ file, log, clock, lockForUpgrade })
   const writer = new GroupCommit(db, { clock, log, onCommit })
   const idempotency = createIdempotency(db, clock)
   const histories = new HistoryCache()
@@ -73,12 +75,12 @@ export function openStore({ file, clock, log, onCommit }: StoreOptions): Store {
   }
 }
 
-function openDatabase(file: string, { log, clock }: Pick<StoreOptions, 'log' | 'clock'>): Database {
+function openDatabase({ file, log, clock, lockForUpgrade: lock }: Omit<StoreOptions, 'onCommit'>): Database {
   let db: Database | undefined
   try {
     db = new Database(file)
     db.makeDurable()
-    migrate(db, { file, log, nowMs: clock.nowMs() })
+    migrate(db, { file, log, nowMs: clock.nowMs(), ...(lock && { lock }) })
     return db
   } catch (error) {
     db?.close()
