@@ -1,5 +1,5 @@
-// Bugs that durable ingress, procedures, approvals, features and hardware must not have, each as a patch of shipped sources and the tests that know better. A patch has to
-// fit exactly once, so that none of them goes stale unnoticed; the files are the ones a bug of its kind would be in.
+// Bugs that no release may have, each as patches of shipped sources and the test files of which one must fail. A patch fits exactly
+// once, so that a patch that no longer fits is noticed.
 
 const GATEWAY = 'packages/gateway/src'
 const STORE = 'packages/store/src'
@@ -15,6 +15,7 @@ const APPROVALS = `${GATEWAY}/approvals`
 const DETERMINISTIC = `${SOP}/deterministic.test.ts`
 const ENGINE = `${SOP}/engine.test.ts`
 const CHAT_ANSWERS = `${APPROVALS}/chat-answers.test.ts`
+const HTTP = `${GATEWAY}/http`
 /** Another one with each opening of the store, as memory is. */
 const OF_THIS_RUN = '(db.mutant ??= String(Math.random()))'
 
@@ -149,6 +150,13 @@ const arrival = [
     '    await progress.moveTo(end, atMs)\n    for (const id of ids) if (!progress.knows(id))',
     ['packages/channel-mailpush/src/interop-mailbox.test.ts'],
   ),
+  bug(
+    'the mail of the first push is lost (mailpush)',
+    'packages/channel-mailpush/src/mailbox-listener.ts',
+    'begin && begin.historyId < newest',
+    'begin && begin.historyId > newest',
+    ['packages/channel-mailpush/src/interop-mailbox.test.ts'],
+  ),
 ]
 
 const turns = [
@@ -242,6 +250,27 @@ const replies = [
     '(UNKNOWN.has(code) && isSafe)',
     'UNKNOWN.has(code)',
     [DELIVERIES],
+  ),
+  bug(
+    'a reply may have been sent before a byte was written',
+    'packages/sdk/src/call-provider.ts',
+    "if (progress() === 'connecting') {",
+    "if (progress() === '') {",
+    ['packages/sdk/src/call-provider.test.ts'],
+  ),
+  bug(
+    'an outage of the platform counts as an attempt',
+    `${GATEWAY}/delivery/outbox-runner.ts`,
+    'isRepeatable && (isOurs ? attempts < max_attempts : ageMs < max_age_hours * HOUR_MS)',
+    'isRepeatable && attempts < max_attempts',
+    [DELIVERIES],
+  ),
+  bug(
+    'markers of files are looked for in quadratic time',
+    `${GATEWAY}/delivery/reply-files.ts`,
+    '([^[\\]\\n]{1,1000})',
+    '([^\\]\\n]{1,20000})',
+    [`${GATEWAY}/delivery/reply-files.test.ts`],
   ),
   {
     name: 'after a crash, what was under way is sent again',
@@ -437,6 +466,250 @@ const approvals = [
     'return { events: from(seq + 1), missed',
     [`${GATEWAY}/events/bus.test.ts`, `${GATEWAY}/events/sse.test.ts`],
   ),
+  bug(
+    'approval: the answer to one call lets another run',
+    `${APPROVALS}/tool-approver.ts`,
+    'if (first.approval.callHash === (question.callHash ?? null)) return first',
+    'if (first) return first',
+    [`${APPROVALS}/tool-approver.test.ts`],
+  ),
+  bug(
+    'approval: what runs is not what was shown',
+    'packages/agent/src/approval.ts',
+    'return callHash(tool.name, input) === hash ? answer',
+    'return hash ? answer',
+    ['packages/agent/src/shown-call.test.ts', 'packages/agent/src/tool-call.test.ts'],
+  ),
+  bug(
+    'approval: the policy is not asked again after a person was',
+    'packages/agent/src/tool-call.ts',
+    'answer ? this.judge(scope, prepared) : judged',
+    'judged',
+    ['packages/agent/src/tool-call.test.ts'],
+  ),
+  bug(
+    'approval: waiting for a person counts as an attempt (store)',
+    `${STORE}/turns.ts`,
+    'const change = isWaiting ? -1 : 1',
+    'const change = 0',
+    [STORE_RULES],
+  ),
+  bug(
+    'approval: waiting for a person counts as an attempt (agent)',
+    'packages/agent/src/conduct-turn.ts',
+    'if (turn.kept) await deps.store.turns.waits',
+    'if (!turn.kept) await deps.store.turns.waits',
+    ['packages/agent/src/agent-asking.test.ts'],
+  ),
+  bug(
+    'approval: a question stays open after its turn is gone',
+    `${GATEWAY}/withdraw-questions.ts`,
+    'if (!(await isWaitedFor(store, question)))',
+    'if (question === null)',
+    [`${GATEWAY}/withdraw-questions.test.ts`],
+  ),
+  bug(
+    'approval: a client sees and decides the calls of another device',
+    `${APPROVALS}/access.ts`,
+    'if (owner === caller.owner ||',
+    "if (caller.role !== 'operator' ||",
+    [`${APPROVALS}/approvals-http.test.ts`],
+  ),
+  bug(
+    'events: a client follows the events of another device',
+    `${GATEWAY}/events/bus.ts`,
+    "return reader.role === 'operator' ?",
+    "return reader.role !== 'operator' ? event :",
+    [`${GATEWAY}/events/fan-out.test.ts`, `${APPROVALS}/approvals-http.test.ts`],
+  ),
+]
+
+const AUTHORIZATION = [`${HTTP}/auth.test.ts`, `${HTTP}/webhook.test.ts`]
+const CHAT = `${GATEWAY}/events/chat`
+
+const access = [
+  bug(
+    'webhook: a keyed turn is not kept before it begins',
+    'packages/agent/src/agent.ts',
+    'const kept = idempotency && !delivery ? Promise.withResolvers<void>() : undefined',
+    'const kept = undefined',
+    ['packages/agent/src/agent-durability.test.ts'],
+  ),
+  bug('webhook: a keyed turn begins before it is kept', 'packages/agent/src/agent.ts', '        await turn.kept\n', '', [
+    'packages/agent/src/agent-durability.test.ts',
+  ]),
+  bug(
+    'devices: a turn starts for a device that was revoked while its body was read',
+    `${HTTP}/webhook-guard.ts`,
+    '      await gate.recheck(caller)\n',
+    '',
+    [`${HTTP}/webhook.test.ts`],
+  ),
+  bug(
+    'devices: a message that waits becomes a turn of a revoked device',
+    `${CHAT}.ts`,
+    'if (allowed !== true && !(await allowed)) return shutOut()',
+    'await allowed',
+    [`${CHAT}.test.ts`],
+  ),
+  bug(
+    'devices: a client may do what only an operator may',
+    `${HTTP}/gate.ts`,
+    "if (needed === 'operator' && caller.role !== 'operator')",
+    "if (needed === 'operator' && caller.role === null)",
+    [`${HTTP}/roles.test.ts`],
+  ),
+  bug(
+    'lockout: a valid token is locked out with its address',
+    `${HTTP}/auth.ts`,
+    'const token = bearerToken(headers)\n      if',
+    'const token = bearerToken(headers)\n      if (!spared) lockout.check(address)\n      if',
+    AUTHORIZATION,
+  ),
+  bug(
+    'lockout: a forwarding header counts from any peer',
+    `${HTTP}/client-address.ts`,
+    'proxies && isTrusted(address, proxies) && forwardedAddress',
+    'proxies && forwardedAddress',
+    [`${HTTP}/client-address.test.ts`],
+  ),
+  bug(
+    'bodies: an unfinished body is kept as a list of its pieces',
+    `${HTTP}/raw-body.ts`,
+    'const read = new ByteBuffer()',
+    'const read = {\n      length: 0,\n      pieces: [],\n      append(piece) {\n        this.pieces.push(piece)\n        this.length += piece.length\n      },\n      clear() {},\n      bytes() {\n        return Buffer.concat(this.pieces)\n      },\n    }',
+    [`${HTTP}/raw-body.test.ts`],
+  ),
+  bug(
+    'bodies: an unfinished body keeps others out',
+    `${HTTP}/ingress-budget.ts`,
+    'if (!victim) throw noRoom()',
+    'if (victim || !victim) throw noRoom()',
+    [`${HTTP}/ingress-budget.test.ts`],
+  ),
+  bug(
+    'secrets: a text of the log is cut before secrets are masked in it',
+    `${GATEWAY}/log-fields.ts`,
+    'return PATTERNS.reduce((clean, [pattern, replacement]) => clean.replace(pattern, replacement), cut)',
+    'return hide(PATTERNS.reduce((clean, [pattern, replacement]) => clean.replace(pattern, replacement), whole.slice(0, STRING_CHARS_MAX)))',
+    [`${GATEWAY}/log.test.ts`],
+  ),
+]
+
+const memory = [
+  bug(
+    'memory: a search finds what another client remembered',
+    `${STORE}/memory.ts`,
+    'const READABLE = `(memories.owner = ?1 OR memories.owner IN',
+    'const READABLE = `(?1 IS NOT NULL OR memories.owner IN',
+    [STORE_RULES],
+  ),
+  bug(
+    'memory: what one client remembers belongs to all',
+    'packages/tool-memory/src/memory.ts',
+    'return caller\n',
+    'return SHARED_MEMORIES\n',
+    ['packages/tool-memory/src/tools.test.ts'],
+  ),
+  bug(
+    'retention: a turn that has not ended is deleted',
+    `${STORE}/prune-turns.ts`,
+    'SELECT id FROM turns WHERE ended_at < ?',
+    'SELECT id FROM turns WHERE coalesce(ended_at, 0) < ?',
+    [STORE_RULES],
+  ),
+  bug(
+    'retention: a reply that waits or was given up goes to make room',
+    `${STORE}/prune.ts`,
+    "WHERE ended_at IS NOT NULL AND +state = 'sent'",
+    "WHERE +state <> ''",
+    [STORE_RULES],
+  ),
+  bug(
+    'retention: the body of a message that is not done goes to make room',
+    `${STORE}/prune.ts`,
+    "WHERE state = 'done' AND message_json IS NOT NULL",
+    'WHERE message_json IS NOT NULL',
+    [STORE_RULES],
+  ),
+  bug(
+    'retention: old data is deleted in the first week after an upgrade',
+    `${GATEWAY}/retention.ts`,
+    'store.prune(isHeld ? withoutDeletions(retention) : retention)',
+    'store.prune(retention)',
+    [`${GATEWAY}/retention.test.ts`],
+  ),
+  bug('erasure: what was erased is still said from memory', `${STORE}/erase.ts`, '    cache.delete(id)\n', '', [STORE_RULES]),
+  bug('erasure: what was erased stays readable in the write-ahead log', `${STORE}/erase.ts`, 'purged: emptyLog(db)', 'purged: true', [
+    `${STORE}/erase.test.ts`,
+  ]),
+  bug(
+    'storage: a data directory that lost its database starts anew',
+    `${STORE}/open-data-dir.ts`,
+    'if (isNew && !newDatabase && existsSync(keyFile))',
+    'if (isNew && newDatabase && existsSync(keyFile))',
+    [`${STORE}/open-data-dir.test.ts`],
+  ),
+]
+
+const SHELL = 'packages/tool-shell/src'
+const JAIL = 'packages/sandbox-jail/src/jail-options'
+
+const confinement = [
+  bug(
+    'procedure: one that the agent changed is loaded',
+    `${SOP}/load-sop.ts`,
+    'if (hash !== agreed) return',
+    'if (agreed === null) return',
+    [`${SOP}/load-sops.test.ts`],
+  ),
+  bug(
+    'config: one that the agent can write is taken up',
+    `${GATEWAY}/agent-writable.ts`,
+    'return isWithin(data, root) || !isWithin(data, inner)',
+    'return isWithin(data, root)',
+    [`${GATEWAY}/agent-writable.test.ts`],
+  ),
+  bug(
+    'config: a file that lost a section is applied at once',
+    `${GATEWAY}/config/watch-config.ts`,
+    'if (clock.nowMs() < held.untilMs) continue',
+    'if (clock.nowMs() < 0) continue',
+    [`${GATEWAY}/config/watch-config.test.ts`],
+  ),
+  bug(
+    'plugins: those in the workspace are loaded',
+    'packages/plugins-wasm/src/check-place.ts',
+    'if (!isWithin(root, folder) || (',
+    'if (folder !== root || (',
+    ['packages/plugins-wasm/src/check-place.test.ts'],
+  ),
+  bug('sandbox: /run is visible in the jail', `${JAIL}.ts`, "new Set(['/run', ...above", 'new Set([...above', [`${JAIL}.test.ts`]),
+  bug(
+    'sandbox: commands run without one before the others are tried',
+    `${GATEWAY}/sandbox-select.ts`,
+    'of options.sandboxes.toSorted(',
+    "of options.sandboxes.filter(({ name }) => backend === 'auto' || name === backend).toSorted(",
+    [`${GATEWAY}/sandbox-select.test.ts`],
+  ),
+  bug(
+    'sandbox: a backend that comes up later is never taken',
+    `${GATEWAY}/sandbox-in-force.ts`,
+    'if (!latest || latest.isFinal) return',
+    'if (!latest || latest) return',
+    [`${GATEWAY}/sandbox-in-force.test.ts`],
+  ),
+  bug(
+    'shell: an option that is not known counts as harmless',
+    `${SHELL}/argument-rules.ts`,
+    'if (letter !== undefined && !valued.includes(letter)) return undefined',
+    'if (letter !== undefined && !valued.includes(letter)) continue',
+    [`${SHELL}/command-risk.test.ts`, `${SHELL}/known-arguments.test.ts`],
+  ),
+  bug('terminal: text of others commands it', 'packages/sdk/src/printable.ts', '[\\p{Cc}', '[\\0-\\x1f', [
+    'packages/sdk/src/printable.test.ts',
+    'packages/cli/src/output.test.ts',
+  ]),
 ]
 
 const WEBAUTHN = 'packages/webauthn/src'
@@ -581,4 +854,16 @@ const hardware = [
   ),
 ]
 
-export const MUTANTS = [...proof, ...arrival, ...turns, ...replies, ...procedures, ...approvals, ...features, ...hardware]
+export const MUTANTS = [
+  ...proof,
+  ...arrival,
+  ...turns,
+  ...replies,
+  ...procedures,
+  ...approvals,
+  ...access,
+  ...memory,
+  ...confinement,
+  ...features,
+  ...hardware,
+]
