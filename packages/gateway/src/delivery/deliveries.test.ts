@@ -282,8 +282,7 @@ describe('a message', () => {
     })
     await made.receive(message('m1'))
     await settle()
-    await clock.advance(10 * 60_000)
-    await until(() => made.turns.length > 15)
+    await patience(() => made.turns.length > 15)
     await untilRow(made.store.inbox, { state: 'pending', attempts: 0, error: 'the model is overloaded' })
     isAway = false
     await clock.advance(30_000)
@@ -299,8 +298,8 @@ describe('a message', () => {
       },
     })
     await made.receive(message('m1'))
-    await clock.advance(61 * 60_000)
-    await until(() => made.deliveries.load().messages === 0)
+    await clock.advance(60 * 60_000)
+    await patience(() => made.deliveries.load().messages === 0)
     expect(await states(made)).toEqual({ inbox: ['dead'], outbox: [] })
   })
 
@@ -709,8 +708,7 @@ describe('a reply', () => {
     await settle()
     await until(() => attempts > 50)
     await untilRow(made.store.outbox, { state: 'failed', attempts: 0, error: 'nobody there' })
-    await clock.advance(2 * 60_000)
-    await until(() => made.deliveries.load().replies === 0)
+    await patience(() => made.deliveries.load().replies === 0)
     expect(await states(made)).toMatchObject({ outbox: ['dead'] })
     await made.store.outbox.replay(1)
     const before = attempts
