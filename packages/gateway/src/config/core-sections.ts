@@ -4,6 +4,7 @@ import { agentSection, costSection, policySection, providerSection } from '@slui
 import { fromEnv, httpUrl, type Section, secretText, whole } from '@sluice/sdk'
 import { sopSection } from '@sluice/sop/config'
 import * as v from 'valibot'
+import { TARGETS } from '../approvals/targets.ts'
 import { parseNetwork } from '../network.ts'
 
 const HOST_NAME = /^[a-z0-9][a-z0-9._-]{0,252}$/i
@@ -107,8 +108,10 @@ export const approvalsSection = {
   schema: v.object({
     channels: v.optional(
       v.pipe(
-        v.array(v.picklist(['community', 'workspace', 'messenger'])),
-        v.description('Where people are asked besides the conversation it came from: community, workspace, messenger'),
+        v.array(v.picklist(TARGETS)),
+        v.description(
+          'Where people are asked besides the conversation it came from; with dashboard, every operator sees and decides tool calls',
+        ),
       ),
       [],
     ),

@@ -4,7 +4,8 @@ import { AppError, type Secret, secretText } from '@sluice/sdk'
 import fc from 'fast-check'
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
-import { CORE_SECTIONS, gatewaySection, observabilitySection } from './core-sections.ts'
+import { TARGETS } from '../approvals/targets.ts'
+import { approvalsSection, CORE_SECTIONS, gatewaySection, observabilitySection } from './core-sections.ts'
 import { encrypt, load } from './testing/sample-sections.ts'
 import type { OwnedSection } from './types.ts'
 
@@ -33,6 +34,10 @@ describe('states', () => {
       why: '[channels_config.mailpush] is not configured; it needs `topic`',
     })
     expect(config.of('channel-roomchat')).toMatchObject({ why: expect.stringContaining('needs `base_url`, `app_token`') })
+  })
+
+  test.each(TARGETS)('people may be asked on %s', async (target) => {
+    expect((await load(`[approvals]\nchannels = ["${target}"]\n`)).core(approvalsSection).channels).toEqual([target])
   })
 
   test('a feature without a section has an empty configuration', async () => {
