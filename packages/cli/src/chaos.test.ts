@@ -44,8 +44,9 @@ test('nothing acknowledged is lost, nothing runs or is sent twice, and sessions 
   untilShown(
     (loops) => runLoops({ ...loops, loops: LOOPS }),
     (result) => {
-      const { ended, turnsCut, ambiguous, faults } = summary(result)
-      return { killed: ended.SIGKILL ?? 0, turnsCut, ambiguous: ambiguous.byKill + ambiguous.byFault, faults: Object.keys(faults).length }
+      const { ended, turnsCut, ambiguous, faults, questions } = summary(result)
+      const inDoubt = ambiguous.byKill + ambiguous.byFault
+      return { killed: ended.SIGKILL ?? 0, turnsCut, inDoubt, faults: Object.keys(faults).length, approved: questions.approved ?? 0 }
     },
   ),
 )

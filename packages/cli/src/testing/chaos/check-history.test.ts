@@ -1,6 +1,19 @@
 import { describe, expect, test } from 'vitest'
 import { checkHistory } from './check-history.ts'
-import type { ChannelName, FaultName, History, InboxSeen, Message, OutboxSeen, Seen, StoreView } from './history.ts'
+import {
+  type ChannelName,
+  type FaultName,
+  type Gate,
+  type History,
+  type InboxSeen,
+  type Message,
+  type OutboxSeen,
+  PROMPT_PART,
+  type QuestionSeen,
+  type Seen,
+  type StoreView,
+  type Told,
+} from './history.ts'
 
 const message = (mark: string, more: Partial<Message> = {}): Message => ({
   mark,
@@ -35,6 +48,7 @@ const inboxRow = (mark: string, number: number, more: Partial<InboxSeen> = {}): 
   id: `id-${mark}`,
   state: 'done',
   attempts: 1,
+  isAnswer: false,
   ...more,
 })
 const outboxRow = (mark: string, number: number, more: Partial<OutboxSeen> = {}): OutboxSeen => ({
@@ -69,6 +83,9 @@ const good = (): { history: History; store: StoreView } => ({
     problems: [],
     inbox: [inboxRow('a', 1), inboxRow('b', 2, { attempts: 2 })],
     outbox: [outboxRow('a', 1), outboxRow('b', 2)],
+    questions: [],
+    notices: [],
+    lines: [],
     sessions: [['a', 'b']],
     unfinished: [],
     failed: [],
@@ -287,5 +304,130 @@ describe('inside a session everything is in order', () => {
     const [before = [], after = []] = [seen.slice(0, 6), seen.slice(6)]
     const beside = [...before.slice(0, 5), posted('b'), acked('b'), asked('b'), ...before.slice(5), ...after.slice(4)]
     expect(broken({ messages, seen: beside }, { sessions: [['b'], ['a']] })).toEqual([])
+  })
+})
+
+describe('a turn that waits for a person', () => {
+  const question = (state: string): QuestionSeen => ({ mark: 'g', place: 'here', state })
+  const told = (what: Told): Seen => ({ type: 'asked', mark: 'g', afterTool: true, told: what })
+  const answer = message('y', { answers: { mark: 'g', approve: true } })
+
+  /** The turn of one message asks, waits through six kills, is answered, and ends; `attempts` of it were counted. */
+  function gated(gate: Gate, { state = gate as string, what = 'ran' as Told, attempts = 1 } = {}) {
+    const prompt = outboxRow('g', 1, { parts: [{ mark: 'g', part: PROMPT_PART }] })
+    const history: Partial<History> = {
+      messages: [message('g', { gate }), answer],
+      seen: [
+        ...[started(0), posted('g'), acked('g'), asked('g'), sending('g', { part: PROMPT_PART }), { type: 'waiting', mark: 'g' } as const],
+        ...[killed(100), ...kills(5), started(200)],
+        ...[posted('y'), acked('y'), told(what), sending('g'), stopped(300)],
+      ],
+      delivered: [PROMPT_PART, 1].map((part) => ({ channel: 'chatapp', parts: [{ mark: 'g', part }] })),
+    }
+    const store: Partial<StoreView> = {
+      inbox: [inboxRow('g', 1, { attempts }), inboxRow('y', 2, { isAnswer: true })],
+      outbox: [prompt, outboxRow('g', 2)],
+      questions: [question(state)],
+      notices: [{ place: 'here', says: state as 'approved' }],
+      lines: what === 'ran' ? ['g'] : [],
+      sessions: [['g']],
+    }
+    return { history, store, prompt }
+  }
+  const after = (made: ReturnType<typeof gated>, history: Partial<History>, store: Partial<StoreView> = {}) =>
+    broken({ ...made.history, ...history }, { ...made.store, ...store })
+  const approved = gated('approved')
+  const rejected = gated('rejected', { what: 'refused' })
+  /** It was aborted, and the answer came too late. */
+  const withdrawn = gated('withdrawn', { state: 'cancelled', what: 'refused' })
+  const aborted: Partial<StoreView> = {
+    inbox: [inboxRow('g', 1, { state: 'dead' }), inboxRow('y', 2, { isAnswer: true })],
+    outbox: [withdrawn.prompt],
+    notices: [
+      { place: 'here', says: 'cancelled' },
+      { place: 'here', says: 'late' },
+    ],
+    sessions: [[]],
+  }
+  const unsent = { delivered: withdrawn.history.delivered?.slice(0, 1) ?? [] }
+
+  test('is approved or rejected after six kills, and breaks no rule', () => {
+    expect(after(approved, {})).toEqual([])
+    expect(after(rejected, {})).toEqual([])
+  })
+  test('is aborted while somebody answers', () => {
+    expect(after(withdrawn, unsent, aborted)).toEqual([])
+  })
+  test('is given up through waiting', () => {
+    const inbox = [inboxRow('g', 1, { state: 'dead', attempts: 6 }), inboxRow('y', 2, { isAnswer: true })]
+    expect(after(approved, {}, { inbox })).toContain('waited')
+    expect(after(withdrawn, {}, { ...aborted, questions: [question('pending')], notices: [] })).toContain('waited')
+  })
+  test('has the kills it waits through counted as attempts', () => {
+    expect(after(gated('approved', { attempts: 4 }), {})).toEqual([])
+    expect(after(gated('approved', { attempts: 5 }), {})).toEqual(['waited'])
+  })
+  test('may have the other kills counted', () => {
+    const made = gated('approved', { attempts: 6 })
+    const last = made.history.seen?.findIndex((event) => event.type === 'asked' && event.afterTool) ?? 0
+    expect(after(made, { seen: made.history.seen?.toSpliced(last, 0, ...kills(2)) ?? [] })).toEqual([])
+  })
+  test('is decided against the person who answered, or by nobody', () => {
+    expect(after(gated('approved', { state: 'rejected', what: 'refused' }), {})).toEqual(['decided'])
+    expect(after(gated('approved', { state: 'cancelled', what: 'refused' }), {})).toContain('decided')
+    expect(after(gated('rejected', { state: 'expired', what: 'refused' }), {})).toContain('decided')
+  })
+  test('runs an approved call twice or never', () => {
+    expect(after(approved, {}, { lines: ['g', 'g'] })).toEqual(['gate'])
+    expect(after(approved, {}, { lines: [] })).toEqual(['gate'])
+  })
+  test('may not have run a call that a kill cut, but once at most', () => {
+    const cut = gated('approved', { what: 'cut' })
+    expect(after(cut, {})).toEqual([])
+    expect(after(cut, {}, { lines: ['g'] })).toEqual([])
+    expect(after(cut, {}, { lines: ['g', 'g'] })).toEqual(['gate'])
+  })
+  test('runs a call that was rejected or withdrawn', () => {
+    expect(after(rejected, {}, { lines: ['g'] })).toEqual(['gate'])
+    expect(after(withdrawn, unsent, { ...aborted, lines: ['g'] })).toEqual(['gate'])
+  })
+  test('runs a call that nobody was asked about, or asks about one that needs nobody', () => {
+    expect(after(approved, {}, { questions: [], notices: [] })).toEqual(['gate'])
+    expect(broken({}, { lines: ['a'] })).toEqual(['gate'])
+    expect(
+      broken({}, { questions: [{ mark: 'a', place: 'here', state: 'approved' }], notices: [{ place: 'here', says: 'approved' }] }),
+    ).toEqual(['gate'])
+  })
+  test('tells the model something else than what was decided', () => {
+    expect(after(gated('rejected', { what: 'cut' }), {})).toEqual(['told'])
+    expect(after(gated('approved', { what: 'something else' }), {}, { lines: ['g'] })).toEqual(['told'])
+  })
+  test('asks twice, or sends its prompt twice', () => {
+    expect(after(approved, {}, { questions: [question('approved'), question('approved')] })).toContain('asked once')
+    expect(after(approved, {}, { outbox: [approved.prompt, ...(approved.store.outbox ?? [])] })).toEqual(['asked once'])
+    const { delivered = [] } = approved.history
+    expect(after(approved, { delivered: [...delivered, ...delivered.slice(0, 1)] })).toEqual(['sent once'])
+  })
+  test('takes an answer for a message, unless the question was withdrawn', () => {
+    expect(after(approved, {}, { inbox: [inboxRow('g', 1), inboxRow('y', 2)] })).toContain('answer')
+    const turn = {
+      outbox: [withdrawn.prompt, outboxRow('y', 2)],
+      sessions: [['y']],
+      notices: [{ place: 'here', says: 'cancelled' } as const],
+    }
+    const reply = { delivered: ['g', 'y'].map((mark) => ({ channel: 'chatapp', parts: [{ mark, part: mark === 'g' ? 0 : 1 }] }) as const) }
+    const inbox = [inboxRow('g', 1, { state: 'dead' }), inboxRow('y', 2)]
+    expect(after(withdrawn, reply, { ...aborted, ...turn, inbox })).toEqual([])
+    expect(after(withdrawn, reply, { ...aborted, ...turn })).toContain('answer')
+  })
+  test('loses an answer', () => {
+    expect(after(approved, {}, { inbox: [inboxRow('g', 1)] })).toContain('lost')
+    expect(after(approved, {}, { inbox: [inboxRow('g', 1), inboxRow('y', 2, { isAnswer: true, state: 'pending' })] })).toEqual(['answer'])
+  })
+  test.each(['cancelled', 'late'])('does not say, or says twice, that an answer is %s', (says) => {
+    const { notices = [] } = aborted
+    const own = notices.filter((notice) => notice.says === says)
+    expect(after(withdrawn, unsent, { ...aborted, notices: notices.filter((notice) => notice.says !== says) })).toEqual(['notice'])
+    expect(after(withdrawn, unsent, { ...aborted, notices: [...notices, ...own] })).toEqual(['notice'])
   })
 })

@@ -1,4 +1,5 @@
 /** Everything a crash run is held to. Pure: it looks at what was seen and at what the store held, and at nothing else. */
+import { checkGates } from './check-gates.ts'
 import { checkKept } from './check-kept.ts'
 import { checkOrder } from './check-order.ts'
 import { checkReplies } from './check-replies.ts'
@@ -9,6 +10,7 @@ import type { History, StoreView, Violation } from './history.ts'
 export const checkHistory = (history: History, store: StoreView): Violation[] => [
   ...checkKept(history, store),
   ...checkRuns(history),
+  ...checkGates(history, store),
   ...checkReplies(history, store),
   ...checkOrder(history, store),
 ]

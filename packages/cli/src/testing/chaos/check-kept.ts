@@ -41,6 +41,7 @@ export function checkKept({ attemptsMax, messages, seen }: History, store: Store
   for (const [mark, times] of answered) if (times > 1) tell('once', `${mark} is ${times} times in its session`)
   for (const mark of store.unfinished) tell('lost', `the turn of ${mark} has not ended`)
 
+  const withdrawn = new Set(store.questions.flatMap(({ mark, state }) => (state === 'cancelled' ? [mark] : [])))
   const failed = new Map(store.failed.map(({ mark, attempts }) => [mark, attempts]))
   for (const mark of acked) {
     const message = byMark.get(mark)
@@ -55,8 +56,10 @@ export function checkKept({ attemptsMax, messages, seen }: History, store: Store
     }
     const [row, another] = rows.get(`${message.kind} ${message.id}`) ?? []
     if (!row || another) tell('lost', `${mark} is not once in the inbox`)
+    else if (row.isAnswer) continue
     else if (row.state === 'dead' && isAnswered) tell('once', `${mark} is dead, and its session answers it`)
     else if (row.state === 'done' && !isAnswered) tell('once', `${mark} is done, and no session answers it`)
+    else if (row.state === 'dead' && message.gate === 'withdrawn' && withdrawn.has(mark)) continue
     else if (row.state !== 'done' && !(row.state === 'dead' && isGivenUpRightly(row.attempts, attemptsMax)))
       tell('lost', `${mark} is ${row.state} after ${row.attempts} starts`)
   }

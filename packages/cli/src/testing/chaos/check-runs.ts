@@ -1,5 +1,5 @@
 /** What has ended never runs again, what was cut begins anew once a life, and a tool call whose result is kept is not repeated. */
-import type { History, Violation } from './history.ts'
+import { type History, PROMPT_PART, type Violation } from './history.ts'
 
 interface Run {
   /** Why no more may come of it. */
@@ -45,8 +45,9 @@ export function checkRuns({ seen }: History): Violation[] {
     if (event.type === 'started') life += 1
     else if (event.type === 'asked') asked(event.mark, event.afterTool)
     else if (event.type === 'effect') effect(event.mark)
-    else if (event.type === 'sending') for (const { mark } of event.parts) runOf(mark).over ??= 'its reply was on its way'
-    else if (event.type === 'inspected') for (const mark of event.done) runOf(mark).over ??= 'the store had its end'
+    else if (event.type === 'sending') {
+      for (const { mark, part } of event.parts) if (part !== PROMPT_PART) runOf(mark).over ??= 'its reply was on its way'
+    } else if (event.type === 'inspected') for (const mark of event.done) runOf(mark).over ??= 'the store had its end'
   }
   return found
 }

@@ -17,6 +17,18 @@ export interface Message {
   readonly parts: number
   /** Its turn calls a tool before it answers. */
   readonly usesTool: boolean
+  /** Its turn calls a tool that a person has to approve, and this is what becomes of the question. Absent: nobody is asked. */
+  readonly gate?: Gate
+  /** It answers the question that the turn of another message asked. */
+  readonly answers?: Answer
+}
+
+/** `withdrawn`: the turn is aborted while a person answers, so that either may come first. */
+export type Gate = 'approved' | 'rejected' | 'withdrawn'
+
+export interface Answer {
+  readonly mark: string
+  readonly approve: boolean
 }
 
 /** One part of the reply to a message, from 1. */
@@ -24,6 +36,9 @@ export interface Part {
   readonly mark: string
   readonly part: number
 }
+
+/** The part that stands for the prompt which asks a person about the tool call of a message. */
+export const PROMPT_PART = 0
 
 /** `limited`, `away`: refused with a time to come back. `reset`: broken before anything was done. `lost`: done, the answer lost. */
 export type FaultName = 'limited' | 'away' | 'reset' | 'lost' | 'slow'
@@ -42,7 +57,9 @@ export type Seen =
   /** Answered with something else than "come again". */
   | { readonly type: 'refused'; readonly marks: readonly string[]; readonly status: number }
   /** A request to the model. */
-  | { readonly type: 'asked'; readonly mark: string; readonly afterTool: boolean }
+  | { readonly type: 'asked'; readonly mark: string; readonly afterTool: boolean; readonly told?: Told }
+  /** The question that its turn asks a person was seen to be open for the first time. */
+  | { readonly type: 'waiting'; readonly mark: string }
   /** What the tool does in the world. */
   | { readonly type: 'effect'; readonly mark: string }
   /** A request to a provider that sends. */
@@ -51,6 +68,9 @@ export type Seen =
   | { readonly type: 'inspected'; readonly kept: readonly string[]; readonly done: readonly string[]; readonly problems: readonly string[] }
   /** Something the model or a tool was asked that makes no sense. */
   | { readonly type: 'nonsense'; readonly detail: string }
+
+/** What the model was told of a call that needs approval. `cut`: the daemon ended while it ran. */
+export type Told = 'ran' | 'refused' | 'cut' | 'something else'
 
 export interface History {
   /** `[delivery] max_attempts`. */
@@ -68,6 +88,21 @@ export interface InboxSeen {
   readonly id: string
   readonly state: string
   readonly attempts: number
+  /** It was taken as the answer to a question, and no turn runs for it. */
+  readonly isAnswer: boolean
+}
+
+export interface QuestionSeen {
+  readonly mark: string
+  /** The conversation it was asked in. */
+  readonly place: string
+  readonly state: string
+}
+
+/** What people were told of a question. `late`: to somebody who answered when it had been decided. */
+export interface NoticeSeen {
+  readonly place: string
+  readonly says: 'approved' | 'rejected' | 'cancelled' | 'late'
 }
 
 export interface OutboxSeen {
@@ -87,6 +122,10 @@ export interface StoreView {
   readonly problems: readonly string[]
   readonly inbox: readonly InboxSeen[]
   readonly outbox: readonly OutboxSeen[]
+  readonly questions: readonly QuestionSeen[]
+  readonly notices: readonly NoticeSeen[]
+  /** The effects of approved calls, as the file has them. */
+  readonly lines: readonly string[]
   /** The marks a session's history answers, in its order: each is a turn whose end was committed. */
   readonly sessions: readonly (readonly string[])[]
   /** Of `POST /webhook`: marks of kept turns that have not ended, and of those that failed. */

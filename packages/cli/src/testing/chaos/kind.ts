@@ -20,6 +20,8 @@ export interface Kind {
   readonly batchMax: number
   /** Its messages are fetched: a request only says that there are some, and their provider keeps them. */
   readonly isPulled: boolean
+  /** Each sender has a conversation of their own, where a keyword alone answers the one question that waits. Absent: no. */
+  readonly isPrivate?: boolean
   /** False: what is written now, before the first daemon has found its way there, is never brought. Absent: always true. */
   isReady?(): boolean
   /** Somebody writes. */

@@ -1,5 +1,5 @@
 /** How a message is recognised in everything that comes of it: its own text, the model's requests, the replies. */
-import type { Message, Part } from './history.ts'
+import { type Message, type Part, PROMPT_PART } from './history.ts'
 
 const MARK = /chaos-\d{6}/
 const PART = /to (chaos-\d{6}) part (\d+)/g
@@ -8,8 +8,20 @@ const PARAGRAPH_CHARS = 2600
 
 export const markOf = (number: number): string => `chaos-${String(number).padStart(6, '0')}`
 
-/** Letters beyond ASCII, since signatures are over bytes. */
-export const textOf = (mark: string): string => `Grüße, ${mark} 🌊`
+/** The file in the workspace that approved calls leave a line in. */
+export const LINES_FILE = 'effects.log'
+
+/** What an approved call writes; the prompt shows it, and is recognised by it. */
+export const lineCommand = (mark: string): string => `echo to ${mark} part ${PROMPT_PART} | tee -a ${LINES_FILE}`
+
+/**
+ * Letters beyond ASCII, since signatures are over bytes. An approval is a keyword and nothing else. A rejection gives a
+ * reason, and so has a mark if it is taken for a message to the agent.
+ */
+export function textOf({ mark, answers }: Pick<Message, 'mark' | 'answers'>): string {
+  if (!answers) return `Grüße, ${mark} 🌊`
+  return answers.approve ? 'yes' : `reject ${mark}`
+}
 
 export const replyOf = ({ mark, parts }: Pick<Message, 'mark' | 'parts'>): string =>
   Array.from({ length: Math.max(parts, 1) }, (_, index) => {

@@ -1,17 +1,26 @@
 /** What a store holds, as the checks look at it; of a copy where a daemon may yet open the file. */
-import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { type InboxRow, type OutboxRow, type Store, systemClock } from '@sluice/sdk'
+import { type InboxRow, type OutboxRow, replyLane, type Store, systemClock } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
 import { testHost } from '@sluice/testkit/host'
-import type { StoreView } from './history.ts'
-import { markIn, partsIn } from './marks.ts'
+import type { NoticeSeen, StoreView } from './history.ts'
+import { LINES_FILE, markIn, partsIn } from './marks.ts'
 
 const FILE = 'sluice.db'
 const PAGE = 1000
 const EVERYTHING = 1_000_000
+/** Of a message that answers a question, in the place of a session. */
+const ANSWER = 'approval:'
+/** How what people are told of a question begins. */
+const NOTICES: readonly { readonly says: NoticeSeen['says']; readonly head: string }[] = [
+  { says: 'approved', head: 'Approved by ' },
+  { says: 'rejected', head: 'Rejected by ' },
+  { says: 'cancelled', head: 'Withdrawn: ' },
+  { says: 'late', head: 'Already ' },
+]
 
 export const open = (dataDir: string): Store => openStore({ file: join(dataDir, FILE), clock: systemClock, log: testHost().log })
 
@@ -30,14 +39,25 @@ export async function readStore(dataDir: string): Promise<StoreView> {
   const store = open(dataDir)
   try {
     const unfinished = await store.turns.unfinished(EVERYTHING)
+    const outbox = await all<OutboxRow>(store.outbox)
     return {
       problems: (await store.check()).map(({ detail }) => detail),
-      inbox: (await all<InboxRow>(store.inbox)).map(({ messageId: id, ...row }) => ({ ...row, id })),
-      outbox: (await all<OutboxRow>(store.outbox)).map(({ text, error, ...row }) => ({
+      inbox: (await all<InboxRow>(store.inbox)).map(({ messageId: id, ...row }) => ({
+        ...row,
+        id,
+        isAnswer: row.session.startsWith(ANSWER),
+      })),
+      outbox: outbox.map(({ text, error, ...row }) => ({
         ...row,
         parts: partsIn(text ?? ''),
         isCut: error?.includes('stopped while this was being sent') ?? false,
       })),
+      questions: await questionsOf(store),
+      notices: outbox.flatMap((row) => {
+        const notice = NOTICES.find(({ head }) => row.text?.startsWith(head))
+        return notice ? [{ place: replyLane(row), says: notice.says }] : []
+      }),
+      lines: linesIn(join(dataDir, 'workspace', LINES_FILE)),
       sessions: await sessionsOf(store),
       unfinished: unfinished.flatMap(({ input }) => markIn(input) ?? []),
       failed: failedOf(join(dataDir, FILE)),
@@ -45,6 +65,17 @@ export async function readStore(dataDir: string): Promise<StoreView> {
   } finally {
     await store.close()
   }
+}
+
+const linesIn = (file: string): string[] => (existsSync(file) ? partsIn(readFileSync(file, 'utf8')).map(({ mark }) => mark) : [])
+
+async function questionsOf({ approvals }: Store): Promise<StoreView['questions']> {
+  const rows = await approvals.list({ limit: EVERYTHING })
+  return rows.map(({ message, prompts: [prompt], state }) => ({
+    mark: markIn(message) ?? '',
+    place: prompt ? replyLane(prompt) : '',
+    state,
+  }))
 }
 
 /** No port lists turns: their callers know the ids, and here some were never told. */

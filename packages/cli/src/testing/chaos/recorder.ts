@@ -7,6 +7,8 @@ export interface Recorder {
   add(message: Message): void
   see(event: Seen): void
   isAsked(mark: string): boolean
+  /** How often the daemon was killed. */
+  readonly kills: number
   /** Marks grow from here. */
   nextNumber(): number
 }
@@ -15,6 +17,7 @@ export function createRecorder(): Recorder {
   const seen: Seen[] = []
   const messages = new Map<string, Message>()
   const asked = new Set<string>()
+  let kills = 0
   let number = 0
   return {
     seen,
@@ -23,8 +26,12 @@ export function createRecorder(): Recorder {
     see(event) {
       seen.push(event)
       if (event.type === 'asked') asked.add(event.mark)
+      if (event.type === 'ended' && event.by === 'SIGKILL') kills += 1
     },
     isAsked: (mark) => asked.has(mark),
+    get kills() {
+      return kills
+    },
     nextNumber: () => ++number,
   }
 }

@@ -26,7 +26,7 @@ const LAST = { count: 10, ms: 200 }
 /** Rejects if the daemon does not start, or `signal` aborts. */
 export async function runLoops({ loops, onLoop, ...options }: LoopsOptions): Promise<LoopsResult> {
   const startedMs = performance.now()
-  const stage = await setStage({ ...options, attemptsMax: ATTEMPTS_MAX })
+  const stage = await setStage({ ...options, attemptsMax: ATTEMPTS_MAX, asksPeople: true })
   const { world, traffic, signal } = stage
   try {
     await stage.calmLife((url) => traffic.one(url, signal))
@@ -45,7 +45,7 @@ export async function runLoops({ loops, onLoop, ...options }: LoopsOptions): Pro
   }
 }
 
-async function oneLoop({ begin, random, traffic, signal }: Stage): Promise<void> {
+async function oneLoop({ begin, random, traffic, people, signal }: Stage): Promise<void> {
   const life = begin()
   if (random.chance(SHARE.killedAtStart)) {
     await sleep(random.within(START_MS.min, START_MS.max))
@@ -54,7 +54,8 @@ async function oneLoop({ begin, random, traffic, signal }: Stage): Promise<void>
   const url = await listening(life)
   const over = new AbortController()
   const load = { count: random.within(MESSAGES.min, MESSAGES.max), ms: random.within(LIFE_MS.min, LIFE_MS.max) }
-  const posting = traffic.run(url, load, AbortSignal.any([signal, over.signal]))
+  const untilOver = AbortSignal.any([signal, over.signal])
+  const posting = Promise.all([traffic.run(url, load, untilOver), people.run(url, untilOver, { isPatient: true })])
   await sleep(random.within(LIFE_MS.min, LIFE_MS.max))
   // What is under way is cut by the end of the daemon, and not by us.
   await life.end(random.chance(SHARE.stopped) ? 'SIGTERM' : 'SIGKILL')

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { checkHistory } from './check-history.ts'
 import { createDaemonLives, type Life } from './daemon-lives.ts'
 import type { History, StoreView, Violation } from './history.ts'
+import { createPeople, type People } from './people.ts'
 import { createRandom, type Random } from './random.ts'
 import { readStore } from './read-store.ts'
 import { settle } from './settle.ts'
@@ -18,6 +19,8 @@ export interface StageOptions extends Omit<WorldOptions, 'random'> {
   /** Empty; for the data directory, the log, and what was seen. */
   readonly dir: string
   readonly signal: AbortSignal
+  /** Whether turns of some messages ask a person before they run a tool; default: none does. */
+  readonly asksPeople?: boolean
 }
 
 export interface Outcome {
@@ -30,6 +33,7 @@ export interface Stage {
   readonly random: Random
   readonly world: World
   readonly traffic: Traffic
+  readonly people: People
   readonly dataDir: string
   readonly signal: AbortSignal
   begin(): Life
@@ -43,11 +47,12 @@ export interface Stage {
 const SETTLE_MS_MAX = 60_000
 const LISTEN_MS_MAX = 15_000
 
-export async function setStage({ profile, seed, dir, signal, ...options }: StageOptions): Promise<Stage> {
+export async function setStage({ profile, seed, dir, signal, asksPeople = false, ...options }: StageOptions): Promise<Stage> {
   const random = createRandom(seed)
   const world = await startWorld({ random, ...options })
   const { recorder } = world
-  const traffic = createTraffic(world, random)
+  const traffic = createTraffic(world, { random, asksPeople })
+  const people = createPeople({ world, traffic, random })
   const dataDir = join(dir, 'data')
   mkdirSync(dataDir, { mode: 0o700 })
   writeFileSync(join(dataDir, 'config.toml'), world.config, { mode: 0o600 })
@@ -56,14 +61,19 @@ export async function setStage({ profile, seed, dir, signal, ...options }: Stage
     random,
     world,
     traffic,
+    people,
     dataDir,
     signal,
     begin: lives.begin,
     async calmLife(bring) {
       const life = lives.begin()
       const url = await listening(life)
+      const over = new AbortController()
+      const answering = people.run(url, AbortSignal.any([signal, over.signal]), { isPatient: false })
       await bring(url)
       await settle(url, world, traffic, SETTLE_MS_MAX)
+      over.abort()
+      await answering
       await life.end('SIGTERM')
       signal.throwIfAborted()
     },

@@ -1,4 +1,6 @@
 /** A crash run in numbers. */
+
+import { KILLS_MIN, killsWaited } from './check-gates.ts'
 import { countsOf } from './counts-of.ts'
 import type { Seen } from './history.ts'
 import type { LoopsResult } from './run-loops.ts'
@@ -17,6 +19,8 @@ export function summary({ history: { messages, seen, delivered }, store, tookMs 
     turnsBegun: begun.length,
     turnsCut: begun.length - new Set(begun.map(({ mark }) => mark)).size,
     effects: of('effect').length,
+    questions: Object.fromEntries(countsOf(store.questions.map(({ state }) => state))),
+    waitedLong: of('waiting').filter(({ mark }) => killsWaited({ messages, seen }, mark) >= KILLS_MIN).length,
     sends: sendings.length,
     faults: Object.fromEntries(countsOf(sendings.flatMap(({ fault }) => fault ?? []))),
     delivered: delivered.length,

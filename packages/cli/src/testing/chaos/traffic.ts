@@ -1,6 +1,6 @@
-/** People who write and providers that bring it: each message again and again until it is acknowledged, and sometimes once more. */
+/** People who write, and are asked, and providers that bring it: each message again and again until it is acknowledged, and sometimes once more. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Message } from './history.ts'
+import type { Answer, Gate, Message } from './history.ts'
 import type { Kind } from './kind.ts'
 import { markOf } from './marks.ts'
 import { post } from './post.ts'
@@ -12,6 +12,8 @@ export interface Traffic {
   run(url: string, load: { readonly count: number; readonly ms: number }, signal: AbortSignal): Promise<void>
   /** One new message of each kind, once it is ready. */
   one(url: string, signal: AbortSignal): Promise<void>
+  /** An answer of whoever wrote that message, until it is acknowledged. What `signal` ends is brought by the next `run`. */
+  answer(question: Message, approve: boolean, url: string, signal: AbortSignal): Promise<void>
   /** Messages that are not acknowledged. */
   waiting(): number
 }
@@ -20,7 +22,8 @@ const RETRY_MS = 100
 const OK = [200, 202]
 /** Says "come again". */
 const UNAVAILABLE = 503
-const SHARE = { tool: 0.25, long: 0.08, impatient: 0.2, repeated: 0.12, batch: 0.5 }
+const SHARE = { tool: 0.25, long: 0.08, impatient: 0.2, repeated: 0.12, batch: 0.5, gate: 0.04 }
+const GATES: readonly [Gate, ...Gate[]] = ['approved', 'approved', 'rejected', 'withdrawn']
 const LONG_PARTS = 3
 
 /** One sender of one kind: what it writes is brought in order, as far as its provider is patient. */
@@ -31,15 +34,24 @@ interface Lane {
   readonly unacked: Set<readonly Message[]>
 }
 
-export function createTraffic({ kinds, recorder }: World, random: Random): Traffic {
+export interface TrafficOptions {
+  readonly random: Random
+  /** Whether turns of some messages ask a person, whom `createPeople` has to play. */
+  readonly asksPeople: boolean
+}
+
+export function createTraffic({ kinds, recorder }: World, { random, asksPeople }: TrafficOptions): Traffic {
   const lanes = kinds.flatMap((kind) => kind.senders.map((sender): Lane => ({ kind, sender, unacked: new Set() })))
 
-  const write = (kind: Kind, sender: string): Message => {
+  const write = (kind: Kind, sender: string, answers?: Answer): Message => {
+    const isGated = asksPeople && !answers && kind.isPrivate === true && random.chance(SHARE.gate)
     const draft = {
       mark: markOf(recorder.nextNumber()),
       sender,
       parts: random.chance(SHARE.long) ? LONG_PARTS : 1,
-      usesTool: random.chance(SHARE.tool),
+      usesTool: !isGated && random.chance(SHARE.tool),
+      ...(isGated && { gate: random.pick(GATES) }),
+      ...(answers && { answers }),
     }
     const message = kind.write(draft)
     recorder.add(message)
@@ -107,6 +119,13 @@ export function createTraffic({ kinds, recorder }: World, random: Random): Traff
         while (kind.isReady?.() === false && !signal.aborted) await pause(RETRY_MS, signal)
         if (lane) await bring(lane, [write(kind, lane.sender)], url, signal)
       }
+    },
+    async answer({ kind: name, sender, mark }, approve, url, signal) {
+      const lane = lanes.find((candidate) => candidate.kind.name === name && candidate.sender === sender)
+      if (!lane) return
+      const messages = [write(lane.kind, sender, { mark, approve })]
+      while (!(await bring(lane, messages, url, signal)) && !signal.aborted) await pause(RETRY_MS, signal)
+      if (random.chance(SHARE.repeated) && !signal.aborted) await bring(lane, messages, url, signal)
     },
     waiting: () => lanes.reduce((sum, { unacked }) => sum + unacked.size, 0),
   }

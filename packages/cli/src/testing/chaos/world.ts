@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type FakeProvider, startFakeProvider } from '@sluice/testkit/fake-provider'
 import { meddle } from './faults.ts'
-import type { ChannelName, History } from './history.ts'
+import type { ChannelName, History, Told } from './history.ts'
 import type { Kind } from './kind.ts'
 import { bizchatKind } from './kinds/bizchat.ts'
 import { chatappKind } from './kinds/chatapp.ts'
@@ -10,7 +10,7 @@ import { mailpushKind } from './kinds/mailpush.ts'
 import { roomchatKind } from './kinds/roomchat.ts'
 import { textrelayKind } from './kinds/textrelay.ts'
 import { webhookKind } from './kinds/webhook.ts'
-import { partsIn, replyOf } from './marks.ts'
+import { lineCommand, markIn, partsIn, replyOf } from './marks.ts'
 import { type Asked, type Model, type ModelAnswer, startModel } from './model.ts'
 import type { Random } from './random.ts'
 import { createRecorder, type Recorder } from './recorder.ts'
@@ -56,14 +56,15 @@ export async function startWorld({ random, answer, attemptsMax = 5, pendingMax =
   const effects = await startEffects(recorder)
   const wait = answer ?? (() => sleep(random.within(0, MODEL_MS_MAX)))
 
-  const model = await startModel(async ({ mark = '', afterTool, problem }: Asked): Promise<ModelAnswer> => {
+  const model = await startModel(async ({ mark = '', afterTool, results, problem }: Asked): Promise<ModelAnswer> => {
     const message = recorder.messages.get(mark)
     if (!message) {
       recorder.see({ type: 'nonsense', detail: `the model was asked of nothing anybody said: ${problem ?? mark}` })
       return { text: 'What?' }
     }
-    recorder.see({ type: 'asked', mark, afterTool })
+    recorder.see({ type: 'asked', mark, afterTool, ...(message.gate && afterTool && { told: toldIn(results.at(-1) ?? '') }) })
     await wait(mark)
+    if (message.gate && !afterTool) return { tool: 'shell', input: { command: lineCommand(mark) } }
     if (!message.usesTool || afterTool) return { text: replyOf(message) }
     return { tool: 'http_request', input: { url: `${effects.url}/${mark}`, method: 'POST', body: mark } }
   })
@@ -79,6 +80,12 @@ export async function startWorld({ random, answer, attemptsMax = 5, pendingMax =
       await Promise.all([model, effects, ...kinds.flatMap(({ provider }) => provider ?? [])].map((server) => server.close()))
     },
   }
+}
+
+function toldIn(result: string): Told {
+  if (markIn(result) !== undefined) return 'ran'
+  if (result.includes('and was not given it')) return 'refused'
+  return result.includes('may or may not have taken effect') ? 'cut' : 'something else'
 }
 
 const startEffects = (recorder: Recorder): Promise<FakeProvider> =>
@@ -116,7 +123,14 @@ allow_private = ["127.0.0.1"]
 allowed_domains = ["127.0.0.1"]
 
 [security.policy]
-level = "full"
+level = "supervised"
+auto_approve = ["http_request"]
+always_ask = ["shell"]
+allowed_commands = ["echo", "tee"]
+
+[approvals]
+channels = ["dashboard"]
+tool_timeout_secs = 86400
 
 [security.sandbox]
 enabled = false`

@@ -20,15 +20,16 @@ api_url = "${fake.url}"`,
     senders: ['15550100001', '15550100002', '15550100003', '15550100004'],
     batchMax: 4,
     isPulled: false,
+    isPrivate: true,
     write: (draft) => ({ ...draft, kind: 'chatapp', id: `wamid.${draft.mark}` }),
     request(messages) {
-      const changes = messages.map(({ id, sender, mark }) => ({
+      const changes = messages.map(({ id, sender, ...message }) => ({
         field: 'messages',
         value: {
           messaging_product: 'whatsapp',
           metadata: { display_phone_number: '15550001111', phone_number_id: fake.phoneNumberId },
           contacts: [{ profile: { name: 'Ada' }, wa_id: sender }],
-          messages: [{ from: sender, id, timestamp: '1767225600', type: 'text', text: { body: textOf(mark) } }],
+          messages: [{ from: sender, id, timestamp: '1767225600', type: 'text', text: { body: textOf(message) } }],
         },
       }))
       const body = JSON.stringify({ object: 'whatsapp_business_account', entry: [{ id: '1', changes }] })

@@ -24,7 +24,7 @@ jwks_url = "${fake.url}/oauth2/v3/certs"`,
     isPulled: true,
     isReady: () => fake.watches.length > 0,
     write(draft) {
-      const { id } = fake.receive({ from: draft.sender, subject: 'Chaos', text: textOf(draft.mark), threadId: `thread of ${draft.sender}` })
+      const { id } = fake.receive({ from: draft.sender, subject: 'Chaos', text: textOf(draft), threadId: `thread of ${draft.sender}` })
       return { ...draft, kind: 'mailpush', id }
     },
     request: () => ({

@@ -24,7 +24,7 @@ allowed_users = ["*"]`,
     isPulled: false,
     write(draft) {
       const room = roomOf(draft.sender)
-      const { id, body } = fake.write({ text: textOf(draft.mark), actor: draft.sender, room })
+      const { id, body } = fake.write({ text: textOf(draft), actor: draft.sender, room })
       bodies.set(draft.mark, body)
       return { ...draft, kind: 'roomchat', id: `${room}/${id}` }
     },

@@ -20,6 +20,7 @@ api_url = "${fake.apiUrl}"`,
     senders: SENDERS,
     batchMax: 1,
     isPulled: false,
+    isPrivate: true,
     write: (draft) => ({ ...draft, kind: 'textrelay', id: `event-${draft.mark}` }),
     request([message]) {
       if (!message) throw new Error('an event without a message')
@@ -34,7 +35,7 @@ api_url = "${fake.apiUrl}"`,
           direction: 'inbound',
           chat: { id: chatOf(sender), is_group: false, owner_handle: { handle: TEXTRELAY_PHONE, is_me: true } },
           sender_handle: { handle: sender, is_me: false },
-          parts: [{ type: 'text', value: textOf(mark) }],
+          parts: [{ type: 'text', value: textOf(message) }],
         },
       })
       const headers = { 'content-type': 'application/json', ...textrelaySignatures(body, { secret: SECRET, id, atMs: Date.now() }) }

@@ -17,7 +17,7 @@ export const webhookKind = (): Kind => ({
       'x-idempotency-key': message.id,
       'x-session-id': message.sender,
     }
-    return { path: '/webhook', headers, body: JSON.stringify({ message: textOf(message.mark) }) }
+    return { path: '/webhook', headers, body: JSON.stringify({ message: textOf(message) }) }
   },
   delivered: () => [],
 })
