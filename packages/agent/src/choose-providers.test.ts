@@ -46,7 +46,7 @@ test('fallbacks follow in order', () => {
 test('an unknown kind is refused with the kinds there are, and one that is not compiled in with how to add it', () => {
   const refusal = (kind: string) => expect.objectContaining({ code: 'config_invalid', message: expect.stringContaining(kind) })
   expect(() => chooseProviders({ kind: 'opneai', fallback: [] }, all, {})).toThrow(
-    refusal('"opneai" is unknown. This build has: offline, openai, ollama'),
+    refusal('"opneai" is unknown; did you mean "openai"? This build has: offline, openai, ollama'),
   )
   expect(() => chooseProviders({ kind: 'anthropic', fallback: [] }, all, {})).toThrow(refusal('pnpm build'))
   expect(() => chooseProviders({ fallback: [{ kind: 'nope' }] }, all, {})).toThrow(refusal('nope'))

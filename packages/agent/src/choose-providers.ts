@@ -61,6 +61,6 @@ function unknownKind(kind: string, providers: readonly Provider[]): AppError {
     providers.flatMap(({ kinds }) => kinds),
   )
   const meant = near === undefined ? '' : `; did you mean "${near}"?`
-  const cure = id ? `is not in this build; to add it: ${buildHint(id)}` : `is unknown${meant}`
-  return new AppError('config_invalid', `Provider kind "${kind}" ${cure}. This build has: ${kindsOf(providers)}`)
+  const cure = id ? `is not in this build; to add it: ${buildHint(id)}.` : `is unknown${meant || '.'}`
+  return new AppError('config_invalid', `Provider kind "${kind}" ${cure} This build has: ${kindsOf(providers)}`)
 }

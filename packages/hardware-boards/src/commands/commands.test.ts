@@ -89,11 +89,13 @@ test('the commands and their help are those of the catalogue', () => {
 
 describe('hardware discover', () => {
   test('lists what is on USB, the boards by their aliases, and the known boards', async () => {
-    const { run, text } = arrange({ plugged: [PICO, UNO, { path: '/dev/ttyUSB9', usb: 'dead:beef' }] })
+    // A port that can be opened on every machine, and two that nothing is behind.
+    const { run, text } = arrange({ plugged: [PICO, { ...UNO, path: '/dev/null' }, { path: '/dev/ttyUSB9', usb: 'dead:beef' }] })
     expect(await run('hardware discover')).toBe(0)
     expect(text()).toMatch(/2e8a:0005 {2}board_a/)
     expect(text()).toMatch(/dead:beef {2}\(unknown\)/)
-    expect(text()).toMatch(/board_b0 .*\/dev\/ttyACM1 .*ATmega328P.*connected/)
+    expect(text()).toMatch(/board_b0 .*\/dev\/null .*ATmega328P.*connected/)
+    expect(text()).toMatch(/board_a0 .*cannot be opened: There is no \/dev\/ttyACM0/)
     expect(text()).toContain('Known boards: board_a (RP2040)')
   })
 
@@ -262,7 +264,7 @@ describe('peripheral flash', () => {
   }
 
   test('board_b goes through avrdude, in the sandbox, with its port alone, and on record', async () => {
-    const { run, spawns, records, err, file, text } = arrange()
+    const { run, spawns, records, err, file, text } = arrange({ spawned: { sandbox: 'jail' } })
     const image = file('blink.hex', goodHex)
     expect(await run(`peripheral flash board_b0 --image ${image}`)).toBe(0)
     expect(spawns).toMatchObject([{ file: 'avrdude', policy: { writable: [], network: false, devices: ['/dev/ttyACM1'] } }])

@@ -14,7 +14,7 @@ export const ended = (changes: Partial<SpawnResult> = {}): SpawnResult => ({
   stdout: '',
   stderr: BANNER,
   truncated: false,
-  sandbox: 'none',
+  sandbox: 'jail',
   ...changes,
 })
 
