@@ -46,7 +46,7 @@ describe.each(['telegram', 'discord', 'slack'] as const)('%s', (name) => {
     expect(question).toMatchObject({
       place: chat.places.talk,
       ...(name === 'slack' ? { thread: asked } : { replyTo: asked }),
-      text: expect.stringMatching(/^shell wants to run\n\ncommand: node mark\.mjs\n/),
+      text: expect.stringMatching(/^shell wants to run\n\n```\ncommand: node mark\.mjs\n/),
     })
     expect(runs(daemon)).toBe(0)
     chat.press({ message: question.id, value: question.buttons[0] ?? '' })

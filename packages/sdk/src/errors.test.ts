@@ -42,15 +42,18 @@ describe('build instructions', () => {
 })
 
 describe('trace context', () => {
-  test('a valid header is taken, anything else is not', () => {
+  test('reads a valid header, also of a later version, and nothing else', () => {
     const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
     const parentId = '00f067aa0ba902b7'
     expect(parseTraceparent(`00-${traceId}-${parentId}-01`)).toEqual({ traceId, parentId })
     expect(formatTraceparent({ traceId, spanId: parentId, parentId: null })).toBe(`00-${traceId}-${parentId}-01`)
+    expect(parseTraceparent(`01-${traceId}-${parentId}-01`)).toEqual({ traceId, parentId })
+    expect(parseTraceparent(`01-${traceId}-${parentId}-01-more`)).toEqual({ traceId, parentId })
     for (const wrong of [
       '',
       'x',
-      `01-${traceId}-${parentId}-01`,
+      `ff-${traceId}-${parentId}-01`,
+      `00-${traceId}-${parentId}-01-more`,
       `00-${'0'.repeat(32)}-${parentId}-01`,
       `00-${traceId}-${'0'.repeat(16)}-01`,
       `00-${traceId.toUpperCase()}-${parentId}-01`,

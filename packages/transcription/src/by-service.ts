@@ -29,7 +29,7 @@ export const byService =
       timeoutMs: config.timeout_secs * 1000,
       explain: (said) => (v.is(refusal, said) ? withoutKey(said.error.message, key) : undefined),
     }).catch((error: unknown) => {
-      throw asPromised(error)
+      throw signal.aborted ? new AppError('aborted', 'The transcription was cut off') : asPromised(error)
     })
     if (!v.is(answer, json)) throw new AppError('unavailable', `${PROVIDER} answered without a text`)
     return json.text

@@ -135,5 +135,7 @@ test('a missing native module is an error that says what to install', async () =
     const { loadSerialLibrary } = await import('../native.ts')
     return loadSerialLibrary(() => Promise.reject(new Error("Cannot find package 'serialport'")))
   }
-  await expect(openSerialPort({ path: '/dev/ttyACM0', baud: 9600, clock: systemClock, load }, never)).rejects.toThrow('pnpm add serialport')
+  await expect(openSerialPort({ path: '/dev/ttyACM0', baud: 9600, clock: systemClock, load }, never)).rejects.toThrow(
+    'npm install serialport',
+  )
 })
