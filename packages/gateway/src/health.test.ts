@@ -58,6 +58,8 @@ test('a full disk, a channel, a broker or a provider that is away makes it degra
   seen.link = 'down'
   expect(health.look()).toMatchObject({ status: 'degraded', links: [{ name: 'mqtt', state: 'down' }] })
   seen.link = 'ok'
+  for (const notOfTheProvider of ['unavailable', 'rate_limited']) bus.emit(failed(notOfTheProvider))
+  expect(health.look()).toMatchObject({ status: 'ok', provider: { state: 'unknown' } })
   bus.emit(failed('upstream'))
   expect(health.look()).toMatchObject({ status: 'degraded', provider: { state: 'failing' } })
   bus.emit(failed('aborted'))

@@ -53,8 +53,8 @@ export interface HealthWatchOptions {
 const COMMIT_AGE_MS_MAX = 5000
 /** After this long without a commit, looking starts a probe, so that a full disk is noticed before a message comes. */
 const IDLE_MS = 30_000
-/** Turns that failed for these reasons got no answer from the provider. */
-const PROVIDER_FAULTS: ReadonlySet<string> = new Set(['upstream', 'upstream_timeout', 'rate_limited', 'unavailable'])
+/** Turns that failed for these reasons got no answer from the provider. Other codes name faults of the store, or the operator's limits. */
+const PROVIDER_FAULTS: ReadonlySet<string> = new Set(['upstream', 'upstream_timeout'])
 
 export function createHealthWatch({ clock, store, bus, live }: HealthWatchOptions): HealthWatch {
   let provider: Health['provider']['state'] = 'unknown'

@@ -40,7 +40,8 @@ test('two directories have two locks', () => {
 
 test('a directory that cannot be used is unavailable', () => {
   writeFileSync(join(folder, 'file'), '')
-  expect(() => lockDataDir(join(folder, 'file'))).toThrow(expect.objectContaining({ code: 'unavailable' }))
+  const reason = expect.stringMatching(/cannot be locked: \S/)
+  expect(() => lockDataDir(join(folder, 'file'))).toThrow(expect.objectContaining({ code: 'unavailable', message: reason }))
 })
 
 test('another process holds the lock as long as it lives, and SIGKILL ends it', async () => {

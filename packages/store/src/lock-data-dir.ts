@@ -1,7 +1,7 @@
 /** One daemon per data directory. */
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { AppError } from '@sluice/sdk'
+import { AppError, errorText } from '@sluice/sdk'
 import { accessProblem } from './access-problem.ts'
 import { createPrivately } from './database.ts'
 import { isBusy } from './storage-error.ts'
@@ -28,8 +28,7 @@ export function lockDataDir(dir: string): DataDirLock {
     if (isBusy(error)) {
       throw new AppError('conflict', `Another daemon is running on ${dir}. Stop it first, or give this one its own --data-dir.`)
     }
-    const problem = accessProblem(file)
-    throw new AppError('unavailable', `The data directory ${dir} cannot be locked${problem === undefined ? '.' : `: ${problem}`}`, {
+    throw new AppError('unavailable', `The data directory ${dir} cannot be locked: ${accessProblem(file) ?? errorText(error)}`, {
       cause: error,
     })
   }

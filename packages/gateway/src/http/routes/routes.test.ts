@@ -1,6 +1,7 @@
 import type { Channel } from '@sluice/sdk'
 import { turnEnd } from '@sluice/testkit/store-rules/samples'
 import { describe, expect, test } from 'vitest'
+import type { Health } from '../../health.ts'
 import { type TestGatewayOptions, testGateways } from '../testing.ts'
 
 const gateway = testGateways()
@@ -273,6 +274,17 @@ describe('status', () => {
         { channel: 'x', state: 'down', detail: 'the token is refused', last_event_at: null, last_sent_at: '1970-01-01T00:00:00.000Z' },
       ],
     })
+  })
+
+  test('a store that cannot write and a link that is down make the detailed health degraded', async () => {
+    const { json, runtime } = await paired()
+    const wrong = {
+      store: { state: 'failing', reason: 'database or disk is full' },
+      links: [{ name: 'mqtt', state: 'down' }],
+    } satisfies Partial<Health>
+    const look = runtime.health.look
+    runtime.health.look = () => ({ ...look(), ...wrong, status: 'degraded' })
+    expect(await json('GET', '/api/health')).toMatchObject({ ...wrong, status: 'degraded', failed: [] })
   })
 
   test('§6 shows the events that are kept, oldest first', async () => {

@@ -3,6 +3,7 @@ import { type Channel, defineRoute, type Route } from '@sluice/sdk'
 import * as v from 'valibot'
 import { healthOf } from '../../delivery/health-watch.ts'
 import { readerOf } from '../../events/subscription.ts'
+import { healthSchema } from '../../health.ts'
 import type { Live, Runtime } from '../../runtime.ts'
 import { isoTime } from '../iso-time.ts'
 import { wholeText } from '../query.ts'
@@ -136,13 +137,13 @@ export function statusRoutes(runtime: Runtime, live: Live): Route[] {
     defineRoute({
       method: 'GET',
       path: '/api/health',
-      summary: 'Health with details: features that failed and channels that are down make it `degraded`',
+      summary: 'Health with details; a feature that failed makes it `degraded`, as does everything that `/health` counts',
       auth: 'operator',
       answers: {
         200: {
           description: 'Healthy or degraded',
           schema: v.object({
-            status: v.picklist(['ok', 'degraded']),
+            ...healthSchema.entries,
             uptime_seconds: v.number(),
             failed: v.array(v.object({ feature: v.string(), reason: v.nullable(v.string()) })),
             channels: v.array(channelSchema),
@@ -152,9 +153,16 @@ export function statusRoutes(runtime: Runtime, live: Live): Route[] {
       },
       handle() {
         const failed = features.filter(({ state }) => state === 'failed').map(({ feature, reason }) => ({ feature, reason }))
-        const channels = live.channels.map(shownChannel)
-        const isDegraded = failed.length > 0 || channels.some(({ state }) => state === 'down')
-        return { status: isDegraded ? 'degraded' : 'ok', uptime_seconds: uptimeSecs(), failed, channels, ...shownVitals(runtime) }
+        const health = runtime.health.look()
+        const status = failed.length > 0 ? 'degraded' : health.status
+        return {
+          ...health,
+          status,
+          uptime_seconds: uptimeSecs(),
+          failed,
+          channels: live.channels.map(shownChannel),
+          ...shownVitals(runtime),
+        }
       },
     }),
     defineRoute({
