@@ -21,7 +21,7 @@ export interface HostParts {
   readonly traces: TraceScope
 }
 
-/** What a configuration change replaces: features with tools are built anew with it. */
+/** What the security sections decide. A configuration change replaces it, for the turns that are under way too. */
 export interface HostGuards {
   readonly policy: Policy
   readonly workspace: Workspace
@@ -30,21 +30,26 @@ export interface HostGuards {
   readonly publicAddresses: Host['publicAddresses']
 }
 
-export function createHost(feature: FeatureId, parts: HostParts, guards: HostGuards): Host {
+/** `guards` returns those in force: a feature of an earlier configuration must not act by what an operator has changed since. */
+export function createHost(feature: FeatureId, parts: HostParts, guards: () => HostGuards): Host {
   return {
     feature,
     log: parts.log.child(feature),
     clock: parts.clock,
     fetch: parts.traces.traced(outboundFetch),
-    publicFetch: parts.traces.tracedPublic(guards.publicFetch),
-    publicAddresses: guards.publicAddresses,
-    spawn: guards.spawn,
+    publicFetch: parts.traces.tracedPublic((...request) => guards().publicFetch(...request)),
+    publicAddresses: (...query) => guards().publicAddresses(...query),
+    spawn: (request) => guards().spawn(request),
     companion: startCompanion,
     keyValue: parts.store.keyValue(`feature:${feature}`),
     secrets: secretStore(parts.secrets, parts.store.keyValue(`secret:${feature}`), `secrets.${feature}`),
     events: parts.events,
-    policy: guards.policy,
-    workspace: guards.workspace,
+    get policy() {
+      return guards().policy
+    },
+    get workspace() {
+      return guards().workspace
+    },
     dataDir: parts.dataDir,
     rebuild: (reason) => parts.rebuild(feature, reason),
     refresh: (reason) => parts.refresh(feature, reason),

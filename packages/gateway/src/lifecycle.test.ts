@@ -76,7 +76,7 @@ function recorded(
   return { feature, log }
 }
 
-function lifecycleOf(features: readonly Feature[], host = testHost()) {
+function lifecycleOf(features: readonly Feature[], host = testHost(), guards?: LifecycleOptions['guards']) {
   const log: LifecycleOptions['log'] = { ...host.log, child: () => log, setLevel: () => {} }
   const options: LifecycleOptions = {
     features,
@@ -92,13 +92,15 @@ function lifecycleOf(features: readonly Feature[], host = testHost()) {
       dataDir: '/nowhere',
       traces: createTraceScope(() => false),
     },
-    guards: (config) => ({
-      policy: config.core({ path: 'security.policy', schema: v.object({ level: v.optional(v.string(), 'full') }) } as never) as never,
-      workspace: host.workspace,
-      spawn: host.spawn,
-      publicFetch: host.publicFetch,
-      publicAddresses: host.publicAddresses,
-    }),
+    guards:
+      guards ??
+      ((config) => ({
+        policy: config.core({ path: 'security.policy', schema: v.object({ level: v.optional(v.string(), 'full') }) } as never) as never,
+        workspace: host.workspace,
+        spawn: host.spawn,
+        publicFetch: host.publicFetch,
+        publicAddresses: host.publicAddresses,
+      })),
     service: () => undefined,
   }
   return createLifecycle(options)
@@ -341,6 +343,52 @@ describe('§1 item 5, reload', () => {
     log.length = 0
     await lifecycle.apply(configOf({ 'security.policy': { level: 'readonly' } }, features))
     expect(builds(log)).toEqual(['x-a', 'x-b'])
+  })
+
+  test('a turn under way acts by the policy, sandbox and file rules that are in force now', async () => {
+    const seen: unknown[] = []
+    const feature = defineFeature({
+      id: 'x-guarded',
+      build: (host) => {
+        const look = async () => {
+          const { exitCode } = await host.spawn({} as never)
+          const addresses = await host.publicAddresses('x', new AbortController().signal)
+          seen.push([host.policy.level, exitCode, await host.workspace.read('a', { bytesMax: 1 }), addresses])
+          return 'done'
+        }
+        return { tools: [tool('x_guarded_tool', look)] }
+      },
+    })
+    const features = [offline, feature]
+    let number = 0
+    let root = '/first'
+    const guards: LifecycleOptions['guards'] = (config) => {
+      const made = ++number
+      return {
+        policy: config.core({ path: 'security.policy', schema: v.object({ level: v.optional(v.string(), 'full') }) } as never) as never,
+        workspace: { ...testHost().workspace, root, read: async () => made as never },
+        spawn: async () => ({ exitCode: made }) as never,
+        publicFetch: testHost().publicFetch,
+        publicAddresses: async () => [String(made)] as never,
+      }
+    }
+    const lifecycle = lifecycleOf(features, testHost(), guards)
+    await lifecycle.apply(configOf({}, features))
+    const { registry } = lifecycle.lease()
+    const call = async () => registry.tools.get('x_guarded_tool')?.run({}, {} as never)
+    await call()
+    await lifecycle.apply(configOf({ 'security.policy': { level: 'readonly' } }, features))
+    await call()
+    root = '/second'
+    await lifecycle.apply(configOf({ 'security.policy': { level: 'supervised' }, agent: { workspace: '/second' } }, features))
+    await call()
+    expect(seen).toEqual([
+      ['full', 1, 1, ['1']],
+      ['readonly', 2, 2, ['2']],
+      // It stays in the workspace it began with, under the rules of now.
+      ['supervised', 3, 1, ['3']],
+    ])
+    await lifecycle.close()
   })
 
   test('a changed workspace does the same; any other key of [agent] does not', async () => {

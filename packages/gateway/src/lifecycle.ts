@@ -77,6 +77,8 @@ const GUARD_SECTIONS = [policySection, sandboxSection, httpSection, agentSection
 export function createLifecycle(options: LifecycleOptions): Lifecycle {
   const { features, log } = options
   const generations = new Set<Generation>()
+  /** Guards of earlier configurations. */
+  const replaced = new WeakSet<HostGuards>()
   let current: Generation | undefined
   let applied: Applied | undefined
   let number = 0
@@ -105,8 +107,15 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
         refresh: (id, reason) =>
           void lifecycle.refresh(id, reason).catch((error) => log.error('refreshing failed', { feature: id, error })),
       },
-      held,
+      () => guardsNow(held),
     )
+
+  /** Those in force, once others have replaced `held`. A feature stays in the workspace that it was built for. */
+  const guardsNow = (held: HostGuards): HostGuards => {
+    if (!applied || !replaced.has(held)) return held
+    const { guards } = applied
+    return guards.workspace.root === held.workspace.root ? guards : { ...guards, workspace: held.workspace }
+  }
 
   const instancesNow = (): readonly Instance[] => current?.registry.instances ?? []
 
@@ -156,6 +165,7 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
     const late = instances.filter((instance) => instance.state() === 'starting')
     const registered = Promise.all(late.map((instance) => instance.register()))
     if (late.length > 0) await Promise.race([registered, options.host.clock.sleep(REGISTER_WAIT_MS)])
+    if (applied && applied.guards !== next.guards) replaced.add(applied.guards)
     applied = next
     swap(next, instances)
     if (!late.some((instance) => instance.state() === 'starting')) return
