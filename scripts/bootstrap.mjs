@@ -12,6 +12,9 @@ import { fileURLToPath } from 'node:url'
 const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '..')
 const NODE_MAJOR_MIN = 24
 const PNPM_MAJORS = [11, 12]
+const OUTPUT_BYTES_MAX = 64 * 1024 * 1024
+/** The reason stands at the end of what a failed install prints. */
+const OUTPUT_LINES_SHOWN = 20
 const WINDOWS = process.platform === 'win32'
 
 const say = (message) => process.stderr.write(`[bootstrap] ${message}\n`)
@@ -165,13 +168,20 @@ function installWorkspace(pnpm, env, stamp) {
   if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return
   say('installing the packages of this repository; the first time some are compiled, which takes up to a minute')
   const [command, ...first] = pnpm.command
-  const result = spawnSync(command, [...first, 'install', '--frozen-lockfile', '--prefer-offline', '--reporter=silent'], {
+  const result = spawnSync(command, [...first, 'install', '--frozen-lockfile', '--prefer-offline', '--reporter=append-only'], {
     cwd: ROOT,
     env: { ...env, CI: 'true' },
-    stdio: ['ignore', 2, 2],
+    stdio: ['ignore', 'pipe', 'pipe'],
+    encoding: 'utf8',
+    maxBuffer: OUTPUT_BYTES_MAX,
     shell: WINDOWS && first.length === 0,
   })
-  if (result.status !== 0) fail(`pnpm install failed (${result.error?.message ?? `exit ${result.status}`})`, result.status || 1)
+  if (result.status !== 0) {
+    // pnpm's silent reporter would print no error either.
+    const lines = `${result.stdout ?? ''}${result.stderr ?? ''}`.trimEnd().split('\n')
+    process.stderr.write(`${lines.slice(-OUTPUT_LINES_SHOWN).join('\n')}\n`)
+    fail(`pnpm install failed (${result.error?.message ?? `exit ${result.status}`})`, result.status || 1)
+  }
   writeFileSync(stampFile, stamp)
 }
 

@@ -24,6 +24,19 @@ test('npm install ends with the commands that work', () => {
   expect(stderr).toContain('type-npm-start-or-pnpm-install-instead')
 })
 
+test('an install that fails says why', () => {
+  cpSync(join(ROOT, 'scripts/bootstrap.mjs'), join(root, 'scripts/bootstrap.mjs'))
+  for (const file of ['package.json', 'pnpm-lock.yaml', 'pnpm-workspace.yaml']) writeFileSync(join(root, file), '{}')
+  mkdirSync(join(root, 'packages'))
+  mkdirSync(join(root, 'bin'))
+  const pnpm =
+    '#!/bin/sh\n[ "$1" = --version ] && exec echo 11.0.0\ncase "$*" in *silent*) ;; *) echo "the certificate is unknown" ;; esac\nexit 7\n'
+  writeFileSync(join(root, 'bin/pnpm'), pnpm, { mode: 0o755 })
+  const env = { HOME: root, PATH: `${join(root, 'bin')}:${process.env.PATH}` }
+  const { status, stderr } = spawnSync(process.execPath, [join(root, 'scripts/bootstrap.mjs'), 'start'], { env, encoding: 'utf8' })
+  expect({ status, stderr }).toEqual({ status: 7, stderr: expect.stringMatching(/the certificate is unknown\n.*pnpm install failed/) })
+})
+
 describe('a script that runs a program', () => {
   beforeEach(() => {
     cpSync(join(ROOT, 'scripts/tasks.mjs'), join(root, 'scripts/tasks.mjs'))
