@@ -113,7 +113,23 @@ describe('every mistake is told with its line', () => {
     ],
     [
       `${HEAD}[[triggers]]\ntype = "webhook"\npath = "/caf%C3%A9"\n`,
-      ['6:8: `triggers[0].path`: requests are matched decoded: write /café'],
+      ['6:8: `triggers[0].path`: requests are matched decoded and without \\ and dot segments: write /café'],
+    ],
+    [
+      `${HEAD}[[triggers]]\ntype = "webhook"\npath = ":x"\n`,
+      ['6:8: `triggers[0].path`: a path begins with a slash and has no space, ? or #'],
+    ],
+    [
+      `${HEAD}[[triggers]]\ntype = "webhook"\npath = "/b%20c"\n`,
+      ['6:8: `triggers[0].path`: a path begins with a slash and has no space, ? or #'],
+    ],
+    [
+      `${HEAD}[[triggers]]\ntype = "webhook"\npath = "/a/../b"\n`,
+      ['6:8: `triggers[0].path`: requests are matched decoded and without \\ and dot segments: write /b'],
+    ],
+    [
+      `${HEAD}[[triggers]]\ntype = "webhook"\npath = '/a\\b'\n`,
+      ['6:8: `triggers[0].path`: requests are matched decoded and without \\ and dot segments: write /a/b'],
     ],
     [
       `${HEAD}[[triggers]]\ntype = "webhook"\npath = "/x"\ncondition = "$.a = 5"\n`,

@@ -57,9 +57,9 @@ const name = checked((value) => {
   return /^[\p{L}\p{N}][\p{L}\p{N} ._-]*$/u.test(value) ? undefined : 'a name has letters, digits, spaces, dots, dashes and underscores'
 })
 const path = checked((value) => {
-  if (!/^\/[^\s?#]*$/.test(value)) return 'a path begins with a slash and has no space, ? or #'
-  const decoded = decodedPath(value)
-  return decoded === value ? undefined : `requests are matched decoded: write ${decoded}`
+  const read = value.startsWith('/') ? pathAsRead(value) : ''
+  if (![value, read].every((text) => /^\/[^\s?#]*$/.test(text))) return 'a path begins with a slash and has no space, ? or #'
+  return read === value ? undefined : `requests are matched decoded and without \\ and dot segments: write ${read}`
 })
 const board = checked((value) => (value.includes('/') ? 'the name of a board has no slash' : undefined))
 const timezone = checked((value) => (isTimezone(value) ? undefined : 'this time zone is not known; one looks like Europe/Berlin'))
@@ -105,13 +105,19 @@ export const parseSopToml = (
   nowMs: number,
 ): Promise<{ readonly value?: SopToml; readonly problems: readonly TomlProblem[] }> => readTomlAs(sopToml(nowMs), source, file)
 
-/** As the path of a request is read: escapes of a slash, a question mark and a percent sign stay, and so does what is no escape. */
-function decodedPath(path: string): string {
-  try {
-    return decodeURI(path.replaceAll('%25', '%2525'))
-  } catch {
-    return path
-  }
+/**
+ * The path that a request to `path` has for the gateway: dot segments are resolved, a backslash is a slash, and escapes are
+ * decoded, except those of a slash, a question mark and a percent sign and those that are not UTF-8.
+ */
+function pathAsRead(path: string): string {
+  const { pathname } = new URL(`http://localhost${path}`)
+  return pathname.replaceAll('%25', '%2525').replace(/(?:%[\da-f]{2})+/gi, (escapes) => {
+    try {
+      return decodeURI(escapes)
+    } catch {
+      return escapes
+    }
+  })
 }
 
 function conditionProblem(value: string): string | undefined {
