@@ -26,7 +26,7 @@ interface Waiting {
 const LOOK_MS = 50
 const WITHDRAW_MS_MAX = 20
 /** Kills that a person waits for; more than five make a message dead where waiting counts as an attempt. */
-const PATIENCE: readonly [number, ...number[]] = [0, 1, 2, 6, 7, 8]
+const PATIENCE: readonly [number, ...number[]] = [0, 1, 3, 6, 7, 8]
 
 export function createPeople({ world: { recorder }, traffic, random }: PeopleOptions): People {
   /** By the mark of each question that was seen: from how many kills on it is answered. */

@@ -83,7 +83,7 @@ max_concurrent_total = 10000
 max_finished_runs = 0
 
 [approvals]
-channels = ["messenger"]
+channels = ["messenger", "dashboard"]
 tool_timeout_secs = ${PATIENCE_SECS}
 
 [channels_config.telegram]
