@@ -27,6 +27,8 @@ export interface NewApproval extends ApprovalKey {
   readonly callHash?: string | null
   /** The device whose tool call it is, or `local`: besides the operator, only it sees and decides the approval. Absent: no device's. */
   readonly owner?: string | null
+  /** Whom it concerns, where that is known: the sender of the message that led to it. */
+  readonly person?: string | null
   /** Lower case, none in both lists. */
   readonly approveKeywords: readonly string[]
   readonly rejectKeywords: readonly string[]
@@ -51,6 +53,7 @@ export interface ApprovalPrompt {
 export interface Approval extends NewApproval {
   readonly callHash: string | null
   readonly owner: string | null
+  readonly person: string | null
   readonly state: ApprovalState
   /** Who decided: `<channel>:<sender>`, `device:<id>`, `cli:<user>`, `timeout`, `system`. */
   readonly by: string | null

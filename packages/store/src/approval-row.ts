@@ -11,6 +11,7 @@ export interface ApprovalColumns {
   readonly message: string
   readonly call_hash: string | null
   readonly owner: string | null
+  readonly person: string | null
   readonly approve_json: string
   readonly reject_json: string
   readonly created_at: number
@@ -24,7 +25,7 @@ export interface ApprovalColumns {
 }
 
 export const APPROVAL_COLUMNS =
-  'number, run_id, step_id, gate, workflow, title, message, call_hash, owner, approve_json, reject_json, created_at, expires_at, token, state, decided_by, feedback, decided_at, settled_at'
+  'number, run_id, step_id, gate, workflow, title, message, call_hash, owner, person, approve_json, reject_json, created_at, expires_at, token, state, decided_by, feedback, decided_at, settled_at'
 
 export interface PromptColumns {
   readonly outbox: number
@@ -53,6 +54,7 @@ export const toApproval = (row: ApprovalColumns, prompts: readonly PromptColumns
   message: row.message,
   callHash: row.call_hash,
   owner: row.owner,
+  person: row.person,
   approveKeywords: JSON.parse(row.approve_json),
   rejectKeywords: JSON.parse(row.reject_json),
   createdAtMs: row.created_at,

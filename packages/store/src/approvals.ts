@@ -8,8 +8,8 @@ import { queueing } from './outbox.ts'
 
 const OPEN = `
   INSERT INTO approvals (
-    run_id, step_id, gate, workflow, title, message, call_hash, owner, approve_json, reject_json, created_at, expires_at, token
-  ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run_id, step_id) DO NOTHING`
+    run_id, step_id, gate, workflow, title, message, call_hash, owner, person, approve_json, reject_json, created_at, expires_at, token
+  ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run_id, step_id) DO NOTHING`
 const ADD_PROMPT = 'INSERT INTO approval_prompts (outbox, approval, channel, account, to_json) VALUES (?, ?, ?, ?, ?)'
 const DECIDE = `
   UPDATE approvals SET state = ?, decided_by = ?, feedback = ?, decided_at = ? WHERE run_id = ? AND step_id = ? AND state = 'pending'`
@@ -100,6 +100,7 @@ function opening(db: Database, asked: NewApproval, prompts: readonly NewReply[])
     asked.message,
     asked.callHash ?? null,
     asked.owner ?? null,
+    asked.person ?? null,
     JSON.stringify(asked.approveKeywords),
     JSON.stringify(asked.rejectKeywords),
     asked.createdAtMs,

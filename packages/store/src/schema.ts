@@ -383,4 +383,8 @@ export const MIGRATIONS: readonly string[] = [
   DROP INDEX outbox_by_state;
   CREATE INDEX outbox_by_state ON outbox (state, channel) WHERE state <> 'sent';
   `,
+  `
+  -- The sender of the message that led to the question, whose bare word answers it; null where there is none.
+  ALTER TABLE approvals ADD COLUMN person TEXT;
+  `,
 ]

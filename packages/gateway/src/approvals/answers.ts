@@ -28,7 +28,7 @@ export interface Answers {
   /** The approval whose button was pressed, and what the button says; undefined if the button is none of ours there. */
   pressed(channel: string, inbound: Inbound): Promise<{ readonly approval: Approval; readonly verdict: Verdict } | undefined>
   /** It waits no more. */
-  decided(approval: Approval, pending: Pending | undefined): void
+  decided(approval: Approval): void
 }
 
 export interface AnswersDeps {
@@ -55,7 +55,7 @@ export function createAnswers({ store, pending }: AnswersDeps): Answers {
     for (const candidate of candidates.slice(0, UNSENT_MAX)) {
       const approval = await store.get(candidate)
       if (approval?.state !== 'pending') continue
-      const fresh = pending.set(approval, candidate.person)
+      const fresh = pending.set(approval)
       if (answers(fresh, channel, inbound)) return fresh
     }
     return undefined
@@ -93,9 +93,9 @@ export function createAnswers({ store, pending }: AnswersDeps): Answers {
       if (!approval || !isItsButton) return undefined
       return { approval, verdict: { approved: pressed.value.startsWith(APPROVE), feedback: null } }
     },
-    decided(approval, was) {
-      const { runId, stepId, approveKeywords, rejectKeywords, expiresAtMs, prompts } = approval
-      const kept = { runId, stepId, approveKeywords, rejectKeywords, expiresAtMs, prompts, person: was?.person ?? null }
+    decided(approval) {
+      const { runId, stepId, approveKeywords, rejectKeywords, expiresAtMs, prompts, person } = approval
+      const kept = { runId, stepId, approveKeywords, rejectKeywords, expiresAtMs, prompts, person }
       for (const { channel, account, providerId } of prompts)
         if (providerId !== null) decided.set(messageKey(channel, account, providerId), kept)
     },

@@ -342,14 +342,18 @@ describe('where nobody can quote', () => {
     expect(await state()).toBe('pending')
   })
 
-  test('after a restart only who is the conversation is known', async () => {
-    const first = await asked(plain, { origin: { ...origin, to: { to: 'ann' } }, channels: [] })
+  test.each([
+    ['a room', 'room'],
+    ['a conversation that is named after the person', 'ann'],
+  ])('after a restart the bare word of the person counts in %s before the turn has asked again', async (_, to) => {
+    const first = await asked(plain, { origin: { ...origin, to: { to } }, channels: [] })
     await first.stop()
-    const { say, approvals } = await bench({ ...plain, folder: first.folder, clock: first.clock })
-    await say('plain', { to: { to: 'ann' }, sender: 'bob', text: 'yes' })
+    const { say, approvals, turns } = await bench({ ...plain, folder: first.folder, clock: first.clock })
+    await say('plain', { to: { to }, sender: 'bob', text: 'yes' })
     expect(await approvals.get(KEY)).toMatchObject({ state: 'pending' })
-    await say('plain', { to: { to: 'ann' }, text: 'yes' })
-    expect(await approvals.get(KEY)).toMatchObject({ state: 'approved' })
+    await say('plain', { to: { to }, text: 'yes' })
+    expect(await approvals.get(KEY)).toMatchObject({ state: 'approved', by: 'plain:ann' })
+    expect(turns).toHaveLength(1)
   })
 })
 

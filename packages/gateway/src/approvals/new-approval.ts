@@ -18,7 +18,7 @@ export const keyText = ({ runId, stepId }: ApprovalKey): string => JSON.stringif
 
 /** Throws `invalid_request`. */
 export function newApproval(question: Question, nowMs: number): NewApproval {
-  const { runId, stepId, gate, workflow, title, message, timeoutSecs, callHash = null, owner = null } = question
+  const { runId, stepId, gate, workflow, title, message, timeoutSecs, callHash = null, owner = null, origin } = question
   checkId(runId, 'run_id')
   checkId(stepId, 'step_id')
   checkLength(workflow, 'workflow_name', WORKFLOW_CHARS_MAX)
@@ -35,6 +35,7 @@ export function newApproval(question: Question, nowMs: number): NewApproval {
     message: message.toWellFormed(),
     callHash,
     owner,
+    person: origin?.sender ?? null,
     ...keywordsOf(question),
     createdAtMs: nowMs,
     expiresAtMs: timeoutSecs === 0 ? null : nowMs + Math.ceil(timeoutSecs * 1000),

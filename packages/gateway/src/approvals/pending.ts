@@ -42,8 +42,8 @@ export class PendingApprovals {
   }
 
   /** Adds, or replaces what is known. */
-  set({ runId, stepId, approveKeywords, rejectKeywords, expiresAtMs, prompts }: Approval, person: string | null): Pending {
-    const before = this.remove({ runId, stepId })
+  set({ runId, stepId, approveKeywords, rejectKeywords, expiresAtMs, prompts, person }: Approval): Pending {
+    this.remove({ runId, stepId })
     const pending: Pending = {
       runId,
       stepId,
@@ -51,7 +51,7 @@ export class PendingApprovals {
       rejectKeywords: shared(rejectKeywords, REJECT_KEYWORDS),
       expiresAtMs,
       prompts,
-      person: person ?? before?.person ?? null,
+      person,
     }
     this.#byKey.set(keyText(pending), pending)
     for (const prompt of prompts) {

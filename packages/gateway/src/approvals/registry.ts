@@ -98,7 +98,8 @@ export function createApprovals(deps: ApprovalRegistryDeps): ApprovalRegistry {
 
   /** From now on it is decided, whoever did it. */
   const taken = (approval: Approval): void => {
-    answers.decided(approval, pending.remove(approval))
+    pending.remove(approval)
+    answers.decided(approval)
     const key = keyText(approval)
     const listeners = waiting.get(key)
     waiting.delete(key)
@@ -127,8 +128,8 @@ export function createApprovals(deps: ApprovalRegistryDeps): ApprovalRegistry {
     return failed ? Math.max(next, nowMs + EXPIRE_RETRY_MS) : next
   })
 
-  const keep = (approval: Approval, person: string | null): void => {
-    pending.set(approval, person)
+  const keep = (approval: Approval): void => {
+    pending.set(approval)
     if (state === 'running' && approval.expiresAtMs !== null) expiry.by(approval.expiresAtMs)
   }
 
@@ -136,7 +137,7 @@ export function createApprovals(deps: ApprovalRegistryDeps): ApprovalRegistry {
   const learn = async (outbox: number): Promise<void> => {
     const waits = pending.awaiting(outbox)
     const approval = waits && (await store.get(waits))
-    if (approval?.state === 'pending' && pending.get(approval)) pending.set(approval, null)
+    if (approval?.state === 'pending' && pending.get(approval)) pending.set(approval)
   }
   const look = async (): Promise<void> => {
     for await (const approval of unsettled(store, { decided: true })) taken(approval)
@@ -164,7 +165,7 @@ export function createApprovals(deps: ApprovalRegistryDeps): ApprovalRegistry {
       if (isFull && !known) throw new AppError('unavailable', `${pendingMax} approvals wait for an answer: there cannot be more`)
       // After a start all who wait ask again: prompts are not made, nor anything written, for a question that stands.
       if (known?.state === 'pending' && known.gate === question.gate) {
-        keep(known, question.origin?.sender ?? null)
+        keep(known)
         return { opened: false, approval: known, asked: [] }
       }
       const approval = newApproval(question, clock.nowMs())
@@ -176,7 +177,7 @@ export function createApprovals(deps: ApprovalRegistryDeps): ApprovalRegistry {
       })
       if (kept.approval.gate !== question.gate)
         throw new AppError('conflict', 'Somebody else asks under this run_id and step_id', { fields: { state: kept.approval.state } })
-      if (kept.approval.state === 'pending') keep(kept.approval, question.origin?.sender ?? null)
+      if (kept.approval.state === 'pending') keep(kept.approval)
       if (!kept.opened) return { ...kept, asked: [] }
       const numbers = kept.approval.prompts.map(({ number }) => number)
       deps.queued(waitingReplies(prompts.flat(), numbers))
@@ -218,7 +219,7 @@ export function createApprovals(deps: ApprovalRegistryDeps): ApprovalRegistry {
       let unsettledFound = 0
       for await (const approval of unsettled(store)) {
         unsettledFound++
-        if (approval.state === 'pending') keep(approval, null)
+        if (approval.state === 'pending') keep(approval)
         else settler.enter(approval)
       }
       if (unsettledFound > 0) log.info('taking up approvals the last run left', { approvals: unsettledFound })

@@ -12,6 +12,7 @@ export const asked = (runId: string, part: Partial<NewApproval> = {}): NewApprov
     message: `May ${runId} go on?`,
     callHash: 'the hash of a call',
     owner: 'device-1',
+    person: 'ann',
     approveKeywords: ['approve', 'yes'],
     rejectKeywords: ['reject'],
     createdAtMs: 1_000,

@@ -64,6 +64,7 @@ const approval = (members: Partial<Approval> = {}): Approval => ({
   gate: 'sop',
   callHash: null,
   owner: null,
+  person: null,
   workflow: 'gated',
   title: '',
   message: '',
