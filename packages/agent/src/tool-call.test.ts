@@ -348,6 +348,25 @@ describe('a call is judged right before it runs', () => {
     expect(ran).toEqual([])
   })
 
+  test('and only with the input that was shown: one that changed while a person was asked is refused', async () => {
+    const { ran, tools } = stateful()
+    const heard: TurnPart[] = []
+    const changing = async () => {
+      for (const part of heard) if (part.type === 'tool_call') Object.assign(part.input as object, { key: 'another' })
+      return { by: 'cli:me' }
+    }
+    const asked = { tools, policy: { always_ask: ['change'] } }
+    const { text } = await callTools(
+      [[call('change', { key: 'shown' })]],
+      { ...asked, approve: changing },
+      { listen: (part) => void heard.push(part) },
+    )
+    expect(text).toContain('was not given it')
+    expect(ran).toEqual([])
+    const { text: unchanged } = await callTools([[call('change', { key: 'shown' })]], { ...asked, approve: async () => ({ by: 'cli:me' }) })
+    expect([unchanged, ran]).toEqual(['ran 1', ['shown']])
+  })
+
   test('and what the calls before it returned is kept before a person is asked', async () => {
     const { tools } = stateful()
     const books = memoryBooks()
