@@ -644,6 +644,20 @@ const memory = [
     `${STORE}/erase.test.ts`,
   ]),
   bug(
+    'storage: a database is upgraded under a running daemon',
+    `${STORE}/migrate.ts`,
+    'const lock = options.lock?.()',
+    'const lock = undefined',
+    [`${STORE}/open-data-dir.test.ts`],
+  ),
+  bug(
+    'storage: no copy is kept from before an upgrade',
+    `${STORE}/migrate.ts`,
+    'const copy = copyBeforeUpgrade(db,',
+    'const copy = String(db,',
+    [`${STORE}/migrate.test.ts`],
+  ),
+  bug(
     'storage: a data directory that lost its database starts anew',
     `${STORE}/open-data-dir.ts`,
     'if (isNew && !newDatabase && existsSync(keyFile))',
