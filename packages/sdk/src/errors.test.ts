@@ -19,6 +19,10 @@ describe('the error table', () => {
     const error = new AppError('upstream', 'above', { cause, retryAfterSecs: 3 })
     expect(error).toMatchObject({ status: 502, message: 'above', cause, retryAfterSecs: 3, fields: {} })
     expect([errorText(error), errorText('plain'), errorText(undefined)]).toEqual(['above', 'plain', 'undefined'])
+    const fetchError = (cause: unknown) => new TypeError('fetch failed', { cause })
+    expect(errorText(fetchError(new Error('connect ECONNREFUSED 127.0.0.1:9')))).toBe('connect ECONNREFUSED 127.0.0.1:9')
+    expect(errorText(fetchError(Object.assign(new AggregateError([], ''), { code: 'ECONNREFUSED' })))).toBe('ECONNREFUSED')
+    expect(errorText(fetchError(undefined))).toBe('fetch failed')
   })
 })
 

@@ -58,4 +58,10 @@ export class AppError extends Error {
 }
 
 /** The sentence of any thrown value, for logs. */
-export const errorText = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+export function errorText(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  // `fetch` keeps its reason in the cause, which has a code but no message where a host has several addresses.
+  const { message, cause } = error
+  if (message !== 'fetch failed' || !(cause instanceof Error)) return message
+  return cause.message || String((cause as NodeJS.ErrnoException).code ?? message)
+}

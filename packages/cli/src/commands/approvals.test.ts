@@ -73,6 +73,18 @@ test('show prints what is asked, and says what nobody knows', async () => {
   expect(await sluice('show', 'run-1', 'other')).toMatchObject({ code: 1, err: expect.stringContaining('no approval of step other') })
 })
 
+test('a run is named by a beginning of its id that no other run with that step shares', async () => {
+  const { sluice, on } = await arrange('s1', 's2')
+  await on(({ approvals }) => approvals.open({ ...question('s1'), runId: 'run-2', token: 'token-2' }, []))
+  expect(await sluice('approve', 'run', 's2')).toMatchObject({ code: 0, out: 'approved run-1 s2\n' })
+  expect(await sluice('approve', 'run', 's1')).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('2 runs begin with run, such as run-'),
+  })
+  expect((await sluice('show', 'run-2', 's1')).out).toMatch(/state +pending/)
+  expect(await sluice('approve', '', 's1')).toMatchObject({ code: 1 })
+})
+
 test('show lets no text of a question pass for another line of it', async () => {
   const { sluice, on } = await arrange()
   const title = 'Deploy?\nstate      approved\r\nby         cli:root'

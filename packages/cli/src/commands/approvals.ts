@@ -1,9 +1,10 @@
 /** `sluice approvals`: what people are asked, decided here as well as anywhere; a running daemon notices within a second. */
 import { APPROVAL_STATES, decidedBefore, FEEDBACK_CHARS_MAX, shownApproval, unknownApproval } from '@sluice/gateway/approvals'
-import { AppError, type Approval, type ApprovalKey, type ApprovalState, oneLine } from '@sluice/sdk'
+import { AppError, type Approval, type ApprovalKey, type ApprovalState, oneLine, type Store } from '@sluice/sdk'
 import type { CliContext, Output } from '../context.ts'
 import { printBlock, printFields, time } from '../deliveries/show.ts'
 import { NAME_CHARS_MAX, TEXT_CHARS_MAX } from '../deliveries/widths.ts'
+import { findByBeginning } from '../find-by-beginning.ts'
 import { operator } from '../operator.ts'
 import { wholeNumber } from '../whole-number.ts'
 import { withStore } from '../with-store.ts'
@@ -27,7 +28,7 @@ export const list = (context: CliContext): Promise<number> =>
 
 export const show = (context: CliContext): Promise<number> =>
   withStore(context, async ({ store }) => {
-    const key = keyOf(context)
+    const key = await findKey(context, store)
     const approval = await store.approvals.get(key)
     if (!approval) throw unknownApproval(key)
     if (context.json) context.out.json(shownApproval(approval))
@@ -41,7 +42,7 @@ export const reject = (context: CliContext): Promise<number> => decide(context, 
 const decide = (context: CliContext, state: 'approved' | 'rejected'): Promise<number> =>
   withStore(context, async ({ store, clock }) => {
     const { out, json, args } = context
-    const key = keyOf(context)
+    const key = await findKey(context, store)
     const feedback = args[2]?.trim() || null
     if (feedback !== null && feedback.length > FEEDBACK_CHARS_MAX)
       throw new AppError('invalid_request', `the feedback is longer than ${FEEDBACK_CHARS_MAX} characters`)
@@ -53,7 +54,12 @@ const decide = (context: CliContext, state: 'approved' | 'rejected'): Promise<nu
     return 0
   })
 
-const keyOf = ({ args: [runId = '', stepId = ''] }: CliContext): ApprovalKey => ({ runId, stepId })
+/** The approval of the step whose run has the id, or is the only one among the newest whose id begins with it. */
+async function findKey({ args: [runId = '', stepId = ''] }: CliContext, { approvals }: Pick<Store, 'approvals'>): Promise<ApprovalKey> {
+  if (await approvals.get({ runId, stepId })) return { runId, stepId }
+  const ofStep = (await approvals.list({ limit: LIMIT_MAX })).filter((approval) => approval.stepId === stepId)
+  return { runId: findByBeginning(runId, ofStep, (approval) => approval.runId, 'runs')?.runId ?? runId, stepId }
+}
 
 function stateOf(text: string): ApprovalState {
   const state = APPROVAL_STATES.find((known) => known === text)

@@ -49,6 +49,7 @@ const CASES: readonly (readonly [text: string, problems: readonly string[], env?
     '[gateway]\nhost = "http://localhost:8080"\n',
     ['2:8 gateway.host | `gateway.host`: must be an IP address or a host name, without scheme and port'],
   ],
+  ['[gateway]\nhost = "300.1.2.3"\n', ['2:8 gateway.host | `gateway.host`: must be an IP address or a host name, without scheme and port']],
   ['[gatway]\nport = 1\n', ['1:2 gatway | [gatway] is not a known section; did you mean [gateway]?']],
   ['[gateway]\nprot = 1\n', ['2:1 gateway.prot | `gateway.prot` is not a known key; did you mean `port`?']],
   ['port = 1\n', ['1:1 port | `port` stands outside every section; did you mean `gateway.port`?']],

@@ -7,7 +7,8 @@ import * as v from 'valibot'
 import { TARGETS } from '../approvals/targets.ts'
 import { parseNetwork } from '../network.ts'
 
-const HOST_NAME = /^[a-z0-9][a-z0-9._-]{0,252}$/i
+/** The last label of a host name is no number: `300.1.2.3` is a mistyped address, and no resolver knows it. */
+const HOST_NAME = /^(?!.*(?:^|\.)\d+$)[a-z0-9][a-z0-9._-]{0,252}$/i
 
 const text = v.pipe(v.string(), v.minLength(1))
 const flag = (fallback: boolean, meaning: string) => v.optional(v.pipe(v.boolean(), v.description(meaning)), fallback)
