@@ -422,7 +422,7 @@ const approvals = [
   bug(
     'approval: what waits is forgotten over a restart',
     `${APPROVALS}/registry.ts`,
-    "if (approval.state === 'pending') keep(approval, null)\n        else",
+    "if (approval.state === 'pending') keep(approval)\n        else",
     'if (approval.state !== "pending")',
     [CHAT_ANSWERS],
   ),
@@ -466,6 +466,9 @@ const approvals = [
     'return { events: from(seq + 1), missed',
     [`${GATEWAY}/events/bus.test.ts`, `${GATEWAY}/events/sse.test.ts`],
   ),
+  bug('approval: whom a question concerns is forgotten over a restart', `${STORE}/approvals.ts`, 'asked.person ?? null', 'null', [
+    CHAT_ANSWERS,
+  ]),
   bug(
     'approval: the answer to one call lets another run',
     `${APPROVALS}/tool-approver.ts`,
@@ -676,6 +679,13 @@ const confinement = [
     'if (hash !== agreed) return',
     'if (agreed === null) return',
     [`${SOP}/load-sops.test.ts`],
+  ),
+  bug(
+    'policy: a turn under way acts by the one it began with',
+    `${GATEWAY}/lifecycle.ts`,
+    'if (!applied || !replaced.has(held)) return held',
+    'if (held) return held',
+    [`${GATEWAY}/lifecycle.test.ts`],
   ),
   bug(
     'config: one that the agent can write is taken up',
