@@ -1,6 +1,9 @@
 // Bugs that no release may have, each as patches of shipped sources and the test files of which one must fail. A patch fits exactly
 // once, so that a patch that no longer fits is noticed.
 
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
 const GATEWAY = 'packages/gateway/src'
 const STORE = 'packages/store/src'
 const REPLAYS = 'packages/cli/src/replay.test.ts'
@@ -890,4 +893,14 @@ export const MUTANTS = [
   ...confinement,
   ...features,
   ...hardware,
+]
+
+/** Says which patches of a bug do not fit exactly once into their files below `root`, and which of its test files are missing. */
+export const stalePatches = ({ name, patches, tests }, root) => [
+  ...patches.flatMap(({ file, find }) => {
+    const path = join(root, file)
+    const fits = existsSync(path) ? readFileSync(path, 'utf8').split(find).length - 1 : 0
+    return fits === 1 ? [] : [`'${name}' fits ${fits} times into ${file}: ${find}`]
+  }),
+  ...tests.flatMap((file) => (existsSync(join(root, file)) ? [] : [`'${name}' names a test file that is not there: ${file}`])),
 ]

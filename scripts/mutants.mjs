@@ -17,7 +17,7 @@ import {
 import { tmpdir } from 'node:os'
 import { basename, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { MUTANTS } from './mutants-table.mjs'
+import { MUTANTS, stalePatches } from './mutants-table.mjs'
 
 const ROOT = resolve(import.meta.dirname, '..')
 /** For the tests of one bug; what hangs longer is as good as failed, but nobody knows why. */
@@ -87,13 +87,6 @@ async function runTests(copy, files, { bail }) {
 
 const sourceOf = (file) => readFileSync(join(ROOT, file), 'utf8')
 
-/** What is wrong with the patches of a bug, each of which has to fit exactly once. */
-const stalePatches = ({ name, patches }) =>
-  patches.flatMap(({ file, find }) => {
-    const fits = sourceOf(file).split(find).length - 1
-    return fits === 1 ? [] : [`'${name}' fits ${fits} times into ${file}: ${find}`]
-  })
-
 /** The text of each file with the bug in it. */
 function planted({ patches }) {
   const texts = new Map()
@@ -129,7 +122,7 @@ const mutants = MUTANTS.filter(({ name }) => name.includes(values.only))
 const copy = mkdtempSync(join(tmpdir(), 'sluice-mutants-'))
 try {
   if (mutants.length === 0) throw new Error(`no bug has '${values.only}' in its name`)
-  const stale = mutants.flatMap(stalePatches)
+  const stale = mutants.flatMap((mutant) => stalePatches(mutant, ROOT))
   if (stale.length > 0) throw new Error(`adapt these to what stands there now:\n${stale.join('\n')}`)
   copyRepository(copy)
   const tests = [...new Set(mutants.flatMap((mutant) => mutant.tests))]
