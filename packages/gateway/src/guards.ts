@@ -32,7 +32,8 @@ export function createGuards(config: LoadedConfig, { dataDir, configFile, clock,
   const configured = config.core(policySection)
   // The agent may touch neither the daemon's data (except a workspace inside of it), nor its configuration, nor the compiled code
   // that Node runs.
-  const forbidden = [...configured.forbidden_paths, dataDir, configFile, getCompileCacheDir() ?? []].flat()
+  const closed = [dataDir, getCompileCacheDir() ?? []].flat()
+  const forbidden = [...configured.forbidden_paths, ...closed, configFile]
   const policy = Object.freeze({ ...configured, forbidden_paths: forbidden })
   const isolation = config.core(sandboxSection)
   const { enabled, backend, required } = isolation
@@ -59,6 +60,7 @@ export function createGuards(config: LoadedConfig, { dataDir, configFile, clock,
       sandbox: async () => (await inForce.sandbox()).sandbox,
       required,
       limits: commandLimits(isolation),
+      closed,
       log: log.child('spawn'),
       clock,
     }),

@@ -17,9 +17,16 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-const setUp = (sandbox: Sandbox = noSandbox, required = false) => {
+const setUp = (sandbox: Sandbox = noSandbox, required = false, closed: readonly string[] = []) => {
   const host = testHost({ clock: testClock() })
-  const spawn = createSpawn({ sandbox: () => sandbox, required, limits: LIMITS, log: host.log, clock: host.clock })
+  const spawn = createSpawn({
+    sandbox: () => sandbox,
+    required,
+    limits: LIMITS,
+    closed,
+    log: host.log,
+    clock: host.clock,
+  })
   const sh = (script: string, changes: Partial<SpawnRequest> = {}) =>
     spawn({
       file: 'sh',
@@ -48,6 +55,19 @@ test('a sandbox is given the devices that are there, and what is no device is ne
   expect(given).toEqual([['/dev/null'], undefined])
   for (const path of ['/etc', '/dev', '/dev/', '/dev/../etc', '/dev/bus/..', 'dev/null'])
     await expect(withDevices(path)).rejects.toMatchObject({ code: 'internal' })
+})
+
+test('a sandbox is given no folder that holds what the daemon reads keys or code from', async () => {
+  const inner = join(folder, 'closed', 'workspace')
+  mkdirSync(inner, { recursive: true })
+  const link = join(folder, 'link-to-all')
+  symlinkSync(folder, link)
+  const { sh } = setUp({ ...noSandbox, strength: 1 }, false, [join(folder, 'closed')])
+  const writing = (writable: string) => sh('true', { cwd: inner, policy: { writable: [writable], network: false } })
+  for (const outer of [folder, link, join(folder, 'closed')])
+    await expect(writing(outer)).rejects.toMatchObject({ code: 'forbidden', message: expect.stringContaining('[agent] workspace') })
+  expect(await writing(inner)).toMatchObject({ exitCode: 0 })
+  expect(await setUp(noSandbox, false, [folder]).sh('true')).toMatchObject({ exitCode: 0 })
 })
 
 /** Looks again until it is so; the test's own limit ends it. */

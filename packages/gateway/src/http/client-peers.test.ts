@@ -33,3 +33,13 @@ test('a trusted proxy and a direct request are nothing to warn about', () => {
   expect(peers().look('203.0.113.9', new Headers())).toEqual({ address: '203.0.113.9', spared: false })
   expect(warnings()).toEqual([])
 })
+
+test('a forwarding header of a later request on a connection is noticed too', () => {
+  const { peers, warnings } = arrange(false)
+  const made = peers()
+  made.look('127.0.0.1', new Headers())
+  made.notice('127.0.0.1', new Headers())
+  expect(warnings()).toEqual([])
+  made.notice('127.0.0.1', forwarded)
+  expect(warnings()).toMatchObject([{ message: expect.stringContaining('share one rate limit') }])
+})

@@ -15,6 +15,8 @@ export interface ClientPeers {
   /** True: one connection may carry requests of several clients. */
   readonly byRequest: boolean
   look(socketAddress: string, headers: HeaderReader): ClientPeer
+  /** Notices a forwarding header that does not count, as on a later request of a connection. */
+  notice(socketAddress: string, headers: HeaderReader): void
 }
 
 /** Why a forwarding header was ignored: headers count for nobody, or not for that peer. */
@@ -52,11 +54,15 @@ export function createClientPeers(
 ): ClientPeers {
   const proxies = trustedProxies(config)
   const why: IgnoredForwarding = proxies ? 'trusted_proxies' : 'trust_forwarded_headers'
+  const notice: ClientPeers['notice'] = (socketAddress, headers) => {
+    if (forwarding.ignored.has(why) || !isForwarded(headers)) return
+    if (!proxies || !isTrustedPeer(socketAddress, proxies)) forwarding.ignore(why, socketAddress)
+  }
   return {
     byRequest: proxies !== null,
+    notice,
     look(socketAddress, headers) {
-      const counts = proxies !== null && isTrustedPeer(socketAddress, proxies)
-      if (!counts && !forwarding.ignored.has(why) && isForwarded(headers)) forwarding.ignore(why, socketAddress)
+      notice(socketAddress, headers)
       return { address: clientAddress(socketAddress, headers, proxies), spared: isSpared(socketAddress, headers, proxies) }
     },
   }

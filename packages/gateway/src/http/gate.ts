@@ -71,7 +71,10 @@ export function createGate({ config, auth, clients, forwarding }: GateOptions): 
     const socket = c.env?.incoming?.socket
     if (!socket || peers.byRequest) return look(socket ?? c.req.raw, socketPeer(c), headers)
     const known = addresses.get(socket)
-    if (known) return known
+    if (known) {
+      peers.notice(socketPeer(c), headers)
+      return known
+    }
     const fresh = look(socket, socketPeer(c), headers)
     addresses.set(socket, fresh)
     return fresh
