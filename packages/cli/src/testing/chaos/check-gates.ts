@@ -39,7 +39,8 @@ export function checkGates({ messages, seen }: History, { inbox, outbox, questio
     }
     const row = rows.get(`${kind} ${id}`)
     const { told, ...at } = times.get(mark) ?? {}
-    if (row?.state === 'dead' && question?.state !== 'cancelled') tell('waited', `${mark} was given up while its question was open`)
+    if (row?.state === 'dead' && !(gate === 'withdrawn' && OUTCOMES.withdrawn.includes(question?.state ?? '')))
+      tell('waited', `${mark} was given up while its question was open`)
     if (another || (question && prompts.get(nameOf({ mark, part: PROMPT_PART })) !== 1))
       tell('asked once', `the question of ${mark} was asked twice`)
     if (!question) {

@@ -358,6 +358,11 @@ describe('a turn that waits for a person', () => {
   test('is aborted while somebody answers', () => {
     expect(after(withdrawn, unsent, aborted)).toEqual([])
   })
+  test('is aborted right after somebody has rejected its call', () => {
+    const notices = [{ place: 'here', says: 'rejected' } as const]
+    expect(after(withdrawn, unsent, { ...aborted, questions: [question('rejected')], notices })).toEqual([])
+    expect(after(rejected, unsent, { ...aborted, questions: [question('rejected')], notices })).toContain('waited')
+  })
   test('is given up through waiting', () => {
     const inbox = [inboxRow('g', 1, { state: 'dead', attempts: 6 }), inboxRow('y', 2, { isAnswer: true })]
     expect(after(approved, {}, { inbox })).toContain('waited')

@@ -41,7 +41,7 @@ export function checkKept({ attemptsMax, messages, seen }: History, store: Store
   for (const [mark, times] of answered) if (times > 1) tell('once', `${mark} is ${times} times in its session`)
   for (const mark of store.unfinished) tell('lost', `the turn of ${mark} has not ended`)
 
-  const withdrawn = new Set(store.questions.flatMap(({ mark, state }) => (state === 'cancelled' ? [mark] : [])))
+  const withdrawn = new Set(store.questions.flatMap(({ mark, state }) => (state === 'cancelled' || state === 'rejected' ? [mark] : [])))
   const failed = new Map(store.failed.map(({ mark, attempts }) => [mark, attempts]))
   for (const mark of acked) {
     const message = byMark.get(mark)
