@@ -1,6 +1,7 @@
 /** The command line's own rules: usage, exit codes, help, completions. Nothing here starts a daemon. */
 import { spawnSync } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { AppError, defineFeature, secretText } from '@sluice/sdk'
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
@@ -189,6 +190,20 @@ describe('configuration commands', () => {
       expect(err).toContain('SVC_GATWAY_PORT is set, but no key of this build reads it; did you mean SVC_GATEWAY_PORT?')
       expect(err).toContain('`security.policy.auto_approve` names the tool "gpio_wirte", which does not exist; did you mean "gpio_write"?')
       expect(err).not.toContain('"gpio_write",')
+    } finally {
+      dispose()
+    }
+  })
+
+  test('check refuses a file of a feature that this build leaves out', async () => {
+    const { dir, dispose } = scratch('')
+    try {
+      writeFileSync(join(dir, 'robot.toml'), '[safety]\n')
+      const { code, err } = await sluice('config', 'check', '--data-dir', dir)
+      expect({ code, err }).toEqual({
+        code: 78,
+        err: expect.stringContaining('robot.toml is for hardware-safety, which this build leaves out'),
+      })
     } finally {
       dispose()
     }
