@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { testClock } from '@sluice/testkit/clock'
 import { expect, test } from 'vitest'
 import { Deadlines } from './deadlines.ts'
@@ -53,4 +54,28 @@ test('the time of a paused deadline stands still', async () => {
   expect(expired).toEqual([])
   await clock.advance(1)
   expect(expired).toEqual([1100])
+})
+
+test('a deadline that passed while the process was suspended waits a second more', async () => {
+  let monotonicMs = 0
+  const wake: (() => void)[] = []
+  const clock = {
+    nowMs: () => monotonicMs,
+    monotonicMs: () => monotonicMs,
+    sleep: () => new Promise<void>((resolve) => wake.push(resolve)),
+  }
+  const deadlines = new Deadlines(clock)
+  const expired: string[] = []
+  const answered = deadlines.watch(10_000, () => expired.push('answered'))
+  deadlines.watch(10_000, () => expired.push('silent'))
+  const fireAt = async (atMs: number) => {
+    monotonicMs = atMs
+    wake.shift()?.()
+    await setImmediate()
+  }
+  await fireAt(30_000)
+  expect(expired).toEqual([])
+  deadlines.forget(answered)
+  await fireAt(31_000)
+  expect(expired).toEqual(['silent'])
 })

@@ -2,7 +2,7 @@
  * All deadlines of the agent behind one sleep. Deadlines come and go, and most move further away, with every turn and every
  * piece of a reply; a timer for each would cost more than the work it guards.
  */
-import type { Clock } from '@sluice/sdk'
+import { type Clock, catchUpMs } from '@sluice/sdk'
 
 export interface Deadline {
   /** On the monotonic clock. May be moved further away at any time. */
@@ -58,7 +58,12 @@ export class Deadlines {
     this.#sleep = sleep
     this.#wakeAtMs = atMs
     await this.#clock.sleep(atMs - this.#clock.monotonicMs(), sleep.signal)
-    if (!sleep.signal.aborted) this.#wake()
+    if (sleep.signal.aborted) return
+    const nowMs = this.#clock.monotonicMs()
+    // A machine that was suspended may have the model's answer in a socket that is read after this timer.
+    const moreMs = catchUpMs(atMs, nowMs)
+    if (moreMs > 0) await this.#sleepUntil(nowMs + moreMs)
+    else this.#wake()
   }
 
   #wake(): void {

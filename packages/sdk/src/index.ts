@@ -148,7 +148,7 @@ export type { ConfigSchema, KeyMetadata, Refined, Section } from './section.ts'
 export { fromEnv, headerSecret, httpUrl, secretText, whole } from './section.ts'
 export { PerClient, Shared } from './shared.ts'
 export type { SignalScope } from './signal-scope.ts'
-export { signalScope } from './signal-scope.ts'
+export { catchUpMs, signalScope } from './signal-scope.ts'
 export type {
   SopDispatch,
   SopEvent,

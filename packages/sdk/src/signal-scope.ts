@@ -14,6 +14,10 @@ export interface SignalScope extends Disposable {
 const HELD_UP_MS = 500
 /** Time for the event loop to read what arrived in the meantime. */
 const CATCH_UP_MS = 1000
+
+/** Milliseconds to wait once more after a timer that was due at `dueMs`; 0: it came in time. Both times are monotonic. */
+export const catchUpMs = (dueMs: number, nowMs: number): number => (nowMs - dueMs > HELD_UP_MS ? CATCH_UP_MS : 0)
+
 const DISPOSED = new AppError('aborted', 'The work that this signal belongs to has ended')
 
 /**
@@ -39,7 +43,8 @@ export function signalScope(signals: readonly (AbortSignal | undefined)[], timeo
     await clock.sleep(ms, signal)
     if (signal.aborted) return
     // Timers run before sockets are read, so an answer may already be there.
-    if (clock.monotonicMs() - dueMs > HELD_UP_MS) return limit(CATCH_UP_MS)
+    const moreMs = catchUpMs(dueMs, clock.monotonicMs())
+    if (moreMs > 0) return limit(moreMs)
     release()
     timedOut = true
     controller.abort(new DOMException('The time limit was exceeded', 'TimeoutError'))
