@@ -45,16 +45,14 @@ async function say(count: number, from = 0): Promise<void> {
   )
 }
 
-test('the file becomes smaller when much of it was dropped', async () => {
+test('the file becomes smaller while it is open when much of it was dropped', async () => {
   await say(600)
   await store.close()
   const before = statSync(file).size
   store = openStore({ file, clock, log })
   expect(await store.prune({ ...KEEP, endedBeforeMs: 500, saidBeforeMs: 500 })).toMatchObject({ turns: 500, said: 500 })
-  await store.close()
   expect(before).toBeGreaterThan(6 * MB)
   expect(statSync(file).size).toBeLessThan(before / 2)
-  store = openStore({ file, clock, log })
   expect(await store.check()).toEqual([])
 })
 

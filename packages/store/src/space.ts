@@ -50,7 +50,14 @@ export const usageOf = (db: Database, file: string): StoreUsage =>
 
 /** Gives unused pages back to the file system, a few in each transaction, until `keptMax` are left. */
 export async function shrink(db: Database, writer: GroupCommit, keptMax = UNUSED_PAGES_MAX): Promise<void> {
-  for (let unused = pagesOf(db).unused; unused > keptMax; ) {
+  const before = pagesOf(db).unused
+  await giveBack(db, writer, { unused: before, keptMax })
+  // The file itself becomes smaller only when the log is written to it, which an idle daemon would not do by itself.
+  if (pagesOf(db).unused < before) db.exec('PRAGMA wal_checkpoint(PASSIVE)')
+}
+
+async function giveBack(db: Database, writer: GroupCommit, { unused: first, keptMax }: { unused: number; keptMax: number }): Promise<void> {
+  for (let unused = first; unused > keptMax; ) {
     const left = await writer.write(() => {
       db.exec(`PRAGMA incremental_vacuum(${Math.min(PAGES_SLICE, unused - keptMax)})`)
       return pagesOf(db).unused
