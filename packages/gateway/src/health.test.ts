@@ -1,13 +1,22 @@
-import { AppError, type Channel, type StoreHealth } from '@sluice/sdk'
+import { AppError, type Channel, type Sandbox, type StoreHealth } from '@sluice/sdk'
 import { testClock } from '@sluice/testkit/clock'
 import { expect, test } from 'vitest'
 import { createEventBus } from './events/bus.ts'
 import { createHealthWatch } from './health.ts'
+import { noSandbox, refusingSandbox } from './sandbox-none.ts'
+import type { SandboxChoice } from './sandbox-select.ts'
 
 function arrange() {
   const clock = testClock()
   const bus = createEventBus({ clock, run: 'test' })
-  const seen: { store: StoreHealth; probes: number; probe: () => Promise<void>; channel: 'ok' | 'down'; link: 'ok' | 'down' } = {
+  const seen: {
+    store: StoreHealth
+    probes: number
+    probe: () => Promise<void>
+    channel: 'ok' | 'down'
+    link: 'ok' | 'down'
+    sandbox?: SandboxChoice
+  } = {
     store: { lastCommitMs: null, fault: null },
     probes: 0,
     probe: async () => {},
@@ -28,6 +37,7 @@ function arrange() {
       }),
     },
     live: () => ({ channels: [channel], links: () => [{ name: 'mqtt', state: seen.link }], config: { require_pairing: true } as never }),
+    sandbox: () => seen.sandbox,
   })
   return { clock, bus, seen, health }
 }
@@ -67,6 +77,21 @@ test('a full disk, a channel, a broker or a provider that is away makes it degra
   const completed = { type: 'turn_completed', turn_id: 't', session_id: null, source: 'ws', model: 'm', took_ms: 1 } as const
   bus.emit({ ...completed, input_tokens: 1, output_tokens: 1, cost_usd: 0 })
   expect(health.look()).toMatchObject({ status: 'ok', provider: { state: 'ok' } })
+})
+
+test('commands that run unconfined, elsewhere or not at all are a warning without the reason', () => {
+  const { health, seen } = arrange()
+  const warned = (sandbox: Sandbox, warning?: string) => {
+    seen.sandbox = { sandbox, probes: [], isFinal: false, ...(warning !== undefined && { warning }) }
+    return health.look().warnings
+  }
+  expect(warned({ ...noSandbox, name: 'jail' })).toEqual([])
+  const why = "'container' does not work: /var/run/docker.sock is not there"
+  expect(warned({ ...noSandbox, name: 'jail' }, why)).toEqual([
+    'commands run in another sandbox than the configuration names: see sluice doctor',
+  ])
+  expect(warned(noSandbox)).toEqual(['commands run without a sandbox: see sluice doctor'])
+  expect(warned(refusingSandbox(why), why)).toEqual(['commands are refused, because no sandbox works: see sluice doctor'])
 })
 
 test('it is ready between its start and its stop, while a commit is at most five seconds old', async () => {

@@ -5,6 +5,8 @@ import { healthOf } from './delivery/health-watch.ts'
 import type { EventBus } from './events/bus.ts'
 import type { IgnoredForwarding } from './http/client-peers.ts'
 import type { Live } from './runtime.ts'
+import { noSandbox, REFUSING } from './sandbox-none.ts'
+import type { SandboxChoice } from './sandbox-select.ts'
 
 const linkSchema = v.object({ name: v.string(), state: v.picklist(['ok', 'connecting', 'down']) })
 
@@ -18,7 +20,10 @@ export const healthSchema = v.object({
   provider: v.object({ state: v.pipe(v.picklist(['ok', 'failing', 'unknown']), v.description('As the last turn found it')) }),
   channels: v.array(linkSchema),
   links: v.pipe(v.array(linkSchema), v.description('Other connections that features keep open, such as to an MQTT broker')),
-  warnings: v.pipe(v.array(v.string()), v.description('Settings that do not fit the requests that come in')),
+  warnings: v.pipe(
+    v.array(v.string()),
+    v.description('Such as settings that do not fit the requests that come in, or commands that run without a sandbox'),
+  ),
 })
 
 export const readySchema = v.object({
@@ -47,6 +52,8 @@ export interface HealthWatchOptions {
   readonly store: { health(): StoreHealth; keyValue(owner: string): Pick<KeyValue, 'set'> }
   readonly bus: Pick<EventBus, 'subscribe'>
   readonly live: () => Pick<Live, 'channels' | 'links' | 'config'>
+  /** The choice in force; undefined before the first one is made. */
+  readonly sandbox: () => SandboxChoice | undefined
 }
 
 /** A commit this recent shows that the disk takes writes. */
@@ -56,7 +63,7 @@ const IDLE_MS = 30_000
 /** Turns that failed for these reasons got no answer from the provider. Other codes name faults of the store, or the operator's limits. */
 const PROVIDER_FAULTS: ReadonlySet<string> = new Set(['upstream', 'upstream_timeout'])
 
-export function createHealthWatch({ clock, store, bus, live }: HealthWatchOptions): HealthWatch {
+export function createHealthWatch({ clock, store, bus, live, sandbox }: HealthWatchOptions): HealthWatch {
   let provider: Health['provider']['state'] = 'unknown'
   let phase: 'starting' | 'serving' | 'draining' = 'starting'
   let probing: Promise<string | null> | undefined
@@ -114,7 +121,10 @@ export function createHealthWatch({ clock, store, bus, live }: HealthWatchOption
         store: { state: fault === null ? 'ok' : 'failing', reason: fault },
         provider: { state: provider },
         ...shown,
-        warnings: [...ignoredForwarding].map((why) => `a forwarding header was ignored: see [gateway] ${why}`),
+        warnings: [
+          ...[...ignoredForwarding].map((why) => `a forwarding header was ignored: see [gateway] ${why}`),
+          ...sandboxWarnings(sandbox()),
+        ],
       }
     },
     async notReady() {
@@ -125,4 +135,13 @@ export function createHealthWatch({ clock, store, bus, live }: HealthWatchOption
       return probeOnce()
     },
   }
+}
+
+/** `/health` is open to everybody, so the reasons are left to `sluice doctor`. */
+function sandboxWarnings(choice: SandboxChoice | undefined): string[] {
+  if (!choice) return []
+  const { name } = choice.sandbox
+  if (name === noSandbox.name) return ['commands run without a sandbox: see sluice doctor']
+  if (name === REFUSING) return ['commands are refused, because no sandbox works: see sluice doctor']
+  return choice.warning === undefined ? [] : ['commands run in another sandbox than the configuration names: see sluice doctor']
 }

@@ -133,7 +133,13 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
       sandbox: measuredSandbox(guards?.chosenSandbox()),
     }
   }
-  const health = createHealthWatch({ clock, store, bus, live: () => lifecycle.current().live })
+  const health = createHealthWatch({
+    clock,
+    store,
+    bus,
+    live: () => lifecycle.current().live,
+    sandbox: () => guards?.chosenSandbox(),
+  })
   const services: Partial<Services> = {
     memory: store.memory,
     vitals,

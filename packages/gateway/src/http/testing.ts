@@ -138,7 +138,7 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
     observe: (observation) => observer.record(observation),
     ...options.live,
   }
-  const health = createHealthWatch({ clock, store, bus, live: () => live })
+  const health = createHealthWatch({ clock, store, bus, live: () => live, sandbox: () => undefined })
   health.started()
   const runtime: Runtime = {
     version: '0.0.0',
