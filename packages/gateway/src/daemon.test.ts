@@ -178,6 +178,18 @@ describe('a changed configuration', () => {
   })
 })
 
+test('health says that the configuration file is not valid, until it is what is in force again', async () => {
+  running = await startDaemon(options())
+  const { runtime, reload } = running
+  const file = join(dataDir, 'config.toml')
+  writeFileSync(file, '[nosuch]\n')
+  await reload()
+  expect(runtime.health.look()).toMatchObject({ status: 'degraded', config: { state: 'rejected' } })
+  writeFileSync(file, '')
+  await reload()
+  expect(runtime.health.look()).toMatchObject({ status: 'ok', config: { state: 'ok' } })
+})
+
 test('a configuration that the agent can write is not taken up by itself, and its tools cannot write it', async () => {
   const project = join(dataDir, 'project')
   mkdirSync(project)

@@ -204,12 +204,13 @@ async function takeChange(runtime: OpenRuntime, file: string, text: string): Pro
 
 /** A configuration that does not validate changes nothing: the daemon goes on with the one in force, and says why. */
 async function applyChange(runtime: OpenRuntime, text: string): Promise<void> {
-  const { log, bus } = runtime
+  const { log, bus, health } = runtime
   const before = runtime.config().core(gatewaySection)
   const concerns = concernsOf(runtime)
   try {
     void runtime.guards().retrySandbox()
     const { sections, rebuilt } = await runtime.reload(text)
+    health.configRead(true)
     if (sections.length === 0) return
     log.info('configuration reloaded', { sections, rebuilt })
     warnOf(runtime, concerns)
@@ -218,6 +219,7 @@ async function applyChange(runtime: OpenRuntime, text: string): Promise<void> {
     const { host, port } = runtime.config().core(gatewaySection)
     if (host !== before.host || port !== before.port) log.warn('[gateway] host and port take effect at the next start')
   } catch (error) {
+    health.configRead(false)
     const problems = error instanceof AppError ? error.fields.problems : undefined
     log.error('the changed configuration is not valid; the one in force stays', { error: errorText(error), problems })
     bus.emit({ type: 'config_rejected', error: errorText(error) })

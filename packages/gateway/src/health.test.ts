@@ -50,6 +50,7 @@ test('a daemon that is well says so, without details that may hold secrets', () 
     status: 'ok',
     require_pairing: true,
     store: { state: 'ok', reason: null },
+    config: { state: 'ok' },
     provider: { state: 'unknown' },
     channels: [{ name: 'x', state: 'ok' }],
     links: [{ name: 'mqtt', state: 'ok' }],
@@ -92,6 +93,14 @@ test('commands that run unconfined, elsewhere or not at all are a warning withou
   ])
   expect(warned(noSandbox)).toEqual(['commands run without a sandbox: see sluice doctor'])
   expect(warned(refusingSandbox(why), why)).toEqual(['commands are refused, because no sandbox works: see sluice doctor'])
+})
+
+test('a configuration file that is not valid makes it degraded until it is valid again', () => {
+  const { health } = arrange()
+  health.configRead(false)
+  expect(health.look()).toMatchObject({ status: 'degraded', config: { state: 'rejected' } })
+  health.configRead(true)
+  expect(health.look()).toMatchObject({ status: 'ok', config: { state: 'ok' } })
 })
 
 test('it is ready between its start and its stop, while a commit is at most five seconds old', async () => {

@@ -17,6 +17,9 @@ export const healthSchema = v.object({
     state: v.picklist(['ok', 'failing']),
     reason: v.pipe(v.nullable(v.string()), v.description('Such as `database or disk is full`')),
   }),
+  config: v.object({
+    state: v.pipe(v.picklist(['ok', 'rejected']), v.description('`rejected`: the file is not valid, so the one before it is in force')),
+  }),
   provider: v.object({ state: v.pipe(v.picklist(['ok', 'failing', 'unknown']), v.description('As the last turn found it')) }),
   channels: v.array(linkSchema),
   links: v.pipe(v.array(linkSchema), v.description('Other connections that features keep open, such as to an MQTT broker')),
@@ -43,6 +46,8 @@ export interface HealthWatch {
   started(): void
   /** From now on the daemon is on its way to its end. */
   draining(): void
+  /** Whether the configuration file was valid when it was read last. */
+  configRead(isValid: boolean): void
   /** Forwarding headers that were ignored; whoever ignores one adds to it. */
   readonly ignoredForwarding: Set<IgnoredForwarding>
 }
@@ -66,6 +71,7 @@ const PROVIDER_FAULTS: ReadonlySet<string> = new Set(['upstream', 'upstream_time
 export function createHealthWatch({ clock, store, bus, live, sandbox }: HealthWatchOptions): HealthWatch {
   let provider: Health['provider']['state'] = 'unknown'
   let phase: 'starting' | 'serving' | 'draining' = 'starting'
+  let isConfigValid = true
   let probing: Promise<string | null> | undefined
   const ignoredForwarding = new Set<IgnoredForwarding>()
   bus.subscribe(({ envelope }) => {
@@ -100,6 +106,9 @@ export function createHealthWatch({ clock, store, bus, live, sandbox }: HealthWa
 
   return {
     ignoredForwarding,
+    configRead(isValid) {
+      isConfigValid = isValid
+    },
     started() {
       phase = 'serving'
     },
@@ -116,9 +125,10 @@ export function createHealthWatch({ clock, store, bus, live, sandbox }: HealthWa
       }
       const isDown = [...shown.channels, ...shown.links].some(({ state }) => state === 'down')
       return {
-        status: fault !== null || provider === 'failing' || isDown ? 'degraded' : 'ok',
+        status: fault !== null || !isConfigValid || provider === 'failing' || isDown ? 'degraded' : 'ok',
         require_pairing: config.require_pairing,
         store: { state: fault === null ? 'ok' : 'failing', reason: fault },
+        config: { state: isConfigValid ? 'ok' : 'rejected' },
         provider: { state: provider },
         ...shown,
         warnings: [

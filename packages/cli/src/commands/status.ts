@@ -36,11 +36,12 @@ const stateLine = (found: DaemonProbe, { style }: CliContext['out']): string =>
 function healthLines(found: DaemonProbe): string[] {
   const read = v.safeParse(healthSchema, found.running ? found.health : undefined)
   if (!read.success) return []
-  const { status, store, provider, channels, links, warnings } = read.output
+  const { status, store, config, provider, channels, links, warnings } = read.output
   const shown = [...channels, ...links].map(({ name, state }) => `${name} ${state}`)
   return [
     `health:      ${status}`,
     `store:       ${store.reason ?? store.state}`,
+    ...(config.state === 'ok' ? [] : ["config:      the file is not valid and the one before it is in force; see 'sluice config check'"]),
     `provider:    ${provider.state}`,
     `channels:    ${shown.join(', ') || 'none'}`,
     ...warnings.map((warning) => `warning:     ${warning}`),
