@@ -145,9 +145,32 @@ const withSubcommands =
     return rules !== undefined && fits(rules)(args.slice(at + 1))
   }
 
+/** Names by which a program reads its code from a pipe. */
+const STANDARD_INPUT = /(?:^|\/)(?:stdin|\d+)$/
+
 /** A program that runs code: known with a file to run, whose arguments are its own affair, or to print its version. */
 const runsFile: IsKnown = ([first = '', ...rest]) =>
-  first === '' ? false : /^[-+]/.test(first) ? ['--version', '-V', '-v', '--test'].includes(first) && rest.length === 0 : true
+  first === '' || first === 'inspect'
+    ? false
+    : /^[-+]/.test(first)
+      ? ['--version', '-V', '-v', '--test'].includes(first) && rest.length === 0
+      : !STANDARD_INPUT.test(first)
+
+/** Of `bun` and `deno`, whose other subcommands take code, fetch it or install it. */
+const RUNTIME_RUN = plain('', '')
+const isKnownRuntime: IsKnown = (args) =>
+  !args.some((arg) => arg.includes(':')) &&
+  withSubcommands({ run: RUNTIME_RUN, test: RUNTIME_RUN, task: RUNTIME_RUN }, ['--version', '-V', '-v'])(args)
+
+/** `gawk` calls a function by a name that is put together, and loads libraries, after an `@`. */
+const isKnownAwk: IsKnown = (args) => fits(AWK)(args) && !args.some((arg) => arg.includes('@'))
+
+/** Programs that run another one by an option or by `+command`. */
+const without =
+  (pattern: RegExp): IsKnown =>
+  (args) =>
+    !args.some((arg) => pattern.test(arg))
+const withoutOptions = without(/^[-+]./)
 
 /** The first word may be letters of options without a dash, each of which takes its values from the next words. */
 const isKnownTar: IsKnown = (args) => {
@@ -178,11 +201,15 @@ const KNOWN: readonly (readonly [program: RegExp, isKnown: IsKnown])[] = [
   [/^(?:npm|pnpm|yarn)$/, withSubcommands(NPM, ['--version', '-v'])],
   [/^cargo$/, withSubcommands(CARGO, ['--version', '-V'])],
   [/^pip[\d.]*$/, withSubcommands(PIP, ['--version', '-V'])],
-  [/^(?:(?:python|pypy|perl|ruby|lua|php)[\d.]*|node|nodejs|bun|deno|sh|bash|dash|zsh|ksh|fish|ash)$/, runsFile],
+  [/^(?:(?:python|pypy|perl|ruby|lua|php)[\d.]*|node|nodejs|sh|bash|dash|zsh|ksh|fish|ash)$/, runsFile],
   [/^tar$/, isKnownTar],
   [/^sort$/, fits(SORT)],
   [/^split$/, fits(SPLIT)],
-  [/^[gmn]?awk$/, fits(AWK)],
+  [/^[gmn]?awk$/, isKnownAwk],
+  [/^(?:bun|deno)$/, isKnownRuntime],
+  [/^(?:vim?|nvim|view|ex|ed|emacs|less|more|man|gdb|lldb|zip|rsync|scp|sftp)$/, withoutOptions],
+  [/^rg$/, without(/^--(?:pre|hostname-bin)(?:=|$)/)],
+  [/^(?:fd|fdfind)$/, without(/^(?:-[A-Za-z0-9]*[xX]|--exec)/)],
   [/^sed$/, isKnownSed],
 ]
 
