@@ -4,7 +4,6 @@ import { access, constants, mkdir, stat, statfs } from 'node:fs/promises'
 import { policySection } from '@sluice/agent'
 import { AppError, errorText, type Parts, type Policy, signalScope } from '@sluice/sdk'
 import type { TomlProblem } from '@sluice/toml'
-import * as v from 'valibot'
 import { type GatewayConfig, gatewaySection, sandboxSection } from './config/core-sections.ts'
 import type { LoadedConfig } from './config/types.ts'
 import { checkChannels, checkDeliveries, checkWebhooks } from './doctor-channels.ts'
@@ -14,8 +13,8 @@ import { checkProcedures } from './doctor-procedures.ts'
 import { checkProvider } from './doctor-provider.ts'
 import { checkInWorkspace, checkSandbox } from './doctor-sandbox.ts'
 import { checkStorage } from './doctor-storage.ts'
+import { checkWarnings } from './doctor-warnings.ts'
 import { checkConfigPlace, checkWorkspace } from './doctor-workspace.ts'
-import { healthSchema } from './health.ts'
 import { leftOutFiles } from './left-out-files.ts'
 import { type OpenRuntime, openRuntime, type RuntimeOptions } from './open-runtime.ts'
 import { isLoopbackHost, isOpenToAll, OPEN_TO_ALL, PLAIN_HTTP } from './open-to-all.ts'
@@ -65,7 +64,7 @@ export async function runChecks(options: DoctorOptions): Promise<Check[]> {
       ...(await checkDeliveries(runtime)),
       ...(await checkProcedures(runtime)),
       await checkMemory(runtime.store.memory),
-      ...checkProxy(options.daemon.health),
+      ...checkWarnings(options.daemon.health),
       options.daemon.running
         ? ok('daemon', 'it runs and answers')
         : warn('daemon', options.daemon.reason ?? 'it does not run', "start it with 'sluice daemon'"),
@@ -140,18 +139,6 @@ function checkExposure({ host, require_pairing }: GatewayConfig): Check {
   if (!isLoopbackHost(host))
     return warn('exposure', PLAIN_HTTP, 'put a reverse proxy with TLS in front, and set [gateway] host = "127.0.0.1"')
   return ok('exposure', require_pairing ? 'every caller presents a token' : 'open to this machine alone')
-}
-
-/** What only the running daemon has seen. */
-function checkProxy(health: unknown): Check[] {
-  const { warnings = [] } = v.is(healthSchema, health) ? health : {}
-  return warnings.map((warning) =>
-    warn(
-      'proxy',
-      `${warning}; behind a proxy, all clients share one rate limit`,
-      'set trust_forwarded_headers = true and trusted_proxies to the address of the proxy',
-    ),
-  )
 }
 
 function checkPolicy({ level, allowed_commands }: Policy): Check {

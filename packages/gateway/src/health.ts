@@ -61,6 +61,9 @@ export interface HealthWatchOptions {
   readonly sandbox: () => SandboxChoice | undefined
 }
 
+/** Begins the warnings that are about a proxy. */
+export const FORWARDING_IGNORED = 'a forwarding header was ignored'
+
 /** A commit this recent shows that the disk takes writes. */
 const COMMIT_AGE_MS_MAX = 5000
 /** After this long without a commit, looking starts a probe, so that a full disk is noticed before a message comes. */
@@ -131,10 +134,7 @@ export function createHealthWatch({ clock, store, bus, live, sandbox }: HealthWa
         config: { state: isConfigValid ? 'ok' : 'rejected' },
         provider: { state: provider },
         ...shown,
-        warnings: [
-          ...[...ignoredForwarding].map((why) => `a forwarding header was ignored: see [gateway] ${why}`),
-          ...sandboxWarnings(sandbox()),
-        ],
+        warnings: [...[...ignoredForwarding].map((why) => `${FORWARDING_IGNORED}: see [gateway] ${why}`), ...sandboxWarnings(sandbox())],
       }
     },
     async notReady() {
