@@ -27,7 +27,7 @@ const DATA_VERSION = 'PRAGMA data_version'
 
 export class Database {
   readonly #connection: DatabaseSync
-  /** What reading found to be wrong with the file or the disk; it stays until the file is opened anew. */
+  /** What reading or writing found to be wrong with the file; it stays until the file is opened anew. */
   damage: string | null = null
   /** By their text. All texts are constants of this package. */
   readonly #statements = new Map<string, StatementSync>()

@@ -98,6 +98,16 @@ test('a full disk refuses what does not fit as unavailable, keeps what does, and
   expect(writer.health).toMatchObject({ fault: null })
 })
 
+test('a damaged table stays a fault while other tables take writes', async () => {
+  const damaged = Object.assign(new Error('database disk image is malformed'), { errcode: 11, errstr: 'database disk image is malformed' })
+  const write = writer.write(() => {
+    throw damaged
+  })
+  await expect(write).rejects.toMatchObject({ code: 'unavailable' })
+  expect(await outcomes([keep('a')])).toEqual(['kept'])
+  expect(writer.health).toMatchObject({ fault: 'database disk image is malformed' })
+})
+
 test('trouble with the disk is logged when it begins and when it ends', async () => {
   db.exec('PRAGMA query_only = TRUE')
   expect(await outcomes([keep('a'), keep('b')])).toEqual(['unavailable', 'unavailable'])

@@ -2,7 +2,7 @@
 import { AppError, type Clock, type Logger, type StoreHealth } from '@sluice/sdk'
 import { Company } from './company.ts'
 import type { Database } from './database.ts'
-import { storageError, storageFault } from './storage-error.ts'
+import { isDamaged, storageError, storageFault } from './storage-error.ts'
 
 /** So many waiting units are committed at once, without waiting for the event loop's turn to end. */
 const UNITS_MAX = 512
@@ -141,6 +141,8 @@ export class GroupCommit {
     const fault = storageFault(error)
     if (this.#fault === null && fault !== undefined) this.#options.log.error('the store cannot keep writes', { error })
     this.#fault = fault ?? this.#fault
+    // Other tables may still take writes, which mends nothing.
+    if (isDamaged(error)) this.#db.damage ??= fault ?? null
     unit.reject(storageError(error, 'The store cannot keep this now'))
   }
 }

@@ -39,6 +39,9 @@ const DAMAGE_CODES: ReadonlySet<number> = new Set([10, 11, 26])
 export const damageOf = (error: unknown): string | undefined =>
   isSqliteError(error) && DAMAGE_CODES.has(error.errcode & 0xff) ? error.errstr : undefined
 
+/** True for a file whose content is damaged. Other faults of a write, an I/O error among them, may pass. */
+export const isDamaged = (error: unknown): boolean => isSqliteError(error) && [11, 26].includes(error.errcode & 0xff)
+
 /** Another connection holds the lock that was wanted. */
 export const isBusy = (error: unknown): boolean => isSqliteError(error) && (error.errcode & 0xff) === BUSY
 
