@@ -88,8 +88,8 @@ export interface ApprovalStore {
   open(approval: NewApproval, prompts: readonly NewReply[]): Promise<{ readonly opened: boolean; readonly approval: Approval }>
   /**
    * The first decision wins: `won` tells whether it was this one. An answer that is given when the time is over is none: by
-   * then the approval is `expired`, noticed or not. With `inbox`, that message is done in the same commit,
-   * whoever won. Undefined for a key nobody opened.
+   * then the approval is `expired`, noticed or not. With `inbox`, the message that decides is done in the same commit; a message
+   * that came too late stays open, so that its sender can be told. Undefined for a key that was never opened.
    */
   decide(key: ApprovalKey, decision: Decision, inbox?: number): Promise<{ readonly won: boolean; readonly approval: Approval } | undefined>
   /** The gate has taken the decision: queues what is said about it in the same commit; nothing if that was done before. */

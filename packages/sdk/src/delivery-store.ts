@@ -135,8 +135,11 @@ export interface InboxStore {
   retry(number: number, failed: RetriedAttempt): Promise<void>
   /** The attempt was cut by a stop of the daemon and does not count. */
   release(number: number): Promise<void>
-  /** Nothing is to run for it, as when it answered an approval that somebody else had answered; a turn begun for it is aborted. */
-  done(number: number, atMs: number): Promise<void>
+  /**
+   * Ends a message for which nothing is to run, such as an answer to an approval that was decided before; a turn begun for it is
+   * aborted. The replies are queued in the same commit, and only by the call that ends the message. Resolves to their numbers.
+   */
+  done(number: number, atMs: number, replies?: readonly NewReply[]): Promise<readonly number[]>
   /** Keeps the provider's id of the message that shows the reply while it is made, so that a later attempt goes on with it. */
   draft(number: number, providerId: string): Promise<void>
   /** Gives up: the message is dead, its turn has failed. */

@@ -139,13 +139,14 @@ export interface TurnStore {
   /** Keeps a turn before anybody is told it was accepted. Rejects with `conflict` if its id is known. */
   enqueue(turn: QueuedTurn): Promise<void>
   /**
-   * Counts one more start of a queued turn; resolves to the number of starts so far, this one included. Rejects with
+   * Counts one more start of a queued turn, unless a question about one of its tool calls is open: then it only goes on waiting.
+   * Resolves to the number of starts so far, this one included. Rejects with
    * `not_found` unless the turn is kept and unfinished, as `checkpoint` does.
    */
   start(id: string): Promise<number>
   /**
    * Takes back the attempt that a kept turn is in, while it waits for a person (`true`), and counts it again when it goes on:
-   * an attempt that a crash interrupts meanwhile is not counted. Of a turn that answers a message, the attempt at the
+   * an attempt that a crash interrupts meanwhile is not counted, and neither is a start while the question is still open. Of a turn that answers a message, the attempt at the
    * message likewise. Changes nothing for a turn that is not kept or has ended.
    */
   waits(id: string, isWaiting: boolean): Promise<void>

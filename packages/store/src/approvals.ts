@@ -54,7 +54,7 @@ export function createApprovals(db: Database, writer: GroupCommit): ApprovalStor
         const won = db.run(DECIDE, state, by, feedback, atMs, key.runId, key.stepId) > 0
         const approval = find(key)
         if (!approval) return undefined
-        if (inbox !== undefined) endMessage(db, inbox, atMs)
+        if (won && inbox !== undefined) endMessage(db, inbox, atMs)
         return { won, approval }
       }),
     async settle({ runId, stepId }, atMs, replies) {

@@ -6,6 +6,7 @@ import { endMessage } from './end-message.ts'
 import type { GroupCommit } from './group-commit.ts'
 import { INBOX_COLUMNS, type InboxColumns, toInboxRow } from './inbox-row.ts'
 import { createKeep, createKnown } from './keep-arrival.ts'
+import { queueing } from './outbox.ts'
 import { createStart } from './start-message.ts'
 
 const RETRY = `
@@ -62,7 +63,10 @@ export function createInbox(
     start: createStart(db, writer),
     retry: (number, { error, atMs, uncounted }) => writer.write(() => rest(db.get<Resting>(RETRY, atMs, error, uncounted ? 1 : 0, number))),
     release: (number) => writer.write(() => rest(db.get<Resting>(RELEASE, number))),
-    done: (number, atMs) => writer.write(() => endMessage(db, number, atMs)),
+    async done(number, atMs, replies = []) {
+      const queue = queueing(db, replies, null)
+      return writer.write(() => (endMessage(db, number, atMs) ? queue() : []))
+    },
     async draft(number, providerId) {
       await writer.write(() => db.run(DRAFT, providerId, number))
     },

@@ -3,11 +3,13 @@ import type { InboxStore, SpentMessage, StartedMessage } from '@sluice/sdk'
 import type { Database } from './database.ts'
 import type { GroupCommit } from './group-commit.ts'
 import type { InboxColumns } from './inbox-row.ts'
+import { waitsForPerson } from './waits-for-person.ts'
 
 const MESSAGE = 'SELECT message_json FROM inbox WHERE number = ? AND ended_at IS NULL'
 const START = `
-  UPDATE inbox SET state = 'running', attempts = attempts + 1, next_at = NULL, turn_id = coalesce(turn_id, ?)
-  WHERE number = ? AND ended_at IS NULL AND attempts < ?
+  UPDATE inbox SET
+    state = 'running', attempts = attempts + NOT ${waitsForPerson('inbox.turn_id')}, next_at = NULL, turn_id = coalesce(turn_id, ?)
+  WHERE number = ? AND ended_at IS NULL AND (attempts < ? OR ${waitsForPerson('inbox.turn_id')})
   RETURNING channel, account, session, received_at, turn_id, attempts, draft, trace, replayed_at`
 const SPENT = 'SELECT channel, attempts FROM inbox WHERE number = ? AND ended_at IS NULL'
 const START_TURN = `

@@ -9,14 +9,20 @@ import { queueing } from './outbox.ts'
 import { QUARTER_MS } from './prune-turns.ts'
 import { COLUMNS, type TurnColumns, toTurn } from './turn-row.ts'
 import { inputIn, responseIn } from './turn-texts.ts'
+import { waitsForPerson } from './waits-for-person.ts'
 
 const ENQUEUE = `
   INSERT INTO turns (id, session_id, owner, source, status, input, created_at, context_json, idempotency)
   VALUES (?, ?, ?, ?, 'queued', ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 const START = `
-  UPDATE turns SET status = 'running', attempts = attempts + 1 WHERE id = ? AND ended_at IS NULL RETURNING attempts`
-const COUNT = 'UPDATE turns SET attempts = attempts + ? WHERE id = ? AND ended_at IS NULL RETURNING inbox'
-const COUNT_MESSAGE = "UPDATE inbox SET attempts = attempts + ? WHERE number = ? AND state = 'running'"
+  UPDATE turns SET status = 'running', attempts = attempts + NOT ${waitsForPerson('turns.id')} WHERE id = ? AND ended_at IS NULL
+  RETURNING attempts`
+// The attempt that resumed a turn whose question was still open was not counted, so it is not taken back either.
+const TAKE_BACK_ATTEMPT = `
+  UPDATE turns SET attempts = max(attempts - 1, 0) WHERE id = ? AND ended_at IS NULL AND NOT ${waitsForPerson('turns.id')} RETURNING inbox`
+const TAKE_BACK_MESSAGE = "UPDATE inbox SET attempts = max(attempts - 1, 0) WHERE number = ? AND state = 'running'"
+const COUNT = 'UPDATE turns SET attempts = attempts + 1 WHERE id = ? AND ended_at IS NULL RETURNING inbox'
+const COUNT_MESSAGE = "UPDATE inbox SET attempts = attempts + 1 WHERE number = ? AND state = 'running'"
 const CHECKPOINT = 'UPDATE turns SET checkpoint_json = ? WHERE id = ? AND ended_at IS NULL'
 const FINISH = `
   INSERT INTO turns (
@@ -61,10 +67,10 @@ export function createTurns(db: Database, writer: GroupCommit, keys: KeyTable, h
       return row.attempts
     },
     async waits(id, isWaiting) {
-      const change = isWaiting ? -1 : 1
+      const [ofTurn, ofMessage] = isWaiting ? [TAKE_BACK_ATTEMPT, TAKE_BACK_MESSAGE] : [COUNT, COUNT_MESSAGE]
       await writer.write(() => {
-        const turn = db.get<{ inbox: number | null }>(COUNT, change, id)
-        if (turn && turn.inbox !== null) db.run(COUNT_MESSAGE, change, turn.inbox)
+        const turn = db.get<{ inbox: number | null }>(ofTurn, id)
+        if (turn && turn.inbox !== null) db.run(ofMessage, turn.inbox)
       })
     },
     async checkpoint(id, messages) {

@@ -65,7 +65,7 @@ async function take(options: AnswerRunnerOptions, started: StartedMessage): Prom
   const state = approved ? 'approved' : 'rejected'
   const decision = { state, by: `${channel}:${message.sender}`, ...(feedback !== null && { feedback }) } as const
   const { won, approval } = await approvals.decide(answer.approval, decision, number)
-  if (!won) await tell(options, started, lateText(approval))
+  if (!won) await notice(options, started, lateText(approval))
 }
 
 interface Answer {
@@ -83,16 +83,14 @@ async function answerOf(approvals: DeliveryDeps['approvals'], { channel, session
 
 const lateOrNothing = (approval: Approval): string => (approval.state === 'pending' ? NOTHING_OPEN : lateText(approval))
 
-async function notice(options: AnswerRunnerOptions, started: StartedMessage, text: string): Promise<void> {
-  await tell(options, started, text)
-  await options.store.inbox.done(started.number, options.clock.nowMs())
-}
-
-/** Says it where the message came from. */
-async function tell(options: AnswerRunnerOptions, started: StartedMessage, text: string): Promise<void> {
-  const channel = channelNamed(options, started.channel)
-  if (!channel) return
-  const { account, message } = started
-  const replies = [noticeTo({ channel, account, to: message.to }, text, options.clock.nowMs())]
-  options.onReplies(waitingReplies(replies, await options.store.outbox.add(replies)))
+/** Says it where the message came from. The notice is queued and the message ended in one commit, so it is said exactly once. */
+async function notice(
+  options: AnswerRunnerOptions,
+  { number, channel: name, account, message }: StartedMessage,
+  text: string,
+): Promise<void> {
+  const nowMs = options.clock.nowMs()
+  const channel = channelNamed(options, name)
+  const replies = channel ? [noticeTo({ channel, account, to: message.to }, text, nowMs)] : []
+  options.onReplies(waitingReplies(replies, await options.store.inbox.done(number, nowMs, replies)))
 }

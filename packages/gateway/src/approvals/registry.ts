@@ -43,7 +43,7 @@ export interface ApprovalRegistryDeps extends AskingDeps {
 type Decision = Parameters<Approvals['decide']>[1]
 
 export interface ApprovalRegistry extends Approvals {
-  /** As `Approvals.decide`; with `inbox`, that message is done in the same commit, whoever won. */
+  /** As `Approvals.decide`; with `inbox`, that message is done in the same commit if its decision won. */
   decide(key: ApprovalKey, decision: Decision, inbox?: number): ReturnType<Approvals['decide']>
   /** What a caller of the API may see and decide. */
   access(approval: Pick<Approval, 'gate' | 'owner'>, caller: ApprovalCaller): Access

@@ -139,7 +139,7 @@ export const approvalRules: StoreRules = {
     expect(await store.approvals.decide(key('e'), decision('approved', late))).toMatchObject({ won: true })
     const next = await restart()
     expect(await next.approvals.get(key('b'))).toMatchObject(over)
-    expect(await next.inbox.get(inbox)).toMatchObject({ state: 'done' })
+    expect(await next.inbox.get(inbox)).toMatchObject({ state: 'pending' })
   },
 
   'of many who decide in two processes one wins, and all learn the same': async ({ store, beside }) => {
@@ -170,17 +170,27 @@ export const approvalRules: StoreRules = {
     expect(await store.approvals.settle(key('r1'), 3_000, [reply('a')])).toEqual([])
   },
 
-  'the message that answers is done with the decision, whoever won': async ({ store, restart }) => {
+  'ends the message that decides with its decision, and leaves one that came too late': async ({ store, restart }) => {
     await store.approvals.open(asked('r1'), [])
     const [first, second] = [await keepOne(store, 'm1'), await keepOne(store, 'm2')]
     await store.inbox.start(second, 't2', STARTS_MAX)
     await store.approvals.decide(key('r1'), decision('approved', { atMs: 3_000 }), first)
     await store.approvals.decide(key('r1'), decision('rejected', { atMs: 4_000 }), second)
-    const { inbox, turns } = await restart()
+    const { inbox } = await restart()
     expect(await inbox.get(first)).toMatchObject({ state: 'done', endedAtMs: 3_000, turnId: null, replies: [] })
-    expect(await inbox.get(second)).toMatchObject({ state: 'done', endedAtMs: 4_000 })
-    expect(await turns.get('t2')).toMatchObject({ status: 'aborted', endedAtMs: 4_000 })
-    expect(await inbox.waiting({ after: 0, limit: 10 })).toEqual([])
+    expect(await inbox.get(second)).toMatchObject({ state: 'running' })
+    expect((await inbox.waiting({ after: 0, limit: 10 })).map(({ number }) => number)).toEqual([second])
+  },
+
+  'queues what is said about a late answer with the end of its message, once': async ({ store, restart }) => {
+    const late = await keepOne(store, 'm1')
+    await store.inbox.start(late, 't1', STARTS_MAX)
+    expect(await store.inbox.done(late, 4_000, [reply('too late')])).toHaveLength(1)
+    expect(await store.inbox.done(late, 5_000, [reply('again')])).toEqual([])
+    const { inbox, outbox, turns } = await restart()
+    expect(await inbox.get(late)).toMatchObject({ state: 'done', endedAtMs: 4_000 })
+    expect(await turns.get('t1')).toMatchObject({ status: 'aborted', endedAtMs: 4_000 })
+    expect((await outbox.waiting({ after: 0, limit: 10 })).length).toBe(1)
   },
 
   'decision and message are kept together or not at all': async ({ store }) => {

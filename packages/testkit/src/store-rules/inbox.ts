@@ -1,6 +1,7 @@
 /** What every backend promises about a kept message, from its first attempt to its end. */
 import { expect } from 'vitest'
 import type { StoreRules } from '../store.ts'
+import { asked, decision } from './approval-samples.ts'
 import { answerOne, arrival, inbound, keepOne, STARTS_MAX } from './delivery-samples.ts'
 import { ODD_TEXTS, turnEnd, user } from './samples.ts'
 
@@ -62,6 +63,29 @@ export const inboxRules: StoreRules = {
     expect(await cut.inbox.get(number)).toMatchObject({ state: 'running', attempts: 1 })
     await cut.inbox.release(number)
     expect(await cut.inbox.get(number)).toMatchObject({ state: 'pending', attempts: 0 })
+  },
+
+  'a start while the question of a turn is open counts for nothing, and the one after it is decided counts again': async ({
+    store,
+    restart,
+  }) => {
+    const number = await keepOne(store, 'm1')
+    await store.inbox.start(number, 't1', STARTS_MAX)
+    await store.turns.waits('t1', true)
+    await store.approvals.open(asked('t1', { gate: 'tool' }), [])
+    // A crash before the resumed turn waits again, more often than a message may be started.
+    let cut = store
+    for (let crash = 0; crash < 2 * STARTS_MAX; crash++) {
+      if (crash < 3) cut = await restart()
+      expect(await cut.inbox.start(number, 't1', STARTS_MAX)).toMatchObject({ attempts: 0 })
+      if (crash % 2) await cut.turns.waits('t1', true)
+    }
+    await cut.approvals.decide({ runId: 't1', stepId: 'step-1' }, decision('approved'))
+    expect(await cut.inbox.start(number, 't1', STARTS_MAX)).toMatchObject({ attempts: 1 })
+    await cut.turns.waits('t1', true)
+    await cut.turns.waits('t1', false)
+    expect(await cut.inbox.get(number)).toMatchObject({ attempts: 1 })
+    expect(await cut.turns.get('t1')).toMatchObject({ attempts: 1 })
   },
 
   'odd texts reach the turn': async ({ store: { inbox } }) => {
