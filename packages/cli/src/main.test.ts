@@ -181,6 +181,19 @@ describe('configuration commands', () => {
     }
   })
 
+  test('devices are listed and revoked while the file is not valid', async () => {
+    const { dir, dispose } = scratch('')
+    try {
+      expect((await sluice('pair', 'token', '--name', 'phone', '--data-dir', dir)).code).toBe(0)
+      writeFileSync(join(dir, 'config.toml'), '[nosuch]\n')
+      const [{ id }] = JSON.parse((await sluice('pair', 'list', '--json', '--data-dir', dir)).out) as [{ id: string }]
+      expect(await sluice('pair', 'revoke', id.slice(0, 8), '--data-dir', dir)).toMatchObject({ code: 0, out: `revoked ${id}\n` })
+      expect(await sluice('pair', 'new', '--data-dir', dir)).toMatchObject({ code: 78, err: expect.stringContaining('[nosuch]') })
+    } finally {
+      dispose()
+    }
+  })
+
   test('check warns of a variable that nothing reads and of a tool that does not exist', async () => {
     const { dir, dispose } = scratch('[security.policy]\nauto_approve = ["gpio_wirte", "gpio_write", "*"]\n')
     try {

@@ -1,4 +1,7 @@
-/** Opens the store for a command that needs no features; the daemon may be running on the same file. */
+/**
+ * Opens the store for a command that needs no features; the daemon may be running on the same file. The configuration is read
+ * only where a command asks for it, so that a device can be revoked while the file is not valid.
+ */
 import { gatewaySection } from '@sluice/gateway/config'
 import { createLogger } from '@sluice/gateway/log'
 import { type Clock, type Store, systemClock } from '@sluice/sdk'
@@ -9,18 +12,17 @@ import type { CliContext } from './context.ts'
 export interface OpenStore {
   readonly store: Store
   readonly clock: Clock
-  /** The `[gateway]` section in force. */
-  readonly gateway: ReturnType<typeof gatewayOf>
+  /** Reads the `[gateway]` section. Rejects with `config_invalid` where the file is not valid. */
+  gateway(): ReturnType<typeof readGateway>
 }
 
-const gatewayOf = (config: Awaited<ReturnType<typeof configFromContext>>) => config.core(gatewaySection)
+const readGateway = async (context: CliContext) => (await configFromContext(context)).core(gatewaySection)
 
 export async function withStore(context: CliContext, work: (open: OpenStore) => Promise<number>): Promise<number> {
-  const config = await configFromContext(context)
   const log = createLogger({ level: 'warn', format: 'text', stream: process.stderr, clock: systemClock })
   const store = openDataDir({ dataDir: context.dataDir, clock: systemClock, log })
   try {
-    return await work({ store, clock: systemClock, gateway: gatewayOf(config) })
+    return await work({ store, clock: systemClock, gateway: () => readGateway(context) })
   } finally {
     await store.close()
   }

@@ -6,7 +6,7 @@ import { withStore } from '../with-store.ts'
 
 export const run = (context: CliContext): Promise<number> =>
   withStore(context, async ({ store, clock, gateway }) => {
-    const { code, expiresAtMs } = await newPairingCode(store, gateway, clock, roleOption(context))
+    const { code, expiresAtMs } = await newPairingCode(store, await gateway(), clock, roleOption(context))
     if (context.json) context.out.json({ code, expires_at: new Date(expiresAtMs).toISOString() })
     else context.out.print(code)
     return 0
