@@ -184,13 +184,10 @@ const turns = [
     'open.push(number)',
     [LANES, DELIVERIES],
   ),
-  bug(
-    'attempts are not counted as they start',
-    `${STORE}/start-message.ts`,
-    "SET state = 'running', attempts = attempts + 1",
-    "SET state = 'running', attempts = attempts",
-    [STORE_RULES, DELIVERIES],
-  ),
+  bug('attempts are not counted as they start', `${STORE}/start-message.ts`, 'attempts = attempts + NOT', 'attempts = attempts + 0 * NOT', [
+    STORE_RULES,
+    DELIVERIES,
+  ]),
   {
     name: 'a reply is queued after the commit that ends its turn',
     patches: [
@@ -496,8 +493,15 @@ const approvals = [
   bug(
     'approval: waiting for a person counts as an attempt (store)',
     `${STORE}/turns.ts`,
-    'const change = isWaiting ? -1 : 1',
-    'const change = 0',
+    'isWaiting ? [TAKE_BACK_ATTEMPT, TAKE_BACK_MESSAGE] : [COUNT, COUNT_MESSAGE]',
+    '[COUNT, COUNT_MESSAGE]',
+    [STORE_RULES],
+  ),
+  bug(
+    'approval: a start counts as an attempt while its question is open',
+    `${STORE}/start-message.ts`,
+    'attempts = attempts + NOT',
+    'attempts = attempts + 1 + 0 * NOT',
     [STORE_RULES],
   ),
   bug(
