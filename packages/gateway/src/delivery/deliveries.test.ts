@@ -704,7 +704,7 @@ describe('a reply', () => {
         throw new AppError('unavailable', 'nobody there')
       },
     })
-    await patience(() => attempts > 20)
+    await patience(() => attempts > 10)
     await untilRow(made.store.outbox, { state: 'failed', attempts: 0, error: 'nobody there' })
     await clock.advance(40 * 60_000)
     await patience(() => made.deliveries.load().replies === 0)
