@@ -90,8 +90,10 @@ export interface TurnRow {
   readonly inputTokens: number
   readonly outputTokens: number
   readonly costUsd: number
-  /** How often it has been started. */
+  /** How often it has been started, without the starts after which it only went on waiting for a person. */
   readonly attempts: number
+  /** How often it has been started in all; more than once means that a crash or a stop interrupted it. 0 for a turn that was not kept. */
+  readonly starts: number
   readonly createdAtMs: number
   readonly endedAtMs: number | null
   /** What the caller wants back when the turn is taken up again after a restart; JSON. */

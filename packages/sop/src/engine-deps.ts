@@ -88,4 +88,4 @@ export interface SopEngineDeps {
 }
 
 /** What the store says of a turn. */
-export type TurnOutcome = Pick<TurnRow, 'status' | 'response' | 'model' | 'error' | 'attempts'>
+export type TurnOutcome = Pick<TurnRow, 'status' | 'response' | 'model' | 'error' | 'starts'>

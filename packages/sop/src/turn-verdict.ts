@@ -45,6 +45,6 @@ export function turnVerdict(
   }
 }
 
-/** No tool was called before a model answered; a turn that was started twice may have lost what it knew of that. */
-const mayHaveActed = (step: SopStep | undefined, { model, attempts }: TurnOutcome): boolean =>
-  step?.tools?.length !== 0 && (model !== null || attempts > 1)
+/** No tool was called before a model answered. A turn that was started twice may have acted in the life before, also while it waited. */
+const mayHaveActed = (step: SopStep | undefined, { model, starts }: TurnOutcome): boolean =>
+  step?.tools?.length !== 0 && (model !== null || starts > 1)

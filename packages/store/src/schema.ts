@@ -387,4 +387,9 @@ export const MIGRATIONS: readonly string[] = [
   -- The sender of the message that led to the question, whose bare word answers it; null where there is none.
   ALTER TABLE approvals ADD COLUMN person TEXT;
   `,
+  `
+  -- Every start of a kept turn. 'attempts' leaves out those that only went on waiting for a person.
+  ALTER TABLE turns ADD COLUMN starts INTEGER NOT NULL DEFAULT 0;
+  UPDATE turns SET starts = attempts;
+  `,
 ]

@@ -13,9 +13,9 @@ const START = `
   RETURNING channel, account, session, received_at, turn_id, attempts, draft, trace, replayed_at`
 const SPENT = 'SELECT channel, attempts FROM inbox WHERE number = ? AND ended_at IS NULL'
 const START_TURN = `
-  INSERT INTO turns (id, session_id, owner, source, status, input, attempts, created_at, inbox)
-  VALUES (?, ?, ?, ?, 'running', ?, ?, ?, ?)
-  ON CONFLICT DO UPDATE SET status = 'running', attempts = excluded.attempts WHERE ended_at IS NULL
+  INSERT INTO turns (id, session_id, owner, source, status, input, attempts, created_at, inbox, starts)
+  VALUES (?, ?, ?, ?, 'running', ?, ?, ?, ?, 1)
+  ON CONFLICT DO UPDATE SET status = 'running', attempts = excluded.attempts, starts = starts + 1 WHERE ended_at IS NULL
   RETURNING checkpoint_json`
 
 interface StartedColumns extends Pick<InboxColumns, 'channel' | 'account' | 'session' | 'received_at' | 'attempts'> {

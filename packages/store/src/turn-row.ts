@@ -16,6 +16,7 @@ export interface TurnColumns {
   readonly output_tokens: number
   readonly cost_usd: number
   readonly attempts: number
+  readonly starts: number
   readonly created_at: number
   readonly ended_at: number | null
   readonly context_json: string | null
@@ -25,7 +26,7 @@ export interface TurnColumns {
 
 /** Of `turns AS turn`. */
 export const COLUMNS =
-  'id, session_id, owner, source, status, input, response, model, error_json, input_tokens, output_tokens, cost_usd, attempts, created_at, ended_at, context_json, (SELECT messages_json FROM messages WHERE messages.session = turn.session AND messages.up_to = turn.up_to) AS messages_json'
+  'id, session_id, owner, source, status, input, response, model, error_json, input_tokens, output_tokens, cost_usd, attempts, starts, created_at, ended_at, context_json, (SELECT messages_json FROM messages WHERE messages.session = turn.session AND messages.up_to = turn.up_to) AS messages_json'
 
 export function toTurn(row: TurnColumns): TurnRow {
   const messages: ModelMessage[] = JSON.parse(row.messages_json ?? '[]')
@@ -43,6 +44,7 @@ export function toTurn(row: TurnColumns): TurnRow {
     outputTokens: row.output_tokens,
     costUsd: row.cost_usd,
     attempts: row.attempts,
+    starts: row.starts,
     createdAtMs: row.created_at,
     endedAtMs: row.ended_at,
     context: JSON.parse(row.context_json ?? 'null'),

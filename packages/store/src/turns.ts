@@ -15,7 +15,7 @@ const ENQUEUE = `
   INSERT INTO turns (id, session_id, owner, source, status, input, created_at, context_json, idempotency)
   VALUES (?, ?, ?, ?, 'queued', ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 const START = `
-  UPDATE turns SET status = 'running', attempts = attempts + NOT ${waitsForPerson('turns.id')} WHERE id = ? AND ended_at IS NULL
+  UPDATE turns SET status = 'running', starts = starts + 1, attempts = attempts + NOT ${waitsForPerson('turns.id')} WHERE id = ? AND ended_at IS NULL
   RETURNING attempts`
 // The attempt that resumed a turn whose question was still open was not counted, so it is not taken back either.
 const TAKE_BACK_ATTEMPT = `

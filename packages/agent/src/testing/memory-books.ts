@@ -123,5 +123,6 @@ const rowOf = ({ idempotency: _, ...turn }: QueuedTurn, attempts: number): TurnR
   outputTokens: 0,
   costUsd: 0,
   attempts,
+  starts: attempts,
   endedAtMs: null,
 })

@@ -11,7 +11,7 @@ export interface FakeTurn {
   response: string | null
   error: TurnOutcome['error']
   /** How often it has been started. */
-  attempts: number
+  starts: number
   /** Whether it has had an effect, in whatever life. */
   hasActed: boolean
   /** Whether a model has answered since it was last started. */
@@ -43,7 +43,7 @@ export class FakeAgent implements SopAgent {
     this.turns = kept
     for (const turn of kept.values()) {
       if (turn.status !== 'queued') continue
-      turn.attempts++
+      turn.starts++
       turn.hasAnswer = false
       this.#live.set(turn.id, [])
     }
@@ -71,7 +71,7 @@ export class FakeAgent implements SopAgent {
       status: 'queued',
       response: null,
       error: null,
-      attempts: 1,
+      starts: 1,
       hasActed: false,
       hasAnswer: false,
     })

@@ -85,7 +85,7 @@ export const inboxRules: StoreRules = {
     await cut.turns.waits('t1', true)
     await cut.turns.waits('t1', false)
     expect(await cut.inbox.get(number)).toMatchObject({ attempts: 1 })
-    expect(await cut.turns.get('t1')).toMatchObject({ attempts: 1 })
+    expect(await cut.turns.get('t1')).toMatchObject({ attempts: 1, starts: 2 + 2 * STARTS_MAX })
   },
 
   'odd texts reach the turn': async ({ store: { inbox } }) => {

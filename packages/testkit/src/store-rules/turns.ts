@@ -20,6 +20,7 @@ export const turnRules: StoreRules = {
       outputTokens: 0,
       costUsd: 0,
       attempts: 0,
+      starts: 0,
       createdAtMs: 1_000,
       endedAtMs: null,
       context: { reply_to: ['x', 1] },
@@ -49,12 +50,14 @@ export const turnRules: StoreRules = {
     expect((await turns.get('t1'))?.attempts).toBe(0)
     const cut = await restart()
     expect(await cut.turns.start('t1')).toBe(1)
+    // Who asks whether the turn may have acted before needs every start, counted or not.
+    expect(await cut.turns.get('t1')).toMatchObject({ attempts: 1, starts: 2 })
     await cut.turns.waits('t1', true)
     await cut.turns.waits('t1', false)
     expect(await cut.turns.start('t1')).toBe(2)
     await cut.turns.finish(turnEnd('t1', { attempts: 2 }))
     for (const id of ['t1', 'unknown']) await cut.turns.waits(id, true)
-    expect((await cut.turns.get('t1'))?.attempts).toBe(2)
+    expect(await cut.turns.get('t1')).toMatchObject({ attempts: 2, starts: 3 })
   },
 
   'only an unfinished turn is started or checkpointed': async ({ store: { turns } }) => {
@@ -103,6 +106,7 @@ export const turnRules: StoreRules = {
         outputTokens: 5,
         costUsd: 0.25,
         attempts: 2,
+        starts: 0,
         createdAtMs: 1_000,
         endedAtMs: 5_000,
         context: id === 'queued' ? { a: 1 } : null,

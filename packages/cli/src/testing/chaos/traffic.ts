@@ -43,14 +43,20 @@ export interface TrafficOptions {
 export function createTraffic({ kinds, recorder }: World, { random, asksPeople }: TrafficOptions): Traffic {
   const lanes = kinds.flatMap((kind) => kind.senders.map((sender): Lane => ({ kind, sender, unacked: new Set() })))
 
+  /** Conversations in which the answer to a question that may be withdrawn is under way: it would answer the next question there. */
+  const answering = new Set<string>()
+  const placeOf = (kind: Kind, sender: string): string => `${kind.name} ${sender}`
+
   const write = (kind: Kind, sender: string, answers?: Answer): Message => {
-    const isGated = asksPeople && !answers && kind.isPrivate === true && random.chance(SHARE.gate)
+    const mayAsk = asksPeople && !answers && kind.isPrivate === true && !answering.has(placeOf(kind, sender))
+    const gate = mayAsk && random.chance(SHARE.gate) ? random.pick(GATES) : undefined
+    if (gate === 'withdrawn') answering.add(placeOf(kind, sender))
     const draft = {
       mark: markOf(recorder.nextNumber()),
       sender,
       parts: random.chance(SHARE.long) ? LONG_PARTS : 1,
-      usesTool: !isGated && random.chance(SHARE.tool),
-      ...(isGated && { gate: random.pick(GATES) }),
+      usesTool: gate === undefined && random.chance(SHARE.tool),
+      ...(gate && { gate }),
       ...(answers && { answers }),
     }
     const message = kind.write(draft)
@@ -124,7 +130,12 @@ export function createTraffic({ kinds, recorder }: World, { random, asksPeople }
       const lane = lanes.find((candidate) => candidate.kind.name === name && candidate.sender === sender)
       if (!lane) return
       const messages = [write(lane.kind, sender, { mark, approve })]
-      while (!(await bring(lane, messages, url, signal)) && !signal.aborted) await pause(RETRY_MS, signal)
+      let isAcked = false
+      while (!isAcked && !signal.aborted) {
+        isAcked = await bring(lane, messages, url, signal)
+        if (!isAcked) await pause(RETRY_MS, signal)
+      }
+      if (isAcked) answering.delete(placeOf(lane.kind, sender))
       if (random.chance(SHARE.repeated) && !signal.aborted) await bring(lane, messages, url, signal)
     },
     waiting: () => lanes.reduce((sum, { unacked }) => sum + unacked.size, 0),
