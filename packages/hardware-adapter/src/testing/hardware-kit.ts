@@ -34,9 +34,12 @@ export interface KitOptions {
 }
 
 const roots: string[] = []
-afterAll(() => {
-  for (const root of roots) rmSync(root, { recursive: true, force: true })
-})
+// The cases for a virtual machine use this kit without the test runner; their machine is thrown away.
+if (process.env.VITEST !== undefined) {
+  afterAll(() => {
+    for (const root of roots) rmSync(root, { recursive: true, force: true })
+  })
+}
 
 /** Makes a folder that is removed after the tests of the file. */
 export function temporaryRoot(): string {
