@@ -18,6 +18,9 @@ let clock: TestClock
 let host: ReturnType<typeof testHost>
 const stores: Store[] = []
 const running: Deliveries[] = []
+const QUIET_TICKS = 60
+/** A store that fails may keep a write waiting for ever. */
+const TICKS_MAX = 20_000
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'deliveries-'))
@@ -145,9 +148,13 @@ const testAgent = (store: Store, turns: TurnRequest[], answer: (request: TurnReq
   },
 })
 
-/** Until nothing moves any more at this moment. */
+/** Waits until nothing happens any more at this moment of the test's clock. */
 const settle = async () => {
-  for (let turn = 0; turn < 60; turn++) await new Promise((resolve) => setImmediate(resolve))
+  // A commit may wait for a moment of real time, however many ticks that is on this machine.
+  for (let [tick, quiet] = [0, 0]; tick < TICKS_MAX && quiet < QUIET_TICKS; tick++) {
+    await new Promise((resolve) => setImmediate(resolve))
+    quiet = stores.some((store) => store.pending() > 0) ? 0 : quiet + 1
+  }
 }
 const states = async ({ store }: Bench) => ({
   inbox: (await store.inbox.list({ limit: 100 })).map(({ state }) => state),
