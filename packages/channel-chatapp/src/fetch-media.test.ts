@@ -1,5 +1,5 @@
 import type { Attachment } from '@sluice/sdk'
-import { type ProviderFault, type ProviderRequest, startFakeProvider } from '@sluice/testkit/fake-provider'
+import { abortedOnArrival, type ProviderFault, type ProviderRequest, startFakeProvider } from '@sluice/testkit/fake-provider'
 import { type ChatappFake, startChatappFake } from '@sluice/testkit/fakes/chatapp'
 import { testHost } from '@sluice/testkit/host'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -110,7 +110,6 @@ describe('what may succeed later is unavailable, and nothing else is', () => {
   })
 
   test('a download that hangs ends with the signal', async () => {
-    fake.fail({ fault: 'hang' }, { matches: isDownload })
-    expect(await media(add(), { signal: AbortSignal.timeout(50) })).toMatchObject({ code: 'aborted' })
+    expect(await media(add(), { signal: abortedOnArrival(fake, isDownload) })).toMatchObject({ code: 'aborted' })
   })
 })

@@ -1,5 +1,5 @@
 import { AppError, type Outbound } from '@sluice/sdk'
-import { type ProviderFault, startFakeProvider } from '@sluice/testkit/fake-provider'
+import { abortedOnArrival, type ProviderFault, startFakeProvider } from '@sluice/testkit/fake-provider'
 import { type ChatappFake, startChatappFake } from '@sluice/testkit/fakes/chatapp'
 import { testHost } from '@sluice/testkit/host'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -122,8 +122,7 @@ describe('what fails on the wire is told apart', () => {
   })
 
   test('an answer that never comes ends with the signal', async () => {
-    fake.fail({ fault: 'hang' })
-    expect(await failure(send({ signal: AbortSignal.timeout(50) }))).toMatchObject({ code: 'aborted' })
+    expect(await failure(send({ signal: abortedOnArrival(fake) }))).toMatchObject({ code: 'aborted' })
   })
 
   test('nobody at the port is not sent', async () => {

@@ -1,6 +1,6 @@
 /** The channel and the server over real sockets, with the faults of the wire. */
 import { AppError, type Channel, type Inbound, type Outbound, sha256Hex } from '@sluice/sdk'
-import { type FakeProvider, type ProviderFault, startFakeProvider } from '@sluice/testkit/fake-provider'
+import { abortedOnArrival, type FakeProvider, type ProviderFault, startFakeProvider } from '@sluice/testkit/fake-provider'
 import { ROOMCHAT_APP_TOKEN, ROOMCHAT_SECRET, type RoomchatFake, startRoomchatFake } from '@sluice/testkit/fakes/roomchat'
 import { type TestHost, testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
@@ -141,8 +141,7 @@ describe('faults of the wire: not sent, refused, or nobody knows', () => {
   })
 
   test('an answer that never comes ends with the abort, and may have been sent', async () => {
-    fake.fail({ fault: 'hang' })
-    expect(await send(channel(), AbortSignal.timeout(50))).toMatchObject({ code: 'aborted' })
+    expect(await send(channel(), abortedOnArrival(fake))).toMatchObject({ code: 'aborted' })
   })
 
   test('a server that is not there was not sent to', async () => {

@@ -1,6 +1,6 @@
 /** Messages, edits and files over real sockets, with the faults of the wire and the words of Slack's refusals. */
 import { AppError, type Channel, type Outbound } from '@sluice/sdk'
-import { type FakeProvider, type ProviderFault, startFakeProvider } from '@sluice/testkit/fake-provider'
+import { abortedOnArrival, type FakeProvider, type ProviderFault, startFakeProvider } from '@sluice/testkit/fake-provider'
 import { type SlackFake, startSlackFake } from '@sluice/testkit/fakes/slack'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createBot } from './testing/bot.ts'
@@ -171,8 +171,7 @@ describe('faults of the wire: not sent, refused, or nobody knows', () => {
   })
 
   test('an answer that never comes ends with the abort, and may have been sent', async () => {
-    fake.fail({ fault: 'hang' })
-    expect(await send({}, { to: 'C1' }, AbortSignal.timeout(50))).toMatchObject({ code: 'aborted' })
+    expect(await send({}, { to: 'C1' }, abortedOnArrival(fake))).toMatchObject({ code: 'aborted' })
   })
 
   test('a server that is not there was not sent to', async () => {

@@ -1,6 +1,6 @@
 /** What goes out, over real sockets, with the faults of the wire. */
 import { AppError, type Channel, type Outbound } from '@sluice/sdk'
-import { type FakeProvider, type ProviderFault, startFakeProvider } from '@sluice/testkit/fake-provider'
+import { abortedOnArrival, type FakeProvider, type ProviderFault, startFakeProvider } from '@sluice/testkit/fake-provider'
 import { TELEGRAM_FORUM, TELEGRAM_GROUP, TELEGRAM_TOKEN } from '@sluice/testkit/fakes/telegram'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type Bench, startBench } from './testing/bench.ts'
@@ -237,9 +237,8 @@ describe('faults of the wire: not sent, refused, or nobody knows', () => {
   })
 
   test('an answer that never comes ends with the abort, and may have been sent', async () => {
-    bench.fake.fail({ fault: 'hang' })
     const { channel } = bench.channel()
-    expect(await outcome(channel.send({ to: GROUP }, hello, AbortSignal.timeout(50)))).toMatchObject({ code: 'aborted' })
+    expect(await outcome(channel.send({ to: GROUP }, hello, abortedOnArrival(bench.fake)))).toMatchObject({ code: 'aborted' })
   })
 
   test('a server that is not there was not sent to', async () => {

@@ -145,3 +145,20 @@ async function drip(outgoing: ServerResponse, reply: ProviderReply, ms: number):
   }
   outgoing.end()
 }
+
+/**
+ * The platform takes the next request, or the next that matches, and never answers. The signal aborts when it has arrived,
+ * however slow the machine is.
+ */
+export function abortedOnArrival(
+  fake: Pick<FakeProvider, 'fail'>,
+  isMeant: (request: ProviderRequest) => boolean = () => true,
+): AbortSignal {
+  const abort = new AbortController()
+  const matches = (request: ProviderRequest): boolean => {
+    if (isMeant(request)) abort.abort()
+    return abort.signal.aborted
+  }
+  fake.fail({ fault: 'hang' }, { matches })
+  return abort.signal
+}

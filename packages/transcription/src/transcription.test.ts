@@ -2,6 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { SpawnRequest, SpawnResult, Transcribe } from '@sluice/sdk'
+import { abortedOnArrival } from '@sluice/testkit/fake-provider'
 import { startTranscriptionFake, type TranscriptionFake } from '@sluice/testkit/fakes/transcription'
 import { type TestHostOverrides, testHost, throwingHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
@@ -167,11 +168,9 @@ describe('the service', () => {
   })
 
   test('an abort ends the request', async () => {
-    fake.fail({ fault: 'hang' })
     const { run, abort } = withFake()
-    const outcome = expect(run()).rejects.toMatchObject({ code: 'aborted' })
-    abort.abort()
-    await outcome
+    abortedOnArrival(fake).addEventListener('abort', () => abort.abort())
+    await expect(run()).rejects.toMatchObject({ code: 'aborted' })
   })
 })
 
