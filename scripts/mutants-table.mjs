@@ -336,7 +336,7 @@ const procedures = [
   bug(
     'procedure: a step whose turn may have acted is tried again unasked',
     `${SOP}/turn-verdict.ts`,
-    'step?.tools?.length !== 0 && (model !== null || attempts > 1)',
+    'step?.tools?.length !== 0 && (model !== null || starts > 1)',
     'false && step && model && attempts',
     [ENGINE],
   ),
