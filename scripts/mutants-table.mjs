@@ -337,7 +337,7 @@ const procedures = [
     'procedure: a step whose turn may have acted is tried again unasked',
     `${SOP}/turn-verdict.ts`,
     'step?.tools?.length !== 0 && (model !== null || starts > 1)',
-    'false && step && model && attempts',
+    'false && step && model && starts',
     [ENGINE],
   ),
   bug(

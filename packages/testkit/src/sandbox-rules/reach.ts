@@ -48,12 +48,15 @@ export const reachRules = (inBench: InBench): Rules => ({
   }),
 
   'other processes cannot be signalled': inBench(async ({ run }) => {
-    const other = spawn('sleep', ['20'], { stdio: 'ignore' })
+    const other = spawn('cat', { stdio: ['pipe', 'pipe', 'ignore'] })
     await once(other, 'spawn')
+    other.stdin.on('error', () => {})
     try {
       await run('kill -9 "$1"', { args: [String(other.pid)] })
-      await new Promise((resolve) => setTimeout(resolve, 20))
-      expect([other.exitCode, other.signalCode]).toEqual([null, null])
+      // A process that was killed never echoes: whichever comes first tells, without a wait.
+      const outcome = Promise.race([once(other, 'exit').then(() => 'killed'), once(other.stdout, 'data').then(() => 'alive')])
+      other.stdin.write('still there?')
+      expect(await outcome).toBe('alive')
     } finally {
       other.kill('SIGKILL')
     }
