@@ -51,10 +51,10 @@ export const reachRules = (inBench: InBench): Rules => ({
     const other = spawn('cat', { stdio: ['pipe', 'pipe', 'ignore'] })
     await once(other, 'spawn')
     other.stdin.on('error', () => {})
+    // A process that was killed never echoes: whichever comes first tells, without a wait.
+    const outcome = Promise.race([once(other, 'exit').then(() => 'killed'), once(other.stdout, 'data').then(() => 'alive')])
     try {
       await run('kill -9 "$1"', { args: [String(other.pid)] })
-      // A process that was killed never echoes: whichever comes first tells, without a wait.
-      const outcome = Promise.race([once(other, 'exit').then(() => 'killed'), once(other.stdout, 'data').then(() => 'alive')])
       other.stdin.write('still there?')
       expect(await outcome).toBe('alive')
     } finally {
