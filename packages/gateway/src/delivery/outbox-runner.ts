@@ -29,13 +29,18 @@ const UNKNOWN = new Set(['upstream', 'upstream_timeout', 'aborted', 'internal'])
 export function createOutboxRunner(options: OutboxRunnerOptions): WorkLanes {
   const { clock, log, cutOff } = options
   const pace = new SendPace(clock)
+  /** A timer may fire a fraction of a millisecond early; a wake within the pause would start nothing, and be the last one. */
+  const wakeAfterPause = async (): Promise<void> => {
+    while (pace.pauseMs > 0 && !cutOff.aborted) await clock.sleep(Math.ceil(pace.pauseMs), cutOff)
+    lanes.wake()
+  }
   const lanes = new WorkLanes({
     clock,
     log,
     concurrency: () => pace.concurrency,
     async work(number, _, slot) {
       const outcome = await work({ ...options, pace }, number, slot)
-      if (pace.pauseMs > 0) void clock.sleep(pace.pauseMs, cutOff).then(() => lanes.wake())
+      if (pace.pauseMs > 0) void wakeAfterPause()
       return outcome
     },
   })
