@@ -3,7 +3,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { queryObjects } from 'node:v8'
 import { type Agent, newTrace, type TurnRequest } from '@sluice/agent'
-import { AppError, type Channel, type ClientId, callProvider, type Inbound, type NewReply, type Outbound, type Store } from '@sluice/sdk'
+import {
+  AppError,
+  type Channel,
+  type ClientId,
+  type Clock,
+  callProvider,
+  type Inbound,
+  type NewReply,
+  type Outbound,
+  type Store,
+} from '@sluice/sdk'
 import { openStore } from '@sluice/store'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
 import { testHost } from '@sluice/testkit/host'
@@ -63,6 +73,7 @@ interface Options {
   readonly turn?: (request: TurnRequest) => string | Promise<string>
   readonly config?: object
   readonly turnsMax?: number
+  readonly clock?: Clock
 }
 
 async function bench(options: Options = {}): Promise<Bench> {
@@ -95,7 +106,7 @@ async function bench(options: Options = {}): Promise<Bench> {
     },
     sops: () => undefined,
     changedElsewhere: async () => {},
-    clock,
+    clock: options.clock ?? clock,
     log: host.log,
     generation: () => 1,
     channels: () => [channel],
@@ -746,6 +757,32 @@ describe('a reply', () => {
     await until(() => made.deliveries.load().replies === 0)
     expect(await made.store.outbox.counts()).toEqual({ queued: 0, sending: 0, failed: 0, ambiguous: 0, dead: 0 })
     expect(made.sent).toHaveLength(100)
+  })
+
+  test('is sent after an outage although timers end early and the wall clock gains on the monotonic one', async () => {
+    // Node's timers drop the fraction of a millisecond, and an NTP client that corrects the time lets the wall clock run fast.
+    let readings = 0
+    const unevenClock: Clock = {
+      nowMs: () => clock.nowMs() + readings++,
+      monotonicMs: () => clock.monotonicMs(),
+      sleep: (ms, signal) => clock.sleep(Math.max(1, Math.floor(ms)), signal),
+    }
+    let isAway = true
+    const made = await bench({
+      clock: unevenClock,
+      async send() {
+        if (isAway) throw new AppError('unavailable', 'the platform is away')
+        return { id: 'sent' }
+      },
+    })
+    const numbers = Array.from({ length: 20 }, (_, at) => `+1555000${1000 + at}`)
+    for (const number of numbers) await made.receive(message(number, { sender: number, to: { to: number } }))
+    for (let minute = 0; minute < 10; minute++) {
+      await settle()
+      await clock.advance(60_000)
+    }
+    isAway = false
+    await patience(() => made.sent.length === numbers.length)
   })
 
   test('whose every attempt is cut by a crash is dead in the end, also where the platform drops repeats', async () => {
