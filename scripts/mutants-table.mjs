@@ -253,10 +253,10 @@ const replies = [
   ),
   bug(
     'a reply may have been sent before a byte was written',
-    'packages/sdk/src/call-provider.ts',
+    'packages/kit/src/call-provider.ts',
     "if (progress() === 'connecting') {",
     "if (progress() === '') {",
-    ['packages/sdk/src/call-provider.test.ts'],
+    ['packages/kit/src/call-provider.test.ts'],
   ),
   bug(
     'an outage of the platform counts as an attempt',

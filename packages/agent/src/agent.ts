@@ -1,4 +1,6 @@
 /** The agent: takes turns in, runs each in its session's lane, and brings back those a crash left behind. */
+
+import { signalScope } from '@sluice/kit'
 import {
   AppError,
   type ClientId,
@@ -7,7 +9,6 @@ import {
   type Logger,
   type ModelMessage,
   type Secret,
-  signalScope,
   type TurnRow,
   type WithinTrace,
 } from '@sluice/sdk'

@@ -2,7 +2,9 @@
  * All deadlines of the agent behind one sleep. Deadlines come and go, and most move further away, with every turn and every
  * piece of a reply; a timer for each would cost more than the work it guards.
  */
-import { type Clock, catchUpMs } from '@sluice/sdk'
+
+import { catchUpMs } from '@sluice/kit'
+import type { Clock } from '@sluice/sdk'
 
 export interface Deadline {
   /** On the monotonic clock. May be moved further away at any time. */

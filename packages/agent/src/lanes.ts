@@ -2,8 +2,9 @@
  * The order turns run in: one lane per session, one after another inside a lane, lanes side by side up to a bound, first
  * ready first served. Every operation takes constant time, and a slow lane delays no other (decisions, "Order").
  */
+
+import { LinkedQueue, type Place } from '@sluice/kit'
 import { AppError } from '@sluice/sdk'
-import { LinkedQueue, type Place } from './linked-queue.ts'
 import { type Slot, Slots } from './slots.ts'
 
 export interface LaneLimits {

@@ -2,7 +2,7 @@
  * The places at work: only so many at once. Who leaves one for a while, as to wait for a person, comes back before anybody
  * new is let in.
  */
-import { LinkedQueue, type Place } from './linked-queue.ts'
+import { LinkedQueue, type Place } from '@sluice/kit'
 
 export interface Slot {
   /** Lets another job start while this one still holds its lane, as when all that is left is to wait. */

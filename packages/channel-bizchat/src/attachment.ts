@@ -1,6 +1,7 @@
 /** The media of a message, as an attachment to be fetched later. */
+
+import { textAt } from '@sluice/kit/foreign-json'
 import type { Attachment } from '@sluice/sdk'
-import { textAt } from '@sluice/sdk/foreign-json'
 
 const NAME_CHARS_MAX = 255
 const EXTENSION = /.\.[a-z0-9]{1,8}$/i

@@ -1,5 +1,7 @@
 /** The bytes of an attachment, from the host of `api_url` at any port and from no other host, because the token goes with the request. */
-import { AppError, type Attachment, errorText, type Host, type Media, readUpTo, sameOrigin, signalScope } from '@sluice/sdk'
+
+import { readUpTo, signalScope } from '@sluice/kit'
+import { AppError, type Attachment, errorText, type Host, type Media, sameOrigin } from '@sluice/sdk'
 import { type Api, authorization } from './send.ts'
 
 const BYTES_MAX = 26_214_400

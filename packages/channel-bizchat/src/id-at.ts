@@ -1,4 +1,4 @@
-import { textAt, valueAt } from '@sluice/sdk/foreign-json'
+import { textAt, valueAt } from '@sluice/kit/foreign-json'
 
 /** As `textAt`, for what may as well have been written as a number. */
 export function idAt(json: unknown, ...paths: string[]): string {

@@ -1,6 +1,7 @@
 /** An event of the provider as the message in it (§4.2), under whichever of its names a field comes. */
+
+import { parseObject, textAt, valueAt } from '@sluice/kit/foreign-json'
 import { AppError, type Attachment, type Inbound, type Raw } from '@sluice/sdk'
-import { parseObject, textAt, valueAt } from '@sluice/sdk/foreign-json'
 import { attachmentOf } from './attachment.ts'
 import { idAt } from './id-at.ts'
 import { normaliseSender, recipientOf } from './sender.ts'

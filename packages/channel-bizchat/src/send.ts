@@ -1,6 +1,8 @@
 /** Replies, into the conversation that is open with somebody. */
-import { type Address, AppError, callProvider, type Outbound, type Secret, type Sent, withoutTrailing } from '@sluice/sdk'
-import { textAt } from '@sluice/sdk/foreign-json'
+
+import { callProvider, withoutTrailing } from '@sluice/kit'
+import { textAt } from '@sluice/kit/foreign-json'
+import { type Address, AppError, type Outbound, type Secret, type Sent } from '@sluice/sdk'
 
 export interface Api {
   readonly fetch: typeof fetch

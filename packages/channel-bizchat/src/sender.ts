@@ -1,6 +1,7 @@
 /** Senders: telephone numbers, and the ids of those who show none. */
+
+import { sharedMobile } from '@sluice/kit/phone-numbers'
 import { normaliseE164 } from '@sluice/sdk'
-import { sharedMobile } from '@sluice/sdk/phone-numbers'
 
 /**
  * Numbers as `+` and digits, anything else as it is: an id such as `US.15550002222` must not pass for the number in it.

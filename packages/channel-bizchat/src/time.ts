@@ -1,5 +1,5 @@
 /** Moments as the provider writes them: seconds or milliseconds since 1970, as a number or its digits, or RFC 3339. */
-import { valueAt } from '@sluice/sdk/foreign-json'
+import { valueAt } from '@sluice/kit/foreign-json'
 
 /** More seconds than will pass until the year 2286; what is above it are milliseconds. */
 const SECONDS_MAX = 10_000_000_000

@@ -1,6 +1,7 @@
 /** `[channels_config.chatapp]`, the keys of cloud mode (§2.3). */
+
+import { refineNumbers } from '@sluice/kit/phone-numbers'
 import { headerSecret, secretText } from '@sluice/sdk'
-import { refineNumbers } from '@sluice/sdk/phone-numbers'
 import * as v from 'valibot'
 import { isUserId } from './sender.ts'
 

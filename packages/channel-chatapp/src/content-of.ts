@@ -1,6 +1,7 @@
 /** Reads the text and the attachments of a message by its type, and puts its context under the text. */
+
+import { type Members, members, text } from '@sluice/kit/foreign-json'
 import type { Attachment, Inbound } from '@sluice/sdk'
-import { type Members, members, text } from '@sluice/sdk/foreign-json'
 import { contextText } from './context-text.ts'
 import { contactsText, locationText, orderText } from './plain-text.ts'
 

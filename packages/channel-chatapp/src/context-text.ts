@@ -1,5 +1,5 @@
 /** Describes the context of a message, a line each: the tapped button, the product, the advertisement that led its sender here. */
-import { type Members, members, text } from '@sluice/sdk/foreign-json'
+import { type Members, members, text } from '@sluice/kit/foreign-json'
 
 const CHARS_MAX = 500
 

@@ -1,5 +1,7 @@
 /** One file from a host that was found to be the provider's, and no more of it than is wanted. */
-import { AppError, readUpTo, signalScope } from '@sluice/sdk'
+
+import { readUpTo, signalScope } from '@sluice/kit'
+import { AppError } from '@sluice/sdk'
 import type { Graph } from './graph.ts'
 
 export interface DownloadOptions {

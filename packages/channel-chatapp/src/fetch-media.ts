@@ -1,6 +1,7 @@
 /** The bytes behind a media id: first where they lie and what they are, then they themselves, held to their digest. */
+
+import { members, text } from '@sluice/kit/foreign-json'
 import { AppError, type Attachment, type Media, sha256Hex } from '@sluice/sdk'
-import { members, text } from '@sluice/sdk/foreign-json'
 import { type DownloadOptions, download } from './download.ts'
 import type { Graph } from './graph.ts'
 import { isMediaUrl } from './media-host.ts'

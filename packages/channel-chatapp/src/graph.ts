@@ -1,6 +1,8 @@
 /** Requests to the cloud API with our token, and its refusals told apart by their code, as the provider advises. */
-import { AppError, callProvider, type ErrorCode, type Host, withoutTrailing } from '@sluice/sdk'
-import { type Members, members, text } from '@sluice/sdk/foreign-json'
+
+import { callProvider, withoutTrailing } from '@sluice/kit'
+import { type Members, members, text } from '@sluice/kit/foreign-json'
+import { AppError, type ErrorCode, type Host } from '@sluice/sdk'
 import type { ChatappConfig } from './config.ts'
 
 export interface Graph {

@@ -1,6 +1,7 @@
 /** Bytes of a request to the messages in it; states of sent messages, echoes and whatever else is dropped. */
+
+import { list, type Members, members, parseJson, text } from '@sluice/kit/foreign-json'
 import { type Inbound, normaliseE164 } from '@sluice/sdk'
-import { list, type Members, members, parseJson, text } from '@sluice/sdk/foreign-json'
 import { contentOf } from './content-of.ts'
 import { addressOf, senderOf } from './sender.ts'
 

@@ -1,5 +1,5 @@
 /** Structured messages as the few words a person would say them in. Empty for one that says nothing. */
-import { list, type Members, members, text } from '@sluice/sdk/foreign-json'
+import { list, type Members, members, text } from '@sluice/kit/foreign-json'
 
 export function locationText({ name, address, latitude, longitude }: Members): string {
   const place = joined(text(name), text(address))

@@ -1,6 +1,7 @@
 /** One text to a person or a group. The provider takes no id of ours, so what is sent twice arrives twice. */
+
+import { list, members, text as textOf } from '@sluice/kit/foreign-json'
 import { type Address, AppError, type Sent } from '@sluice/sdk'
-import { list, members, text as textOf } from '@sluice/sdk/foreign-json'
 import type { Graph } from './graph.ts'
 import { recipientOf } from './sender.ts'
 

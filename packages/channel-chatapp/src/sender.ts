@@ -1,7 +1,8 @@
 /** Who writes and where an answer goes: numbers, business-scoped ids of users who hide theirs, and groups. */
+
+import { type Members, members, text } from '@sluice/kit/foreign-json'
+import { sharedMobile } from '@sluice/kit/phone-numbers'
 import { type Address, normaliseE164 } from '@sluice/sdk'
-import { type Members, members, text } from '@sluice/sdk/foreign-json'
-import { sharedMobile } from '@sluice/sdk/phone-numbers'
 
 const WRITTEN_NUMBER = /^[\d\s+().-]*$/
 const PLAIN_NUMBER = /^\+?\d+$/

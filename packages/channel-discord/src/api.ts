@@ -1,6 +1,6 @@
 /** The platform's REST interface, version 10: one request at a time of the caller's, and its errors in our words. */
-import { callProvider, type ProviderCall, withoutTrailing } from '@sluice/sdk'
-import { members, text } from '@sluice/sdk/foreign-json'
+import { callProvider, type ProviderCall, withoutTrailing } from '@sluice/kit'
+import { members, text } from '@sluice/kit/foreign-json'
 
 export interface DiscordApi {
   readonly fetch: typeof fetch

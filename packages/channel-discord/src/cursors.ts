@@ -1,6 +1,7 @@
 /** How far each conversation was taken in, kept over restarts: what came later is asked for when a connection was lost. */
+
+import { type Members, members } from '@sluice/kit/foreign-json'
 import type { KeyValue } from '@sluice/sdk'
-import { type Members, members } from '@sluice/sdk/foreign-json'
 import { compareSnowflakes, isSnowflake, snowflakeBefore } from './snowflake.ts'
 
 export interface Cursor {

@@ -1,5 +1,7 @@
 /** The bytes of an attachment, from the platform's own file hosts and no other; no credential goes with the request. */
-import { AppError, type Attachment, type Media, readUpTo, signalScope } from '@sluice/sdk'
+
+import { readUpTo, signalScope } from '@sluice/kit'
+import { AppError, type Attachment, type Media } from '@sluice/sdk'
 
 const FILE_HOSTS = ['cdn.discordapp.com', 'media.discordapp.net']
 const DEFAULT_HOST = 'discord.com'

@@ -1,6 +1,7 @@
 /** Keeps the names of the roles and channels of each server, and the roles of the bot, from the events of the gateway. */
-import { BoundedMap, type Clock, signalScope } from '@sluice/sdk'
-import { list, type Members, members, text } from '@sluice/sdk/foreign-json'
+import { BoundedMap, signalScope } from '@sluice/kit'
+import { list, type Members, members, text } from '@sluice/kit/foreign-json'
+import type { Clock } from '@sluice/sdk'
 import { isSnowflake } from './snowflake.ts'
 
 export interface Guilds {

@@ -1,6 +1,7 @@
 /** What was said in a conversation since a message, oldest first. */
+
+import { list, type Members, members } from '@sluice/kit/foreign-json'
 import type { Inbound, Logger } from '@sluice/sdk'
-import { list, type Members, members } from '@sluice/sdk/foreign-json'
 import { callDiscord, type DiscordApi } from './api.ts'
 import type { Cursor, Cursors } from './cursors.ts'
 import { type Listener, parseMessage, placeOf } from './parse-message.ts'

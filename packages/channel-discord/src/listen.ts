@@ -1,6 +1,8 @@
 /** Listens: connects, takes in what comes, and asks for what was missed. */
-import { AppError, type Clock, type Deliver, errorText, type Logger, signalScope } from '@sluice/sdk'
-import { members } from '@sluice/sdk/foreign-json'
+
+import { signalScope } from '@sluice/kit'
+import { members } from '@sluice/kit/foreign-json'
+import { AppError, type Clock, type Deliver, errorText, type Logger } from '@sluice/sdk'
 import { callDiscord, type DiscordApi } from './api.ts'
 import type { Cursors } from './cursors.ts'
 import { BAD_TOKEN } from './fatal-close.ts'

@@ -1,5 +1,5 @@
 /** Writes a message as its readers see it: names instead of ids, and forwarded messages, stickers and polls in words. */
-import { list, type Members, members, text } from '@sluice/sdk/foreign-json'
+import { list, type Members, members, text } from '@sluice/kit/foreign-json'
 
 export interface Names {
   /** The bot's own user id. Its mentions are left out. */

@@ -1,6 +1,7 @@
 /** Files that came with a message. */
+
+import { list, members, text } from '@sluice/kit/foreign-json'
 import type { Attachment } from '@sluice/sdk'
-import { list, members, text } from '@sluice/sdk/foreign-json'
 
 const EXTENSIONS: readonly (readonly [Attachment['kind'], RegExp])[] = [
   ['image', /\.(?:png|jpe?g|gif|bmp|webp|heic|tiff?|svg)$/i],

@@ -1,4 +1,4 @@
-import type { Members } from '@sluice/sdk/foreign-json'
+import type { Members } from '@sluice/kit/foreign-json'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type Listener, parseMessage, placeOf } from './parse-message.ts'

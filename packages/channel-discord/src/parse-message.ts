@@ -1,6 +1,7 @@
 /** A message as the gateway and the history bring it: is it one for us, and what does it say. */
+
+import { list, type Members, members, text } from '@sluice/kit/foreign-json'
 import type { Inbound } from '@sluice/sdk'
-import { list, type Members, members, text } from '@sluice/sdk/foreign-json'
 import { forwardedIn, type Names, textOf } from './message-text.ts'
 import { parseAttachments } from './parse-attachments.ts'
 import { isSnowflake, snowflakeMs } from './snowflake.ts'

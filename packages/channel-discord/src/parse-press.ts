@@ -1,6 +1,7 @@
 /** A button of a message of ours was pressed. */
+
+import { type Members, members, text } from '@sluice/kit/foreign-json'
 import type { Inbound } from '@sluice/sdk'
-import { type Members, members, text } from '@sluice/sdk/foreign-json'
 import { type Listener, placeOf } from './parse-message.ts'
 import { isSnowflake, snowflakeMs } from './snowflake.ts'
 

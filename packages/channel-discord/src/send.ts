@@ -1,6 +1,7 @@
 /** Messages out: post, edit, open a thread, show that an answer is being made. */
+
+import { members } from '@sluice/kit/foreign-json'
 import { type Address, AppError, errorText, type Logger, type Outbound, type Sent } from '@sluice/sdk'
-import { members } from '@sluice/sdk/foreign-json'
 import { callDiscord, type DiscordApi } from './api.ts'
 import { changedMessage, newMessage, withFiles } from './message-body.ts'
 import { isSnowflake } from './snowflake.ts'

@@ -1,5 +1,7 @@
 /** The access token of the mail API: the configured one, or those the refresh token gets. */
-import { AppError, callProvider, errorText, type Host, Secret, untilAborted } from '@sluice/sdk'
+
+import { callProvider, untilAborted } from '@sluice/kit'
+import { AppError, errorText, type Host, Secret } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { MailpushConfig } from './config.ts'
 

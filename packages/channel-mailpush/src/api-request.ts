@@ -1,14 +1,7 @@
 /** One request to the mail API, with a token that is renewed once where the API does not take it. */
-import {
-  AppError,
-  callProvider,
-  type Host,
-  type ProviderAnswer,
-  type ProviderCall,
-  retryAfterSecs,
-  type Secret,
-  withoutTrailing,
-} from '@sluice/sdk'
+
+import { callProvider, type ProviderAnswer, type ProviderCall, retryAfterSecs, withoutTrailing } from '@sluice/kit'
+import { AppError, type Host, type Secret } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { AccessToken } from './access-token.ts'
 import type { MailpushConfig } from './config.ts'

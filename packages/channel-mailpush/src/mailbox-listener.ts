@@ -1,5 +1,7 @@
 /** The loop around the mailbox: looks at it on each push, at start and now and then, one look at a time, until it is told to stop. */
-import { type ChannelHealth, type Deliver, errorText, type Host, isAllowed, signalScope } from '@sluice/sdk'
+
+import { signalScope } from '@sluice/kit'
+import { type ChannelHealth, type Deliver, errorText, type Host, isAllowed } from '@sluice/sdk'
 import { coversAddress, normaliseAddress } from './address.ts'
 import { leastPauseMs, pauseMs } from './backoff.ts'
 import { catchUp } from './catch-up.ts'

@@ -1,6 +1,8 @@
 /** A push to what it says (§4.2): that something happened in a mailbox, never a message itself. */
-import { AppError, withoutTrailing } from '@sluice/sdk'
-import { parsedOrUndefined } from '@sluice/sdk/foreign-json'
+
+import { withoutTrailing } from '@sluice/kit'
+import { parsedOrUndefined } from '@sluice/kit/foreign-json'
+import { AppError } from '@sluice/sdk'
 import * as v from 'valibot'
 import { historyIdSchema } from './history-id.ts'
 

@@ -1,5 +1,7 @@
 /** The public keys that push tokens are signed with: fetched when needed, and again, but not often, for a key id nobody knows. */
-import { type Clock, callProvider, type Host } from '@sluice/sdk'
+
+import { callProvider } from '@sluice/kit'
+import type { Clock, Host } from '@sluice/sdk'
 import type { JSONWebKeySet, JWTVerifyGetKey } from 'jose'
 
 const KEEP_MS = 3_600_000

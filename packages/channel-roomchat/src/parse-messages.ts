@@ -1,6 +1,7 @@
 /** Bytes of a request to the message in it; what bots write, what is no message, and what nobody could answer is dropped. */
+
+import { members, parseJson } from '@sluice/kit/foreign-json'
 import type { Inbound } from '@sluice/sdk'
-import { members, parseJson } from '@sluice/sdk/foreign-json'
 import { type Post, postOf } from './post.ts'
 import { isRoom } from './room.ts'
 import { isBot, normaliseSender } from './sender.ts'

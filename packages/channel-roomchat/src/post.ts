@@ -1,5 +1,5 @@
 /** A message somebody wrote into a room, whichever of the two payload shapes it came in. */
-import { type Members, members, parsedOrUndefined, text } from '@sluice/sdk/foreign-json'
+import { type Members, members, parsedOrUndefined, text } from '@sluice/kit/foreign-json'
 import { idText } from './id-text.ts'
 import { type RichText, richText } from './rich-text.ts'
 

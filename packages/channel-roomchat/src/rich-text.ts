@@ -1,6 +1,7 @@
 /** The text of a message, with what its placeholders stand for; files among them become attachments. */
+
+import { type Members, members, text } from '@sluice/kit/foreign-json'
 import type { Attachment } from '@sluice/sdk'
-import { type Members, members, text } from '@sluice/sdk/foreign-json'
 import { idText } from './id-text.ts'
 
 export interface RichText {

@@ -3,8 +3,9 @@
  * app token. Neither drops repeats.
  */
 import { randomBytes } from 'node:crypto'
-import { type Address, AppError, callProvider, type Outbound, type Secret, type Sent, sha256Hex } from '@sluice/sdk'
-import { members, text } from '@sluice/sdk/foreign-json'
+import { callProvider } from '@sluice/kit'
+import { members, text } from '@sluice/kit/foreign-json'
+import { type Address, AppError, type Outbound, type Secret, type Sent, sha256Hex } from '@sluice/sdk'
 import { idText } from './id-text.ts'
 import { isRoom } from './room.ts'
 import type { Server } from './server.ts'

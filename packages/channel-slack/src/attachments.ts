@@ -1,6 +1,7 @@
 /** The files of a message. */
+
+import { list, type Members, members, text, textAt } from '@sluice/kit/foreign-json'
 import type { Attachment } from '@sluice/sdk'
-import { list, type Members, members, text, textAt } from '@sluice/sdk/foreign-json'
 
 /** More than Slack lets anybody attach to one message. */
 const FILES_MAX = 20

@@ -1,6 +1,7 @@
 /** What was written while no connection was there: read from the conversations and threads we have heard from, and handed over. */
+
+import { list, type Members, members, text, textAt } from '@sluice/kit/foreign-json'
 import { AppError, type Deliver, type Host } from '@sluice/sdk'
-import { list, type Members, members, text, textAt } from '@sluice/sdk/foreign-json'
 import type { Cursor, Cursors, Place } from './cursors.ts'
 import { parseMessage, type Reader } from './parse-message.ts'
 import type { SlackApi } from './slack-api.ts'

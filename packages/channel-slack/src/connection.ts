@@ -1,6 +1,7 @@
 /** One connection of socket mode: envelopes come in, and each is acknowledged once what it brought is durable. */
+
+import { type Members, members, parsedOrUndefined, text } from '@sluice/kit/foreign-json'
 import { AppError, type Clock, errorText } from '@sluice/sdk'
-import { type Members, members, parsedOrUndefined, text } from '@sluice/sdk/foreign-json'
 import type { RawData, WebSocket } from 'ws'
 
 /** Why a connection is to be replaced; on `refresh` it still works for some seconds. */

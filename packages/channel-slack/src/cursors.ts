@@ -1,6 +1,7 @@
 /** How far each conversation we have heard from, and each thread we have written in, is handed over; kept across restarts. */
-import { BoundedMap, type Host } from '@sluice/sdk'
-import { type Members, members } from '@sluice/sdk/foreign-json'
+import { BoundedMap } from '@sluice/kit'
+import { type Members, members } from '@sluice/kit/foreign-json'
+import type { Host } from '@sluice/sdk'
 import { isTimestamp, later } from './timestamp.ts'
 
 /** A conversation, or a thread in it. */

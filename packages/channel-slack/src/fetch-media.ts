@@ -1,6 +1,8 @@
 /** The bytes of a file somebody shared: the token goes to Slack's hosts alone, at every hop. */
-import { AppError, type Attachment, type Channel, type Host, type Media, readUpTo, signalScope } from '@sluice/sdk'
-import { members, textAt } from '@sluice/sdk/foreign-json'
+
+import { readUpTo, signalScope } from '@sluice/kit'
+import { members, textAt } from '@sluice/kit/foreign-json'
+import { AppError, type Attachment, type Channel, type Host, type Media } from '@sluice/sdk'
 import type { SlackConfig } from './config.ts'
 import type { SlackApi } from './slack-api.ts'
 import { isSlackUrl } from './slack-host.ts'

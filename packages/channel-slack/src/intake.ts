@@ -1,6 +1,7 @@
 /** What the connection brings, to the inbox: in order, acknowledged when durable, and caught up on where something is missing. */
+
+import { type Members, members, text } from '@sluice/kit/foreign-json'
 import { AppError, type Deliver, type Host, type Inbound } from '@sluice/sdk'
-import { type Members, members, text } from '@sluice/sdk/foreign-json'
 import { catchUp } from './catch-up.ts'
 import type { Cursors } from './cursors.ts'
 import { parseMessage, type Reader } from './parse-message.ts'

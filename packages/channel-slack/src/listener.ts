@@ -1,6 +1,7 @@
 /** The connection that is always there: opened, replaced before Slack ends it, and caught up on after every gap. */
+
+import { type Members, textAt } from '@sluice/kit/foreign-json'
 import { AppError, type ChannelHealth, type Deliver, errorText, type Host } from '@sluice/sdk'
-import { type Members, textAt } from '@sluice/sdk/foreign-json'
 import type { SlackConfig } from './config.ts'
 import { type Connection, openConnection } from './connection.ts'
 import type { Cursors } from './cursors.ts'

@@ -1,6 +1,7 @@
 /** An event, or a message of a conversation's history, to the message in it, if there is one for us. */
+
+import { type Members, text } from '@sluice/kit/foreign-json'
 import type { Inbound } from '@sluice/sdk'
-import { type Members, text } from '@sluice/sdk/foreign-json'
 import { attachmentsOf } from './attachments.ts'
 import type { SlackConfig } from './config.ts'
 import { mentions, plainText } from './plain-text.ts'

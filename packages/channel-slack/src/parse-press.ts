@@ -1,6 +1,7 @@
 /** A press of a button under a message of ours. Who may press is the gateway's to decide: the sender is whoever did. */
+
+import { list, type Members, members, text, textAt } from '@sluice/kit/foreign-json'
 import type { Inbound } from '@sluice/sdk'
-import { list, type Members, members, text, textAt } from '@sluice/sdk/foreign-json'
 import { addressIn, type Reader } from './parse-message.ts'
 import { isTimestamp } from './timestamp.ts'
 

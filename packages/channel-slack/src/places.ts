@@ -1,6 +1,7 @@
 /** Which cursors a message moves. */
+
+import { type Members, text } from '@sluice/kit/foreign-json'
 import type { Inbound } from '@sluice/sdk'
-import { type Members, text } from '@sluice/sdk/foreign-json'
 import type { Place } from './cursors.ts'
 
 /** In order: the conversation, the thread. */

@@ -1,6 +1,7 @@
 /** Messages that go out, and the edits of them. */
+
+import { text } from '@sluice/kit/foreign-json'
 import { type Address, AppError, type Outbound, type Sent } from '@sluice/sdk'
-import { text } from '@sluice/sdk/foreign-json'
 import { contentOf } from './blocks.ts'
 import { escapeText } from './escape-text.ts'
 import type { SlackApi } from './slack-api.ts'

@@ -1,6 +1,8 @@
 /** Slack's Web API: one POST per method, form-encoded, for not every method reads JSON. */
-import { AppError, callProvider, type Host, retryAfterSecs, withoutTrailing } from '@sluice/sdk'
-import { type Members, members, text } from '@sluice/sdk/foreign-json'
+
+import { callProvider, retryAfterSecs, withoutTrailing } from '@sluice/kit'
+import { type Members, members, text } from '@sluice/kit/foreign-json'
+import { AppError, type Host } from '@sluice/sdk'
 import type { SlackConfig } from './config.ts'
 import { mayBeDone, refusal } from './refusal.ts'
 

@@ -1,6 +1,8 @@
 /** Files on their way into a conversation: nobody sees them until they are shared, so whatever fails before was not sent. */
-import { AppError, type Attachment, signalScope } from '@sluice/sdk'
-import { text } from '@sluice/sdk/foreign-json'
+
+import { signalScope } from '@sluice/kit'
+import { text } from '@sluice/kit/foreign-json'
+import { AppError, type Attachment } from '@sluice/sdk'
 import type { Outside } from './send-message.ts'
 import { isSlackUrl } from './slack-host.ts'
 

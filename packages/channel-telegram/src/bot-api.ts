@@ -1,7 +1,8 @@
 /** The Bot API: one call, with its refusals told apart as `Channel.send` promises. The token is in every URL, and in nothing else. */
 import type { ApiMethods as MethodsOf } from '@grammyjs/types'
-import { AppError, callProvider, type ProviderCall, type Secret, withoutTrailing } from '@sluice/sdk'
-import { list, members, text } from '@sluice/sdk/foreign-json'
+import { callProvider, type ProviderCall, withoutTrailing } from '@sluice/kit'
+import { list, members, text } from '@sluice/kit/foreign-json'
+import { AppError, type Secret } from '@sluice/sdk'
 
 /** Files are sent as forms, so that no call holds one. */
 type ApiMethods = MethodsOf<never>

@@ -1,6 +1,8 @@
 /** The bytes of a file somebody sent. Its URL holds the token: no error, log line or redirect may carry it on. */
-import { AppError, type Attachment, type Media, readUpTo, signalScope } from '@sluice/sdk'
-import { members, text } from '@sluice/sdk/foreign-json'
+
+import { readUpTo, signalScope } from '@sluice/kit'
+import { members, text } from '@sluice/kit/foreign-json'
+import { AppError, type Attachment, type Media } from '@sluice/sdk'
 import { type BotApi, refusalOf } from './bot-api.ts'
 
 export interface FetchOptions {

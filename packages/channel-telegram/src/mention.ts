@@ -1,5 +1,5 @@
 /** Whether a message in a group is meant for the bot, and its text without the mention. */
-import { list, type Members, members, text } from '@sluice/sdk/foreign-json'
+import { list, type Members, members, text } from '@sluice/kit/foreign-json'
 
 /** The bot, as the API names it. */
 export interface Bot {

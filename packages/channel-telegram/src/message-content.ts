@@ -1,6 +1,7 @@
 /** What a message says, besides its text: files, and what a person would say of a place or a contact. */
+
+import { list, type Members, members, text } from '@sluice/kit/foreign-json'
 import type { Attachment } from '@sluice/sdk'
-import { list, type Members, members, text } from '@sluice/sdk/foreign-json'
 
 /** The kinds of a file a message can hold one of, in the order they are looked for; an animation comes as a document, too. */
 const FILES = [

@@ -1,6 +1,7 @@
 /** An update as a message to us: what somebody wrote, or the button somebody pressed. */
+
+import { type Members, members, text } from '@sluice/kit/foreign-json'
 import type { Inbound } from '@sluice/sdk'
-import { type Members, members, text } from '@sluice/sdk/foreign-json'
 import { answeredIn, type Bot, hear } from './mention.ts'
 import { attachmentOf, wordsOf } from './message-content.ts'
 import { messageId } from './message-id.ts'

@@ -1,6 +1,7 @@
 /** The loop that polls: an update is confirmed by asking for the next ones, which happens only once it is durable. */
+
+import { members, text } from '@sluice/kit/foreign-json'
 import { AppError, type ChannelHealth, type Deliver, errorText, type Host } from '@sluice/sdk'
-import { members, text } from '@sluice/sdk/foreign-json'
 import { type BotApi, listOf } from './bot-api.ts'
 import { createHandOver, type HandOver } from './hand-over.ts'
 import type { KnownNames } from './known-names.ts'

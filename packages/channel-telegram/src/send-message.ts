@@ -1,6 +1,7 @@
 /** What goes out: a text, or files, the first with the text under it if that is short; buttons are under the first message. */
+
+import { members } from '@sluice/kit/foreign-json'
 import { type Address, AppError, type Clock, type Logger, type Outbound, type Sent } from '@sluice/sdk'
-import { members } from '@sluice/sdk/foreign-json'
 import { type BotApi, refusalOf } from './bot-api.ts'
 import { keyboardOf } from './keyboard.ts'
 import { messageId, messageNumber } from './message-id.ts'

@@ -1,6 +1,7 @@
 /** `[channels_config.textrelay]` (§2.3). */
+
+import { refineNumbers } from '@sluice/kit/phone-numbers'
 import { headerSecret, secretText } from '@sluice/sdk'
-import { refineNumbers } from '@sluice/sdk/phone-numbers'
 import * as v from 'valibot'
 import { isOtherHandle } from './handle.ts'
 

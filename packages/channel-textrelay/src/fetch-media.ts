@@ -1,5 +1,7 @@
 /** The bytes of an attachment. Its URL is whatever the message says, so only public addresses are asked, and given nothing. */
-import { AppError, type Attachment, errorText, type Host, type Media, readAll, signalScope } from '@sluice/sdk'
+
+import { readAll, signalScope } from '@sluice/kit'
+import { AppError, type Attachment, errorText, type Host, type Media } from '@sluice/sdk'
 
 const TIMEOUT_MS = 60_000
 

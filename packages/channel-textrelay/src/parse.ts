@@ -1,6 +1,7 @@
 /** An event of the provider as the message in it (§4.2), in the payload version of 2026-02-03 or of 2025-01-01. */
+
+import { parseObject, textAt, valueAt } from '@sluice/kit/foreign-json'
 import { type Address, AppError, type Attachment, type Inbound, type Raw } from '@sluice/sdk'
-import { parseObject, textAt, valueAt } from '@sluice/sdk/foreign-json'
 import { attachmentOf } from './attachment.ts'
 import { normaliseHandle } from './handle.ts'
 

@@ -1,15 +1,8 @@
 /** Replies: into the chat the message came from, or into a new one where that is gone. */
-import {
-  type Address,
-  AppError,
-  callProvider,
-  type Outbound,
-  type ProviderCall,
-  type Secret,
-  type Sent,
-  withoutTrailing,
-} from '@sluice/sdk'
-import { textAt, valueAt } from '@sluice/sdk/foreign-json'
+
+import { callProvider, type ProviderCall, withoutTrailing } from '@sluice/kit'
+import { textAt, valueAt } from '@sluice/kit/foreign-json'
+import { type Address, AppError, type Outbound, type Secret, type Sent } from '@sluice/sdk'
 import { isHandle } from './handle.ts'
 
 /** The provider's code for a chat it does not know; other things it does not find are 404 as well. */

@@ -138,7 +138,7 @@ async function unknownCommand(argv: readonly string[], commands: readonly CliCom
 
 /** `; did you mean 'status'?`, or nothing if no name is close. */
 async function suggestion(wrong: string, names: readonly string[], prefix = ''): Promise<string> {
-  const { nearestName } = await import('@sluice/toml')
+  const { nearestName } = await import('@sluice/kit')
   const near = nearestName(wrong, names)
   return near === undefined ? '' : `; did you mean '${prefix}${near}'?`
 }

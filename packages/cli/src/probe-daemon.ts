@@ -1,7 +1,8 @@
 /** Finds the daemon that runs on a data directory by its `daemon.json`, and asks whether it is well. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { errorText, signalScope } from '@sluice/sdk'
+import { signalScope } from '@sluice/kit'
+import { errorText } from '@sluice/sdk'
 import * as v from 'valibot'
 
 const PROBE_MS = 5000

@@ -1,7 +1,8 @@
 /** What somebody types or pipes into a command. */
 import { createInterface, type Interface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
-import { AppError, ByteBuffer } from '@sluice/sdk'
+import { ByteBuffer } from '@sluice/kit'
+import { AppError } from '@sluice/sdk'
 import type { Stdin } from './context.ts'
 
 /** All of standard input. Throws `too_large` beyond so many bytes. */

@@ -4,7 +4,8 @@
  */
 import { gatewaySection } from '@sluice/gateway/config'
 import { createLogger } from '@sluice/gateway/log'
-import { type Clock, type Store, systemClock } from '@sluice/sdk'
+import { systemClock } from '@sluice/kit'
+import type { Clock, Store } from '@sluice/sdk'
 import { openDataDir } from '@sluice/store'
 import { configFromContext } from './config-from-context.ts'
 import type { CliContext } from './context.ts'

@@ -1,7 +1,7 @@
 /** The row of `sluice doctor` for each model: its endpoint answers, accepts the key and offers the model. */
 import type { ModelChain } from '@sluice/agent'
-import { errorText, signalScope } from '@sluice/sdk'
-import { nearestName } from '@sluice/toml'
+import { nearestName, signalScope } from '@sluice/kit'
+import { errorText } from '@sluice/sdk'
 import { type Check, fail, ok, warn } from './doctor-check.ts'
 
 const ANSWER_MS_MAX = 10_000

@@ -1,6 +1,7 @@
 /** What `sluice doctor` says of the sandbox commands run in (§2.6 `[security.sandbox]`). */
 import { existsSync } from 'node:fs'
-import { errorText, type Spawn, signalScope } from '@sluice/sdk'
+import { signalScope } from '@sluice/kit'
+import { errorText, type Spawn } from '@sluice/sdk'
 import type { SandboxConfig } from './config/core-sections.ts'
 import { type Check, fail, ok, warn } from './doctor-check.ts'
 import { REFUSING } from './sandbox-none.ts'

@@ -1,5 +1,7 @@
 /** One feature of this build at work: constructed, registered, closed (§1 item 3, phases 1, 2 and 4). */
-import { errorText, type Feature, type Host, type Parts, rowOf, signalScope, untilAborted } from '@sluice/sdk'
+
+import { signalScope, untilAborted } from '@sluice/kit'
+import { errorText, type Feature, type Host, type Parts, rowOf } from '@sluice/sdk'
 import type { SectionState } from './config/types.ts'
 import type { FeatureState } from './runtime.ts'
 

@@ -1,15 +1,7 @@
 /** The life cycle and reload rules of §1, each row with features that record what happens to them. */
-import {
-  type Channel,
-  type ClientId,
-  defineFeature,
-  defineTool,
-  type Feature,
-  type Host,
-  PerClient,
-  type Section,
-  type Tool,
-} from '@sluice/sdk'
+
+import { PerClient } from '@sluice/kit'
+import { type Channel, type ClientId, defineFeature, defineTool, type Feature, type Host, type Section, type Tool } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
 import { describe, expect, test, vi } from 'vitest'

@@ -1,6 +1,6 @@
 /** Keeps a message that repeats without end from filling the disk: a limited number a minute is written, the rest is counted. */
 import { createHash } from 'node:crypto'
-import { BoundedMap } from '@sluice/sdk'
+import { BoundedMap } from '@sluice/kit'
 
 const WINDOW_MS = 60_000
 const MESSAGES_MAX = 256

@@ -1,7 +1,8 @@
 /** Assembles one runtime: configuration, store, features and agent; everything but HTTP. */
 import { randomBytes } from 'node:crypto'
 import { type Agent, type Approver, agentSection, costSection, createAgent, createScrub, policySection } from '@sluice/agent'
-import { type Clock, type Observation, type Services, systemClock, type Vitals } from '@sluice/sdk'
+import { systemClock } from '@sluice/kit'
+import type { Clock, Observation, Services, Vitals } from '@sluice/sdk'
 import { openDataDir, openSecretBox } from '@sluice/store'
 import { agreeAtUpgrade } from './agree-at-upgrade.ts'
 import { createApprovals } from './approvals/registry.ts'

@@ -1,5 +1,5 @@
 /** The one combination that gives the agent to everybody (§2.1 `require_pairing`). */
-import { isLoopback } from '@sluice/sdk'
+import { isLoopback } from '@sluice/kit'
 
 export const OPEN_TO_ALL =
   'anybody who reaches this address can use the agent: [gateway] require_pairing is off and the address is not loopback'

@@ -1,6 +1,7 @@
 /** One HTTP request to an address that was chosen beforehand, on a connection of its own. */
 import type { IncomingMessage, RequestOptions } from 'node:http'
-import { AppError, pinnedLookup, type ResolvedAddress } from '@sluice/sdk'
+import { pinnedLookup } from '@sluice/kit'
+import { AppError, type ResolvedAddress } from '@sluice/sdk'
 
 export interface PinnedRequest {
   readonly url: URL

@@ -1,6 +1,7 @@
 /** `Host.publicAddresses`: where a connection to a host a model or a stranger named may go. */
 import { isIP } from 'node:net'
-import { AppError, type Host, isPublicAddress, type Logger, type ResolvedAddress } from '@sluice/sdk'
+import { isPublicAddress } from '@sluice/kit'
+import { AppError, type Host, type Logger, type ResolvedAddress } from '@sluice/sdk'
 import { requestError } from './pinned-request.ts'
 
 export interface PublicAddressesOptions {

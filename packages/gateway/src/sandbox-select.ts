@@ -1,5 +1,7 @@
 /** Chooses the sandbox that commands run in: by a live probe, never by what is merely installed. */
-import { buildHint, errorText, ROWS, type RunBare, type Sandbox, type SandboxProbe, signalScope } from '@sluice/sdk'
+
+import { signalScope } from '@sluice/kit'
+import { buildHint, errorText, ROWS, type RunBare, type Sandbox, type SandboxProbe } from '@sluice/sdk'
 import { noSandbox, refusingSandbox } from './sandbox-none.ts'
 
 /** A probe that takes longer tells nothing. Each repetition waits twice as long, so that a busy machine gets its sandbox in the end. */

@@ -1,7 +1,7 @@
 /** Changes keys of the configuration file: read, change, validate, save, unless somebody else saved in between. */
 import { readFile } from 'node:fs/promises'
+import { valueAt } from '@sluice/kit/foreign-json'
 import { AppError, type ConfigAddition } from '@sluice/sdk'
-import { valueAt } from '@sluice/sdk/foreign-json'
 import { openSecretBox } from '@sluice/store/secret-box'
 import { parseToml, withoutMark } from '@sluice/toml'
 import { type Change, findPlainSecret, type SetOptions, type SetResult, setValues } from './config/edit-config.ts'

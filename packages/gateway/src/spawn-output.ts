@@ -1,5 +1,5 @@
 /** The head of a process's output stream, as text, within a limit. */
-import { ByteBuffer } from '@sluice/sdk'
+import { ByteBuffer } from '@sluice/kit'
 
 export interface OutputHead {
   push(chunk: Uint8Array): void

@@ -1,6 +1,6 @@
 /** Names of tools in the policy that no tool has: a mistyped name asks nobody, or approves nothing. */
 import { policySection } from '@sluice/agent'
-import { nearestName } from '@sluice/toml'
+import { nearestName } from '@sluice/kit'
 import type { OpenRuntime } from './open-runtime.ts'
 
 const KEYS = ['auto_approve', 'always_ask'] as const

@@ -1,5 +1,7 @@
 /** The WCH CH341A: I2C, SPI and eight GPIO lines over USB, by the chip's own packets. */
-import { AppError, ByteBuffer, type Clock } from '@sluice/sdk'
+
+import { ByteBuffer } from '@sluice/kit'
+import { AppError, type Clock } from '@sluice/sdk'
 import type { Adapter, GpioState, Spi } from './adapter.ts'
 import { dataNotAcknowledged, garbled, lost, notAcknowledged } from './bus-error.ts'
 import {

@@ -1,5 +1,7 @@
 /** Fetches a data sheet from an address a model named. */
-import { AppError, type Host, signalScope } from '@sluice/sdk'
+
+import { signalScope } from '@sluice/kit'
+import { AppError, type Host } from '@sluice/sdk'
 import { DATASHEET_BYTES_MAX, type Datasheet, type DatasheetFiles } from './datasheet-files.ts'
 
 const DOWNLOAD_MS_MAX = 60_000

@@ -1,6 +1,7 @@
 /** The one door to the native packages, which are optional: each is loaded at its first use and shown as a small port. */
 import { checkDevicePath } from '@sluice/hardware'
-import { AppError, errorText, installPackage, missingPackages } from '@sluice/sdk'
+import { installPackage, missingPackages } from '@sluice/kit'
+import { AppError, errorText } from '@sluice/sdk'
 import { bulkEndpoints, type UsbInterfaceDescriptor } from './bulk-endpoints.ts'
 
 /** Beyond it a USB transfer has failed; a real one takes a millisecond or two. */

@@ -2,7 +2,8 @@
 import { type FSWatcher, watch } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Clock, signalScope } from '@sluice/sdk'
+import { signalScope } from '@sluice/kit'
+import type { Clock } from '@sluice/sdk'
 
 /** From the first notice: further nodes of a device and their permissions follow. */
 const QUIET_MS = 500

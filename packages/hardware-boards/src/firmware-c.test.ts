@@ -1,5 +1,7 @@
 /** The firmware in C, on emulated chips, through the line protocol as the daemon speaks it. */
-import { AppError, systemClock } from '@sluice/sdk'
+
+import { systemClock } from '@sluice/kit'
+import { AppError } from '@sluice/sdk'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { capabilitiesOf } from './protocol/answers.ts'

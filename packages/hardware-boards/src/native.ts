@@ -1,5 +1,7 @@
 /** The only way to serialport, which is native: loaded when the first port is listed or opened. */
-import { AppError, errorText, installPackage, missingPackages } from '@sluice/sdk'
+
+import { installPackage, missingPackages } from '@sluice/kit'
+import { AppError, errorText } from '@sluice/sdk'
 
 /** What this package needs of a port of it, which is a stream. */
 export interface NativePort {

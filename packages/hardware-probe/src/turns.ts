@@ -1,5 +1,7 @@
 /** One visit at a time: a debug port has room for one. */
-import { AppError, untilAborted } from '@sluice/sdk'
+
+import { untilAborted } from '@sluice/kit'
+import { AppError } from '@sluice/sdk'
 
 const WAITING_MAX = 16
 

@@ -1,6 +1,7 @@
 /** The tool that moves the robot: it asks, the safety process decides, and the answer is what really happened. */
 import type { DeviceGuard } from '@sluice/hardware'
-import { AppError, defineTool, type Host, signalScope, type Tool, type ToolContext } from '@sluice/sdk'
+import { signalScope } from '@sluice/kit'
+import { AppError, defineTool, type Host, type Tool, type ToolContext } from '@sluice/sdk'
 import { describeEnd } from './describe.ts'
 import { driveInput, movementOf } from './drive-input.ts'
 import type { Robot } from './robot.ts'

@@ -1,5 +1,7 @@
 /** The only way to serialport, which is native: loaded by the safety process, when the robot's drive is opened. */
-import { AppError, errorText, installPackage } from '@sluice/sdk'
+
+import { installPackage } from '@sluice/kit'
+import { AppError, errorText } from '@sluice/sdk'
 
 /** What this package needs of a port of it. */
 export interface NativePort {

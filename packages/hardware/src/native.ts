@@ -1,5 +1,7 @@
 /** The one door to koffi: what of the C library and of the event loop Node itself does not offer. */
-import { AppError, installPackage, missingPackages } from '@sluice/sdk'
+
+import { installPackage, missingPackages } from '@sluice/kit'
+import { AppError } from '@sluice/sdk'
 
 export interface Native {
   /** As in ioctl(2): what the kernel answers, or its error as a negative number. `data` is read and written. */

@@ -1,5 +1,7 @@
 /** For `sluice doctor`: one span is sent to the collector, and what it answered is told. */
-import { type Clock, errorText, type Finding, signalScope } from '@sluice/sdk'
+
+import { signalScope } from '@sluice/kit'
+import { type Clock, errorText, type Finding } from '@sluice/sdk'
 import type { Target } from './collector.ts'
 import type { Spanned } from './spanned.ts'
 

@@ -1,6 +1,7 @@
 import { createServer, type Server } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Observation, systemClock } from '@sluice/sdk'
+import { systemClock } from '@sluice/kit'
+import type { Observation } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import { type OtlpReceiverOptions, startOtlpReceiver } from '@sluice/testkit/otlp-receiver'
 import * as v from 'valibot'

@@ -1,5 +1,5 @@
 /** The address spans are posted to: what is configured may name it already. */
-import { withoutTrailing } from '@sluice/sdk'
+import { withoutTrailing } from '@sluice/kit'
 export function tracesUrl(endpoint: string): string {
   const url = new URL(endpoint)
   const path = withoutTrailing(url.pathname, '/')

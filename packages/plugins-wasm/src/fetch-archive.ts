@@ -1,7 +1,8 @@
 /** Reads a packed plugin: a `.tar.gz` over https or of this machine, of a bounded size packed and unpacked. */
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
-import { AppError, type Host, readAll, signalScope } from '@sluice/sdk'
+import { readAll, signalScope } from '@sluice/kit'
+import { AppError, type Host } from '@sluice/sdk'
 import { MODULE_BYTES_MAX } from './plugin-files.ts'
 import { readRegularFile } from './read-regular-file.ts'
 import { readTar } from './read-tar.ts'

@@ -1,6 +1,7 @@
 /** `manifest.json`: what a plugin says of itself (§2.7). */
+
+import { parseJson } from '@sluice/kit/foreign-json'
 import { AppError } from '@sluice/sdk'
-import { parseJson } from '@sluice/sdk/foreign-json'
 import * as v from 'valibot'
 import { shown } from './wasm/shown.ts'
 

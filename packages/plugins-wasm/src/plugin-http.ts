@@ -1,6 +1,8 @@
 /** Requests of a plugin, to the hosts the operator granted it and no other. */
-import { AppError, type Host, readAll } from '@sluice/sdk'
-import { parsedOrUndefined } from '@sluice/sdk/foreign-json'
+
+import { readAll } from '@sluice/kit'
+import { parsedOrUndefined } from '@sluice/kit/foreign-json'
+import { AppError, type Host } from '@sluice/sdk'
 import * as v from 'valibot'
 
 const RESPONSE_BYTES_MAX = 1_048_576

@@ -1,5 +1,6 @@
 /** `[provider] kind = "anthropic"`: the messages interface, there or at `base_url`. */
-import { listModels, modelEndpoint, type Provider, type ProviderSettings, Secret, withoutTrailing } from '@sluice/sdk'
+import { listModels, modelEndpoint, withoutTrailing } from '@sluice/kit'
+import { type Provider, type ProviderSettings, Secret } from '@sluice/sdk'
 
 const BASE_URL = 'https://api.anthropic.com/v1'
 /** Taken when the environment offers a key and names no model. */

@@ -1,5 +1,6 @@
 /** Providers that speak chat completions. */
-import { listModels, modelEndpoint, type Provider, type ProviderSettings } from '@sluice/sdk'
+import { listModels, modelEndpoint } from '@sluice/kit'
+import type { Provider, ProviderSettings } from '@sluice/sdk'
 
 /** A provider of one kind. `baseUrl` is used where the settings name none; `keyRequired` holds for that address alone. */
 export function chatCompletions(

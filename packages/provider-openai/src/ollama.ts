@@ -1,5 +1,5 @@
 /** `[provider] kind = "ollama"`: models on a machine of one's own, through Ollama's chat-completions endpoint. */
-import { withoutTrailing } from '@sluice/sdk'
+import { withoutTrailing } from '@sluice/kit'
 import { chatCompletions } from './chat-completions.ts'
 
 const PORT = 11_434

@@ -1,5 +1,5 @@
 /** The environment of the engine's own program, and what of a command's own goes with it. */
-import { splitEnv } from '@sluice/sdk'
+import { splitEnv } from '@sluice/sandbox-common'
 
 /** Of the daemon's environment: what says where the engine is. */
 const OF_THE_DAEMON = [

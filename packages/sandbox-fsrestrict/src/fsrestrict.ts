@@ -1,15 +1,7 @@
 /** The `fsrestrict` backend: each command under Landlock and two filters of system calls, and nothing else of the daemon (§2.7). */
 import { realpath } from 'node:fs/promises'
-import {
-  AppError,
-  type Clock,
-  type ControlGroups,
-  findControlGroups,
-  type Sandbox,
-  type SandboxPolicy,
-  seccompFilter,
-  withoutCounted,
-} from '@sluice/sdk'
+import { type ControlGroups, findControlGroups, seccompFilter, withoutCounted } from '@sluice/sandbox-common'
+import { AppError, type Clock, type Sandbox, type SandboxPolicy } from '@sluice/sdk'
 import { askVersion } from './ask-version.ts'
 import { createTag, endTagged } from './command-tag.ts'
 import { confinementCalls } from './confinement.ts'

@@ -1,6 +1,7 @@
 /** Programs that can make system calls and then become another: Perl, which starts fast, or the Node we run on. */
 import { fileURLToPath } from 'node:url'
-import { findProgram, type ProcessCommand } from '@sluice/sdk'
+import { findProgram } from '@sluice/kit'
+import type { ProcessCommand } from '@sluice/sdk'
 import { PERL_LAUNCHER } from './perl-launcher.ts'
 import { encodeCalls, type SystemCall } from './system-calls.ts'
 

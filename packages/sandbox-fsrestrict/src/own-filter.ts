@@ -15,7 +15,7 @@ import {
   NUMBER_AT,
   refuse,
   when,
-} from '@sluice/sdk'
+} from '@sluice/sandbox-common'
 import { TAG_RESOURCE } from './command-tag.ts'
 import type { Machine } from './machine.ts'
 

@@ -1,7 +1,7 @@
 /** What a confined command sees of the system: programs and libraries, what of /etc is no secret, harmless devices, facts of the kernel. */
 import { readdir, realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { PROGRAM_FOLDERS, PUBLIC_ETC } from '@sluice/sdk'
+import { PROGRAM_FOLDERS, PUBLIC_ETC } from '@sluice/sandbox-common'
 import { CONTROLLABLE, EXECUTABLE, READABLE, USABLE } from './landlock.ts'
 
 export interface ShownPath {

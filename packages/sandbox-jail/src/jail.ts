@@ -2,19 +2,17 @@
 import { access, readdir, realpath, stat } from 'node:fs/promises'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
+import { findProgram, hasProgram } from '@sluice/kit'
 import {
-  AppError,
   type ControlGroups,
   findControlGroups,
-  findProgram,
-  hasProgram,
   limitedWords,
   PUBLIC_ETC,
-  type Sandbox,
   splitEnv,
   startWords,
   withoutCounted,
-} from '@sluice/sdk'
+} from '@sluice/sandbox-common'
+import { AppError, type Sandbox } from '@sluice/sdk'
 import { jailOptions, type View } from './jail-options.ts'
 
 const INSTALL = 'install firejail, 0.9.72 or newer (apt-get install firejail)'

@@ -2,7 +2,8 @@
 import { access, constants, mkdtemp, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { limitedWords, type Sandbox } from '@sluice/sdk'
+import { limitedWords } from '@sluice/sandbox-common'
+import type { Sandbox } from '@sluice/sdk'
 import { profile } from './profile.ts'
 
 const TRIAL = { file: '/usr/bin/true', args: [], cwd: '/', env: {} }

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { cp, lstat, mkdir, readdir, readlink, realpath } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { PROGRAM_FOLDERS, PUBLIC_ETC } from '@sluice/sdk'
+import { PROGRAM_FOLDERS, PUBLIC_ETC } from '@sluice/sandbox-common'
 
 /** What changes while the daemon runs, and matters where there is a network. */
 const LIVE_ETC = ['/etc/resolv.conf', '/etc/hosts']

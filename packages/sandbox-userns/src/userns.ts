@@ -1,20 +1,17 @@
 /** The `userns` backend: each command in namespaces of its own, made by bubblewrap, under a filter of system calls (§2.7). */
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { findProgram, hasProgram } from '@sluice/kit'
 import {
-  AppError,
   type ControlGroups,
   findControlGroups,
-  findProgram,
-  hasProgram,
   limitedWords,
-  type Sandbox,
-  type SandboxProbe,
   seccompFilter,
   splitEnv,
   startWords,
   withoutCounted,
-} from '@sluice/sdk'
+} from '@sluice/sandbox-common'
+import { AppError, type Sandbox, type SandboxProbe } from '@sluice/sdk'
 import { bwrapOptions } from './bwrap-options.ts'
 import { ownFolder } from './own-folder.ts'
 import { type SystemView, systemView } from './system-view.ts'

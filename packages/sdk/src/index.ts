@@ -15,10 +15,7 @@ export type {
 export type { Approvals, AskedTarget, Question } from './approvals.ts'
 export { APPROVAL_MESSAGE_CHARS_MAX } from './approvals.ts'
 export { AUDIT_ROOT, auditHash } from './audit-hash.ts'
-export { BoundedMap } from './bounded-map.ts'
-export { ByteBuffer } from './byte-buffer.ts'
-export type { ProviderAnswer, ProviderCall } from './call-provider.ts'
-export { callProvider, retryAfterSecs } from './call-provider.ts'
+
 export type { CatalogueId, CommandHelp, FeatureId, FeatureKind, Profile, Row } from './catalogue.ts'
 export { buildHint, CATALOGUE, isInProfile, ROWS, rowOf } from './catalogue.ts'
 export type {
@@ -41,8 +38,7 @@ export type {
 export type { ClientId } from './client-id.ts'
 export type { Command, CommandContext } from './command.ts'
 export type { Companion, CompanionRequest, StartCompanion } from './companion.ts'
-export type { ControlGroup, ControlGroups } from './control-groups.ts'
-export { findControlGroups } from './control-groups.ts'
+
 export type {
   Arrival,
   DeliveryFilter,
@@ -68,20 +64,7 @@ export type { EventEnvelope, Events, EventType, SluiceEvent, Usage } from './eve
 export { eventMembers, eventSchema } from './events.ts'
 export type { Feature, Finding, LinkHealth, Parts } from './feature.ts'
 export { defineFeature } from './feature.ts'
-export type { FilterInstruction } from './filter-program.ts'
-export {
-  ALLOW,
-  argumentAt,
-  assembleFilter,
-  forCall,
-  give,
-  IF_ANY_BIT,
-  IF_EQUAL,
-  load,
-  NUMBER_AT,
-  refuse,
-  when,
-} from './filter-program.ts'
+
 export { isFresh } from './fresh.ts'
 export { equalDigests, equalTexts, hmacSha256, sha256Hex, verifyHmac } from './hmac.ts'
 export type {
@@ -102,7 +85,7 @@ export type {
   SharedGpio,
   Transcribe,
 } from './host.ts'
-export { isLoopback, isPublicAddress, plainAddress } from './ip-address.ts'
+
 export type { LogFields, Logger } from './logger.ts'
 export type {
   LanguageModel,
@@ -118,14 +101,12 @@ export type {
   Provider,
   ProviderSettings,
 } from './model.ts'
-export type { ModelEndpoint } from './model-endpoint.ts'
-export { listModels, modelEndpoint } from './model-endpoint.ts'
+
 export type { Observation, Observer, Outcome, Span, Vitals } from './observer.ts'
-export { hasProgram, installPackage, missingPackages } from './on-this-machine.ts'
-export { pinnedLookup } from './pinned-lookup.ts'
+
 export type { Policy, PolicyLevel } from './policy.ts'
 export { oneLine, printable, printableLine } from './printable.ts'
-export { readAll, readHead, readUpTo } from './read-up-to.ts'
+
 export { replyLane } from './reply-lane.ts'
 export type { Forgotten, Retention, StoreUsage } from './retention.ts'
 export { defineRoute, ROLES, type Role, type Route, type RouteAuth, type RouteRequest } from './route.ts'
@@ -141,14 +122,11 @@ export type {
   WrappedCommand,
 } from './sandbox.ts'
 export { unconfinedNote } from './sandbox.ts'
-export { findProgram, limitedWords, PROGRAM_FOLDERS, PUBLIC_ETC, splitEnv, startWords, withoutCounted } from './sandbox-command.ts'
-export { seccompFilter } from './seccomp-filter.ts'
+
 export { Secret, secretValues, withoutSecrets } from './secret.ts'
 export type { ConfigSchema, KeyMetadata, Refined, Section } from './section.ts'
 export { fromEnv, headerSecret, httpUrl, secretText, whole } from './section.ts'
-export { PerClient, Shared } from './shared.ts'
-export type { SignalScope } from './signal-scope.ts'
-export { catchUpMs, signalScope } from './signal-scope.ts'
+
 export type {
   SopDispatch,
   SopEvent,
@@ -190,12 +168,12 @@ export type {
   TurnStore,
 } from './store.ts'
 export { SHARED_MEMORIES, UNOWNED_MEMORIES } from './store.ts'
-export { systemClock } from './system-clock.ts'
+
 export type { Risk, Tool, ToolContext, ToolReport } from './tool.ts'
 export { defineTool } from './tool.ts'
 export type { Trace, TraceParent, WithinTrace } from './trace.ts'
 export { formatTraceContext, formatTraceparent, parseTraceContext, parseTraceparent } from './trace.ts'
-export { untilAborted } from './until-aborted.ts'
+
 export { sameOrigin } from './url-host.ts'
-export { withoutTrailing } from './without-trailing.ts'
+
 export type { Workspace, WorkspaceEntry } from './workspace.ts'

@@ -1,6 +1,7 @@
 /** Wakes for every cron trigger at its instants (§4.3), over restarts and jumps of the clock alike: see `planCron`. */
 import { setImmediate } from 'node:timers/promises'
-import { type Clock, type Logger, signalScope } from '@sluice/sdk'
+import { signalScope } from '@sluice/kit'
+import type { Clock, Logger } from '@sluice/sdk'
 import { inPool } from './in-pool.ts'
 import { inTurns } from './in-turns.ts'
 import { InstantQueue } from './instant-queue.ts'

@@ -2,8 +2,9 @@
  * The engine of procedures (§2.4, §4.3): starts what an event matches, brings runs on, and takes what people and agents say of
  * them. It keeps nothing that the store does not have, so that a stop at any moment loses nothing and repeats nothing.
  */
+
+import { nearestName } from '@sluice/kit'
 import { AppError, type SopEvent, type SopRun, type SopSummary, type Sops } from '@sluice/sdk'
-import { nearestName } from '@sluice/toml'
 import { STEP_OWNER } from './agent-step.ts'
 import { beginRun } from './begin-run.ts'
 import { outputProblem } from './check-output.ts'

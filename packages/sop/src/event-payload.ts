@@ -1,5 +1,5 @@
 /** The payload of one event, read as JSON at most once however many conditions look at it. */
-import { parsedOrUndefined } from '@sluice/sdk/foreign-json'
+import { parsedOrUndefined } from '@sluice/kit/foreign-json'
 
 export class EventPayload {
   readonly text: string

@@ -1,6 +1,7 @@
 /** The procedures that are loaded, and how they come to be others: by `reload`, or because their folder changed (§4.3). */
 import { access } from 'node:fs/promises'
-import { type Clock, type Events, type Logger, type SopEvent, type SopMode, signalScope, type TriggerKind } from '@sluice/sdk'
+import { signalScope } from '@sluice/kit'
+import type { Clock, Events, Logger, SopEvent, SopMode, TriggerKind } from '@sluice/sdk'
 import type { Agreed } from './agreements.ts'
 import type { SopDefinition, SopProblem } from './definition.ts'
 import type { SopLibrary } from './engine-deps.ts'

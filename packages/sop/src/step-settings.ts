@@ -1,6 +1,7 @@
 /** The bullets that set a step up: `- tools: a, b`, `- kind: checkpoint` and the others (§4.3). */
-import { parsedOrUndefined } from '@sluice/sdk/foreign-json'
-import { nearestName } from '@sluice/toml'
+
+import { nearestName } from '@sluice/kit'
+import { parsedOrUndefined } from '@sluice/kit/foreign-json'
 import { isNestedTooDeeply, NESTING_MAX } from './nesting.ts'
 import { schemaProblem } from './output-schema.ts'
 

@@ -1,5 +1,7 @@
 /** Notices changes of the folder of procedures: in itself, and in the folders in it. */
-import { type Clock, signalScope } from '@sluice/sdk'
+
+import { signalScope } from '@sluice/kit'
+import type { Clock } from '@sluice/sdk'
 import { FolderEar } from './folder-ear.ts'
 import { folderMark } from './folder-mark.ts'
 

@@ -1,5 +1,7 @@
 /** Paired devices, known by the SHA-256 of their tokens. */
-import { AppError, BoundedMap, type Clock, type DeviceRow, type DeviceStore, type NewDevice } from '@sluice/sdk'
+
+import { BoundedMap } from '@sluice/kit'
+import { AppError, type Clock, type DeviceRow, type DeviceStore, type NewDevice } from '@sluice/sdk'
 import type { Database } from './database.ts'
 import type { GroupCommit } from './group-commit.ts'
 import { createPairingCodes } from './pairing-codes.ts'

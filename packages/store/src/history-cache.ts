@@ -1,5 +1,6 @@
 /** The newest messages of recently active sessions, so that a turn does not read and parse what the last one wrote. */
-import { BoundedMap, type ModelMessage } from '@sluice/sdk'
+import { BoundedMap } from '@sluice/kit'
+import type { ModelMessage } from '@sluice/sdk'
 import type { Database } from './database.ts'
 
 const SESSIONS_MAX = 1000

@@ -1,5 +1,6 @@
 /** What came in, from its keeping to the end of its turn (§4.2). The end itself is in `turns.ts`, with all that goes with it. */
-import type { BoundedMap, Clock, InboxEntry, InboxStore, OutboxRow } from '@sluice/sdk'
+import type { BoundedMap } from '@sluice/kit'
+import type { Clock, InboxEntry, InboxStore, OutboxRow } from '@sluice/sdk'
 import type { Database } from './database.ts'
 import { createDeliveryTable } from './delivery-table.ts'
 import { endMessage } from './end-message.ts'

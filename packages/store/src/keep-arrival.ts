@@ -1,5 +1,7 @@
 /** Keeps one request and its messages, each only once: the write every provider waits for (§4.2). */
-import { type Arrival, BoundedMap, type InboxStore } from '@sluice/sdk'
+
+import { BoundedMap } from '@sluice/kit'
+import type { Arrival, InboxStore } from '@sluice/sdk'
 import type { Database } from './database.ts'
 import type { GroupCommit } from './group-commit.ts'
 import { idOf, keyOf } from './row-key.ts'

@@ -3,7 +3,8 @@
  * the process stands in the turns themselves: an unfinished turn holds its key, a turn done within the window has used it
  * up. Keys are kept as hashes, so that a long one costs no more than a short one.
  */
-import { BoundedMap, type Claim, type IdempotencyKey, sha256Hex } from '@sluice/sdk'
+import { BoundedMap } from '@sluice/kit'
+import { type Claim, type IdempotencyKey, sha256Hex } from '@sluice/sdk'
 
 export interface KeyLimits {
   readonly ttlMs: number

@@ -1,7 +1,7 @@
+import { callProvider } from '@sluice/kit'
 import {
   AppError,
   type Channel,
-  callProvider,
   defineFeature,
   type Feature,
   hmacSha256,

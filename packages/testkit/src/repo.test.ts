@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { testHost } from './host.ts'
 
 const ROOT = resolve(import.meta.dirname, '../../..')
-const CORE = ['sdk', 'testkit', 'store', 'toml', 'agent', 'sop', 'gateway', 'cli', 'hardware']
+const CORE = ['sdk', 'kit', 'sandbox-common', 'testkit', 'store', 'toml', 'agent', 'sop', 'gateway', 'cli', 'hardware']
 const folders = readdirSync(join(ROOT, 'packages')).filter((name) => existsSync(join(ROOT, 'packages', name, 'package.json')))
 const features = folders.filter((name) => !CORE.includes(name) && !name.startsWith('x-'))
 const read = (...path: string[]) => readFileSync(join(ROOT, ...path), 'utf8')
@@ -74,9 +74,11 @@ describe('the catalogue is the truth', () => {
 })
 
 describe('dependencies point one way', () => {
-  test.each(features)('%s depends on the sdk, one of the hardware on what these share, and on nothing else of ours', (id) => {
+  test.each(features)('%s depends on the sdk, the kit, and the package its family shares, and on no other package of ours', (id) => {
+    const shared = id.startsWith('hardware-') ? ['@sluice/hardware'] : id.startsWith('sandbox-') ? ['@sluice/sandbox-common'] : []
     const ours = Object.keys(manifest(id).dependencies ?? {}).filter((name) => name.startsWith('@sluice/'))
-    expect(ours.filter((name) => !(id.startsWith('hardware-') && name === '@sluice/hardware'))).toEqual(['@sluice/sdk'])
+    expect(ours).toContain('@sluice/sdk')
+    expect(ours.filter((name) => !['@sluice/sdk', '@sluice/kit', ...shared].includes(name))).toEqual([])
   })
 
   test.each([...features, ...CORE])('%s imports only what its package.json names', (id) => {
@@ -135,7 +137,7 @@ describe('house rules that a reader can check', () => {
   })
 
   test('signals are joined and limited in time by scopes alone, and each scope is disposed', () => {
-    const home = 'packages/sdk/src/signal-scope.ts'
+    const home = 'packages/kit/src/signal-scope.ts'
     expect(only(/AbortSignal\.(?:any|timeout)\(/, [])).toEqual([])
     // The wait of a board's line is itself disposable, and hands the disposal on.
     expect(only(/(?<!using \w+ = (?:[^;\n]+ \? )?)signalScope\(/, [home, 'packages/hardware-boards/src/repl/incoming.ts'])).toEqual([])
@@ -170,12 +172,12 @@ describe('house rules that a reader can check', () => {
   test('no module keeps mutable state of its own', () => {
     expect(only(/^(?:export )?let /m, [])).toEqual([])
     // Weak maps that belong to one object each: the text of a secret, the progress of a request.
-    const homes = ['packages/sdk/src/secret.ts', 'packages/sdk/src/request-progress.ts']
+    const homes = ['packages/kit/src/request-progress.ts', 'packages/sdk/src/secret.ts']
     expect(shipped.filter((file) => mutatedConstants(read(file)).length > 0).toSorted()).toEqual(homes.toSorted())
   })
 
-  test('state of clients is kept in PerClient, which the sdk bounds and clears, and nowhere else', () => {
-    const homes = ['packages/sdk/src/shared.ts']
+  test('state of clients is kept in PerClient, which is bounded and cleared, and nowhere else', () => {
+    const homes = ['packages/kit/src/shared.ts']
     expect(only(/\b(?:Map|Set|WeakMap|BoundedMap|Record)<\s*ClientId\b/, homes)).toEqual([])
     expect(only(/new PerClient\b/, [])).not.toEqual([])
   })

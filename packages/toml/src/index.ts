@@ -5,7 +5,7 @@ export { expectation, explainIssue, isMissing, wrongVariable } from './explain-i
 export { hasSecret } from './has-secret.ts'
 export { followPath, formatKeyPath, formatName, type KeyPath, type KeyStep, parseKeyPath, schemaPath } from './key-path.ts'
 export { locateFindings } from './locate.ts'
-export { nearestName } from './nearest-name.ts'
+
 export { parseToml, TOML_BYTES_MAX, withoutMark } from './parse-toml.ts'
 export { configError, type Finding, inFileOrder, problemLine, type TomlProblem } from './problem.ts'
 export { readTomlAs, type TomlReading } from './read-toml-as.ts'

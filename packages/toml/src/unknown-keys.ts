@@ -1,6 +1,7 @@
 /** Names in a file that its schema does not have, with the name that was probably meant. */
+
+import { nearestName } from '@sluice/kit'
 import { formatKeyPath, formatName, type KeyPath } from './key-path.ts'
-import { nearestName } from './nearest-name.ts'
 import type { Finding } from './problem.ts'
 import type { Key } from './schema-keys.ts'
 

@@ -1,5 +1,7 @@
 /** The first of several drivers that can work on this machine, chosen with the first action. */
-import { AppError, errorText, type Finding, type Logger, type ToolContext, untilAborted } from '@sluice/sdk'
+
+import { untilAborted } from '@sluice/kit'
+import { AppError, errorText, type Finding, type Logger, type ToolContext } from '@sluice/sdk'
 import type { Action } from './actions.ts'
 import type { Driver, OptionalDriver } from './backend.ts'
 

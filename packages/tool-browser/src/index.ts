@@ -1,5 +1,6 @@
 /** A browser for the agent: one tool, three ways to drive one. */
-import { defineFeature, type Finding, type Host, hasProgram } from '@sluice/sdk'
+import { hasProgram } from '@sluice/kit'
+import { defineFeature, type Finding, type Host } from '@sluice/sdk'
 import { BROWSER_ACTIONS, DESKTOP_ACTIONS } from './actions.ts'
 import type { Backend } from './backend.ts'
 import { browserTool } from './browser-tool.ts'

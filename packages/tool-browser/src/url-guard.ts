@@ -1,5 +1,7 @@
 /** What a browser may go to: hosts in `allowed_domains`, and of these public addresses alone. */
-import { AppError, type Host, isAllowedDomain, type ResolvedAddress, signalScope } from '@sluice/sdk'
+
+import { signalScope } from '@sluice/kit'
+import { AppError, type Host, isAllowedDomain, type ResolvedAddress } from '@sluice/sdk'
 
 const LOOKUP_MS = 10_000
 

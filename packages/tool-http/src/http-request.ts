@@ -1,5 +1,7 @@
 /** `http_request`: one request to a listed host, redirects included. */
-import { AppError, defineTool, type Host, isAllowedDomain, readAll, signalScope, type Tool } from '@sluice/sdk'
+
+import { readAll, signalScope } from '@sluice/kit'
+import { AppError, defineTool, type Host, isAllowedDomain, type Tool } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { HttpConfig } from './config.ts'
 import { bodyIfText, responseText } from './response-text.ts'

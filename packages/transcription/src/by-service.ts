@@ -1,5 +1,7 @@
 /** A recording to an OpenAI-compatible service, its text back. */
-import { AppError, callProvider, type Host, withoutTrailing } from '@sluice/sdk'
+
+import { callProvider, withoutTrailing } from '@sluice/kit'
+import { AppError, type Host } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { TranscriptionConfig } from './config.ts'
 import type { Transcriber } from './recording.ts'

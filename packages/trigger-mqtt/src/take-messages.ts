@@ -2,7 +2,9 @@
  * The messages of one connection, one after the other: each is acknowledged once what it starts is kept, and forgotten once
  * the broker is known to have seen that.
  */
-import { errorText, type Logger, signalScope } from '@sluice/sdk'
+
+import { signalScope } from '@sluice/kit'
+import { errorText, type Logger } from '@sluice/sdk'
 import type { IPublishPacket, MqttClient } from 'mqtt'
 import type { EventKeys } from './event-keys.ts'
 import type { Receive } from './receive.ts'

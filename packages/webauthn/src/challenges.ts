@@ -1,6 +1,7 @@
 /** Challenges that wait for their answer: random, bound to who asked, good once and for five minutes. */
 import { randomBytes } from 'node:crypto'
-import { BoundedMap, type Clock } from '@sluice/sdk'
+import { BoundedMap } from '@sluice/kit'
+import type { Clock } from '@sluice/sdk'
 
 const TTL_MS = 300_000
 const CHALLENGE_BYTES = 32

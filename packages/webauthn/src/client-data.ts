@@ -1,6 +1,7 @@
 /** What the browser says the user agreed to: the JSON in `clientDataJSON` (W3C Web Authentication §5.8.1). */
+
+import { type Members, members, parsedOrUndefined } from '@sluice/kit/foreign-json'
 import { equalTexts } from '@sluice/sdk'
-import { type Members, members, parsedOrUndefined } from '@sluice/sdk/foreign-json'
 
 export interface ExpectedClientData {
   readonly type: 'webauthn.create' | 'webauthn.get'

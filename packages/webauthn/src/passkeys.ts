@@ -1,5 +1,7 @@
 /** The passkeys of all users, kept encrypted in the secret store (§4.6, §5 rule 7). */
-import { AppError, type Pairing, ROLES, type SecretStore, Shared } from '@sluice/sdk'
+
+import { Shared } from '@sluice/kit'
+import { AppError, type Pairing, ROLES, type SecretStore } from '@sluice/sdk'
 import * as v from 'valibot'
 
 const PASSKEYS_PER_USER_MAX = 20

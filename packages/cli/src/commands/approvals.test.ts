@@ -1,6 +1,7 @@
 /** `sluice approvals`, on a store nobody else has open. */
 import { join } from 'node:path'
-import { type NewApproval, type Store, systemClock } from '@sluice/sdk'
+import { systemClock } from '@sluice/kit'
+import type { NewApproval, Store } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
 import { afterEach, expect, test } from 'vitest'
 import { operator } from '../operator.ts'

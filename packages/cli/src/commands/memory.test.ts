@@ -1,6 +1,7 @@
 /** `sluice memory`, on a store no daemon has open. */
 import { join } from 'node:path'
-import { SHARED_MEMORIES, systemClock, UNOWNED_MEMORIES } from '@sluice/sdk'
+import { systemClock } from '@sluice/kit'
+import { SHARED_MEMORIES, UNOWNED_MEMORIES } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
 import { afterEach, expect, test } from 'vitest'
 import { scratch } from '../testing/bundle.ts'

@@ -1,6 +1,6 @@
 /** `sluice status`, on a store no daemon has open. */
 import { join } from 'node:path'
-import { systemClock } from '@sluice/sdk'
+import { systemClock } from '@sluice/kit'
 import { openStore } from '@sluice/store'
 import { afterEach, expect, test } from 'vitest'
 import { scratch } from '../testing/bundle.ts'

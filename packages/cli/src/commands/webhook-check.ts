@@ -1,7 +1,8 @@
 /** `sluice webhook check`: each configured webhook, and the way to it from outside. Exit 1 if anything fails. */
 import { gatewaySection } from '@sluice/gateway/config'
 import { configuredChannels } from '@sluice/gateway/configured-channels'
-import { AppError, withoutTrailing } from '@sluice/sdk'
+import { withoutTrailing } from '@sluice/kit'
+import { AppError } from '@sluice/sdk'
 import type { CliContext, Output, Style } from '../context.ts'
 import { openFromContext } from '../open.ts'
 import { checkPath } from '../webhooks/check-path.ts'

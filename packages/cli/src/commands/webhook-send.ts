@@ -2,7 +2,8 @@
 
 import { gatewaySection } from '@sluice/gateway/config'
 import { newToken } from '@sluice/gateway/pairing'
-import { AppError, sha256Hex, signalScope } from '@sluice/sdk'
+import { signalScope } from '@sluice/kit'
+import { AppError, sha256Hex } from '@sluice/sdk'
 import { secretStore } from '@sluice/store'
 import { openSecretBox } from '@sluice/store/secret-box'
 import { configFromContext } from '../config-from-context.ts'

@@ -1,7 +1,8 @@
 /** `sluice inbox` and `sluice outbox`, on a store nobody else has open. */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { type DeliveryFilter, type InboxStore, type NewReply, type Store, systemClock } from '@sluice/sdk'
+import { systemClock } from '@sluice/kit'
+import type { DeliveryFilter, InboxStore, NewReply, Store } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
 import { afterEach, describe, expect, test } from 'vitest'
 import { scratch } from '../testing/bundle.ts'

@@ -1,5 +1,7 @@
 /** One request to a daemon, as a provider makes it: no redirect is followed, and whatever goes wrong is said in one sentence. */
-import { AppError, ERRORS, errorText, readHead, signalScope } from '@sluice/sdk'
+
+import { readHead, signalScope } from '@sluice/kit'
+import { AppError, ERRORS, errorText } from '@sluice/sdk'
 
 export interface Exchange {
   readonly method: 'GET' | 'POST'

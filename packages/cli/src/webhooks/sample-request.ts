@@ -1,5 +1,7 @@
 /** Requests as a channel's provider sends them, and the same ones spoilt. */
-import { AppError, type Raw, type Sample, type SampleRequest, type Webhook, withoutTrailing } from '@sluice/sdk'
+
+import { withoutTrailing } from '@sluice/kit'
+import { AppError, type Raw, type Sample, type SampleRequest, type Webhook } from '@sluice/sdk'
 
 export interface WebhookRequest extends Pick<SampleRequest, 'unproved' | 'unanswerable'> {
   readonly url: URL

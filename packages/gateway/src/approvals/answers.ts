@@ -1,5 +1,7 @@
 /** Recognises answers to approvals in what people write and press (§6, decisions "Approvals"). Strangers never get here. */
-import { type Approval, type ApprovalKey, type ApprovalStore, BoundedMap, type Channel, type Inbound } from '@sluice/sdk'
+
+import { BoundedMap } from '@sluice/kit'
+import type { Approval, ApprovalKey, ApprovalStore, Channel, Inbound } from '@sluice/sdk'
 import { type Verdict, verdictOf } from './keywords.ts'
 import { messageKey, type Pending, type PendingApprovals } from './pending.ts'
 import { isAnswerTo, isBeside, isHere, namedBy } from './scope.ts'

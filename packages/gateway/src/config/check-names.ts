@@ -1,4 +1,6 @@
 /** Names in the file that nobody knows, and names of features this build lacks. */
+
+import { nearestName } from '@sluice/kit'
 import { buildHint, type CatalogueId } from '@sluice/sdk'
 import {
   describeKind,
@@ -7,7 +9,6 @@ import {
   formatName,
   isTable,
   type KeyPath,
-  nearestName,
   RESERVED,
   unknownKey,
   unknownKeys,

@@ -1,6 +1,8 @@
 /** Every section and key a file may hold: those of this build, and those a build with more features would have. */
+
+import { nearestName } from '@sluice/kit'
 import { type CatalogueId, ROWS, type Row } from '@sluice/sdk'
-import { childKey, type Key, type KeyPath, nearestName, readKey } from '@sluice/toml'
+import { childKey, type Key, type KeyPath, readKey } from '@sluice/toml'
 import type { OwnedSection } from './types.ts'
 
 export interface KnownTable {

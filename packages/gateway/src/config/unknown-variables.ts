@@ -1,5 +1,7 @@
 /** Environment variables with the prefix of this program that nothing reads, such as mistyped ones. */
-import { type Key, nearestName, readKey } from '@sluice/toml'
+
+import { nearestName } from '@sluice/kit'
+import { type Key, readKey } from '@sluice/toml'
 import type { Environment } from './env-overlay.ts'
 import type { OwnedSection } from './types.ts'
 

@@ -2,7 +2,8 @@
 import { watch } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
-import { type Clock, signalScope, systemClock } from '@sluice/sdk'
+import { signalScope, systemClock } from '@sluice/kit'
+import type { Clock } from '@sluice/sdk'
 
 /** A write is over once the file has stayed the same for this long. */
 const QUIET_MS = 100

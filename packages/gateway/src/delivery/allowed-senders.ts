@@ -1,5 +1,6 @@
 /** The allowlist of a channel, compiled once; and the one notice a day that a stranger is worth (§5 rule 6). */
-import { BoundedMap, type Channel, type Clock, isAllowed, type Logger } from '@sluice/sdk'
+import { BoundedMap } from '@sluice/kit'
+import { type Channel, type Clock, isAllowed, type Logger } from '@sluice/sdk'
 
 const STRANGERS_MAX = 10_000
 /** Longer names are looked up each time and never noticed: what a stranger sends must not fill the memory. */

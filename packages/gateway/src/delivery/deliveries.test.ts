@@ -3,17 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { queryObjects } from 'node:v8'
 import { type Agent, newTrace, type TurnRequest } from '@sluice/agent'
-import {
-  AppError,
-  type Channel,
-  type ClientId,
-  type Clock,
-  callProvider,
-  type Inbound,
-  type NewReply,
-  type Outbound,
-  type Store,
-} from '@sluice/sdk'
+import { callProvider } from '@sluice/kit'
+import { AppError, type Channel, type ClientId, type Clock, type Inbound, type NewReply, type Outbound, type Store } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
 import { testHost } from '@sluice/testkit/host'

@@ -1,7 +1,8 @@
 /** Shows a reply while it is made: one message, edited as the text grows. The outbox puts the whole reply in its place. */
 
 import type { TurnPart } from '@sluice/agent'
-import { AppError, type Channel, type Clock, type Logger, type StartedMessage, type Store, signalScope } from '@sluice/sdk'
+import { signalScope } from '@sluice/kit'
+import { AppError, type Channel, type Clock, type Logger, type StartedMessage, type Store } from '@sluice/sdk'
 import { splitText } from './split-text.ts'
 
 export interface Draft {

@@ -1,4 +1,6 @@
 /** Turns the attachments of a message into text for the model: what was said in a recording, and files in the workspace. */
+
+import { signalScope } from '@sluice/kit'
 import {
   AppError,
   type Attachment,
@@ -8,7 +10,6 @@ import {
   type Logger,
   type Media,
   sha256Hex,
-  signalScope,
   type Transcribe,
   type Workspace,
 } from '@sluice/sdk'

@@ -1,5 +1,7 @@
 /** Works the outbox off: each reply is sent once, as far as that can be known; an unknown outcome is left to the operator. */
-import { AppError, type Channel, type Outbound, type Outcome, type Sent, type StartedReply, signalScope } from '@sluice/sdk'
+
+import { signalScope } from '@sluice/kit'
+import { AppError, type Channel, type Outbound, type Outcome, type Sent, type StartedReply } from '@sluice/sdk'
 import { channelNamed, type DeliveryDeps } from './channels.ts'
 import { observeDelivery } from './observe-delivery.ts'
 import { loadFiles, withNotes } from './reply-files.ts'

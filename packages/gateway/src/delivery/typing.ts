@@ -1,5 +1,7 @@
 /** Shows in a conversation that an answer is being made, for as long as it is. */
-import { type Address, type Channel, type Clock, signalScope } from '@sluice/sdk'
+
+import { signalScope } from '@sluice/kit'
+import type { Address, Channel, Clock } from '@sluice/sdk'
 
 /** Platforms show it for five seconds and more. */
 const EVERY_MS = 4000

@@ -1,6 +1,7 @@
 /** `POST /api/channel-events`: events of programs on this machine, for every subscriber and for people in chats (§2.5, §4.4, §6). */
+
+import { textAt } from '@sluice/kit/foreign-json'
 import { AppError, type AskedTarget, defineRoute, formatTraceContext, type Route, type RouteRequest } from '@sluice/sdk'
-import { textAt } from '@sluice/sdk/foreign-json'
 import * as v from 'valibot'
 import { APPROVAL_STATES } from '../approvals/approval-schema.ts'
 import { KEYWORDS_MAX } from '../approvals/keywords.ts'

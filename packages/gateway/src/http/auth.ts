@@ -1,5 +1,7 @@
 /** Bearer tokens of paired devices: who a request is, and when it stops being that (§5 rule 1). */
-import { AppError, BoundedMap, type DeviceRow, type Role, sha256Hex } from '@sluice/sdk'
+
+import { BoundedMap } from '@sluice/kit'
+import { AppError, type DeviceRow, type Role, sha256Hex } from '@sluice/sdk'
 import type { Runtime } from '../runtime.ts'
 import type { HeaderReader } from './client-address.ts'
 import { createLockout, type Lockout } from './lockout.ts'

@@ -1,5 +1,7 @@
 /** The webhooks of channels (§4.2): size, proof over raw bytes, parse, keep; in this order, the first that refuses answers. */
-import { AppError, BoundedMap, type Channel, type Raw, type Trace, type Verified, type Webhook } from '@sluice/sdk'
+
+import { BoundedMap } from '@sluice/kit'
+import { AppError, type Channel, type Raw, type Trace, type Verified, type Webhook } from '@sluice/sdk'
 import type { Ingress } from '../delivery/ingress.ts'
 import { type IngressWatch, watchIngress } from '../delivery/watch-ingress.ts'
 import type { Live, Runtime } from '../runtime.ts'

@@ -1,6 +1,6 @@
 /** Where a request comes from, as limiters count it (§2.1 `trust_forwarded_headers`, decisions "Client address"). */
 import { BlockList, isIP, isIPv4 } from 'node:net'
-import { isLoopback, plainAddress } from '@sluice/sdk'
+import { isLoopback, plainAddress } from '@sluice/kit'
 import type { GatewayConfig } from '../config/core-sections.ts'
 import { parseNetwork } from '../network.ts'
 

@@ -1,6 +1,7 @@
 /** Opaque client identities, minted here and nowhere else (§1, shared-state contract item 2). */
 import { randomBytes } from 'node:crypto'
-import { BoundedMap, type ClientId } from '@sluice/sdk'
+import { BoundedMap } from '@sluice/kit'
+import type { ClientId } from '@sluice/sdk'
 
 /** A proxy's connection may carry many devices; beyond this many, the first ones get a new identity when they come back. */
 const PRINCIPALS_PER_CONNECTION_MAX = 64

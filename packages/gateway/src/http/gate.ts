@@ -1,6 +1,7 @@
 /** The gate every request passes: its names, its address, its credential (§5, decisions "Browsers and names"). */
 import type { HttpBindings } from '@hono/node-server'
-import { AppError, type ClientId, isLoopback, type Role, type RouteAuth } from '@sluice/sdk'
+import { isLoopback } from '@sluice/kit'
+import { AppError, type ClientId, type Role, type RouteAuth } from '@sluice/sdk'
 import type { Context } from 'hono'
 import type { GatewayConfig } from '../config/core-sections.ts'
 import type { Auth, Principal } from './auth.ts'

@@ -1,5 +1,6 @@
 /** The limiters of one daemon: they outlive a reload, unless it changed what they limit. */
-import { BoundedMap, type Clock, type Route } from '@sluice/sdk'
+import { BoundedMap } from '@sluice/kit'
+import type { Clock, Route } from '@sluice/sdk'
 import type { GatewayConfig } from '../config/core-sections.ts'
 import { createLockout, type Lockout } from './lockout.ts'
 import { createRateLimiter, type RateLimiter } from './rate-limiter.ts'

@@ -1,5 +1,7 @@
 /** Shuts out a client address after too many wrong credentials, for a while. */
-import { AppError, BoundedMap, type Clock } from '@sluice/sdk'
+
+import { BoundedMap } from '@sluice/kit'
+import { AppError, type Clock } from '@sluice/sdk'
 
 export interface LockoutOptions {
   readonly clock: Pick<Clock, 'monotonicMs'>

@@ -1,5 +1,7 @@
 /** Which names a request may come under, against web pages and rebound names (decisions "Browsers and names"). */
-import { AppError, isLoopback } from '@sluice/sdk'
+
+import { isLoopback } from '@sluice/kit'
+import { AppError } from '@sluice/sdk'
 import type { GatewayConfig } from '../config/core-sections.ts'
 import type { HeaderReader } from './client-address.ts'
 

@@ -1,6 +1,7 @@
 /** The bytes of a request's body, up to a limit and not one byte further. */
 import type { IncomingMessage } from 'node:http'
-import { AppError, ByteBuffer, readUpTo } from '@sluice/sdk'
+import { ByteBuffer, readUpTo } from '@sluice/kit'
+import { AppError } from '@sluice/sdk'
 import type { HttpContext } from './gate.ts'
 import { headersOf } from './headers-of.ts'
 

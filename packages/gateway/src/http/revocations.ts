@@ -1,5 +1,6 @@
 /** Notices tokens that stop being good, also when another process did it, so that open streams can end. */
-import { BoundedMap, type Clock, type DeviceRow, type DeviceStore, type Logger } from '@sluice/sdk'
+import { BoundedMap } from '@sluice/kit'
+import type { Clock, DeviceRow, DeviceStore, Logger } from '@sluice/sdk'
 
 export interface Revocations {
   /** Remembers a token that was good just now, by its hash. */

@@ -1,6 +1,7 @@
 /** What a board's results mean, in either dialect. A board that answers something else is told so; nothing is made up. */
+
+import { list, members, parsedOrUndefined } from '@sluice/kit/foreign-json'
 import { AppError } from '@sluice/sdk'
-import { list, members, parsedOrUndefined } from '@sluice/sdk/foreign-json'
 import { plainText } from './frame.ts'
 
 /** What a board says of itself. */

@@ -1,5 +1,5 @@
 /** What one line of a board says. Boards lie, stutter and start in mid-sentence: nothing here throws. */
-import { type Members, parsedOrUndefined } from '@sluice/sdk/foreign-json'
+import { type Members, parsedOrUndefined } from '@sluice/kit/foreign-json'
 
 export type Frame =
   /** `id` is null in the dialect that has none. */

@@ -1,5 +1,5 @@
 /** Cuts the bytes of a line-framed protocol into lines, however they arrive. */
-import { ByteBuffer } from '@sluice/sdk'
+import { ByteBuffer } from '@sluice/kit'
 
 /** Firmware keeps to 256 bytes a line; a list of all pins of a large chip is longer. */
 export const LINE_BYTES_MAX = 4096

@@ -1,5 +1,7 @@
 /** The boards of this machine: looked for, named, watched, and each with its line. */
-import { AppError, type Host, signalScope } from '@sluice/sdk'
+
+import { signalScope } from '@sluice/kit'
+import { AppError, type Host } from '@sluice/sdk'
 import type { PeripheralsConfig } from '../config.ts'
 import type { Devices } from '../devices.ts'
 import type { BoardLine } from '../transports/board-line.ts'

@@ -1,5 +1,7 @@
 /** What a board sends, to be read in order: up to a mark, within a time, and never more kept than asked for. */
-import { AppError, ByteBuffer, type Clock, signalScope } from '@sluice/sdk'
+
+import { ByteBuffer, signalScope } from '@sluice/kit'
+import { AppError, type Clock } from '@sluice/sdk'
 import type { Port } from '../devices.ts'
 
 /** What came while nobody read; older bytes go first, and a stream with a hole in it is told by its marks missing. */

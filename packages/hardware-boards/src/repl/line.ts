@@ -1,5 +1,7 @@
 /** The line to a board's REPL: what it says, and sending to a board that may hang and take nothing. */
-import { AppError, type Clock, signalScope } from '@sluice/sdk'
+
+import { signalScope } from '@sluice/kit'
+import { AppError, type Clock } from '@sluice/sdk'
 import type { Port } from '../devices.ts'
 import type { Incoming, Wait } from './incoming.ts'
 

@@ -1,5 +1,5 @@
 /** A board at the far end of a line, for tests: it speaks either dialect, remembers what it heard, and misbehaves on order. */
-import { members, parsedOrUndefined } from '@sluice/sdk/foreign-json'
+import { members, parsedOrUndefined } from '@sluice/kit/foreign-json'
 import type { Port } from '../devices.ts'
 
 /** What becomes of the answer to one request. */

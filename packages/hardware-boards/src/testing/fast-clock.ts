@@ -1,6 +1,6 @@
 /** A clock on which time passes by itself, faster than on this machine: for whole tools, whose waits nobody moves by hand. */
 
-import { systemClock } from '@sluice/sdk'
+import { systemClock } from '@sluice/kit'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
 
 export function fastClock(factor: number): TestClock {

@@ -1,5 +1,7 @@
 /** One after the other, in the order they came; who is aborted while it waits never runs. Work that runs sees to its own abort. */
-import { AppError, untilAborted } from '@sluice/sdk'
+
+import { untilAborted } from '@sluice/kit'
+import { AppError } from '@sluice/sdk'
 
 export interface Lane {
   run<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result>

@@ -1,5 +1,7 @@
 /** The line of a board that speaks the line protocol: opened at the first call, closed when idle, opened anew when it was lost. */
-import { AppError, type Clock, signalScope } from '@sluice/sdk'
+
+import { signalScope } from '@sluice/kit'
+import { AppError, type Clock } from '@sluice/sdk'
 import type { Port } from '../devices.ts'
 import { bitOf, type Capabilities, capabilitiesOf } from '../protocol/answers.ts'
 import { createLink, type Link } from '../protocol/link.ts'

@@ -1,4 +1,4 @@
-import { systemClock } from '@sluice/sdk'
+import { systemClock } from '@sluice/kit'
 import { testHost } from '@sluice/testkit/host'
 import { findSocat } from '@sluice/testkit/serial-line'
 import * as v from 'valibot'

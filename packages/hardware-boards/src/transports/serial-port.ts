@@ -1,5 +1,7 @@
 /** A serial port as a `Port`. */
-import { AppError, type Clock, signalScope } from '@sluice/sdk'
+
+import { signalScope } from '@sluice/kit'
+import { AppError, type Clock } from '@sluice/sdk'
 import type { Port } from '../devices.ts'
 import { loadSerialLibrary, type NativePort, type SerialLibrary } from '../native.ts'
 import { openError } from './port-access.ts'

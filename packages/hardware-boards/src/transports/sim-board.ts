@@ -4,7 +4,7 @@
  * A watched pin tells its changes, and is not written to.
  */
 import type { Board } from '@sluice/hardware'
-import { members, parsedOrUndefined } from '@sluice/sdk/foreign-json'
+import { members, parsedOrUndefined } from '@sluice/kit/foreign-json'
 import type { Port } from '../devices.ts'
 import { createLineDecoder } from '../protocol/line-decoder.ts'
 import { memoryPort } from './memory-port.ts'

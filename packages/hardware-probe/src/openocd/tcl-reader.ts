@@ -1,6 +1,7 @@
 /** Reads a chip through an OpenOCD that runs, by its TCL port: commands and answers end in 0x1a; the chip is not halted. */
 import type { Socket } from 'node:net'
-import { AppError, ByteBuffer, type Clock } from '@sluice/sdk'
+import { ByteBuffer } from '@sluice/kit'
+import { AppError, type Clock } from '@sluice/sdk'
 import type { ChipReader } from '../chip-reader.ts'
 import { parseEndpoint } from '../config.ts'
 import { openSocket } from '../open-socket.ts'

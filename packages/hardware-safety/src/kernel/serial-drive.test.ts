@@ -1,4 +1,4 @@
-import { systemClock } from '@sluice/sdk'
+import { systemClock } from '@sluice/kit'
 import { testClock } from '@sluice/testkit/clock'
 import { findSocat, startSerialLine } from '@sluice/testkit/serial-line'
 import { describe, expect, test } from 'vitest'

@@ -3,7 +3,7 @@
  * output stand the id of the safety process, `moving` once it does so and, where it is to be held up, `blocked FROM UNTIL`.
  */
 
-import { systemClock } from '@sluice/sdk'
+import { systemClock } from '@sluice/kit'
 import * as v from 'valibot'
 import { startCompanion } from '../../../gateway/src/companion.ts'
 import { Robot } from '../robot.ts'

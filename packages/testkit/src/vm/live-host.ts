@@ -1,5 +1,7 @@
 /** A host for cases of the virtual machine: everything in memory, but the time, which is the real one. */
-import { type Host, systemClock } from '@sluice/sdk'
+
+import { systemClock } from '@sluice/kit'
+import type { Host } from '@sluice/sdk'
 import { type TestHostOverrides, testHost } from '../host.ts'
 
 /** `keyValue` of an earlier one makes it the same daemon after a restart. */

@@ -2,16 +2,15 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { PerClient, signalScope } from '@sluice/kit'
 import {
   AppError,
   type ClientId,
   errorText,
   type Finding,
   type Host,
-  PerClient,
   type SpawnResult,
   sha256Hex,
-  signalScope,
   type ToolContext,
   unconfinedNote,
 } from '@sluice/sdk'

@@ -1,6 +1,7 @@
 /** What the agent-browser command answered, as text. */
+
+import { members, parsedOrUndefined, text } from '@sluice/kit/foreign-json'
 import { AppError, type SpawnResult } from '@sluice/sdk'
-import { members, parsedOrUndefined, text } from '@sluice/sdk/foreign-json'
 import type { BrowserAction } from '../actions.ts'
 
 const ERROR_CHARS_MAX = 300

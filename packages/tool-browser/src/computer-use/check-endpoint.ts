@@ -1,6 +1,6 @@
 /** Where the sidecar of `computer_use` may be: here, unless the operator said otherwise, and then only behind TLS. */
 import { isIP } from 'node:net'
-import { isPublicAddress } from '@sluice/sdk'
+import { isPublicAddress } from '@sluice/kit'
 
 export interface Endpoint {
   readonly endpoint: string

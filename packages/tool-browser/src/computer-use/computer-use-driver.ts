@@ -1,5 +1,7 @@
 /** `computer_use`: a sidecar that drives a whole desktop. It is told the policy; what can be checked here is checked here. */
-import { AppError, errorText, type Finding, type Host, readUpTo, signalScope, type ToolContext } from '@sluice/sdk'
+
+import { readUpTo, signalScope } from '@sluice/kit'
+import { AppError, errorText, type Finding, type Host, type ToolContext } from '@sluice/sdk'
 import type { Action } from '../actions.ts'
 import type { Driver } from '../backend.ts'
 import type { BrowserConfig, ComputerUseConfig } from '../config.ts'

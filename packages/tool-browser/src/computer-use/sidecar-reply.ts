@@ -1,6 +1,7 @@
 /** What a sidecar answered, as text. */
+
+import { members, parsedOrUndefined, text } from '@sluice/kit/foreign-json'
 import { AppError, withoutSecrets } from '@sluice/sdk'
-import { members, parsedOrUndefined, text } from '@sluice/sdk/foreign-json'
 import type { ActionName } from '../actions.ts'
 
 const ERROR_CHARS_MAX = 300

@@ -1,6 +1,6 @@
 /** One plain HTTP request through the egress proxy, on a connection of its own. */
 import { type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse, request as send } from 'node:http'
-import { pinnedLookup } from '@sluice/sdk'
+import { pinnedLookup } from '@sluice/kit'
 import { connectHost } from './connect-host.ts'
 import type { Target } from './egress-proxy.ts'
 

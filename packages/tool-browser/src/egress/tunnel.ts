@@ -1,7 +1,7 @@
 /** `CONNECT`: bytes to and fro, for https and for WebSockets. */
 import { connect } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { pinnedLookup } from '@sluice/sdk'
+import { pinnedLookup } from '@sluice/kit'
 import { connectHost } from './connect-host.ts'
 import type { Target } from './egress-proxy.ts'
 

@@ -1,5 +1,7 @@
 /** What one client has of the browser: cookies, pages and a pass of its own, gone with its last page. */
-import { AppError, errorText, signalScope } from '@sluice/sdk'
+
+import { signalScope } from '@sluice/kit'
+import { AppError, errorText } from '@sluice/sdk'
 import type { Browser, BrowserContext, Page, Response, Route } from 'playwright-core'
 import type { BrowserAction } from '../actions.ts'
 import type { EgressProxy } from '../egress/egress-proxy.ts'

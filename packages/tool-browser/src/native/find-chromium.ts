@@ -1,7 +1,8 @@
 /** Which Chromium there is. */
 import { existsSync } from 'node:fs'
 import { access, constants } from 'node:fs/promises'
-import { AppError, findProgram, hasProgram, missingPackages } from '@sluice/sdk'
+import { findProgram, hasProgram, missingPackages } from '@sluice/kit'
+import { AppError } from '@sluice/sdk'
 
 const PROGRAMS = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome', 'microsoft-edge-stable', 'microsoft-edge']
 const PLACES: Readonly<Partial<Record<NodeJS.Platform, readonly string[]>>> = {

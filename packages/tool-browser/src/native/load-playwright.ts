@@ -1,5 +1,7 @@
 /** The one door to the library that speaks to Chromium; it stays outside the bundle and is loaded with the first page. */
-import { AppError, installPackage } from '@sluice/sdk'
+
+import { installPackage } from '@sluice/kit'
+import { AppError } from '@sluice/sdk'
 
 export const loadPlaywright = () =>
   import('playwright-core').catch((cause: unknown) => {

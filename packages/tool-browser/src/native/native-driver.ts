@@ -1,6 +1,7 @@
 /** `native`: an installed Chromium, one for all, started with the first page and ended with the last. */
 import { join } from 'node:path'
-import { AppError, type ClientId, errorText, type Finding, type Host, PerClient, type ToolContext, untilAborted } from '@sluice/sdk'
+import { PerClient, untilAborted } from '@sluice/kit'
+import { AppError, type ClientId, errorText, type Finding, type Host, type ToolContext } from '@sluice/sdk'
 import type { Browser } from 'playwright-core'
 import type { Action, BrowserAction } from '../actions.ts'
 import type { OptionalDriver } from '../backend.ts'

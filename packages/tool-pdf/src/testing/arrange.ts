@@ -1,6 +1,6 @@
 /** The feature built for a test, with what it offers at hand. */
 
-import { systemClock } from '@sluice/sdk'
+import { systemClock } from '@sluice/kit'
 import { type TestHost, testHost } from '@sluice/testkit/host'
 import { memoryWorkspace } from '@sluice/testkit/memory-workspace'
 import { toolContext } from '@sluice/testkit/tool'

@@ -1,6 +1,6 @@
 /** A resolver for one connection that knows only the addresses that were checked, whatever the name resolves to by now. */
 import type { LookupFunction } from 'node:net'
-import type { ResolvedAddress } from './host.ts'
+import type { ResolvedAddress } from '@sluice/sdk'
 
 export const pinnedLookup =
   (addresses: readonly ResolvedAddress[]): LookupFunction =>

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { nearestName } from './nearest-name.ts'
+import { nearestName } from './nearest-names.ts'
 
 const KNOWN = ['port', 'host', 'require_pairing', 'webhook_secret', 'webhook_rate_limit_per_minute']
 

@@ -1,7 +1,7 @@
+import type { ProviderSettings } from '@sluice/sdk'
+import { Secret } from '@sluice/sdk'
 import { expect, it } from 'vitest'
-import type { ProviderSettings } from './model.ts'
 import { modelEndpoint } from './model-endpoint.ts'
-import { Secret } from './secret.ts'
 
 const KEY = 'sk-0123456789abcdef'
 const settings: ProviderSettings = { kind: 'openai', model: 'small', api_key: new Secret(KEY) }

@@ -1,9 +1,8 @@
 /** One request to a platform's API. Its errors say whether it was not done, was refused, or may have been done. */
-import { AppError } from './errors.ts'
+import { AppError, withoutSecrets } from '@sluice/sdk'
 import { parsedOrUndefined } from './foreign-json.ts'
 import { readUpTo } from './read-up-to.ts'
 import { trackRequest } from './request-progress.ts'
-import { withoutSecrets } from './secret.ts'
 import { signalScope } from './signal-scope.ts'
 
 export interface ProviderCall {

@@ -1,6 +1,7 @@
 /** The abort signal of one piece of work: joins longer-lived signals and a time limit, and leaves nothing behind on them. */
-import { AppError } from './errors.ts'
-import type { Clock } from './host.ts'
+
+import type { Clock } from '@sluice/sdk'
+import { AppError } from '@sluice/sdk'
 import { systemClock } from './system-clock.ts'
 
 export interface SignalScope extends Disposable {

@@ -1,7 +1,10 @@
 /** The concurrency contract of shared state (§1), by random interleavings. */
+
+import type { ClientId } from '@sluice/sdk'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { BoundedMap, type ClientId, PerClient, Shared } from './index.ts'
+import { BoundedMap } from './bounded-map.ts'
+import { PerClient, Shared } from './shared.ts'
 
 describe('Shared', () => {
   test('no update runs beside anything else, and all run in the order asked for', async () => {

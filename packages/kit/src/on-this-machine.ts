@@ -1,5 +1,6 @@
 /** What a feature finds installed on this machine, and how to install what is missing: one wording for all features. */
 import { accessSync, constants } from 'node:fs'
+import { access } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { delimiter, isAbsolute, join } from 'node:path'
 
@@ -12,6 +13,19 @@ export const programFolders = (): readonly string[] => [
 ]
 
 export const hasProgram = (name: string): boolean => programFolders().some((folder) => isExecutable(join(folder, name)))
+
+/** Returns the path of a program, looked up in `programFolders`; undefined when it is not installed. */
+export async function findProgram(name: string): Promise<string | undefined> {
+  for (const folder of programFolders()) {
+    const path = join(folder, name)
+    const isThere = await access(path, constants.X_OK).then(
+      () => true,
+      () => false,
+    )
+    if (isThere) return path
+  }
+  return undefined
+}
 
 function isExecutable(path: string): boolean {
   try {

@@ -1,5 +1,5 @@
 /** The clock of this machine. */
-import type { Clock } from './host.ts'
+import type { Clock } from '@sluice/sdk'
 
 export const systemClock: Clock = {
   nowMs: () => Date.now(),

@@ -1,6 +1,6 @@
 /** Which addresses a stranger's URL may reach, and which are this machine. */
 import { describe, expect, test } from 'vitest'
-import { isLoopback, isPublicAddress, plainAddress } from './index.ts'
+import { isLoopback, isPublicAddress, plainAddress } from './ip-address.ts'
 
 describe('public addresses', () => {
   test.each([

@@ -1,5 +1,5 @@
 /** Telephone numbers of allowlists: every usual spelling of a number as E.164, and entries that no sender can match. */
-import type { Refined } from './section.ts'
+import type { Refined } from '@sluice/sdk'
 
 /**
  * The number as `+` and digits: `0044 20 7946 0958`, `+44 (0)20 7946 0958`, `+44 20 7946 0958 ext. 12` and numbers in

@@ -1,5 +1,5 @@
 /** State that tools may share (§1, shared-state contract items 1 and 4). */
-import type { ClientId } from './client-id.ts'
+import type { ClientId } from '@sluice/sdk'
 
 /**
  * A named, cloneable handle around one value behind a read-write lock. Make it outside the tool and hand it in at

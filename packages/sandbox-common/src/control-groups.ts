@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, rmdir, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import type { SandboxPolicy } from './sandbox.ts'
+import type { SandboxPolicy } from '@sluice/sdk'
 
 const MOUNT = '/sys/fs/cgroup'
 /** There where the kernel counts swap: a command gets none. */

@@ -1,25 +1,9 @@
-/** What backends that start a program of their own have in common: finding it, its environment, the limits inside. */
-import { access, constants } from 'node:fs/promises'
-import { join } from 'node:path'
-import { programFolders } from './on-this-machine.ts'
-import type { ProcessCommand, SandboxPolicy } from './sandbox.ts'
+/** What backends that start a program of their own have in common: its environment, the limits inside. */
+import type { ProcessCommand, SandboxPolicy } from '@sluice/sdk'
 
 const OPEN_FILES_MAX = 1024
 /** `ulimit -f` of POSIX shells counts in these. */
 const BLOCK_BYTES = 512
-
-/** Where a program is, by the daemon's own PATH; `undefined` where it is not. */
-export async function findProgram(name: string): Promise<string | undefined> {
-  for (const folder of programFolders()) {
-    const path = join(folder, name)
-    const isThere = await access(path, constants.X_OK).then(
-      () => true,
-      () => false,
-    )
-    if (isThere) return path
-  }
-  return undefined
-}
 
 /** What makes programs load or do something at their start, before they confine anything; `TMPDIR` and the like as glibc has it. */
 const CHANGES_PROGRAMS =

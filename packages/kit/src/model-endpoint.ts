@@ -1,9 +1,9 @@
 /** What every provider of models behind HTTP asks of its settings, and keeps out of its errors. */
-import { AppError, errorText } from './errors.ts'
+
+import type { ProviderSettings } from '@sluice/sdk'
+import { AppError, errorText, withoutSecrets } from '@sluice/sdk'
 import { members, parsedOrUndefined, text } from './foreign-json.ts'
-import type { ProviderSettings } from './model.ts'
 import { readHead, readUpTo } from './read-up-to.ts'
-import { withoutSecrets } from './secret.ts'
 import { withoutTrailing } from './without-trailing.ts'
 
 /** Settings that are complete and can be sent. */

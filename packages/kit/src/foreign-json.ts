@@ -1,5 +1,5 @@
 /** JSON that somebody else made: what is missing or of another kind is empty, and nothing throws but for a body that is none. */
-import { AppError } from './errors.ts'
+import { AppError } from '@sluice/sdk'
 
 export type Members = Readonly<Record<string, unknown>>
 

@@ -1,5 +1,5 @@
 /** Waiting for work that cannot be stopped, or that others wait for, too. */
-import { AppError } from './errors.ts'
+import { AppError } from '@sluice/sdk'
 
 /** As `work`, or `aborted` with this sentence as soon as `signal` aborts; the work itself goes on. */
 export async function untilAborted<Result>(work: Promise<Result>, signal: AbortSignal, detail: string): Promise<Result> {

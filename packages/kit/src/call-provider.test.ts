@@ -1,8 +1,9 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer, type Server as TcpServer } from 'node:net'
 import { inspect } from 'node:util'
+import { AppError, type ErrorCode } from '@sluice/sdk'
 import { afterEach, describe, expect, test } from 'vitest'
-import { AppError, callProvider, type ErrorCode, type ProviderCall, retryAfterSecs } from './index.ts'
+import { callProvider, type ProviderCall, retryAfterSecs } from './call-provider.ts'
 
 const TOKEN = 'token-that-must-not-show'
 const NEVER = new AbortController().signal
