@@ -23,7 +23,7 @@ test('an entry that cannot be reached as it is written is doubted', async () => 
   const boards = [{ board: 'nucleo-f401re', path: '/dev/serial/by-id/usb-board' }]
   expect(await findings([], { enabled: true, boards })).toContainEqual({
     status: 'warn',
-    detail: expect.stringContaining('"/dev/serial/by-id/usb-board" is no serial port'),
+    detail: expect.stringContaining('"/dev/serial/by-id/usb-board" is not a serial port'),
     fix: 'Correct it in [[peripherals.boards]]',
   })
 })

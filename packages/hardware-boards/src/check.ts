@@ -1,5 +1,5 @@
 /** Proves on this machine that boards can be reached, and says what is missing where they cannot; for `sluice doctor`. */
-import { type BoardEntry, doubtOf } from '@sluice/hardware'
+import { type BoardEntry, boardEntryProblem } from '@sluice/hardware'
 import { AppError, buildHint, errorText, type Finding } from '@sluice/sdk'
 import { loadSerialLibrary, SERIAL_FIX } from './native.ts'
 import type { Registry } from './registry/registry.ts'
@@ -14,7 +14,7 @@ export async function checkBoards(registry: Registry, configured: readonly Board
     (error: unknown): Finding => ({ status: isNeeded ? 'fail' : 'warn', detail: errorText(error), fix: SERIAL_FIX }),
   )
   const doubts = configured.flatMap((entry): Finding[] => {
-    const doubt = doubtOf(entry)
+    const doubt = boardEntryProblem(entry)
     return doubt === undefined ? [] : [{ status: 'warn', detail: doubt, fix: 'Correct it in [[peripherals.boards]]' }]
   })
   const devices = await registry.discover(signal)

@@ -1,5 +1,5 @@
 /** The feature around whatever machine it is given. */
-import { createDeviceGuard, lacksGpio, peripheralKeys } from '@sluice/hardware'
+import { createDeviceGuard, missingGpioPackage, peripheralKeys } from '@sluice/hardware'
 import { defineFeature, type Feature } from '@sluice/sdk'
 import * as v from 'valibot'
 import { boardPrompt } from './board-prompt.ts'
@@ -36,7 +36,7 @@ export const sbcFeature = (outside: Outside): Feature =>
           },
         },
         prompt: () => (sbc.board ? boardPrompt(sbc.board, info()) : ''),
-        lacks: lacksGpio,
+        lacks: missingGpioPackage,
         check: () => checkSbc(outside),
         async register() {
           void sbc.start()

@@ -1,29 +1,31 @@
-/** The boards Sluice knows, from their data sheets: how USB names them, what runs on them, where their memory lies. */
+/** The boards that Sluice knows, as data from their data sheets: USB identities, runtime and memory map. */
+import { nearestName } from '@sluice/kit'
 
 export type BoardFamily = 'board_a' | 'board_b' | 'board_c' | 'board_d'
 
 export interface MemoryRange {
   readonly name: string
   readonly start: number
-  /** Bytes. */
+  /** In bytes. */
   readonly length: number
 }
 
 export interface Board {
-  /** As in `[[peripherals.boards]] board`. */
+  /** The value of `board` in `[[peripherals.boards]]`. */
   readonly name: string
-  /** The beginning of its alias: `board_a` → `board_a0`, `board_a1`, … */
+  /** The prefix of its alias: `board_a` → `board_a0`, `board_a1`, … */
   readonly family: BoardFamily
   readonly chip: string
   readonly architecture: string
   readonly description: string
-  /** Lower-case `vvvv:pppp`, as USB reports them. */
+  /** The `vendor:product` identities that USB reports, four lower-case hexadecimal digits each. */
   readonly usb: readonly string[]
-  /** What runs on it: MicroPython, the firmware of `firmware/`, or whatever it was flashed with. */
+  /** The runtime that Sluice talks to: MicroPython, or the firmware in `firmware/`. */
   readonly runtime: 'micropython' | 'firmware'
+  /** The pin of the built-in LED; null when there is none. */
   readonly led: number | null
   readonly memory: readonly MemoryRange[]
-  /** Name of the chip's live target; absent: its memory cannot be read live. */
+  /** The chip's name for a debug probe. Absent when its memory cannot be read through one. */
   readonly probeChip?: string
 }
 
@@ -78,7 +80,7 @@ export const BOARDS: readonly Board[] = [
     name: 'board_b_q',
     family: 'board_b',
     chip: 'STM32U585',
-    architecture: 'Arm Cortex-M33 beside a Linux system',
+    architecture: 'Arm Cortex-M33 next to a Linux system',
     description: 'Reached over its bridge on TCP port 9999, LED on pin 13',
     usb: ['2341:0078'],
     runtime: 'firmware',
@@ -132,7 +134,7 @@ export const BOARDS: readonly Board[] = [
   },
 ]
 
-/** The beginning of an alias by the vendor alone, for products that are not in the table. */
+/** The alias prefix by USB vendor alone, for products that are not in the table. */
 export const FAMILY_BY_VENDOR: Readonly<Record<string, BoardFamily>> = {
   '2e8a': 'board_a',
   '2341': 'board_b',
@@ -140,9 +142,24 @@ export const FAMILY_BY_VENDOR: Readonly<Record<string, BoardFamily>> = {
   '10c4': 'board_d',
 }
 
-/** By its name in the configuration. */
+/** Returns the board with this name in the configuration. */
 export const boardNamed = (name: string): Board | undefined => BOARDS.find((board) => board.name === name)
 
-/** By what USB says, four lower-case hexadecimal digits each. */
+/** Returns the board with this USB identity, four lower-case hexadecimal digits each. */
 export const boardOfUsb = (vendor: string, product: string): Board | undefined =>
   BOARDS.find(({ usb }) => usb.includes(`${vendor}:${product}`))
+
+/** The name of this machine itself as a board; its transport is `native`. */
+export const THIS_MACHINE = 'sbc'
+
+export const BOARD_NAMES: readonly string[] = [...BOARDS.map(({ name }) => name), THIS_MACHINE]
+
+const NAME_CHARS_MAX = 64
+
+/** Returns the message for a name that is not in `BOARD_NAMES`, with the known name that it resembles. */
+export function unknownBoard(name: string): string {
+  const shown = name.slice(0, NAME_CHARS_MAX)
+  const nearest = nearestName(shown, BOARD_NAMES)
+  const hint = nearest === undefined ? '' : ` Did you mean ${nearest}?`
+  return `Unknown board ${JSON.stringify(shown)}.${hint} Known boards: ${BOARD_NAMES.join(', ')}`
+}

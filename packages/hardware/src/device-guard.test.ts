@@ -23,7 +23,7 @@ const arrange = (overrides: TestHostOverrides = {}, limits = LIMITS) => {
 
 const nothing = async () => 'ran'
 
-/** A clock whose time of day is set back while it runs. */
+/** A clock whose wall clock can be set back while it runs. */
 const settableClock = () => {
   const clock = testClock()
   let backMs = 0
@@ -32,7 +32,7 @@ const settableClock = () => {
   }
   return { clock: { ...clock, nowMs: () => clock.nowMs() - backMs }, setBack }
 }
-/** What did not run says so by staying false. */
+/** A transaction that records whether it ran. */
 const work = () => {
   const state = { hasRun: false }
   const run = async () => {
@@ -41,8 +41,8 @@ const work = () => {
   return { state, run }
 }
 
-describe('§2.7 a device is leased to one client at a time', () => {
-  test('another client is refused until the lease is over, and is told when', async () => {
+describe('the lease of a device', () => {
+  test('refuses another client until it expires, with the time to wait', async () => {
     const { guard, host, use } = arrange()
     await guard.use(use('alice'), nothing)
     const { state, run } = work()
@@ -56,7 +56,7 @@ describe('§2.7 a device is leased to one client at a time', () => {
     await expect(guard.use(use('alice'), nothing)).rejects.toMatchObject({ code: 'conflict' })
   })
 
-  test('who comes back on another connection still has it, with its pins, and others of that connection have not', async () => {
+  test('belongs to the authenticated caller, on any connection', async () => {
     const { guard, use } = arrange()
     const by = (caller: string, client: string, pins: readonly number[]) => {
       const { context, ...rest } = use(client, { pins, write: {} })
@@ -67,13 +67,13 @@ describe('§2.7 a device is leased to one client at a time', () => {
     await expect(guard.use(by('device-2', 'second', [4]), nothing)).rejects.toMatchObject({ code: 'conflict' })
   })
 
-  test('another device is free meanwhile', async () => {
+  test('does not cover other devices', async () => {
     const { guard, use } = arrange()
     await guard.use(use('alice'), nothing)
     expect(await guard.use(use('bob', { device: 'board_b0' }), nothing)).toBe('ran')
   })
 
-  test('a call that runs long keeps the lease', async () => {
+  test('lasts as long as a running call', async () => {
     const { guard, host, use } = arrange()
     const { promise, resolve } = Promise.withResolvers<void>()
     const running = guard.use(use('alice'), () => promise)
@@ -84,7 +84,7 @@ describe('§2.7 a device is leased to one client at a time', () => {
     await expect(guard.use(use('bob'), nothing)).rejects.toMatchObject({ code: 'conflict', retryAfterSecs: 30 })
   })
 
-  test('it is over in time where the time of day is set back meanwhile', async () => {
+  test('expires in time when the wall clock is set back', async () => {
     const { clock, setBack } = settableClock()
     const { guard, host, use } = arrange({ clock })
     await guard.use(use('alice'), nothing)
@@ -93,21 +93,21 @@ describe('§2.7 a device is leased to one client at a time', () => {
     expect(await guard.use(use('bob'), nothing)).toBe('ran')
   })
 
-  test('a refused call takes no lease', async () => {
+  test('is not taken by a refused call', async () => {
     const { guard, use } = arrange({ services: {} })
     await expect(guard.use(use('alice', { write: {} }), nothing)).rejects.toMatchObject({ code: 'unavailable' })
     expect(await guard.use(use('bob'), nothing)).toBe('ran')
   })
 
-  test('the number of devices in use is bounded', async () => {
+  test('is available for a bounded number of devices', async () => {
     const { guard, use } = arrange()
     for (let index = 0; index < 256; index++) await guard.use(use('alice', { device: `d${index}` }), nothing)
     await expect(guard.use(use('alice', { device: 'more' }), nothing)).rejects.toMatchObject({ code: 'unavailable' })
   })
 })
 
-describe('transactions run in order', () => {
-  test('two clients never interleave, and a refused call runs nothing', async () => {
+describe('the transactions of a device', () => {
+  test('never interleave, and do not run after a refusal', async () => {
     const step = fc.record({
       client: fc.constantFrom('alice', 'bob'),
       device: fc.constantFrom('board_a0', 'board_b0'),
@@ -128,7 +128,7 @@ describe('transactions run in order', () => {
             state.begun = true
             expect(running.get(device)).toBeUndefined()
             running.set(device, client)
-            for (let turn = 0; turn < awaits; turn++) await Promise.resolve()
+            for (let tick = 0; tick < awaits; tick++) await Promise.resolve()
             expect(running.get(device)).toBe(client)
             running.delete(device)
             state.ended = true
@@ -153,7 +153,7 @@ describe('transactions run in order', () => {
     )
   })
 
-  test('those of one client come one after the other, a failed one does not hold up the next', async () => {
+  test('run in order, also after one has failed', async () => {
     const { guard, use } = arrange()
     const order: string[] = []
     const run = (name: string, fails = false) =>
@@ -167,7 +167,7 @@ describe('transactions run in order', () => {
     expect(order).toEqual(['a begins', 'a ends', 'b begins', 'b ends', 'c begins', 'c ends'])
   })
 
-  test('more than 16 waiting calls are refused', async () => {
+  test('are refused when 16 are there already', async () => {
     const { guard, use } = arrange()
     const { promise, resolve } = Promise.withResolvers<void>()
     const waiting = Array.from({ length: 16 }, () => guard.use(use('alice'), () => promise))
@@ -177,7 +177,7 @@ describe('transactions run in order', () => {
     expect(await guard.use(use('alice'), nothing)).toBe('ran')
   })
 
-  test('a call that is aborted while it waits ends at once and never runs', async () => {
+  test('end at once and never run when aborted while they wait', async () => {
     const { guard, use } = arrange()
     const { promise, resolve } = Promise.withResolvers<void>()
     const first = guard.use(use('alice'), () => promise)
@@ -193,10 +193,10 @@ describe('transactions run in order', () => {
   })
 })
 
-describe('§2.7 pins stay with the client that wrote them', () => {
+describe('a pin reservation', () => {
   const DAYS = { lease_secs: 1, pin_reservation_secs: 3600 }
 
-  test('another client is refused after the lease, also after a restart, until the reservation is over', async () => {
+  test('refuses another client until it expires, also after a restart', async () => {
     const { guard, host, use, records } = arrange({}, DAYS)
     await guard.use(use('alice', { pins: [17], write: { value: 1 } }), nothing)
     await host.advance(2000)
@@ -209,13 +209,13 @@ describe('§2.7 pins stay with the client that wrote them', () => {
     })
     expect(state.hasRun).toBe(false)
     expect(records).toHaveLength(1)
-    // pin 4 was not taken along with the refusal
+    // The refused call did not reserve pin 4.
     expect(await restarted.use(use('carol', { pins: [4] }), nothing)).toBe('ran')
     await host.advance(3_600_000)
     expect(await restarted.use(use('bob', { pins: [17] }), nothing)).toBe('ran')
   })
 
-  test('a reservation that would last longer than any can is of a time of day that was set back since, and counts no more', async () => {
+  test('is ignored when the wall clock was set back after it was made', async () => {
     const { clock, setBack } = settableClock()
     const { guard, use } = arrange({ clock }, DAYS)
     await guard.use(use('alice', { pins: [17] }), nothing)
@@ -226,7 +226,7 @@ describe('§2.7 pins stay with the client that wrote them', () => {
     await expect(guard.use(use('alice', { pins: [17] }), nothing)).rejects.toMatchObject({ code: 'conflict' })
   })
 
-  test.each(['cli', 'cli:ann'])('%s: a command line holds a pin no longer than the device', async (caller) => {
+  test.each(['cli', 'cli:ann'])('of the command line %s ends with its lease', async (caller) => {
     const { guard, host, use } = arrange({}, DAYS)
     const { context, ...rest } = use('once', { pins: [7], write: {} })
     await guard.use({ ...rest, context: { ...context, caller } }, nothing)
@@ -235,7 +235,7 @@ describe('§2.7 pins stay with the client that wrote them', () => {
     expect(await guard.use(use('bob', { pins: [7], write: {} }), nothing)).toBe('ran')
   })
 
-  test('0 seconds reserve nothing', async () => {
+  test('is not made when its time is 0', async () => {
     const limits = { lease_secs: 1, pin_reservation_secs: 0 }
     const { guard, host, use } = arrange({}, limits)
     await guard.use(use('alice', { pins: [17] }), nothing)
@@ -244,8 +244,8 @@ describe('§2.7 pins stay with the client that wrote them', () => {
   })
 })
 
-describe('§2.7 every write is in the audit log before it happens', () => {
-  test('with who, what and where; reads are not', async () => {
+describe('the audit log', () => {
+  test('records every write before it happens, and no read', async () => {
     const { guard, use, records } = arrange()
     await guard.use(use('alice'), nothing)
     expect(records).toEqual([])
@@ -262,7 +262,7 @@ describe('§2.7 every write is in the audit log before it happens', () => {
     expect(records[1]).toMatchObject({ by: 'turn:turn' })
   })
 
-  test('what cannot be recorded does not run', async () => {
+  test('stops a write that it cannot record', async () => {
     const full = async () => {
       throw new AppError('unavailable', 'the disk is full')
     }

@@ -7,7 +7,7 @@ import { checkDevicePath, type DeviceKind, isDevicePath } from './device-path.ts
 
 const KINDS: readonly DeviceKind[] = ['serial', 'i2c', 'spi', 'gpio']
 
-describe('§8 only paths of devices get through', () => {
+describe('isDevicePath', () => {
   test.each<[DeviceKind, string]>([
     ['serial', '/dev/ttyACM0'],
     ['serial', '/dev/ttyUSB12'],
@@ -17,7 +17,7 @@ describe('§8 only paths of devices get through', () => {
     ['i2c', '/dev/i2c-1'],
     ['spi', '/dev/spidev0.1'],
     ['gpio', '/dev/gpiochip4'],
-  ])('%s: %s', (kind, path) => {
+  ])('accepts a %s path: %s', (kind, path) => {
     expect(KINDS.filter((each) => isDevicePath(path, each))).toEqual([kind])
   })
 
@@ -45,11 +45,11 @@ describe('§8 only paths of devices get through', () => {
     '\\\\.\\COM3',
     '/tmp/ttyACM0',
     '',
-  ])('not %j', async (path) => {
+  ])('rejects %j', async (path) => {
     for (const kind of KINDS) await expect(checkDevicePath(path, kind)).rejects.toMatchObject({ code: 'invalid_request' })
   })
 
-  test('no text with a way round in it, whatever it is', () => {
+  test('accepts no path with a detour, whatever its pieces', () => {
     const piece = fc.constantFrom('/dev/', 'ttyACM0', 'i2c-1', 'spidev0.0', 'gpiochip0', '..', '/', '.', '\0', '\n', '0', 'COM1', 'é')
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 6 }), (pieces) => {
@@ -59,18 +59,18 @@ describe('§8 only paths of devices get through', () => {
     )
   })
 
-  test('a long text is shown in part only', async () => {
+  test('shows only the beginning of a long text', async () => {
     const error = await checkDevicePath('x'.repeat(100_000), 'serial').catch((cause: Error) => cause)
     expect((error as Error).message.length).toBeLessThan(400)
   })
 })
 
-describe('what is there has to be a device node', () => {
-  test('nothing is not_found', async () => {
+describe('checkDevicePath', () => {
+  test('throws `not_found` when nothing is there', async () => {
     await expect(checkDevicePath('/dev/ttyACM999', 'serial')).rejects.toMatchObject({ code: 'not_found' })
   })
 
-  test.skipIf(process.platform === 'win32')('a port of Windows is no file of that name in the current folder', async () => {
+  test.skipIf(process.platform === 'win32')('does not read a COM port as a file in the current folder', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'device-'))
     const before = process.cwd()
     onTestFinished(() => {
@@ -82,8 +82,8 @@ describe('what is there has to be a device node', () => {
     await expect(checkDevicePath('COM3', 'serial')).rejects.toMatchObject({ code: 'not_found' })
   })
 
-  // Only root can put a link or a file where device nodes are.
-  test.skipIf(process.platform !== 'linux' || process.getuid?.() !== 0)('a link and a file are forbidden (needs root)', async () => {
+  // Only root can create a link in /dev.
+  test.skipIf(process.platform !== 'linux' || process.getuid?.() !== 0)('throws `forbidden` for a symbolic link (needs root)', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'device-'))
     const link = '/dev/gpiochip998'
     onTestFinished(() => {

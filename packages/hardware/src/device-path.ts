@@ -1,4 +1,4 @@
-/** The one gate for paths of devices: a real device node below /dev, by its own name, no way round. */
+/** Checks every device path before it is opened: only a real device node below /dev under its own name passes. */
 import { lstat } from 'node:fs/promises'
 import { AppError } from '@sluice/sdk'
 
@@ -18,19 +18,25 @@ const EXAMPLES: Readonly<Record<DeviceKind, string>> = {
   gpio: '/dev/gpiochip0',
 }
 
-/** Whether a path has the form of a device of this kind; whether anything is there is not looked at. */
+/** Returns whether a path has the form of a device of this kind. Does not check that the device exists. */
 export const isDevicePath = (path: string, kind: DeviceKind): boolean => NAMES[kind].test(path)
 
-/** Throws `invalid_request` for a path of another form, `not_found` where nothing is, `forbidden` for what is no device node. */
+/**
+ * Throws `invalid_request` when the path does not have the form of such a device, `not_found` when nothing is there, `forbidden`
+ * when the path is not a device node (a file or a symbolic link), and `unavailable` when it cannot be inspected.
+ */
 export async function checkDevicePath(path: string, kind: DeviceKind): Promise<void> {
   if (!isDevicePath(path, kind))
-    throw new AppError('invalid_request', `${JSON.stringify(path.slice(0, 255))} is no ${kind} device; it looks like ${EXAMPLES[kind]}`)
-  // Only Windows has such devices; anywhere else it names a file of the current folder.
+    throw new AppError(
+      'invalid_request',
+      `${JSON.stringify(path.slice(0, 255))} is not a ${kind} device path; use one like ${EXAMPLES[kind]}`,
+    )
+  // Only Windows has COM ports. Elsewhere the name would be a file in the current folder.
   if (path.startsWith('COM') && process.platform === 'win32') return
   if (path.startsWith('COM')) throw new AppError('not_found', `There is no ${path}`)
   const found = await lstat(path).catch((cause: NodeJS.ErrnoException) => {
     if (cause.code === 'ENOENT') throw new AppError('not_found', `There is no ${path}`)
-    throw new AppError('unavailable', `${path} cannot be looked at: ${cause.message}`, { cause })
+    throw new AppError('unavailable', `${path} cannot be inspected: ${cause.message}`, { cause })
   })
-  if (!found.isCharacterDevice()) throw new AppError('forbidden', `${path} is no device node`)
+  if (!found.isCharacterDevice()) throw new AppError('forbidden', `${path} is not a device node`)
 }

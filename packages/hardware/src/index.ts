@@ -1,8 +1,6 @@
-/** What the features that reach hardware share. */
-export { BOARD_NAMES, THIS_MACHINE, unknownBoard } from './board-name.ts'
+/** The parts that the hardware features share: known boards, device paths, leases and GPIO lines. */
 export type { Board, BoardFamily, MemoryRange } from './boards.ts'
-export { BOARDS, boardNamed, boardOfUsb, FAMILY_BY_VENDOR } from './boards.ts'
-export { bridgeAddress } from './bridge-address.ts'
+export { BOARD_NAMES, BOARDS, boardNamed, boardOfUsb, FAMILY_BY_VENDOR, THIS_MACHINE, unknownBoard } from './boards.ts'
 export type { DeviceGuard, DeviceLimits, DeviceUse } from './device-guard.ts'
 export { createDeviceGuard } from './device-guard.ts'
 export type { DeviceKind } from './device-path.ts'
@@ -21,6 +19,6 @@ export type {
   LineRequest,
 } from './gpio/gpio.ts'
 export { openGpio } from './gpio/linux-gpio.ts'
-export { lacksGpio } from './native.ts'
+export { missingGpioPackage } from './native.ts'
 export type { BoardEntry } from './peripheral-keys.ts'
-export { doubtOf, peripheralKeys } from './peripheral-keys.ts'
+export { boardEntryProblem, bridgeAddress, peripheralKeys } from './peripheral-keys.ts'

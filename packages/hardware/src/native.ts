@@ -1,21 +1,21 @@
-/** The one door to koffi: what of the C library and of the event loop Node itself does not offer. */
+/** Loads koffi, the optional package that provides the system calls and the polling that Node does not offer. */
 
 import { installPackage, missingPackages } from '@sluice/kit'
 import { AppError } from '@sluice/sdk'
 
 export interface Native {
-  /** As in ioctl(2): what the kernel answers, or its error as a negative number. `data` is read and written. */
+  /** Calls ioctl(2). Returns the kernel's result, or its error number negated. Reads and writes `data`. */
   ioctl(fd: number, request: number, data: Uint8Array): number
-  /** Of handles a request made: a worker thread of Node's takes those it does not know for a mistake. */
+  /** Closes a descriptor that an ioctl returned. In a worker thread Node's own close rejects descriptors that it did not open. */
   close(fd: number): void
   /**
-   * Calls back on the event loop while there is something to read, or the device is gone, and at most once after it is
-   * closed. Reading does not wait from now on.
+   * Calls `onReadable` on the event loop whenever there is something to read or the device is gone, and at most once more after
+   * the watch is closed. Switches the descriptor to non-blocking reads.
    */
   watch(fd: number, onReadable: (isGone: boolean) => void): { close(): void }
 }
 
-/** Its declaration lacks the status, which is negative once the kernel reports an error. */
+/** The type of koffi's `poll`, whose published types omit the status. The status is negative once the kernel reports an error. */
 type Poll = (
   fd: number,
   events: typeof WATCHED,
@@ -24,9 +24,10 @@ type Poll = (
 
 const WATCHED = { readable: true, disconnect: true } as const
 
-export const lacksGpio = (): string | undefined => missingPackages(['koffi'], import.meta.url)
+/** Returns why GPIO cannot be used because koffi is not installed; undefined when it is. */
+export const missingGpioPackage = (): string | undefined => missingPackages(['koffi'], import.meta.url)
 
-/** Throws `unavailable` where koffi is not installed or has no build for this machine. */
+/** Throws `unavailable` when koffi is not installed or has no build for this machine. */
 export async function loadNative(): Promise<Native> {
   const { default: koffi } = await import('koffi').catch((cause: unknown) => {
     throw new AppError('unavailable', `GPIO lines need the package koffi; ${installPackage('koffi')}`, { cause })
@@ -40,7 +41,7 @@ export async function loadNative(): Promise<Native> {
       return result === -1 ? -koffi.errno() : result
     },
     close: (fd) => void close(fd),
-    // a worker that is terminated while koffi calls back takes the whole process along: be in there as briefly as can be
+    // Terminating a worker thread while koffi runs a callback ends the whole process, so the callback only schedules the work.
     watch: (fd, onReadable) =>
       (koffi.node.poll as unknown as Poll)(
         fd,

@@ -1,9 +1,11 @@
-/** The keys of `[peripherals]` (§2.6) that several features read: one schema object each, so that all of them mean the same. */
+/**
+ * The keys of `[peripherals]` that several features read. Each feature uses these schema objects, so that a key means the same in
+ * all of them.
+ */
+import { isIPv6 } from 'node:net'
 import { whole } from '@sluice/sdk'
 import * as v from 'valibot'
-import { THIS_MACHINE, unknownBoard } from './board-name.ts'
-import { boardNamed } from './boards.ts'
-import { bridgeAddress } from './bridge-address.ts'
+import { boardNamed, THIS_MACHINE, unknownBoard } from './boards.ts'
 import { isDevicePath } from './device-path.ts'
 
 const PATH_CHARS_MAX = 255
@@ -12,7 +14,9 @@ const fields = v.strictObject({
   board: v.pipe(
     v.string(),
     v.regex(/^[^\p{C}]{1,64}$/u, 'a name of at most 64 characters'),
-    v.description('What it is; `sbc` for this machine itself: see `sluice hardware discover`. Any other name is a board of no known kind'),
+    v.description(
+      'Name of the board as listed by `sluice hardware discover`; `sbc` is this machine itself. Any other name is a board of an unknown kind',
+    ),
   ),
   transport: v.optional(
     v.pipe(
@@ -31,26 +35,25 @@ const boardEntry = v.pipe(
   fields,
   v.check(
     ({ board, transport }) => (board === THIS_MACHINE ? transport === 'native' : transport !== 'native' || boardNamed(board) === undefined),
-    `${THIS_MACHINE} and the transport native belong together`,
+    `the board ${THIS_MACHINE} needs the transport native, and a known board cannot use it`,
   ),
 )
 
-/** Says what keeps a board from being reached or known as its entry is written; the entry itself is accepted. */
-export function doubtOf({ board, transport, path }: BoardEntry): string | undefined {
+export type BoardEntry = v.InferOutput<typeof boardEntry>
+
+/** Returns why the board of an entry cannot be reached or recognized; undefined when nothing is wrong. The schema accepts such entries. */
+export function boardEntryProblem({ board, transport, path }: BoardEntry): string | undefined {
   if (transport === 'serial' && path !== undefined && !isDevicePath(path, 'serial'))
-    return `${JSON.stringify(path)} is no serial port that Sluice opens, such as /dev/ttyACM0, /dev/ttyUSB0 or COM3`
+    return `${JSON.stringify(path)} is not a serial port that Sluice opens; use one like /dev/ttyACM0, /dev/ttyUSB0 or COM3`
   if (transport === 'bridge' && path !== undefined && !bridgeAddress(path))
-    return `${JSON.stringify(path)} is no \`host:port\`, such as 127.0.0.1:9999`
+    return `${JSON.stringify(path)} is not a \`host:port\` address such as 127.0.0.1:9999`
   return transport === 'native' || boardNamed(board) ? undefined : unknownBoard(board)
 }
 
-/** Each is a line of its own. */
-const portsDiffer = (boards: BoardEntry[]): boolean => {
+const hasDistinctPorts = (boards: BoardEntry[]): boolean => {
   const ports = boards.flatMap(({ transport, path }) => (transport === 'serial' && path !== undefined ? [path] : []))
   return new Set(ports).size === ports.length
 }
-
-export type BoardEntry = v.InferOutput<typeof boardEntry>
 
 export const peripheralKeys = {
   enabled: v.optional(v.pipe(v.boolean(), v.description('Whether the configured boards are used')), false),
@@ -58,14 +61,32 @@ export const peripheralKeys = {
     v.pipe(
       v.array(boardEntry),
       v.maxLength(64),
-      v.check(portsDiffer, 'two boards are at the same port'),
-      v.description('Boards that are there, found or not'),
+      v.check(hasDistinctPorts, 'two boards use the same serial port'),
+      v.description('Boards to use even when USB discovery does not find them'),
     ),
     [],
   ),
   lease_secs: v.optional(v.pipe(whole(1, 3600), v.description('How long a device stays with a client after its last call')), 30),
   pin_reservation_secs: v.optional(
-    v.pipe(whole(0, 604_800), v.description('How long a pin that a client has written is closed to the others; 0: not at all')),
+    v.pipe(whole(0, 604_800), v.description('How long a pin that a client has written is closed to other clients; 0 turns this off')),
     3600,
   ),
 } as const
+
+const BRIDGE_ADDRESS = /^(?:\[([\da-f:.]+)\]|([a-z0-9](?:[\w.-]*[a-z0-9])?))(?::(\d{1,5}))?$/i
+/** The port on which the bridge program of a board listens. */
+const BRIDGE_PORT = 9999
+
+export interface BridgeAddress {
+  readonly host: string
+  readonly port: number
+}
+
+/** Parses the address of a board's bridge: `host`, `host:port` or `[::1]:port`. Returns undefined for any other text. */
+export function bridgeAddress(address: string): BridgeAddress | undefined {
+  const [, bracketed, plain, digits = String(BRIDGE_PORT)] = BRIDGE_ADDRESS.exec(address) ?? []
+  const host = bracketed ?? plain
+  const port = Number(digits)
+  if (host === undefined || port < 1 || port > 65_535 || (bracketed !== undefined && !isIPv6(bracketed))) return undefined
+  return { host, port }
+}

@@ -1,4 +1,4 @@
-/** The port of GPIO lines: chips, what their lines are, and handles on lines that are held until they are closed. */
+/** The interface to GPIO: chips, the state of their lines, and handles that hold lines until they are closed. */
 
 export type Level = 0 | 1
 export type Direction = 'input' | 'output'
@@ -6,19 +6,19 @@ export type Bias = 'pull-up' | 'pull-down' | 'none'
 export type Edge = 'rising' | 'falling'
 
 export interface GpioChip {
-  /** `/dev/gpiochip0`: the number is that of this start of the machine, so tell chips by their label. */
+  /** For example `/dev/gpiochip0`. The number can change with each boot, so identify chips by their label. */
   readonly path: string
   readonly label: string
-  /** How many: their offsets are 0 to `lines - 1`. */
+  /** The number of lines. Their offsets are 0 to `lines - 1`. */
   readonly lines: number
 }
 
 export interface GpioLineInfo {
   readonly offset: number
-  /** Empty: it has none. */
+  /** Empty when the line has no name. */
   readonly name: string
   readonly isUsed: boolean
-  /** Who holds it, in the holder's own words; empty: nobody does, or it does not say. */
+  /** The name that the holder of the line gave itself. Empty when the line is free or its holder gave no name. */
   readonly consumer: string
   readonly direction: Direction
 }
@@ -26,57 +26,63 @@ export interface GpioLineInfo {
 export interface EdgeEvent {
   readonly offset: number
   readonly edge: Edge
-  /** Of the monotonic clock, as the kernel's interrupt saw it. */
+  /** When the kernel's interrupt saw the edge, on the monotonic clock. */
   readonly atNs: bigint
-  /** Counts up by one for each event of its request: a gap is what the kernel had no room for. */
+  /** Counts the events of the request. A gap means that the kernel's buffer was full and it dropped events. */
   readonly sequence: number
 }
 
 export interface EdgeWatch {
   readonly edge: Edge | 'both'
-  /** A level that holds for less time is no edge, in microseconds. */
+  /** Changes shorter than this many microseconds are ignored. */
   readonly debounceUs?: number
-  /** Called on the event loop, once for each event, in order. Must not throw. */
+  /** Runs on the event loop, once for each event, in order. Must not throw. */
   readonly onEvent: (event: EdgeEvent) => void
-  /** Called once if the chip goes away; the lines are closed then. Linux before 6.6 does not tell: there only `read` shows it. */
+  /**
+   * Runs once when the chip disappears, after the lines were closed. Linux before 6.6 does not report the loss; there only
+   * `read` fails.
+   */
   readonly onLost?: () => void
 }
 
 export interface LineRequest {
   /** 1 to 64 lines of one chip. */
   readonly offsets: readonly number[]
-  /** `as-is`: the direction stays what it is, and only `read` is of use. */
+  /** `as-is` keeps the current direction; such lines can only be read. */
   readonly direction: Direction | 'as-is'
-  /** What others see as the holder; at most 31 bytes. */
+  /** The holder's name that other programs see, at most 31 bytes. */
   readonly consumer: string
-  /** Of outputs, in the order of `offsets`; default: all 0. */
+  /** The first levels of outputs, in the order of `offsets`; all 0 unless given. */
   readonly levels?: readonly Level[]
-  /** Of inputs; absent: as it is. */
+  /** The bias of inputs; unchanged unless given. */
   readonly bias?: Bias
-  /** Of inputs. */
+  /** Reports the edges of inputs. */
   readonly watch?: EdgeWatch
 }
 
-/** Lines that nobody else can have until they are closed. What an output does then is the driver's affair. */
+/** Requested lines. No other program can request them until they are closed. The driver decides the level of an output after that. */
 export interface GpioLines {
   readonly offsets: readonly number[]
-  /** In the order of `offsets`; of outputs what they put out. Throws `unavailable` if the chip is gone or it is closed. */
+  /**
+   * Returns the levels in the order of `offsets`, for outputs the level they drive. Throws `unavailable` when the chip is gone or
+   * the lines are closed.
+   */
   read(): Level[]
-  /** All at once, in the order of `offsets`. Throws as `read` does, and `invalid_request` for inputs. */
+  /** Sets all levels at once, in the order of `offsets`. Throws as `read` does, and `invalid_request` for inputs. */
   write(levels: readonly Level[]): void
   /** Idempotent. */
   close(): void
 }
 
-/** Throws `forbidden` with what to do where the permission is missing, `unavailable` where the kernel cannot do it. */
+/** Every method throws `forbidden` with the cure when the permission is missing, and `unavailable` when the kernel lacks support. */
 export interface Gpio {
-  /** Those there are, in the order of their numbers; empty: none. */
+  /** Returns the chips of this machine in the order of their numbers. */
   chips(): Promise<GpioChip[]>
-  /** What one line is just now. Throws `invalid_request` for one that is not there. */
+  /** Returns the current state of one line. Throws `invalid_request` when the chip has no such line. */
   line(chip: string, offset: number): Promise<GpioLineInfo>
   /**
-   * A worker thread that watches edges closes its lines and then ends by itself: terminated in the midst of an event it
-   * could take the process along. Throws `conflict` with the holder's name if one of the lines is held, and then none is taken.
+   * Requests all of the lines or none. Throws `conflict` with the holder's name when one of them is held. A worker thread that
+   * watches edges must close its lines and return by itself: terminating it during an event can end the whole process.
    */
   request(chip: string, request: LineRequest): Promise<GpioLines>
 }

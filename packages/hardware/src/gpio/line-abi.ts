@@ -1,7 +1,7 @@
-/** The GPIO character device's second ABI (Linux 5.10, linux/gpio.h) as bytes: little-endian, as all its boards are. */
+/** Encodes and decodes version 2 of the GPIO character device's ABI (Linux 5.10, linux/gpio.h). Little-endian, like every supported board. */
 import type { Direction, EdgeEvent, GpioChip, GpioLineInfo, Level, LineRequest } from './gpio.ts'
 
-/** _IOR and _IOWR of type 0xB4: direction, size of the structure, number. */
+/** The ioctl numbers: _IOR and _IOWR of type 0xB4 with the size of the structure and the request's number. */
 export const GET_CHIP_INFO = 0x8044b401
 export const GET_LINE_INFO = 0xc100b405
 export const GET_LINES = 0xc250b407
@@ -44,7 +44,7 @@ export function parseLineInfo(info: Buffer): GpioLineInfo {
   return { offset: info.readUInt32LE(64), name: textAt(info, 0), isUsed: (flags & USED) !== 0n, consumer: textAt(info, 32), direction }
 }
 
-/** The kernel puts the handle into it: see `lineFdOf`. */
+/** Encodes a request for lines. The kernel writes the descriptor of the lines into this buffer; `lineFdOf` reads it. */
 export function linesRequest({ offsets, direction, consumer, levels = [], bias, watch }: LineRequest): Buffer {
   const request = Buffer.alloc(592)
   for (const [index, offset] of offsets.entries()) request.writeUInt32LE(offset, index * 4)
@@ -89,6 +89,8 @@ export const parseEvent = (event: Buffer): EdgeEvent => ({
   sequence: event.readUInt32LE(16),
 })
 
+/** A mask with one bit for each of the first `lines` lines. */
 const mask = (lines: number): bigint => (1n << BigInt(lines)) - 1n
 const bitsOf = (levels: readonly Level[]): bigint => levels.reduce((bits, level, index) => bits | (BigInt(level) << BigInt(index)), 0n)
+/** The kernel's text fields end at the first NUL or at their full size. */
 const textAt = (bytes: Buffer, at: number): string => bytes.toString('utf8', at, at + NAME_BYTES).replace(/\0.*$/s, '')

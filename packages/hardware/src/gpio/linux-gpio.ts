@@ -1,18 +1,18 @@
-/** GPIO lines by the character device of Linux 5.10 and newer: `/dev/gpiochipN`, no library, no daemon. */
+/** GPIO lines through the character device of Linux 5.10 and newer, `/dev/gpiochipN`, without libgpiod or a daemon. */
 import { type FileHandle, open, readdir } from 'node:fs/promises'
 import { getSystemErrorName } from 'node:util'
 import { AppError } from '@sluice/sdk'
 import { checkDevicePath, isDevicePath } from '../device-path.ts'
 import { loadNative, type Native } from '../native.ts'
 import type { Gpio, GpioChip, GpioLineInfo, GpioLines, LineRequest } from './gpio.ts'
-import { holdLines } from './hold-lines.ts'
+import { HeldLines } from './held-lines.ts'
 import * as abi from './line-abi.ts'
 
 const CHIPS_MAX = 64
 
-/** Throws `unavailable` on other systems and where koffi is missing. Holds nothing itself: only lines are closed. */
+/** Throws `unavailable` on other systems and when koffi is missing. The result itself needs no close; its lines do. */
 export async function openGpio(): Promise<Gpio> {
-  if (process.platform !== 'linux') throw new AppError('unavailable', 'GPIO lines are reached on Linux only')
+  if (process.platform !== 'linux') throw new AppError('unavailable', 'GPIO lines are only available on Linux')
   const native = await loadNative()
 
   const onChip = async <Result>(path: string, work: (fd: number) => Result): Promise<Result> => {
@@ -44,7 +44,7 @@ export async function openGpio(): Promise<Gpio> {
   }
 }
 
-/** Links to other chips, which some systems keep for old programs, are no chips. */
+/** Lists the device nodes. Skips symbolic links, which some systems keep for old programs. */
 async function chipPaths(): Promise<string[]> {
   const entries = await readdir('/dev', { withFileTypes: true })
   return entries
@@ -62,7 +62,7 @@ async function openChip(path: string): Promise<FileHandle> {
     if (code === 'EACCES' || code === 'EPERM')
       throw new AppError(
         'forbidden',
-        `${path} may not be opened: add the daemon's user to the group that owns it (often gpio), log in anew`,
+        `No permission to open ${path}: add the daemon's user to the group that owns it (often gpio) and log in again`,
       )
     throw new AppError('unavailable', `${path} cannot be opened: ${message}`, { cause: error })
   }
@@ -71,17 +71,17 @@ async function openChip(path: string): Promise<FileHandle> {
 function chipInfo(native: Native, path: string, fd: number): GpioChip {
   const info = abi.chipInfoBuffer()
   const answer = native.ioctl(fd, abi.GET_CHIP_INFO, info)
-  if (answer < 0) throw failure(`${path} does not say what it is`, answer)
+  if (answer < 0) throw failure(`${path} did not return its chip information`, answer)
   return abi.parseChipInfo(path, info)
 }
 
 function lineInfo(native: Native, path: string, fd: number, offset: number): GpioLineInfo {
   const { lines } = chipInfo(native, path, fd)
   if (!Number.isInteger(offset) || offset < 0 || offset >= lines)
-    throw new AppError('invalid_request', `${path} has the lines 0 to ${lines - 1}, no ${offset}`)
+    throw new AppError('invalid_request', `${path} has no line ${offset}; its lines are 0 to ${lines - 1}`)
   const info = abi.lineInfoBuffer(offset)
   const answer = native.ioctl(fd, abi.GET_LINE_INFO, info)
-  if (answer < 0) throw failure(`Line ${offset} of ${path} does not say what it is`, answer)
+  if (answer < 0) throw failure(`${path} did not return the information of line ${offset}`, answer)
   return abi.parseLineInfo(info)
 }
 
@@ -90,8 +90,8 @@ function requestLines(native: Native, path: string, fd: number, request: LineReq
   if (offsets.length === 0 || offsets.length > abi.LINES_MAX || new Set(offsets).size !== offsets.length)
     throw new AppError('invalid_request', `1 to ${abi.LINES_MAX} different lines can be requested at once`)
   if (levels && (direction !== 'output' || levels.length !== offsets.length))
-    throw new AppError('invalid_request', 'Levels are one for each line, of outputs')
-  if (direction !== 'input' && (bias || watch)) throw new AppError('invalid_request', 'Bias and edges are of inputs')
+    throw new AppError('invalid_request', '`levels` needs an output and one level for each line')
+  if (direction !== 'input' && (bias || watch)) throw new AppError('invalid_request', '`bias` and `watch` need inputs')
   const infos = offsets.map((offset) => lineInfo(native, path, fd, offset))
   const buffer = abi.linesRequest(request)
   const answer = native.ioctl(fd, abi.GET_LINES, buffer)
@@ -99,10 +99,10 @@ function requestLines(native: Native, path: string, fd: number, request: LineReq
     const held = infos.find(({ isUsed }) => isUsed)
     throw new AppError('conflict', `Line ${held?.offset ?? offsets.join(', ')} of ${path} is in use by ${held?.consumer || 'the kernel'}`)
   }
-  if (answer < 0) throw failure(`The lines ${offsets.join(', ')} of ${path} cannot be had`, answer)
+  if (answer < 0) throw failure(`The lines ${offsets.join(', ')} of ${path} cannot be requested`, answer)
   const lineFd = abi.lineFdOf(buffer)
   try {
-    return holdLines(native, { path, fd: lineFd, request })
+    return new HeldLines(native, { path, fd: lineFd, request })
   } catch (error) {
     native.close(lineFd)
     throw error

@@ -1,4 +1,4 @@
-/** GPIO chips in memory, for the tests of what uses lines. */
+/** GPIO chips in memory, for tests of code that uses GPIO lines. */
 import { AppError } from '@sluice/sdk'
 import type { Edge, Gpio, GpioLines, Level, LineRequest } from '../gpio/gpio.ts'
 
@@ -16,15 +16,15 @@ export interface FakeChip {
 }
 
 export interface FakeGpio extends Gpio {
-  /** What is put out, or what was driven into it. */
+  /** Returns the level that an output drives or that `drive` applied to an input. */
   level(offset: number, chip?: string): Level
-  /** Sets an input from outside, with its edge. */
+  /** Sets the level of a line from outside and emits the edge. */
   drive(offset: number, level: Level, chip?: string): void
-  /** Lets something else hold a line. */
+  /** Makes another program hold a line. */
   claim(offset: number, consumer: string, chip?: string): void
   direction(offset: number, chip?: string): 'input' | 'output'
   consumer(offset: number, chip?: string): string | undefined
-  /** How often lines were requested. */
+  /** The number of requests for lines so far. */
   readonly requests: number
 }
 
@@ -38,7 +38,7 @@ export function fakeGpio(chips: readonly [FakeChip, ...FakeChip[]]): FakeGpio {
     const chip = chips.find((candidate) => candidate.path === path)
     if (!chip) throw new AppError('not_found', `There is no ${path}`)
     if (offset < 0 || offset >= chip.lines)
-      throw new AppError('invalid_request', `${path} has the lines 0 to ${chip.lines - 1}, no ${offset}`)
+      throw new AppError('invalid_request', `${path} has no line ${offset}; its lines are 0 to ${chip.lines - 1}`)
     const key = `${path}/${offset}`
     const line = all.get(key) ?? { level: 0, direction: 'input', consumer: undefined, watch: undefined }
     all.set(key, line)
@@ -64,7 +64,7 @@ export function fakeGpio(chips: readonly [FakeChip, ...FakeChip[]]): FakeGpio {
       },
       write: (given) => {
         checkOpen()
-        if (direction !== 'output') throw new AppError('invalid_request', 'The lines are no outputs')
+        if (direction !== 'output') throw new AppError('invalid_request', 'The lines are not outputs')
         for (const [index, line] of lines.entries()) line.level = given[index] ?? line.level
       },
       close: () => {
