@@ -616,10 +616,10 @@ const memory = [
   ),
   bug(
     'memory: what one client remembers belongs to all',
-    'packages/tool-memory/src/memory.ts',
+    'packages/tool-memory/src/memory-tools.ts',
     'return caller\n',
     'return SHARED_MEMORIES\n',
-    ['packages/tool-memory/src/tools.test.ts'],
+    ['packages/tool-memory/src/memory-tools.test.ts'],
   ),
   bug(
     'retention: a turn that has not ended is deleted',

@@ -1,9 +1,9 @@
-/** `[provider] kind = "anthropic"`: the messages interface, there or at `base_url`. */
+/** The provider `[provider] kind = "anthropic"`: the Messages API of Anthropic, or of a compatible server at `base_url`. */
 import { listModels, modelEndpoint, withoutTrailing } from '@sluice/kit'
 import { type Provider, type ProviderSettings, Secret } from '@sluice/sdk'
 
 const BASE_URL = 'https://api.anthropic.com/v1'
-/** Taken when the environment offers a key and names no model. */
+/** The model used when the environment has a key and names no model. */
 const DETECTED_MODEL = 'claude-haiku-5-5'
 
 const endpointOf = (settings: ProviderSettings, plainFetch: typeof fetch) =>
@@ -34,7 +34,7 @@ export const anthropic: Provider = {
   },
 }
 
-/** The variable names the service's root, as Anthropic's own clients read it; `base_url` names what `/messages` stands under. */
+/** `ANTHROPIC_BASE_URL` is the root of the service, as for Anthropic's own clients; `base_url` includes the version before `/messages`. */
 const versionedUrl = (root: string): string => {
   const url = withoutTrailing(root, '/')
   return url.endsWith('/v1') ? url : `${url}/v1`

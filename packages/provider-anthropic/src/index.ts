@@ -1,4 +1,4 @@
-/** Models behind the Anthropic messages interface. */
+/** Adds the provider for models of the Anthropic Messages API. */
 import { defineFeature } from '@sluice/sdk'
 import { anthropic } from './anthropic.ts'
 

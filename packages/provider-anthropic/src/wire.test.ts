@@ -22,7 +22,7 @@ async function collect(model: LanguageModel, ...prompt: ModelMessage[]): Promise
   return parts
 }
 
-it('two calls in one reply arrive whole, and both results go back together', async () => {
+it('reads two tool calls in one reply and returns both results in one message', async () => {
   const input = { city: 'Oslo', days: [1, 2, 3] }
   server.script({
     text: 'Let me see.',
@@ -40,7 +40,7 @@ it('two calls in one reply arrive whole, and both results go back together', asy
   ])
   expect(parts.filter((part) => part.type === 'tool-input-delta' && part.id === 'a').length).toBeGreaterThan(1)
 
-  const asked = calls.map(({ toolCallId, toolName, input: json }) => ({
+  const callParts = calls.map(({ toolCallId, toolName, input: json }) => ({
     type: 'tool-call' as const,
     toolCallId,
     toolName,
@@ -52,37 +52,37 @@ it('two calls in one reply arrive whole, and both results go back together', asy
     toolName,
     output: { type: 'error-text' as const, value: 'no idea' },
   }))
-  await collect(model, hello, { role: 'assistant', content: asked }, { role: 'tool', content: results })
+  await collect(model, hello, { role: 'assistant', content: callParts }, { role: 'tool', content: results })
   expect(server.requests[1]).toMatchObject({
     refused: null,
     body: { messages: [{}, {}, { role: 'user', content: [{}, { is_error: true }] }] },
   })
 })
 
-it('usage is put together from both ends of a stream', async () => {
+it('combines the usage from the start and the end of a stream', async () => {
   server.script({ text: 'hi', usage: { inputTokens: 12, outputTokens: 34 } })
   const finish = (await collect(await load(), hello)).at(-1)
   expect(finish).toMatchObject({ type: 'finish', usage: { inputTokens: { total: 12 }, outputTokens: { total: 34 } } })
 })
 
-it('key and configured headers are sent, and no key of the environment', async () => {
+it('sends the configured key and headers, and no key from the environment', async () => {
   await (await load({ headers: { 'x-team': 'blue' } })).doGenerate({ prompt: [hello] })
   const headers = server.requests[0]?.headers
   expect([headers?.get('x-team'), headers?.get('x-api-key'), headers?.get('authorization')]).toEqual(['blue', server.apiKey, null])
 })
 
-it('a redirect is an error, so the key goes nowhere else', async () => {
+it('does not follow a redirect, so the key reaches no other server', async () => {
   server.script({ status: 307, headers: { location: `${server.url}/v1/messages` } })
   await expect((await load()).doGenerate({ prompt: [hello] })).rejects.toMatchObject({ statusCode: 307, isRetryable: false })
   expect(server.requests).toHaveLength(1)
 })
 
-it('an overloaded service is retryable', async () => {
+it('marks status 529 (overloaded) as retryable', async () => {
   server.script({ status: 529 })
   await expect((await load()).doGenerate({ prompt: [hello] })).rejects.toMatchObject({ statusCode: 529, isRetryable: true })
 })
 
-it('an answer cut for its length says so', async () => {
+it('reports `length` as the finish reason of a truncated answer', async () => {
   server.script({ text: 'and then', cutShort: true })
   expect((await collect(await load(), hello)).at(-1)).toMatchObject({ finishReason: { unified: 'length' } })
 })

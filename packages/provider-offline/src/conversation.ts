@@ -1,4 +1,4 @@
-/** What the offline provider reads from a prompt. */
+/** Reads the parts of a prompt that the offline provider answers. */
 import type { ModelMessage, ModelPrompt } from '@sluice/sdk'
 
 export interface ToolOutcome {
@@ -8,27 +8,28 @@ export interface ToolOutcome {
 }
 
 export interface Conversation {
-  /** What the user said, oldest first, the current message last. */
-  readonly said: readonly string[]
-  /** What came back from tools since the current message. */
+  /** The user's messages, oldest first; the current one is last. */
+  readonly userMessages: readonly string[]
+  /** The tool results since the current message. */
   readonly outcomes: readonly ToolOutcome[]
 }
 
 type ToolMessage = Extract<ModelMessage, { role: 'tool' }>
 type ToolResult = Extract<ToolMessage['content'][number], { type: 'tool-result' }>
 
+/** Collects the user's messages and the tool results that came after the last one. */
 export function readConversation(prompt: ModelPrompt): Conversation {
-  const said: string[] = []
+  const userMessages: string[] = []
   let outcomes: ToolOutcome[] = []
   for (const message of prompt) {
     if (message.role === 'user') {
-      said.push(userText(message.content))
+      userMessages.push(userText(message.content))
       outcomes = []
     } else if (message.role === 'tool') {
       for (const part of message.content) if (part.type === 'tool-result') outcomes.push(outcomeOf(part))
     }
   }
-  return { said, outcomes }
+  return { userMessages, outcomes }
 }
 
 const userText = (content: Extract<ModelMessage, { role: 'user' }>['content']): string =>
@@ -40,12 +41,12 @@ function outcomeOf({ toolName, output }: ToolResult): ToolOutcome {
 }
 
 function outputText(output: ToolResult['output']): string {
-  if (output.type === 'execution-denied') return output.reason ?? 'it was not allowed to run'
+  if (output.type === 'execution-denied') return output.reason ?? 'the call was denied'
   if (output.type === 'content') return output.value.map((part) => (part.type === 'text' ? part.text : `[${part.type}]`)).join('\n')
   return typeof output.value === 'string' ? output.value : JSON.stringify(output.value)
 }
 
-/** One more than the highest number in the prompt's call ids, so that ids repeat neither in a session nor by chance. */
+/** Returns one more than the highest number in the prompt's call ids, so an id never repeats in a session. */
 export function nextCallNumber(prompt: ModelPrompt): number {
   let highest = 0
   for (const { role, content } of prompt) {
@@ -58,7 +59,7 @@ export function nextCallNumber(prompt: ModelPrompt): number {
   return highest + 1
 }
 
-/** An estimate: four characters a token. */
+/** Estimates the tokens of a prompt at four characters a token. */
 export function promptTokens(prompt: ModelPrompt): number {
   let chars = 0
   for (const { role, content } of prompt) {

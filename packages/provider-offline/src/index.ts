@@ -1,4 +1,4 @@
-/** The provider that is always there: no key, no network, and no pretence of being a model. */
+/** Adds the offline provider, which is in every build: it needs no key and no network, and answers from fixed rules. */
 import { defineFeature } from '@sluice/sdk'
 import { offlineModel } from './model.ts'
 

@@ -29,19 +29,19 @@ const deltas = async (prompt: ModelPrompt) => {
   return found
 }
 
-it('a plain message is echoed by something that says what it is', async () => {
+it('echoes a plain message and says that no model is configured', async () => {
   expect(await text(said('lights off'))).toBe(
-    'Offline provider (no model is configured). You said: lights off\nNo message of yours came before it.',
+    'Offline provider (no model is configured). You said: lights off\nYou sent no earlier message in this session.',
   )
 })
 
-it('the session is remembered: how many messages came before, and the last of them', async () => {
-  expect(await text(said('one', 'two'))).toContain('Before it came one message of yours; the last one: one')
-  expect(await text(said('one', 'two', 'three'))).toContain('Before it came 2 messages of yours; the last one: two')
+it('states how many messages came before and quotes the last one', async () => {
+  expect(await text(said('one', 'two'))).toContain('You sent one earlier message; the last one: one')
+  expect(await text(said('one', 'two', 'three'))).toContain('You sent 2 earlier messages; the last one: two')
 })
 
-it('/history lists what was said, the newest fifty of it, each cut to a line', async () => {
-  expect(await text(said('/history'))).toContain('you said nothing before this')
+it('/history lists the newest 50 messages, each cut to one line', async () => {
+  expect(await text(said('/history'))).toContain('you sent no earlier message')
   expect(await text(said('one', 'a\nb', '/history'))).toMatch(/:\n1\. one\n2\. a b$/)
   const long = await text(said(...Array.from({ length: 60 }, (_, index) => `m${index} ${'x'.repeat(500)}`), ' /history '))
   expect(long.split('\n')).toHaveLength(51)
@@ -49,11 +49,11 @@ it('/history lists what was said, the newest fifty of it, each cut to a line', a
   expect(long.length).toBeLessThan(51 * 220)
 })
 
-it('/help names the commands', async () => {
+it('/help lists the commands', async () => {
   for (const command of ['/tool', '/history', '/help']) expect(await text(said('/help'))).toContain(command)
 })
 
-it('/tool calls any tool by name, registered or not, with the JSON behind it or none', async () => {
+it('/tool calls a tool by name, with the JSON after it or an empty object', async () => {
   expect(await answer(said('/tool look {"at":\n "it"}'))).toEqual({
     type: 'tool-call',
     toolCallId: 'offline-1',
@@ -66,17 +66,17 @@ it('/tool calls any tool by name, registered or not, with the JSON behind it or 
 it.each([
   ['/tool', 'name the tool'],
   ['/tool look {"at"', 'the input of look is not JSON'],
-  ['/tool look ["at"]', 'the input of look has to be a JSON object'],
-  ['/tool look null', 'the input of look has to be a JSON object'],
-])('/tool written wrongly is answered with what was wrong: %s', async (message, wrong) => {
+  ['/tool look ["at"]', 'the input of look must be a JSON object'],
+  ['/tool look null', 'the input of look must be a JSON object'],
+])('answers an invalid /tool command with its fault: %s', async (message, wrong) => {
   expect(await text(said(message))).toContain(wrong)
 })
 
-it('a message that only starts like a command is a message', async () => {
+it('treats a message that only starts like a command as text', async () => {
   expect(await text(said('/toolbox please'))).toContain('You said: /toolbox please')
 })
 
-it('call ids go on from the highest in the prompt', async () => {
+it('numbers call ids after the highest id in the prompt', async () => {
   const done = [call('offline-7'), result('offline-7', { type: 'text', value: 'seen' }), assistant('fine')]
   expect(await answer([user('/tool look'), ...done, user('/tool look')])).toMatchObject({ toolCallId: 'offline-8' })
 })
@@ -87,12 +87,12 @@ it.each<[Output, string]>([
   [{ type: 'content', value: [{ type: 'text', text: 'a lamp' }] }, 'look answered:\na lamp'],
   [{ type: 'error-text', value: 'no light' }, 'look failed:\nno light'],
   [{ type: 'error-json', value: ['dark'] }, 'look failed:\n["dark"]'],
-  [{ type: 'execution-denied' }, 'look failed:\nit was not allowed to run'],
-])('a tool result is answered with its text: %o', async (output, expected) => {
+  [{ type: 'execution-denied' }, 'look failed:\nthe call was denied'],
+])('answers a tool result with its text: %o', async (output, expected) => {
   expect(await text([user('/tool look'), call('offline-1'), result('offline-1', output)])).toBe(`Offline provider: ${expected}`)
 })
 
-it('equal prompts get equal answers, and any text streams to exactly what generate gives in at most 256 deltas', async () => {
+it('is deterministic, and streams the generated text in at most 256 deltas', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.string({ maxLength: 2000 }), { minLength: 1, maxLength: 4 }), async (texts) => {
       const prompt = said(...texts)
@@ -107,13 +107,13 @@ it('equal prompts get equal answers, and any text streams to exactly what genera
   )
 })
 
-it('a long text comes in at most 256 deltas', async () => {
+it('streams a long text in at most 256 deltas', async () => {
   const streamed = await deltas(said('word '.repeat(13_000)))
   expect(streamed.length).toBeGreaterThan(100)
   expect(streamed.length).toBeLessThanOrEqual(256)
 })
 
-it('usage is four characters a token, over the whole prompt', async () => {
+it('counts four characters of the whole prompt as one token', async () => {
   const { usage } = await model.doGenerate({ prompt: [{ role: 'system', content: 'x'.repeat(400) }, ...said('y'.repeat(40))] })
   expect(usage.inputTokens.total).toBe(110)
   expect(usage.outputTokens.total).toBeGreaterThan(10)

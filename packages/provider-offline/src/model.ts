@@ -1,12 +1,12 @@
-/** The offline provider as a language model: the same call contract, answered on the spot. */
+/** The offline provider as a language model: it implements the model contract and computes each answer locally. */
 import type { LanguageModel, ModelCallOptions, ModelFinishReason, ModelPrompt, ModelStreamPart, ModelUsage } from '@sluice/sdk'
 import { promptTokens } from './conversation.ts'
 import { type Reply, reply } from './reply.ts'
 
-/** Of one stream; a longer text comes in longer pieces. */
+/** The most text deltas in one stream; a longer text has longer deltas. */
 const DELTAS_MAX = 256
 
-/** Deterministic: equal prompts get equal answers, call ids included. Holds no state. */
+/** Creates the model. It holds no state and is deterministic: equal prompts get equal answers, call ids included. */
 export const offlineModel = (): LanguageModel => ({
   specificationVersion: 'v4',
   provider: 'offline',
@@ -57,7 +57,7 @@ function partsOf(prompt: ModelPrompt, answer: Reply): readonly ModelStreamPart[]
   return [start, { type: 'text-start', id: '0' }, ...deltas, { type: 'text-end', id: '0' }, finish]
 }
 
-/** Words with the space behind them, several to a piece where the text is long; joined they are the text. */
+/** Splits text after words into at most `DELTAS_MAX` pieces; joined, they are the text. */
 function pieces(text: string): string[] {
   const charsMin = text.length / DELTAS_MAX
   const found: string[] = []

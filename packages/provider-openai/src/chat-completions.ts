@@ -1,18 +1,19 @@
-/** Providers that speak chat completions. */
+/** Builds providers for services with the OpenAI chat completions API. */
 import { listModels, modelEndpoint } from '@sluice/kit'
 import type { Provider, ProviderSettings } from '@sluice/sdk'
 
-/** A provider of one kind. `baseUrl` is used where the settings name none; `keyRequired` holds for that address alone. */
-export function chatCompletions(
-  kind: string,
-  {
-    baseUrl,
-    keyRequired = false,
-    detect,
-  }: { readonly baseUrl: string; readonly keyRequired?: boolean } & Required<Pick<Provider, 'detect'>>,
-): Provider {
+export interface ChatCompletionsService {
+  /** The base URL when the settings name none. */
+  readonly baseUrl: string
+  /** Whether requests to `baseUrl` need a key; default false. A server at the operator's own `base_url` may need none. */
+  readonly isKeyRequired?: boolean
+  readonly detect: NonNullable<Provider['detect']>
+}
+
+/** Creates the provider of one kind. Its models never retry a request; the agent does. */
+export function chatCompletions(kind: string, { baseUrl, isKeyRequired = false, detect }: ChatCompletionsService): Provider {
   const endpointOf = (settings: ProviderSettings, plainFetch: typeof fetch) =>
-    modelEndpoint(settings, { baseUrl, fetch: plainFetch, keyRequired: keyRequired && settings.base_url === undefined })
+    modelEndpoint(settings, { baseUrl, fetch: plainFetch, keyRequired: isKeyRequired && settings.base_url === undefined })
   return {
     kinds: [kind],
     detect,
@@ -22,7 +23,6 @@ export function chatCompletions(
       const headers = endpoint.apiKey === '' ? {} : { authorization: `Bearer ${endpoint.apiKey}` }
       return listModels(endpoint, { headers, signal })
     },
-    // The model never retries; the caller does.
     async load(settings, options) {
       const { baseUrl: baseURL, apiKey, model, headers, fetch } = endpointOf(settings, options.fetch)
       const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible')

@@ -1,4 +1,4 @@
-/** Models behind any endpoint that speaks chat completions: OpenAI, Ollama, and whatever copies the format. */
+/** Adds the providers for chat completions endpoints: OpenAI, Ollama, and any compatible server. */
 import { defineFeature } from '@sluice/sdk'
 import { ollama } from './ollama.ts'
 import { openai } from './openai.ts'

@@ -11,6 +11,6 @@ it.each([
   ['http://box.local', 'http://box.local/v1'],
   ['https://box.local:1234/', 'https://box.local:1234/v1'],
   ['not an address', 'not an address'],
-])('OLLAMA_HOST=%s is %s', (host, url) => {
+])('reads OLLAMA_HOST=%s as %s', (host, url) => {
   expect(ollamaUrl(host)).toBe(url)
 })

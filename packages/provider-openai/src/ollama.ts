@@ -1,4 +1,4 @@
-/** `[provider] kind = "ollama"`: models on a machine of one's own, through Ollama's chat-completions endpoint. */
+/** The provider `[provider] kind = "ollama"`: local models through the chat completions endpoint of Ollama. */
 import { withoutTrailing } from '@sluice/kit'
 import { chatCompletions } from './chat-completions.ts'
 
@@ -16,8 +16,9 @@ export const ollama = chatCompletions('ollama', {
 })
 
 /**
- * `OLLAMA_HOST` in its own spellings: `host`, `host:port`, `:port`, a URL. It is also what a server binds to, so "every
- * address" means this machine. What is no address at all is returned as written, for `load` to refuse.
+ * Returns the base URL for `OLLAMA_HOST`, which is a `host`, `host:port`, `:port` or a URL. The Ollama server binds to the
+ * same variable, so 0.0.0.0 and [::] mean this machine. Text that is not an address is returned unchanged, and `load`
+ * rejects it.
  */
 export function ollamaUrl(host: string): string {
   const spelled = host.includes('://') ? host : `http://${host.startsWith(':') ? '127.0.0.1' : ''}${host}`

@@ -1,4 +1,4 @@
-/** `[provider] kind = "openai"`: OpenAI itself, or any service named by `base_url`. */
+/** The provider `[provider] kind = "openai"`: OpenAI, or the compatible service at `base_url`. */
 import { Secret } from '@sluice/sdk'
 import { chatCompletions } from './chat-completions.ts'
 
@@ -8,7 +8,7 @@ const DETECTED_MODEL = 'gpt-5.4-mini'
 
 export const openai = chatCompletions('openai', {
   baseUrl: BASE_URL,
-  keyRequired: true,
+  isKeyRequired: true,
   detect({ OPENAI_API_KEY, OPENAI_BASE_URL, OPENAI_MODEL }) {
     if (!OPENAI_API_KEY) return undefined
     return {

@@ -21,7 +21,7 @@ async function collect(model: LanguageModel): Promise<ModelStreamPart[]> {
   return parts
 }
 
-it('two calls in one reply arrive whole, their arguments in several deltas', async () => {
+it('reads two tool calls in one reply, with arguments in several deltas', async () => {
   const input = { city: 'Oslo', days: [1, 2, 3] }
   server.script({
     text: 'Let me see.',
@@ -39,33 +39,33 @@ it('two calls in one reply arrive whole, their arguments in several deltas', asy
   expect(deltas.length).toBeGreaterThan(1)
 })
 
-it('usage is asked for in streams and taken from the last chunk', async () => {
+it('requests usage in streams and reads it from the last chunk', async () => {
   server.script({ text: 'hi', usage: { inputTokens: 12, outputTokens: 34 } })
   const finish = (await collect(await load())).at(-1)
   expect(finish).toMatchObject({ type: 'finish', usage: { inputTokens: { total: 12 }, outputTokens: { total: 34 } } })
   expect(server.requests[0]?.body).toMatchObject({ model: 'small', stream: true, stream_options: { include_usage: true } })
 })
 
-it('configured headers are sent beside the key', async () => {
+it('sends the configured headers and the key', async () => {
   await (await load({ headers: { 'x-team': 'blue' } })).doGenerate({ prompt })
   expect(server.requests[0]?.headers.get('x-team')).toBe('blue')
   expect(server.requests[0]?.headers.get('authorization')).toBe(`Bearer ${server.apiKey}`)
 })
 
-it('without a key no authorization is sent, for servers that want none', async () => {
+it('sends no authorization header without a key', async () => {
   const open = await startModelServer({ apiKey: null })
   await (await load({ base_url: `${open.url}/v1`, api_key: undefined })).doGenerate({ prompt })
   await open.close()
   expect(open.requests[0]?.headers.get('authorization')).toBeNull()
 })
 
-it('a redirect is an error, so the key goes nowhere else', async () => {
+it('does not follow a redirect, so the key reaches no other server', async () => {
   server.script({ status: 307, headers: { location: `${server.url}/v1/chat/completions` } })
   await expect((await load()).doGenerate({ prompt })).rejects.toMatchObject({ statusCode: 307, isRetryable: false })
   expect(server.requests).toHaveLength(1)
 })
 
-it('an answer cut for its length says so', async () => {
+it('reports `length` as the finish reason of a truncated answer', async () => {
   server.script({ text: 'and then', cutShort: true })
   expect((await collect(await load())).at(-1)).toMatchObject({ finishReason: { unified: 'length' } })
 })

@@ -1,8 +1,6 @@
-/** Files of the workspace for the model: read, write, list. The path gate behind `host.workspace` does the guarding. */
+/** Lets the model read, write and list files of the workspace. */
 import { defineFeature } from '@sluice/sdk'
-import { fileList } from './file-list.ts'
-import { fileRead } from './file-read.ts'
-import { fileWrite } from './file-write.ts'
+import { fileList, fileRead, fileWrite } from './file-tools.ts'
 
 export default defineFeature({
   id: 'tool-files',

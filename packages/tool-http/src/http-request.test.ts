@@ -19,7 +19,7 @@ const arrange = (answer: () => Response | Promise<Response> = () => new Response
     },
   })
   const [tool] = feature.build(host, v.parse(httpSection.schema, config)).tools ?? []
-  if (!tool) throw new Error('there is no tool')
+  if (!tool) throw new Error('the feature built no tool')
   const reports: ToolReport[] = []
   const context: ToolContext = {
     report: (given) => reports.push(given),
@@ -49,11 +49,11 @@ test.each<[host: string, allowed: string[], is: boolean]>([
   ['com', ['example.com'], false],
   ['example.com', ['not a domain'], false],
   ['93.184.215.14', ['93.184.215.14'], true],
-])('§5 %s against %j is %j', (host, allowed, is) => {
+])('isAllowedDomain(%s, %j) is %j', (host, allowed, is) => {
   expect(isAllowedDomain(host, allowed)).toBe(is)
 })
 
-test('an empty list refuses with the name of the key, and asks nobody', async () => {
+test('rejects every request while allowed_domains is empty, without sending it', async () => {
   const { run, requests } = arrange(undefined, {})
   await expect(run({ url: 'https://example.com/' })).rejects.toMatchObject({
     code: 'forbidden',
@@ -62,7 +62,7 @@ test('an empty list refuses with the name of the key, and asks nobody', async ()
   expect(requests).toEqual([])
 })
 
-test('a host that is not listed is refused, at whatever hop', async () => {
+test('rejects a host that is not listed', async () => {
   const { run } = arrange(undefined, { allowed_domains: ['example.com'] })
   await expect(run({ url: 'https://evil.test/' })).rejects.toMatchObject({
     code: 'forbidden',
@@ -71,7 +71,7 @@ test('a host that is not listed is refused, at whatever hop', async () => {
   expect(await run({ url: 'https://api.example.com/' })).toContain('hello')
 })
 
-test('the request goes out as it was given, within the configured bounds', async () => {
+test('sends the request unchanged, with the configured size limit', async () => {
   const { run, requests } = arrange(undefined, { allowed_domains: ['*'], response_bytes_max: 2048 })
   await run({ url: 'https://example.com/a', method: 'POST', headers: { 'content-type': 'text/plain' }, body: 'x' })
   expect(requests[0]).toMatchObject({
@@ -83,19 +83,19 @@ test('the request goes out as it was given, within the configured bounds', async
   })
 })
 
-test('status, chosen headers and body come back, cookies do not', async () => {
+test('returns the status, selected headers and body, and no cookies', async () => {
   const headers = { 'content-type': 'application/json', 'set-cookie': 'a=b', 'x-own': 'y', etag: '"1"' }
   const { run } = arrange(() => new Response('{"a":1}', { status: 404, statusText: 'Not Found', headers }))
   expect(await run({ url: 'https://example.com/' })).toBe('HTTP 404 Not Found\ncontent-type: application/json\netag: "1"\n\n{"a":1}')
 })
 
-test('where redirects ended is said', async () => {
+test('states the final URL after redirects', async () => {
   const { run } = arrange(() => Object.defineProperty(new Response('x'), 'url', { value: 'https://example.com/there' }))
   expect(await run({ url: 'https://example.com/' })).toContain('[redirected to https://example.com/there]')
   expect(await run({ url: 'HTTPS://example.com/x/../there' })).not.toContain('redirected')
 })
 
-test('a body that is no text is told by its size', async () => {
+test('states the size of a body that is not text', async () => {
   const bytes = new Uint8Array([1, 0, 2])
   const png = () => new Response('GIF', { headers: { 'content-type': 'image/gif' } })
   const gzip = () => new Response('x', { headers: { 'content-encoding': 'gzip' } })
@@ -105,7 +105,7 @@ test('a body that is no text is told by its size', async () => {
   expect(await arrange(() => new Response(null, { status: 204 })).run({ url: 'https://a.test/' })).toBe('HTTP 204\n\n[no body]')
 })
 
-test('the charset the server names is used, an unknown one is not', async () => {
+test('decodes with the charset of the response, or UTF-8 when it is unknown', async () => {
   const body = new Uint8Array([0xe9])
   const latin = () => new Response(body, { headers: { 'content-type': 'text/plain; charset=iso-8859-1' } })
   const odd = () => new Response('é', { headers: { 'content-type': 'text/plain; charset=klingon' } })
@@ -113,7 +113,7 @@ test('the charset the server names is used, an unknown one is not', async () => 
   expect(await arrange(odd).run({ url: 'https://a.test/' })).toMatch(/é$/)
 })
 
-test('the time-out is the configured one, and nothing is left waiting', async () => {
+test('aborts after timeout_secs and leaves no timer', async () => {
   const { run, host } = arrange(() => new Promise(() => {}), { allowed_domains: ['*'], timeout_secs: 5 })
   const running = run({ url: 'https://a.test/' })
   const outcome = expect(running).rejects.toMatchObject({ message: 'TimeoutError' })
@@ -124,20 +124,20 @@ test('the time-out is the configured one, and nothing is left waiting', async ()
   expect(host.clock.sleeping).toBe(0)
 })
 
-test('an answer in time leaves no timer', async () => {
+test('leaves no timer after a response', async () => {
   const { run, host } = arrange()
   await run({ url: 'https://a.test/' })
   expect(host.clock.sleeping).toBe(0)
 })
 
-test('an abort of the turn aborts the request', async () => {
+test('aborts the request when the turn is aborted', async () => {
   const { run, abort } = arrange(() => new Promise(() => {}))
   const running = run({ url: 'https://a.test/' })
   abort.abort()
   await expect(running).rejects.toMatchObject({ message: 'AbortError' })
 })
 
-test('looking at a listed host is read, all else execute', () => {
+test('has risk read for GET and HEAD to an allowed host, else execute', () => {
   const { risk } = arrange(undefined, { allowed_domains: ['example.com'] })
   expect(risk({ url: 'https://example.com/' })).toBe('read')
   expect(risk({ url: 'https://example.com/', method: 'HEAD' })).toBe('read')
@@ -147,7 +147,7 @@ test('looking at a listed host is read, all else execute', () => {
   expect(risk({ url: 'nonsense' })).toBe('execute')
 })
 
-test('configuration out of bounds is refused', () => {
+test('rejects a configuration out of bounds', () => {
   for (const config of [{ timeout_secs: 0 }, { timeout_secs: 301 }, { response_bytes_max: 1 }, { allowed_domains: [''] }]) {
     expect(v.safeParse(httpSection.schema, config).success).toBe(false)
   }
@@ -157,7 +157,7 @@ test.each<[number, string | null, ToolReport]>([
   [200, '{"n":1}', { data: '{"n":1}' }],
   [204, null, {}],
   [404, 'gone', { data: 'gone', failed: true }],
-])('of an answer with status %d its body is reported, and whether it failed', async (status, body, reported) => {
+])('reports the body of status %d and whether it is a failure', async (status, body, reported) => {
   const { run, reports } = arrange(() => new Response(body, { status }))
   await run({ url: 'https://a.test/' })
   expect(reports).toEqual([reported])

@@ -1,4 +1,4 @@
-/** `http_request`: one request to a listed host, redirects included. */
+/** The tool `http_request`: one request to an allowed host, redirects included; see `docs/contract.md#tools`. */
 
 import { readAll, signalScope } from '@sluice/kit'
 import { AppError, defineTool, type Host, isAllowedDomain, type Tool } from '@sluice/sdk'
@@ -11,29 +11,29 @@ const BODY_CHARS_MAX = 1_048_576
 const HEADERS_MAX = 50
 
 const input = v.object({
-  url: v.pipe(v.string(), v.minLength(1), v.maxLength(URL_CHARS_MAX), v.description('The whole URL, http or https')),
+  url: v.pipe(v.string(), v.minLength(1), v.maxLength(URL_CHARS_MAX), v.description('The full URL, http or https')),
   method: v.optional(v.picklist(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']), 'GET'),
-  headers: v.optional(v.pipe(v.record(v.string(), v.string()), v.maxEntries(HEADERS_MAX), v.description('Further request headers')), {}),
+  headers: v.optional(v.pipe(v.record(v.string(), v.string()), v.maxEntries(HEADERS_MAX), v.description('Additional request headers')), {}),
   body: v.optional(v.pipe(v.string(), v.maxLength(BODY_CHARS_MAX), v.description('The request body'))),
 })
 
-export const httpRequest = (host: Pick<Host, 'publicFetch' | 'clock'>, config: HttpConfig): Tool => {
+export const httpRequest = (host: Host, config: HttpConfig): Tool => {
   const isAllowed = (url: URL | null): boolean => url !== null && isAllowedDomain(url.hostname, config.allowed_domains)
   const admit = (url: URL) => {
-    if (!isAllowed(url)) throw new AppError('forbidden', `'${url.hostname}' is not in allowed_domains under [tools.http_request]`)
+    if (!isAllowed(url)) throw new AppError('forbidden', `The host '${url.hostname}' is not in allowed_domains under [tools.http_request]`)
   }
   const check = (url: string) => {
     if (config.allowed_domains.length === 0) {
-      throw new AppError('forbidden', 'no host is allowed: allowed_domains under [tools.http_request] is empty')
+      throw new AppError('forbidden', 'No host is allowed: allowed_domains under [tools.http_request] is empty')
     }
     const parsed = URL.parse(url)
     if (parsed) admit(parsed)
   }
   return defineTool({
     name: 'http_request',
-    description: 'Makes one HTTP request to a public host the operator allows. Returns the status, some headers and the body as text.',
+    description: 'Makes one HTTP request to a public host that the operator allows. Returns the status, some headers and the body as text.',
     input,
-    // naming a domain is the operator's consent to looking at it, not to changing what is there
+    // An allowed domain is the operator's consent to read from it, not to change data there.
     risk: ({ url, method, body }) =>
       (method === 'GET' || method === 'HEAD') && body === undefined && isAllowed(URL.parse(url)) ? 'read' : 'execute',
     precheck: ({ url }) => check(url),

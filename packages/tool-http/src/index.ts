@@ -1,4 +1,4 @@
-/** HTTP for the model, to the public hosts the operator listed. `host.publicFetch` keeps it away from everything inside. */
+/** Lets the model call public hosts that the operator allows. `host.publicFetch` rejects addresses of private networks. */
 import { defineFeature } from '@sluice/sdk'
 import { httpSection } from './config.ts'
 import { httpRequest } from './http-request.ts'

@@ -1,4 +1,4 @@
-/** `[memory]`. */
+/** The section `[memory]`. */
 import * as v from 'valibot'
 
 export const memorySection = {
@@ -7,7 +7,7 @@ export const memorySection = {
     shared: v.optional(
       v.pipe(
         v.boolean(),
-        v.description('True: whatever the agent remembers from now on, every client can have it recall, replace and forget'),
+        v.description('Whether all clients share what the agent remembers from now on: every client can recall, replace and forget it'),
       ),
       false,
     ),

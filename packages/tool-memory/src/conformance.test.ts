@@ -1,4 +1,3 @@
-/** The rules every tool keeps, on a memory that works. */
 import { memoryEntries } from '@sluice/testkit/memory-entries'
 import { toolConformance } from '@sluice/testkit/tool'
 import feature from './index.ts'

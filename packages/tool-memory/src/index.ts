@@ -1,9 +1,7 @@
-/** What the agent remembers across sessions, kept apart for each caller unless the operator asks for one shared memory. */
+/** Lets the agent remember texts across sessions, separately for each caller unless the operator asks for one shared memory. */
 import { defineFeature } from '@sluice/sdk'
 import { memorySection } from './config.ts'
-import { memoryForget } from './memory-forget.ts'
-import { memoryRecall } from './memory-recall.ts'
-import { memoryStore } from './memory-store.ts'
+import { memoryForget, memoryRecall, memoryStore } from './memory-tools.ts'
 
 export default defineFeature({
   id: 'tool-memory',

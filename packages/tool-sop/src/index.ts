@@ -1,13 +1,9 @@
 /**
- * The tools a model works with procedures by: it can look at them, start them, and say how the step it works on went. It can
- * never let a run go on that waits for a person: `sop_approve` runs only when a person has agreed to that very call.
+ * Lets a model list procedures, start them, look at runs and report on its own step. A model can never resume a run that
+ * waits for a person: `sop_approve` runs only after a person has approved that very call.
  */
 import { defineFeature } from '@sluice/sdk'
-import { sopAdvance } from './sop-advance.ts'
-import { sopApprove } from './sop-approve.ts'
-import { sopExecute } from './sop-execute.ts'
-import { sopList } from './sop-list.ts'
-import { sopStatus } from './sop-status.ts'
+import { sopAdvance, sopApprove, sopExecute, sopList, sopStatus } from './sop-tools.ts'
 
 export default defineFeature({
   id: 'tool-sop',

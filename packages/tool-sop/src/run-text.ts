@@ -1,13 +1,15 @@
-/** A run in words, for the model. */
+/** Describes a run of a procedure in words, for the model. */
 import type { SopRun } from '@sluice/sdk'
 
 const OUTPUT_CHARS_MAX = 2000
 
 const iso = (ms: number): string => new Date(ms).toISOString()
 
+/** Describes a run in one line. */
 export const runLine = ({ id, sop, status, step, steps, startedAtMs }: SopRun): string =>
   `${id}: ${sop}, ${status}, step ${step} of ${steps.length}, started ${iso(startedAtMs)}`
 
+/** Describes a run with its step results and what it does now; a long output is cut. */
 export function runText(run: SopRun): string {
   const { step, gate, results, reason } = run
   const lines = [runLine(run)]

@@ -14,7 +14,7 @@ const context: ToolContext = {
   trace: { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), parentId: null },
 }
 
-/** Runs tools as the executor does: input first through the schema. */
+/** Runs tools like the executor, which parses the input with the schema first. */
 const arrange = (files: Record<string, string | Uint8Array> = {}, overrides: TestHostOverrides = {}) => {
   const host = testHost({ workspace: memoryWorkspace(files), ...overrides })
   const tools = feature.build(host, {}).tools ?? []
@@ -26,7 +26,7 @@ const arrange = (files: Record<string, string | Uint8Array> = {}, overrides: Tes
   return { host, run, tools }
 }
 
-test('looking is read, writing is write', () => {
+test('reading and listing have risk read, writing has risk write', () => {
   expect(arrange().tools.map(({ name, risk }) => [name, risk])).toEqual([
     ['file_read', 'read'],
     ['file_write', 'write'],
@@ -34,17 +34,17 @@ test('looking is read, writing is write', () => {
   ])
 })
 
-test('the lines themselves are reported, for a program to go on with', async () => {
+test('reports the lines without numbers for programs', async () => {
   const { tools } = arrange({ 'a.json': '{"n":\n1}\n' })
-  const read = tools.find(({ name }) => name === 'file_read') ?? expect.fail('it is there')
+  const read = tools.find(({ name }) => name === 'file_read') ?? expect.fail('file_read is missing')
   const reports: ToolReport[] = []
-  const told = { ...context, report: (given: ToolReport) => reports.push(given) }
-  await read.run(v.parse(read.input, { path: 'a.json' }), told)
-  await read.run(v.parse(read.input, { path: 'a.json', offset: 2 }), told)
+  const reporting = { ...context, report: (given: ToolReport) => reports.push(given) }
+  await read.run(v.parse(read.input, { path: 'a.json' }), reporting)
+  await read.run(v.parse(read.input, { path: 'a.json', offset: 2 }), reporting)
   expect(reports).toEqual([{ data: '{"n":\n1}' }, { data: '1}' }])
 })
 
-test('lines are numbered from one and counted', () => {
+test('numbers lines from 1 and counts them', () => {
   expect(numberLines('a\nb\r\nc\n', { offset: 1, limit: 10 })).toBe('1: a\n2: b\n3: c\n[3 lines total]')
   expect(numberLines('a\nb\nc', { offset: 2, limit: 1 })).toBe('2: b\n[Lines 2-2 of 3]')
   expect(numberLines('a\nb\nc', { offset: 2, limit: 10 })).toBe('2: b\n3: c\n[Lines 2-3 of 3]')
@@ -53,26 +53,26 @@ test('lines are numbered from one and counted', () => {
   expect(numberLines('', { offset: 1, limit: 10 })).toBe('[The file is empty]')
 })
 
-test('a text file is read in part or as a whole', async () => {
+test('reads a whole text file or a range of its lines', async () => {
   const { run } = arrange({ 'notes/a.txt': 'one\ntwo\nthree\n' })
   expect(await run('file_read', { path: 'notes/a.txt' })).toBe('1: one\n2: two\n3: three\n[3 lines total]')
   expect(await run('file_read', { path: 'notes/a.txt', offset: 3, limit: 5 })).toBe('3: three\n[Lines 3-3 of 3]')
 })
 
-test('two thousand lines come back unless more are asked for', async () => {
+test('returns 2000 lines unless the limit says otherwise', async () => {
   const { run } = arrange({ 'long.txt': 'x\n'.repeat(2001) })
   expect(await run('file_read', { path: 'long.txt' })).toMatch(/\[Lines 1-2000 of 2001]$/)
   expect(await run('file_read', { path: 'long.txt', limit: 2001 })).toMatch(/\[2001 lines total]$/)
 })
 
-test('a file of ten mebibytes is read, one byte more is refused', async () => {
+test('reads a file of 10 MiB and rejects one byte more', async () => {
   const size = 10 * 1024 * 1024
   const { run } = arrange({ fits: new Uint8Array(size).fill(97), over: new Uint8Array(size + 1).fill(97) })
   expect(await run('file_read', { path: 'fits' })).toMatch(/\[1 lines total]$/)
   await expect(run('file_read', { path: 'over' })).rejects.toMatchObject({ code: 'too_large' })
 })
 
-test('a binary file is refused with what it is', async () => {
+test('rejects a binary file and states its size', async () => {
   const { run } = arrange({ 'a.bin': Uint8Array.of(1, 0, 2) })
   await expect(run('file_read', { path: 'a.bin' })).rejects.toMatchObject({
     code: 'invalid_request',
@@ -80,40 +80,40 @@ test('a binary file is refused with what it is', async () => {
   })
 })
 
-test('text in another encoding is read as well as it can be', async () => {
+test('replaces bytes that are not UTF-8', async () => {
   expect(await arrange({ 'a.txt': Uint8Array.of(0x61, 0xe9) }).run('file_read', { path: 'a.txt' })).toBe('1: a\ufffd\n[1 lines total]')
 })
 
-test('§2.7 a PDF without the feature says how to get it', async () => {
+test('names the feature to build for when the build cannot read PDFs', async () => {
   const { run } = arrange({ 'a.pdf': '%PDF-1.7\n\0' })
   await expect(run('file_read', { path: 'a.pdf' })).rejects.toMatchObject({ code: 'not_compiled', fields: { feature: 'tool-pdf' } })
 })
 
-test('§2.7 a PDF is read as text where the build can', async () => {
+test('reads the text of a PDF when the build can', async () => {
   const { run } = arrange({ 'a.pdf': '%PDF-1.7\n\0' }, { services: { pdfText: async () => ['first', 'second'] } })
   expect(await run('file_read', { path: 'a.pdf' })).toBe('1: [Page 1]\n2: first\n3: [Page 2]\n4: second\n[4 lines total]')
 })
 
-test('a PDF without any text is said to be one', async () => {
+test('says when a PDF has no text', async () => {
   const { run } = arrange({ 'a.pdf': '%PDF-1.7\n\0' }, { services: { pdfText: async () => ['', ''] } })
-  expect(await run('file_read', { path: 'a.pdf' })).toMatch(/^1: \[There is no text in this PDF of 2 pages: /)
+  expect(await run('file_read', { path: 'a.pdf' })).toMatch(/^1: \[This PDF of 2 pages has no text: /)
 })
 
-test('what is written is read, and the bytes are counted', async () => {
+test('reads what it wrote and counts the bytes', async () => {
   const { run } = arrange()
   expect(await run('file_write', { path: 'new/é.txt', content: 'ü' })).toBe('Wrote 2 bytes to new/é.txt')
   expect(await run('file_read', { path: 'new/é.txt' })).toBe('1: ü\n[1 lines total]')
 })
 
-test('a folder is listed with kinds and sizes, up to the limit', async () => {
+test('lists the kinds and sizes of entries, up to the limit', async () => {
   const { run } = arrange({ 'a.txt': 'abc', 'b/c.txt': '', 'd\ne': '' })
   expect(await run('file_list', {})).toBe('a.txt  3 bytes\nb/\n"d\\ne"  0 bytes')
-  expect(await run('file_list', { limit: 1 })).toBe('a.txt  3 bytes\n[More than these 1 entries; a larger limit shows more]')
+  expect(await run('file_list', { limit: 1 })).toBe('a.txt  3 bytes\n[Only the first 1 entries are shown; raise limit to see more]')
   expect(await run('file_list', { path: 'b' })).toBe('c.txt  0 bytes')
   expect(await arrange().run('file_list', {})).toBe('[The folder is empty]')
 })
 
-test('links and devices are told from files', async () => {
+test('marks links and special files', async () => {
   const list = async () => ({
     entries: [
       { name: 'l', kind: 'link' as const, bytes: 0, modifiedAtMs: 0 },
@@ -122,11 +122,11 @@ test('links and devices are told from files', async () => {
     more: false,
   })
   expect(await arrange({}, { workspace: { ...memoryWorkspace(), list } }).run('file_list', {})).toBe(
-    'l  (link, not followed)\no  (not a plain file)',
+    'l  (link, not followed)\no  (not a regular file)',
   )
 })
 
-test('what the path gate refuses stays refused', async () => {
+test('passes on refusals of the workspace', async () => {
   const { run } = arrange()
   for (const path of ['../x', '/etc/passwd']) {
     await expect(run('file_read', { path })).rejects.toMatchObject({ code: 'forbidden' })

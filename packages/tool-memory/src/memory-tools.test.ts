@@ -14,7 +14,7 @@ const context: ToolContext = {
   trace: { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), parentId: null },
 }
 
-/** Runs tools as the executor does: input first through the schema; as `device:a` unless another caller is named. */
+/** Runs tools like the executor, which parses the input with the schema first. The caller is `device:a` unless a test names another. */
 function arrange(config = { shared: false }) {
   const memory = memoryEntries()
   const host = testHost({ services: { memory } })
@@ -22,17 +22,17 @@ function arrange(config = { shared: false }) {
   const as = (caller: string | undefined) => async (name: string, input: object) => {
     const tool = tools.find((candidate) => candidate.name === name)
     if (!tool) throw new Error(`no tool ${name}`)
-    const { caller: _, ...nobody } = context
-    return tool.run(v.parse(tool.input, input), caller === undefined ? nobody : { ...nobody, caller })
+    const { caller: _, ...withoutCaller } = context
+    return tool.run(v.parse(tool.input, input), caller === undefined ? withoutCaller : { ...withoutCaller, caller })
   }
   return { host, memory, tools, as, run: as('device:a') }
 }
 
-it('tool names equal the catalogue row, and build does no I/O', () => {
+it('builds the tools of the catalogue row without I/O', () => {
   expect(feature.build(throwingHost(), { shared: false }).tools?.map(({ name }) => name)).toEqual(rowOf('tool-memory')?.tools)
 })
 
-it('looking is read, changing is write', () => {
+it('recalling has risk read, storing and forgetting have risk write', () => {
   expect(arrange().tools.map(({ name, risk }) => [name, risk])).toEqual([
     ['memory_store', 'write'],
     ['memory_recall', 'read'],
@@ -40,7 +40,7 @@ it('looking is read, changing is write', () => {
   ])
 })
 
-it('what is stored is recalled with its category and day, also by another session', async () => {
+it('recalls a stored text with its category and day', async () => {
   const { run } = arrange()
   expect(await run('memory_store', { key: 'timezone', content: 'Europe/Oslo' })).toBe('Remembered timezone (core).')
   await run('memory_store', { key: 'lunch', content: 'soup', category: 'daily' })
@@ -49,12 +49,12 @@ it('what is stored is recalled with its category and day, also by another sessio
   expect(await run('memory_recall', { limit: 1 })).toBe('lunch (daily, 2026-01-01):\nsoup')
 })
 
-it('one client can neither recall, list, replace nor forget what another stored', async () => {
+it('keeps the memories of each client private', async () => {
   const { as, run } = arrange()
   await run('memory_store', { key: 'door_code', content: '4711' })
   for (const other of ['device:b', 'channel:roomchat/bot/a', 'cli', 'sop:device:a']) {
     const ask = as(other)
-    expect(await ask('memory_recall', { query: '4711' })).toBe('Nothing remembered matches "4711".')
+    expect(await ask('memory_recall', { query: '4711' })).toBe('No memory matches "4711".')
     expect(await ask('memory_recall', {})).toBe('Nothing is remembered yet.')
     expect(await ask('memory_forget', { key: 'door_code' })).toBe('Nothing was remembered under door_code.')
     await ask('memory_store', { key: 'door_code', content: other })
@@ -63,7 +63,7 @@ it('one client can neither recall, list, replace nor forget what another stored'
   }
 })
 
-it('shared and unowned memories are recalled by every client, and neither replaced nor forgotten by one', async () => {
+it('lets every client recall shared and unowned memories, but not change them', async () => {
   const { memory, as, run } = arrange()
   for (const [owner, key] of [
     [SHARED_MEMORIES, 'house_rule'],
@@ -71,26 +71,26 @@ it('shared and unowned memories are recalled by every client, and neither replac
   ] as const) {
     await memory.put({ owner, key, content: 'for all', category: 'core', atMs: 0 })
     expect(await run('memory_recall', { query: key })).toContain('for all')
-    expect(await run('memory_forget', { key })).toBe(`${key} is shared by all clients and stays: only the operator can remove it.`)
+    expect(await run('memory_forget', { key })).toBe(`${key} is shared by all clients and was kept: only the operator can remove it.`)
     await run('memory_store', { key, content: 'mine' })
     expect(await as('device:b')('memory_recall', { query: key })).toContain('for all')
   }
 })
 
-it('with [memory] shared = true there is one memory for all clients, and what was private stays private', async () => {
+it('with shared = true, new memories are shared and private ones stay private', async () => {
   const { memory, as, run } = arrange({ shared: true })
   await memory.put({ owner: 'device:a', key: 'door_code', content: '4711', category: 'core', atMs: 0 })
   await run('memory_store', { key: 'timezone', content: 'Europe/Oslo' })
   const ask = as('device:b')
   expect(await ask('memory_recall', { query: 'Oslo' })).toContain('Europe/Oslo')
-  expect(await ask('memory_recall', { query: '4711' })).toBe('Nothing remembered matches "4711".')
+  expect(await ask('memory_recall', { query: '4711' })).toBe('No memory matches "4711".')
   expect(await run('memory_recall', { query: '4711' })).toContain('4711')
   await ask('memory_store', { key: 'timezone', content: 'Asia/Tokyo' })
   expect(await run('memory_recall', { query: 'timezone' })).toContain('Asia/Tokyo')
   expect(await run('memory_forget', { key: 'timezone' })).toBe('Forgot timezone.')
 })
 
-it('a call whose caller is not known has no memory', async () => {
+it('rejects a call without a known caller as unavailable', async () => {
   const { as } = arrange()
   const ask = as(undefined)
   for (const [tool, input] of [
@@ -101,7 +101,7 @@ it('a call whose caller is not known has no memory', async () => {
     await expect(ask(tool, input)).rejects.toMatchObject({ code: 'unavailable' })
 })
 
-it('the same key is replaced, and the time is that of the change', async () => {
+it('replaces the text of a key and updates its time', async () => {
   const { run, host } = arrange()
   await run('memory_store', { key: 'timezone', content: 'Europe/Oslo' })
   await host.advance(86_400_000)
@@ -109,13 +109,13 @@ it('the same key is replaced, and the time is that of the change', async () => {
   expect(await run('memory_recall', { query: 'timezone' })).toBe('timezone (core, 2026-01-02):\nAsia/Tokyo')
 })
 
-it('what is forgotten is gone, and forgetting nothing says so', async () => {
+it('forgets a key, and says when there is nothing to forget', async () => {
   const { run } = arrange()
   await run('memory_store', { key: 'timezone', content: 'Europe/Oslo' })
   expect(await run('memory_forget', { key: 'timezone' })).toBe('Forgot timezone.')
   expect(await run('memory_forget', { key: 'timezone' })).toBe('Nothing was remembered under timezone.')
   expect(await run('memory_recall', {})).toBe('Nothing is remembered yet.')
-  expect(await run('memory_recall', { query: 'Oslo' })).toBe('Nothing remembered matches "Oslo".')
+  expect(await run('memory_recall', { query: 'Oslo' })).toBe('No memory matches "Oslo".')
 })
 
 it.each<[tool: string, input: object]>([
@@ -130,17 +130,17 @@ it.each<[tool: string, input: object]>([
   ['memory_recall', { limit: 0 }],
   ['memory_recall', { limit: 21 }],
   ['memory_forget', { key: 'k'.repeat(201) }],
-])('input out of bounds does not run: %s %o', async (tool, input) => {
+])('rejects input out of bounds: %s %o', async (tool, input) => {
   await expect(arrange().run(tool, input)).rejects.toThrow(v.ValiError)
 })
 
-it('the bounds themselves are allowed', async () => {
+it('accepts input at the bounds', async () => {
   const { run } = arrange()
   await run('memory_store', { key: 'k'.repeat(200), content: 'x'.repeat(8000), category: 'c'.repeat(64) })
   expect(await run('memory_recall', { limit: 20 })).toContain('x'.repeat(8000))
 })
 
-it('without a memory each tool is refused as unavailable', async () => {
+it('rejects every tool as unavailable when the host keeps no memories', async () => {
   for (const tool of feature.build(testHost(), { shared: false }).tools ?? [])
     await expect(tool.run({ key: 'k', content: 'x' }, context)).rejects.toMatchObject({ code: 'unavailable' })
 })

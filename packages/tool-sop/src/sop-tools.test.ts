@@ -79,31 +79,31 @@ toolConformance({
 const toolNamed = (host: ReturnType<typeof testHost>, name: string) =>
   feature.build(host, {}).tools?.find((tool) => tool.name === name) ?? expect.fail(`no ${name}`)
 
-describe('a model', () => {
-  test('cannot let a run go on: without a person behind the call nothing is approved', async () => {
+describe('tool-sop', () => {
+  test('sop_approve rejects a call that no person has approved', async () => {
     const { host, calls } = engine()
     await expect(toolNamed(host, 'sop_approve').run({ run_id: 'run-1' }, toolContext())).rejects.toMatchObject({ code: 'forbidden' })
     expect(calls).toEqual([])
   })
 
-  test('passes on who agreed to the call', async () => {
+  test('sop_approve passes on the person who approved the call', async () => {
     const { host, calls } = engine()
     const said = await toolNamed(host, 'sop_approve').run({ run_id: 'run-1' }, { ...toolContext(), approvedBy: 'telegram:7' })
     expect(said).toContain('Approved by telegram:7.')
     expect(calls).toEqual([['run-1', 'telegram:7']])
   })
 
-  test('is asked for by the call whatever the policy says', () => {
+  test('sop_approve needs an approval under every policy', () => {
     expect(toolNamed(engine().host, 'sop_approve')).toMatchObject({ alwaysAsks: true, risk: 'execute' })
   })
 
-  test('reports in the name of its own turn, whatever it writes', async () => {
+  test('sop_advance reports for the turn it is called in', async () => {
     const { host, calls } = engine()
     await toolNamed(host, 'sop_advance').run({ run_id: 'run-1', status: 'failed', output: 'no disk' }, { ...toolContext(), turn: 'turn-9' })
     expect(calls).toEqual([['run-1', 'turn-9', { status: 'failed', output: 'no disk' }]])
   })
 
-  test('sees what a run has done and what it waits for', async () => {
+  test('sop_status shows the results of a run and what it waits for', async () => {
     const said = await toolNamed(engine().host, 'sop_status').run({ run_id: 'run-1' }, toolContext())
     expect(said).toBe(
       [
@@ -114,14 +114,14 @@ describe('a model', () => {
     )
   })
 
-  test('finds procedures by a part of the name or by priority', async () => {
+  test('sop_list finds procedures by a part of the name or by priority', async () => {
     const list = (filter: string) => toolNamed(engine().host, 'sop_list').run({ filter }, toolContext())
     expect(await list('dig')).toContain('digest (low')
     expect(await list('high')).toContain('deploy (high')
-    expect(await list('nothing')).toBe('No procedure fits "nothing".')
+    expect(await list('nothing')).toBe('No procedure matches "nothing".')
   })
 
-  test('is told where no engine runs', async () => {
+  test('rejects calls as unavailable where no engine runs', async () => {
     const list = toolNamed(testHost({}), 'sop_list')
     await expect(list.run({ filter: '' }, toolContext())).rejects.toMatchObject({ code: 'unavailable' })
   })

@@ -1,0 +1,99 @@
+/** The tools `memory_store`, `memory_recall` and `memory_forget`; see `docs/contract.md#memory`. */
+import {
+  AppError,
+  defineTool,
+  type Host,
+  type Memories,
+  type MemoryEntry,
+  SHARED_MEMORIES,
+  type Tool,
+  type ToolContext,
+  UNOWNED_MEMORIES,
+  whole,
+} from '@sluice/sdk'
+import * as v from 'valibot'
+import type { MemoryConfig } from './config.ts'
+
+const KEY_CHARS_MAX = 200
+const CONTENT_CHARS_MAX = 8000
+const CATEGORY_CHARS_MAX = 64
+const QUERY_CHARS_MAX = 1000
+const ENTRIES_MAX = 20
+
+const oneLine = (charsMax: number) =>
+  v.pipe(v.string(), v.regex(/^\S(?:.*\S)?$/, 'must be one line without spaces at its ends'), v.maxLength(charsMax))
+
+const keyInput = v.pipe(oneLine(KEY_CHARS_MAX), v.description('Short name of the memory, such as user_timezone'))
+
+const categoryInput = v.pipe(
+  oneLine(CATEGORY_CHARS_MAX),
+  v.description('core for lasting facts, daily for notes of a day, or your own word'),
+)
+
+/** `memory_store`: keeps a text under a key. */
+export const memoryStore = (host: Host, config: MemoryConfig): Tool =>
+  defineTool({
+    name: 'memory_store',
+    description: 'Remembers a text under a key, across sessions. Replaces the text that the key had before.',
+    risk: 'write',
+    input: v.object({
+      key: keyInput,
+      content: v.pipe(v.string(), v.regex(/\S/, 'is empty'), v.maxLength(CONTENT_CHARS_MAX), v.description('The text to remember')),
+      category: v.optional(categoryInput, 'core'),
+    }),
+    async run({ key, content, category }, context) {
+      await memoriesOf(host).put({ owner: ownerOf(config, context), key, content, category, atMs: host.clock.nowMs() })
+      return `Remembered ${key} (${category}).`
+    },
+  })
+
+/** `memory_recall`: finds memories by words. */
+export const memoryRecall = (host: Host, config: MemoryConfig): Tool =>
+  defineTool({
+    name: 'memory_recall',
+    description: 'Finds memories by words, best match first. Without a query, returns the newest memories.',
+    risk: 'read',
+    input: v.object({
+      query: v.optional(v.pipe(v.string(), v.maxLength(QUERY_CHARS_MAX), v.description('Words to look for')), ''),
+      limit: v.optional(v.pipe(whole(1, ENTRIES_MAX), v.description('The largest number of memories to return')), 5),
+    }),
+    async run({ query, limit }, context) {
+      const reader = context.caller ?? ownerOf(config, context)
+      const entries = await memoriesOf(host).search(reader, query, limit)
+      if (entries.length === 0) return query.trim() === '' ? 'Nothing is remembered yet.' : `No memory matches "${query}".`
+      return entries.map(entryText).join('\n\n')
+    },
+  })
+
+/** `memory_forget`: removes one memory. */
+export const memoryForget = (host: Host, config: MemoryConfig): Tool =>
+  defineTool({
+    name: 'memory_forget',
+    description: 'Forgets the text remembered under a key.',
+    risk: 'write',
+    input: v.object({ key: keyInput }),
+    async run({ key }, context) {
+      const memories = memoriesOf(host)
+      if (await memories.delete(ownerOf(config, context), key)) return `Forgot ${key}.`
+      const others = await Promise.all([SHARED_MEMORIES, UNOWNED_MEMORIES].map((owner) => memories.get(owner, key)))
+      if (others.some((entry) => entry)) return `${key} is shared by all clients and was kept: only the operator can remove it.`
+      return `Nothing was remembered under ${key}.`
+    },
+  })
+
+/** Throws `unavailable` when the host has no memory store. */
+function memoriesOf(host: Host): Memories {
+  const memories = host.service('memory')
+  if (!memories) throw new AppError('unavailable', 'This daemon keeps no memories.')
+  return memories
+}
+
+/** Returns the owner of the entries that a call stores and forgets. Throws `unavailable` for a call without a known caller. */
+function ownerOf({ shared }: MemoryConfig, { caller }: ToolContext): string {
+  if (shared) return SHARED_MEMORIES
+  if (caller === undefined) throw new AppError('unavailable', 'This call has no known caller, so it has no memories.')
+  return caller
+}
+
+const entryText = ({ key, category, content, updatedAtMs }: MemoryEntry): string =>
+  `${key} (${category}, ${new Date(updatedAtMs).toISOString().slice(0, 10)}):\n${content}`

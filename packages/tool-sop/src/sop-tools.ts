@@ -1,0 +1,132 @@
+/** The tools `sop_list`, `sop_execute`, `sop_status`, `sop_approve` and `sop_advance`; see `docs/contract.md#procedures`. */
+import { AppError, defineTool, formatTraceContext, type Host, type Sops, type Tool } from '@sluice/sdk'
+import * as v from 'valibot'
+import { runLine, runText } from './run-text.ts'
+
+const LISTED_MAX = 100
+const RUNS_LISTED = 20
+const NAME_CHARS_MAX = 200
+const PAYLOAD_CHARS_MAX = 65_536
+const OUTPUT_CHARS_MAX = 16_384
+
+const nameInput = (description: string) => v.pipe(v.string(), v.minLength(1), v.maxLength(NAME_CHARS_MAX), v.description(description))
+
+/** `sop_list`: the procedures that are loaded. */
+export const sopList = (host: Host): Tool =>
+  defineTool({
+    name: 'sop_list',
+    description:
+      'Lists the standard operating procedures that can be run: what each does, what triggers it, how many runs of it are active.',
+    risk: 'read',
+    input: v.object({
+      filter: v.optional(
+        v.pipe(v.string(), v.maxLength(NAME_CHARS_MAX), v.description('A part of the name, or a priority (low, normal, high, critical)')),
+        '',
+      ),
+    }),
+    async run({ filter }) {
+      const all = sopsOf(host).list()
+      if (all.length === 0) return 'No procedures are loaded.'
+      const wanted = filter.trim().toLowerCase()
+      const matching = all.filter(({ name, priority }) => name.toLowerCase().includes(wanted) || priority === wanted)
+      if (matching.length === 0) return `No procedure matches "${filter}".`
+      const lines = matching.slice(0, LISTED_MAX).map(({ name, description, priority, mode, steps, triggers, activeRuns }) => {
+        const active = activeRuns > 0 ? `, ${activeRuns} active` : ''
+        return `${name} (${priority}, ${mode}, ${steps} steps, ${triggers.join(' ') || 'no trigger'}${active}): ${description}`
+      })
+      const omitted = matching.length - lines.length
+      const footer = omitted > 0 ? [`and ${omitted} more`] : []
+      return [`${all.length} procedures, ${matching.length} shown:`, ...lines, ...footer].join('\n')
+    },
+  })
+
+/** `sop_execute`: starts a procedure. The procedure itself decides which of its steps a person must approve. */
+export const sopExecute = (host: Host): Tool =>
+  defineTool({
+    name: 'sop_execute',
+    description: 'Starts a standard operating procedure by name. The run continues in the background; call sop_status for its progress.',
+    risk: 'execute',
+    input: v.object({
+      name: nameInput('A name that sop_list shows'),
+      payload: v.optional(v.pipe(v.string(), v.maxLength(PAYLOAD_CHARS_MAX), v.description('Input of the first step: JSON or any text'))),
+    }),
+    async run({ name, payload = null }, { turn, trace }) {
+      const sops = sopsOf(host)
+      const runId = await sops.run(name, { payload, atMs: host.clock.nowMs(), by: `turn:${turn}`, trace: formatTraceContext(trace) })
+      const run = await sops.get(runId)
+      return `Started.\n${run ? runText(run) : runId}`
+    },
+  })
+
+/** `sop_status`: the state of one run, or of the newest runs. */
+export const sopStatus = (host: Host): Tool =>
+  defineTool({
+    name: 'sop_status',
+    description: 'Shows the state of one run of a procedure, step by step. Without run_id, lists the newest runs.',
+    risk: 'read',
+    input: v.object({
+      run_id: v.optional(nameInput('A run id that sop_execute or sop_status returned')),
+      sop_name: v.optional(nameInput('Only runs of this procedure')),
+    }),
+    async run({ run_id, sop_name }) {
+      const sops = sopsOf(host)
+      if (run_id !== undefined) {
+        const run = await sops.get(run_id)
+        if (!run) throw new AppError('not_found', `There is no run "${run_id}".`)
+        return runText(run)
+      }
+      const runs = await sops.runs({ limit: RUNS_LISTED, ...(sop_name !== undefined && { sop: sop_name }) })
+      return runs.length === 0 ? 'There are no runs.' : runs.map(runLine).join('\n')
+    },
+  })
+
+/** `sop_approve`: passes a person's approval to a run that waits for one. A model cannot approve in a person's place. */
+export const sopApprove = (host: Host): Tool =>
+  defineTool({
+    name: 'sop_approve',
+    description: 'Resumes a run that waits for a person. A person must approve this very call; without that approval it fails.',
+    risk: 'execute',
+    alwaysAsks: true,
+    input: v.object({ run_id: nameInput('The run that waits') }),
+    async run({ run_id }, { approvedBy }) {
+      if (approvedBy === undefined) {
+        throw new AppError('forbidden', 'Only a person can approve a step, and no person has approved this call.')
+      }
+      return `Approved by ${approvedBy}.\n${runText(await sopsOf(host).approve(run_id, approvedBy))}`
+    },
+  })
+
+/** `sop_advance`: reports the outcome of the step that the turn works on. The report takes effect when the turn ends. */
+export const sopAdvance = (host: Host): Tool =>
+  defineTool({
+    name: 'sop_advance',
+    description:
+      'Reports the outcome of the procedure step that this turn works on. Without a report, a turn that succeeds completes its step.',
+    risk: 'write',
+    input: v.object({
+      run_id: nameInput('The run this turn works for'),
+      status: v.pipe(
+        v.picklist(['completed', 'failed', 'skipped']),
+        v.description('failed ends the run; skipped continues with the next step'),
+      ),
+      output: v.pipe(
+        v.string(),
+        v.maxLength(OUTPUT_CHARS_MAX),
+        v.description('The result of the step, which is the input of the next step'),
+      ),
+    }),
+    async run({ run_id, status, output }, { turn }) {
+      const { step } = await sopsOf(host).report(run_id, turn, { status, output })
+      return `Step ${step} is reported as ${status}; this takes effect when the turn ends.`
+    },
+  })
+
+/**
+ * Returns the procedure engine. Each call looks it up, because the engine starts after the tools are built. Throws
+ * `unavailable` when no engine runs, as in a command without a daemon.
+ */
+function sopsOf(host: Host): Sops {
+  const sops = host.service('sops')
+  if (!sops) throw new AppError('unavailable', 'Procedures run only in the daemon; start it with sluice daemon.')
+  return sops
+}
