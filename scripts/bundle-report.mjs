@@ -2,7 +2,7 @@
 
 const MODULES = 'node_modules/'
 
-/** The package an input file belongs to: `@sluice/gateway`, `hono`, `@ai-sdk/provider`; `profile` for the entry's own files. */
+/** The package an input file belongs to: `@sluice/http`, `hono`, `@ai-sdk/provider`; `profile` for the entry's own files. */
 function packageOf(input) {
   const at = input.lastIndexOf(MODULES)
   const own = /(?:^|\/)packages\/([^/]+)\//.exec(input)

@@ -4,21 +4,20 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-const GATEWAY = 'packages/gateway/src'
 const STORE = 'packages/store/src'
 const REPLAYS = 'packages/cli/src/replay.test.ts'
 const VECTORS = 'packages/cli/src/vectors.test.ts'
 const FUZZ = 'packages/testkit/src/fuzz/fuzz.test.ts'
 const SOURCES = 'packages/testkit/src/repo.test.ts'
-const DELIVERIES = `${GATEWAY}/delivery/deliveries.test.ts`
-const LANES = `${GATEWAY}/delivery/work-lanes.test.ts`
+const DELIVERIES = 'packages/delivery/src/deliveries.test.ts'
+const LANES = 'packages/delivery/src/work-lanes.test.ts'
 const STORE_RULES = `${STORE}/conformance.test.ts`
 const SOP = 'packages/sop/src'
-const APPROVALS = `${GATEWAY}/approvals`
+const APPROVALS = 'packages/approvals/src'
 const DETERMINISTIC = `${SOP}/deterministic.test.ts`
 const ENGINE = `${SOP}/engine.test.ts`
 const CHAT_ANSWERS = `${APPROVALS}/chat-answers.test.ts`
-const HTTP = `${GATEWAY}/http`
+const HTTP = 'packages/http/src'
 /** Another one with each opening of the store, as memory is. */
 const OF_THIS_RUN = '(db.mutant ??= String(Math.random()))'
 
@@ -88,10 +87,10 @@ const proof = [
 const arrival = [
   bug(
     'a webhook is answered before its message is durable',
-    `${GATEWAY}/http/channel-webhook.ts`,
+    'packages/http/src/channel-webhook.ts',
     'const { kept, duplicate, denied } = await receive(channel, received)',
     'const [kept, duplicate, denied] = [messages.length, 0, 0]\n    receive(channel, received).catch(() => {})',
-    [`${GATEWAY}/http/channel-webhook.test.ts`],
+    ['packages/http/src/channel-webhook.test.ts'],
   ),
   bug(
     'a write is resolved before its commit',
@@ -120,14 +119,14 @@ const arrival = [
   ),
   bug(
     'a random value is forgotten at once (roomchat)',
-    `${GATEWAY}/delivery/ingress.ts`,
+    'packages/delivery/src/ingress.ts',
     'untilMs: receivedAtMs + ONCE_MS',
     'untilMs: receivedAtMs',
     [REPLAYS],
   ),
   bug(
     'the cap of an account is not kept',
-    `${GATEWAY}/delivery/ingress.ts`,
+    'packages/delivery/src/ingress.ts',
     'exceeds(accountKeys(channel, others), max_pending) ||',
     'exceeds(accountKeys(channel, others), max_pending + 1e9) ||',
     [DELIVERIES],
@@ -137,11 +136,11 @@ const arrival = [
     'packages/sdk/src/allow.ts',
     "if (list.includes('*'))",
     "if (list.length === 0 || list.includes('*'))",
-    [`${GATEWAY}/delivery/allowed-senders.test.ts`],
+    ['packages/delivery/src/allowed-senders.test.ts'],
   ),
   bug(
     'the message of a stranger is kept',
-    `${GATEWAY}/delivery/ingress.ts`,
+    'packages/delivery/src/ingress.ts',
     'senders.admit(channel, sender))',
     'senders.admit(channel, sender) || true)',
     [DELIVERIES],
@@ -165,21 +164,21 @@ const arrival = [
 const turns = [
   bug(
     'two messages of one session run at once',
-    `${GATEWAY}/delivery/work-lanes.ts`,
+    'packages/delivery/src/work-lanes.ts',
     'enter({ number, channel, account, lane, atMs, cuts }: Waiting): boolean {',
     'enter({ number, channel, account, lane: session, atMs, cuts }: Waiting): boolean {\n    const lane = session + number',
     [LANES, DELIVERIES],
   ),
   bug(
     'a message that waits for another attempt holds a place',
-    `${GATEWAY}/delivery/work-lanes.ts`,
+    'packages/delivery/src/work-lanes.ts',
     'this.#followed.delete(lane)\n    if (outcome',
     "this.#followed.delete(lane)\n    if (outcome !== 'done') await this.#options.clock.sleep(outcome.retryAtMs - this.#options.clock.nowMs())\n    if (outcome",
     [LANES],
   ),
   bug(
     'a turn does not learn that another waits behind it',
-    `${GATEWAY}/delivery/work-lanes.ts`,
+    'packages/delivery/src/work-lanes.ts',
     'open.push(number)\n      this.#tellFollowed(lane)',
     'open.push(number)',
     [LANES, DELIVERIES],
@@ -192,22 +191,22 @@ const turns = [
     name: 'a reply is queued after the commit that ends its turn',
     patches: [
       {
-        file: `${GATEWAY}/delivery/inbox-runner.ts`,
+        file: 'packages/delivery/src/inbox-runner.ts',
         find: 'const { replies } = await options.agent.run({',
         replace: 'let later = []\n    await options.agent.run({',
       },
       {
-        file: `${GATEWAY}/delivery/inbox-runner.ts`,
+        file: 'packages/delivery/src/inbox-runner.ts',
         find: 'reply: (said, turn) =>\n        repliesOf(said, {',
         replace: 'reply: (said, turn) =>\n        ((later = repliesOf(said, {',
       },
       {
-        file: `${GATEWAY}/delivery/inbox-runner.ts`,
+        file: 'packages/delivery/src/inbox-runner.ts',
         find: 'trace: options.traces() ? formatTraceContext(turn) : undefined,\n        }),',
         replace: 'trace: options.traces() ? formatTraceContext(turn) : undefined,\n        })), []),',
       },
       {
-        file: `${GATEWAY}/delivery/inbox-runner.ts`,
+        file: 'packages/delivery/src/inbox-runner.ts',
         find: '  const lane = replyLane({ channel: channel.name, account, to: message.to })\n',
         replace:
           '  const replies = await options.store.outbox.add(later)\n  const lane = replyLane({ channel: channel.name, account, to: message.to })\n',
@@ -227,7 +226,7 @@ const turns = [
 const replies = [
   bug(
     'a failed attempt that could not be noted leaves its reply under way',
-    `${GATEWAY}/delivery/outbox-runner.ts`,
+    'packages/delivery/src/outbox-runner.ts',
     'await noted(options, number, () => store.outbox.retry(number, { error: reason, atMs, uncounted: !isOurs }))',
     'await store.outbox.retry(number, { error: reason, atMs, uncounted: !isOurs })',
     [DELIVERIES],
@@ -236,7 +235,7 @@ const replies = [
     name: 'a reply that was sent, but could not be noted, is sent again',
     patches: [
       {
-        file: `${GATEWAY}/delivery/outbox-runner.ts`,
+        file: 'packages/delivery/src/outbox-runner.ts',
         find: 'await noted(options, number, () => store.outbox.sent(number, { providerId: id, atMs: clock.nowMs() }))',
         replace:
           "try {\n    await store.outbox.sent(number, { providerId: id, atMs: clock.nowMs() })\n  } catch {\n    return failed(options, { started, channel, error: new AppError('unavailable', 'not noted'), startedMs, ended })\n  }",
@@ -246,7 +245,7 @@ const replies = [
   },
   bug(
     'a reply that may have been sent is sent again',
-    `${GATEWAY}/delivery/outbox-runner.ts`,
+    'packages/delivery/src/outbox-runner.ts',
     '(UNKNOWN.has(code) && isSafe)',
     'UNKNOWN.has(code)',
     [DELIVERIES],
@@ -260,17 +259,17 @@ const replies = [
   ),
   bug(
     'an outage of the platform counts as an attempt',
-    `${GATEWAY}/delivery/outbox-runner.ts`,
+    'packages/delivery/src/outbox-runner.ts',
     'isRepeatable && (isOurs ? attempts < max_attempts : ageMs < max_age_hours * HOUR_MS)',
     'isRepeatable && attempts < max_attempts',
     [DELIVERIES],
   ),
   bug(
     'markers of files are looked for in quadratic time',
-    `${GATEWAY}/delivery/reply-files.ts`,
+    'packages/delivery/src/reply-files.ts',
     '([^[\\]\\n]{1,1000})',
     '([^\\]\\n]{1,20000})',
-    [`${GATEWAY}/delivery/reply-files.test.ts`],
+    ['packages/delivery/src/reply-files.test.ts'],
   ),
   {
     name: 'after a crash, what was under way is sent again',
@@ -293,13 +292,13 @@ const replies = [
   ),
   bug(
     'a long reply is split inside a character',
-    `${GATEWAY}/delivery/split-text-break.ts`,
+    'packages/kit/src/split-text-break.ts',
     'const whole = startOf(last) || last',
     'const whole = last',
-    [`${GATEWAY}/delivery/split-text.test.ts`],
+    ['packages/kit/src/split-text.test.ts'],
   ),
-  bug('a code fence is left open where a reply is split', `${GATEWAY}/delivery/split-text.ts`, "body + (cut?.closing ?? '')", 'body', [
-    `${GATEWAY}/delivery/split-text.test.ts`,
+  bug('a code fence is left open where a reply is split', 'packages/kit/src/split-text.ts', "body + (cut?.closing ?? '')", 'body', [
+    'packages/kit/src/split-text.test.ts',
   ]),
 ]
 
@@ -383,8 +382,8 @@ const procedures = [
     "if (step.kind === 'checkpoint' && mode !== 'deterministic') return 'checkpoint'",
     [`${SOP}/gate-before.test.ts`, DETERMINISTIC],
   ),
-  bug('procedure: an instant of the clock has no key', `${GATEWAY}/procedures.ts`, 'key: `cron ', 'lost: `cron ', [
-    `${GATEWAY}/procedures.test.ts`,
+  bug('procedure: an instant of the clock has no key', 'packages/daemon/src/procedures.ts', 'key: `cron ', 'lost: `cron ', [
+    'packages/daemon/src/procedures.test.ts',
   ]),
 ]
 
@@ -443,7 +442,7 @@ const approvals = [
   bug('approval: nobody is told of the decision', `${APPROVALS}/registry.ts`, '      tellResolved(bus, approval)\n', '', [
     CHAT_ANSWERS,
     `${APPROVALS}/registry.test.ts`,
-    `${APPROVALS}/approvals-http.test.ts`,
+    'packages/http/src/approvals-http.test.ts',
   ]),
   bug(
     'approval: silence lets a tool run',
@@ -461,10 +460,10 @@ const approvals = [
   ),
   bug(
     'approval: what a subscriber missed while it was away is not sent',
-    `${GATEWAY}/events/bus.ts`,
+    'packages/runtime/src/bus.ts',
     'return { events: from(after + 1), missed',
     'return { events: from(seq + 1), missed',
-    [`${GATEWAY}/events/bus.test.ts`, `${GATEWAY}/events/sse.test.ts`],
+    ['packages/runtime/src/bus.test.ts', 'packages/http/src/streams/sse.test.ts'],
   ),
   bug('approval: whom a question concerns is forgotten over a restart', `${STORE}/approvals.ts`, 'asked.person ?? null', 'null', [
     CHAT_ANSWERS,
@@ -513,29 +512,29 @@ const approvals = [
   ),
   bug(
     'approval: a question stays open after its turn is gone',
-    `${GATEWAY}/withdraw-questions.ts`,
+    'packages/daemon/src/withdraw-questions.ts',
     'if (!(await isWaitedFor(store, question)))',
     'if (question === null)',
-    [`${GATEWAY}/withdraw-questions.test.ts`],
+    ['packages/daemon/src/withdraw-questions.test.ts'],
   ),
   bug(
     'approval: a client sees and decides the calls of another device',
     `${APPROVALS}/access.ts`,
     'if (owner === caller.owner ||',
     "if (caller.role !== 'operator' ||",
-    [`${APPROVALS}/approvals-http.test.ts`],
+    ['packages/http/src/approvals-http.test.ts'],
   ),
   bug(
     'events: a client follows the events of another device',
-    `${GATEWAY}/events/bus.ts`,
+    'packages/runtime/src/bus.ts',
     '(event.outline ?? event) : undefined',
     '(event.outline ?? event) : event',
-    [`${GATEWAY}/events/fan-out.test.ts`, `${APPROVALS}/approvals-http.test.ts`],
+    ['packages/http/src/streams/fan-out.test.ts', 'packages/http/src/approvals-http.test.ts'],
   ),
 ]
 
 const AUTHORIZATION = [`${HTTP}/auth.test.ts`, `${HTTP}/webhook.test.ts`]
-const CHAT = `${GATEWAY}/events/chat`
+const CHAT = 'packages/http/src/streams/chat'
 
 const access = [
   bug(
@@ -578,10 +577,10 @@ const access = [
   ),
   bug(
     'lockout: a forwarding header counts from any peer',
-    `${HTTP}/client-address.ts`,
+    'packages/runtime/src/client-address.ts',
     'proxies && isTrusted(address, proxies) && forwardedAddress',
     'proxies && forwardedAddress',
-    [`${HTTP}/client-address.test.ts`],
+    ['packages/runtime/src/client-address.test.ts'],
   ),
   bug(
     'bodies: an unfinished body is kept as a list of its pieces',
@@ -599,10 +598,10 @@ const access = [
   ),
   bug(
     'secrets: a text of the log is cut before secrets are masked in it',
-    `${GATEWAY}/log-fields.ts`,
+    'packages/runtime/src/log-fields.ts',
     'return PATTERNS.reduce((clean, [pattern, replacement]) => clean.replace(pattern, replacement), cut)',
     'return hide(PATTERNS.reduce((clean, [pattern, replacement]) => clean.replace(pattern, replacement), whole.slice(0, STRING_CHARS_MAX)))',
-    [`${GATEWAY}/log.test.ts`],
+    ['packages/runtime/src/log.test.ts'],
   ),
 ]
 
@@ -644,10 +643,10 @@ const memory = [
   ),
   bug(
     'retention: old data is deleted in the first week after an upgrade',
-    `${GATEWAY}/retention.ts`,
+    'packages/runtime/src/retention.ts',
     'store.prune(isHeld ? withoutDeletions(retention) : retention)',
     'store.prune(retention)',
-    [`${GATEWAY}/retention.test.ts`],
+    ['packages/runtime/src/retention.test.ts'],
   ),
   bug('erasure: what was erased is still said from memory', `${STORE}/erase.ts`, '    cache.delete(id)\n', '', [STORE_RULES]),
   bug('erasure: what was erased stays readable in the write-ahead log', `${STORE}/erase.ts`, 'purged: emptyLog(db)', 'purged: true', [
@@ -689,24 +688,24 @@ const confinement = [
   ),
   bug(
     'policy: a turn under way acts by the one it began with',
-    `${GATEWAY}/lifecycle.ts`,
+    'packages/runtime/src/lifecycle.ts',
     'if (!applied || !replaced.has(held)) return held',
     'if (held) return held',
-    [`${GATEWAY}/lifecycle.test.ts`],
+    ['packages/runtime/src/lifecycle.test.ts'],
   ),
   bug(
     'config: one that the agent can write is taken up',
-    `${GATEWAY}/agent-writable.ts`,
+    'packages/runtime/src/agent-writable.ts',
     'return isWithin(data, root) || !isWithin(data, inner)',
     'return isWithin(data, root)',
-    [`${GATEWAY}/agent-writable.test.ts`],
+    ['packages/runtime/src/agent-writable.test.ts'],
   ),
   bug(
     'config: a file that lost a section is applied at once',
-    `${GATEWAY}/config/watch-config.ts`,
+    'packages/config/src/watch-config.ts',
     'if (clock.nowMs() < held.untilMs) continue',
     'if (clock.nowMs() < 0) continue',
-    [`${GATEWAY}/config/watch-config.test.ts`],
+    ['packages/config/src/watch-config.test.ts'],
   ),
   bug(
     'plugins: those in the workspace are loaded',
@@ -718,17 +717,17 @@ const confinement = [
   bug('sandbox: /run is visible in the jail', `${JAIL}.ts`, "new Set(['/run', ...above", 'new Set([...above', [`${JAIL}.test.ts`]),
   bug(
     'sandbox: commands run without one before the others are tried',
-    `${GATEWAY}/sandbox-select.ts`,
+    'packages/runtime/src/sandbox-select.ts',
     'of options.sandboxes.toSorted(',
     "of options.sandboxes.filter(({ name }) => backend === 'auto' || name === backend).toSorted(",
-    [`${GATEWAY}/sandbox-select.test.ts`],
+    ['packages/runtime/src/sandbox-select.test.ts'],
   ),
   bug(
     'sandbox: a backend that comes up later is never taken',
-    `${GATEWAY}/sandbox-in-force.ts`,
+    'packages/runtime/src/sandbox-in-force.ts',
     'if (!latest || latest.isFinal) return',
     'if (!latest || latest) return',
-    [`${GATEWAY}/sandbox-in-force.test.ts`],
+    ['packages/runtime/src/sandbox-in-force.test.ts'],
   ),
   bug(
     'shell: an option that is not known counts as harmless',

@@ -2,10 +2,10 @@
 // board that answers at once; and looks for boards that have to be asked what they are. `node boards.mjs JOB`, JOB as JSON:
 // {slices, calls, boards}. Prints {ours, bare, discoveryMs, found} as JSON: medians of one round trip in milliseconds.
 import { createRequire } from 'node:module'
-import { systemClock } from '../../packages/gateway/src/clock.ts'
 import { boardsFeature } from '../../packages/hardware-boards/src/boards-feature.ts'
 import { peripheralsSection } from '../../packages/hardware-boards/src/config.ts'
 import { createRegistry } from '../../packages/hardware-boards/src/registry/registry.ts'
+import { systemClock } from '../../packages/kit/src/system-clock.ts'
 import { memoryKeyValue } from '../../packages/testkit/src/memory-store.ts'
 import { findSocat, startSerialLine } from '../../packages/testkit/src/serial-line.ts'
 import { median } from '../lib/numbers.mjs'

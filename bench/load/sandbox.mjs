@@ -5,9 +5,8 @@ import { once } from 'node:events'
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { systemClock } from '../../packages/gateway/src/clock.ts'
-import { createRunBare } from '../../packages/gateway/src/run-bare.ts'
-import { createSpawn } from '../../packages/gateway/src/spawn.ts'
+import { createRunBare, createSpawn } from '@sluice/runtime'
+import { systemClock } from '../../packages/kit/src/system-clock.ts'
 import { median } from '../lib/numbers.mjs'
 
 const WARM_UP_SLICES = 5

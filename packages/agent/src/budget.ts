@@ -2,8 +2,9 @@
  * What may be spent in a day and a month of UTC (`[cost]`). Asked before each model call; calls under way at that moment
  * are not reserved for, so up to `max_concurrent_turns` of them may pass the limit together.
  */
+
+import type { CostConfig } from '@sluice/config'
 import { AppError, type Clock, type TurnStore } from '@sluice/sdk'
-import type { CostConfig } from './config.ts'
 
 interface Period {
   readonly startMs: number

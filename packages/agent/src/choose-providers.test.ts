@@ -1,8 +1,8 @@
+import { providerSection } from '@sluice/config'
 import { AppError, type Provider, type ProviderSettings, Secret } from '@sluice/sdk'
 import * as v from 'valibot'
 import { expect, test } from 'vitest'
 import { chooseProviders } from './choose-providers.ts'
-import { providerSection } from './config.ts'
 import { createModelChain } from './model-chain.ts'
 import { scriptedModel } from './testing/scripted-model.ts'
 

@@ -1,6 +1,7 @@
 /** Which models answer: what is configured, else what the environment offers, else the built-in offline one (decisions). */
+
+import type { ProviderConfig } from '@sluice/config'
 import { AppError, buildHint, type Provider, type ProviderSettings, ROWS } from '@sluice/sdk'
-import type { ProviderConfig } from './config.ts'
 import { nearest } from './nearest.ts'
 
 type Env = Readonly<Record<string, string | undefined>>

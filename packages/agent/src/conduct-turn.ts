@@ -1,6 +1,7 @@
 /** One turn from its start to its durable end: whatever happens in between, it is recorded once and told once. */
+
+import type { AgentConfig, CostConfig } from '@sluice/config'
 import { AppError, type Clock, type Events, type IdempotencyKey, type Logger, type Policy, type Store } from '@sluice/sdk'
-import type { AgentConfig, CostConfig } from './config.ts'
 import type { Deadlines } from './deadlines.ts'
 import { newTrace } from './ids.ts'
 import { type LoopDeps, runLoop } from './loop.ts'

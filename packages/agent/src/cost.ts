@@ -1,5 +1,5 @@
 /** What a model call costs, by the operator's price table (`[cost] prices`). */
-import type { CostConfig } from './config.ts'
+import type { CostConfig } from '@sluice/config'
 
 const TOKENS_PER_PRICE = 1_000_000
 

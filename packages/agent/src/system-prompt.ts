@@ -1,6 +1,7 @@
 /** What every model is told first. Short, and only what is true of every turn. */
+
+import type { AgentConfig } from '@sluice/config'
 import { offeredTools } from './call-scope.ts'
-import type { AgentConfig } from './config.ts'
 import type { Registry } from './registry.ts'
 
 const IDENTITY = 'You are Sluice, an agent that answers messages. Answer in the language you are written to, plainly and to the point.'

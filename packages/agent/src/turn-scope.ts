@@ -1,8 +1,9 @@
 /** What everything that works on one turn shares: the turn, the settings it began with, and how far it has come. */
+
+import type { AgentConfig, CostConfig } from '@sluice/config'
 import type { ModelMessage, Policy, Trace, Usage } from '@sluice/sdk'
 import type { WhileAsking } from './call-scope.ts'
 import type { Cancellation } from './cancellation.ts'
-import type { AgentConfig, CostConfig } from './config.ts'
 import type { Registry } from './registry.ts'
 import type { TurnPart, TurnRequest } from './turn.ts'
 

@@ -2,7 +2,7 @@
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { type Daemon, type DaemonOptions, startDaemon } from '@sluice/gateway/daemon'
+import { type Daemon, type DaemonOptions, startDaemon } from '@sluice/daemon'
 import type { SopRun } from '@sluice/sdk'
 import { testClock } from '@sluice/testkit/clock'
 import { type ModelServer, startModelServer } from '@sluice/testkit/model-server'

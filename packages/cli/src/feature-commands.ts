@@ -46,7 +46,7 @@ export function ownCommand(features: readonly Feature[], words: readonly string[
 
 /** Runs the feature command that the words and arguments begin with, on the real store and without the HTTP side. */
 async function runFeatureCommand(words: readonly string[], context: CliContext): Promise<number> {
-  const [{ openFromContext }, { addToConfig }] = await Promise.all([import('./open.ts'), import('@sluice/gateway/config')])
+  const [{ openFromContext }, { addToConfig }] = await Promise.all([import('./open.ts'), import('@sluice/config')])
   const runtime = await openFromContext(context)
   runtime.offer({ addToConfig: (addition) => addToConfig(context, addition) })
   try {

@@ -2,7 +2,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Daemon, startDaemon } from '@sluice/gateway/daemon'
+import { type Daemon, startDaemon } from '@sluice/daemon'
 import type { SopRun } from '@sluice/sdk'
 import type { DebianProgram } from '@sluice/testkit/debian-program'
 import { findMosquitto, type Mosquitto, startMosquitto } from '@sluice/testkit/mosquitto'

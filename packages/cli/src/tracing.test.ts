@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Daemon, startDaemon } from '@sluice/gateway/daemon'
+import { type Daemon, startDaemon } from '@sluice/daemon'
 import { systemClock } from '@sluice/kit'
 import { formatTraceContext } from '@sluice/sdk'
 import { openStore } from '@sluice/store'

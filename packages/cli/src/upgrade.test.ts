@@ -2,7 +2,7 @@
 import { appendFileSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Daemon, startDaemon } from '@sluice/gateway/daemon'
+import { type Daemon, startDaemon } from '@sluice/daemon'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
 import { type ChatappFake, startChatappFake } from '@sluice/testkit/fakes/chatapp'
 import { copyFirstRelease, type FirstRelease, type FixtureQuestion } from '@sluice/testkit/first-release'

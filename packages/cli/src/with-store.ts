@@ -2,9 +2,9 @@
  * Opens the store for a command that needs no features; the daemon may be running on the same file. The configuration is read
  * only where a command asks for it, so that a device can be revoked while the file is not valid.
  */
-import { gatewaySection } from '@sluice/gateway/config'
-import { createLogger } from '@sluice/gateway/log'
+import { gatewaySection } from '@sluice/config'
 import { systemClock } from '@sluice/kit'
+import { createLogger } from '@sluice/runtime/log'
 import type { Clock, Store } from '@sluice/sdk'
 import { openDataDir } from '@sluice/store'
 import { configFromContext } from './config-from-context.ts'

@@ -1,6 +1,7 @@
 /** What is wrong with a procedure as a whole, once each of its files is well-formed (§4.3). */
+
+import { type Finding, locateFindings } from '@sluice/config'
 import type { SopMode } from '@sluice/sdk'
-import { type Finding, locateFindings } from '@sluice/toml'
 import type { SopProblem } from './definition.ts'
 import type { ParsedSteps } from './parse-sop-md.ts'
 import type { SopToml } from './parse-sop-toml.ts'

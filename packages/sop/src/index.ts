@@ -2,7 +2,7 @@
 
 export { STEP_OWNER } from './agent-step.ts'
 export { type Agreed, type Agreements, contentHash, createAgreements } from './agreements.ts'
-export { type SopConfig, sopSection, sopsFolders } from './config.ts'
+
 export { CronClock, type CronClockDeps } from './cron-clock.ts'
 export type { SopDefinition, SopProblem, SopTrigger } from './definition.ts'
 export { createSopEngine, type SopEngine } from './engine.ts'

@@ -1,7 +1,7 @@
 /** One procedure from its folder: both files read, each checked by itself, then together (§4.3). */
 import { join } from 'node:path'
+import { locateFindings } from '@sluice/config'
 import type { SopMode } from '@sluice/sdk'
-import { locateFindings } from '@sluice/toml'
 import { contentHash } from './agreements.ts'
 import { stepProblems, tomlWarnings } from './check-definition.ts'
 import type { SopDefinition, SopProblem } from './definition.ts'

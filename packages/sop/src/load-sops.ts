@@ -1,7 +1,7 @@
 /** All procedures (§4.3): each folder with a `SOP.toml` in the folders they are kept in. What is wrong with one never stops another. */
 import { readdir, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
-import { locateFindings } from '@sluice/toml'
+import { locateFindings } from '@sluice/config'
 import type { Agreed } from './agreements.ts'
 import type { SopDefinition, SopProblem } from './definition.ts'
 import { inPool } from './in-pool.ts'

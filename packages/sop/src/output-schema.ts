@@ -1,5 +1,5 @@
 /** Whether a value is a JSON Schema as far as it can be told without a value to check: what a step's `output` must be (§4.3). */
-import { isTable } from '@sluice/toml'
+import { isTable } from '@sluice/config'
 
 const TYPES = new Set(['array', 'boolean', 'integer', 'null', 'number', 'object', 'string'])
 

@@ -1,4 +1,4 @@
-import { problemLine } from '@sluice/toml'
+import { problemLine } from '@sluice/config'
 import { describe, expect, test } from 'vitest'
 import { parseSopToml } from './parse-sop-toml.ts'
 

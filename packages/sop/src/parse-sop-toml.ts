@@ -1,8 +1,7 @@
 /** `SOP.toml` (§2.4): what a procedure is and what starts it, with every mistake at its place. */
-import { readTomlAs, type TomlProblem } from '@sluice/toml'
+import { EXECUTION_MODES, PRIORITIES, readTomlAs, type TomlProblem } from '@sluice/config'
 import * as v from 'valibot'
 import { parseCondition } from './condition.ts'
-import { EXECUTION_MODES, PRIORITIES } from './config.ts'
 import { expressionProblem, isTimezone } from './cron-expression.ts'
 import type { SopTrigger } from './definition.ts'
 import { filterProblem } from './topic-filter.ts'

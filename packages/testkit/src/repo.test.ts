@@ -6,7 +6,9 @@ import { describe, expect, test } from 'vitest'
 import { testHost } from './host.ts'
 
 const ROOT = resolve(import.meta.dirname, '../../..')
-const CORE = ['sdk', 'kit', 'sandbox-common', 'testkit', 'store', 'toml', 'agent', 'sop', 'gateway', 'cli', 'hardware']
+/** The packages of the core, each of which depends on earlier ones only. */
+const LAYERS = ['sdk', 'kit', 'store', 'config', 'agent', 'sop', 'delivery', 'approvals', 'runtime', 'http', 'daemon', 'cli']
+const CORE = [...LAYERS, 'sandbox-common', 'testkit', 'hardware']
 const folders = readdirSync(join(ROOT, 'packages')).filter((name) => existsSync(join(ROOT, 'packages', name, 'package.json')))
 const features = folders.filter((name) => !CORE.includes(name) && !name.startsWith('x-'))
 const read = (...path: string[]) => readFileSync(join(ROOT, ...path), 'utf8')
@@ -81,6 +83,12 @@ describe('dependencies point one way', () => {
     expect(ours.filter((name) => !['@sluice/sdk', '@sluice/kit', ...shared].includes(name))).toEqual([])
   })
 
+  test.each(LAYERS)('%s depends on earlier layers only', (id) => {
+    const earlier = LAYERS.slice(0, LAYERS.indexOf(id)).map((name) => `@sluice/${name}`)
+    const ours = Object.keys(manifest(id).dependencies ?? {}).filter((name) => name.startsWith('@sluice/'))
+    expect(ours.filter((name) => !earlier.includes(name))).toEqual([])
+  })
+
   test.each([...features, ...CORE])('%s imports only what its package.json names', (id) => {
     const { name, dependencies = {}, optionalDependencies = {}, devDependencies = {} } = manifest(id)
     const known = new Set([name, ...Object.keys(dependencies), ...Object.keys(optionalDependencies)])
@@ -133,7 +141,7 @@ describe('house rules that a reader can check', () => {
   })
 
   test('one module reads TOML', () => {
-    expect(only(/from '@iarna\/toml'|import\('@iarna\/toml'\)/, ['packages/toml/src/parse-toml.ts'])).toEqual([])
+    expect(only(/from '@iarna\/toml'|import\('@iarna\/toml'\)/, ['packages/config/src/toml/parse-toml.ts'])).toEqual([])
   })
 
   test('signals are joined and limited in time by scopes alone, and each scope is disposed', () => {
@@ -160,7 +168,7 @@ describe('house rules that a reader can check', () => {
   })
 
   test('one module starts processes', () => {
-    const homes = ['run-process', 'process-group', 'companion'].map((name) => `packages/gateway/src/${name}.ts`)
+    const homes = ['run-process', 'process-group', 'companion'].map((name) => `packages/runtime/src/${name}.ts`)
     expect(only(/node:child_process/, homes)).toEqual([])
   })
 

@@ -1,4 +1,6 @@
 /** An agent with everything around it in memory. */
+
+import { type AgentConfig, agentSection, type CostConfig, costSection, policySection } from '@sluice/config'
 import {
   type ClientId,
   defineTool,
@@ -13,7 +15,6 @@ import { type TestClock, testClock } from '@sluice/testkit/clock'
 import { type LogLine, testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
 import { type AgentDeps, createAgent } from '../agent.ts'
-import { type AgentConfig, agentSection, type CostConfig, costSection, policySection } from '../config.ts'
 import { newTrace } from '../ids.ts'
 import type { Registry } from '../registry.ts'
 import type { Agent, TurnRequest } from '../turn.ts'

@@ -1,5 +1,5 @@
 /** `sluice approvals`: what people are asked, decided here as well as anywhere; a running daemon notices within a second. */
-import { APPROVAL_STATES, decidedBefore, FEEDBACK_CHARS_MAX, shownApproval, unknownApproval } from '@sluice/gateway/approvals'
+import { APPROVAL_STATES, decidedBefore, FEEDBACK_CHARS_MAX, shownApproval, unknownApproval } from '@sluice/approvals'
 import { AppError, type Approval, type ApprovalKey, type ApprovalState, oneLine, type Store } from '@sluice/sdk'
 import type { CliContext, Output } from '../context.ts'
 import { printBlock, printFields, time } from '../deliveries/show.ts'

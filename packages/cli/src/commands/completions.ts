@@ -1,7 +1,6 @@
 /** `sluice completions`: scripts made from the command table, with the values that are known when the script is made. */
-import { sectionsOf } from '@sluice/gateway/config'
+import { sectionKeys, sectionsOf } from '@sluice/config'
 import { AppError, type Feature, ROWS } from '@sluice/sdk'
-import { sectionKeys } from '@sluice/toml'
 import { COMMANDS, COMMON_OPTIONS } from '../command-table.ts'
 import type { CliContext } from '../context.ts'
 import { featureCommands } from '../feature-commands.ts'

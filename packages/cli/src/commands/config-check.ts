@@ -1,6 +1,6 @@
 /** `sluice config check`: the same validator the daemon uses; 0 if the daemon would start with everything it is told of. */
 import { existsSync } from 'node:fs'
-import { leftOutFiles } from '@sluice/gateway/config'
+import { leftOutFiles } from '@sluice/config'
 import { configFromContext } from '../config-from-context.ts'
 import type { CliContext } from '../context.ts'
 
@@ -8,7 +8,7 @@ export async function run(context: CliContext): Promise<number> {
   const { out, json, configFile, dataDir, features } = context
   const { leftOut: sections, warnings: inFile } = await configFromContext(context)
   // What only shows when the parts are put together, such as a provider nobody knows, the daemon refuses too.
-  const [{ openFromContext }, { unknownToolNames }] = await Promise.all([import('../open.ts'), import('@sluice/gateway/runtime')])
+  const [{ openFromContext }, { unknownToolNames }] = await Promise.all([import('../open.ts'), import('@sluice/runtime/open-runtime')])
   const runtime = await openFromContext(context)
   const warnings = [...inFile, ...unknownToolNames(runtime)]
   await runtime.close(0)

@@ -1,7 +1,6 @@
 /** `sluice config get`: effective values, defaults and environment included; secrets never show. */
-import { CORE_SECTIONS, effectiveConfig } from '@sluice/gateway/config'
+import { CORE_SECTIONS, effectiveConfig, followPath, formatKeyPath, type KeyPath, parseKeyPath } from '@sluice/config'
 import { AppError } from '@sluice/sdk'
-import { followPath, formatKeyPath, type KeyPath, parseKeyPath } from '@sluice/toml'
 import { configFromContext } from '../config-from-context.ts'
 import type { CliContext } from '../context.ts'
 

@@ -1,7 +1,7 @@
 /** `sluice config init`: a commented starter file; an existing one is never touched. */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { sectionsOf, starterConfig } from '@sluice/gateway/config'
+import { sectionsOf, starterConfig } from '@sluice/config'
 import { AppError } from '@sluice/sdk'
 import type { CliContext } from '../context.ts'
 

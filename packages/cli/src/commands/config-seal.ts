@@ -1,5 +1,5 @@
 /** `sluice config seal`: encrypts every secret that the file holds in plain text. */
-import { sealConfig } from '@sluice/gateway/config'
+import { sealConfig } from '@sluice/config'
 import type { CliContext } from '../context.ts'
 
 export async function run(context: CliContext): Promise<number> {

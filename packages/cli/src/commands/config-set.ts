@@ -1,5 +1,6 @@
 /** `sluice config set`: values in the file; comments stay, secrets are encrypted, the result is valid or not saved. */
-import { encryptInConfig, isSecretKey, providerProblem, setConfig } from '@sluice/gateway/config'
+import { encryptInConfig, isSecretKey, setConfig } from '@sluice/config'
+import { providerProblem } from '@sluice/runtime/provider-problem'
 import { AppError } from '@sluice/sdk'
 import type { CliContext } from '../context.ts'
 import { readHidden, readInput } from '../read-input.ts'

@@ -1,7 +1,7 @@
 /** `sluice daemon`: runs until a signal ends it. */
 import { isatty } from 'node:tty'
-import { startDaemon } from '@sluice/gateway/daemon'
-import { newPairingCode } from '@sluice/gateway/pairing'
+import { startDaemon } from '@sluice/daemon'
+import { newPairingCode } from '@sluice/runtime'
 import { AppError } from '@sluice/sdk'
 import type { CliContext } from '../context.ts'
 

@@ -1,5 +1,5 @@
 /** `sluice doctor`: checks this installation; each finding says what to do. Exit 1 if any check fails. */
-import { runChecks } from '@sluice/gateway/doctor'
+import { runChecks } from '@sluice/runtime/doctor'
 import type { CliContext, Style } from '../context.ts'
 import { probeDaemon } from '../probe-daemon.ts'
 

@@ -1,5 +1,5 @@
 /** `sluice inbox`: what came in over channels, and what became of it. */
-import { shownInboxEntry, unknownMessage, utf8Text } from '@sluice/gateway/deliveries'
+import { shownInboxEntry, unknownMessage, utf8Text } from '@sluice/delivery'
 import { AppError, type InboxEntry, oneLine, type TurnRow } from '@sluice/sdk'
 import type { CliContext, Output } from '../context.ts'
 import { inboxBox } from '../deliveries/inbox.ts'

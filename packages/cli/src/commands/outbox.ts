@@ -1,5 +1,5 @@
 /** `sluice outbox`: what goes out over channels, and whether it arrived. */
-import { shownOutboxEntry, unknownReply } from '@sluice/gateway/deliveries'
+import { shownOutboxEntry, unknownReply } from '@sluice/delivery'
 import type { OutboxRow, TurnRow } from '@sluice/sdk'
 import type { CliContext, Output } from '../context.ts'
 import { list as listRows } from '../deliveries/list.ts'

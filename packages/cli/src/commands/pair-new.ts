@@ -1,5 +1,5 @@
 /** `sluice pair new`: a one-time code for a new device. */
-import { newPairingCode } from '@sluice/gateway/pairing'
+import { newPairingCode } from '@sluice/runtime'
 import type { CliContext } from '../context.ts'
 import { roleOption } from '../role-option.ts'
 import { withStore } from '../with-store.ts'

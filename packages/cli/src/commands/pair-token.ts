@@ -1,6 +1,6 @@
 /** `sluice pair token`: a new bearer token and nothing else on standard output, whether or not the daemon runs. */
 
-import { newToken } from '@sluice/gateway/pairing'
+import { newToken } from '@sluice/runtime'
 import type { CliContext } from '../context.ts'
 import { roleOption } from '../role-option.ts'
 import { wholeNumber } from '../whole-number.ts'

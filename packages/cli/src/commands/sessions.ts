@@ -1,5 +1,5 @@
 /** `sluice sessions`: what was said, with whom, exported and erased. */
-import { cursorAfter, erasePerson, exported, readCursor, sessionsEnds, shownConversation } from '@sluice/gateway/conversations'
+import { cursorAfter, erasePerson, exported, readCursor, sessionsEnds, shownConversation } from '@sluice/runtime'
 import { AppError, type Erased, oneLine, type SessionRow, type SessionStore } from '@sluice/sdk'
 import type { CliContext } from '../context.ts'
 import { printFields } from '../deliveries/show.ts'

@@ -1,6 +1,6 @@
 /** `sluice sop audit`: the audit log, and whether anything in it was changed, taken out or put in; 1 if so. */
 
-import { shownAudit } from '@sluice/gateway/sops'
+import { shownAudit } from '@sluice/runtime'
 import type { AuditRow } from '@sluice/sdk'
 import { oneLine } from '@sluice/sdk'
 import type { CliContext } from '../context.ts'

@@ -1,6 +1,6 @@
 /** `sluice sop list`: the procedures there are, with what triggers each (§4.3). */
 
-import { shownSop } from '@sluice/gateway/sops'
+import { shownSop } from '@sluice/runtime'
 import { oneLine } from '@sluice/sdk'
 import { triggerText } from '@sluice/sop'
 import type { CliContext } from '../context.ts'

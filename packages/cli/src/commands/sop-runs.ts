@@ -1,5 +1,5 @@
 /** `sluice sop runs`: runs of procedures, newest first; `show` one of them, or `cancel` it. */
-import { shownRun } from '@sluice/gateway/sops'
+import { shownRun } from '@sluice/runtime'
 import { oneLine, type SopRun } from '@sluice/sdk'
 import { cliUser } from '../cli-user.ts'
 import type { CliContext, Output } from '../context.ts'

@@ -1,6 +1,7 @@
 /** `sluice sop simulate`: what an event would do, without doing any of it. */
 import { readFile } from 'node:fs/promises'
-import { agentSection, costSection, priceOf, providerSection } from '@sluice/agent'
+import { priceOf } from '@sluice/agent'
+import { agentSection, costSection, providerSection } from '@sluice/config'
 import { AppError, errorText } from '@sluice/sdk'
 import { readEvent } from '@sluice/sop'
 import { type SimulatedSop, simulate } from '@sluice/sop/simulate'

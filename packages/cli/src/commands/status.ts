@@ -1,7 +1,7 @@
 /** `sluice status`: whether the daemon of this data directory runs, how it is, and what waits. Exit 1 if it does not run. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { healthSchema } from '@sluice/gateway/health'
+import { healthSchema } from '@sluice/runtime/health'
 import { errorText, type Store } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { CliContext } from '../context.ts'

@@ -1,7 +1,7 @@
 /** `sluice webhook check`: each configured webhook, and the way to it from outside. Exit 1 if anything fails. */
-import { gatewaySection } from '@sluice/gateway/config'
-import { configuredChannels } from '@sluice/gateway/configured-channels'
+import { gatewaySection } from '@sluice/config'
 import { withoutTrailing } from '@sluice/kit'
+import { configuredChannels } from '@sluice/runtime/configured-channels'
 import { AppError } from '@sluice/sdk'
 import type { CliContext, Output, Style } from '../context.ts'
 import { openFromContext } from '../open.ts'

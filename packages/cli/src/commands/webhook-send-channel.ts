@@ -1,8 +1,8 @@
 /** `sluice webhook send --channel`: one message as the channel's provider would send it, followed to the end of its replies. */
 import { randomUUID } from 'node:crypto'
-import { configuredChannels, type ReadyChannel } from '@sluice/gateway/configured-channels'
-import { shownInboxEntry } from '@sluice/gateway/deliveries'
-import type { OpenRuntime } from '@sluice/gateway/runtime'
+import { shownInboxEntry } from '@sluice/delivery'
+import type { OpenRuntime } from '@sluice/runtime'
+import { configuredChannels, type ReadyChannel } from '@sluice/runtime/configured-channels'
 import { AppError, type Sample, type Webhook } from '@sluice/sdk'
 import type { CliContext, Output } from '../context.ts'
 import { daemonAddress } from '../daemon-address.ts'

@@ -1,8 +1,8 @@
 /** `sluice webhook send`: posts one message to a running daemon, as a paired device, and shows what came of it. */
 
-import { gatewaySection } from '@sluice/gateway/config'
-import { newToken } from '@sluice/gateway/pairing'
+import { gatewaySection } from '@sluice/config'
 import { signalScope } from '@sluice/kit'
+import { newToken } from '@sluice/runtime'
 import { AppError, sha256Hex } from '@sluice/sdk'
 import { secretStore } from '@sluice/store'
 import { openSecretBox } from '@sluice/store/secret-box'

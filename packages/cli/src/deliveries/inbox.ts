@@ -1,6 +1,6 @@
 /** The inbox, as its commands see it. */
 
-import { INBOX_STATES, replayMessage, shownInboxRow } from '@sluice/gateway/deliveries'
+import { INBOX_STATES, replayMessage, shownInboxRow } from '@sluice/delivery'
 import type { InboxRow } from '@sluice/sdk'
 import { oneLine } from '@sluice/sdk'
 import type { Box } from './box.ts'

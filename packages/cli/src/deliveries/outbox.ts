@@ -1,6 +1,6 @@
 /** The outbox, as its commands see it. */
 
-import { OUTBOX_STATES, replayReply, shownOutboxRow } from '@sluice/gateway/deliveries'
+import { OUTBOX_STATES, replayReply, shownOutboxRow } from '@sluice/delivery'
 import type { OutboxRow } from '@sluice/sdk'
 import { oneLine } from '@sluice/sdk'
 import type { Box } from './box.ts'

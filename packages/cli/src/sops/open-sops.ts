@@ -1,9 +1,9 @@
 /** The procedures, for a command: loaded as the daemon does, with what is wrong in them and what waits for an operator. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { createLogger } from '@sluice/gateway/log'
-import { agreeAtUpgrade, sopSettings } from '@sluice/gateway/sops'
 import { nearestName, systemClock } from '@sluice/kit'
+import { agreeAtUpgrade, sopSettings } from '@sluice/runtime'
+import { createLogger } from '@sluice/runtime/log'
 import { AppError, type Store } from '@sluice/sdk'
 import { type Agreed, createAgreements, type SopDefinition, type WaitingSop } from '@sluice/sop'
 import { type LoadedSops, loadSops } from '@sluice/sop/load-sops'

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Daemon, startDaemon } from '@sluice/gateway/daemon'
+import { type Daemon, startDaemon } from '@sluice/daemon'
 import type { Feature, InboxEntry } from '@sluice/sdk'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
 import { type Answered, type SentRequest, sendRequest } from './send-request.ts'

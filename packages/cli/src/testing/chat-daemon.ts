@@ -1,7 +1,7 @@
 /** A daemon with the three chats around it, in this process: real sockets, a real store, a clock that moves while something is waited for. */
 import { rmSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Daemon, startDaemon } from '@sluice/gateway/daemon'
+import { type Daemon, startDaemon } from '@sluice/daemon'
 import type { Approval, Store } from '@sluice/sdk'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
 import { afterEach } from 'vitest'

@@ -1,6 +1,7 @@
 /** What of a webhook can be checked without a request: its secret, its allowlist, the address to register. */
-import type { AbsentChannel, ReadyChannel } from '@sluice/gateway/configured-channels'
+
 import { isLoopback, isPublicAddress } from '@sluice/kit'
+import type { AbsentChannel, ReadyChannel } from '@sluice/runtime/configured-channels'
 import type { Webhook } from '@sluice/sdk'
 import { type Finding, fail, ok, warn } from './finding.ts'
 import { webhookUrl } from './sample-request.ts'

@@ -1,5 +1,5 @@
 /** What became of a message that was sent as a provider sends it. */
-import type { ReadyChannel } from '@sluice/gateway/configured-channels'
+import type { ReadyChannel } from '@sluice/runtime/configured-channels'
 import { type InboxEntry, isAllowed, type Store, type TurnRow } from '@sluice/sdk'
 import { type Answer, explainAnswer, isRefused, isTaken } from './exchange.ts'
 import { type Following, findMessage, followMessage, isOver } from './follow-message.ts'

@@ -4,8 +4,8 @@
  */
 
 import { systemClock } from '@sluice/kit'
+import { startCompanion } from '@sluice/runtime'
 import * as v from 'valibot'
-import { startCompanion } from '../../../gateway/src/companion.ts'
 import { Robot } from '../robot.ts'
 import { robotToml } from '../robot-toml.ts'
 import type { SimScript } from '../sim/sim-body.ts'

@@ -2,8 +2,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startDaemon } from '@sluice/gateway/daemon'
-import { newToken } from '@sluice/gateway/pairing'
+import { startDaemon } from '@sluice/daemon'
+import { newToken } from '@sluice/runtime'
 import { defineFeature, type Role } from '@sluice/sdk'
 import feature from '../index.ts'
 

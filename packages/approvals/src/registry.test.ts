@@ -1,0 +1,122 @@
+/** What holds of the registry whatever asks and answers. */
+
+import { createEventBus } from '@sluice/runtime'
+import { eventSchema } from '@sluice/sdk'
+import { testClock } from '@sluice/testkit/clock'
+import { testHost } from '@sluice/testkit/host'
+import * as v from 'valibot'
+import { afterEach, expect, test } from 'vitest'
+import { createApprovals } from './registry.ts'
+import { openTestApprovals, type TestApprovals } from './testing/test-approvals.ts'
+
+const open: TestApprovals[] = []
+afterEach(async () => {
+  for (const kept of open.splice(0)) await kept.close()
+})
+
+async function arrange(more: { readonly pendingMax?: number } = {}) {
+  const clock = testClock()
+  const host = testHost({ clock })
+  const bus = createEventBus({ clock, run: 'test' })
+  const kept = openTestApprovals({ bus, clock, log: host.log, ...more })
+  open.push(kept)
+  const { approvals, store } = kept
+  await approvals.start()
+  const ask = (stepId: string, timeoutSecs = 0) =>
+    approvals.open({ runId: 'r', stepId, gate: 'event', workflow: 'w', title: 't', message: 'm', timeoutSecs })
+  return { clock, host, bus, approvals, store, ask }
+}
+
+test('more than may wait are refused until one is answered; what is known is answered as ever', async () => {
+  const { approvals, ask } = await arrange({ pendingMax: 2 })
+  await ask('s1')
+  await ask('s2')
+  await expect(ask('s3')).rejects.toMatchObject({ code: 'unavailable' })
+  expect(await ask('s2')).toMatchObject({ opened: false, asked: [] })
+  await approvals.decide({ runId: 'r', stepId: 's1' }, { state: 'approved', by: 'device:d1' })
+  expect(await ask('s3')).toMatchObject({ opened: true })
+})
+
+test('of many who ask at once no more are let in than may wait', async () => {
+  const { ask } = await arrange({ pendingMax: 2 })
+  const asked = await Promise.allSettled(Array.from({ length: 6 }, (_, at) => ask(`s${at}`)))
+  expect(asked.filter(({ status }) => status === 'fulfilled')).toHaveLength(2)
+  expect(await ask('s0')).toMatchObject({ opened: false })
+})
+
+test('what is decided in the very moment it is opened waits no more', async () => {
+  const { approvals, ask } = await arrange({ pendingMax: 1 })
+  const opening = ask('s1')
+  await approvals.decide({ runId: 'r', stepId: 's1' }, { state: 'approved', by: 'device:d1' })
+  await opening
+  await expect.poll(async () => (await approvals.get({ runId: 'r', stepId: 's1' }))?.settledAtMs).not.toBeNull()
+  expect(await ask('s2')).toMatchObject({ opened: true })
+})
+
+test('however many wait, one timer is set, and nothing is looked at before it rings', async () => {
+  const { clock, approvals, ask, store } = await arrange()
+  await Promise.all(Array.from({ length: 200 }, (_, index) => ask(`s${index}`, 600 + index)))
+  expect(clock.sleeping).toBe(1)
+  const expired = async () => (await store.approvals.list({ limit: 500, state: 'expired' })).length
+  await clock.advance(599_999)
+  expect(await expired()).toBe(0)
+  await clock.advance(1)
+  await expect.poll(expired).toBe(1)
+  await expect.poll(() => clock.sleeping).toBe(1)
+  await clock.advance(1000)
+  await expect.poll(expired).toBe(2)
+  expect(await approvals.get({ runId: 'r', stepId: 's2' })).toMatchObject({ state: 'pending' })
+})
+
+test('an approval the store cannot end now is ended later', async () => {
+  const { clock, host, bus } = await arrange()
+  const { store } = open[0] ?? {}
+  if (!store) throw new Error('there is no store')
+  let isFull = true
+  const decide: typeof store.approvals.decide = (...args) =>
+    isFull ? Promise.reject(new Error('the disk is full')) : store.approvals.decide(...args)
+  const none = () => []
+  const { log } = host
+  const deps = { bus, clock, log, channels: none, features: none, targets: none, queued: () => {} }
+  const approvals = createApprovals({ ...deps, store: { ...store.approvals, decide } })
+  await approvals.start()
+  await approvals.open({ runId: 'r', stepId: 's', gate: 'event', workflow: 'w', title: 't', message: 'm', timeoutSecs: 1 })
+  await clock.advance(1000)
+  expect(host.logs.filter(({ level }) => level === 'error')).toHaveLength(1)
+  isFull = false
+  await clock.advance(5000)
+  await expect.poll(async () => (await store.approvals.get({ runId: 'r', stepId: 's' }))?.state).toBe('expired')
+  await approvals.stop()
+})
+
+test('whoever waits hears of the decision, also of one made before; a signal ends the wait', async () => {
+  const { approvals, ask } = await arrange()
+  const key = { runId: 'r', stepId: 's' }
+  const never = new AbortController()
+  expect(await approvals.decision(key, never.signal)).toBeUndefined()
+  await ask('s')
+  const leaving = new AbortController()
+  const left = approvals.decision(key, leaving.signal)
+  leaving.abort()
+  expect(await left).toBeUndefined()
+  expect(await approvals.decision(key, leaving.signal)).toBeUndefined()
+  const waits = [approvals.decision(key, never.signal), approvals.decision(key, never.signal)]
+  await approvals.decide(key, { state: 'rejected', by: 'device:d1', feedback: 'no' })
+  expect(await Promise.all(waits)).toMatchObject([{ state: 'rejected' }, { state: 'rejected' }])
+  expect(await approvals.decision(key, never.signal)).toMatchObject({ state: 'rejected', feedback: 'no' })
+})
+
+test('a key nobody opened cannot be decided', async () => {
+  const { approvals } = await arrange()
+  await expect(approvals.decide({ runId: 'r', stepId: 's' }, { state: 'approved', by: 'device:d1' })).rejects.toMatchObject({
+    code: 'not_found',
+  })
+})
+
+test('§6 what is broadcast fits the union of events', async () => {
+  const { approvals, bus, ask } = await arrange()
+  await ask('s', 60)
+  await approvals.decide({ runId: 'r', stepId: 's' }, { state: 'approved', by: 'device:d1' })
+  await expect.poll(() => bus.seq).toBe(2)
+  for (const { envelope } of bus.recent(9)) expect(v.is(eventSchema, envelope), envelope.type).toBe(true)
+})

@@ -1,0 +1,35 @@
+/** What subscribers are told of approvals (§6). */
+
+import { isoTime } from '@sluice/kit'
+import type { Approval, EventEnvelope, SluiceEvent } from '@sluice/sdk'
+import { outlineOf } from './access.ts'
+
+/** The part of the event bus that approvals use. */
+export interface ApprovalEvents {
+  /** `outline` is the event as operators see it when they do not own it. */
+  emit(event: SluiceEvent, owner?: string, outline?: SluiceEvent): void
+  /** Calls `receive` with every event until the returned function is called. */
+  subscribe(receive: (event: { readonly envelope: EventEnvelope }) => void): () => void
+}
+
+/** `isShared`: every operator sees what is asked, not only the device that a tool call concerns. */
+export function tellRequested(bus: Pick<ApprovalEvents, 'emit'>, approval: Approval, isShared: boolean): void {
+  if (approval.gate !== 'tool' || isShared) bus.emit(requested(approval), approval.owner ?? undefined)
+  else bus.emit(requested(approval), approval.owner ?? undefined, requested(outlineOf(approval)))
+}
+
+const requested = ({ runId, stepId, workflow, title, message, expiresAtMs }: Approval): SluiceEvent => ({
+  type: 'human_approval_request',
+  run_id: runId,
+  step_id: stepId,
+  workflow_name: workflow,
+  title,
+  message,
+  expires_at: isoTime(expiresAtMs),
+})
+
+export function tellResolved(bus: Pick<ApprovalEvents, 'emit'>, { runId, stepId, state, by, feedback, owner }: Approval): void {
+  if (state === 'pending') return
+  const about = { run_id: runId, step_id: stepId, approved: state === 'approved', state, feedback, by: by ?? 'system' }
+  bus.emit({ type: 'human_approval_resolved', ...about }, owner ?? undefined)
+}

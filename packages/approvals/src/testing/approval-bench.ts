@@ -1,0 +1,242 @@
+/** Approvals in chats, whole: the registry, durable delivery and a store, around channels and an agent that a test plays. */
+
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Agent, newTrace, type TurnRequest } from '@sluice/agent'
+import { deliverySection } from '@sluice/config'
+import { type Deliveries, startDeliveries } from '@sluice/delivery'
+import { createEventBus, type EventBus } from '@sluice/runtime'
+import type { Address, Channel, ClientId, Inbound, Outbound, Question, Store } from '@sluice/sdk'
+import { openStore } from '@sluice/store'
+import { type TestClock, testClock } from '@sluice/testkit/clock'
+import { type TestHost, testHost } from '@sluice/testkit/host'
+import * as v from 'valibot'
+import { afterEach } from 'vitest'
+import { createAnswerRunner } from '../answer-runner.ts'
+import { type ApprovalRegistry, createApprovals } from '../registry.ts'
+
+/** What a channel was told to send or to change. */
+export interface SentMessage extends Outbound {
+  readonly channel: string
+  readonly to: Address
+  /** The provider's id: of the message, or of the one that was changed. */
+  readonly id: string
+  readonly isEdit: boolean
+}
+
+export interface ApprovalBenchOptions {
+  /** Also where to go on after a stop; default: a new folder. */
+  readonly folder?: string
+  readonly clock?: TestClock
+  readonly channels?: readonly Partial<Channel>[]
+  /** The provider's id of a channel's message with this number; default: the number. */
+  readonly idOf?: (number: number) => string
+  /** `[approvals] channels`. */
+  readonly targets?: readonly string[]
+  readonly turn?: (request: TurnRequest) => string | Promise<string>
+  /** `[delivery] max_pending`. */
+  readonly maxPending?: number
+}
+
+export interface ApprovalBench {
+  readonly folder: string
+  readonly store: Store
+  readonly clock: TestClock
+  readonly bus: EventBus
+  readonly host: TestHost
+  readonly approvals: ApprovalRegistry
+  readonly deliveries: Deliveries
+  /** In order; one channel's ids are numbers from 1. */
+  readonly sent: readonly SentMessage[]
+  readonly turns: readonly TurnRequest[]
+  /** The types of all events so far, deliveries left out. */
+  events(): readonly string[]
+  ask(question?: Partial<Question>): ReturnType<ApprovalRegistry['open']>
+  /** Comes in over a channel, and is worked on until nothing moves. */
+  say(channel: string, message: Partial<Inbound>): Promise<void>
+  /** Until nothing moves any more at this moment. */
+  settle(): Promise<void>
+  stop(): Promise<void>
+}
+
+/** Rounds of the event loop without a write, after which nothing moves any more. */
+const QUIET_ROUNDS = 60
+const ROUNDS_MAX = 100_000
+
+/** Until nothing moves any more at this moment. */
+const settled = async (store: Store): Promise<void> => {
+  for (let round = 0, quiet = 0; quiet < QUIET_ROUNDS && round < ROUNDS_MAX; round++) {
+    await new Promise((resolve) => setImmediate(resolve))
+    quiet = store.pending() > 0 ? 0 : quiet + 1
+  }
+}
+
+/** A platform with quotes, threads, buttons and edits. */
+export const richChannel = (target: 'community' | 'workspace' | 'messenger', more: Partial<Channel> = {}): Partial<Channel> => ({
+  name: target,
+  notifications: { target, account: 'bot', to: { to: 'ops' }, key: `channels_config.${target}.notification` },
+  update: async () => {},
+  ...more,
+})
+
+/** For the test file that calls it: makes benches and takes them down after each test. */
+export function approvalBenches(): (options?: ApprovalBenchOptions) => Promise<ApprovalBench> {
+  const open: ApprovalBench[] = []
+  afterEach(async () => {
+    for (const bench of open) await bench.stop()
+    for (const { folder } of open.splice(0)) rmSync(folder, { recursive: true, force: true })
+  })
+  return async (options) => {
+    const bench = await approvalBench(options)
+    open.push(bench)
+    return bench
+  }
+}
+
+async function approvalBench(options: ApprovalBenchOptions = {}): Promise<ApprovalBench> {
+  const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'approvals-'))
+  const clock = options.clock ?? testClock()
+  const host = testHost({ clock })
+  const { log } = host
+  const store = openStore({ file: join(folder, 'sluice.db'), clock, log })
+  const bus = createEventBus({ clock, run: 'test' })
+  const sent: SentMessage[] = []
+  const turns: TurnRequest[] = []
+  const ids = new Map<string, number>()
+  const channels = (options.channels ?? [richChannel('community')]).map((given): Channel => {
+    const name = given.name ?? 'plain'
+    return {
+      allow: ['*'],
+      limits: { text: 1000, unit: 'utf16' },
+      async send(to, outbound) {
+        const next = (ids.get(name) ?? 0) + 1
+        ids.set(name, next)
+        const id = options.idOf?.(next) ?? String(next)
+        sent.push({ ...outbound, channel: name, to, id, isEdit: false })
+        return { id }
+      },
+      ...given,
+      name,
+      ...(given.update && {
+        update: async (to: Address, { id }: { id: string }, outbound: Outbound) =>
+          void sent.push({ ...outbound, channel: name, to, id, isEdit: true }),
+      }),
+    }
+  })
+  let deliveries: Deliveries | undefined
+  const approvals = createApprovals({
+    store: store.approvals,
+    bus,
+    clock,
+    log,
+    channels: () => channels,
+    features: () => [],
+    targets: () => options.targets ?? [],
+    queued: (replies) => deliveries?.queued(replies),
+  })
+  await approvals.start()
+  deliveries = await startDeliveries({
+    store,
+    approvals,
+    createAnswerRunner: (options) => createAnswerRunner({ ...options, approvals }),
+    agent: playedAgent(store, clock, turns, options.turn ?? (({ text }) => `re: ${text}`)),
+    clients: { ofCaller: (caller) => caller as ClientId },
+    events: bus,
+    clock,
+    log,
+    generation: () => 1,
+    channels: () => channels,
+    config: () => v.parse(deliverySection.schema, options.maxPending === undefined ? {} : { max_pending: options.maxPending }),
+    turnsMax: () => 1,
+    observe: () => {},
+    traces: () => false,
+    within: (_, work) => work(),
+    workspace: () => host.workspace,
+    transcribe: () => undefined,
+    sops: () => undefined,
+    changedElsewhere: () => approvals.look(),
+    scrub: (text) => text,
+  })
+  const inlet = deliveries
+  let counter = 0
+  let stopped: Promise<void> | undefined
+  const stop = async () => {
+    await approvals.stop()
+    await inlet.stop(0)
+    await store.close()
+  }
+  return {
+    folder,
+    store,
+    clock,
+    bus,
+    host,
+    approvals,
+    deliveries: inlet,
+    sent,
+    turns,
+    events: () =>
+      bus
+        .recent(1000)
+        .map(({ envelope }) => envelope.type)
+        .filter((type) => type !== 'delivery'),
+    ask: (question = {}) =>
+      approvals.open({
+        runId: 'run-1',
+        stepId: 'deploy',
+        gate: 'event',
+        workflow: 'release',
+        title: 'Deploy 1.2?',
+        message: 'All tests pass.',
+        timeoutSecs: 0,
+        ...question,
+      }),
+    async say(name, message) {
+      const channel = channels.find((candidate) => candidate.name === name)
+      if (!channel) throw new Error(`there is no channel ${name}`)
+      counter += 1
+      const inbound: Inbound = {
+        id: `in-${clock.nowMs()}-${counter}`,
+        account: 'bot',
+        sender: 'ann',
+        to: { to: 'ops' },
+        text: '',
+        ...message,
+      }
+      await inlet.receive(channel, { raw: Buffer.from('{}'), verified: { by: 'test' }, receivedAtMs: clock.nowMs(), messages: [inbound] })
+      await settled(store)
+    },
+    settle: () => settled(store),
+    stop: () => (stopped ??= stop()),
+  }
+}
+
+/** Ends turns as the real agent does: in one commit with the replies. */
+const playedAgent = (
+  store: Store,
+  clock: TestClock,
+  turns: TurnRequest[],
+  answer: (request: TurnRequest) => string | Promise<string>,
+): Pick<Agent, 'run'> => ({
+  async run(request) {
+    turns.push(request)
+    const text = await answer(request)
+    const { delivery } = request
+    if (!delivery) throw new Error('no delivery')
+    const usage = { inputTokens: 1, outputTokens: 1, costUsd: 0 }
+    const end = { status: 'done', response: text, model: 'm', error: null, messages: [], ...usage } as const
+    const replies = await store.turns.finish({
+      ...end,
+      id: delivery.turnId,
+      sessionId: request.session,
+      source: request.source,
+      input: request.text,
+      attempts: delivery.attempts,
+      createdAtMs: clock.nowMs(),
+      endedAtMs: clock.nowMs(),
+      delivery: { inbox: delivery.inbox, replies: delivery.reply(text, newTrace()) },
+    })
+    return { id: delivery.turnId, text, model: 'm', usage, replies }
+  },
+})

@@ -1,0 +1,18 @@
+/** Every secret the configuration holds, so that what leaves a tool can be searched for them. */
+import { type Feature, Secret, type Section } from '@sluice/sdk'
+import { CORE_SECTIONS } from './core-sections.ts'
+import type { LoadedConfig } from './types.ts'
+
+export function configuredSecrets(config: LoadedConfig, features: readonly Feature[]): Secret[] {
+  const core = CORE_SECTIONS.map((section: Section): unknown => config.core(section))
+  const own = features.map(({ id }): unknown => {
+    const state = config.of(id)
+    return state.state === 'unconfigured' ? undefined : state.value
+  })
+  return [...core, ...own].flatMap(secretsIn)
+}
+
+const secretsIn = (value: unknown): Secret[] => {
+  if (value instanceof Secret) return [value]
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(secretsIn) : []
+}

@@ -1,0 +1,212 @@
+/** The gateway's own configuration sections. */
+import { isIP } from 'node:net'
+import { fromEnv, httpUrl, type Section, secretText, whole } from '@sluice/sdk'
+import * as v from 'valibot'
+import { agentSection, costSection, policySection, providerSection } from './agent-sections.ts'
+import { parseNetwork } from './network.ts'
+import { TARGETS } from './notification-targets.ts'
+import { sopSection } from './sop-section.ts'
+
+/** The last label of a host name is no number: `300.1.2.3` is a mistyped address, and no resolver knows it. */
+const HOST_NAME = /^(?!.*(?:^|\.)\d+$)[a-z0-9][a-z0-9._-]{0,252}$/i
+
+const text = v.pipe(v.string(), v.minLength(1))
+const flag = (fallback: boolean, meaning: string) => v.optional(v.pipe(v.boolean(), v.description(meaning)), fallback)
+const texts = (fallback: string[], meaning: string) => v.optional(v.pipe(v.array(v.string()), v.description(meaning)), fallback)
+const count = (fallback: number, min: number, max: number, meaning: string) =>
+  v.optional(v.pipe(whole(min, max), v.description(meaning)), fallback)
+
+/** `[gateway]`. */
+export const gatewaySection = {
+  path: 'gateway',
+  schema: v.object({
+    host: v.optional(
+      v.pipe(
+        text,
+        v.check((host) => isIP(host) !== 0 || HOST_NAME.test(host), 'must be an IP address or a host name, without scheme and port'),
+        fromEnv('SVC_GATEWAY_HOST'),
+        v.description('Address to bind'),
+      ),
+      '127.0.0.1',
+    ),
+    port: v.optional(v.pipe(whole(0, 65_535), fromEnv('SVC_GATEWAY_PORT'), v.description('Port to bind; 0 takes any free one')), 42_617),
+    require_pairing: v.optional(
+      v.pipe(
+        v.boolean(),
+        fromEnv('SVC_REQUIRE_PAIRING'),
+        v.description("True: callers present a paired device's bearer token. False only on a trusted machine, bound to loopback"),
+      ),
+      true,
+    ),
+    webhook_secret: v.optional(
+      v.pipe(
+        secretText({ env: ['SVC_GATEWAY_WEBHOOK_SECRET'], envWins: true }),
+        v.description('Also demanded of POST /webhook, in X-Webhook-Secret'),
+      ),
+    ),
+    idempotency_ttl_secs: count(300, 1, 31_536_000, 'How long a repeated X-Idempotency-Key counts as a duplicate'),
+    idempotency_max_keys: count(10_000, 1, 10_000_000, 'Keys remembered at most, oldest dropped first'),
+    webhook_rate_limit_per_minute: count(60, 0, 1_000_000, 'Requests a minute and address on POST /webhook; 0: no limit'),
+    pair_rate_limit_per_minute: count(10, 0, 1_000_000, 'Requests a minute and address on POST /pair; 0: no limit'),
+    rate_limit_max_keys: count(10_000, 1, 10_000_000, 'Addresses a limiter tracks at most, least recently used dropped first'),
+    trust_forwarded_headers: flag(
+      false,
+      'True: the address of a client is taken from X-Forwarded-For, or without it from X-Real-IP, of requests from trusted_proxies',
+    ),
+    trusted_proxies: v.optional(
+      v.pipe(
+        v.array(
+          v.pipe(
+            v.string(),
+            v.check((entry) => parseNetwork(entry) !== undefined, 'must be an address or a network such as 10.0.0.0/8'),
+          ),
+        ),
+        v.description('Networks whose forwarding headers count: the client is the rightmost forwarded address outside of them'),
+      ),
+      ['127.0.0.0/8', '::1/128'],
+    ),
+    allowed_hosts: texts([], 'Host names besides loopback that requests without a bearer token may name'),
+    public_url: v.optional(
+      v.pipe(httpUrl(), fromEnv('SVC_GATEWAY_PUBLIC_URL'), v.description('Where providers reach this gateway, for `sluice webhook check`')),
+    ),
+    allow_unsigned_webhooks: flag(false, 'True: channels without a secret may be served on an address that is not loopback'),
+    max_connections: count(10_000, 1, 1_000_000, 'Open connections at most'),
+    max_subscribers: count(5000, 1, 1_000_000, 'Open event streams and WebSockets at most'),
+    pairing_code_ttl_secs: count(600, 10, 86_400, 'How long a pairing code can be used'),
+  }),
+} as const
+
+/** `[delivery]`: what is kept of messages, and how long they are tried. */
+export const deliverySection = {
+  path: 'delivery',
+  schema: v.object({
+    max_pending: count(10_000, 1, 10_000_000, 'Messages of one account that wait for their turn; one more is answered 503'),
+    max_queue_secs: count(3600, 1, 604_800, 'How long turns of one account may wait to start; then its messages are answered 503'),
+    max_attempts: count(5, 1, 100, 'Attempts that a crash interrupted or that failed inside Sluice; then it is a dead letter'),
+    max_age_hours: count(24, 1, 720, 'How long a message is retried while the model is away, and a reply while the platform is'),
+    dedupe_hours: count(72, 72, 8760, 'How long a message id is remembered'),
+    retention_days: count(7, 1, 3650, 'Days that messages, replies, turns, approvals and procedure runs are kept after they ended'),
+    retention_mb: count(
+      512,
+      1,
+      1_000_000,
+      'Megabytes that all data together may take, without the audit log. Beyond it the oldest goes first: contents of messages that are done, sent replies and ended turns, then what was said in conversations',
+    ),
+  }),
+} as const
+
+/** `[sessions]`: conversations. */
+export const sessionsSection = {
+  path: 'sessions',
+  schema: v.object({
+    retention_days: count(0, 0, 3650, 'Days that what was said in a conversation is kept; 0: for good, within [delivery] retention_mb'),
+  }),
+} as const
+
+/** `[approvals]`: who is asked where a question does not say. */
+export const approvalsSection = {
+  path: 'approvals',
+  schema: v.object({
+    channels: v.optional(
+      v.pipe(
+        v.array(v.picklist(TARGETS)),
+        v.description(
+          'Where people are asked besides the conversation it came from; with dashboard, every operator sees and decides tool calls',
+        ),
+      ),
+      [],
+    ),
+    tool_timeout_secs: count(300, 1, 604_800, 'How long a tool call waits for a person; then it is refused'),
+  }),
+} as const
+
+/** `[observability]`, the keys that belong to no single backend. */
+const observabilityBackend = v.pipe(
+  v.picklist(['none', 'noop', 'log', 'textmetrics', 'otel', 'opentelemetry', 'otlp']),
+  v.transform((name) => (name === 'opentelemetry' || name === 'otlp' ? 'otel' : name)),
+)
+
+export const observabilitySection = {
+  path: 'observability',
+  schema: v.object({
+    backend: v.optional(
+      v.pipe(observabilityBackend, v.description('Where observations go; opentelemetry and otlp are other spellings of otel')),
+      'none',
+    ),
+    backends: v.optional(
+      v.pipe(v.array(observabilityBackend), v.description('Further backends that run beside `backend`, such as ["log", "textmetrics"]')),
+      [],
+    ),
+  }),
+} as const
+
+/** The names of every observability backend that the section turns on. */
+export const observabilityBackends = ({ backend, backends }: v.InferOutput<typeof observabilitySection.schema>): readonly string[] => [
+  ...new Set([backend, ...backends]),
+]
+
+/** `[security.sandbox]`. */
+export const sandboxSection = {
+  path: 'security.sandbox',
+  schema: v.object({
+    enabled: flag(true, 'False: processes run unconfined, whatever the backend'),
+    backend: v.optional(
+      v.pipe(
+        v.picklist(['auto', 'none', 'jail', 'userns', 'fsrestrict', 'seatbelt', 'container']),
+        v.description('auto takes the strongest that passes a live probe'),
+      ),
+      'auto',
+    ),
+    required: flag(false, 'True: where no backend works, tools refuse to start processes'),
+    max_memory_mb: count(2048, 16, 1_048_576, 'Memory of a command: of all its processes where the system can count them so, else of each'),
+    max_processes: count(256, 8, 100_000, 'Processes of a command at a time'),
+    max_cpu_secs: count(600, 1, 86_400, 'Processor time of each process of a command'),
+    max_file_mb: count(1024, 1, 1_048_576, 'Size of each file a command writes'),
+  }),
+} as const
+
+/** `[http]`: requests to addresses a model or a stranger names. */
+export const httpSection = {
+  path: 'http',
+  schema: v.object({ allow_private: texts([], 'Hosts that may have a private address') }),
+} as const
+
+/** `[log]`. */
+export const logSection = {
+  path: 'log',
+  schema: v.object({
+    level: v.optional(
+      v.pipe(v.picklist(['debug', 'info', 'warn', 'error']), fromEnv('SVC_LOG_LEVEL'), v.description('The least that is logged')),
+      'info',
+    ),
+    format: v.optional(
+      v.pipe(
+        v.picklist(['auto', 'text', 'json']),
+        fromEnv('SVC_LOG_FORMAT'),
+        v.description('auto: text on a terminal, JSON lines anywhere else'),
+      ),
+      'auto',
+    ),
+  }),
+} as const
+
+export type ApprovalsConfig = v.InferOutput<typeof approvalsSection.schema>
+export type DeliveryConfig = v.InferOutput<typeof deliverySection.schema>
+export type SandboxConfig = v.InferOutput<typeof sandboxSection.schema>
+export type GatewayConfig = v.InferOutput<typeof gatewaySection.schema>
+
+export const CORE_SECTIONS: readonly Section[] = [
+  gatewaySection,
+  deliverySection,
+  sessionsSection,
+  approvalsSection,
+  agentSection,
+  providerSection,
+  costSection,
+  sopSection,
+  policySection,
+  sandboxSection,
+  observabilitySection,
+  httpSection,
+  logSection,
+] as unknown as readonly Section[]

@@ -1,0 +1,50 @@
+/** The configuration of Sluice: TOML with positions, sections, validation, editing and its documentation. */
+
+export {
+  type AgentConfig,
+  agentSection,
+  type CostConfig,
+  costSection,
+  type ProviderConfig,
+  policySection,
+  providerSection,
+} from './agent-sections.ts'
+export { configuredSecrets } from './configured-secrets.ts'
+export {
+  approvalsSection,
+  CORE_SECTIONS,
+  type DeliveryConfig,
+  deliverySection,
+  type GatewayConfig,
+  gatewaySection,
+  httpSection,
+  logSection,
+  observabilityBackends,
+  observabilitySection,
+  type SandboxConfig,
+  sandboxSection,
+  sessionsSection,
+} from './core-sections.ts'
+export { effectiveConfig } from './effective-config.ts'
+export { starterConfig } from './init-config.ts'
+export { configSchema } from './json-schema.ts'
+export { leftOutFiles } from './left-out-files.ts'
+export { parseNetwork } from './network.ts'
+export { type NotificationTarget, TARGETS } from './notification-targets.ts'
+export { isLoopbackHost, isOpenToAll, OPEN_TO_ALL, PLAIN_HTTP } from './open-to-all.ts'
+export { type ConfigSource, parseConfig, readConfig, readConfigText, sectionsOf } from './read-config.ts'
+export { readTomlFile } from './read-toml-file.ts'
+export { configReference } from './reference.ts'
+export { addToConfig, encryptInConfig, isSecretKey, sealConfig, setConfig } from './set-config.ts'
+export { EXECUTION_MODES, PRIORITIES, sopSection, sopsFolders } from './sop-section.ts'
+export { expectation } from './toml/explain-issue.ts'
+export { followPath, formatKeyPath, type KeyPath, parseKeyPath } from './toml/key-path.ts'
+export { locateFindings } from './toml/locate.ts'
+export { type Finding, problemLine, type TomlProblem } from './toml/problem.ts'
+export { readTomlAs } from './toml/read-toml-as.ts'
+export { sectionKeys } from './toml/schema-keys.ts'
+export { isTable } from './toml/unknown-keys.ts'
+export type { LeftOut, LoadedConfig, SectionState } from './types.ts'
+export { demandProofs, unprovedChannels } from './unproved.ts'
+export { LOSS_HOLD_MS, watchConfig } from './watch-config.ts'
+export { expandHome, workspaceRoot } from './workspace-root.ts'

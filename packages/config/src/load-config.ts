@@ -1,0 +1,99 @@
+/**
+ * The one validator: for the daemon, `config check` and the API alike. Reads the file's text and the environment against
+ * the sections of this build and reports every mistake at once.
+ */
+import type { ConfigSchema, FeatureId, Section } from '@sluice/sdk'
+import type * as v from 'valibot'
+import { checkNames } from './check-names.ts'
+import type { Environment } from './env-overlay.ts'
+import { knownKeys } from './known-keys.ts'
+import type { Decrypt } from './open-secrets.ts'
+import { readSection, type SectionReading } from './read-section.ts'
+import { followPath, formatKeyPath } from './toml/key-path.ts'
+import { locateFindings } from './toml/locate.ts'
+import { parseToml } from './toml/parse-toml.ts'
+import { configError, type Finding } from './toml/problem.ts'
+import type { LoadedConfig, OwnedSection, SectionState } from './types.ts'
+import { unknownVariables } from './unknown-variables.ts'
+
+export interface LoadOptions {
+  /** Named in problems; not read. */
+  readonly file: string
+  /** What the file holds; `undefined` if there is none. */
+  readonly text: string | undefined
+  readonly sections: readonly OwnedSection[]
+  readonly env: Environment
+  readonly decrypt: Decrypt
+}
+
+/** Throws `config_invalid` with every problem found. Without a text nothing but the schemas is loaded. */
+export async function loadConfig({ file, text, sections, env, decrypt }: LoadOptions): Promise<LoadedConfig> {
+  const data = text?.trim() ? await parseToml(text, file) : {}
+  const names = text?.trim() ? checkNames(data, knownKeys(sections)) : { findings: [], leftOut: [] }
+  const readings = new Map<string, SectionReading>()
+  for (const owned of sections) {
+    const alone = sections.every((other) => other === owned || other.section.path !== owned.section.path)
+    readings.set(id(owned.owner, owned.section.path), await readSection(owned, { file: data, env, decrypt, alone }))
+  }
+  const all = [...readings.values()]
+  const findings = [...names.findings, ...all.flatMap((reading) => reading.findings)]
+  if (findings.length > 0) throw await asError(file, text, findings)
+  const plainSecrets = [...new Set(all.flatMap(({ plain }) => plain))]
+  const warnings = [
+    ...new Set(all.flatMap((reading) => reading.warnings)),
+    ...plainSecrets.map((key) => `\`${key}\` is in plain text in the file; \`sluice config seal\` encrypts it`),
+    ...unknownVariables(env, sections),
+  ]
+  return loadedConfig({ file, data, sections, readings, leftOut: names.leftOut, warnings, plainSecrets })
+}
+
+const id = (owner: string, path: string): string => `${owner} ${path}`
+
+/** Owners that share a schema report the same mistake: it is told once. */
+async function asError(file: string, text: string | undefined, findings: readonly Finding[]): Promise<Error> {
+  const once = new Map(findings.map((finding) => [finding.message, finding]))
+  return configError(await locateFindings(file, text, [...once.values()]))
+}
+
+interface LoadedParts extends Pick<LoadedConfig, 'file' | 'leftOut' | 'warnings' | 'plainSecrets'> {
+  readonly data: Readonly<Record<string, unknown>>
+  readonly sections: readonly OwnedSection[]
+  readonly readings: ReadonlyMap<string, SectionReading>
+}
+
+function loadedConfig({ file, data, sections, readings, leftOut, warnings, plainSecrets }: LoadedParts): LoadedConfig {
+  const hashes = new Map<string, string>()
+  const reading = (owner: string, path: string): SectionReading => {
+    const found = readings.get(id(owner, path))
+    if (!found) throw new Error(`the configuration was loaded without section ${path} of ${owner}`)
+    return found
+  }
+  return {
+    file,
+    leftOut,
+    warnings,
+    plainSecrets,
+    core<Schema extends ConfigSchema>({ path }: Section<Schema>): v.InferOutput<Schema> {
+      const { state } = reading('core', path)
+      if (state.state === 'unconfigured') throw new Error(`section ${path} of the core has a key without a default`)
+      return state.value as v.InferOutput<Schema>
+    },
+    of(owner: FeatureId): SectionState {
+      const path = sections.find((owned) => owned.owner === owner)?.section.path
+      return path === undefined ? { state: 'defaults', value: Object.freeze({}) } : reading(owner, path).state
+    },
+    source(path) {
+      const dotted = path.map((_, index) => formatKeyPath(path.slice(0, index + 1)))
+      for (const { variables } of readings.values()) {
+        const variable = dotted.map((key) => variables.get(key)).find(Boolean)
+        if (variable) return { kind: 'environment', variable }
+      }
+      return { kind: followPath(data, path) === undefined ? 'default' : 'file' }
+    },
+    hash(owner, path) {
+      const known = hashes.get(id(owner, path)) ?? reading(owner, path).hash()
+      hashes.set(id(owner, path), known)
+      return known
+    },
+  }
+}

@@ -1,0 +1,56 @@
+/** Every key of every section, one row each, for the documentation. */
+import { describeKey } from './toml/describe-key.ts'
+import { formatName } from './toml/key-path.ts'
+import { type Key, sectionKeys } from './toml/schema-keys.ts'
+import type { OwnedSection } from './types.ts'
+
+export interface ReferenceRow {
+  readonly owner: OwnedSection['owner']
+  readonly section: string
+  /** Within the section; `fallback[].model`, `prices.<name>.input`. */
+  readonly key: string
+  /** In words: `a whole number between 0 and 65535`. */
+  readonly type: string
+  readonly required: boolean
+  /** What holds when nothing is said; absent if that is nothing. */
+  readonly fallback?: unknown
+  readonly env: readonly string[]
+  /** True: the variable replaces what the file says. */
+  readonly envWins: boolean
+  readonly secret: boolean
+  readonly meaning?: string
+}
+
+/** In the order of the sections and their schemas. A schema that two owners share has its rows once, for the first. */
+export function configReference(sections: readonly OwnedSection[]): ReferenceRow[] {
+  const rows = new Map<string, ReferenceRow>()
+  for (const { owner, section } of sections) {
+    for (const [name, key] of sectionKeys(section.schema)) {
+      for (const { path, key: found } of keysBelow(formatName(name), key)) {
+        const row = `${section.path}.${path}`
+        if (!rows.has(row)) rows.set(row, { owner, section: section.path, key: path, ...facts(found) })
+      }
+    }
+  }
+  return [...rows.values()]
+}
+
+const facts = (key: Key): Omit<ReferenceRow, 'owner' | 'section' | 'key'> => ({
+  type: describeKey(key),
+  required: !key.optional,
+  ...(key.fallback !== undefined && { fallback: key.fallback }),
+  env: key.metadata.env ?? [],
+  envWins: key.metadata.envWins ?? false,
+  secret: key.metadata.secret ?? false,
+  ...(key.meaning !== undefined && { meaning: key.meaning }),
+})
+
+/** The key itself, then those of the tables in it. */
+function keysBelow(path: string, key: Key): { readonly path: string; readonly key: Key }[] {
+  const { shape } = key
+  const self = { path, key }
+  if (shape.kind === 'list') return [self, ...keysBelow(`${path}[]`, shape.item).slice(1)]
+  if (shape.kind !== 'table') return [self]
+  const named = [...shape.keys].flatMap(([name, child]) => keysBelow(`${path}.${formatName(name)}`, child))
+  return [self, ...named, ...(shape.rest ? keysBelow(`${path}.<name>`, shape.rest) : [])]
+}

@@ -1,0 +1,90 @@
+/** Changes keys of the configuration file: read, change, validate, save, unless somebody else saved in between. */
+import { readFile } from 'node:fs/promises'
+import { valueAt } from '@sluice/kit/foreign-json'
+import { AppError, type ConfigAddition } from '@sluice/sdk'
+import { openSecretBox } from '@sluice/store/secret-box'
+import { type Change, findPlainSecret, type SetOptions, type SetResult, setValues } from './edit-config.ts'
+import { loadConfig } from './load-config.ts'
+import { type ConfigSource, sectionsOf } from './read-config.ts'
+import { saveConfig } from './save-config.ts'
+import { parseToml, withoutMark } from './toml/parse-toml.ts'
+import { formatLiteral } from './toml-literal.ts'
+
+/** Somebody who saves at the same time is let by so often. */
+const ATTEMPTS_MAX = 10
+
+/** All of the changes, or none. Resolves to whether what was set is a secret, and so was encrypted, for each of them. */
+export const setConfig = (source: ConfigSource, changes: readonly Change[]): Promise<SetResult['secrets']> =>
+  undisturbed(async () => {
+    const { options, save } = await openFile(source)
+    const { text, secrets } = await setValues({ ...options, changes })
+    await save(text)
+    return secrets
+  })
+
+/** One more table at the end of a list of them, and keys beside it: all, or nothing. */
+export const addToConfig = (source: ConfigSource, { list, entry, set = {} }: ConfigAddition): Promise<void> =>
+  undisturbed(async () => {
+    const { options, save } = await openFile(source)
+    const tables = valueAt(await parseToml(withoutMark(options.text), options.file), list)
+    const place = `${list}[${Array.isArray(tables) ? tables.length : 0}]`
+    const changes = [
+      ...Object.entries(set).map(([path, value]) => ({ path, value: formatLiteral(value) })),
+      ...Object.entries(entry).map(([name, value]) => ({ path: `${place}.${name}`, value: formatLiteral(value) })),
+    ]
+    await save((await setValues({ ...options, changes })).text)
+  })
+
+/** Encrypts a secret that stands in the file in plain text, or says that there is none, and whether the key is a secret at all. */
+export const encryptInConfig = (source: ConfigSource, key: string): Promise<'encrypted' | 'secret' | 'no secret'> =>
+  undisturbed(async () => {
+    const { options, save } = await openFile(source)
+    const { secret, sealing } = await findPlainSecret(options, key)
+    if (!sealing) return secret ? 'secret' : 'no secret'
+    await save((await setValues({ ...options, changes: [sealing] })).text)
+    return 'encrypted'
+  })
+
+/** Encrypts every secret that the file holds in plain text. Resolves to their dotted keys. */
+export const sealConfig = (source: ConfigSource): Promise<readonly string[]> =>
+  undisturbed(async () => {
+    const { options, save } = await openFile(source)
+    const { plainSecrets } = await loadConfig(options)
+    if (plainSecrets.length === 0) return plainSecrets
+    const found = await Promise.all(plainSecrets.map((key) => findPlainSecret(options, key)))
+    await save((await setValues({ ...options, changes: found.flatMap(({ sealing }) => sealing ?? []) })).text)
+    return plainSecrets
+  })
+
+/** Whether a key of the configuration is a secret. Throws like `setConfig` for a key that does not exist. */
+export async function isSecretKey(source: ConfigSource, key: string): Promise<boolean> {
+  const { options } = await openFile(source)
+  return (await findPlainSecret({ ...options, text: '' }, key)).secret
+}
+
+async function undisturbed<Result>(work: () => Promise<Result>): Promise<Result> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!(error instanceof AppError) || error.code !== 'conflict' || attempt === ATTEMPTS_MAX) throw error
+    }
+  }
+}
+
+async function openFile({ configFile: file, dataDir, features, env }: ConfigSource) {
+  const expected = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined
+    throw error
+  })
+  const box = openSecretBox(dataDir)
+  const options: Omit<SetOptions, 'changes'> & { readonly text: string } = {
+    file,
+    text: expected ?? '',
+    sections: sectionsOf(features),
+    env,
+    encrypt: (plain, aad) => box.encrypt(plain, aad),
+    decrypt: (encrypted, aad) => box.decrypt(encrypted, aad),
+  }
+  return { options, save: (text: string) => saveConfig({ file, text, expected }) }
+}

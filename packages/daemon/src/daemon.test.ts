@@ -1,0 +1,211 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { agentSection, policySection } from '@sluice/config'
+import { systemClock } from '@sluice/kit'
+import { type Channel, defineFeature, secretText } from '@sluice/sdk'
+import { openStore } from '@sluice/store'
+import { testHost } from '@sluice/testkit/host'
+import * as v from 'valibot'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { type Daemon, type DaemonOptions, startDaemon } from './daemon.ts'
+
+let dataDir: string
+let running: Daemon | undefined
+let squatter: Server | undefined
+let sends: string[]
+
+beforeEach(() => {
+  dataDir = mkdtempSync(join(tmpdir(), 'daemon-'))
+  sends = []
+})
+afterEach(async () => {
+  await running?.stop()
+  squatter?.close()
+  running = undefined
+  rmSync(dataDir, { recursive: true, force: true })
+})
+
+const offline = defineFeature({
+  id: 'provider-offline',
+  build: () => ({ providers: [{ kinds: ['offline'], load: async () => ({ provider: 'offline' }) as never }] }),
+})
+
+const options = (more: Partial<DaemonOptions> = {}): DaemonOptions => {
+  const channel: Channel = {
+    name: 'x',
+    allow: ['*'],
+    limits: { text: 100, unit: 'utf16' },
+    async send(_to, { text }) {
+      sends.push(text)
+      return { id: 'p' }
+    },
+  }
+  const feature = defineFeature({ id: 'x-channel', build: () => ({ channels: [channel] }) })
+  return {
+    features: [offline, feature],
+    dataDir,
+    configFile: join(dataDir, 'config.toml'),
+    env: { SVC_LOG_LEVEL: 'error' },
+    profile: 'test',
+    version: '0',
+    port: 0,
+    ...more,
+  }
+}
+
+const withStore = async <Result>(use: (store: ReturnType<typeof openStore>) => Promise<Result>): Promise<Result> => {
+  const store = openStore({ file: join(dataDir, 'sluice.db'), clock: systemClock, log: testHost().log })
+  try {
+    return await use(store)
+  } finally {
+    await store.close()
+  }
+}
+
+const queueReply = () =>
+  withStore((store) =>
+    store.outbox.add([
+      { channel: 'x', account: 'a', to: { to: 'r' }, text: 'hello', part: 1, parts: 1, clientId: 'c', turnId: null, createdAtMs: 1 },
+    ]),
+  )
+
+describe('a start that fails', () => {
+  test('on a taken port has done nothing: what waits still waits, untried, and the next start sends it', async () => {
+    await queueReply()
+    const taken = createServer()
+    squatter = taken
+    await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
+    const { port } = taken.address() as AddressInfo
+    await expect(startDaemon(options({ port }))).rejects.toMatchObject({ code: 'conflict' })
+    expect(sends).toEqual([])
+    expect(await withStore((store) => store.outbox.list({ limit: 1 }))).toMatchObject([{ state: 'queued', attempts: 0 }])
+    running = await startDaemon(options())
+    await expect.poll(() => sends).toEqual(['hello'])
+  })
+
+  test('after it is bound gives everything back: the port, the store and the lock', async () => {
+    const broken = defineFeature({
+      id: 'x-broken',
+      build: () => ({
+        channels: [
+          {
+            name: 'y',
+            get limits(): never {
+              throw new Error('a fault of ours')
+            },
+          } as unknown as Channel,
+        ],
+      }),
+    })
+    const before = options()
+    await expect(startDaemon({ ...before, features: [...before.features, broken] })).rejects.toThrow('a fault of ours')
+    running = await startDaemon(options())
+    expect((await fetch(`${running.url}/health`)).status).toBe(200)
+  })
+})
+
+test('a daemon.json that cannot be written keeps nobody from being served', async () => {
+  mkdirSync(join(dataDir, 'daemon.json.new'))
+  running = await startDaemon(options())
+  expect((await fetch(`${running.url}/health`)).status).toBe(200)
+})
+
+describe('a changed configuration', () => {
+  test('has its sandbox tried at once, so that status shows it before any command runs', async () => {
+    running = await startDaemon(options())
+    const { runtime } = running
+    await vi.waitFor(() => expect(runtime.vitals().sandbox?.detail).toMatch(/no backend/))
+    writeFileSync(join(dataDir, 'config.toml'), '[security.sandbox]\nbackend = "none"\n')
+    await vi.waitFor(
+      () => expect(runtime.vitals().sandbox).toEqual({ backend: 'none', detail: 'commands run without a sandbox: it is switched off' }),
+      { timeout: 10_000 },
+    )
+  })
+
+  test('is warned of like one at the start, but only for what is new', async () => {
+    const channel = { name: 'x', allow: [], limits: { text: 1, unit: 'utf16' }, send: async () => ({ id: 'p' }) } as const
+    const sample = () => ({ headers: {}, body: '' })
+    const webhook = { path: '/x', verify: () => ({ by: 'test' }), parse: () => [], sample, unsigned: 'secret' } as const
+    const feature = defineFeature({
+      id: 'x-channel',
+      section: { path: 'x.channel', schema: v.object({ token: v.optional(secretText()) }) },
+      build: (_host, { token }) => ({ channels: [token ? { ...channel, webhook } : channel] }),
+    })
+    running = await startDaemon(options({ features: [offline, feature] }))
+    const warn = vi.spyOn(running.runtime.log, 'warn')
+    const told = () => warn.mock.calls.map(([message]) => message)
+    writeFileSync(join(dataDir, 'config.toml'), '[x.channel]\ntoken = "t"\n')
+    await vi.waitFor(() => expect(told()).toHaveLength(2), { timeout: 10_000 })
+    expect(told()).toEqual([expect.stringContaining('plain text'), expect.stringContaining('not verified')])
+    writeFileSync(join(dataDir, 'config.toml'), '[x.channel]\ntoken = "t"\n[agent]\nmax_iterations = 3\n')
+    await vi.waitFor(() => expect(running?.runtime.config().core(agentSection).max_iterations).toBe(3), { timeout: 10_000 })
+    expect(told()).toHaveLength(2)
+  })
+
+  test('that is refused changes nothing of what tools may do', async () => {
+    running = await startDaemon(options())
+    const { runtime } = running
+    const before = runtime.guards()
+    await expect(runtime.reload('[agent]\nworkspace = "elsewhere"\n[provider]\nkind = "nobody"\n')).rejects.toThrow('nobody')
+    expect(runtime.guards()).toBe(before)
+  })
+
+  test('brings secrets that never show in the log: not before it is in force, and those it replaces not after', async () => {
+    const written: string[] = []
+    vi.spyOn(process.stderr, 'write').mockImplementation((line) => written.push(String(line)) > 0)
+    const feature = defineFeature({
+      id: 'x-channel',
+      section: { path: 'x.channel', schema: v.object({ token: v.optional(secretText()) }) },
+      build: ({ log }, { token }) => ({
+        register: async () => log.error(`asked /bot${token?.reveal()}/me in vain`),
+        close: async () => log.error(`/bot${token?.reveal()} is let go`),
+      }),
+    })
+    const configFile = join(dataDir, 'config.toml')
+    try {
+      writeFileSync(configFile, '[x.channel]\ntoken = "first-of-two"\n')
+      running = await startDaemon(options({ features: [offline, feature] }))
+      await running.runtime.reload('[x.channel]\ntoken = "second-of-two"\n')
+      await vi.waitFor(() => expect(written.filter((line) => line.includes('let go'))).toHaveLength(1))
+      expect(written.join('')).toContain('asked /bot[secret]/me')
+      expect(written.join('')).not.toMatch(/first-of-two|second-of-two/)
+    } finally {
+      await running?.stop()
+      vi.restoreAllMocks()
+    }
+  })
+})
+
+test('health says that the configuration file is not valid, until it is what is in force again', async () => {
+  running = await startDaemon(options())
+  const { runtime, reload } = running
+  const file = join(dataDir, 'config.toml')
+  writeFileSync(file, '[nosuch]\n')
+  await reload()
+  expect(runtime.health.look()).toMatchObject({ status: 'degraded', config: { state: 'rejected' } })
+  writeFileSync(file, '')
+  await reload()
+  expect(runtime.health.look()).toMatchObject({ status: 'ok', config: { state: 'ok' } })
+})
+
+test('a configuration that the agent can write is not taken up by itself, and its tools cannot write it', async () => {
+  const project = join(dataDir, 'project')
+  mkdirSync(project)
+  const configFile = join(project, 'sluice.toml')
+  const config = (level: string) => `[agent]\nworkspace = "${project}"\n[security.policy]\nlevel = "${level}"\n`
+  writeFileSync(configFile, config('supervised'), { mode: 0o600 })
+  running = await startDaemon(options({ configFile }))
+  const { runtime, reload } = running
+  const warn = vi.spyOn(runtime.log, 'warn')
+  const level = () => runtime.config().core(policySection).level
+  await expect(runtime.guards().workspace.write('sluice.toml', Buffer.from(config('full')))).rejects.toMatchObject({ code: 'forbidden' })
+  writeFileSync(configFile, config('full'))
+  const told = () => warn.mock.calls.map(([message]) => message)
+  await vi.waitFor(() => expect(told()).toContainEqual(expect.stringContaining('so the change is not in force')), { timeout: 10_000 })
+  expect(level()).toBe('supervised')
+  await reload()
+  expect(level()).toBe('full')
+})

@@ -1,0 +1,36 @@
+/** What durable delivery takes from the runtime. */
+import { createAnswerRunner } from '@sluice/approvals'
+import { agentSection, deliverySection } from '@sluice/config'
+import type { DeliveryDeps } from '@sluice/delivery'
+import type { OpenRuntime } from '@sluice/runtime'
+import { logDelivery } from '@sluice/runtime'
+import type { Procedures } from './procedures.ts'
+
+export const deliveryDeps = (runtime: OpenRuntime, procedures: Pick<Procedures, 'look'>): DeliveryDeps => ({
+  store: runtime.store,
+  agent: runtime.agent,
+  clients: runtime.clients,
+  events: runtime.bus,
+  approvals: runtime.approvals,
+  createAnswerRunner: (options) => createAnswerRunner({ ...options, approvals: runtime.approvals }),
+  async changedElsewhere() {
+    await runtime.approvals.look()
+    await procedures.look()
+  },
+  clock: runtime.clock,
+  log: runtime.log.child('delivery'),
+  generation: () => runtime.live().generation,
+  channels: () => runtime.live().channels,
+  config: () => runtime.config().core(deliverySection),
+  turnsMax: () => runtime.config().core(agentSection).max_concurrent_turns,
+  observe(observation) {
+    logDelivery(runtime.log, observation)
+    runtime.live().observe(observation)
+  },
+  traces: () => runtime.live().traces,
+  within: runtime.traces.within,
+  workspace: () => runtime.guards().workspace,
+  scrub: runtime.scrub,
+  sops: runtime.sops,
+  transcribe: () => runtime.lifecycle.current().service('transcribe'),
+})

@@ -1,0 +1,2 @@
+/** The composition root of Sluice: one runtime, its HTTP side and the configuration watch. */
+export { type Daemon, type DaemonOptions, startDaemon } from './daemon.ts'

@@ -1,0 +1,211 @@
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseConfig } from '@sluice/config'
+import offline from '@sluice/provider-offline'
+import { type OpenRuntime, openRuntime, sopSettings } from '@sluice/runtime'
+import type { SopRun, Store } from '@sluice/sdk'
+import { createAgreements } from '@sluice/sop'
+import { loadSops } from '@sluice/sop/load-sops'
+import { openStore } from '@sluice/store'
+import { type TestClock, testClock } from '@sluice/testkit/clock'
+import { testHost } from '@sluice/testkit/host'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { type Procedures, startProcedures } from './procedures.ts'
+
+const SOON = { timeout: 5000, interval: 5 }
+
+let folder: string
+const open: { runtime: OpenRuntime; procedures: Procedures }[] = []
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'procedures-'))
+})
+afterEach(async () => {
+  for (const each of open.splice(0)) await stop(each)
+  rmSync(folder, { recursive: true })
+})
+
+const stop = async ({ runtime, procedures }: (typeof open)[number]): Promise<void> => {
+  await procedures.stop(0)
+  await runtime.close(0)
+}
+
+/** A procedure that waits for ever before its one step, so that its run stays as it was started. */
+function sop(name: string, triggers: string, home = 'sops'): void {
+  const dir = join(folder, home, name)
+  mkdirSync(dir, { recursive: true })
+  writeFileSync(join(dir, 'SOP.toml'), `[sop]\nname = "${name}"\ndescription = "x"\nmax_concurrent = 9\n${triggers}`)
+  writeFileSync(join(dir, 'SOP.md'), '## Steps\n\n1. **Wait**\n   - kind: checkpoint\n')
+}
+
+const cron = (expression: string, timezone = 'UTC'): string =>
+  `[[triggers]]\ntype = "cron"\nexpression = "${expression}"\ntimezone = "${timezone}"\n`
+
+async function start(clock: TestClock) {
+  writeFileSync(join(folder, 'config.toml'), '[sop]\nmax_concurrent_total = 100\n')
+  const runtime = await openRuntime({
+    features: [offline],
+    configFile: join(folder, 'config.toml'),
+    dataDir: folder,
+    env: {},
+    profile: 'test',
+    version: '0.0.0',
+    quiet: true,
+    clock,
+  })
+  await runtime.approvals.start()
+  const started = { runtime, procedures: await startProcedures(runtime) }
+  open.push(started)
+  const runs = async (): Promise<SopRun[]> => (await runtime.store.sops.runs({ limit: 100 })).toReversed()
+  return { ...started, runs }
+}
+
+const at = (iso: string): number => Date.parse(iso)
+const startedBy = (run: SopRun) => [
+  run.sop,
+  JSON.parse(run.event.payload ?? '{}').scheduled_at,
+  JSON.parse(run.event.payload ?? '{}').missed,
+]
+
+describe('§4.3 procedures the clock sets off', () => {
+  test('start at their own times, also where they name the same hour in another zone', async () => {
+    sop('in-berlin', cron('0 7 * * *', 'Europe/Berlin'))
+    sop('in-utc', cron('0 7 * * *'))
+    const clock = testClock(at('2026-07-01T00:00:00Z'))
+    const { runs } = await start(clock)
+    await clock.advance(5.5 * 3_600_000)
+    await vi.waitFor(async () => expect((await runs()).map(startedBy)).toEqual([['in-berlin', '2026-07-01T05:00:00.000Z', 0]]), SOON)
+    await clock.advance(2 * 3_600_000)
+    await vi.waitFor(async () => expect((await runs()).map(startedBy).at(-1)).toEqual(['in-utc', '2026-07-01T07:00:00.000Z', 0]), SOON)
+    expect(await runs()).toHaveLength(2)
+  })
+
+  test('start once where two of their expressions name one instant, whatever others there are', async () => {
+    sop('twice', cron('0 7 * * *') + cron('*/30 7 * * *'))
+    sop('once', cron('0 7 * * *'))
+    const clock = testClock(at('2026-07-01T06:59:00Z'))
+    const { runs } = await start(clock)
+    await clock.advance(2 * 60_000)
+    await vi.waitFor(async () => expect(await runs()).toHaveLength(2), SOON)
+    expect((await runs()).map(({ sop }) => sop).toSorted()).toEqual(['once', 'twice'])
+  })
+
+  test('start at the newest of the instants the daemon was down for, once', async () => {
+    sop('hourly', cron('0 * * * *'))
+    const first = await start(testClock(at('2026-07-01T00:30:00Z')))
+    await vi.waitFor(async () => expect(await first.runtime.store.keyValue('sop').get('cron')).toBeTypeOf('number'), SOON)
+    await stop(open.splice(0)[0] ?? expect.fail('it runs'))
+    const clock = testClock(at('2026-07-01T05:10:00Z'))
+    const second = await start(clock)
+    await vi.waitFor(async () => expect((await second.runs()).map(startedBy)).toEqual([['hourly', '2026-07-01T05:00:00.000Z', 4]]), SOON)
+    await clock.advance(30 * 60_000)
+    expect(await second.runs()).toHaveLength(1)
+  })
+
+  test('start nothing again when a crash falls before it is noted how far the clock had come', async () => {
+    sop('hourly', cron('0 * * * *'))
+    const clock = testClock(at('2026-07-01T00:30:00Z'))
+    const first = await start(clock)
+    const cursor = first.runtime.store.keyValue('sop')
+    await vi.waitFor(async () => expect(await cursor.get('cron')).toBeTypeOf('number'), SOON)
+    const before = await cursor.get('cron')
+    await clock.advance(3_600_000)
+    await vi.waitFor(async () => expect(await cursor.get('cron')).not.toBe(before), SOON)
+    await cursor.set('cron', before ?? expect.fail('it is noted'))
+    await stop(open.splice(0)[0] ?? expect.fail('it runs'))
+    const second = await start(testClock(at('2026-07-01T01:40:00Z')))
+    const noted = second.runtime.store.keyValue('sop')
+    await vi.waitFor(async () => expect(await noted.get('cron')).not.toBe(before), SOON)
+    expect((await second.runs()).map(startedBy)).toEqual([['hourly', '2026-07-01T01:00:00.000Z', 0]])
+  })
+
+  test('start nothing again when the clock is set back', async () => {
+    sop('hourly', cron('0 * * * *'))
+    const clock = testClock(at('2026-07-01T02:30:00Z'))
+    const first = await start(clock)
+    await clock.advance(3_600_000)
+    await vi.waitFor(async () => expect(await first.runs()).toHaveLength(1), SOON)
+    await stop(open.splice(0)[0] ?? expect.fail('it runs'))
+    const earlier = testClock(at('2026-07-01T02:31:00Z'))
+    const second = await start(earlier)
+    await earlier.advance(3_600_000)
+    expect(await second.runs()).toHaveLength(1)
+  })
+})
+
+test('a definition that is added while the daemon runs is picked up', async () => {
+  sop('first', '[[triggers]]\ntype = "webhook"\npath = "/first"\n')
+  const clock = testClock(at('2026-07-01T00:00:00Z'))
+  const { runtime } = await start(clock)
+  expect(runtime.sops()?.matches('webhook', '/first')).toBe(true)
+  sop('second', '[[triggers]]\ntype = "webhook"\npath = "/second"\n')
+  await vi.waitFor(async () => {
+    await clock.advance(1000)
+    expect(runtime.sops()?.matches('webhook', '/second')).toBe(true)
+  }, SOON)
+})
+
+test('nobody is asked about a run any more that was cancelled while no daemon ran', async () => {
+  sop('waits', cron('0 * * * *'))
+  const clock = testClock(at('2026-07-01T00:59:00Z'))
+  const first = await start(clock)
+  await clock.advance(60_000)
+  const asked = async ({ store }: OpenRuntime) => (await store.approvals.list({ limit: 10 })).map(({ state }) => state)
+  await vi.waitFor(async () => expect(await asked(first.runtime)).toEqual(['pending']), SOON)
+  await first.procedures.stop(0)
+  const [run = expect.fail('it was started')] = await first.runs()
+  const cancelled: SopRun = { ...run, status: 'cancelled', gate: null, endedAtMs: clock.nowMs(), reason: 'enough' }
+  expect(await first.runtime.store.sops.advance(run, cancelled, [])).toBe(true)
+  await stop(open.splice(0)[0] ?? expect.fail('it runs'))
+  const second = await start(testClock(at('2026-07-01T01:01:00Z')))
+  expect(await asked(second.runtime)).toEqual(['cancelled'])
+})
+
+describe('procedures in the workspace', () => {
+  const webhook = (path: string): string => `[[triggers]]\ntype = "webhook"\npath = "${path}"\n`
+  const loaded = ({ runtime }: (typeof open)[number]): string[] => (runtime.sops()?.list() ?? []).map(({ name }) => name)
+  const agreements = (store: Store) => createAgreements(store.keyValue('sop'))
+
+  test('are not loaded before an operator agrees, which a running daemon notices; a change waits again', async () => {
+    sop('mine', webhook('/mine'))
+    sop('theirs', webhook('/theirs'), 'workspace/sops')
+    const started = await start(testClock(0))
+    expect(loaded(started)).toEqual(['mine'])
+    const { sources, defaultMode } = sopSettings(started.runtime.config(), folder)
+    const read = async () => (await loadSops({ sources, defaultMode, agreed: new Map(), nowMs: 0 })).waiting[0] ?? expect.fail()
+    const { folder: at, hash } = await read()
+    await agreements(started.runtime.store).agree(at, hash)
+    await started.procedures.look()
+    expect(loaded(started)).toEqual(['mine', 'theirs'])
+
+    sop('theirs', webhook('/webhooks'), 'workspace/sops')
+    await agreements(started.runtime.store).agree('/elsewhere', hash)
+    await started.procedures.look()
+    expect(loaded(started)).toEqual(['mine'])
+  })
+
+  test('of an installation that an earlier release used go on as they are, and only those', async () => {
+    const store = openStore({ file: join(folder, 'sluice.db'), clock: testClock(0), log: testHost().log })
+    await store.keyValue('sop').set('agree_to_workspace', true)
+    await store.close()
+    sop('old', webhook('/old'), 'workspace/sops')
+    expect(loaded(await start(testClock(0)))).toEqual(['old'])
+    await stop(open.splice(0)[0] ?? expect.fail('it runs'))
+    sop('new', webhook('/new'), 'workspace/sops')
+    sop('old', webhook('/changed'), 'workspace/sops')
+    expect(loaded(await start(testClock(0)))).toEqual([])
+  })
+
+  test('wait likewise where sops_dir names a folder in the workspace, by a link too', async () => {
+    sop('theirs', webhook('/theirs'), 'workspace/here')
+    symlinkSync(join(folder, 'workspace/here'), join(folder, 'link'))
+    for (const sops_dir of [join(folder, 'workspace/here'), join(folder, 'link')]) {
+      const config = await parseConfig(
+        { configFile: join(folder, 'config.toml'), dataDir: folder, env: {}, features: [offline] },
+        `[sop]\nsops_dir = "${sops_dir}"\n`,
+      )
+      expect(sopSettings(config, folder).sources[0], sops_dir).toEqual({ folder: sops_dir, isAgentWritable: true })
+    }
+  })
+})

@@ -1,0 +1,49 @@
+/** The reply of a turn as messages of its channel: split at the platform's limit, each with an id that stays over retries. */
+import { randomUUID } from 'node:crypto'
+import { splitText } from '@sluice/kit'
+import type { Channel, NewReply, ReplyExtras, StartedMessage } from '@sluice/sdk'
+import { takeFiles } from './reply-files.ts'
+
+/** In the place of a draft, which cannot stay as it is. */
+const NOTHING_SAID = '(no answer)'
+const FILES_ONLY = '(attached)'
+
+export interface ReplyOptions {
+  readonly channel: Channel
+  readonly started: StartedMessage
+  readonly nowMs: number
+  /** The message that showed the reply while it was made: the first part takes its place. */
+  readonly draft?: string | undefined
+  /** The turn that says it; see `NewReply.trace`. */
+  readonly trace?: string | undefined
+}
+
+export function repliesOf(answer: string, { channel, started, nowMs, draft, trace }: ReplyOptions): NewReply[] {
+  const { account, message, turnId } = started
+  const { text, files } = takeFiles(answer, channel.limits)
+  const split = splitText(text, channel.limits)
+  const parts = split.length === 0 && draft !== undefined ? [files.length > 0 ? FILES_ONLY : NOTHING_SAID] : split
+  // An edit carries no files.
+  if (files.length > 0 && (parts.length === 0 || (draft !== undefined && parts.length === 1))) parts.push('')
+  const { replyTo: _, ...unquoted } = message.to
+  return parts.map((part, index) => {
+    const extras: ReplyExtras = {
+      ...(draft !== undefined && index === 0 && { edits: draft, elseSend: true }),
+      ...(files.length > 0 && index === parts.length - 1 && { files }),
+    }
+    return {
+      channel: channel.name,
+      account,
+      // Only the first part quotes what it answers.
+      to: index === 0 ? message.to : unquoted,
+      text: part,
+      part: index + 1,
+      parts: parts.length,
+      clientId: randomUUID(),
+      turnId,
+      createdAtMs: nowMs,
+      ...(trace !== undefined && { trace }),
+      ...(Object.keys(extras).length > 0 && { extras }),
+    }
+  })
+}

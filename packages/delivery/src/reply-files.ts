@@ -1,0 +1,70 @@
+/** Files of a reply: the agent writes `[IMAGE:path]`, and the file is read from the workspace when the reply is sent. */
+
+import { measure } from '@sluice/kit'
+import { type Attachment, type Channel, errorText, type ReplyFile, type Workspace } from '@sluice/sdk'
+
+const KINDS: Readonly<Record<string, ReplyFile['kind']>> = {
+  IMAGE: 'image',
+  PHOTO: 'image',
+  AUDIO: 'audio',
+  VOICE: 'audio',
+  VIDEO: 'video',
+  DOCUMENT: 'file',
+  FILE: 'file',
+}
+/** No character of a path may begin a marker, so that each character is looked at once however many markers do not end. */
+const MARKER = /\[(IMAGE|PHOTO|AUDIO|VOICE|VIDEO|DOCUMENT|FILE):([^[\]\n]{1,1000})\]/gi
+
+export interface MarkedText {
+  /** The reply without the markers of the files in `files`. */
+  readonly text: string
+  readonly files: readonly ReplyFile[]
+}
+
+/** Markers that name a URL, and those beyond the number of files the channel can send, stay in the text. */
+export function takeFiles(text: string, { attachments }: Channel['limits']): MarkedText {
+  if (!attachments) return { text, files: [] }
+  const files: ReplyFile[] = []
+  const rest = text.replace(MARKER, (marker, name: string, inside: string) => {
+    const kind = KINDS[name.toUpperCase()]
+    const path = inside.trim()
+    if (!kind || path === '' || /^[a-z][a-z0-9+.-]*:/i.test(path) || files.length >= attachments.count) return marker
+    files.push({ kind, path })
+    return ''
+  })
+  return files.length === 0 ? { text, files } : { text: rest.replace(/\n{3,}/g, '\n\n').trim(), files }
+}
+
+export interface LoadedFiles {
+  readonly attachments: readonly Attachment[]
+  /** A line for each that cannot be sent. */
+  readonly notes: readonly string[]
+}
+
+/** Nothing outside of the workspace is ever read, whatever the path says. */
+export async function loadFiles(
+  files: readonly ReplyFile[],
+  { workspace, bytesMax }: { readonly workspace: Workspace; readonly bytesMax: number },
+): Promise<LoadedFiles> {
+  const attachments: Attachment[] = []
+  const notes: string[] = []
+  for (const { kind, path } of files) {
+    try {
+      const bytes = await workspace.read(path, { bytesMax })
+      if (bytes.length === 0) notes.push(`(not attached: '${path}' is empty)`)
+      else attachments.push({ kind, name: path.slice(path.lastIndexOf('/') + 1), source: { bytes } })
+    } catch (error) {
+      notes.push(`(not attached: ${errorText(error)})`)
+    }
+  }
+  return { attachments, notes }
+}
+
+/** The text with the notes under it, as much of them as its one message has room for. */
+export function withNotes(text: string, notes: readonly string[], limits: Channel['limits']): string {
+  if (notes.length === 0) return text
+  const forms = [notes, [`(not attached: ${notes.length} of the files)`]].map((lines) =>
+    [text, ...lines].filter((line) => line !== '').join('\n'),
+  )
+  return forms.find((form) => measure(form, limits.unit) <= limits.text) ?? text
+}

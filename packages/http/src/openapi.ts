@@ -1,0 +1,111 @@
+/** The OpenAPI 3.1 document of one generation, made from the same table the requests are served from. */
+import { eventSchema, ROLES, type Role, type RouteAuth } from '@sluice/sdk'
+import type * as v from 'valibot'
+import type { EndpointDoc } from './endpoint.ts'
+import { chatFrameSchema, clientFrameSchema } from './streams/chat-frames.ts'
+import { streamFrameSchema } from './streams/frames.ts'
+
+type JsonSchema = Readonly<Record<string, unknown>>
+type ToJsonSchema = (schema: v.GenericSchema, typeMode: 'input' | 'output') => JsonSchema
+
+const ERROR_SCHEMA = {
+  type: 'object',
+  required: ['error', 'code'],
+  properties: {
+    error: { type: 'string', description: 'One sentence' },
+    code: { type: 'string', description: 'What kind of error, for programs' },
+    retry_after: { type: 'integer', description: 'Whole seconds after which a repeat may succeed; also in Retry-After' },
+  },
+} as const
+
+const ERROR = { $ref: '#/components/responses/Error' } as const
+
+/** Loads the converter when it is called: nobody pays for the document but who reads it. */
+export async function openApiDocument(endpoints: readonly EndpointDoc[], version: string, publicUrl = '/'): Promise<object> {
+  const { toJsonSchema } = await import('@valibot/to-json-schema')
+  const convert: ToJsonSchema = (schema, typeMode) => {
+    const { $schema: _, ...rest } = toJsonSchema(schema, { typeMode, errorMode: 'ignore' }) as Record<string, unknown>
+    return rest
+  }
+  const paths: Record<string, Record<string, object>> = {}
+  for (const endpoint of endpoints) {
+    const path = endpoint.path.replace(/:(\w+)/g, '{$1}')
+    paths[path] ??= {}
+    paths[path][endpoint.method.toLowerCase()] = operation(endpoint, convert)
+  }
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Sluice', version },
+    servers: [{ url: publicUrl }],
+    paths,
+    components: {
+      securitySchemes: {
+        bearer: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'The token of a paired device, which has a role; each operation names the roles it accepts',
+        },
+      },
+      schemas: {
+        Error: ERROR_SCHEMA,
+        Event: convert(eventSchema, 'output'),
+        StreamFrame: convert(streamFrameSchema, 'output'),
+        ChatFrame: convert(chatFrameSchema, 'output'),
+        ChatClientFrame: convert(clientFrameSchema, 'input'),
+      },
+      responses: {
+        Error: {
+          description: 'A refusal or a failure',
+          content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+        },
+      },
+    },
+  }
+}
+
+function operation({ summary, auth, body, answers, mediaType = 'application/json', ...rest }: EndpointDoc, convert: ToJsonSchema): object {
+  const responses = Object.entries(answers).map(([status, { description, schema }]) => {
+    const content = schema
+      ? { [mediaType]: { schema: convert(schema, 'output') } }
+      : mediaType === 'application/json'
+        ? undefined
+        : { [mediaType]: {} }
+    return [status, { description, ...(content ? { content } : {}) }] as const
+  })
+  return {
+    summary,
+    operationId: operationId(rest),
+    security: isRole(auth) ? securityOf(auth) : [],
+    parameters: parameters(rest, convert),
+    ...(body ? { requestBody: { required: true, content: { 'application/json': { schema: convert(body, 'input') } } } } : {}),
+    responses: { ...Object.fromEntries(responses), ...refusals(auth), default: ERROR },
+  }
+}
+
+/** The method and the path in camel case, such as `getApiSessionsIdMessages`; no two routes share one. */
+const operationId = ({ method, path }: Pick<EndpointDoc, 'method' | 'path'>): string => {
+  const words = path.split(/[^A-Za-z0-9]/).filter((word) => word !== '')
+  return [method.toLowerCase(), ...words.map((word) => `${word[0]?.toUpperCase()}${word.slice(1)}`)].join('')
+}
+
+function parameters({ path, query, headers = {} }: Pick<EndpointDoc, 'path' | 'query' | 'headers'>, convert: ToJsonSchema): object[] {
+  const { properties = {}, required = [] } = (query ? convert(query, 'input') : {}) as {
+    properties?: Record<string, JsonSchema>
+    required?: readonly string[]
+  }
+  return [
+    ...[...path.matchAll(/:(\w+)/g)].map(([, name]) => ({ name, in: 'path', required: true, schema: { type: 'string' } })),
+    ...Object.entries(properties).map(([name, schema]) => ({ name, in: 'query', required: required.includes(name), schema })),
+    ...Object.entries(headers).map(([name, description]) => ({ name, in: 'header', description, schema: { type: 'string' } })),
+  ]
+}
+
+const isRole = (auth: RouteAuth): auth is Role => auth === 'operator' || auth === 'client'
+
+/** One alternative for each role that may call, as OpenAPI 3.1 states roles. */
+const securityOf = (least: Role): object[] =>
+  ROLES.filter((role) => role === 'operator' || role === least).map((role) => ({ bearer: [role] }))
+
+/** The refusals that follow from who may call. */
+const refusals = (auth: RouteAuth): object =>
+  auth === 'open' ? {} : auth === 'local' ? { 403: ERROR } : auth === 'client' ? { 401: ERROR } : { 401: ERROR, 403: ERROR }

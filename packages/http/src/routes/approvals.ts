@@ -1,0 +1,117 @@
+/** `/api/approvals`: what people are asked, and the answer of a paired device; each sees and decides what it may. */
+
+import {
+  APPROVAL_STATES,
+  type ApprovalCaller,
+  approvalSchema,
+  decidedBefore,
+  FEEDBACK_CHARS_MAX,
+  notYours,
+  outlineOf,
+  shownApproval,
+  unknownApproval,
+} from '@sluice/approvals'
+import type { Runtime } from '@sluice/runtime'
+import { AppError, type Approval, type ApprovalKey, defineRoute, type Route, type RouteRequest } from '@sluice/sdk'
+import * as v from 'valibot'
+import { wholeText } from '../query.ts'
+import { ownerOf } from '../session-name.ts'
+
+const PAGE_MAX = 200
+
+const querySchema = v.object({
+  limit: wholeText(1, PAGE_MAX, 50),
+  state: v.exactOptional(v.picklist(APPROVAL_STATES)),
+  before_run: v.exactOptional(v.string()),
+  before_step: v.exactOptional(v.string()),
+})
+
+const answerSchema = v.object({
+  approved: v.boolean(),
+  feedback: v.exactOptional(v.pipe(v.string(), v.maxLength(FEEDBACK_CHARS_MAX))),
+})
+
+const keyOf = ({ run = '', step = '' }: Readonly<Record<string, string>>): ApprovalKey => ({ runId: run, stepId: step })
+
+const callerOf = ({ role, device }: Pick<RouteRequest, 'role' | 'device'>): ApprovalCaller => ({ role, owner: ownerOf(device) })
+
+export const approvalRoutes = ({ approvals, store }: Pick<Runtime, 'approvals' | 'store'>): Route[] => {
+  const shownTo = (caller: ApprovalCaller, approval: Approval) => {
+    const access = approvals.access(approval, caller)
+    if (access === 'none') return undefined
+    return shownApproval(access === 'whole' ? approval : outlineOf(approval))
+  }
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/api/approvals',
+      summary: 'What people are asked, and what they answered',
+      auth: 'client',
+      query: querySchema,
+      answers: {
+        200: {
+          description: 'A page, newest first; `before_run` and `before_step` of the last one give the next',
+          schema: v.object({ approvals: v.array(approvalSchema) }),
+        },
+      },
+      async handle({ query: { limit, state, before_run, before_step }, ...request }) {
+        if ((before_run === undefined) !== (before_step === undefined))
+          throw new AppError('invalid_request', 'before_run and before_step belong together')
+        const before = before_run !== undefined && before_step !== undefined ? { runId: before_run, stepId: before_step } : undefined
+        const caller = callerOf(request)
+        const ofOwner = caller.role === 'operator' ? {} : { owner: caller.owner }
+        const page = await store.approvals.list({ limit, ...(state !== undefined && { state }), ...(before && { before }), ...ofOwner })
+        return { approvals: page.flatMap((approval) => shownTo(caller, approval) ?? []) }
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/api/approvals/:run/:step',
+      summary: 'One approval',
+      auth: 'client',
+      answers: { 200: { description: 'How it stands', schema: approvalSchema } },
+      async handle({ params, ...request }) {
+        const key = keyOf(params)
+        const approval = await approvals.get(key)
+        const shown = approval && shownTo(callerOf(request), approval)
+        if (!shown) throw unknownApproval(key)
+        return shown
+      },
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/api/approvals/:run/:step',
+      summary: 'Approve or reject; the first answer, wherever it is given, counts',
+      auth: 'client',
+      body: answerSchema,
+      answers: {
+        200: {
+          description: 'Decided, durably; whoever waits takes it right after',
+          schema: v.object({
+            status: v.literal('ok'),
+            run_id: v.string(),
+            step_id: v.string(),
+            approved: v.boolean(),
+            state: v.picklist(APPROVAL_STATES),
+          }),
+        },
+        403: { description: 'A tool call of another device, which only that one decides here' },
+        409: { description: 'It was decided before; `state` and `by` tell how and by whom' },
+      },
+      async handle({ params, device, role, body: { approved, feedback } }) {
+        const key = keyOf(params)
+        const known = await approvals.get(key)
+        const access = known ? approvals.access(known, callerOf({ device, role })) : 'none'
+        if (access === 'none') throw unknownApproval(key)
+        if (access === 'outline') throw notYours()
+        const { won, approval } = await approvals.decide(key, {
+          state: approved ? 'approved' : 'rejected',
+          by: `device:${ownerOf(device)}`,
+          ...(feedback !== undefined && { feedback }),
+        })
+        if (!won) throw decidedBefore(approval)
+        return { status: 'ok', run_id: key.runId, step_id: key.stepId, approved, state: approval.state }
+      },
+    }),
+  ]
+}

@@ -1,0 +1,157 @@
+/** `/api/deliveries`: what came in and what goes out, for an operator; what was given up can be tried once more. */
+
+import {
+  INBOX_STATES,
+  inboxEntrySchema,
+  inboxRowSchema,
+  OUTBOX_STATES,
+  outboxEntrySchema,
+  outboxRowSchema,
+  replayMessage,
+  replayReply,
+  shownInboxEntry,
+  shownInboxRow,
+  shownOutboxEntry,
+  shownOutboxRow,
+  unknownMessage,
+  unknownReply,
+} from '@sluice/delivery'
+import type { Runtime } from '@sluice/runtime'
+import { type AppError, type DeliveryFilter, defineRoute, type Route } from '@sluice/sdk'
+import * as v from 'valibot'
+import { wholeText } from '../query.ts'
+
+const PAGE_MAX = 500
+const NEXT_PAGE = 'A page, newest first; `next` as `before` gives the page after it, null is the end'
+const next = v.nullable(v.number())
+
+const replayedSchema = v.object({ replayed: v.literal(true), number: v.number() })
+
+const filterSchema = <State extends string>(states: readonly State[]) =>
+  v.object({
+    limit: wholeText(1, PAGE_MAX, 50),
+    before: v.exactOptional(v.pipe(v.string(), v.regex(/^\d{1,15}$/), v.transform(Number))),
+    state: v.exactOptional(v.picklist(states)),
+    channel: v.exactOptional(v.pipe(v.string(), v.minLength(1))),
+  })
+
+export function deliveryRoutes(runtime: Runtime): Route[] {
+  return [countsRoute(runtime), ...inboxRoutes(runtime), ...outboxRoutes(runtime)]
+}
+
+const countsRoute = ({ store: { inbox, outbox } }: Runtime): Route =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/deliveries',
+    summary: 'How many messages and replies wait, run or were given up',
+    auth: 'operator',
+    answers: {
+      200: {
+        description: 'Counts by state, without those that are done',
+        schema: v.object({
+          inbox: v.object({ pending: v.number(), running: v.number(), dead: v.number() }),
+          outbox: v.object({ queued: v.number(), sending: v.number(), failed: v.number(), ambiguous: v.number(), dead: v.number() }),
+        }),
+      },
+    },
+    async handle() {
+      const [came, goes] = await Promise.all([inbox.counts(), outbox.counts()])
+      return { inbox: came, outbox: goes }
+    },
+  })
+
+const inboxRoutes = ({ delivery, store: { inbox, turns } }: Runtime): Route[] => [
+  defineRoute({
+    method: 'GET',
+    path: '/api/deliveries/inbox',
+    summary: 'What came in over channels',
+    auth: 'operator',
+    query: filterSchema(INBOX_STATES),
+    answers: { 200: { description: NEXT_PAGE, schema: v.object({ messages: v.array(inboxRowSchema), next }) } },
+    async handle({ query }) {
+      const { page, next } = await paged(query, inbox.list)
+      return { messages: page.map(shownInboxRow), next }
+    },
+  }),
+  defineRoute({
+    method: 'GET',
+    path: '/api/deliveries/inbox/:number',
+    summary: 'One message that came in: its request, its turn and its replies',
+    auth: 'operator',
+    answers: { 200: { description: 'The message', schema: inboxEntrySchema } },
+    async handle({ params }) {
+      const entry = await inbox.get(numberOf(params, unknownMessage))
+      if (!entry) throw unknownMessage(params.number ?? '')
+      return shownInboxEntry(entry, entry.turnId === null ? undefined : await turns.get(entry.turnId))
+    },
+  }),
+  defineRoute({
+    method: 'POST',
+    path: '/api/deliveries/inbox/:number/replay',
+    summary: 'Run a message that is done or dead once more, in a new turn',
+    auth: 'operator',
+    answers: { 200: { description: 'It waits for its turn', schema: replayedSchema } },
+    async handle({ params }) {
+      const number = numberOf(params, unknownMessage)
+      await replayMessage(inbox, number)
+      delivery.wake()
+      return { replayed: true, number }
+    },
+  }),
+]
+
+const outboxRoutes = ({ delivery, store: { outbox, turns } }: Runtime): Route[] => [
+  defineRoute({
+    method: 'GET',
+    path: '/api/deliveries/outbox',
+    summary: 'What goes out over channels',
+    auth: 'operator',
+    query: filterSchema(OUTBOX_STATES),
+    answers: { 200: { description: NEXT_PAGE, schema: v.object({ replies: v.array(outboxRowSchema), next }) } },
+    async handle({ query }) {
+      const { page, next } = await paged(query, outbox.list)
+      return { replies: page.map(shownOutboxRow), next }
+    },
+  }),
+  defineRoute({
+    method: 'GET',
+    path: '/api/deliveries/outbox/:number',
+    summary: 'One message that goes out, and the turn it is of',
+    auth: 'operator',
+    answers: { 200: { description: 'The reply', schema: outboxEntrySchema } },
+    async handle({ params }) {
+      const row = await outbox.get(numberOf(params, unknownReply))
+      if (!row) throw unknownReply(params.number ?? '')
+      return shownOutboxEntry(row, row.turnId === null ? undefined : await turns.get(row.turnId))
+    },
+  }),
+  defineRoute({
+    method: 'POST',
+    path: '/api/deliveries/outbox/:number/replay',
+    summary: 'Send a reply that is dead or ambiguous once more; an ambiguous one may arrive twice',
+    auth: 'operator',
+    answers: { 200: { description: 'It is due', schema: replayedSchema } },
+    async handle({ params }) {
+      const number = numberOf(params, unknownReply)
+      await replayReply(outbox, number)
+      delivery.wake()
+      return { replayed: true, number }
+    },
+  }),
+]
+
+/** A page, and where the one after it begins: one row more is read than is shown. */
+async function paged<Row extends { readonly number: number }>(
+  query: DeliveryFilter,
+  list: (filter: DeliveryFilter) => Promise<Row[]>,
+): Promise<{ readonly page: Row[]; readonly next: number | null }> {
+  const rows = await list({ ...query, limit: query.limit + 1 })
+  const page = rows.slice(0, query.limit)
+  return { page, next: rows.length > page.length ? (page.at(-1)?.number ?? null) : null }
+}
+
+/** A path that names no number names nothing. */
+function numberOf({ number = '' }: Readonly<Record<string, string>>, unknown: (number: string) => AppError): number {
+  if (!/^\d{1,15}$/.test(number)) throw unknown(number)
+  return Number(number)
+}

@@ -1,0 +1,59 @@
+/** `/api/memories`: what the agent remembers for this device, shown and forgotten by this device and no other. */
+
+import { isoTime } from '@sluice/kit'
+import type { Runtime } from '@sluice/runtime'
+import { AppError, defineRoute, type MemoryEntry, type Route } from '@sluice/sdk'
+import * as v from 'valibot'
+import { wholeText } from '../query.ts'
+import { personOf } from '../session-name.ts'
+
+const PAGE_MAX = 200
+
+const memorySchema = v.object({ key: v.string(), category: v.string(), content: v.string(), updated_at: v.string() })
+
+const unknownMemory = (): AppError => new AppError('not_found', 'Nothing is remembered under this key')
+
+const shown = ({ key, category, content, updatedAtMs }: MemoryEntry) => ({ key, category, content, updated_at: isoTime(updatedAtMs) })
+
+export function memoryRoutes({ store: { memory } }: Runtime): Route[] {
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/api/memories',
+      summary: 'What the agent remembers for this device, sorted by key',
+      auth: 'client',
+      query: v.object({ limit: wholeText(1, PAGE_MAX, 50), after: v.optional(v.string()) }),
+      answers: {
+        200: { description: 'A page; `after` the last `key` gives the next', schema: v.object({ memories: v.array(memorySchema) }) },
+      },
+      async handle({ device, query: { limit, after } }) {
+        const owner = personOf(device)
+        const entries = await memory.list({ owner, limit, ...(after !== undefined && { after: { owner, key: after } }) })
+        return { memories: entries.map(shown) }
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/api/memories/:key',
+      summary: 'One memory of this device',
+      auth: 'client',
+      answers: { 200: { description: 'The memory', schema: memorySchema } },
+      async handle({ device, params: { key = '' } }) {
+        const entry = await memory.get(personOf(device), key)
+        if (!entry) throw unknownMemory()
+        return shown(entry)
+      },
+    }),
+    defineRoute({
+      method: 'DELETE',
+      path: '/api/memories/:key',
+      summary: 'Forget one memory of this device',
+      auth: 'client',
+      answers: { 200: { description: 'Forgotten', schema: v.object({ deleted: v.literal(true), key: v.string() }) } },
+      async handle({ device, params: { key = '' } }) {
+        if (!(await memory.delete(personOf(device), key))) throw unknownMemory()
+        return { deleted: true, key }
+      },
+    }),
+  ]
+}

@@ -1,0 +1,300 @@
+import type { Health } from '@sluice/runtime/health'
+import type { Channel } from '@sluice/sdk'
+import { turnEnd } from '@sluice/testkit/store-rules/samples'
+import { describe, expect, test } from 'vitest'
+import { type TestGatewayOptions, testGateways } from '../testing.ts'
+
+const gateway = testGateways()
+
+async function paired(options: TestGatewayOptions = {}) {
+  const made = gateway(options)
+  const { token, device } = await made.pair('mine')
+  const call = (method: string, path: string, body?: unknown, bearer = token) =>
+    made.request(path, {
+      method,
+      headers: { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+  const json = async (method: string, path: string, body?: unknown) => (await call(method, path, body)).json()
+  const say = (session: string, message: string, bearer = token) =>
+    made.request('/webhook', {
+      method: 'POST',
+      headers: { authorization: `Bearer ${bearer}`, 'content-type': 'application/json', 'x-session-id': session },
+      body: JSON.stringify({ message }),
+    })
+  return { ...made, token, device, call, json, say }
+}
+
+describe('memories', () => {
+  test('are listed, shown and forgotten by the device they belong to, and by no other', async () => {
+    const { store, device, json, call, pair } = await paired()
+    const other = await pair('other')
+    for (const key of ['a/b', 'c'])
+      await store.memory.put({ owner: `device:${device}`, key, content: `mine ${key}`, category: 'core', atMs: 0 })
+    await store.memory.put({ owner: `device:${other.device}`, key: 'c', content: 'theirs', category: 'core', atMs: 0 })
+    const slash = encodeURIComponent('a/b')
+    expect(await json('GET', '/api/memories?limit=1')).toEqual({
+      memories: [{ key: 'a/b', category: 'core', content: 'mine a/b', updated_at: '1970-01-01T00:00:00.000Z' }],
+    })
+    expect(await json('GET', `/api/memories?after=${slash}`)).toMatchObject({ memories: [{ key: 'c', content: 'mine c' }] })
+    expect(await json('GET', `/api/memories/${slash}`)).toMatchObject({ content: 'mine a/b' })
+    expect((await call('GET', `/api/memories/${slash}`, undefined, other.token)).status).toBe(404)
+    expect((await call('DELETE', `/api/memories/${slash}`, undefined, other.token)).status).toBe(404)
+    expect(await json('DELETE', '/api/memories/c')).toEqual({ deleted: true, key: 'c' })
+    expect((await call('DELETE', '/api/memories/c')).status).toBe(404)
+    expect((await call('GET', '/api/memories/c', undefined, other.token)).status).toBe(200)
+  })
+})
+
+describe('sessions', () => {
+  test('are listed with what was said last first, a page at a time', async () => {
+    const { say, json, clock } = await paired()
+    for (const session of ['a', 'b', 'c']) {
+      await say(session, 'hello')
+      await clock.advance(1000)
+    }
+    const first = (await json('GET', '/api/sessions?limit=2')) as { sessions: { session_id: string; last_activity: string }[] }
+    expect(first.sessions).toMatchObject([{ session_id: 'c', name: null, message_count: 2 }, { session_id: 'b' }])
+    const before = encodeURIComponent(first.sessions[1]?.last_activity ?? '')
+    expect(await json('GET', `/api/sessions?limit=2&before=${before}`)).toMatchObject({ sessions: [{ session_id: 'a' }] })
+  })
+
+  test('show their messages, oldest first', async () => {
+    const { say, json } = await paired()
+    await say('a', 'one')
+    await say('a', 'two')
+    expect(await json('GET', '/api/sessions/a/messages?limit=3')).toEqual({
+      session_id: 'a',
+      messages: [
+        { role: 'assistant', content: 're: one' },
+        { role: 'user', content: 'two' },
+        { role: 'assistant', content: 're: two' },
+      ],
+    })
+  })
+
+  test('can be named and forgotten', async () => {
+    const { say, json, call } = await paired()
+    await say('a', 'one')
+    expect(await json('PUT', '/api/sessions/a', { name: ' Kitchen ' })).toEqual({ session_id: 'a', name: 'Kitchen' })
+    expect(await json('GET', '/api/sessions/a')).toMatchObject({ session_id: 'a', name: 'Kitchen' })
+    expect(await json('DELETE', '/api/sessions/a')).toMatchObject({
+      deleted: true,
+      session_id: 'a',
+      erased: { said: 1, turns: 1, copies: [] },
+    })
+    expect((await call('GET', '/api/sessions/a')).status).toBe(404)
+  })
+
+  test('are paged by a cursor, also where several were active at the same time', async () => {
+    const { say, json } = await paired()
+    for (const session of ['a', 'b', 'c']) await say(session, 'hello')
+    const seen: string[] = []
+    for (let path: string | undefined = '/api/sessions?limit=2'; path; ) {
+      const page = (await json('GET', path)) as { sessions: { session_id: string }[]; next: string | null }
+      seen.push(...page.sessions.map(({ session_id }) => session_id))
+      path = page.next === null ? undefined : `/api/sessions?limit=2&cursor=${page.next}`
+    }
+    expect(seen).toEqual(['c', 'b', 'a'])
+  })
+
+  test('are exported as one line for each message', async () => {
+    const { say, call } = await paired()
+    await say('a', 'one')
+    await say('a', 'two')
+    const lines = (await (await call('GET', '/api/sessions/a/export')).text()).trim().split('\n')
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+      { at: expect.any(String), role: 'user', content: 'one' },
+      { role: 'assistant', content: 're: one' },
+      { role: 'user', content: 'two' },
+      { role: 'assistant', content: 're: two' },
+    ])
+  })
+
+  test('of channels are found by their sender, exported and erased by an operator, and by no client', async () => {
+    const { store, json, call, pair } = await paired()
+    const session = 'channel:chatapp/2000/%2B1555/%2B1555'
+    const messages = [{ role: 'user' as const, content: [{ type: 'text' as const, text: 'private' }] }]
+    const other = session.replaceAll('1555', '1666')
+    for (const id of [session, other]) await store.turns.finish(turnEnd(`turn of ${id}`, { sessionId: id, messages }))
+    await store.memory.put({ owner: 'channel:chatapp/2000/%2B1555', key: 'birthday', content: 'May', category: 'core', atMs: 1 })
+    const found = '/api/sessions?channel=chatapp&sender=%2B1555'
+    expect(await json('GET', found)).toMatchObject({ sessions: [{ session_id: session, channel: 'chatapp', sender: '+1555' }], next: null })
+    expect(await json('GET', '/api/sessions?all=true')).toMatchObject({ sessions: [{}, {}] })
+    const path = `/api/sessions/${encodeURIComponent(session)}`
+    expect(await (await call('GET', `${path}/export`)).text()).toContain('private')
+    const client = await pair('client', null, 'client')
+    for (const [method, url] of [
+      ['GET', found],
+      ['GET', '/api/sessions?all=true'],
+      ['DELETE', found],
+    ] as const)
+      expect((await call(method, url, undefined, client.token)).status, url).toBe(403)
+    expect((await call('DELETE', path, undefined, client.token)).status).toBe(400)
+    expect(await json('DELETE', found)).toMatchObject({ deleted: true, erased: { said: 1, memories: 1 } })
+    expect(await store.sessions.get(session)).toBeUndefined()
+    expect(await store.sessions.get(other)).toBeDefined()
+    expect(await store.memory.search('channel:chatapp/2000/%2B1555', '', 5)).toEqual([])
+    expect((await call('DELETE', found)).status).toBe(404)
+    expect(await json('DELETE', `/api/sessions/${encodeURIComponent(other)}`)).toMatchObject({ erased: { said: 1 } })
+  })
+
+  test('§1 item 4 are the device\u2019s own: another one neither lists, reads, names nor deletes them', async () => {
+    const made = await paired()
+    const other = await made.pair('other', null, 'client')
+    await made.say('a', 'mine')
+    await made.say('a', 'theirs', other.token)
+    await made.say('b', 'mine alone')
+    const asOther = (method: string, path: string, body?: unknown) => made.call(method, path, body, other.token)
+    expect(await (await asOther('GET', '/api/sessions')).json()).toMatchObject({ sessions: [{ session_id: 'a', message_count: 2 }] })
+    expect(await (await asOther('GET', '/api/sessions/a/messages')).json()).toMatchObject({ messages: [{ content: 'theirs' }, {}] })
+    for (const path of ['/api/sessions/b', '/api/sessions/b/messages', `/api/sessions/${made.device}%2Fb`]) {
+      expect([400, 404], path).toContain((await asOther('GET', path)).status)
+    }
+    expect((await asOther('PUT', '/api/sessions/b', { name: 'x' })).status).toBe(404)
+    expect((await asOther('DELETE', '/api/sessions/b')).status).toBe(404)
+    expect((await asOther('GET', '/api/turns/turn-1')).status).toBe(404)
+    expect((await asOther('POST', '/api/turns/turn-1/abort')).status).toBe(404)
+  })
+
+  test.each<[method: string, path: string, body?: unknown]>([
+    ['GET', '/api/sessions?limit=0'],
+    ['GET', '/api/sessions?limit=201'],
+    ['GET', '/api/sessions?limit=ten'],
+    ['GET', '/api/sessions?before=yesterday'],
+    ['GET', '/api/sessions/a%20b'],
+    ['PUT', '/api/sessions/a', {}],
+    ['PUT', '/api/sessions/a', { name: '' }],
+    ['PUT', '/api/sessions/a', { name: 'n'.repeat(201) }],
+    ['PUT', '/api/sessions/a', []],
+  ])('%s %s is 400', async (method, path, body) => {
+    const { call } = await paired()
+    const response = await call(method, path, body)
+    expect(response.status).toBe(400)
+    expect(await response.json()).toMatchObject({ code: 'invalid_request' })
+  })
+})
+
+describe('turns', () => {
+  test('show how they ended', async () => {
+    const { say, json } = await paired()
+    await say('a', 'hello')
+    expect(await json('GET', '/api/turns/turn-1')).toMatchObject({
+      turn_id: 'turn-1',
+      status: 'done',
+      source: 'webhook',
+      session_id: 'a',
+      response: 're: hello',
+      error: null,
+      created_at: '2026-01-01T00:00:00.000Z',
+    })
+  })
+
+  test('that run are aborted, that have ended are a conflict, and unknown ones are 404', async () => {
+    const { say, call, json } = await paired()
+    await say('a', 'hello')
+    expect(await json('POST', '/api/turns/turn-running/abort')).toEqual({ aborted: true, turn_id: 'turn-running' })
+    expect((await call('POST', '/api/turns/turn-1/abort')).status).toBe(409)
+    expect((await call('POST', '/api/turns/nothing/abort')).status).toBe(404)
+    expect((await call('GET', '/api/turns/nothing')).status).toBe(404)
+  })
+})
+
+describe('devices', () => {
+  test('are listed without their tokens', async () => {
+    const { json, device, token } = await paired()
+    const list = await json('GET', '/api/devices')
+    expect(list).toMatchObject({ count: 1, devices: [{ id: device, name: 'mine', expires_at: null }] })
+    expect(JSON.stringify(list)).not.toContain(token.slice(7))
+  })
+
+  test('that are revoked are refused from the next request on', async () => {
+    const { call, json, pair, runtime } = await paired()
+    const other = await pair('other')
+    expect((await call('GET', '/api/status', undefined, other.token)).status).toBe(200)
+    expect(await json('DELETE', `/api/devices/${other.device}`)).toMatchObject({ device_id: other.device })
+    expect((await call('GET', '/api/status', undefined, other.token)).status).toBe(401)
+    expect((await call('DELETE', `/api/devices/${other.device}`)).status).toBe(404)
+    expect(runtime.bus.recent(1)).toMatchObject([{ envelope: { type: 'device_revoked', device_id: other.device } }])
+  })
+
+  test('whose token is rotated are refused with the old one and let in with the new one', async () => {
+    const { call, json, device, token } = await paired()
+    await call('GET', '/api/status')
+    const rotated = (await json('POST', `/api/devices/${device}/token/rotate`)) as { token: string }
+    expect(rotated).toMatchObject({ device_id: device })
+    expect((await call('GET', '/api/status', undefined, token)).status).toBe(401)
+    expect((await call('GET', '/api/status', undefined, rotated.token)).status).toBe(200)
+    expect((await call('POST', '/api/devices/nobody/token/rotate', undefined, rotated.token)).status).toBe(404)
+  })
+
+  test('let another one in by a code', async () => {
+    const { json, request } = await paired()
+    const { pairing_code } = (await json('POST', '/api/pairing/initiate')) as { pairing_code: string }
+    expect((await request('/pair', { method: 'POST', headers: { 'x-pairing-code': pairing_code } })).status).toBe(200)
+  })
+})
+
+describe('status', () => {
+  const failed = {
+    feature: 'tool-pdf',
+    flag: null,
+    kind: 'tool',
+    compiled: true,
+    installed: true,
+    configured: true,
+    state: 'failed',
+    reason: 'broken',
+    build: null,
+  } as const
+  const tool = { name: 'shell', description: 'Run a command', feature: 'tool-shell', available: true, compiled: true, build: null } as const
+
+  test('says what the daemon is', async () => {
+    const { json, clock } = await paired()
+    await clock.advance(61_000)
+    expect(await json('GET', '/api/status')).toMatchObject({
+      version: '0.0.0',
+      profile: 'test',
+      uptime_seconds: 61,
+      require_pairing: true,
+      paired_devices: 1,
+    })
+  })
+
+  test('lists tools and features, and a failed feature makes health degraded', async () => {
+    const { json } = await paired({ live: { features: [failed], tools: [tool] } })
+    expect(await json('GET', '/api/tools')).toEqual({ tools: [tool] })
+    expect(await json('GET', '/api/features')).toEqual({ features: [failed] })
+    expect(await json('GET', '/api/health')).toMatchObject({ status: 'degraded', failed: [{ feature: 'tool-pdf', reason: 'broken' }] })
+    expect(await (await paired()).json('GET', '/api/health')).toMatchObject({ status: 'ok', failed: [] })
+    const channel = { name: 'x', health: () => ({ state: 'down', detail: 'the token is refused', lastSentAtMs: 0 }) } as unknown as Channel
+    expect(await (await paired({ live: { channels: [channel] } })).json('GET', '/api/health')).toMatchObject({
+      status: 'degraded',
+      channels: [
+        { channel: 'x', state: 'down', detail: 'the token is refused', last_event_at: null, last_sent_at: '1970-01-01T00:00:00.000Z' },
+      ],
+    })
+  })
+
+  test('a store that cannot write and a link that is down make the detailed health degraded', async () => {
+    const { json, runtime } = await paired()
+    const wrong = {
+      store: { state: 'failing', reason: 'database or disk is full' },
+      links: [{ name: 'mqtt', state: 'down' }],
+    } satisfies Partial<Health>
+    const look = runtime.health.look
+    runtime.health.look = () => ({ ...look(), ...wrong, status: 'degraded' })
+    expect(await json('GET', '/api/health')).toMatchObject({ ...wrong, status: 'degraded', failed: [] })
+  })
+
+  test('§6 shows the events that are kept, oldest first', async () => {
+    const { json, runtime } = await paired()
+    for (const n of [1, 2, 3]) runtime.bus.emit({ type: 'x_test', n })
+    expect(await json('GET', '/api/events/history?limit=2')).toMatchObject({
+      events: [
+        { n: 2, id: 'test-2' },
+        { n: 3, id: 'test-3' },
+      ],
+    })
+  })
+})

@@ -1,0 +1,187 @@
+/** `/api/sessions`: what was said, to the device that said it, and to operators also what was said by others. */
+
+import type { Runtime } from '@sluice/runtime'
+import { cursorAfter, erasePerson, exported, plainMessage, readCursor, sessionsEnds, shownConversation } from '@sluice/runtime'
+import { AppError, defineRoute, type Role, type Route, type SessionRow } from '@sluice/sdk'
+import * as v from 'valibot'
+import { wholeText } from '../query.ts'
+import { bareSession, checkSessionName, personOf, sessionNamespace, storedSession } from '../session-name.ts'
+
+const PAGE_MAX = 200
+
+const sessionSchema = v.object({
+  session_id: v.string(),
+  name: v.nullable(v.string()),
+  channel: v.nullable(v.string()),
+  sender: v.nullable(v.string()),
+  created_at: v.string(),
+  last_activity: v.string(),
+  message_count: v.number(),
+})
+
+const messageSchema = v.object({
+  role: v.string(),
+  content: v.string(),
+  tool_calls: v.optional(v.array(v.object({ id: v.string(), name: v.string(), input: v.unknown() }))),
+  tool_results: v.optional(v.array(v.object({ id: v.string(), name: v.string(), output: v.unknown() }))),
+})
+
+const unknownSession = (): AppError => new AppError('not_found', 'There is no such session')
+
+interface Caller {
+  readonly device: string | null
+  readonly role: Role | null
+}
+
+/** The session a path names: by its name in the caller's namespace, or for an operator by the id it is kept under. */
+function storedOf({ device, role }: Caller, { id = '' }: Readonly<Record<string, string>>): string {
+  if (role === 'operator' && id.includes('/')) return id
+  return storedSession(device, checkSessionName(id, 'A session id'))
+}
+
+const shown = (device: string | null, row: SessionRow) => ({ ...shownConversation(row), session_id: bareSession(device, row.id) ?? row.id })
+
+const text = v.exactOptional(v.pipe(v.string(), v.minLength(1)))
+
+const listQuery = v.object({
+  limit: wholeText(1, PAGE_MAX, 50),
+  before: v.optional(v.pipe(v.string(), v.isoTimestamp())),
+  cursor: text,
+  all: v.exactOptional(v.picklist(['true', 'false'])),
+  channel: text,
+  sender: text,
+})
+
+const erasedSchema = v.object({
+  said: v.pipe(v.number(), v.description('Turns with what was said in them')),
+  turns: v.number(),
+  messages: v.number(),
+  replies: v.number(),
+  approvals: v.number(),
+  memories: v.number(),
+  held: v.pipe(v.number(), v.description("Requests kept until other people's messages in them are done; erase again then")),
+  purged: v.pipe(v.boolean(), v.description('False: the log of recent writes could not be emptied yet')),
+  copies: v.pipe(v.array(v.string()), v.description('Copies made before upgrades, which still hold it')),
+})
+
+const forbidden = (): AppError => new AppError('forbidden', 'Only an operator reads or erases the conversations of others.')
+
+/** Which sessions a list is about. */
+function scopeOf({ device, role }: Caller, { all, channel, sender }: v.InferOutput<typeof listQuery>) {
+  if (all !== 'true' && channel === undefined && sender === undefined) return { prefix: sessionNamespace(device) }
+  if (role !== 'operator') throw forbidden()
+  if (channel === undefined && sender === undefined) return {}
+  if (channel === undefined) throw new AppError('invalid_request', 'sender goes with channel.')
+  return sessionsEnds(channel, sender)
+}
+
+export function sessionRoutes({ store, clock }: Runtime): Route[] {
+  const { sessions } = store
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/api/sessions',
+      summary: 'The sessions of this device, most recently active first; for an operator also all, or those of a channel or a sender',
+      auth: 'client',
+      query: listQuery,
+      answers: {
+        200: {
+          description: 'A page; `next` as `cursor` gives the page after it, null is the end',
+          schema: v.object({ sessions: v.array(sessionSchema), next: v.nullable(v.string()) }),
+        },
+      },
+      async handle({ device, role, query }) {
+        const { limit, before, cursor } = query
+        const from = cursor !== undefined ? readCursor(cursor) : before && { lastActiveAtMs: Date.parse(before), id: '' }
+        const rows = await sessions.list({ limit: limit + 1, ...scopeOf({ device, role }, query), ...(from && { before: from }) })
+        return { sessions: rows.slice(0, limit).map((row) => shown(device, row)), next: cursorAfter(rows, limit) }
+      },
+    }),
+    defineRoute({
+      method: 'DELETE',
+      path: '/api/sessions',
+      summary: 'Erase a person: all conversations of one sender of a channel, with their memories',
+      auth: 'operator',
+      query: v.object({ channel: v.pipe(v.string(), v.minLength(1)), sender: v.pipe(v.string(), v.minLength(1)) }),
+      answers: { 200: { description: 'Erased', schema: v.object({ deleted: v.literal(true), erased: erasedSchema }) } },
+      async handle({ device, query }) {
+        const erased = await erasePerson(store, query, { atMs: clock.nowMs(), by: personOf(device) })
+        if (!erased) throw new AppError('not_found', `Nothing is kept of ${query.sender} on ${query.channel}.`)
+        return { deleted: true, erased }
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/api/sessions/:id',
+      summary: 'One session',
+      auth: 'client',
+      answers: { 200: { description: 'The session', schema: sessionSchema } },
+      async handle({ device, role, params }) {
+        const row = await sessions.get(storedOf({ device, role }, params))
+        if (!row) throw unknownSession()
+        return shown(device, row)
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/api/sessions/:id/export',
+      summary: 'Everything that was said in a session, oldest first, one JSON object a line',
+      auth: 'client',
+      mediaType: 'application/x-ndjson',
+      answers: { 200: { description: 'The lines', schema: v.object({ at: v.string(), ...messageSchema.entries }) } },
+      async handle({ device, role, params }) {
+        const id = storedOf({ device, role }, params)
+        if (!(await sessions.get(id))) throw unknownSession()
+        const lines = exported(sessions, id)
+        const body = new ReadableStream<Uint8Array>({
+          async pull(controller) {
+            const { value, done } = await lines.next()
+            if (done) controller.close()
+            else controller.enqueue(Buffer.from(`${JSON.stringify(value)}\n`))
+          },
+        })
+        return new Response(body, { headers: { 'content-type': 'application/x-ndjson' } })
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/api/sessions/:id/messages',
+      summary: 'The newest messages of a session, oldest first',
+      auth: 'client',
+      query: v.object({ limit: wholeText(1, PAGE_MAX, 50) }),
+      answers: { 200: { description: 'The messages', schema: v.object({ session_id: v.string(), messages: v.array(messageSchema) }) } },
+      async handle({ device, role, params, query: { limit } }) {
+        const id = storedOf({ device, role }, params)
+        const [row, history] = await Promise.all([sessions.get(id), sessions.history(id, limit)])
+        if (!row) throw unknownSession()
+        return { session_id: params.id, messages: history.map(plainMessage) }
+      },
+    }),
+    defineRoute({
+      method: 'PUT',
+      path: '/api/sessions/:id',
+      summary: 'Name a session',
+      auth: 'client',
+      body: v.object({ name: v.nullable(v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(200))) }),
+      answers: { 200: { description: 'Named', schema: v.object({ session_id: v.string(), name: v.nullable(v.string()) }) } },
+      async handle({ device, role, params, body: { name } }) {
+        if (!(await sessions.rename(storedOf({ device, role }, params), name))) throw unknownSession()
+        return { session_id: params.id, name }
+      },
+    }),
+    defineRoute({
+      method: 'DELETE',
+      path: '/api/sessions/:id',
+      summary: 'Erase a session: what was said, and the contents of its turns, messages and replies',
+      auth: 'client',
+      answers: {
+        200: { description: 'Erased', schema: v.object({ deleted: v.literal(true), session_id: v.string(), erased: erasedSchema }) },
+      },
+      async handle({ device, role, params }) {
+        const erased = await sessions.erase(storedOf({ device, role }, params), { atMs: clock.nowMs(), by: personOf(device) })
+        if (!erased) throw unknownSession()
+        return { deleted: true, session_id: params.id, erased }
+      },
+    }),
+  ]
+}

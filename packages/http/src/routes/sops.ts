@@ -1,0 +1,111 @@
+/** `/api/sops`: the procedures, their runs and the audit log; runs can be started and cancelled by hand. */
+
+import type { Runtime } from '@sluice/runtime'
+import { auditSchema, RUN_STATUSES, runSchema, shownAudit, shownRun, shownSop, sopSchema } from '@sluice/runtime'
+import { AppError, defineRoute, formatTraceContext, type Route, type Sops } from '@sluice/sdk'
+import * as v from 'valibot'
+import { wholeText } from '../query.ts'
+import { personOf } from '../session-name.ts'
+
+const PAGE_MAX = 500
+const TEXT_MAX = 2000
+
+const unknownRun = (): AppError => new AppError('not_found', 'There is no such run')
+
+export function sopRoutes(runtime: Runtime): Route[] {
+  const engine = (): Sops => {
+    const sops = runtime.sops()
+    if (!sops) throw new AppError('unavailable', 'Procedures are not running here')
+    return sops
+  }
+  return [...procedureRoutes(runtime, engine), ...runRoutes(runtime, engine), auditRoute(runtime)]
+}
+
+const procedureRoutes = ({ clock }: Runtime, engine: () => Sops): Route[] => [
+  defineRoute({
+    method: 'GET',
+    path: '/api/sops',
+    summary: 'The procedures that are loaded',
+    auth: 'operator',
+    answers: { 200: { description: 'By name', schema: v.object({ sops: v.array(sopSchema) }) } },
+    handle: () => ({ sops: engine().list().map(shownSop) }),
+  }),
+  defineRoute({
+    method: 'POST',
+    path: '/api/sops/:name/runs',
+    summary: 'Start a procedure by hand, whatever its triggers',
+    auth: 'operator',
+    body: v.object({ payload: v.optional(v.pipe(v.unknown(), v.description('Any JSON; what its first step is given'))) }),
+    answers: { 200: { description: 'It runs', schema: v.object({ run_id: v.string() }) } },
+    async handle({ device, params: { name = '' }, body: { payload }, trace }) {
+      const by = personOf(device)
+      const runId = await engine().run(name, {
+        payload: payload === undefined ? null : JSON.stringify(payload),
+        atMs: clock.nowMs(),
+        by,
+        trace: formatTraceContext(trace),
+      })
+      return { run_id: runId }
+    },
+  }),
+]
+
+const runRoutes = ({ store: { sops } }: Runtime, engine: () => Sops): Route[] => [
+  defineRoute({
+    method: 'GET',
+    path: '/api/sops/runs',
+    summary: 'Runs of procedures, newest first',
+    auth: 'operator',
+    query: v.object({
+      limit: wholeText(1, PAGE_MAX, 50),
+      before: v.exactOptional(v.pipe(v.string(), v.minLength(1))),
+      sop: v.exactOptional(v.pipe(v.string(), v.minLength(1))),
+      active: v.exactOptional(v.picklist(['true', 'false'])),
+      status: v.exactOptional(v.picklist(RUN_STATUSES)),
+    }),
+    answers: { 200: { description: 'A page; `before` the last `run_id` gives the next', schema: v.object({ runs: v.array(runSchema) }) } },
+    async handle({ query: { active, ...filter } }) {
+      const runs = await sops.runs({ ...filter, ...(active !== undefined && { active: active === 'true' }) })
+      return { runs: runs.map(shownRun) }
+    },
+  }),
+  defineRoute({
+    method: 'GET',
+    path: '/api/sops/runs/:id',
+    summary: 'One run, step by step',
+    auth: 'operator',
+    answers: { 200: { description: 'The run', schema: runSchema } },
+    async handle({ params: { id = '' } }) {
+      const run = await sops.get(id)
+      if (!run) throw unknownRun()
+      return shownRun(run)
+    },
+  }),
+  defineRoute({
+    method: 'POST',
+    path: '/api/sops/runs/:id/cancel',
+    summary: 'End a run before its end',
+    auth: 'operator',
+    body: v.object({ reason: v.optional(v.pipe(v.string(), v.maxLength(TEXT_MAX)), 'cancelled by hand') }),
+    answers: { 200: { description: 'It is cancelled', schema: runSchema } },
+    handle: async ({ device, params: { id = '' }, body: { reason } }) => shownRun(await engine().cancel(id, personOf(device), reason)),
+  }),
+]
+
+const auditRoute = ({ store: { sops } }: Runtime): Route =>
+  defineRoute({
+    method: 'GET',
+    path: '/api/sops/audit',
+    summary: 'The audit log, in order: every transition, who and why, each record chained to the one before it',
+    auth: 'operator',
+    query: v.object({
+      limit: wholeText(1, PAGE_MAX, 100),
+      after: wholeText(0, Number.MAX_SAFE_INTEGER, 0),
+      run: v.exactOptional(v.pipe(v.string(), v.minLength(1))),
+      sop: v.exactOptional(v.pipe(v.string(), v.minLength(1))),
+    }),
+    answers: {
+      200: { description: 'A page; `after` the last `number` gives the next', schema: v.object({ records: v.array(auditSchema) }) },
+    },
+    handle: async ({ query }) => ({ records: (await sops.audit(query)).map(shownAudit) }),
+  })

@@ -1,0 +1,202 @@
+/** `/api/status` and its neighbours: how the daemon is, for those who may know. */
+
+import { healthOf } from '@sluice/delivery'
+import { isoTime } from '@sluice/kit'
+import type { Live, Runtime } from '@sluice/runtime'
+import { healthSchema } from '@sluice/runtime/health'
+import { type Channel, defineRoute, type Route } from '@sluice/sdk'
+import * as v from 'valibot'
+import { wholeText } from '../query.ts'
+import { readerOf } from '../streams/subscription.ts'
+
+const HISTORY_MAX = 1024
+
+const vitalsSchema = v.object({
+  turns_running: v.number(),
+  turns_queued: v.number(),
+  sessions_active: v.number(),
+  sse_clients: v.number(),
+  ws_clients: v.number(),
+  messages_pending: v.number(),
+  replies_pending: v.number(),
+  oldest_message_secs: v.number(),
+  oldest_reply_secs: v.number(),
+  commits_queued: v.number(),
+  events_dropped: v.number(),
+  sandbox: v.nullable(v.object({ backend: v.string(), detail: v.string() })),
+})
+
+const channelSchema = v.object({
+  channel: v.string(),
+  state: v.picklist(['ok', 'connecting', 'down']),
+  detail: v.nullable(v.string()),
+  last_event_at: v.nullable(v.string()),
+  last_sent_at: v.nullable(v.string()),
+})
+
+const shownChannel = (channel: Channel) => {
+  const { state, detail, lastEventAtMs, lastSentAtMs } = healthOf(channel)
+  return {
+    channel: channel.name,
+    state,
+    detail: detail ?? null,
+    last_event_at: isoTime(lastEventAtMs ?? null),
+    last_sent_at: isoTime(lastSentAtMs ?? null),
+  }
+}
+
+const featureSchema = v.object({
+  feature: v.string(),
+  flag: v.nullable(v.string()),
+  kind: v.string(),
+  compiled: v.boolean(),
+  installed: v.boolean(),
+  configured: v.boolean(),
+  state: v.picklist(['ready', 'starting', 'unavailable', 'unconfigured', 'failed', 'left_out']),
+  reason: v.nullable(v.string()),
+  build: v.nullable(v.string()),
+})
+
+const toolSchema = v.object({
+  name: v.string(),
+  description: v.string(),
+  feature: v.string(),
+  available: v.boolean(),
+  compiled: v.boolean(),
+  build: v.nullable(v.string()),
+})
+
+const shownVitals = ({ vitals }: Runtime) => {
+  const {
+    turnsRunning,
+    turnsQueued,
+    sessionsActive,
+    sseClients,
+    wsClients,
+    messagesPending,
+    repliesPending,
+    oldestMessageSecs,
+    oldestReplySecs,
+    commitsQueued,
+    eventsDropped,
+    sandbox,
+  } = vitals()
+  return {
+    turns_running: turnsRunning,
+    turns_queued: turnsQueued,
+    sessions_active: sessionsActive,
+    sse_clients: sseClients,
+    ws_clients: wsClients,
+    messages_pending: messagesPending,
+    replies_pending: repliesPending,
+    oldest_message_secs: Math.round(oldestMessageSecs),
+    oldest_reply_secs: Math.round(oldestReplySecs),
+    commits_queued: commitsQueued,
+    events_dropped: eventsDropped,
+    sandbox,
+  }
+}
+
+export function statusRoutes(runtime: Runtime, live: Live): Route[] {
+  const { clock, bus, store, version, profile, startedAtMs } = runtime
+  const { config, features, tools, models, generation } = live
+  const uptimeSecs = () => Math.floor((clock.nowMs() - startedAtMs) / 1000)
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/api/status',
+      summary: 'What this daemon is and what it is doing',
+      auth: 'operator',
+      answers: {
+        200: {
+          description: 'The status',
+          schema: v.object({
+            version: v.string(),
+            profile: v.string(),
+            generation: v.number(),
+            started_at: v.string(),
+            uptime_seconds: v.number(),
+            models: v.array(v.string()),
+            require_pairing: v.boolean(),
+            paired_devices: v.number(),
+            ...vitalsSchema.entries,
+          }),
+        },
+      },
+      handle: async () => ({
+        version,
+        profile,
+        generation,
+        started_at: isoTime(startedAtMs),
+        uptime_seconds: uptimeSecs(),
+        models,
+        require_pairing: config.require_pairing,
+        paired_devices: (await store.devices.list()).length,
+        ...shownVitals(runtime),
+      }),
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/api/health',
+      summary: 'Health with details; a feature that failed makes it `degraded`, as does everything that `/health` counts',
+      auth: 'operator',
+      answers: {
+        200: {
+          description: 'Healthy or degraded',
+          schema: v.object({
+            ...healthSchema.entries,
+            uptime_seconds: v.number(),
+            failed: v.array(v.object({ feature: v.string(), reason: v.nullable(v.string()) })),
+            channels: v.array(channelSchema),
+            ...vitalsSchema.entries,
+          }),
+        },
+      },
+      handle() {
+        const failed = features.filter(({ state }) => state === 'failed').map(({ feature, reason }) => ({ feature, reason }))
+        const health = runtime.health.look()
+        const status = failed.length > 0 ? 'degraded' : health.status
+        return {
+          ...health,
+          status,
+          uptime_seconds: uptimeSecs(),
+          failed,
+          channels: live.channels.map(shownChannel),
+          ...shownVitals(runtime),
+        }
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/api/tools',
+      summary: 'The tools of this build, and those it leaves out with the command that builds them in',
+      auth: 'client',
+      answers: { 200: { description: 'All of them', schema: v.object({ tools: v.array(toolSchema) }) } },
+      handle: () => ({ tools }),
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/api/features',
+      summary: 'Every feature there is, and how it stands in this build and configuration',
+      auth: 'operator',
+      answers: { 200: { description: 'One row per feature', schema: v.object({ features: v.array(featureSchema) }) } },
+      handle: () => ({ features }),
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/api/events/history',
+      summary: 'The events kept for resuming, oldest first',
+      auth: 'client',
+      query: v.object({ limit: wholeText(1, HISTORY_MAX, 100) }),
+      answers: {
+        200: {
+          description: 'The newest `limit` events',
+          schema: v.object({ events: v.array(v.looseObject({ id: v.string(), type: v.string(), timestamp: v.string() })) }),
+        },
+      },
+      handle: ({ query: { limit }, role, device }) => ({
+        events: bus.recent(limit, readerOf({ role, device })).map(({ envelope }) => envelope),
+      }),
+    }),
+  ]
+}

@@ -1,0 +1,77 @@
+/** `/api/turns`: how a turn stands, and its end before its time. */
+
+import { isoTime } from '@sluice/kit'
+import type { Runtime } from '@sluice/runtime'
+import { AppError, defineRoute, type Route, type RouteRequest, type TurnRow } from '@sluice/sdk'
+import * as v from 'valibot'
+import { bareSession, ownerOf } from '../session-name.ts'
+
+const turnSchema = v.object({
+  turn_id: v.string(),
+  status: v.picklist(['queued', 'running', 'done', 'failed', 'aborted']),
+  source: v.string(),
+  session_id: v.nullable(v.string()),
+  response: v.nullable(v.string()),
+  model: v.nullable(v.string()),
+  error: v.nullable(v.object({ code: v.string(), message: v.string() })),
+  input_tokens: v.number(),
+  output_tokens: v.number(),
+  cost_usd: v.number(),
+  attempts: v.number(),
+  created_at: v.string(),
+  ended_at: v.nullable(v.string()),
+})
+
+const unknownTurn = (): AppError => new AppError('not_found', 'There is no such turn')
+
+/** An operator is shown the turns of everybody. */
+const isHidden = ({ role, device }: Pick<RouteRequest, 'role' | 'device'>, { owner }: TurnRow): boolean =>
+  role !== 'operator' && owner !== ownerOf(device)
+
+const shown = (device: string | null, turn: TurnRow) => ({
+  turn_id: turn.id,
+  status: turn.status,
+  source: turn.source,
+  session_id: turn.sessionId === null ? null : (bareSession(device, turn.sessionId) ?? turn.sessionId),
+  response: turn.response,
+  model: turn.model,
+  error: turn.error,
+  input_tokens: turn.inputTokens,
+  output_tokens: turn.outputTokens,
+  cost_usd: turn.costUsd,
+  attempts: turn.attempts,
+  created_at: isoTime(turn.createdAtMs),
+  ended_at: isoTime(turn.endedAtMs),
+})
+
+export function turnRoutes({ store: { turns }, agent }: Runtime): Route[] {
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/api/turns/:id',
+      summary: 'How a turn stands',
+      auth: 'client',
+      answers: { 200: { description: 'The turn', schema: turnSchema } },
+      async handle({ device, role, params: { id = '' } }) {
+        const turn = await turns.get(id)
+        if (!turn || isHidden({ device, role }, turn)) throw unknownTurn()
+        return shown(device, turn)
+      },
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/api/turns/:id/abort',
+      summary: 'End a turn that runs or waits',
+      auth: 'client',
+      answers: { 200: { description: 'It ends as `aborted`', schema: v.object({ aborted: v.literal(true), turn_id: v.string() }) } },
+      async handle({ device, role, params: { id = '' } }) {
+        // A turn that was never queued is not in the store before its end.
+        const turn = await turns.get(id)
+        if (turn && isHidden({ device, role }, turn)) throw unknownTurn()
+        if (!agent.abort(id, role === 'operator' ? undefined : ownerOf(device)))
+          throw turn ? new AppError('conflict', 'The turn has ended') : unknownTurn()
+        return { aborted: true, turn_id: id }
+      },
+    }),
+  ]
+}

@@ -1,0 +1,221 @@
+/** What one slow or late subscriber gets, and that nobody else notices. */
+
+import { createEventBus } from '@sluice/runtime'
+import { testClock } from '@sluice/testkit/clock'
+import { expect, test } from 'vitest'
+import { BUFFERED_BYTES_MAX, createFanOut, type Sink, STALLED_MS_MAX, type Subscription } from './fan-out.ts'
+import type { Framing } from './frames.ts'
+
+const FROM_NOW: Subscription = { reader: null, lastEventId: null, types: null }
+
+const jsonFraming: Framing = {
+  event: ({ json }) => Buffer.from(json),
+  gap: (missed) => Buffer.from(JSON.stringify({ type: 'gap', missed })),
+}
+
+/** A subscriber that has taken as much as the test says. */
+class FakeSink implements Sink {
+  readonly buffers: Buffer[] = []
+  buffered = 0
+  destroyed = 0
+
+  bufferedBytes(): number {
+    return this.buffered
+  }
+  write(frame: Buffer): void {
+    this.buffers.push(frame)
+  }
+  destroy(): void {
+    this.destroyed += 1
+  }
+  seen(): unknown[] {
+    const frames = this.buffers.map((buffer) => JSON.parse(buffer.toString()))
+    return frames.map(({ type, n, missed }) => (type === 'gap' ? `gap ${missed}` : n))
+  }
+}
+
+function setUp(keptMax = 8) {
+  const clock = testClock()
+  const bus = createEventBus({ clock, run: 'r', keptMax })
+  const dropped = { count: 0 }
+  const fanOut = createFanOut({ bus, clock, framing: jsonFraming, onDropped: () => void dropped.count++ })
+  let n = 0
+  const emit = (count: number, type: `x_${string}` = 'x_tick') => {
+    for (let i = 0; i < count; i++) bus.emit({ type, n: ++n })
+  }
+  return { clock, bus, fanOut, dropped, emit }
+}
+
+test('§6 every subscriber gets every event in order, as the same bytes', () => {
+  const { fanOut, emit } = setUp()
+  const [a, b] = [new FakeSink(), new FakeSink()]
+  fanOut.add(a, FROM_NOW)
+  const leave = fanOut.add(b, FROM_NOW)
+  emit(2)
+  leave()
+  emit(1)
+  expect(a.seen()).toEqual([1, 2, 3])
+  expect(b.seen()).toEqual([1, 2])
+  expect(a.buffers[0]).toBe(b.buffers[0])
+})
+
+test('a filter lets through the types it names and no other', () => {
+  const { fanOut, emit } = setUp()
+  const sink = new FakeSink()
+  fanOut.add(sink, { reader: null, lastEventId: null, types: new Set(['x_b']) })
+  emit(1, 'x_a')
+  emit(1, 'x_b')
+  expect(sink.seen()).toEqual([2])
+})
+
+test('an event with an outline is sent whole to its owner, as the outline to other operators, to no other client', () => {
+  const { fanOut, bus } = setUp()
+  const readers = {
+    owner: { role: 'client', owner: 'd1' },
+    operator: { role: 'operator', owner: 'd2' },
+    client: { role: 'client', owner: 'd3' },
+  } as const
+  const given = (reader: Subscription['reader'], lastEventId: string | null) => {
+    const texts: string[] = []
+    const sink = new FakeSink()
+    sink.write = (frame) => void texts.push(frame.toString())
+    fanOut.add(sink, { reader, lastEventId, types: null })
+    return texts
+  }
+  const live = Object.entries(readers).map(([name, reader]) => [name, given(reader, null)] as const)
+  bus.emit({ type: 'x_ask', say: 'whole' }, 'd1', { type: 'x_ask', say: 'outline' })
+  const resumed = Object.entries(readers).map(([name, reader]) => [name, given(reader, 'r-0')] as const)
+  for (const shown of [live, resumed])
+    expect(shown.map(([name, texts]) => [name, ...texts.map((text) => JSON.parse(text).say)])).toEqual([
+      ['owner', 'whole'],
+      ['operator', 'outline'],
+      ['client'],
+    ])
+})
+
+test('resuming replays what is kept, after a gap that counts what is not', () => {
+  const { fanOut, emit } = setUp(4)
+  emit(10)
+  const [near, far, lost] = [new FakeSink(), new FakeSink(), new FakeSink()]
+  fanOut.add(near, { reader: null, lastEventId: 'r-8', types: null })
+  fanOut.add(far, { reader: null, lastEventId: 'r-3', types: null })
+  fanOut.add(lost, { reader: null, lastEventId: 'other-3', types: null })
+  emit(1)
+  expect(near.seen()).toEqual([9, 10, 11])
+  expect(far.seen()).toEqual(['gap 3', 7, 8, 9, 10, 11])
+  expect(lost.seen()).toEqual(['gap null', 7, 8, 9, 10, 11])
+})
+
+test('a replay waits for room and goes on where it stood: nothing that is kept is left out', async () => {
+  const { clock, fanOut, emit, dropped } = setUp()
+  emit(5)
+  const sink = new FakeSink()
+  sink.buffered = BUFFERED_BYTES_MAX + 1
+  fanOut.add(sink, { reader: null, lastEventId: 'r-1', types: null })
+  emit(1)
+  expect(sink.seen()).toEqual([2])
+  await clock.advance(1000)
+  expect(sink.seen()).toEqual([2])
+  sink.buffered = 0
+  emit(1)
+  await clock.advance(1000)
+  emit(1)
+  expect(sink.seen()).toEqual([2, 3, 4, 5, 6, 7, 8])
+  expect(dropped.count).toBe(0)
+  await clock.advance(1000)
+  expect(clock.sleeping).toBe(0)
+})
+
+test('what is no longer kept when a replay goes on is told, and one that takes nothing for a minute is cut off', async () => {
+  const { clock, fanOut, emit } = setUp(4)
+  emit(3)
+  const [late, dead] = [new FakeSink(), new FakeSink()]
+  for (const sink of [late, dead]) {
+    sink.buffered = BUFFERED_BYTES_MAX + 1
+    fanOut.add(sink, { reader: null, lastEventId: 'r-1', types: new Set(['x_tick']) })
+  }
+  emit(5)
+  await clock.advance(STALLED_MS_MAX - 1000)
+  late.buffered = 0
+  await clock.advance(1000)
+  expect(late.seen()).toEqual([2, 'gap 2', 5, 6, 7, 8])
+  expect([late.destroyed, dead.destroyed]).toEqual([0, 1])
+})
+
+test('a slow subscriber is skipped over the bound, and told how much it missed once it has caught up', () => {
+  const { fanOut, emit, dropped } = setUp()
+  const [slow, quick] = [new FakeSink(), new FakeSink()]
+  fanOut.add(slow, FROM_NOW)
+  fanOut.add(quick, FROM_NOW)
+  slow.buffered = BUFFERED_BYTES_MAX
+  emit(1)
+  slow.buffered = BUFFERED_BYTES_MAX + 1
+  emit(3)
+  slow.buffered = BUFFERED_BYTES_MAX / 2
+  emit(1)
+  slow.buffered = 0
+  emit(1)
+  expect(slow.seen()).toEqual([1, 'gap 4', 6])
+  expect(quick.seen()).toEqual([1, 2, 3, 4, 5, 6])
+  expect(dropped.count).toBe(4)
+})
+
+test('a slow subscriber that catches up hears of the gap even when nothing more happens', async () => {
+  const { clock, fanOut, emit } = setUp()
+  const sink = new FakeSink()
+  fanOut.add(sink, FROM_NOW)
+  sink.buffered = BUFFERED_BYTES_MAX + 1
+  emit(2)
+  await clock.advance(2000)
+  expect(sink.seen()).toEqual([])
+  sink.buffered = 0
+  await clock.advance(1000)
+  expect(sink.seen()).toEqual(['gap 2'])
+  expect(clock.sleeping).toBe(0)
+})
+
+test('a subscriber that takes nothing for a minute is cut off and forgotten, others stay', async () => {
+  const { clock, fanOut, emit } = setUp()
+  const [dead, alive] = [new FakeSink(), new FakeSink()]
+  fanOut.add(dead, FROM_NOW)
+  fanOut.add(alive, FROM_NOW)
+  dead.buffered = BUFFERED_BYTES_MAX + 1
+  emit(1)
+  await clock.advance(STALLED_MS_MAX - 1)
+  expect(dead.destroyed).toBe(0)
+  await clock.advance(1)
+  expect(dead.destroyed).toBe(1)
+  dead.buffered = 0
+  emit(1)
+  await clock.advance(5000)
+  expect(dead.seen()).toEqual([])
+  expect(alive.seen()).toEqual([1, 2])
+  expect(clock.sleeping).toBe(0)
+})
+
+test('one that lags, catches up and lags again gets a minute each time', async () => {
+  const { clock, fanOut, emit } = setUp()
+  const sink = new FakeSink()
+  fanOut.add(sink, FROM_NOW)
+  for (let round = 0; round < 3; round++) {
+    sink.buffered = BUFFERED_BYTES_MAX + 1
+    emit(1)
+    await clock.advance(STALLED_MS_MAX - 2000)
+    sink.buffered = 0
+    await clock.advance(1000)
+  }
+  expect(sink.destroyed).toBe(0)
+  expect(sink.seen()).toEqual(['gap 1', 'gap 1', 'gap 1'])
+})
+
+test('what is written to all spares those who lag', () => {
+  const { fanOut, emit } = setUp()
+  const [slow, quick] = [new FakeSink(), new FakeSink()]
+  fanOut.add(slow, FROM_NOW)
+  fanOut.add(quick, FROM_NOW)
+  slow.buffered = BUFFERED_BYTES_MAX + 1
+  emit(1)
+  fanOut.writeAll(Buffer.from('{"n":"hello"}'))
+  expect(slow.seen()).toEqual([])
+  expect(quick.seen()).toEqual([1, 'hello'])
+})

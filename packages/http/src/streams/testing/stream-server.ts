@@ -1,0 +1,134 @@
+/** The streams behind a real port, with devices, an agent and a clock that a test controls. */
+import type { Server } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { createAdaptorServer } from '@hono/node-server'
+import type { Agent } from '@sluice/agent'
+import { openTestApprovals } from '@sluice/approvals/testing/test-approvals'
+import type { GatewayConfig } from '@sluice/config'
+import { createClients } from '@sluice/delivery'
+import type { Live, Runtime } from '@sluice/runtime'
+import { createEventBus, createForwardingWatch, type EventBus } from '@sluice/runtime'
+import { type DeviceRow, type Role, type SessionRow, sha256Hex } from '@sluice/sdk'
+import { type TestClock, testClock } from '@sluice/testkit/clock'
+import { testHost } from '@sluice/testkit/host'
+import { Hono } from 'hono'
+import { createAuth } from '../../auth.ts'
+import { frame } from '../../frame.ts'
+import { createGate, type HttpEnv } from '../../gate.ts'
+import type { SubscriberCounts } from '../connections.ts'
+import { createSocketServer } from '../socket-server.ts'
+import { createStreams, type Streams } from '../streams.ts'
+
+/** The tokens of two operators' devices, and of a client's. */
+export const TOKENS = { d1: 'token-of-d1', d2: 'token-of-d2', c1: 'token-of-c1' } as const
+const ROLE_OF: Readonly<Record<string, Role>> = { d1: 'operator', d2: 'operator', c1: 'client' }
+
+export interface StreamServer extends AsyncDisposable {
+  readonly port: number
+  readonly url: string
+  readonly clock: TestClock
+  readonly bus: EventBus
+  readonly counts: SubscriberCounts
+  readonly streams: Streams
+  /** What was logged as an error. */
+  readonly errors: readonly string[]
+  revoke(device: string): void
+  /** Gives a device another token. */
+  rotate(device: string, token: string): void
+  /** Puts other settings in force, as a reload does. */
+  reload(config: Partial<GatewayConfig>): void
+}
+
+export interface StreamServerOptions {
+  readonly agent?: Pick<Agent, 'run'>
+  readonly config?: Partial<GatewayConfig>
+  readonly sessions?: readonly SessionRow[]
+  readonly keptMax?: number
+  /** What looking up a device waits for. */
+  readonly lookUp?: () => Promise<void>
+}
+
+export async function startStreamServer(options: StreamServerOptions = {}): Promise<StreamServer> {
+  const { agent, config, sessions = [], keptMax, lookUp } = options
+  const clock = testClock()
+  const host = testHost({ clock })
+  const bus = createEventBus({ clock, run: 'r1', ...(keptMax ? { keptMax } : {}) })
+  const devices = createDevices(lookUp)
+  const gateway = { require_pairing: true, max_subscribers: 100, allowed_hosts: [], trust_forwarded_headers: false, ...config }
+  const live = {
+    config: gateway as unknown as GatewayConfig,
+    observers: [],
+    traces: false,
+    channels: [],
+    features: [],
+    observe: () => {},
+  } as unknown as Live
+  const kept = openTestApprovals({ bus, clock, log: host.log })
+  const { approvals } = kept
+  await approvals.start()
+  const store = { devices, sessions: { get: async (id: string) => sessions.find((row) => row.id === id) }, outbox: kept.store.outbox }
+  const delivery = { queued: () => {} }
+  const runtime = { clock, bus, log: host.log, store, agent, approvals, delivery, live: () => live } as unknown as Runtime
+  const auth = createAuth({ runtime })
+  const counts = { sse: 0, ws: 0, dropped: 0 }
+  const streams = createStreams({ runtime, onRevoked: auth.onRevoked, counts })
+
+  const app = new Hono<HttpEnv>()
+  const gate = createGate({ config: live.config, auth, clients: createClients(), forwarding: createForwardingWatch(host.log) })
+  for (const { doc, serve } of streams.endpoints(gate)) {
+    app.on(doc.method, doc.path, frame(doc.path, serve, { live, clock, log: host.log }))
+  }
+  const server = createAdaptorServer({ fetch: app.fetch, websocket: { server: createSocketServer() } }) as Server
+  const transports = new Set<Socket>()
+  server.on('connection', (socket: Socket) => {
+    transports.add(socket)
+    socket.once('close', () => transports.delete(socket))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  return {
+    port,
+    url: `http://127.0.0.1:${port}`,
+    clock,
+    bus,
+    counts,
+    streams,
+    get errors() {
+      return host.logs.filter(({ level }) => level === 'error').map(({ message }) => message)
+    },
+    revoke: devices.forget,
+    rotate: devices.rotate,
+    reload(changed) {
+      Object.assign(gateway, changed)
+      bus.emit({ type: 'config_reloaded', sections: ['gateway'], rebuilt: [] })
+    },
+    async [Symbol.asyncDispose]() {
+      streams.closeAll('the test is over')
+      const closed = new Promise((resolve) => server.close(resolve))
+      for (const transport of transports) transport.destroy()
+      await closed
+      await kept.close()
+    },
+  }
+}
+
+function createDevices(lookUp = async () => {}) {
+  const byHash = new Map(
+    Object.entries(TOKENS).map(([id, token]) => [sha256Hex(token), { id, role: ROLE_OF[id], expiresAtMs: null } as DeviceRow]),
+  )
+  let version = 1
+  const forget = (id: string): void => {
+    for (const [hash, device] of byHash) if (device.id === id) byHash.delete(hash)
+    version += 1
+  }
+  return {
+    version: () => version,
+    findByTokenHash: (hash: string) => lookUp().then(() => byHash.get(hash)),
+    touch: async () => {},
+    forget,
+    rotate(id: string, token: string): void {
+      forget(id)
+      byHash.set(sha256Hex(token), { id, role: ROLE_OF[id], expiresAtMs: null } as DeviceRow)
+    },
+  }
+}

@@ -1,0 +1,70 @@
+/** Looks at where requests come from, and notices forwarding headers that do not count. */
+
+import type { GatewayConfig } from '@sluice/config'
+import type { Logger } from '@sluice/sdk'
+import { clientAddress, type HeaderReader, isForwarded, isSpared, isTrustedPeer, trustedProxies } from './client-address.ts'
+
+export interface ClientPeer {
+  /** What limiters count. */
+  readonly address: string
+  /** Failures here are not counted; see `isSpared`. */
+  readonly spared: boolean
+}
+
+/** Of one configuration. */
+export interface ClientPeers {
+  /** True: one connection may carry requests of several clients. */
+  readonly byRequest: boolean
+  look(socketAddress: string, headers: HeaderReader): ClientPeer
+  /** Notices a forwarding header that does not count, as on a later request of a connection. */
+  notice(socketAddress: string, headers: HeaderReader): void
+}
+
+/** Why a forwarding header was ignored: headers count for nobody, or not for that peer. */
+export type IgnoredForwarding = 'trust_forwarded_headers' | 'trusted_proxies'
+
+/** Logs each way of being ignored once in the life of a daemon. */
+export interface ForwardingWatch {
+  /** What was ignored so far, for health and doctor. */
+  readonly ignored: ReadonlySet<IgnoredForwarding>
+  ignore(why: IgnoredForwarding, peer: string): void
+}
+
+const NOTICES: Readonly<Record<IgnoredForwarding, string>> = {
+  trust_forwarded_headers:
+    'A request came through a proxy, but [gateway] trust_forwarded_headers is off: all clients behind the proxy share one rate limit. Set it to true, and trusted_proxies to the address of the proxy.',
+  trusted_proxies:
+    'A forwarding header from a peer outside of [gateway] trusted_proxies is ignored. If the peer is your proxy, add its address to trusted_proxies.',
+}
+
+/** Adds to `ignored`. */
+export function createForwardingWatch(log: Logger, ignored = new Set<IgnoredForwarding>()): ForwardingWatch {
+  return {
+    ignored,
+    ignore(why, peer) {
+      if (ignored.has(why)) return
+      ignored.add(why)
+      log.warn(NOTICES[why], { peer })
+    },
+  }
+}
+
+export function createClientPeers(
+  config: Pick<GatewayConfig, 'trust_forwarded_headers' | 'trusted_proxies'>,
+  forwarding: ForwardingWatch,
+): ClientPeers {
+  const proxies = trustedProxies(config)
+  const why: IgnoredForwarding = proxies ? 'trusted_proxies' : 'trust_forwarded_headers'
+  const notice: ClientPeers['notice'] = (socketAddress, headers) => {
+    if (forwarding.ignored.has(why) || !isForwarded(headers)) return
+    if (!proxies || !isTrustedPeer(socketAddress, proxies)) forwarding.ignore(why, socketAddress)
+  }
+  return {
+    byRequest: proxies !== null,
+    notice,
+    look(socketAddress, headers) {
+      notice(socketAddress, headers)
+      return { address: clientAddress(socketAddress, headers, proxies), spared: isSpared(socketAddress, headers, proxies) }
+    },
+  }
+}

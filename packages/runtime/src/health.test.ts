@@ -1,0 +1,150 @@
+import { AppError, type Channel, type Sandbox, type StoreHealth } from '@sluice/sdk'
+import { testClock } from '@sluice/testkit/clock'
+import { expect, test } from 'vitest'
+import { createEventBus } from './bus.ts'
+import { createHealthWatch } from './health.ts'
+import { noSandbox, refusingSandbox } from './sandbox-none.ts'
+import type { SandboxChoice } from './sandbox-select.ts'
+
+function arrange() {
+  const clock = testClock()
+  const bus = createEventBus({ clock, run: 'test' })
+  const seen: {
+    store: StoreHealth
+    probes: number
+    probe: () => Promise<void>
+    channel: 'ok' | 'down'
+    link: 'ok' | 'down'
+    sandbox?: SandboxChoice
+  } = {
+    store: { lastCommitMs: null, fault: null },
+    probes: 0,
+    probe: async () => {},
+    channel: 'ok',
+    link: 'ok',
+  }
+  const channel = { name: 'x', health: () => ({ state: seen.channel, detail: 'the token abc is wrong' }) } as unknown as Channel
+  const health = createHealthWatch({
+    clock,
+    bus,
+    store: {
+      health: () => seen.store,
+      keyValue: () => ({
+        set() {
+          seen.probes += 1
+          return seen.probe()
+        },
+      }),
+    },
+    live: () => ({ channels: [channel], links: () => [{ name: 'mqtt', state: seen.link }], config: { require_pairing: true } as never }),
+    sandbox: () => seen.sandbox,
+  })
+  return { clock, bus, seen, health }
+}
+
+const failed = (code: string) => ({ type: 'turn_failed', turn_id: 't', session_id: null, source: 'ws', code, error: 'x' }) as const
+
+test('a daemon that is well says so, without details that may hold secrets', () => {
+  const { health } = arrange()
+  expect(health.look()).toEqual({
+    status: 'ok',
+    require_pairing: true,
+    store: { state: 'ok', reason: null },
+    config: { state: 'ok' },
+    provider: { state: 'unknown' },
+    channels: [{ name: 'x', state: 'ok' }],
+    links: [{ name: 'mqtt', state: 'ok' }],
+    warnings: [],
+  })
+})
+
+test('a full disk, a channel, a broker or a provider that is away makes it degraded', () => {
+  const { health, seen, bus } = arrange()
+  seen.store = { lastCommitMs: null, fault: 'database or disk is full' }
+  expect(health.look()).toMatchObject({ status: 'degraded', store: { state: 'failing', reason: 'database or disk is full' } })
+  seen.store = { lastCommitMs: null, fault: null }
+  seen.channel = 'down'
+  expect(health.look()).toMatchObject({ status: 'degraded', channels: [{ name: 'x', state: 'down' }] })
+  seen.channel = 'ok'
+  seen.link = 'down'
+  expect(health.look()).toMatchObject({ status: 'degraded', links: [{ name: 'mqtt', state: 'down' }] })
+  seen.link = 'ok'
+  for (const notOfTheProvider of ['unavailable', 'rate_limited']) bus.emit(failed(notOfTheProvider))
+  expect(health.look()).toMatchObject({ status: 'ok', provider: { state: 'unknown' } })
+  bus.emit(failed('upstream'))
+  expect(health.look()).toMatchObject({ status: 'degraded', provider: { state: 'failing' } })
+  bus.emit(failed('aborted'))
+  expect(health.look()).toMatchObject({ provider: { state: 'failing' } })
+  const completed = { type: 'turn_completed', turn_id: 't', session_id: null, source: 'ws', model: 'm', took_ms: 1 } as const
+  bus.emit({ ...completed, input_tokens: 1, output_tokens: 1, cost_usd: 0 })
+  expect(health.look()).toMatchObject({ status: 'ok', provider: { state: 'ok' } })
+})
+
+test('commands that run unconfined, elsewhere or not at all are a warning without the reason', () => {
+  const { health, seen } = arrange()
+  const warned = (sandbox: Sandbox, warning?: string) => {
+    seen.sandbox = { sandbox, probes: [], isFinal: false, ...(warning !== undefined && { warning }) }
+    return health.look().warnings
+  }
+  expect(warned({ ...noSandbox, name: 'jail' })).toEqual([])
+  const why = "'container' does not work: /var/run/docker.sock is not there"
+  expect(warned({ ...noSandbox, name: 'jail' }, why)).toEqual([
+    'commands run in another sandbox than the configuration names: see sluice doctor',
+  ])
+  expect(warned(noSandbox)).toEqual(['commands run without a sandbox: see sluice doctor'])
+  expect(warned(refusingSandbox(why), why)).toEqual(['commands are refused, because no sandbox works: see sluice doctor'])
+})
+
+test('a configuration file that is not valid makes it degraded until it is valid again', () => {
+  const { health } = arrange()
+  health.configRead(false)
+  expect(health.look()).toMatchObject({ status: 'degraded', config: { state: 'rejected' } })
+  health.configRead(true)
+  expect(health.look()).toMatchObject({ status: 'ok', config: { state: 'ok' } })
+})
+
+test('it is ready between its start and its stop, while a commit is at most five seconds old', async () => {
+  const { health, seen, clock } = arrange()
+  expect(await health.notReady()).toBe('The daemon is starting')
+  health.started()
+  seen.store = { lastCommitMs: clock.monotonicMs(), fault: null }
+  await clock.advance(5000)
+  expect(await health.notReady()).toBeNull()
+  expect(seen.probes).toBe(0)
+  health.draining()
+  expect(await health.notReady()).toBe('The daemon is stopping')
+})
+
+test('an idle daemon proves by a write that it is ready, once for all who ask at a time', async () => {
+  const { health, seen, clock } = arrange()
+  health.started()
+  seen.store = { lastCommitMs: clock.monotonicMs(), fault: null }
+  await clock.advance(5001)
+  expect(await Promise.all([health.notReady(), health.notReady()])).toEqual([null, null])
+  expect(seen.probes).toBe(1)
+  seen.probe = async () => {
+    throw new AppError('unavailable', 'The store cannot keep this now: database or disk is full')
+  }
+  expect(await health.notReady()).toBe('The store cannot keep this now: database or disk is full')
+})
+
+test('channels and the provider do not make it unready', async () => {
+  const { health, seen, bus, clock } = arrange()
+  health.started()
+  seen.store = { lastCommitMs: clock.monotonicMs(), fault: null }
+  seen.channel = 'down'
+  bus.emit(failed('upstream'))
+  expect(await health.notReady()).toBeNull()
+})
+
+test('looking at an idle daemon starts a probe, at most twice a minute', async () => {
+  const { health, seen, clock } = arrange()
+  health.look()
+  expect(seen.probes).toBe(0)
+  health.started()
+  for (let look = 0; look < 3; look++) health.look()
+  expect(seen.probes).toBe(1)
+  await clock.advance(30_001)
+  health.look()
+  expect(seen.probes).toBe(2)
+})

@@ -1,0 +1,24 @@
+/** The one check of a configuration that schemas cannot make: whether a provider of this build accepts its settings. */
+
+import { type ConfigSource, providerSection, readConfig } from '@sluice/config'
+import { AppError, type Host, rowOf } from '@sluice/sdk'
+
+/** Providers of the catalogue are built from nothing: they take neither a host nor a section of their own. */
+const NO_HOST = Object.freeze({}) as Host
+
+/** Why the daemon would refuse the providers of the file, in one sentence; undefined if it would not. Opens nothing but the file. */
+export async function providerProblem(source: ConfigSource): Promise<string | undefined> {
+  const { features, env } = source
+  // A feature outside of the catalogue may bring any kind, and may need a host to be built.
+  if (features.some(({ id }) => rowOf(id) === undefined)) return undefined
+  const config = await readConfig(source)
+  const { chooseProviders } = await import('@sluice/agent')
+  const providers = features.filter(({ id }) => rowOf(id)?.kinds).flatMap(({ build }) => build(NO_HOST, {}).providers ?? [])
+  try {
+    chooseProviders(config.core(providerSection), providers, env)
+    return undefined
+  } catch (error) {
+    if (error instanceof AppError) return error.message
+    throw error
+  }
+}

@@ -1,0 +1,77 @@
+import { parseConfig } from '@sluice/config'
+import type { Forgotten, Retention, StoreUsage } from '@sluice/sdk'
+import { testClock } from '@sluice/testkit/clock'
+import { testHost } from '@sluice/testkit/host'
+import { expect, test } from 'vitest'
+import { heldUntilMs, retentionOf, startRetention } from './retention.ts'
+
+const DAY_MS = 86_400_000
+const NOW_MS = Date.UTC(2026, 0, 1)
+const NONE: Forgotten = { messages: 0, contents: 0, replies: 0, approvals: 0, turns: 0, runs: 0, said: 0, conversations: 0 }
+
+const configOf = (toml: string) => parseConfig({ features: [], dataDir: '/', configFile: 'config.toml', env: {} }, toml)
+
+/** A store that is asked to prune; `answers` are taken one after the other, then nothing is left. */
+async function pruning(upgradedAtMs: number | null, answers: readonly Partial<Forgotten>[] = []) {
+  const clock = testClock(NOW_MS)
+  const stop = new AbortController()
+  const asked: Retention[] = []
+  const left = [...answers]
+  const usage: StoreUsage = { bytes: 0, fileBytes: 0, upgradedAtMs, copies: [] }
+  const config = await configOf('')
+  const store = {
+    usage: async () => usage,
+    async prune(retention: Retention) {
+      asked.push(retention)
+      return { ...NONE, ...left.shift() }
+    },
+  }
+  startRetention({ store, clock, log: testHost().log, config: () => config }, stop.signal)
+  return { clock, stop, asked }
+}
+
+test('deliveries, turns and runs are kept for seven days, conversations for good', async () => {
+  expect(retentionOf(await configOf(''), NOW_MS)).toMatchObject({
+    endedBeforeMs: NOW_MS - 7 * DAY_MS,
+    idsBeforeMs: NOW_MS - 3 * DAY_MS,
+    keysBeforeMs: NOW_MS - 300_000,
+    saidBeforeMs: Number.NEGATIVE_INFINITY,
+    bytesMax: 512 * 1024 * 1024,
+  })
+  const settings = '[delivery]\nretention_days = 2\nretention_mb = 5\n[sessions]\nretention_days = 30\n'
+  expect(retentionOf(await configOf(settings), NOW_MS)).toMatchObject({
+    endedBeforeMs: NOW_MS - 2 * DAY_MS,
+    saidBeforeMs: NOW_MS - 30 * DAY_MS,
+    bytesMax: 5 * 1024 * 1024,
+  })
+})
+
+test('in the seven days after an upgrade nothing is deleted, and after them what is old is', async () => {
+  const { clock, stop, asked } = await pruning(NOW_MS - 7 * DAY_MS + 90_000)
+  await clock.advance(60_000)
+  expect(asked).toEqual([
+    expect.objectContaining({
+      endedBeforeMs: Number.NEGATIVE_INFINITY,
+      saidBeforeMs: Number.NEGATIVE_INFINITY,
+      bytesMax: Number.MAX_SAFE_INTEGER,
+      nowMs: NOW_MS + 60_000,
+    }),
+  ])
+  await clock.advance(60_000)
+  expect(asked[1]).toMatchObject({ endedBeforeMs: NOW_MS + 120_000 - 7 * DAY_MS, bytesMax: 512 * 1024 * 1024 })
+  stop.abort()
+})
+
+test('a store that was never upgraded, or whose clock was set back, is not held', () => {
+  expect(heldUntilMs({ upgradedAtMs: null }, NOW_MS)).toBeUndefined()
+  expect(heldUntilMs({ upgradedAtMs: NOW_MS }, NOW_MS)).toBe(NOW_MS + 7 * DAY_MS)
+  expect(heldUntilMs({ upgradedAtMs: NOW_MS + 30 * DAY_MS }, NOW_MS)).toBeUndefined()
+})
+
+test('pruning goes on at once while a kind reaches its limit', async () => {
+  const { clock, stop, asked } = await pruning(null, [{ said: 2_000 }, { turns: 2_000 }, { said: 1 }])
+  await clock.advance(60_000)
+  for (let round = 0; round < 5; round++) await new Promise((resolve) => setImmediate(resolve))
+  expect(asked).toHaveLength(3)
+  stop.abort()
+})

@@ -1,0 +1,47 @@
+/** Which paths the trigger of a procedure may name: not what the gateway serves itself, and what messages come by only if that is configured. */
+
+import { ROWS } from '@sluice/sdk'
+
+/** The path of the generic webhook. */
+export const WEBHOOK_PATH = '/webhook'
+
+/** The `POST` routes of the gateway itself, features left out; held to the truth by a test. */
+export const OWN_POST_ROUTES = [
+  '/pair',
+  '/api/channel-events',
+  '/api/turns/:id/abort',
+  '/api/deliveries/inbox/:number/replay',
+  '/api/deliveries/outbox/:number/replay',
+  '/api/approvals/:run/:step',
+  '/api/sops/:name/runs',
+  '/api/sops/runs/:id/cancel',
+  '/api/pairing/initiate',
+  '/api/devices/:id/token/rotate',
+]
+
+const POST = 'POST '
+
+const postRoutes = (kind: 'channels' | 'others'): string[] =>
+  ROWS.flatMap(([, row]) => ((row.kind === 'channel') === (kind === 'channels') ? (row.routes ?? []) : []))
+    .filter((route) => route.startsWith(POST))
+    .map((route) => route.slice(POST.length))
+
+/** The function tells why no trigger may name a path; undefined: it may. */
+export function createPathRule(takeOver: boolean): (path: string) => string | undefined {
+  const messages = new Set([WEBHOOK_PATH, ...postRoutes('channels')])
+  const served = [...OWN_POST_ROUTES, ...postRoutes('others')].map(patternOf)
+  return (path) => {
+    if (served.some((pattern) => pattern.test(path))) return `the gateway serves POST ${path} itself, so this trigger would never fire`
+    if (takeOver || !messages.has(path)) return undefined
+    return `POST ${path} brings messages to the agent; procedures may take them if [sop] take_over = true`
+  }
+}
+
+/** `:name` and `{name}` stand for one part of a path. */
+const patternOf = (route: string): RegExp =>
+  new RegExp(
+    `^${route
+      .split('/')
+      .map((part) => (/^(?::|\{)/.test(part) ? '[^/]+' : part.replace(/[.*+?^$()|[\]\\{}]/g, '\\$&')))
+      .join('/')}$`,
+  )
