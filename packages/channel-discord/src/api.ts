@@ -1,26 +1,34 @@
-/** The platform's REST interface, version 10: one request at a time of the caller's, and its errors in our words. */
-import { callProvider, type ProviderCall, withoutTrailing } from '@sluice/kit'
+/** Requests to Discord's REST API, version 10. */
+import { callProvider, withoutTrailing } from '@sluice/kit'
 import { members, text } from '@sluice/kit/foreign-json'
 
 export interface DiscordApi {
   readonly fetch: typeof fetch
-  /** Without the version. */
+  /** The base URL without the version. */
   readonly url: string
-  /** Empty: none is configured. */
+  /** Empty when no token is configured. */
   readonly token: string
 }
 
-export interface DiscordCall extends Pick<ProviderCall, 'method' | 'body' | 'signal' | 'accept' | 'timeoutMs'> {
-  /** Below the version, with its leading slash. */
+export interface DiscordCall {
+  readonly method: string
+  /** Starts with a slash and follows the version in the URL. */
   readonly path: string
-  /** False for what the platform proves by its path. */
+  /** Plain JSON or a form. */
+  readonly body?: object
+  readonly signal: AbortSignal
+  /** Statuses that do not throw although they are not 2xx. */
+  readonly accept?: readonly number[]
+  /** Default 30,000. */
+  readonly timeoutMs?: number
+  /** False for a path that contains its own credential, such as the callback of an interaction. Default true. */
   readonly isAuthorized?: boolean
 }
 
-/** The platform turns away clients that do not say what they are in this form. */
+/** Discord rejects clients whose user agent does not have this form. */
 const USER_AGENT = 'DiscordBot (https://www.npmjs.com/package/@sluice/channel-discord, 0.1.0)'
 
-/** Throws as `callProvider` does. */
+/** Makes one request. Throws as `callProvider` does. */
 export const callDiscord = ({ fetch, url, token }: DiscordApi, { path, isAuthorized = true, ...call }: DiscordCall) =>
   callProvider({
     ...call,

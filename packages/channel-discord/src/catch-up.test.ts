@@ -1,51 +1,51 @@
-/** What was said while nobody listened. */
+/** Fetching the messages that were written while the bot was disconnected. */
 import { DISCORD_BOT, DISCORD_CHANNEL, DISCORD_GUILD, DISCORD_OTHER_CHANNEL } from '@sluice/testkit/fakes/discord'
 import { describe, expect, test } from 'vitest'
-import { MISSED_MAX } from './history.ts'
-import { comes, discordBench, until } from './testing.ts'
+import { MISSED_MAX } from './missed-messages.ts'
+import { discordBench, receives, until } from './testing.ts'
 
 const bench = discordBench()
 
-describe('after a restart', () => {
-  test('what was said meanwhile comes, oldest first, over more than one page', async () => {
+describe('after a restart, the listener', () => {
+  test('fetches missed messages over several pages, oldest first', async () => {
     const before = await bench.connect()
     bench.fake.say({ text: 'before' })
-    await comes(before, 'before')
+    await receives(before, 'before')
     await before.stop()
     const texts = Array.from({ length: 230 }, (_, index) => `message ${index}`)
     for (const text of texts) bench.fake.say({ text })
     const after = await bench.connect()
-    await comes(after, ...texts)
+    await receives(after, ...texts)
     bench.fake.say({ text: 'live' })
-    await comes(after, ...texts, 'live')
+    await receives(after, ...texts, 'live')
   })
 
-  test('what was said more than an hour ago does not', async () => {
+  test('skips messages older than an hour', async () => {
     const before = await bench.connect()
     bench.fake.say({ text: 'before' })
-    await comes(before, 'before')
+    await receives(before, 'before')
     await before.stop()
     bench.fake.say({ text: 'too old' })
     await bench.host.advance(3_700_000)
     bench.fake.say({ text: 'recent' })
-    await comes(await bench.connect(), 'recent')
+    await receives(await bench.connect(), 'recent')
     expect(bench.host.logs.at(-1)?.fields).toMatchObject({
       count: 1,
       notBefore: new Date(bench.host.clock.nowMs() - 3_600_000).toISOString(),
     })
   })
 
-  test('an answer in a thread that was opened comes, although nobody had said anything there', async () => {
+  test('fetches the first reply in a thread that the bot opened', async () => {
     const before = await bench.connect({ mention_only: true })
     const question = { text: 'Deploy?', clientId: 'c', topic: 'Deploy' }
     const { id } = await before.channel.send({ to: DISCORD_CHANNEL }, question, AbortSignal.timeout(4000))
     await before.stop()
     bench.fake.say({ text: 'approve', channel: id })
     bench.fake.say({ text: 'chatter' })
-    await comes(await bench.connect({ mention_only: true }), 'approve')
+    await receives(await bench.connect({ mention_only: true }), 'approve')
   })
 
-  test('a message to a role of the bot arrives, live and from the history, with the names of other roles', async () => {
+  test('accepts mentions of a role of the bot, live and from the history', async () => {
     const roles = [
       { id: '500000000000000001', name: 'Sluice', tags: { bot_id: DISCORD_BOT } },
       { id: '500000000000000002', name: 'ops' },
@@ -59,22 +59,22 @@ describe('after a restart', () => {
     bench.fake.say({ text: '<@&500000000000000002> are asked, not the bot' })
     bench.fake.say({ text: `<@&${DISCORD_GUILD}> are all` })
     bench.fake.say({ text: '<@&500000000000000003> tell <@&500000000000000002>' })
-    await comes(before, 'look at #alerts', 'tell @ops')
+    await receives(before, 'look at #alerts', 'tell @ops')
     await before.stop()
     bench.fake.say({ text: '<@&500000000000000001> meanwhile' })
-    await comes(await bench.connect({ mention_only: true }), 'meanwhile')
+    await receives(await bench.connect({ mention_only: true }), 'meanwhile')
   })
 
-  test('what was said in the conversation for notifications comes, although nobody had said anything there', async () => {
+  test('fetches the first message in the notification channel', async () => {
     await (await bench.connect({ notification_channel_id: DISCORD_OTHER_CHANNEL })).stop()
     bench.fake.say({ text: 'meanwhile', channel: DISCORD_OTHER_CHANNEL })
-    await comes(await bench.connect({ notification_channel_id: DISCORD_OTHER_CHANNEL }), 'meanwhile')
+    await receives(await bench.connect({ notification_channel_id: DISCORD_OTHER_CHANNEL }), 'meanwhile')
   })
 
-  test('a history that fails is asked again, and nothing overtakes it', async () => {
+  test('repeats a failed fetch before it takes newer messages', async () => {
     const before = await bench.connect()
     bench.fake.say({ text: 'before' })
-    await comes(before, 'before')
+    await receives(before, 'before')
     await before.stop()
     bench.fake.say({ text: 'missed' })
     bench.fake.fail({ fault: 'status', status: 502 }, { times: 2, matches: ({ path }) => path.endsWith('/messages') })
@@ -86,7 +86,7 @@ describe('after a restart', () => {
     })
   })
 
-  test('a conversation that is gone is forgotten, and the others go on', async () => {
+  test('forgets a conversation that it can no longer read, and reads the others', async () => {
     const before = await bench.connect()
     bench.fake.say({ text: 'here' })
     bench.fake.say({ text: 'there', channel: DISCORD_OTHER_CHANNEL })
@@ -94,13 +94,13 @@ describe('after a restart', () => {
     await before.stop()
     bench.fake.forbid(DISCORD_CHANNEL)
     bench.fake.say({ text: 'missed', channel: DISCORD_OTHER_CHANNEL })
-    await comes(await bench.connect(), 'missed')
+    await receives(await bench.connect(), 'missed')
   })
 
-  test('a history that fails for ever does not hold up a connection that has to be made anew', async () => {
+  test('ends a lost connection although a fetch keeps failing', async () => {
     const before = await bench.connect()
     bench.fake.say({ text: 'before' })
-    await comes(before, 'before')
+    await receives(before, 'before')
     await before.stop()
     bench.fake.say({ text: 'missed' })
     bench.fake.fail({ fault: 'status', status: 502 }, { times: 1000, matches: ({ path }) => path.endsWith('/messages') })
@@ -117,10 +117,10 @@ describe('after a restart', () => {
     })
   })
 
-  test('of a conversation only so much is asked for, and that is told', async () => {
+  test('limits the messages it fetches from one conversation, and logs the limit', async () => {
     const before = await bench.connect()
     bench.fake.say({ text: 'before' })
-    await comes(before, 'before')
+    await receives(before, 'before')
     await before.stop()
     for (let index = 0; index < MISSED_MAX + 50; index++) bench.fake.say({ text: `message ${index}` })
     const after = await bench.connect()

@@ -1,12 +1,11 @@
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
-import { accountOf } from './account.ts'
-import { discordSection } from './config.ts'
+import { accountOf, discordSection } from './config.ts'
 
 const parse = (section: object) => v.safeParse(discordSection.schema, { bot_token: 'token', ...section })
 
-describe('the section', () => {
-  test('needs a token and nothing else', () => {
+describe('discordSection', () => {
+  test('requires a token and nothing else', () => {
     expect(v.safeParse(discordSection.schema, {}).success).toBe(false)
     expect(parse({}).output).toMatchObject({
       enabled: true,
@@ -28,17 +27,17 @@ describe('the section', () => {
     { allowed_users: [''] },
     { allowed_users: ['ada'] },
     { allowed_users: [' 400000000000000001'] },
-  ])('refuses %j', (section) => {
+  ])('rejects %j', (section) => {
     expect(parse(section).success).toBe(false)
   })
 })
 
-describe('the account', () => {
-  test('stands in front of the token', () => {
+describe('accountOf', () => {
+  test('reads the user id from the first part of the token', () => {
     expect(accountOf('OTAwMDAwMDAwMDAwMDAwMDAx.GabcdE.secret')).toBe('900000000000000001')
   })
 
-  test.each(['', 'x', 'bm90IGFuIGlk.a.b', '900000000000000001'])('is bot for %j', (token) => {
+  test.each(['', 'x', 'bm90IGFuIGlk.a.b', '900000000000000001'])('returns bot for %j', (token) => {
     expect(accountOf(token)).toBe('bot')
   })
 })

@@ -1,10 +1,14 @@
-/** `[channels_config.discord]`. */
+/** The section `[channels_config.discord]`. */
 import { headerSecret, whole } from '@sluice/sdk'
 import * as v from 'valibot'
+import { isSnowflake } from './snowflake.ts'
 
 const DRAFT_MS_MIN = 200
 
-const snowflake = v.pipe(v.string(), v.regex(/^\d{1,20}$/, 'Not an id: digits only, copied with the developer mode of the app'))
+const snowflake = v.pipe(
+  v.string(),
+  v.regex(/^\d{1,20}$/, 'Must be an id of digits only; turn on the developer mode of the Discord app and copy the id'),
+)
 
 const allowedUser = v.pipe(
   v.string(),
@@ -21,25 +25,39 @@ export const discordSection = {
     enabled: v.optional(v.boolean(), true),
     bot_token: v.pipe(headerSecret(), v.description('Token of the bot, from the developer portal')),
     guild_id: v.optional(
-      v.pipe(snowflake, v.description('The one server that is listened to; direct messages pass. Absent: all the bot is in')),
+      v.pipe(
+        snowflake,
+        v.description('Only messages of this server and direct messages are accepted. Absent: every server that the bot is on'),
+      ),
     ),
     allowed_users: v.optional(v.pipe(v.array(allowedUser), v.description('User ids; * allows every sender, an empty list none')), []),
-    listen_to_bots: v.optional(v.pipe(v.boolean(), v.description('Messages of other bots and of webhooks are messages too')), false),
+    listen_to_bots: v.optional(v.pipe(v.boolean(), v.description('Accept messages of other bots and of webhooks')), false),
     mention_only: v.optional(
-      v.pipe(v.boolean(), v.description('On servers, only what mentions the bot, answers it by a reply or stands in a thread it opened')),
+      v.pipe(
+        v.boolean(),
+        v.description('On servers, accept only messages that mention the bot, reply to it, or are in a thread that it opened'),
+      ),
       false,
     ),
-    notification_channel_id: v.optional(v.pipe(snowflake, v.description('The conversation notifications and questions are posted to'))),
+    notification_channel_id: v.optional(
+      v.pipe(snowflake, v.description('Id of the conversation that receives notifications and approval prompts')),
+    ),
     stream_mode: v.optional(
-      v.pipe(v.picklist(['off', 'partial']), v.description('partial: an answer is shown while it is made, by edits of one message')),
+      v.pipe(v.picklist(['off', 'partial']), v.description('partial: shows a reply while it is being written, by editing one message')),
       'off',
     ),
-    draft_update_interval_ms: v.optional(v.pipe(whole(DRAFT_MS_MIN), v.description('The shortest time between two such edits')), 1000),
+    draft_update_interval_ms: v.optional(v.pipe(whole(DRAFT_MS_MIN), v.description('Shortest time between two such edits')), 1000),
     api_url: v.optional(
-      v.pipe(v.string(), v.url(), v.regex(/^https?:\/\/[^@?#\s]+$/i, 'Not an http or https URL without user name, query and fragment')),
+      v.pipe(v.string(), v.url(), v.regex(/^https?:\/\/[^@?#\s]+$/i, 'Must be an http or https URL without user name, query and fragment')),
       'https://discord.com/api',
     ),
   }),
 } as const
 
 export type DiscordConfig = v.InferOutput<typeof discordSection.schema>
+
+/** Returns the bot's user id, which the first part of its token encodes, or `bot` for a token of another form. Makes no request. */
+export function accountOf(token: string): string {
+  const id = Buffer.from(token.split('.')[0] ?? '', 'base64url').toString('latin1')
+  return isSnowflake(id) ? id : 'bot'
+}

@@ -30,7 +30,7 @@ channelConformance({
     answer: () => Response.json({ id: '1190000000000000001' }),
     id: '1190000000000000001',
   },
-  // What was said before it connected: the history is asked for it.
+  // These messages were written before the channel connects, so it fetches them from the history.
   listen: {
     host() {
       const keyValue = memoryKeyValue()

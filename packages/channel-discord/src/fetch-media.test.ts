@@ -3,7 +3,7 @@ import { fetchMedia } from './fetch-media.ts'
 
 const CDN = 'https://cdn.discordapp.com/attachments/1/2/a.txt'
 
-/** Fetches from hosts that answer so; which URLs were asked, and with which headers. */
+/** Fetches `url` from hosts that give this answer. Returns the outcome and the requests that were made. */
 async function fetching(url: string, answer: () => Response = () => new Response('text'), apiUrl = 'https://discord.com/api') {
   const asked: { url: string; authorization: string | null }[] = []
   const fetch: typeof globalThis.fetch = async (input, init) => {
@@ -18,7 +18,7 @@ async function fetching(url: string, answer: () => Response = () => new Response
 }
 
 describe('fetchMedia', () => {
-  test.each([CDN, `${CDN}?ex=1&is=2&hm=3`, 'https://media.discordapp.net/a'])('gets %s, without a credential', async (url) => {
+  test.each([CDN, `${CDN}?ex=1&is=2&hm=3`, 'https://media.discordapp.net/a'])('downloads %s without a credential', async (url) => {
     const { outcome, asked } = await fetching(url)
     expect(outcome).toMatchObject({ mime: 'text/plain' })
     expect(asked).toEqual([{ url, authorization: null }])
@@ -35,19 +35,19 @@ describe('fetchMedia', () => {
     'file:///etc/passwd',
     'data:text/plain,a',
     '',
-  ])('asks nobody for %j', async (url) => {
+  ])('makes no request for %j', async (url) => {
     const { outcome, asked } = await fetching(url)
     expect(outcome).toMatchObject({ code: 'forbidden' })
     expect(asked).toEqual([])
   })
 
-  test('the host of another api_url keeps its files itself', async () => {
+  test('downloads from the origin of a configured api_url', async () => {
     const api = 'http://127.0.0.1:8080/api'
     expect((await fetching('http://127.0.0.1:8080/attachments/1', undefined, api)).asked).toHaveLength(1)
     expect((await fetching('http://127.0.0.1:9090/attachments/1', undefined, api)).outcome).toMatchObject({ code: 'forbidden' })
   })
 
-  test('more than the limit is too_large', async () => {
+  test('throws too_large for a file beyond the limit', async () => {
     expect((await fetching(CDN, () => new Response('x'.repeat(11)))).outcome).toMatchObject({ code: 'too_large' })
   })
 
@@ -57,11 +57,11 @@ describe('fetchMedia', () => {
     [404, 'invalid_request'],
     [429, 'unavailable'],
     [502, 'unavailable'],
-  ])('%i is %s', async (status, code) => {
+  ])('maps status %i to %s', async (status, code) => {
     expect((await fetching(CDN, () => new Response(null, { status }))).outcome).toMatchObject({ code })
   })
 
-  test('a connection that breaks may hold later', async () => {
+  test('throws unavailable for a broken connection', async () => {
     const broken = () => {
       throw new TypeError('fetch failed')
     }

@@ -1,5 +1,4 @@
-/** The bytes of an attachment, from the platform's own file hosts and no other; no credential goes with the request. */
-
+/** Downloads attachments. Only Discord's file hosts are contacted, and the bot token is never sent to them. */
 import { readUpTo, signalScope } from '@sluice/kit'
 import { AppError, type Attachment, type Media } from '@sluice/sdk'
 
@@ -33,15 +32,15 @@ export async function fetchMedia(
     return { bytes, ...(mime && { mime }) }
   } catch (error) {
     if (error instanceof AppError) throw error
-    if (signal.aborted) throw new AppError('aborted', 'The download from discord was cut off')
+    if (signal.aborted) throw new AppError('aborted', 'The download from discord was aborted')
     throw new AppError(
       'unavailable',
-      limit.timedOut ? `discord sent no whole file within ${TIMEOUT_MS / 1000} s` : 'The download broke off',
+      limit.timedOut ? `discord did not send the whole file within ${TIMEOUT_MS / 1000} s` : 'The download from discord broke off',
     )
   }
 }
 
-/** A stand-in for the platform keeps its files itself. */
+/** A configured `api_url` other than Discord's own serves its files from the same origin. */
 function isFileHost(url: URL, api: URL): boolean {
   if (url.username !== '' || url.password !== '') return false
   if (url.protocol === 'https:' && url.port === '' && FILE_HOSTS.includes(url.hostname)) return true
@@ -49,6 +48,6 @@ function isFileHost(url: URL, api: URL): boolean {
 }
 
 function refused(status: number): AppError {
-  const mayPass = status >= 500 || status === 408 || status === 429
-  return new AppError(mayPass ? 'unavailable' : 'invalid_request', `discord answered ${status} when asked for an attachment`)
+  const isTemporary = status >= 500 || status === 408 || status === 429
+  return new AppError(isTemporary ? 'unavailable' : 'invalid_request', `discord answered ${status} when asked for an attachment`)
 }

@@ -1,15 +1,15 @@
 import { testClock } from '@sluice/testkit/clock'
 import { describe, expect, test } from 'vitest'
-import { createGuilds } from './guilds.ts'
+import { Guilds } from './guilds.ts'
 
 const arrange = () => {
   const clock = testClock(0)
-  return { clock, guilds: createGuilds({ own: () => '99', clock }) }
+  return { clock, guilds: new Guilds('99', clock) }
 }
 const never = new AbortController().signal
 
-describe('the servers of a session', () => {
-  test('follow the events of the gateway', () => {
+describe('Guilds', () => {
+  test('follows the events of the gateway', () => {
     const { guilds } = arrange()
     guilds.dispatch('GUILD_CREATE', { id: '3', roles: [{ id: '500', name: 'ops' }], channels: [{ id: '600', name: 'alerts' }] })
     guilds.dispatch('GUILD_ROLE_UPDATE', { guild_id: '3', role: { id: '500', name: 'on call' } })
@@ -20,10 +20,10 @@ describe('the servers of a session', () => {
     expect([guilds.isOwnRole('3', '500'), guilds.isOwnRole('4', '500')]).toEqual([true, false])
   })
 
-  test('are awaited until the event of each has arrived', async () => {
+  test('settles once the event of each server has arrived', async () => {
     const { guilds } = arrange()
     await guilds.settled(never)
-    guilds.expect([
+    guilds.begin('99', [
       { id: '3', unavailable: true },
       { id: '4', unavailable: true },
     ])
@@ -38,15 +38,15 @@ describe('the servers of a session', () => {
     await settled
   })
 
-  test('are awaited for five seconds at most', async () => {
+  test('settles after five seconds at the latest', async () => {
     const { guilds, clock } = arrange()
-    guilds.expect([{ id: '3' }])
+    guilds.begin('99', [{ id: '3' }])
     const settled = guilds.settled(never)
     await clock.advance(5000)
     await settled
   })
 
-  test('with members of any type do not throw', () => {
+  test('does not throw for malformed events', () => {
     const { guilds } = arrange()
     for (const event of [{ id: '3', roles: 7, channels: [null], members: [{}] }, { id: 7 }, { guild_id: '3', role: null }]) {
       for (const type of ['GUILD_CREATE', 'GUILD_ROLE_CREATE', 'CHANNEL_CREATE', 'GUILD_MEMBER_UPDATE', 'GUILD_DELETE'])

@@ -2,20 +2,8 @@
 import { BoundedMap, signalScope } from '@sluice/kit'
 import { list, type Members, members, text } from '@sluice/kit/foreign-json'
 import type { Clock } from '@sluice/sdk'
+import type { Names } from './message-text.ts'
 import { isSnowflake } from './snowflake.ts'
-
-export interface Guilds {
-  /** The name of a role or a channel; undefined if it is not known. */
-  nameOf(guild: string, id: string): string | undefined
-  /** True for a role of the bot, its managed role included; false for `@everyone`. */
-  isOwnRole(guild: string, role: string): boolean
-  /** Names the servers of a new session. The platform sends a `GUILD_CREATE` for each of them within some seconds. */
-  expect(guilds: readonly unknown[]): void
-  /** Handles the gateway events of servers, roles and channels, and ignores all others. */
-  dispatch(type: string, event: Members): void
-  /** Resolves once the event of every expected server has arrived, or after five seconds. */
-  settled(signal: AbortSignal): Promise<void>
-}
 
 interface Guild {
   readonly names: BoundedMap<string, string>
@@ -28,58 +16,89 @@ const GUILDS_MAX = 2500
 const NAMES_MAX = 1000
 const SETTLE_MS = 5000
 
-export function createGuilds({ own, clock }: { own(): string; readonly clock: Pick<Clock, 'sleep'> }): Guilds {
-  const guilds = new BoundedMap<string, Guild>(GUILDS_MAX)
-  const missing = new Set<string>()
-  let all = Promise.withResolvers<void>()
-  all.resolve()
+export class Guilds implements Names {
+  readonly #clock: Clock
+  readonly #guilds = new BoundedMap<string, Guild>(GUILDS_MAX)
+  /** Servers of the session whose first event has not arrived. */
+  readonly #missing = new Set<string>()
+  #allArrived = resolvedNow()
+  #botId: string
 
-  const arrived = (id: string): void => {
-    missing.delete(id)
-    if (missing.size === 0) all.resolve()
-  }
-  const name = (guild: Guild | undefined, entries: unknown): void => {
-    for (const { id, name } of list(entries).map(members)) if (isSnowflake(id) && text(name) !== '') guild?.names.set(id, text(name))
-  }
-  const create = (event: Members, id: string): void => {
-    const guild: Guild = { names: new BoundedMap(NAMES_MAX), ownRoles: new Set() }
-    for (const entries of [event.roles, event.channels, event.threads]) name(guild, entries)
-    const managed = list(event.roles)
-      .map(members)
-      .filter(({ tags }) => members(tags).bot_id === own())
-    const member = list(event.members)
-      .map(members)
-      .find(({ user }) => members(user).id === own())
-    guild.ownRoles = new Set([...managed.map((role) => text(role.id)), ...list(member?.roles).map(text)])
-    guilds.set(id, guild)
+  constructor(botId: string, clock: Clock) {
+    this.#botId = botId
+    this.#clock = clock
   }
 
-  return {
-    nameOf: (guild, id) => guilds.get(guild)?.names.get(id),
-    isOwnRole: (guild, role) => role !== guild && guilds.get(guild)?.ownRoles.has(role) === true,
-    expect(expected) {
-      missing.clear()
-      for (const { id } of expected.map(members)) if (isSnowflake(id)) missing.add(id)
-      all = Promise.withResolvers()
-      if (missing.size === 0) all.resolve()
-    },
-    dispatch(type, event) {
-      const id = text(type === 'GUILD_CREATE' || type === 'GUILD_DELETE' ? event.id : event.guild_id)
+  get botId(): string {
+    return this.#botId
+  }
+
+  nameOf(guild: string, id: string): string | undefined {
+    return this.#guilds.get(guild)?.names.get(id)
+  }
+
+  isOwnRole(guild: string, role: string): boolean {
+    return role !== guild && this.#guilds.get(guild)?.ownRoles.has(role) === true
+  }
+
+  /** Starts a session of the bot on these servers. The platform sends a `GUILD_CREATE` for each of them within some seconds. */
+  begin(botId: string, servers: readonly unknown[]): void {
+    this.#botId = botId
+    this.#missing.clear()
+    for (const { id } of servers.map(members)) if (isSnowflake(id)) this.#missing.add(id)
+    this.#allArrived = this.#missing.size === 0 ? resolvedNow() : Promise.withResolvers<void>()
+  }
+
+  /** Handles the gateway events of servers, roles and channels, and ignores all others. */
+  dispatch(type: string, event: Members): void {
+    if (type === 'GUILD_CREATE' || type === 'GUILD_DELETE') {
+      const id = text(event.id)
       if (id === '') return
-      if (type === 'GUILD_CREATE') create(event, id)
-      if (type === 'GUILD_CREATE' || type === 'GUILD_DELETE') return arrived(id)
-      const guild = guilds.get(id)
-      if (type === 'GUILD_ROLE_CREATE' || type === 'GUILD_ROLE_UPDATE') name(guild, [event.role])
-      else if (/^(?:CHANNEL|THREAD)_(?:CREATE|UPDATE)$/.test(type)) name(guild, [event])
-      else if (guild && type === 'GUILD_MEMBER_UPDATE' && members(event.user).id === own())
-        guild.ownRoles = new Set(list(event.roles).map(text))
-    },
-    async settled(signal) {
-      if (missing.size === 0) return
-      const over = new AbortController()
-      using either = signalScope([signal, over.signal])
-      await Promise.race([all.promise, clock.sleep(SETTLE_MS, either.signal)])
-      over.abort()
-    },
+      if (type === 'GUILD_CREATE') this.#guilds.set(id, guildOf(event, this.#botId))
+      this.#arrived(id)
+      return
+    }
+    const guild = this.#guilds.get(text(event.guild_id))
+    if (!guild) return
+    if (type === 'GUILD_ROLE_CREATE' || type === 'GUILD_ROLE_UPDATE') addNames(guild, [event.role])
+    else if (/^(?:CHANNEL|THREAD)_(?:CREATE|UPDATE)$/.test(type)) addNames(guild, [event])
+    else if (type === 'GUILD_MEMBER_UPDATE' && members(event.user).id === this.#botId) guild.ownRoles = new Set(list(event.roles).map(text))
   }
+
+  /** Resolves once the event of every server of the session has arrived, or after five seconds. */
+  async settled(signal: AbortSignal): Promise<void> {
+    if (this.#missing.size === 0) return
+    using scope = signalScope([signal])
+    await Promise.race([this.#allArrived.promise, this.#clock.sleep(SETTLE_MS, scope.signal)])
+  }
+
+  #arrived(id: string): void {
+    this.#missing.delete(id)
+    if (this.#missing.size === 0) this.#allArrived.resolve()
+  }
+}
+
+function guildOf(event: Members, botId: string): Guild {
+  const managedRoles = list(event.roles)
+    .map(members)
+    .filter(({ tags }) => members(tags).bot_id === botId)
+  const bot = list(event.members)
+    .map(members)
+    .find(({ user }) => members(user).id === botId)
+  const ownRoles = new Set([...managedRoles.map((role) => text(role.id)), ...list(bot?.roles).map(text)])
+  const guild: Guild = { names: new BoundedMap(NAMES_MAX), ownRoles }
+  for (const entries of [event.roles, event.channels, event.threads]) addNames(guild, entries)
+  return guild
+}
+
+function addNames(guild: Guild, entries: unknown): void {
+  for (const { id, name } of list(entries).map(members)) {
+    if (isSnowflake(id) && text(name) !== '') guild.names.set(id, text(name))
+  }
+}
+
+function resolvedNow(): PromiseWithResolvers<void> {
+  const settled = Promise.withResolvers<void>()
+  settled.resolve()
+  return settled
 }

@@ -1,10 +1,63 @@
-/** discord: the gateway connection in, the REST interface out. */
-import { defineFeature } from '@sluice/sdk'
-import { discordSection } from './config.ts'
-import { discord } from './discord.ts'
+/** The `discord` channel: messages arrive over the Discord gateway, replies go out over the REST API. See `docs/channels/discord.md`. */
+import { type Address, type Channel, defineFeature, type Host, type Outbound, type Sent } from '@sluice/sdk'
+import type { DiscordApi } from './api.ts'
+import { accountOf, type DiscordConfig, discordSection } from './config.ts'
+import { ConnectionHealth } from './connection-health.ts'
+import { Cursors } from './cursors.ts'
+import { fetchMedia } from './fetch-media.ts'
+import { DiscordListener } from './listener.ts'
+import { LIMITS } from './outgoing-message.ts'
+import type { ListenSettings } from './parse.ts'
+import { editMessage, postMessage, showTyping } from './send-message.ts'
 
 export default defineFeature({
   id: 'channel-discord',
   section: discordSection,
-  build: (host, config) => (config.enabled ? { channels: [discord(host, config)] } : { off: '`enabled` is false' }),
+  build: (host, config) => (config.enabled ? { channels: [createDiscord(host, config)] } : { off: '`enabled` is false' }),
 })
+
+function createDiscord(host: Host, config: DiscordConfig): Channel {
+  const { notification_channel_id: notificationChannel } = config
+  const api: DiscordApi = { fetch: host.fetch, url: config.api_url, token: config.bot_token.reveal().trim() }
+  const account = accountOf(api.token)
+  const cursors = new Cursors(host.keyValue, notificationChannel)
+  const health = new ConnectionHealth(host.clock)
+  const settings: ListenSettings = {
+    account,
+    guild: config.guild_id,
+    listenToBots: config.listen_to_bots,
+    mentionOnly: config.mention_only,
+    isOwnThread: (channel) => cursors.get(channel)?.isOurs === true,
+  }
+  const listener = new DiscordListener(host, api, settings, cursors, health, notificationChannel)
+
+  const send = async (to: Address, message: Outbound, signal: AbortSignal): Promise<Sent> => {
+    const { id, channel, thread } = await postMessage(api, to, message, host.log, signal)
+    health.sent()
+    // Follows the conversation and the new thread, so that a reply written while the bot is disconnected is fetched later.
+    const guild = cursors.get(channel)?.guild
+    cursors.follow(channel, { after: id })
+    if (thread !== undefined) cursors.follow(thread, { after: thread, isOurs: true, ...(guild !== undefined && { guild }) })
+    return { id }
+  }
+
+  return {
+    name: 'discord',
+    allow: config.allowed_users,
+    limits: { text: LIMITS.text, unit: 'codepoint', attachments: { count: LIMITS.files, bytesMax: LIMITS.fileBytes } },
+    notifications: {
+      target: 'community',
+      account,
+      key: 'channels_config.discord.notification_channel_id',
+      ...(notificationChannel !== undefined && { to: { to: notificationChannel } }),
+    },
+    ...(config.stream_mode === 'partial' && { draftEveryMs: config.draft_update_interval_ms }),
+    ...(api.token === '' && { lacks: 'bot_token' }),
+    listen: (deliver, signal) => listener.listen(deliver, signal),
+    send,
+    update: (to, sent, message, signal) => editMessage(api, to, sent, message, signal),
+    typing: (to, signal) => showTyping(api, to, signal),
+    fetchMedia: (attachment, options) => fetchMedia(api, attachment, options),
+    health: () => health.now,
+  }
+}

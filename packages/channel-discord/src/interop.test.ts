@@ -1,4 +1,4 @@
-/** The channel and the REST interface over real sockets, with the faults of the wire. */
+/** The channel against a fake REST API over real sockets, with failures of the platform and the network. */
 import { AppError, type Channel, type Outbound } from '@sluice/sdk'
 import { abortedOnArrival, type FakeProvider, type ProviderFault, startFakeProvider } from '@sluice/testkit/fake-provider'
 import { DISCORD_BOT, DISCORD_CHANNEL, DISCORD_DIRECT } from '@sluice/testkit/fakes/discord'
@@ -14,7 +14,7 @@ const send = (by: Channel = channel(), signal = inTime(), message = hello): Prom
   by.send(to, message, signal).catch((error: unknown) => error)
 
 describe('send', () => {
-  test('an answer refers to the message it answers, and the id of it comes back', async () => {
+  test('quotes the message it replies to and returns the id', async () => {
     const { fake } = bench
     const question = fake.say({ text: 'what is new?' })
     const sent = await channel().send({ ...to, replyTo: question }, { text: 'nothing, “né” 😀', clientId: 'c' }, inTime())
@@ -23,19 +23,19 @@ describe('send', () => {
     ])
   })
 
-  test('a question that was deleted is answered without being quoted', async () => {
+  test('replies without a quote when the message was deleted', async () => {
     await channel().send({ ...to, replyTo: '1' }, hello, inTime())
     expect(bench.fake.sent.map(({ content, type }) => [content, type])).toEqual([['hello', 0]])
   })
 
-  test('2,000 characters go out, whatever they are', async () => {
+  test('sends 2,000 characters of any kind', async () => {
     const text = '😀'.repeat(channel().limits.text)
     await channel().send(to, { text, clientId: 'c' }, inTime())
     expect(bench.fake.sent[0]?.content).toBe(text)
   })
 
   test.each(['@everyone stand up', '@here', '<@400000000000000001> hi', '<@&500000000000000001> hi'])(
-    'nobody is notified by %s, in a new message or a changed one',
+    'notifies no user by %s, in a new message or an edit',
     async (text) => {
       const sent = await channel().send(to, { text, clientId: 'c' }, inTime())
       await channel().update?.(to, sent, { text, clientId: 'c' }, inTime())
@@ -44,14 +44,14 @@ describe('send', () => {
     },
   )
 
-  test('the same message twice is there once: the platform knows it by its nonce', async () => {
+  test('posts a repeated message once, thanks to its nonce', async () => {
     const first = await channel().send(to, hello, inTime())
     expect(await channel().send(to, hello, inTime())).toEqual(first)
     await channel().send(to, { ...hello, clientId: 'client-2' }, inTime())
     expect(bench.fake.sent).toHaveLength(2)
   })
 
-  test('buttons stand under a message, and are gone when it is changed without them', async () => {
+  test('shows buttons, and removes them in an edit without buttons', async () => {
     const buttons = [
       { label: 'Approve', value: 'approve:1', tone: 'good' as const },
       { label: 'R'.repeat(200), value: 'reject:1', tone: 'bad' as const },
@@ -70,7 +70,7 @@ describe('send', () => {
     expect(bench.fake.sent[0]).toMatchObject({ content: 'approved by ada', components: [] })
   })
 
-  test('files go out with their names and bytes, and come back the same', async () => {
+  test('uploads files that can be downloaded unchanged', async () => {
     const bytes = Uint8Array.from({ length: 70_000 }, (_, index) => index % 256)
     const attachments = [
       { kind: 'image' as const, name: 'né.png', mime: 'image/png', source: { bytes } },
@@ -84,24 +84,24 @@ describe('send', () => {
     expect(await channel().fetchMedia?.(fetched, options)).toEqual({ bytes: Buffer.from(bytes), mime: 'image/png' })
   })
 
-  test('an attachment without its bytes is refused before anything is sent', async () => {
+  test('rejects an attachment without bytes before it sends anything', async () => {
     const attachments = [{ kind: 'file' as const, name: 'a', source: { url: 'https://example.com/a' } }]
     await expect(channel().send(to, { ...hello, attachments }, inTime())).rejects.toMatchObject({ code: 'invalid_request' })
     expect(bench.fake.requests).toEqual([])
   })
 
-  test('a topic opens a thread on the message, with a name that fits', async () => {
+  test('opens a thread for a topic and shortens its name', async () => {
     const { id } = await channel().send(to, { ...hello, topic: 'T'.repeat(300) }, inTime())
     expect([...bench.fake.threads]).toEqual([[id, { name: 'T'.repeat(100), parent: DISCORD_CHANNEL }]])
   })
 
-  test('a thread that cannot be opened leaves the message sent', async () => {
+  test('succeeds although the thread cannot be opened', async () => {
     const sent = await channel().send({ to: DISCORD_DIRECT }, { ...hello, topic: 'T' }, inTime())
     expect(bench.fake.sent.map(({ id }) => id)).toEqual([sent.id])
     expect(bench.host.logs).toMatchObject([{ level: 'warn', message: 'no thread could be opened' }])
   })
 
-  test('what belongs into a thread goes there; where none could be opened it answers the message', async () => {
+  test('posts into the thread, or quotes its first message if the thread does not exist', async () => {
     const { id } = await channel().send(to, { ...hello, topic: 'T' }, inTime())
     await channel().send({ ...to, thread: id }, { ...hello, text: 'in the thread', clientId: 'c2' }, inTime())
     expect(bench.fake.messages(id)).toMatchObject([{ content: 'in the thread' }])
@@ -116,25 +116,25 @@ describe('send', () => {
     await expect(nowhere).rejects.toMatchObject({ code: 'invalid_request', message: 'discord answered 404: Unknown Channel (10003)' })
   })
 
-  test('that an answer is being made is shown', async () => {
+  test('typing shows the typing indicator', async () => {
     await channel().typing?.(to, inTime())
     expect(bench.fake.typing).toEqual([DISCORD_CHANNEL])
   })
 
-  test('health knows when something was sent', async () => {
+  test('records the time of the last send in health', async () => {
     const by = channel()
     await send(by)
     expect(by.health?.()).toEqual({ state: 'connecting', lastSentAtMs: bench.host.clock.nowMs() })
   })
 
-  test('drafts are for those who want them', () => {
+  test('draftEveryMs is set only with stream_mode partial', () => {
     expect(channel().draftEveryMs).toBeUndefined()
     expect(channel({ stream_mode: 'partial', draft_update_interval_ms: 1500 }).draftEveryMs).toBe(1500)
   })
 })
 
-describe('refusals of the platform', () => {
-  test('a conversation that is not there, or not ours to write in, is named and not tried again', async () => {
+describe('a refusal of the platform', () => {
+  test('for a missing or forbidden conversation is final and carries its explanation', async () => {
     await expect(channel().send({ to: '1' }, hello, inTime())).rejects.toMatchObject({
       code: 'invalid_request',
       message: 'discord answered 404: Unknown Channel (10003)',
@@ -145,16 +145,16 @@ describe('refusals of the platform', () => {
 
   test.each([
     ['an empty message', ''],
-    ['one that is too long', 'x'.repeat(2001)],
-  ])('%s is refused', async (_name, text) => {
+    ['a message that is too long', 'x'.repeat(2001)],
+  ])('for %s is final', async (_name, text) => {
     expect(await send(channel(), inTime(), { ...hello, text })).toMatchObject({ code: 'invalid_request' })
   })
 
-  test('a message that is gone cannot be changed', async () => {
+  test('for an edit of a deleted message is final', async () => {
     await expect(channel().update?.(to, { id: '1' }, hello, inTime())).rejects.toMatchObject({ code: 'invalid_request' })
   })
 
-  test('a wrong token is waited for, and then it goes out', async () => {
+  test('for a wrong token is temporary', async () => {
     const by = channel()
     const { token } = bench.fake
     bench.fake.changeToken('another token')
@@ -164,7 +164,7 @@ describe('refusals of the platform', () => {
   })
 })
 
-describe('faults of the wire: not sent, refused, or nobody knows', () => {
+describe('a failed request', () => {
   const status = (code: number, headers: Record<string, string> = {}, body: unknown = {}): ProviderFault => ({
     fault: 'status',
     status: code,
@@ -173,21 +173,21 @@ describe('faults of the wire: not sent, refused, or nobody knows', () => {
   })
 
   test.each<[name: string, fault: ProviderFault, code: string, retryAfterSecs: number | undefined, arrived: number]>([
-    ['429 that says nothing', status(429), 'rate_limited', undefined, 0],
-    ['429 with a time to come back', status(429, { 'retry-after': '30' }), 'rate_limited', 30, 0],
-    ['429 with a time in its body', status(429, {}, { message: 'Slow down', retry_after: 0.64, global: false }), 'rate_limited', 1, 0],
-    ['429 with nonsense in its body', status(429, {}, { retry_after: 'soon' }), 'rate_limited', undefined, 0],
+    ['429 without an explanation', status(429), 'rate_limited', undefined, 0],
+    ['429 with Retry-After', status(429, { 'retry-after': '30' }), 'rate_limited', 30, 0],
+    ['429 with retry_after in its body', status(429, {}, { message: 'Slow down', retry_after: 0.64, global: false }), 'rate_limited', 1, 0],
+    ['429 with a malformed retry_after', status(429, {}, { retry_after: 'soon' }), 'rate_limited', undefined, 0],
     ['429 of a proxy', status(429, {}, 'error code: 1015'), 'rate_limited', undefined, 0],
-    ['503 with a time to come back', status(503, { 'retry-after': '120' }), 'unavailable', 120, 0],
+    ['503 with Retry-After', status(503, { 'retry-after': '120' }), 'unavailable', 120, 0],
     ['500', status(500), 'upstream', undefined, 0],
     ['502', status(502), 'upstream', undefined, 0],
     ['503', status(503), 'upstream', undefined, 0],
-    ['a reset before', { fault: 'reset' }, 'upstream', undefined, 0],
-    ['a reset after', { fault: 'lost' }, 'upstream', undefined, 1],
-    ['JSON cut in the middle', { fault: 'cut' }, 'upstream', undefined, 1],
-    ['garbage', { fault: 'garbage' }, 'upstream', undefined, 1],
+    ['a reset before the request arrived', { fault: 'reset' }, 'upstream', undefined, 0],
+    ['a reset after the request arrived', { fault: 'lost' }, 'upstream', undefined, 1],
+    ['truncated JSON', { fault: 'cut' }, 'upstream', undefined, 1],
+    ['an answer that is not JSON', { fault: 'garbage' }, 'upstream', undefined, 1],
     ['an answer of more than 1 MiB', status(200, {}, 'x'.repeat(1_048_577)), 'upstream', undefined, 0],
-  ])('%s', async (_name, fault, code, retryAfterSecs, arrived) => {
+  ])('(%s) tells whether the message may have been sent', async (_name, fault, code, retryAfterSecs, arrived) => {
     bench.fake.fail(fault)
     const error = await send()
     expect(error).toBeInstanceOf(AppError)
@@ -196,7 +196,7 @@ describe('faults of the wire: not sent, refused, or nobody knows', () => {
     expect(JSON.stringify([bench.host.logs, String(error), (error as AppError).stack])).not.toContain(bench.fake.token)
   })
 
-  test('a burst of failures ends with the message there once', async () => {
+  test('can be repeated until the message is posted once', async () => {
     bench.fake.fail(status(429), { times: 3 })
     const outcomes: unknown[] = []
     for (let tries = 0; tries < 4; tries++) outcomes.push(await send())
@@ -204,16 +204,16 @@ describe('faults of the wire: not sent, refused, or nobody knows', () => {
     expect(bench.fake.sent).toHaveLength(1)
   })
 
-  test('an answer that takes its time is waited for', async () => {
+  test('is not a slow one', async () => {
     bench.fake.fail({ fault: 'slow', ms: 1 })
     expect(await send()).toEqual({ id: bench.fake.sent[0]?.id })
   })
 
-  test('an answer that never comes ends with the abort, and may have been sent', async () => {
+  test('is aborted when the answer never comes', async () => {
     expect(await send(channel(), abortedOnArrival(bench.fake))).toMatchObject({ code: 'aborted' })
   })
 
-  test('a platform that is not there was not sent to', async () => {
+  test('is unavailable when the platform cannot be reached', async () => {
     const by = channel()
     await bench.fake.close()
     expect(await send(by)).toMatchObject({ code: 'unavailable' })
@@ -221,14 +221,14 @@ describe('faults of the wire: not sent, refused, or nobody knows', () => {
   })
 })
 
-describe('redirects', () => {
+describe('a redirect', () => {
   let elsewhere: FakeProvider
   beforeEach(async () => {
     elsewhere = await startFakeProvider(() => ({ status: 200, body: { id: '1' } }))
   })
   afterEach(() => elsewhere.close())
 
-  test('to another host are not followed, so that no credential gets there', async () => {
+  test('is not followed, so that no other host receives the token', async () => {
     for (const code of [302, 307]) {
       bench.fake.fail({ fault: 'status', status: code, headers: { location: elsewhere.url }, body: {} })
       expect(await send()).toMatchObject({ code: 'invalid_request' })
@@ -236,7 +236,7 @@ describe('redirects', () => {
     expect([bench.fake.sent, elsewhere.requests]).toEqual([[], []])
   })
 
-  test('of a file are not followed', async () => {
+  test('of a file is not followed', async () => {
     bench.fake.fail({ fault: 'status', status: 302, headers: { location: elsewhere.url }, body: {} })
     const file = { kind: 'file' as const, name: 'a', source: { url: `${bench.fake.url}/attachments/1` } }
     await expect(channel().fetchMedia?.(file, { bytesMax: 10, signal: inTime() })).rejects.toMatchObject({ code: 'invalid_request' })

@@ -1,33 +1,35 @@
 /** Writes a message as its readers see it: names instead of ids, and forwarded messages, stickers and polls in words. */
 import { list, type Members, members, text } from '@sluice/kit/foreign-json'
 
+/** Names of people, roles and channels that a message mentions by id. */
 export interface Names {
-  /** The bot's own user id. Its mentions are left out. */
-  own(): string
+  /** The bot's own user id. The text of a message omits mentions of it. */
+  readonly botId: string
+  /** True for a role of the bot, its managed role included; false for `@everyone`. */
   isOwnRole(guild: string, role: string): boolean
-  /** The name of a role or a channel of a server. */
+  /** The name of a role or a channel of a server; undefined while it is unknown. */
   nameOf(guild: string, id: string): string | undefined
 }
 
 /** A user, a role or a channel. */
 const MENTION = /<(@!?|@&|#)(\d{1,20})>/g
 
-/** Returns an empty text for a message of files alone. */
+/** Returns an empty text for a message that contains only files. */
 export const textOf = (message: Members, guild: string, names: Names): string =>
-  [wordsOf(message, guild, names), ...forwardedIn(message).map((inner) => labelled('Forwarded message:', wordsOf(inner, guild, names)))]
+  [bodyText(message, guild, names), ...forwardedIn(message).map((inner) => labelled('Forwarded message:', bodyText(inner, guild, names)))]
     .filter((part) => part !== '')
     .join('\n')
 
-/** The messages that a message forwards, as they were then. */
+/** Returns the messages that a message forwards, as they were when they were forwarded. */
 export const forwardedIn = ({ message_snapshots }: Members): Members[] =>
   list(message_snapshots).map((snapshot) => members(members(snapshot).message))
 
-const wordsOf = (message: Members, guild: string, names: Names): string =>
+const bodyText = (message: Members, guild: string, names: Names): string =>
   [withNames(message, guild, names), ...list(message.sticker_items).map(stickerText), pollText(members(message.poll))]
     .filter((part) => part !== '')
     .join('\n')
 
-function withNames({ content, mentions }: Members, guild: string, { own, isOwnRole, nameOf }: Names): string {
+function withNames({ content, mentions }: Members, guild: string, names: Names): string {
   const users = new Map(
     list(mentions)
       .map(members)
@@ -35,8 +37,8 @@ function withNames({ content, mentions }: Members, guild: string, { own, isOwnRo
   )
   return text(content)
     .replaceAll(MENTION, (mention, kind: string, id: string) => {
-      if (kind.startsWith('@') && (id === own() || (kind === '@&' && isOwnRole(guild, id)))) return ''
-      const name = kind === '@' || kind === '@!' ? users.get(id) : nameOf(guild, id)
+      if (kind.startsWith('@') && (id === names.botId || (kind === '@&' && names.isOwnRole(guild, id)))) return ''
+      const name = kind === '@' || kind === '@!' ? users.get(id) : names.nameOf(guild, id)
       return name ? `${kind === '#' ? '#' : '@'}${name}` : mention
     })
     .trim()
@@ -51,13 +53,13 @@ function stickerText(sticker: unknown): string {
 }
 
 function pollText({ question, answers }: Members): string {
-  const asked = text(members(question).text)
-  if (asked === '') return ''
-  const choices = list(answers).map((answer) => mediaText(members(members(answer).poll_media)))
-  return [`Poll: ${asked}`, ...choices.filter((choice) => choice !== '').map((choice) => `- ${choice}`)].join('\n')
+  const questionText = text(members(question).text)
+  if (questionText === '') return ''
+  const choices = list(answers).map((answer) => choiceText(members(members(answer).poll_media)))
+  return [`Poll: ${questionText}`, ...choices.filter((choice) => choice !== '').map((choice) => `- ${choice}`)].join('\n')
 }
 
-const mediaText = ({ emoji, text: words }: Members): string =>
-  [text(members(emoji).name), text(words)].filter((part) => part !== '').join(' ')
+const choiceText = ({ emoji, text: label }: Members): string =>
+  [text(members(emoji).name), text(label)].filter((part) => part !== '').join(' ')
 
-const labelled = (label: string, words: string): string => (words === '' ? '' : `${label}\n${words}`)
+const labelled = (label: string, body: string): string => (body === '' ? '' : `${label}\n${body}`)

@@ -1,14 +1,14 @@
-/** What must not be tried again and again. */
+/** Failures that a quick retry cannot repair. */
 import { DISCORD_TOKEN } from '@sluice/testkit/fakes/discord'
 import { describe, expect, test } from 'vitest'
 import { INTENTS } from './gateway-connection.ts'
-import { REFUSED_MS } from './listen.ts'
+import { REFUSED_MS } from './listener.ts'
 import { channelOn, discordBench, listenTo, until } from './testing.ts'
 
 const bench = discordBench()
 
-describe('what nobody but a person can mend', () => {
-  /** Listens; what it says it is down for, once it is. */
+describe('the listener', () => {
+  /** Listens until the platform refuses the connection, and returns the reason that `health` reports. */
   async function refused(): Promise<string> {
     const channel = channelOn(bench.fake, bench.host, { bot_token: DISCORD_TOKEN })
     const listening = listenTo(channel)
@@ -26,12 +26,12 @@ describe('what nobody but a person can mend', () => {
     return channel.health?.().detail ?? ''
   }
 
-  test('a wrong token is told, and not tried again for a long time', async () => {
+  test('names a wrong token and waits long before the next attempt', async () => {
     bench.fake.changeToken('another token')
     expect(await refused()).toContain('bot_token')
   })
 
-  test('a token the gateway refuses too', async () => {
+  test('names a token that only the gateway refuses', async () => {
     const once = {
       fault: 'status',
       status: 200,
@@ -43,13 +43,13 @@ describe('what nobody but a person can mend', () => {
     expect(bench.fake.happened).toEqual(['identify', 'closed 4004'])
   })
 
-  test('an intent that is not switched on is named', async () => {
+  test('names an intent that is not switched on', async () => {
     await bench.start({ intents: INTENTS & ~32768 })
     expect(await refused()).toContain('Message Content Intent')
     expect(bench.fake.happened).toEqual(['identify', 'closed 4014'])
   })
 
-  test('without a token nothing is asked', async () => {
+  test('makes no request without a token', async () => {
     const channel = channelOn(bench.fake, bench.host, { bot_token: '  ' })
     expect(channel.lacks).toBe('bot_token')
     const listening = listenTo(channel)
@@ -58,7 +58,7 @@ describe('what nobody but a person can mend', () => {
     expect(bench.fake.requests).toEqual([])
   })
 
-  test('a platform that says when to come back is not asked before', async () => {
+  test('waits as long as the platform asks', async () => {
     bench.fake.fail({ fault: 'status', status: 429, headers: { 'retry-after': '600' }, body: { message: 'You are being rate limited.' } })
     const listening = listenTo(channelOn(bench.fake, bench.host))
     bench.stopAfter(listening)
@@ -67,19 +67,17 @@ describe('what nobody but a person can mend', () => {
     void listening.ended.then(() => {
       isOver = true
     })
-    await until(() => expect(bench.host.logs.map(({ message }) => message)).toContain('the platform asks for a pause'))
+    await until(() => expect(bench.host.logs.map(({ message }) => message)).toContain('platform asked for a delay'))
     await bench.host.advance(599_000)
     expect(isOver).toBe(false)
     await bench.host.advance(1000)
     expect(await listening.ended).toMatchObject({ code: 'unavailable' })
   })
 
-  test('no session is begun when none is left for today', async () => {
+  test('begins no session when none is left for today', async () => {
     bench.fake.setSessionsLeft(0)
     const listening = listenTo(channelOn(bench.fake, bench.host))
-    await until(() =>
-      expect(bench.host.logs.map(({ message }) => message)).toContain('the sessions the platform allows in a day are used up'),
-    )
+    await until(() => expect(bench.host.logs.map(({ message }) => message)).toContain('daily sessions of the platform are used up'))
     await bench.host.advance(14_400_000)
     expect(await listening.ended).toMatchObject({ code: 'unavailable' })
     expect(bench.fake.happened).toEqual([])

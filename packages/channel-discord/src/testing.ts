@@ -1,4 +1,4 @@
-/** What the tests of this channel share: the channel on a fake platform, and somebody who listens to it. */
+/** Test support: the channel connected to a fake platform, and a listener that records messages. */
 import type { Channel, Inbound } from '@sluice/sdk'
 import { type DiscordFake, type DiscordFakeOptions, startDiscordFake } from '@sluice/testkit/fakes/discord'
 import { type TestHost, testHost } from '@sluice/testkit/host'
@@ -17,10 +17,10 @@ export function channelOn(fake: Pick<DiscordFake, 'apiUrl' | 'token'>, host: Tes
 export interface Listening {
   readonly received: Inbound[]
   readonly texts: () => string[]
-  /** The next deliveries reject, until `keep` is called. */
+  /** Makes every delivery reject with `error` until `keep` is called. */
   refuse(error: Error): void
   keep(): void
-  /** What came of `listen`, an error included. */
+  /** Resolves with the result of `listen`: undefined, or the error that it rejected with. */
   readonly ended: Promise<unknown>
   stop(): Promise<unknown>
 }
@@ -33,7 +33,7 @@ export function listenTo(channel: Channel): Listening {
     if (refusal) throw refusal
     received.push(inbound)
   }, abort.signal)
-  const ended = (listening ?? Promise.reject(new Error('it does not listen'))).catch((error: unknown) => error)
+  const ended = (listening ?? Promise.reject(new Error('the channel does not listen'))).catch((error: unknown) => error)
   return {
     received,
     texts: () => received.map(({ text }) => text),
@@ -51,7 +51,7 @@ export function listenTo(channel: Channel): Listening {
   }
 }
 
-/** A fake platform and a host, new for each test; whoever listens is stopped after it. */
+/** Starts a fake platform and a host before each test, and stops all listeners after it. */
 export function discordBench() {
   let fake: DiscordFake
   let host: TestHost
@@ -78,13 +78,13 @@ export function discordBench() {
     get host() {
       return host
     },
-    /** Another fake in the place of the first. */
+    /** Replaces the fake by one with these options. */
     async start(options: DiscordFakeOptions) {
       await fake.close()
       await start(options)
     },
     stopAfter: ({ stop }: Listening) => void stops.push(stop),
-    /** Listens, and is connected. */
+    /** Builds the channel, listens, and waits until it is connected. */
     async connect(changes: object = {}): Promise<Listening & { readonly channel: Channel }> {
       const channel = channelOn(fake, host, changes)
       const listening = listenTo(channel)
@@ -97,4 +97,5 @@ export function discordBench() {
 
 export const until = (expected: () => void | Promise<void>) => vi.waitFor(expected, { timeout: 4000, interval: 10 })
 
-export const comes = (listening: Listening, ...texts: string[]) => until(() => expect(listening.texts()).toEqual(texts))
+/** Waits until exactly these texts were delivered, in this order. */
+export const receives = (listening: Listening, ...texts: string[]) => until(() => expect(listening.texts()).toEqual(texts))

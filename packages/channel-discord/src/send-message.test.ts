@@ -1,6 +1,6 @@
 import { testHost } from '@sluice/testkit/host'
 import { afterEach, expect, test, vi } from 'vitest'
-import { postMessage } from './send.ts'
+import { postMessage } from './send-message.ts'
 
 afterEach(() => void vi.useRealTimers())
 
@@ -13,9 +13,9 @@ const fetch: typeof globalThis.fetch = async (_url, { signal } = {}) => {
 }
 const api = { fetch, url: 'https://discord.example', token: 't' }
 const post = (attachments: Parameters<typeof postMessage>[2]['attachments'] = []) =>
-  postMessage(api, { to: '2' }, { text: 'x', clientId: 'c', attachments }, { log, signal: new AbortController().signal })
+  postMessage(api, { to: '2' }, { text: 'x', clientId: 'c', attachments }, log, new AbortController().signal)
 
-test('files have longer to go out than a text, so that a slow line leaves nobody guessing', async () => {
+test('postMessage allows more time for a message with files', async () => {
   vi.useFakeTimers()
   expect(await post([{ kind: 'file', name: 'a.bin', source: { bytes: new Uint8Array(1) } }])).toMatchObject({ id: '1' })
   await expect(post()).rejects.toMatchObject({ code: 'upstream_timeout' })

@@ -1,4 +1,4 @@
-/** What comes in over the gateway, and what becomes of it. */
+/** Messages and button presses that arrive over the gateway. */
 import { AppError } from '@sluice/sdk'
 import {
   DISCORD_BOT,
@@ -11,15 +11,15 @@ import {
 } from '@sluice/testkit/fakes/discord'
 import { describe, expect, test } from 'vitest'
 import { INTENTS } from './gateway-connection.ts'
-import { channelOn, comes, discordBench, listenTo, until } from './testing.ts'
+import { channelOn, discordBench, listenTo, receives, until } from './testing.ts'
 
 const bench = discordBench()
 
-describe('what comes in', () => {
-  test('a message of somebody is one, with where and whom to answer', async () => {
+describe('the listener', () => {
+  test('delivers a message with its sender and where to reply', async () => {
     const listening = await bench.connect()
     const id = bench.fake.say({ text: 'hello' })
-    await comes(listening, 'hello')
+    await receives(listening, 'hello')
     expect(listening.received[0]).toEqual({
       id,
       account: DISCORD_BOT,
@@ -31,26 +31,26 @@ describe('what comes in', () => {
     expect(listening.channel.health?.()).toMatchObject({ state: 'ok', lastEventAtMs: bench.host.clock.nowMs() })
   })
 
-  test('our own messages and those of bots are none', async () => {
+  test('ignores messages of the bot itself and of other bots', async () => {
     const listening = await bench.connect()
     await listening.channel.send({ to: DISCORD_CHANNEL }, { text: 'mine', clientId: 'c' }, AbortSignal.timeout(4000))
     bench.fake.say({ text: 'beep', isBot: true })
     bench.fake.say({ text: 'person' })
-    await comes(listening, 'person')
+    await receives(listening, 'person')
   })
 
-  test('of another server nothing is heard where one is configured, and direct messages pass', async () => {
+  test('ignores other servers than guild_id, but not direct messages', async () => {
     const listening = await bench.connect({ guild_id: DISCORD_GUILD })
     bench.fake.say({ text: 'elsewhere', channel: DISCORD_ELSEWHERE })
     bench.fake.say({ text: 'directly', channel: DISCORD_DIRECT })
-    await comes(listening, 'directly')
+    await receives(listening, 'directly')
   })
 
-  test('only the bot itself is asked about, and with the intents it needs', () => {
+  test('asks for no more intents than it needs', () => {
     expect(INTENTS).toBe(37_377)
   })
 
-  test('an answer in the thread of a question stands in a conversation of its own, named as the question', async () => {
+  test('delivers a reply in a thread of the bot as its own conversation', async () => {
     const listening = await bench.connect({ mention_only: true })
     const question = await listening.channel.send(
       { to: DISCORD_CHANNEL },
@@ -60,19 +60,19 @@ describe('what comes in', () => {
     expect(bench.fake.threads.get(question.id)).toEqual({ name: 'Approval: deploy', parent: DISCORD_CHANNEL })
     bench.fake.say({ text: 'chatter' })
     bench.fake.say({ text: 'approve', channel: question.id })
-    await comes(listening, 'approve')
+    await receives(listening, 'approve')
     expect(listening.received[0]?.to.to).toBe(question.id)
   })
 
-  test('a reply names the message it answers', async () => {
+  test('reports the message that a reply quotes', async () => {
     const listening = await bench.connect()
     const { id } = await listening.channel.send({ to: DISCORD_CHANNEL }, { text: 'Deploy?', clientId: 'c' }, AbortSignal.timeout(4000))
     bench.fake.say({ text: 'yes', replyTo: id })
-    await comes(listening, 'yes')
+    await receives(listening, 'yes')
     expect(listening.received[0]?.inReplyTo).toBe(id)
   })
 
-  test('a pressed button comes with its message and who pressed it, and is acknowledged once it is durable', async () => {
+  test('delivers a button press and acknowledges it once it is durable', async () => {
     const listening = await bench.connect()
     const buttons = [{ label: 'Approve', value: 'approve:1', tone: 'good' as const }]
     const { id } = await listening.channel.send(
@@ -101,8 +101,8 @@ describe('what comes in', () => {
   })
 })
 
-describe('what could not be kept', () => {
-  test('is tried again, in order, and nothing overtakes it', async () => {
+describe('a message that the inbox could not store', () => {
+  test('is tried again before the messages after it', async () => {
     const listening = await bench.connect()
     listening.refuse(new AppError('unavailable', 'the disk is full'))
     for (const text of ['one', 'two', 'three']) bench.fake.say({ text })
@@ -110,37 +110,37 @@ describe('what could not be kept', () => {
     expect(listening.texts()).toEqual([])
     listening.keep()
     await bench.host.advance(1000)
-    await comes(listening, 'one', 'two', 'three')
+    await receives(listening, 'one', 'two', 'three')
   })
 
-  test('is owed after a restart', async () => {
+  test('is fetched after a restart', async () => {
     const before = await bench.connect()
     before.refuse(new AppError('unavailable', 'the disk is full'))
     bench.fake.say({ text: 'one' })
     await until(() => expect(bench.host.clock.sleeping).toBeGreaterThan(1))
     await before.stop()
-    await comes(await bench.connect(), 'one')
+    await receives(await bench.connect(), 'one')
   })
 
-  test('blocks no other conversation', async () => {
+  test('does not hold up other conversations', async () => {
     const listening = await bench.connect()
     listening.refuse(new AppError('unavailable', 'the disk is full'))
     bench.fake.say({ text: 'waits' })
     await until(() => expect(bench.host.clock.sleeping).toBeGreaterThan(1))
     listening.keep()
     bench.fake.say({ text: 'passes', channel: DISCORD_OTHER_CHANNEL })
-    await comes(listening, 'passes')
+    await receives(listening, 'passes')
   })
 })
 
-test('it stops while it connects', async () => {
+test('listen stops when it is aborted while it connects', async () => {
   const listening = listenTo(channelOn(bench.fake, bench.host))
   await until(() => expect(bench.fake.requests).toHaveLength(1))
   await listening.stop()
   await until(() => expect(bench.fake.connected).toBe(0))
 })
 
-test('health asks nobody', async () => {
+test('health makes no request', async () => {
   const { channel } = await bench.connect()
   const asked = bench.fake.requests.length
   for (let times = 0; times < 10; times++) channel.health?.()

@@ -1,14 +1,16 @@
 import type { Members } from '@sluice/kit/foreign-json'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Listener, parseMessage, placeOf } from './parse-message.ts'
-import { parsePress } from './parse-press.ts'
+import type { Names } from './message-text.ts'
+import { conversationOf, type ListenSettings, parseMessage, parsePress } from './parse.ts'
 
-const listener: Listener = {
-  account: '99',
-  own: () => '99',
+const names: Names = {
+  botId: '99',
   nameOf: (guild, id) => (guild === '3' ? { '500': 'ops', '600': 'alerts' }[id] : undefined),
   isOwnRole: (guild, role) => guild === '3' && role === '501',
+}
+const settings: ListenSettings = {
+  account: '99',
   guild: undefined,
   listenToBots: false,
   mentionOnly: false,
@@ -24,15 +26,15 @@ const event = {
   attachments: [],
   mentions: [{ id: '99' }],
 }
-const parse = (changes: object = {}, options: Partial<Listener> = {}) => {
+const parse = (changes: object = {}, overrides: Partial<ListenSettings> = {}) => {
   const message: Members = { ...event, ...changes }
-  const who = { ...listener, ...options }
-  const place = placeOf(who, message)
-  return place && parseMessage(who, message, place)
+  const current = { ...settings, ...overrides }
+  const conversation = conversationOf(current, message)
+  return conversation && parseMessage(current, names, message, conversation)
 }
 
-describe('a message', () => {
-  test('of the gateway, without its mention of us', () => {
+describe('parseMessage', () => {
+  test('returns the message without its mention of the bot', () => {
     expect(parse()).toEqual({
       id: event.id,
       account: '99',
@@ -45,45 +47,45 @@ describe('a message', () => {
   })
 
   test.each([
-    ['our own', { author: { id: '99' } }],
-    ['of a bot', { author: { id: '4', bot: true } }],
-    ['of a webhook', { webhook_id: '5' }],
-    ['that somebody joined', { type: 7 }],
-    ['of a pin', { type: 6 }],
-    ['without anything in it', { content: '<@99>' }],
-    ['without an author', { author: undefined }],
-    ['without an id', { id: undefined }],
-    ['with an id that is none', { id: '../..' }],
-  ])('%s is none', (_name, changes) => {
+    ['a message of the bot itself', { author: { id: '99' } }],
+    ['a message of another bot', { author: { id: '4', bot: true } }],
+    ['a message of a webhook', { webhook_id: '5' }],
+    ['the event of a user who joined', { type: 7 }],
+    ['the event of a pin', { type: 6 }],
+    ['a message that only mentions the bot', { content: '<@99>' }],
+    ['a message without an author', { author: undefined }],
+    ['a message without an id', { id: undefined }],
+    ['a message with a malformed id', { id: '../..' }],
+  ])('ignores %s', (_name, changes) => {
     expect(parse(changes)).toBeUndefined()
   })
 
-  test('of bots is one where bots are listened to, but never our own', () => {
+  test('accepts other bots with listen_to_bots, but never the bot itself', () => {
     expect(parse({ author: { id: '4', bot: true } }, { listenToBots: true })).toBeDefined()
     expect(parse({ author: { id: '99', bot: true } }, { listenToBots: true })).toBeUndefined()
   })
 
-  test('of another server is none, a direct one is', () => {
+  test('ignores other servers than guild_id, but not direct messages', () => {
     expect(parse({}, { guild: '8' })).toBeUndefined()
     expect(parse({ guild_id: undefined }, { guild: '8' })).toBeDefined()
   })
 
-  test('has to be to us where only mentions count', () => {
+  test('with mention_only, accepts only messages addressed to the bot', () => {
     const plain = { content: 'hi', mentions: [] }
-    const heard = (changes: object) => parse({ ...plain, ...changes }, { mentionOnly: true }) !== undefined
-    expect(heard({})).toBe(false)
-    expect(heard({ content: '<@98> hi', mentions: [{ id: '98' }] })).toBe(false)
-    expect(heard({ content: '<@99> hi' })).toBe(true)
-    expect(heard({ mentions: [{ id: '99' }] })).toBe(true)
-    expect(heard({ type: 19, referenced_message: { author: { id: '99' } } })).toBe(true)
-    expect(heard({ type: 19, referenced_message: { author: { id: '4' } } })).toBe(false)
-    expect(heard({ guild_id: undefined })).toBe(true)
-    expect(heard({ channel_id: '77' })).toBe(true)
-    expect(heard({ content: '<@&501> hi', mention_roles: ['501'] })).toBe(true)
-    expect(heard({ content: '<@&500> hi', mention_roles: ['500'] })).toBe(false)
+    const isAccepted = (changes: object) => parse({ ...plain, ...changes }, { mentionOnly: true }) !== undefined
+    expect(isAccepted({})).toBe(false)
+    expect(isAccepted({ content: '<@98> hi', mentions: [{ id: '98' }] })).toBe(false)
+    expect(isAccepted({ content: '<@99> hi' })).toBe(true)
+    expect(isAccepted({ mentions: [{ id: '99' }] })).toBe(true)
+    expect(isAccepted({ type: 19, referenced_message: { author: { id: '99' } } })).toBe(true)
+    expect(isAccepted({ type: 19, referenced_message: { author: { id: '4' } } })).toBe(false)
+    expect(isAccepted({ guild_id: undefined })).toBe(true)
+    expect(isAccepted({ channel_id: '77' })).toBe(true)
+    expect(isAccepted({ content: '<@&501> hi', mention_roles: ['501'] })).toBe(true)
+    expect(isAccepted({ content: '<@&500> hi', mention_roles: ['500'] })).toBe(false)
   })
 
-  test('names the people, roles and channels that it mentions', () => {
+  test('replaces mentions by the names of people, roles and channels', () => {
     const mentions = [
       { id: '98', username: 'bob', global_name: 'Bob B.' },
       { id: '97', username: 'eve', member: { nick: 'Evie' } },
@@ -93,7 +95,7 @@ describe('a message', () => {
     expect(parse({ content, mentions })?.text).toBe('ask @Bob B., @Evie and @joe of @ops in #alerts, not <@95>, <#601> or <@&502>;')
   })
 
-  test('that is forwarded is marked as forwarded and keeps its files', () => {
+  test('marks a forwarded message and keeps its files', () => {
     const url = 'https://cdn.discordapp.com/a'
     const inner = { content: 'It is down, <@98>', mentions: [{ id: '98', username: 'bob' }], attachments: [{ filename: 'a.txt', url }] }
     const forward = { content: '', message_reference: { type: 1, message_id: '7' }, message_snapshots: [{ message: inner }] }
@@ -104,7 +106,7 @@ describe('a message', () => {
     expect(parse({ ...forward, content: 'Look' })?.text).toBe('Look\nForwarded message:\nIt is down, @bob')
   })
 
-  test('of a sticker or a poll is described in words', () => {
+  test('describes stickers and polls in words', () => {
     expect(parse({ content: '', sticker_items: [{ id: '1', name: 'Wave', format_type: 1 }] })?.text).toBe('Sticker: Wave')
     const answers = [
       { answer_id: 1, poll_media: { text: 'Today' } },
@@ -115,13 +117,13 @@ describe('a message', () => {
     expect(parse({ content: '', message_snapshots: [{ message: { content: '', poll } }] })?.text).toMatch(/^Forwarded message:\nPoll: When/)
   })
 
-  test('names the one it answers, not the one it forwards', () => {
+  test('reports the message that it quotes, not one that it forwards', () => {
     expect(parse({ type: 19, message_reference: { message_id: '7' } })?.inReplyTo).toBe('7')
     expect(parse({ type: 19, message_reference: { type: 0, message_id: '7' } })?.inReplyTo).toBe('7')
     expect(parse({ message_reference: { type: 1, message_id: '7' } })?.inReplyTo).toBeUndefined()
   })
 
-  test('of files alone is one', () => {
+  test('accepts a message that contains only files', () => {
     const url = 'https://cdn.discordapp.com/a'
     const file = (filename: string, content_type?: string) => ({ id: '5', filename, content_type, size: 3, url })
     const attachments = [file('a.txt', 'text/plain; charset=utf-8'), file('v.ogg', 'audio/ogg'), file('p.PNG'), {}, null]
@@ -135,7 +137,7 @@ describe('a message', () => {
     })
   })
 
-  test('or a press of any shape throws nothing', () => {
+  test('throws for no JSON, nor does parsePress', () => {
     const members = fc.dictionary(
       fc.constantFrom(
         ...Object.keys(event),
@@ -153,7 +155,7 @@ describe('a message', () => {
     fc.assert(
       fc.property(members, (changes) => {
         parse(changes)
-        parsePress(listener, { ...press, ...changes })
+        parsePress(settings, { ...press, ...changes })
       }),
       { numRuns: 300, seed: 1 },
     )
@@ -171,9 +173,9 @@ const press = {
   member: { user: { id: '4' } },
 }
 
-describe('a press', () => {
-  test('has who pressed what under which message', () => {
-    expect(parsePress(listener, press)).toEqual({
+describe('parsePress', () => {
+  test('returns the sender, the message and the value of the button', () => {
+    expect(parsePress(settings, press)).toEqual({
       inbound: {
         id: 'ix:175928847299117064',
         account: '99',
@@ -183,22 +185,22 @@ describe('a press', () => {
         sentAtMs: 1_462_015_105_796,
         pressed: { message: '6', value: 'approve:1' },
       },
-      seenPath: '/interactions/175928847299117064/a%2Fb/callback',
+      callbackPath: '/interactions/175928847299117064/a%2Fb/callback',
     })
-    expect(parsePress(listener, { ...press, guild_id: undefined, member: undefined, user: { id: '8' } })?.inbound.sender).toBe('8')
+    expect(parsePress(settings, { ...press, guild_id: undefined, member: undefined, user: { id: '8' } })?.inbound.sender).toBe('8')
   })
 
   test.each([
     ['a command', { type: 2 }],
     ['a menu', { data: { component_type: 3, custom_id: 'x' } }],
-    ['nobody', { member: undefined }],
-    ['no message', { message: undefined }],
-    ['no value', { data: { component_type: 2 } }],
-  ])('%s is none', (_name, changes) => {
-    expect(parsePress(listener, { ...press, ...changes })).toBeUndefined()
+    ['a press without a sender', { member: undefined }],
+    ['a press without a message', { message: undefined }],
+    ['a button without a value', { data: { component_type: 2 } }],
+  ])('ignores %s', (_name, changes) => {
+    expect(parsePress(settings, { ...press, ...changes })).toBeUndefined()
   })
 
-  test('on another server is none', () => {
-    expect(parsePress({ ...listener, guild: '8' }, press)).toBeUndefined()
+  test('ignores other servers than guild_id', () => {
+    expect(parsePress({ ...settings, guild: '8' }, press)).toBeUndefined()
   })
 })

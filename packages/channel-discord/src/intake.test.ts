@@ -2,40 +2,37 @@ import { AppError, type Inbound } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import { memoryKeyValue } from '@sluice/testkit/memory-store'
 import { describe, expect, test } from 'vitest'
-import { createCursors } from './cursors.ts'
-import type { Missed } from './history.ts'
-import { createInflow, WAITING_MAX } from './inflow.ts'
+import { Cursors } from './cursors.ts'
+import { Intake, type IntakeSource, WAITING_MAX } from './intake.ts'
+import type { Message } from './missed-messages.ts'
 
-/** An inflow whose deliveries fail until `open` is called, and whose history is what was said. */
+/** An intake whose deliveries fail until `open` is called, and whose history holds every message that `say` was given. */
 function bench({ isOpen = true }: { isOpen?: boolean } = {}) {
   const host = testHost()
-  const cursors = createCursors(memoryKeyValue())
+  const cursors = new Cursors(memoryKeyValue())
   const abort = new AbortController()
   const delivered: string[] = []
-  const said: Missed[] = []
+  const said: Message[] = []
   const failures: unknown[] = []
   let open = isOpen
-  const inflow = createInflow({
-    deliver: async ({ id }) => {
-      if (!open) throw new AppError('unavailable', 'the disk is full')
-      delivered.push(id)
-    },
-    cursors,
-    clock: host.clock,
-    log: host.log,
-    signal: abort.signal,
+  const source: IntakeSource = {
     async *missedIn(channel) {
       const failure = failures.shift()
       if (failure) throw failure
       const after = BigInt(cursors.get(channel)?.after ?? 0)
       for (const message of said) if (BigInt(message.id) > after) yield message
     },
-    seen: async () => undefined,
-  })
+    acknowledge: async () => undefined,
+  }
+  const deliver = async ({ id }: Inbound) => {
+    if (!open) throw new AppError('unavailable', 'the disk is full')
+    delivered.push(id)
+  }
+  const intake = new Intake(host, cursors, source, deliver, abort.signal)
   return {
     host,
     cursors,
-    inflow,
+    intake,
     delivered,
     failures,
     said,
@@ -43,11 +40,11 @@ function bench({ isOpen = true }: { isOpen?: boolean } = {}) {
     open: () => {
       open = true
     },
-    /** Somebody says it, and it comes. */
+    /** A user writes a message, and the gateway delivers it. */
     say(id: number, channel = '2') {
       const message = { id: String(id), inbound: inbound(String(id), channel) }
       said.push(message)
-      inflow.message({ channel, guild: '' }, message)
+      intake.message({ channel, guild: '' }, message)
     },
     pass: async () => {
       await host.advance(60_000)
@@ -57,8 +54,8 @@ function bench({ isOpen = true }: { isOpen?: boolean } = {}) {
 
 const inbound = (id: string, to: string): Inbound => ({ id, account: 'bot', sender: '4', to: { to }, text: id })
 
-describe('inflow', () => {
-  test('the cursor moves behind what is durable, and stays before what is not', async () => {
+describe('Intake', () => {
+  test('moves the cursor past stored messages only', async () => {
     const it = bench({ isOpen: false })
     it.say(11)
     it.say(12)
@@ -70,10 +67,10 @@ describe('inflow', () => {
     expect(it.cursors.get('2')?.after).toBe('12')
   })
 
-  test('a message that is none moves the cursor, in its turn', async () => {
+  test('moves the cursor past an ignored message in order', async () => {
     const it = bench({ isOpen: false })
     it.say(11)
-    it.inflow.message({ channel: '2', guild: '' }, { id: '12', inbound: undefined })
+    it.intake.message({ channel: '2', guild: '' }, { id: '12', inbound: undefined })
     await it.pass()
     expect(it.cursors.get('2')?.after).toBe('10')
     it.open()
@@ -82,69 +79,63 @@ describe('inflow', () => {
     expect(it.delivered).toEqual(['11'])
   })
 
-  test(`more than ${WAITING_MAX} do not wait: the rest is asked for when there is room, and none is lost`, async () => {
+  test(`fetches messages beyond ${WAITING_MAX} waiting ones later and loses none`, async () => {
     const it = bench({ isOpen: false })
     const all = Array.from({ length: WAITING_MAX + 500 }, (_, index) => index + 11)
     for (const id of all) it.say(id)
     await it.pass()
     it.open()
     await it.pass()
-    await it.inflow.settled()
+    await it.intake.settled()
     expect(it.delivered).toEqual(all.map(String))
     expect(it.host.logs.filter(({ message }) => message.startsWith('too many messages wait'))).toHaveLength(1)
   })
 
-  test('a message that can never be kept blocks none behind it', async () => {
+  test('passes over a message that can never be stored', async () => {
     const host = testHost()
     const delivered: string[] = []
-    const inflow = createInflow({
-      deliver: async ({ id }) => {
-        if (id === '11') throw new TypeError('a bug')
-        delivered.push(id)
-      },
-      cursors: createCursors(memoryKeyValue()),
-      clock: host.clock,
-      log: host.log,
-      signal: new AbortController().signal,
-      async *missedIn() {},
-      seen: async () => undefined,
-    })
-    for (const id of ['11', '12']) inflow.message({ channel: '2', guild: '' }, { id, inbound: inbound(id, '2') })
-    await inflow.settled()
+    const deliver = async ({ id }: Inbound) => {
+      if (id === '11') throw new TypeError('a bug')
+      delivered.push(id)
+    }
+    const source: IntakeSource = { async *missedIn() {}, acknowledge: async () => undefined }
+    const intake = new Intake(host, new Cursors(memoryKeyValue()), source, deliver, new AbortController().signal)
+    for (const id of ['11', '12']) intake.message({ channel: '2', guild: '' }, { id, inbound: inbound(id, '2') })
+    await intake.settled()
     expect(delivered).toEqual(['12'])
-    expect(host.logs).toMatchObject([{ level: 'error', message: 'a message cannot be taken in' }])
+    expect(host.logs).toMatchObject([{ level: 'error', message: 'message cannot be stored' }])
   })
 
-  test('a history that says when to come back is not asked before', async () => {
+  test('waits as long as the platform asks before it fetches a history again', async () => {
     const it = bench()
     it.cursors.follow('2', { after: '10' })
     it.said.push({ id: '11', inbound: inbound('11', '2') })
     it.failures.push(new AppError('rate_limited', 'discord answered 429', { retryAfterSecs: 40 }))
-    it.inflow.catchUp()
+    it.intake.catchUp()
     await it.host.advance(39_000)
     expect(it.delivered).toEqual([])
     await it.host.advance(2000)
     expect(it.delivered).toEqual(['11'])
   })
 
-  test('a conversation is owed one history, however often it is asked for', async () => {
+  test('queues one history per conversation, however often catchUp is called', async () => {
     const it = bench({ isOpen: false })
     it.cursors.follow('2', { after: '10' })
     it.say(11)
     await it.pass()
-    for (let times = 0; times < 10; times++) it.inflow.catchUp()
+    for (let times = 0; times < 10; times++) it.intake.catchUp()
     it.open()
     await it.pass()
-    await it.inflow.settled()
+    await it.intake.settled()
     expect(it.delivered).toEqual(['11'])
   })
 
-  test('the end leaves the rest to the next start', async () => {
+  test('leaves unfinished messages to the next start when it is aborted', async () => {
     const it = bench({ isOpen: false })
     it.say(11)
     await it.pass()
     it.abort()
-    await it.inflow.settled()
+    await it.intake.settled()
     expect(it.delivered).toEqual([])
     expect(it.cursors.get('2')?.after).toBe('10')
   })

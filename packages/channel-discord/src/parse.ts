@@ -1,0 +1,131 @@
+/** Parses messages and button presses of the Discord API, and decides which of them are for the bot. */
+import { list, type Members, members, text } from '@sluice/kit/foreign-json'
+import type { Attachment, Inbound } from '@sluice/sdk'
+import { forwardedIn, type Names, textOf } from './message-text.ts'
+import { isSnowflake, snowflakeMs } from './snowflake.ts'
+
+/** The part of the configuration that decides which messages are accepted. */
+export interface ListenSettings {
+  readonly account: string
+  /** The one server whose messages are accepted; undefined accepts every server. */
+  readonly guild: string | undefined
+  readonly listenToBots: boolean
+  readonly mentionOnly: boolean
+  /** Whether the conversation is a thread that the bot opened. Messages there need no mention. */
+  isOwnThread(channel: string): boolean
+}
+
+/** The conversation of a message. */
+export interface Conversation {
+  readonly channel: string
+  /** Empty for a direct conversation. */
+  readonly guild: string
+}
+
+export interface Press {
+  readonly inbound: Inbound
+  /** The path of the API that acknowledges the press; the person who pressed then sees no failure. */
+  readonly callbackPath: string
+}
+
+const DEFAULT_MESSAGE = 0
+const REPLY = 19
+/** The type of a `message_reference` that quotes a message. Other types forward one. */
+const REFERENCE_QUOTE = 0
+const COMPONENT_INTERACTION = 3
+const BUTTON = 2
+
+/** Returns undefined for an event without a conversation, and for a server that the configuration excludes. */
+export function conversationOf({ guild }: ListenSettings, event: Members): Conversation | undefined {
+  const { channel_id, guild_id } = event
+  if (!isSnowflake(channel_id)) return undefined
+  const found = { channel: channel_id, guild: text(guild_id) }
+  return guild === undefined || found.guild === '' || found.guild === guild ? found : undefined
+}
+
+/** Returns undefined for messages that are not for the bot: its own, those of other bots, joins and pins, and empty ones. */
+export function parseMessage(settings: ListenSettings, names: Names, message: Members, conversation: Conversation): Inbound | undefined {
+  const { id, type } = message
+  const { channel, guild } = conversation
+  const author = members(message.author)
+  const sender = author.id
+  if (!isSnowflake(id) || !isSnowflake(sender) || (type !== DEFAULT_MESSAGE && type !== REPLY)) return undefined
+  if (sender === names.botId || sender === settings.account) return undefined
+  if (!settings.listenToBots && (author.bot === true || text(message.webhook_id) !== '')) return undefined
+  const needsMention = settings.mentionOnly && guild !== '' && !settings.isOwnThread(channel)
+  if (needsMention && !mentionsBot(message, guild, names)) return undefined
+  const content = textOf(message, guild, names)
+  const attachments = [message, ...forwardedIn(message)].flatMap((each) => parseAttachments(each.attachments))
+  if (content === '' && attachments.length === 0) return undefined
+  const inReplyTo = quotedMessage(message)
+  return {
+    id,
+    account: settings.account,
+    sender,
+    to: { to: channel, replyTo: id },
+    text: content,
+    sentAtMs: snowflakeMs(id),
+    ...(attachments.length > 0 && { attachments }),
+    ...(inReplyTo !== undefined && { inReplyTo }),
+  }
+}
+
+/** Returns undefined for every interaction other than a press of a button under a message. */
+export function parsePress(settings: ListenSettings, interaction: Members): Press | undefined {
+  const { id, type, token } = interaction
+  const { component_type, custom_id } = members(interaction.data)
+  const message = members(interaction.message).id
+  const sender = members(members(interaction.member).user).id ?? members(interaction.user).id
+  const conversation = conversationOf(settings, interaction)
+  if (type !== COMPONENT_INTERACTION || component_type !== BUTTON || !conversation) return undefined
+  if (!isSnowflake(id) || !isSnowflake(message) || !isSnowflake(sender) || text(custom_id) === '' || text(token) === '') return undefined
+  return {
+    inbound: {
+      id: `ix:${id}`,
+      account: settings.account,
+      sender,
+      to: { to: conversation.channel, replyTo: message },
+      text: '',
+      sentAtMs: snowflakeMs(id),
+      pressed: { message, value: text(custom_id) },
+    },
+    callbackPath: `/interactions/${id}/${encodeURIComponent(text(token))}/callback`,
+  }
+}
+
+/** True for a mention of the bot or of one of its roles, and for a reply to one of its messages. */
+function mentionsBot(message: Members, guild: string, names: Names): boolean {
+  const { botId } = names
+  const content = text(message.content)
+  if (content.includes(`<@${botId}>`) || content.includes(`<@!${botId}>`)) return true
+  if (list(message.mentions).some((user) => members(user).id === botId)) return true
+  if (list(message.mention_roles).some((role) => names.isOwnRole(guild, text(role)))) return true
+  return members(members(message.referenced_message).author).id === botId
+}
+
+function quotedMessage({ message_reference }: Members): string | undefined {
+  const { message_id, type = REFERENCE_QUOTE } = members(message_reference)
+  return type === REFERENCE_QUOTE && isSnowflake(message_id) ? message_id : undefined
+}
+
+const EXTENSIONS: readonly (readonly [Attachment['kind'], RegExp])[] = [
+  ['image', /\.(?:png|jpe?g|gif|bmp|webp|heic|tiff?|svg)$/i],
+  ['audio', /\.(?:flac|mp3|mpga|m4a|ogg|oga|opus|wav)$/i],
+  ['video', /\.(?:mp4|mkv|avi|mov|wmv|flv|webm)$/i],
+]
+
+const parseAttachments = (data: unknown): Attachment[] =>
+  list(data)
+    .map(members)
+    .filter(({ url }) => text(url) !== '')
+    .map(({ url, filename, content_type }) => {
+      const name = text(filename) || 'unnamed'
+      const mime = text(content_type).split(';')[0]?.trim().toLowerCase()
+      return { kind: kindOf(name, mime ?? ''), name, ...(mime && { mime }), source: { url: text(url) } }
+    })
+
+function kindOf(name: string, mime: string): Attachment['kind'] {
+  const family = mime.split('/')[0]
+  if (family === 'image' || family === 'audio' || family === 'video') return family
+  return mime === '' ? (EXTENSIONS.find(([, extension]) => extension.test(name))?.[0] ?? 'file') : 'file'
+}
