@@ -47,7 +47,7 @@ const proof = [
   ),
   bug(
     'the time is not looked at (textrelay)',
-    'packages/channel-textrelay/src/verify.ts',
+    'packages/channel-textrelay/src/webhook.ts',
     '/^\\d+$/.test(time) && isFresh(',
     '/^\\d+$/.test(time) || isFresh(',
     [FUZZ, REPLAYS],

@@ -6,12 +6,12 @@ import feature from './index.ts'
 
 const fixtures = loadFixtures(new URL('../fixtures/', import.meta.url))
 
-/** The headers of one of the two schemes, without what proves nothing. */
+/** Filters that keep the signature headers of one of the two schemes. */
 const legacyOnly = ([name]: [string, unknown]) => name === 'X-Webhook-Timestamp' || name === 'X-Webhook-Signature'
 const standardOnly = ([name]: [string, unknown]) => name.startsWith('webhook-')
 
 describe.each([
-  ["the provider's own headers", 'textrelay-signing-secret-01', legacyOnly],
+  ["the platform's own headers", 'textrelay-signing-secret-01', legacyOnly],
   ['Standard Webhooks headers', 'whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=', standardOnly],
 ])('%s', (_scheme, secret, headers) => {
   channelConformance({

@@ -9,12 +9,12 @@ test.each([
   ['15550003333@example.com', '15550003333@example.com'],
   ['', ''],
   ['()', ''],
-])('§5 rule 6 %j is known as %j', (handle, normal) => {
+])('normalises %j to %j', (handle, normal) => {
   expect(normaliseHandle(handle)).toBe(normal)
   expect(normaliseHandle(normal)).toBe(normal)
 })
 
-test('§5 rule 6 a sender name with digits in it does not pass for a number', () => {
+test('does not turn a sender name with digits into a number', () => {
   for (const name of ['A15550003333', 'Bank 15550003333', '１５５５０００３３３３', 'tel:+15550003333']) {
     expect(normaliseHandle(name)).not.toBe('+15550003333')
   }
@@ -24,6 +24,6 @@ test.each(['ada@example.com', 'Bank', 'Taxi 4711', '12345'])('%s is a handle wit
   expect(isOtherHandle(handle)).toBe(true)
 })
 
-test.each(['+15550003333', '15550003333', '01701234567', '', 'x'])('%j has to be a telephone number', (handle) => {
+test.each(['+15550003333', '15550003333', '01701234567', '', 'x'])('%j is not a handle without a country code', (handle) => {
   expect(isOtherHandle(handle)).toBe(false)
 })

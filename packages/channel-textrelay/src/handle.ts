@@ -1,18 +1,15 @@
-/** Handles: how a person is known here, by telephone number or by mail address. */
-import { normaliseE164 } from '@sluice/sdk'
+/** Handles, by which the platform identifies a person: a telephone number, a mail address, a short code or a business name. */
+import { normaliseNumber } from '@sluice/kit/phone-numbers'
 
 /**
- * The form all spellings of one handle share: `+` and digits for a number, lower case for anything else. Only what is
- * written as a number becomes one: a sender name such as `A15550001111` must not pass for the number in it.
+ * Returns one form for all spellings of a handle: `+` and digits for a number, lower case for any other handle. A sender
+ * name with digits, such as `A15550001111`, does not become the number.
  */
-export function normaliseHandle(handle: string): string {
-  const text = handle.trim().toLowerCase()
-  return /^[\d\s+().-]*$/.test(text) ? normaliseE164(text) : text
-}
+export const normaliseHandle = (handle: string): string => normaliseNumber(handle.toLowerCase())
 
-/** True for a handle in its normal form, in a place where the id of a chat may stand as well. */
+/** Returns whether a normalised recipient is a handle; the alternative is the id of a chat. */
 export const isHandle = (text: string): boolean => text.startsWith('+') || text.includes('@')
 
-/** True for a mail address, the name of a business, and a short code, all of which are handles without a country code. */
+/** Returns whether a handle has no country code: a mail address, the name of a business or a short code. */
 export const isOtherHandle = (handle: string): boolean =>
   /@/.test(handle) || /^(?=.*[a-z])[a-z\d ]{2,11}$/i.test(handle) || /^\d{3,6}$/.test(handle)

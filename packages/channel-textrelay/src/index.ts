@@ -1,15 +1,14 @@
-/** textrelay: text messages through a relay of telephone numbers; signed webhooks in, its partner API out (§2.3, §4.2). */
+/** textrelay: iMessage, RCS and SMS through the Linq Partner API; signed webhooks in, REST API out. See `docs/channels/textrelay.md`. */
 import { type Channel, defineFeature, type Host } from '@sluice/sdk'
 import { type TextrelayConfig, textrelaySection } from './config.ts'
-import { fetchMedia } from './fetch-media.ts'
 import { normaliseHandle } from './handle.ts'
+import { fetchMedia } from './media.ts'
 import { parseMessages } from './parse.ts'
-import { sampleRequest } from './sample.ts'
 import { sendMessage } from './send.ts'
-import { verifySignature, verifyTimes } from './verify.ts'
+import { sampleRequest, verifySignature, verifyTimes } from './webhook.ts'
 
 const BODY_BYTES_MAX = 262_144
-/** The provider publishes none; longer replies are easier read in parts. */
+/** The platform publishes no limit; long replies are easier to read in parts. */
 const TEXT_CHARS_MAX = 4000
 
 export default defineFeature({
@@ -33,9 +32,9 @@ function textrelay(host: Host, config: TextrelayConfig): Channel {
       ...(isSigned ? {} : { unsigned: 'signing_secret' }),
       verify: (raw) => (isSigned ? verifySignature(raw, secret()) : verifyTimes(raw)),
       parse: (raw) => parseMessages(raw, fromPhone),
-      sample: (sample) => sampleRequest(sample, { fromPhone, secret: secret() }),
+      sample: (sample) => sampleRequest(sample, fromPhone, secret()),
     },
     send: (to, message, signal) => sendMessage({ fetch: host.fetch, url, token, fromPhone }, to, message, signal),
-    fetchMedia: (attachment, options) => fetchMedia(host.publicFetch, attachment, options),
+    fetchMedia: (attachment, options) => fetchMedia(host, attachment, options),
   }
 }

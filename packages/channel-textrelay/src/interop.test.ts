@@ -1,4 +1,4 @@
-/** The channel against its provider's fake over real sockets, with what goes wrong on the wire. */
+/** Runs the channel against a fake of the platform over real sockets, with faults on the wire. */
 import { type Address, AppError, type Channel } from '@sluice/sdk'
 import { startFakeProvider } from '@sluice/testkit/fake-provider'
 import {
@@ -29,7 +29,7 @@ const channelAt = (apiUrl: string): { channel: Channel; logs: readonly unknown[]
     fetch,
     publicFetch: async (url, { signal, responseBytesMax = 0 }) => {
       const response = await fetch(url, { signal })
-      if (Number(response.headers.get('content-length')) > responseBytesMax) throw new AppError('too_large', 'the answer is too long')
+      if (Number(response.headers.get('content-length')) > responseBytesMax) throw new AppError('too_large', 'the response is too large')
       return response
     },
   })
@@ -40,7 +40,7 @@ const channelAt = (apiUrl: string): { channel: Channel; logs: readonly unknown[]
     api_url: apiUrl,
   })
   const [channel] = feature.build(host, config).channels ?? []
-  if (!channel) throw new Error('there is no channel')
+  if (!channel) throw new Error('the feature built no channel')
   return { channel, logs: host.logs }
 }
 
@@ -59,21 +59,21 @@ const arrange = async (options: TextrelayFakeOptions = {}) => {
 }
 const texts = (fake: TextrelayFake) => fake.sent.map(({ to, text }) => [to, text])
 
-describe('replies', () => {
-  test('go into the chat the message came from', async () => {
+describe('send', () => {
+  test('sends into the chat of the message', async () => {
     const { fake, send } = await arrange()
     const { id } = await send()
     expect(fake.sent).toEqual([{ id, chat: 'chat-1', to: '+15550003333', text: 'hello', idempotencyKey: 'client-1' }])
   })
 
-  test('of the longest text, in any script, arrive whole', async () => {
+  test('sends the longest text in any script unchanged', async () => {
     const { fake, send, channel } = await arrange()
     const text = '😀é\n"\\'.repeat(channel.limits.text / 6)
     await send(CHAT, { text })
     expect(texts(fake)).toEqual([['+15550003333', text]])
   })
 
-  test('begin a new chat where the old one is gone, or there was none', async () => {
+  test('starts a new chat when the old one is gone or there was none', async () => {
     const { fake, send } = await arrange()
     fake.dropChat('chat-1')
     const { id } = await send()
@@ -86,27 +86,27 @@ describe('replies', () => {
     expect(fake.requests.at(-1)?.json).toMatchObject({ from: TEXTRELAY_PHONE, to: ['ada@example.com'] })
   })
 
-  test('for a group that is gone reach nobody', async () => {
+  test('does not start a new chat for a group that is gone', async () => {
     const { fake, codeOf } = await arrange()
     expect(await codeOf({ to: 'chat-of-a-group' })).toBe('invalid_request')
     expect(fake.requests).toHaveLength(1)
   })
 
-  test('for a chat whose 404 is about something else begin no other', async () => {
+  test('does not start a new chat for a 404 about another object', async () => {
     const { fake, codeOf } = await arrange()
     fake.fail({ fault: 'status', status: 404, body: { success: false, error: { status: 404, code: 2002, message: 'Message not found' } } })
     expect(await codeOf()).toBe('invalid_request')
     expect(fake.sent).toEqual([])
   })
 
-  test('stay within their path, whatever a chat is called', async () => {
+  test('escapes the id of a chat in the path', async () => {
     const { fake, codeOf } = await arrange()
     for (const to of ['..', '.', '../messages', 'a/b?c#d', '%2e%2e', '\ud800']) expect(await codeOf({ to })).toBe('invalid_request')
     expect(fake.requests.every(({ path }) => /^\/api\/partner\/v3\/chats\/[^/]+\/messages$/.test(path))).toBe(true)
     expect(fake.requests).toHaveLength(4)
   })
 
-  test("are refused for good in the provider's own words", async () => {
+  test("reports a refusal in the platform's own words", async () => {
     const { send } = await arrange({ phones: [] })
     await expect(send({ to: '+15550003333' })).rejects.toMatchObject({
       code: 'forbidden',
@@ -114,14 +114,14 @@ describe('replies', () => {
     })
   })
 
-  test('that carry a link cannot begin a chat, and say why', async () => {
+  test('rejects a first message with a link', async () => {
     const { send } = await arrange()
     await expect(send({ to: '+15550003333' }, { text: 'see https://example.com' })).rejects.toMatchObject({ code: 'invalid_request' })
   })
 })
 
-describe('what goes wrong on the wire', () => {
-  test('429 is rate_limited, with the wait if there is one', async () => {
+describe('faults on the wire', () => {
+  test('reports 429 as rate_limited, with Retry-After if present', async () => {
     const { fake, send } = await arrange()
     fake.fail({ fault: 'status', status: 429, headers: { 'retry-after': '12' } })
     fake.fail({ fault: 'status', status: 429 })
@@ -131,14 +131,14 @@ describe('what goes wrong on the wire', () => {
     expect(fake.sent).toHaveLength(1)
   })
 
-  test('a burst of 5xx leaves it open whether it was sent', async () => {
+  test('reports 5xx as upstream, because the message may have been sent', async () => {
     const { fake, codeOf } = await arrange()
     for (const status of [500, 502, 503, 504]) fake.fail({ fault: 'status', status, body: '<html>' })
     expect([await codeOf(), await codeOf(), await codeOf(), await codeOf()]).toEqual(Array(4).fill('upstream'))
     expect(await codeOf()).toBe('sent')
   })
 
-  test.each(['lost', 'garbage', 'cut'] as const)('a %s answer leaves it open, and a repeat is dropped by the provider', async (fault) => {
+  test.each(['lost', 'garbage', 'cut'] as const)('reports a %s answer as upstream, and the platform drops the repeat', async (fault) => {
     const { fake, send, codeOf } = await arrange()
     fake.fail({ fault })
     expect(await codeOf()).toBe('upstream')
@@ -146,7 +146,7 @@ describe('what goes wrong on the wire', () => {
     expect(fake.sent.map((sent) => sent.id)).toEqual([id])
   })
 
-  test('a repeat is dropped in a new chat too', async () => {
+  test('the platform drops a repeat in a new chat as well', async () => {
     const { fake, send, codeOf } = await arrange()
     fake.dropChat('chat-1')
     fake.fail({ fault: 'lost' }, { matches: ({ path }) => path.endsWith('/chats') })
@@ -155,20 +155,20 @@ describe('what goes wrong on the wire', () => {
     expect(fake.sent).toHaveLength(1)
   })
 
-  test('a connection that breaks before anything was done leaves it open', async () => {
+  test('reports a reset connection as upstream', async () => {
     const { fake, codeOf } = await arrange()
     fake.fail({ fault: 'reset' })
     expect(await codeOf()).toBe('upstream')
     expect(fake.sent).toEqual([])
   })
 
-  test('a slow answer is waited for', async () => {
+  test('waits for a slow answer', async () => {
     const { fake, send } = await arrange()
     fake.fail({ fault: 'slow', ms: 1 })
     expect(await send()).toEqual({ id: fake.sent[0]?.id })
   })
 
-  test('a provider that says nothing is left at the abort', async () => {
+  test('stops waiting for an answer when aborted', async () => {
     const { fake, send } = await arrange()
     const abort = new AbortController()
     fake.fail({ fault: 'hang' })
@@ -178,13 +178,13 @@ describe('what goes wrong on the wire', () => {
     await expect(sending).rejects.toMatchObject({ code: 'aborted' })
   })
 
-  test('an answer without end is not read to it', async () => {
+  test('does not read an answer beyond its limit', async () => {
     const { fake, codeOf } = await arrange()
     fake.fail({ fault: 'status', status: 200, body: `"${'x'.repeat(2_000_000)}"` })
     expect(await codeOf()).toBe('upstream')
   })
 
-  test('a redirect is not followed, so that the token stays here', async () => {
+  test('does not follow a redirect, so the token reaches no other server', async () => {
     const { fake, codeOf, logs } = await arrange()
     const stranger = await startFakeProvider(() => ({ status: 200, body: { message: { id: 'stolen' } } }))
     closing.push(stranger.close)
@@ -196,7 +196,7 @@ describe('what goes wrong on the wire', () => {
     expect(JSON.stringify(logs)).not.toContain(TEXTRELAY_TOKEN)
   })
 
-  test('an expired token is no loss: what was not sent is sent later', async () => {
+  test('sends after an expired token was replaced', async () => {
     const { fake, codeOf } = await arrange()
     fake.changeToken('another')
     expect(await codeOf()).toBe('unavailable')
@@ -204,13 +204,13 @@ describe('what goes wrong on the wire', () => {
     expect(await codeOf()).toBe('sent')
   })
 
-  test('a provider that is not there is asked again', async () => {
+  test('reports a refused connection as unavailable', async () => {
     const { fake, codeOf } = await arrange()
     await fake.close()
     expect(await codeOf()).toBe('unavailable')
   })
 
-  test('an address that is not the API of the provider is told', async () => {
+  test('reports a URL that is not the API', async () => {
     const fake = await startTextrelayFake()
     closing.push(fake.close)
     const { channel } = channelAt(`${fake.url}/api/partner/v2`)
@@ -218,8 +218,8 @@ describe('what goes wrong on the wire', () => {
   })
 })
 
-describe('what comes in', () => {
-  test('a webhook as the provider signs it is let in and answered in its chat', async () => {
+describe('webhooks and media', () => {
+  test('accepts a webhook that the platform signed and replies in its chat', async () => {
     const { channel, fake } = await arrange()
     const body = JSON.stringify({
       event_type: 'message.received',
@@ -250,13 +250,13 @@ describe('what comes in', () => {
   const fetchMedia = async (channel: Channel, url: string, { bytesMax = 1000, signal = never } = {}) =>
     channel.fetchMedia?.({ kind: 'image', name: 'x', source: { url } }, { bytesMax, signal })
 
-  test('media are fetched from where the message says, without the token', async () => {
+  test('fetches media from the URL in the message, without the token', async () => {
     const { channel, fake } = await arrange({ media: { photo } })
     expect(await fetchMedia(channel, fake.mediaUrl('photo'))).toEqual({ bytes: photo.bytes, mime: 'image/jpeg' })
     expect(fake.requests.at(-1)?.headers.get('authorization')).toBeNull()
   })
 
-  test('media that are too large, gone or at no URL are given up', async () => {
+  test('rejects media that are too large, gone or without a URL', async () => {
     const { channel, fake } = await arrange({ media: { photo } })
     await expect(fetchMedia(channel, fake.mediaUrl('photo'), { bytesMax: 2 })).rejects.toMatchObject({ code: 'too_large' })
     await expect(fetchMedia(channel, fake.mediaUrl('expired'))).rejects.toMatchObject({ code: 'invalid_request' })
@@ -264,7 +264,7 @@ describe('what comes in', () => {
     await expect(noUrl).rejects.toMatchObject({ code: 'invalid_request' })
   })
 
-  test('media that may come later are asked for again', async () => {
+  test('reports temporary failures of media as unavailable', async () => {
     const { channel, fake } = await arrange({ media: { photo } })
     for (const status of [408, 429, 500, 503]) {
       fake.fail({ fault: 'status', status })
@@ -275,7 +275,7 @@ describe('what comes in', () => {
     expect((await fetchMedia(channel, fake.mediaUrl('photo')))?.bytes).toEqual(photo.bytes)
   })
 
-  test('where a URL may lead is not for the channel to say', async () => {
+  test('passes on a refusal of publicFetch', async () => {
     const host = testHost({
       publicFetch: async () => {
         throw new AppError('forbidden', 'not a public address')

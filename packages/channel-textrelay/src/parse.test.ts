@@ -21,7 +21,7 @@ const event = (data: object = {}, changes: object = {}) => ({
   ...changes,
 })
 
-test('§4.2 our own messages are dropped, however it is said that they are ours', () => {
+test('drops our own messages in every form of the payload', () => {
   for (const own of [
     { is_from_me: true },
     { direction: 'outbound' },
@@ -32,13 +32,13 @@ test('§4.2 our own messages are dropped, however it is said that they are ours'
   }
 })
 
-test('only what was received is a message', () => {
+test('ignores events other than message.received', () => {
   for (const type of ['message.sent', 'reaction.added', 'MESSAGE.RECEIVED', '', null, undefined, 7]) {
     expect(parse(event({}, { event_type: type }))).toEqual([])
   }
 })
 
-test('a message with nothing to answer is dropped', () => {
+test('drops a message without text or media', () => {
   for (const parts of [
     undefined,
     null,
@@ -53,12 +53,12 @@ test('a message with nothing to answer is dropped', () => {
   }
 })
 
-test("the id is the event's, which a retry repeats, and else the message's", () => {
+test('uses the id of the event, which retries repeat, else that of the message', () => {
   expect(parse(event())[0]?.id).toBe('event-1')
   expect(parse(event({}, { event_id: undefined }))[0]?.id).toBe('message-1')
 })
 
-test('a message that could be neither told apart nor answered is refused', () => {
+test('rejects a message without an id or a sender', () => {
   for (const broken of [
     event({ id: '' }, { event_id: null }),
     event({ sender_handle: null }),
@@ -68,14 +68,14 @@ test('a message that could be neither told apart nor answered is refused', () =>
   }
 })
 
-test('a body that is no JSON object is refused with one sentence', () => {
+test('rejects a body that is not a JSON object', () => {
   for (const body of ['', '[]', 'null', '"x"', '{', '\ufeff{']) {
     expect(() => parseBytes(new TextEncoder().encode(body))).toThrow(new AppError('invalid_request', 'Invalid JSON payload'))
   }
   expect(() => parseBytes(Uint8Array.of(0x22, 0xff, 0x22))).toThrow(new AppError('invalid_request', 'Invalid JSON payload'))
 })
 
-test('texts and links are lines of one text, as they were written', () => {
+test('joins texts and links as lines, unchanged', () => {
   const parts = [
     { type: 'text', value: ' two\nlines ' },
     { type: 'media', url: 'https://cdn.example/x' },
@@ -87,7 +87,7 @@ test('texts and links are lines of one text, as they were written', () => {
   })
 })
 
-test('parts are counted up to a bound', () => {
+test('reads at most 100 parts and cuts long file names', () => {
   const parts = Array.from({ length: 150 }, (_, index) => ({
     type: 'media',
     url: `https://cdn.example/${index}`,
@@ -98,12 +98,12 @@ test('parts are counted up to a bound', () => {
   expect(message?.attachments?.[0]?.name).toHaveLength(255)
 })
 
-test('an answer in a group is for the group, and in no chat at all for the sender', () => {
+test('replies to the group, or to the sender when the event has no chat', () => {
   expect(parse(event({ chat: { id: 'chat-1', is_group: true } }))[0]?.to).toEqual({ to: 'chat-1' })
   expect(parse(event({ is_group: true }))[0]?.to).toEqual({ to: 'chat-1' })
   expect(parse(event({ chat: {} }))[0]?.to).toEqual({ to: '+15550003333' })
 })
 
-test('a time that is none is left out', () => {
+test('omits a time that cannot be parsed', () => {
   expect(parse(event({ sent_at: 'yesterday' }, { created_at: undefined }))[0]).not.toHaveProperty('sentAtMs')
 })

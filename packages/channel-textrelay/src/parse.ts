@@ -1,14 +1,16 @@
-/** An event of the provider as the message in it (§4.2), in the payload version of 2026-02-03 or of 2025-01-01. */
-
+/** Parses a webhook event in the payload version 2026-02-03 or 2025-01-01. */
 import { parseObject, textAt, valueAt } from '@sluice/kit/foreign-json'
 import { type Address, AppError, type Attachment, type Inbound, type Raw } from '@sluice/sdk'
-import { attachmentOf } from './attachment.ts'
 import { normaliseHandle } from './handle.ts'
+import { attachmentOf } from './media.ts'
 
-/** As many as the provider allows in one message. */
+/** The platform's own limit for one message. */
 const PARTS_MAX = 100
 
-/** Throws `invalid_request` for a message without id or sender, which could be neither told apart nor answered. */
+/**
+ * Returns the message in an event; an empty list for other events, own messages and messages without content. Throws
+ * `invalid_request` for a message without an id or a sender. `fromPhone` is our own number.
+ */
 export function parseMessages({ body }: Raw, fromPhone: string): Inbound[] {
   const event = parseObject(body)
   const { data } = event
@@ -34,7 +36,10 @@ export function parseMessages({ body }: Raw, fromPhone: string): Inbound[] {
 const isOwn = (data: unknown): boolean =>
   valueAt(data, 'is_from_me') === true || valueAt(data, 'sender_handle.is_me') === true || valueAt(data, 'direction') === 'outbound'
 
-/** The chat, and for a chat of two also whom to write to should it be gone: a group's answer is not for one of its members. */
+/**
+ * Returns the chat to reply to. In a chat of two, the address also has the sender's handle, for a new chat if the platform
+ * deletes this one. A group has no such fallback, because its replies are not for one member alone.
+ */
 function addressOf(data: unknown, sender: string): Address {
   const chat = textAt(data, 'chat.id', 'chat_id')
   if (chat === '') return { to: sender }
@@ -42,7 +47,7 @@ function addressOf(data: unknown, sender: string): Address {
   return { to: chat, ...(isGroup ? {} : { more: { handle: sender } }) }
 }
 
-/** Undefined for parts with nothing in them to answer. */
+/** Returns the text and attachments of the parts; undefined when they have neither. */
 function contentOf(parts: unknown): { text: string; attachments?: Attachment[] } | undefined {
   if (!Array.isArray(parts)) return undefined
   const known = parts.slice(0, PARTS_MAX)

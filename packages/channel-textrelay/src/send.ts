@@ -1,11 +1,10 @@
-/** Replies: into the chat the message came from, or into a new one where that is gone. */
-
+/** Sends replies into the chat of the message, or into a new chat when the platform no longer has the old one. */
 import { callProvider, type ProviderCall, withoutTrailing } from '@sluice/kit'
 import { textAt, valueAt } from '@sluice/kit/foreign-json'
 import { type Address, AppError, type Outbound, type Secret, type Sent } from '@sluice/sdk'
 import { isHandle } from './handle.ts'
 
-/** The provider's code for a chat it does not know; other things it does not find are 404 as well. */
+/** The platform's error code for an unknown chat. Other unknown objects are 404 as well, with another code. */
 const CHAT_NOT_FOUND = 2001
 
 export interface Api {
@@ -16,21 +15,21 @@ export interface Api {
   readonly fromPhone: string
 }
 
-/** See `Channel.send`. The provider drops a message whose `idempotency_key` it knows. */
+/** Implements `Channel.send`. The platform drops a message whose `idempotency_key` it has seen before. */
 export async function sendMessage(api: Api, to: Address, { text, clientId }: Outbound, signal: AbortSignal): Promise<Sent> {
   const message = { parts: [{ type: 'text', value: text }], idempotency_key: clientId }
-  const beginChat = async (handle: string): Promise<Sent> => {
+  const startChat = async (handle: string): Promise<Sent> => {
     const { json } = await callProvider(post(api, '/chats', { from: api.fromPhone, to: [handle], message }, signal))
     return sentAs(textAt(json, 'chat.message.id'))
   }
-  if (isHandle(to.to)) return beginChat(to.to)
+  if (isHandle(to.to)) return startChat(to.to)
   const reply = post(api, `/chats/${pathSegment(to.to)}/messages`, { message }, signal)
   const { status, json } = await callProvider({ ...reply, accept: [404] })
   if (status !== 404) return sentAs(textAt(json, 'message.id'))
   const handle = to.more?.handle
   const isGone = [CHAT_NOT_FOUND, undefined].some((code) => code === valueAt(json, 'error.code'))
-  if (handle !== undefined && isGone) return beginChat(handle)
-  throw new AppError('invalid_request', `textrelay answered 404: ${explain(json) ?? 'the chat is not known'}`)
+  if (handle !== undefined && isGone) return startChat(handle)
+  throw new AppError('invalid_request', `textrelay answered 404: ${explain(json) ?? 'unknown chat'}`)
 }
 
 const post = (api: Api, path: string, body: object, signal: AbortSignal): ProviderCall => ({
@@ -45,13 +44,13 @@ const post = (api: Api, path: string, body: object, signal: AbortSignal): Provid
 })
 
 function sentAs(id: string): Sent {
-  if (id === '') throw new AppError('upstream', 'textrelay took the message but gave no id for it')
+  if (id === '') throw new AppError('upstream', 'textrelay accepted the message but returned no id for it')
   return { id }
 }
 
-/** One segment of a path, whatever an unsigned request named as its chat. */
+/** Encodes the id of a chat as one path segment. The id may come from an unsigned request, so it can be any text. */
 function pathSegment(chat: string): string {
-  if (/^\.+$/.test(chat)) throw new AppError('invalid_request', 'That is no id of a chat')
+  if (/^\.+$/.test(chat)) throw new AppError('invalid_request', `'${chat}' is not the id of a chat`)
   return encodeURIComponent(chat.toWellFormed())
 }
 

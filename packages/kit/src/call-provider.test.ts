@@ -3,7 +3,7 @@ import { type AddressInfo, createServer as createTcpServer, type Server as TcpSe
 import { inspect } from 'node:util'
 import { AppError, type ErrorCode } from '@sluice/sdk'
 import { afterEach, describe, expect, test } from 'vitest'
-import { callProvider, type ProviderCall, retryAfterSecs } from './call-provider.ts'
+import { asUnavailable, callProvider, type ProviderCall, retryAfterSecs } from './call-provider.ts'
 
 const TOKEN = 'token-that-must-not-show'
 const NEVER = new AbortController().signal
@@ -358,4 +358,18 @@ test('a refusal that quotes the request shows none of its credentials, wherever 
 test('an accepted refusal quotes no credential either', async () => {
   const answer = () => new Response(JSON.stringify({ message: `no ${TOKEN}` }), { status: 403 })
   expect((await call({ ...answers(answer), accept: [403] })).json).toEqual({ message: 'no [secret]' })
+})
+
+describe('asUnavailable', () => {
+  test.each(['rate_limited', 'upstream', 'upstream_timeout'] as const)('turns %s into unavailable and keeps the wait', (code) => {
+    expect(asUnavailable(new AppError(code, 'later', { retryAfterSecs: 7 }))).toMatchObject({
+      code: 'unavailable',
+      message: 'later',
+      retryAfterSecs: 7,
+    })
+  })
+
+  test('returns other errors unchanged', () => {
+    for (const error of [new AppError('forbidden', 'never'), new Error('a bug')]) expect(asUnavailable(error)).toBe(error)
+  })
 })

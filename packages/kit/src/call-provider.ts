@@ -36,6 +36,7 @@ export interface ProviderAnswer {
 
 const TIMEOUT_MS = 30_000
 const ANSWER_BYTES_MAX = 1_048_576
+const PASSING_CODES: ReadonlySet<string> = new Set(['rate_limited', 'upstream', 'upstream_timeout'])
 const HTTP_DATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/
 const EXPLANATION_CHARS_MAX = 300
 const CREDENTIAL_HEADER = /auth|key|token|secret|cookie|signature/i
@@ -78,6 +79,16 @@ export async function callProvider(call: ProviderCall): Promise<ProviderAnswer> 
     if (isConnecting || NOT_CONNECTED.test(code)) throw new AppError('unavailable', `${provider} cannot be reached (${code})`)
     throw new AppError('upstream', `The connection to ${provider} broke${code && ` (${code})`}`)
   }
+}
+
+/**
+ * For requests that change nothing, which may be repeated after an unclear outcome: turns `rate_limited`, `upstream` and
+ * `upstream_timeout` into `unavailable`, and returns any other error unchanged.
+ */
+export function asUnavailable(error: unknown): unknown {
+  if (!(error instanceof AppError) || !PASSING_CODES.has(error.code)) return error
+  const { message, retryAfterSecs } = error
+  return new AppError('unavailable', message, retryAfterSecs === undefined ? {} : { retryAfterSecs })
 }
 
 /** Whole seconds in a `Retry-After` header, whichever of its two forms it has; undefined without one. */

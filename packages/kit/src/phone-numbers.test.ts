@@ -1,7 +1,15 @@
 import { describe, expect, test } from 'vitest'
-import { parsePhoneNumber, refineNumbers, sharedMobile } from './phone-numbers.ts'
+import {
+  allowlistForm,
+  isHiddenNumberId,
+  normaliseNumber,
+  parsePhoneNumber,
+  refineAllowedNumbers,
+  refineNumbers,
+  sharedMobile,
+} from './phone-numbers.ts'
 
-describe('a telephone number', () => {
+describe('parsePhoneNumber', () => {
   test.each([
     '+442079460958',
     '442079460958',
@@ -14,11 +22,11 @@ describe('a telephone number', () => {
     '+٤٤٢٠٧٩٤٦٠٩٥٨',
     '+۴۴۲۰۷۹۴۶۰۹۵۸',
     ' +44–20–7946.0958 ',
-  ])('is read in the spelling %j', async (text) => {
+  ])('reads the spelling %j', async (text) => {
     expect(await parsePhoneNumber(text)).toBe('+442079460958')
   })
 
-  test('may be one of a range that is not assigned', async () => {
+  test('accepts a number of an unassigned range', async () => {
     expect(await parsePhoneNumber('+1 (555) 000-2222')).toBe('+15550002222')
   })
 
@@ -35,28 +43,55 @@ describe('a telephone number', () => {
     'Bob',
     '+1-800-FLOWERS',
     '+44 20 7946 0958 or +44 20 7946 0959',
-  ])('is not %j', async (text) => {
+  ])('rejects %j', async (text) => {
     expect(await parsePhoneNumber(text)).toBeUndefined()
   })
 })
 
-describe('a mobile number that has two spellings', () => {
+describe('sharedMobile', () => {
   test.each([
     ['Brazil', '+5511987654321', '+551187654321'],
     ['Mexico', '+525512345678', '+5215512345678'],
     ['Argentina', '+5491123456789', '+541123456789'],
-  ])('of %s has one form', async (_, shared, other) => {
+  ])('has one form for both spellings of a number in %s', async (_, shared, other) => {
     expect([sharedMobile(shared), sharedMobile(other)]).toEqual([shared, shared])
     expect([await parsePhoneNumber(shared), await parsePhoneNumber(other)]).toEqual([shared, shared])
   })
 
-  test('leaves landlines of Brazil and numbers of other countries as they are', () => {
+  test('returns landlines of Brazil and numbers of other countries unchanged', () => {
     for (const number of ['+551133334444', '+15550002222', '+4917012345678', '+52155123456789', 'US.551187654321'])
       expect(sharedMobile(number)).toBe(number)
   })
 })
 
-test('an allowlist has each number as E.164 and names each entry that no sender can match', async () => {
+describe('normaliseNumber', () => {
+  test.each([
+    ['+15550003333', '+15550003333'],
+    [' +1 (555) 000-3333 ', '+15550003333'],
+    ['US.15550003333', 'US.15550003333'],
+    [' A15550003333 ', 'A15550003333'],
+    ['()', ''],
+  ])('returns %j as %j', (sender, normal) => {
+    expect(normaliseNumber(sender)).toBe(normal)
+  })
+})
+
+test('allowlistForm has one form for both spellings of a mobile number', () => {
+  expect(allowlistForm('55 11 8765-4321')).toBe('+5511987654321')
+})
+
+test('isHiddenNumberId accepts a country, a dot and more characters', () => {
+  expect(['US.90000000000001', 'br.a_b-c', 'US.', 'USA.1', '+15550003333'].map(isHiddenNumberId)).toEqual([true, true, false, false, false])
+})
+
+test('refineAllowedNumbers keeps the other keys of the section', async () => {
+  expect(await refineAllowedNumbers({ allowed_numbers: ['0044 20 7946 0958', 'US.90000000000001'], enabled: true })).toEqual({
+    value: { allowed_numbers: ['+442079460958', 'US.90000000000001'], enabled: true },
+    problems: [],
+  })
+})
+
+test('refineNumbers returns numbers as E.164 and names entries that match no sender', async () => {
   const options = { key: 'allowed_numbers', isId: (entry: string) => entry === 'id', ids: 'an id' }
   expect(await refineNumbers(['*', '0044 20 7946 0958', ' id ', 'Bob', '0170 1234567'], options)).toEqual({
     value: ['*', '+442079460958', 'id', 'Bob', '0170 1234567'],

@@ -1,0 +1,51 @@
+/** Attachments: finds them in a message and fetches their bytes. */
+import { attachmentKind, mediaType, readAll, signalScope } from '@sluice/kit'
+import { textAt } from '@sluice/kit/foreign-json'
+import { AppError, type Attachment, errorText, type Host, type Media } from '@sluice/sdk'
+
+const NAME_CHARS_MAX = 255
+const TIMEOUT_MS = 60_000
+
+export interface FetchOptions {
+  readonly bytesMax: number
+  readonly signal: AbortSignal
+}
+
+/** Returns the attachment in a part of a message; undefined for a part of another type or without a URL. */
+export function attachmentOf(part: unknown): Attachment | undefined {
+  if (!['media', 'image'].includes(textAt(part, 'type'))) return undefined
+  const url = textAt(part, 'url', 'value')
+  if (url === '') return undefined
+  const mime = textAt(part, 'mime_type', 'content_type').trim().toLowerCase()
+  const kind = textAt(part, 'type') === 'image' ? 'image' : attachmentKind(mime)
+  const name = textAt(part, 'filename').slice(0, NAME_CHARS_MAX) || kind
+  return { kind, name, ...(mime && { mime }), source: { url } }
+}
+
+/**
+ * Implements `Channel.fetchMedia`. The sender of the message controls the URL, so the request carries no token and goes only
+ * to public addresses. The platform keeps the file for one hour.
+ */
+export async function fetchMedia({ publicFetch }: Host, { source }: Attachment, { bytesMax, signal }: FetchOptions): Promise<Media> {
+  if (!('url' in source)) throw new AppError('invalid_request', 'The attachment has no URL')
+  using limit = signalScope([signal], TIMEOUT_MS)
+  try {
+    const response = await publicFetch(source.url, { signal: limit.signal, responseBytesMax: bytesMax })
+    if (!response.ok) {
+      await response.body?.cancel()
+      throw refused(response.status)
+    }
+    const mime = mediaType(response.headers)
+    return { bytes: await readAll(response), ...(mime && { mime }) }
+  } catch (error) {
+    if (!mayPass(error)) throw error
+    throw new AppError('unavailable', `The attachment cannot be fetched now: ${errorText(error)}`)
+  }
+}
+
+function refused(status: number): AppError {
+  const isTemporary = status === 408 || status === 429 || status >= 500
+  return new AppError(isTemporary ? 'unavailable' : 'invalid_request', `The server of the attachment answered ${status}`)
+}
+
+const mayPass = (error: unknown): boolean => !(error instanceof AppError) || ['upstream', 'upstream_timeout'].includes(error.code)

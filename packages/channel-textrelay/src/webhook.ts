@@ -1,0 +1,99 @@
+/**
+ * Webhook requests: verifies where they come from and builds signed samples; see `docs/contract.md#signatures`. The platform
+ * signs each request twice, with its own headers and with those of Standard Webhooks.
+ */
+import { AppError, hmacSha256, isFresh, type Raw, type Sample, type SampleRequest, type Verified, verifyHmac } from '@sluice/sdk'
+
+/** How far a timestamp may lie in the past or the future. */
+const WINDOW_SECS = 300
+/** A `webhook-signature` header has several signatures while the secret is rotated. */
+const SIGNATURES_MAX = 8
+const SAMPLE_ID = '00000000-0000-4000-8000-000000000000'
+
+/** Accepts a request if either of its signatures is valid. Throws `unauthorized` otherwise. */
+export function verifySignature(raw: Raw, secret: string): Verified {
+  const standard = standardProblem(raw, secret)
+  if (standard === undefined) return { by: 'webhook-signature' }
+  const legacy = legacyProblem(raw, secret)
+  if (legacy === undefined) return { by: 'x-webhook-signature' }
+  throw new AppError('unauthorized', 'Invalid signature', { cause: `${standard}; ${legacy}` })
+}
+
+/**
+ * Checks the timestamps of a request when no signing secret is set: throws `unauthorized` for a timestamp that is more than
+ * 300 s away, so that an old request does not run again by mistake. A forger can omit the timestamp.
+ */
+export function verifyTimes(raw: Raw): Verified {
+  const stale = ['webhook-timestamp', 'x-webhook-timestamp'].find(
+    (name) => raw.headers[name] !== undefined && !isTimely(header(raw, name), raw),
+  )
+  if (stale !== undefined) throw new AppError('unauthorized', 'Invalid signature', { cause: `${stale} is not within 300 s` })
+  return { by: 'nothing: signing_secret is not set' }
+}
+
+/** Builds a request as the platform sends it, with both signatures if the secret allows; unsigned without a secret. */
+export function sampleRequest(sample: Sample, fromPhone: string, secret: string): SampleRequest {
+  const eventType = sample.ignored ? 'message.delivered' : 'message.received'
+  const body = JSON.stringify({
+    api_version: 'v3',
+    webhook_version: '2026-02-03',
+    event_type: eventType,
+    event_id: sample.id,
+    created_at: new Date(sample.atMs).toISOString(),
+    data: {
+      id: sample.id,
+      direction: sample.ignored ? 'outbound' : 'inbound',
+      chat: { id: sample.to ?? SAMPLE_ID, is_group: false, owner_handle: { handle: fromPhone, is_me: true } },
+      sender_handle: { handle: sample.ignored ? fromPhone : sample.sender, is_me: sample.ignored === true },
+      parts: [{ type: 'text', value: sample.text }],
+    },
+  })
+  const headers = { 'content-type': 'application/json', 'x-webhook-event': eventType, 'x-webhook-subscription-id': SAMPLE_ID }
+  return { headers: { ...headers, ...signatures(sample, body, secret) }, body }
+}
+
+function standardProblem(raw: Raw, secret: string): string | undefined {
+  const key = standardKey(secret)
+  if (!key) return 'webhook-signature needs a signing secret that begins with whsec_'
+  const [id, time, signatures] = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) => header(raw, name))
+  if (!id || !time || !signatures) return 'webhook-id, webhook-timestamp or webhook-signature is missing'
+  if (!isTimely(time, raw)) return 'webhook-timestamp is not within 300 s'
+  const entries = signatures.split(' ')
+  const isWellFormed = entries.length <= SIGNATURES_MAX && entries.every((entry) => /^v\d+[a-z]*,[A-Za-z0-9+/]+={0,2}$/.test(entry))
+  const signed = [id, '.', time, '.', raw.body]
+  const isRight = isWellFormed && entries.some((entry) => verifyHmac(key, signed, entry, { prefix: 'v1,', encoding: 'base64' }))
+  return isRight ? undefined : 'webhook-signature is wrong'
+}
+
+function legacyProblem(raw: Raw, secret: string): string | undefined {
+  const [time, signature] = ['x-webhook-timestamp', 'x-webhook-signature'].map((name) => header(raw, name))
+  if (!time || !signature) return 'x-webhook-timestamp or x-webhook-signature is missing'
+  if (!isTimely(time, raw)) return 'x-webhook-timestamp is not within 300 s'
+  const isRight = verifyHmac(secret, [time, '.', raw.body], signature.replace(/^sha256=/, ''))
+  return isRight ? undefined : 'x-webhook-signature is wrong'
+}
+
+function signatures({ id, atMs }: Sample, body: string, secret: string): Record<string, string> {
+  if (secret === '') return {}
+  const time = String(Math.floor(atMs / 1000))
+  const key = standardKey(secret)
+  return {
+    'x-webhook-timestamp': time,
+    'x-webhook-signature': hmacSha256(secret, time, '.', body).toString('hex'),
+    ...(key && {
+      'webhook-id': id,
+      'webhook-timestamp': time,
+      'webhook-signature': `v1,${hmacSha256(key, id, '.', time, '.', body).toString('base64')}`,
+    }),
+  }
+}
+
+/** Returns the key in a secret `whsec_<base64>`, the only form that Standard Webhooks defines; undefined for other secrets. */
+function standardKey(secret: string): Uint8Array | undefined {
+  const encoded = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret)?.[1]
+  return encoded === undefined ? undefined : Buffer.from(encoded, 'base64')
+}
+
+const header = ({ headers }: Raw, name: string): string => headers[name]?.trim() ?? ''
+
+const isTimely = (time: string, { receivedAtMs }: Raw): boolean => /^\d+$/.test(time) && isFresh(Number(time), receivedAtMs, WINDOW_SECS)
