@@ -1,9 +1,8 @@
-/** The only way to serialport, which is native: loaded by the safety process, when the robot's drive is opened. */
-
+/** Loads serialport, a native module, when the safety process opens the robot's drive. No other file imports it. */
 import { installPackage } from '@sluice/kit'
 import { AppError, errorText } from '@sluice/sdk'
 
-/** What this package needs of a port of it. */
+/** The members of a serialport port that this package uses. */
 export interface NativePort {
   open(callback: (error: Error | null) => void): void
   write(text: string, callback: (error: Error | null | undefined) => void): boolean
@@ -15,7 +14,7 @@ export interface NativePort {
 
 export type OpenPort = (options: { readonly path: string; readonly baudRate: number }) => NativePort
 
-/** Throws `unavailable` where the module, or its binary for this platform, is missing. */
+/** Throws `unavailable` when the module, or its binary for this platform, is missing. */
 export async function loadSerialPort(): Promise<OpenPort> {
   try {
     const { SerialPort } = await import('serialport')
@@ -23,7 +22,7 @@ export async function loadSerialPort(): Promise<OpenPort> {
   } catch (cause) {
     throw new AppError(
       'unavailable',
-      `a drive on a serial port needs the package serialport (${errorText(cause)}); ${installPackage('serialport')}`,
+      `A drive on a serial port needs the package serialport (${errorText(cause)}); ${installPackage('serialport')}`,
       { cause },
     )
   }

@@ -1,4 +1,4 @@
-/** `robot.toml` in the data directory: the robot's drive, sensors and safety (§2.6 `[safety]`). Every key has a default. */
+/** The schema of `robot.toml` in the data directory: the robot's drive, sensors and safety settings. Every key has a default. */
 import { isDevicePath } from '@sluice/hardware'
 import { whole } from '@sluice/sdk'
 import * as v from 'valibot'
@@ -11,7 +11,7 @@ const circles = v.optional(v.pipe(v.array(v.strictTuple([between(-100, 100), bet
 export const robotToml = v.object({
   drive: v.optional(
     v.object({
-      /** `mock` is another word for `sim`. */
+      /** `mock` is an alias of `sim`. */
       backend: v.optional(
         v.pipe(
           v.picklist(['sim', 'mock', 'serial']),
@@ -27,20 +27,20 @@ export const robotToml = v.object({
         '/dev/ttyACM0',
       ),
       baud: v.optional(whole(9600, 4_000_000), 115_200),
-      /** Metres a second. */
+      /** Metres per second. */
       max_speed: v.optional(between(0.01, 2), 0.5),
-      /** Radians a second. */
+      /** Radians per second. */
       max_rotation: v.optional(between(0.05, 6.3), 1),
-      /** Of the robot, in metres. */
+      /** The width of the robot in metres. */
       width: v.optional(between(0, 3), 0.3),
     }),
     {},
   ),
   sensors: v.optional(
     v.object({
-      /** A path, or a label as `gpiodetect` shows it. */
+      /** A path, or a label that `gpiodetect` shows. */
       gpio_chip: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(64)), '/dev/gpiochip0'),
-      /** Trigger and echo. */
+      /** The trigger pin and the echo pin. */
       ultrasonic_pins: v.optional(v.strictTuple([pin, pin])),
       /** Degrees to the left of straight ahead. */
       ultrasonic_bearing: v.optional(between(-180, 180), 0),
@@ -54,29 +54,29 @@ export const robotToml = v.object({
       approach_speed_limit: v.optional(between(0.01, 2), 0.3),
       max_drive_duration: v.optional(between(0.1, 600), 30),
       estop_pin: v.optional(pin),
-      /** The level that means pressed; `high` suits a switch that opens towards ground, so that a broken wire stops too. */
+      /** The level that means pressed. `high` suits a switch to ground that opens when pressed: a broken wire then stops the robot too. */
       estop_active: v.optional(active, 'high'),
       bump_sensor_pins: v.optional(v.pipe(v.array(pin), v.maxLength(8)), []),
       bump_active: v.optional(active, 'low'),
       bump_reverse_distance: v.optional(between(0, 1), 0.15),
       sensor_timeout_secs: v.optional(between(0.05, 5), 0.5),
-      /** Metres a second where no sensor looks; 0: it does not move there. */
+      /** Metres per second in a direction that no sensor covers; 0 forbids to move there. */
       blind_mode_speed_limit: v.optional(between(0, 2), 0),
     }),
     {},
   ),
-  /** The world of the simulator, in metres; the robot begins in the middle of the room and looks along x. */
+  /** The simulated room, in metres. The robot starts in the middle and looks along the x axis. */
   sim: v.optional(
     v.object({
       seed: v.optional(whole(0, 4_294_967_295), 1),
       room: v.optional(v.strictTuple([between(1, 100), between(1, 100)]), [6, 4]),
-      /** Each one x, y and radius, from the middle. */
+      /** x and y from the middle of the room, and the radius, of each obstacle. */
       obstacles: circles,
-      /** Obstacles that only bump sensors notice. */
+      /** Obstacles that only the bump sensors detect. */
       glass: circles,
-      /** Standard deviation of a distance. */
+      /** The standard deviation of a measured distance. */
       noise: v.optional(between(0, 1), 0.005),
-      /** Share of the readings, and of the beams of the others, that are lost. */
+      /** The share of readings that are lost, and the share of lost beams in the other readings. */
       dropout: v.optional(between(0, 1), 0.01),
     }),
     {},

@@ -22,7 +22,7 @@ function robot(answers: InlineAnswers = {}, { toml = {}, ...more }: TestHostOver
   const parts = feature.build(host, {})
   const named = (name: string): Tool => {
     const tool = parts.tools?.find((candidate) => candidate.name === name)
-    if (!tool) throw new Error(`there is no ${name}`)
+    if (!tool) throw new Error(`the feature has no tool ${name}`)
     return tool
   }
   const run = (name: string, input: object, context = {}) => {
@@ -32,11 +32,11 @@ function robot(answers: InlineAnswers = {}, { toml = {}, ...more }: TestHostOver
   return { host, parts, named, run, audited, companion }
 }
 
-const END: Omit<MoveEnd, 'id'> = { reason: 'stopped', why: 'a stop was asked for', moved: 0.1, tookMs: 200, reversed: 0 }
+const END: Omit<MoveEnd, 'id'> = { reason: 'stopped', why: 'a stop was requested', moved: 0.1, tookMs: 200, reversed: 0 }
 const moves = (sent: readonly { readonly kind: string }[]) => sent.filter(({ kind }) => kind === 'move')
 
-describe('the file decides whether there is a robot', () => {
-  test('without one nothing is started, and its tools are not there', async () => {
+describe('robot.toml', () => {
+  test('absent: starts nothing and makes the tools unavailable', async () => {
     const { parts, named, companion, host, run } = robot({}, { toml: null })
     await parts.register?.(new AbortController().signal)
     await host.advance(60_000)
@@ -45,7 +45,7 @@ describe('the file decides whether there is a robot', () => {
     await expect(run('drive', { action: 'stop' })).rejects.toMatchObject({ code: 'unavailable' })
   })
 
-  test('with one its safety process is started, but not while the daemon starts', async () => {
+  test('present: starts the safety process some time after the daemon', async () => {
     const { parts, named, companion, host } = robot()
     await parts.register?.(new AbortController().signal)
     expect(named('drive').available?.()).toBe(true)
@@ -55,7 +55,7 @@ describe('the file decides whether there is a robot', () => {
     await expect.poll(() => companion.inits).toHaveLength(1)
   })
 
-  test('a simulated robot is shown loudly', async () => {
+  test('marks every answer of a simulated robot', async () => {
     const { parts, host, run } = robot()
     await parts.register?.(new AbortController().signal)
     expect(parts.prompt?.()).toContain('SIMULATED')
@@ -83,7 +83,7 @@ describe('drive', () => {
       { action: 'custom', linear_x: 1, angular_z: -0.5, duration_ms: 300 },
       { velocity: { x: 0.5, y: 0, turn: -0.5 }, amount: null, forMs: 300 },
     ],
-  ])('%j is asked for as metres, radians and milliseconds', async (input, move) => {
+  ])('requests %j in metres, radians and milliseconds', async (input, move) => {
     const { run, companion } = robot()
     await run('drive', input)
     expect(moves(companion.sent)).toEqual([{ kind: 'move', move: { id: expect.any(Number), ...move } }])
@@ -100,34 +100,34 @@ describe('drive', () => {
     { action: 'custom', linear_x: 2 },
     { action: 'custom', linear_x: 1, duration_ms: 1e9 },
     { action: 'jump' },
-  ])('%j is refused by its schema', (input) => {
+  ])('refuses %j by its schema', (input) => {
     expect(v.safeParse(robot().named('drive').input, input).success).toBe(false)
   })
 
-  test.each([{ action: 'forward', distance: 51 }, { action: 'custom' }])('%j is no movement', async (input) => {
+  test.each([{ action: 'forward', distance: 51 }, { action: 'custom' }])('refuses %j, which is no movement', async (input) => {
     const { run, companion } = robot()
     await expect(run('drive', input)).rejects.toMatchObject({ code: 'invalid_request' })
     expect(companion.sent).toEqual([])
   })
 
-  test('what really happened is told', async () => {
+  test('answers with what really happened', async () => {
     const { run } = robot({ end: { reason: 'obstacle', why: 'an obstacle is at 0.31 m', moved: 0.42 } })
     const reports: unknown[] = []
-    const told = await run('drive', { action: 'forward', distance: 1 }, { report: (report: unknown) => reports.push(report) })
-    expect(told).toContain('moved 0.42 m of 1.00 m in 1.0 s: stopped, an obstacle is at 0.31 m')
+    const answer = await run('drive', { action: 'forward', distance: 1 }, { report: (report: unknown) => reports.push(report) })
+    expect(answer).toContain('moved 0.42 m of 1.00 m in 1.0 s: stopped, an obstacle is at 0.31 m')
     expect(reports).toEqual([{ failed: true }])
   })
 
-  test('a movement that bumps and backs off slowly is waited for to its end', async () => {
+  test('waits for a slow movement and its retreat to end', async () => {
     const { run, host, companion } = robot({ silent: true }, { toml: { safety: { max_drive_duration: 30 } } })
-    const told = run('drive', { action: 'forward', speed: 0.01 })
+    const answer = run('drive', { action: 'forward', speed: 0.01 })
     await expect.poll(() => moves(companion.sent)).toHaveLength(1)
     await host.advance(50_000)
     companion.say({ kind: 'ended', end: { ...END, id: 1, reason: 'bump', why: 'something touches it', reversed: 0.15 } })
-    expect(await told).toContain('something touches it, and backed off 0.15 m')
+    expect(await answer).toContain('something touches it, and backed off 0.15 m')
   })
 
-  test('a movement is recorded before it is asked for; what cannot be recorded is not done', async () => {
+  test('records a movement before it requests it, and refuses it without a record', async () => {
     const { run, audited } = robot()
     await run('drive', { action: 'forward', distance: 1 })
     expect(audited).toEqual([
@@ -138,7 +138,7 @@ describe('drive', () => {
     expect(without.companion.sent).toEqual([])
   })
 
-  test('movement asks a person, a stop never', () => {
+  test('needs approval to move, but not to stop', () => {
     const { risk } = robot().named('drive')
     const riskOf = typeof risk === 'function' ? risk : () => risk
     expect(riskOf({ action: 'stop' })).toBe('read')
@@ -146,8 +146,8 @@ describe('drive', () => {
   })
 })
 
-describe('a stop is never refused', () => {
-  test('it waits for no lease of another client, and for no record', async () => {
+describe('a stop', () => {
+  test('waits neither for the lease of another client nor for the record', async () => {
     const { run, companion } = robot({ silent: true }, { toml: {} })
     void run('drive', { action: 'forward' }, { client: 'one' }).catch(() => undefined)
     await expect.poll(() => moves(companion.sent)).toHaveLength(1)
@@ -156,7 +156,7 @@ describe('a stop is never refused', () => {
     await expect.poll(() => companion.sent.at(-1)?.kind).toBe('stop')
   })
 
-  test('a safety process that does not answer it is ended', async () => {
+  test('ends a safety process that does not answer it', async () => {
     const { run, host, companion } = robot({ silent: true })
     const looking = run('sense', {}).catch(() => 'no answer')
     await expect.poll(() => companion.sent).toHaveLength(1)
@@ -165,56 +165,56 @@ describe('a stop is never refused', () => {
     await host.advance(1100)
     expect(await stopped).toContain('has stopped')
     expect(await looking).toBe('no answer')
-    expect(host.logs).toContainEqual(expect.objectContaining({ message: "the robot's safety process has ended" }))
+    expect(host.logs).toContainEqual(expect.objectContaining({ message: 'robot safety process ended' }))
   })
 
   test.each([
     ['drive', { action: 'forward' }, 70_000],
     ['estop_reset', {}, 1100],
-  ])('what was asked for by %s and not answered is never done later: that safety process is ended', async (name, input, ms) => {
+  ])('an unanswered %s ends the safety process, so that it is not done later', async (name, input, ms) => {
     const { run, host, companion } = robot({ silent: true })
     const asked = run(name, input, { approvedBy: 'device:1' }).catch((error: Error) => error.message)
     await expect.poll(() => companion.sent).toHaveLength(1)
     await host.advance(ms)
-    expect(await asked).toContain('the safety process does not answer')
+    expect(await asked).toContain('The safety process does not answer')
     await expect.poll(() => companion.inits).toHaveLength(2)
     expect(companion.inits.at(-1)?.latched).toBe('the safety process ended: it was closed')
   })
 
-  test('one that does not answer the stop of an aborted turn is ended, too', async () => {
+  test('of an aborted turn ends a safety process that does not answer', async () => {
     const { run, host, companion } = robot({ silent: true })
     const abort = new AbortController()
     const moving = run('drive', { action: 'forward' }, { signal: abort.signal }).catch((error: Error) => error.message)
     await expect.poll(() => moves(companion.sent)).toHaveLength(1)
     abort.abort()
     await host.advance(1100)
-    expect(await moving).toContain('the safety process has ended')
+    expect(await moving).toContain('The safety process has ended')
   })
 
-  test('a safety process that ends by itself meanwhile has halted the motors: that is no failure', async () => {
+  test('logs no error when the safety process ends by itself meanwhile', async () => {
     const { run, parts, host, companion } = robot({ silent: true })
     void run('sense', {}).catch(() => undefined)
     await expect.poll(() => companion.sent).toHaveLength(1)
-    const retired = parts.retire?.()
+    const drained = parts.retire?.()
     await expect.poll(() => companion.sent.at(-1)?.kind).toBe('stop')
     companion.end('it ended with code 0')
-    await retired
+    await drained
     expect(host.logs.filter(({ level }) => level === 'error')).toEqual([])
   })
 
   test.each([
     { action: 'stop', speed: 0, distance: 0 },
     { action: ' Stop', linear_x: null },
-  ])('it is one whatever stands beside it: %j', (raw) => {
+  ])('is recognised with other fields: %j', (raw) => {
     const { input, haltOf } = robot().named('drive')
     expect(v.safeParse(input, haltOf?.(raw))).toMatchObject({ success: true, output: { action: 'stop' } })
   })
 
-  test.each([{ action: 'forward', speed: 0 }, {}, null, 'stop', [{ action: 'stop' }]])('%j is none', (raw) => {
+  test.each([{ action: 'forward', speed: 0 }, {}, null, 'stop', [{ action: 'stop' }]])('is not recognised in %j', (raw) => {
     expect(robot().named('drive').haltOf?.(raw)).toBeUndefined()
   })
 
-  test('a movement that waited for another one does not begin after it', async () => {
+  test('cancels a movement that waits for another one', async () => {
     const { run, companion } = robot({ silent: true })
     const first = run('drive', { action: 'forward' })
     await expect.poll(() => moves(companion.sent)).toHaveLength(1)
@@ -223,40 +223,40 @@ describe('a stop is never refused', () => {
     await expect.poll(() => companion.sent.at(-1)?.kind).toBe('stop')
     companion.say({ kind: 'ended', end: { ...END, id: 1 } })
     expect(await first).toContain('stopped')
-    await expect(second).rejects.toThrow('a stop was asked for while this waited')
+    await expect(second).rejects.toThrow('a stop was requested while the movement waited')
     expect(moves(companion.sent)).toHaveLength(1)
   })
 
-  test('on its way out it stops what moves, tells how far that came, and does not move again', async () => {
+  test('ends the movement when the feature closes, and none begins after that', async () => {
     const { run, parts, companion } = robot({ silent: true })
     const moving = run('drive', { action: 'forward' })
     await expect.poll(() => moves(companion.sent)).toHaveLength(1)
-    const retired = parts.retire?.()
+    const drained = parts.retire?.()
     await expect.poll(() => companion.sent.at(-1)?.kind).toBe('stop')
     companion.say({ kind: 'ended', end: { ...END, id: 1 } })
     companion.say({ kind: 'stopped', id: 2 })
     expect(await moving).toContain('moved 0.10 m of 0.50 m')
-    await retired
-    await expect(run('drive', { action: 'forward' })).rejects.toThrow('set up anew')
+    await drained
+    await expect(run('drive', { action: 'forward' })).rejects.toThrow('being reconfigured')
   })
 
-  test('whatever is said next in its conversation stops it, and says so; no other movement of that turn begins', async () => {
+  test('follows from a newer message in the conversation; the turn moves nothing more', async () => {
     const { run, companion } = robot({ silent: true })
-    const said = new AbortController()
-    const moving = run('drive', { action: 'forward' }, { followed: said.signal })
+    const newer = new AbortController()
+    const moving = run('drive', { action: 'forward' }, { followed: newer.signal })
     await expect.poll(() => moves(companion.sent)).toHaveLength(1)
-    said.abort()
+    newer.abort()
     expect(companion.sent.at(-1)).toMatchObject({ kind: 'stop' })
     companion.say({ kind: 'ended', end: { ...END, id: 1 } })
-    expect(await moving).toContain('stopped, something else was said in this conversation')
-    await expect(run('drive', { action: 'backward' }, { followed: said.signal })).rejects.toMatchObject({
+    expect(await moving).toContain('stopped, a newer message in this conversation')
+    await expect(run('drive', { action: 'backward' }, { followed: newer.signal })).rejects.toMatchObject({
       code: 'conflict',
-      message: expect.stringContaining('not moved: something else was said'),
+      message: expect.stringContaining('Not moved: a newer message'),
     })
     expect(moves(companion.sent)).toHaveLength(1)
   })
 
-  test('an aborted turn stops what it began', async () => {
+  test('follows from an aborted turn', async () => {
     const { run, companion } = robot({ silent: true })
     const abort = new AbortController()
     void run('drive', { action: 'forward' }, { signal: abort.signal }).catch(() => undefined)
@@ -267,7 +267,7 @@ describe('a stop is never refused', () => {
 })
 
 describe('an emergency stop', () => {
-  test('only a person resets it', async () => {
+  test('can be reset by a person only', async () => {
     const { run, named, companion } = robot()
     expect(named('estop_reset').alwaysAsks).toBe(true)
     await expect(run('estop_reset', {})).rejects.toMatchObject({ code: 'forbidden' })
@@ -276,14 +276,14 @@ describe('an emergency stop', () => {
   })
 
   test.each([
-    [{ isEstopPressed: true }, 'the emergency stop is still pressed: release it first'],
-    [{ latched: 'something else' }, 'the robot is still stopped: something else'],
-  ])('%j is told', async (view, why) => {
+    [{ isEstopPressed: true }, 'The emergency stop is still pressed: release it first'],
+    [{ latched: 'something else' }, 'The robot is still stopped: something else'],
+  ])('stays in force with %j', async (view, why) => {
     const { run } = robot({ view })
     await expect(run('estop_reset', {}, { approvedBy: 'device:1' })).rejects.toThrow(why)
   })
 
-  test('it outlives a restart of the daemon', async () => {
+  test('survives a restart of the daemon', async () => {
     const first = robot()
     await first.run('sense', {})
     first.companion.say({ kind: 'latched', why: 'the emergency stop was pressed' })
@@ -300,7 +300,7 @@ describe('an emergency stop', () => {
 })
 
 describe('a safety process that ends', () => {
-  test('is started again, stopped until a person resets it, but a few times only', async () => {
+  test('is restarted three times, stopped until a person resets the robot', async () => {
     const { run, companion } = robot()
     await run('sense', {})
     for (let time = 1; time <= 3; time++) {
@@ -310,15 +310,15 @@ describe('a safety process that ends', () => {
       await run('sense', {})
     }
     companion.end('it was ended by SIGSEGV')
-    await expect(run('drive', { action: 'forward' })).rejects.toThrow("the robot's safety process ended 4 times")
+    await expect(run('drive', { action: 'forward' })).rejects.toThrow("The robot's safety process ended 4 times")
     expect(await run('drive', { action: 'stop' })).toContain('has stopped')
     expect(companion.inits).toHaveLength(4)
   })
 
   test.each([
-    ['takes long to keep', () => new Promise<void>(() => undefined)],
-    ['cannot be kept', () => Promise.reject(new Error('the disk is full'))],
-  ])('is started again stopped, even where that %s', async (_, set) => {
+    ['takes long to store', () => new Promise<void>(() => undefined)],
+    ['cannot be stored', () => Promise.reject(new Error('the disk is full'))],
+  ])('is restarted stopped, even when the reason %s', async (_, set) => {
     const { run, companion } = robot({}, { keyValue: { ...testHost().keyValue, set } })
     await run('sense', {})
     companion.end('it was ended by SIGSEGV')
@@ -326,15 +326,15 @@ describe('a safety process that ends', () => {
     expect(companion.inits.map(({ latched }) => latched)).toEqual([null, 'the safety process ended: it was ended by SIGSEGV'])
   })
 
-  test('ends the movement that was under way with its reason', async () => {
+  test('ends the movement under way with its reason', async () => {
     const { run, companion } = robot({ silent: true })
     const moving = run('drive', { action: 'forward' })
     await expect.poll(() => moves(companion.sent)).toHaveLength(1)
     companion.end('it was ended by SIGKILL')
-    await expect(moving).rejects.toThrow('the safety process has ended: it was ended by SIGKILL')
+    await expect(moving).rejects.toThrow('The safety process has ended: it was ended by SIGKILL')
   })
 
-  test('because a part of the robot failed is started anew when the robot is next asked for', async () => {
+  test('because a part failed is restarted by the next call', async () => {
     const { run, companion } = robot()
     await run('sense', {})
     companion.say({ kind: 'faulted', why: 'the drive on /dev/ttyACM0 is gone' })
@@ -344,18 +344,18 @@ describe('a safety process that ends', () => {
     expect(companion.inits.map(({ latched }) => latched)).toEqual([null, null])
   })
 
-  test('that is still starting when the daemon stops is not waited for', async () => {
+  test('that still starts when the daemon stops does not delay it', async () => {
     const starting = Promise.withResolvers<undefined>()
     const { run, parts, companion } = robot({ hangs: true }, { keyValue: { ...testHost().keyValue, get: () => starting.promise } })
     const asked = run('sense', {})
-    const retired = parts.retire?.()
+    const drained = parts.retire?.()
     starting.resolve(undefined)
-    await expect(asked).rejects.toThrow('the robot is being shut down')
-    await retired
+    await expect(asked).rejects.toThrow('The robot is shutting down')
+    await drained
     expect(companion.sent).toEqual([])
   })
 
-  test('before it begins its work says why, and the next call tries again', async () => {
+  test('before it is ready gives its reason, and the next call tries again', async () => {
     const { run, companion } = robot({ failure: 'there is no /dev/ttyACM0' })
     await expect(run('sense', {})).rejects.toMatchObject({ code: 'unavailable', message: 'there is no /dev/ttyACM0' })
     await expect(run('sense', {})).rejects.toThrow('there is no /dev/ttyACM0')

@@ -1,85 +1,82 @@
 /**
- * The robot as the daemon has it: requests to its safety process, which is started when it is first needed or soon after the
- * daemon, and again if it ends, a few times; it then begins stopped, until a person resets it.
+ * The daemon's view of the robot. Starts the safety process when it is first needed or soon after the daemon, and restarts it a
+ * few times when it crashes; after a crash the robot does not move until a person resets it.
  */
+import { SerialQueue } from '@sluice/kit'
 import { AppError, errorText, type Host } from '@sluice/sdk'
-import type { MoveEnd, MoveRequest } from './core/robot-event.ts'
-import type { FromKernel, View } from './kernel/messages.ts'
+import type { MoveEnd, Movement } from './core/robot-event.ts'
+import type { KernelMessage, View } from './kernel/messages.ts'
 import { warningsOf } from './preflight.ts'
 import { isSimulated } from './robot-config.ts'
 import type { RobotConfig } from './robot-toml.ts'
 import { type LinkEnd, SafetyLink } from './safety-link.ts'
 import type { SimScript } from './sim/sim-body.ts'
 
-export interface RobotOptions {
-  readonly config: RobotConfig
-  readonly script?: SimScript
-}
-
-/** The daemon has other things to do while it starts. */
+/** Keeps the start of the safety process out of the start of the daemon. */
 const START_AFTER_MS = 2000
 const RESTARTS_MAX = 3
-/** One that ran for so long may end that often again. */
+/** A process that ran for this long has its restarts counted from 0 again. */
 const STEADY_MS = 600_000
-/** Of `host.keyValue`: why nothing moves until a person says so. */
+/** The key in `host.keyValue` with the reason why nothing moves until a person resets the robot. */
 const LATCHED_KEY = 'latched'
+const LATCH_WRITES_MAX = 1000
 
-type RobotHost = Pick<Host, 'clock' | 'companion' | 'keyValue' | 'log'>
+export type RobotHost = Pick<Host, 'clock' | 'companion' | 'keyValue' | 'log'>
 
 export class Robot {
+  readonly config: RobotConfig
   readonly #host: RobotHost
-  readonly #options: RobotOptions
+  readonly #script: SimScript | undefined
   readonly #closing = new AbortController()
   #link: Promise<SafetyLink> | undefined
   #stops = 0
   #restarts = 0
   #startedAtMs = 0
-  /** Why nothing moves until a person says so; undefined: what was kept has not been read yet. */
+  /** Why nothing moves until a person resets the robot; undefined until the stored reason has been read. */
   #latched: string | null | undefined
-  #keeping: Promise<void> = Promise.resolve()
+  readonly #latchWrites = new SerialQueue({ name: 'the record of the emergency stop', tasksMax: LATCH_WRITES_MAX })
   #ending: Promise<void> | undefined
 
-  constructor(host: RobotHost, options: RobotOptions) {
+  /** `script` adds behaviour to a simulated robot. */
+  constructor(host: RobotHost, config: RobotConfig, script?: SimScript) {
     this.#host = host
-    this.#options = options
-  }
-
-  get config(): RobotConfig {
-    return this.#options.config
+    this.config = config
+    this.#script = script
   }
 
   get isSimulated(): boolean {
-    return isSimulated(this.#options.config)
+    return isSimulated(this.config)
   }
 
-  /** How often it was told to stop: what was asked for before that is not done after it. */
+  /** Counts the calls of `stop`. A movement that was requested before a stop must not begin after it. */
   get stops(): number {
     return this.#stops
   }
 
-  /** Starts the safety process in a while, if nobody needed it until then. Never rejects. */
+  /** Starts the safety process after a delay, unless a call has started it by then. Never rejects. */
   async startSoon(): Promise<void> {
     await this.#host.clock.sleep(START_AFTER_MS, this.#closing.signal)
     if (!this.#closing.signal.aborted) await this.#started().catch(() => undefined)
   }
 
-  async move(asked: Omit<MoveRequest, 'id'>, signal: AbortSignal): Promise<MoveEnd> {
-    return (await this.#started()).move(asked, signal)
+  /** As `SafetyLink.move`. */
+  async move(movement: Movement, signal: AbortSignal): Promise<MoveEnd> {
+    return (await this.#started()).move(movement, signal)
   }
 
   /**
-   * Resolves once the motors have been told to halt. A safety process that does not answer is ended: without it no command to
+   * Resolves once the motors have the command to halt. Ends a safety process that does not answer: without it, no command to
    * the motors lasts longer than a fifth of a second. Never rejects.
    */
   async stop(why: string): Promise<void> {
     this.#stops++
     const asked = this.#link
-    // Without a safety process nothing has moved
+    // Without a safety process nothing moves.
     const link = await asked?.catch(() => undefined)
     await link?.stop(why).catch((error: unknown) => {
-      // It has ended by itself, as when the whole service is told to stop
+      // The process ended by itself, for example because the whole service is being stopped.
       if (this.#link !== asked) return undefined
-      this.#host.log.error('the safety process is ended: it did not stop the robot', { error })
+      this.#host.log.error('robot did not confirm the stop; ending the safety process', { error })
       return link.close()
     })
   }
@@ -92,7 +89,7 @@ export class Robot {
     return (await this.#started()).reset()
   }
 
-  /** Halts it first, so that who waits for a movement is told how far that came. Idempotent. */
+  /** Stops the robot first, so that the caller of a movement learns how far it came. Idempotent. */
   close(): Promise<void> {
     this.#ending ??= this.#end()
     return this.#ending
@@ -101,24 +98,25 @@ export class Robot {
   async #end(): Promise<void> {
     this.#closing.abort()
     const link = await this.#link?.catch(() => undefined)
-    await this.stop('the robot is being shut down or set up anew')
+    await this.stop('the robot is shutting down or being reconfigured')
     await link?.close()
-    await this.#keeping
+    // Waits for the writes before this one.
+    await this.#latchWrites.run(async () => undefined).catch(() => undefined)
   }
 
   async #started(): Promise<SafetyLink> {
-    if (this.#closing.signal.aborted) throw new AppError('unavailable', 'the robot is being shut down or set up anew')
+    if (this.#closing.signal.aborted) throw new AppError('unavailable', 'The robot is shutting down or being reconfigured')
     if (this.#restarts > RESTARTS_MAX)
       throw new AppError(
         'unavailable',
-        `the robot's safety process ended ${this.#restarts} times; nothing moves until the daemon is restarted`,
+        `The robot's safety process ended ${this.#restarts} times; restart the daemon to use the robot again`,
       )
     if (this.#link) return this.#link
     const starting = this.#start()
     this.#link = starting
     starting.catch((error: unknown) => {
       if (this.#link === starting) this.#link = undefined
-      this.#host.log.error('the robot cannot be used', { reason: errorText(error) })
+      this.#host.log.error('robot start failed', { reason: errorText(error) })
     })
     return starting
   }
@@ -126,29 +124,28 @@ export class Robot {
   async #start(): Promise<SafetyLink> {
     const { keyValue, log, clock } = this.#host
     for (const { detail, fix } of warningsOf(this.config)) log.warn(detail, { fix })
-    const kept = ((await keyValue.get(LATCHED_KEY)) as string | undefined) ?? null
-    // What has happened here since comes first: it may not be kept yet
-    if (this.#latched === undefined) this.#latched = kept
+    const stored = ((await keyValue.get(LATCHED_KEY)) as string | undefined) ?? null
+    // A reason from this run comes first, because it may not be stored yet.
+    if (this.#latched === undefined) this.#latched = stored
     const latched = this.#latched
-    const link = await SafetyLink.start({
-      host: this.#host,
-      init: { ...this.#options, latched },
-      onNews: (message) => this.#heard(message),
-      onEnd: (end) => void this.#ended(end),
-      signal: this.#closing.signal,
-    })
+    const link = await SafetyLink.start(
+      this.#host,
+      { config: this.config, latched, ...(this.#script && { script: this.#script }) },
+      { onMessage: (message) => this.#onMessage(message), onEnd: (end) => void this.#onEnd(end) },
+      this.#closing.signal,
+    )
     this.#startedAtMs = clock.monotonicMs()
-    log.info('the robot is ready', { drive: this.config.drive.backend, latched })
+    log.info('robot ready', { drive: this.config.drive.backend, latched })
     return link
   }
 
-  async #ended({ why, stage }: LinkEnd): Promise<void> {
+  async #onEnd({ why, stage }: LinkEnd): Promise<void> {
     if (stage === 'start') return
     this.#link = undefined
     if (this.#closing.signal.aborted) return
     const { log, clock } = this.#host
-    log.error("the robot's safety process has ended", { reason: why })
-    // Whoever asks for the robot next finds out whether that part works again
+    log.error('robot safety process ended', { reason: why })
+    // The next call starts a new process and finds out whether the failed part works again.
     if (stage === 'fault') return
     if (clock.monotonicMs() - this.#startedAtMs > STEADY_MS) this.#restarts = 0
     this.#restarts++
@@ -156,26 +153,27 @@ export class Robot {
     if (this.#restarts <= RESTARTS_MAX && !this.#closing.signal.aborted) await this.#started().catch(() => undefined)
   }
 
-  #heard(message: FromKernel): void {
+  #onMessage(message: KernelMessage): void {
     const { log } = this.#host
-    if (message.kind === 'began') log.info('the robot moves', { move: message.id, shortened: message.shortened })
-    if (message.kind === 'ended') log.info('the robot has stopped', { ...message.end })
-    if (message.kind === 'bumped') log.warn('the robot bumped into something', { sensor: message.sensor })
+    if (message.kind === 'began') log.info('robot movement began', { move: message.id, shortened: message.shortened })
+    if (message.kind === 'ended') log.info('robot movement ended', { ...message.end })
+    if (message.kind === 'bumped') log.warn('robot bumped into something', { sensor: message.sensor })
     if (message.kind === 'latched') {
-      log.error('the robot was stopped for good', { reason: message.why })
+      log.error('robot stopped until a person resets it', { reason: message.why })
       this.#latch(message.why)
     }
     if (message.kind === 'released') {
-      log.warn('the robot was reset and may move again')
+      log.warn('robot reset; it may move again')
       this.#latch(null)
     }
   }
 
-  /** Kept in the order it happened, so that a restart of the daemon does not forget it. */
+  /** Sets the reason and stores it, in order, so that a restart of the daemon does not lose it. */
   #latch(why: string | null): void {
     const { log, keyValue } = this.#host
     this.#latched = why
-    const keep = () => (why === null ? keyValue.delete(LATCHED_KEY) : keyValue.set(LATCHED_KEY, why))
-    this.#keeping = this.#keeping.then(keep).catch((error: unknown) => log.error('what stops the robot could not be kept', { error }))
+    this.#latchWrites
+      .run(async () => (why === null ? keyValue.delete(LATCHED_KEY) : keyValue.set(LATCHED_KEY, why)))
+      .catch((error: unknown) => log.error('robot stop reason not stored', { reason: why, error }))
   }
 }

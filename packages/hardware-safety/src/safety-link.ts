@@ -1,139 +1,147 @@
-/** One safety process as the daemon sees it: it asks, and what it is told comes back as promises. */
-import { AppError, type Clock, type Companion, type Host } from '@sluice/sdk'
-import type { MoveEnd, MoveRequest } from './core/robot-event.ts'
-import type { FromKernel, KernelInit, ToKernel, View } from './kernel/messages.ts'
+/** The daemon's connection to one safety process: sends requests and returns their answers as promises. */
+import { AppError, type Clock, type Companion, type StartCompanion } from '@sluice/sdk'
+import type { MoveEnd, Movement } from './core/robot-event.ts'
+import type { KernelInit, KernelMessage, KernelRequest, View } from './kernel/messages.ts'
 
-export interface LinkDeps {
-  readonly host: Pick<Host, 'companion' | 'clock'>
-  readonly init: KernelInit
-  /** Of what nobody asked for. */
-  readonly onNews: (message: FromKernel) => void
+export interface LinkHost {
+  readonly clock: Clock
+  readonly companion: StartCompanion
+}
+
+export interface LinkListener {
+  /** Called with every message of the process, answers included. */
+  onMessage(message: KernelMessage): void
   /** Called once. */
-  readonly onEnd: (how: LinkEnd) => void
-  /** Breaks off the start. */
-  readonly signal: AbortSignal
+  onEnd(end: LinkEnd): void
 }
 
 export interface LinkEnd {
   readonly why: string
-  /** `start`: it never began its work; `fault`: a part of the robot failed; `crash`: itself. */
+  /** `start` when the process ended before it was ready, `fault` when a part of the robot failed, `crash` otherwise. */
   readonly stage: 'start' | 'fault' | 'crash'
 }
 
-/** A look around, a reset and a halt take at most a quarter of a second. */
+/** A look, a reset and a halt each take at most a quarter of a second. */
 const ANSWER_MS_MAX = 1000
-/** Of a slow computer. */
+/** Long enough for a slow computer. */
 const START_MS_MAX = 30_000
-/** What a movement, and backing off from what it bumped into, may take beyond their own limits. */
+/** The time that a movement and its retreat may take beyond their own limits. */
 const MOVE_GRACE_MS = 5000
-const WAITING_MAX = 64
+const PENDING_MAX = 64
 
-interface Waiting {
+interface Pending {
   resolve(answer: MoveEnd | View | undefined): void
   reject(error: AppError): void
 }
 
 export class SafetyLink {
   readonly #clock: Clock
-  readonly #waiting = new Map<number, Waiting>()
+  readonly #pending = new Map<number, Pending>()
   readonly #ready = Promise.withResolvers<void>()
   readonly #moveMsMax: number
   #companion: Companion | undefined
-  #number = 0
+  #lastId = 0
   #isReady = false
   #failure: string | undefined
   #hasFault = false
 
-  private constructor({ host, init }: LinkDeps) {
-    this.#clock = host.clock
-    this.#moveMsMax = 2 * init.config.safety.max_drive_duration * 1000 + MOVE_GRACE_MS
+  private constructor(clock: Clock, driveSecsMax: number) {
+    this.#clock = clock
+    this.#moveMsMax = 2 * driveSecsMax * 1000 + MOVE_GRACE_MS
   }
 
-  /** Resolves once sensors and motors are in its hands. Throws `unavailable`, with its reason, if that cannot be; then it has ended. */
-  static async start(deps: LinkDeps): Promise<SafetyLink> {
+  /**
+   * Starts a safety process and resolves once it controls the sensors and motors. Throws `unavailable` with the cause when the
+   * process cannot do so, or when `signal` aborts; the process has then ended.
+   */
+  static async start(host: LinkHost, init: KernelInit, listener: LinkListener, signal: AbortSignal): Promise<SafetyLink> {
     const { SAFETY_PROCESS_MARK, SAFETY_PROCESS_URL } = await import('./kernel/safety-process.ts')
-    const link = new SafetyLink(deps)
+    const link = new SafetyLink(host.clock, init.config.safety.max_drive_duration)
     link.#ready.promise.catch(() => undefined)
-    link.#companion = await deps.host.companion({
+    link.#companion = await host.companion({
       module: SAFETY_PROCESS_URL,
       mark: SAFETY_PROCESS_MARK,
-      init: deps.init,
-      onMessage: (message) => link.#take(message as FromKernel, deps.onNews),
-      onEnd: (why) => link.#ended(why, deps.onEnd),
+      init,
+      onMessage: (message) => {
+        link.#handle(message as KernelMessage)
+        listener.onMessage(message as KernelMessage)
+      },
+      onEnd: (why) => listener.onEnd(link.#end(why)),
     })
-    const breakOff = () => link.#ready.reject(new AppError('unavailable', 'the robot is being shut down'))
-    deps.signal.addEventListener('abort', breakOff, { once: true })
-    // It may have come while this was on its way
-    if (deps.signal.aborted) breakOff()
+    const abort = () => link.#ready.reject(new AppError('unavailable', 'The robot is shutting down'))
+    signal.addEventListener('abort', abort, { once: true })
+    // The signal may have aborted while the process was being started.
+    if (signal.aborted) abort()
     try {
       await link.#within(START_MS_MAX, link.#ready.promise)
     } catch (error) {
       await link.close()
       throw error
     } finally {
-      deps.signal.removeEventListener('abort', breakOff)
+      signal.removeEventListener('abort', abort)
     }
     return link
   }
 
   /**
-   * Resolves once it has ended, however that was; an abort stops it. Rejects with `unavailable` if the safety process ends,
-   * and with `aborted` if nothing moved.
+   * Resolves with the end of the movement, whatever its reason. An abort of `signal` stops the robot. Throws `unavailable`
+   * when the safety process ends and `aborted` when the signal aborted before the call.
    */
-  async move(asked: Omit<MoveRequest, 'id'>, signal: AbortSignal): Promise<MoveEnd> {
-    if (signal.aborted) throw new AppError('aborted', 'not moved: nobody waits for it any more')
-    const stop = () => void this.stop('nobody waits for it any more').catch(() => undefined)
+  async move(movement: Movement, signal: AbortSignal): Promise<MoveEnd> {
+    if (signal.aborted) throw new AppError('aborted', 'Not moved: the call was aborted')
+    const stop = () => void this.stop('the call was aborted').catch(() => undefined)
     signal.addEventListener('abort', stop, { once: true })
     try {
-      return await this.#ask((id) => ({ kind: 'move', move: { ...asked, id } }), this.#moveMsMax)
+      return await this.#request((id) => ({ kind: 'move', move: { ...movement, id } }), this.#moveMsMax)
     } finally {
       signal.removeEventListener('abort', stop)
     }
   }
 
-  /** Resolves once the motors were told to halt. What does not answer this, a movement or a reset is ended. */
+  /** Resolves once the motors have the command to halt. Ends a safety process that does not answer; so do `move` and `reset`. */
   async stop(why: string): Promise<void> {
-    await this.#ask((id) => ({ kind: 'stop', id, why }), ANSWER_MS_MAX)
+    await this.#request((id) => ({ kind: 'stop', id, why }), ANSWER_MS_MAX)
   }
 
   look(): Promise<View> {
-    return this.#ask((id) => ({ kind: 'look', id }), ANSWER_MS_MAX)
+    return this.#request((id) => ({ kind: 'look', id }), ANSWER_MS_MAX)
   }
 
-  /** What it sees after it. */
+  /** Resets the emergency stop if it has been released, and returns the view after that. */
   reset(): Promise<View> {
-    return this.#ask((id) => ({ kind: 'reset', id }), ANSWER_MS_MAX)
+    return this.#request((id) => ({ kind: 'reset', id }), ANSWER_MS_MAX)
   }
 
-  /** The motors halt first. Idempotent. */
+  /** Ends the process, which halts the motors first. Idempotent. */
   async close(): Promise<void> {
     await this.#companion?.close()
   }
 
-  async #ask<Answer extends MoveEnd | View | undefined>(messageOf: (id: number) => ToKernel, msMax: number): Promise<Answer> {
-    const id = ++this.#number
-    const message = messageOf(id)
-    // Whatever waits, a stop goes through
-    if (this.#waiting.size >= WAITING_MAX && message.kind !== 'stop') throw new AppError('unavailable', 'too much is asked of the robot')
+  async #request<Answer extends MoveEnd | View | undefined>(toRequest: (id: number) => KernelRequest, msMax: number): Promise<Answer> {
+    const id = ++this.#lastId
+    const request = toRequest(id)
+    // A stop is sent however many requests are pending.
+    if (this.#pending.size >= PENDING_MAX && request.kind !== 'stop')
+      throw new AppError('unavailable', `${PENDING_MAX} calls are already waiting for the robot`)
     const { promise, resolve, reject } = Promise.withResolvers<Answer>()
-    this.#waiting.set(id, { resolve: (answer) => resolve(answer as Answer), reject })
+    this.#pending.set(id, { resolve: (answer) => resolve(answer as Answer), reject })
     try {
-      if (!this.#companion) throw new AppError('unavailable', 'the safety process has not been started')
-      this.#companion.send(message)
+      if (!this.#companion) throw new AppError('unavailable', 'The safety process has not been started')
+      this.#companion.send(request)
       return await this.#within(msMax, promise)
     } catch (error) {
-      // Held up, it would do later what nobody waits for any more
-      if (message.kind !== 'look') void this.close()
+      // A process that hangs could carry out the request later, when no caller waits for it any more.
+      if (request.kind !== 'look') void this.close()
       throw error
     } finally {
-      this.#waiting.delete(id)
+      this.#pending.delete(id)
     }
   }
 
   async #within<Result>(ms: number, work: Promise<Result>): Promise<Result> {
     const over = new AbortController()
     const late = this.#clock.sleep(ms, over.signal).then((): never => {
-      throw new AppError('unavailable', 'the safety process does not answer')
+      throw new AppError('unavailable', 'The safety process does not answer')
     })
     late.catch(() => undefined)
     try {
@@ -143,7 +151,7 @@ export class SafetyLink {
     }
   }
 
-  #take(message: FromKernel, onNews: LinkDeps['onNews']): void {
+  #handle(message: KernelMessage): void {
     switch (message.kind) {
       case 'ready':
         this.#isReady = true
@@ -157,23 +165,22 @@ export class SafetyLink {
         this.#hasFault = true
         break
       case 'ended':
-        this.#waiting.get(message.end.id)?.resolve(message.end)
+        this.#pending.get(message.end.id)?.resolve(message.end)
         break
       case 'stopped':
-        this.#waiting.get(message.id)?.resolve(undefined)
+        this.#pending.get(message.id)?.resolve(undefined)
         break
       case 'seen':
-        this.#waiting.get(message.id)?.resolve(message.view)
+        this.#pending.get(message.id)?.resolve(message.view)
     }
-    onNews(message)
   }
 
-  #ended(how: string, onEnd: LinkDeps['onEnd']): void {
+  #end(how: string): LinkEnd {
     const why = this.#failure ?? how
-    const error = new AppError('unavailable', this.#isReady ? `the safety process has ended: ${why}` : why)
+    const error = new AppError('unavailable', this.#isReady ? `The safety process has ended: ${why}` : why)
     this.#ready.reject(error)
-    for (const { reject } of this.#waiting.values()) reject(error)
-    this.#waiting.clear()
-    onEnd({ why, stage: this.#hasFault ? 'fault' : this.#isReady ? 'crash' : 'start' })
+    for (const { reject } of this.#pending.values()) reject(error)
+    this.#pending.clear()
+    return { why, stage: this.#hasFault ? 'fault' : this.#isReady ? 'crash' : 'start' }
   }
 }

@@ -3,7 +3,7 @@ import type { SimNote } from './sim/sim-body.ts'
 import { machineMs, runRobotDaemon } from './testing/run-robot-daemon.ts'
 
 const STOP_MS_MAX = 20
-/** How long the system takes to tell that a process is gone is its affair, and it has other tests to run. */
+/** Generous, because the system decides when it reports the end of a process, and runs other tests meanwhile. */
 const SHARED_MS_MAX = 500
 const TIMEOUT = { timeout: 40_000 }
 const skipped = process.env.SLUICE_HARDWARE ? '' : ': skipped, SLUICE_HARDWARE=1 runs it'
@@ -35,7 +35,7 @@ async function endDaemon(signal: NodeJS.Signals): Promise<void> {
   expect(notes.at(-1)?.what).toBe('closed')
 }
 
-test('§2.7 rule 7: the emergency stop halts the motors while the main loop is blocked for a second', TIMEOUT, async () => {
+test('the emergency stop halts the motors while the event loop of the daemon is blocked', TIMEOUT, async () => {
   await using daemon = runRobotDaemon({ blockMs: 1000, estopAfterMs: 300 })
   const [fromMs = 0, untilMs = 0] = (await daemon.line('blocked')).split(' ').map(Number)
   const notes = daemon.journal()
@@ -44,17 +44,17 @@ test('§2.7 rule 7: the emergency stop halts the motors while the main loop is b
   expect(pressedMs).toBeGreaterThan(fromMs)
   expect(haltedMs).toBeLessThan(untilMs)
   expect(haltedMs - pressedMs).toBeLessThan(STOP_MS_MAX)
-  // The motors were told anew all the while, so nothing but the emergency stop ended the movement
+  // The motors got new commands all the while, so only the emergency stop can have ended the movement.
   expect(notes.filter(({ what, atMs }) => what === 'run' && atMs > fromMs && atMs < pressedMs).length).toBeGreaterThan(0)
   expect(firstAfter(notes, 'run', pressedMs)).toBe(Number.POSITIVE_INFINITY)
   expect(await daemon.line('ended')).toBe('estop')
 })
 
-test('§2.7 rule 7: the motors halt when the daemon is killed', TIMEOUT, () => endDaemon('SIGKILL'))
+test('the motors halt when the daemon is killed', TIMEOUT, () => endDaemon('SIGKILL'))
 
-test.skipIf(skipped)(`§2.7 rule 7: the motors halt when the daemon ends by SIGTERM${skipped}`, TIMEOUT, () => endDaemon('SIGTERM'))
+test.skipIf(skipped)(`the motors halt when the daemon ends by SIGTERM${skipped}`, TIMEOUT, () => endDaemon('SIGTERM'))
 
-test.skipIf(skipped)(`§2.7 rule 7: a safety process that gets SIGTERM halts the motors first${skipped}`, TIMEOUT, async () => {
+test.skipIf(skipped)(`a safety process that receives SIGTERM halts the motors first${skipped}`, TIMEOUT, async () => {
   await using daemon = runRobotDaemon({})
   const companion = Number(await daemon.line('companion'))
   await daemon.line('moving')

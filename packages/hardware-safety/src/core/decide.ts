@@ -1,14 +1,13 @@
 /**
- * The decision core: from what is known and what just happened to what is known now and what the motors are told. Pure. After
- * every event, whatever it was, every layer is asked, so that no stream of events keeps one of them from its turn.
+ * The decision core, a pure function: an event and the state before it give the state after it and the commands to carry out.
+ * Every layer judges the movement after every event of whatever kind, so no stream of events can keep a layer from its turn.
  */
 import { clearance } from './clearance.ts'
 import { demandOn, staleSensors, standingDemandOn } from './layers.ts'
-import { beginMove, endMove } from './movement.ts'
+import { beginMove, endMove, requestMove } from './movement.ts'
 import { pace } from './pace.ts'
-import { requestedMove } from './requested-move.ts'
 import type { Beam, RobotCommand, RobotEvent, Velocity } from './robot-event.ts'
-import type { Move, RobotState, Sight } from './robot-state.ts'
+import { type Move, type Reading, type RobotState, takenMsOf } from './robot-state.ts'
 
 export interface Decision {
   readonly state: RobotState
@@ -17,49 +16,49 @@ export interface Decision {
 
 /** How long the check before a movement waits for readings. */
 const CHECK_MS_MAX = 250
-/** Nothing moves for so long after a bump. */
+/** Nothing moves for this long after a bump. */
 const BUMP_HOLD_MS = 2000
-/** Between a bump and backing off. */
+/** The pause between a bump and the retreat. */
 const REST_MS = 50
 const BEAMS_MAX = 1024
-/** The motors are told anew when less than this is left of what they were told. */
+/** The motors get a new command when less than this is left of the current one. */
 const RENEW_MS = 100
-/** Of a command to the motors. */
+/** The shortest command to the motors. */
 const LEAST_MS = 1
 const ROUNDING_MS = 1e-6
 
 export function decide(before: RobotState, event: RobotEvent): Decision {
-  const taken = take(advance(before, event.atMs), event)
-  const settled = settle(taken.state)
-  return { state: settled.state, commands: [...taken.commands, ...settled.commands] }
+  const applied = apply(advance(before, event.atMs), event)
+  const judged = judge(applied.state)
+  return { state: judged.state, commands: [...applied.commands, ...judged.commands] }
 }
 
-/** Lets time pass: what the motors were told is what was done. */
+/** Lets time pass, assuming that the motors carried out their last command. */
 function advance(state: RobotState, atMs: number): RobotState {
   const nowMs = Math.max(state.nowMs, Number.isFinite(atMs) ? atMs : state.nowMs)
   const { running, move } = state
   if (!running) return { ...state, nowMs }
   const { velocity, untilMs } = running
   const secs = Math.max(0, Math.min(nowMs, untilMs) - state.nowMs) / 1000
-  const way = Math.hypot(velocity.x, velocity.y) * secs
+  const metres = Math.hypot(velocity.x, velocity.y) * secs
   const turn = Math.abs(velocity.turn) * secs
-  const progress = move?.heading === null ? turn : way
+  const progress = move?.heading === null ? turn : metres
   return {
     ...state,
     nowMs,
-    odometer: state.odometer + way,
+    odometer: state.odometer + metres,
     turned: state.turned + turn,
     running: untilMs <= nowMs ? null : running,
     move: move && { ...move, progress: move.progress + progress },
   }
 }
 
-function take(state: RobotState, event: RobotEvent): Decision {
+function apply(state: RobotState, event: RobotEvent): Decision {
   switch (event.kind) {
     case 'tick':
       return { state, commands: [] }
     case 'range':
-      return { state: withSight(state, event.sensor, event.takenMs, event.beams), commands: [] }
+      return { state: withReading(state, event.sensor, event.takenMs, event.beams), commands: [] }
     case 'bump':
       return bumped(state, event.sensor, event.isPressed)
     case 'estop': {
@@ -74,7 +73,7 @@ function take(state: RobotState, event: RobotEvent): Decision {
     case 'fault':
       return { state: { ...halted(state), fault: state.fault ?? event.what }, commands: [HALT] }
     case 'move':
-      return requestedMove(state, event.move)
+      return requestMove(state, event.move)
     case 'stop':
       return endMove({ ...state, running: null }, { reason: 'stopped', why: event.why })
     case 'reset':
@@ -86,19 +85,19 @@ function take(state: RobotState, event: RobotEvent): Decision {
 const HALT: RobotCommand = { kind: 'halt' }
 const halted = (state: RobotState): RobotState => ({ ...state, running: null })
 
-function withSight(state: RobotState, sensor: string, takenMs: number, given: readonly Beam[]): RobotState {
+/** Ignores readings of unknown sensors, readings without a valid beam, and readings no newer than the last one. */
+function withReading(state: RobotState, sensor: string, takenMs: number, given: readonly Beam[]): RobotState {
   const beams = given
     .slice(0, BEAMS_MAX)
     .filter(({ bearing, spread, distance }) => Number.isFinite(bearing) && spread >= 0 && spread <= Math.PI && distance >= 0)
   const isKnown = state.limits.sensors.some(({ name }) => name === sensor)
   const atMs = Math.min(takenMs, state.nowMs)
-  const last = state.sights[sensor]?.takenMs ?? Number.NEGATIVE_INFINITY
-  if (!isKnown || beams.length === 0 || !(atMs > last)) return state
+  if (!isKnown || beams.length === 0 || !(atMs > takenMsOf(state, sensor))) return state
   const ageSecs = (state.nowMs - atMs) / 1000
   const odometer = Math.max(0, state.odometer - state.limits.maxSpeed * ageSecs)
   const turned = Math.max(0, state.turned - state.limits.maxRotation * ageSecs)
-  const sight: Sight = { takenMs: atMs, odometer, turned, beams }
-  return { ...state, sights: { ...state.sights, [sensor]: sight } }
+  const reading: Reading = { takenMs: atMs, odometer, turned, beams }
+  return { ...state, readings: { ...state.readings, [sensor]: reading } }
 }
 
 function bumped(state: RobotState, sensor: string, isPressed: boolean): Decision {
@@ -111,8 +110,8 @@ function bumped(state: RobotState, sensor: string, isPressed: boolean): Decision
   }
 }
 
-/** Asks the layers, and tells the motors. */
-function settle(state: RobotState): Decision {
+/** Asks the layers about the movement under way, then ends it or commands the motors. */
+function judge(state: RobotState): Decision {
   const { move } = state
   if (!move) return state.running ? { state: halted(state), commands: [HALT] } : { state, commands: [] }
   if (move.phase === 'checking') return check(state, move)
@@ -122,11 +121,11 @@ function settle(state: RobotState): Decision {
   return drive(state, move)
 }
 
-/** The check before a movement: it begins with readings of all sensors that are younger than the request. */
+/** The check before a movement, which needs a reading of every sensor that is younger than the request. */
 function check(state: RobotState, move: Move): Decision {
   const demand = standingDemandOn(state, move)
   if (demand) return endMove(state, demand)
-  const isFresh = state.limits.sensors.every(({ name }) => (state.sights[name]?.takenMs ?? Number.NEGATIVE_INFINITY) >= move.askedAtMs)
+  const isFresh = state.limits.sensors.every(({ name }) => takenMsOf(state, name) >= move.askedAtMs)
   if (!isFresh) {
     if (state.nowMs - move.askedAtMs < CHECK_MS_MAX) return { state, commands: [] }
     const silent = staleSensors(state)
@@ -148,16 +147,16 @@ function drive(state: RobotState, move: Move): Decision {
   const { velocity, untilMs, overMs } = pace(state, move)
   if (overMs - nowMs < LEAST_MS)
     return endMove(halted(state), move.shortened === null ? { reason: 'done', why: '' } : { reason: 'obstacle', why: move.shortened })
-  // What it may do ends this very millisecond: a layer will say why
+  // A layer objects within this millisecond and gives its reason at the next event.
   if (untilMs - nowMs < LEAST_MS) return { state: halted(state), commands: [HALT] }
   if (running && isSame(running.velocity, velocity) && isLongEnough(running.untilMs, untilMs, nowMs)) return { state, commands: [] }
-  // Whole milliseconds, so that what the motors are told never lasts longer than it may
+  // Rounds down, so that a command never lasts longer than it may.
   const forMs = Math.floor(untilMs - nowMs)
   return { state: { ...state, running: { velocity, untilMs: nowMs + forMs } }, commands: [{ kind: 'run', velocity, forMs }] }
 }
 
 const isSame = (one: Velocity, other: Velocity): boolean => one.x === other.x && one.y === other.y && one.turn === other.turn
 
-/** What the motors were told ends no later than it may, and not so soon that they would wait for more. */
-const isLongEnough = (toldMs: number, untilMs: number, nowMs: number): boolean =>
-  toldMs <= untilMs + ROUNDING_MS && toldMs - nowMs >= Math.min(RENEW_MS, untilMs - nowMs - LEAST_MS)
+/** True when the current command ends no later than it may, and not so soon that the motors would stop before the next one. */
+const isLongEnough = (currentMs: number, untilMs: number, nowMs: number): boolean =>
+  currentMs <= untilMs + ROUNDING_MS && currentMs - nowMs >= Math.min(RENEW_MS, untilMs - nowMs - LEAST_MS)

@@ -1,22 +1,26 @@
-/** The layers of safety: each looks at a movement and says why it may not go on, if it may not (§2.7 rule 7). */
+/**
+ * The safety layers. Each one looks at a movement and demands a stop, with the reason, when the movement must not go on.
+ * See docs/contract.md#safety.
+ */
 import { clearance } from './clearance.ts'
 import type { EndReason } from './robot-event.ts'
-import type { Move, RobotState } from './robot-state.ts'
+import { type Move, type RobotState, takenMsOf } from './robot-state.ts'
 
+/** A demand to end the movement. */
 export interface Demand {
   readonly reason: EndReason
-  /** As in `MoveEnd`. */
+  /** The cause, as in `MoveEnd`. */
   readonly why: string
 }
 
-/** Metres: an obstacle this near the least distance is at it. */
+/** Metres above the least distance at which an obstacle counts as reached. */
 const AT_LIMIT = 0.005
 
 type Layer = (state: RobotState, move: Move) => Demand | undefined
 
 const estop: Layer = ({ latched, isEstopPressed }) => {
   if (isEstopPressed) return { reason: 'estop', why: 'the emergency stop is pressed' }
-  return latched === null ? undefined : { reason: 'estop', why: `it was stopped (${latched}) and waits for a person to reset it` }
+  return latched === null ? undefined : { reason: 'estop', why: `the robot was stopped (${latched}) and waits for a person to reset it` }
 }
 
 const fault: Layer = ({ fault: what }) => (what === null ? undefined : { reason: 'fault', why: what })
@@ -25,7 +29,7 @@ const bump: Layer = ({ pressed, bumpedUntilMs, nowMs }, { phase, from }) => {
   const touching = pressed.filter((sensor) => !from.includes(sensor))
   if (touching.length > 0) return { reason: 'bump', why: `something touches ${touching.join(' and ')}` }
   const isHeld = phase !== 'retreating' && (pressed.length > 0 || nowMs < bumpedUntilMs)
-  return isHeld ? { reason: 'bump', why: 'it bumped into something just now' } : undefined
+  return isHeld ? { reason: 'bump', why: 'the robot bumped into something just now' } : undefined
 }
 
 const sensors: Layer = (state, { heading }) => {
@@ -33,8 +37,8 @@ const sensors: Layer = (state, { heading }) => {
   if (stale.length > 0) return { reason: 'sensors', why: `there is no fresh reading of ${stale.join(' and ')}` }
   if (heading === null && state.limits.sensors.length > 0) return undefined
   const { sight } = heading === null ? { sight: 'blind' as const } : clearance(state, heading)
-  if (sight === 'unseen') return { reason: 'sensors', why: 'the sensors see nothing of the way' }
-  return sight === 'blind' && state.limits.blindSpeed === 0 ? { reason: 'sensors', why: 'no sensor looks there' } : undefined
+  if (sight === 'unseen') return { reason: 'sensors', why: 'the sensors do not see the way' }
+  return sight === 'blind' && state.limits.blindSpeed === 0 ? { reason: 'sensors', why: 'no sensor covers that direction' } : undefined
 }
 
 const obstacle: Layer = (state, { heading, request }) => {
@@ -46,27 +50,27 @@ const obstacle: Layer = (state, { heading, request }) => {
 
 const watchdog: Layer = ({ nowMs, limits }, { sinceMs, phase }) =>
   phase !== 'checking' && nowMs - sinceMs >= limits.driveMsMax
-    ? { reason: 'watchdog', why: `it moved for ${limits.driveMsMax / 1000} s, which is the most` }
+    ? { reason: 'watchdog', why: `the movement lasted for the limit of ${limits.driveMsMax / 1000} s` }
     : undefined
 
 const LAYERS: readonly Layer[] = [estop, fault, bump, sensors, obstacle, watchdog]
-/** Those that need no fresh reading. */
+/** The layers that need no fresh reading. */
 const STANDING_LAYERS: readonly Layer[] = [estop, fault, bump]
 
+/** Returns the demand of the first layer that objects to the movement, or undefined when none does. */
 export const demandOn = (state: RobotState, move: Move): Demand | undefined => first(LAYERS, state, move)
 
-/** Of a movement that waits for its first readings. */
+/** Does the same for a movement that still waits for its first readings. */
 export const standingDemandOn = (state: RobotState, move: Move): Demand | undefined => first(STANDING_LAYERS, state, move)
 
-export const staleSensors = ({ limits, sights, nowMs }: RobotState): string[] =>
-  limits.sensors
-    .filter(({ name }) => nowMs - (sights[name]?.takenMs ?? Number.NEGATIVE_INFINITY) >= limits.sensorMsMax)
-    .map(({ name }) => name)
+/** Returns the names of the range sensors whose last reading is too old. */
+export const staleSensors = (state: RobotState): string[] =>
+  state.limits.sensors.map(({ name }) => name).filter((name) => state.nowMs - takenMsOf(state, name) >= state.limits.sensorMsMax)
 
-/** Until when no layer objects if nothing more is heard: the motors are told to run no longer. */
-export function trustedUntil({ limits, sights }: RobotState, { sinceMs }: Move): number {
-  const readings = limits.sensors.map(({ name }) => (sights[name]?.takenMs ?? Number.NEGATIVE_INFINITY) + limits.sensorMsMax)
-  return Math.min(sinceMs + limits.driveMsMax, ...readings)
+/** Returns the time at which a layer objects unless another event arrives. No command to the motors lasts longer. */
+export function trustedUntil(state: RobotState, { sinceMs }: Move): number {
+  const { driveMsMax, sensorMsMax, sensors } = state.limits
+  return Math.min(sinceMs + driveMsMax, ...sensors.map(({ name }) => takenMsOf(state, name) + sensorMsMax))
 }
 
 function first(layers: readonly Layer[], state: RobotState, move: Move): Demand | undefined {

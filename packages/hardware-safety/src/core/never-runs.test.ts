@@ -4,12 +4,11 @@ import { LIMITS } from '../testing/limits.ts'
 import { Oracle } from '../testing/oracle.ts'
 import { type Decision, decide } from './decide.ts'
 import type { Beam, RobotEvent } from './robot-event.ts'
-import type { RobotLimits } from './robot-limits.ts'
-import { initialState, type RobotState } from './robot-state.ts'
+import { initialState, type RobotLimits, type RobotState } from './robot-state.ts'
 
 type Decide = (state: RobotState, event: RobotEvent) => Decision
 
-/** What happens `afterMs` after the last thing that happened. */
+/** An event `afterMs` after the one before. */
 type Happening = { readonly afterMs: number } & (
   | { readonly kind: 'tick' | 'reset' | 'stop' | 'fault' }
   | { readonly kind: 'range'; readonly sensor: string; readonly lateMs: number; readonly beams: readonly Beam[] }
@@ -43,7 +42,7 @@ const distance = fc.oneof(
   { weight: 1, arbitrary: fc.double({ min: 0, max: 0.5, noNaN: true }) },
 )
 const AROUND = Array.from({ length: 24 }, (_, index) => (index * Math.PI) / 12)
-/** All around at one distance but for one beam; some of them lost. */
+/** A full scan at one distance except for one beam, with some beams lost. */
 const scan = fc
   .record({ far: distance, near: distance, at: fc.nat(23), lost: fc.subarray(AROUND, { maxLength: 6 }) })
   .map(({ far, near, at, lost }) =>
@@ -60,7 +59,7 @@ const sensor = fc.constantFrom('bump-5', 'bump-6')
 const weighted = (weight: number, arbitrary: fc.Arbitrary<Happening | readonly Happening[]>) => ({ weight, arbitrary })
 const lidar = fc.record({ kind: fc.constant('range' as const), afterMs: soon, sensor: fc.constant('lidar'), lateMs, beams: scan })
 const sonar = fc.record({ kind: fc.constant('range' as const), afterMs: soon, sensor: fc.constant('sonar'), lateMs, beams: cone })
-/** Something at one distance all around, for a while; now and then nothing is read. */
+/** Obstacles at one distance all around for a while, with some readings missing. */
 const steady = fc
   .record({
     far: fc.constantFrom(0.35, 0.6, 1, 4, 4),
@@ -99,7 +98,7 @@ const happenings = fc
   .chain((some) => fc.tuple(fc.constant(some.flat()), fc.option(fc.nat(100), { freq: 20 })))
   .map(([all, broken]): readonly Happening[] => (broken === null ? all : all.toSpliced(broken, 0, { kind: 'fault', afterMs: 1 })))
 
-/** Curves past something that is beside the way when they begin, and of which little is seen afterwards. */
+/** Curves past an obstacle that stands beside the way at first, with few readings afterwards. */
 const curves = fc
   .record({
     near: fc.double({ min: 0.3, max: 1.2, noNaN: true }),
@@ -135,7 +134,7 @@ const eventOf = (what: Happening, atMs: number, id: number): RobotEvent => {
         },
       }
     case 'stop':
-      return { kind: 'stop', atMs, why: 'a stop was asked for' }
+      return { kind: 'stop', atMs, why: 'a stop was requested' }
     case 'fault':
       return { kind: 'fault', atMs, what: 'the drive does not answer' }
     default:
@@ -143,7 +142,7 @@ const eventOf = (what: Happening, atMs: number, id: number): RobotEvent => {
   }
 }
 
-/** What is wrong, at the first moment at which anything is. */
+/** Feeds the events to `by` and returns the first violation, with the distance gone and the reasons why movements ended. */
 function watch(
   of: RobotLimits,
   happened: readonly Happening[],
@@ -160,7 +159,7 @@ function watch(
     const decision = by(state, event)
     state = decision.state
     for (const command of decision.commands) if (command.kind === 'ended') reasons.push(command.end.reason)
-    const wrong = before ?? oracle.heard(event, decision.commands)
+    const wrong = before ?? oracle.answered(event, decision.commands)
     if (wrong) return { wrong, metres: oracle.metres, reasons }
   }
   return { wrong: oracle.passed(nowMs + 60_000), metres: oracle.metres, reasons }
@@ -169,12 +168,12 @@ function watch(
 const RUNS = 2000
 const property = (by: Decide) => fc.property(limits, happenings, (of, happened) => watch(of, happened, by).wrong === undefined)
 
-test('§2.7 rule 7: whatever is seen, late, lost or asked for, the motors never run while any layer demands a stop', () => {
+test('the motors never run while a layer demands a stop', () => {
   const { counterexample } = fc.check(property(decide), { numRuns: RUNS, seed: 7 })
   expect(counterexample && { wrong: watch(...counterexample, decide).wrong, counterexample: JSON.stringify(counterexample) }).toBeNull()
 })
 
-test('§2.7 rule 7: in a curve an obstacle comes into the way from beside it', () => {
+test('an obstacle beside a curve stops the robot', () => {
   const inCurves = fc.property(curves, (happened) => watch(CURVING, happened, decide).wrong === undefined)
   const { counterexample } = fc.check(inCurves, { numRuns: RUNS, seed: 7 })
   expect(counterexample && { wrong: watch(CURVING, ...counterexample, decide).wrong, happened: JSON.stringify(counterexample) }).toBeNull()
@@ -183,7 +182,7 @@ test('§2.7 rule 7: in a curve an obstacle comes into the way from beside it', (
   ).toBeGreaterThan(20)
 })
 
-test('what is tried moves the robot, and ends for every reason there is', () => {
+test('the generated events move the robot and end movements for every reason', () => {
   const tried = fc.sample(fc.tuple(limits, happenings), { numRuns: 1000, seed: 7 }).map(([of, happened]) => watch(of, happened, decide))
   expect(tried.filter(({ metres }) => metres > 0.02).length).toBeGreaterThan(150)
   const reasons = new Set(tried.flatMap((one) => one.reasons))
@@ -191,7 +190,7 @@ test('what is tried moves the robot, and ends for every reason there is', () => 
     expect(reasons).toContain(reason)
 })
 
-describe('the oracle sees a robot', () => {
+describe('the oracle notices a robot', () => {
   const altered =
     (alter: (event: RobotEvent) => RobotEvent): Decide =>
     (state, event) =>
@@ -207,29 +206,29 @@ describe('the oracle sees a robot', () => {
       return { state: { ...next, limits: state.limits }, commands }
     }
   const planted: Readonly<Record<string, Decide>> = {
-    'that does not hear its emergency stop': altered((event) => (event.kind === 'estop' ? { kind: 'tick', atMs: event.atMs } : event)),
+    'that ignores its emergency stop': altered((event) => (event.kind === 'estop' ? { kind: 'tick', atMs: event.atMs } : event)),
     'whose emergency stop does not latch': answering(({ state, commands }) => ({ state: { ...state, latched: null }, commands })),
     'that resets while the emergency stop is pressed': altered((event) =>
       event.kind === 'estop' ? { ...event, isPressed: false } : event,
     ),
-    'that never tells its motors to halt': answering(({ state, commands }) => ({
+    'that never halts its motors': answering(({ state, commands }) => ({
       state,
       commands: commands.filter(({ kind }) => kind !== 'halt'),
     })),
-    'whose motors are told to run for longer than agreed': answering(({ state, commands }) => ({
+    'whose commands last longer than agreed': answering(({ state, commands }) => ({
       state,
       commands: commands.map((command) => (command.kind === 'run' ? { ...command, forMs: command.forMs + 100 } : command)),
     })),
-    'that takes late readings for fresh ones': altered((event) => (event.kind === 'range' ? { ...event, takenMs: event.atMs } : event)),
-    'that does without fresh readings': limited({ sensorMsMax: 10_000 }),
+    'that treats late readings as fresh': altered((event) => (event.kind === 'range' ? { ...event, takenMs: event.atMs } : event)),
+    'that moves without fresh readings': limited({ sensorMsMax: 10_000 }),
     'without a watchdog': limited({ driveMsMax: 1_000_000 }),
-    'that comes too near': limited({ minDistance: 0.05 }),
-    'that thinks it is slim': limited({ width: 0 }),
-    'that goes where nobody looks': limited({ blindSpeed: 0.5 }),
+    'that comes too near to obstacles': limited({ minDistance: 0.05 }),
+    'that ignores its width': limited({ width: 0 }),
+    'that moves where no sensor looks': limited({ blindSpeed: 0.5 }),
     'that backs off too far': limited({ bumpReverse: 1 }),
-    'that does not feel what it touches': altered((event) => (event.kind === 'bump' ? { kind: 'tick', atMs: event.atMs } : event)),
-    'that is too fast': limited({ maxSpeed: 9 }),
-    'that thinks it stands still': answering(({ state, commands }) => ({ state: { ...state, odometer: 0 }, commands })),
+    'that ignores its bump sensors': altered((event) => (event.kind === 'bump' ? { kind: 'tick', atMs: event.atMs } : event)),
+    'that drives too fast': limited({ maxSpeed: 9 }),
+    'that believes it stands still': answering(({ state, commands }) => ({ state: { ...state, odometer: 0 }, commands })),
   }
 
   test.each(Object.keys(planted))('%s', (name) => {

@@ -1,16 +1,16 @@
-/** How fast a movement may be now, and for how long the motors are told to go on. */
+/** Computes how fast a movement may be at this moment, and for how long the motors may go on. */
 import { clearance } from './clearance.ts'
 import { trustedUntil } from './layers.ts'
 import type { Velocity } from './robot-event.ts'
 import { COMMAND_MS_MAX, type Move, type RobotState, type Running } from './robot-state.ts'
 
-/** Of the highest speed: so slow that it arrives instead of coming ever nearer. */
+/** The least speed in the slow zone, as a share of the highest: the robot arrives instead of approaching for ever. */
 const CREEP = 0.05
-/** Steps of speed in the slow zone: not every millimetre is a new command to the motors. */
-const STEPS_A_METRE = 100
+/** Speeds in the slow zone are rounded down to 1/100 m/s, so that not every millimetre needs a new command to the motors. */
+const SPEED_STEPS = 100
 
 export interface Pace extends Running {
-  /** When it will have done what it may do. */
+  /** When the movement will have gone as far as it is allowed to. */
   readonly overMs: number
 }
 
@@ -30,17 +30,17 @@ export function pace(state: RobotState, move: Move): Pace {
 
 const FREE = { distance: Number.POSITIVE_INFINITY, sight: 'seen' } as const
 
-const msFor = (way: number, speed: number): number => (way / speed) * 1000
+const msFor = (distance: number, speed: number): number => (distance / speed) * 1000
 
-/** Metres a second: falling in the slow zone, from the speed of approach to a crawl. */
+/** Returns metres per second. In the slow zone the speed falls with the distance, from the approach speed to a creep. */
 function speedAt(distance: number, isBlind: boolean, { limits }: RobotState): number {
   const { maxSpeed, blindSpeed, minDistance, slowZone, approachSpeed } = limits
-  const most = isBlind ? Math.min(maxSpeed, blindSpeed) : maxSpeed
+  const speedMax = isBlind ? Math.min(maxSpeed, blindSpeed) : maxSpeed
   const zone = minDistance * slowZone
-  if (distance >= zone) return most
+  if (distance >= zone) return speedMax
   const share = (distance - minDistance) / (zone - minDistance)
-  const step = Math.floor(approachSpeed * share * STEPS_A_METRE) / STEPS_A_METRE
-  return Math.min(most, Math.max(CREEP * maxSpeed, step))
+  const step = Math.floor(approachSpeed * share * SPEED_STEPS) / SPEED_STEPS
+  return Math.min(speedMax, Math.max(CREEP * maxSpeed, step))
 }
 
 export const scaled = ({ x, y, turn }: Velocity, by: number): Velocity => ({ x: x * by, y: y * by, turn: turn * by })

@@ -1,52 +1,61 @@
-/** What the decision core is told, and what it answers. */
+/** The events that the decision core takes and the commands that it returns. */
 
-/** A part of a sensor's sight: nothing nearer than `distance` metres within `spread` radians of `bearing`. */
+/** One part of a sensor's field of view: nothing within `spread` radians of `bearing` is nearer than `distance` metres. */
 export interface Beam {
   readonly bearing: number
   readonly spread: number
-  /** `Infinity`: nothing within its range. */
+  /** `Infinity` when nothing is within range. */
   readonly distance: number
 }
 
-/** Metres a second ahead and to the left, radians a second to the left. */
+/** Metres per second ahead (`x`) and to the left (`y`), and radians per second to the left (`turn`). */
 export interface Velocity {
   readonly x: number
   readonly y: number
   readonly turn: number
 }
 
-export interface MoveRequest {
-  readonly id: number
-  /** At full speed it would be this; none of it is more than the limits allow. */
+/** A movement as a caller describes it. */
+export interface Movement {
+  /** The velocity where nothing slows the robot down. The core reduces it to the limits. */
   readonly velocity: Velocity
-  /** Metres of way or, where it only turns, radians; null: until `forMs` is over. */
+  /** Metres to go, or radians to turn on the spot; null to move until `forMs` has passed. */
   readonly amount: number | null
   readonly forMs: number | null
 }
 
-/** `atMs` is monotonic; an event of the past counts as one of now. */
-export type RobotEvent = { readonly atMs: number } & (
-  | { readonly kind: 'tick' }
-  /** `takenMs`: when it was measured. */
+export interface MoveRequest extends Movement {
+  readonly id: number
+}
+
+/** An event reported by the robot's sensors or motors. */
+export type BodyEvent =
+  /** `takenMs` is the time of the measurement. */
   | { readonly kind: 'range'; readonly sensor: string; readonly takenMs: number; readonly beams: readonly Beam[] }
   | { readonly kind: 'bump'; readonly sensor: string; readonly isPressed: boolean }
   | { readonly kind: 'estop'; readonly isPressed: boolean }
-  /** A sensor, or the motors, that do not work: for good. */
+  /** A sensor or the motors failed. A fault lasts until the process ends. */
   | { readonly kind: 'fault'; readonly what: string }
+
+export type UntimedEvent =
+  | BodyEvent
+  | { readonly kind: 'tick' }
   | { readonly kind: 'move'; readonly move: MoveRequest }
   | { readonly kind: 'stop'; readonly why: string }
   | { readonly kind: 'reset' }
-)
 
-/** Why a movement ended; `done`: by itself. */
+/** `atMs` is monotonic time; an event that lies in the past counts as one of now. */
+export type RobotEvent = { readonly atMs: number } & UntimedEvent
+
+/** Why a movement ended; `done` when it was completed. */
 export type EndReason = 'done' | 'refused' | 'stopped' | 'estop' | 'fault' | 'bump' | 'sensors' | 'obstacle' | 'watchdog'
 
 export interface MoveEnd {
   readonly id: number
   readonly reason: EndReason
-  /** A sentence's end: `stopped by …`; empty for `done`. */
+  /** The cause in lower case, such as "an obstacle is at 0.31 m"; empty for `done`. */
   readonly why: string
-  /** Reckoned from what the motors were told: metres or, where it only turned, radians. */
+  /** Metres gone, or radians turned on the spot, computed from the commands to the motors. */
   readonly moved: number
   readonly tookMs: number
   /** Metres backed off after a bump. */
@@ -54,7 +63,7 @@ export interface MoveEnd {
 }
 
 export type RobotCommand =
-  /** The motors end by themselves when `forMs` is over. */
+  /** The motors stop by themselves after `forMs`. */
   | { readonly kind: 'run'; readonly velocity: Velocity; readonly forMs: number }
   | { readonly kind: 'halt' }
   | { readonly kind: 'began'; readonly id: number; readonly amount: number; readonly shortened: string | null }

@@ -1,12 +1,10 @@
-/** Emergency stop, bump sensors and an ultrasonic sensor on GPIO lines: edges as they come, levels as often as it is polled. */
+/** The emergency stop, the bump sensors and the ultrasonic sensor on GPIO lines. Edges are reported at once, levels at each poll. */
 import { type EdgeEvent, type Gpio, type GpioLines, openGpio } from '@sluice/hardware'
-import type { Clock } from '@sluice/sdk'
-import { chipNamed } from '../chip-named.ts'
-import { degrees, ULTRASONIC, ULTRASONIC_CONE } from '../robot-config.ts'
+import { type Clock, errorText } from '@sluice/sdk'
+import { degrees, findGpioChip, ULTRASONIC, ULTRASONIC_CONE } from '../robot-config.ts'
 import type { RobotConfig } from '../robot-toml.ts'
-import type { Hear } from './body.ts'
-import { createEchoes } from './echoes.ts'
-import { faultOf } from './kernel.ts'
+import type { Report } from './body.ts'
+import { EchoTimer } from './echo-timer.ts'
 
 export interface GpioSensors {
   /** Must not throw. */
@@ -15,20 +13,12 @@ export interface GpioSensors {
   close(): void
 }
 
-export interface GpioSensorDeps {
-  readonly config: RobotConfig
-  readonly clock: Clock
-  readonly hear: Hear
-  /** Default: those of this machine. */
-  readonly open?: () => Promise<Gpio>
-}
-
-/** Of a bump sensor; an emergency stop is never waited for. */
+/** Debounces the bump sensors. The emergency stop is not debounced, because that would delay it. */
 const DEBOUNCE_US = 2000
 const CONSUMER = 'sluice robot'
 
-/** Throws where a line cannot be had; then none is held. */
-export async function openGpioSensors({ config, clock, hear, open = openGpio }: GpioSensorDeps): Promise<GpioSensors> {
+/** Throws when a line is not available, and then holds none. */
+export async function openGpioSensors(config: RobotConfig, clock: Clock, report: Report, open = openGpio): Promise<GpioSensors> {
   const { estop_pin, estop_active, bump_sensor_pins, bump_active } = config.safety
   const { ultrasonic_pins, ultrasonic_bearing, gpio_chip } = config.sensors
   const opened: GpioSensors[] = []
@@ -38,22 +28,17 @@ export async function openGpioSensors({ config, clock, hear, open = openGpio }: 
   }
   if (estop_pin === undefined && bump_sensor_pins.length === 0 && !ultrasonic_pins) return all
   const gpio = await open()
-  const on = { gpio, chip: await chipNamed(gpio, gpio_chip), hear }
+  const on = { gpio, chip: await findGpioChip(gpio, gpio_chip), report }
   try {
-    if (estop_pin !== undefined)
-      opened.push(
-        await followLevels(on, { pins: [estop_pin], active: estop_active, level: (_, isPressed) => hear({ kind: 'estop', isPressed }) }),
-      )
-    if (bump_sensor_pins.length > 0)
-      opened.push(
-        await followLevels(on, {
-          pins: bump_sensor_pins,
-          active: bump_active,
-          debounceUs: DEBOUNCE_US,
-          level: (pin, isPressed) => hear({ kind: 'bump', sensor: `the bump sensor on pin ${pin}`, isPressed }),
-        }),
-      )
-    if (ultrasonic_pins) opened.push(await followEchoes(on, { pins: ultrasonic_pins, bearing: ultrasonic_bearing * degrees, clock }))
+    if (estop_pin !== undefined) {
+      const onLevel = (_: number, isPressed: boolean) => report({ kind: 'estop', isPressed })
+      opened.push(await followLevels(on, { pins: [estop_pin], active: estop_active, onLevel }))
+    }
+    if (bump_sensor_pins.length > 0) {
+      const onLevel = (pin: number, isPressed: boolean) => report({ kind: 'bump', sensor: `the bump sensor on pin ${pin}`, isPressed })
+      opened.push(await followLevels(on, { pins: bump_sensor_pins, active: bump_active, debounceUs: DEBOUNCE_US, onLevel }))
+    }
+    if (ultrasonic_pins) opened.push(await followEchoes(on, ultrasonic_pins, ultrasonic_bearing * degrees, clock))
   } catch (error) {
     all.close()
     throw error
@@ -64,67 +49,67 @@ export async function openGpioSensors({ config, clock, hear, open = openGpio }: 
 interface OnChip {
   readonly gpio: Gpio
   readonly chip: string
-  readonly hear: Hear
+  readonly report: Report
 }
 
 interface Levels {
   readonly pins: readonly number[]
   readonly active: 'high' | 'low'
   readonly debounceUs?: number
-  level(pin: number, isActive: boolean): void
+  onLevel(pin: number, isActive: boolean): void
 }
 
-/** Tells the levels of lines, at each edge and each poll. */
-async function followLevels({ gpio, chip, hear }: OnChip, { pins, active, debounceUs, level }: Levels): Promise<GpioSensors> {
+/** Reports the levels of the lines at each edge and at each poll. */
+async function followLevels({ gpio, chip, report }: OnChip, { pins, active, debounceUs, onLevel }: Levels): Promise<GpioSensors> {
   let lines: GpioLines | undefined
-  const poll = attempting(hear, 'a GPIO line', () => {
-    for (const [index, value] of (lines?.read() ?? []).entries()) level(pins[index] ?? -1, value === (active === 'high' ? 1 : 0))
+  const poll = reportingFaults(report, 'a GPIO line', () => {
+    for (const [index, value] of (lines?.read() ?? []).entries()) onLevel(pins[index] ?? -1, value === (active === 'high' ? 1 : 0))
   })
   const onEvent = ({ offset, edge }: EdgeEvent) => {
-    // By itself: what was pressed and let go between two looks was pressed
-    level(offset, edge === (active === 'high' ? 'rising' : 'falling'))
+    // Reports the edge itself: a press and release between two polls is still a press.
+    onLevel(offset, edge === (active === 'high' ? 'rising' : 'falling'))
     poll()
   }
-  const watch = { edge: 'both' as const, ...(debounceUs !== undefined && { debounceUs }), onEvent, onLost: lost(hear, chip) }
-  // With a switch that opens towards ground, a broken wire then reads as pressed
+  const watch = { edge: 'both' as const, ...(debounceUs !== undefined && { debounceUs }), onEvent, onLost: reportsLostChip(report, chip) }
+  // With a pull-up and a switch that opens when pressed, a broken wire reads as pressed.
   lines = await gpio.request(chip, { offsets: pins, direction: 'input', consumer: CONSUMER, bias: 'pull-up', watch })
   poll()
   return { poll, close: () => lines?.close() }
 }
 
 async function followEchoes(
-  { gpio, chip, hear }: OnChip,
-  { pins, bearing, clock }: { readonly pins: readonly [trigger: number, echo: number]; readonly bearing: number; readonly clock: Clock },
+  { gpio, chip, report }: OnChip,
+  [triggerPin, echoPin]: readonly [trigger: number, echo: number],
+  bearing: number,
+  clock: Clock,
 ): Promise<GpioSensors> {
-  const [triggerPin, echoPin] = pins
   const trigger = await gpio.request(chip, { offsets: [triggerPin], direction: 'output', consumer: CONSUMER })
-  const echoes = createEchoes({
+  const timer = new EchoTimer(
     clock,
-    trigger: (level) => trigger.write([level]),
-    heard: (distance, takenMs) =>
-      hear({ kind: 'range', sensor: ULTRASONIC, takenMs, beams: [{ bearing, spread: ULTRASONIC_CONE, distance }] }),
-  })
+    (level) => trigger.write([level]),
+    (distance, takenMs) => report({ kind: 'range', sensor: ULTRASONIC, takenMs, beams: [{ bearing, spread: ULTRASONIC_CONE, distance }] }),
+  )
   try {
-    const watch = { edge: 'both' as const, onEvent: echoes.edge, onLost: lost(hear, chip) }
+    const watch = { edge: 'both' as const, onEvent: (event: EdgeEvent) => timer.edge(event), onLost: reportsLostChip(report, chip) }
     const echo = await gpio.request(chip, { offsets: [echoPin], direction: 'input', consumer: CONSUMER, watch })
     const close = () => {
       trigger.close()
       echo.close()
     }
-    return { poll: attempting(hear, 'the ultrasonic sensor', echoes.ping), close }
+    return { poll: reportingFaults(report, 'the ultrasonic sensor', () => timer.ping()), close }
   } catch (error) {
     trigger.close()
     throw error
   }
 }
 
-const lost = (hear: Hear, chip: string) => () => hear({ kind: 'fault', what: `the GPIO chip ${chip} is gone` })
+const reportsLostChip = (report: Report, chip: string) => () => report({ kind: 'fault', what: `the GPIO chip ${chip} is gone` })
 
-/** The same, but what it throws is heard. */
-const attempting = (hear: Hear, part: string, work: () => void) => () => {
+/** Returns `work`, except that an error it throws is reported as a fault of `part`. */
+const reportingFaults = (report: Report, part: string, work: () => void) => () => {
   try {
     work()
   } catch (error) {
-    hear(faultOf(part, error))
+    report({ kind: 'fault', what: `${part} failed: ${errorText(error)}` })
   }
 }

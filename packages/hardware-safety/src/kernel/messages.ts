@@ -1,45 +1,49 @@
-/** What the daemon and the safety process tell each other. */
+/** The messages between the daemon and the safety process. */
 import type { MoveEnd, MoveRequest } from '../core/robot-event.ts'
 import type { RobotConfig } from '../robot-toml.ts'
 import type { SimScript } from '../sim/sim-body.ts'
 
+/** The first message of the daemon. */
 export interface KernelInit {
   readonly config: RobotConfig
-  /** Why it may not move until a person says so. */
+  /** Why the robot must not move until a person resets it, or null when it may. */
   readonly latched: string | null
-  /** Of the simulator: what happens by itself, and where its motors write down what they do. */
+  /** Additional behaviour of the simulator. */
   readonly script?: SimScript
 }
 
-export type ToKernel =
+/** A message from the daemon. */
+export type KernelRequest =
   | { readonly kind: 'move'; readonly move: MoveRequest }
   | { readonly kind: 'stop'; readonly id: number; readonly why: string }
   | { readonly kind: 'look'; readonly id: number }
   | { readonly kind: 'reset'; readonly id: number }
 
-export type FromKernel =
+/** A message from the safety process. */
+export type KernelMessage =
   | { readonly kind: 'ready' }
-  /** It cannot do its work, and ends. */
+  /** The safety process cannot work, and ends. */
   | { readonly kind: 'failed'; readonly why: string }
-  /** A part of the robot no longer works; it ends, and one that is started anew may find it working. */
+  /** A part of the robot failed and the process ends. A new process may find the part working again. */
   | { readonly kind: 'faulted'; readonly why: string }
   | { readonly kind: 'began'; readonly id: number; readonly shortened: string | null }
   | { readonly kind: 'ended'; readonly end: MoveEnd }
-  /** The motors were told to halt. */
+  /** The motors have the command to halt. */
   | { readonly kind: 'stopped'; readonly id: number }
   | { readonly kind: 'seen'; readonly id: number; readonly view: View }
   | { readonly kind: 'latched'; readonly why: string }
   | { readonly kind: 'bumped'; readonly sensor: string }
   | { readonly kind: 'released' }
 
-/** What it sees and how it is. */
+/** The readings of the sensors and the condition of the robot. */
 export interface View {
   readonly isEstopPressed: boolean
   readonly latched: string | null
   readonly fault: string | null
+  /** The bump sensors that are pressed. */
   readonly pressed: readonly string[]
   readonly isMoving: boolean
-  /** Metres; `Infinity`: nothing is there. */
+  /** `distance` is in metres, and `Infinity` when nothing is there. */
   readonly ways: readonly { readonly way: string; readonly distance: number; readonly sight: 'seen' | 'unseen' | 'blind' }[]
   readonly sensors: readonly { readonly name: string; readonly ageMs: number | null }[]
 }

@@ -2,13 +2,13 @@ import { systemClock } from '@sluice/kit'
 import { testClock } from '@sluice/testkit/clock'
 import { findSocat, startSerialLine } from '@sluice/testkit/serial-line'
 import { describe, expect, test } from 'vitest'
+import type { BodyEvent } from '../core/robot-event.ts'
 import type { NativePort } from '../native.ts'
-import type { Noticed } from './body.ts'
-import { openSerialDrive } from './serial-drive.ts'
+import { SerialDrive } from './serial-drive.ts'
 
 type Callback = (error: Error | null) => void
 
-/** A port whose writes end when the test says so. */
+/** A port whose writes complete when the test calls their callbacks. */
 function fakePort({ openError = null }: { readonly openError?: Error | null } = {}) {
   const written: string[] = []
   const pending: Callback[] = []
@@ -42,21 +42,15 @@ function fakePort({ openError = null }: { readonly openError?: Error | null } = 
 
 async function drive(fake = fakePort()) {
   const clock = testClock()
-  const heard: Noticed[] = []
-  const opened = await openSerialDrive({
-    path: '/dev/ttyACM0',
-    baud: 115_200,
-    clock,
-    hear: (noticed) => void heard.push(noticed),
-    load: async () => () => fake.port,
-    check: async () => undefined,
-  })
-  return { ...fake, clock, heard, drive: opened }
+  const reported: BodyEvent[] = []
+  const access = { load: async () => () => fake.port, check: async () => undefined }
+  const opened = await SerialDrive.open('/dev/ttyACM0', 115_200, clock, (event) => void reported.push(event), access)
+  return { ...fake, clock, reported, drive: opened }
 }
 
 const FORWARD = { x: 0.25, y: 0, turn: -0.5 }
 
-test('a velocity is one line, and so is a halt, whatever stood before it', async () => {
+test('writes a velocity and a halt as one line each', async () => {
   const { drive: motors, written, pending } = await drive()
   motors.run(FORWARD, 200)
   pending.shift()?.(null)
@@ -67,7 +61,7 @@ test('a velocity is one line, and so is a halt, whatever stood before it', async
   expect(written).toEqual(['M 0.250 0.000 -0.500 200\n', '\nM 0 0 0 0\n'])
 })
 
-test('a velocity that would come late is left out, a halt never', async () => {
+test('a halt replaces the waiting velocity', async () => {
   const { drive: motors, written, pending, clock } = await drive()
   motors.run(FORWARD, 200)
   motors.run(FORWARD, 200)
@@ -82,7 +76,7 @@ test('a velocity that would come late is left out, a halt never', async () => {
 test.each([
   [50, ['M 0.100 0.000 0.000 150\n']],
   [210, []],
-])('one that is asked for while another is written follows it after %i ms, for what is left of its time', async (afterMs, lines) => {
+])('a velocity that waited %i ms for a write runs for the rest of its time', async (afterMs, lines) => {
   const { drive: motors, written, pending, clock } = await drive()
   motors.run(FORWARD, 200)
   motors.run({ x: 0.2, y: 0, turn: 0 }, 200)
@@ -96,54 +90,48 @@ test.each([
 test.each<[string, (fake: Awaited<ReturnType<typeof drive>>) => void | Promise<void>, string]>([
   ['that fails', ({ listeners }) => listeners.error?.(new Error('input/output error')), 'failed: input/output error'],
   ['that is unplugged', ({ listeners }) => listeners.close?.(null), 'is gone'],
-  ['that takes no more', ({ pending }) => pending.shift()?.(new Error('gone')), 'takes no commands'],
-  ['that hangs', ({ clock }) => clock.advance(300), 'does not take commands'],
-])('a drive %s is a fault', async (_, happen, why) => {
+  ['that refuses a command', ({ pending }) => pending.shift()?.(new Error('gone')), 'takes no commands'],
+  ['that hangs', ({ clock }) => clock.advance(300), 'took no command for 250 ms'],
+])('a drive %s is reported as a fault', async (_, happen, why) => {
   const all = await drive()
   all.drive.run(FORWARD, 200)
   await happen(all)
   await all.clock.advance(0)
-  expect(all.heard).toEqual([{ kind: 'fault', what: `the drive on /dev/ttyACM0 ${why}` }])
+  expect(all.reported).toEqual([{ kind: 'fault', what: `the drive on /dev/ttyACM0 ${why}` }])
 })
 
-test('closing is no fault, and may be done twice', async () => {
-  const { drive: motors, heard } = await drive()
+test('closing twice reports no fault', async () => {
+  const { drive: motors, reported } = await drive()
   await motors.close()
   await motors.close()
-  expect(heard).toEqual([])
+  expect(reported).toEqual([])
 })
 
-test('a port that cannot be opened is told with its reason, and one that is no port is never opened', async () => {
+test('rejects with the cause when the port cannot be opened, and never opens another file', async () => {
   await expect(drive(fakePort({ openError: new Error('Permission denied') }))).rejects.toMatchObject({
     code: 'unavailable',
     message: '/dev/ttyACM0 cannot be opened: Permission denied',
   })
   const load = async () => {
-    throw new Error('it was loaded')
+    throw new Error('serialport was loaded')
   }
-  const options = { path: '/dev/../etc/passwd', baud: 9600, clock: testClock(), hear: () => undefined, load }
-  await expect(openSerialDrive(options)).rejects.toMatchObject({ code: 'invalid_request' })
+  const opening = SerialDrive.open('/dev/../etc/passwd', 9600, testClock(), () => undefined, { load })
+  await expect(opening).rejects.toMatchObject({ code: 'invalid_request' })
 })
 
 const socat = await findSocat()
 const why = 'missing' in socat ? `: skipped, ${socat.missing}` : ''
 
-describe.skipIf('missing' in socat)(`a real serial line${why}`, () => {
-  test('what the motors are told arrives, and a cable that comes off is a fault', async () => {
+describe.skipIf('missing' in socat)(`on a real serial line${why}`, () => {
+  test('commands arrive, and a cable that comes off is a fault', async () => {
     if ('missing' in socat) return
     const line = await startSerialLine(socat)
     let arrived = ''
     line.onData((bytes) => {
       arrived += Buffer.from(bytes).toString()
     })
-    const gone = Promise.withResolvers<Noticed>()
-    const motors = await openSerialDrive({
-      path: line.path,
-      baud: 115_200,
-      clock: systemClock,
-      hear: gone.resolve,
-      check: async () => undefined,
-    })
+    const gone = Promise.withResolvers<BodyEvent>()
+    const motors = await SerialDrive.open(line.path, 115_200, systemClock, gone.resolve, { check: async () => undefined })
     motors.run(FORWARD, 200)
     await motors.halt()
     await expect.poll(() => arrived).toBe('M 0.250 0.000 -0.500 200\n\nM 0 0 0 0\n')

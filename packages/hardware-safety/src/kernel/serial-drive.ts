@@ -1,100 +1,119 @@
 /**
- * A motor controller on a serial port: `M <x> <y> <turn> <ms>` and a line feed, in metres and radians a second. It keeps the
- * velocity for that many milliseconds and then stops by itself, so that a cable that comes off stops the robot too.
+ * A motor controller on a serial port. It takes lines `M <x> <y> <turn> <ms>`, in metres and radians per second, keeps that
+ * velocity for the given milliseconds and then stops by itself, so the robot also stops when the cable comes off.
  */
 import { checkDevicePath } from '@sluice/hardware'
 import { AppError, type Clock, errorText } from '@sluice/sdk'
 import type { Velocity } from '../core/robot-event.ts'
 import { loadSerialPort, type NativePort, type OpenPort } from '../native.ts'
-import type { Drive, Hear } from './body.ts'
+import type { Drive, Report } from './body.ts'
 
-export interface SerialDrive extends Drive {
-  /** Idempotent. */
-  close(): Promise<void>
-}
-
-export interface SerialDriveOptions {
-  readonly path: string
-  readonly baud: number
-  readonly clock: Clock
-  readonly hear: Hear
-  /** Default: serialport. */
+/** The way to the serial port; tests replace it. */
+export interface PortAccess {
+  /** Loads serialport unless given. */
   readonly load?: () => Promise<OpenPort>
-  /** Of the path; default: it is a serial port's own. */
+  /** Checks that the path is that of a serial port unless given. */
   readonly check?: (path: string) => Promise<void>
 }
 
-/** What takes longer to be written is not written any more. */
+/** A write that takes longer counts as a fault of the drive. */
 const WRITE_MS_MAX = 250
-/** The line feed before it ends whatever half line there is. */
+/** The leading line feed ends a line that was written in part. */
 const HALT = '\nM 0 0 0 0\n'
 
-/** Throws `not_found`, `forbidden` or `unavailable` where there is no such port. */
-export async function openSerialDrive(options: SerialDriveOptions): Promise<SerialDrive> {
-  const { path, baud, clock, hear, load = loadSerialPort, check = (port) => checkDevicePath(port, 'serial') } = options
-  await check(path)
-  const port = await opened((await load())({ path, baudRate: baud }), path)
-  // What it says is read and forgotten: it would otherwise hold up its own line
-  port.resume()
-  const fail = (why: string) => hear({ kind: 'fault', what: `the drive on ${path} ${why}` })
-  let isClosing = false
-  let writing = 0
-  let waiting: { readonly velocity: Velocity; readonly untilMs: number } | undefined
-  port.on('error', (error) => fail(`failed: ${errorText(error)}`))
-  port.on('close', () => isClosing || fail('is gone'))
+export class SerialDrive implements Drive {
+  readonly #port: NativePort
+  readonly #path: string
+  readonly #clock: Clock
+  readonly #report: Report
+  #isClosing = false
+  #writing = 0
+  /** The command to write after the current one; a later command replaces it. */
+  #next: { readonly velocity: Velocity; readonly untilMs: number } | undefined
 
-  const write = async (line: string): Promise<void> => {
+  private constructor(port: NativePort, path: string, clock: Clock, report: Report) {
+    this.#port = port
+    this.#path = path
+    this.#clock = clock
+    this.#report = report
+    // Reads the controller's output and drops it: an unread line would block the controller.
+    port.resume()
+    port.on('error', (error) => this.#fail(`failed: ${errorText(error)}`))
+    port.on('close', () => this.#failUnlessClosing('is gone'))
+  }
+
+  /** Throws `not_found`, `forbidden` or `unavailable` when the port cannot be opened, and `invalid_request` when `path` is no port. */
+  static async open(path: string, baud: number, clock: Clock, report: Report, access: PortAccess = {}): Promise<SerialDrive> {
+    const { load = loadSerialPort, check = (port: string) => checkDevicePath(port, 'serial') } = access
+    await check(path)
+    const port = (await load())({ path, baudRate: baud })
+    await openPort(port, path)
+    return new SerialDrive(port, path, clock, report)
+  }
+
+  run(velocity: Velocity, forMs: number): void {
+    // Behind a write in progress the command would start late, so it waits and is shortened by the delay.
+    if (this.#writing > 0) this.#next = { velocity, untilMs: this.#clock.monotonicMs() + forMs }
+    else void this.#write(lineOf(velocity, forMs))
+  }
+
+  halt(): Promise<void> {
+    this.#next = undefined
+    return this.#write(HALT)
+  }
+
+  /** Idempotent. */
+  async close(): Promise<void> {
+    if (this.#isClosing) return
+    this.#isClosing = true
+    const { promise, resolve } = Promise.withResolvers<void>()
+    if (this.#port.isOpen) this.#port.close(() => resolve())
+    else resolve()
+    await promise
+  }
+
+  async #write(line: string): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<'written' | 'failed'>()
     const over = new AbortController()
-    writing++
+    this.#writing++
     try {
-      port.write(line, (error) => resolve(error ? 'failed' : 'written'))
-      const outcome = await Promise.race([promise, clock.sleep(WRITE_MS_MAX, over.signal).then(() => 'late' as const)])
-      if (outcome !== 'written' && !isClosing) fail(outcome === 'late' ? 'does not take commands' : 'takes no commands')
+      this.#port.write(line, (error) => resolve(error ? 'failed' : 'written'))
+      const outcome = await Promise.race([promise, this.#clock.sleep(WRITE_MS_MAX, over.signal).then(() => 'late' as const)])
+      if (outcome === 'late') this.#failUnlessClosing(`took no command for ${WRITE_MS_MAX} ms`)
+      if (outcome === 'failed') this.#failUnlessClosing('takes no commands')
     } catch (error) {
-      if (!isClosing) fail(`takes no commands: ${errorText(error)}`)
+      this.#failUnlessClosing(`takes no commands: ${errorText(error)}`)
     } finally {
-      writing--
+      this.#writing--
       over.abort()
-      if (writing === 0) runWaiting()
+      if (this.#writing === 0) this.#runNext()
     }
   }
-  /** What is over by then is not written, so that nothing lasts longer than it may. */
-  const runWaiting = (): void => {
-    if (!waiting || isClosing) return
-    const { velocity, untilMs } = waiting
-    waiting = undefined
-    const forMs = Math.floor(untilMs - clock.monotonicMs())
-    if (forMs > 0) void write(lineOf(velocity, forMs))
+
+  /** Writes the waiting command for the time that is left of it, so that it never lasts longer than it may. */
+  #runNext(): void {
+    if (!this.#next || this.#isClosing) return
+    const { velocity, untilMs } = this.#next
+    this.#next = undefined
+    const forMs = Math.floor(untilMs - this.#clock.monotonicMs())
+    if (forMs > 0) void this.#write(lineOf(velocity, forMs))
   }
 
-  return {
-    run(velocity, forMs) {
-      // Behind one that is still being written it would come late: it waits, and only the last one does
-      if (writing > 0) waiting = { velocity, untilMs: clock.monotonicMs() + forMs }
-      else void write(lineOf(velocity, forMs))
-    },
-    halt() {
-      waiting = undefined
-      return write(HALT)
-    },
-    async close() {
-      if (isClosing) return
-      isClosing = true
-      const { promise, resolve } = Promise.withResolvers<void>()
-      if (port.isOpen) port.close(() => resolve())
-      else resolve()
-      await promise
-    },
+  #fail(why: string): void {
+    this.#report({ kind: 'fault', what: `the drive on ${this.#path} ${why}` })
+  }
+
+  #failUnlessClosing(why: string): void {
+    if (!this.#isClosing) this.#fail(why)
   }
 }
 
 const lineOf = ({ x, y, turn }: Velocity, forMs: number): string => `M ${x.toFixed(3)} ${y.toFixed(3)} ${turn.toFixed(3)} ${forMs}\n`
 
-async function opened(port: NativePort, path: string): Promise<NativePort> {
-  const { promise, resolve, reject } = Promise.withResolvers<NativePort>()
+async function openPort(port: NativePort, path: string): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
   port.open((error) =>
-    error ? reject(new AppError('unavailable', `${path} cannot be opened: ${error.message}`, { cause: error })) : resolve(port),
+    error ? reject(new AppError('unavailable', `${path} cannot be opened: ${error.message}`, { cause: error })) : resolve(),
   )
-  return promise
+  await promise
 }

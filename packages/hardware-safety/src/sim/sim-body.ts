@@ -1,29 +1,20 @@
 /** A simulated robot: motors, a lidar, two bump sensors and an emergency stop in a small world. */
 import type { Clock } from '@sluice/sdk'
 import type { Velocity } from '../core/robot-event.ts'
-import type { Body, Hear } from '../kernel/body.ts'
+import type { Body, Report } from '../kernel/body.ts'
 import { LIDAR } from '../robot-config.ts'
 import type { RobotConfig } from '../robot-toml.ts'
-import { createRandom } from './random.ts'
 import { World } from './world.ts'
 
-/** What happens without anybody asking, and who is told what the motors do; for demonstrations and measurements. */
+/** Additional behaviour of the simulator, for demonstrations and measurements. */
 export interface SimScript {
-  /** A file that gets one line of JSON for each thing that happens: `atMs` is of the machine's monotonic clock. */
+  /** A file that gets one `SimNote` per line as JSON, with times of the machine's monotonic clock. */
   readonly journal?: string
-  /** The emergency stop is pressed so long after the motors first run. */
+  /** Presses the emergency stop this long after the motors first run. */
   readonly estopAfterMs?: number
 }
 
-export interface SimDeps {
-  readonly config: RobotConfig
-  readonly clock: Clock
-  readonly hear: Hear
-  /** Called with each thing that happens. */
-  readonly note: (what: SimNote) => void
-  readonly estopAfterMs?: number | undefined
-}
-
+/** An entry of the simulator's journal. */
 export interface SimNote {
   readonly atMs: number
   readonly what: 'run' | 'halt' | 'estop' | 'closed'
@@ -35,23 +26,37 @@ const RANGE = 8
 export const BUMPERS = { front: 'the front bumper', back: 'the back bumper' } as const
 
 export class SimBody implements Body {
-  readonly #deps: SimDeps
+  readonly #config: RobotConfig
+  readonly #clock: Clock
+  readonly #report: Report
+  readonly #onNote: ((note: SimNote) => void) | undefined
+  readonly #estopAfterMs: number | undefined
   readonly #world: World
-  readonly #random
+  readonly #random: Random
   readonly #pressed = new Set<string>()
   #running: { readonly velocity: Velocity; readonly untilMs: number } | undefined
   #movedUntilMs: number
   #estop: 'waiting' | 'armed' | 'pressed' = 'waiting'
   readonly #closed = new AbortController()
 
-  constructor(deps: SimDeps) {
-    this.#deps = deps
-    this.#world = new World(deps.config)
-    this.#random = createRandom(deps.config.sim.seed)
-    this.#movedUntilMs = deps.clock.monotonicMs()
+  /** `onNote` gets each command to the motors and each press of the emergency stop. */
+  constructor(
+    config: RobotConfig,
+    clock: Clock,
+    report: Report,
+    script: { readonly onNote?: ((note: SimNote) => void) | undefined; readonly estopAfterMs?: number | undefined } = {},
+  ) {
+    this.#config = config
+    this.#clock = clock
+    this.#report = report
+    this.#onNote = script.onNote
+    this.#estopAfterMs = script.estopAfterMs
+    this.#world = new World(config)
+    this.#random = createRandom(config.sim.seed)
+    this.#movedUntilMs = clock.monotonicMs()
   }
 
-  /** Where the robot is now. */
+  /** The position and direction of the robot at this moment. */
   get pose() {
     this.#catchUp()
     return this.#world.pose
@@ -60,7 +65,7 @@ export class SimBody implements Body {
   readonly drive = {
     run: (velocity: Velocity, forMs: number): void => {
       this.#catchUp()
-      this.#running = { velocity, untilMs: this.#deps.clock.monotonicMs() + forMs }
+      this.#running = { velocity, untilMs: this.#clock.monotonicMs() + forMs }
       this.#note('run')
       this.#armEstop()
     },
@@ -73,16 +78,15 @@ export class SimBody implements Body {
 
   poll(): void {
     this.#catchUp()
-    this.#feel()
-    const { config, clock, hear } = this.#deps
-    const { noise, dropout } = config.sim
+    this.#reportBumps()
+    const { noise, dropout } = this.#config.sim
     const isLost = () => this.#random.next() < dropout
     if (isLost()) return
     const beams = Array.from({ length: BEAMS }, (_, index) => (index * 2 * Math.PI) / BEAMS).flatMap((bearing) => {
       const distance = this.#world.distance(bearing) + this.#random.normal() * noise
       return isLost() ? [] : [{ bearing, spread: SPREAD, distance: distance > RANGE ? Number.POSITIVE_INFINITY : Math.max(0, distance) }]
     })
-    hear({ kind: 'range', sensor: LIDAR, takenMs: clock.monotonicMs(), beams })
+    this.#report({ kind: 'range', sensor: LIDAR, takenMs: this.#clock.monotonicMs(), beams })
   }
 
   async close(): Promise<void> {
@@ -90,39 +94,57 @@ export class SimBody implements Body {
     this.#note('closed')
   }
 
-  /** What the motors did since it was last looked at. */
+  /** Moves the robot as far as its motors have run since the last call. */
   #catchUp(): void {
-    const nowMs = this.#deps.clock.monotonicMs()
+    const nowMs = this.#clock.monotonicMs()
     const { velocity, untilMs } = this.#running ?? { velocity: undefined, untilMs: 0 }
     const ms = Math.min(nowMs, untilMs) - this.#movedUntilMs
     if (velocity && ms > 0) this.#world.move(velocity, ms)
     this.#movedUntilMs = nowMs
   }
 
-  #feel(): void {
+  #reportBumps(): void {
     const touching = new Set(this.#world.touching().map((direction) => (Math.cos(direction) >= 0 ? BUMPERS.front : BUMPERS.back)))
     for (const sensor of Object.values(BUMPERS)) {
       const isPressed = touching.has(sensor)
       if (isPressed === this.#pressed.has(sensor)) continue
       if (isPressed) this.#pressed.add(sensor)
       else this.#pressed.delete(sensor)
-      this.#deps.hear({ kind: 'bump', sensor, isPressed })
+      this.#report({ kind: 'bump', sensor, isPressed })
     }
   }
 
   #armEstop(): void {
-    const { estopAfterMs, clock, hear } = this.#deps
-    if (estopAfterMs === undefined || this.#estop !== 'waiting') return
+    if (this.#estopAfterMs === undefined || this.#estop !== 'waiting') return
     this.#estop = 'armed'
-    void clock.sleep(estopAfterMs, this.#closed.signal).then(() => {
+    void this.#clock.sleep(this.#estopAfterMs, this.#closed.signal).then(() => {
       if (this.#closed.signal.aborted) return
       this.#estop = 'pressed'
       this.#note('estop')
-      hear({ kind: 'estop', isPressed: true })
+      this.#report({ kind: 'estop', isPressed: true })
     })
   }
 
   #note(what: SimNote['what']): void {
-    this.#deps.note({ atMs: this.#deps.clock.monotonicMs(), what })
+    this.#onNote?.({ atMs: this.#clock.monotonicMs(), what })
   }
+}
+
+interface Random {
+  /** Returns a number from 0 to below 1. */
+  next(): number
+  /** Returns a normally distributed number with mean 0 and standard deviation 1. */
+  normal(): number
+}
+
+/** Returns a generator of pseudo-random numbers (mulberry32) that are the same for the same seed. */
+function createRandom(seed: number): Random {
+  let state = seed >>> 0
+  const next = (): number => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
+  }
+  return { next, normal: () => Math.sqrt(-2 * Math.log(1 - next())) * Math.cos(2 * Math.PI * next()) }
 }

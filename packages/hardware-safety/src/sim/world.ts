@@ -1,19 +1,19 @@
-/** A room on a plane with round things in it, and a round robot: what it would see, and what it would run into. */
+/** The simulated world: a rectangular room with round obstacles and a round robot that can see and touch them. */
 import type { Velocity } from '../core/robot-event.ts'
 import type { RobotConfig } from '../robot-toml.ts'
 
 export interface Pose {
   readonly x: number
   readonly y: number
-  /** To the left of the x axis. */
+  /** Radians to the left of the x axis. */
   readonly angle: number
 }
 
 type Circle = readonly [x: number, y: number, radius: number]
 
-/** Metres: nothing is jumped over. */
+/** The longest step in metres, so that the robot does not jump over an obstacle. */
 const STEP = 0.005
-/** Contact is felt up to here. */
+/** The distance in metres up to which a bump sensor reports contact. */
 const TOUCH = 0.01
 
 export class World {
@@ -34,7 +34,7 @@ export class World {
     return this.#pose
   }
 
-  /** Moves the robot for so long; what is solid holds it. */
+  /** Moves the robot for `ms` milliseconds. Walls and solid obstacles stop it. */
   move({ x, y, turn }: Velocity, ms: number): void {
     const steps = Math.max(1, Math.ceil((Math.hypot(x, y) * ms) / 1000 / STEP))
     const secs = ms / 1000 / steps
@@ -46,7 +46,7 @@ export class World {
     }
   }
 
-  /** Metres to the nearest thing in that direction of the robot; glass is none. */
+  /** Returns the metres to the nearest wall or visible obstacle in a direction relative to the robot. */
   distance(bearing: number): number {
     const { x, y, angle } = this.#pose
     const [dx, dy] = [Math.cos(angle + bearing), Math.sin(angle + bearing)]
@@ -55,7 +55,7 @@ export class World {
     return Math.min(...walls, ...this.#visible.map((circle) => circleAt(circle, [x, y], [dx, dy])))
   }
 
-  /** Directions of the robot in which something touches it. */
+  /** Returns the directions, relative to the robot, in which something touches it. */
   touching(): readonly number[] {
     return this.#contacts(this.#pose, TOUCH).map((direction) => direction - this.#pose.angle)
   }
@@ -73,11 +73,11 @@ export class World {
   }
 }
 
-/** Metres until one coordinate reaches the wall. */
+/** Returns the metres along a ray until one coordinate reaches the wall. */
 const wallAt = (direction: number, at: number, half: number): number =>
   direction === 0 ? Number.POSITIVE_INFINITY : Math.max(0, (Math.sign(direction) * half - at) / direction)
 
-/** Metres until a ray meets the circle; `Infinity`: it does not. */
+/** Returns the metres along a ray to the circle, or `Infinity` when the ray misses it. */
 function circleAt([cx, cy, radius]: Circle, [x, y]: readonly [number, number], [dx, dy]: readonly [number, number]): number {
   const along = (cx - x) * dx + (cy - y) * dy
   const square = radius ** 2 - ((cx - x) ** 2 + (cy - y) ** 2 - along ** 2)

@@ -1,26 +1,26 @@
-/** A safety process that is none: it answers at once and as it is told to, in this process. */
+/** A fake safety process, inside the test's process, that gives prepared answers at once. */
 import type { CompanionRequest, StartCompanion } from '@sluice/sdk'
 import type { MoveEnd } from '../core/robot-event.ts'
-import type { FromKernel, KernelInit, ToKernel, View } from '../kernel/messages.ts'
+import type { KernelInit, KernelMessage, KernelRequest, View } from '../kernel/messages.ts'
 
 export interface InlineCompanion {
   readonly start: StartCompanion
   readonly inits: readonly KernelInit[]
-  readonly sent: readonly ToKernel[]
-  /** Of the last one. */
-  say(message: FromKernel): void
-  /** Ends the last one. */
+  readonly sent: readonly KernelRequest[]
+  /** Sends a message from the process started last. */
+  say(message: KernelMessage): void
+  /** Ends the process started last. */
   end(why: string): void
 }
 
 export interface InlineAnswers {
   readonly end?: Partial<MoveEnd>
   readonly view?: Partial<View>
-  /** It ends instead of being ready, and says this. */
+  /** Makes the process end with this failure instead of becoming ready. */
   readonly failure?: string
-  /** It never comes to be ready. */
+  /** Keeps the process from ever becoming ready. */
   readonly hangs?: boolean
-  /** What it is asked goes unanswered. */
+  /** Leaves all requests unanswered. */
   readonly silent?: boolean
 }
 
@@ -41,9 +41,9 @@ export const VIEW: View = {
 
 export function inlineCompanion(answers: InlineAnswers = {}): InlineCompanion {
   const inits: KernelInit[] = []
-  const sent: ToKernel[] = []
+  const sent: KernelRequest[] = []
   let current: CompanionRequest | undefined
-  const answer = (message: ToKernel): FromKernel => {
+  const answer = (message: KernelRequest): KernelMessage => {
     if (message.kind === 'stop') return { kind: 'stopped', id: message.id }
     if (message.kind !== 'move') return { kind: 'seen', id: message.id, view: { ...VIEW, ...answers.view } }
     const end = { id: message.move.id, reason: 'done' as const, why: '', moved: message.move.amount ?? 0.5, tookMs: 1000, reversed: 0 }
@@ -67,8 +67,8 @@ export function inlineCompanion(answers: InlineAnswers = {}): InlineCompanion {
     return {
       pid: 1,
       send(message) {
-        sent.push(message as ToKernel)
-        if (!answers.silent) queueMicrotask(() => request.onMessage(answer(message as ToKernel)))
+        sent.push(message as KernelRequest)
+        if (!answers.silent) queueMicrotask(() => request.onMessage(answer(message as KernelRequest)))
       },
       close: async () => end('it was closed'),
     }

@@ -1,5 +1,5 @@
-/** A robot to think about: it looks ahead, and all around. */
-import type { RobotLimits } from '../core/robot-limits.ts'
+/** The limits of a robot with one lidar that sees all around. */
+import type { RobotLimits } from '../core/robot-state.ts'
 
 export const LIMITS: RobotLimits = {
   maxSpeed: 0.5,

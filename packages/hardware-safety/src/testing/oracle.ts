@@ -1,16 +1,16 @@
 /**
- * Watches a robot from outside, knowing only what it was told and what its motors were told, and says what is wrong when they
- * run though something demands a stop. It shares no line with the layers it judges.
+ * Watches a robot from outside, by its events and its commands, and reports a violation when the motors run although
+ * something demands a stop. It shares no code with the layers that it judges.
  */
 import type { Beam, RobotCommand, RobotEvent, Velocity } from '../core/robot-event.ts'
-import type { RobotLimits } from '../core/robot-limits.ts'
+import type { RobotLimits } from '../core/robot-state.ts'
 
 interface Reading {
   readonly takenMs: number
   readonly beams: readonly Beam[]
-  /** Metres really gone when it was taken. */
+  /** Metres gone when the reading was taken. */
   readonly gone: number
-  /** Radians really turned to the left by then. */
+  /** Radians turned to the left when the reading was taken. */
   readonly turned: number
 }
 
@@ -27,12 +27,12 @@ export class Oracle {
   readonly #limits: RobotLimits
   readonly #readings = new Map<string, Reading>()
   readonly #touching = new Set<string>()
-  /** What the motors did. */
+  /** The commands that the motors carried out. */
   readonly #segments: Segment[] = []
   #isPressed = false
   #isLatched = false
   #isBroken = false
-  /** Of the movement under way. */
+  /** The movement under way. */
   #begun: { readonly id: number; readonly atMs: number } | undefined
   #backOff: { readonly from: ReadonlySet<string>; readonly sinceMs: number; readonly gone: number; readonly was: Velocity } | undefined
   #nowMs = 0
@@ -41,12 +41,12 @@ export class Oracle {
     this.#limits = limits
   }
 
-  /** In all. */
+  /** The metres gone in total. */
   get metres(): number {
     return this.#goneUntil(this.#nowMs)
   }
 
-  /** What is wrong in the time before `atMs`, in which nothing was heard. */
+  /** Returns the violation in the time until `atMs`, in which no event arrived, or undefined. */
   passed(atMs: number): string | undefined {
     const running = this.#segments.at(-1)
     const ranUntilMs = running && Math.min(atMs, running.untilMs)
@@ -55,8 +55,8 @@ export class Oracle {
     return wrong
   }
 
-  /** What is wrong once the event was answered. */
-  heard(event: RobotEvent, commands: readonly RobotCommand[]): string | undefined {
+  /** Returns the violation after an event and the commands it led to, or undefined. */
+  answered(event: RobotEvent, commands: readonly RobotCommand[]): string | undefined {
     this.#takeEvent(event)
     const wrong = commands.map((command) => this.#takeCommand(command, event)).find((problem) => problem !== undefined)
     const running = this.#segments.at(-1)
@@ -131,10 +131,10 @@ export class Oracle {
   #wrongAt(atMs: number, velocity: Velocity): string | undefined {
     const { driveMsMax, sensorMsMax, sensors, maxSpeed, maxRotation } = this.#limits
     const sinceMs = this.#backOff?.sinceMs ?? this.#begun?.atMs
-    if (sinceMs === undefined) return 'the motors run, and nobody asked for it'
+    if (sinceMs === undefined) return 'the motors run without a request'
     if (this.#isPressed) return 'the motors run while the emergency stop is pressed'
-    if (this.#isLatched) return 'the motors run, and nobody has reset the emergency stop'
-    if (this.#isBroken) return 'the motors run with something broken'
+    if (this.#isLatched) return 'the motors run although the emergency stop was not reset'
+    if (this.#isBroken) return 'the motors run although a part has failed'
     if (atMs - sinceMs > driveMsMax + EPSILON_MS) return 'the motors run for longer than they may'
     for (const { name } of sensors) {
       const reading = this.#readings.get(name)
@@ -149,13 +149,13 @@ export class Oracle {
   #wrongTouch(atMs: number, velocity: Velocity): string | undefined {
     const backOff = this.#backOff
     if (!backOff) return this.#touching.size > 0 ? 'the motors run while something is touched' : undefined
-    for (const sensor of this.#touching) if (!backOff.from.has(sensor)) return 'it backs off into something'
+    for (const sensor of this.#touching) if (!backOff.from.has(sensor)) return 'the robot backs off into something'
     const isOpposite = velocity.x * backOff.was.x + velocity.y * backOff.was.y < 0
-    if (!isOpposite) return 'it does not back off, but goes on'
-    return this.#goneUntil(atMs) - backOff.gone > this.#limits.bumpReverse + EPSILON_M ? 'it backs off too far' : undefined
+    if (!isOpposite) return 'the robot goes on instead of backing off'
+    return this.#goneUntil(atMs) - backOff.gone > this.#limits.bumpReverse + EPSILON_M ? 'the robot backs off too far' : undefined
   }
 
-  /** Looks at each beam as a point, or its cone as many. */
+  /** Treats each beam as three points: its middle and both edges. */
   #wrongWay(atMs: number, velocity: Velocity, speed: number): string | undefined {
     const { sensors, minDistance, width, blindSpeed } = this.#limits
     const [aheadX, aheadY] = [velocity.x / speed, velocity.y / speed]
@@ -178,7 +178,7 @@ export class Oracle {
         }
       }
     }
-    if (covered && !seen) return 'the motors run where a sensor looks and sees nothing'
+    if (covered && !seen) return 'the motors run in a direction that a sensor covers but does not see'
     return !covered && speed > blindSpeed + EPSILON_M ? 'the motors run blindly' : undefined
   }
 }

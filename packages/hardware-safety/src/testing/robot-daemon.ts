@@ -1,8 +1,8 @@
 /**
- * A daemon with a simulated robot, to be held up and killed: `robot-daemon.ts JOB`, JOB as JSON. The robot drives; on standard
- * output stand the id of the safety process, `moving` once it does so and, where it is to be held up, `blocked FROM UNTIL`.
+ * A program with a driving simulated robot, for tests that block or kill it: `robot-daemon.ts JOB`, with a `RobotJob` as JSON.
+ * Prints `companion PID` of the safety process, `moving` once the robot moves, `blocked FROM UNTIL` after a blocked event loop,
+ * and `ended REASON`.
  */
-
 import { systemClock } from '@sluice/kit'
 import { startCompanion } from '@sluice/runtime'
 import * as v from 'valibot'
@@ -12,7 +12,7 @@ import type { SimScript } from '../sim/sim-body.ts'
 
 export interface RobotJob {
   readonly script: SimScript
-  /** How long nothing else happens in this process, from the moment the robot moves. */
+  /** Blocks the event loop for this long from the moment the robot moves. */
   readonly blockMs?: number
 }
 
@@ -23,7 +23,7 @@ const machineMs = () => Number(process.hrtime.bigint()) / 1e6
 const moving = Promise.withResolvers<void>()
 const log = {
   debug() {},
-  info: (message: string) => void (message === 'the robot moves' && moving.resolve()),
+  info: (message: string) => void (message === 'robot movement began' && moving.resolve()),
   warn() {},
   error: (message: string) => say(`error ${message}`),
 }
@@ -44,7 +44,8 @@ const robot = new Robot(
       return companion
     },
   },
-  { config: v.parse(robotToml, { sim: { room: [50, 4] } }), script },
+  v.parse(robotToml, { sim: { room: [50, 4] } }),
+  script,
 )
 const alive = setInterval(() => undefined, 1000)
 const moved = robot.move({ velocity: { x: 0.5, y: 0, turn: 0 }, amount: 20, forMs: null }, new AbortController().signal)

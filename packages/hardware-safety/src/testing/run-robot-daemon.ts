@@ -1,4 +1,4 @@
-/** Runs a daemon with a simulated robot as a process, and reads what its motors did. */
+/** Runs the program with a simulated robot as a process, and reads the journal of its motors. */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -13,14 +13,14 @@ const LINE_MS_MAX = 20_000
 
 export interface RobotDaemon extends AsyncDisposable {
   readonly pid: number
-  /** The rest of the first line that begins so. Rejects after 20 seconds. */
+  /** Resolves with the rest of the first line that begins with `begins`. Rejects after 20 seconds. */
   line(begins: string): Promise<string>
   kill(signal: NodeJS.Signals): void
-  /** What the motors did so far. */
+  /** Returns the notes of the simulator so far. */
   journal(): readonly SimNote[]
 }
 
-/** Of the machine's monotonic clock, as in the journal. */
+/** The machine's monotonic clock, as in the journal. */
 export const machineMs = (): number => Number(process.hrtime.bigint()) / 1e6
 
 export function runRobotDaemon(job: Omit<RobotJob, 'script'> & { readonly estopAfterMs?: number }): RobotDaemon {
@@ -29,10 +29,10 @@ export function runRobotDaemon(job: Omit<RobotJob, 'script'> & { readonly estopA
   const { estopAfterMs, ...rest } = job
   const script = { journal, ...(estopAfterMs !== undefined && { estopAfterMs }) }
   const child = spawn(process.execPath, [PROGRAM, JSON.stringify({ ...rest, script })], { stdio: ['ignore', 'pipe', 'inherit'] })
-  const said: string[] = []
+  const lines: string[] = []
   const waiting = new Set<() => void>()
   createInterface({ input: child.stdout }).on('line', (line) => {
-    said.push(line)
+    lines.push(line)
     for (const look of waiting) look()
   })
   if (child.pid === undefined) throw new Error('the daemon did not start')
@@ -41,10 +41,10 @@ export function runRobotDaemon(job: Omit<RobotJob, 'script'> & { readonly estopA
     line(begins) {
       const { promise, resolve, reject } = Promise.withResolvers<string>()
       const look = () => {
-        const found = said.find((line) => line.startsWith(begins))
+        const found = lines.find((line) => line.startsWith(begins))
         if (found !== undefined) resolve(found.slice(begins.length).trim())
       }
-      const late = setTimeout(() => reject(new Error(`no line '${begins}' among: ${said.join(' | ')}`)), LINE_MS_MAX)
+      const late = setTimeout(() => reject(new Error(`no line '${begins}' among: ${lines.join(' | ')}`)), LINE_MS_MAX)
       waiting.add(look)
       look()
       return promise.finally(() => {

@@ -16,13 +16,13 @@ import { robotToml } from '../../robot-toml.ts'
 const ESTOP = 4
 const ECHO = 24
 const TRIES_MAX = 20
-/** An echo that is played here is as long as it takes to play it: some tenths of a metre. */
+/** The simulated echoes take as long as the calls that play them, which amounts to some tenths of a metre. */
 const NEAR = { min_obstacle_distance: 0.02, slow_zone_multiplier: 1, sensor_timeout_secs: 2 }
 const HALT = 'M 0 0 0 0'
 const AHEAD = { velocity: { x: 0.2, y: 0, turn: 0 }, amount: 50, forMs: null }
 const { signal: never } = new AbortController()
 
-/** A robot whose motors are played: `lines` is what they were told. */
+/** Opens a robot whose motor controller is played by the test. */
 async function robotOnDrivers(
   { after }: VmTestContext,
   { sensors = {}, safety = {} }: { readonly sensors?: object; readonly safety?: object },
@@ -31,9 +31,9 @@ async function robotOnDrivers(
   const board = await createUsbBoard({ vendor: '2341', product: '0043', serialNumber: 'MOTORS' })
   const port = await board.plug()
   after(() => board.unplug().catch(() => undefined))
-  let told = ''
+  let written = ''
   const motors = await openTerminal(board.boardEnd, (bytes) => {
-    told += bytes.toString()
+    written += bytes.toString()
   })
   after(() => motors.close())
   const config = v.parse(robotToml, {
@@ -41,15 +41,15 @@ async function robotOnDrivers(
     sensors: { gpio_chip: chip.path, ...sensors },
     safety: { estop_pin: ESTOP, ...safety },
   })
-  const robot = new Robot(liveHost({ companion: startCompanion }), { config })
+  const robot = new Robot(liveHost({ companion: startCompanion }), config)
   after(() => robot.close())
-  // Nobody holds the pulled-up pin down yet: as with a broken wire
+  // The pulled-up pin is not held down yet, as with a broken wire.
   assert.equal((await robot.look()).isEstopPressed, true)
   await chip.drive(ESTOP, 0)
   assert.deepEqual(pick(await robot.reset()), { isEstopPressed: false, latched: null })
-  const lines = () => told.split('\n').filter(Boolean)
+  const lines = () => written.split('\n').filter(Boolean)
   const isRunning = () => lines().some((line) => line.startsWith('M 0.200'))
-  /** Resolves once the motors run, to what becomes of that. A machine this slow may miss the moment in which sensors are asked. */
+  /** Resolves once the motors run. Tries again, because so slow a machine may miss the time in which the sensors have to answer. */
   const drive = async (turn = never): Promise<{ readonly moved: Promise<MoveEnd> }> => {
     for (let tries = 0; ; tries++) {
       const moved = robot.move(AHEAD, turn)
@@ -57,7 +57,7 @@ async function robotOnDrivers(
       if (isRunning() || tries === TRIES_MAX) return { moved }
     }
   }
-  /** Resolves if the last word to the motors, and it stays so, is to halt. */
+  /** Resolves when the last command to the motors is, and stays, the halt. */
   const halted = async (): Promise<void> => {
     await eventually(() => lines().at(-1) === HALT)
     await sleep(300)
@@ -72,7 +72,7 @@ async function eventually(holds: () => boolean): Promise<void> {
   while (!holds()) await sleep(5)
 }
 
-/** Something that is near, for as long as it is there. */
+/** Plays the echoes of a near obstacle until the returned function is called. */
 function playEchoes(chip: GpioChip): () => Promise<void> {
   let isThere = true
   const playing = (async () => {
@@ -92,7 +92,7 @@ export default vmCase({
   modules: ['gpio-sim', ...usbBoardModules(4)],
   udev: true,
   tests: {
-    '§2.7 rule 7: the pin of the emergency stop halts the motors, until it is released and reset': async (context) => {
+    'the pin of the emergency stop halts the motors until it is released and reset': async (context) => {
       const { chip, robot, drive, halted } = await robotOnDrivers(context, { safety: { blind_mode_speed_limit: 0.2 } })
       const { moved } = await drive()
       await chip.drive(ESTOP, 1)
@@ -106,7 +106,7 @@ export default vmCase({
       assert.equal((await again).reason, 'done')
     },
 
-    '§2.7 rule 7: an ultrasonic sensor that falls silent halts the motors': async (context) => {
+    'an ultrasonic sensor that falls silent halts the motors': async (context) => {
       const { chip, robot, drive, halted } = await robotOnDrivers(context, {
         sensors: { ultrasonic_pins: [23, ECHO] },
         safety: NEAR,
@@ -120,7 +120,7 @@ export default vmCase({
       await halted()
     },
 
-    '§2.7 rule 7: the motors halt when the turn that asked for a movement is cancelled': async (context) => {
+    'the motors halt when the turn that requested the movement is cancelled': async (context) => {
       const { drive, halted } = await robotOnDrivers(context, { safety: { blind_mode_speed_limit: 0.2 } })
       const turn = new AbortController()
       const { moved } = await drive(turn.signal)
@@ -129,7 +129,7 @@ export default vmCase({
       await halted()
     },
 
-    'a drive that is unplugged while it moves ends the movement; plugged in again, it is found': async (context) => {
+    'a drive that is unplugged ends the movement and is found when plugged in again': async (context) => {
       const { board, drive, robot } = await robotOnDrivers(context, { safety: { blind_mode_speed_limit: 0.2 } })
       const { moved } = await drive()
       await board.unplug()
