@@ -52,7 +52,7 @@ const proof = [
     '/^\\d+$/.test(time) || isFresh(',
     [FUZZ, REPLAYS],
   ),
-  bug('a secret is compared with ===', 'packages/channel-bizchat/src/verify.ts', 'equalTexts(token, secret)', 'token === secret', [
+  bug('a secret is compared with ===', 'packages/channel-bizchat/src/webhook.ts', 'equalTexts(token, secret)', 'token === secret', [
     SOURCES,
   ]),
   {

@@ -5,11 +5,11 @@ import { describe } from 'vitest'
 import feature from './index.ts'
 
 const SECRET = 'bizchat-webhook-secret-01'
-const NOT_SIGNED = 'the provider signs nothing: the proof is a fixed token, and says nothing of body or time'
+const NOT_SIGNED = 'the platform signs nothing: requests bring a fixed token that covers neither body nor time'
 
 describe.each([
   ['token in the URL', { query: { token: SECRET } }],
-  ['bearer', { headers: { Authorization: `Bearer ${SECRET}` } }],
+  ['bearer token', { headers: { Authorization: `Bearer ${SECRET}` } }],
 ])('%s', (_proof, proof) => {
   channelConformance({
     feature,
@@ -36,9 +36,9 @@ describe.each([
     except: [
       { rule: 'any one changed byte of the body is unauthorized', why: NOT_SIGNED },
       { rule: 'a stale proof is unauthorized, whether from the past or from the future', why: NOT_SIGNED },
-      { rule: 'every refusal says why, for the log', why: `${NOT_SIGNED}; verify.test.ts holds it for tokens` },
-      { rule: 'every refusal says the same', why: `${NOT_SIGNED}; verify.test.ts holds it for tokens` },
-      { rule: 'a wrong token is 403, no challenge 400', why: 'the check of the provider brings no token; handshake.test.ts holds the 400' },
+      { rule: 'every refusal says why, for the log', why: `${NOT_SIGNED}; webhook.test.ts tests it for tokens` },
+      { rule: 'every refusal says the same', why: `${NOT_SIGNED}; webhook.test.ts tests it for tokens` },
+      { rule: 'a wrong token is 403, no challenge 400', why: 'the check of the platform brings no token; webhook.test.ts tests the 400' },
     ],
   })
 })

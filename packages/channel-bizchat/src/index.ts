@@ -1,17 +1,15 @@
-/** bizchat: a business messaging host; webhooks in, its API out (§2.3, §4.2). */
+/** bizchat: WhatsApp through the WATI API; webhooks in, REST API out. See `docs/channels/bizchat.md`. */
+import { allowlistForm } from '@sluice/kit/phone-numbers'
 import { type Channel, defineFeature, type Host } from '@sluice/sdk'
 import { type BizchatConfig, bizchatSection } from './config.ts'
-import { fetchMedia } from './fetch-media.ts'
-import { answerHandshake, handshakeQuery } from './handshake.ts'
+import { fetchMedia } from './media.ts'
 import { parseMessages } from './parse.ts'
-import { sampleRequest } from './sample.ts'
 import { type Api, sendMessage } from './send.ts'
-import { allowedForm } from './sender.ts'
-import { verifyToken } from './verify.ts'
+import { answerHandshake, handshakeQuery, sampleRequest, verifyToken } from './webhook.ts'
 
 const TEXT_CHARS_MAX = 4096
-/** For events that do not say which of our numbers they came to. */
-const ACCOUNT = 'default'
+/** The account of events that do not name the number they came to. */
+const DEFAULT_ACCOUNT = 'default'
 
 export default defineFeature({
   id: 'channel-bizchat',
@@ -26,7 +24,7 @@ function bizchat(host: Host, config: BizchatConfig): Channel {
   return {
     name: 'bizchat',
     allow: config.allowed_numbers,
-    normalise: allowedForm,
+    normalise: allowlistForm,
     limits: { text: TEXT_CHARS_MAX, unit: 'utf16' },
     webhook: {
       path: '/bizchat',
@@ -34,11 +32,10 @@ function bizchat(host: Host, config: BizchatConfig): Channel {
       handshake: answerHandshake,
       handshakeQuery,
       verify: (raw) => (isVerified ? verifyToken(raw, secret()) : { by: 'nothing: webhook_secret is not set' }),
-      parse: (raw) => parseMessages(raw, config.tenant_id ?? ACCOUNT),
+      parse: (raw) => parseMessages(raw, config.tenant_id ?? DEFAULT_ACCOUNT),
       sample: (sample) => sampleRequest(sample, secret()),
     },
     send: (to, message, signal) => sendMessage(api, to, message, signal),
-    fetchMedia: (attachment, options) =>
-      fetchMedia({ ...api, publicFetch: host.publicFetch, publicAddresses: host.publicAddresses }, attachment, options),
+    fetchMedia: (attachment, options) => fetchMedia(host, api, attachment, options),
   }
 }

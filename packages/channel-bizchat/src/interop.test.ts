@@ -1,8 +1,8 @@
-/** The channel against its provider's fake over real sockets, with what goes wrong on the wire. */
-import { AppError, type Channel, type Host, type PublicRequest } from '@sluice/sdk'
+/** Runs the channel against a fake of the platform over real sockets, with faults on the wire. */
+import { AppError, type Channel, type PublicRequest } from '@sluice/sdk'
 import { startFakeProvider } from '@sluice/testkit/fake-provider'
 import { BIZCHAT_TOKEN, type BizchatFakeOptions, startBizchatFake } from '@sluice/testkit/fakes/bizchat'
-import { testHost } from '@sluice/testkit/host'
+import { type TestHostOverrides, testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
 import { afterEach, describe, expect, test } from 'vitest'
 import { bizchatSection } from './config.ts'
@@ -21,49 +21,49 @@ const outcomeOf = (step: Promise<unknown> | undefined): Promise<unknown> =>
     (error: unknown) => (error instanceof AppError ? error.code : error),
   )
 
-const arrange = async (options: BizchatFakeOptions = {}, config: object = {}, { publicFetch, publicAddresses } = isPrivate) => {
+const arrange = async (options: BizchatFakeOptions = {}, config: object = {}, overrides: TestHostOverrides = isPrivate) => {
   const fake = await startBizchatFake(options)
   closing.push(fake.close)
-  const host = testHost({ fetch, publicFetch, publicAddresses })
+  const host = testHost({ fetch, ...overrides })
   const parsed = v.parse(bizchatSection.schema, { api_token: BIZCHAT_TOKEN, api_url: fake.url, ...config })
   const [channel] = feature.build(host, parsed).channels ?? []
-  if (!channel) throw new Error('there is no channel')
+  if (!channel) throw new Error('the feature built no channel')
   const send = ({ to = '15550002222', text = 'hello', signal = never } = {}) => channel.send({ to }, { text, clientId: 'client-1' }, signal)
   const fetchMedia = (url: string, { bytesMax = 1000, signal = never } = {}) =>
     (channel as Required<Channel>).fetchMedia({ kind: 'audio', name: 'x', source: { url } }, { bytesMax, signal })
   return { fake, channel, send, fetchMedia, logs: host.logs }
 }
 
-/** The address of `api_url` is not public. */
-const isPrivate: Pick<Host, 'publicFetch' | 'publicAddresses'> = {
+/** A host on which the address of `api_url` is not public. */
+const isPrivate: TestHostOverrides = {
   publicFetch: async () => expect.unreachable('the host of api_url is private'),
   publicAddresses: async () => {
     throw new AppError('forbidden', 'the address is not public')
   },
 }
 
-/** Another server, which is to get nothing. Its host has another name. */
+/** Starts a server with another host name, which must get no request. */
 const startStranger = async () => {
   const stranger = await startFakeProvider(() => ({ status: 200, body: { message: { id: 'stolen' } } }))
   closing.push(stranger.close)
   return { requests: stranger.requests, url: stranger.url.replace('127.0.0.1', 'localhost') }
 }
 
-describe('replies', () => {
-  test('go to whoever wrote', async () => {
+describe('send', () => {
+  test('sends to the sender', async () => {
     const { fake, send } = await arrange()
     const { id } = await send()
     expect(fake.sent).toEqual([{ id, channel: '15550001111', to: '15550002222', text: 'hello' }])
   })
 
-  test('of the longest text, in any script, arrive whole', async () => {
+  test('sends the longest text in any script unchanged', async () => {
     const { fake, send, channel } = await arrange()
     const text = '😀é\n'.repeat(channel.limits.text / 4)
     await send({ text })
     expect(fake.sent[0]?.text).toBe(text)
   })
 
-  test('§2.3 leave by the channel of the tenant, unless the recipient names one', async () => {
+  test('uses the channel tenant_id, unless the recipient names one', async () => {
     const conversations = { '15550002222': ['support', 'sales'] }
     const { fake, send } = await arrange({ conversations }, { tenant_id: 'sales' })
     await send()
@@ -71,17 +71,17 @@ describe('replies', () => {
     expect(fake.sent.map(({ channel }) => channel)).toEqual(['sales', 'support'])
   })
 
-  test('that could leave by several channels are refused, and it is said why', async () => {
+  test('reports a recipient with conversations on several channels', async () => {
     const { send } = await arrange({ conversations: { '15550002222': ['support', 'sales'] } })
     await expect(send()).rejects.toMatchObject({ code: 'invalid_request', message: expect.stringContaining('please specify the channel') })
   })
 
-  test('to somebody without a conversation are refused for good', async () => {
+  test('rejects a recipient without a conversation', async () => {
     const { send } = await arrange({ conversations: {} })
     await expect(send()).rejects.toMatchObject({ code: 'invalid_request', message: expect.stringContaining('Conversation not found') })
   })
 
-  test('an address with a slash at its end is as good', async () => {
+  test('accepts an api_url with a slash at its end', async () => {
     const fake = await startBizchatFake()
     closing.push(fake.close)
     const { send } = await arrange({}, { api_url: `${fake.url}//` })
@@ -90,8 +90,8 @@ describe('replies', () => {
   })
 })
 
-describe('what goes wrong on the wire', () => {
-  test('429 is rate_limited, with the wait if there is one', async () => {
+describe('faults on the wire', () => {
+  test('reports 429 as rate_limited, with Retry-After if present', async () => {
     const { fake, send } = await arrange()
     fake.fail({ fault: 'status', status: 429, headers: { 'retry-after': '10' } })
     fake.fail({ fault: 'status', status: 429 })
@@ -100,21 +100,21 @@ describe('what goes wrong on the wire', () => {
     expect(await outcomeOf(send())).toBe('done')
   })
 
-  test('a burst of 5xx leaves it open whether it was sent', async () => {
+  test('reports 5xx as upstream, because the message may have been sent', async () => {
     const { fake, send } = await arrange()
     for (const status of [500, 502, 503]) fake.fail({ fault: 'status', status, body: '<html>' })
     for (let i = 0; i < 3; i++) expect(await outcomeOf(send())).toBe('upstream')
     expect(await outcomeOf(send())).toBe('done')
   })
 
-  test.each(['lost', 'garbage', 'cut'] as const)('a %s answer leaves it open: it was sent', async (fault) => {
+  test.each(['lost', 'garbage', 'cut'] as const)('reports a %s answer as upstream, although the message was sent', async (fault) => {
     const { fake, send } = await arrange()
     fake.fail({ fault })
     expect(await outcomeOf(send())).toBe('upstream')
     expect(fake.sent).toHaveLength(1)
   })
 
-  test('an answer of success without an id leaves it open', async () => {
+  test('reports a success without an id as upstream', async () => {
     const { fake, send } = await arrange()
     for (const body of [{}, { message: null }, { message: { id: '' } }, { ok: true }]) {
       fake.fail({ fault: 'status', status: 200, body })
@@ -122,20 +122,20 @@ describe('what goes wrong on the wire', () => {
     }
   })
 
-  test('a connection that breaks before anything was done leaves it open', async () => {
+  test('reports a reset connection as upstream', async () => {
     const { fake, send } = await arrange()
     fake.fail({ fault: 'reset' })
     expect(await outcomeOf(send())).toBe('upstream')
     expect(fake.sent).toEqual([])
   })
 
-  test('a slow answer is waited for', async () => {
+  test('waits for a slow answer', async () => {
     const { fake, send } = await arrange()
     fake.fail({ fault: 'slow', ms: 1 })
     expect(await send()).toEqual({ id: fake.sent[0]?.id })
   })
 
-  test('a provider that says nothing is left at the abort', async () => {
+  test('stops waiting for an answer when aborted', async () => {
     const { fake, send } = await arrange()
     const abort = new AbortController()
     fake.fail({ fault: 'hang' })
@@ -145,13 +145,13 @@ describe('what goes wrong on the wire', () => {
     expect(await sending).toBe('aborted')
   })
 
-  test('an answer without end is not read to it', async () => {
+  test('does not read an answer beyond its limit', async () => {
     const { fake, send } = await arrange()
     fake.fail({ fault: 'status', status: 200, body: `"${'x'.repeat(2_000_000)}"` })
     expect(await outcomeOf(send())).toBe('upstream')
   })
 
-  test('a redirect is not followed, so that the token stays here', async () => {
+  test('does not follow a redirect, so the token reaches no other server', async () => {
     const { fake, send, logs } = await arrange()
     const stranger = await startStranger()
     for (const status of [302, 307]) {
@@ -162,7 +162,7 @@ describe('what goes wrong on the wire', () => {
     expect(JSON.stringify(logs)).not.toContain(BIZCHAT_TOKEN)
   })
 
-  test('an expired token is no loss: what was not sent is sent later', async () => {
+  test('sends after an expired token was replaced', async () => {
     const { fake, send } = await arrange()
     fake.changeToken('another')
     expect(await outcomeOf(send())).toBe('unavailable')
@@ -170,23 +170,23 @@ describe('what goes wrong on the wire', () => {
     expect(await outcomeOf(send())).toBe('done')
   })
 
-  test('a provider that is not there is asked again', async () => {
+  test('reports a refused connection as unavailable', async () => {
     const { fake, send } = await arrange()
     await fake.close()
     expect(await outcomeOf(send())).toBe('unavailable')
   })
 })
 
-describe('§4.2 media', () => {
+describe('fetchMedia', () => {
   const voice = { bytes: Uint8Array.of(0x4f, 0x67, 0x67, 0x53), mime: 'Audio/ogg; codecs=opus' }
 
-  test('are fetched with the token from the host of api_url', async () => {
+  test('fetches with the token from the host of api_url', async () => {
     const { fake, fetchMedia } = await arrange({ media: { 'data/v.ogg': voice } })
     const media = await fetchMedia(fake.mediaUrl('data/v.ogg'))
     expect([[...media.bytes], media.mime]).toEqual([[...voice.bytes], 'audio/ogg'])
   })
 
-  test('are refused from another host, with another credential, and without a URL', async () => {
+  test('rejects another host, another credential and a missing URL', async () => {
     const { fake, fetchMedia } = await arrange()
     const stranger = await startStranger()
     const { port } = new URL(fake.url)
@@ -203,14 +203,14 @@ describe('§4.2 media', () => {
     expect([fake.requests.length, stranger.requests.length]).toEqual([0, 0])
   })
 
-  test('are fetched with the token from another port of that host', async () => {
+  test('fetches with the token from another port of that host', async () => {
     const { fetchMedia } = await arrange()
     const other = await startBizchatFake({ media: { v: voice } })
     closing.push(other.close)
     expect([...(await fetchMedia(other.mediaUrl('v'))).bytes]).toEqual([...voice.bytes])
   })
 
-  test('are fetched from another port of a public host by a request that no redirect and no name leads inside', async () => {
+  test('uses publicFetch for another port of a public host', async () => {
     const asked: [string, PublicRequest][] = []
     const { fetchMedia } = await arrange(
       {},
@@ -231,19 +231,19 @@ describe('§4.2 media', () => {
       expect(() => admit?.(new URL(hop))).toThrow(expect.objectContaining({ code: 'forbidden' }))
   })
 
-  test('of an API with HTTPS are not fetched over plain HTTP, which would show the token', async () => {
+  test('does not send the token over plain HTTP when the API uses HTTPS', async () => {
     const { fetchMedia } = await arrange({}, { api_url: 'https://127.0.0.1:1' })
     expect(await outcomeOf(fetchMedia('http://127.0.0.1:1/x'))).toBe('forbidden')
   })
 
-  test('may have moved, within that host', async () => {
+  test('follows redirects within that host', async () => {
     const { fake, fetchMedia } = await arrange({
       media: { a: { movedTo: '/api/file/showFile?fileName=b' }, b: { movedTo: '?fileName=c' }, c: voice },
     })
     expect([...(await fetchMedia(fake.mediaUrl('a'))).bytes]).toEqual([...voice.bytes])
   })
 
-  test('that moved to another host are not followed, so that the token stays here', async () => {
+  test('does not follow a redirect to another host', async () => {
     const stranger = await startStranger()
     const { fake, fetchMedia } = await arrange({
       media: { a: { movedTo: `${stranger.url}/x` }, b: { movedTo: '?fileName=a' }, c: { movedTo: 'http://[' } },
@@ -252,26 +252,26 @@ describe('§4.2 media', () => {
     expect(stranger.requests).toEqual([])
   })
 
-  test('that move in a circle are given up', async () => {
+  test('stops after five redirects', async () => {
     const { fake, fetchMedia } = await arrange({ media: { a: { movedTo: '?fileName=a' } } })
     expect(await outcomeOf(fetchMedia(fake.mediaUrl('a')))).toBe('invalid_request')
     expect(fake.requests).toHaveLength(6)
   })
 
-  test('are read up to a bound, whether or not their length is told', async () => {
+  test('reads up to the limit, with or without a content length', async () => {
     const bytes = new Uint8Array(2_000_000)
     const { fake, fetchMedia } = await arrange({ media: { large: { bytes, mime: 'video/mp4' } } })
     expect(await outcomeOf(fetchMedia(fake.mediaUrl('large'), { bytesMax: 1_999_999 }))).toBe('too_large')
     expect((await fetchMedia(fake.mediaUrl('large'), { bytesMax: 2_000_000 })).bytes).toHaveLength(2_000_000)
   })
 
-  test('of more than 25 MiB are never fetched', async () => {
+  test('rejects media of more than 25 MiB', async () => {
     const bytes = new Uint8Array(25 * 1024 * 1024 + 1)
     const { fake, fetchMedia } = await arrange({ media: { huge: { bytes, mime: 'video/mp4' } } })
     expect(await outcomeOf(fetchMedia(fake.mediaUrl('huge'), { bytesMax: 1e9 }))).toBe('too_large')
   })
 
-  test('that may come later are asked for again, those that are gone are not', async () => {
+  test('reports temporary failures as unavailable and missing media as invalid_request', async () => {
     const { fake, fetchMedia } = await arrange({ media: { v: voice } })
     for (const status of [401, 408, 429, 500, 503]) {
       fake.fail({ fault: 'status', status })
@@ -285,7 +285,7 @@ describe('§4.2 media', () => {
     expect(await outcomeOf(fetchMedia(fake.mediaUrl('v')))).toBe('done')
   })
 
-  test('are left at the abort', async () => {
+  test('stops when aborted', async () => {
     const { fake, fetchMedia } = await arrange({ media: { v: voice } })
     const abort = new AbortController()
     fake.fail({ fault: 'hang' })

@@ -1,6 +1,7 @@
 import { AppError, type Inbound } from '@sluice/sdk'
 import { expect, test } from 'vitest'
 import { parseMessages } from './parse.ts'
+import { recipientOf } from './send.ts'
 
 const parseBytes = (body: Uint8Array): Inbound[] =>
   parseMessages({ headers: {}, url: new URL('http://localhost/bizchat'), body, receivedAtMs: 0 }, 'account-1')
@@ -17,12 +18,12 @@ const event = (changes: object = {}) => ({
   ...changes,
 })
 
-test('our own messages are dropped, however it is said that they are ours', () => {
+test('drops our own messages in every form of the payload', () => {
   for (const own of [{ owner: true }, { fromMe: true }, { from_me: true }, { owner: 'true' }, { owner: 'True' }])
     expect(parse(event(own))).toEqual([])
 })
 
-test('a message without a true owner flag comes from another sender', () => {
+test('keeps a message whose owner flag is not true', () => {
   for (const theirs of [{ owner: 'false' }, { owner: null }, { owner: '' }, { fromMe: 0 }]) expect(parse(event(theirs))).toHaveLength(1)
 })
 
@@ -30,7 +31,7 @@ test.each([
   ['button', { buttonReply: { payload: '{"a":1}', text: 'Yes' } }, 'Yes'],
   ['interactive', { interactiveButtonReply: { id: 'b1', title: 'Change' } }, 'Change'],
   ['interactive', { listReply: { id: 'r1', title: 'Monday', description: '9 to 5' } }, 'Monday'],
-])('a tap of type %s without a text says what was tapped', (type, reply, text) => {
+])('the text of a tap of type %s is the title of the button or row', (type, reply, text) => {
   const none = { buttonReply: null, listReply: null, interactiveButtonReply: null }
   expect(parse(event({ type, text: null, ...none, ...reply }))).toMatchObject([{ text }])
 })
@@ -47,13 +48,13 @@ test.each([
   expect(parse(event({ type: 'document', text, data }))).toMatchObject([{ text: said, attachments: [attachment] }])
 })
 
-test('only what was received is a message', () => {
+test('ignores other events', () => {
   for (const eventType of ['sessionMessageSent', 'sentMessageDELIVERED', 'templateMessageSent', 'newContactMessageReceived', '', null, 7]) {
     expect(parse(event({ eventType }))).toEqual([])
   }
 })
 
-test('a message with nothing to answer is dropped', () => {
+test('drops a message without text or media', () => {
   for (const empty of [
     { text: '' },
     { text: null },
@@ -77,23 +78,23 @@ test.each([
     { attachments: [{ kind: 'audio', name: 'voice.ogg', source: { url: 'https://h.example/v' } }] },
   ],
   ['account', {}, { account: 'account-1' }],
-])('the %s is found under its other names: %j', (_field, changes, found) => {
+])('finds the %s under its other names: %j', (_field, changes, found) => {
   expect(parse(event(changes))[0]).toMatchObject(found)
 })
 
-test('a message that could be neither told apart nor answered is refused', () => {
+test('rejects a message without an id or a sender', () => {
   for (const broken of [event({ id: null, whatsappMessageId: '' }), event({ waId: null }), event({ waId: '()' })]) {
     expect(() => parse(broken)).toThrow(expect.objectContaining({ code: 'invalid_request' }))
   }
 })
 
-test('a body that is no JSON object is refused with one sentence', () => {
+test('rejects a body that is not a JSON object', () => {
   for (const body of ['', '[]', 'null', '"x"', '{']) {
     expect(() => parseBytes(new TextEncoder().encode(body))).toThrow(new AppError('invalid_request', 'Invalid JSON payload'))
   }
 })
 
-test('§4.2 recordings are audio, so that they can be transcribed; other media keep their kind', () => {
+test('treats recordings as audio, so that they can be transcribed', () => {
   const kinds = ['audio', 'voice', 'image', 'sticker', 'video', 'document'].map((type) => {
     const data = 'https://h.example/api/file/showFile?fileName=data/x/a%20b.pdf'
     return parse(event({ type, data }))[0]?.attachments?.map(({ kind, name }) => [kind, name])[0]
@@ -101,7 +102,7 @@ test('§4.2 recordings are audio, so that they can be transcribed; other media k
   expect(kinds).toEqual(['audio', 'audio', 'image', 'image', 'video', 'file'].map((kind) => [kind, 'a b.pdf']))
 })
 
-test('a file name is its last segment, and only one with an extension is used', () => {
+test('uses the last segment as the file name if it has an extension', () => {
   const nameOf = (data: string) => parse(event({ type: 'document', data }))[0]?.attachments?.[0]?.name
   expect(nameOf('https://h.example/files/report.docx?x=1')).toBe('report.docx')
   expect(nameOf('https://h.example/?fileName=..%2F..%2Fetc%5Cpasswd.txt')).toBe('passwd.txt')
@@ -117,13 +118,29 @@ test.each([
   [1767225600123, 1_767_225_600_123],
   [1767225600.5, 1_767_225_600_500],
   ['2026-01-01T00:00:00.1234567Z', 1_767_225_600_123],
-])('a time of %j is %d', (timestamp, ms) => {
+])('reads the time %j as %d', (timestamp, ms) => {
   expect(parse(event({ timestamp }))[0]?.sentAtMs).toBe(ms)
 })
 
-test('where the first time is none the second one counts, and else none', () => {
+test('falls back to the second time, else omits the time', () => {
   for (const timestamp of [undefined, null, '', 'soon', 0, -5, {}, 1e300]) {
     expect(parse(event({ timestamp, created: '2026-01-01T00:00:00Z' }))[0]?.sentAtMs).toBe(1_767_225_600_000)
     expect(parse(event({ timestamp }))[0]).not.toHaveProperty('sentAtMs')
   }
+})
+
+test.each([
+  ['15550002222', '+15550002222'],
+  ['+1 (555) 000-2222', '+15550002222'],
+  [' 15550002222 ', '+15550002222'],
+  ['US.15550002222', 'US.15550002222'],
+  ['a15550002222', 'a15550002222'],
+  ['１５５５０００２２２２', '１５５５０００２２２２'],
+])('the sender %j becomes %j', (waId, sender) => {
+  expect(parse(event({ waId }))[0]?.sender).toBe(sender)
+  expect(parse(event({ waId: sender }))[0]?.sender).toBe(sender)
+})
+
+test('a recipient is a sender without its plus', () => {
+  expect([recipientOf('+15550002222'), recipientOf('US.1')]).toEqual(['15550002222', 'US.1'])
 })

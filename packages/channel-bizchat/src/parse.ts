@@ -1,29 +1,39 @@
-/** An event of the provider as the message in it (§4.2), under whichever of its names a field comes. */
-
+/** Parses a webhook event, whose fields have different names in different versions of the platform. */
 import { parseObject, textAt, valueAt } from '@sluice/kit/foreign-json'
+import { normaliseNumber } from '@sluice/kit/phone-numbers'
 import { AppError, type Attachment, type Inbound, type Raw } from '@sluice/sdk'
-import { attachmentOf } from './attachment.ts'
-import { idAt } from './id-at.ts'
-import { normaliseSender, recipientOf } from './sender.ts'
-import { timeAt } from './time.ts'
+import { attachmentOf } from './media.ts'
+import { recipientOf } from './send.ts'
 
-/** The second one comes for people who show no number; of those who do, both may come, with one message id. */
+/** `message_bsuid` comes for senders who hide their number. For other senders both may come, with the same message id. */
 const MESSAGE_EVENTS = ['message', 'message_bsuid']
 
+/** The text of a message is its own, or the title of the button or list row that the sender tapped. */
+const TEXT_PATHS = [
+  ...['text', 'message.text', 'message.body'],
+  ...['buttonReply', 'interactiveButtonReply', 'listReply'].flatMap((reply) => [`${reply}.title`, `${reply}.text`]),
+]
+
+/** A number below this is a time in seconds (until the year 2286); a larger number is in milliseconds. */
+const SECONDS_MAX = 10_000_000_000
+/** The largest time value of a JavaScript `Date`. */
+const MS_MAX = 8_640_000_000_000_000
+
 /**
- * Throws `invalid_request` for a message without id or sender, which could be neither told apart nor answered. `account` is
- * for events that do not say which of our numbers they came to.
+ * Returns the message in an event; an empty list for other events, own messages, reactions and messages without content.
+ * Throws `invalid_request` for a message without an id or a sender. `account` is used for events that do not name the number
+ * they came to.
  */
 export function parseMessages({ body }: Raw, account: string): Inbound[] {
   const event = parseObject(body)
   const type = textAt(event, 'type') || 'text'
-  // old payloads name no event
+  // Events of old versions have no event type.
   const isMessage = event.eventType === undefined || MESSAGE_EVENTS.some((name) => name === event.eventType)
   if (!isMessage || isOwn(event) || type === 'reaction') return []
   const content = contentOf(event, type)
   if (!content) return []
   const id = idAt(event, 'whatsappMessageId', 'id')
-  const sender = normaliseSender(idAt(event, 'waId', 'wa_id', 'from', 'bsuid'))
+  const sender = normaliseNumber(idAt(event, 'waId', 'wa_id', 'from', 'bsuid'))
   if (id === '' || sender === '') throw new AppError('invalid_request', 'The message has no id or no sender')
   const sentAtMs = timeAt(event, 'timestamp', 'created')
   return [
@@ -38,20 +48,38 @@ export function parseMessages({ body }: Raw, account: string): Inbound[] {
   ]
 }
 
-/** The provider writes a boolean; tools between it and us, such as form builders, write it as a text. */
+/** The platform sends a boolean; form builders between the platform and Sluice send a text. */
 const isOwn = (event: unknown): boolean =>
   ['owner', 'fromMe', 'from_me'].some((key) => /^true$/i.test(String(valueAt(event, key) ?? '').trim()))
 
-/** Where the words of a message are: in itself, or in the button or the row of a list that its sender tapped. */
-const TEXT_PATHS = [
-  ...['text', 'message.text', 'message.body'],
-  ...['buttonReply', 'interactiveButtonReply', 'listReply'].flatMap((reply) => [`${reply}.title`, `${reply}.text`]),
-]
-
-/** Undefined for a message with nothing in it to answer. */
+/** Returns the text and attachment of a message; undefined when it has neither. */
 function contentOf(event: unknown, type: string): { text: string; attachments?: Attachment[] } | undefined {
   const text = textAt(event, ...TEXT_PATHS)
   const attachment = attachmentOf(event, type, text)
   if (attachment) return { text: attachment.name === text.trim() ? '' : text, attachments: [attachment] }
   return text === '' ? undefined : { text }
+}
+
+/** Returns the first id at one of the paths, which is a text or a whole number; empty without one. */
+function idAt(json: unknown, ...paths: string[]): string {
+  for (const path of paths) {
+    const value = valueAt(json, path)
+    const id = Number.isSafeInteger(value) ? String(value) : textAt(json, path)
+    if (id !== '') return id
+  }
+  return ''
+}
+
+/** Returns the first time at one of the paths, in milliseconds since 1970; undefined without one. */
+const timeAt = (json: unknown, ...paths: string[]): number | undefined =>
+  paths.map((path) => parseTimeMs(valueAt(json, path))).find((ms) => ms !== undefined)
+
+/** Parses seconds or milliseconds since 1970, as a number or as digits, or an RFC 3339 time. */
+function parseTimeMs(value: unknown): number | undefined {
+  if (typeof value !== 'string' && typeof value !== 'number') return undefined
+  const text = String(value)
+  const count = Number(text)
+  const isDate = /^\d{4}-\d\d-\d\dT/.test(text)
+  const ms = isDate ? Date.parse(text) : Math.round(count > SECONDS_MAX ? count : count * 1000)
+  return ms > 0 && ms <= MS_MAX ? ms : undefined
 }

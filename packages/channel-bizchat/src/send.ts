@@ -1,5 +1,4 @@
-/** Replies, into the conversation that is open with somebody. */
-
+/** Sends replies into the open conversation with a recipient. */
 import { callProvider, withoutTrailing } from '@sluice/kit'
 import { textAt } from '@sluice/kit/foreign-json'
 import { type Address, AppError, type Outbound, type Secret, type Sent } from '@sluice/sdk'
@@ -8,13 +7,17 @@ export interface Api {
   readonly fetch: typeof fetch
   readonly url: string
   readonly token: Secret
-  /** Which of the account's channels a reply leaves by. */
+  /** The channel of the account that sends replies. */
   readonly tenant: string | undefined
 }
 
-export const authorization = ({ token }: Pick<Api, 'token'>) => ({ authorization: `Bearer ${token.reveal().trim()}` })
+/** Returns the headers that authorize a request with the API token. */
+export const authorization = ({ token }: Api) => ({ authorization: `Bearer ${token.reveal().trim()}` })
 
-/** See `Channel.send`. What the provider takes it has accepted, not delivered. */
+/** Returns a sender in the form that the API expects for a recipient. */
+export const recipientOf = (sender: string): string => sender.replace(/^\+/, '')
+
+/** Implements `Channel.send`. A success means that the platform accepted the message, not that it was delivered. */
 export async function sendMessage(api: Api, { to }: Address, { text }: Outbound, signal: AbortSignal): Promise<Sent> {
   const target = api.tenant === undefined || to.includes(':') ? to : `${api.tenant}:${to}`
   const { json } = await callProvider({
@@ -28,6 +31,6 @@ export async function sendMessage(api: Api, { to }: Address, { text }: Outbound,
     explain: (refusal) => textAt(refusal, 'message', 'error.message', 'error', 'info') || undefined,
   })
   const id = textAt(json, 'message.id', 'message.local_message_id')
-  if (id === '') throw new AppError('upstream', 'bizchat took the message but gave no id for it')
+  if (id === '') throw new AppError('upstream', 'bizchat accepted the message but returned no id for it')
   return { id }
 }
