@@ -1,12 +1,12 @@
 // The test set-up of the whole workspace: every package is a project, found by glob so that none is forgotten.
 import { globSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { dirname } from 'node:path'
+import { basename, dirname } from 'node:path'
 import { defineConfig } from 'vitest/config'
 
-const projects = globSync('packages/*/package.json').map((manifest) => {
+const projects = globSync(['packages/*/package.json', 'qa/package.json']).map((manifest) => {
   const root = dirname(manifest)
-  return { extends: true as const, root, test: { name: `@sluice/${root.slice('packages/'.length)}` } }
+  return { extends: true as const, root, test: { name: `@sluice/${basename(root)}` } }
 })
 
 // Many tests wait for a daemon, a browser or a sandbox of their own: a worker for each processor, this one's included.

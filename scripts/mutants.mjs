@@ -32,7 +32,7 @@ const OUTPUT_CHARS_MAX = 2000
 function copyRepository(to) {
   const files = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: ROOT, encoding: 'utf8' })
   for (const file of files.split('\0')) if (file && existsSync(join(ROOT, file))) cpSync(join(ROOT, file), join(to, file))
-  for (const modules of ['node_modules', ...globSync('packages/*/node_modules', { cwd: ROOT })])
+  for (const modules of ['node_modules', ...globSync(['packages/*/node_modules', 'qa/node_modules'], { cwd: ROOT })])
     linkModules(join(ROOT, modules), join(to, modules), to)
 }
 

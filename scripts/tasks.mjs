@@ -28,9 +28,20 @@ function isBuilt(profile) {
   const bundle = join(ROOT, 'dist', profile, 'sluice.mjs')
   if (!existsSync(bundle)) return false
   const builtAt = statSync(bundle).mtimeMs
-  const sources = globSync(['packages/*/src/**/*.ts', 'packages/*/package.json', 'profiles/*.ts', 'scripts/*.mjs', 'pnpm-lock.yaml'], {
-    cwd: ROOT,
-  })
+  const sources = globSync(
+    [
+      'packages/*/src/**/*.ts',
+      'packages/*/package.json',
+      'qa/src/**/*.ts',
+      'qa/package.json',
+      'profiles/*.ts',
+      'scripts/*.mjs',
+      'pnpm-lock.yaml',
+    ],
+    {
+      cwd: ROOT,
+    },
+  )
   return sources.every((file) => statSync(join(ROOT, file)).mtimeMs <= builtAt)
 }
 

@@ -7,7 +7,7 @@ import { peripheralsSection } from '../../packages/hardware-boards/src/config.ts
 import { createRegistry } from '../../packages/hardware-boards/src/registry/registry.ts'
 import { systemClock } from '../../packages/kit/src/system-clock.ts'
 import { memoryKeyValue } from '../../packages/testkit/src/memory-store.ts'
-import { findSocat, startSerialLine } from '../../packages/testkit/src/serial-line.ts'
+import { findSocat, startSerialLine } from '../../qa/src/serial-line.ts'
 import { median } from '../lib/numbers.mjs'
 
 const WARM_UP_SLICES = 3

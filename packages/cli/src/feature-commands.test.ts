@@ -3,11 +3,11 @@ import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { PassThrough } from 'node:stream'
 import { promisify } from 'node:util'
+import { scratch } from '@sluice/qa/daemons/bundle'
+import { piped, sluiceWith } from '@sluice/qa/daemons/run-command'
 import { type Command, defineFeature, type Host } from '@sluice/sdk'
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
-import { scratch } from './testing/bundle.ts'
-import { piped, sluiceWith } from './testing/run-command.ts'
 
 const board = v.strictObject({ board: v.picklist(['a', 'b']), baud: v.optional(v.number(), 1) })
 const section = {

@@ -1,9 +1,9 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { sluiceWith } from '@sluice/qa/daemons/run-command'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { asFileError } from './file-error.ts'
-import { sluiceWith } from './testing/run-command.ts'
 
 let folder: string
 beforeEach(() => {

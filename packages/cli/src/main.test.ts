@@ -2,12 +2,12 @@
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { scratch } from '@sluice/qa/daemons/bundle'
+import { piped, sluiceWith } from '@sluice/qa/daemons/run-command'
 import { AppError, defineFeature, secretText } from '@sluice/sdk'
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
 import { COMMANDS } from './command-table.ts'
-import { scratch } from './testing/bundle.ts'
-import { piped, sluiceWith } from './testing/run-command.ts'
 
 const OFFLINE = defineFeature({
   id: 'provider-offline',

@@ -1,10 +1,10 @@
 /** What a model says reaches the terminal as text, whichever command shows it. */
 import { createServer } from 'node:http'
+import { scratch } from '@sluice/qa/daemons/bundle'
+import { sluiceWith } from '@sluice/qa/daemons/run-command'
 import { defineFeature, type LanguageModel, type ModelStreamPart } from '@sluice/sdk'
 import { listenOnLoopback } from '@sluice/testkit/loopback-server'
 import { expect, test } from 'vitest'
-import { scratch } from './testing/bundle.ts'
-import { sluiceWith } from './testing/run-command.ts'
 
 const SAID = 'fine\u001b[8m\nand more\u001b]0;title\u0007'
 const SHOWN = 'fine\\u001b[8m\nand more\\u001b]0;title\\u0007'

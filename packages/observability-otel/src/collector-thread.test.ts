@@ -1,4 +1,4 @@
-import { startOtlpReceiver } from '@sluice/testkit/otlp-receiver'
+import { startOtlpReceiver } from '@sluice/qa/otlp-receiver'
 import { expect, test } from 'vitest'
 import { CollectorThread } from './collector-thread.ts'
 import type { Spanned } from './spanned.ts'

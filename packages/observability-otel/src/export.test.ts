@@ -1,6 +1,6 @@
+import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from '@sluice/qa/otlp-receiver'
 import type { Host, Observation, Observer, Parts, Trace } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
-import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from '@sluice/testkit/otlp-receiver'
 import * as v from 'valibot'
 import { afterEach, describe, expect, test } from 'vitest'
 import feature from './index.ts'

@@ -1,5 +1,5 @@
-import { dockerEngine, ENGINE_IMAGE } from '@sluice/testkit/docker-engine'
-import { sandboxEscapes } from '@sluice/testkit/escape'
+import { dockerEngine, ENGINE_IMAGE } from '@sluice/qa/docker-engine'
+import { sandboxEscapes } from '@sluice/qa/escape'
 import { runBare } from '@sluice/testkit/run-bare'
 import { sandboxConformance } from '@sluice/testkit/sandbox'
 import { afterAll, describe, vi } from 'vitest'

@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs'
-import { sandboxEscapes } from '@sluice/testkit/escape'
+import { sandboxEscapes } from '@sluice/qa/escape'
 import { afterAll, describe } from 'vitest'
 import { LEFT_OUT } from './testing/left-out.ts'
 import { subject } from './testing/subject.ts'

@@ -2,7 +2,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { escapeRules } from '@sluice/testkit/escape'
+import { escapeRules } from '@sluice/qa/escape'
 import { brokenRules } from '@sluice/testkit/rules'
 import { sandboxRules } from '@sluice/testkit/sandbox'
 import { afterAll, describe, expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-import { sandboxEscapes } from '@sluice/testkit/escape'
+import { sandboxEscapes } from '@sluice/qa/escape'
 import { runBare } from '@sluice/testkit/run-bare'
 import { describe, vi } from 'vitest'
 import { jail } from './jail.ts'

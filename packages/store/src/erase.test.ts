@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { copyFirstRelease } from '@sluice/testkit/first-release'
+import { copyFirstRelease } from '@sluice/qa/first-release'
 import { testHost } from '@sluice/testkit/host'
 import { asked } from '@sluice/testkit/store-rules/approval-samples'
 import { arrivalOf, inbound, reply, STARTS_MAX } from '@sluice/testkit/store-rules/delivery-samples'

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, utim
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { copyFirstRelease } from '@sluice/testkit/first-release'
+import { copyFirstRelease } from '@sluice/qa/first-release'
 import { testHost } from '@sluice/testkit/host'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { dropOldCopies } from './copy-before-upgrade.ts'

@@ -1,12 +1,12 @@
 /** `sluice approvals`, on a store nobody else has open. */
 import { join } from 'node:path'
 import { systemClock } from '@sluice/kit'
+import { scratch } from '@sluice/qa/daemons/bundle'
+import { sluiceWith } from '@sluice/qa/daemons/run-command'
 import type { NewApproval, Store } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
 import { afterEach, expect, test } from 'vitest'
 import { operator } from '../operator.ts'
-import { scratch } from '../testing/bundle.ts'
-import { sluiceWith } from '../testing/run-command.ts'
 
 const AT_MS = Date.parse('2026-01-01T00:00:00.000Z')
 

@@ -1,11 +1,11 @@
 /** `sluice memory`, on a store no daemon has open. */
 import { join } from 'node:path'
 import { systemClock } from '@sluice/kit'
+import { scratch } from '@sluice/qa/daemons/bundle'
+import { sluiceWith } from '@sluice/qa/daemons/run-command'
 import { SHARED_MEMORIES, UNOWNED_MEMORIES } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
 import { afterEach, expect, test } from 'vitest'
-import { scratch } from '../testing/bundle.ts'
-import { sluiceWith } from '../testing/run-command.ts'
 
 const DEVICE = 'device:d1'
 

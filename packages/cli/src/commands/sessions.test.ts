@@ -1,7 +1,7 @@
-import { copyFirstRelease } from '@sluice/testkit/first-release'
+import { sluiceWith } from '@sluice/qa/daemons/run-command'
+import { copyFirstRelease } from '@sluice/qa/first-release'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { always } from '../../../../profiles/always.ts'
-import { sluiceWith } from '../testing/run-command.ts'
 
 let release: ReturnType<typeof copyFirstRelease>
 beforeAll(() => {

@@ -1,10 +1,10 @@
 /** `sluice status`, on a store no daemon has open. */
 import { join } from 'node:path'
 import { systemClock } from '@sluice/kit'
+import { scratch } from '@sluice/qa/daemons/bundle'
+import { sluiceWith } from '@sluice/qa/daemons/run-command'
 import { openStore } from '@sluice/store'
 import { afterEach, expect, test } from 'vitest'
-import { scratch } from '../testing/bundle.ts'
-import { sluiceWith } from '../testing/run-command.ts'
 
 const cleanups: (() => void)[] = []
 afterEach(() => {

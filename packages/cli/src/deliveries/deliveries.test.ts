@@ -2,11 +2,11 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock } from '@sluice/kit'
+import { scratch } from '@sluice/qa/daemons/bundle'
+import { sluiceWith } from '@sluice/qa/daemons/run-command'
 import type { DeliveryFilter, InboxStore, NewReply, Store } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
 import { afterEach, describe, expect, test } from 'vitest'
-import { scratch } from '../testing/bundle.ts'
-import { sluiceWith } from '../testing/run-command.ts'
 import { oldestOf } from './replay.ts'
 
 const AT_MS = Date.parse('2026-01-01T00:00:00.000Z')

@@ -1,12 +1,12 @@
 /** `sluice webhook send --channel` and `sluice webhook check`, against a server that does what the daemon does. */
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { scratch } from '@sluice/qa/daemons/bundle'
+import { sluiceWith } from '@sluice/qa/daemons/run-command'
+import { TEST_CHAT, type TestChannelOptions, testChannel } from '@sluice/qa/daemons/test-channel'
+import { startWebhookServer, type WebhookServerOptions } from '@sluice/qa/daemons/webhook-server'
 import { type Channel, defineFeature, type Store } from '@sluice/sdk'
 import { afterEach, describe, expect, test } from 'vitest'
-import { scratch } from '../testing/bundle.ts'
-import { sluiceWith } from '../testing/run-command.ts'
-import { TEST_CHAT, type TestChannelOptions, testChannel } from '../testing/test-channel.ts'
-import { startWebhookServer, type WebhookServerOptions } from '../testing/webhook-server.ts'
 import { explainNoAnswer } from './exchange.ts'
 import { isWell, messageFate } from './message-fate.ts'
 

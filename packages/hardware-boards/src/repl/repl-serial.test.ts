@@ -1,7 +1,7 @@
 /** The raw REPL through the kernel and serialport: a pseudo-terminal with MicroPython's prompt behind it. */
 
 import { systemClock } from '@sluice/kit'
-import { findSocat, startSerialLine } from '@sluice/testkit/serial-line'
+import { findSocat, startSerialLine } from '@sluice/qa/serial-line'
 import { describe, expect, test } from 'vitest'
 import type { Port } from '../devices.ts'
 import { openSerialPort } from '../transports/serial-port.ts'

@@ -1,6 +1,6 @@
 /** A fake board at the far end of a real USB line, in a virtual machine. */
-import { openTerminal } from '@sluice/testkit/vm/devices/terminal'
-import { createUsbBoard, type UsbBoard, type UsbBoardIdentity } from '@sluice/testkit/vm/devices/usb-board'
+import { openTerminal } from '@sluice/qa/vm/devices/terminal'
+import { createUsbBoard, type UsbBoard, type UsbBoardIdentity } from '@sluice/qa/vm/devices/usb-board'
 import type { Port } from '../devices.ts'
 import { type FakeBoard, type FakeBoardOptions, fakeBoard } from './fake-board.ts'
 

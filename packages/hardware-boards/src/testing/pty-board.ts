@@ -1,6 +1,6 @@
 /** A fake board behind a pseudo-terminal, as a serial port of this machine. */
-import type { DebianProgram } from '@sluice/testkit/debian-program'
-import { type SerialLine, startSerialLine } from '@sluice/testkit/serial-line'
+import type { DebianProgram } from '@sluice/qa/debian-program'
+import { type SerialLine, startSerialLine } from '@sluice/qa/serial-line'
 import type { Port } from '../devices.ts'
 import { type FakeBoard, type FakeBoardOptions, fakeBoard } from './fake-board.ts'
 

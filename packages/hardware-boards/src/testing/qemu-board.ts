@@ -5,7 +5,7 @@ import { glob, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { type DebianProgram, debianProgram, type MissingProgram } from '@sluice/testkit/debian-program'
+import { type DebianProgram, debianProgram, type MissingProgram } from '@sluice/qa/debian-program'
 import type { Port } from '../devices.ts'
 
 const FIRMWARE = resolve(import.meta.dirname, '../../../../firmware')

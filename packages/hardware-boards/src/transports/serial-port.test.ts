@@ -1,6 +1,6 @@
 import { systemClock } from '@sluice/kit'
+import { findSocat } from '@sluice/qa/serial-line'
 import { testHost } from '@sluice/testkit/host'
-import { findSocat } from '@sluice/testkit/serial-line'
 import * as v from 'valibot'
 import { afterEach, describe, expect, test } from 'vitest'
 import { peripheralsSection } from '../config.ts'

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout } from 'node:timers/promises'
-import { type DebianProgram, debianProgram, type MissingProgram } from '@sluice/testkit/debian-program'
+import { type DebianProgram, debianProgram, type MissingProgram } from '@sluice/qa/debian-program'
 import { listen } from './listen.ts'
 import { COUNTER, PATTERN_ENTRY, PATTERN_PROGRAM } from './pattern.ts'
 

@@ -1,6 +1,6 @@
 import { systemClock } from '@sluice/kit'
+import { findSocat, startSerialLine } from '@sluice/qa/serial-line'
 import { testClock } from '@sluice/testkit/clock'
-import { findSocat, startSerialLine } from '@sluice/testkit/serial-line'
 import { describe, expect, test } from 'vitest'
 import type { BodyEvent } from '../core/robot-event.ts'
 import type { NativePort } from '../native.ts'

@@ -1,7 +1,7 @@
 /** What holds of a board by its own device tree and the GPIO chip of its own driver. */
 import assert from 'node:assert/strict'
 import { openGpio } from '@sluice/hardware'
-import { type RaspiModel, type VmCase, vmCase } from '@sluice/testkit/vm/vm-case'
+import { type RaspiModel, type VmCase, vmCase } from '@sluice/qa/vm/vm-case'
 import { detectBoard } from '../detect-board.ts'
 import type { SbcModel } from '../models.ts'
 

@@ -2,7 +2,7 @@
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
-import { debianProgram } from '@sluice/testkit/debian-program'
+import { debianProgram } from '@sluice/qa/debian-program'
 import { runBare } from '@sluice/testkit/run-bare'
 import { userns } from '../userns.ts'
 

@@ -1,5 +1,5 @@
 /** A real Chromium with an authenticator that is plugged in by its debugging protocol. */
-import { testChromium } from '@sluice/testkit/chromium'
+import { testChromium } from '@sluice/qa/chromium'
 import { type Browser, type CDPSession, chromium, type Page } from 'playwright-core'
 
 /** The browser, or why there is none, as the end of a sentence. */

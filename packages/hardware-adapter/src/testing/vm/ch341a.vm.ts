@@ -1,8 +1,8 @@
 /** A CH341A on the kernel's virtual USB controller, found below /sys, driven through `usb`, unplugged and plugged in again. */
 import assert from 'node:assert/strict'
 import { setTimeout as passing } from 'node:timers/promises'
+import { type VmTestContext, vmCase } from '@sluice/qa/vm/vm-case'
 import { testClock } from '@sluice/testkit/clock'
-import { type VmTestContext, vmCase } from '@sluice/testkit/vm/vm-case'
 import { findUsbAdapters } from '../../find-usb-adapters.ts'
 import { nativePackages } from '../../native.ts'
 import { hardwareKit } from '../hardware-kit.ts'

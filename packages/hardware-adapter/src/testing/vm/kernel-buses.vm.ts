@@ -1,6 +1,6 @@
 /** The kernel's own I2C and SPI devices by the native packages: i2c-stub (SMBus only), a SPI loopback and a serial flash. */
 import assert from 'node:assert/strict'
-import { type VmCase, vmCase } from '@sluice/testkit/vm/vm-case'
+import { type VmCase, vmCase } from '@sluice/qa/vm/vm-case'
 import { nativePackages } from '../../native.ts'
 import { hardwareKit } from '../hardware-kit.ts'
 import { asNobody } from './as-nobody.ts'

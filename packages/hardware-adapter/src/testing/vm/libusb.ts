@@ -2,8 +2,8 @@
 import { constants } from 'node:fs'
 import { copyFile, glob } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { cacheFolder, releaseName, unpackPackages } from '@sluice/testkit/debian-packages'
-import { onceAndWhole } from '@sluice/testkit/once-and-whole'
+import { cacheFolder, releaseName, unpackPackages } from '@sluice/qa/debian-packages'
+import { onceAndWhole } from '@sluice/qa/once-and-whole'
 
 const PACKAGE = 'libusb-1.0-0'
 const LIBRARIES = '/usr/lib/x86_64-linux-gnu'

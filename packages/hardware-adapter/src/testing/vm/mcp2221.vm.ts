@@ -1,6 +1,6 @@
 /** An MCP2221 that the kernel takes for a real one, found below /sys and driven through node-hid. */
 import assert from 'node:assert/strict'
-import { type VmTestContext, vmCase } from '@sluice/testkit/vm/vm-case'
+import { type VmTestContext, vmCase } from '@sluice/qa/vm/vm-case'
 import { nativePackages } from '../../native.ts'
 import { hardwareKit } from '../hardware-kit.ts'
 import { mcp2221Chip } from '../mcp2221-chip.ts'

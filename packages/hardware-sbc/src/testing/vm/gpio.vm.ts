@@ -7,8 +7,8 @@ import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { type EdgeEvent, type EdgeWatch, openGpio } from '@sluice/hardware'
-import { createGpioChip } from '@sluice/testkit/vm/devices/gpio-chip'
-import { type VmTestContext, vmCase } from '@sluice/testkit/vm/vm-case'
+import { createGpioChip } from '@sluice/qa/vm/devices/gpio-chip'
+import { type VmTestContext, vmCase } from '@sluice/qa/vm/vm-case'
 
 const NAMES = { 4: 'GPIO4', 17: 'GPIO17' }
 const chipWith = (label: string, lines = 32) => createGpioChip({ label, lines, names: NAMES })

@@ -1,0 +1,36 @@
+/** The data directory of a daemon with chats. */
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import type { Chat } from '../chats/chat.ts'
+
+export interface ChatFolderOptions {
+  readonly chats: readonly Chat[]
+  /** More keys for each chat's section. */
+  readonly keys?: Readonly<Record<string, string | number | boolean>>
+  /** More sections. */
+  readonly toml?: string
+  /** Files of the workspace. */
+  readonly files?: Readonly<Record<string, string>>
+}
+
+/** What goes wrong on purpose is not for whoever runs the tests. */
+const BASE = '[log]\nlevel = "error"\n[gateway]\nrequire_pairing = false\n'
+
+/** Whoever makes it removes it. */
+export function chatFolder({ chats, keys = {}, toml = '', files = {} }: ChatFolderOptions): { dataDir: string; configFile: string } {
+  const dataDir = mkdtempSync(join(tmpdir(), 'sluice-chats-'))
+  const configFile = join(dataDir, 'config.toml')
+  writeFileSync(configFile, [BASE, toml, ...chats.map((chat) => sectionOf(chat, keys))].join('\n'), { mode: 0o600 })
+  for (const [path, text] of Object.entries(files)) {
+    const file = join(dataDir, 'workspace', path)
+    mkdirSync(dirname(file), { recursive: true })
+    writeFileSync(file, text)
+  }
+  return { dataDir, configFile }
+}
+
+const sectionOf = ({ name, config }: Chat, keys: object): string =>
+  [`[channels_config.${name}]`, ...Object.entries({ ...config, ...keys }).map(([key, value]) => `${key} = ${JSON.stringify(value)}`)].join(
+    '\n',
+  )

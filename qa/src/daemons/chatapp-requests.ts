@@ -1,0 +1,25 @@
+/** Messages that arrive at chatapp's webhook as the provider sends them. */
+import { proved } from '../vectors/chatapp.ts'
+
+export const CHATAPP_PERSON = '15550002222'
+
+/** `id` is the provider's, by which a repeat is known. */
+export function chatappRequest({
+  id,
+  text,
+  from = CHATAPP_PERSON,
+}: {
+  readonly id: string
+  readonly text: string
+  readonly from?: string
+}) {
+  const message = { from, id, timestamp: '1767225600', type: 'text', text: { body: text } }
+  const value = {
+    messaging_product: 'whatsapp',
+    metadata: { display_phone_number: '15550001111', phone_number_id: '200000000000002' },
+    contacts: [{ profile: { name: 'Ada' }, wa_id: from }],
+    messages: [message],
+  }
+  const body = { object: 'whatsapp_business_account', entry: [{ id: '100000000000001', changes: [{ field: 'messages', value }] }] }
+  return proved(Buffer.from(JSON.stringify(body)))
+}

@@ -1,0 +1,38 @@
+/** A model that runs the shell when it is told to, and says what came of it. */
+
+import type { ModelStep } from '@sluice/testkit/model-script'
+import { type ModelRequest, type ModelServer, startModelServer } from '@sluice/testkit/model-server'
+
+export interface ShellModel extends ModelServer {
+  /** Sections of a daemon that asks this model, under a policy that asks people. */
+  readonly toml: string
+  /** The results of tool calls it was given. */
+  readonly results: readonly string[]
+}
+
+/** Appends a line to `ran.txt` in the workspace. */
+export const MARK_FILES = {
+  'mark.mjs': "import { appendFileSync } from 'node:fs'\nappendFileSync('ran.txt', 'ran\\n')\nconsole.log('marked')\n",
+}
+const COMMAND = 'node mark.mjs'
+
+/** `run …` makes it call the shell; any other text is answered with `heard: …`. */
+export async function startShellModel(): Promise<ShellModel> {
+  const results: string[] = []
+  const answer = ({ lastUserText, body }: ModelRequest): ModelStep => {
+    const last = (body as { messages: readonly { role: string; content: unknown }[] }).messages.at(-1)
+    if (last?.role === 'tool') {
+      results.push(String(last.content))
+      return { text: `It says: ${String(last.content)}` }
+    }
+    return lastUserText.startsWith('run')
+      ? { toolCalls: [{ name: 'shell', input: { command: COMMAND } }] }
+      : { text: `heard: ${lastUserText}` }
+  }
+  const server = await startModelServer({ apiKey: null, answer })
+  return {
+    ...server,
+    results,
+    toml: `[provider]\nkind = "openai"\nbase_url = "${server.url}/v1"\nmodel = "test"\n[security.sandbox]\nenabled = false\n[security.policy]\nlevel = "supervised"\n`,
+  }
+}

@@ -1,0 +1,223 @@
+/** Questions to people, asked in the three chats at once by a program on this machine, and answered there (§2.5, §6). */
+import { expect, test } from 'vitest'
+import type { Chat, Shown } from '../chats/chat.ts'
+import { type ChatDaemon, chatDaemons } from '../daemons/chat-daemon.ts'
+
+const start = chatDaemons()
+const OFFLINE = { toml: '[provider]\nkind = "offline"\n' }
+const NAMES = ['telegram', 'discord', 'slack'] as const
+
+const REQUEST = {
+  type: 'human_approval_request',
+  content: { title: 'Deploy 1.2?', message: 'All tests pass.' },
+  channels: ['community', 'workspace', 'messenger', 'dashboard'],
+  run_id: 'run-1',
+  step_id: 'deploy',
+  workflow_name: 'release',
+}
+
+const approvalOf = (daemon: ChatDaemon) => daemon.approval('run-1', 'deploy')
+
+/** The daemon, and the prompts once they stand in every chat and are known by their ids. */
+async function asked(request: object = {}): Promise<ChatDaemon & { readonly prompts: Readonly<Record<Chat['name'], Shown>> }> {
+  const daemon = await start(OFFLINE)
+  await daemon.post('/api/channel-events', { ...REQUEST, ...request })
+  await daemon.idle()
+  const promptIn = (chat: Chat): Shown => chat.sent()[0] ?? missing(chat)
+  const { telegram, discord, slack } = daemon.chats
+  return Object.assign(daemon, { prompts: { telegram: promptIn(telegram), discord: promptIn(discord), slack: promptIn(slack) } })
+}
+
+const missing = ({ name }: Chat): never => {
+  throw new Error(`there is no prompt in ${name}`)
+}
+
+/** The buttons of a prompt, in their order. */
+const [approve, reject] = [({ buttons }: Shown) => buttons[0] ?? '', ({ buttons }: Shown) => buttons[1] ?? '']
+
+/** In every chat the prompt says so and has no buttons, and its thread is told, once. */
+async function expectTold(daemon: Awaited<ReturnType<typeof asked>>, verdict: string): Promise<void> {
+  await daemon.until(async () => (await approvalOf(daemon))?.settledAtMs !== null)
+  await daemon.idle()
+  for (const name of NAMES) {
+    const chat = daemon.chats[name]
+    const prompt = daemon.prompts[name]
+    const now = chat.sent().find(({ id }) => id === prompt.id)
+    expect(now, name).toMatchObject({ buttons: [], isEdited: true, text: expect.stringMatching(/^Deploy 1\.2\?\n\nAll tests pass\.\n\n/) })
+    expect(now?.text.endsWith(verdict), `${name}: ${now?.text}`).toBe(true)
+    const said = chat.sent().filter(({ id, text }) => id !== prompt.id && text === verdict)
+    expect(said, name).toMatchObject([chat.threadOf(prompt)])
+  }
+}
+
+test('§2.5 prompts with buttons stand where notifications go; the answer lists each target; subscribers are told', async () => {
+  const daemon = await start(OFFLINE)
+  const { status, body } = await daemon.post('/api/channel-events', { ...REQUEST, timeout: 600 })
+  expect({ status, body }).toMatchObject({
+    status: 200,
+    body: {
+      ok: true,
+      channels: [
+        { channel: 'community', status: 'queued', outbox: [expect.any(Number)] },
+        { channel: 'workspace', status: 'queued', outbox: [expect.any(Number)] },
+        { channel: 'messenger', status: 'queued', outbox: [expect.any(Number)] },
+        { channel: 'dashboard', status: 'broadcast' },
+      ],
+      approval: { run_id: 'run-1', step_id: 'deploy', state: 'pending', expires_at: expect.any(String) },
+    },
+  })
+  await daemon.idle()
+  for (const name of NAMES) {
+    const chat = daemon.chats[name]
+    expect(chat.sent(), name).toMatchObject([
+      {
+        place: chat.places.notify,
+        text: expect.stringMatching(/^Deploy 1\.2\?\n\nAll tests pass\.\n\nReply with one of: `approve`/),
+        buttons: [expect.any(String), expect.any(String)],
+      },
+    ])
+  }
+  const { events, until } = daemon
+  await until(() => events.some(({ type }) => type === 'channel_event'))
+  expect(events.find(({ type }) => type === 'channel_event')).toMatchObject({ payload: { run_id: 'run-1', content: REQUEST.content } })
+  expect(events.filter(({ type }) => type === 'human_approval_request')).toMatchObject([
+    { run_id: 'run-1', step_id: 'deploy', workflow_name: 'release', title: 'Deploy 1.2?', message: 'All tests pass.' },
+  ])
+})
+
+test.each(NAMES)('§6 %s: somebody on the list presses a button: all chats are told who, once', async (name) => {
+  const daemon = await asked()
+  const { chats, prompts, until } = daemon
+  const { people } = chats[name]
+  chats[name].press({ message: prompts[name].id, value: approve(prompts[name]), from: people.bob })
+  await until(async () => (await approvalOf(daemon))?.state !== 'pending')
+  const by = `${name}:${people.bob}`
+  expect(await approvalOf(daemon)).toMatchObject({ state: 'approved', by, feedback: null })
+  await expectTold(daemon, `Approved by ${by}`)
+  await until(() => daemon.events.some(({ type }) => type === 'human_approval_resolved'))
+  expect(daemon.events.filter(({ type }) => type === 'human_approval_resolved')).toMatchObject([
+    { run_id: 'run-1', step_id: 'deploy', approved: true, state: 'approved', by },
+  ])
+})
+
+test.each<[name: Chat['name'], how: string, at: (chat: Chat, prompt: Shown) => object]>([
+  ['telegram', 'a reply to the prompt', (_, { id, place }) => ({ place, replyTo: id })],
+  ['discord', 'a reply to the prompt', (_, { id, place }) => ({ place, replyTo: id })],
+  ['discord', 'a message in the thread of the prompt', (chat, prompt) => chat.threadOf(prompt)],
+  ['slack', 'a message in the thread of the prompt', (chat, prompt) => chat.threadOf(prompt)],
+])('§6 %s: %s answers, with what stands behind the keyword', async (name, _, at) => {
+  const first = await asked()
+  const { chats, prompts, until } = first
+  const chat = chats[name]
+  chat.say({ ...at(chat, prompts[name]), text: ' LGTM ' })
+  await until(async () => (await approvalOf(first))?.state !== 'pending')
+  expect(await approvalOf(first)).toMatchObject({ state: 'approved', by: `${name}:${chat.people.ada}`, feedback: null })
+  await first.post('/api/channel-events', { ...REQUEST, step_id: 'again' })
+  await first.idle()
+  const second = chat.sent().findLast(({ buttons }) => buttons.length > 0) ?? missing(chat)
+  chat.say({ ...at(chat, second), text: 'reject too risky today' })
+  await until(async () => (await first.approval('run-1', 'again'))?.state !== 'pending')
+  expect(await first.approval('run-1', 'again')).toMatchObject({ state: 'rejected', feedback: 'too risky today' })
+  await expectTold(first, `Approved by ${name}:${chat.people.ada}`)
+})
+
+test.each(NAMES)('§6 %s: nobody else can answer, and nothing else does', async (name) => {
+  const daemon = await asked()
+  const { chats, prompts, idle, pass } = daemon
+  const chat = chats[name]
+  const { people, places } = chat
+  const prompt = prompts[name]
+  const unrelated = chat.say({ text: 'what is the time?', place: places.notify })
+  const elsewhere = chat.say({ text: 'what is the time?', place: places.talk })
+  await idle()
+  const spot = chat.threadOf(prompt)
+
+  // A stranger, in the right place.
+  chat.press({ message: prompt.id, value: approve(prompt), from: people.eve })
+  chat.say({ ...spot, text: 'approve', from: people.eve })
+  chat.say({ place: places.notify, replyTo: prompt.id, text: 'approve', from: people.eve })
+  // Somebody on the list, in the wrong one.
+  chat.say({ place: places.notify, text: 'approve' })
+  chat.say({ place: places.talk, text: 'approve' })
+  chat.say({ place: places.other, text: 'approve' })
+  chat.say({ place: places.notify, replyTo: unrelated, text: 'approve' })
+  chat.say({ place: places.talk, replyTo: elsewhere, text: 'approve' })
+  chat.say({ ...spot, text: 'I approve' })
+  chat.say({ ...spot, text: 'approved? not yet' })
+  // Buttons that are none of its own.
+  const answer = chat.sent().find(({ id, place }) => id !== prompt.id && place === places.talk)
+  for (const value of [
+    '',
+    'a.',
+    'a.AAAAAAAAAAAAAAAA',
+    'approve',
+    `x${approve(prompt)}`,
+    `${approve(prompt)}x`,
+    approve(prompt).toUpperCase(),
+  ])
+    if (value !== '') chat.press({ message: prompt.id, value })
+  // Its button, under another message.
+  if (answer) chat.press({ message: answer.id, value: approve(prompt) })
+  await pass(60_000)
+  expect(answer, 'the bot has answered').toBeDefined()
+  expect(await approvalOf(daemon)).toMatchObject({ state: 'pending', by: null })
+  expect(chat.sent().find(({ id }) => id === prompt.id)).toMatchObject({ buttons: prompt.buttons, isEdited: false })
+
+  chat.press({ message: prompt.id, value: reject(prompt) })
+  await daemon.until(async () => (await approvalOf(daemon))?.state !== 'pending')
+  expect(await approvalOf(daemon)).toMatchObject({ state: 'rejected', by: `${name}:${people.ada}` })
+})
+
+test.each(NAMES)('§6 %s: a button pressed again changes nothing, and whoever pressed is told', async (name) => {
+  const daemon = await asked()
+  const { chats, prompts, until } = daemon
+  const chat = chats[name]
+  const press = (value: string, from: string) => chat.press({ message: prompts[name].id, value, from })
+  press(approve(prompts[name]), chat.people.ada)
+  await until(async () => (await approvalOf(daemon))?.settledAtMs !== null)
+  press(reject(prompts[name]), chat.people.ada)
+  press(approve(prompts[name]), chat.people.bob)
+  const late = `Already approved by ${name}:${chat.people.ada}`
+  await until(() => chat.sent().filter(({ text }) => text === late).length === 2)
+  await expectTold(daemon, `Approved by ${name}:${chat.people.ada}`)
+})
+
+test('§6 of two who answer at the same moment in two chats one is first, and the other is told', async () => {
+  const daemon = await asked()
+  const { chats, prompts, until, events } = daemon
+  chats.telegram.press({ message: prompts.telegram.id, value: approve(prompts.telegram) })
+  chats.discord.press({ message: prompts.discord.id, value: reject(prompts.discord) })
+  chats.slack.say({ ...chats.slack.threadOf(prompts.slack), text: 'no' })
+  await until(async () => (await approvalOf(daemon))?.state !== 'pending')
+  const decided = await approvalOf(daemon)
+  const [winner = '', who = ''] = (decided?.by ?? '').split(':')
+  expect(NAMES).toContain(winner)
+  expect(decided?.state).toBe(winner === 'telegram' ? 'approved' : 'rejected')
+  const late = `Already ${winner === 'telegram' ? 'approved' : 'rejected'} by ${winner}:${who}`
+  const losers = NAMES.filter((name) => name !== winner)
+  await until(() => losers.every((name) => chats[name].sent().some(({ text }) => text === late)))
+  await expectTold(daemon, late.replace('Already a', 'A').replace('Already r', 'R'))
+  expect(events.filter(({ type }) => type === 'human_approval_resolved')).toHaveLength(1)
+})
+
+test('§6 a question outlives the daemon, and so does an answer given while it is down', async () => {
+  const daemon = await asked()
+  const { chats, prompts, until, down, up } = daemon
+  await down()
+  chats.slack.say({ ...chats.slack.threadOf(prompts.slack), text: 'approve after lunch' })
+  await up()
+  await until(async () => (await approvalOf(daemon))?.state !== 'pending')
+  expect(await approvalOf(daemon)).toMatchObject({ state: 'approved', by: `slack:${chats.slack.people.ada}`, feedback: 'after lunch' })
+  await expectTold(daemon, `Approved by slack:${chats.slack.people.ada}: after lunch`)
+})
+
+test('§6 nobody answers in time: it is expired, never approved, and who answers later is told', async () => {
+  const daemon = await asked({ timeout: 60 })
+  const { chats, prompts, until, pass } = daemon
+  await pass(61_000)
+  expect(await approvalOf(daemon)).toMatchObject({ state: 'expired', by: 'timeout' })
+  await expectTold(daemon, 'Expired: nobody answered in time')
+  chats.discord.press({ message: prompts.discord.id, value: approve(prompts.discord) })
+  await until(() => chats.discord.sent().some(({ text }) => text === 'Already expired: nobody answered in time'))
+  expect(await approvalOf(daemon)).toMatchObject({ state: 'expired' })
+})

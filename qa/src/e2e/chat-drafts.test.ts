@@ -1,0 +1,126 @@
+/** Replies that are shown while they are made, longer than one message, or with files (§2.3). */
+import { rmSync } from 'node:fs'
+import type { ModelReply } from '@sluice/testkit/model-script'
+import { type ModelServer, startModelServer } from '@sluice/testkit/model-server'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { Chat } from '../chats/chat.ts'
+import { telegramChat } from '../chats/telegram.ts'
+import { eventually } from '../daemons/bundle.ts'
+import { type ChatDaemonOptions, chatDaemons } from '../daemons/chat-daemon.ts'
+import { chatFolder } from '../daemons/chat-folder.ts'
+import { startSourceDaemon } from '../daemons/source-daemon.ts'
+
+const start = chatDaemons()
+let model: ModelServer
+/** What the model says next. */
+let reply: ModelReply
+beforeEach(async () => {
+  model = await startModelServer({ apiKey: null, answer: () => reply })
+})
+afterEach(() => model.close())
+
+const toml = () => `[provider]\nkind = "openai"\nbase_url = "${model.url}/v1"\nmodel = "test"\n`
+const PARTIAL = { stream_mode: 'partial', draft_update_interval_ms: 300 }
+
+async function begin(name: Chat['name'], keys: ChatDaemonOptions['keys'] = {}, files: ChatDaemonOptions['files'] = {}) {
+  const daemon = await start({ chats: [name], keys, files, toml: toml() })
+  return { daemon, chat: daemon.chats[name] }
+}
+
+const WORDS = Array.from({ length: 40 }, (_, index) => `word${index}`).join(' ')
+
+describe.each(['telegram', 'discord', 'slack'] as const)('%s', (name) => {
+  test('stream_mode = "partial": a placeholder, text that grows, and the whole in the same message', async () => {
+    reply = { text: WORDS, chunkMs: 12 }
+    const { daemon, chat } = await begin(name, PARTIAL)
+    const asked = chat.say({ text: 'tell me' })
+    const seen = new Set<string>()
+    await daemon.until(() => {
+      const text = chat.sent()[0]?.text
+      if (text !== undefined) seen.add(text)
+      return text === WORDS
+    })
+    await daemon.idle()
+    const [placeholder, ...growing] = seen
+    expect(placeholder).toBe('…')
+    expect(growing.length).toBeGreaterThan(2)
+    expect(growing.slice(0, -1).every((text) => text.endsWith('…') && WORDS.startsWith(text.slice(0, -1).trimEnd()))).toBe(true)
+    const [answer, ...others] = chat.sent()
+    expect(others).toEqual([])
+    expect(answer).toMatchObject({ text: WORDS, isEdited: true })
+    expect(name === 'slack' ? answer?.thread : answer?.replyTo).toBe(asked)
+  })
+
+  test('a stop in between: the next daemon goes on in the same message', async () => {
+    reply = { text: WORDS, chunkMs: 300 }
+    const { daemon, chat } = await begin(name, PARTIAL)
+    chat.say({ text: 'tell me' })
+    await daemon.until(() => chat.sent()[0]?.text.startsWith('word0'))
+    await daemon.down()
+    expect(chat.sent()).toMatchObject([{ text: expect.stringMatching(/^word0.*…$/) }])
+    reply = { text: 'the end' }
+    await daemon.up()
+    await daemon.until(() => chat.sent()[0]?.text === 'the end')
+    await daemon.idle()
+    expect(chat.sent()).toHaveLength(1)
+  })
+
+  test('an answer longer than a message goes on in further ones, whether it is shown before or not', async () => {
+    reply = { text: Array.from({ length: 1500 }, (_, index) => `line ${index}`).join('\n') }
+    const { daemon, chat } = await begin(name, PARTIAL)
+    chat.say({ text: 'tell me' })
+    await daemon.until(() => chat.sent().some(({ text }) => text.endsWith('line 1499')))
+    await daemon.idle()
+    expect(chat.sent().length).toBeGreaterThan(2)
+    expect(
+      chat
+        .sent()
+        .map(({ text }) => text)
+        .join('\n'),
+    ).toBe(reply.text)
+  })
+
+  test.each([
+    ['', {}],
+    [', though shown before', PARTIAL],
+  ])('[FILE:path] arrives as a file of the workspace%s; nothing outside of it ever does', async (_, keys) => {
+    reply = { text: 'Here it is. [FILE:notes/report.txt] [FILE:../config.toml] [FILE:/etc/hostname]' }
+    const { daemon, chat } = await begin(name, keys, { 'notes/report.txt': 'all is well' })
+    chat.say({ text: 'the report, please' })
+    await daemon.until(() => chat.sent().some(({ files }) => files[0]?.text === 'all is well'))
+    await daemon.idle()
+    expect(chat.sent().flatMap(({ files }) => files)).toEqual([{ name: 'report.txt', text: 'all is well' }])
+    const said = chat
+      .sent()
+      .map(({ text }) => text)
+      .join('\n')
+    expect(said).toMatch(/^Here it is\./)
+    expect(said.match(/not attached/g)).toHaveLength(2)
+    expect(said).not.toContain('[FILE:')
+  })
+})
+
+test('a daemon that is killed while a reply is shown puts the whole reply into the same message', async () => {
+  reply = { text: WORDS, chunkMs: 300 }
+  const chat = await telegramChat()
+  const { dataDir } = chatFolder({ chats: [chat], keys: PARTIAL, toml: toml() })
+  let daemon = await startSourceDaemon(dataDir)
+  const saying = (text: string) =>
+    eventually(
+      async () => chat.sent()[0]?.text ?? '',
+      (shown) => shown.startsWith(text),
+    )
+  try {
+    chat.say({ text: 'tell me' })
+    await saying('word0')
+    await daemon.kill()
+    reply = { text: 'the end' }
+    daemon = await startSourceDaemon(dataDir)
+    await saying('the end')
+    expect(chat.sent()).toHaveLength(1)
+  } finally {
+    await daemon.kill()
+    await chat.close()
+    rmSync(dataDir, { recursive: true, force: true })
+  }
+})

@@ -1,0 +1,122 @@
+/** What goes wrong between the daemon and the three chats: nothing is lost, and nothing is done or said twice. */
+import { describe, expect, test } from 'vitest'
+import type { Chat, Shown } from '../chats/chat.ts'
+import { type ChatDaemon, chatDaemons } from '../daemons/chat-daemon.ts'
+
+const start = chatDaemons()
+const OFFLINE = '[provider]\nkind = "offline"\n'
+/** For waits of seconds. */
+const LONG_STEP_MS = 200
+
+const REQUEST = {
+  type: 'human_approval_request',
+  content: { title: 'Deploy 1.2?', message: 'All tests pass.' },
+  run_id: 'run-1',
+  step_id: 'deploy',
+  workflow_name: 'release',
+}
+
+const isDecided = async (daemon: ChatDaemon) => (await daemon.approval('run-1', 'deploy'))?.state !== 'pending'
+const promptIn = (chat: Chat): Shown | undefined => chat.sent().find(({ buttons }) => buttons.length > 0)
+const sayings = (chat: Chat, text: string) => chat.sent().filter((shown) => shown.text === text)
+const states = async ({ daemon }: ChatDaemon) =>
+  (await daemon.runtime.store.outbox.list({ limit: 100 })).map(({ state }) => state).toReversed()
+
+describe.each(['telegram', 'discord', 'slack'] as const)('%s', (name) => {
+  test('an answer that is told to come later comes later, once', async () => {
+    const daemon = await start({ chats: [name], toml: OFFLINE })
+    const chat = daemon.chats[name]
+    chat.failSend({ fault: 'status', status: 429, headers: { 'retry-after': '7' }, body: {} })
+    chat.failSend({ fault: 'status', status: 503, headers: { 'retry-after': '7' }, body: {} })
+    const beganMs = daemon.clock.nowMs()
+    chat.say({ text: 'hello' })
+    await daemon.until(() => chat.sent().length > 0, LONG_STEP_MS)
+    expect(daemon.clock.nowMs() - beganMs).toBeGreaterThanOrEqual(14_000)
+    await daemon.idle()
+    expect(await states(daemon)).toEqual(['sent'])
+    expect(chat.sent()).toHaveLength(1)
+  })
+
+  test.each([
+    ['a server error', { fault: 'status', status: 500, body: {} }, 0],
+    ['a broken connection', { fault: 'reset' }, 0],
+    ['an answer that is lost', { fault: 'lost' }, 1],
+    ['an answer that makes no sense', { fault: 'garbage' }, 1],
+  ] as const)('after %s nobody can tell, so it is shown and not sent again', async (_, fault, there) => {
+    const daemon = await start({ chats: [name], toml: OFFLINE })
+    const chat = daemon.chats[name]
+    chat.failSend(fault)
+    chat.say({ text: 'one' })
+    await daemon.until(async () => (await states(daemon))[0] === 'ambiguous')
+    await daemon.pass(600_000)
+    chat.say({ text: 'two' })
+    await daemon.until(() => chat.sent().length === there + 1)
+    await daemon.idle()
+    expect(await states(daemon)).toEqual(['ambiguous', 'sent'])
+    expect(chat.sent()).toHaveLength(there + 1)
+  })
+
+  test('a prompt that has to wait is put once, and answered', async () => {
+    const daemon = await start({ chats: [name], toml: OFFLINE })
+    const chat = daemon.chats[name]
+    chat.failSend({ fault: 'status', status: 429, headers: { 'retry-after': '5' }, body: {} }, 2)
+    await daemon.post('/api/channel-events', { ...REQUEST, channels: [chat.target] })
+    const prompt = await daemon.until(() => promptIn(chat), LONG_STEP_MS)
+    await daemon.idle()
+    chat.press({ message: prompt.id, value: prompt.buttons[0] ?? '' })
+    await daemon.until(() => isDecided(daemon))
+    await daemon.idle()
+    expect(chat.sent().filter(({ text }) => text.startsWith('Deploy 1.2?'))).toMatchObject([{ id: prompt.id, buttons: [] }])
+  })
+
+  test('a confirmation and the change of the prompt are tried until they are there', async () => {
+    const daemon = await start({ chats: [name], toml: OFFLINE })
+    const chat = daemon.chats[name]
+    await daemon.post('/api/channel-events', { ...REQUEST, channels: [chat.target] })
+    const prompt = await daemon.until(() => promptIn(chat))
+    await daemon.idle()
+    chat.failSend({ fault: 'status', status: 503, headers: { 'retry-after': '3' }, body: {} }, 2)
+    chat.failEdit({ fault: 'status', status: 500, body: {} })
+    chat.failEdit({ fault: 'lost' })
+    chat.press({ message: prompt.id, value: prompt.buttons[1] ?? '' })
+    await daemon.until(() => isDecided(daemon))
+    const verdict = `Rejected by ${name}:${chat.people.ada}`
+    await daemon.until(() => sayings(chat, verdict).length > 0, LONG_STEP_MS)
+    await daemon.until(() => chat.sent().some(({ id, buttons }) => id === prompt.id && buttons.length === 0), LONG_STEP_MS)
+    await daemon.idle()
+    expect(sayings(chat, verdict)).toMatchObject([chat.threadOf(prompt)])
+    expect((await states(daemon)).filter((state) => state !== 'sent')).toEqual([])
+  })
+
+  test('a button that is pressed as the connection breaks decides once', async () => {
+    const daemon = await start({ chats: [name], toml: OFFLINE })
+    const chat = daemon.chats[name]
+    await daemon.post('/api/channel-events', { ...REQUEST, channels: [chat.target] })
+    const prompt = await daemon.until(() => promptIn(chat))
+    await daemon.idle()
+    chat.drop()
+    chat.press({ message: prompt.id, value: prompt.buttons[0] ?? '' })
+    await daemon.until(() => isDecided(daemon))
+    await daemon.idle()
+    expect(await daemon.approval('run-1', 'deploy')).toMatchObject({ state: 'approved', by: `${name}:${chat.people.ada}` })
+    expect(sayings(chat, `Approved by ${name}:${chat.people.ada}`)).toHaveLength(1)
+    expect(daemon.events.filter(({ type }) => type === 'human_approval_resolved')).toHaveLength(1)
+  })
+})
+
+test('while one chat is out of reach the others are asked, answer and are told', async () => {
+  const daemon = await start({ toml: OFFLINE })
+  const { telegram, discord, slack } = daemon.chats
+  discord.failSend({ fault: 'status', status: 503, headers: { 'retry-after': '60' }, body: {} }, 3)
+  await daemon.post('/api/channel-events', { ...REQUEST, channels: ['community', 'workspace', 'messenger'] })
+  const prompt = await daemon.until(() => promptIn(telegram))
+  await daemon.until(() => promptIn(slack))
+  telegram.press({ message: prompt.id, value: prompt.buttons[0] ?? '' })
+  await daemon.until(() => isDecided(daemon))
+  const verdict = `Approved by telegram:${telegram.people.ada}`
+  for (const chat of [telegram, slack]) await daemon.until(() => sayings(chat, verdict).length === 1)
+  expect(discord.sent()).toEqual([])
+  await daemon.until(() => sayings(discord, verdict).length === 1, 1000)
+  // Where the question comes late, it says what became of it, and asks nobody any more.
+  expect(discord.sent()[0]).toMatchObject({ buttons: [], text: `Deploy 1.2?\n\nAll tests pass.\n\n${verdict}` })
+})

@@ -1,0 +1,71 @@
+/** Messages of the three chats through the whole daemon: each is answered once, in its place, whatever happens in between. */
+import { describe, expect, test } from 'vitest'
+import type { Chat, Shown } from '../chats/chat.ts'
+import { chatDaemons } from '../daemons/chat-daemon.ts'
+
+const start = chatDaemons()
+const OFFLINE = '[provider]\nkind = "offline"\n'
+
+/** The messages that were answered, in the order they were written: those of two threads may be answered in any. */
+const answered = (chat: Chat): readonly (string | undefined)[] =>
+  chat
+    .sent()
+    .map((answer) => answeredBy(chat, answer))
+    .toSorted()
+const answeredBy = ({ name }: Chat, { replyTo, thread }: Shown): string | undefined => (name === 'slack' ? thread : replyTo)
+
+describe.each(['telegram', 'discord', 'slack'] as const)('§2.3 %s', (name) => {
+  test('a message is answered once, where it was written', async () => {
+    const { chats, until, idle } = await start({ chats: [name], toml: OFFLINE })
+    const chat = chats[name]
+    const asked = chat.say({ text: 'good morning' })
+    await until(() => chat.sent().length > 0)
+    await idle()
+    expect(chat.sent()).toMatchObject([{ place: chat.places.talk, text: expect.stringContaining('good morning') }])
+    expect(answered(chat)).toEqual([asked])
+  })
+
+  test('what is written while the daemon is down is answered once it is up, and nothing twice', async () => {
+    const { chats, until, idle, down, up } = await start({ chats: [name], toml: OFFLINE })
+    const chat = chats[name]
+    const asked = [chat.say({ text: 'one' })]
+    await until(() => chat.sent().length === 1)
+    await idle()
+    await down()
+    asked.push(chat.say({ text: 'two' }), chat.say({ text: 'three' }))
+    await up()
+    await until(() => chat.sent().length === 3)
+    asked.push(chat.say({ text: 'four' }))
+    await until(() => chat.sent().length === 4)
+    await down()
+    await up()
+    await idle()
+    expect(answered(chat)).toEqual(asked)
+  })
+
+  test('a stranger is not answered', async () => {
+    const { chats, until, idle } = await start({ chats: [name], toml: OFFLINE })
+    const chat = chats[name]
+    chat.say({ text: 'let me in', from: chat.people.eve })
+    const asked = chat.say({ text: 'hello' })
+    await until(() => chat.sent().length > 0)
+    await idle()
+    expect(answered(chat)).toEqual([asked])
+  })
+
+  test('of what is written while the connection breaks nothing is lost and nothing is answered twice', async () => {
+    const { chats, until, idle } = await start({ chats: [name], toml: OFFLINE })
+    const chat = chats[name]
+    const asked = [chat.say({ text: 'first' })]
+    await until(() => chat.sent().length === 1)
+    for (let round = 0; round < 3; round++) {
+      asked.push(chat.say({ text: `before ${round}` }))
+      chat.drop()
+      asked.push(chat.say({ text: `after ${round}` }))
+      await until(() => chat.isConnected)
+    }
+    await until(() => chat.sent().length >= asked.length)
+    await idle()
+    expect(answered(chat)).toEqual(asked.toSorted())
+  })
+})

@@ -1,0 +1,169 @@
+/** Procedures that a message of a chat sets off, and the people who are asked whether they may go on (§2.4, §3, §4.3). */
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { SopRun } from '@sluice/sdk'
+import { type ChatappFake, startChatappFake } from '@sluice/testkit/fakes/chatapp'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { Shown } from '../chats/chat.ts'
+import { type ChatDaemon, chatDaemons } from '../daemons/chat-daemon.ts'
+import { CHATAPP_PERSON, chatappRequest } from '../daemons/chatapp-requests.ts'
+import { sendRequest } from '../daemons/send-request.ts'
+import { MARK_FILES } from '../daemons/shell-model.ts'
+
+const SOP = '[sop]\nname = "ship"\ndescription = "Ships a release"\nversion = "1.0.0"\npriority = "normal"\n'
+const TRIGGER = '[[triggers]]\ntype = "webhook"\npath = "/chatapp"\n'
+const WRITE = '- tools: file_write\n   - input: {"path": "shipped.txt", "content": "$event.text"}'
+
+const DETERMINISTIC = {
+  '../sops/ship/SOP.toml': `${SOP}execution_mode = "deterministic"\n${TRIGGER}`,
+  '../sops/ship/SOP.md': `# Ship\n\n## Steps\n\n1. **Agree** - Whoever is asked sees the release.\n   - kind: checkpoint\n\n2. **Ship** - Makes it live.\n   ${WRITE}\n`,
+}
+const SUPERVISED = {
+  '../sops/ship/SOP.toml': `${SOP}execution_mode = "supervised"\n${TRIGGER}`,
+  '../sops/ship/SOP.md': '# Ship\n\n## Steps\n\n1. **Ship** - Makes it live.\n   - tools: file_write\n',
+}
+const SHELL = {
+  ...MARK_FILES,
+  '../sops/ship/SOP.toml': `${SOP}execution_mode = "deterministic"\n${TRIGGER}`,
+  '../sops/ship/SOP.md':
+    '# Ship\n\n## Steps\n\n1. **Ship** - Makes it live.\n   - tools: shell\n   - input: {"command": "node mark.mjs", "timeout_secs": 30}\n',
+}
+
+const start = chatDaemons()
+let chatapp: ChatappFake
+beforeEach(async () => {
+  chatapp = await startChatappFake()
+})
+afterEach(() => chatapp.close())
+
+/** A daemon with chatapp, whose message has set the procedure off; people are asked there and in the community. */
+async function asked(files: Readonly<Record<string, string>> = DETERMINISTIC) {
+  const daemon = await start({
+    chats: ['discord'],
+    files,
+    toml: `[provider]
+kind = "offline"
+[approvals]
+channels = ["community"]
+[sop]
+take_over = true
+approval_timeout_secs = 120
+[channels_config.chatapp]
+access_token = "${chatapp.accessToken}"
+phone_number_id = "${chatapp.phoneNumberId}"
+verify_token = "vt-01"
+app_secret = "chatapp-app-secret-01"
+allowed_numbers = ["*"]
+api_url = "${chatapp.url}"
+`,
+  })
+  const post = (message: Parameters<typeof chatappRequest>[0]) => sendRequest(daemon.daemon.url, chatappRequest(message))
+  expect(await post({ id: 'wamid.1', text: 'v1.2' })).toMatchObject({ status: 200 })
+  const [question] = await daemon.until(() => (chatapp.sent.length > 0 ? chatapp.sent : undefined))
+  const prompt = await daemon.until(() => daemon.chats.discord.sent()[0])
+  await daemon.sent()
+  return { daemon, post, question, prompt }
+}
+
+async function runOf(daemon: ChatDaemon): Promise<SopRun> {
+  const [run, ...others] = (await daemon.daemon.runtime.sops()?.runs({ limit: 10 })) ?? []
+  if (!run || others.length > 0) throw new Error(`there are ${others.length + (run ? 1 : 0)} runs`)
+  return run
+}
+
+const ended = (daemon: ChatDaemon) =>
+  daemon.until(async () => {
+    const run = await runOf(daemon)
+    return run.endedAtMs !== null && run
+  })
+const shipped = ({ dataDir }: ChatDaemon): string | undefined => {
+  const file = join(dataDir, 'workspace', 'shipped.txt')
+  return existsSync(file) ? readFileSync(file, 'utf8') : undefined
+}
+const without = (prompt: Shown) => ({ id: prompt.id, buttons: [] })
+
+describe('decisions "SOP and turn": a procedure whose trigger is the path of a chat', () => {
+  test('takes the message instead of the agent, and asks there and where notifications go', async () => {
+    const { daemon, question, prompt, post } = await asked()
+    expect(question).toMatchObject({ to: CHATAPP_PERSON, text: expect.stringMatching(/^ship: step 1 of 2: Agree\n/) })
+    expect(prompt).toMatchObject({ place: daemon.chats.discord.places.notify, text: expect.stringContaining('v1.2') })
+    expect(await post({ id: 'wamid.1', text: 'v1.2' })).toMatchObject({ status: 200 })
+    await daemon.idle()
+    expect(await runOf(daemon)).toMatchObject({ status: 'paused_checkpoint' })
+    expect(chatapp.sent).toHaveLength(1)
+  })
+
+  test('goes on when its person agrees in that conversation; the other chat is told', async () => {
+    const { daemon, post, prompt } = await asked()
+    expect(await post({ id: 'wamid.2', text: 'approve', from: '15550003333' })).toMatchObject({ status: 200 })
+    expect(shipped(daemon)).toBeUndefined()
+    expect(await post({ id: 'wamid.3', text: 'Approve' })).toMatchObject({ status: 200 })
+    await daemon.until(() => shipped(daemon) !== undefined)
+    expect(shipped(daemon)).toBe('v1.2')
+    await daemon.idle()
+    const verdict = `Approved by chatapp:+${CHATAPP_PERSON}`
+    expect(chatapp.sent.filter(({ text }) => text === verdict)).toHaveLength(1)
+    expect(daemon.chats.discord.sent()).toContainEqual(expect.objectContaining(without(prompt)))
+    expect(daemon.chats.discord.sent()).toContainEqual(expect.objectContaining({ place: prompt.id, text: verdict }))
+  })
+
+  test('goes on when somebody presses the button in the other chat', async () => {
+    const { daemon, prompt } = await asked()
+    const { people } = daemon.chats.discord
+    daemon.chats.discord.press({ message: prompt.id, value: prompt.buttons[0] ?? '', from: people.eve })
+    daemon.chats.discord.press({ message: prompt.id, value: prompt.buttons[0] ?? '', from: people.bob })
+    expect(await ended(daemon)).toMatchObject({ status: 'completed' })
+    expect(shipped(daemon)).toBe('v1.2')
+    await daemon.until(() => chatapp.sent.some(({ text }) => text === `Approved by discord:${people.bob}`))
+  })
+
+  test('is cancelled with the reason that somebody gives, and does nothing', async () => {
+    const { daemon, post } = await asked()
+    await post({ id: 'wamid.2', text: 'reject the tests are red' })
+    expect(await ended(daemon)).toMatchObject({ status: 'cancelled', reason: expect.stringContaining('the tests are red') })
+    await daemon.idle()
+    expect(shipped(daemon)).toBeUndefined()
+    expect(chatapp.sent.at(-1)?.text).toBe(`Rejected by chatapp:+${CHATAPP_PERSON}: the tests are red`)
+  })
+
+  test('does not go on when nobody answers in time', async () => {
+    const { daemon, post } = await asked(SUPERVISED)
+    await daemon.clock.advance(121_000)
+    expect(await ended(daemon)).toMatchObject({ status: 'cancelled' })
+    await daemon.idle()
+    expect(chatapp.sent.at(-1)?.text).toBe('Expired: nobody answered in time')
+    await post({ id: 'wamid.2', text: 'approve' })
+    await daemon.idle()
+    expect((await daemon.daemon.runtime.sops()?.runs({ limit: 10 }))?.filter(({ status }) => status === 'completed')).toEqual([])
+    expect(shipped(daemon)).toBeUndefined()
+  })
+
+  test('asks there before it calls a tool that needs a person, and calls it once', async () => {
+    const { daemon, question, post, prompt } = await asked(SHELL)
+    expect(question?.text).toMatch(/^ship: step 1 of 1: shell wants to run\n\n```\ncommand: node mark\.mjs\n/)
+    expect(prompt.text).toContain('shell wants to run')
+    expect(await runOf(daemon)).toMatchObject({ status: 'running', step: 1 })
+    await post({ id: 'wamid.2', text: 'yes' })
+    expect(await ended(daemon)).toMatchObject({ status: 'completed', results: [{ output: expect.stringContaining('marked') }] })
+    expect(readFileSync(join(daemon.dataDir, 'workspace', 'ran.txt'), 'utf8')).toBe('ran\n')
+  })
+
+  test('a tool that is refused there fails the run, and is not called', async () => {
+    const { daemon, post } = await asked(SHELL)
+    await post({ id: 'wamid.2', text: 'reject not now' })
+    expect(await ended(daemon)).toMatchObject({ status: 'failed' })
+    expect(existsSync(join(daemon.dataDir, 'workspace', 'ran.txt'))).toBe(false)
+  })
+
+  test('waits over a restart, and goes on by an answer given to the next daemon', async () => {
+    const { daemon, post } = await asked()
+    await daemon.down()
+    await daemon.up()
+    expect(await runOf(daemon)).toMatchObject({ status: 'paused_checkpoint' })
+    await post({ id: 'wamid.2', text: 'lgtm' })
+    expect(await ended(daemon)).toMatchObject({ status: 'completed' })
+    expect(shipped(daemon)).toBe('v1.2')
+    await daemon.idle()
+    expect(chatapp.sent.filter(({ text }) => text.startsWith('ship: step 1'))).toHaveLength(1)
+  })
+})

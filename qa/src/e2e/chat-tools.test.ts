@@ -1,0 +1,141 @@
+/** Tool calls that a person has to agree to, asked about in the conversation they come from (§2.6 `[security.policy]`, §3). */
+import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { Chat, Shown } from '../chats/chat.ts'
+import { discordChat } from '../chats/discord.ts'
+import { slackChat } from '../chats/slack.ts'
+import { telegramChat } from '../chats/telegram.ts'
+import { eventually } from '../daemons/bundle.ts'
+import { type ChatDaemon, chatDaemons } from '../daemons/chat-daemon.ts'
+import { chatFolder } from '../daemons/chat-folder.ts'
+import { MARK_FILES, type ShellModel, startShellModel } from '../daemons/shell-model.ts'
+import { type SourceDaemon, startSourceDaemon } from '../daemons/source-daemon.ts'
+
+const start = chatDaemons()
+let model: ShellModel
+beforeEach(async () => {
+  model = await startShellModel()
+})
+afterEach(() => model.close())
+
+/** How often the command has run. */
+const runsIn = (dataDir: string): number => {
+  const file = join(dataDir, 'workspace', 'ran.txt')
+  return existsSync(file) ? readFileSync(file, 'utf8').split('\n').length - 1 : 0
+}
+
+const runs = ({ dataDir }: ChatDaemon): number => runsIn(dataDir)
+
+const questionIn = (chat: Chat): Shown | undefined => chat.sent().findLast(({ buttons }) => buttons.length > 0)
+const isSaid = (chat: Chat, text: string) => chat.sent().some((shown) => shown.text.includes(text))
+
+/** Somebody has asked for the command, and the daemon asks back. */
+async function asking(name: Chat['name'], toml = ''): Promise<{ daemon: ChatDaemon; chat: Chat; question: Shown; asked: string }> {
+  const daemon = await start({ chats: [name], toml: model.toml + toml, files: MARK_FILES })
+  const chat = daemon.chats[name]
+  const asked = chat.say({ text: 'run it' })
+  const question = await daemon.until(() => questionIn(chat))
+  await daemon.sent()
+  return { daemon, chat, question, asked }
+}
+
+describe.each(['telegram', 'discord', 'slack'] as const)('%s', (name) => {
+  test('the question stands where the message was written; approved, the call runs and the answer follows', async () => {
+    const { daemon, chat, question, asked } = await asking(name)
+    expect(question).toMatchObject({
+      place: chat.places.talk,
+      ...(name === 'slack' ? { thread: asked } : { replyTo: asked }),
+      text: expect.stringMatching(/^shell wants to run\n\n```\ncommand: node mark\.mjs\n/),
+    })
+    expect(runs(daemon)).toBe(0)
+    chat.press({ message: question.id, value: question.buttons[0] ?? '' })
+    await daemon.until(() => isSaid(chat, 'It says:'))
+    await daemon.idle()
+    expect(runs(daemon)).toBe(1)
+    expect(model.results).toEqual([expect.stringContaining('marked')])
+    expect(chat.sent().filter(({ text }) => text.startsWith('It says:'))).toHaveLength(1)
+    expect(chat.sent().find(({ id }) => id === question.id)).toMatchObject({ buttons: [] })
+  })
+
+  test('rejected, the model is told so, and nothing runs', async () => {
+    const { daemon, chat, question } = await asking(name)
+    chat.say({ ...chat.threadOf(question), text: 'reject not today' })
+    await daemon.until(() => isSaid(chat, 'It says:'))
+    await daemon.idle()
+    expect(runs(daemon)).toBe(0)
+    expect(model.results).toEqual([expect.stringMatching(/not|refuse|reject|denied/i)])
+  })
+
+  test('while it waits others are answered, and neither strangers nor other places can agree', async () => {
+    const { daemon, chat, question } = await asking(name)
+    const { people, places } = chat
+    chat.say({ text: 'hello', from: people.bob, place: places.other })
+    await daemon.until(() => isSaid(chat, 'heard: hello'))
+    chat.press({ message: question.id, value: question.buttons[0] ?? '', from: people.eve })
+    chat.say({ ...chat.threadOf(question), text: 'yes', from: people.eve })
+    chat.say({ text: 'yes', from: people.bob, place: places.other })
+    await daemon.until(() => isSaid(chat, 'heard: yes'))
+    await daemon.clock.advance(1000)
+    expect(runs(daemon)).toBe(0)
+    expect(model.results).toEqual([])
+  })
+
+  test('the question outlives the daemon, and the call runs once', async () => {
+    const { daemon, chat, question } = await asking(name)
+    await daemon.down()
+    expect(runs(daemon)).toBe(0)
+    await daemon.up()
+    await daemon.until(async () => (await daemon.daemon.runtime.store.inbox.counts()).running === 1)
+    chat.press({ message: question.id, value: question.buttons[0] ?? '' })
+    await daemon.until(() => isSaid(chat, 'It says:'))
+    await daemon.idle()
+    expect(runs(daemon)).toBe(1)
+    expect(chat.sent().filter(({ text }) => text.startsWith('shell wants to run'))).toHaveLength(1)
+    expect(chat.sent().filter(({ text }) => text.startsWith('It says:'))).toHaveLength(1)
+  })
+})
+
+test('nobody answers in time: the call does not run', async () => {
+  const { daemon, chat } = await asking('telegram', '[approvals]\ntool_timeout_secs = 60\n')
+  await daemon.clock.advance(61_000)
+  await daemon.until(() => isSaid(chat, 'It says:'))
+  expect(runs(daemon)).toBe(0)
+})
+
+test('a daemon that is killed while three people are asked asks nobody twice, and runs each call once', async () => {
+  const chats = await Promise.all([telegramChat(), discordChat(Date.now), slackChat()])
+  const { dataDir } = chatFolder({ chats, toml: model.toml, files: MARK_FILES })
+  let daemon: SourceDaemon | undefined
+  const up = async () => {
+    daemon = await startSourceDaemon(dataDir)
+    await eventually(
+      async () => chats.every(({ isConnected }) => isConnected),
+      (all) => all,
+    )
+  }
+  const saying = (text: string) =>
+    eventually(
+      async () => chats.filter((chat) => isSaid(chat, text)).length,
+      (count) => count === chats.length,
+    )
+  try {
+    await up()
+    for (const chat of chats) chat.say({ text: 'run it' })
+    await saying('shell wants to run')
+    await daemon?.kill()
+    await up()
+    for (const chat of chats) {
+      const question = questionIn(chat)
+      chat.press({ message: question?.id ?? '', value: question?.buttons[0] ?? '' })
+    }
+    await saying('It says:')
+    await daemon?.kill()
+    expect(runsIn(dataDir)).toBe(chats.length)
+    for (const chat of chats) expect(chat.sent().filter(({ text }) => text.startsWith('shell wants to run'))).toHaveLength(1)
+  } finally {
+    await daemon?.kill()
+    await Promise.all(chats.map((chat) => chat.close()))
+    rmSync(dataDir, { recursive: true, force: true })
+  }
+})

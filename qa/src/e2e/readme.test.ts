@@ -1,0 +1,59 @@
+/** README's procedure, pasted as a whole into a shell next to a running daemon. */
+import { execFile } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { type Daemon, startDaemon } from '@sluice/daemon'
+import { systemClock } from '@sluice/kit'
+import { newToken } from '@sluice/runtime'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { always } from '../../../profiles/always.ts'
+import { environment, ROOT } from '../daemons/bundle.ts'
+
+const SHELL_MS_MAX = 60_000
+
+let home: string
+let daemon: Daemon
+beforeEach(async () => {
+  home = mkdtempSync(join(tmpdir(), 'readme-'))
+  const dataDir = join(home, '.sluice')
+  mkdirSync(dataDir, { mode: 0o700 })
+  // The checkout the block is pasted in; its built command runs from source.
+  mkdirSync(join(home, 'dist/full'), { recursive: true })
+  writeFileSync(join(home, 'dist/full/sluice.mjs'), `await import(${JSON.stringify(join(ROOT, 'profiles/full.ts'))})\n`)
+  writeFileSync(join(home, 'package.json'), JSON.stringify({ scripts: { sluice: 'node dist/full/sluice.mjs' } }))
+  symlinkSync(join(ROOT, 'examples'), join(home, 'examples'))
+  const configFile = join(dataDir, 'config.toml')
+  daemon = await startDaemon({ features: always, dataDir, configFile, env: {}, profile: 'test', version: '0', host: '127.0.0.1', port: 0 })
+})
+afterEach(async () => {
+  await daemon.stop()
+  rmSync(home, { recursive: true, force: true })
+})
+
+function blockBelow(heading: string): string {
+  const readme = readFileSync(join(ROOT, 'README.md'), 'utf8')
+  // The commands have to work in a checkout whose own Node is too old to run the built command itself.
+  expect(readme).not.toContain('node dist/')
+  const block = /```sh\n([\s\S]*?)```/.exec(readme.slice(readme.indexOf(heading)))?.[1]
+  return block?.replaceAll('http://127.0.0.1:42617', daemon.url) ?? expect.fail(`README has no commands below ${heading}`)
+}
+
+test(
+  'the procedure of README runs, waits for a person and ends once it is approved, all in one paste',
+  async () => {
+    const { token } = await newToken(daemon.runtime.store, { name: 'readme', expiresAtMs: null, role: 'operator' }, systemClock)
+    const { stdout } = await promisify(execFile)('sh', ['-euc', blockBelow('## A procedure')], {
+      cwd: home,
+      env: environment({ HOME: home, TOKEN: token, PATH: `${join(process.execPath, '..')}:${process.env.PATH}` }),
+      timeout: SHELL_MS_MAX,
+    })
+    expect(stdout).toMatch(/waits for a person: sluice approvals approve \S+ step-2/)
+    expect(stdout).toMatch(/approved \S+ step-2/)
+    expect(stdout).toContain('none changed, missing or put in')
+    const live = join(home, '.sluice/workspace/releases/live.txt')
+    await vi.waitFor(() => expect(existsSync(live) && readFileSync(live, 'utf8')).toBe('v1.4.0'), { timeout: 5000 })
+  },
+  SHELL_MS_MAX,
+)

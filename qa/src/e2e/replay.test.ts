@@ -1,0 +1,235 @@
+/** Requests that come again, as they do: from providers that saw no answer, and from whoever has recorded one. */
+import { randomBytes } from 'node:crypto'
+import { hmacSha256 } from '@sluice/sdk'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { always } from '../../../profiles/always.ts'
+import { type ChannelDaemon, startChannelDaemon } from '../daemons/channel-daemon.ts'
+import { type FakeProviders, startFakeProviders } from '../daemons/fake-providers.ts'
+import type { SentRequest } from '../daemons/send-request.ts'
+import * as chatapp from '../vectors/chatapp.ts'
+import * as roomchat from '../vectors/roomchat.ts'
+import * as textrelay from '../vectors/textrelay.ts'
+import { NOW_SECS } from '../vectors/vector.ts'
+
+const HOUR_MS = 3_600_000
+const OK = { status: 200, body: '{"status":"ok"}' }
+/** For what happens by itself, and on nobody's clock. */
+const SOON = { timeout: 10_000, interval: 5 }
+const REFUSED = { status: 401, body: '{"error":"Invalid signature","code":"unauthorized"}' }
+
+let fakes: FakeProviders
+let daemon: ChannelDaemon
+
+beforeEach(async () => {
+  fakes = await startFakeProviders(() => NOW_SECS * 1000)
+  daemon = await startChannelDaemon({ features: always, channels: fakes.channels, nowSecs: NOW_SECS })
+})
+afterEach(async () => {
+  await daemon.stop()
+  await fakes.close()
+})
+
+/** One message is kept, its turn has run once, and its reply was sent once. */
+const expectOneTurn = async (sent: readonly unknown[]): Promise<void> => {
+  expect(await daemon.kept()).toMatchObject([{ state: 'done', attempts: 1, replies: [{ state: 'sent', attempts: 1 }] }])
+  expect(sent).toHaveLength(1)
+}
+
+const bodyOf = (id: string, text: string): Buffer =>
+  Buffer.from(
+    JSON.stringify({
+      id,
+      whatsappMessageId: id,
+      waId: '15550002222',
+      text,
+      type: 'text',
+      owner: false,
+      eventType: 'message',
+      timestamp: '1767225600',
+    }),
+  )
+const bizchatRequest: SentRequest = { path: '/bizchat?token=bizchat-webhook-secret-01', body: bodyOf('wamid.X', 'hello') }
+
+describe('§4.2 the same signed message runs one turn', () => {
+  const cases = [
+    ['chatapp', () => chatapp.proved(Buffer.from(chatapp.BODY))],
+    ['textrelay', () => textrelay.proved(Buffer.from(textrelay.BODY))],
+    ['bizchat', () => bizchatRequest],
+  ] as const
+
+  test.each(cases)('%s: sent again and again, and 50 times at once', async (channel, request) => {
+    for (let repeat = 0; repeat < 3; repeat++) expect(await daemon.send(request())).toEqual(OK)
+    for (const answer of await Promise.all(Array.from({ length: 50 }, () => daemon.send(request())))) expect(answer).toEqual(OK)
+    await expectOneTurn(fakes[channel].sent)
+  })
+
+  test.each(cases)('%s: 50 first times at once', async (channel, request) => {
+    for (const answer of await Promise.all(Array.from({ length: 50 }, () => daemon.send(request())))) expect(answer).toEqual(OK)
+    await expectOneTurn(fakes[channel].sent)
+  })
+
+  test.each(cases)('%s: also after a restart', async (channel, request) => {
+    expect(await daemon.send(request())).toEqual(OK)
+    await daemon.kept()
+    await daemon.restart()
+    expect(await daemon.send(request())).toEqual(OK)
+    await expectOneTurn(fakes[channel].sent)
+  })
+
+  test('chatapp, bizchat: also 71 hours later, though what is old is dropped meanwhile', async () => {
+    const [signed, unsigned] = [chatapp.proved(Buffer.from(chatapp.BODY)), bizchatRequest]
+    for (const request of [signed, unsigned]) expect(await daemon.send(request)).toEqual(OK)
+    await daemon.kept()
+    await daemon.restart(71 * HOUR_MS)
+    // Long enough for the store to be tidied up.
+    await daemon.clock.advance(120_000)
+    for (const request of [signed, unsigned]) expect(await daemon.send(request)).toEqual(OK)
+    expect(await daemon.kept()).toHaveLength(2)
+    expect([fakes.chatapp.sent.length, fakes.bizchat.sent.length]).toEqual([1, 1])
+  })
+})
+
+describe('§8 textrelay: a recorded request', () => {
+  const request = textrelay.proved(Buffer.from(textrelay.BODY))
+
+  test('is a known message within 300 s, and 401 after them', async () => {
+    expect(await daemon.send(request)).toEqual(OK)
+    await daemon.clock.advance(300_000)
+    expect(await daemon.send(request)).toEqual(OK)
+    await daemon.clock.advance(1000)
+    expect(await daemon.send(request)).toEqual(REFUSED)
+    await daemon.restart()
+    expect(await daemon.send(request)).toEqual(REFUSED)
+    await expectOneTurn(fakes.textrelay.sent)
+  })
+
+  test('that is signed anew, as a repeat of the provider is, is a known message', async () => {
+    expect(await daemon.send(request)).toEqual(OK)
+    await daemon.restart(HOUR_MS)
+    const time = String(NOW_SECS + 3600)
+    const signature = hmacSha256('textrelay-signing-secret-01', time, '.', textrelay.BODY).toString('hex')
+    const headers = [
+      ['x-webhook-timestamp', time],
+      ['x-webhook-signature', signature],
+    ] as const
+    expect(await daemon.send({ ...request, headers })).toEqual(OK)
+    await expectOneTurn(fakes.textrelay.sent)
+  })
+})
+
+describe('§8 roomchat: a random value is good once (R6)', () => {
+  const signed = (random: string, body: string = roomchat.BODY): SentRequest => ({
+    path: '/roomchat',
+    headers: [
+      ['X-RoomChat-Random', random],
+      ['X-RoomChat-Signature', hmacSha256('roomchat-webhook-secret-01', random, body).toString('hex')],
+    ],
+    body,
+  })
+  const newRandom = () => randomBytes(48).toString('base64')
+  const request = signed('Zm9vYmFyMDEyMzQ1Njc4OWFiY2RlZmdoaWprbG1ub3BxcnN0dXZ3eHl6MDEyMzQ1')
+
+  test('a second request with it is 401, also after a restart; from 1,000 s on it is a known message', async () => {
+    expect(await daemon.send(request)).toEqual(OK)
+    expect(await daemon.send(request)).toEqual(REFUSED)
+    await daemon.restart()
+    expect(await daemon.send(request)).toEqual(REFUSED)
+    await daemon.clock.advance(999_999)
+    expect(await daemon.send(request)).toEqual(REFUSED)
+    await daemon.clock.advance(1)
+    expect(await daemon.send(request)).toEqual(OK)
+    await expectOneTurn(fakes.roomchat.sent)
+  })
+
+  test('of 50 at once one is let in', async () => {
+    const answers = await Promise.all(Array.from({ length: 50 }, () => daemon.send(request)))
+    expect(answers.filter(({ status }) => status === 200)).toEqual([OK])
+    expect(answers.filter(({ status }) => status === 401)).toHaveLength(49)
+    await expectOneTurn(fakes.roomchat.sent)
+  })
+
+  test('also for another message, and for an event that is none', async () => {
+    const random = newRandom()
+    const like = roomchat.BODY.replace('"Create"', '"Like"')
+    expect(await daemon.send(signed(random, like))).toEqual(OK)
+    expect(await daemon.send(signed(random, like))).toEqual(REFUSED)
+    expect(await daemon.send(signed(random))).toEqual(REFUSED)
+    expect(await daemon.kept()).toEqual([])
+  })
+
+  test('a request that was refused, or could not be read, has not used it up', async () => {
+    const random = newRandom()
+    const { headers = [] } = signed(random)
+    expect(await daemon.send({ ...signed(random), headers: [...headers.slice(0, 1), ['X-RoomChat-Signature', '0'.repeat(64)]] })).toEqual(
+      REFUSED,
+    )
+    expect(await daemon.send(signed(random, '{'))).toMatchObject({ status: 400 })
+    expect(await daemon.send(signed(random))).toEqual(OK)
+    await expectOneTurn(fakes.roomchat.sent)
+  })
+
+  test('the same message under another one is a known message', async () => {
+    expect(await daemon.send(signed(newRandom()))).toEqual(OK)
+    expect(await daemon.send(signed(newRandom()))).toEqual(OK)
+    await expectOneTurn(fakes.roomchat.sent)
+  })
+
+  test('the end of it moved into the body is signed, and no event', async () => {
+    const { headers = [] } = request
+    const [random = '', signature = ''] = headers.map(([, value]) => value)
+    const moved = {
+      ...request,
+      headers: [
+        ['X-RoomChat-Random', random.slice(0, 40)],
+        ['X-RoomChat-Signature', signature],
+      ] as const,
+    }
+    expect(await daemon.send({ ...moved, body: random.slice(40) + roomchat.BODY })).toMatchObject({ status: 400 })
+    expect(await daemon.kept()).toEqual([])
+  })
+})
+
+describe('mailpush: a push', () => {
+  const push = (body: string): SentRequest => ({
+    path: '/webhook/mailpush',
+    headers: [['authorization', 'Bearer mailpush-secret-01']],
+    body,
+  })
+  const mailArrives = async () => {
+    // The first look at the mailbox says where it begins.
+    await expect.poll(() => fakes.mailpush.watches.length, SOON).toBe(1)
+    fakes.mailpush.receive({ from: 'Ada <ada@example.com>', subject: 'Time', text: 'What is the time?' })
+    const body = fakes.mailpush.push()
+    expect(await daemon.send(push(body))).toEqual(OK)
+    await expect.poll(async () => (await daemon.kept()).length, SOON).toBe(1)
+    return body
+  }
+
+  test('that comes again, or 20 times at once, brings no mail twice; nor does it after a restart', async () => {
+    const body = await mailArrives()
+    expect(await daemon.send(push(body))).toEqual(OK)
+    for (const answer of await Promise.all(Array.from({ length: 20 }, () => daemon.send(push(body))))) expect(answer).toEqual(OK)
+    await daemon.restart()
+    expect(await daemon.send(push(body))).toEqual(OK)
+    await daemon.clock.advance(1000)
+    await expectOneTurn(fakes.mailpush.sent)
+  })
+
+  test('that is older than what was read changes nothing', async () => {
+    const old = fakes.mailpush.push()
+    await mailArrives()
+    expect(await daemon.send(push(old))).toEqual(OK)
+    await daemon.clock.advance(1000)
+    await expectOneTurn(fakes.mailpush.sent)
+  })
+
+  test('whose mails the provider lists anew, its history forgotten, brings none twice', async () => {
+    await mailArrives()
+    fakes.mailpush.mailbox.forget()
+    expect(await daemon.send(push(fakes.mailpush.push()))).toEqual(OK)
+    const listings = () => fakes.mailpush.requests.filter(({ path, method }) => method === 'GET' && path.endsWith('/messages')).length
+    await expect.poll(listings, SOON).toBeGreaterThan(0)
+    await daemon.clock.advance(1000)
+    await expectOneTurn(fakes.mailpush.sent)
+  })
+})

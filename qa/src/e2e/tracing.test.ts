@@ -1,0 +1,276 @@
+/** The whole tree of spans, as a collector is told of it: across the inbox, through tools and models, into procedures (§5 rule 6). */
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Daemon, startDaemon } from '@sluice/daemon'
+import { systemClock } from '@sluice/kit'
+import otel from '@sluice/observability-otel'
+import { formatTraceContext } from '@sluice/sdk'
+import { openStore } from '@sluice/store'
+import { type ChatappFake, startChatappFake } from '@sluice/testkit/fakes/chatapp'
+import { testHost } from '@sluice/testkit/host'
+import { type ModelServer, startModelServer } from '@sluice/testkit/model-server'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { always } from '../../../profiles/always.ts'
+import type { Chat } from '../chats/chat.ts'
+import { telegramChat } from '../chats/telegram.ts'
+import { CHATAPP_PERSON, chatappRequest } from '../daemons/chatapp-requests.ts'
+import { sendRequest } from '../daemons/send-request.ts'
+import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from '../otlp-receiver.ts'
+
+const CALLER = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331', state: 'vendor=1' }
+const TRACED: readonly (readonly [string, string])[] = [
+  ['traceparent', `00-${CALLER.traceId}-${CALLER.spanId}-01`],
+  ['tracestate', CALLER.state],
+]
+const TEXT = 'the launch code is 4711'
+const APP_SECRET = 'chatapp-app-secret-01'
+
+let dataDir: string
+let collector: OtlpReceiver
+let model: ModelServer
+let chatapp: ChatappFake
+const running: Daemon[] = []
+
+beforeEach(async () => {
+  dataDir = mkdtempSync(join(tmpdir(), 'sluice-tracing-'))
+  ;[collector, model, chatapp] = await Promise.all([startOtlpReceiver(), startModelServer(), startChatappFake()])
+})
+afterEach(async () => {
+  for (const daemon of running.splice(0)) await daemon.stop()
+  await Promise.all([collector.close(), model.close(), chatapp.close()])
+  rmSync(dataDir, { recursive: true, force: true })
+})
+
+async function start(toml = ''): Promise<Daemon> {
+  const configFile = join(dataDir, 'config.toml')
+  const config = `[log]
+level = "error"
+[gateway]
+require_pairing = false
+[provider]
+kind = "openai"
+model = "small-1"
+base_url = "${model.url}/v1"
+api_key = "${model.apiKey}"
+[observability]
+backend = "otlp"
+otel_endpoint = "${collector.url}"
+otel_service_name = "kitchen"
+[sop]
+take_over = true
+[channels_config.chatapp]
+access_token = "${chatapp.accessToken}"
+phone_number_id = "${chatapp.phoneNumberId}"
+verify_token = "vt-01"
+app_secret = "${APP_SECRET}"
+allowed_numbers = ["*"]
+api_url = "${chatapp.url}"
+${toml}`
+  writeFileSync(configFile, config, { mode: 0o600 })
+  const features = [...always, otel]
+  const daemon = await startDaemon({ features, dataDir, configFile, env: {}, profile: 'test', version: '0', host: '127.0.0.1', port: 0 })
+  running.push(daemon)
+  return daemon
+}
+
+function procedure(name: string, toml: string, steps: string): void {
+  const folder = join(dataDir, 'sops', name)
+  mkdirSync(folder, { recursive: true })
+  const about = `[sop]\nname = "${name}"\ndescription = "A test"\nversion = "1.0.0"\npriority = "normal"\n`
+  writeFileSync(join(folder, 'SOP.toml'), `${about}${toml}`)
+  writeFileSync(join(folder, 'SOP.md'), `# ${name}\n\n## Steps\n\n${steps}`)
+}
+
+/** A span's name below those of its ancestors, as far as they came: `request > turn`. */
+function path(spans: readonly ReceivedSpan[], span: ReceivedSpan): string {
+  const parent = spans.find(({ spanId }) => spanId === span.parentId)
+  return parent ? `${path(spans, parent)} > ${span.name}` : span.name
+}
+
+const paths = (spans: readonly ReceivedSpan[]) => spans.map((span) => path(spans, span)).toSorted()
+
+const named = (spans: readonly ReceivedSpan[], name: string): ReceivedSpan => {
+  const span = spans.find((candidate) => candidate.name === name)
+  if (!span) throw new Error(`no span ${name}`)
+  return span
+}
+
+const ofCaller = ({ traceId }: ReceivedSpan) => traceId === CALLER.traceId
+
+/** What a request to another program says of its parent. */
+const parentIn = (headers: Headers | undefined) => headers?.get('traceparent')?.split('-').slice(1, 3)
+
+describe('a message of a chat', () => {
+  test('is one tree from the request of the provider to the sending of the reply, whatever lies in the inbox between', async () => {
+    const seen: Headers[] = []
+    const site = createServer((incoming, outgoing) => {
+      seen.push(new Headers(incoming.headers as Record<string, string>))
+      outgoing.end('fine')
+    })
+    await new Promise<void>((resolve) => site.listen(0, '127.0.0.1', resolve))
+    const address = site.address()
+    const port = typeof address === 'object' ? address?.port : 0
+    try {
+      model.script({ toolCalls: [{ name: 'http_request', input: { url: `http://127.0.0.1:${port}/` } }] }, { text: 'Done.' })
+      const { url } = await start('[tools.http_request]\nallowed_domains = ["127.0.0.1"]\n[http]\nallow_private = ["127.0.0.1"]\n')
+      const { headers = [], ...request } = chatappRequest({ id: 'wamid.1', text: TEXT })
+      expect(await sendRequest(url, { ...request, headers: [...headers, ...TRACED] })).toMatchObject({ status: 200 })
+      const spans = await collector.until(8, ofCaller)
+      const inbound = 'POST /chatapp > receive chatapp > process chatapp'
+      expect(paths(spans)).toEqual([
+        'POST /chatapp',
+        'POST /chatapp > receive chatapp',
+        inbound,
+        `${inbound} > turn chatapp`,
+        `${inbound} > turn chatapp > chat small-1`,
+        `${inbound} > turn chatapp > chat small-1`,
+        `${inbound} > turn chatapp > execute_tool http_request`,
+        `${inbound} > turn chatapp > send chatapp`,
+      ])
+      expect(collector.refusals).toEqual([])
+      expect(named(spans, 'POST /chatapp').parentId).toBe(CALLER.spanId)
+      for (const span of spans) {
+        expect(span).toMatchObject({ traceState: CALLER.state, isError: false, resource: { 'service.name': 'kitchen' } })
+        expect(span.endNano).toBeGreaterThanOrEqual(span.startNano)
+      }
+
+      // Each program that was asked is told by which of these spans.
+      const calls = spans.filter(({ name }) => name === 'chat small-1').map(({ spanId }) => [CALLER.traceId, spanId])
+      expect(model.requests.map(({ headers }) => parentIn(headers))).toEqual(expect.arrayContaining(calls))
+      expect(seen.map(parentIn)).toEqual([[CALLER.traceId, named(spans, 'execute_tool http_request').spanId]])
+      const reply = chatapp.requests.find(({ method, path }) => method === 'POST' && path.endsWith('/messages'))
+      expect(parentIn(reply?.headers)).toEqual([CALLER.traceId, named(spans, 'send chatapp').spanId])
+      for (const headers of [reply?.headers, seen[0], model.requests[0]?.headers]) expect(headers?.get('tracestate')).toBe(CALLER.state)
+
+      const said = collector.bodies.join('\n')
+      for (const secret of ['4711', 'Done.', CHATAPP_PERSON, APP_SECRET, model.apiKey, chatapp.accessToken, dataDir]) {
+        expect(said).not.toContain(secret)
+      }
+    } finally {
+      site.close()
+    }
+  })
+
+  test('goes on below the span that received it when a later run of the daemon takes it up', async () => {
+    const store = openStore({ file: join(dataDir, 'sluice.db'), clock: systemClock, log: testHost().log })
+    const message = { id: 'wamid.1', account: chatapp.phoneNumberId, sender: CHATAPP_PERSON, to: { to: CHATAPP_PERSON }, text: TEXT }
+    const trace = formatTraceContext({ ...CALLER, parentId: null })
+    const about = { channel: 'chatapp', verdict: 'x-hub-signature-256', raw: Buffer.from('{}'), receivedAtMs: Date.now(), trace }
+    await store.inbox.keep({ ...about, messages: [{ message, session: 'chatapp:ada' }] })
+    await store.close()
+    await start()
+    const spans = await collector.until(4, ofCaller)
+    expect(paths(spans)).toEqual([
+      'process chatapp',
+      'process chatapp > turn chatapp',
+      'process chatapp > turn chatapp > chat small-1',
+      'process chatapp > turn chatapp > send chatapp',
+    ])
+    expect(named(spans, 'process chatapp')).toMatchObject({ parentId: CALLER.spanId, traceState: CALLER.state })
+  })
+})
+
+describe('a chat that holds a connection', () => {
+  let telegram: Chat
+  beforeEach(async () => {
+    telegram = await telegramChat()
+  })
+  afterEach(() => telegram.close())
+
+  const section = () =>
+    ['[channels_config.telegram]', ...Object.entries(telegram.config).map(([key, value]) => `${key} = ${JSON.stringify(value)}`), ''].join(
+      '\n',
+    )
+
+  test('begins a trace with each message, and the reply ends it', async () => {
+    await start(section())
+    telegram.say({ text: TEXT })
+    const spans = await collector.until(5)
+    const inbound = 'receive telegram > process telegram'
+    expect(paths(spans)).toEqual([
+      'receive telegram',
+      inbound,
+      `${inbound} > turn telegram`,
+      `${inbound} > turn telegram > chat small-1`,
+      `${inbound} > turn telegram > send telegram`,
+    ])
+    expect(named(spans, 'receive telegram').parentId).toBeNull()
+  })
+
+  test('is told of an event by a message below the request that brings it', async () => {
+    const { url } = await start(section())
+    const event = { type: 'note', channels: ['messenger'], content: { title: 'T', message: TEXT } }
+    const answer = await sendRequest(url, { path: '/api/channel-events', body: JSON.stringify(event), headers: TRACED })
+    expect(answer).toMatchObject({ status: 200 })
+    const spans = await collector.until(2, ofCaller)
+    expect(paths(spans)).toEqual(['POST /api/channel-events', 'POST /api/channel-events > send telegram'])
+    const sent = telegram.requests.find(({ path }) => path.endsWith('/sendMessage'))
+    expect(parentIn(sent?.headers)).toEqual([CALLER.traceId, named(spans, 'send telegram').spanId])
+    expect(collector.bodies.join('')).not.toContain('4711')
+  })
+})
+
+describe('a procedure', () => {
+  test('is a run below the request that set it off, its steps below the run, the turns that work on them below those', async () => {
+    procedure(
+      'ship',
+      'execution_mode = "auto"\n[[triggers]]\ntype = "webhook"\npath = "/ship"\n',
+      '1. **Look** - Looks.\n\n2. **Tell** - Tells.\n',
+    )
+    const { url } = await start()
+    const answer = await sendRequest(url, { path: '/ship', body: JSON.stringify({ note: TEXT }), headers: TRACED })
+    expect(answer).toMatchObject({ status: 200 })
+    const spans = await collector.until(8, ofCaller)
+    const run = 'POST trigger > sop_run ship'
+    expect(paths(spans)).toEqual([
+      'POST trigger',
+      run,
+      ...[1, 2].flatMap((step) => [
+        `${run} > sop_step ship ${step}`,
+        `${run} > sop_step ship ${step} > turn sop`,
+        `${run} > sop_step ship ${step} > turn sop > chat small-1`,
+      ]),
+    ])
+    expect(named(spans, 'sop_step ship 1').attributes).toMatchObject({
+      'sluice.sop': 'ship',
+      'sluice.step': 1,
+      'sluice.outcome': 'completed',
+    })
+    expect(collector.bodies.join('\n')).not.toContain('4711')
+  })
+
+  test('without a model is the same, with the tool below its step', async () => {
+    const step = '1. **Note** - Writes it down.\n   - tools: file_write\n   - input: {"path": "note.txt", "content": "$event.text"}\n'
+    procedure('note', 'execution_mode = "deterministic"\n[[triggers]]\ntype = "webhook"\npath = "/chatapp"\n', step)
+    const { url } = await start()
+    const { headers = [], ...request } = chatappRequest({ id: 'wamid.1', text: TEXT })
+    await sendRequest(url, { ...request, headers: [...headers, ...TRACED] })
+    const spans = await collector.until(5, ofCaller)
+    const run = 'POST /chatapp > receive chatapp > sop_run note'
+    expect(paths(spans)).toEqual([
+      'POST /chatapp',
+      'POST /chatapp > receive chatapp',
+      run,
+      `${run} > sop_step note 1`,
+      `${run} > sop_step note 1 > execute_tool file_write`,
+    ])
+  })
+})
+
+test('where nobody asks for the trace, a turn is the beginning of one', async () => {
+  const { url } = await start()
+  await sendRequest(url, { path: '/webhook', body: JSON.stringify({ message: TEXT }) })
+  const spans = await collector.until(3)
+  expect(paths(spans)).toEqual(['POST /webhook', 'POST /webhook > turn webhook', 'POST /webhook > turn webhook > chat small-1'])
+  expect(new Set(spans.map(({ traceId }) => traceId)).size).toBe(1)
+  expect(named(spans, 'POST /webhook').parentId).toBeNull()
+})
+
+test('with tracing off, nothing is told to other programs', async () => {
+  const { url, runtime } = await start()
+  await runtime.reload(readFileSync(join(dataDir, 'config.toml'), 'utf8').replace('"otlp"', '"none"'))
+  await sendRequest(url, { path: '/webhook', body: JSON.stringify({ message: TEXT }), headers: TRACED })
+  expect(model.requests.map(({ headers }) => headers.has('traceparent'))).toEqual([false])
+})

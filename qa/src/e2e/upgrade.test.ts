@@ -1,0 +1,225 @@
+/** A data directory of release 0.1.0, killed at work, served by this code: nothing of it is lost, and what was interrupted goes on once. */
+import { appendFileSync, existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Daemon, startDaemon } from '@sluice/daemon'
+import { type TestClock, testClock } from '@sluice/testkit/clock'
+import { type ChatappFake, startChatappFake } from '@sluice/testkit/fakes/chatapp'
+import type { ModelStep } from '@sluice/testkit/model-script'
+import { type ModelServer, startModelServer } from '@sluice/testkit/model-server'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { always } from '../../../profiles/always.ts'
+import { chatappRequest } from '../daemons/chatapp-requests.ts'
+import { sendRequest } from '../daemons/send-request.ts'
+import { copyFirstRelease, type FirstRelease, type FixtureQuestion } from '../first-release.ts'
+
+let model: ModelServer
+let platform: ChatappFake
+let release: FirstRelease
+let clock: TestClock
+let daemon: Daemon
+
+/** Answers what the first release never got an answer to. */
+function answer(text: string, results: number): ModelStep {
+  const [, run] = /procedure "\w+" \(run ([\w-]+)\)/.exec(text) ?? []
+  if (run && results === 0) return { toolCalls: [{ name: 'sop_advance', input: { run_id: run, status: 'completed', output: 'written' } }] }
+  return { text: `Answered: ${text.slice(0, 60)}` }
+}
+
+beforeAll(async () => {
+  model = await startModelServer({ answer: ({ lastUserText, body }) => answer(lastUserText, resultsIn(body)) })
+  platform = await startChatappFake()
+  release = copyFirstRelease({ modelUrl: model.url, platformUrl: platform.url })
+  clock = testClock(release.facts.killedAtMs + 60_000)
+  const { dataDir, configFile } = release
+  // Which sandboxes work differs between machines.
+  appendFileSync(configFile, '\n[security.sandbox]\nenabled = false\n')
+  daemon = await startDaemon({
+    features: always,
+    dataDir,
+    configFile,
+    env: {},
+    profile: 'test',
+    version: '0.0.0',
+    clock,
+    host: '127.0.0.1',
+    port: 0,
+  })
+})
+afterAll(async () => {
+  await daemon.stop()
+  await Promise.all([model.close(), platform.close()])
+  release.dispose()
+})
+
+/** Tool results after the last message of a person. */
+function resultsIn(body: unknown): number {
+  const { messages } = body as { readonly messages: readonly { readonly role: string }[] }
+  return messages.slice(messages.findLastIndex(({ role }) => role === 'user')).filter(({ role }) => role === 'tool').length
+}
+
+async function until<T>(look: () => Promise<T | undefined | false>): Promise<T> {
+  const endMs = performance.now() + 15_000
+  for (;;) {
+    const found = await look()
+    if (found !== undefined && found !== false) return found
+    if (performance.now() > endMs) throw new Error(`nothing came of it: ${look}`)
+    await clock.advance(20)
+    await sleep(2)
+  }
+}
+
+async function call(
+  method: string,
+  path: string,
+  body?: object,
+  { token = release.facts.tokens.laptop, ...headers }: Record<string, string> = {},
+) {
+  const response = await fetch(`${daemon.url}${path}`, {
+    method,
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${token}`, ...headers },
+    ...(body && { body: JSON.stringify(body) }),
+  })
+  return { status: response.status, body: JSON.parse(await response.text()) }
+}
+
+/** How often the model was asked something that ends with this text. */
+const askedFor = (text: string): number => model.requests.filter(({ lastUserText }) => lastUserText.endsWith(text)).length
+
+const inboxRow = async (id: string) => {
+  const { inbox } = daemon.runtime.store
+  const row = (await inbox.list({ limit: 100 })).find(({ messageId }) => messageId === id)
+  return row && inbox.get(row.number)
+}
+
+const decide = ([run, step]: FixtureQuestion) => call('POST', `/api/approvals/${run}/${step}`, { approved: true })
+
+test('the database is whole after the upgrade', async () => {
+  expect(await daemon.runtime.store.check()).toEqual([])
+  expect(await daemon.runtime.store.sops.verify()).toMatchObject({ broken: null })
+})
+
+test('paired devices authenticate, a revoked one does not', async () => {
+  const { tokens } = release.facts
+  expect((await call('GET', '/api/sessions')).status).toBe(200)
+  expect((await call('GET', '/api/sessions', undefined, { token: tokens.tablet })).status).toBe(200)
+  expect((await call('GET', '/api/sessions', undefined, { token: tokens.revoked })).status).toBe(401)
+})
+
+test('a conversation of a device goes on with its history', async () => {
+  const { body } = await call('GET', '/api/sessions/diary/messages')
+  expect(JSON.stringify(body)).toContain('My name is Ada.')
+  expect((await call('GET', '/api/sessions/diary')).body).toMatchObject({ name: 'My diary' })
+  const turn = await call('POST', '/webhook', { message: 'who am I?' }, { 'x-session-id': 'diary' })
+  expect(turn.status).toBe(200)
+  const request = model.requests.find(({ lastUserText }) => lastUserText === 'who am I?')
+  expect(JSON.stringify(request?.body)).toContain('My name is Ada.')
+})
+
+test('an interrupted turn goes on after its finished tool call, once', async () => {
+  const { turns, memories } = release.facts
+  const turn = await until(async () => {
+    const { body } = await call('GET', `/api/turns/${turns.interrupted}`)
+    return body.status === 'done' && body
+  })
+  expect(turn.response).toContain('Answered: remember drink')
+  expect(askedFor('then slow')).toBe(1)
+  const [request] = model.requests.filter(({ lastUserText }) => lastUserText.endsWith('then slow'))
+  expect(resultsIn(request?.body)).toBe(1)
+  expect(JSON.stringify(request?.body)).toContain(memories.drink)
+})
+
+test('used idempotency keys stay used, the one of an interrupted turn too', async () => {
+  const { turns } = release.facts
+  await until(async () => (await call('GET', `/api/turns/${turns.keyed}`)).body.status === 'done')
+  for (const key of ['order-1', 'order-2']) {
+    const repeat = await call('POST', '/webhook', { message: 'only once' }, { 'x-idempotency-key': key })
+    expect(repeat, key).toMatchObject({ status: 200, body: { status: 'duplicate' } })
+  }
+  expect(askedFor('slow with a key')).toBe(1)
+  expect(askedFor('only once')).toBe(0)
+})
+
+test('interrupted and queued messages are answered once and in order', async () => {
+  const { chat } = release.facts
+  await until(async () => (await inboxRow(chat.queued))?.state === 'done')
+  const answers = await until(async () => {
+    const found = platform.sent.filter(({ text }) => /slow question|behind the slow/.test(text))
+    return found.length >= 2 && found
+  })
+  expect(answers.map(({ text }) => text)).toEqual(['Answered: a slow question', 'Answered: a question behind the slow one'])
+  const request = model.requests.find(({ lastUserText }) => lastUserText.endsWith('behind the slow one'))
+  expect(JSON.stringify(request?.body)).toContain('You said: hello')
+})
+
+test('a message id of the first release is still known', async () => {
+  const { chat } = release.facts
+  const before = model.requests.length
+  const repeat = chatappRequest({ id: chat.interrupted, text: 'a slow question' })
+  expect(await sendRequest(daemon.url, repeat)).toMatchObject({ status: 200 })
+  expect((await daemon.runtime.store.inbox.list({ limit: 100 })).filter(({ messageId }) => messageId === chat.interrupted)).toHaveLength(1)
+  expect(model.requests.slice(before).filter(({ lastUserText }) => lastUserText === 'a slow question')).toEqual([])
+})
+
+test('dead and ambiguous deliveries are listed and replayable', async () => {
+  const { chat } = release.facts
+  const dead = await inboxRow(chat.poisoned)
+  expect(dead).toMatchObject({ state: 'dead', error: expect.stringContaining('400') })
+  expect((await call('POST', `/api/deliveries/inbox/${dead?.number}/replay`)).status).toBe(200)
+  await until(async () => (await inboxRow(chat.poisoned))?.state === 'done')
+  const { body } = await call('GET', '/api/deliveries/outbox?limit=100')
+  const left = body.replies.filter(({ text }: { text: string }) => /refuse-me|fail-me/.test(text))
+  expect(left.map(({ state }: { state: string }) => state).toSorted()).toEqual(['ambiguous', 'dead'])
+  for (const { number } of left) expect((await call('POST', `/api/deliveries/outbox/${number}/replay`)).status).toBe(200)
+  // The platform asked for an hour's delay of the third reply to this person; replies to one person keep their order.
+  await clock.advance(3_600_000)
+  await until(async () =>
+    ['refuse-me', 'fail-me', 'later-please'].every((text) => platform.sent.some((sent) => sent.text === `You said: ${text}`)),
+  )
+})
+
+test('a question of a program can be answered', async () => {
+  expect(await decide(release.facts.questions.program)).toMatchObject({ status: 200, body: { state: 'approved' } })
+})
+
+test('a tool call that waits is asked about again, and runs once its person agrees in the chat', async () => {
+  const { chat } = release.facts
+  const made = join(release.dataDir, 'workspace/made-after-approval')
+  expect(existsSync(made)).toBe(false)
+  // The first release did not bind its question to the call, so that one is withdrawn.
+  await until(async () => platform.sent.some(({ text }) => text.startsWith('shell wants to run')))
+  const yes = chatappRequest({ id: 'wamid.YES', text: 'approve', from: '15550005555' })
+  expect(await sendRequest(daemon.url, yes)).toMatchObject({ status: 200 })
+  await until(async () => (await inboxRow(chat.running))?.state === 'done')
+  expect(existsSync(made)).toBe(true)
+  expect(askedFor('node mark.mjs')).toBe(1)
+  const [request] = model.requests.filter(({ lastUserText }) => lastUserText.endsWith('node mark.mjs'))
+  expect(resultsIn(request?.body)).toBe(1)
+})
+
+test('memories of devices and of chats can be read', async () => {
+  const { memory } = daemon.runtime.store
+  const readers = ['device:any', 'channel:chatapp/1/15550001111']
+  for (const reader of readers) {
+    const found = new Map((await memory.search(reader, '', 100)).map((entry) => [entry.key, entry.content]))
+    for (const [key, content] of Object.entries(release.facts.memories)) expect(found.get(key), key).toBe(content)
+  }
+})
+
+test('a run that waits for a person goes on, one in the middle of a step ends', async () => {
+  const { runs, questions } = release.facts
+  const ended = (run: string) =>
+    until(async () => {
+      const { body } = await call('GET', `/api/sops/runs/${run}`)
+      return body.status !== 'running' && body.status !== 'waiting' && body.ended_at && body
+    })
+  expect(await decide(questions.waiting)).toMatchObject({ status: 200 })
+  expect(await ended(runs.waiting)).toMatchObject({ status: 'completed' })
+  expect(await ended(runs.working)).toMatchObject({ status: 'completed' })
+  expect((await call('GET', `/api/sops/runs/${runs.shipped}`)).body).toMatchObject({ status: 'completed' })
+})
+
+test('procedures in the workspace still start', async () => {
+  const started = await call('POST', '/report', {})
+  expect(started).toMatchObject({ body: { results: [{ sop: 'report', status: 'started' }] } })
+})

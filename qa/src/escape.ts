@@ -1,0 +1,36 @@
+/** Attempts to get out of a sandbox, each tried from the inside: `sandboxEscapes` in a sandbox's tests. */
+
+import { holdRules, type Rules } from '@sluice/testkit/rules'
+import type { SandboxSubject } from '@sluice/testkit/sandbox'
+import { createSandboxBench } from '@sluice/testkit/sandbox-rules/bench'
+import { environmentEscapes } from './escape/environment.ts'
+import { fileEscapes } from './escape/files.ts'
+import { kernelEscapes } from './escape/kernel.ts'
+import { networkEscapes } from './escape/network.ts'
+import { processEscapes } from './escape/processes.ts'
+import { resourceEscapes } from './escape/resources.ts'
+import { socketEscapes } from './escape/sockets.ts'
+import { survivalEscapes } from './escape/survival.ts'
+import { systemFileEscapes } from './escape/system-files.ts'
+import { terminalEscapes } from './escape/terminal.ts'
+
+/** One test for each attempt, titled by what must not come of it. Needs `sh` and `perl` inside the sandbox. */
+export const sandboxEscapes = (subject: SandboxSubject): void =>
+  holdRules(`sandbox escapes: ${subject.name}`, escapeRules(subject), subject.except)
+
+/** The attempts; each throws where something came of it outside. None of them does harm where it succeeds. */
+export function escapeRules(subject: SandboxSubject): Rules {
+  const inBench = createSandboxBench(subject)
+  return {
+    ...fileEscapes(inBench),
+    ...systemFileEscapes(inBench),
+    ...processEscapes(inBench),
+    ...networkEscapes(inBench),
+    ...socketEscapes(inBench),
+    ...kernelEscapes(inBench),
+    ...resourceEscapes(inBench),
+    ...environmentEscapes(inBench),
+    ...terminalEscapes(inBench),
+    ...survivalEscapes(inBench),
+  }
+}

@@ -1,0 +1,186 @@
+/** Attempts on the local sockets of other programs: a container engine, a key agent, a message bus. */
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import type { Rules } from '@sluice/testkit/rules'
+import { CANARY, type InBench } from '@sluice/testkit/sandbox-rules/bench'
+import { expect } from 'vitest'
+
+const KNOCK = `use IO::Socket::UNIX; for my $at (@ARGV) { my $s = IO::Socket::UNIX->new(Peer => $at) or next; print $s 'x' }`
+const ABSTRACT = `use Socket; socket my $s, AF_UNIX, SOCK_STREAM, 0; connect $s, pack('S a*', AF_UNIX, "\\0$ARGV[0]") and print 'reached'`
+const ABSTRACT_PACKET = `use Socket; socket my $s, AF_UNIX, SOCK_DGRAM, 0; send($s, 'x', 0, pack('S a*', AF_UNIX, "\\0$ARGV[0]")) and print 'reached'`
+const LISTEN = `use Socket; my ($kind, $name) = @ARGV; socket my $s, AF_UNIX, $kind eq 'stream' ? SOCK_STREAM : SOCK_DGRAM, 0;
+  bind $s, pack('S a*', AF_UNIX, "\\0$name") or die; listen $s, 5 if $kind eq 'stream'; $| = 1; print 'ready'; sleep 30`
+
+/** Folders in which services keep sockets and secrets while a machine runs. The user of the tests cannot write in all of them. */
+const RUNTIME_FOLDERS = [
+  '/run',
+  '/var/run',
+  '/run/lock',
+  '/run/secrets',
+  process.env.XDG_RUNTIME_DIR ?? `/run/user/${process.getuid?.() ?? 0}`,
+]
+
+/** Sockets that most machines have; nothing may answer at any. */
+const WELL_KNOWN = [
+  '/var/run/docker.sock',
+  '/run/docker.sock',
+  '/run/containerd/containerd.sock',
+  '/run/podman/podman.sock',
+  '/run/dbus/system_bus_socket',
+  '/run/systemd/private',
+  '/run/systemd/journal/stdout',
+  '/run/udev/control',
+  '/run/snapd.socket',
+  '/dev/log',
+]
+
+/** Folders of its own in those folders, one in each that this user may write in; what was missing is made and removed again. */
+async function inRuntimeFolders(use: (folders: readonly string[]) => Promise<void>): Promise<void> {
+  const made: string[] = []
+  const folders = RUNTIME_FOLDERS.flatMap((parent) => {
+    try {
+      const first = mkdirSync(parent, { recursive: true })
+      if (first !== undefined) made.push(first)
+      const folder = mkdtempSync(join(parent, 'sluice-escape-'))
+      made.push(folder)
+      chmodSync(folder, 0o755)
+      return [folder]
+    } catch {
+      return []
+    }
+  })
+  try {
+    await use(folders)
+  } finally {
+    for (const path of made.reverse()) rmSync(path, { recursive: true, force: true })
+  }
+}
+
+/** Listens at the well-known path of a container engine, unless an engine is there. */
+async function atEngine(use: (path: string) => Promise<void>): Promise<void> {
+  const path = '/run/docker.sock'
+  try {
+    if (existsSync(path)) return
+    writeFileSync(path, '')
+    rmSync(path)
+  } catch {
+    // This user may not write in /run: nothing to try.
+    return
+  }
+  await use(path)
+}
+
+async function connectionsAt(path: string, use: () => Promise<unknown>): Promise<number> {
+  let count = 0
+  const server = createServer((socket) => {
+    count++
+    socket.on('error', () => undefined).destroy()
+  }).listen(path)
+  await once(server, 'listening')
+  try {
+    await use()
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  } finally {
+    server.close()
+  }
+  return count
+}
+
+async function withAbstract(kind: 'stream' | 'packet', use: (name: string) => Promise<void>): Promise<void> {
+  const name = `sluice-escape-${process.pid}-${Math.random()}`
+  const listener = spawn('perl', ['-e', LISTEN, kind, name], { stdio: ['ignore', 'pipe', 'ignore'] })
+  await once(listener.stdout, 'data')
+  try {
+    await use(name)
+  } finally {
+    listener.kill('SIGKILL')
+  }
+}
+
+export const socketEscapes = (inBench: InBench): Rules => ({
+  'sockets of others: none by a path': inBench(async ({ runPerl, outside }) => {
+    for (const folder of outside) {
+      const path = join(folder, 'docker.sock')
+      expect(await connectionsAt(path, () => runPerl(KNOCK, [path, `/proc/self/root${path}`, `/proc/1/root${path}`]))).toBe(0)
+    }
+  }),
+  'sockets of others: none by a link': inBench(async ({ run, outside }) => {
+    const path = join(outside[0] ?? '', 's')
+    const script = `ln -s "$1" s; perl -e '${KNOCK.replaceAll("'", '"')}' s ./s; ln "$1" h; perl -e '${KNOCK.replaceAll("'", '"')}' h`
+    expect(await connectionsAt(path, () => run(script, { args: [path] }))).toBe(0)
+  }),
+  'sockets of others: none of a key agent': inBench(async ({ execute, outside }) => {
+    const agent = join(outside[1] ?? '', 'agent')
+    const given = { env: { SSH_AUTH_SOCK: agent, DBUS_SESSION_BUS_ADDRESS: `unix:path=${agent}` } }
+    expect(await connectionsAt(agent, () => execute('perl', ['-e', `@ARGV = ($ENV{SSH_AUTH_SOCK}); ${KNOCK}`], given))).toBe(0)
+  }),
+  'sockets of others: none that every machine has': inBench(async ({ runPerl }) => {
+    const script = `use IO::Socket::UNIX; for my $at (@ARGV) { for my $type (SOCK_STREAM, SOCK_DGRAM) { print "$at\\n" if IO::Socket::UNIX->new(Peer => $at, Type => $type) } }`
+    expect((await runPerl(script, WELL_KNOWN)).stdout).toBe('')
+  }),
+  'sockets of others: none in /run': inBench(async ({ runPerl }) => {
+    await inRuntimeFolders(async (folders) => {
+      for (const folder of folders) {
+        const path = join(folder, 's')
+        expect(await connectionsAt(path, () => runPerl(KNOCK, [path, `/proc/self/root${path}`, path.replace('/run/', '/var/run/')]))).toBe(
+          0,
+        )
+      }
+    })
+  }),
+  'sockets of others: none of a container engine in /run': inBench(async ({ runPerl }) => {
+    await atEngine(async (path) => {
+      expect(await connectionsAt(path, () => runPerl(KNOCK, [path, `/var${path}`]))).toBe(0)
+    })
+  }),
+  'files of others: none in /run is read or changed': inBench(async ({ run }) => {
+    await inRuntimeFolders(async (folders) => {
+      for (const folder of folders) writeFileSync(join(folder, 'canary'), CANARY, { mode: 0o666 })
+      const script =
+        'for each; do cat "$each/canary" "/var$each/canary" "/proc/self/root$each/canary"; echo changed > "$each/canary"; : > "$each/new"; done'
+      const { stdout, stderr } = await run(script, { args: folders })
+      expect(stdout + stderr).not.toContain(CANARY)
+      for (const folder of folders) {
+        expect(readFileSync(join(folder, 'canary'), 'utf8')).toBe(CANARY)
+        expect(existsSync(join(folder, 'new'))).toBe(false)
+      }
+    })
+  }),
+  'files of others: none in /run is there with a network either': inBench(async ({ run }) => {
+    await inRuntimeFolders(async (folders) => {
+      for (const folder of folders) writeFileSync(join(folder, 'canary'), CANARY)
+      const { stdout } = await run('for each; do cat "$each/canary"; done', { args: folders, policy: { network: true } })
+      expect(stdout).not.toContain(CANARY)
+    })
+  }),
+  'sockets of others: none in /run with a network either': inBench(async ({ runPerl }) => {
+    await inRuntimeFolders(async (folders) => {
+      for (const folder of folders) {
+        const path = join(folder, 's')
+        expect(await connectionsAt(path, () => runPerl(KNOCK, [path], { network: true }))).toBe(0)
+      }
+    })
+  }),
+  'sockets of others: none by an abstract name': inBench(async ({ runPerl }) => {
+    await withAbstract('stream', async (name) => expect((await runPerl(ABSTRACT, [name])).stdout).toBe(''))
+  }),
+  'sockets of others: no packet to an abstract name': inBench(async ({ runPerl }) => {
+    await withAbstract('packet', async (name) => expect((await runPerl(ABSTRACT_PACKET, [name])).stdout).toBe(''))
+  }),
+  'sockets of others: no abstract name is seen': inBench(async ({ run }) => {
+    await withAbstract('stream', async (name) => expect((await run('cat /proc/net/unix')).stdout).not.toContain(name))
+  }),
+  'sockets of others: none is handed over in the workspace to be used later': inBench(async ({ runPerl, workspace }) => {
+    // what it binds there is its own: gone with it
+    const path = join(workspace, 'left')
+    await runPerl(`use IO::Socket::UNIX; IO::Socket::UNIX->new(Local => $ARGV[0], Listen => 1)`, [path])
+    const { promise, resolve } = Promise.withResolvers<boolean>()
+    execFile('perl', ['-e', `use IO::Socket::UNIX; exit(IO::Socket::UNIX->new(Peer => $ARGV[0]) ? 0 : 1)`, path], (error) =>
+      resolve(!error),
+    )
+    expect(await promise).toBe(false)
+  }),
+})

@@ -1,0 +1,104 @@
+/** Every regular expression of product code takes linear time: one quadratic pattern lets one message stop the daemon. */
+import { globSync, readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { sourcePatterns } from './source-patterns.ts'
+
+const ROOT = resolve(import.meta.dirname, '../..')
+const files = globSync('packages/*/src/**/*.ts', { cwd: ROOT })
+  .filter((file) => !/\.test\.|\/testing|^packages\/testkit\//.test(file))
+  .map((file) => ({ file, ...sourcePatterns(readFileSync(resolve(ROOT, file), 'utf8')) }))
+
+/**
+ * Files of product code that construct regular expressions, with representative instances of each. A
+ * new construction needs a line here; a literal needs none and is the better choice.
+ */
+const CONSTRUCTED: Readonly<Record<string, { readonly times: number; readonly instances: readonly RegExp[] }>> = {
+  // The names come from a fixed set of HTML elements.
+  'packages/channel-mailpush/src/html-to-text.ts': { times: 1, instances: [/<\/script(?![a-z\d])/gi] },
+  // The platform names the id of the bot: letters and digits.
+  'packages/channel-slack/src/plain-text.ts': { times: 1, instances: [/<@U0BOT(?:\|[^<>]*)?>[:,]?\s?/g] },
+  // The gateway's own routes, in which each parameter is a path segment.
+  'packages/runtime/src/trigger-paths.ts': { times: 1, instances: [/^\/api\/[^/]+\/runs\/[^/]+$/] },
+  // The names of models are constants of the same file.
+  'packages/hardware-sbc/src/models.ts': { times: 1, instances: [/^Raspberry Pi 3 Model B(?:\+| Plus)(?: Rev \d+\.\d+)?$/] },
+  // Compiles a pattern to see whether it is one, and matches nothing with it.
+  'packages/sop/src/output-schema.ts': { times: 1, instances: [] },
+  // A copy of a literal in the same file.
+  'packages/config/src/toml/key-path.ts': { times: 1, instances: [] },
+}
+
+/**
+ * Patterns in which every repetition has an upper bound, so that each position of a text costs at most a fixed number of
+ * steps. The checker takes quadratic growth up to such a bound for growth without end; the text is the worst one for each.
+ */
+const BOUNDED: readonly (readonly [pattern: RegExp, text: string])[] = [
+  [/\beyJ[\w-]{8,300}\.[\w-]{8,4096}\.[\w-]{8,4096}/g, `${'eyJ-'.repeat(75)}.${'eyJ-'.repeat(1024)}.`],
+  [
+    /\b(?:sk-[\w-]{16,512}|gh[pousr]_\w{20,512}|github_pat_\w{20,512}|glpat-[\w-]{16,512}|xox[abeoprs]-[\w-]{10,512}|(?:AKIA|ASIA)[0-9A-Z]{16}|AIza[\w-]{30,512}|eyJ[\w-]{8,300}\.[\w-]{8,4096}\.[\w-]{8,4096})/g,
+    `${'eyJ-'.repeat(75)}.${'eyJ-'.repeat(1024)}.`,
+  ],
+  [
+    /((?:api|access|private|secret|signing|encryption)[_-]?key|secret|token|passwd|password|passphrase|credentials?)([\w-]{0,40}["']?\s{0,4}[:=]{1,2}\s{0,4})("[^"\n]{8,512}"|'[^'\n]{8,512}'|[\w+/=.~!@#%^*-]{8,512})(?=([([]?))/gi,
+    `secret${'token'.repeat(8)}="`,
+  ],
+]
+const isBounded = ({ source, flags }: { readonly source: string; readonly flags: string }): boolean =>
+  BOUNDED.some(([pattern]) => pattern.source === source && pattern.flags === flags)
+/** Removes classes and escapes, in which `*` and `+` are plain characters. */
+const repeats = (source: string): string => source.replace(/\\.|\[(?:\\.|[^\]])*\]/gs, 'x')
+
+/** The checker stops by itself before the test would. */
+const LIMITS = { timeout: 15_000, maxIteration: 3 } as const
+
+const literals = [
+  ...Map.groupBy(
+    files.flatMap(({ file, literals }) => literals.map((literal) => ({ ...literal, place: `${file}:${literal.line}` }))),
+    ({ source, flags }) => `/${source}/${flags}`,
+  ).values(),
+]
+const instances = Object.values(CONSTRUCTED).flatMap(({ instances }) => instances)
+
+let check: typeof import('recheck').checkSync
+beforeAll(async () => {
+  // Without it the checker looks for a program of this platform, and starts a worker for each call.
+  process.env.RECHECK_SYNC_BACKEND = 'pure'
+  check = (await import('recheck')).checkSync
+})
+
+describe('a regular expression of product code', () => {
+  const constructed = instances.map(({ source, flags }) => ({ source, flags, place: 'constructed' }))
+  const patterns = [...literals.flatMap(([first]) => first ?? []), ...constructed].filter((pattern) => !isBounded(pattern))
+  test.each(patterns)('takes linear time: $place /$source/$flags', ({ source, flags }) => {
+    const verdict = check(source, flags, LIMITS)
+    expect(verdict.status, JSON.stringify('attack' in verdict ? verdict.attack.pattern : verdict)).toBe('safe')
+  })
+
+  test.each(BOUNDED)('that repeats nothing without a bound takes linear time: %s', (pattern, text) => {
+    expect(repeats(pattern.source)).not.toMatch(/[*+]|\{\d+,\}/)
+    const megabyte = text.repeat(2 ** 20 / text.length)
+    expect(megabyte.replace(pattern, '').length).toBeGreaterThan(0)
+  })
+
+  test('is a literal, or its construction is listed here', () => {
+    const found = files.filter(({ constructed }) => constructed.length > 0).map(({ file, constructed }) => [file, constructed.length])
+    expect(Object.fromEntries(found)).toEqual(Object.fromEntries(Object.entries(CONSTRUCTED).map(([file, { times }]) => [file, times])))
+  })
+})
+
+describe('the check', () => {
+  test.each([/\s+$/, /\/+$/, /\[FILE:\s*([^\]]{1,1000}?)\s*\]/i, /^(?:a+)+$/, /^Name:\s*(.*?)\s*$/])(
+    'finds super-linear time in %s',
+    ({ source, flags }) => {
+      expect(check(source, flags, LIMITS).status).toBe('vulnerable')
+    },
+  )
+
+  test('sees literals and constructions, and neither in texts nor in comments', () => {
+    const source = "const a: RegExp = /a\\/b+/gi // /c/\nconst text = '/d/'\nconst b = new RegExp(text as string) ?? RegExp('e', 'u')"
+    expect(sourcePatterns(source)).toEqual({
+      literals: [{ source: 'a\\/b+', flags: 'gi', line: 1 }],
+      constructed: [expect.stringContaining('new RegExp(text'), "RegExp('e', 'u')"],
+    })
+  })
+})

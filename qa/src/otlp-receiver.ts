@@ -1,0 +1,164 @@
+/** A real OTLP/HTTP receiver of traces: takes JSON as the protocol writes it, refuses anything else, and keeps what was said. */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { headersIn, jsonIn, listenOnLoopback, readWhole } from '@sluice/testkit/loopback-server'
+import * as v from 'valibot'
+
+export type AttributeValue = string | number | boolean
+
+export interface ReceivedSpan {
+  readonly name: string
+  readonly kind: 'internal' | 'server' | 'client' | 'producer' | 'consumer'
+  readonly traceId: string
+  readonly spanId: string
+  readonly parentId: string | null
+  readonly traceState: string
+  readonly startNano: bigint
+  readonly endNano: bigint
+  readonly isError: boolean
+  readonly attributes: Readonly<Record<string, AttributeValue>>
+  readonly resource: Readonly<Record<string, AttributeValue>>
+  readonly scope: string
+}
+
+export interface OtlpReceiver {
+  /** What `otel_endpoint` is set to. */
+  readonly url: string
+  /** In the order they came. */
+  readonly spans: readonly ReceivedSpan[]
+  /** Everything that was posted, as it came. */
+  readonly bodies: readonly string[]
+  readonly headers: readonly Headers[]
+  /** Why requests were refused. */
+  readonly refusals: readonly string[]
+  /** The spans, once as many satisfy `isWanted`. Rejects after five seconds. */
+  until(count: number, isWanted?: (span: ReceivedSpan) => boolean): Promise<readonly ReceivedSpan[]>
+  close(): Promise<void>
+}
+
+export interface OtlpReceiverOptions {
+  /** Answers instead of it; `true`: it has. */
+  readonly instead?: (outgoing: ServerResponse, incoming: IncomingMessage) => boolean
+  readonly port?: number
+}
+
+const BODY_BYTES_MAX = 16 * 1024 * 1024
+const PATIENCE_MS = 5000
+const KINDS = [undefined, 'internal', 'server', 'client', 'producer', 'consumer'] as const
+
+const nanos = v.pipe(
+  v.string(),
+  v.regex(/^\d{1,20}$/),
+  v.transform((text) => BigInt(text)),
+)
+const valueSchema = v.union([
+  v.pipe(
+    v.strictObject({ stringValue: v.string() }),
+    v.transform(({ stringValue }): AttributeValue => stringValue),
+  ),
+  v.pipe(
+    v.strictObject({ boolValue: v.boolean() }),
+    v.transform(({ boolValue }): AttributeValue => boolValue),
+  ),
+  v.pipe(
+    v.strictObject({ intValue: v.union([v.number(), v.string()]) }),
+    v.transform(({ intValue }): AttributeValue => Number(intValue)),
+  ),
+  v.pipe(
+    v.strictObject({ doubleValue: v.number() }),
+    v.transform(({ doubleValue }): AttributeValue => doubleValue),
+  ),
+])
+const attributesSchema = v.pipe(
+  v.optional(v.array(v.object({ key: v.string(), value: valueSchema })), []),
+  v.transform((pairs) => Object.fromEntries(pairs.map(({ key, value }) => [key, value]))),
+)
+const spanSchema = v.object({
+  traceId: v.pipe(v.string(), v.regex(/^[0-9a-f]{32}$/)),
+  spanId: v.pipe(v.string(), v.regex(/^[0-9a-f]{16}$/)),
+  parentSpanId: v.optional(v.pipe(v.string(), v.regex(/^(?:[0-9a-f]{16})?$/)), ''),
+  traceState: v.optional(v.string(), ''),
+  name: v.pipe(v.string(), v.minLength(1)),
+  kind: v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(5)),
+  startTimeUnixNano: nanos,
+  endTimeUnixNano: nanos,
+  attributes: attributesSchema,
+  status: v.optional(v.object({ code: v.optional(v.number(), 0) }), {}),
+})
+const requestSchema = v.object({
+  resourceSpans: v.array(
+    v.object({
+      resource: v.object({ attributes: attributesSchema }),
+      scopeSpans: v.array(v.object({ scope: v.object({ name: v.string() }), spans: v.array(spanSchema) })),
+    }),
+  ),
+})
+
+export async function startOtlpReceiver({ instead, port = 0 }: OtlpReceiverOptions = {}): Promise<OtlpReceiver> {
+  const spans: ReceivedSpan[] = []
+  const bodies: string[] = []
+  const headers: Headers[] = []
+  const refusals: string[] = []
+  let heard = Promise.withResolvers<void>()
+
+  const serve = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
+    const body = await readWhole(incoming, BODY_BYTES_MAX)
+    headers.push(headersIn(incoming))
+    if (instead?.(outgoing, incoming)) return
+    bodies.push(body.toString())
+    const problem = take(incoming, body)
+    if (problem !== undefined) refusals.push(problem)
+    outgoing
+      .writeHead(problem === undefined ? 200 : 400, { 'content-type': 'application/json' })
+      .end(JSON.stringify({ partialSuccess: {} }))
+    heard.resolve()
+    heard = Promise.withResolvers()
+  }
+
+  const take = ({ method, url, headers: { 'content-type': type } }: IncomingMessage, body: Buffer): string | undefined => {
+    if (method !== 'POST' || url !== '/v1/traces') return `${method} ${url}`
+    if (type !== 'application/json') return `content-type ${type}`
+    const parsed = v.safeParse(requestSchema, jsonIn(body))
+    if (!parsed.success) return JSON.stringify(v.flatten(parsed.issues))
+    for (const { resource, scopeSpans } of parsed.output.resourceSpans)
+      for (const { scope, spans: said } of scopeSpans)
+        for (const span of said) spans.push(received(span, { resource: resource.attributes, scope: scope.name }))
+    return undefined
+  }
+
+  const server = createServer((incoming, outgoing) => {
+    serve(incoming, outgoing).catch(() => outgoing.destroy())
+  })
+  const listening = await listenOnLoopback(server, port)
+  return {
+    url: listening.url,
+    spans,
+    bodies,
+    headers,
+    refusals,
+    async until(count, isWanted = () => true) {
+      const tooLate = AbortSignal.timeout(PATIENCE_MS)
+      const late = new Promise<'late'>((resolve) => tooLate.addEventListener('abort', () => resolve('late'), { once: true }))
+      while (spans.filter(isWanted).length < count) {
+        if ((await Promise.race([heard.promise, late])) === 'late')
+          throw new Error(
+            `${spans.filter(isWanted).length} of ${count} spans came: ${spans.map(({ name }) => name).join(', ')}; ${refusals.join('; ')}`,
+          )
+      }
+      return spans.filter(isWanted)
+    },
+    close: listening.close,
+  }
+}
+
+const received = (
+  { parentSpanId, kind, startTimeUnixNano, endTimeUnixNano, status, ...span }: v.InferOutput<typeof spanSchema>,
+  about: Pick<ReceivedSpan, 'resource' | 'scope'>,
+): ReceivedSpan => ({
+  ...span,
+  ...about,
+  kind: KINDS[kind] ?? 'internal',
+  parentId: parentSpanId === '' ? null : parentSpanId,
+  startNano: startTimeUnixNano,
+  endNano: endTimeUnixNano,
+  isError: status.code === 2,
+})

@@ -1,0 +1,237 @@
+/** The shape of the repository, held by reading it: what lists and rules say is what the folders are. */
+import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { CATALOGUE, type Feature, isInProfile, ROWS, type Row } from '@sluice/sdk'
+import { testHost } from '@sluice/testkit/host'
+import { describe, expect, test } from 'vitest'
+
+const ROOT = resolve(import.meta.dirname, '../..')
+/** The packages of the core, each of which depends on earlier ones only. */
+const LAYERS = ['sdk', 'kit', 'store', 'config', 'agent', 'sop', 'delivery', 'approvals', 'runtime', 'http', 'daemon', 'cli']
+const CORE = [...LAYERS, 'sandbox-common', 'testkit', 'hardware']
+const folders = readdirSync(join(ROOT, 'packages')).filter((name) => existsSync(join(ROOT, 'packages', name, 'package.json')))
+const features = folders.filter((name) => !CORE.includes(name) && !name.startsWith('x-'))
+const read = (...path: string[]) => readFileSync(join(ROOT, ...path), 'utf8')
+const manifest = (name: string) =>
+  JSON.parse(read('packages', name, 'package.json')) as Record<string, Record<string, string>> & { name: string }
+const sources = globSync(['packages/*/src/**/*.ts', 'qa/src/**/*.ts'], { cwd: ROOT })
+const shipped = sources.filter(
+  (file) => !file.includes('.test.') && !file.includes('/testing') && !file.startsWith('packages/testkit/') && !file.startsWith('qa/'),
+)
+
+describe('the catalogue is the truth', () => {
+  test('every feature folder has a row, and every row that is not planned has a folder', () => {
+    const rows = ROWS.filter(([, row]) => !row.planned).map(([id]) => id as string)
+    expect(features.toSorted()).toEqual(rows.toSorted())
+  })
+
+  test('every flag of §2.7 has a row', () => {
+    const flags = [
+      'channel-fedchat',
+      'channel-workchat',
+      'channel-relaynet',
+      'chatapp-web',
+      'voice-wake',
+      'hardware',
+      'peripheral-sbc',
+      'probe',
+      'safety',
+      'rag-pdf',
+      'browser-native',
+      'observability-metrics',
+      'observability-otel',
+      'plugins-wasm',
+      'webauthn',
+      'sandbox-userns',
+      'sandbox-fsrestrict',
+    ]
+    expect([...new Set(ROWS.flatMap(([, { flag }]) => flag ?? []))].toSorted()).toEqual(flags.toSorted())
+  })
+
+  test.each(['minimal', 'standard', 'full'])('the profile %s imports exactly what the rows say', (profile) => {
+    const importsOf = (file: string) => [...read('profiles', file).matchAll(/from '@sluice\/([\w-]+)'/g)].map(([, name]) => name)
+    const imported = [...importsOf('always.ts'), ...importsOf(`${profile}.ts`)].filter((name) => name !== 'cli')
+    const wanted = ROWS.filter(([, row]) => !row.planned && isInProfile(row, profile)).map(([id]) => id)
+    expect(imported.toSorted()).toEqual(wanted.toSorted())
+  })
+
+  test('a profile is a list and nothing else', () => {
+    for (const file of readdirSync(join(ROOT, 'profiles'))) {
+      const lines = read('profiles', file).trim().split('\n')
+      for (const line of lines) expect(line, file).toMatch(/^(?:import |(?:export )?const \w+ = \[|await main\(|$)/)
+    }
+  })
+
+  test.each(features)('%s shows the names its stub would show', async (id) => {
+    const { default: feature } = (await import(join(ROOT, 'packages', id, 'src/index.ts'))) as { default: Feature }
+    expect(feature.id).toBe(id)
+    const parts = feature.build(testHost(), defaultsOf(feature) as never)
+    const row: Row = CATALOGUE[id as keyof typeof CATALOGUE]
+    expect((parts.tools ?? []).map(({ name }) => name).toSorted()).toEqual([...(row.tools ?? [])].toSorted())
+    expect((parts.commands ?? []).map(({ name }) => name).toSorted()).toEqual([...(row.commands ?? [])].toSorted())
+    for (const { name, summary, usage, options } of parts.commands ?? [])
+      expect({ summary, usage, options }).toEqual(row.commandHelp?.[name])
+    expect((parts.providers ?? []).flatMap(({ kinds }) => kinds).toSorted()).toEqual([...(row.kinds ?? [])].toSorted())
+    expect(feature.section?.path).toBe(row.section)
+    await parts.close?.()
+  })
+})
+
+describe('dependencies point one way', () => {
+  test.each(features)('%s depends on the sdk, the kit, and the package its family shares, and on no other package of ours', (id) => {
+    const shared = id.startsWith('hardware-') ? ['@sluice/hardware'] : id.startsWith('sandbox-') ? ['@sluice/sandbox-common'] : []
+    const ours = Object.keys(manifest(id).dependencies ?? {}).filter((name) => name.startsWith('@sluice/'))
+    expect(ours).toContain('@sluice/sdk')
+    expect(ours.filter((name) => !['@sluice/sdk', '@sluice/kit', ...shared].includes(name))).toEqual([])
+  })
+
+  test.each(LAYERS)('%s depends on earlier layers only', (id) => {
+    const earlier = LAYERS.slice(0, LAYERS.indexOf(id)).map((name) => `@sluice/${name}`)
+    const ours = Object.keys(manifest(id).dependencies ?? {}).filter((name) => name.startsWith('@sluice/'))
+    expect(ours.filter((name) => !earlier.includes(name))).toEqual([])
+  })
+
+  test.each([...features, ...CORE])('%s imports only what its package.json names', (id) => {
+    const { name, dependencies = {}, optionalDependencies = {}, devDependencies = {} } = manifest(id)
+    const known = new Set([name, ...Object.keys(dependencies), ...Object.keys(optionalDependencies)])
+    const forTests = new Set([
+      ...known,
+      ...Object.keys(devDependencies),
+      'vitest',
+      'fast-check',
+      'hono',
+      'ws',
+      'valibot',
+      '@hono/node-server',
+    ])
+    for (const file of sources.filter((path) => path.startsWith(`packages/${id}/`))) {
+      const allowed = shipped.includes(file) || id === 'testkit' ? known : forTests
+      for (const specifier of importsIn(read(file))) {
+        const imported =
+          specifier
+            .split('/')
+            .slice(0, specifier.startsWith('@') ? 2 : 1)
+            .join('/') ?? ''
+        if (!imported.startsWith('node:'))
+          expect(allowed.has(imported) || !shipped.includes(file), `${file} imports ${imported}`).toBe(true)
+      }
+    }
+  })
+})
+
+describe('house rules that a reader can check', () => {
+  const only = (pattern: RegExp, homes: readonly string[]) => shipped.filter((file) => pattern.test(read(file)) && !homes.includes(file))
+
+  test('signatures and constant-time comparison stand in one file', () => {
+    expect(only(/\b(timingSafeEqual|createHmac)\b/, ['packages/sdk/src/hmac.ts'])).toEqual([])
+  })
+
+  test('what a secret makes is compared by nothing else, but for whether there is any', () => {
+    const operand = String.raw`[\w.?]+(?:\([^()]*\)(?:\.\w+)*)*`
+    const comparison = new RegExp(`(${operand}|'[^']*') [!=]==? (${operand}|'[^']*')`, 'g')
+    const isSecret = (text = '') => /(?:secret|signature|digest|hmac|\bmac)\w*(?:\(|\.|$)/i.test(text) && !/\.(?:length|size)$/.test(text)
+    const isPlain = (text = '') => /^(?:undefined|null|true|false|\d+|'.*')$/.test(text)
+    const found = shipped.flatMap((file) =>
+      [...read(file).matchAll(comparison)]
+        .filter(([, left, right]) => (isSecret(left) && !isPlain(right)) || (isSecret(right) && !isPlain(left)))
+        .map(([text]) => `${file}: ${text}`),
+    )
+    expect(found).toEqual([])
+    const home = read('packages/sdk/src/hmac.ts')
+    expect(home.match(/ timingSafeEqual\(/g)).toHaveLength(2)
+    expect(home).not.toMatch(/\.(?:equals|compare|localeCompare)\(/)
+  })
+
+  test('one module reads TOML', () => {
+    expect(only(/from '@iarna\/toml'|import\('@iarna\/toml'\)/, ['packages/config/src/toml/parse-toml.ts'])).toEqual([])
+  })
+
+  test('signals are joined and limited in time by scopes alone, and each scope is disposed', () => {
+    const home = 'packages/kit/src/signal-scope.ts'
+    expect(only(/AbortSignal\.(?:any|timeout)\(/, [])).toEqual([])
+    // The wait of a board's line is itself disposable, and hands the disposal on.
+    expect(only(/(?<!using \w+ = (?:[^;\n]+ \? )?)signalScope\(/, [home, 'packages/hardware-boards/src/repl/incoming.ts'])).toEqual([])
+  })
+
+  test('bytes that arrive in pieces are collected by ByteBuffer, never in a list of chunks', () => {
+    expect(only(/Buffer\.concat\((?!\[(?!\.\.\.))/, [])).toEqual([])
+    // The platform collects a body in a list, too.
+    const bounded = ['cli/src/probe-daemon', 'cli/src/commands/webhook-send', 'webauthn/src/page-script'].map(
+      (name) => `packages/${name}.ts`,
+    )
+    expect(only(/response\.(?:arrayBuffer|text|json|bytes|blob)\(\)/, bounded)).toEqual([])
+  })
+
+  test('one module of the command line writes to the terminal', () => {
+    // start.ts prints the version before anything else is loaded, and nothing that comes from outside.
+    const homes = ['packages/cli/src/output.ts', 'packages/cli/src/start.ts']
+    const writes = /process\.std(?:out|err)\.write|(?:std(?:out|err)|streams\.\w+)\.write\(|console\.\w+\(/
+    expect(only(writes, homes).filter((file) => file.startsWith('packages/cli/'))).toEqual([])
+  })
+
+  test('one module starts processes', () => {
+    const homes = ['run-process', 'process-group', 'companion'].map((name) => `packages/runtime/src/${name}.ts`)
+    expect(only(/node:child_process/, homes)).toEqual([])
+  })
+
+  test('nothing re-exports wholesale, and only a package root re-exports', () => {
+    expect(only(/^export \*/m, [])).toEqual([])
+    expect(shipped.filter((file) => /\/src\/.+\/index\.ts$/.test(file))).toEqual([])
+  })
+
+  test('no module keeps mutable state of its own', () => {
+    expect(only(/^(?:export )?let /m, [])).toEqual([])
+    // Weak maps that belong to one object each: the text of a secret, the progress of a request.
+    const homes = ['packages/kit/src/request-progress.ts', 'packages/sdk/src/secret.ts']
+    expect(shipped.filter((file) => mutatedConstants(read(file)).length > 0).toSorted()).toEqual(homes.toSorted())
+  })
+
+  test('state of clients is kept in PerClient, which is bounded and cleared, and nowhere else', () => {
+    const homes = ['packages/kit/src/shared.ts']
+    expect(only(/\b(?:Map|Set|WeakMap|BoundedMap|Record)<\s*ClientId\b/, homes)).toEqual([])
+    expect(only(/new PerClient\b/, [])).not.toEqual([])
+  })
+
+  test.each([
+    ['const SEEN = new Map<string, number>()\n\nexport const note = (key: string) => SEEN.set(key, 1)', ['SEEN']],
+    ['export const queue: string[] = []\nexport function put(text: string) {\n  queue.push(text)\n}', ['queue']],
+    ['const counts: Record<string, number> = {}\nconst count = (key: string) => {\n  counts[key] = 1\n}', ['counts']],
+    ['const NAMES = new Set(["a"])\nconst has = (name: string) => NAMES.has(name)\nfunction f() {\n  const own = []\n  own.push(1)\n}', []],
+  ])('the search for mutated constants of a module finds what it is for: %j', (source, found) => {
+    expect(mutatedConstants(source)).toEqual(found)
+  })
+
+  test('suppressions say why on the same line', () => {
+    expect(only(/@ts-(?:ignore|nocheck|expect-error)|biome-ignore [^:\n]*$/m, [])).toEqual([])
+  })
+
+  test('every package has the same shape', () => {
+    for (const name of folders) {
+      const { name: packageName, license, type } = JSON.parse(read('packages', name, 'package.json'))
+      expect({ packageName, license, type }).toEqual({ packageName: `@sluice/${name}`, license: 'MIT', type: 'module' })
+      expect(existsSync(join(ROOT, 'packages', name, 'tsconfig.json')), `${name} has a tsconfig of its own`).toBe(false)
+    }
+  })
+})
+
+/** Constants of a module that the module itself changes: collections and objects that live as long as the process. */
+function mutatedConstants(source: string): string[] {
+  const names = [...source.matchAll(/^(?:export )?const (\w+)\b[^=\n]*= (?:new |\[|\{)/gm)].map(([, name = '']) => name)
+  const changes = (name: string) =>
+    new RegExp(`\\b${name}(?:\\.(?:set|add|push|unshift|splice|delete|clear|keep|forget|update)\\(|\\[[^\\]\n]+\\] (?:=|\\+=|\\?\\?=) )`)
+  return names.filter((name) => changes(name).test(source))
+}
+
+/** The packages a source names in its imports and re-exports. */
+const importsIn = (source: string): string[] =>
+  [...source.matchAll(/^(?:import .*|export .*|\} )from '([^'.][^']*)'|import\('([^'.][^']*)'\)/gm)].map(
+    ([, fixed, lazy]) => fixed ?? lazy ?? '',
+  )
+
+/** What a section yields when nothing is configured. */
+function defaultsOf(feature: Feature): unknown {
+  const schema = feature.section?.schema
+  if (!schema) return {}
+  const result = schema['~run']({ value: {} }, {})
+  return result.typed ? result.value : {}
+}

@@ -1,0 +1,85 @@
+/** mailpush: the secret `mailpush-secret-01` as a bearer, or the signed token of the push service. */
+import { hmacSha256 } from '@sluice/sdk'
+import { encodeJson } from '@sluice/testkit/fakes/mailpush-push'
+import { PUSH_ACCOUNT, PUSH_URL } from '../daemons/fake-providers.ts'
+import type { SentRequest } from '../daemons/send-request.ts'
+import { header, NOW_SECS, OK, type Vector } from './vector.ts'
+
+/** 206 bytes. */
+export const BODY =
+  '{"message":{"data":"eyJlbWFpbEFkZHJlc3MiOiJib3RAZXhhbXBsZS5jb20iLCJoaXN0b3J5SWQiOjk4NzY1NDN9","messageId":"700000000000001","publishTime":"2026-01-01T00:00:00Z"},"subscription":"projects/p/subscriptions/s"}'
+/** 190 bytes. */
+export const OTHER_BODY =
+  '{"message":{"data":"eyJlbWFpbEFkZHJlc3MiOiJiw7Z0K3hAZXgub3JnIiwiaGlzdG9yeUlkIjoiOTg3NjU0NCIsInAiOiJ-fj8_Pj4ifQ==","message_id":"700000000000002"},"subscription":"projects/p/subscriptions/s"}'
+
+const mailpush = (body: string | Uint8Array, authorization?: string): SentRequest => ({
+  path: '/webhook/mailpush',
+  headers: header('Authorization', authorization),
+  body,
+})
+const BEARER = 'Bearer mailpush-secret-01'
+const UNAUTHORIZED = [401, 'Unauthorized'] as const
+const BAD_ENVELOPE = [400, 'Invalid Pub/Sub envelope'] as const
+const MIB = 1_048_576
+
+/** A push brings no message itself: it makes the mailbox be looked at, in which nothing is new. */
+export const mailpushVectors: readonly Vector[] = [
+  { id: 'M1', what: 'a push with the secret', requests: () => [mailpush(BODY, BEARER)], answers: [OK] },
+  { id: 'M2', what: 'a push in the other spellings', requests: () => [mailpush(OTHER_BODY, BEARER)], answers: [OK] },
+  {
+    id: 'M3',
+    what: 'no secret, another one, under another scheme, an empty one',
+    requests: () => [undefined, 'Bearer mailpush-secret-02', 'Basic mailpush-secret-01', 'Bearer '].map((given) => mailpush(BODY, given)),
+    answers: [UNAUTHORIZED, UNAUTHORIZED, UNAUTHORIZED, UNAUTHORIZED],
+  },
+  {
+    id: 'M4',
+    what: 'the scheme in lower case',
+    requests: () => [mailpush(BODY, 'bearer mailpush-secret-01')],
+    answers: [OK],
+  },
+  {
+    id: 'M5',
+    what: 'anything, while the channel is off',
+    channels: { mailpush: { enabled: false } },
+    requests: () => [mailpush(BODY, BEARER), mailpush(BODY), mailpush(Buffer.alloc(MIB + 1), BEARER), mailpush('{')],
+    answers: [404, 404, 404, 404],
+  },
+  {
+    id: 'M6',
+    what: 'a body over 1 MiB, before the secret is looked at',
+    requests: () => [mailpush(Buffer.alloc(MIB + 1), 'Bearer mailpush-secret-02')],
+    answers: [413],
+  },
+  {
+    id: 'M7',
+    what: 'no envelope, data that is no base64, no JSON; and data that is something else',
+    requests: () =>
+      ['{}', '{"message":{"data":"%%%"}}', 'not JSON', '{"message":{"data":"aGVsbG8="}}'].map((body) => mailpush(body, BEARER)),
+    answers: [BAD_ENVELOPE, BAD_ENVELOPE, BAD_ENVELOPE, OK],
+  },
+  {
+    id: 'M8',
+    what: 'a signed token: right, for another URL, of another account, over for five minutes, unsigned, signed with the public key',
+    requests({ mailpush: { keys } }) {
+      const good = { aud: PUSH_URL, email: PUSH_ACCOUNT }
+      const mint = (claims: object = {}) => keys.mint({ ...good, ...claims }, NOW_SECS * 1000)
+      const [, payload = ''] = mint().split('.')
+      return [
+        mint(),
+        mint({ aud: 'https://evil.example/webhook/mailpush' }),
+        mint({ email: 'other@project.iam.example.com' }),
+        mint({ exp: NOW_SECS - 300 }),
+        `${encodeJson({ alg: 'none', typ: 'JWT' })}.${payload}.`,
+        forgedToken(payload, keys.publicPem()),
+      ].map((token) => mailpush(BODY, `Bearer ${token}`))
+    },
+    answers: [OK, UNAUTHORIZED, UNAUTHORIZED, UNAUTHORIZED, UNAUTHORIZED, UNAUTHORIZED],
+  },
+]
+
+/** Whoever has the public key has a secret to sign with, where the algorithm may be chosen. */
+function forgedToken(payload: string, publicKey: string): string {
+  const signed = `${encodeJson({ alg: 'HS256', kid: 'key-1', typ: 'JWT' })}.${payload}`
+  return `${signed}.${hmacSha256(publicKey, signed).toString('base64url')}`
+}

@@ -1,0 +1,57 @@
+/** roomchat: HMAC-SHA256 over a random value and the body, with the secret `roomchat-webhook-secret-01`. */
+import { hmacSha256 } from '@sluice/sdk'
+import type { SentRequest } from '../daemons/send-request.ts'
+import { header, OK, REFUSED, type Turn, type Vector } from './vector.ts'
+
+/** 269 bytes. */
+export const BODY = String.raw`{"type":"Create","actor":{"type":"Person","id":"users/ada","name":"Ada"},"object":{"type":"Note","id":"4711","name":"message","content":"{\"message\":\"hello\",\"parameters\":[]}","mediaType":"text/markdown"},"target":{"type":"Collection","id":"ops4room","name":"Ops"}}`
+const SIGNATURE = '2fad718b764a37b8f99f6c3b0397a87b4aff4b718964e159d25803b9fc272fef'
+const RANDOM = 'Zm9vYmFyMDEyMzQ1Njc4OWFiY2RlZmdoaWprbG1ub3BxcnN0dXZ3eHl6MDEyMzQ1'
+
+const roomchat = (
+  random: string | undefined,
+  signature: string,
+  spelling = 'X-RoomChat-',
+  body: string | Uint8Array = BODY,
+): SentRequest => ({
+  path: '/roomchat',
+  headers: [...header(`${spelling}Random`, random), ...header(`${spelling}Signature`, signature)],
+  body,
+})
+const R1 = roomchat(RANDOM, SIGNATURE)
+const R1_TURN: Turn = { sender: 'ada', to: 'ops4room', text: 'hello' }
+
+export const roomchatVectors: readonly Vector[] = [
+  { id: 'R1', what: 'a signed message', requests: () => [R1], answers: [OK], turns: [R1_TURN] },
+  {
+    id: 'R2',
+    what: "under the provider's own header names",
+    requests: () => [roomchat(RANDOM, SIGNATURE, 'X-Nextcloud-Talk-')],
+    answers: [OK],
+    turns: [R1_TURN],
+  },
+  {
+    id: 'R3',
+    what: 'in upper case',
+    requests: () => [roomchat(RANDOM, SIGNATURE.toUpperCase())],
+    answers: [OK],
+    turns: [R1_TURN],
+  },
+  {
+    id: 'R4',
+    what: 'signed the wrong way round',
+    requests: () => [roomchat(RANDOM, '706156f2571e1a2948abc7357039d29fdee43a9c70c8fb2fa2a0377a8ac6f435')],
+    answers: [REFUSED],
+  },
+  {
+    id: 'R5',
+    what: 'without a random value, or with an empty one',
+    requests: () => [roomchat(undefined, SIGNATURE), roomchat('', SIGNATURE)],
+    answers: [REFUSED, REFUSED],
+  },
+  { id: 'R6', what: 'twice, one after the other', requests: () => [R1, R1], answers: [OK, REFUSED], turns: [R1_TURN] },
+]
+
+/** A body of one's own, signed. */
+export const proved = (body: Uint8Array): SentRequest =>
+  roomchat(RANDOM, hmacSha256('roomchat-webhook-secret-01', RANDOM, body).toString('hex'), 'X-RoomChat-', body)

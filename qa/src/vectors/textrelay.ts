@@ -1,0 +1,97 @@
+/** textrelay: HMAC-SHA256 over time and body, with the secret `textrelay-signing-secret-01`, or as Standard Webhooks. */
+import { hmacSha256 } from '@sluice/sdk'
+import type { ChannelSections } from '../daemons/channel-daemon.ts'
+import type { SentRequest } from '../daemons/send-request.ts'
+import { header, NOW_SECS, OK, REFUSED, type Turn, type Vector } from './vector.ts'
+
+/** 331 bytes. */
+export const BODY =
+  '{"api_version":"v3","webhook_version":"2026-02-03","event_type":"message.received","event_id":"9dd2c0de-0000-4000-8000-000000000001","created_at":"2026-01-01T00:00:00Z","data":{"id":"msg-1","direction":"inbound","sender_handle":{"handle":"+15550003333","is_me":false},"chat":{"id":"chat-1"},"parts":[{"type":"text","value":"hi"}]}}'
+/** 167 bytes. */
+export const OWN_BODY =
+  '{"event_type":"message.received","data":{"chat_id":"chat-2","from":"+15550003333","is_from_me":true,"message":{"id":"msg-2","parts":[{"type":"text","value":"echo"}]}}}'
+const SIGNATURE = 'd0d930080b76131680dbcc1a1b9af1081c06b456c9e2c9cf60af923f2d39890f'
+const STANDARD_SIGNATURE = 'v1,/xnR059MENzTFqgJiT70lUXY+Bf4AdoFia4dOniI4VY='
+
+const textrelay = (body: string | Uint8Array, time: string | undefined, signature: string): SentRequest => ({
+  path: '/textrelay',
+  headers: [...header('X-Webhook-Timestamp', time), ...header('X-Webhook-Signature', signature)],
+  body,
+})
+const T1 = textrelay(BODY, String(NOW_SECS), SIGNATURE)
+const T1_TURN: Turn = { sender: '+15550003333', to: 'chat-1', text: 'hi' }
+const standard = (signature: string): SentRequest => ({
+  path: '/textrelay',
+  headers: [
+    ['webhook-id', 'evt_0001'],
+    ['webhook-timestamp', String(NOW_SECS)],
+    ['webhook-signature', signature],
+  ],
+  body: BODY,
+})
+const STANDARD_CHANNEL: ChannelSections = { textrelay: { signing_secret: 'whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=' } }
+
+export const textrelayVectors: readonly Vector[] = [
+  { id: 'T1', what: 'a signed text', requests: () => [T1], answers: [OK], turns: [T1_TURN] },
+  {
+    id: 'T2',
+    what: 'with the prefix, and in upper case: the same message',
+    requests: () => [textrelay(BODY, String(NOW_SECS), `sha256=${SIGNATURE}`), textrelay(BODY, String(NOW_SECS), SIGNATURE.toUpperCase())],
+    answers: [OK, OK],
+    turns: [T1_TURN],
+  },
+  { id: 'T3', what: '300 s old', nowSecs: NOW_SECS + 300, requests: () => [T1], answers: [OK], turns: [T1_TURN] },
+  { id: 'T4', what: '301 s old', nowSecs: NOW_SECS + 301, requests: () => [T1], answers: [REFUSED] },
+  { id: 'T5', what: '301 s in the future', nowSecs: NOW_SECS - 301, requests: () => [T1], answers: [REFUSED] },
+  {
+    id: 'T6',
+    what: 'signed without the dot',
+    requests: () => [textrelay(BODY, String(NOW_SECS), '78b27fa3f0e82c68d91bb36d2e16f32a8ae7a3a70e5f97336e8c39226c48fdf5')],
+    answers: [REFUSED],
+  },
+  {
+    id: 'T7',
+    what: 'a time with a fraction, of blanks, of letters, none',
+    requests: () => [`${NOW_SECS}.0`, ' ', 'abc', undefined].map((time) => textrelay(BODY, time, SIGNATURE)),
+    answers: [REFUSED, REFUSED, REFUSED, REFUSED],
+  },
+  {
+    id: 'T8',
+    what: 'signed as Standard Webhooks',
+    channels: STANDARD_CHANNEL,
+    requests: () => [standard(STANDARD_SIGNATURE)],
+    answers: [OK],
+    turns: [T1_TURN],
+  },
+  {
+    id: 'T9',
+    what: 'several signatures, of which one is right',
+    channels: STANDARD_CHANNEL,
+    requests: () => [standard(`v1,AAAA ${STANDARD_SIGNATURE}`)],
+    answers: [OK],
+    turns: [T1_TURN],
+  },
+  {
+    id: 'T9',
+    what: 'a wrong signature, and one of another version',
+    channels: STANDARD_CHANNEL,
+    requests: () => [standard('v1,AAAA'), standard(STANDARD_SIGNATURE.replace('v1', 'v2'))],
+    answers: [REFUSED, REFUSED],
+  },
+  {
+    id: 'T10',
+    what: 'a message of our own',
+    requests: () => [textrelay(OWN_BODY, String(NOW_SECS), '3b23e03546e4d6490733def4166ba7295c21fb641bef7d013a8077b31f9deed3')],
+    answers: [OK],
+  },
+  {
+    id: 'T11',
+    what: 'another text under the same signature',
+    requests: () => [textrelay(BODY.replace('"hi"', '"ho"'), String(NOW_SECS), SIGNATURE)],
+    answers: [REFUSED],
+  },
+]
+
+/** A body of one's own, signed at the usual time. */
+export const proved = (body: Uint8Array): SentRequest =>
+  textrelay(body, String(NOW_SECS), hmacSha256('textrelay-signing-secret-01', String(NOW_SECS), '.', body).toString('hex'))
