@@ -2,16 +2,15 @@ import { Secret } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
-import { accountOf } from './account.ts'
-import { slackSection } from './config.ts'
+import { accountOf, slackSection } from './config.ts'
 import feature from './index.ts'
-import { isSlackUrl } from './slack-host.ts'
+import { isSlackUrl } from './slack-api.ts'
 
 const tokens = { bot_token: 'xoxb-1', app_token: ' xapp-1-A0123-4-5 ' }
 const read = (changes: object = {}) => v.safeParse(slackSection.schema, { ...tokens, ...changes })
 const channelOf = (changes: object = {}) => feature.build(testHost(), v.parse(slackSection.schema, { ...tokens, ...changes })).channels?.[0]
 
-test('both tokens are needed, and nothing else', () => {
+test('slackSection requires both tokens and nothing else', () => {
   expect(read().success).toBe(true)
   for (const missing of ['bot_token', 'app_token']) expect(read({ [missing]: undefined }).success).toBe(false)
   expect(read().output).toMatchObject({
@@ -26,7 +25,7 @@ test('both tokens are needed, and nothing else', () => {
   })
 })
 
-test('what makes no sense is refused', () => {
+test('slackSection rejects invalid values', () => {
   const wrong = [
     { stream_mode: 'full' },
     { draft_update_interval_ms: 299 },
@@ -38,16 +37,16 @@ test('what makes no sense is refused', () => {
   for (const changes of wrong) expect(read(changes).success).toBe(false)
 })
 
-test('a channel that is turned off is not built', () => {
+test('a disabled channel is not built', () => {
   expect(feature.build(testHost(), v.parse(slackSection.schema, { ...tokens, enabled: false }))).toEqual({ off: '`enabled` is false' })
 })
 
-test('drafts are shown in partial mode alone', () => {
+test('draftEveryMs is set only with stream_mode partial', () => {
   expect(channelOf()?.draftEveryMs).toBeUndefined()
   expect(channelOf({ stream_mode: 'partial', draft_update_interval_ms: 300 })?.draftEveryMs).toBe(300)
 })
 
-test('notifications go where the section says', () => {
+test('notifications go to notification_channel_id', () => {
   expect(channelOf()?.notifications).toEqual({
     target: 'workspace',
     account: 'A0123',
@@ -56,7 +55,7 @@ test('notifications go where the section says', () => {
   expect(channelOf({ notification_channel_id: 'C9' })?.notifications?.to).toEqual({ to: 'C9' })
 })
 
-test('the account is the app, whatever becomes of its token', () => {
+test('accountOf returns the id of the app for each of its tokens', () => {
   expect(['xapp-1-A0123-4-5', 'xapp-1-A0123-9-9', 'something-else'].map((token) => accountOf(new Secret(token)))).toEqual([
     'A0123',
     'A0123',
@@ -64,7 +63,7 @@ test('the account is the app, whatever becomes of its token', () => {
   ])
 })
 
-describe('a host of Slack', () => {
+describe('isSlackUrl', () => {
   const api = 'https://slack.com/api/'
 
   test.each([
@@ -74,7 +73,7 @@ describe('a host of Slack', () => {
     'https://slack-files.com/',
     'wss://wss-primary.slack-gov.com/link/?ticket=1',
     'https://files.slack-gov.com/upload/v1/x',
-  ])('is %s', (url) => {
+  ])('accepts %s', (url) => {
     expect(isSlackUrl(url, api)).toBe(true)
   })
 
@@ -90,11 +89,11 @@ describe('a host of Slack', () => {
     'https://127.0.0.1/',
     'file:///etc/passwd',
     '',
-  ])('is not %s', (url) => {
+  ])('rejects %s', (url) => {
     expect(isSlackUrl(url, api)).toBe(false)
   })
 
-  test('is that of api_url, and plain only if that is', () => {
+  test('accepts the host of api_url, unencrypted only if api_url is', () => {
     expect(isSlackUrl('ws://127.0.0.1:8080/link', 'http://127.0.0.1:8080/api/')).toBe(true)
     expect(isSlackUrl('ws://127.0.0.1:8081/link', 'http://127.0.0.1:8080/api/')).toBe(false)
     expect(isSlackUrl('http://chat.example/x', 'https://chat.example/api/')).toBe(false)

@@ -14,7 +14,7 @@ const golden: readonly Inbound[] = [
     ...base,
     id: 'C1:1767225601.000100',
     to: { to: 'C1', thread: '1767225601.000100' },
-    text: 'what is 1 < 2?',
+    text: 'is 1 < 2?',
     sentAtMs: 1_767_225_601_000,
   },
   { ...base, id: 'D1:1767225602.000100', to: { to: 'D1' }, text: 'and here?', sentAtMs: 1_767_225_602_000 },
@@ -33,9 +33,9 @@ channelConformance({
   },
   listen: {
     host() {
-      // Each host is a new one, which begins where time stands still: before these.
+      // Each test host starts at the same time, which is before these messages.
       if (!isWritten) {
-        fake.say({ text: '<@USLUICE> what is 1 &lt; 2?', isLost: true })
+        fake.say({ text: '<@USLUICE> is 1 &lt; 2?', isLost: true })
         fake.say({ text: 'and here?', channel: 'D1', isLost: true })
       }
       isWritten = true

@@ -1,7 +1,7 @@
-/** How far each conversation we have heard from, and each thread we have written in, is handed over; kept across restarts. */
+/** How far the channel has stored each conversation, and each thread that the bot has written in, kept across restarts. */
 import { BoundedMap } from '@sluice/kit'
-import { type Members, members } from '@sluice/kit/foreign-json'
-import type { Host } from '@sluice/sdk'
+import { members } from '@sluice/kit/foreign-json'
+import type { KeyValue, Logger } from '@sluice/sdk'
 import { isTimestamp, later } from './timestamp.ts'
 
 /** A conversation, or a thread in it. */
@@ -11,95 +11,103 @@ export interface Place {
 }
 
 export interface Cursor extends Place {
-  /** Everything up to this message is durable. */
+  /** The timestamp up to which every message is durable. */
   readonly upTo: string
-}
-
-export interface Cursors {
-  /** Reads what was kept; nothing is written before. */
-  load(): Promise<void>
-  list(): readonly Cursor[]
-  /** Begins a cursor where there is none. */
-  know(place: Place, upTo: string): void
-  /** A message is durable: the cursor of its place, if it is known, moves there, never back; while held, once it is released. */
-  move(place: Place, upTo: string): void
-  drop(place: Place): void
-  /** From now on messages may be missing, and no cursor moves past them. Idempotent. */
-  hold(): void
-  /** Nothing is missing any more. */
-  release(): void
 }
 
 const KEY = 'cursors'
 const CHANNELS_MAX = 400
 const THREADS_MAX = 100
 
-export function createCursors({ keyValue, log }: Pick<Host, 'keyValue' | 'log'>): Cursors {
-  const kept = { channels: new BoundedMap<string, string>(CHANNELS_MAX), threads: new BoundedMap<string, string>(THREADS_MAX) }
-  /** What is durable beyond the cursors while they are held. */
-  let ahead: BoundedMap<string, Cursor> | undefined
-  let isLoaded = false
-  let isWriting = false
-  let isDirty = false
+export class Cursors {
+  readonly #keyValue: KeyValue
+  readonly #log: Logger
+  readonly #channels = new BoundedMap<string, string>(CHANNELS_MAX)
+  readonly #threads = new BoundedMap<string, string>(THREADS_MAX)
+  /** Positions reached while the cursors are held; undefined while they are not. */
+  #held: BoundedMap<string, Cursor> | undefined
+  #isLoaded = false
+  #isWriting = false
+  #isDirty = false
 
-  const mapOf = ({ thread }: Place) => (thread === undefined ? kept.channels : kept.threads)
-  /** Put in last place: what was used longest ago is dropped first. */
-  const put = (place: Place, upTo: string): void => {
-    const map = mapOf(place)
+  constructor(keyValue: KeyValue, log: Logger) {
+    this.#keyValue = keyValue
+    this.#log = log
+  }
+
+  /** Reads the stored cursors. Nothing is written before. */
+  async load(): Promise<void> {
+    const { channels, threads } = members(await this.#keyValue.get(KEY))
+    for (const [key, upTo] of [...timestampsIn(channels), ...timestampsIn(threads)]) this.#put(placeOf(key), upTo)
+    this.#isLoaded = true
+    if (this.#isDirty) void this.#write()
+  }
+
+  list(): readonly Cursor[] {
+    return [...this.#channels.entries(), ...this.#threads.entries()].map(([key, upTo]) => ({ ...placeOf(key), upTo }))
+  }
+
+  /** Starts to follow a place after `upTo`. Does nothing if the place is followed already. */
+  follow(place: Place, upTo: string): void {
+    if (this.#mapOf(place).has(keyOf(place))) return
+    this.#put(place, upTo)
+    void this.#write()
+  }
+
+  /** Records that every message of a followed place up to `upTo` is durable. A cursor never moves back, and moves only once it is released. */
+  advance(place: Place, upTo: string): void {
+    const key = keyOf(place)
+    if (!this.#mapOf(place).has(key)) return
+    if (this.#held) {
+      this.#held.set(key, { ...place, upTo: later(this.#held.get(key)?.upTo ?? '', upTo) })
+      return
+    }
+    this.#put(place, upTo)
+    void this.#write()
+  }
+
+  forget(place: Place): void {
+    this.#held?.delete(keyOf(place))
+    this.#mapOf(place).delete(keyOf(place))
+    void this.#write()
+  }
+
+  /** Holds all cursors because earlier messages may be missing. Idempotent. */
+  hold(): void {
+    this.#held ??= new BoundedMap(CHANNELS_MAX + THREADS_MAX)
+  }
+
+  /** Moves the held cursors to the positions reached in the meantime. */
+  release(): void {
+    for (const [, { upTo, ...place }] of this.#held?.entries() ?? []) this.#put(place, upTo)
+    this.#held = undefined
+    void this.#write()
+  }
+
+  #mapOf({ thread }: Place): BoundedMap<string, string> {
+    return thread === undefined ? this.#channels : this.#threads
+  }
+
+  /** Adds the key as the newest, so that the place that was used longest ago is dropped first. */
+  #put(place: Place, upTo: string): void {
+    const map = this.#mapOf(place)
     const key = keyOf(place)
     const before = map.get(key) ?? ''
     map.delete(key)
     map.set(key, later(before, upTo))
   }
 
-  /** One write at a time; a cursor that could not be kept only means that messages come twice. */
-  const write = async (): Promise<void> => {
-    isDirty = true
-    if (!isLoaded || isWriting) return
-    isWriting = true
-    while (isDirty) {
-      isDirty = false
-      const value = { channels: Object.fromEntries(kept.channels.entries()), threads: Object.fromEntries(kept.threads.entries()) }
-      await keyValue.set(KEY, value).catch((error: unknown) => log.warn('how far slack was read could not be kept', { error }))
+  /** Runs one write at a time. After a failed write messages may arrive twice, which the inbox handles. */
+  async #write(): Promise<void> {
+    this.#isDirty = true
+    if (!this.#isLoaded || this.#isWriting) return
+    this.#isWriting = true
+    while (this.#isDirty) {
+      this.#isDirty = false
+      const value = { channels: Object.fromEntries(this.#channels.entries()), threads: Object.fromEntries(this.#threads.entries()) }
+      await this.#keyValue.set(KEY, value).catch((error: unknown) => this.#log.warn('cursors not stored', { channel: 'slack', error }))
     }
-    isWriting = false
-  }
-
-  return {
-    async load() {
-      const { channels, threads } = members(await keyValue.get(KEY))
-      for (const [key, upTo] of [...timestampsIn(members(channels)), ...timestampsIn(members(threads))]) put(placeOf(key), upTo)
-      isLoaded = true
-      if (isDirty) void write()
-    },
-    list: () => [...kept.channels.entries(), ...kept.threads.entries()].map(([key, upTo]) => ({ ...placeOf(key), upTo })),
-    know(place, upTo) {
-      if (mapOf(place).has(keyOf(place))) return
-      put(place, upTo)
-      void write()
-    },
-    move(place, upTo) {
-      if (!mapOf(place).has(keyOf(place))) return
-      if (!ahead) {
-        put(place, upTo)
-        void write()
-        return
-      }
-      ahead.set(keyOf(place), { ...place, upTo: later(ahead.get(keyOf(place))?.upTo ?? '', upTo) })
-    },
-    drop(place) {
-      ahead?.delete(keyOf(place))
-      mapOf(place).delete(keyOf(place))
-      void write()
-    },
-    hold() {
-      ahead ??= new BoundedMap(CHANNELS_MAX + THREADS_MAX)
-    },
-    release() {
-      for (const [, { upTo, ...place }] of ahead?.entries() ?? []) put(place, upTo)
-      ahead = undefined
-      void write()
-    },
+    this.#isWriting = false
   }
 }
 
@@ -110,5 +118,5 @@ function placeOf(key: string): Place {
   return { channel, ...(thread !== undefined && { thread }) }
 }
 
-const timestampsIn = (kept: Members): [string, string][] =>
-  Object.entries(kept).filter((entry): entry is [string, string] => typeof entry[1] === 'string' && isTimestamp(entry[1]))
+const timestampsIn = (stored: unknown): [string, string][] =>
+  Object.entries(members(stored)).filter((entry): entry is [string, string] => typeof entry[1] === 'string' && isTimestamp(entry[1]))

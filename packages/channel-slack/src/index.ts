@@ -1,10 +1,56 @@
-/** slack: a workspace; events and buttons over socket mode, answers by the Web API (§2.3, §4.2). */
-import { defineFeature } from '@sluice/sdk'
-import { slackSection } from './config.ts'
-import { createSlack } from './slack.ts'
+/** The `slack` channel: events and button presses arrive in socket mode, replies go out over the Web API. See `docs/channels/slack.md`. */
+import { type Address, type Channel, defineFeature, type Host, type Outbound, type Sent } from '@sluice/sdk'
+import { accountOf, type SlackConfig, slackSection } from './config.ts'
+import { Cursors } from './cursors.ts'
+import { fetchMedia } from './fetch-media.ts'
+import { SlackListener } from './listener.ts'
+import { sendMessage, ThreadStatus, updateMessage } from './send-message.ts'
+import { SlackApi } from './slack-api.ts'
+
+/** Slack recommends this limit for one message and truncates at ten times as much. */
+const TEXT_MAX = 4000
+const FILES = { count: 10, bytesMax: 26_214_400 }
 
 export default defineFeature({
   id: 'channel-slack',
   section: slackSection,
   build: (host, config) => (config.enabled ? { channels: [createSlack(host, config)] } : { off: '`enabled` is false' }),
 })
+
+function createSlack(host: Host, config: SlackConfig): Channel {
+  const account = accountOf(config.app_token)
+  const api = new SlackApi(host, config)
+  const cursors = new Cursors(host.keyValue, host.log)
+  const listener = new SlackListener(host, config, account, api, cursors)
+  const status = new ThreadStatus(api)
+  const { notification_channel_id: notificationChannel } = config
+  let lastSentAtMs: number | undefined
+
+  const send = async (to: Address, message: Outbound, signal: AbortSignal): Promise<Sent> => {
+    const sent = await sendMessage(api, to, message, signal)
+    lastSentAtMs = host.clock.nowMs()
+    // Follows the thread in which replies to this message are written.
+    const thread = to.thread ?? (sent.isMessage ? sent.id : undefined)
+    if (thread !== undefined) cursors.follow({ channel: to.to, thread }, thread)
+    return { id: sent.id }
+  }
+
+  return {
+    name: 'slack',
+    allow: config.allowed_users,
+    listen: (deliver, signal) => listener.listen(deliver, signal),
+    send,
+    update: (to, sent, message, signal) => updateMessage(api, to, sent, message, signal),
+    limits: { text: TEXT_MAX, unit: 'utf16', attachments: FILES },
+    notifications: {
+      target: 'workspace',
+      account,
+      key: 'channels_config.slack.notification_channel_id',
+      ...(notificationChannel !== undefined && { to: { to: notificationChannel } }),
+    },
+    ...(config.stream_mode === 'partial' && { draftEveryMs: config.draft_update_interval_ms }),
+    typing: (to, signal) => status.show(to, signal),
+    fetchMedia: (attachment, { bytesMax, signal }) => fetchMedia(api, attachment, bytesMax, signal),
+    health: () => ({ ...listener.health(), ...(lastSentAtMs !== undefined && { lastSentAtMs }) }),
+  }
+}

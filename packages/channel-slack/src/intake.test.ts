@@ -1,26 +1,28 @@
-import { AppError } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
-import { expect, test } from 'vitest'
-import { createCursors } from './cursors.ts'
-import { createIntake } from './intake.ts'
+import * as v from 'valibot'
+import { describe, expect, test } from 'vitest'
+import { slackSection } from './config.ts'
+import { Cursors } from './cursors.ts'
+import { Intake } from './intake.ts'
+import { SlackApi } from './slack-api.ts'
 
-const ABORT = new AbortController().signal
-const config = { channel_ids: [], mention_only: false, notification_channel_id: undefined, thread_replies: true }
+const config = v.parse(slackSection.schema, { bot_token: 'xoxb-1', app_token: 'xapp-1' })
 const eventAt = (second: number) => ({
   event: { type: 'message', channel: 'C1', user: 'UADA', ts: `${1_767_225_600 + second}.000000`, text: 'x' },
 })
 
-test('at most 1,000 messages wait to be kept: the others are left to be looked for', async () => {
-  const host = testHost()
-  const waiting = Promise.withResolvers<void>()
-  const api = { url: 'https://slack.com/api/', call: () => Promise.reject(new AppError('unavailable', 'no answer')) }
-  const reader = { account: 'A0123', bot: 'UBOT', config }
-  const cursors = createCursors(host)
-  const intake = createIntake({ host, api, cursors, reader, deliver: () => waiting.promise, signal: ABORT })
-  const taken = Array.from({ length: 1000 }, (_, index) => intake.take('events_api', eventAt(index)))
-  await expect(intake.take('events_api', eventAt(1000))).rejects.toMatchObject({ code: 'unavailable' })
-  waiting.resolve()
-  await Promise.all(taken)
-  // It could not be looked for yet, so the cursor stays before it and all others.
-  expect(cursors.list()).toEqual([{ channel: 'C1', upTo: '1767225599.999000' }])
+describe('Intake', () => {
+  test('refuses messages beyond 1,000 waiting ones and leaves them to the catch-up', async () => {
+    const host = testHost({ fetch: () => Promise.reject(new TypeError('fetch failed')) })
+    const stored = Promise.withResolvers<void>()
+    const cursors = new Cursors(host.keyValue, host.log)
+    const bot = { account: 'A0123', userId: 'UBOT', config }
+    const intake = new Intake(host, new SlackApi(host, config), cursors, bot, () => stored.promise, new AbortController().signal)
+    const taken = Array.from({ length: 1000 }, (_, index) => intake.take('events_api', eventAt(index)))
+    await expect(intake.take('events_api', eventAt(1000))).rejects.toMatchObject({ code: 'unavailable' })
+    stored.resolve()
+    await Promise.all(taken)
+    // The catch-up has not succeeded, so the cursor stays before all of these messages.
+    expect(cursors.list()).toEqual([{ channel: 'C1', upTo: '1767225599.999000' }])
+  })
 })

@@ -1,102 +1,103 @@
-/** What the connection brings, to the inbox: in order, acknowledged when durable, and caught up on where something is missing. */
-
+/** Hands the messages of a connection to the inbox, and catches up when messages may be missing. */
 import { type Members, members, text } from '@sluice/kit/foreign-json'
 import { AppError, type Deliver, type Host, type Inbound } from '@sluice/sdk'
-import { catchUp } from './catch-up.ts'
-import type { Cursors } from './cursors.ts'
-import { parseMessage, type Reader } from './parse-message.ts'
-import { parsePresses } from './parse-press.ts'
-import { pauseMs } from './pause.ts'
-import { placesOf } from './places.ts'
+import { CatchUp } from './catch-up.ts'
+import type { Cursors, Place } from './cursors.ts'
+import { type Bot, parseMessage, parsePresses } from './parse.ts'
+import { retryDelayMs } from './refusal.ts'
 import type { SlackApi } from './slack-api.ts'
 import { timestampBefore } from './timestamp.ts'
 
-export interface Intake {
-  /** Resolves once what stands in the envelope is durable. Throws `unavailable` if it could not be kept. */
-  take(type: string, payload: Members): Promise<void>
-  /** Something may be missing: it is looked for until it is there, or until the signal aborts. */
-  mend(): void
-}
+/** How long a new message waits for missed ones. Slack expects its acknowledgement within 3 s. */
+const ORDER_WAIT_MS = 1500
+/** The largest number of envelopes that may wait to be stored. */
+const PENDING_MAX = 1000
 
-export interface IntakeOptions {
-  readonly host: Host
-  readonly api: SlackApi
-  readonly cursors: Cursors
-  readonly reader: Reader
-  readonly deliver: Deliver
-  readonly signal: AbortSignal
-}
+export class Intake {
+  readonly #host: Host
+  readonly #cursors: Cursors
+  readonly #bot: Bot
+  readonly #deliver: Deliver
+  readonly #signal: AbortSignal
+  readonly #catchUp: CatchUp
+  /** New messages wait for it, so that missed messages are delivered before them. */
+  #order: Promise<unknown> = Promise.resolve()
+  /** Settles when the newest message and all messages before it are stored or have failed. */
+  #stored: Promise<unknown> = Promise.resolve()
+  #pending = 0
+  #isCatchingUp = false
+  #hasGap = false
 
-/** How long what comes now waits for what came earlier; Slack wants its acknowledgement within 3 s. */
-const TURN_MS = 1500
-/** Beyond it messages are left for later. */
-const UNDER_WAY_MAX = 1000
-
-export function createIntake({ host, api, cursors, reader, deliver, signal }: IntakeOptions): Intake {
-  const { clock, log } = host
-  let turn: Promise<unknown> = Promise.resolve()
-  /** Ends with the message that came last, each after those before it. */
-  let kept: Promise<unknown> = Promise.resolve()
-  let underWay = 0
-  let isMending = false
-  let isMissing = false
-
-  const mend = (): void => {
-    cursors.hold()
-    isMissing = true
-    if (!isMending) turn = Promise.race([untilMended(), clock.sleep(TURN_MS, signal)])
+  constructor(host: Host, api: SlackApi, cursors: Cursors, bot: Bot, deliver: Deliver, signal: AbortSignal) {
+    this.#host = host
+    this.#cursors = cursors
+    this.#bot = bot
+    this.#deliver = deliver
+    this.#signal = signal
+    this.#catchUp = new CatchUp(host, api, cursors, bot, deliver)
   }
-  const untilMended = async (): Promise<void> => {
-    isMending = true
-    for (let failures = 0; isMissing && !signal.aborted; failures++) {
-      isMissing = false
+
+  /** Resolves once the messages of the envelope are durable. Throws `unavailable` if they could not be stored. */
+  async take(type: string, payload: Members): Promise<void> {
+    this.#pending += 1
+    try {
+      if (type === 'events_api') await this.#takeMessage(members(payload.event))
+      else if (type === 'interactive') await Promise.all(parsePresses(payload, this.#bot).map(this.#deliver))
+    } catch (error) {
+      this.#host.log.warn('message not stored, waiting for slack to send it again', { error })
+      throw error
+    } finally {
+      this.#pending -= 1
+    }
+  }
+
+  /** Reads messages that may be missing, and tries again until it succeeds or the signal aborts. */
+  startCatchUp(): void {
+    this.#cursors.hold()
+    this.#hasGap = true
+    if (!this.#isCatchingUp) this.#order = Promise.race([this.#closeGap(), this.#host.clock.sleep(ORDER_WAIT_MS, this.#signal)])
+  }
+
+  async #closeGap(): Promise<void> {
+    this.#isCatchingUp = true
+    for (let failures = 0; this.#hasGap && !this.#signal.aborted; failures++) {
+      this.#hasGap = false
       try {
-        await catchUp({ host, api, cursors, reader, deliver }, signal)
+        await this.#catchUp.run(this.#signal)
       } catch (error) {
-        if (signal.aborted) break
-        isMissing = true
-        log.warn('what was written while there was no connection could not be read; trying again', { error })
-        await clock.sleep(pauseMs(failures, error), signal)
+        if (this.#signal.aborted) break
+        this.#hasGap = true
+        this.#host.log.warn('missed messages not read, trying again', { error })
+        await this.#host.clock.sleep(retryDelayMs(failures, error), this.#signal)
       }
     }
-    isMending = false
-    if (!signal.aborted) cursors.release()
+    this.#isCatchingUp = false
+    if (!this.#signal.aborted) this.#cursors.release()
   }
 
-  const takeMessage = async (event: Members): Promise<void> => {
-    const message = parseMessage(event, reader)
+  async #takeMessage(event: Members): Promise<void> {
+    const message = parseMessage(event, this.#bot)
     if (!message) return
     const ts = text(event.ts)
-    cursors.know({ channel: message.to.to }, timestampBefore(ts))
-    if (underWay > UNDER_WAY_MAX) {
-      mend()
-      throw new AppError('unavailable', `More than ${UNDER_WAY_MAX} messages of slack are on their way to the inbox`)
+    this.#cursors.follow({ channel: message.to.to }, timestampBefore(ts))
+    if (this.#pending > PENDING_MAX) {
+      this.startCatchUp()
+      throw new AppError('unavailable', `More than ${PENDING_MAX} messages of slack wait to be stored`)
     }
-    await turn
-    const durable = deliver(message)
-    kept = Promise.allSettled([durable, kept]).then(([{ status }]) => {
-      if (status === 'rejected') return mend()
-      for (const place of placesOf(event, message)) cursors.move(place, ts)
+    await this.#order
+    const durable = this.#deliver(message)
+    this.#stored = Promise.allSettled([durable, this.#stored]).then(([{ status }]) => {
+      if (status === 'rejected') return this.startCatchUp()
+      for (const place of placesOf(event, message)) this.#cursors.advance(place, ts)
     })
     await durable
   }
-  const takeAll = async (messages: readonly Inbound[]): Promise<void> => {
-    await Promise.all(messages.map(deliver))
-  }
+}
 
-  return {
-    mend,
-    async take(type, payload) {
-      underWay += 1
-      try {
-        if (type === 'events_api') await takeMessage(members(payload.event))
-        else if (type === 'interactive') await takeAll(parsePresses(payload, reader))
-      } catch (error) {
-        log.warn('a message could not be kept; slack is to bring it again', { error })
-        throw error
-      } finally {
-        underWay -= 1
-      }
-    },
-  }
+/** Returns the places whose cursors a message moves: its conversation, its thread, or both for a reply that was also sent to the channel. */
+function placesOf(event: Members, { to }: Inbound): readonly Place[] {
+  const thread = text(event.thread_ts)
+  const isInThread = thread !== '' && thread !== text(event.ts)
+  const isInChannel = !isInThread || event.subtype === 'thread_broadcast'
+  return [...(isInChannel ? [{ channel: to.to }] : []), ...(isInThread ? [{ channel: to.to, thread }] : [])]
 }

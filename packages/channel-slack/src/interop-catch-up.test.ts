@@ -1,4 +1,4 @@
-/** What was written while nobody listened is read when somebody does again, once and in order. */
+/** Catching up: messages written while no connection was open arrive once and in order. */
 import type { Inbound } from '@sluice/sdk'
 import { testClock } from '@sluice/testkit/clock'
 import { type SlackFake, startSlackFake } from '@sluice/testkit/fakes/slack'
@@ -29,10 +29,10 @@ async function listening({ config = {}, host = {} }: BotOptions = {}): Promise<B
   await vi.waitFor(() => expect(bot.channel.health?.().state).toBe('ok'))
   return bot
 }
-const textsOf = ({ heard }: Pick<Bot, 'heard'>): string[] => heard.map(({ text }: Inbound) => text)
-const hears = (bot: Bot, ...texts: string[]) => vi.waitFor(() => expect(textsOf(bot)).toEqual(texts))
-/** Once the cursors tell that nothing is missing. */
-const isKept = (...places: string[]) =>
+const textsOf = ({ received }: Bot): string[] => received.map(({ text }: Inbound) => text)
+const receives = (bot: Bot, ...texts: string[]) => vi.waitFor(() => expect(textsOf(bot)).toEqual(texts))
+/** Waits until the stored cursors contain these positions, written as `place=timestamp`. */
+const cursorsReach = (...places: string[]) =>
   vi.waitFor(async () => {
     const { channels, threads } = (await keyValue.get('cursors')) as Record<'channels' | 'threads', Record<string, string>>
     expect({ ...channels, ...threads }).toMatchObject(Object.fromEntries(places.map((place) => place.split('=') as [string, string])))
@@ -43,8 +43,8 @@ test('a restart reads conversations, known threads and new ones', async () => {
   const known = fake.say({ text: 'known' })
   const { id: asked } = await before.channel.send({ to: 'C2' }, { text: 'Deploy?', clientId: 'c' }, new AbortController().signal)
   await before.channel.send({ to: 'C1', thread: known }, { text: 'an answer', clientId: 'c' }, new AbortController().signal)
-  await hears(before, 'known')
-  await isKept(`C1=${known}`, `C1/${known}=${known}`, `C2/${asked}=${asked}`)
+  await receives(before, 'known')
+  await cursorsReach(`C1=${known}`, `C1/${known}=${known}`, `C2/${asked}=${asked}`)
   await before.stop()
 
   fake.say({ text: 'in a known thread', thread: known, isLost: true })
@@ -53,29 +53,29 @@ test('a restart reads conversations, known threads and new ones', async () => {
   const approval = fake.say({ text: 'approve', channel: 'C2', thread: asked, isLost: true })
   const after = await listening()
   await vi.waitFor(() => expect(textsOf(after).toSorted()).toEqual(['a new one', 'approve', 'in a known thread', 'in its thread']))
-  expect(after.heard.find(({ text }) => text === 'approve')).toMatchObject({ id: `C2:${approval}`, to: { to: 'C2', thread: asked } })
+  expect(after.received.find(({ text }) => text === 'approve')).toMatchObject({ id: `C2:${approval}`, to: { to: 'C2', thread: asked } })
 
-  await isKept(`C1=${fresh}`, `C2/${asked}=${approval}`)
+  await cursorsReach(`C1=${fresh}`, `C2/${asked}=${approval}`)
   await after.stop()
   const again = await listening()
   fake.say({ text: 'the end' })
-  await hears(again, 'the end')
+  await receives(again, 'the end')
 })
 
-test('a conversation that is named loses not even its first message', async () => {
+test('a configured conversation loses not even its first message', async () => {
   const first = await listening({ config: { channel_ids: ['C2'] } })
-  await isKept(`C2=${START_SECS}.000000`)
+  await cursorsReach(`C2=${START_SECS}.000000`)
   await first.stop()
   fake.say({ text: 'first', channel: 'C2', isLost: true })
-  await hears(await listening({ config: { channel_ids: ['C2'] } }), 'first')
+  await receives(await listening({ config: { channel_ids: ['C2'] } }), 'first')
 })
 
-test('what is not durable moves no cursor', async () => {
+test('a message that is not durable moves no cursor', async () => {
   const bot = await listening()
   const kept = fake.say({ text: 'kept' })
-  await hears(bot, 'kept')
-  await isKept(`C1=${kept}`)
-  bot.keep(() => new Promise(() => undefined))
+  await receives(bot, 'kept')
+  await cursorsReach(`C1=${kept}`)
+  bot.storeWith(() => new Promise(() => undefined))
   fake.say({ text: 'not kept' })
   await vi.waitFor(() => expect(fake.socket.delivered.length).toBeGreaterThan(1))
   await bot.stop()
@@ -83,34 +83,34 @@ test('what is not durable moves no cursor', async () => {
   await vi.waitFor(() => expect(new Set(textsOf(after))).toEqual(new Set(['not kept'])))
 })
 
-test('a message that is slow to keep holds back the cursor, though a later one is kept', async () => {
+test('a slow message holds back the cursor although a later one is durable', async () => {
   const bot = await listening()
   const first = fake.say({ text: 'first' })
-  await hears(bot, 'first')
-  await isKept(`C1=${first}`)
+  await receives(bot, 'first')
+  await cursorsReach(`C1=${first}`)
   const slow = Promise.withResolvers<void>()
-  bot.keep(({ text }) => (text === 'slow' ? slow.promise : Promise.resolve()))
+  bot.storeWith(({ text }) => (text === 'slow' ? slow.promise : Promise.resolve()))
   fake.say({ text: 'slow' })
   const quick = fake.say({ text: 'quick' })
-  await hears(bot, 'first', 'quick')
-  await isKept(`C1=${first}`)
+  await receives(bot, 'first', 'quick')
+  await cursorsReach(`C1=${first}`)
   slow.resolve()
-  await isKept(`C1=${quick}`)
+  await cursorsReach(`C1=${quick}`)
 })
 
-describe('what is more than an hour old', () => {
-  test('is skipped, and that is said', async () => {
+describe('messages more than an hour old', () => {
+  test('are skipped, and the log names their conversations', async () => {
     const before = await listening()
     const known = fake.say({ text: 'known' })
     await before.channel.send({ to: 'C1', thread: known }, { text: 'an answer', clientId: 'c' }, new AbortController().signal)
-    await hears(before, 'known')
-    await isKept(`C1=${known}`, `C1/${known}=${known}`)
+    await receives(before, 'known')
+    await cursorsReach(`C1=${known}`, `C1/${known}=${known}`)
     await before.stop()
     fake.say({ text: 'too old', isLost: true, atSecs: START_SECS + 60 })
     fake.say({ text: 'too old, in a thread', thread: known, isLost: true, atSecs: START_SECS + 61 })
     fake.say({ text: 'recent', isLost: true, atSecs: START_SECS + 7000 })
     const after = await listening({ host: { clock: testClock(START_MS + 2 * HOUR_MS) } })
-    await hears(after, 'recent')
+    await receives(after, 'recent')
     await vi.waitFor(() =>
       expect(after.host.logs).toContainEqual(
         expect.objectContaining({ message: expect.stringContaining('more than an hour old'), fields: { channels: ['C1'] } }),
@@ -118,36 +118,36 @@ describe('what is more than an hour old', () => {
     )
   })
 
-  test('is not said to be skipped where nothing was written', async () => {
+  test('are not reported when there are none', async () => {
     const before = await listening()
     const known = fake.say({ text: 'known' })
-    await hears(before, 'known')
-    await isKept(`C1=${known}`)
+    await receives(before, 'known')
+    await cursorsReach(`C1=${known}`)
     await before.stop()
     const after = await listening({ host: { clock: testClock(START_MS + 2 * HOUR_MS) } })
     const live = fake.say({ text: 'live', atSecs: START_SECS + 7300 })
-    await hears(after, 'live')
-    await isKept(`C1=${live}`)
+    await receives(after, 'live')
+    await cursorsReach(`C1=${live}`)
     expect(after.host.logs).toEqual([])
   })
 })
 
-test('more than one page is read, oldest first', async () => {
+test('missed messages are read over several pages, oldest first', async () => {
   const before = await listening()
   const known = fake.say({ text: 'known' })
-  await hears(before, 'known')
-  await isKept(`C1=${known}`)
+  await receives(before, 'known')
+  await cursorsReach(`C1=${known}`)
   await before.stop()
   const texts = Array.from({ length: 250 }, (_, index) => `message ${index}`)
   for (const text of texts) fake.say({ text, isLost: true })
-  await hears(await listening(), ...texts)
+  await receives(await listening(), ...texts)
 })
 
-test('a limit on reading is waited for as Slack asks, and nothing is asked twice', async () => {
+test('a rate limit delays reading as long as Slack asks', async () => {
   const before = await listening()
   const known = fake.say({ text: 'known' })
-  await hears(before, 'known')
-  await isKept(`C1=${known}`)
+  await receives(before, 'known')
+  await cursorsReach(`C1=${known}`)
   await before.stop()
   fake.say({ text: 'lost', isLost: true })
   const limited = { fault: 'status', status: 429, headers: { 'retry-after': '30' }, body: { ok: false, error: 'ratelimited' } } as const
@@ -158,15 +158,15 @@ test('a limit on reading is waited for as Slack asks, and nothing is asked twice
   await after.host.advance(29_000)
   expect([asked(), textsOf(after)]).toEqual([1, []])
   await after.host.advance(1000)
-  await hears(after, 'lost')
+  await receives(after, 'lost')
   expect(asked()).toBe(2)
 })
 
-test('a conversation that is gone is forgotten, and the others are read', async () => {
+test('a conversation that can no longer be read is forgotten, and the others are read', async () => {
   await keyValue.set('cursors', { channels: { CGONE: '1767225600.000100', C1: '1767225600.000100' }, threads: { odd: 7 } })
   fake.say({ text: 'lost', isLost: true })
   const bot = await listening()
-  await hears(bot, 'lost')
+  await receives(bot, 'lost')
   await vi.waitFor(async () => expect(JSON.stringify(await keyValue.get('cursors'))).not.toContain('CGONE'))
   expect(bot.host.logs).toContainEqual(expect.objectContaining({ fields: expect.objectContaining({ channel: 'CGONE' }) }))
 })

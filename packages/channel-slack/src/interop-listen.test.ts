@@ -1,4 +1,4 @@
-/** Socket mode over real sockets: acknowledgements, repeats, refreshes, and ends of every kind. */
+/** Socket mode over real sockets: acknowledgements, repeated envelopes, replaced and broken connections. */
 import { AppError } from '@sluice/sdk'
 import { SLACK_BOT, SLACK_BOT_TOKEN, type SlackFake, startSlackFake } from '@sluice/testkit/fakes/slack'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
@@ -25,54 +25,54 @@ async function connected(options?: BotOptions): Promise<Bot> {
   await vi.waitFor(() => expect(bot.channel.health?.().state).toBe('ok'))
   return bot
 }
-const hears = (bot: Bot, ...texts: string[]) => vi.waitFor(() => expect(bot.heard.map(({ text }) => text)).toEqual(texts))
-/** Lets pauses pass until it holds. */
-const inTime = (bot: Bot, hold: () => void) =>
+const receives = (bot: Bot, ...texts: string[]) => vi.waitFor(() => expect(bot.received.map(({ text }) => text)).toEqual(texts))
+/** Advances the clock until `check` passes. */
+const eventually = (bot: Bot, check: () => void) =>
   vi.waitFor(
     async () => {
       await bot.host.advance(500)
-      hold()
+      check()
     },
     { timeout: 5000, interval: 10 },
   )
 const connects = () => fake.requests.filter(({ path }) => path.endsWith('/apps.connections.open')).length
 
-test('what is written comes in with the place its answer goes to', async () => {
+test('a message arrives with the place for its reply', async () => {
   const bot = await connected()
   const root = fake.say({ text: 'one &amp; only' })
   const reply = fake.say({ text: 'two', thread: root, user: 'UBOB' })
   fake.say({ text: 'three', channel: 'D1' })
-  await hears(bot, 'one & only', 'two', 'three')
-  expect(bot.heard).toMatchObject([
+  await receives(bot, 'one & only', 'two', 'three')
+  expect(bot.received).toMatchObject([
     { id: `C1:${root}`, account: 'A0123', sender: 'UADA', to: { to: 'C1', thread: root } },
     { id: `C1:${reply}`, sender: 'UBOB', to: { to: 'C1', thread: root } },
     { to: { to: 'D1' } },
   ])
-  expect(bot.heard[2]?.to).toEqual({ to: 'D1' })
+  expect(bot.received[2]?.to).toEqual({ to: 'D1' })
 })
 
-test('a mention makes two events and one id', async () => {
+test('a mention arrives as two events with the same id', async () => {
   const bot = await connected()
   const ts = fake.say({ text: `<@${SLACK_BOT.user}>: hi` })
-  await hears(bot, 'hi', 'hi')
-  expect(new Set(bot.heard.map(({ id }) => id))).toEqual(new Set([`C1:${ts}`]))
+  await receives(bot, 'hi', 'hi')
+  expect(new Set(bot.received.map(({ id }) => id))).toEqual(new Set([`C1:${ts}`]))
 })
 
-test('our own messages, those of bots, edits and other channels are acknowledged and not heard', async () => {
+test('ignored events are acknowledged', async () => {
   const bot = await connected({ config: { channel_ids: ['C1'] } })
   await bot.channel.send({ to: 'C1' }, { text: 'mine', clientId: 'c' }, new AbortController().signal)
   fake.say({ text: 'elsewhere', channel: 'C2' })
   fake.say({ text: 'changed', subtype: 'message_changed' })
-  fake.say({ text: 'heard' })
+  fake.say({ text: 'accepted' })
   await vi.waitFor(() => expect(fake.socket.acknowledged).toHaveLength(4))
-  await hears(bot, 'heard')
+  await receives(bot, 'accepted')
 })
 
-describe('an acknowledgement says that a message is durable', () => {
-  test('and is not given before', async () => {
+describe('an acknowledgement', () => {
+  test('is sent only once the message is durable', async () => {
     const bot = await connected()
     const durable = Promise.withResolvers<void>()
-    bot.keep(() => durable.promise)
+    bot.storeWith(() => durable.promise)
     fake.say({ text: 'x' })
     await vi.waitFor(() => expect(fake.socket.delivered).toHaveLength(1))
     expect(fake.socket.acknowledged).toEqual([])
@@ -80,38 +80,38 @@ describe('an acknowledgement says that a message is durable', () => {
     await vi.waitFor(() => expect(fake.socket.acknowledged).toHaveLength(1))
   })
 
-  test('without one it comes again, with the same id', async () => {
+  test('that is missing makes Slack send the message again', async () => {
     await fake.close()
     fake = await startSlackFake({ ackMs: 60 })
     const bot = await connected()
     const ids: string[] = []
-    bot.keep(async ({ id }) => {
+    bot.storeWith(async ({ id }) => {
       ids.push(id)
       if (ids.length < 3) throw new AppError('unavailable', 'the disk is full')
     })
     const ts = fake.say({ text: 'x' })
-    await inTime(bot, () => expect(fake.socket.acknowledged).toHaveLength(1))
+    await eventually(bot, () => expect(fake.socket.acknowledged).toHaveLength(1))
     expect(new Set(ids)).toEqual(new Set([`C1:${ts}`]))
     expect(fake.socket.delivered.map(({ attempt }) => attempt)).toContain(1)
   })
 
-  test('what could not be kept and is not brought again is looked for', async () => {
+  test('that is missing starts a catch-up if Slack does not send the message again', async () => {
     const bot = await connected()
     let tries = 0
-    bot.keep(async () => {
+    bot.storeWith(async () => {
       if (++tries === 1) throw new AppError('unavailable', 'the disk is full')
     })
     fake.say({ text: 'x' })
-    await hears(bot, 'x')
+    await receives(bot, 'x')
     expect([fake.socket.acknowledged, fake.socket.delivered.length]).toEqual([[], 1])
   })
 
-  test('a press is held to the same', async () => {
+  test('of a press is sent only once the press is durable', async () => {
     const bot = await connected()
     const { id } = await prompt(bot)
     await vi.waitFor(() => expect(fake.socket.acknowledged).toHaveLength(1))
     const durable = Promise.withResolvers<void>()
-    bot.keep(() => durable.promise)
+    bot.storeWith(() => durable.promise)
     fake.press({ message: id, value: 'approve:1', channel: 'CPROMPTS' })
     await vi.waitFor(() => expect(fake.socket.delivered).toHaveLength(2))
     expect(fake.socket.acknowledged).toHaveLength(1)
@@ -127,92 +127,92 @@ const buttons = [
 const prompt = (bot: Bot) => bot.channel.send({ to: 'CPROMPTS' }, { text: 'Deploy?', buttons, clientId: 'c' }, new AbortController().signal)
 
 describe('a prompt', () => {
-  test('is pressed by whoever presses, a stranger included', async () => {
+  test('delivers the press of every user, strangers included', async () => {
     const bot = await connected()
     const { id } = await prompt(bot)
     fake.press({ message: id, value: 'reject:1', channel: 'CPROMPTS', user: 'USTRANGER' })
     fake.press({ message: id, value: 'approve:1', channel: 'CPROMPTS' })
-    await vi.waitFor(() => expect(bot.heard).toHaveLength(2))
-    expect(bot.heard).toMatchObject([
+    await vi.waitFor(() => expect(bot.received).toHaveLength(2))
+    expect(bot.received).toMatchObject([
       { sender: 'USTRANGER', text: '', pressed: { message: id, value: 'reject:1' }, to: { to: 'CPROMPTS', thread: id } },
       { sender: 'UADA', text: '', pressed: { message: id, value: 'approve:1' } },
     ])
-    expect(bot.heard[0]?.id).toMatch(/^act:\d+\.\d+:USTRANGER:CPROMPTS$/)
-    expect(new Set(bot.heard.map(({ id }) => id)).size).toBe(2)
+    expect(bot.received[0]?.id).toMatch(/^act:\d+\.\d+:USTRANGER:CPROMPTS$/)
+    expect(new Set(bot.received.map(({ id }) => id)).size).toBe(2)
   })
 
-  test('is answered in its thread, and answers in another thread are of that one', async () => {
+  test('is answered in its own thread only', async () => {
     const bot = await connected()
     const { id } = await prompt(bot)
     const other = fake.say({ text: 'by the way', channel: 'CPROMPTS' })
     fake.say({ text: 'approve', channel: 'CPROMPTS', thread: id })
     fake.say({ text: 'approve', channel: 'CPROMPTS', thread: other, user: 'USTRANGER' })
-    await hears(bot, 'by the way', 'approve', 'approve')
-    expect(bot.heard.map(({ to }) => to.thread)).toEqual([other, id, other])
+    await receives(bot, 'by the way', 'approve', 'approve')
+    expect(bot.received.map(({ to }) => to.thread)).toEqual([other, id, other])
   })
 
-  test('is answerable where it was sent, even if nothing else is heard there', async () => {
+  test('is answerable in a notification channel that is otherwise ignored', async () => {
     const bot = await connected({ config: { channel_ids: ['C1'], notification_channel_id: 'CPROMPTS', mention_only: true } })
     const { id } = await prompt(bot)
     fake.say({ text: 'chatter', channel: 'CPROMPTS' })
     fake.say({ text: 'approve', channel: 'CPROMPTS', thread: id })
-    await hears(bot, 'approve')
+    await receives(bot, 'approve')
   })
 })
 
 describe('a connection that ends', () => {
-  test('is replaced before, and nothing is lost or comes twice', async () => {
+  test('is replaced in advance without lost or repeated messages', async () => {
     const bot = await connected()
     const durable = Promise.withResolvers<void>()
-    bot.keep(() => durable.promise)
+    bot.storeWith(() => durable.promise)
     fake.say({ text: 'before' })
     await vi.waitFor(() => expect(fake.socket.delivered).toHaveLength(1))
     fake.socket.announce('refresh_requested')
-    await inTime(bot, () => expect(fake.socket.opened).toBe(2))
+    await eventually(bot, () => expect(fake.socket.opened).toBe(2))
     expect(fake.socket.open).toBe(2)
     durable.resolve()
-    await inTime(bot, () => expect(fake.socket.open).toBe(1))
+    await eventually(bot, () => expect(fake.socket.open).toBe(1))
     fake.say({ text: 'after' })
-    await hears(bot, 'before', 'after')
+    await receives(bot, 'before', 'after')
     expect(fake.requests.filter(({ path }) => path.endsWith('conversations.history'))).toEqual([])
   })
 
-  test.each(['close', 'reset'] as const)('by %s is opened again, and what was written meanwhile is read', async (how) => {
+  test.each(['close', 'reset'] as const)('by %s is opened again, and missed messages are read', async (how) => {
     const bot = await connected()
     fake.say({ text: 'before' })
-    await hears(bot, 'before')
+    await receives(bot, 'before')
     fake.socket.cut(how)
     fake.say({ text: 'meanwhile', isLost: true })
-    await inTime(bot, () => expect(bot.heard.map(({ text }) => text)).toEqual(['before', 'meanwhile']))
+    await eventually(bot, () => expect(bot.received.map(({ text }) => text)).toEqual(['before', 'meanwhile']))
     fake.say({ text: 'after' })
-    await hears(bot, 'before', 'meanwhile', 'after')
+    await receives(bot, 'before', 'meanwhile', 'after')
   })
 
-  test('without a word is noticed', async () => {
+  test('without a close frame is noticed', async () => {
     const bot = await connected()
     fake.socket.cut('mute')
-    await inTime(bot, () => expect(fake.socket.opened).toBe(2))
+    await eventually(bot, () => expect(fake.socket.opened).toBe(2))
     expect(bot.host.clock.monotonicMs()).toBeGreaterThan(40_000)
   })
 
-  test('again and again is not hammered', async () => {
+  test('repeatedly is opened again with growing delays', async () => {
     const bot = await connected()
     for (let ends = 1; ends <= 3; ends++) {
       await vi.waitFor(() => expect(bot.channel.health?.().state).toBe('ok'))
       fake.socket.cut('reset')
       await vi.waitFor(() => expect(bot.channel.health?.().state).toBe('connecting'))
       expect(connects()).toBe(ends)
-      await inTime(bot, () => expect(connects()).toBe(ends + 1))
+      await eventually(bot, () => expect(connects()).toBe(ends + 1))
     }
     expect(bot.host.clock.monotonicMs()).toBeGreaterThan(3000)
   })
 })
 
-describe('what cannot be connected', () => {
+describe('a failed connection', () => {
   test.each([
     ['bot_token', 'auth.test'],
     ['app_token', 'apps.connections.open'],
-  ])('with a wrong %s is told and left alone', async (key, method) => {
+  ])('with a wrong %s is reported and not retried for ten minutes', async (key, method) => {
     const bot = listening({ config: { [key]: 'xoxb-wrong-token' } })
     await vi.waitFor(() => expect(bot.channel.health?.()).toMatchObject({ state: 'down', detail: expect.stringContaining(key) }))
     expect(bot.channel.health?.().detail).toBe(`slack answered invalid_auth to ${method} (are ${key} and its scopes right?)`)
@@ -222,7 +222,7 @@ describe('what cannot be connected', () => {
     expect(JSON.stringify(bot.host.logs)).not.toContain('xoxb-wrong-token')
   })
 
-  test('for socket mode was turned off is told and left alone', async () => {
+  test('with socket mode turned off is reported and not retried for ten minutes', async () => {
     const bot = await connected()
     fake.socket.announce('link_disabled')
     await vi.waitFor(() =>
@@ -236,58 +236,58 @@ describe('what cannot be connected', () => {
     expect(connects()).toBe(1)
   })
 
-  test('for a bad moment is tried again', async () => {
+  test('is retried after a temporary failure', async () => {
     fake.fail({ fault: 'status', status: 503 }, { times: 2 })
     const bot = listening()
-    await inTime(bot, () => expect(bot.channel.health?.().state).toBe('ok'))
+    await eventually(bot, () => expect(bot.channel.health?.().state).toBe('ok'))
   })
 
-  test('for it says no hello is tried again', async () => {
+  test('is retried when Slack does not say hello', async () => {
     fake.socket.hush()
     const bot = listening()
     await vi.waitFor(() => expect(fake.socket.opened).toBe(1))
-    await inTime(bot, () => expect(fake.socket.opened).toBe(2))
+    await eventually(bot, () => expect(fake.socket.opened).toBe(2))
     expect(bot.channel.health?.()).toMatchObject({ state: 'down', detail: 'slack did not say hello within 15 s' })
   })
 
-  test('for its address is not one of Slack is refused', async () => {
+  test('to an address outside of Slack is not attempted', async () => {
     const elsewhere = { ok: true, url: 'ws://127.0.0.1:1/link/?ticket=xoxb-ticket' }
     fake.fail({ fault: 'status', status: 200, body: elsewhere }, { matches: ({ path }) => path.endsWith('open') })
     const bot = listening()
-    await vi.waitFor(() => expect(bot.channel.health?.().detail).toBe('slack named no address of its own to connect to'))
+    await vi.waitFor(() => expect(bot.channel.health?.().detail).toBe('slack named a connection address that is not its own'))
     expect(JSON.stringify(bot.host.logs)).not.toContain('xoxb-ticket')
   })
 })
 
-test('frames that are none do no harm', async () => {
+test('malformed frames are ignored', async () => {
   const bot = await connected()
   const frames = ['', '{', 'null', '[]', '7', '{"type":"events_api"}', '{"type":"events_api","envelope_id":"e1"}']
   const odd = ['{"type":"events_api","envelope_id":"e2","payload":{"event":null}}', '{"type":"interactive","envelope_id":"e3","payload":7}']
   for (const frame of [...frames, ...odd, '{"type":"close","envelope_id":"e4"}', '{"type":"hello"}']) fake.socket.raw(frame)
   fake.say({ text: 'still here' })
-  await hears(bot, 'still here')
+  await receives(bot, 'still here')
   expect(fake.socket.opened).toBe(1)
 })
 
-test('health asks nobody, and tells the last event', async () => {
+test('health makes no request and reports the last event', async () => {
   const bot = await connected()
   expect(bot.channel.health?.()).toEqual({ state: 'ok' })
   fake.say({ text: 'x' })
-  await hears(bot, 'x')
+  await receives(bot, 'x')
   const asked = fake.requests.length
   for (let times = 0; times < 10; times++) bot.channel.health?.()
   expect(bot.channel.health?.()).toEqual({ state: 'ok', lastEventAtMs: bot.host.clock.nowMs() })
   expect([fake.requests.length, fake.socket.opened]).toEqual([asked, 1])
 })
 
-test('no secret and no text of a message is logged', async () => {
+test('logs contain no secret and no text of a message', async () => {
   const bot = await connected()
-  bot.keep(() => Promise.reject(new AppError('unavailable', 'the disk is full')))
+  bot.storeWith(() => Promise.reject(new AppError('unavailable', 'the disk is full')))
   fake.say({ text: 'a private matter' })
   await vi.waitFor(() => expect(bot.host.logs.length).toBeGreaterThan(1))
   fake.change({ bot_token: 'another', app_token: 'another' })
   fake.socket.cut('reset')
-  await inTime(bot, () => expect(bot.channel.health?.().state).toBe('down'))
+  await eventually(bot, () => expect(bot.channel.health?.().state).toBe('down'))
   const shown = JSON.stringify(bot.host.logs, (_key, value) => (value instanceof Error ? `${value.stack} ${value.cause}` : value))
   expect(shown).not.toMatch(/private matter|token-01|ticket/)
   expect(SLACK_BOT_TOKEN).toContain('token-01')

@@ -1,4 +1,4 @@
-/** Files that come in, over real sockets: from Slack's hosts alone, no larger than asked for. */
+/** Downloads of shared files over real sockets, only from Slack's hosts and within the size limit. */
 import type { Attachment } from '@sluice/sdk'
 import { abortedOnArrival, type FakeProvider, type ProviderFault, startFakeProvider } from '@sluice/testkit/fake-provider'
 import { type SlackFake, startSlackFake } from '@sluice/testkit/fakes/slack'
@@ -27,27 +27,27 @@ const redirect = (location: string, times = 1) =>
     { times, matches: ({ path }) => path.startsWith('/files-pri/') },
   )
 
-test('a file that is shared comes in with its message, and its bytes are fetched with the token', async () => {
+test('fetchMedia downloads a shared file with the token', async () => {
   bot.listen()
   fake.say({ text: '', files: [shared(), { id: 'F9', mode: 'tombstone' }] })
-  await vi.waitFor(() => expect(bot.heard).toHaveLength(1))
-  expect(bot.heard).toMatchObject([{ text: '', attachments: [{ kind: 'image', name: 'cat.png', mime: 'image/png' }] }])
-  const [attachment] = bot.heard[0]?.attachments ?? []
+  await vi.waitFor(() => expect(bot.received).toHaveLength(1))
+  expect(bot.received).toMatchObject([{ text: '', attachments: [{ kind: 'image', name: 'cat.png', mime: 'image/png' }] }])
+  const [attachment] = bot.received[0]?.attachments ?? []
   expect(attachment && (await fetchMedia(attachment))).toEqual({ bytes: Buffer.from(PICTURE), mime: 'image/png' })
 })
 
-test('a file of which only the id is known is looked up', async () => {
+test('fetchMedia looks up a file by its id', async () => {
   const { id } = shared()
   expect(await fetchMedia({ kind: 'file', name: id, source: { id } })).toMatchObject({ mime: 'image/png' })
   expect(await fetchMedia({ kind: 'file', name: 'x', source: { id: 'F404' } })).toMatchObject({ code: 'invalid_request' })
 })
 
-test('more bytes than asked for are too_large', async () => {
+test('fetchMedia throws too_large for a file beyond the limit', async () => {
   expect(await fetchMedia(attachmentOf(shared().url_private_download), PICTURE.length)).toMatchObject({ mime: 'image/png' })
   expect(await fetchMedia(attachmentOf(shared().url_private_download), PICTURE.length - 1)).toMatchObject({ code: 'too_large' })
 })
 
-test('a host that is not of Slack is never asked, not even by a redirect', async () => {
+test('fetchMedia never contacts a host outside of Slack, not even after a redirect', async () => {
   const { port } = new URL(fake.url)
   const addresses = [elsewhere.url, `http://user:pass@127.0.0.1:${port}/files-pri/x`, 'http://files.slack.com/x', 'file:///etc/passwd', '']
   for (const url of addresses) expect(await fetchMedia(attachmentOf(url))).toMatchObject({ code: 'forbidden' })
@@ -56,7 +56,7 @@ test('a host that is not of Slack is never asked, not even by a redirect', async
   expect(elsewhere.requests).toEqual([])
 })
 
-test('a redirect within is followed, five times at most', async () => {
+test('fetchMedia follows at most five redirects within Slack', async () => {
   const { url_private: url } = shared()
   redirect(url, 5)
   expect(await fetchMedia(attachmentOf(url))).toMatchObject({ mime: 'image/png' })
@@ -64,7 +64,7 @@ test('a redirect within is followed, five times at most', async () => {
   expect(await fetchMedia(attachmentOf(url))).toMatchObject({ code: 'invalid_request' })
 })
 
-test('the page Slack shows to tokens that may not read files is no file', async () => {
+test('fetchMedia rejects the sign-in page that Slack shows without files:read', async () => {
   const { url_private: url } = shared()
   fake.change({ bot_token: 'another' })
   expect(await fetchMedia(attachmentOf(url))).toMatchObject({ code: 'forbidden', message: expect.stringContaining('files:read') })
@@ -76,12 +76,12 @@ test.each<[ProviderFault, string]>([
   [{ fault: 'status', status: 404 }, 'invalid_request'],
   [{ fault: 'reset' }, 'unavailable'],
   [{ fault: 'cut' }, 'unavailable'],
-])('%j is %s', async (fault, code) => {
+])('fetchMedia maps %j to %s', async (fault, code) => {
   const { url_private: url } = shared()
   fake.fail(fault)
   expect(await fetchMedia(attachmentOf(url))).toMatchObject({ code })
 })
 
-test('a download that never ends is cut off', async () => {
+test('fetchMedia ends a download when it is aborted', async () => {
   expect(await fetchMedia(attachmentOf(shared().url_private), 1000, abortedOnArrival(fake))).toMatchObject({ code: 'aborted' })
 })

@@ -1,4 +1,4 @@
-/** Messages, edits and files over real sockets, with the faults of the wire and the words of Slack's refusals. */
+/** Messages, edits and files over real sockets, with network failures and Slack's refusals. */
 import { AppError, type Channel, type Outbound } from '@sluice/sdk'
 import { abortedOnArrival, type FakeProvider, type ProviderFault, startFakeProvider } from '@sluice/testkit/fake-provider'
 import { type SlackFake, startSlackFake } from '@sluice/testkit/fakes/slack'
@@ -28,7 +28,7 @@ const buttons = [
 ] as const
 
 describe('a message', () => {
-  test('goes into its thread, and its id is that of the thread that is opened by answering it', async () => {
+  test('goes into its thread, and its id names the thread of its replies', async () => {
     const root = fake.say({ text: 'a question' })
     const id = idOf(await send({ text: 'an answer' }, { to: 'C1', thread: root }))
     expect(fake.messages()).toMatchObject([{ ts: root }, { ts: id, thread_ts: root, text: 'an answer' }])
@@ -37,7 +37,7 @@ describe('a message', () => {
     expect(fake.messages().at(-1)).toMatchObject({ thread_ts: prompt })
   })
 
-  test('of a model mentions nobody', async () => {
+  test('mentions no person or group', async () => {
     const text = 'Hey <!channel> <!here> <!everyone> <!subteam^S1> <@U1> & @channel'
     await send({ text })
     await send({ text, buttons })
@@ -47,7 +47,7 @@ describe('a message', () => {
     for (const { body } of fake.requests) expect(Object.fromEntries(new URLSearchParams(body.toString()))).toMatchObject({ parse: 'none' })
   })
 
-  test.each(['x', '&', '😀', '<'])('of the longest text, all of it %s, goes out whole, and its edit too', async (character) => {
+  test.each(['x', '&', '😀', '<'])('of the longest text, made of %s, is sent and edited in full', async (character) => {
     const text = character.repeat(bot.channel.limits.text / character.length)
     const id = idOf(await send({ text }))
     const whole = () => {
@@ -61,7 +61,7 @@ describe('a message', () => {
     expect(whole()).toBe(text)
   })
 
-  test('with buttons shows them, and an edit without takes them away', async () => {
+  test('shows its buttons, and an edit without buttons removes them', async () => {
     const id = idOf(await send({ text: 'Deploy?', buttons }))
     expect(fake.messages()[0]?.blocks).toMatchObject([
       { type: 'section', text: { text: 'Deploy?' } },
@@ -78,7 +78,7 @@ describe('a message', () => {
     expect(fake.messages()[0]?.blocks).toBeUndefined()
   })
 
-  test('is edited as often as one likes, with the same text too', async () => {
+  test('can be edited repeatedly, also with the same text', async () => {
     const id = idOf(await send())
     for (const text of ['one', 'one', 'two']) await update(id, { text })
     expect(texts()).toEqual(['two'])
@@ -86,18 +86,18 @@ describe('a message', () => {
   })
 })
 
-describe('what Slack refuses, always with status 200', () => {
+describe('a refusal with status 200', () => {
   test.each([
-    ['a conversation there is none of', { to: 'CNONE' }, {}, 'channel_not_found'],
-    ['a conversation the bot is no member of', { to: 'CFOREIGN' }, {}, 'not_in_channel'],
+    ['a missing conversation', { to: 'CNONE' }, {}, 'channel_not_found'],
+    ['a conversation that the bot is not a member of', { to: 'CFOREIGN' }, {}, 'not_in_channel'],
     ['an archived conversation', { to: 'COLD' }, {}, 'is_archived'],
-    ['a thread there is none of', { to: 'C1', thread: '1767225000.000000' }, {}, 'thread_not_found'],
-    ['no text', { to: 'C1' }, { text: '' }, 'no_text'],
-  ])('%s is never sent', async (_name, to, message, word) => {
+    ['a missing thread', { to: 'C1', thread: '1767225000.000000' }, {}, 'thread_not_found'],
+    ['an empty text', { to: 'C1' }, { text: '' }, 'no_text'],
+  ])('for %s is final', async (_name, to, message, word) => {
     expect(await send(message, to)).toMatchObject({ code: 'invalid_request', message: `slack answered ${word} to chat.postMessage` })
   })
 
-  test('an expired token is never sent with, and said', async () => {
+  test('for an invalid token is final and names the word of Slack', async () => {
     fake.change({ bot_token: 'another' })
     expect(await send()).toMatchObject({ code: 'forbidden', message: expect.stringContaining('invalid_auth') })
   })
@@ -112,9 +112,9 @@ describe('what Slack refuses, always with status 200', () => {
     ['token_revoked', 'forbidden', undefined],
     ['missing_scope', 'invalid_request', undefined],
     ['msg_too_long', 'invalid_request', undefined],
-    ['a_word_of_tomorrow', 'invalid_request', undefined],
+    ['a_word_added_later', 'invalid_request', undefined],
     ['<script>no word</script>', 'upstream', undefined],
-  ])('%s is %s', async (word, code, retryAfterSecs) => {
+  ])('with the word %s is %s', async (word, code, retryAfterSecs) => {
     const headers: Record<string, string> = retryAfterSecs === undefined ? {} : { 'retry-after': String(retryAfterSecs) }
     fake.fail({ fault: 'status', status: 200, headers, body: { ok: false, error: word } })
     const error = await send()
@@ -124,7 +124,7 @@ describe('what Slack refuses, always with status 200', () => {
   })
 })
 
-describe('faults of the wire: not sent, refused, or nobody knows', () => {
+describe('a failed request', () => {
   const status = (code: number, headers: Record<string, string> = {}, error = 'whatever'): ProviderFault => ({
     fault: 'status',
     status: code,
@@ -134,23 +134,23 @@ describe('faults of the wire: not sent, refused, or nobody knows', () => {
 
   test.each<[name: string, fault: ProviderFault, code: string, retryAfterSecs: number | undefined, arrived: number]>([
     ['429', status(429), 'rate_limited', undefined, 0],
-    ['429 with a time to come back', status(429, { 'retry-after': '30' }), 'rate_limited', 30, 0],
-    ['503 with a time to come back', status(503, { 'retry-after': '120' }), 'unavailable', 120, 0],
+    ['429 with Retry-After', status(429, { 'retry-after': '30' }), 'rate_limited', 30, 0],
+    ['503 with Retry-After', status(503, { 'retry-after': '120' }), 'unavailable', 120, 0],
     ['500', status(500), 'unavailable', undefined, 0],
-    ['500 that may have been done', status(500, {}, 'internal_error'), 'upstream', undefined, 0],
+    ['500 with an uncertain word', status(500, {}, 'internal_error'), 'upstream', undefined, 0],
     ['502', status(502), 'upstream', undefined, 0],
     ['503', status(503), 'unavailable', undefined, 0],
-    ['503 that may have been done', status(503, {}, 'fatal_error'), 'upstream', undefined, 0],
+    ['503 with an uncertain word', status(503, {}, 'fatal_error'), 'upstream', undefined, 0],
     ['403', status(403), 'forbidden', undefined, 0],
     ['404', status(404), 'invalid_request', undefined, 0],
-    ['a reset before', { fault: 'reset' }, 'upstream', undefined, 0],
-    ['a reset after', { fault: 'lost' }, 'upstream', undefined, 1],
-    ['JSON cut in the middle', { fault: 'cut' }, 'upstream', undefined, 1],
-    ['garbage', { fault: 'garbage' }, 'upstream', undefined, 1],
-    ['an answer that says nothing', { fault: 'status', status: 200, body: {} }, 'upstream', undefined, 0],
+    ['a reset before the request arrived', { fault: 'reset' }, 'upstream', undefined, 0],
+    ['a reset after the request arrived', { fault: 'lost' }, 'upstream', undefined, 1],
+    ['truncated JSON', { fault: 'cut' }, 'upstream', undefined, 1],
+    ['an answer that is not JSON', { fault: 'garbage' }, 'upstream', undefined, 1],
+    ['an empty answer', { fault: 'status', status: 200, body: {} }, 'upstream', undefined, 0],
     ['an answer without an id', { fault: 'status', status: 200, body: { ok: true } }, 'upstream', undefined, 0],
     ['an answer of more than 1 MiB', { fault: 'status', status: 200, body: 'x'.repeat(1_048_577) }, 'upstream', undefined, 0],
-  ])('%s', async (_name, fault, code, retryAfterSecs, arrived) => {
+  ])('(%s) tells whether the message may have been sent', async (_name, fault, code, retryAfterSecs, arrived) => {
     fake.fail(fault)
     const error = await send()
     expect(error).toBeInstanceOf(AppError)
@@ -159,35 +159,35 @@ describe('faults of the wire: not sent, refused, or nobody knows', () => {
     expect(JSON.stringify([bot.host.logs, String(error), (error as AppError).stack])).not.toContain('token-01')
   })
 
-  test('a burst of limits ends with the message there once', async () => {
+  test('can be repeated until the message is posted once', async () => {
     fake.fail(status(429, { 'retry-after': '1' }), { times: 3 })
     for (let tries = 0; tries < 4; tries++) await send()
     expect(texts()).toEqual(['hello'])
   })
 
-  test('an answer that takes its time is waited for', async () => {
+  test('is not a slow one', async () => {
     fake.fail({ fault: 'slow', ms: 1 })
     expect(idOf(await send())).toBe(fake.messages()[0]?.ts)
   })
 
-  test('an answer that never comes ends with the abort, and may have been sent', async () => {
+  test('is aborted when the answer never comes', async () => {
     expect(await send({}, { to: 'C1' }, abortedOnArrival(fake))).toMatchObject({ code: 'aborted' })
   })
 
-  test('a server that is not there was not sent to', async () => {
+  test('is unavailable when the server cannot be reached', async () => {
     await fake.close()
     expect(await send()).toMatchObject({ code: 'unavailable' })
   })
 })
 
-describe('elsewhere', () => {
+describe('a host outside of Slack', () => {
   let elsewhere: FakeProvider
   beforeEach(async () => {
     elsewhere = await startFakeProvider(() => ({ status: 200, body: { ok: true, ts: '1767225600.000100' } }))
   })
   afterEach(() => elsewhere.close())
 
-  test('is never asked where a redirect leads there', async () => {
+  test('is not contacted after a redirect', async () => {
     for (const code of [302, 307]) {
       fake.fail({ fault: 'status', status: code, headers: { location: elsewhere.url }, body: {} })
       expect(await send()).toMatchObject({ code: 'invalid_request' })
@@ -195,7 +195,7 @@ describe('elsewhere', () => {
     expect(elsewhere.requests).toEqual([])
   })
 
-  test('is never uploaded to', async () => {
+  test('receives no upload', async () => {
     const body = { ok: true, file_id: 'F1', upload_url: elsewhere.url }
     fake.fail({ fault: 'status', status: 200, body }, { matches: ({ path }) => path.endsWith('getUploadURLExternal') })
     expect(await send({ attachments: [report] })).toMatchObject({ code: 'unavailable' })
@@ -206,7 +206,7 @@ describe('elsewhere', () => {
 const report = { kind: 'file', name: 'report.txt', source: { bytes: new TextEncoder().encode('all is well') } } as const
 
 describe('files', () => {
-  test('go out as one message with its text, into the thread', async () => {
+  test('are sent as one message with its text, into the thread', async () => {
     const root = fake.say({ text: 'a report, please' })
     const second = { ...report, name: 'more.txt' }
     const id = idOf(await send({ text: 'here <!here>', attachments: [report, second] }, { to: 'C1', thread: root }))
@@ -220,7 +220,7 @@ describe('files', () => {
     await expect(update(id, {})).rejects.toMatchObject({ code: 'invalid_request' })
   })
 
-  test('and buttons are two messages, of which the second is the one that is pressed', async () => {
+  test('and buttons become two messages, the second with the buttons', async () => {
     const id = idOf(await send({ text: 'Deploy?', attachments: [report], buttons }))
     expect(fake.messages()).toMatchObject([
       { text: '', files: [{}] },
@@ -233,36 +233,36 @@ describe('files', () => {
     ['/files.getUploadURLExternal', { fault: 'garbage' }],
     ['/upload/', { fault: 'lost' }],
     ['/upload/', { fault: 'status', status: 503 }],
-  ])('that fail at %s by %j were not sent, and go the next time', async (step, fault) => {
+  ])('that fail at %s by %j can be sent again', async (step, fault) => {
     fake.fail(fault, { matches: ({ path }) => path.includes(step) })
     expect(await send({ attachments: [report] })).toMatchObject({ code: 'unavailable' })
     expect(fake.messages()).toEqual([])
     expect(idOf(await send({ attachments: [report] }))).toMatch(/^F\d+$/)
   })
 
-  test('that were shared without an answer may have been sent', async () => {
+  test('may have been sent when sharing them gets no answer', async () => {
     fake.fail({ fault: 'lost' }, { matches: ({ path }) => path.endsWith('completeUploadExternal') })
     expect(await send({ attachments: [report] })).toMatchObject({ code: 'upstream' })
     expect(fake.messages()).toHaveLength(1)
   })
 
-  test('without content never go', async () => {
+  test('without content are rejected', async () => {
     const empty = { ...report, source: { bytes: new Uint8Array() } }
     expect(await send({ attachments: [empty] })).toMatchObject({ code: 'invalid_request' })
   })
 })
 
-describe('a status', () => {
+describe('typing', () => {
   const typing = (thread?: string) => bot.channel.typing?.({ to: 'C1', ...(thread !== undefined && { thread }) }, never())
 
-  test('is shown in threads alone', async () => {
+  test('sets a status only in threads', async () => {
     const thread = fake.say({ text: 'x' })
     await typing()
     await typing(thread)
     expect(fake.statuses).toEqual([{ channel: 'C1', thread, status: 'is thinking…' }])
   })
 
-  test('that is refused is not asked for again', async () => {
+  test('is not repeated after a refusal', async () => {
     const thread = fake.say({ text: 'x' })
     fake.fail({ fault: 'status', status: 200, body: { ok: false, error: 'missing_scope' } })
     await typing(thread)
@@ -271,7 +271,7 @@ describe('a status', () => {
   })
 })
 
-test('the outcome of a send is seen in the health', async () => {
+test('health reports the time of the last send', async () => {
   await send()
   expect(bot.channel.health?.()).toEqual({ state: 'connecting', lastSentAtMs: bot.host.clock.nowMs() })
 })

@@ -1,20 +1,21 @@
 import type { Inbound } from '@sluice/sdk'
 import fc from 'fast-check'
+import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
-import { parseMessage, type Reader } from './parse-message.ts'
-import { parsePresses } from './parse-press.ts'
+import { type SlackConfig, slackSection } from './config.ts'
+import { type Bot, parseMessage, parsePresses } from './parse.ts'
 
-const config: Reader['config'] = { channel_ids: [], mention_only: false, notification_channel_id: 'CPROMPTS', thread_replies: true }
-const readerOf = (changes: Partial<Reader['config']> = {}): Reader => ({ account: 'A0123', bot: 'UBOT', config: { ...config, ...changes } })
+const config = v.parse(slackSection.schema, { bot_token: 'xoxb-1', app_token: 'xapp-1', notification_channel_id: 'CPROMPTS' })
+const botWith = (changes: Partial<SlackConfig> = {}): Bot => ({ account: 'A0123', userId: 'UBOT', config: { ...config, ...changes } })
 
 const TS = '1767225600.000100'
 const ROOT = '1767225000.000000'
 const message = { type: 'message', channel: 'C1', user: 'UADA', ts: TS, text: 'hi' }
-const parse = (changes: object = {}, settings: Partial<Reader['config']> = {}): Inbound | undefined =>
-  parseMessage({ ...message, ...changes }, readerOf(settings))
+const parse = (changes: object = {}, settings: Partial<SlackConfig> = {}): Inbound | undefined =>
+  parseMessage({ ...message, ...changes }, botWith(settings))
 
-describe('a message', () => {
-  test('is known by its channel and time', () => {
+describe('parseMessage', () => {
+  test('builds the id from the channel and the timestamp', () => {
     expect(parse()).toEqual({
       id: `C1:${TS}`,
       account: 'A0123',
@@ -26,64 +27,64 @@ describe('a message', () => {
   })
 
   test.each([
-    ['our own', { user: 'UBOT' }],
-    ['a bot’s', { bot_id: 'B1' }],
-    ['an older bot’s', { subtype: 'bot_message', user: undefined }],
+    ['a message of the bot itself', { user: 'UBOT' }],
+    ['a message of another bot', { bot_id: 'B1' }],
+    ['a message of a legacy bot', { subtype: 'bot_message', user: undefined }],
     ['an edit', { subtype: 'message_changed' }],
     ['a deletion', { subtype: 'message_deleted' }],
     ['a join', { subtype: 'channel_join' }],
-    ['of another type', { type: 'reaction_added' }],
-    ['without a time', { ts: undefined }],
-    ['with a time that is none', { ts: '../x' }],
-    ['without a sender', { user: undefined }],
-    ['nothing but a mention', { text: '<@UBOT>' }],
-  ])('that is %s is none', (_name, changes) => {
+    ['an event of another type', { type: 'reaction_added' }],
+    ['a message without a timestamp', { ts: undefined }],
+    ['a message with a malformed timestamp', { ts: '../x' }],
+    ['a message without a sender', { user: undefined }],
+    ['a message that only mentions the bot', { text: '<@UBOT>' }],
+  ])('ignores %s', (_name, changes) => {
     expect(parse(changes)).toBeUndefined()
   })
 
-  test.each([['file_share'], ['thread_broadcast']])('of subtype %s is one', (subtype) => {
+  test.each([['file_share'], ['thread_broadcast']])('accepts subtype %s', (subtype) => {
     expect(parse({ subtype })?.text).toBe('hi')
   })
 })
 
-describe('where the answer goes', () => {
+describe('the reply address', () => {
   test.each([
     ['a message', {}, true, TS],
     ['a message, without thread_replies', {}, false, undefined],
-    ['one in a thread', { thread_ts: ROOT }, true, ROOT],
-    ['one in a thread, without thread_replies', { thread_ts: ROOT }, false, ROOT],
-    ['the first of a thread, read from a history', { thread_ts: TS }, true, TS],
-    ['the first of a thread, without thread_replies', { thread_ts: TS }, false, undefined],
+    ['a message in a thread', { thread_ts: ROOT }, true, ROOT],
+    ['a message in a thread, without thread_replies', { thread_ts: ROOT }, false, ROOT],
+    ['the first message of a thread, read from a history', { thread_ts: TS }, true, TS],
+    ['the first message of a thread, without thread_replies', { thread_ts: TS }, false, undefined],
     ['a direct message', { channel: 'D1' }, true, undefined],
-    ['one in a thread of direct messages', { channel: 'D1', thread_ts: ROOT }, true, ROOT],
-  ])('%s', (_name, changes, thread_replies, thread) => {
+    ['a message in a thread of direct messages', { channel: 'D1', thread_ts: ROOT }, true, ROOT],
+  ])('fits %s', (_name, changes, thread_replies, thread) => {
     expect(parse(changes, { thread_replies })?.to.thread).toBe(thread)
   })
 })
 
-describe('what is heard', () => {
-  test('is what is said in the conversations that are named', () => {
-    const heard = (channel: string, channel_ids: string[]) => parse({ channel }, { channel_ids }) !== undefined
-    expect([heard('C1', ['C1']), heard('C2', ['C1']), heard('C2', ['*']), heard('D1', ['C1'])]).toEqual([true, false, true, false])
+describe('the accepted messages', () => {
+  test('are those of the configured conversations', () => {
+    const accepts = (channel: string, channel_ids: string[]) => parse({ channel }, { channel_ids }) !== undefined
+    expect([accepts('C1', ['C1']), accepts('C2', ['C1']), accepts('C2', ['*']), accepts('D1', ['C1'])]).toEqual([true, false, true, false])
   })
 
-  test('is, with mention_only, what is said to the bot', () => {
-    const heard = (changes: object) => parse(changes, { mention_only: true }) !== undefined
-    expect(heard({})).toBe(false)
-    expect(heard({ text: '<@UBOT> hi' })).toBe(true)
-    expect(heard({ channel: 'D1' })).toBe(true)
-    expect(heard({ thread_ts: ROOT, parent_user_id: 'UBOT' })).toBe(true)
-    expect(heard({ thread_ts: ROOT, parent_user_id: 'UBOB' })).toBe(false)
+  test('are, with mention_only, those addressed to the bot', () => {
+    const accepts = (changes: object) => parse(changes, { mention_only: true }) !== undefined
+    expect(accepts({})).toBe(false)
+    expect(accepts({ text: '<@UBOT> hi' })).toBe(true)
+    expect(accepts({ channel: 'D1' })).toBe(true)
+    expect(accepts({ thread_ts: ROOT, parent_user_id: 'UBOT' })).toBe(true)
+    expect(accepts({ thread_ts: ROOT, parent_user_id: 'UBOB' })).toBe(false)
   })
 
-  test('is, where prompts go, what is said in their threads', () => {
-    const heard = (changes: object) => parse({ channel: 'CPROMPTS', ...changes }, { channel_ids: ['C1'] }) !== undefined
-    expect([heard({}), heard({ thread_ts: ROOT, parent_user_id: 'UBOB' })]).toEqual([false, false])
-    expect(heard({ thread_ts: ROOT, parent_user_id: 'UBOT' })).toBe(true)
+  test('include replies in threads of prompts in the notification channel', () => {
+    const accepts = (changes: object) => parse({ channel: 'CPROMPTS', ...changes }, { channel_ids: ['C1'] }) !== undefined
+    expect([accepts({}), accepts({ thread_ts: ROOT, parent_user_id: 'UBOB' })]).toEqual([false, false])
+    expect(accepts({ thread_ts: ROOT, parent_user_id: 'UBOT' })).toBe(true)
   })
 })
 
-test('files come with what is known of them, and those that are gone do not', () => {
+test('parseMessage returns available files with their names, types and sources', () => {
   const files = [
     { id: 'F1', name: 'cat.png', mimetype: 'image/png', url_private_download: 'https://files.slack.com/1' },
     { id: 'F2', title: 'notes', url_private: 'https://files.slack.com/2' },
@@ -99,12 +100,12 @@ test('files come with what is known of them, and those that are gone do not', ()
   expect(parse({ files: Array.from({ length: 100 }, (_, index) => ({ id: `F${index}` })) })?.attachments).toHaveLength(20)
 })
 
-describe('a press', () => {
+describe('parsePresses', () => {
   const action = { type: 'button', value: 'approve:1', action_ts: '1767225700.000200' }
   const payload = { type: 'block_actions', user: { id: 'UEVE' }, container: { channel_id: 'C1', message_ts: TS }, actions: [action] }
 
-  test('is of whoever pressed', () => {
-    expect(parsePresses(payload, readerOf())).toEqual([
+  test('reports the person who pressed as the sender', () => {
+    expect(parsePresses(payload, botWith())).toEqual([
       {
         id: 'act:1767225700.000200:UEVE:C1',
         account: 'A0123',
@@ -116,24 +117,24 @@ describe('a press', () => {
     ])
   })
 
-  test('of something else than a button, or in something else than a message, is none', () => {
-    const none = [
+  test('ignores interactions other than buttons under messages', () => {
+    const others = [
       { type: 'view_submission' },
       { user: {} },
       { container: {} },
       { actions: [{ ...action, type: 'static_select' }] },
       { actions: [] },
     ]
-    for (const changes of none) expect(parsePresses({ ...payload, ...changes }, readerOf())).toEqual([])
+    for (const changes of others) expect(parsePresses({ ...payload, ...changes }, botWith())).toEqual([])
   })
 })
 
-test('any JSON is read without throwing, and what comes out is whole', () => {
+test('parsing any JSON throws nothing and returns complete messages', () => {
   const keys = ['type', 'user', 'channel', 'ts', 'thread_ts', 'text', 'files', 'subtype', 'container', 'actions', 'id', 'value']
   const value = fc.oneof(fc.jsonValue(), fc.constantFrom('message', 'block_actions', TS, 'C1', 'UADA', 'file_share'))
   fc.assert(
     fc.property(fc.dictionary(fc.constantFrom(...keys), value), (json) => {
-      const found = [parseMessage(json, readerOf()), ...parsePresses(json, readerOf())].filter((inbound) => inbound !== undefined)
+      const found = [parseMessage(json, botWith()), ...parsePresses(json, botWith())].filter((inbound) => inbound !== undefined)
       for (const { id, account, sender, to } of found) for (const part of [id, account, sender, to.to]) expect(part).not.toBe('')
     }),
     { numRuns: 500 },

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { escapeText } from './escape-text.ts'
+import { escapeText } from './outgoing-message.ts'
 import { mentions, plainText } from './plain-text.ts'
 
 test.each([
@@ -15,15 +15,15 @@ test.each([
   ['<mailto:a@b.example|a@b.example>', 'a@b.example'],
   ['1 &lt; 2 &amp;&amp; 3 &gt; 2', '1 < 2 && 3 > 2'],
   ['&amp;lt;', '&lt;'],
-])('%s is %s', (marked, plain) => {
+])('plainText turns %s into %s', (marked, plain) => {
   expect(plainText(marked, 'UBOT')).toBe(plain)
 })
 
-test('what is escaped comes back as it was', () => {
+test('plainText restores escaped text', () => {
   fc.assert(fc.property(fc.string({ unit: 'grapheme' }), (text) => plainText(escapeText(text), 'UBOT') === text.trim()))
 })
 
-test('a mention of somebody else is none of the bot', () => {
+test('mentions recognizes only the bot itself', () => {
   expect([
     mentions('<@UBOT> x', 'UBOT'),
     mentions('<@UBOT|b> x', 'UBOT'),

@@ -1,14 +1,14 @@
-/** What people wrote, without Slack's markup for mentions and links. `&`, `<` and `>` of their own come escaped. */
+/** Replaces Slack's markup for mentions and links in a message by plain text. Slack escapes the `&`, `<` and `>` that users type. */
 
 const TOKEN = /<([^<>]*)>/g
 
-/** `bot`: the user id of ours, whose mentions are taken out. */
-export function plainText(marked: string, bot: string): string {
-  const addressed = marked.replaceAll(new RegExp(`<@${bot}(?:\\|[^<>]*)?>[:,]?\\s?`, 'g'), '')
-  return unescaped(addressed.replaceAll(TOKEN, (_token, inside: string) => tokenText(inside))).trim()
+/** Returns the text as its readers see it, without mentions of the bot. `botId` is the user id of the bot. */
+export function plainText(marked: string, botId: string): string {
+  const withoutMention = marked.replaceAll(new RegExp(`<@${botId}(?:\\|[^<>]*)?>[:,]?\\s?`, 'g'), '')
+  return unescaped(withoutMention.replaceAll(TOKEN, (_token, inside: string) => tokenText(inside))).trim()
 }
 
-export const mentions = (marked: string, bot: string): boolean => marked.includes(`<@${bot}>`) || marked.includes(`<@${bot}|`)
+export const mentions = (marked: string, botId: string): boolean => marked.includes(`<@${botId}>`) || marked.includes(`<@${botId}|`)
 
 function tokenText(inside: string): string {
   const bar = inside.indexOf('|')

@@ -1,7 +1,8 @@
-/** What Slack's `"ok": false` means: it comes with status 200, and its word decides whether the call may be repeated. */
+/** Slack's refusals. They come with status 200 and `"ok": false`; their error word decides whether the call may be repeated, and when. */
+import { askedDelayMs, backoffMs } from '@sluice/kit'
 import { AppError, type ErrorCode } from '@sluice/sdk'
 
-/** What a token, the app or the workspace would have to be changed for: every call is refused until then. */
+/** Every call fails until the operator changes a token, the app or the workspace. */
 const FORBIDDEN = new Set([
   'account_inactive',
   'app_uninstalled',
@@ -19,36 +20,42 @@ const FORBIDDEN = new Set([
   'token_revoked',
   'two_factor_setup_required',
 ])
-/** Not done, and done when asked later. */
-const PASSING: Readonly<Record<string, ErrorCode>> = {
+/** The call was not done; a later one may succeed. */
+const TEMPORARY: Readonly<Record<string, ErrorCode>> = {
   ratelimited: 'rate_limited',
   rate_limited: 'rate_limited',
   external_channel_migrating: 'unavailable',
   team_added_to_org: 'unavailable',
 }
-/** Slack does not know either, says its documentation: "it's possible some aspect of the operation succeeded". */
-const UNKNOWN = new Set(['fatal_error', 'internal_error', 'request_timeout', 'service_unavailable'])
+/** Slack's documentation says of these: "it's possible some aspect of the operation succeeded". */
+const UNCERTAIN = new Set(['fatal_error', 'internal_error', 'request_timeout', 'service_unavailable'])
 
-/** Whether the request may have been done although Slack says that it failed. */
-export const mayBeDone = (word: string | undefined): boolean => word !== undefined && UNKNOWN.has(word)
+/** Whether the request may have been done although Slack reports a failure. */
+export const isUncertain = (word: string | undefined): boolean => word !== undefined && UNCERTAIN.has(word)
 
-/** Everything else is wrong with the call itself. */
-function codeOf(word: string): ErrorCode {
-  if (UNKNOWN.has(word)) return 'upstream'
-  return PASSING[word] ?? (FORBIDDEN.has(word) ? 'forbidden' : 'invalid_request')
-}
-
-export interface Refused {
-  readonly method: string
-  /** Slack's word, such as `channel_not_found`. */
-  readonly word: string
-  /** The key of the token it was called with. */
-  readonly tokenKey: string
-  readonly retryAfterSecs: number | undefined
-}
-
-export function refusal({ method, word, tokenKey, retryAfterSecs }: Refused): AppError {
+/** Builds the error for a refusal with Slack's word, such as `channel_not_found`. `tokenKey` names the token in the hint for the operator. */
+export function refusal(method: string, word: string, tokenKey: string, retryAfterSecs: number | undefined): AppError {
   const code = codeOf(word)
   const hint = code === 'forbidden' || word === 'missing_scope' ? ` (are ${tokenKey} and its scopes right?)` : ''
   return new AppError(code, `slack answered ${word} to ${method}${hint}`, retryAfterSecs === undefined ? {} : { retryAfterSecs })
+}
+
+/** A word in none of the lists means that the call itself is wrong. */
+function codeOf(word: string): ErrorCode {
+  if (UNCERTAIN.has(word)) return 'upstream'
+  return TEMPORARY[word] ?? (FORBIDDEN.has(word) ? 'forbidden' : 'invalid_request')
+}
+
+/** Whether only a change of the configuration or the app helps. */
+export const isRefused = (error: unknown): boolean =>
+  error instanceof AppError && (error.code === 'forbidden' || error.code === 'invalid_request')
+
+/** The delay after a refusal, which only the operator can resolve. */
+const REFUSED_MS = 600_000
+const ASKED_MS_MAX = 300_000
+
+/** Returns the delay in milliseconds before the next attempt, after `failures` earlier ones. It is never shorter than Slack asked for. */
+export function retryDelayMs(failures: number, error: unknown): number {
+  if (isRefused(error)) return REFUSED_MS
+  return Math.max(backoffMs(failures, { firstMs: 1000, longestMs: 30_000 }), askedDelayMs(error, ASKED_MS_MAX))
 }

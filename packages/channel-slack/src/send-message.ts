@@ -1,48 +1,42 @@
-/** Messages that go out, and the edits of them. */
-
+/** Posts and edits messages, and shows a status in threads. */
 import { text } from '@sluice/kit/foreign-json'
 import { type Address, AppError, type Outbound, type Sent } from '@sluice/sdk'
-import { contentOf } from './blocks.ts'
-import { escapeText } from './escape-text.ts'
+import { contentOf, escapeText } from './outgoing-message.ts'
 import type { SlackApi } from './slack-api.ts'
 import { isTimestamp } from './timestamp.ts'
 import { uploadFiles } from './upload-files.ts'
 
-export interface Outside {
-  readonly fetch: typeof fetch
-  readonly api: SlackApi
-}
-
 export interface SentToSlack extends Sent {
-  /** False: the id is that of a file, for Slack makes its message later and does not tell which. */
+  /** False if the id is that of a file: Slack creates the message of a file later and does not return its id. */
   readonly isMessage: boolean
 }
 
-/** See `Channel.send`. */
-export async function sendMessage(outside: Outside, to: Address, message: Outbound, signal: AbortSignal): Promise<SentToSlack> {
+/** Keeps Slack from turning words of a text into mentions. */
+const NO_MENTIONS = { parse: 'none', link_names: false }
+const STATUS = 'is thinking…'
+
+/** See `Channel.send`. Files and buttons cannot be in one message, so a message with both becomes two. */
+export async function sendMessage(api: SlackApi, to: Address, message: Outbound, signal: AbortSignal): Promise<SentToSlack> {
   const { attachments = [], buttons = [] } = message
-  if (attachments.length === 0) return post(outside.api, to, message, signal)
-  const files = await uploadFiles(outside, attachments, signal)
+  if (attachments.length === 0) return post(api, to, message, signal)
+  const files = await uploadFiles(api, attachments, signal)
   const hasButtons = buttons.length > 0
-  const share = { files, channel_id: to.to, thread_ts: to.thread }
   const comment = hasButtons || message.text === '' ? undefined : escapeText(message.text)
-  await outside.api.call('files.completeUploadExternal', { ...share, initial_comment: comment }, { signal })
+  const share = { files, channel_id: to.to, thread_ts: to.thread, initial_comment: comment }
+  await api.call('files.completeUploadExternal', share, { signal })
   if (!hasButtons) return { id: files[0]?.id ?? '', isMessage: false }
   try {
-    return await post(outside.api, to, message, signal)
+    return await post(api, to, message, signal)
   } catch (error) {
-    throw new AppError('upstream', 'The files were sent to slack, the message with the buttons was not', { cause: error })
+    throw new AppError('upstream', 'The files were sent to slack, but the message with the buttons was not', { cause: error })
   }
 }
 
 /** See `Channel.update`. */
 export async function updateMessage(api: SlackApi, to: Address, sent: Sent, message: Outbound, signal: AbortSignal): Promise<void> {
-  if (!isTimestamp(sent.id)) throw new AppError('invalid_request', 'slack edits no message that has files')
-  await api.call('chat.update', { channel: to.to, ts: sent.id, ...QUIET, ...contentOf(message) }, { signal })
+  if (!isTimestamp(sent.id)) throw new AppError('invalid_request', 'slack cannot edit a message that has files')
+  await api.call('chat.update', { channel: to.to, ts: sent.id, ...NO_MENTIONS, ...contentOf(message) }, { signal })
 }
-
-/** Nothing in a text becomes a mention or a preview. */
-const QUIET = { parse: 'none', link_names: false }
 
 async function post(api: SlackApi, to: Address, message: Outbound, signal: AbortSignal): Promise<SentToSlack> {
   const { text: fallback, blocks } = contentOf(message)
@@ -53,13 +47,34 @@ async function post(api: SlackApi, to: Address, message: Outbound, signal: Abort
       thread_ts: to.thread,
       text: fallback,
       blocks: blocks.length > 0 ? blocks : undefined,
-      ...QUIET,
+      ...NO_MENTIONS,
       unfurl_links: false,
       unfurl_media: false,
     },
     { signal },
   )
   const id = text(answer.ts)
-  if (!isTimestamp(id)) throw new AppError('upstream', 'slack took the message and did not say its id')
+  if (!isTimestamp(id)) throw new AppError('upstream', 'slack accepted the message but did not return its id')
   return { id, isMessage: true }
+}
+
+/** The status line of threads. Needs the scope `assistant:write`, which is optional. */
+export class ThreadStatus {
+  readonly #api: SlackApi
+  #isRefused = false
+
+  constructor(api: SlackApi) {
+    this.#api = api
+  }
+
+  /** See `Channel.typing`. Slack removes the status with the next message, or after two minutes. Does nothing after a refusal. */
+  async show({ to, thread }: Address, signal: AbortSignal): Promise<void> {
+    if (thread === undefined || this.#isRefused) return
+    try {
+      await this.#api.call('assistant.threads.setStatus', { channel_id: to, thread_ts: thread, status: STATUS }, { signal })
+    } catch (error) {
+      if (!(error instanceof AppError) || !['invalid_request', 'forbidden'].includes(error.code)) throw error
+      this.#isRefused = true
+    }
+  }
 }

@@ -1,10 +1,8 @@
-/** Files on their way into a conversation: nobody sees them until they are shared, so whatever fails before was not sent. */
-
+/** Uploads files to Slack. A file is invisible until it is shared, so a failed upload means that nothing was sent. */
 import { signalScope } from '@sluice/kit'
 import { text } from '@sluice/kit/foreign-json'
 import { AppError, type Attachment } from '@sluice/sdk'
-import type { Outside } from './send-message.ts'
-import { isSlackUrl } from './slack-host.ts'
+import { isSlackUrl, type SlackApi } from './slack-api.ts'
 
 export interface UploadedFile {
   readonly id: string
@@ -12,14 +10,14 @@ export interface UploadedFile {
 }
 
 const TIMEOUT_MS = 60_000
-/** What may have been done elsewhere was not done here. */
+/** Codes that mean "may have been sent" for a message. An upload with such a failure can be repeated. */
 const UNCERTAIN = new Set(['upstream', 'upstream_timeout', 'aborted'])
 
-/** Throws `AppError`: `rate_limited` and `unavailable`, or what never will be sent. */
-export async function uploadFiles(outside: Outside, attachments: readonly Attachment[], signal: AbortSignal): Promise<UploadedFile[]> {
+/** Throws `rate_limited` or `unavailable` if a repeat may succeed, and `invalid_request` or `forbidden` if it cannot. */
+export async function uploadFiles(api: SlackApi, attachments: readonly Attachment[], signal: AbortSignal): Promise<UploadedFile[]> {
   const files: UploadedFile[] = []
   try {
-    for (const attachment of attachments) files.push(await uploadFile(outside, attachment, signal))
+    for (const attachment of attachments) files.push(await uploadFile(api, attachment, signal))
     return files
   } catch (error) {
     if (!(error instanceof AppError) || !UNCERTAIN.has(error.code)) throw error
@@ -27,19 +25,21 @@ export async function uploadFiles(outside: Outside, attachments: readonly Attach
   }
 }
 
-async function uploadFile({ fetch, api }: Outside, { name, source }: Attachment, signal: AbortSignal): Promise<UploadedFile> {
-  if (!('bytes' in source) || source.bytes.length === 0) throw new AppError('invalid_request', 'slack takes no file without content')
+async function uploadFile(api: SlackApi, { name, source }: Attachment, signal: AbortSignal): Promise<UploadedFile> {
+  if (!('bytes' in source) || source.bytes.length === 0) {
+    throw new AppError('invalid_request', `slack accepts no empty file, and ${JSON.stringify(name)} has no content`)
+  }
   const ticket = await api.call('files.getUploadURLExternal', { filename: name, length: source.bytes.length }, { signal })
   const [id, url] = [text(ticket.file_id), text(ticket.upload_url)]
-  if (id === '' || !isSlackUrl(url, api.url)) throw new AppError('upstream', 'slack named no address of its own to upload to')
-  const status = await post(fetch, url, source.bytes, signal)
+  if (id === '' || !isSlackUrl(url, api.url)) throw new AppError('upstream', 'slack named an upload address that is not its own')
+  const status = await post(api.fetch, url, source.bytes, signal)
   if (status === 429 || status >= 500) throw new AppError('unavailable', `slack answered ${status} to the upload of a file`)
   if (status !== 200) throw new AppError('invalid_request', `slack answered ${status} to the upload of a file`)
   return { id, title: name }
 }
 
-/** The address is its own credential. */
-async function post(fetch: Outside['fetch'], url: string, bytes: Uint8Array, signal: AbortSignal): Promise<number> {
+/** Returns the status of the answer. Sends no token: the upload address contains its own credential. */
+async function post(fetch: SlackApi['fetch'], url: string, bytes: Uint8Array, signal: AbortSignal): Promise<number> {
   using limit = signalScope([signal], TIMEOUT_MS)
   try {
     const response = await fetch(url, {

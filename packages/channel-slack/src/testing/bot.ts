@@ -1,4 +1,4 @@
-/** A channel against the fake workspace, for the tests of this package. */
+/** Test support: the channel connected to a fake workspace. */
 import type { Channel, Inbound } from '@sluice/sdk'
 import { SLACK_APP_TOKEN, SLACK_BOT_TOKEN, type SlackFake } from '@sluice/testkit/fakes/slack'
 import { type TestHost, type TestHostOverrides, testHost } from '@sluice/testkit/host'
@@ -9,12 +9,12 @@ import feature from '../index.ts'
 export interface Bot {
   readonly channel: Channel
   readonly host: TestHost
-  /** What was delivered, in order. */
-  readonly heard: readonly Inbound[]
-  /** Ends the listening, as a stop of the daemon does. */
+  /** The delivered messages, in order. */
+  readonly received: readonly Inbound[]
+  /** Stops listening, as the daemon does when it stops. */
   stop(): Promise<void>
-  /** From now on `deliver` does this first. */
-  keep(inbound: (inbound: Inbound) => Promise<void>): void
+  /** Makes every later delivery await `store` first. */
+  storeWith(store: (inbound: Inbound) => Promise<void>): void
 }
 
 export interface BotOptions {
@@ -30,18 +30,18 @@ export function createBot(fake: SlackFake, { config = {}, host: overrides = {} }
   const [channel] = feature.build(host, section).channels ?? []
   if (!channel?.listen) throw new Error('no channel was built')
   const abort = new AbortController()
-  const heard: Inbound[] = []
+  const received: Inbound[] = []
   let ended: Promise<void> = Promise.resolve()
-  let keep: (inbound: Inbound) => Promise<void> = async () => undefined
+  let store: (inbound: Inbound) => Promise<void> = async () => undefined
   const bot = {
     channel,
     host,
-    heard,
+    received,
     listen() {
       ended =
         channel.listen?.(async (inbound) => {
-          await keep(inbound)
-          heard.push(inbound)
+          await store(inbound)
+          received.push(inbound)
         }, abort.signal) ?? ended
       return bot
     },
@@ -49,8 +49,8 @@ export function createBot(fake: SlackFake, { config = {}, host: overrides = {} }
       abort.abort()
       await ended
     },
-    keep(next: typeof keep) {
-      keep = next
+    storeWith(next: typeof store) {
+      store = next
     },
   }
   return bot

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { contentOf, splitEscaped } from './blocks.ts'
-import { escapeText } from './escape-text.ts'
+import { contentOf, escapeText, splitEscaped } from './outgoing-message.ts'
 
 const button = { label: 'Approve', value: 'approve:1', tone: 'good' } as const
 const anyText = fc.string({
@@ -9,7 +8,7 @@ const anyText = fc.string({
   maxLength: 200,
 })
 
-test('the parts of a text are the text, none is too long, and no character or escape is torn', () => {
+test('splitEscaped keeps the whole text, the limit, and characters and escapes intact', () => {
   fc.assert(
     fc.property(anyText, fc.integer({ min: 12, max: 40 }), (text, max) => {
       const parts = splitEscaped(text, max)
@@ -23,17 +22,17 @@ test('the parts of a text are the text, none is too long, and no character or es
   )
 })
 
-test('a part ends at a line or a word where there is one', () => {
+test('splitEscaped cuts at line breaks and spaces where possible', () => {
   expect(splitEscaped('one two three\nfour', 15)).toEqual(['one two three\n', 'four'])
   expect(splitEscaped('a verylongwordwithoutend', 12)).toEqual(['a verylongwo', 'rdwithoutend'])
 })
 
-test('a message without buttons has no blocks, so that an edit takes them away', () => {
+test('contentOf returns no blocks without buttons, so that an edit removes them', () => {
   expect(contentOf({ text: 'x' })).toEqual({ text: 'x', blocks: [] })
   expect(contentOf({ text: 'x', buttons: [button] }).blocks).toHaveLength(2)
 })
 
-test('the longest text keeps to every limit of Slack', () => {
+test('contentOf keeps within every limit of Slack for the longest texts', () => {
   for (const text of ['&'.repeat(4000), 'x'.repeat(4000), '😀'.repeat(2000)]) {
     const { text: fallback, blocks } = contentOf({ text, buttons: [button, { ...button, value: 'reject:1', tone: 'bad' }] })
     expect(fallback.length).toBeLessThanOrEqual(4000)

@@ -1,29 +1,34 @@
-/** The text of a message as Slack takes it: plain, or in sections where it has buttons or is too long for an edit. */
+/** The text and blocks of a message that the bot posts or edits. */
 import type { Button, Outbound } from '@sluice/sdk'
-import { escapeText } from './escape-text.ts'
 
-/** Counted as it goes out; an edit with more is refused. */
+/** Counted after escaping. Slack refuses an edit with a longer text. */
 const TEXT_CHARS_MAX = 4000
 const SECTION_CHARS_MAX = 3000
 const LABEL_CHARS_MAX = 75
 
 export interface Content {
-  /** Shown in notifications alone where there are blocks. */
+  /** Slack shows it only in notifications when there are blocks. */
   readonly text: string
   readonly blocks: readonly object[]
 }
 
-export function contentOf({ text, buttons = [] }: Pick<Outbound, 'text' | 'buttons'>): Content {
+const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' }
+
+/** Escapes Slack's markup, so that no text of a model mentions a person, a group or everyone. */
+export const escapeText = (plain: string): string => plain.replaceAll(/[&<>]/g, (character) => ESCAPES[character] ?? character)
+
+/** Returns plain text where possible, and blocks for a message with buttons or a text that is too long for an edit. */
+export function contentOf({ text, buttons = [] }: { readonly text: string; readonly buttons?: Outbound['buttons'] }): Content {
   const escaped = escapeText(text)
   if (buttons.length === 0 && escaped.length <= TEXT_CHARS_MAX) return { text: escaped, blocks: [] }
   const parts = splitEscaped(text, SECTION_CHARS_MAX)
-  // Verbatim: Slack itself would else make mentions of words.
+  // `verbatim` keeps Slack from turning words into mentions.
   const sections = parts.map((part) => ({ type: 'section', text: { type: 'mrkdwn', text: part, verbatim: true } }))
-  const actions = buttons.length === 0 ? [] : [{ type: 'actions', elements: buttons.map(elementOf) }]
+  const actions = buttons.length === 0 ? [] : [{ type: 'actions', elements: buttons.map(buttonElement) }]
   return { text: splitEscaped(text, TEXT_CHARS_MAX)[0] ?? '', blocks: [...sections, ...actions] }
 }
 
-const elementOf = ({ label, value, tone }: Button, index: number): object => ({
+const buttonElement = ({ label, value, tone }: Button, index: number): object => ({
   type: 'button',
   action_id: `press-${index}`,
   text: { type: 'plain_text', text: label.slice(0, LABEL_CHARS_MAX) },
@@ -31,7 +36,7 @@ const elementOf = ({ label, value, tone }: Button, index: number): object => ({
   style: tone === 'good' ? 'primary' : 'danger',
 })
 
-/** Parts of at most `max` characters once escaped, cut at line breaks or spaces where there are any, never inside a character. */
+/** Returns the escaped text in parts of at most `max` characters. Cuts at white space where possible, and never inside a character or an escape. */
 export function splitEscaped(text: string, max: number): readonly string[] {
   const parts: string[] = []
   let [part, cut] = ['', 0]

@@ -1,0 +1,97 @@
+/** Parses messages, button presses and files of Slack's events, and decides which of them are for the bot. None of these functions throws. */
+import { list, type Members, members, text, textAt } from '@sluice/kit/foreign-json'
+import type { Attachment, Inbound } from '@sluice/sdk'
+import type { SlackConfig } from './config.ts'
+import { mentions, plainText } from './plain-text.ts'
+import { isTimestamp, timestampMs } from './timestamp.ts'
+
+/** The bot for which messages are parsed. */
+export interface Bot {
+  readonly account: string
+  /** The user id of the bot. */
+  readonly userId: string
+  readonly config: SlackConfig
+}
+
+const EVENT_TYPES = ['message', 'app_mention']
+const SUBTYPES = ['', 'file_share', 'thread_broadcast']
+/** More buttons than fit under one message. */
+const ACTIONS_MAX = 25
+/** More files than Slack allows in one message. */
+const FILES_MAX = 20
+/** Files that were deleted, or that the workspace's plan no longer shows. */
+const UNAVAILABLE_MODES = ['tombstone', 'hidden_by_limit']
+
+/** Parses an event or a message of a conversation's history. Returns undefined for everything that is not a message for the bot. */
+export function parseMessage(event: Members, bot: Bot): Inbound | undefined {
+  const [channel, sender, id] = [text(event.channel), text(event.user), text(event.ts)]
+  if (!EVENT_TYPES.includes(text(event.type)) || !SUBTYPES.includes(text(event.subtype))) return undefined
+  if (channel === '' || sender === '' || !isTimestamp(id)) return undefined
+  if (sender === bot.userId || text(event.bot_id) !== '') return undefined
+  if (!isForBot(event, channel, bot)) return undefined
+  const attachments = attachmentsOf(event)
+  const plain = plainText(text(event.text), bot.userId)
+  if (plain === '' && attachments.length === 0) return undefined
+  return {
+    id: `${channel}:${id}`,
+    account: bot.account,
+    sender,
+    to: replyAddress(channel, id, text(event.thread_ts), bot.config),
+    text: plain,
+    sentAtMs: timestampMs(id),
+    ...(attachments.length > 0 && { attachments }),
+  }
+}
+
+/** Returns one message per pressed button, and none for every other interaction. The gateway checks whether the sender may press it. */
+export function parsePresses(payload: Members, { account, config }: Bot): readonly Inbound[] {
+  if (text(payload.type) !== 'block_actions') return []
+  const sender = textAt(payload, 'user.id')
+  const channel = textAt(payload, 'container.channel_id', 'channel.id')
+  const message = textAt(payload, 'container.message_ts', 'message.ts')
+  if (sender === '' || channel === '' || !isTimestamp(message)) return []
+  const to = replyAddress(channel, message, textAt(payload, 'container.thread_ts', 'message.thread_ts'), config)
+  return list(payload.actions)
+    .slice(0, ACTIONS_MAX)
+    .flatMap((each) => {
+      const action = members(each)
+      const [at, value] = [text(action.action_ts), text(action.value)]
+      if (at === '' || text(action.type) !== 'button' || value === '') return []
+      return [{ id: `act:${at}:${sender}:${channel}`, account, sender, to, text: '', pressed: { message, value } }]
+    })
+}
+
+const isDirect = (channel: string): boolean => channel.startsWith('D')
+
+/** Returns where the reply to a message goes. The first message of a thread has its own id as `thread`. */
+function replyAddress(channel: string, message: string, thread: string, { thread_replies }: SlackConfig): Inbound['to'] {
+  if (isTimestamp(thread) && thread !== message) return { to: channel, thread }
+  return thread_replies && !isDirect(channel) ? { to: channel, thread: message } : { to: channel }
+}
+
+function isForBot(event: Members, channel: string, { userId, config }: Bot): boolean {
+  const { channel_ids, mention_only, notification_channel_id } = config
+  const isInThreadOfBot = text(event.parent_user_id) === userId
+  const isConfigured = channel_ids.length === 0 || channel_ids.includes('*') || channel_ids.includes(channel)
+  // Approval prompts must be answerable in the conversation that receives them.
+  if (!isConfigured) return channel === notification_channel_id && isInThreadOfBot
+  return !mention_only || isDirect(channel) || isInThreadOfBot || mentions(text(event.text), userId)
+}
+
+const attachmentsOf = (message: Members): readonly Attachment[] => list(message.files).slice(0, FILES_MAX).flatMap(attachmentOf)
+
+function attachmentOf(value: unknown): Attachment[] {
+  const file = members(value)
+  const id = text(file.id)
+  if (id === '' || UNAVAILABLE_MODES.includes(text(file.mode))) return []
+  const mime = text(file.mimetype)
+  const url = textAt(file, 'url_private_download', 'url_private')
+  // The event of a file that was shared from another workspace contains only its id.
+  const source = url === '' ? { id } : { url }
+  return [{ kind: kindOf(mime), name: textAt(file, 'name', 'title') || id, ...(mime !== '' && { mime }), source }]
+}
+
+function kindOf(mime: string): Attachment['kind'] {
+  const [type] = mime.split('/')
+  return type === 'image' || type === 'audio' || type === 'video' ? type : 'file'
+}
