@@ -689,8 +689,8 @@ const confinement = [
   bug(
     'policy: a turn under way acts by the one it began with',
     'packages/runtime/src/lifecycle.ts',
-    'if (!applied || !replaced.has(held)) return held',
-    'if (held) return held',
+    'if (!this.#applied || !this.#replacedGuards.has(built)) return built',
+    'if (built) return built',
     ['packages/runtime/src/lifecycle.test.ts'],
   ),
   bug(

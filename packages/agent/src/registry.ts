@@ -3,8 +3,6 @@ import type { Observation, Tool } from '@sluice/sdk'
 import type { ModelChain } from './model-chain.ts'
 
 export interface Registry {
-  /** Grows by one with each replacement. */
-  readonly generation: number
   /** By name, the stubs of what the build lacks included: a stub answers with its build instruction. */
   readonly tools: ReadonlyMap<string, Tool>
   /** The tools that the model is offered: the available ones, and stubs of configured features that the build leaves out. */

@@ -51,7 +51,7 @@ async function runFeatureCommand(words: readonly string[], context: CliContext):
   runtime.offer({ addToConfig: (addition) => addToConfig(context, addition) })
   try {
     const line = [...words, ...context.args]
-    const commands = runtime.lifecycle.current().instances.flatMap(({ parts }) => parts.commands ?? [])
+    const commands = runtime.snapshot().instances.flatMap(({ parts }) => parts.commands ?? [])
     const command = commands.find(({ name }) => name.split(' ').every((word, index) => line[index] === word))
     if (!command) throw new AppError('unavailable', `no feature that is ready has the command '${line.join(' ')}'; see 'sluice features'`)
     return await runWithin(command, line.slice(command.name.split(' ').length), context)

@@ -74,7 +74,7 @@ async function startOn(
   const gateway = runtime.config().core(gatewaySection)
   const host = options.host ?? gateway.host
   const demandsProof = !isLoopbackHost(host)
-  if (demandsProof && !gateway.allow_unsigned_webhooks) demandProofs(runtime.live().channels, host)
+  if (demandsProof && !gateway.allow_unsigned_webhooks) demandProofs(runtime.snapshot().channels, host)
   const auth = createAuth({ runtime })
   const started = Promise.withResolvers<Deliveries>()
   // Bound before anything is taken up: a start that cannot have its port has done nothing.
@@ -144,12 +144,12 @@ async function startOn(
     watching.abort()
     runtime.health.draining()
     // First of all: what moves must not go on for as long as turns may take to end.
-    const retired = runtime.lifecycle.retire()
+    const featuresDrained = runtime.lifecycle.drain()
     // And before turns end: a turn that is cut while it waits for a person asks again after the next start.
     await runtime.approvals.stop()
     // Streams stay open while turns end: whoever talks over one still gets the answer.
     const drained = runtime.agent.drain(DRAIN_MS).then(() => server.endStreams('the daemon stops'))
-    await Promise.all([retired, server.close(DRAIN_MS), drained, deliveries.stop(DRAIN_MS), procedures.stop(DRAIN_MS)])
+    await Promise.all([featuresDrained, server.close(DRAIN_MS), drained, deliveries.stop(DRAIN_MS), procedures.stop(DRAIN_MS)])
     await runtime.close(0)
     rmSync(file, { force: true })
     lock.release()

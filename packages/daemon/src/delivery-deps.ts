@@ -19,18 +19,18 @@ export const deliveryDeps = (runtime: OpenRuntime, procedures: Pick<Procedures, 
   },
   clock: runtime.clock,
   log: runtime.log.child('delivery'),
-  generation: () => runtime.live().generation,
-  channels: () => runtime.live().channels,
+  generation: () => runtime.snapshot().version,
+  channels: () => runtime.snapshot().channels,
   config: () => runtime.config().core(deliverySection),
   turnsMax: () => runtime.config().core(agentSection).max_concurrent_turns,
   observe(observation) {
     logDelivery(runtime.log, observation)
-    runtime.live().observe(observation)
+    runtime.snapshot().observe(observation)
   },
-  traces: () => runtime.live().traces,
+  traces: () => runtime.snapshot().wantsTraces,
   within: runtime.traces.within,
   workspace: () => runtime.guards().workspace,
   scrub: runtime.scrub,
   sops: runtime.sops,
-  transcribe: () => runtime.lifecycle.current().service('transcribe'),
+  transcribe: () => runtime.snapshot().service('transcribe'),
 })

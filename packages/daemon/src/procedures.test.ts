@@ -146,6 +146,14 @@ test('a definition that is added while the daemon runs is picked up', async () =
   }, SOON)
 })
 
+test('a changed sops_dir loads the procedures of the new folder', async () => {
+  sop('elsewhere', '[[triggers]]\ntype = "webhook"\npath = "/elsewhere"\n', 'other')
+  const { runtime } = await start(testClock(at('2026-07-01T00:00:00Z')))
+  expect(runtime.sops()?.matches('webhook', '/elsewhere')).toBe(false)
+  await runtime.reload(`[sop]\nsops_dir = "${join(folder, 'other')}"\n`)
+  await vi.waitFor(() => expect(runtime.sops()?.matches('webhook', '/elsewhere')).toBe(true), SOON)
+})
+
 test('nobody is asked about a run any more that was cancelled while no daemon ran', async () => {
   sop('waits', cron('0 * * * *'))
   const clock = testClock(at('2026-07-01T00:59:00Z'))

@@ -2,7 +2,7 @@
 
 import { mkdir } from 'node:fs/promises'
 import { newTurnId } from '@sluice/agent'
-import { sopSection } from '@sluice/config'
+import { agentSection, sopSection } from '@sluice/config'
 import type { OpenRuntime } from '@sluice/runtime'
 import { sopSettings } from '@sluice/runtime'
 import { CronClock, createAgreements, createSopEngine, type LibrarySettings, SopFolder } from '@sluice/sop'
@@ -15,8 +15,8 @@ export interface Procedures {
   stop(graceMs: number): Promise<void>
 }
 
-/** What a change of these sections changes of procedures. */
-const SECTIONS = ['sop', 'agent']
+/** A change of one of these sections loads the procedures again. */
+const SECTIONS = [sopSection, agentSection]
 
 /** Makes the folder, so that the first procedure in it is noticed at once; where that fails, it is looked for now and then. */
 async function makeFolder({ sources: [{ folder }] }: LibrarySettings): Promise<void> {
@@ -43,7 +43,7 @@ export async function startProcedures(runtime: OpenRuntime): Promise<Procedures>
     log,
     config: () => runtime.config().core(sopSection),
     client: clients.ofCaller('sop'),
-    observe: (observation) => runtime.live().observe(observation),
+    observe: (observation) => runtime.snapshot().observe(observation),
     newId: () => newTurnId(clock.nowMs()),
   })
   // Before anything is read, so that no change falls between the two.
@@ -88,8 +88,11 @@ export async function startProcedures(runtime: OpenRuntime): Promise<Procedures>
   setTriggers()
   folder.onReload(setTriggers)
   void cron.run(stopping.signal)
-  const leave = bus.subscribe(({ envelope }) => {
-    if (envelope.type === 'config_reloaded' && envelope.sections.some((section) => SECTIONS.includes(section))) void folder.reload()
+  let applied = runtime.config()
+  const unsubscribe = runtime.onSnapshot(({ config }) => {
+    const hasChanged = SECTIONS.some(({ path }) => config.hash('core', path) !== applied.hash('core', path))
+    applied = config
+    if (hasChanged) void folder.reload()
   })
   return {
     async look() {
@@ -98,7 +101,7 @@ export async function startProcedures(runtime: OpenRuntime): Promise<Procedures>
     },
     async stop(graceMs) {
       stopping.abort()
-      leave()
+      unsubscribe()
       await engine.stop(graceMs)
     },
   }

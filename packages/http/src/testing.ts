@@ -8,8 +8,17 @@ import { createApprovals } from '@sluice/approvals'
 import { gatewaySection } from '@sluice/config'
 import { createClients } from '@sluice/delivery'
 import type { Live, Runtime } from '@sluice/runtime'
-import { createEventBus, createForwardingWatch, type HideSecrets, newToken, noSecrets } from '@sluice/runtime'
+import {
+  createEventBus,
+  createForwardingWatch,
+  createLiveView,
+  type HideSecrets,
+  newToken,
+  noSecrets,
+  type Snapshot,
+} from '@sluice/runtime'
 import { createHealthWatch } from '@sluice/runtime/health'
+import { testSnapshot } from '@sluice/runtime/testing/test-snapshot'
 import type { LogFields, Observation, Observer, Role, Sops, Store, TurnEnd, Waiting } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
@@ -113,29 +122,21 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
     bus,
     clock,
     log,
-    channels: () => live.channels,
-    features: () => live.features,
+    channels: () => snapshot.channels,
+    features: () => snapshot.features,
     targets: () => options.approvalChannels ?? [],
     queued: (replies) => options.queued?.(replies),
   })
 
-  let live: Live = {
-    generation: 1,
-    config: v.parse(gatewaySection.schema, options.config ?? {}),
-    routes: [],
-    stubs: [],
-    channels: [],
-    features: [],
-    tools: [],
+  const listeners = new Set<(snapshot: Snapshot) => void>()
+  let snapshot = testSnapshot({
+    gateway: v.parse(gatewaySection.schema, options.config ?? {}),
     observers: [observer],
-    links: () => [],
-    models: ['offline:echo'],
-    metricsLoopbackOnly: false,
-    traces: options.live?.observers?.some(({ traces }) => traces) ?? false,
+    wantsTraces: options.live?.observers?.some(({ traces }) => traces) ?? false,
     observe: (observation) => observer.record(observation),
     ...options.live,
-  }
-  const health = createHealthWatch({ clock, store, bus, live: () => live, sandbox: () => undefined })
+  })
+  const health = createHealthWatch({ clock, store, bus, snapshot: () => snapshot, sandbox: () => undefined })
   health.started()
   const runtime: Runtime = {
     version: '0.0.0',
@@ -148,7 +149,12 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
     clock,
     log,
     hideSecrets: options.hide ?? noSecrets,
-    live: () => live,
+    snapshot: () => snapshot,
+    onSnapshot(listener) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+    live: createLiveView(() => snapshot),
     health,
     sops: () => options.sops as Sops | undefined,
     delivery: {
@@ -212,7 +218,8 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
     },
     pair: (name = 'test', expiresAtMs = null, role = 'operator') => newToken(store, { name, role, expiresAtMs }, clock),
     reload(config) {
-      live = { ...live, generation: live.generation + 1, config: v.parse(gatewaySection.schema, config) }
+      snapshot = { ...snapshot, version: snapshot.version + 1, gateway: v.parse(gatewaySection.schema, config) }
+      for (const listener of listeners) listener(snapshot)
     },
     async close() {
       if (own) own.closeAll('the test is over')

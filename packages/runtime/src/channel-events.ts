@@ -70,7 +70,7 @@ const answer = v.object({
 
 type Answer = v.InferOutput<typeof answer>
 
-export type ChannelEventsDeps = Pick<Runtime, 'bus' | 'approvals' | 'clock' | 'delivery' | 'live' | 'store'>
+export type ChannelEventsDeps = Pick<Runtime, 'bus' | 'approvals' | 'clock' | 'delivery' | 'snapshot' | 'store'>
 
 export const channelEventsRoute = (deps: ChannelEventsDeps): Route =>
   defineRoute({
@@ -125,7 +125,7 @@ async function tellPeople(deps: ChannelEventsDeps, event: Body, request: Pick<Ro
   const { channels = [] } = event
   const title = textAt(event, 'content.title')
   const message = textAt(event, 'content.message')
-  const trace = deps.live().traces && { trace: formatTraceContext(request.trace) }
+  const trace = deps.snapshot().wantsTraces && { trace: formatTraceContext(request.trace) }
   const told = await notify({ channels, title, message, ...channelIdOf(event), ...trace }, deps)
   return { channels: told.map(shownTarget) }
 }

@@ -2,8 +2,8 @@
 
 import { gatewaySection, isLoopbackHost, isOpenToAll, leftOutFiles, OPEN_TO_ALL, PLAIN_HTTP, unprovedChannels } from '@sluice/config'
 import type { LogFields } from '@sluice/sdk'
+import type { FeatureStatus } from './feature-status.ts'
 import type { OpenRuntime } from './open-runtime.ts'
-import type { FeatureStatus } from './runtime.ts'
 import { unknownToolNames } from './unknown-tool-names.ts'
 
 type Concern = readonly [message: string, fields?: LogFields]
@@ -15,7 +15,7 @@ const compiledOf = (features: readonly FeatureStatus[]) => features.flatMap(({ f
 /** Of the configuration in force. */
 export function concernsOf(runtime: OpenRuntime): Concern[] {
   const { warnings, leftOut } = runtime.config()
-  const { channels, features } = runtime.live()
+  const { channels, features } = runtime.snapshot()
   const { host, require_pairing } = runtime.config().core(gatewaySection)
   return [
     ...warnings.map((warning): Concern => [warning]),

@@ -29,11 +29,11 @@ export interface ConfiguredChannels {
 
 const PREFIX = 'channels_config.'
 
-export function configuredChannels({ lifecycle, config }: Pick<OpenRuntime, 'lifecycle' | 'config'>): ConfiguredChannels {
+export function configuredChannels({ snapshot, config }: Pick<OpenRuntime, 'snapshot' | 'config'>): ConfiguredChannels {
   const ready: ReadyChannel[] = []
   const broken: AbsentChannel[] = []
   const unconfigured: AbsentChannel[] = []
-  for (const { feature, parts, state, reason } of lifecycle.current().instances) {
+  for (const { feature, parts, state, reason } of snapshot().instances) {
     const { section } = feature
     if (!section?.path.startsWith(PREFIX)) continue
     const channels = state() === 'ready' ? (parts.channels ?? []) : []

@@ -3,7 +3,7 @@ import { configuredChannels } from './configured-channels.ts'
 import { type Check, fail, ok, warn } from './doctor-check.ts'
 import type { OpenRuntime } from './open-runtime.ts'
 
-export function checkWebhooks(runtime: Pick<OpenRuntime, 'lifecycle' | 'config'>): Check[] {
+export function checkWebhooks(runtime: Pick<OpenRuntime, 'snapshot' | 'config'>): Check[] {
   const webhooks = configuredChannels(runtime).ready.flatMap(({ channel: { name, webhook }, section }) =>
     webhook ? [{ name, section, missing: webhook.unsigned }] : [],
   )
@@ -18,7 +18,7 @@ export function checkWebhooks(runtime: Pick<OpenRuntime, 'lifecycle' | 'config'>
 }
 
 /** Nothing to say of channels that have what they need. */
-export const checkChannels = (runtime: Pick<OpenRuntime, 'lifecycle' | 'config'>): Check[] =>
+export const checkChannels = (runtime: Pick<OpenRuntime, 'snapshot' | 'config'>): Check[] =>
   configuredChannels(runtime).ready.flatMap(({ channel: { name, lacks }, section }) =>
     lacks === undefined ? [] : [fail('channels', `${name} cannot work without ${lacks}`, `set it in [${section}]`)],
   )

@@ -8,7 +8,7 @@ test('a forwarding header that was ignored is about the proxy, any other warning
     clock: { monotonicMs: () => 0 },
     store: { health: () => ({ lastCommitMs: null, fault: null }), keyValue: () => ({ set: async () => {} }) },
     bus: { subscribe: () => () => {} },
-    live: () => ({ channels: [], links: () => [], config: { require_pairing: true } as never }),
+    snapshot: () => ({ channels: [], links: () => [], gateway: { require_pairing: true } as never }),
     sandbox: () => ({ sandbox: noSandbox, probes: [], isFinal: true, warning: 'it is switched off' }),
   })
   expect(checkWarnings(health.look())).toEqual([

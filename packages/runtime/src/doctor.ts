@@ -25,8 +25,8 @@ import { checkInWorkspace, checkSandbox } from './doctor-sandbox.ts'
 import { checkStorage } from './doctor-storage.ts'
 import { checkWarnings } from './doctor-warnings.ts'
 import { checkConfigPlace, checkWorkspace } from './doctor-workspace.ts'
+import type { FeatureStatus } from './feature-status.ts'
 import { type OpenRuntime, openRuntime, type RuntimeOptions } from './open-runtime.ts'
-import type { FeatureStatus } from './runtime.ts'
 import { unknownToolNames } from './unknown-tool-names.ts'
 
 export interface DoctorOptions extends RuntimeOptions {
@@ -56,15 +56,15 @@ export async function runChecks(options: DoctorOptions): Promise<Check[]> {
       ...checkConfig(runtime.config(), options.configFile),
       ...(await checkConfigPlace(options)),
       await checkWorkspace(root, options),
-      ...(await checkProvider(runtime.lifecycle.current().turns.models)),
+      ...(await checkProvider(runtime.snapshot().registry.models)),
       checkExposure(runtime.config().core(gatewaySection)),
       checkPolicy(runtime.config().core(policySection)),
       ...unknownToolNames(runtime).map((problem) => warn('policy', problem, 'correct the name in [security.policy]')),
       checkSandbox(choice, runtime.config().core(sandboxSection)),
       ...(choice.warning === undefined ? await checkInWorkspace(runtime.guards().spawn, root) : []),
       ...(await checkOtherSandboxes(runtime)),
-      ...checkFeatures(runtime.live().features),
-      ...checkFiles(options.dataDir, runtime.live().features),
+      ...checkFeatures(runtime.snapshot().features),
+      ...checkFiles(options.dataDir, runtime.snapshot().features),
       ...(await proveFeatures(runtime)),
       ...checkChannels(runtime),
       ...checkWebhooks(runtime),
@@ -154,13 +154,11 @@ function checkPolicy({ level, allowed_commands }: Policy): Check {
 }
 
 /** What the features that are at work find when they try themselves; one that takes too long has failed. */
-async function proveFeatures({ lifecycle }: OpenRuntime): Promise<Check[]> {
-  const { observers: chosen } = lifecycle.current().live
+async function proveFeatures({ snapshot }: OpenRuntime): Promise<Check[]> {
+  const { observers: chosen, instances } = snapshot()
   // Of the observers only the configured one is at work.
   const isIdle = ({ observers }: Parts) => observers?.every((observer) => !chosen.includes(observer)) ?? false
-  const proofs = lifecycle
-    .current()
-    .instances.flatMap(({ feature, parts }) => (parts.check && !isIdle(parts) ? [{ id: feature.id, check: parts.check }] : []))
+  const proofs = instances.flatMap(({ feature, parts }) => (parts.check && !isIdle(parts) ? [{ id: feature.id, check: parts.check }] : []))
   const found = await Promise.all(
     proofs.map(async ({ id, check }) => {
       try {

@@ -1,9 +1,25 @@
 /** The table of `sluice features`: every feature there is, and how it stands in this build and configuration. */
 
 import type { LeftOut } from '@sluice/config'
-import { buildHint, type Feature, ROWS, rowOf } from '@sluice/sdk'
-import type { Instance } from './instance.ts'
-import type { FeatureStatus } from './runtime.ts'
+import { buildHint, type Feature, type FeatureId, ROWS, rowOf } from '@sluice/sdk'
+import type { FeatureState, Instance } from './instance.ts'
+
+/** One row of `sluice features`. */
+export interface FeatureStatus {
+  readonly feature: FeatureId
+  readonly flag: string | null
+  readonly kind: string
+  /** In this build. */
+  readonly compiled: boolean
+  /** Its package is in this release, and what it needs is on this machine. */
+  readonly installed: boolean
+  readonly configured: boolean
+  readonly state: FeatureState
+  /** Why it is not ready; null when it is. */
+  readonly reason: string | null
+  /** How to get it; null when it is compiled in. */
+  readonly build: string | null
+}
 
 export function featureStatuses(instances: readonly Instance[], leftOut: readonly LeftOut[]): FeatureStatus[] {
   const known = new Map(instances.map((instance) => [instance.feature.id as string, instance]))

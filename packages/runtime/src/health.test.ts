@@ -36,7 +36,11 @@ function arrange() {
         },
       }),
     },
-    live: () => ({ channels: [channel], links: () => [{ name: 'mqtt', state: seen.link }], config: { require_pairing: true } as never }),
+    snapshot: () => ({
+      channels: [channel],
+      links: () => [{ name: 'mqtt', state: seen.link }],
+      gateway: { require_pairing: true } as never,
+    }),
     sandbox: () => seen.sandbox,
   })
   return { clock, bus, seen, health }

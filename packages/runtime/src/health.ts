@@ -5,9 +5,9 @@ import type { Clock, KeyValue, StoreHealth } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { EventBus } from './bus.ts'
 import type { IgnoredForwarding } from './client-peers.ts'
-import type { Live } from './runtime.ts'
 import { noSandbox, REFUSING } from './sandbox-none.ts'
 import type { SandboxChoice } from './sandbox-select.ts'
+import type { Snapshot } from './snapshot.ts'
 
 const linkSchema = v.object({ name: v.string(), state: v.picklist(['ok', 'connecting', 'down']) })
 
@@ -57,7 +57,7 @@ export interface HealthWatchOptions {
   readonly clock: Pick<Clock, 'monotonicMs'>
   readonly store: { health(): StoreHealth; keyValue(owner: string): Pick<KeyValue, 'set'> }
   readonly bus: Pick<EventBus, 'subscribe'>
-  readonly live: () => Pick<Live, 'channels' | 'links' | 'config'>
+  readonly snapshot: () => Pick<Snapshot, 'channels' | 'links' | 'gateway'>
   /** The choice in force; undefined before the first one is made. */
   readonly sandbox: () => SandboxChoice | undefined
 }
@@ -72,7 +72,7 @@ const IDLE_MS = 30_000
 /** Turns that failed for these reasons got no answer from the provider. Other codes name faults of the store, or the operator's limits. */
 const PROVIDER_FAULTS: ReadonlySet<string> = new Set(['upstream', 'upstream_timeout'])
 
-export function createHealthWatch({ clock, store, bus, live, sandbox }: HealthWatchOptions): HealthWatch {
+export function createHealthWatch({ clock, store, bus, snapshot, sandbox }: HealthWatchOptions): HealthWatch {
   let provider: Health['provider']['state'] = 'unknown'
   let phase: 'starting' | 'serving' | 'draining' = 'starting'
   let isConfigValid = true
@@ -120,7 +120,7 @@ export function createHealthWatch({ clock, store, bus, live, sandbox }: HealthWa
       phase = 'draining'
     },
     look() {
-      const { channels, links, config } = live()
+      const { channels, links, gateway } = snapshot()
       const { fault, lastCommitMs } = store.health()
       probeIfIdle(lastCommitMs)
       const shown = {
@@ -130,7 +130,7 @@ export function createHealthWatch({ clock, store, bus, live, sandbox }: HealthWa
       const isDown = [...shown.channels, ...shown.links].some(({ state }) => state === 'down')
       return {
         status: fault !== null || !isConfigValid || provider === 'failing' || isDown ? 'degraded' : 'ok',
-        require_pairing: config.require_pairing,
+        require_pairing: gateway.require_pairing,
         store: { state: fault === null ? 'ok' : 'failing', reason: fault },
         config: { state: isConfigValid ? 'ok' : 'rejected' },
         provider: { state: provider },

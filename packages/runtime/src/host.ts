@@ -1,4 +1,4 @@
-/** Makes the `Host` each feature is given: the same services for all, its own log, keys and secrets. */
+/** Makes the `Host` of a feature: services that all features share, and a log, keys and secrets of its own. */
 
 import type { Clock, Events, FeatureId, Host, Policy, Services, Spawn, Store, Workspace } from '@sluice/sdk'
 import { secretStore } from '@sluice/store'
@@ -8,21 +8,27 @@ import type { ComponentLogger } from './log.ts'
 import { outboundFetch } from './outbound-fetch.ts'
 import type { TraceScope } from './trace-scope.ts'
 
-export interface HostParts {
+/** The parts of the daemon that every feature's host is made from. */
+export interface HostServices {
   readonly clock: Clock
   readonly log: ComponentLogger
   readonly store: Store
   readonly secrets: SecretBox
   readonly events: Events
   readonly dataDir: string
-  /** What the registry of the moment offers. */
-  service<Name extends keyof Services>(name: Name): Services[Name] | undefined
-  rebuild(feature: FeatureId, reason: string): void
-  refresh(feature: FeatureId, reason: string): void
   readonly traces: TraceScope
 }
 
-/** What the security sections decide. A configuration change replaces it, for the turns that are under way too. */
+/** What the life cycle of features decides for one host. */
+export interface HostControl {
+  /** The guards in force: a feature of an earlier configuration must obey what an operator has changed since. */
+  guards(): HostGuards
+  service<Name extends keyof Services>(name: Name): Services[Name] | undefined
+  rebuild(feature: FeatureId, reason: string): void
+  refresh(feature: FeatureId, reason: string): void
+}
+
+/** What the security sections allow. A changed configuration replaces it, also for turns that are under way. */
 export interface HostGuards {
   readonly policy: Policy
   readonly workspace: Workspace
@@ -31,29 +37,29 @@ export interface HostGuards {
   readonly publicAddresses: Host['publicAddresses']
 }
 
-/** `guards` returns those in force: a feature of an earlier configuration must not act by what an operator has changed since. */
-export function createHost(feature: FeatureId, parts: HostParts, guards: () => HostGuards): Host {
+export function createHost(feature: FeatureId, services: HostServices, control: HostControl): Host {
+  const { clock, log, store, secrets, events, dataDir, traces } = services
   return {
     feature,
-    log: parts.log.child(feature),
-    clock: parts.clock,
-    fetch: parts.traces.traced(outboundFetch),
-    publicFetch: parts.traces.tracedPublic((...request) => guards().publicFetch(...request)),
-    publicAddresses: (...query) => guards().publicAddresses(...query),
-    spawn: (request) => guards().spawn(request),
+    log: log.child(feature),
+    clock,
+    fetch: traces.traced(outboundFetch),
+    publicFetch: traces.tracedPublic((...request) => control.guards().publicFetch(...request)),
+    publicAddresses: (...query) => control.guards().publicAddresses(...query),
+    spawn: (request) => control.guards().spawn(request),
     companion: startCompanion,
-    keyValue: parts.store.keyValue(`feature:${feature}`),
-    secrets: secretStore(parts.secrets, parts.store.keyValue(`secret:${feature}`), `secrets.${feature}`),
-    events: parts.events,
+    keyValue: store.keyValue(`feature:${feature}`),
+    secrets: secretStore(secrets, store.keyValue(`secret:${feature}`), `secrets.${feature}`),
+    events,
     get policy() {
-      return guards().policy
+      return control.guards().policy
     },
     get workspace() {
-      return guards().workspace
+      return control.guards().workspace
     },
-    dataDir: parts.dataDir,
-    rebuild: (reason) => parts.rebuild(feature, reason),
-    refresh: (reason) => parts.refresh(feature, reason),
-    service: parts.service,
+    dataDir,
+    rebuild: (reason) => control.rebuild(feature, reason),
+    refresh: (reason) => control.refresh(feature, reason),
+    service: (name) => control.service(name),
   }
 }

@@ -3,10 +3,12 @@
 import type { SectionState } from '@sluice/config'
 import { signalScope, untilAborted } from '@sluice/kit'
 import { errorText, type Feature, type Host, type Parts, rowOf } from '@sluice/sdk'
-import type { FeatureState } from './runtime.ts'
 
 /** Registration that takes longer marks the feature failed; the daemon goes on. */
 const REGISTER_MS_MAX = 30_000
+
+/** `starting`: registration has not ended yet. `unavailable`: this machine lacks something that the feature needs. */
+export type FeatureState = 'ready' | 'starting' | 'unavailable' | 'unconfigured' | 'failed' | 'left_out'
 
 export interface Instance {
   readonly feature: Feature
@@ -18,7 +20,7 @@ export interface Instance {
   /** Phase 2. Never rejects: a feature that cannot register is failed, and says why. */
   register(): Promise<void>
   /** As `Parts.retire`. Idempotent, never rejects. */
-  retire(): Promise<void>
+  drain(): Promise<void>
   /** Phase 4. Idempotent, never rejects. */
   close(): Promise<void>
 }
@@ -40,7 +42,7 @@ export function construct(feature: Feature, host: Host, section: SectionState): 
   let state: FeatureState = parts.register ? 'starting' : 'ready'
   let reason: string | null = parts.register ? 'registration has not ended yet' : null
   let closing: Promise<void> | undefined
-  let retiring: Promise<void> | undefined
+  let draining: Promise<void> | undefined
   const settle = (next: FeatureState, why: string | null) => {
     if (abort.signal.aborted) return
     state = next
@@ -54,11 +56,11 @@ export function construct(feature: Feature, host: Host, section: SectionState): 
       host.log.error('the feature did not close cleanly', { error })
     }
   }
-  const retire = async () => {
+  const drain = async () => {
     try {
       await parts.retire?.()
     } catch (error) {
-      host.log.error('the feature did not retire cleanly', { error })
+      host.log.error('the feature did not drain cleanly', { error })
     }
   }
   return {
@@ -79,7 +81,7 @@ export function construct(feature: Feature, host: Host, section: SectionState): 
         settle('failed', errorText(error))
       }
     },
-    retire: () => (retiring ??= retire()),
+    drain: () => (draining ??= drain()),
     close: () => (closing ??= close()),
   }
 }
@@ -91,7 +93,7 @@ const inert = (feature: Feature, configured: boolean, state: FeatureState, reaso
   state: () => state,
   reason: () => reason,
   register: async () => {},
-  retire: async () => {},
+  drain: async () => {},
   close: async () => {},
 })
 

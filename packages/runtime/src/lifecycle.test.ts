@@ -7,7 +7,7 @@ import { type Channel, type ClientId, defineFeature, defineTool, type Feature, t
 import { testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
 import { describe, expect, test, vi } from 'vitest'
-import { createLifecycle, type Lifecycle, type LifecycleOptions } from './lifecycle.ts'
+import { Lifecycle, type LifecycleOptions } from './lifecycle.ts'
 import { createTraceScope } from './trace-scope.ts'
 
 interface Sections {
@@ -95,7 +95,7 @@ function lifecycleOf(features: readonly Feature[], host = testHost(), guards?: L
       })),
     service: () => undefined,
   }
-  return createLifecycle(options)
+  return new Lifecycle(options)
 }
 
 const offline = defineFeature({
@@ -104,7 +104,7 @@ const offline = defineFeature({
 })
 
 const compiledTools = (lifecycle: Lifecycle) =>
-  lifecycle.current().live.tools.flatMap(({ name, feature, compiled }) => (compiled ? [[name, feature]] : []))
+  lifecycle.snapshot().tools.flatMap(({ name, feature, compiled }) => (compiled ? [[name, feature]] : []))
 
 describe('§1 life cycle', () => {
   test('build all, register all once, close in reverse', async () => {
@@ -134,8 +134,8 @@ describe('§1 life cycle', () => {
     await lifecycle.apply(configOf({ 'x-a': { token: 'new' } }, features))
     expect(log.splice(0)).toEqual(['x-a build 1', 'x-a register 1', 'x-a build 2 new', 'retire', 'x-a register 2'])
     turn.release()
-    await lifecycle.retire()
-    await lifecycle.retire()
+    await lifecycle.drain()
+    await lifecycle.drain()
     await lifecycle.close()
     expect(log).toEqual(['x-a close 1', 'retire', 'x-a close 2'])
   })
@@ -163,7 +163,7 @@ describe('§1 life cycle', () => {
     const features = [offline, broken.feature, recorded('x-fine').feature]
     const lifecycle = lifecycleOf(features)
     await lifecycle.apply(configOf({}, features))
-    const rows = lifecycle.current().live.features
+    const rows = lifecycle.snapshot().features
     expect(rows.find(({ feature }) => feature === 'x-broken')).toMatchObject({ state: 'failed', reason: 'the key was refused' })
     expect(lifecycle.lease().registry.offered.map(({ name }) => name)).toEqual(['x_fine_tool'])
   })
@@ -176,7 +176,7 @@ describe('§1 life cycle', () => {
     })
     const lifecycle = lifecycleOf([offline, off])
     await lifecycle.apply(configOf({}, [offline, off]))
-    expect(lifecycle.current().instances.flatMap(({ parts }) => parts.commands ?? [])).toEqual([command])
+    expect(lifecycle.snapshot().instances.flatMap(({ parts }) => parts.commands ?? [])).toEqual([command])
     expect(compiledTools(lifecycle)).toEqual([])
   })
 
@@ -210,7 +210,7 @@ describe('§1 life cycle', () => {
     })
     const lifecycle = lifecycleOf([offline, off])
     await lifecycle.apply(configOf({}, [offline, off]))
-    const { features, channels, stubs } = lifecycle.current().live
+    const { features, channels, stubs } = lifecycle.snapshot()
     expect(features.find(({ feature }) => feature === 'channel-roomchat')).toMatchObject({
       state: 'unconfigured',
       reason: '`enabled` is false',
@@ -229,25 +229,25 @@ describe('§1 life cycle', () => {
     const features = [offline, throwing, recorded('x-fine').feature]
     const lifecycle = lifecycleOf(features)
     await lifecycle.apply(configOf({}, features))
-    expect(lifecycle.current().live.features.find(({ feature }) => feature === 'x-throwing')).toMatchObject({
+    expect(lifecycle.snapshot().features.find(({ feature }) => feature === 'x-throwing')).toMatchObject({
       state: 'failed',
       reason: 'no',
     })
     expect(lifecycle.lease().registry.offered).toHaveLength(1)
   })
 
-  test('the registry is frozen', async () => {
+  test('the snapshot is frozen', async () => {
     const lifecycle = lifecycleOf([offline])
     await lifecycle.apply(configOf({}, [offline]))
-    const registry = lifecycle.current()
-    for (const part of [registry, registry.turns, registry.live]) expect(Object.isFrozen(part)).toBe(true)
+    const snapshot = lifecycle.snapshot()
+    for (const part of [snapshot, snapshot.registry]) expect(Object.isFrozen(part)).toBe(true)
   })
 
   test('a left-out tool is listed with its build command and named in the system prompt', async () => {
     const lifecycle = lifecycleOf([offline])
     await lifecycle.apply(configOf({}, [offline]))
-    const { live, turns } = lifecycle.current()
-    expect(live.tools).toContainEqual({
+    const { tools, registry } = lifecycle.snapshot()
+    expect(tools).toContainEqual({
       name: 'hardware_memory_read',
       description: expect.stringContaining('Not in this build'),
       feature: 'hardware-probe',
@@ -255,7 +255,9 @@ describe('§1 life cycle', () => {
       compiled: false,
       build: 'pnpm build full --features probe',
     })
-    expect(turns.prompt().split('\n')).toEqual([expect.stringMatching(/not in this build: .*hardware_memory_read.* returns the command/)])
+    expect(registry.prompt().split('\n')).toEqual([
+      expect.stringMatching(/not in this build: .*hardware_memory_read.* returns the command/),
+    ])
   })
 
   test('a left-out tool is offered to the model once its feature is configured', async () => {
@@ -272,9 +274,9 @@ describe('§1 life cycle', () => {
     const own = defineFeature({ id: 'x-own', build: () => ({ tools: [tool('pdf_read')] }) })
     const lifecycle = lifecycleOf([offline, own])
     await lifecycle.apply(configOf({}, [offline, own]))
-    const { live, turns } = lifecycle.current()
-    expect(live.tools.filter(({ name }) => name === 'pdf_read')).toMatchObject([{ feature: 'x-own', compiled: true, build: null }])
-    expect(turns.prompt()).not.toContain('pdf_read')
+    const { tools, registry } = lifecycle.snapshot()
+    expect(tools.filter(({ name }) => name === 'pdf_read')).toMatchObject([{ feature: 'x-own', compiled: true, build: null }])
+    expect(registry.prompt()).not.toContain('pdf_read')
   })
 
   test('a left-out tool answers with the instruction that builds it in, and is not offered', async () => {
@@ -286,6 +288,55 @@ describe('§1 life cycle', () => {
       code: 'not_compiled',
       fields: { feature: 'hardware-probe', build: expect.stringContaining('pnpm build full --features probe') },
     })
+  })
+})
+
+describe('onSnapshot', () => {
+  test('calls listeners in order of subscription, with the snapshot already in force', async () => {
+    const lifecycle = lifecycleOf([offline])
+    const calls: string[] = []
+    lifecycle.onSnapshot((snapshot) => {
+      expect(lifecycle.snapshot()).toBe(snapshot)
+      calls.push(`first ${snapshot.version}`)
+    })
+    const unsubscribe = lifecycle.onSnapshot(({ version }) => calls.push(`second ${version}`))
+    await lifecycle.apply(configOf({}, [offline]))
+    unsubscribe()
+    await lifecycle.refresh('provider-offline', 'its tools changed')
+    expect(calls).toEqual(['first 1', 'second 1', 'first 2'])
+  })
+
+  test('logs a listener that throws, and calls the others', async () => {
+    const host = testHost()
+    const lifecycle = lifecycleOf([offline], host)
+    const seen: number[] = []
+    lifecycle.onSnapshot(() => {
+      throw new Error('no room')
+    })
+    lifecycle.onSnapshot(({ version }) => seen.push(version))
+    await lifecycle.apply(configOf({}, [offline]))
+    expect(seen).toEqual([1])
+    expect(host.logs).toMatchObject([{ level: 'error', message: 'snapshot listener failed' }])
+  })
+
+  test('shows a changed configuration before the replaced features close', async () => {
+    const log: string[] = []
+    const features = [offline, recorded('x-a', { log }).feature]
+    const lifecycle = lifecycleOf(features)
+    lifecycle.onSnapshot(({ version }) => log.push(`snapshot ${version}`))
+    await lifecycle.apply(configOf({}, features))
+    log.length = 0
+    await lifecycle.apply(configOf({ 'x-a': { token: 'new' } }, features))
+    expect(log).toEqual(['x-a build 2 new', 'x-a register 2', 'snapshot 2', 'x-a close 1'])
+  })
+
+  test('is not called for a configuration that cannot be applied', async () => {
+    const lifecycle = lifecycleOf([offline])
+    await lifecycle.apply(configOf({}, [offline]))
+    const versions: number[] = []
+    lifecycle.onSnapshot(({ version }) => versions.push(version))
+    await expect(lifecycle.apply(configOf({ provider: { kind: 'nonsense' } }, [offline]))).rejects.toMatchObject({ code: 'config_invalid' })
+    expect(versions).toEqual([])
   })
 })
 
@@ -314,11 +365,11 @@ describe('§1 item 5, reload', () => {
   test('an unchanged configuration builds nothing and keeps the parts', async () => {
     const { log, features, lifecycle } = trio()
     await lifecycle.apply(configOf({ 'x-a': { token: 't' } }, features))
-    const before = lifecycle.current().instances
+    const before = lifecycle.snapshot().instances
     log.length = 0
     expect(await lifecycle.apply(configOf({ 'x-a': { token: 't' } }, features))).toEqual({ sections: [], rebuilt: [] })
     expect(log).toEqual([])
-    expect(lifecycle.current().instances).toEqual(before)
+    expect(lifecycle.snapshot().instances).toEqual(before)
   })
 
   test.each(CORE_SECTIONS.map(({ path }) => path))('a change in [%s] is told of', async (path) => {
@@ -396,14 +447,14 @@ describe('§1 item 5, reload', () => {
   test('a changed provider replaces the models and builds no feature anew', async () => {
     const { log, features, lifecycle } = trio()
     await lifecycle.apply(configOf({ provider: { kind: 'offline' } }, features))
-    const { models } = lifecycle.current().turns
+    const { models } = lifecycle.snapshot().registry
     log.length = 0
     await lifecycle.apply(configOf({ provider: { kind: 'offline', model: 'other' } }, features))
     expect(log).toEqual([])
-    expect(lifecycle.current().turns.models).not.toBe(models)
-    const kept = lifecycle.current().turns.models
+    expect(lifecycle.snapshot().registry.models).not.toBe(models)
+    const kept = lifecycle.snapshot().registry.models
     await lifecycle.apply(configOf({ provider: { kind: 'offline', model: 'other' }, agent: { max_iterations: 2 } }, features))
-    expect(lifecycle.current().turns.models).toBe(kept)
+    expect(lifecycle.snapshot().registry.models).toBe(kept)
   })
 
   test('a rotated credential drops the per-client state that was made with the old one', async () => {
@@ -432,9 +483,11 @@ describe('§1 item 5, reload', () => {
     const { log, features, lifecycle } = trio()
     await lifecycle.apply(configOf({}, features))
     const [one, two] = [lifecycle.lease(), lifecycle.lease()]
+    const { version } = lifecycle.snapshot()
     log.length = 0
     await lifecycle.apply(configOf({ 'x-a': { token: 'new' } }, features))
-    expect(lifecycle.lease().registry.generation).toBe(one.registry.generation + 1)
+    expect(lifecycle.snapshot().version).toBe(version + 1)
+    expect(lifecycle.lease().registry).not.toBe(one.registry)
     expect(log).not.toContain('x-a close 1')
     one.release()
     one.release()
@@ -448,12 +501,12 @@ describe('§1 item 5, reload', () => {
   test('a configuration that cannot be applied leaves the one in force, and closes what was built for it', async () => {
     const { log, features, lifecycle } = trio()
     await lifecycle.apply(configOf({}, features))
-    const before = lifecycle.current()
+    const before = lifecycle.snapshot()
     log.length = 0
     await expect(lifecycle.apply(configOf({ provider: { kind: 'nonsense' }, 'x-a': { token: 'new' } }, features))).rejects.toMatchObject({
       code: 'config_invalid',
     })
-    expect(lifecycle.current()).toBe(before)
+    expect(lifecycle.snapshot()).toBe(before)
     expect(log).toEqual(['x-a build 2 new', 'x-a close 2'])
   })
 
@@ -474,9 +527,9 @@ describe('§1 item 5, reload', () => {
     })
     const lifecycle = lifecycleOf([offline, flaky])
     await lifecycle.apply(configOf({ provider: { kind: 'flaky', model: 'm' } }, [offline, flaky]))
-    const before = lifecycle.current()
+    const before = lifecycle.snapshot()
     await expect(lifecycle.rebuild('x-flaky', 'asked to')).rejects.toMatchObject({ code: 'config_invalid' })
-    expect(lifecycle.current()).toBe(before)
+    expect(lifecycle.snapshot()).toBe(before)
     expect(log).toEqual(['build 1', 'build 2', 'close 2'])
   })
 
@@ -485,7 +538,7 @@ describe('§1 item 5, reload', () => {
     const features = [offline, recorded('x-late', { register: () => gate.promise }).feature]
     const host = testHost()
     const lifecycle = lifecycleOf(features, host)
-    const stateNow = () => lifecycle.current().live.features.find(({ feature }) => feature === 'x-late')?.state
+    const stateNow = () => lifecycle.snapshot().features.find(({ feature }) => feature === 'x-late')?.state
     const applied = lifecycle.apply(configOf({}, features))
     await host.advance(1000)
     await applied

@@ -1,278 +1,285 @@
 /**
- * The life cycle of features (§1 items 3 and 5): build all, register all, freeze the registry, run, close in reverse.
- * A reload builds anew exactly what changed, swaps the registry reference, and closes the old parts once their turns end.
+ * The life cycle of features: build all, register all, freeze a snapshot, run, drain, close in reverse order.
+ * A changed configuration builds again only the features that it touches, freezes the next snapshot, and closes the
+ * replaced features once the last turn that uses them has ended.
  */
 
 import { chooseProviders, createModelChain, type Lease, type ModelChain } from '@sluice/agent'
 import type { LoadedConfig } from '@sluice/config'
-import {
-  agentSection,
-  CORE_SECTIONS,
-  gatewaySection,
-  httpSection,
-  observabilityBackends,
-  observabilitySection,
-  policySection,
-  providerSection,
-  sandboxSection,
-} from '@sluice/config'
+import { agentSection, CORE_SECTIONS, httpSection, policySection, providerSection, sandboxSection } from '@sluice/config'
+import { SerialQueue } from '@sluice/kit'
 import type { Feature, FeatureId, Host, Section, Services } from '@sluice/sdk'
-import { createHost, type HostGuards, type HostParts } from './host.ts'
+import { createHost, type HostGuards, type HostServices } from './host.ts'
 import { construct, type Instance } from './instance.ts'
 import type { ComponentLogger } from './log.ts'
-import { type FrozenRegistry, freezeRegistry } from './registry.ts'
+import { freezeSnapshot, type Snapshot } from './snapshot.ts'
 
-/** Registration gets this long before the daemon goes on without; what is late joins by a later registry. */
+/** The daemon waits this long for registration. A feature that takes longer joins with a later snapshot. */
 const REGISTER_WAIT_MS = 1000
-/** What takes the place of others waits so long until those have retired. */
-const RETIRE_WAIT_MS = 5000
+/** New instances wait this long for the instances that they replace to drain. */
+const DRAIN_WAIT_MS = 5000
 
 export interface LifecycleOptions {
   readonly features: readonly Feature[]
-  readonly host: Omit<HostParts, 'service' | 'rebuild' | 'refresh'>
+  readonly host: HostServices
   readonly log: ComponentLogger
   readonly env: Readonly<Record<string, string | undefined>>
+  /** Makes the requests of language models. */
   readonly fetch: typeof fetch
-  /** Makes what the configuration's security sections decide. */
+  /** Makes the guards that the security sections of a configuration ask for. */
   guards(config: LoadedConfig): HostGuards
-  /** What the core offers by name. */
+  /** The services of the core; a service of a feature is used where this returns undefined. */
   service<Name extends keyof Services>(name: Name): Services[Name] | undefined
-  /** Told of each new registry, before the old one retires. */
-  onSwap?(registry: FrozenRegistry): void
 }
 
 export interface Reload {
   /** Sections whose effective values differ from before. */
   readonly sections: readonly string[]
-  /** Features built anew. */
+  /** Features that were built again. */
   readonly rebuilt: readonly FeatureId[]
 }
 
-export interface Lifecycle {
-  current(): FrozenRegistry
-  lease(): Lease
-  /** Builds for the first configuration, or applies a changed one. Calls run one after the other. */
-  apply(config: LoadedConfig): Promise<Reload>
-  /** Builds one feature anew with the configuration in force. */
-  rebuild(feature: FeatureId, reason: string): Promise<void>
-  /** Looks again at what tools are available. */
-  refresh(feature: FeatureId, reason: string): Promise<void>
-  /** Tells everything that the daemon stops, at once, whatever else goes on. */
-  retire(): Promise<void>
-  /** Phase 4 for everything, in reverse order. Idempotent. */
-  close(): Promise<void>
-}
-
-/** A configuration in force, with what was made of it. */
+/** The configuration in force, with the guards and models that were made for it. */
 interface Applied {
   readonly config: LoadedConfig
   readonly guards: HostGuards
   readonly models: ModelChain
 }
 
-interface Generation {
-  readonly registry: FrozenRegistry
+/** A snapshot that is in force or still used by a turn. */
+interface HeldSnapshot {
+  readonly snapshot: Snapshot
   leases: number
 }
 
-/** Core sections that decide what tools may do: a change builds every feature with tools anew. */
+/** The core sections that decide what tools may do: a change builds every feature with tools or services again. */
 const GUARD_SECTIONS = [policySection, sandboxSection, httpSection, agentSection]
 
-export function createLifecycle(options: LifecycleOptions): Lifecycle {
-  const { features, log } = options
-  const generations = new Set<Generation>()
+export class Lifecycle {
+  readonly #options: LifecycleOptions
+  /** Runs one change of the features at a time. */
+  readonly #changes = new SerialQueue({ name: 'a change of the features', tasksMax: Number.POSITIVE_INFINITY })
+  readonly #held = new Set<HeldSnapshot>()
+  readonly #listeners = new Set<(snapshot: Snapshot) => void>()
   /** Guards of earlier configurations. */
-  const replaced = new WeakSet<HostGuards>()
-  let current: Generation | undefined
-  let applied: Applied | undefined
-  let number = 0
-  let queue: Promise<unknown> = Promise.resolve()
-  let closed = false
+  readonly #replacedGuards = new WeakSet<HostGuards>()
+  #current: HeldSnapshot | undefined
+  #applied: Applied | undefined
+  #version = 0
+  #isClosed = false
 
-  const registry = (): FrozenRegistry => {
-    if (!current) throw new Error('no registry before the first configuration is applied')
-    return current.registry
+  constructor(options: LifecycleOptions) {
+    this.#options = options
   }
 
-  const inOrder = <Result>(work: () => Promise<Result>): Promise<Result> => {
-    const result = queue.then(work)
-    queue = result.catch(() => {})
-    return result
+  /** The snapshot in force. Throws before the first configuration is applied. */
+  readonly snapshot = (): Snapshot => this.#inForce().snapshot
+
+  /**
+   * Calls `listener` with each new snapshot, right after it came into force and before the features it replaces close.
+   * Listeners are called in the order of their subscription; one that throws is logged and does not stop the others.
+   * Returns an unsubscribe function.
+   */
+  readonly onSnapshot = (listener: (snapshot: Snapshot) => void): (() => void) => {
+    // A function of its own, so that a listener that is subscribed twice is called twice.
+    const subscribed = (snapshot: Snapshot) => listener(snapshot)
+    this.#listeners.add(subscribed)
+    return () => void this.#listeners.delete(subscribed)
   }
 
-  const hostOf = (feature: FeatureId, held: HostGuards): Host =>
-    createHost(
-      feature,
-      {
-        ...options.host,
-        service: (name) => options.service(name) ?? current?.registry.service(name),
-        rebuild: (id, reason) =>
-          void lifecycle.rebuild(id, reason).catch((error) => log.error('rebuilding failed', { feature: id, error })),
-        refresh: (id, reason) =>
-          void lifecycle.refresh(id, reason).catch((error) => log.error('refreshing failed', { feature: id, error })),
+  /** Keeps the features of the snapshot in force open until the lease is released. */
+  readonly lease = (): Lease => {
+    const held = this.#inForce()
+    held.leases += 1
+    let isReleased = false
+    return {
+      registry: held.snapshot.registry,
+      release: () => {
+        if (isReleased) return
+        isReleased = true
+        held.leases -= 1
+        this.#closeIfUnused(held)
       },
-      () => guardsNow(held),
-    )
-
-  /** Those in force, once others have replaced `held`. A feature stays in the workspace that it was built for. */
-  const guardsNow = (held: HostGuards): HostGuards => {
-    if (!applied || !replaced.has(held)) return held
-    const { guards } = applied
-    return guards.workspace.root === held.workspace.root ? guards : { ...guards, workspace: held.workspace }
-  }
-
-  const instancesNow = (): readonly Instance[] => current?.registry.instances ?? []
-
-  /** Freezes what the instances are now and lets it replace the registry in force. */
-  const swap = ({ config, models }: Applied, instances: readonly Instance[]): void => {
-    const next: Generation = {
-      leases: 0,
-      registry: freezeRegistry({
-        generation: ++number,
-        features,
-        instances,
-        leftOut: config.leftOut,
-        models,
-        gateway: config.core(gatewaySection),
-        backends: observabilityBackends(config.core(observabilitySection)),
-        log,
-      }),
     }
-    const previous = current
-    generations.add(next)
-    current = next
-    options.onSwap?.(next.registry)
-    if (previous) retireIfIdle(previous)
   }
 
-  /** An old generation whose last lease is gone takes the parts with it that no other generation has. */
-  const retireIfIdle = (generation: Generation): void => {
-    if (generation === current || generation.leases > 0 || !generations.delete(generation)) return
-    const alive = new Set([...generations].flatMap(({ registry: { instances } }) => instances))
-    void closeInReverse(generation.registry.instances.filter((instance) => !alive.has(instance)))
+  /** Applies the first or a changed configuration. One that cannot be applied rejects, and leaves the one in force. */
+  apply(next: LoadedConfig): Promise<Reload> {
+    return this.#changes.run(() => this.#apply(next))
   }
 
-  const modelsOf = (inForce: LoadedConfig, instances: readonly Instance[]): ModelChain => {
-    const providers = instances.flatMap(({ parts }) => parts.providers ?? [])
-    const settings = chooseProviders(inForce.core(providerSection), providers, options.env)
-    return createModelChain({ settings, providers, fetch: options.fetch })
+  /** Builds one feature again with the configuration in force. */
+  rebuild(id: FeatureId, reason: string): Promise<void> {
+    return this.#changes.run(() => this.#rebuild(id, reason))
   }
 
-  const retireReplaced = async (by: readonly Instance[]): Promise<void> => {
-    const replaced = instancesNow().filter((instance) => instance.parts.retire && !by.includes(instance))
-    if (replaced.length > 0) await Promise.race([retireAll(replaced), options.host.clock.sleep(RETIRE_WAIT_MS)])
+  /** Freezes a new snapshot of the same features, for later turns, because a feature's list of tools changed. */
+  refresh(id: FeatureId, reason: string): Promise<void> {
+    return this.#changes.run(async () => {
+      if (this.#isClosed || !this.#applied) return
+      this.#options.log.info('looking again at what is available', { feature: id, reason })
+      this.#replaceSnapshot(this.#applied, this.#instances())
+    })
   }
 
-  /** Registers, waits a moment, swaps; what registers late gets a registry of its own. */
-  const registerAndSwap = async (next: Applied, instances: readonly Instance[]): Promise<void> => {
-    await retireReplaced(instances)
-    const late = instances.filter((instance) => instance.state() === 'starting')
-    const registered = Promise.all(late.map((instance) => instance.register()))
-    if (late.length > 0) await Promise.race([registered, options.host.clock.sleep(REGISTER_WAIT_MS)])
-    if (applied && applied.guards !== next.guards) replaced.add(applied.guards)
-    applied = next
-    swap(next, instances)
-    if (!late.some((instance) => instance.state() === 'starting')) return
-    const join = async () => {
-      if (!closed && applied && late.some((instance) => instancesNow().includes(instance))) swap(applied, instancesNow())
-    }
-    void registered.then(() => inOrder(join))
+  /** Drains every feature at once, without waiting for a change that is under way. */
+  async drain(): Promise<void> {
+    await drainAll(this.#instances())
   }
 
-  const lifecycle: Lifecycle = {
-    current: registry,
-    lease() {
-      const generation = current
-      if (!generation) throw new Error('no registry before the first configuration is applied')
-      generation.leases += 1
-      let released = false
-      return {
-        registry: generation.registry.turns,
-        release() {
-          if (released) return
-          released = true
-          generation.leases -= 1
-          retireIfIdle(generation)
-        },
+  /** Closes every feature in reverse order. Idempotent. */
+  close(): Promise<void> {
+    return this.#changes.run(async () => {
+      if (this.#isClosed) return
+      this.#isClosed = true
+      await closeInReverse([...this.#heldInstances()])
+    })
+  }
+
+  async #apply(next: LoadedConfig): Promise<Reload> {
+    const { features } = this.#options
+    const before = this.#applied?.config
+    const hasChanged = (owner: FeatureId | 'core', { path }: Pick<Section, 'path'>) => before?.hash(owner, path) !== next.hash(owner, path)
+    const guardsChanged = !before || GUARD_SECTIONS.some((section) => hasGuardChanged(section, before, next))
+    const guards = this.#applied && !guardsChanged ? this.#applied.guards : this.#options.guards(next)
+
+    const previous = new Map(this.#instances().map((instance) => [instance.feature.id, instance]))
+    const stale = features.filter(({ id, section }) => {
+      const instance = previous.get(id)
+      return !instance || (section && hasChanged(id, section)) || (guardsChanged && usesGuards(instance))
+    })
+    const instances = features.map((feature) => {
+      const kept = stale.includes(feature) ? undefined : previous.get(feature.id)
+      return kept ?? construct(feature, this.#hostOf(feature.id, guards), next.of(feature.id))
+    })
+    const fresh = instances.filter((instance) => previous.get(instance.feature.id) !== instance)
+
+    const modelsChanged = hasChanged('core', providerSection) || stale.some(({ id }) => previous.get(id)?.parts.providers)
+    const models = this.#applied && !modelsChanged ? this.#applied.models : await this.#modelsOrClose(next, instances, fresh)
+    await this.#registerAndReplace({ config: next, guards, models }, instances)
+
+    const sections = [
+      ...CORE_SECTIONS.filter((section) => hasChanged('core', section)).map(({ path }) => path),
+      ...features.flatMap(({ id, section }) => (section && hasChanged(id, section) ? [section.path] : [])),
+    ]
+    return { sections: [...new Set(sections)], rebuilt: stale.map(({ id }) => id) }
+  }
+
+  async #rebuild(id: FeatureId, reason: string): Promise<void> {
+    const feature = this.#options.features.find((candidate) => candidate.id === id)
+    if (!feature || this.#isClosed || !this.#applied) return
+    const { config, guards } = this.#applied
+    this.#options.log.info('building a feature again', { feature: id, reason })
+    const fresh = construct(feature, this.#hostOf(id, guards), config.of(id))
+    const instances = this.#instances().map((instance) => (instance.feature.id === id ? fresh : instance))
+    const models = fresh.parts.providers ? await this.#modelsOrClose(config, instances, [fresh]) : this.#applied.models
+    await this.#registerAndReplace({ config, guards, models }, instances)
+  }
+
+  /** Drains what is replaced, registers, and replaces the snapshot; a feature that registers late gets one more snapshot. */
+  async #registerAndReplace(next: Applied, instances: readonly Instance[]): Promise<void> {
+    const { clock } = this.#options.host
+    const replaced = this.#instances().filter((instance) => instance.parts.retire && !instances.includes(instance))
+    if (replaced.length > 0) await Promise.race([drainAll(replaced), clock.sleep(DRAIN_WAIT_MS)])
+
+    const starting = instances.filter((instance) => instance.state() === 'starting')
+    const registered = Promise.all(starting.map((instance) => instance.register()))
+    if (starting.length > 0) await Promise.race([registered, clock.sleep(REGISTER_WAIT_MS)])
+
+    if (this.#applied && this.#applied.guards !== next.guards) this.#replacedGuards.add(this.#applied.guards)
+    this.#applied = next
+    this.#replaceSnapshot(next, instances)
+    if (starting.some((instance) => instance.state() === 'starting')) void registered.then(() => this.#join(starting))
+  }
+
+  /** Lets features that registered late into the next snapshot, unless they were replaced meanwhile. */
+  #join(late: readonly Instance[]): Promise<void> {
+    return this.#changes.run(async () => {
+      const instances = this.#instances()
+      if (!this.#isClosed && this.#applied && late.some((instance) => instances.includes(instance)))
+        this.#replaceSnapshot(this.#applied, instances)
+    })
+  }
+
+  #replaceSnapshot({ config, models }: Applied, instances: readonly Instance[]): void {
+    const { features, log } = this.#options
+    const snapshot = freezeSnapshot({ version: ++this.#version, features, instances, config, models }, log)
+    const previous = this.#current
+    this.#current = { snapshot, leases: 0 }
+    this.#held.add(this.#current)
+    for (const listener of this.#listeners) {
+      try {
+        listener(snapshot)
+      } catch (error) {
+        log.error('snapshot listener failed', { error })
       }
-    },
-    apply: (next) =>
-      inOrder(async () => {
-        const before = applied?.config
-        const changed = (owner: FeatureId | 'core', { path }: Pick<Section, 'path'>) => before?.hash(owner, path) !== next.hash(owner, path)
-        const guardsChanged = !before || GUARD_SECTIONS.some((section) => guardValueChanged(section, before, next))
-        const guards = applied && !guardsChanged ? applied.guards : options.guards(next)
-        const previous = new Map(instancesNow().map((instance) => [instance.feature.id, instance]))
-        const stale = features.filter(({ id, section }) => {
-          const instance = previous.get(id)
-          return !instance || (section && changed(id, section)) || (guardsChanged && usesGuards(instance))
-        })
-        const instances = features.map((feature) => {
-          const kept = stale.includes(feature) ? undefined : previous.get(feature.id)
-          return kept ?? construct(feature, hostOf(feature.id, guards), next.of(feature.id))
-        })
-        const fresh = instances.filter((instance) => previous.get(instance.feature.id) !== instance)
-        const modelsKept = applied && !changed('core', providerSection) && !stale.some(({ id }) => previous.get(id)?.parts.providers)
-        const models = applied && modelsKept ? applied.models : await orClose(fresh, () => modelsOf(next, instances))
-        await registerAndSwap({ config: next, guards, models }, instances)
-        const sections = [
-          ...CORE_SECTIONS.filter((section) => changed('core', section)).map(({ path }) => path),
-          ...features.flatMap(({ id, section }) => (section && changed(id, section) ? [section.path] : [])),
-        ]
-        return { sections: [...new Set(sections)], rebuilt: stale.map(({ id }) => id) }
-      }),
-    rebuild: (id, reason) =>
-      inOrder(async () => {
-        const feature = features.find((candidate) => candidate.id === id)
-        if (!feature || closed || !applied) return
-        const { config, guards } = applied
-        log.info('building a feature anew', { feature: id, reason })
-        const fresh = construct(feature, hostOf(id, guards), config.of(id))
-        const instances = instancesNow().map((instance) => (instance.feature.id === id ? fresh : instance))
-        const models = fresh.parts.providers ? await orClose([fresh], () => modelsOf(config, instances)) : applied.models
-        await registerAndSwap({ config, guards, models }, instances)
-      }),
-    refresh: (id, reason) =>
-      inOrder(async () => {
-        if (closed || !applied) return
-        log.info('looking again at what is available', { feature: id, reason })
-        swap(applied, instancesNow())
-      }),
-    retire: () => retireAll(instancesNow()),
-    close: () =>
-      inOrder(async () => {
-        if (closed) return
-        closed = true
-        const all = new Set([...generations].flatMap(({ registry: { instances } }) => instances))
-        await closeInReverse([...all])
-      }),
+    }
+    if (previous) this.#closeIfUnused(previous)
   }
-  return lifecycle
-}
 
-/** What was built for a configuration that turns out unusable is closed again; the one in force stays. */
-async function orClose<Result>(fresh: readonly Instance[], make: () => Result): Promise<Result> {
-  try {
-    return make()
-  } catch (error) {
-    await closeInReverse(fresh)
-    throw error
+  /** Closes the features of a replaced snapshot that has no lease left, except those that another held snapshot uses. */
+  #closeIfUnused(held: HeldSnapshot): void {
+    if (held === this.#current || held.leases > 0 || !this.#held.delete(held)) return
+    const inUse = this.#heldInstances()
+    void closeInReverse(held.snapshot.instances.filter((instance) => !inUse.has(instance)))
+  }
+
+  /** Makes the models of a configuration; if that fails, closes what was built for it, and rejects. */
+  async #modelsOrClose(config: LoadedConfig, instances: readonly Instance[], fresh: readonly Instance[]): Promise<ModelChain> {
+    const { env, fetch } = this.#options
+    const providers = instances.flatMap(({ parts }) => parts.providers ?? [])
+    try {
+      return createModelChain({ settings: chooseProviders(config.core(providerSection), providers, env), providers, fetch })
+    } catch (error) {
+      await closeInReverse(fresh)
+      throw error
+    }
+  }
+
+  #hostOf(feature: FeatureId, guards: HostGuards): Host {
+    const { host, log, service } = this.#options
+    return createHost(feature, host, {
+      guards: () => this.#guardsNow(guards),
+      service: (name) => service(name) ?? this.#current?.snapshot.service(name),
+      rebuild: (id, reason) => void this.rebuild(id, reason).catch((error) => log.error('rebuilding failed', { feature: id, error })),
+      refresh: (id, reason) => void this.refresh(id, reason).catch((error) => log.error('refreshing failed', { feature: id, error })),
+    })
+  }
+
+  /** The guards in force, once `built` were replaced. A feature stays in the workspace that it was built for. */
+  #guardsNow(built: HostGuards): HostGuards {
+    if (!this.#applied || !this.#replacedGuards.has(built)) return built
+    const { guards } = this.#applied
+    return guards.workspace.root === built.workspace.root ? guards : { ...guards, workspace: built.workspace }
+  }
+
+  #inForce(): HeldSnapshot {
+    if (!this.#current) throw new Error('no snapshot before the first configuration is applied')
+    return this.#current
+  }
+
+  #instances(): readonly Instance[] {
+    return this.#current?.snapshot.instances ?? []
+  }
+
+  #heldInstances(): Set<Instance> {
+    return new Set([...this.#held].flatMap(({ snapshot }) => snapshot.instances))
   }
 }
 
-async function retireAll(instances: readonly Instance[]): Promise<void> {
-  await Promise.all(instances.map((instance) => instance.retire()))
+async function drainAll(instances: readonly Instance[]): Promise<void> {
+  await Promise.all(instances.map((instance) => instance.drain()))
 }
 
 async function closeInReverse(instances: readonly Instance[]): Promise<void> {
   for (const instance of instances.toReversed()) await instance.close()
 }
 
-/** What tools may do, and what services do for them, is decided by the guards they were built with. */
+/** Tools and services keep the guards that they were built with. */
 const usesGuards = ({ parts: { tools = [], services } }: Instance): boolean => tools.length > 0 || services !== undefined
 
-/** Of `[agent]` only the workspace matters to tools. */
-function guardValueChanged(section: (typeof GUARD_SECTIONS)[number], before: LoadedConfig, next: LoadedConfig): boolean {
+/** Of `[agent]`, only the workspace matters to tools. */
+function hasGuardChanged(section: (typeof GUARD_SECTIONS)[number], before: LoadedConfig, next: LoadedConfig): boolean {
   if (section === agentSection) return before.core(agentSection).workspace !== next.core(agentSection).workspace
   return before.hash('core', section.path) !== next.hash('core', section.path)
 }

@@ -22,9 +22,9 @@ export interface Notification {
 /** Resolves once everything is durable in the outbox, to what became of each target. */
 export async function notify(
   { channels, title, message, channelId, trace }: Notification,
-  { clock, delivery, live, store }: Pick<Runtime, 'clock' | 'delivery' | 'live' | 'store'>,
+  { clock, delivery, snapshot, store }: Pick<Runtime, 'clock' | 'delivery' | 'snapshot' | 'store'>,
 ): Promise<readonly AskedTarget[]> {
-  const targets = targetsOf(channels, channelId, { channels: () => live().channels, features: () => live().features })
+  const targets = targetsOf(channels, channelId, { channels: () => snapshot().channels, features: () => snapshot().features })
   const text = [title || TITLE, message].filter((part) => part.trim() !== '').join('\n\n')
   const groups = targets.map((target) =>
     'conversation' in target ? messagesOf(text, target.conversation, { nowMs: clock.nowMs(), trace }) : [],

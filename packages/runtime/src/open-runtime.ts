@@ -26,12 +26,12 @@ import { createEventBus } from './bus.ts'
 import { createGuards, type Guards } from './guards.ts'
 import { createHealthWatch } from './health.ts'
 import { createHideSecrets } from './hide-secrets.ts'
-import { createLifecycle, type Lifecycle, type Reload } from './lifecycle.ts'
+import { Lifecycle, type Reload } from './lifecycle.ts'
 import { type ComponentLogger, createLogger } from './log.ts'
 import { observationOf } from './observe-events.ts'
 import { outboundFetch } from './outbound-fetch.ts'
 import { newToken } from './pairing.ts'
-import type { Runtime } from './runtime.ts'
+import { createLiveView, type Runtime } from './runtime.ts'
 import type { SandboxChoice } from './sandbox-select.ts'
 import { createTraceScope, type TraceScope } from './trace-scope.ts'
 
@@ -147,7 +147,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
     clock,
     store,
     bus,
-    live: () => lifecycle.current().live,
+    snapshot: () => lifecycle.snapshot(),
     sandbox: () => guards?.chosenSandbox(),
   })
   const services: Partial<Services> = {
@@ -167,7 +167,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
       return { token, deviceId }
     },
   }
-  const lifecycle = createLifecycle({
+  const lifecycle = new Lifecycle({
     features,
     env,
     log: log.child('features'),
@@ -181,22 +181,24 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
         clock,
         log,
         signal: stop.signal,
-        sandboxes: () => lifecycle.current().instances.flatMap(({ parts }) => parts.sandboxes ?? []),
+        sandboxes: () => lifecycle.snapshot().instances.flatMap(({ parts }) => parts.sandboxes ?? []),
       })
       return guards
     },
-    onSwap({ live }) {
-      observe = live.observe
-      isTracing = live.traces
-    },
+  })
+  lifecycle.onSnapshot((snapshot) => {
+    config = snapshot.config
+    observe = snapshot.observe
+    isTracing = snapshot.wantsTraces
+    log.setLevel(levelOf(snapshot.config))
   })
   const approvals = createApprovals({
     store: store.approvals,
     bus,
     clock,
     log: log.child('approvals'),
-    channels: () => lifecycle.current().live.channels,
-    features: () => lifecycle.current().live.features,
+    channels: () => lifecycle.snapshot().channels,
+    features: () => lifecycle.snapshot().features,
     targets: () => config.core(approvalsSection).channels,
     queued: (replies) => delivery.queued(replies),
   })
@@ -221,10 +223,10 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
 
   let closing: Promise<void> | undefined
   const close = async (drainMs: number) => {
-    const retired = lifecycle.retire()
+    const drained = lifecycle.drain()
     await approvals.stop()
     await agent.drain(drainMs)
-    await retired
+    await drained
     await lifecycle.close()
     stop.abort()
     await store.close()
@@ -257,7 +259,9 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
     dataDir,
     configText,
     guards: () => guards ?? unreachable(),
-    live: () => lifecycle.current().live,
+    snapshot: lifecycle.snapshot,
+    onSnapshot: lifecycle.onSnapshot,
+    live: createLiveView(lifecycle.snapshot),
     sops: () => services.sops,
     health,
     offer: (offered) => void Object.assign(services, offered),
@@ -271,8 +275,6 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
         guards = inForce
         throw error
       })
-      config = next
-      log.setLevel(levelOf(next))
       return outcome
     },
     close: (drainMs = DRAIN_MS) => (closing ??= close(drainMs)),

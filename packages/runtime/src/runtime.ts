@@ -1,86 +1,35 @@
-/** What the HTTP side works with: the living parts of one daemon, and the registry of the moment. */
+/** One daemon as its outer parts see it: the parts that live as long as it does, and the snapshot of features in force. */
 import type { Agent } from '@sluice/agent'
 import type { ApprovalRegistry } from '@sluice/approvals'
 import type { GatewayConfig } from '@sluice/config'
 import type { DeliveryQueues } from '@sluice/delivery'
-import type {
-  Channel,
-  Clock,
-  ErrorCode,
-  FeatureId,
-  LinkHealth,
-  Logger,
-  Observation,
-  Observer,
-  Route,
-  Sops,
-  Store,
-  Vitals,
-} from '@sluice/sdk'
+import type { Clock, Logger, Sops, Store, Vitals } from '@sluice/sdk'
 import type { EventBus } from './bus.ts'
 import type { HealthWatch } from './health.ts'
 import type { HideSecrets } from './hide-secrets.ts'
+import type { Snapshot } from './snapshot.ts'
 
-/** `starting`: registration has not ended yet. `unavailable`: this machine lacks something that the feature needs. */
-export type FeatureState = 'ready' | 'starting' | 'unavailable' | 'unconfigured' | 'failed' | 'left_out'
-
-/** One row of `sluice features` (decisions, command line contract). */
-export interface FeatureStatus {
-  readonly feature: FeatureId
-  readonly flag: string | null
-  readonly kind: string
-  /** In this build. */
-  readonly compiled: boolean
-  /** Its package is in this release, and what it needs is on this machine. */
-  readonly installed: boolean
-  readonly configured: boolean
-  readonly state: FeatureState
-  /** Why it is not ready; null when it is. */
-  readonly reason: string | null
-  /** How to get it; null when it is compiled in. */
-  readonly build: string | null
-}
-
-export interface ToolStatus {
-  readonly name: string
-  readonly description: string
-  readonly feature: FeatureId
-  readonly available: boolean
-  /** False: its feature is left out of this build. */
-  readonly compiled: boolean
-  /** The command that builds it in; null where it is compiled in. */
-  readonly build: string | null
-}
-
-/** A route that answers for something this daemon does not offer now. */
-export interface StubRoute {
-  readonly method: string
-  readonly path: string
-  readonly code: Extract<ErrorCode, 'not_compiled' | 'not_found' | 'unavailable'>
-  readonly detail: string
-  readonly fields?: Readonly<Record<string, unknown>>
-}
-
-/** The parts the HTTP side reads from one registry; replaced as a whole on reload. */
-export interface Live {
+/** A snapshot under the names that the HTTP side used before `Runtime.snapshot`; use the snapshot itself instead. */
+export interface Live extends Omit<Snapshot, 'config'> {
+  /** `Snapshot.version`. */
   readonly generation: number
+  /** `Snapshot.gateway`. */
   readonly config: GatewayConfig
-  readonly routes: readonly Route[]
-  readonly stubs: readonly StubRoute[]
-  /** Those that are ready. */
-  readonly channels: readonly Channel[]
-  readonly features: readonly FeatureStatus[]
-  readonly tools: readonly ToolStatus[]
-  readonly observers: readonly Observer[]
-  /** The connections that features keep open beside channels. */
-  links(): readonly LinkHealth[]
-  /** The configured model and its fallbacks, `provider:model`. */
-  readonly models: readonly string[]
-  /** Of the metrics endpoint when no observer renders; true: loopback peers only. */
-  readonly metricsLoopbackOnly: boolean
-  /** An observer wants whole traces. */
+  /** `Snapshot.wantsTraces`. */
   readonly traces: boolean
-  observe(observation: Observation): void
+}
+
+/** The result returns the same object for as long as the same snapshot is in force. */
+export function createLiveView(snapshot: () => Snapshot): () => Live {
+  const views = new WeakMap<Snapshot, Live>()
+  return () => {
+    const current = snapshot()
+    const known = views.get(current)
+    if (known) return known
+    const view = { ...current, generation: current.version, config: current.gateway, traces: current.wantsTraces }
+    views.set(current, view)
+    return view
+  }
 }
 
 /** One daemon, for its whole life. */
@@ -95,7 +44,14 @@ export interface Runtime {
   readonly log: Logger
   /** Masks the configured secrets in what is answered. */
   readonly hideSecrets: HideSecrets
-  /** The registry of the moment. */
+  /** The snapshot in force. A turn keeps the one it began with; see `Agent`. */
+  snapshot(): Snapshot
+  /**
+   * Calls `listener` with each new snapshot, right after it came into force. Listeners are called in the order of their
+   * subscription; one that throws is logged and does not stop the others. Returns an unsubscribe function.
+   */
+  onSnapshot(listener: (snapshot: Snapshot) => void): () => void
+  /** The snapshot in force as the HTTP side still reads it; new code calls `snapshot`. */
   live(): Live
   vitals(): Vitals
   readonly health: HealthWatch

@@ -1,8 +1,16 @@
 /** Answers in place of features that this build leaves out, or that are not ready, with how to get them. */
-import { AppError, buildHint, type CatalogueId, type Feature, ROWS, type Row, type Tool } from '@sluice/sdk'
+import { AppError, buildHint, type CatalogueId, type ErrorCode, type Feature, ROWS, type Row, type Tool } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { Instance } from './instance.ts'
-import type { StubRoute } from './runtime.ts'
+
+/** A route that answers for something this daemon does not offer now. */
+export interface StubRoute {
+  readonly method: string
+  readonly path: string
+  readonly code: Extract<ErrorCode, 'not_compiled' | 'not_found' | 'unavailable'>
+  readonly detail: string
+  readonly fields?: Readonly<Record<string, unknown>>
+}
 
 /** The rows no feature of this build claims. */
 export function leftOutRows(features: readonly Feature[]): readonly (readonly [CatalogueId, Row])[] {

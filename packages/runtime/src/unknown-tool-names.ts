@@ -6,9 +6,9 @@ import type { OpenRuntime } from './open-runtime.ts'
 const KEYS = ['auto_approve', 'always_ask'] as const
 
 /** One sentence for each name. Tools that this build leaves out count as known. */
-export function unknownToolNames({ config, lifecycle }: Pick<OpenRuntime, 'config' | 'lifecycle'>): string[] {
+export function unknownToolNames({ config, snapshot }: Pick<OpenRuntime, 'config' | 'snapshot'>): string[] {
   const policy = config().core(policySection)
-  const known = [...lifecycle.current().turns.tools.keys()]
+  const known = [...snapshot().registry.tools.keys()]
   return KEYS.flatMap((key) =>
     policy[key]
       .filter((name) => name !== '*' && !known.includes(name))

@@ -57,7 +57,6 @@ export function testAgent(options: TestAgentOptions = {}): TestAgent {
   let leased = 0
   let ids = 0
   const registry: Registry = {
-    generation: 1,
     tools: new Map([...tools, ...stubs].map((tool) => [tool.name, tool])),
     offered: tools,
     models: {

@@ -35,9 +35,9 @@ export async function run(context: CliContext): Promise<number> {
   for (const stream of [process.stdout, process.stderr]) stream.removeAllListeners('error').on('error', () => {})
   out.print(`sluice ${context.version} (${context.profile}) listening on ${url}`)
   const devices = await runtime.store.devices.list()
-  const required = runtime.live().config.require_pairing
+  const required = runtime.snapshot().gateway.require_pairing
   if (required && (devices.length === 0 || process.stdout.isTTY)) {
-    const code = await newPairingCode(runtime.store, runtime.live().config, runtime.clock)
+    const code = await newPairingCode(runtime.store, runtime.snapshot().gateway, runtime.clock)
     for (const line of pairingLines(url, code.code)) out.print(line)
   } else if (!required) out.print(`try it:\n  ${turnCommand(url)}`)
   reload = daemon.reload

@@ -6,7 +6,7 @@ import { openFromContext } from '../open.ts'
 export async function run(context: CliContext): Promise<number> {
   const { out, json } = context
   const runtime = await openFromContext(context)
-  const rows = runtime.live().features
+  const rows = runtime.snapshot().features
   await runtime.close(0)
   if (json) {
     out.json(rows.map(({ installed: _installed, ...row }) => row))

@@ -14,7 +14,10 @@ import { createHeartbeat } from './heartbeat.ts'
 import { keepAlive, sseEndpoint } from './sse.ts'
 
 export interface StreamsOptions {
-  readonly runtime: Pick<Runtime, 'agent' | 'approvals' | 'bus' | 'clock' | 'delivery' | 'hideSecrets' | 'log' | 'store' | 'live'>
+  readonly runtime: Pick<
+    Runtime,
+    'agent' | 'approvals' | 'bus' | 'clock' | 'delivery' | 'hideSecrets' | 'log' | 'store' | 'live' | 'snapshot'
+  >
   readonly onRevoked: ConnectionsOptions['onRevoked']
   /** Kept up to date. */
   readonly counts: SubscriberCounts

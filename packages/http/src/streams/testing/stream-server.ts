@@ -68,7 +68,17 @@ export async function startStreamServer(options: StreamServerOptions = {}): Prom
   await approvals.start()
   const store = { devices, sessions: { get: async (id: string) => sessions.find((row) => row.id === id) }, outbox: kept.store.outbox }
   const delivery = { queued: () => {} }
-  const runtime = { clock, bus, log: host.log, store, agent, approvals, delivery, live: () => live } as unknown as Runtime
+  const runtime = {
+    clock,
+    bus,
+    log: host.log,
+    store,
+    agent,
+    approvals,
+    delivery,
+    live: () => live,
+    snapshot: () => live,
+  } as unknown as Runtime
   const auth = createAuth({ runtime })
   const counts = { sse: 0, ws: 0, dropped: 0 }
   const streams = createStreams({ runtime, onRevoked: auth.onRevoked, counts })

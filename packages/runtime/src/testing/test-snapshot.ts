@@ -1,0 +1,34 @@
+/** A snapshot for tests of the packages around the runtime: no features, default settings, and the given members. */
+import { gatewaySection, type LoadedConfig } from '@sluice/config'
+import * as v from 'valibot'
+import type { Snapshot } from '../snapshot.ts'
+
+export function testSnapshot(members: Partial<Snapshot> = {}): Snapshot {
+  const observe: Snapshot['observe'] = members.observe ?? (() => {})
+  return {
+    version: 1,
+    config: {} as LoadedConfig,
+    gateway: v.parse(gatewaySection.schema, {}),
+    instances: [],
+    registry: {
+      tools: new Map(),
+      offered: [],
+      models: { labels: [], load: () => Promise.reject(new Error('a test snapshot has no models')), offered: () => undefined },
+      prompt: () => '',
+      observe,
+    },
+    routes: [],
+    stubs: [],
+    channels: [],
+    features: [],
+    tools: [],
+    observers: [],
+    models: ['offline:echo'],
+    metricsLoopbackOnly: false,
+    wantsTraces: false,
+    links: () => [],
+    observe,
+    service: () => undefined,
+    ...members,
+  }
+}
