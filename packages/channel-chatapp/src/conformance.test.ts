@@ -35,7 +35,7 @@ channelConformance({
   except: [
     {
       rule: 'a stale proof is unauthorized, whether from the past or from the future',
-      why: 'the provider signs no time; a message that comes again is known by its id',
+      why: 'the platform signs no time; a repeated message has the same id',
     },
   ],
 })

@@ -1,29 +1,29 @@
-/** Requests to the cloud API with our token, and its refusals told apart by their code, as the provider advises. */
-
+/** Authorized requests to the cloud API, with its error codes mapped to ours. */
 import { callProvider, withoutTrailing } from '@sluice/kit'
 import { type Members, members, text } from '@sluice/kit/foreign-json'
 import { AppError, type ErrorCode, type Host } from '@sluice/sdk'
 import type { ChatappConfig } from './config.ts'
 
 export interface Graph {
-  /** With its version, without a slash at the end. */
+  /** The URL of the API with its version and without a slash at the end. */
   readonly baseUrl: string
   readonly fetch: typeof fetch
-  /** What proves that it is us; for the provider's hosts alone. */
+  /** Returns the header with the access token. Send it only to hosts of the platform. */
   authorization(): Readonly<Record<string, string>>
-  /** The JSON of a good answer; throws what `callProvider` throws. `path` comes after the version. */
+  /** Returns the JSON of a successful answer. Throws like `callProvider`. */
   call(request: GraphRequest): Promise<unknown>
 }
 
 export interface GraphRequest {
   readonly method: 'GET' | 'POST'
+  /** The path after the version. */
   readonly path: string
   readonly body?: object
   readonly signal: AbortSignal
 }
 
-/** Refusals that end by themselves or by a new token, whatever status they come with. */
-const NOT_NOW: ReadonlyMap<unknown, ErrorCode> = new Map([
+/** Error codes, under any HTTP status, that pass with time or with a new token. */
+const TEMPORARY_CODES: ReadonlyMap<unknown, ErrorCode> = new Map([
   [0, 'unavailable'],
   [190, 'unavailable'],
   [4, 'rate_limited'],
@@ -32,7 +32,8 @@ const NOT_NOW: ReadonlyMap<unknown, ErrorCode> = new Map([
   [131056, 'rate_limited'],
 ])
 
-export function createGraph(host: Pick<Host, 'fetch'>, { access_token, api_url, api_version }: ChatappConfig): Graph {
+/** Creates the client for the API and token of a configuration. */
+export function createGraph(host: Host, { access_token, api_url, api_version }: ChatappConfig): Graph {
   const token = () => access_token.reveal().trim()
   const graph: Graph = {
     baseUrl: `${withoutTrailing(api_url, '/')}/${api_version}`,
@@ -49,10 +50,10 @@ export function createGraph(host: Pick<Host, 'fetch'>, { access_token, api_url, 
         const call = { ...request, fetch: graph.fetch, provider: 'chatapp', headers: graph.authorization(), explain }
         return (await callProvider({ ...call, url: `${graph.baseUrl}/${path}` })).json
       } catch (error) {
-        const notNow = NOT_NOW.get(code)
-        if (!notNow || !(error instanceof AppError)) throw error
+        const temporary = TEMPORARY_CODES.get(code)
+        if (!temporary || !(error instanceof AppError)) throw error
         const { message, retryAfterSecs } = error
-        throw new AppError(notNow, message, retryAfterSecs === undefined ? {} : { retryAfterSecs })
+        throw new AppError(temporary, message, retryAfterSecs === undefined ? {} : { retryAfterSecs })
       }
     },
   }
@@ -60,9 +61,10 @@ export function createGraph(host: Pick<Host, 'fetch'>, { access_token, api_url, 
 }
 
 function explanationOf({ message, code, error_data }: Members): string {
-  const said = [text(message), text(members(error_data).details)].filter((part) => part !== '').join(': ')
-  return typeof code !== 'number' || said.includes(`#${code}`) ? said : `${said} (code ${code})`
+  const explanation = [text(message), text(members(error_data).details)].filter((part) => part !== '').join(': ')
+  return typeof code !== 'number' || explanation.includes(`#${code}`) ? explanation : `${explanation} (code ${code})`
 }
 
-/** The provider quotes a token that it cannot read. */
-const withoutToken = (said: string, token: string): string => (token === '' ? said : said.replaceAll(token, '[secret]'))
+/** Removes the token from an explanation, because the platform quotes a token that it cannot parse. */
+const withoutToken = (explanation: string, token: string): string =>
+  token === '' ? explanation : explanation.replaceAll(token, '[secret]')

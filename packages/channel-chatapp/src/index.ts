@@ -1,7 +1,16 @@
-/** chatapp, cloud mode: signed webhooks in, the cloud API out. Which mode is active, the section's keys decide (§2.3). */
-import { defineFeature } from '@sluice/sdk'
-import { chatapp } from './chatapp.ts'
-import { chatappSection } from './config.ts'
+/** chatapp in cloud mode: the WhatsApp Business Cloud API; signed webhooks in, graph API out. See `docs/channels/chatapp.md`. */
+import { allowlistForm } from '@sluice/kit/phone-numbers'
+import { AppError, type Channel, defineFeature, type Host, type Webhook } from '@sluice/sdk'
+import { type ChatappConfig, chatappSection } from './config.ts'
+import { createGraph } from './graph.ts'
+import { fetchMedia } from './media.ts'
+import { parseMessages } from './parse.ts'
+import { sendMessage } from './send.ts'
+import { answerHandshake, handshakeQuery, isConfigured, sampleRequest, verify } from './webhook.ts'
+
+/** The platform sends missed messages in batches of up to 3 MB. */
+const BODY_BYTES_MAX = 3 * 1_048_576
+const TEXT_MAX = 4096
 
 export default defineFeature({
   id: 'channel-chatapp',
@@ -9,7 +18,51 @@ export default defineFeature({
   build(host, config) {
     const account = config.phone_number_id?.trim()
     if (!config.enabled) return { off: '`enabled` is false' }
-    if (!account) return { off: 'without `phone_number_id` there is no cloud mode' }
+    if (!account) return { off: '`phone_number_id`, which activates cloud mode, is not set' }
     return { channels: [chatapp(host, config, account)] }
   },
+})
+
+/** `account` is the platform's id of our number. */
+function chatapp(host: Host, config: ChatappConfig, account: string): Channel {
+  const graph = createGraph(host, config)
+  let lastSentAtMs: number | undefined
+  let problem: string | undefined
+
+  return {
+    name: 'chatapp',
+    allow: config.allowed_numbers,
+    normalise: allowlistForm,
+    webhook: chatappWebhook(config, account),
+    // The platform does not say whether it counts characters or UTF-16 units. A text never has fewer UTF-16 units.
+    limits: { text: TEXT_MAX, unit: 'utf16' },
+    async send(to, message, signal) {
+      try {
+        const sent = await sendMessage(graph, account, to, message, signal)
+        lastSentAtMs = host.clock.nowMs()
+        problem = undefined
+        return sent
+      } catch (error) {
+        if (error instanceof AppError && error.code === 'unavailable') problem = error.message
+        throw error
+      }
+    },
+    fetchMedia: (attachment, options) => fetchMedia(graph, attachment, options),
+    health: () => ({
+      state: problem === undefined ? 'ok' : 'down',
+      ...(problem !== undefined && { detail: problem }),
+      ...(lastSentAtMs !== undefined && { lastSentAtMs }),
+    }),
+  }
+}
+
+const chatappWebhook = ({ app_secret, verify_token }: ChatappConfig, account: string): Webhook => ({
+  path: '/chatapp',
+  bodyBytesMax: BODY_BYTES_MAX,
+  ...(!isConfigured(app_secret) && { unsigned: 'app_secret' }),
+  handshake: (url) => answerHandshake(url, verify_token),
+  handshakeQuery: (challenge) => handshakeQuery(challenge, verify_token),
+  verify: (raw) => verify(raw, app_secret),
+  parse: ({ body }) => parseMessages(body, account),
+  sample: (sample) => sampleRequest(sample, account, app_secret),
 })

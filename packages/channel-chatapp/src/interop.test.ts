@@ -22,8 +22,8 @@ const send = (changes: { to?: string; replyTo?: string; text?: string; signal?: 
 }
 const failure = (sending: Promise<unknown>): Promise<unknown> => sending.catch((error: unknown) => error)
 
-describe('a message goes where the cloud API takes it', () => {
-  test('to a number, quoting the message it answers', async () => {
+describe('send', () => {
+  test('sends to a number and quotes the message it answers', async () => {
     expect(await channel().send(to, message, new AbortController().signal)).toEqual({ id: 'wamid.FAKE00000001' })
     expect(fake.sent).toEqual([
       { id: 'wamid.FAKE00000001', to: '15550002222', recipientType: 'individual', text: 'hello', replyTo: 'wamid.HBgL0001' },
@@ -37,7 +37,7 @@ describe('a message goes where the cloud API takes it', () => {
     )
   })
 
-  test('to a user without a number, and to a group', async () => {
+  test('sends to a user without a number and to a group', async () => {
     await send({ to: 'US.90000000000001' })
     await send({ to: 'group:Y2FwaV9ncm91cDoxNTU1MDAwMTExMTow' })
     expect(fake.sent).toMatchObject([
@@ -47,7 +47,7 @@ describe('a message goes where the cloud API takes it', () => {
     expect(fake.requests[0]?.json).toMatchObject({ recipient: 'US.90000000000001' })
   })
 
-  test('an answer goes where its message came from', async () => {
+  test('replies to the sender of a message', async () => {
     const { webhook } = build({})
     for (const sender of ['+15550002222', 'US.90000000000001']) {
       const { body, headers } = webhook.sample({ sender, text: 'hi', id: 'wamid.S1', atMs: 0 })
@@ -61,14 +61,14 @@ describe('a message goes where the cloud API takes it', () => {
     ])
   })
 
-  test('a text of 4096 units is taken, one more is refused for good and says why', async () => {
+  test('sends 4096 UTF-16 units and rejects one more with the reason', async () => {
     await send({ text: '😀'.repeat(2048) })
     expect(fake.sent).toHaveLength(1)
     const error = await failure(send({ text: 'a'.repeat(4097) }))
     expect(error).toMatchObject({ code: 'invalid_request', message: expect.stringContaining('at most 4096 characters') })
   })
 
-  test('a slash at the end of api_url, another version and blanks around the token make no difference', async () => {
+  test('accepts a slash after api_url, another version and blanks around the token', async () => {
     const other = await startChatappFake({ accessToken: TOKEN, apiVersion: 'v24.0' })
     const section = { api_url: `${other.url}/`, api_version: 'v24.0', access_token: ` ${TOKEN}\n` }
     await channel(section).send(to, message, new AbortController().signal)
@@ -77,11 +77,15 @@ describe('a message goes where the cloud API takes it', () => {
   })
 })
 
-describe('what fails on the wire is told apart', () => {
+describe('faults on the wire', () => {
   const graphError = (code: number) => ({ error: { message: `(#${code}) It did not work`, type: 'OAuthException', code } })
   test.each<[string, ProviderFault, object]>([
-    ['429 that says when', { fault: 'status', status: 429, headers: { 'retry-after': '7' } }, { code: 'rate_limited', retryAfterSecs: 7 }],
-    ['429 that does not', { fault: 'status', status: 429 }, { code: 'rate_limited', retryAfterSecs: undefined }],
+    [
+      '429 with Retry-After',
+      { fault: 'status', status: 429, headers: { 'retry-after': '7' } },
+      { code: 'rate_limited', retryAfterSecs: 7 },
+    ],
+    ['429 without Retry-After', { fault: 'status', status: 429 }, { code: 'rate_limited', retryAfterSecs: undefined }],
     ['a pair limit as 400', { fault: 'status', status: 400, body: graphError(131056) }, { code: 'rate_limited' }],
     ['a throughput limit as 400', { fault: 'status', status: 400, body: graphError(130429) }, { code: 'rate_limited' }],
     ['an expired token as 400', { fault: 'status', status: 400, body: graphError(190) }, { code: 'unavailable' }],
@@ -90,49 +94,49 @@ describe('what fails on the wire is told apart', () => {
       { fault: 'status', status: 400, body: graphError(131047) },
       { code: 'invalid_request', message: 'chatapp answered 400: (#131047) It did not work' },
     ],
-    ['a missing right', { fault: 'status', status: 403, body: graphError(10) }, { code: 'forbidden' }],
+    ['a missing permission', { fault: 'status', status: 403, body: graphError(10) }, { code: 'forbidden' }],
     ['500', { fault: 'status', status: 500 }, { code: 'upstream' }],
-    ['502 as a page', { fault: 'status', status: 502, body: '<html></html>' }, { code: 'upstream' }],
+    ['502 with an HTML page', { fault: 'status', status: 502, body: '<html></html>' }, { code: 'upstream' }],
     ['503', { fault: 'status', status: 503 }, { code: 'upstream' }],
-    ['503 that says when', { fault: 'status', status: 503, headers: { 'retry-after': '3' } }, { code: 'unavailable', retryAfterSecs: 3 }],
-    ['a reset before', { fault: 'reset' }, { code: 'upstream' }],
-    ['a reset after', { fault: 'lost' }, { code: 'upstream' }],
+    ['503 with Retry-After', { fault: 'status', status: 503, headers: { 'retry-after': '3' } }, { code: 'unavailable', retryAfterSecs: 3 }],
+    ['a reset before the request', { fault: 'reset' }, { code: 'upstream' }],
+    ['a reset after the request', { fault: 'lost' }, { code: 'upstream' }],
     ['an answer cut short', { fault: 'cut' }, { code: 'upstream' }],
-    ['garbage', { fault: 'garbage' }, { code: 'upstream' }],
-    ['JSON that ends early', { fault: 'status', status: 200, body: '{"messages":[{"id":"wa' }, { code: 'upstream' }],
+    ['a garbled answer', { fault: 'garbage' }, { code: 'upstream' }],
+    ['truncated JSON', { fault: 'status', status: 200, body: '{"messages":[{"id":"wa' }, { code: 'upstream' }],
     ['an answer without an id', { fault: 'status', status: 200, body: { messages: [] } }, { code: 'upstream' }],
     ['an oversize answer', { fault: 'status', status: 200, body: 'x'.repeat(1_100_000) }, { code: 'upstream' }],
-  ])('%s', async (_what, fault, expected) => {
+  ])('reports %s', async (_what, fault, expected) => {
     fake.fail(fault)
     const error = await failure(send())
     expect(error).toBeInstanceOf(AppError)
     expect(error).toMatchObject(expected)
   })
 
-  test('a slow answer is waited for', async () => {
+  test('waits for a slow answer', async () => {
     fake.fail({ fault: 'slow', ms: 1 })
     expect(await send()).toEqual({ id: 'wamid.FAKE00000001' })
   })
 
-  test('a burst of 5xx ends, and what is sent then arrives', async () => {
+  test('sends after a burst of 503 has ended', async () => {
     fake.fail({ fault: 'status', status: 503, headers: { 'retry-after': '0' } }, { times: 3 })
     for (let attempt = 0; attempt < 3; attempt++) expect(await failure(send())).toMatchObject({ code: 'unavailable' })
     await send()
     expect(fake.sent).toHaveLength(1)
   })
 
-  test('an answer that never comes ends with the signal', async () => {
+  test('stops waiting for an answer when aborted', async () => {
     expect(await failure(send({ signal: abortedOnArrival(fake) }))).toMatchObject({ code: 'aborted' })
   })
 
-  test('nobody at the port is not sent', async () => {
+  test('reports a refused connection as unavailable', async () => {
     const gone = await startFakeProvider(() => ({ status: 200 }))
     await gone.close()
     const sending = channel({ api_url: gone.url }).send(to, message, new AbortController().signal)
     expect(await failure(sending)).toMatchObject({ code: 'unavailable' })
   })
 
-  test('a redirect is not followed', async () => {
+  test('does not follow a redirect', async () => {
     const thief = await startFakeProvider(() => ({ status: 200, body: { messages: [{ id: 'wamid.THIEF' }] } }))
     for (const status of [302, 307, 308]) {
       fake.fail({ fault: 'status', status, headers: { location: `${thief.url}/` } })
@@ -143,8 +147,8 @@ describe('what fails on the wire is told apart', () => {
   })
 })
 
-describe('the token', () => {
-  test('one that has expired may be mended, and shows in the health', async () => {
+describe('the access token', () => {
+  test('reports an expired token as unavailable and in the health', async () => {
     const host = testHost({ fetch })
     const sender = channel({}, host)
     expect(sender.health?.()).toEqual({ state: 'ok' })
@@ -156,7 +160,7 @@ describe('the token', () => {
     expect(sender.health?.()).toMatchObject({ state: 'down', detail: expect.stringContaining('Session has expired') })
   })
 
-  test('one that the provider quotes shows nowhere', async () => {
+  test('removes a token that the platform quotes from the error', async () => {
     const error = await failure(channel({ access_token: 'wrong-token-1' }).send(to, message, new AbortController().signal))
     expect(error).toMatchObject({ code: 'unavailable', message: expect.stringContaining('Malformed access token [secret] (code 190)') })
     expect(String(error)).not.toContain('wrong-token-1')

@@ -1,15 +1,11 @@
-/** One text to a person or a group. The provider takes no id of ours, so what is sent twice arrives twice. */
-
+/** Sends one text to a person or a group. The platform accepts no client message id, so a repeated send arrives twice. */
 import { list, members, text as textOf } from '@sluice/kit/foreign-json'
-import { type Address, AppError, type Sent } from '@sluice/sdk'
+import { type Address, AppError, type Outbound, type Sent } from '@sluice/sdk'
 import type { Graph } from './graph.ts'
 import { recipientOf } from './sender.ts'
 
-export async function sendText(
-  graph: Graph,
-  account: string,
-  { to, text, signal }: { readonly to: Address; readonly text: string; readonly signal: AbortSignal },
-): Promise<Sent> {
+/** Implements `Channel.send`. `account` is the platform's id of our number. */
+export async function sendMessage(graph: Graph, account: string, to: Address, { text }: Outbound, signal: AbortSignal): Promise<Sent> {
   const body = {
     messaging_product: 'whatsapp',
     ...recipientOf(to.to),
@@ -19,6 +15,6 @@ export async function sendText(
   }
   const answer = await graph.call({ method: 'POST', path: `${encodeURIComponent(account)}/messages`, body, signal })
   const id = textOf(members(list(members(answer).messages)[0]).id)
-  if (id.trim() === '') throw new AppError('upstream', 'chatapp answered without the id of the message')
+  if (id.trim() === '') throw new AppError('upstream', 'chatapp accepted the message but returned no id for it')
   return { id }
 }

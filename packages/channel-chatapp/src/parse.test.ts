@@ -1,46 +1,46 @@
 import type { Inbound } from '@sluice/sdk'
 import { describe, expect, test } from 'vitest'
-import { parseMessages } from './parse-messages.ts'
-import { ACCOUNT, refusal } from './testing.ts'
+import { parseMessages } from './parse.ts'
+import { ACCOUNT, errorOf } from './testing.ts'
 
 const parse = (value: unknown, field: unknown = 'messages'): readonly Inbound[] =>
   parseMessages(new TextEncoder().encode(JSON.stringify({ entry: [{ changes: [{ field, value }] }] })), ACCOUNT)
 const parseOne = (message: object) =>
   parse({ messages: [{ from: '15550002222', id: 'wamid.1', type: 'text', text: { body: 'hi' }, ...message }] })
 
-describe('a message runs once and can be answered', () => {
+describe('messages', () => {
   test.each([
     ['no id', { id: undefined }],
     ['an empty id', { id: '' }],
     ['no sender', { from: undefined }],
-    ['a sender that is no number', { from: 'Ada' }],
+    ['a sender that is not a number', { from: 'Ada' }],
     ['an empty text', { text: { body: ' \n' } }],
-    ['a text that is no text', { text: { body: 7 } }],
-    ['no text at all', { text: undefined }],
-    ['a type nobody knows', { type: 'hologram', hologram: { id: '1' } }],
+    ['a text that is not a string', { text: { body: 7 } }],
+    ['no text', { text: undefined }],
+    ['an unknown type', { type: 'hologram', hologram: { id: '1' } }],
     ['media without an id', { type: 'image', image: { mime_type: 'image/png' } }],
     ['an answer to a form', { type: 'interactive', interactive: { type: 'nfm_reply', nfm_reply: { response_json: '{}' } } }],
     ['an empty location', { type: 'location', location: {} }],
     ['an empty order', { type: 'order', order: { product_items: [] } }],
-  ])('%s is no message', (_what, message) => expect(parseOne(message)).toEqual([]))
+  ])('ignores a message with %s', (_what, message) => expect(parseOne(message)).toEqual([]))
 
-  test('the rest of a batch is not lost with it', () => {
+  test('keeps the other messages of a batch', () => {
     const messages = [{ type: 'text' }, null, 'x', { from: '15550002222', id: 'wamid.2', type: 'text', text: { body: 'hi' } }]
     expect(parse({ messages })).toMatchObject([{ id: 'wamid.2' }])
   })
 
-  test.each(['soon', '', '-5', '1e300', '8640000000001', 1767225600, { toString: 1 }])('the time %j is no time', (timestamp) => {
+  test.each(['soon', '', '-5', '1e300', '8640000000001', 1767225600, { toString: 1 }])('omits the time %j', (timestamp) => {
     expect(parseOne({ timestamp })).toEqual([
       { id: 'wamid.1', account: ACCOUNT, sender: '+15550002222', to: { to: '+15550002222', replyTo: 'wamid.1' }, text: 'hi' },
     ])
   })
 
-  test('a number is the sender even where the id of the user comes along', () => {
+  test('prefers the number of a sender to the id', () => {
     expect(parseOne({ from_user_id: 'US.1' })).toMatchObject([{ sender: '+15550002222' }])
     expect(parseOne({ from: undefined, from_user_id: 'US.1' })).toMatchObject([{ sender: 'US.1', to: { to: 'US.1' } }])
   })
 
-  test('our own number, however it is displayed, is not answered', () => {
+  test('ignores messages of our own number in any spelling', () => {
     expect(
       parse({
         metadata: { display_phone_number: '+1 555-000-2222' },
@@ -50,23 +50,23 @@ describe('a message runs once and can be answered', () => {
   })
 })
 
-describe('the context of a message is in its text', () => {
+describe('context lines', () => {
   const textOf = (message: object) => parseOne(message)[0]?.text
 
-  test('the value of a button, unless it only repeats the text', () => {
+  test('show the value of a button unless it repeats the text', () => {
     expect(textOf({ type: 'button', button: { text: 'Yes', payload: 'confirm 1' } })).toBe('Yes\nButton: confirm 1')
     expect(textOf({ type: 'button', button: { text: 'Yes', payload: 'Yes' } })).toBe('Yes')
     const row = { id: 'r1', title: 'Monday', description: '9 to 5' }
     expect(textOf({ type: 'interactive', interactive: { type: 'list_reply', list_reply: row } })).toBe('Monday\nList row: r1, 9 to 5')
   })
 
-  test('the product that is asked about', () => {
+  test('show the product that the message refers to', () => {
     const context = { from: '15550001111', id: 'wamid.0', referred_product: { catalog_id: '7001', product_retailer_id: 'sku-1' } }
     expect(textOf({ context })).toBe('hi\nProduct: sku-1, catalogue 7001')
     expect(textOf({ context: { referred_product: {} } })).toBe('hi')
   })
 
-  test('the advertisement or the post its sender came from, cut where it is long', () => {
+  test('show the advertisement or post the sender came from, cut to 500 characters', () => {
     const referral = { source_type: 'ad', source_url: 'https://fb.me/1', headline: 'Chat with us', body: 'Summer\n sale', ctwa_clid: 'x' }
     expect(textOf({ referral })).toBe('hi\nFrom the advertisement: Chat with us, Summer sale, https://fb.me/1')
     expect(textOf({ referral: { ...referral, source_type: 'post' } })).toMatch(/^hi\nFrom the post: Chat/)
@@ -75,25 +75,25 @@ describe('the context of a message is in its text', () => {
     expect(parseOne(picture)).toMatchObject([{ text: 'From the advertisement: Sale', attachments: [{ source: { id: '1' } }] }])
   })
 
-  test('and does not turn an empty message into one with text', () => {
+  test('do not turn an empty message into one with text', () => {
     expect(parseOne({ text: { body: '' }, referral: { headline: 'Sale' } })).toEqual([])
   })
 })
 
 describe('the body', () => {
-  test.each(['', '{', 'x', '{"entry":[}'])('%j is no JSON', (text) => {
-    expect(refusal(() => parseMessages(Buffer.from(text), ACCOUNT))).toMatchObject({
+  test.each(['', '{', 'x', '{"entry":[}'])('rejects %j, which is not JSON', (text) => {
+    expect(errorOf(() => parseMessages(Buffer.from(text), ACCOUNT))).toMatchObject({
       code: 'invalid_request',
       message: 'Invalid JSON payload',
     })
   })
 
-  test('bytes that are no UTF-8 are refused', () => {
-    expect(refusal(() => parseMessages(Uint8Array.of(0x22, 0xff, 0x22), ACCOUNT))).toMatchObject({ code: 'invalid_request' })
+  test('rejects bytes that are not UTF-8', () => {
+    expect(errorOf(() => parseMessages(Uint8Array.of(0x22, 0xff, 0x22), ACCOUNT))).toMatchObject({ code: 'invalid_request' })
   })
 
   test.each(['null', '[]', '7', '"x"', '{}', '{"entry":{}}', '{"entry":[{"changes":[null,{"field":"messages"}]}]}'])(
-    '%s is JSON without a message',
+    'finds no message in %s',
     (text) => expect(parseMessages(Buffer.from(text), ACCOUNT)).toEqual([]),
   )
 })

@@ -1,0 +1,139 @@
+/** Reads the text and the attachments of a message. Describes its context, such as a tapped button, in lines under the text. */
+import { attachmentKind } from '@sluice/kit'
+import { list, type Members, members, text } from '@sluice/kit/foreign-json'
+import type { Attachment } from '@sluice/sdk'
+
+interface Content {
+  readonly text: string
+  readonly attachments?: readonly Attachment[]
+}
+
+const CONTEXT_CHARS_MAX = 500
+
+/** The kinds of attachments, by the type of the message. */
+const KINDS = {
+  image: 'image',
+  sticker: 'image',
+  audio: 'audio',
+  voice: 'audio',
+  video: 'video',
+  document: 'file',
+} as const satisfies Record<string, Attachment['kind']>
+
+/** Returns undefined for unknown types and for types that need no answer, such as reactions. */
+export function contentOf(message: Members): Content | undefined {
+  const content = ownContent(message)
+  if (!content) return undefined
+  const lines = [content.text, ...contextLines(message, content.text)]
+  return { ...content, text: lines.filter((line) => line !== '').join('\n') }
+}
+
+function ownContent(message: Members): Content | undefined {
+  const type = text(message.type)
+  switch (type) {
+    case 'text':
+      return textContent(text(members(message.text).body))
+    case 'button':
+      return textContent(text(members(message.button).text))
+    case 'interactive':
+      return textContent(pickedTitle(members(message.interactive)))
+    case 'location':
+      return textContent(locationText(members(message.location)))
+    case 'contacts':
+      return textContent(contactsText(message.contacts))
+    case 'order':
+      return textContent(orderText(members(message.order)))
+    case 'image':
+    case 'sticker':
+    case 'audio':
+    case 'voice':
+    case 'video':
+    case 'document':
+      return mediaContent(type, members(message[type]))
+    default:
+      return undefined
+  }
+}
+
+const textContent = (body: string): Content | undefined => (body.trim() === '' ? undefined : { text: body })
+
+/** Returns the title of the button or list row that the sender picked. */
+const pickedTitle = ({ button_reply, list_reply }: Members): string => text(members(button_reply ?? list_reply).title)
+
+function mediaContent(type: keyof typeof KINDS, part: Members): Content | undefined {
+  const id = text(part.id)
+  if (id === '') return undefined
+  const mime = text(part.mime_type)
+  const [, format] = /^\w+\/(\w+)/.exec(mime) ?? []
+  const kind = attachmentKind(mime)
+  const stem = part.voice === true ? 'voice' : type
+  const attachment: Attachment = {
+    // A sender can send images and recordings as documents.
+    kind: kind === 'file' ? KINDS[type] : kind,
+    name: text(part.filename) || (format ? `${stem}.${format}` : stem),
+    ...(mime && { mime }),
+    source: { id },
+  }
+  return { text: text(part.caption), attachments: [attachment] }
+}
+
+function locationText({ name, address, latitude, longitude }: Members): string {
+  const place = joined(text(name), text(address))
+  const coordinates = joined(scalarText(latitude), scalarText(longitude))
+  if (place === '' && coordinates === '') return ''
+  if (place === '' || coordinates === '') return `Location: ${place || coordinates}`
+  return `Location: ${place} (${coordinates})`
+}
+
+const contactsText = (contacts: unknown): string =>
+  list(contacts)
+    .map((contact) => {
+      const { name, phones, emails } = members(contact)
+      const numbers = list(phones).map((phone) => text(members(phone).phone))
+      const addresses = list(emails).map((email) => text(members(email).email))
+      return joined(text(members(name).formatted_name), ...numbers, ...addresses)
+    })
+    .filter((contact) => contact !== '')
+    .map((contact) => `Contact: ${contact}`)
+    .join('\n')
+
+function orderText({ product_items, text: note }: Members): string {
+  const items = list(product_items).map((item) => {
+    const { product_retailer_id, quantity, item_price, currency } = members(item)
+    return `${scalarText(quantity) || '1'} × ${scalarText(product_retailer_id)} at ${scalarText(item_price)} ${text(currency)}`.trim()
+  })
+  if (items.length === 0) return ''
+  return `Order: ${items.join(', ')}${text(note) === '' ? '' : `\n${text(note)}`}`
+}
+
+const joined = (...parts: string[]): string => parts.filter((part) => part !== '').join(', ')
+
+const scalarText = (value: unknown): string => (typeof value === 'number' ? String(value) : text(value))
+
+/** Describes the tapped button, the product and the advertisement of a message. Omits values that only repeat `body`, its text. */
+function contextLines(message: Members, body: string): string[] {
+  const { button_reply, list_reply } = members(message.interactive)
+  const row = members(list_reply)
+  return [
+    contextLine('Button', body, text(members(message.button).payload), text(members(button_reply).id)),
+    contextLine('List row', body, text(row.id), text(row.description)),
+    productLine(members(members(message.context).referred_product)),
+    referralLine(members(message.referral)),
+  ]
+}
+
+/** https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/messages/text */
+function productLine({ catalog_id, product_retailer_id }: Members): string {
+  const product = text(product_retailer_id)
+  const catalogue = text(catalog_id)
+  return contextLine('Product', '', product, product !== '' && catalogue !== '' ? `catalogue ${catalogue}` : '')
+}
+
+/** The platform sends a referral with the first message after a user tapped an advertisement or a post. */
+const referralLine = ({ source_type, headline, body, source_url }: Members): string =>
+  contextLine(text(source_type) === 'post' ? 'From the post' : 'From the advertisement', '', text(headline), text(body), text(source_url))
+
+function contextLine(label: string, body: string, ...values: readonly string[]): string {
+  const shown = values.map((value) => value.replace(/\s+/g, ' ').trim()).filter((value) => value !== '' && value !== body.trim())
+  return shown.length === 0 ? '' : `${label}: ${shown.join(', ').slice(0, CONTEXT_CHARS_MAX)}`
+}

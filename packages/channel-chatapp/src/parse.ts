@@ -1,0 +1,47 @@
+/** Parses the messages in a webhook request. Ignores delivery reports, echoes and other events. */
+import { list, type Members, members, parseJson, text } from '@sluice/kit/foreign-json'
+import { type Inbound, normaliseE164 } from '@sluice/sdk'
+import { contentOf } from './content.ts'
+import { addressOf, senderOf } from './sender.ts'
+
+/** The largest time value of a JavaScript `Date`. */
+const MS_MAX = 8_640_000_000_000_000
+
+/** Throws `invalid_request` for a body that is not JSON. `account` is the id of our number; messages to another number are ignored. */
+export function parseMessages(body: Uint8Array, account: string): Inbound[] {
+  const found: Inbound[] = []
+  for (const entry of list(members(parseJson(body)).entry)) {
+    for (const change of list(members(entry).changes)) {
+      const { field, value } = members(change)
+      if (field === 'messages') found.push(...messagesIn(members(value), account))
+    }
+  }
+  return found
+}
+
+function messagesIn({ metadata, messages }: Members, account: string): Inbound[] {
+  const { phone_number_id, display_phone_number } = members(metadata)
+  if ((text(phone_number_id) || account) !== account) return []
+  const ownNumber = normaliseE164(text(display_phone_number))
+  return list(messages)
+    .map((item) => parseMessage(members(item), account))
+    .filter((message) => message !== undefined)
+    .filter(({ sender }) => sender !== ownNumber)
+}
+
+/** Returns undefined for a message without content, and for one without an id or a sender, which cannot be deduplicated or answered. */
+function parseMessage(message: Members, account: string): Inbound | undefined {
+  const id = text(message.id)
+  const sender = senderOf(message)
+  const content = contentOf(message)
+  if (id === '' || sender === '' || !content) return undefined
+  const sentAtMs = Number(text(message.timestamp)) * 1000
+  return {
+    id,
+    account,
+    sender,
+    to: addressOf(message, { id, sender }),
+    ...content,
+    ...(sentAtMs > 0 && sentAtMs <= MS_MAX && Number.isInteger(sentAtMs) && { sentAtMs }),
+  }
+}
