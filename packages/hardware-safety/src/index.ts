@@ -44,7 +44,7 @@ export default defineFeature({
       async register() {
         void (await openOnce())?.startSoon()
       },
-      retire: close,
+      drain: close,
       close,
     }
   },

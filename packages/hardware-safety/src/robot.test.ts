@@ -195,7 +195,7 @@ describe('a stop', () => {
     const { run, parts, host, companion } = robot({ silent: true })
     void run('sense', {}).catch(() => undefined)
     await expect.poll(() => companion.sent).toHaveLength(1)
-    const drained = parts.retire?.()
+    const drained = parts.drain?.()
     await expect.poll(() => companion.sent.at(-1)?.kind).toBe('stop')
     companion.end('it ended with code 0')
     await drained
@@ -231,7 +231,7 @@ describe('a stop', () => {
     const { run, parts, companion } = robot({ silent: true })
     const moving = run('drive', { action: 'forward' })
     await expect.poll(() => moves(companion.sent)).toHaveLength(1)
-    const drained = parts.retire?.()
+    const drained = parts.drain?.()
     await expect.poll(() => companion.sent.at(-1)?.kind).toBe('stop')
     companion.say({ kind: 'ended', end: { ...END, id: 1 } })
     companion.say({ kind: 'stopped', id: 2 })
@@ -348,7 +348,7 @@ describe('a safety process that ends', () => {
     const starting = Promise.withResolvers<undefined>()
     const { run, parts, companion } = robot({ hangs: true }, { keyValue: { ...testHost().keyValue, get: () => starting.promise } })
     const asked = run('sense', {})
-    const drained = parts.retire?.()
+    const drained = parts.drain?.()
     starting.resolve(undefined)
     await expect(asked).rejects.toThrow('The robot is shutting down')
     await drained

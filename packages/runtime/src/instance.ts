@@ -19,7 +19,7 @@ export interface Instance {
   readonly reason: () => string | null
   /** Phase 2. Never rejects: a feature that cannot register is failed, and says why. */
   register(): Promise<void>
-  /** As `Parts.retire`. Idempotent, never rejects. */
+  /** As `Parts.drain`. Idempotent, never rejects. */
   drain(): Promise<void>
   /** Phase 4. Idempotent, never rejects. */
   close(): Promise<void>
@@ -58,7 +58,7 @@ export function construct(feature: Feature, host: Host, section: SectionState): 
   }
   const drain = async () => {
     try {
-      await parts.retire?.()
+      await parts.drain?.()
     } catch (error) {
       host.log.error('the feature did not drain cleanly', { error })
     }

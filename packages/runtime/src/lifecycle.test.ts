@@ -120,11 +120,11 @@ describe('§1 life cycle', () => {
     expect(log.slice(4)).toEqual(['x-b close 1', 'x-a close 1'])
   })
 
-  test('what is replaced retires before what takes its place registers, while turns may still have it', async () => {
+  test('drains a replaced feature before its replacement registers, while turns may still use it', async () => {
     const { feature, log } = recorded('x-a')
-    const moving = { ...feature, build: (...given: Parameters<Feature['build']>) => ({ ...feature.build(...given), retire: retire }) }
-    const retire = async () => {
-      log.push('retire')
+    const moving = { ...feature, build: (...given: Parameters<Feature['build']>) => ({ ...feature.build(...given), drain }) }
+    const drain = async () => {
+      log.push('drain')
       throw new Error('it did so badly')
     }
     const features = [offline, moving]
@@ -132,12 +132,12 @@ describe('§1 life cycle', () => {
     await lifecycle.apply(configOf({}, features))
     const turn = lifecycle.lease()
     await lifecycle.apply(configOf({ 'x-a': { token: 'new' } }, features))
-    expect(log.splice(0)).toEqual(['x-a build 1', 'x-a register 1', 'x-a build 2 new', 'retire', 'x-a register 2'])
+    expect(log.splice(0)).toEqual(['x-a build 1', 'x-a register 1', 'x-a build 2 new', 'drain', 'x-a register 2'])
     turn.release()
     await lifecycle.drain()
     await lifecycle.drain()
     await lifecycle.close()
-    expect(log).toEqual(['x-a close 1', 'retire', 'x-a close 2'])
+    expect(log).toEqual(['x-a close 1', 'drain', 'x-a close 2'])
   })
 
   test('a tool whose hardware came is offered after a refresh, and turns under way keep what they had', async () => {

@@ -179,7 +179,7 @@ export class Lifecycle {
   /** Drains what is replaced, registers, and replaces the snapshot; a feature that registers late gets one more snapshot. */
   async #registerAndReplace(next: Applied, instances: readonly Instance[]): Promise<void> {
     const { clock } = this.#options.host
-    const replaced = this.#instances().filter((instance) => instance.parts.retire && !instances.includes(instance))
+    const replaced = this.#instances().filter((instance) => instance.parts.drain && !instances.includes(instance))
     if (replaced.length > 0) await Promise.race([drainAll(replaced), clock.sleep(DRAIN_WAIT_MS)])
 
     const starting = instances.filter((instance) => instance.state() === 'starting')

@@ -35,10 +35,10 @@ export interface Parts {
   /** Phase 2, registration: credential checks, device discovery. Once per build; a rejection marks the feature failed. */
   register?(signal: AbortSignal): Promise<void>
   /**
-   * Told once, before `close`, that it is on its way out: the daemon stops, or another build takes its place, which registers
-   * after this. Turns that have it may go on for long; what must not go on meanwhile, such as motors, ends here.
+   * Called once, before `close`, when the daemon stops or a new build of the feature is about to register in its place.
+   * Turns that use the feature may go on for long after it: stop here what must not go on meanwhile, such as motors.
    */
-  retire?(): Promise<void>
+  drain?(): Promise<void>
   /** Phase 4, shutdown: idempotent, called in reverse order. Phase 3 is the parts at work. */
   close?(): Promise<void>
 }
