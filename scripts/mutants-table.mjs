@@ -883,11 +883,11 @@ const hardware = [
     ['packages/hardware-safety/src/robot.test.ts'],
   ),
   bug(
-    'adapter: what is closed while it opens stays open',
-    'packages/hardware-adapter/src/kept-open.ts',
+    'adapter: a device that is closed while it opens stays open',
+    'packages/hardware-adapter/src/drivers/kept-open.ts',
     'await opened?.then((port) => port.close()).catch(() => undefined)',
     'if (await Promise.race([opened, undefined])) await opened?.then((port) => port.close()).catch(() => undefined)',
-    ['packages/hardware-adapter/src/errors.test.ts'],
+    ['packages/hardware-adapter/src/drivers/kept-open.test.ts'],
   ),
 ]
 

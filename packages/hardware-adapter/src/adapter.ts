@@ -1,69 +1,84 @@
-/** The port behind which every adapter works, whatever it is connected by. */
+/** The interface that every adapter implements, however it is connected. */
 
-/** Addresses are 7-bit. What nobody acknowledges throws `not_found`, a bus that hangs `upstream_timeout`, a lost adapter `unavailable`. */
+/**
+ * An I2C bus. Addresses are 7-bit. Every method throws `not_found` when no device acknowledges the address, `upstream_timeout` when
+ * the bus hangs and `unavailable` when the adapter is gone.
+ */
 export interface I2c {
   /**
-   * Reads from a device; with a register that is written first, in the same transaction: between the two stands a repeated
-   * start, no stop. Throws `invalid_request` for more than this adapter reads in one transaction.
+   * Reads from a device in one transaction. With `register`, writes that byte first and reads after a repeated start. Throws
+   * `invalid_request` when the adapter cannot read that many bytes in one transaction.
    */
   read(address: number, length: number, register?: number): Promise<Uint8Array>
   write(address: number, bytes: Uint8Array): Promise<void>
-  /** Reads one byte to see whether anybody answers; `held`: a driver of the kernel has it, so somebody does. */
+  /** Reads one byte to see whether a device answers. Returns `held` when a kernel driver owns the device at that address. */
   probe(address: number): Promise<boolean | 'held'>
 }
 
 export interface Spi {
-  /** Full duplex under one chip select: as many bytes come back as go out. Throws `invalid_request` for what this adapter cannot do. */
-  transfer(bytes: Uint8Array, how: SpiSettings): Promise<Uint8Array>
+  /**
+   * Sends bytes under one chip select and returns as many received bytes (full duplex). Throws `invalid_request` for settings that
+   * the adapter does not support.
+   */
+  transfer(bytes: Uint8Array, settings: SpiSettings): Promise<Uint8Array>
 }
 
 export interface SpiSettings {
   readonly mode: 0 | 1 | 2 | 3
-  /** The fastest clock that may be used; undefined: the adapter's own. */
+  /** The fastest clock to use; undefined for the adapter's default. */
   readonly speedHz: number | undefined
 }
 
-/** Lines as bit masks, line 0 lowest; of `direction` 1 is an output. */
+/** GPIO lines as bit masks, line 0 in the lowest bit. A 1 in `direction` is an output. */
 export interface GpioState {
   readonly direction: number
   readonly value: number
 }
 
 export interface GpioChange extends Partial<GpioState> {
-  /** Those it is about; the others stay as they are. */
+  /** The lines to change. The other lines keep their state. */
   readonly lines: number
 }
 
 export interface Gpio {
-  /** Those that are there. */
+  /** The lines that the adapter has. */
   readonly lines: number
-  /** Those that can be outputs. */
+  /** The lines that can be outputs. */
   readonly outputs: number
   read(): Promise<GpioState>
-  /** A value is set before the line becomes an output, so that no other level shows in between. */
+  /** Sets values before directions, so that a new output never drives another level. */
   write(change: GpioChange): Promise<GpioState>
 }
 
-/** From the slowest to the fastest, in hertz. */
+/** Returns `before` with the bits of `lines` replaced by those of `after`. */
+export const changedLines = (lines: number, before: number, after: number): number => (before & ~lines) | (after & lines)
+
+/** The slowest and the fastest clock, in hertz. */
 export type SpeedRange = readonly [min: number, max: number]
 
-/** Which of the settings an adapter can carry out. */
+/** Returns the speed in the range that is nearest to `speedHz`. */
+export const clampSpeed = (speedHz: number, [min, max]: SpeedRange): number => Math.min(max, Math.max(min, speedHz))
+
+/** The settings that an adapter supports. */
 export interface Abilities {
-  /** Absent: the clock cannot be chosen. */
+  /** Absent when the I2C clock is fixed. */
   readonly i2cSpeedHz?: SpeedRange
+  /** Absent when the SPI clock is fixed. */
   readonly spiSpeedHz?: SpeedRange
   readonly spiModes: readonly number[]
+  /** Whether pull-up resistors can be switched on. */
   readonly pullUps: boolean
+  /** The line levels that can be selected. */
   readonly volts: readonly number[]
 }
 
 export interface Adapter {
-  /** Of the product, for people: `MCP2221`. */
+  /** The product name, such as `MCP2221`. */
   readonly name: string
   readonly abilities: Abilities
   readonly i2c?: I2c
   readonly spi?: Spi
   readonly gpio?: Gpio
-  /** Gives the device free; used again it is taken again. Idempotent. */
+  /** Releases the device. The next use opens it again. Idempotent. */
   close(): Promise<void>
 }

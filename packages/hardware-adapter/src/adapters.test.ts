@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { memoryKeyValue } from '@sluice/testkit/memory-store'
-import { afterEach, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { START_AFTER_MS } from './adapters.ts'
 import { ch341aChip } from './testing/ch341a-chip.ts'
 import { hidPort, plug, usbPort } from './testing/fake-native.ts'
@@ -23,21 +23,21 @@ afterEach(async () => {
 
 const put = (file: string, text: string): void => writeFileSync(file, `${text}\n`)
 
-/** As the kernel shows a device, and its node. */
-function plugIn(root: string, place: string, facts: { vendor: string; product: string; address: number; serial?: string }): void {
-  const folder = join(root, 'sys/bus/usb/devices', place)
+/** Creates the files that the kernel shows for a device, and its device node. */
+function plugIn(root: string, port: string, device: { vendor: string; product: string; address: number; serial?: string }): void {
+  const folder = join(root, 'sys/bus/usb/devices', port)
   mkdirSync(folder, { recursive: true })
-  put(join(folder, 'idVendor'), facts.vendor)
-  put(join(folder, 'idProduct'), facts.product)
+  put(join(folder, 'idVendor'), device.vendor)
+  put(join(folder, 'idProduct'), device.product)
   put(join(folder, 'busnum'), '1')
-  put(join(folder, 'devnum'), String(facts.address))
-  if (facts.serial !== undefined) put(join(folder, 'serial'), facts.serial)
+  put(join(folder, 'devnum'), String(device.address))
+  if (device.serial !== undefined) put(join(folder, 'serial'), device.serial)
   mkdirSync(join(root, 'dev/bus/usb/001'), { recursive: true })
-  put(join(root, `dev/bus/usb/001/00${facts.address}`), '')
+  put(join(root, `dev/bus/usb/001/00${device.address}`), '')
 }
 
-function unplug(root: string, place: string, address: number): void {
-  rmSync(join(root, 'sys/bus/usb/devices', place), { recursive: true })
+function unplug(root: string, port: string, address: number): void {
+  rmSync(join(root, 'sys/bus/usb/devices', port), { recursive: true })
   rmSync(join(root, `dev/bus/usb/001/00${address}`))
 }
 
@@ -51,161 +51,162 @@ const openCh341 = () => {
   return { native: { openUsb }, opened }
 }
 
-test('§2.7 rule 4 no tool is there before an adapter is, and register waits for nothing', async () => {
-  const kit = arrange({ config: { adapter: { transport: 'sim' } } })
-  expect(kit.available()).toBe(false)
-  await kit.parts.register?.(AbortSignal.timeout(1000))
-  await kit.host.advance(START_AFTER_MS)
-  await vi.waitFor(() => expect(kit.available()).toBe(true))
-  expect(kit.host.refreshes).toEqual(['adapter0 is there (Simulated adapter)'])
-})
+describe('the connected adapters', () => {
+  test('offer no tool before an adapter is found, and do not delay the start', async () => {
+    const kit = arrange({ config: { adapter: { transport: 'sim' } } })
+    expect(kit.available()).toBe(false)
+    await kit.parts.register?.(AbortSignal.timeout(1000))
+    await kit.host.advance(START_AFTER_MS)
+    await vi.waitFor(() => expect(kit.available()).toBe(true))
+    expect(kit.host.refreshes).toEqual(['adapter0 is there (Simulated adapter)'])
+  })
 
-test('with nothing connected the tools say so', async () => {
-  const { run, available } = arrange({})
-  await expect(run('i2c_scan', {})).rejects.toMatchObject({ code: 'unavailable', message: 'No I2C/SPI adapter is connected' })
-  expect(available()).toBe(false)
-})
+  test('fail a call when no adapter is connected', async () => {
+    const { run, available } = arrange({})
+    await expect(run('i2c_scan', {})).rejects.toMatchObject({ code: 'unavailable', message: 'No I2C/SPI adapter is connected' })
+    expect(available()).toBe(false)
+  })
 
-test('an adapter is found by its ids and opened by its address', async () => {
-  const root = temporaryRoot()
-  plugIn(root, '1-2', { ...ch341, address: 7 })
-  plugIn(root, '1-3', { vendor: '1a86', product: '7523', address: 8 })
-  const { native, opened } = openCh341()
-  const { run } = arrange({ root, native })
-  expect(await run('i2c_scan', {})).toContain('0x48')
-  expect(opened).toEqual([{ vendor: 0x1a86, product: 0x5512, bus: '1', address: 7 }])
-})
+  test('find a USB adapter by its ids and open it by its address', async () => {
+    const root = temporaryRoot()
+    plugIn(root, '1-2', { ...ch341, address: 7 })
+    plugIn(root, '1-3', { vendor: '1a86', product: '7523', address: 8 })
+    const { native, opened } = openCh341()
+    const { run } = arrange({ root, native })
+    expect(await run('i2c_scan', {})).toContain('0x48')
+    expect(opened).toEqual([{ vendor: 0x1a86, product: 0x5512, bus: '1', address: 7 }])
+  })
 
-test('a HID adapter is found by what the kernel writes of it', async () => {
-  const root = temporaryRoot()
-  const folder = join(root, 'sys/class/hidraw/hidraw3/device')
-  mkdirSync(folder, { recursive: true })
-  put(join(folder, 'uevent'), 'DRIVER=hid-generic\nHID_ID=0003:000004D8:000000DD\nHID_PHYS=usb-1/input2\nHID_UNIQ=0001')
-  const { run } = arrange({ root })
-  await expect(run('i2c_scan', {})).rejects.toMatchObject({ message: 'this test was given no such device' })
-  await expect(run('spi_transfer', { bytes: [0] })).rejects.toMatchObject({ message: 'adapter0 (MCP2221) has no SPI' })
-})
-
-test('an adapter that was plugged in again under the same name is opened anew', async () => {
-  const root = temporaryRoot()
-  const chip = mcp2221Chip()
-  let device = plug()
-  const kit = arrange({ root, native: { openHid: async () => hidPort(chip, device) } })
-  const plugged = (instance: string) => {
-    const folder = join(root, 'sys/devices', instance)
+  test('find a HID adapter in the files of the kernel', async () => {
+    const root = temporaryRoot()
+    const folder = join(root, 'sys/class/hidraw/hidraw3/device')
     mkdirSync(folder, { recursive: true })
-    put(join(folder, 'uevent'), 'HID_ID=0003:000004D8:000000DD\nHID_UNIQ=0001')
-    mkdirSync(join(root, 'sys/class/hidraw/hidraw3'), { recursive: true })
-    rmSync(join(root, 'sys/class/hidraw/hidraw3/device'), { force: true })
-    symlinkSync(folder, join(root, 'sys/class/hidraw/hidraw3/device'))
-  }
-  plugged('0003:04D8:00DD.0001')
-  await kit.parts.register?.(AbortSignal.timeout(1000))
-  expect(await kit.run('i2c_scan', {})).toContain('0x48')
-  device.state = 'out'
-  device = plug()
-  plugged('0003:04D8:00DD.0002')
-  await vi.waitFor(async () => {
-    await kit.host.advance(10_000)
-    expect(kit.host.refreshes).toHaveLength(2)
+    put(join(folder, 'uevent'), 'DRIVER=hid-generic\nHID_ID=0003:000004D8:000000DD\nHID_PHYS=usb-1/input2\nHID_UNIQ=0001')
+    const { run } = arrange({ root })
+    await expect(run('i2c_scan', {})).rejects.toMatchObject({ message: 'this test has no such device' })
+    await expect(run('spi_transfer', { bytes: [0] })).rejects.toMatchObject({ message: 'adapter0 (MCP2221) has no SPI' })
   })
-  expect(await kit.run('i2c_scan', {})).toContain('0x48')
-})
 
-test('what is plugged in and out while the daemon runs is noticed', async () => {
-  const root = temporaryRoot()
-  mkdirSync(join(root, 'dev/bus/usb/001'), { recursive: true })
-  const kit = arrange({ root, ...openCh341() })
-  await kit.parts.register?.(AbortSignal.timeout(1000))
-  /** Moves the time on until what is waited for has come. */
-  const until = (check: () => void) =>
-    vi.waitFor(
-      async () => {
-        await kit.host.advance(500)
-        check()
+  test('open an adapter again that was plugged in again under the same name', async () => {
+    const root = temporaryRoot()
+    const chip = mcp2221Chip()
+    let device = plug()
+    const kit = arrange({ root, native: { openHid: async () => hidPort(chip, device) } })
+    const plugged = (instance: string) => {
+      const folder = join(root, 'sys/devices', instance)
+      mkdirSync(folder, { recursive: true })
+      put(join(folder, 'uevent'), 'HID_ID=0003:000004D8:000000DD\nHID_UNIQ=0001')
+      mkdirSync(join(root, 'sys/class/hidraw/hidraw3'), { recursive: true })
+      rmSync(join(root, 'sys/class/hidraw/hidraw3/device'), { force: true })
+      symlinkSync(folder, join(root, 'sys/class/hidraw/hidraw3/device'))
+    }
+    plugged('0003:04D8:00DD.0001')
+    await kit.parts.register?.(AbortSignal.timeout(1000))
+    expect(await kit.run('i2c_scan', {})).toContain('0x48')
+    device.state = 'out'
+    device = plug()
+    plugged('0003:04D8:00DD.0002')
+    await vi.waitFor(async () => {
+      await kit.host.advance(10_000)
+      expect(kit.host.refreshes).toHaveLength(2)
+    })
+    expect(await kit.run('i2c_scan', {})).toContain('0x48')
+  })
+
+  test('notice adapters that are plugged in and out', async () => {
+    const root = temporaryRoot()
+    mkdirSync(join(root, 'dev/bus/usb/001'), { recursive: true })
+    const kit = arrange({ root, ...openCh341() })
+    await kit.parts.register?.(AbortSignal.timeout(1000))
+    /** Advances the clock until `check` passes. */
+    const until = (check: () => void) =>
+      vi.waitFor(
+        async () => {
+          await kit.host.advance(500)
+          check()
+        },
+        { timeout: 5000, interval: 10 },
+      )
+    await until(() => expect(kit.available()).toBe(false))
+    plugIn(root, '1-2', { ...ch341, address: 7 })
+    await until(() => expect(kit.available()).toBe(true))
+    unplug(root, '1-2', 7)
+    await until(() => expect(kit.available()).toBe(false))
+    expect(kit.host.refreshes).toEqual(['adapter0 is there (CH341A)', 'adapter0 is gone'])
+  })
+
+  test('search every ten seconds on a system without USB notifications', async () => {
+    let searches = 0
+    const kit = arrange({
+      platform: 'darwin',
+      native: {
+        listHid: async () => {
+          searches++
+          return []
+        },
       },
-      { timeout: 5000, interval: 10 },
-    )
-  // Noticed or, where it comes first, seen at once.
-  await until(() => expect(kit.available()).toBe(false))
-  plugIn(root, '1-2', { ...ch341, address: 7 })
-  await until(() => expect(kit.available()).toBe(true))
-  unplug(root, '1-2', 7)
-  await until(() => expect(kit.available()).toBe(false))
-  expect(kit.host.refreshes).toEqual(['adapter0 is there (CH341A)', 'adapter0 is gone'])
-})
-
-test('without USB the machine is looked at every ten seconds, no more often', async () => {
-  let looks = 0
-  const kit = arrange({
-    platform: 'darwin',
-    native: {
-      listHid: async () => {
-        looks++
-        return []
-      },
-    },
+    })
+    await kit.parts.register?.(AbortSignal.timeout(1000))
+    await kit.host.advance(START_AFTER_MS)
+    await vi.waitFor(() => expect([searches, kit.host.clock.sleeping]).toEqual([1, 1]))
+    await kit.host.advance(9_999)
+    expect(searches).toBe(1)
+    await kit.host.advance(1)
+    await vi.waitFor(() => expect(searches).toBe(2))
   })
-  await kit.parts.register?.(AbortSignal.timeout(1000))
-  await kit.host.advance(START_AFTER_MS)
-  await vi.waitFor(() => expect([looks, kit.host.clock.sleeping]).toEqual([1, 1]))
-  await kit.host.advance(9_999)
-  expect(looks).toBe(1)
-  await kit.host.advance(1)
-  await vi.waitFor(() => expect(looks).toBe(2))
-})
 
-test('an alias stays with its adapter across restarts, whatever else is connected', async () => {
-  const root = temporaryRoot()
-  const keyValue = memoryKeyValue()
-  plugIn(root, '1-2', { ...ch341, address: 7, serial: 'first' })
-  const before = arrange({ root, host: { keyValue }, ...openCh341() })
-  expect(await before.run('i2c_scan', { device: 'adapter0' })).toContain('0x48')
-  await before.parts.close?.()
-  plugIn(root, '1-1', { ...ch341, address: 6, serial: 'second' })
-  const { native, opened } = openCh341()
-  const after = arrange({ root, host: { keyValue }, native })
-  await after.run('i2c_scan', { device: 'adapter0' })
-  await after.run('i2c_scan', { device: 'adapter1' })
-  expect(opened).toMatchObject([{ address: 7 }, { address: 6 }])
-  await expect(after.run('i2c_scan', {})).rejects.toMatchObject({
-    code: 'invalid_request',
-    message: expect.stringContaining('adapter0, adapter1'),
+  test('keep the alias of an adapter across restarts', async () => {
+    const root = temporaryRoot()
+    const keyValue = memoryKeyValue()
+    plugIn(root, '1-2', { ...ch341, address: 7, serial: 'first' })
+    const before = arrange({ root, host: { keyValue }, ...openCh341() })
+    expect(await before.run('i2c_scan', { device: 'adapter0' })).toContain('0x48')
+    await before.parts.close?.()
+    plugIn(root, '1-1', { ...ch341, address: 6, serial: 'second' })
+    const { native, opened } = openCh341()
+    const after = arrange({ root, host: { keyValue }, native })
+    await after.run('i2c_scan', { device: 'adapter0' })
+    await after.run('i2c_scan', { device: 'adapter1' })
+    expect(opened).toMatchObject([{ address: 7 }, { address: 6 }])
+    await expect(after.run('i2c_scan', {})).rejects.toMatchObject({
+      code: 'invalid_request',
+      message: expect.stringContaining('adapter0, adapter1'),
+    })
+    await expect(after.run('i2c_scan', { device: 'adapter7' })).rejects.toMatchObject({ code: 'not_found' })
   })
-  await expect(after.run('i2c_scan', { device: 'adapter7' })).rejects.toMatchObject({ code: 'not_found' })
-})
 
-test('a bus of the kernel is used only where it is named', async () => {
-  const asked: string[] = []
-  const openI2c = async (path: string) => {
-    asked.push(path)
-    throw Object.assign(new Error('permission'), { code: 'EACCES' })
-  }
-  const { run } = arrange({ config: { adapter: { i2c: '/dev/i2c-7' } }, native: { openI2c } })
-  await expect(run('i2c_read', { addr: 0x48 })).rejects.toMatchObject({
-    code: 'unavailable',
-    message: expect.stringMatching(/No permission for \/dev\/i2c-7: .*group `i2c`/),
+  test('use a bus of the kernel only when it is named', async () => {
+    const opened: string[] = []
+    const openI2c = async (path: string) => {
+      opened.push(path)
+      throw Object.assign(new Error('permission'), { code: 'EACCES' })
+    }
+    const { run } = arrange({ config: { adapter: { i2c: '/dev/i2c-7' } }, native: { openI2c } })
+    await expect(run('i2c_read', { addr: 0x48 })).rejects.toMatchObject({
+      code: 'unavailable',
+      message: expect.stringMatching(/No permission for \/dev\/i2c-7: .*group `i2c`/),
+    })
+    expect(opened).toEqual(['/dev/i2c-7'])
   })
-  expect(asked).toEqual(['/dev/i2c-7'])
-})
 
-test('switched off, the feature is left out', () => {
-  expect(arrange({ config: { adapter: { transport: 'off' } } }).parts.off).toContain('[peripherals.adapter]')
-})
+  test('leave the feature out when the transport is off', () => {
+    expect(arrange({ config: { adapter: { transport: 'off' } } }).parts.off).toContain('[peripherals.adapter]')
+  })
 
-test('a look that is under way when the feature closes has nothing to complain of', async () => {
-  const failing = Promise.withResolvers<never>()
-  let looks = 0
-  const get = () => {
-    looks++
-    return failing.promise
-  }
-  const kit = arrange({ config: { adapter: { transport: 'sim' } }, host: { keyValue: { ...memoryKeyValue(), get } } })
-  await kit.parts.register?.(AbortSignal.timeout(1000))
-  await kit.host.advance(START_AFTER_MS)
-  await vi.waitFor(() => expect(looks).toBe(1))
-  await kit.parts.close?.()
-  failing.reject(new Error('The store is closed.'))
-  await new Promise(setImmediate)
-  expect(kit.host.logs).toEqual([])
+  test('log nothing when a search fails after the close', async () => {
+    const failing = Promise.withResolvers<never>()
+    let searches = 0
+    const get = () => {
+      searches++
+      return failing.promise
+    }
+    const kit = arrange({ config: { adapter: { transport: 'sim' } }, host: { keyValue: { ...memoryKeyValue(), get } } })
+    await kit.parts.register?.(AbortSignal.timeout(1000))
+    await kit.host.advance(START_AFTER_MS)
+    await vi.waitFor(() => expect(searches).toBe(1))
+    await kit.parts.close?.()
+    failing.reject(new Error('The store is closed.'))
+    await new Promise(setImmediate)
+    expect(kit.host.logs).toEqual([])
+  })
 })

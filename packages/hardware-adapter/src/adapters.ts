@@ -1,122 +1,135 @@
-/** The adapters that are there now, by their aliases. */
+/** Keeps track of the adapters that are connected, by their aliases. */
+import { SerialQueue } from '@sluice/kit'
 import { AppError, errorText, type Host } from '@sluice/sdk'
 import type { Adapter } from './adapter.ts'
 import { assignAliases } from './aliases.ts'
 import type { AdapterSettings } from './config.ts'
-import { findUsbAdapters, type UsbPlaces } from './find-usb-adapters.ts'
-import type { FoundAdapter } from './found-adapter.ts'
+import { type FoundAdapter, findUsbAdapters, type SystemPaths } from './find-adapters.ts'
 import type { Native } from './native.ts'
-import { unmetSettings } from './unmet-settings.ts'
 import { watchDevices } from './watch-devices.ts'
 
-/** The daemon has other things to do while it starts; who needs an adapter sooner has it looked for at once. */
+/** Delays the first search, so that it does not slow down the start of the daemon. A tool call before that searches at once. */
 export const START_AFTER_MS = 250
+/** The first search and the one that a tool call may start at the same time, with room to spare. */
+const SEARCHES_MAX = 8
 
 export interface PresentAdapter {
   readonly alias: string
   readonly adapter: Adapter
   readonly found: FoundAdapter
-  /** Settings it cannot carry out. */
+  /** Says which settings the adapter does not support, one sentence without a full stop for each. */
   readonly notes: readonly string[]
 }
 
-export interface Places extends UsbPlaces {
-  /** Where device nodes are: `/dev`. */
-  readonly dev: string
-}
+export class Adapters {
+  readonly #host: Host
+  readonly #native: Native
+  readonly #settings: AdapterSettings
+  readonly #paths: SystemPaths
+  /** Searches run one at a time, because each compares its result with that of the search before. */
+  readonly #searches = new SerialQueue({ name: 'the search for adapters', tasksMax: SEARCHES_MAX })
+  readonly #closing = new AbortController()
+  #present: readonly PresentAdapter[] = []
+  #firstSearch: Promise<void> | undefined
 
-export interface Adapters {
-  /** Begins to look, in the background, and to notice what comes and goes. */
-  start(): void
-  /** What the last look found. */
-  present(): readonly PresentAdapter[]
+  constructor(host: Host, native: Native, { settings, paths }: { readonly settings: AdapterSettings; readonly paths: SystemPaths }) {
+    this.#host = host
+    this.#native = native
+    this.#settings = settings
+    this.#paths = paths
+  }
+
+  /** Starts to search in the background and to watch for adapters that come and go. */
+  async start(): Promise<void> {
+    const { clock } = this.#host
+    await clock.sleep(START_AFTER_MS, this.#closing.signal)
+    if (this.#closing.signal.aborted) return
+    if (this.#settings.transport === 'auto') await watchDevices(clock, this.#paths.dev, () => this.#search(), this.#closing.signal)
+    else await this.#search()
+  }
+
+  /** Returns the adapters that the last search found. */
+  present(): readonly PresentAdapter[] {
+    return this.#present
+  }
+
   /**
-   * The adapter of that alias, or the only one; waits for the first look. Throws `unavailable` if there is none, `not_found` for
-   * an unknown alias, `invalid_request` where several are there and none is named.
+   * Returns the adapter with this alias, or the only adapter when no alias is given. Waits for the first search. Throws `unavailable`
+   * when no adapter is connected, `not_found` for an unknown alias and `invalid_request` when several are connected and no alias is
+   * given.
    */
-  pick(alias?: string): Promise<PresentAdapter>
-  close(): Promise<void>
-}
-
-export function createAdapters(host: Host, native: Native, { settings, places }: { settings: AdapterSettings; places: Places }): Adapters {
-  let present: readonly PresentAdapter[] = []
-  let firstLook: Promise<void> | undefined
-  let lastLook: Promise<void> = Promise.resolve()
-  const closing = new AbortController()
-
-  const look = async (): Promise<void> => {
-    const named = await assignAliases(host.keyValue, await find(native, settings, places))
-    const now = await presentOf(named)
-    if (closing.signal.aborted) return
-    const before = present
-    present = now
-    const gone = before.filter((old) => !present.includes(old))
-    const fresh = present.filter((adapter) => !before.includes(adapter))
-    for (const { adapter } of gone) await adapter.close()
-    for (const { alias, adapter, notes } of fresh) for (const note of notes) host.log.warn(note, { adapter: alias, name: adapter.name })
-    if (gone.length + fresh.length > 0) host.refresh(changeText(gone, fresh))
+  async pick(alias?: string): Promise<PresentAdapter> {
+    await (this.#firstSearch ?? this.#search())
+    const [first, second] = this.#present
+    if (first === undefined) throw new AppError('unavailable', 'No I2C/SPI adapter is connected')
+    const names = this.#present.map((adapter) => adapter.alias).join(', ')
+    const picked = alias === undefined ? first : this.#present.find((adapter) => adapter.alias === alias)
+    if (!picked) throw new AppError('not_found', `There is no adapter ${alias}; connected: ${names}`)
+    if (alias === undefined && second) throw new AppError('invalid_request', `Several adapters are connected; give one as device: ${names}`)
+    return picked
   }
 
-  const presentOf = async (named: ReadonlyMap<string, FoundAdapter>): Promise<readonly PresentAdapter[]> => {
-    if (named.size === 0) return []
-    // What drives adapters is most of this feature, and most machines have none.
-    const { openAdapter } = await import('./when-needed.ts')
-    const open = (alias: string, found: FoundAdapter): PresentAdapter => {
-      const adapter = openAdapter(found, { clock: host.clock, native, settings })
-      return { alias, found, adapter, notes: unmetSettings(settings, adapter) }
-    }
-    return [...named].map(([alias, found]) => present.find((old) => isSame(old, alias, found)) ?? open(alias, found))
+  async close(): Promise<void> {
+    this.#closing.abort()
+    for (const { adapter } of this.#present) await adapter.close()
   }
 
-  const lookOrWarn = (): Promise<void> =>
-    look().catch((error: unknown) => {
-      if (!closing.signal.aborted) host.log.warn('looking for I2C/SPI adapters failed', { error: errorText(error) })
+  #search(): Promise<void> {
+    const search = this.#searches.run(async () => {
+      try {
+        await this.#update()
+      } catch (error) {
+        if (!this.#closing.signal.aborted) this.#host.log.warn('search for I2C/SPI adapters failed', { error: errorText(error) })
+      }
     })
-  /** One after the other: each compares with what the one before found. */
-  const lookAgain = (): Promise<void> => {
-    lastLook = lastLook.then(lookOrWarn)
-    firstLook ??= lastLook
-    return lastLook
+    this.#firstSearch ??= search
+    return search
   }
 
-  return {
-    start() {
-      void host.clock.sleep(START_AFTER_MS, closing.signal).then(() => {
-        if (closing.signal.aborted) return
-        if (settings.transport === 'auto') void watchDevices(host.clock, places.dev, { look: lookAgain, signal: closing.signal })
-        else void lookAgain()
-      })
-    },
-    present: () => present,
-    async pick(alias) {
-      await (firstLook ?? lookAgain())
-      if (present.length === 0) throw new AppError('unavailable', 'No I2C/SPI adapter is connected')
-      const names = present.map((adapter) => adapter.alias).join(', ')
-      const [first, second] = present
-      const picked = alias === undefined ? first : present.find((adapter) => adapter.alias === alias)
-      if (!picked) throw new AppError('not_found', `There is no adapter ${alias}; connected: ${names}`)
-      if (alias === undefined && second)
-        throw new AppError('invalid_request', `Several adapters are connected; give one as device: ${names}`)
-      return picked
-    },
-    async close() {
-      closing.abort()
-      for (const { adapter } of present) await adapter.close()
-    },
+  async #update(): Promise<void> {
+    const named = await assignAliases(this.#host.keyValue, await findAdapters(this.#native, this.#settings, this.#paths))
+    const after = await this.#openAll(named)
+    if (this.#closing.signal.aborted) return
+    const before = this.#present
+    this.#present = after
+    const removed = before.filter((old) => !after.includes(old))
+    const added = after.filter((adapter) => !before.includes(adapter))
+    for (const { adapter } of removed) await adapter.close()
+    for (const { alias, adapter, notes } of added)
+      for (const note of notes) this.#host.log.warn(note, { adapter: alias, name: adapter.name })
+    if (removed.length + added.length > 0) this.#host.refresh(changeText(removed, added))
+  }
+
+  /** Returns the adapters under their aliases. An adapter that was there before stays open. */
+  async #openAll(named: ReadonlyMap<string, FoundAdapter>): Promise<readonly PresentAdapter[]> {
+    if (named.size === 0) return []
+    // The drivers are most of this feature's code, and most machines have no adapter.
+    const { openAdapter, unsupportedSettings } = await import('./lazy.ts')
+    return [...named].map(([alias, found]) => {
+      const same = this.#present.find((old) => isSame(old, alias, found))
+      if (same) return same
+      const adapter = openAdapter(found, this.#settings, { clock: this.#host.clock, native: this.#native })
+      return { alias, found, adapter, notes: unsupportedSettings(this.#settings, adapter) }
+    })
   }
 }
 
-async function find(native: Native, settings: AdapterSettings, places: Places): Promise<readonly FoundAdapter[]> {
-  const { transport, i2c, spi } = settings
+async function findAdapters(
+  native: Native,
+  { transport, i2c, spi }: AdapterSettings,
+  paths: SystemPaths,
+): Promise<readonly FoundAdapter[]> {
   if (transport === 'off') return []
-  if (transport === 'sim') return [{ kind: 'sim', serial: 'simulated', place: 'simulated', path: 'simulated' }]
+  if (transport === 'sim') return [{ kind: 'sim', serial: 'simulated', port: 'simulated', path: 'simulated' }]
   const path = [i2c, spi].filter((part) => part !== undefined).join(' and ')
-  const configured: FoundAdapter[] = path === '' ? [] : [{ kind: 'linux', serial: path, place: path, path }]
-  return transport === 'linux' ? configured : [...configured, ...(await findUsbAdapters(native, places))]
+  const configured: FoundAdapter[] = path === '' ? [] : [{ kind: 'linux', serial: path, port: path, path }]
+  return transport === 'linux' ? configured : [...configured, ...(await findUsbAdapters(native, paths))]
 }
 
 const isSame = ({ alias: oldAlias, found: old }: PresentAdapter, alias: string, { kind, path, instance }: FoundAdapter): boolean =>
   oldAlias === alias && old.kind === kind && old.path === path && old.instance === instance
 
-const changeText = (gone: readonly PresentAdapter[], fresh: readonly PresentAdapter[]): string =>
-  [...gone.map(({ alias }) => `${alias} is gone`), ...fresh.map(({ alias, adapter }) => `${alias} is there (${adapter.name})`)].join(', ')
+const changeText = (removed: readonly PresentAdapter[], added: readonly PresentAdapter[]): string =>
+  [...removed.map(({ alias }) => `${alias} is gone`), ...added.map(({ alias, adapter }) => `${alias} is there (${adapter.name})`)].join(
+    ', ',
+  )

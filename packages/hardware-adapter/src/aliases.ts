@@ -1,46 +1,47 @@
-/** `adapter0`, `adapter1`, …: names that stay with an adapter across restarts and unplugging. */
+/** Assigns the aliases `adapter0`, `adapter1`, …, which stay with an adapter across restarts and unplugging. */
 import type { KeyValue } from '@sluice/sdk'
 import * as v from 'valibot'
-import type { FoundAdapter } from './found-adapter.ts'
+import type { FoundAdapter } from './find-adapters.ts'
 
 const KEY = 'aliases'
-/** Of remembered adapters; the one not seen for longest is forgotten first. */
+/** The adapters to remember. Beyond this number the one that was not seen for longest is forgotten. */
 const REMEMBERED_MAX = 64
 
+/** The stored form; `place` is the adapter's `port`. */
 const remembered = v.array(v.object({ alias: v.string(), kind: v.string(), serial: v.string(), place: v.string() }))
 type Remembered = v.InferOutput<typeof remembered>[number]
 
 /**
- * The alias of each adapter that is there. One with a serial number is known by it; one without by where it is connected, and
- * plugged in elsewhere it takes over the alias of one of its kind that is gone.
+ * Returns the connected adapters under their aliases. An adapter is recognized by its serial number. One without a serial number is
+ * recognized by its port; at an unknown port it takes over the alias of a missing adapter of the same kind that has no serial
+ * number either.
  */
-export async function assignAliases(
-  keyValue: Pick<KeyValue, 'get' | 'set'>,
-  present: readonly FoundAdapter[],
-): Promise<ReadonlyMap<string, FoundAdapter>> {
-  const before = v.safeParse(remembered, await keyValue.get(KEY))
-  const known: readonly Remembered[] = before.success ? before.output : []
-  const taken = new Map<string, FoundAdapter>()
-  const take = (adapter: FoundAdapter, fits: (old: Remembered) => boolean): boolean => {
-    const old = known.find((candidate) => candidate.kind === adapter.kind && !taken.has(candidate.alias) && fits(candidate))
-    if (old) taken.set(old.alias, adapter)
+export async function assignAliases(keyValue: KeyValue, present: readonly FoundAdapter[]): Promise<ReadonlyMap<string, FoundAdapter>> {
+  const stored = v.safeParse(remembered, await keyValue.get(KEY))
+  const known: readonly Remembered[] = stored.success ? stored.output : []
+  const assigned = new Map<string, FoundAdapter>()
+  /** Assigns the first free known alias that matches. Returns whether there was one. */
+  const assignKnown = (adapter: FoundAdapter, matches: (old: Remembered) => boolean): boolean => {
+    const old = known.find((candidate) => candidate.kind === adapter.kind && !assigned.has(candidate.alias) && matches(candidate))
+    if (old) assigned.set(old.alias, adapter)
     return old !== undefined
   }
 
-  const strangers = present.filter(({ serial, place, ...rest }) => {
-    const isSame = (old: Remembered) => (serial === '' ? old.serial === '' && old.place === place : old.serial === serial)
-    return !take({ serial, place, ...rest }, isSame)
-  })
-  const newcomers = strangers.filter((adapter) => adapter.serial !== '' || !take(adapter, (old) => old.serial === ''))
-  const isFree = (alias: string) => !taken.has(alias) && !known.some((old) => old.alias === alias)
+  const unrecognized = present.filter((adapter) => !assignKnown(adapter, (old) => isRecognized(adapter, old)))
+  const newcomers = unrecognized.filter((adapter) => adapter.serial !== '' || !assignKnown(adapter, (old) => old.serial === ''))
+  const isFree = (alias: string) => !assigned.has(alias) && !known.some((old) => old.alias === alias)
   for (const adapter of newcomers) {
     let number = 0
     while (!isFree(`adapter${number}`)) number++
-    taken.set(`adapter${number}`, adapter)
+    assigned.set(`adapter${number}`, adapter)
   }
 
-  const gone = known.filter(({ alias }) => !taken.has(alias))
-  const now = [...[...taken].map(([alias, { kind, serial, place }]) => ({ alias, kind, serial, place })), ...gone].slice(0, REMEMBERED_MAX)
-  if (JSON.stringify(now) !== JSON.stringify(known)) await keyValue.set(KEY, now)
-  return new Map([...taken].toSorted(([one], [other]) => one.localeCompare(other, 'en', { numeric: true })))
+  const connected = [...assigned].map(([alias, { kind, serial, port }]) => ({ alias, kind, serial, place: port }))
+  const missing = known.filter(({ alias }) => !assigned.has(alias))
+  const next = [...connected, ...missing].slice(0, REMEMBERED_MAX)
+  if (JSON.stringify(next) !== JSON.stringify(known)) await keyValue.set(KEY, next)
+  return new Map([...assigned].toSorted(([one], [other]) => one.localeCompare(other, 'en', { numeric: true })))
 }
+
+const isRecognized = ({ serial, port }: FoundAdapter, old: Remembered): boolean =>
+  serial === '' ? old.serial === '' && old.place === port : old.serial === serial

@@ -1,27 +1,33 @@
-/** The feature's parts on given native packages and places, so that both can be others in a test. */
+/** Builds the parts of the feature. Tests pass their own native packages and system paths. */
 import { createDeviceGuard } from '@sluice/hardware'
 import type { Host, Parts } from '@sluice/sdk'
-import { createAdapters, type Places } from './adapters.ts'
+import { Adapters } from './adapters.ts'
 import type { AdapterConfig } from './config.ts'
-import { datasheet } from './datasheet.ts'
-import { gpioAdapter } from './gpio-adapter.ts'
-import { i2cRead, i2cScan, i2cWrite } from './i2c-tools.ts'
+import type { SystemPaths } from './find-adapters.ts'
 import type { Native } from './native.ts'
-import { spiTransfer } from './spi-transfer.ts'
+import { datasheet } from './tools/datasheet.ts'
+import { gpioAdapter } from './tools/gpio-adapter.ts'
+import { i2cRead, i2cScan, i2cWrite } from './tools/i2c-tools.ts'
+import { spiTransfer } from './tools/spi-transfer.ts'
 
-export function buildAdapter(host: Host, config: AdapterConfig, { native, places }: { native: Native; places: Places }): Parts {
+export interface AdapterEnvironment {
+  readonly native: Native
+  readonly paths: SystemPaths
+}
+
+export function buildAdapter(host: Host, config: AdapterConfig, { native, paths }: AdapterEnvironment): Parts {
   const { adapter: settings } = config
-  const adapters = createAdapters(host, native, { settings, places })
+  const adapters = new Adapters(host, native, { settings, paths })
   const kit = { adapters, guard: createDeviceGuard(host, config) }
   return {
     tools: [i2cScan(kit), i2cRead(kit), i2cWrite(kit), spiTransfer(kit, settings), gpioAdapter(kit), datasheet(host, adapters)],
     ...(settings.transport === 'off' && { off: 'transport under [peripherals.adapter] is off' }),
     async check() {
-      const { checkAdapters } = await import('./when-needed.ts')
-      return checkAdapters({ adapters, native, settings, places })
+      const { checkAdapters } = await import('./lazy.ts')
+      return checkAdapters(adapters, settings, { native, paths })
     },
-    // What is connected shows in the background: a slow bus holds up no start.
-    register: async () => adapters.start(),
+    // The search runs in the background, so that a slow bus does not delay the start.
+    register: async () => void adapters.start(),
     close: () => adapters.close(),
   }
 }

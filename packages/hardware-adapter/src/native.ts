@@ -1,47 +1,46 @@
-/** The one door to the native packages, which are optional: each is loaded at its first use and shown as a small port. */
+/** The optional native packages. Each is loaded on first use and offered through a small interface. */
 import { checkDevicePath } from '@sluice/hardware'
 import { installPackage, missingPackages } from '@sluice/kit'
 import { AppError, errorText } from '@sluice/sdk'
-import { bulkEndpoints, type UsbInterfaceDescriptor } from './bulk-endpoints.ts'
+import { claimUsb, isSameUsb, type UsbDevice, usbAddress } from './usb-port.ts'
 
-/** Beyond it a USB transfer has failed; a real one takes a millisecond or two. */
-const TRANSFER_MS_MAX = 1000
-/** A HID report's number where a device has but one. */
+/** The report number of HID devices that have a single report. */
 const REPORT_NUMBER = 0
 
-/** A HID device, report by report. */
+/** A HID device. */
 export interface HidPort {
   write(report: Uint8Array): Promise<void>
-  /** The next report; empty if none came in time. */
+  /** Returns the next report, or an empty array when none arrives in time. */
   read(timeoutMs: number): Promise<Uint8Array>
   close(): Promise<void>
 }
 
-/** The two bulk endpoints of a vendor's interface. */
+/** The two bulk endpoints of a USB device. */
 export interface UsbPort {
   send(bytes: Uint8Array): Promise<void>
-  /** One transfer, of at most that many bytes; rejects if none comes in time. */
+  /** Receives one transfer of at most `bytesMax` bytes. Rejects when none arrives within a second. */
   receive(bytesMax: number): Promise<Uint8Array>
   close(): Promise<void>
 }
 
-/** What the kernel's I2C interface offers of it; `address` is 7-bit. */
+/** The used part of the kernel's I2C interface. Each call is one transaction; `address` is 7-bit. */
 export interface KernelI2c {
   functions(): Promise<KernelI2cFunctions>
   receiveByte(address: number): Promise<number>
   readByte(address: number, register: number): Promise<number>
   readWord(address: number, register: number): Promise<number>
-  /** At most 32 bytes. */
+  /** Reads at most 32 bytes. */
   readBlock(address: number, register: number, length: number): Promise<Uint8Array>
   read(address: number, length: number): Promise<Uint8Array>
   sendByte(address: number, byte: number): Promise<void>
   writeByte(address: number, register: number, byte: number): Promise<void>
-  /** At most 32 bytes. */
+  /** Writes at most 32 bytes. */
   writeBlock(address: number, register: number, bytes: Uint8Array): Promise<void>
   write(address: number, bytes: Uint8Array): Promise<void>
   close(): Promise<void>
 }
 
+/** The kinds of transactions that a bus driver supports. */
 export interface KernelI2cFunctions {
   /** Plain transfers of any length. */
   readonly i2c: boolean
@@ -54,40 +53,43 @@ export interface KernelSpi {
   close(): Promise<void>
 }
 
-/** A USB device as its operating system names it. */
-export interface UsbName {
+/** Identifies a connected USB device. */
+export interface UsbAddress {
   readonly vendor: number
   readonly product: number
-  /** Which bus, without leading zeros, and the address on it: they tell two of a kind apart. */
+  /** The number of the bus without leading zeros. */
   readonly bus: string
+  /** The address on the bus. */
   readonly address: number
 }
 
 export interface ListedDevice {
   readonly vendor: number
   readonly product: number
+  /** Empty when the device has no serial number. */
   readonly serial: string
-  /** Where it is now. */
+  /** The path for `openHid`; for USB devices `bus:address`. */
   readonly path: string
 }
 
 export interface Native {
-  /** Rejects with `unavailable` where the package is missing, naming what to install. */
+  /** Loads a package. Throws `unavailable` with the install command when it is missing. */
   require(name: NativePackage): Promise<void>
   openHid(path: string): Promise<HidPort>
-  openUsb(device: UsbName): Promise<UsbPort>
-  /** Rejects as `checkDevicePath` does. */
+  openUsb(device: UsbAddress): Promise<UsbPort>
+  /** Checks the path first and throws as `checkDevicePath` does. */
   openI2c(path: string): Promise<KernelI2c>
+  /** Checks the path first and throws as `checkDevicePath` does. */
   openSpi(path: string, mode: 0 | 1 | 2 | 3): Promise<KernelSpi>
   listHid(): Promise<readonly ListedDevice[]>
-  listUsb(): Promise<readonly (ListedDevice & UsbName)[]>
+  listUsb(): Promise<readonly (ListedDevice & UsbAddress)[]>
 }
 
 export type NativePackage = 'i2c-bus' | 'spi-device' | 'node-hid' | 'usb'
 
 const COMPILER = 'Python 3, make and a C++ compiler'
 
-/** What mends that a package cannot be loaded. */
+/** How to install each package. */
 export const NATIVE_FIX: Readonly<Record<NativePackage, string>> = {
   'i2c-bus': `${installPackage('i2c-bus')}; it is compiled, with ${COMPILER}`,
   'spi-device': `${installPackage('spi-device')}; it is compiled, with ${COMPILER}`,
@@ -95,8 +97,11 @@ export const NATIVE_FIX: Readonly<Record<NativePackage, string>> = {
   usb: installPackage('usb'),
 }
 
-/** All of them are optional; the feature can do nothing but simulate where none is there. */
-export function lacksNative(): string | undefined {
+/**
+ * Returns why the feature can only simulate an adapter: none of the packages is installed. Returns undefined when at least one is,
+ * because each adapter needs only one of them.
+ */
+export function missingNativePackages(): string | undefined {
   const names = Object.keys(NATIVE_FIX)
   return names.every((name) => missingPackages([name], import.meta.url) !== undefined) ? missingPackages(names, import.meta.url) : undefined
 }
@@ -115,30 +120,15 @@ const spiDevice = () => load('spi-device', () => import('spi-device'))
 const nodeHid = () =>
   load('node-hid', async () => {
     const module = await import('node-hid')
-    // What is native of it is loaded with its first use only.
+    // The package loads its native part on first use, so use it here to find out whether it can be loaded.
     module.default.getHidapiVersion()
     return module
   })
-/** Its own types need the browser's. */
+/** The package's own types need those of a browser. */
 const usb = () => load('usb', () => import('usb') as unknown as Promise<{ readonly default: UsbModule }>)
 
 interface UsbModule {
   readonly usb: { getDevices(): Promise<readonly UsbDevice[]> }
-}
-
-interface UsbDevice {
-  readonly vendorId: number
-  readonly productId: number
-  readonly serialNumber: string | null
-  readonly bus: string
-  readonly address: number
-  readonly configuration: { readonly interfaces: readonly UsbInterfaceDescriptor[] } | null
-  open(): Promise<void>
-  close(): Promise<void>
-  claimInterface(number: number): Promise<void>
-  releaseInterface(number: number): Promise<void>
-  transferIn(endpoint: number, length: number, timeoutMs: number): Promise<{ readonly data?: DataView }>
-  transferOut(endpoint: number, bytes: Uint8Array, timeoutMs: number): Promise<{ readonly bytesWritten: number }>
 }
 
 export const nativePackages: Native = {
@@ -155,11 +145,11 @@ export const nativePackages: Native = {
     }
   },
 
-  async openUsb(name) {
+  async openUsb(address) {
     const devices = await (await usb()).usb.getDevices()
-    const device = devices.find((candidate) => sameDevice(usbName(candidate), name))
-    if (!device) throw new AppError('unavailable', 'The adapter is no longer connected')
-    return claimed(device)
+    const device = devices.find((candidate) => isSameUsb(usbAddress(candidate), address))
+    if (!device) throw new AppError('unavailable', 'The adapter was unplugged')
+    return claimUsb(device)
   },
 
   async openI2c(path) {
@@ -212,48 +202,16 @@ export const nativePackages: Native = {
 
   async listUsb() {
     const devices = await (await usb()).usb.getDevices()
-    return devices.map((device) => {
-      const name = usbName(device)
-      return { ...name, serial: device.serialNumber ?? '', path: `${device.bus}:${device.address}` }
-    })
+    return devices.map((device) => ({
+      ...usbAddress(device),
+      serial: device.serialNumber ?? '',
+      path: `${device.bus}:${device.address}`,
+    }))
   },
 }
 
-/** `/dev/spidev0.1` → 0, 1. */
+/** Returns the numbers in a device path: `/dev/spidev0.1` → 0, 1. */
 function numbersIn(path: string): [number, number] {
   const [bus = 0, device = 0] = (/(?<!\d)\d+(?:\.\d+)?$/.exec(path)?.[0] ?? '').split('.').map(Number)
   return [bus, device]
-}
-
-const usbName = ({ vendorId, productId, bus, address }: UsbDevice): UsbName => ({
-  vendor: vendorId,
-  product: productId,
-  bus: bus.replace(/^0+(?=.)/, ''),
-  address,
-})
-
-const sameDevice = (one: UsbName, other: UsbName): boolean =>
-  one.vendor === other.vendor && one.product === other.product && one.bus === other.bus && one.address === other.address
-
-async function claimed(device: UsbDevice): Promise<UsbPort> {
-  await device.open()
-  try {
-    const { interfaceNumber, input, output } = bulkEndpoints(device.configuration?.interfaces ?? [])
-    // Nobody is driven out before: that would take it from another program too, in the middle of what it does.
-    await device.claimInterface(interfaceNumber)
-    return {
-      send: async (bytes) => void (await device.transferOut(output, bytes, TRANSFER_MS_MAX)),
-      async receive(bytesMax) {
-        const { data } = await device.transferIn(input, bytesMax, TRANSFER_MS_MAX)
-        return data ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength) : new Uint8Array()
-      },
-      async close() {
-        await device.releaseInterface(interfaceNumber).catch(() => undefined)
-        await device.close()
-      },
-    }
-  } catch (error) {
-    await device.close().catch(() => undefined)
-    throw error
-  }
 }

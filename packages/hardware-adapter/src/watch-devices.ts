@@ -1,41 +1,35 @@
-/** Looks again whenever something was plugged in or out, by the kernel's notices of USB device nodes; nothing runs in between. */
+/** Searches for devices again whenever a USB device is plugged in or out, without polling where the kernel can notify. */
 import { type FSWatcher, watch } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { signalScope } from '@sluice/kit'
 import type { Clock } from '@sluice/sdk'
 
-/** From the first notice: further nodes of a device and their permissions follow. */
-const QUIET_MS = 500
-/** Between looks, where there is nothing that could be watched. */
-const LOOK_MS = 10_000
-/** Of USB buses. */
-const FOLDERS_MAX = 64
-
-export interface Watching {
-  /** Awaited before the next look; may not reject. */
-  readonly look: () => Promise<void>
-  readonly signal: AbortSignal
-}
+/** The wait after the first notification, because more nodes of the device and their permissions follow. */
+const SETTLE_MS = 500
+/** The time between searches on systems that cannot notify. */
+const POLL_MS = 10_000
+/** The largest number of USB buses to watch. */
+const BUSES_MAX = 64
 
 /**
- * Calls `look` at once and after each change, until `signal` aborts; resolves then. Only `/dev/bus/usb` is watched: notices of
- * `/dev` itself come with every write to any terminal and to `/dev/null`.
+ * Calls `search` at once and after each change until `signal` aborts, then resolves. `search` is awaited and must not reject. Watches
+ * only `/dev/bus/usb`, because `/dev` itself changes with every write to a terminal or to `/dev/null`.
  */
-export async function watchDevices(clock: Pick<Clock, 'sleep'>, dev: string, { look, signal }: Watching): Promise<void> {
+export async function watchDevices(clock: Clock, dev: string, search: () => Promise<void>, signal: AbortSignal): Promise<void> {
   const usb = join(dev, 'bus/usb')
   while (!signal.aborted) {
-    const buses = (await readdir(usb).catch(() => [])).slice(0, FOLDERS_MAX).map((bus) => join(usb, bus))
-    const notice = new AbortController()
-    const watchers = [usb, ...buses].flatMap((folder) => watching(folder, () => notice.abort()))
+    const buses = (await readdir(usb).catch(() => [])).slice(0, BUSES_MAX).map((bus) => join(usb, bus))
+    const changed = new AbortController()
+    const watchers = [usb, ...buses].flatMap((folder) => watchFolder(folder, () => changed.abort()))
     try {
-      // With the watchers set: what comes after it is noticed, what came before it is seen.
-      await look()
-      using ended = signalScope([signal, notice.signal])
-      if (watchers.length === 0) await clock.sleep(LOOK_MS, ended.signal)
+      // The watchers are set first, so that no change between the search and the wait is missed.
+      await search()
+      using ended = signalScope([signal, changed.signal])
+      if (watchers.length === 0) await clock.sleep(POLL_MS, ended.signal)
       else {
         await aborted(ended.signal)
-        await clock.sleep(QUIET_MS, signal)
+        await clock.sleep(SETTLE_MS, signal)
       }
     } finally {
       for (const watcher of watchers) watcher.close()
@@ -43,11 +37,12 @@ export async function watchDevices(clock: Pick<Clock, 'sleep'>, dev: string, { l
   }
 }
 
-function watching(folder: string, onNotice: () => void): FSWatcher[] {
+/** Returns no watcher when the folder does not exist or the system has no watches left. */
+function watchFolder(folder: string, onChange: () => void): FSWatcher[] {
   try {
-    const watcher = watch(folder, { persistent: false }, (event) => event === 'rename' && onNotice())
-    // A bus that went away.
-    watcher.on('error', onNotice)
+    const watcher = watch(folder, { persistent: false }, (event) => event === 'rename' && onChange())
+    // The folder of a bus disappears with the bus.
+    watcher.on('error', onChange)
     return [watcher]
   } catch {
     return []

@@ -1,5 +1,5 @@
-/** A simulated I2C bus that writes down what happens on its wires: S and Sr are starts, P is a stop. */
-import { eeprom, type I2cPart, thermometer } from '../simulated-parts.ts'
+/** A simulated I2C bus that logs its transactions: S is a start, Sr a repeated start, P a stop. */
+import { eeprom, type I2cPart, thermometer } from '../drivers/simulated-parts.ts'
 
 export const THERMOMETER = 0x48
 export const EEPROM = 0x50

@@ -1,5 +1,5 @@
-/** A CH341A, packet by packet; it complains of whatever a real one would not understand. */
-import { type FlashTransfer, serialFlash } from '../simulated-parts.ts'
+/** A simulated CH341A that takes packets. Throws for every packet that a real chip does not understand. */
+import { type FlashTransfer, serialFlash } from '../drivers/simulated-parts.ts'
 import { hex, type LoggedBus, loggedBus } from './bus-log.ts'
 
 const PACKET_BYTES = 32
@@ -8,10 +8,10 @@ const SPEEDS = [20_000, 100_000, 400_000, 750_000]
 export interface Ch341aChip {
   readonly bus: LoggedBus
   readonly pins: { value: number; direction: number; inputs: number }
-  /** From this one on data bytes are not acknowledged. */
+  /** The number of data bytes that are acknowledged in one write. */
   refuseFrom: number
   speed(): number
-  /** Takes a packet and gives what comes back, in one piece. Throws for what is no packet. */
+  /** Takes a packet and returns the answer in one piece. Throws for an invalid packet. */
   answer(packet: Uint8Array): Uint8Array
 }
 
@@ -39,7 +39,7 @@ export function ch341aChip(): Ch341aChip {
     line = line === '' ? 'S' : `${line} Sr`
     address = undefined
   }
-  /** Gives the acknowledgement bit. */
+  /** Sends one byte. Returns the acknowledgement bit. */
   const out = (byte: number): number => {
     if (line === '') throw new Error('a byte without a start')
     line += ` ${hex([byte])}`
@@ -59,20 +59,20 @@ export function ch341aChip(): Ch341aChip {
   }
 
   const i2c = (bytes: Uint8Array): number[] => {
-    const back: number[] = []
+    const answer: number[] = []
     for (let at = 0; at < bytes.length; at++) {
       const code = bytes[at] ?? 0
       const count = code & 0x3f
-      if (code === 0) return back
+      if (code === 0) return answer
       if (code === 0x74) start()
       else if (code === 0x75) stop()
-      else if ((code & 0xc0) === 0x80 && count === 0) back.push(out(bytes[++at] ?? 0))
+      else if ((code & 0xc0) === 0x80 && count === 0) answer.push(out(bytes[++at] ?? 0))
       else if ((code & 0xc0) === 0x80) for (let byte = 0; byte < count; byte++) out(bytes[++at] ?? 0)
-      else if ((code & 0xc0) === 0xc0) back.push(...input(count || 1, count === 0))
+      else if ((code & 0xc0) === 0xc0) answer.push(...input(count || 1, count === 0))
       else if ((code & 0xfc) === 0x60) speed = code & 3
-      else throw new Error(`there is no I2C code ${code}`)
+      else throw new Error(`unknown I2C code ${code}`)
     }
-    throw new Error('an I2C packet without an end')
+    throw new Error('an I2C packet without an end code')
   }
 
   const setPins = (bytes: Uint8Array): void => {
@@ -80,7 +80,7 @@ export function ch341aChip(): Ch341aChip {
       if ((code & 0xc0) === 0x80) chip.pins.value = code & 0x3f
       else if ((code & 0xc0) === 0x40) chip.pins.direction = code & 0x3f
       else if (code === 0x20) break
-      else throw new Error(`there is no pin code ${code}`)
+      else throw new Error(`unknown pin code ${code}`)
     }
     const isSelected = (chip.pins.direction & 1) === 1 && (chip.pins.value & 1) === 0
     if (!isSelected) selected?.end()
@@ -91,7 +91,7 @@ export function ch341aChip(): Ch341aChip {
 
   const spi = (bytes: Uint8Array): number[] => {
     const flash = selected
-    if (!flash) throw new Error('SPI without a chip selected')
+    if (!flash) throw new Error('an SPI transfer without a chip select')
     return Array.from(bytes, (byte) => flip(flash.exchange(flip(byte))))
   }
 
@@ -107,7 +107,7 @@ export function ch341aChip(): Ch341aChip {
       if (command === 0xaa) return Uint8Array.from(i2c(rest))
       if (command === 0xa8) return Uint8Array.from(spi(rest))
       if (command === 0xa0) return Uint8Array.of((chip.pins.value & chip.pins.direction) | (chip.pins.inputs & ~chip.pins.direction), 0, 0)
-      if (command !== 0xab) throw new Error(`there is no command ${command}`)
+      if (command !== 0xab) throw new Error(`unknown command ${command}`)
       setPins(rest)
       return new Uint8Array()
     },

@@ -1,28 +1,28 @@
-/** Native packages that are not there, and ports onto simulated chips. */
+/** Fake native packages without devices, and ports to simulated chips. */
 import { AppError } from '@sluice/sdk'
 import type { HidPort, Native, UsbPort } from '../native.ts'
 
-const notGiven = async (): Promise<never> => {
-  throw new AppError('unavailable', 'this test was given no such device')
+const noDevice = async (): Promise<never> => {
+  throw new AppError('unavailable', 'this test has no such device')
 }
 
 export const fakeNative = (given: Partial<Native> = {}): Native => ({
   require: async () => {},
-  openHid: notGiven,
-  openUsb: notGiven,
-  openI2c: notGiven,
-  openSpi: notGiven,
+  openHid: noDevice,
+  openUsb: noDevice,
+  openI2c: noDevice,
+  openSpi: noDevice,
   listHid: async () => [],
   listUsb: async () => [],
   ...given,
 })
 
 export interface Plug {
-  /** Changed by a test: the device is gone, or says nothing. */
+  /** A test sets `out` for an unplugged device and `silent` for one that does not answer. */
   state: 'in' | 'out' | 'silent'
-  /** How often it was opened and not closed. */
+  /** The number of ports that are open. */
   open: number
-  /** Of an answer, before it is given. */
+  /** Changes each answer before it is returned. */
   garble: (answer: Uint8Array) => Uint8Array
 }
 

@@ -1,4 +1,4 @@
-/** The feature's tools on given native packages, called as the daemon calls them. */
+/** Builds the feature with the native packages of a test and calls its tools as the daemon does. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -15,10 +15,10 @@ import { fakeNative } from './fake-native.ts'
 export interface HardwareKit {
   readonly host: TestHost
   readonly parts: Parts
-  /** What was to be written, in order. */
+  /** The records of the audit log, in order. */
   readonly audited: DeviceRecord[]
   readonly reports: ToolReport[]
-  /** A folder that stands for the root: `dev`, `sys`. */
+  /** The folder that contains `dev`, `sys` and `data`. */
   readonly root: string
   run(tool: string, input: object, call?: { readonly client?: string; readonly signal?: AbortSignal }): Promise<string>
   risk(tool: string, input: object): Risk
@@ -34,14 +34,14 @@ export interface KitOptions {
 }
 
 const roots: string[] = []
-// The cases for a virtual machine use this kit without the test runner; their machine is thrown away.
+// The cases for a virtual machine use this kit without the test runner. Their machine is deleted afterwards.
 if (process.env.VITEST !== undefined) {
   afterAll(() => {
     for (const root of roots) rmSync(root, { recursive: true, force: true })
   })
 }
 
-/** Makes a folder that is removed after the tests of the file. */
+/** Creates a folder that is removed after the tests of the file. */
 export function temporaryRoot(): string {
   const root = mkdtempSync(join(tmpdir(), 'sluice-adapter-'))
   roots.push(root)
@@ -54,11 +54,11 @@ export function hardwareKit(options: KitOptions = {}): HardwareKit {
   const reports: ToolReport[] = []
   const audit = async (record: DeviceRecord) => void audited.push(record)
   const host = testHost({ dataDir: join(root, 'data'), ...overrides, services: { audit, ...overrides?.services } })
-  const places = { platform, sys: join(root, 'sys'), dev: join(root, 'dev') }
-  const parts = buildAdapter(host, v.parse(adapterSection.schema, config), { native: fakeNative(native), places })
-  const named = (name: string) => {
+  const paths = { platform, sys: join(root, 'sys'), dev: join(root, 'dev') }
+  const parts = buildAdapter(host, v.parse(adapterSection.schema, config), { native: fakeNative(native), paths })
+  const toolNamed = (name: string) => {
     const found = (parts.tools ?? []).find((tool) => tool.name === name)
-    if (!found) throw new Error(`there is no tool ${name}`)
+    if (!found) throw new Error(`unknown tool ${name}`)
     return found
   }
   return {
@@ -68,14 +68,14 @@ export function hardwareKit(options: KitOptions = {}): HardwareKit {
     reports,
     root,
     async run(name, input, { client = 'one', signal } = {}) {
-      const tool = named(name)
+      const tool = toolNamed(name)
       const context = { ...toolContext(signal), client: client as ClientId, report: (report: ToolReport) => void reports.push(report) }
       return tool.run(v.parse(tool.input, input), context)
     },
     risk(name, input) {
-      const { risk, input: schema } = named(name)
+      const { risk, input: schema } = toolNamed(name)
       return typeof risk === 'function' ? risk(v.parse(schema, input)) : risk
     },
-    available: () => named('i2c_scan').available?.() ?? true,
+    available: () => toolNamed('i2c_scan').available?.() ?? true,
   }
 }

@@ -1,34 +1,35 @@
-/** An MCP2221 as its data sheet describes it, report by report; it complains of whatever a real one would not understand. */
+/** A simulated MCP2221 that takes reports as its data sheet describes. Throws for every report that a real chip does not understand. */
 import { hex, type LoggedBus, loggedBus } from './bus-log.ts'
 
 const REPORT_BYTES = 64
 const DATA_BYTES = 60
 
 export interface ChipFaults {
-  /** A line that something holds down. */
+  /** The bus line that is held low. */
   low?: 'SCL' | 'SDA'
-  /** Answers `busy` to that many reports of a transfer. */
+  /** The number of transfer reports to reject as busy. */
   busy?: number
-  /** A write that ends in this state of the engine. */
+  /** The state of the engine after a write. */
   writeEndsIn?: number
-  /** Says of that many questions for data that there are none yet. */
+  /** The number of polls for data to answer without data. */
   slowData?: number
 }
 
 export interface Mcp2221Chip {
   readonly bus: LoggedBus
   readonly faults: ChipFaults
-  readonly pins: { value: 0 | 1; input: 0 | 1; purpose: number }[]
-  /** Hertz. */
+  /** `usage` 0 is GPIO; `input` 1 is an input. */
+  readonly pins: { value: 0 | 1; input: 0 | 1; usage: number }[]
+  /** Returns the I2C clock in hertz. */
   speed(): number
-  /** Takes a report of 64 bytes and answers with one. Throws for what no data sheet allows. */
+  /** Takes a report of 64 bytes and returns the answer report. Throws for a report that the data sheet does not allow. */
   answer(report: Uint8Array): Uint8Array
 }
 
 export function mcp2221Chip(): Mcp2221Chip {
   const bus = loggedBus()
   const faults: ChipFaults = {}
-  const pins: Mcp2221Chip['pins'] = [0, 1, 2, 3].map((line) => ({ value: 0, input: 1, purpose: line === 2 ? 1 : 0 }))
+  const pins: Mcp2221Chip['pins'] = [0, 1, 2, 3].map((line) => ({ value: 0, input: 1, usage: line === 2 ? 1 : 0 }))
   let divider = 0x75
   let state = 0
   let notAcknowledged = false
@@ -115,7 +116,7 @@ export function mcp2221Chip(): Mcp2221Chip {
   const setPins = (report: Uint8Array, out: Uint8Array): void => {
     for (const [line, pin] of pins.entries()) {
       const [alterValue, value, alterDirection, input] = report.subarray(2 + 4 * line, 6 + 4 * line)
-      if ((alterValue || alterDirection) && pin.purpose !== 0) throw new Error(`GPIO of pin ${line}, which does something else`)
+      if ((alterValue || alterDirection) && pin.usage !== 0) throw new Error(`GPIO of pin ${line}, which has another function`)
       if (alterValue) pin.value = value === 0 ? 0 : 1
       if (alterDirection) pin.input = input === 0 ? 0 : 1
       out.set(report.subarray(2 + 4 * line, 6 + 4 * line), 2 + 4 * line)
@@ -125,13 +126,13 @@ export function mcp2221Chip(): Mcp2221Chip {
   const settings = (report: Uint8Array, out: Uint8Array): void => {
     if (report[0] === 0x61) {
       out.set([18, 4], 2)
-      for (const [line, { purpose, input, value }] of pins.entries()) out[22 + line] = purpose | (input << 3) | (value << 4)
+      for (const [line, { usage, input, value }] of pins.entries()) out[22 + line] = usage | (input << 3) | (value << 4)
       return
     }
-    if (report.subarray(2, 7).some((byte) => byte !== 0)) throw new Error('settings were changed that nobody asked for')
+    if (report.subarray(2, 7).some((byte) => byte !== 0)) throw new Error('a settings report changes more than the pins')
     for (const [line, pin] of pins.entries()) {
       const given = report[8 + line] ?? 0
-      pin.purpose = given & 7
+      pin.usage = given & 7
       pin.input = given & 8 ? 1 : 0
       pin.value = given & 16 ? 1 : 0
     }
@@ -153,9 +154,9 @@ export function mcp2221Chip(): Mcp2221Chip {
       else if (command === 0x40) data(out)
       else if (command === 0x50) setPins(report, out)
       else if (command === 0x51)
-        for (const [line, { value, input, purpose }] of pins.entries()) out.set(purpose === 0 ? [value, input] : [0xee, 0xef], 2 + 2 * line)
+        for (const [line, { value, input, usage }] of pins.entries()) out.set(usage === 0 ? [value, input] : [0xee, 0xef], 2 + 2 * line)
       else if (command === 0x60 || command === 0x61) settings(report, out)
-      else throw new Error(`there is no command ${command}`)
+      else throw new Error(`unknown command ${command}`)
       return out
     },
   }

@@ -1,4 +1,4 @@
-/** The program that is a CH341A. */
+/** The program that serves a simulated CH341A as a virtual USB device. */
 import { ch341aChip } from '../ch341a-chip.ts'
 import { serveUsbFunction } from './serve-usb-function.ts'
 

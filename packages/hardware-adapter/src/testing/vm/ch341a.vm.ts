@@ -1,33 +1,33 @@
-/** A CH341A on the kernel's virtual USB controller, found below /sys, driven through `usb`, unplugged and plugged in again. */
+/** Tests a simulated CH341A on the kernel's virtual USB controller, with the package `usb` and the real /sys. */
 import assert from 'node:assert/strict'
-import { setTimeout as passing } from 'node:timers/promises'
+import { setTimeout as delay } from 'node:timers/promises'
 import { type VmTestContext, vmCase } from '@sluice/qa/vm/vm-case'
 import { testClock } from '@sluice/testkit/clock'
-import { findUsbAdapters } from '../../find-usb-adapters.ts'
+import { findUsbAdapters } from '../../find-adapters.ts'
 import { nativePackages } from '../../native.ts'
 import { hardwareKit } from '../hardware-kit.ts'
-import { asNobody } from './as-nobody.ts'
 import { usbFunction, type VirtualUsb } from './usb-function.ts'
+import { withoutRoot } from './without-root.ts'
 
-/** Plugged in by the first test: this file is also read where there is no such controller. */
+/** The first test plugs the device in, because this file is also imported on machines without such a controller. */
 const usb: { device?: Promise<VirtualUsb> } = {}
 
 const until = async (check: () => boolean | Promise<boolean>, signal: AbortSignal): Promise<void> => {
   while (!(await check())) {
     signal.throwIfAborted()
-    await passing(50)
+    await delay(50)
   }
 }
 
-const isThere = async () => (await findUsbAdapters(nativePackages, { platform: 'linux', sys: '/sys' })).length > 0
+const isFound = async () => (await findUsbAdapters(nativePackages, { platform: 'linux', sys: '/sys' })).length > 0
 
 const arrange = async ({ after, signal }: VmTestContext) => {
   usb.device ??= usbFunction('ch341a-device.ts')
   const device = await usb.device
-  await until(isThere, signal)
+  await until(isFound, signal)
   const clock = {
     ...testClock(),
-    sleep: (ms: number, stop?: AbortSignal) => passing(ms, undefined, { signal: stop }).catch(() => undefined),
+    sleep: (ms: number, stop?: AbortSignal) => delay(ms, undefined, { signal: stop }).catch(() => undefined),
   }
   const kit = hardwareKit({ config: {}, native: nativePackages, root: '/', host: { dataDir: '/tmp/data', clock } })
   after(() => kit.parts.close?.())
@@ -37,17 +37,17 @@ const arrange = async ({ after, signal }: VmTestContext) => {
 export default vmCase({
   modules: ['dummy_hcd', 'libcomposite', 'usb_f_fs'],
   tests: {
-    'it is found without configuration, and its bus scanned': async (context) => {
+    'it is found without configuration and its bus can be scanned': async (context) => {
       const { run } = await arrange(context)
       assert.equal(await run('i2c_scan', {}), 'I2C scan found 2 device(s): 0x48, 0x50')
     },
 
-    'registers are read': async (context) => {
+    'a register is read': async (context) => {
       const { run } = await arrange(context)
       assert.equal(await run('i2c_read', { addr: 0x48, register: 0, len: 2 }), 'I2C read from addr 0x48: [0x19, 0x00]')
     },
 
-    'more than one packet is written and read again': async (context) => {
+    'more than one packet is written and read back': async (context) => {
       const { run } = await arrange(context)
       const bytes = Array.from({ length: 200 }, (_none, index) => index)
       await run('i2c_write', { addr: 0x50, bytes: [0, ...bytes] })
@@ -55,7 +55,7 @@ export default vmCase({
       assert.equal(await run('i2c_read', { addr: 0x50, register: 0, len: 200 }), `I2C read from addr 0x50: [${hex}]`)
     },
 
-    'a serial flash tells its id, and keeps what it is given': async (context) => {
+    'a serial flash returns its id and stores data': async (context) => {
       const { run } = await arrange(context)
       assert.match(await run('spi_transfer', { bytes: [0x9f, 0, 0, 0] }), /0xef, 0x40, 0x18\]$/)
       await run('spi_transfer', { bytes: [0x06] })
@@ -68,7 +68,7 @@ export default vmCase({
       assert.match(await run('gpio_adapter', { action: 'set', lines: 0b0110, direction: 0b0110, value: 0b0100 }), /value 0b10000100$/)
     },
 
-    'unplugged and plugged in again while the daemon runs, it keeps its alias': async (context) => {
+    'it keeps its alias when it is unplugged and plugged in again': async (context) => {
       const { run, parts, available, host, device } = await arrange(context)
       await parts.register?.(context.signal)
       await until(available, context.signal)
@@ -81,20 +81,20 @@ export default vmCase({
       assert.deepEqual(host.refreshes, ['adapter0 is there (CH341A)', 'adapter0 is gone', 'adapter0 is there (CH341A)'])
     },
 
-    'without permission the error brings the udev rule': async (context) => {
+    'without permission the error contains the udev rule': async (context) => {
       const { run } = await arrange(context)
-      const seen = await asNobody(() => run('i2c_scan', {}))
-      assert.match(seen, /^No permission for CH341A at .*: put `SUBSYSTEM=="usb"/)
+      const text = await withoutRoot(() => run('i2c_scan', {}))
+      assert.match(text, /^No permission for CH341A at .*: put `SUBSYSTEM=="usb"/)
     },
 
-    'taken by another program, it is said to be in use': async (context) => {
+    'it is reported as in use while another program has it': async (context) => {
       const { run } = await arrange(context)
       const other = await arrange(context)
       await run('i2c_scan', {})
       await assert.rejects(other.run('i2c_scan', {}), { code: 'unavailable', message: /is in use by another program/ })
     },
 
-    'doctor says that it can be used': async (context) => {
+    'doctor reports that it can be used': async (context) => {
       const { parts } = await arrange(context)
       const findings = await parts.check?.(context.signal)
       assert.deepEqual(

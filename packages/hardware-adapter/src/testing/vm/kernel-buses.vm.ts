@@ -1,9 +1,9 @@
-/** The kernel's own I2C and SPI devices by the native packages: i2c-stub (SMBus only), a SPI loopback and a serial flash. */
+/** Tests the kernel's own I2C and SPI devices with the native packages: i2c-stub (SMBus only), an SPI loopback and a serial flash. */
 import assert from 'node:assert/strict'
 import { type VmCase, vmCase } from '@sluice/qa/vm/vm-case'
 import { nativePackages } from '../../native.ts'
 import { hardwareKit } from '../hardware-kit.ts'
-import { asNobody } from './as-nobody.ts'
+import { withoutRoot } from './without-root.ts'
 
 const kit = (adapter: object) =>
   hardwareKit({
@@ -22,7 +22,7 @@ const definition: VmCase = vmCase({
       assert.equal(await onStub().run('i2c_scan', {}), 'I2C scan found 2 device(s): 0x48, 0x50')
     },
 
-    'what is written is read again, by byte, by word and by block': async () => {
+    'a write is read back by byte, by word and by block': async () => {
       const { run } = onStub()
       await run('i2c_write', { addr: 0x50, bytes: [0x10, 1] })
       await run('i2c_write', { addr: 0x50, bytes: [0x11, 2, 3, 4, 5] })
@@ -30,7 +30,7 @@ const definition: VmCase = vmCase({
       assert.equal(await run('i2c_read', { addr: 0x50, register: 0x10, len: 5 }), 'I2C read from addr 0x50: [0x01, 0x02, 0x03, 0x04, 0x05]')
     },
 
-    'a block of 32 bytes is the most after a register': async () => {
+    'at most 32 bytes are read after a register': async () => {
       const { run } = onStub()
       await run('i2c_write', { addr: 0x50, bytes: [0x20, ...new Array(32).fill(9)] })
       assert.equal(
@@ -43,7 +43,7 @@ const definition: VmCase = vmCase({
       })
     },
 
-    'what a bus of SMBus alone cannot do is said': async () => {
+    'transfers that an SMBus cannot make are refused': async () => {
       const { run } = onStub()
       await assert.rejects(run('i2c_read', { addr: 0x50, len: 2 }), { code: 'invalid_request', message: /one byte at a time/ })
       await assert.rejects(run('i2c_write', { addr: 0x50, bytes: new Array(34).fill(0) }), {
@@ -52,16 +52,16 @@ const definition: VmCase = vmCase({
       })
     },
 
-    'nobody at an address is not_found': async () => {
+    'an unused address is not_found': async () => {
       await assert.rejects(onStub().run('i2c_read', { addr: 0x22, register: 0 }), { code: 'not_found' })
     },
 
-    'a bus or a device that is not there is not_found': async () => {
+    'a missing bus or device is not_found': async () => {
       await assert.rejects(kit({ i2c: '/dev/i2c-9' }).run('i2c_scan', {}), { code: 'not_found', message: 'There is no /dev/i2c-9' })
       await assert.rejects(kit({ spi: '/dev/spidev3.0' }).run('spi_transfer', { bytes: [0] }), { code: 'not_found' })
     },
 
-    'SPI gives back what a loopback is sent, 4096 bytes included': async () => {
+    'SPI returns the bytes of a loopback, up to 4096': async () => {
       const { run } = kit({ spi: '/dev/spidev0.0' })
       assert.equal(
         await run('spi_transfer', { bytes: [1, 2, 3], mode: 3, speed_hz: 500_000 }),
@@ -75,7 +75,7 @@ const definition: VmCase = vmCase({
       )
     },
 
-    'a serial flash tells its id, and keeps what it is given': async () => {
+    'a serial flash returns its id and stores data': async () => {
       const { run } = kit({ spi: '/dev/spidev0.1' })
       assert.match(await run('spi_transfer', { bytes: [0x9f, 0, 0, 0] }), /0xef, 0x40, 0x18\]$/)
       await run('spi_transfer', { bytes: [0x06] })
@@ -85,11 +85,11 @@ const definition: VmCase = vmCase({
 
     'without permission the error names the group': async () => {
       const { run } = kit({ i2c: '/dev/i2c-0', spi: '/dev/spidev0.0' })
-      assert.match(await asNobody(() => run('i2c_scan', {})), /^No permission for \/dev\/i2c-0: .*`i2c`/)
-      assert.match(await asNobody(() => run('spi_transfer', { bytes: [0] })), /^No permission for \/dev\/spidev0.0: .*`spi`/)
+      assert.match(await withoutRoot(() => run('i2c_scan', {})), /^No permission for \/dev\/i2c-0: .*`i2c`/)
+      assert.match(await withoutRoot(() => run('spi_transfer', { bytes: [0] })), /^No permission for \/dev\/spidev0.0: .*`spi`/)
     },
 
-    'doctor says what can be used': async () => {
+    'doctor reports which buses can be used': async () => {
       const { parts } = kit({ i2c: '/dev/i2c-0', spi: '/dev/spidev7.0' })
       const findings = await parts.check?.(AbortSignal.timeout(5000))
       assert.deepEqual(

@@ -1,12 +1,12 @@
-/** An MCP2221 that the kernel takes for a real one, found below /sys and driven through node-hid. */
+/** Tests a simulated MCP2221 on the kernel's virtual HID bus, with the package node-hid and the real /sys. */
 import assert from 'node:assert/strict'
 import { type VmTestContext, vmCase } from '@sluice/qa/vm/vm-case'
 import { nativePackages } from '../../native.ts'
 import { hardwareKit } from '../hardware-kit.ts'
 import { mcp2221Chip } from '../mcp2221-chip.ts'
-import { asNobody } from './as-nobody.ts'
-import { installLibusb, lacksLibusb } from './libusb.ts'
+import { installLibusb, missingLibusb } from './libusb.ts'
 import { uhidDevice } from './uhid-device.ts'
+import { withoutRoot } from './without-root.ts'
 
 const arrange = async ({ after }: VmTestContext) => {
   await installLibusb()
@@ -15,7 +15,7 @@ const arrange = async ({ after }: VmTestContext) => {
     vendor: 0x04d8,
     product: 0x00dd,
     name: 'MCP2221',
-    place: 'uhid/one',
+    port: 'uhid/one',
     serial: '0001',
     answer: chip.answer,
   })
@@ -27,14 +27,14 @@ const arrange = async ({ after }: VmTestContext) => {
 
 export default vmCase({
   modules: ['uhid', 'hid-generic'],
-  lacks: lacksLibusb,
+  lacks: missingLibusb,
   tests: {
-    'it is found without configuration, and its bus scanned': async (context) => {
+    'it is found without configuration and its bus can be scanned': async (context) => {
       const { run } = await arrange(context)
       assert.equal(await run('i2c_scan', {}), 'I2C scan found 2 device(s): 0x48, 0x50')
     },
 
-    'a read with a register has a repeated start on the wires': async (context) => {
+    'a read with a register makes a repeated start': async (context) => {
       const { run, chip } = await arrange(context)
       assert.equal(await run('i2c_read', { addr: 0x48, register: 0, len: 2 }), 'I2C read from addr 0x48: [0x19, 0x00]')
       assert.deepEqual(chip.bus.log, ['S 90 00', 'Sr 91 read 2 P'])
@@ -55,21 +55,21 @@ export default vmCase({
       assert.equal(chip.pins[2]?.value, 1)
     },
 
-    'unplugged between two calls it is unavailable': async (context) => {
+    'it is unavailable when it is unplugged between two calls': async (context) => {
       const { run, unplug } = await arrange(context)
       await run('i2c_scan', {})
       await unplug()
       await assert.rejects(run('i2c_scan', {}), { code: 'unavailable' })
     },
 
-    'without permission the error brings the udev rule': async (context) => {
+    'without permission the error contains the udev rule': async (context) => {
       const { run } = await arrange(context)
       await nativePackages.require('node-hid')
-      const seen = await asNobody(() => run('i2c_scan', {}))
-      assert.match(seen, /^No permission for MCP2221 at .*: put `SUBSYSTEM=="hidraw"/)
+      const text = await withoutRoot(() => run('i2c_scan', {}))
+      assert.match(text, /^No permission for MCP2221 at .*: put `SUBSYSTEM=="hidraw"/)
     },
 
-    'doctor says that it can be used': async (context) => {
+    'doctor reports that it can be used': async (context) => {
       const { parts } = await arrange(context)
       const findings = await parts.check?.(context.signal)
       assert.deepEqual(

@@ -1,4 +1,4 @@
-/** The device's side of a virtual USB device: describes itself to the kernel (FunctionFS) and answers packet by packet. */
+/** The device side of a virtual USB device: describes itself to the kernel through FunctionFS and answers packets. */
 import { execFile } from 'node:child_process'
 import { open, read, write } from 'node:fs'
 import { mkdir, symlink, writeFile } from 'node:fs/promises'
@@ -12,11 +12,11 @@ const SETUP = 4
 export interface UsbFunction {
   readonly vendor: string
   readonly product: string
-  /** An empty answer is none. */
+  /** Returns the answer to a packet. An empty array sends no answer. */
   answer(packet: Uint8Array): Uint8Array
 }
 
-/** Plugs itself in, says so on standard output, and goes on until the process is killed. */
+/** Plugs the device in, prints `plugged in` and serves packets until the process is killed. */
 export async function serveUsbFunction({ vendor, product, answer }: UsbFunction): Promise<void> {
   for (const folder of ['strings/0x409', 'configs/c.1', 'functions/ffs.sluice']) await mkdir(`${GADGET}/${folder}`, { recursive: true })
   await writeFile(`${GADGET}/idVendor`, `0x${vendor}`)
@@ -33,7 +33,7 @@ export async function serveUsbFunction({ vendor, product, answer }: UsbFunction)
   const [input, output] = [await openEndpoint('ep1'), await openEndpoint('ep2')]
   await plugInto(await controller())
   process.stdout.write('plugged in\n')
-  await Promise.all([acknowledgeControl(control), serve({ input, output, answer })])
+  await Promise.all([acknowledgeControl(control), serve(input, output, answer)])
 }
 
 const little = (...values: readonly number[]): Buffer => {
@@ -42,7 +42,7 @@ const little = (...values: readonly number[]): Buffer => {
   return bytes
 }
 
-/** Interface and endpoints, for full and for high speed. */
+/** Describes the interface and its endpoints, for full and for high speed. */
 function descriptors(): Buffer {
   const endpoint = (address: number, size: number) => Buffer.from([7, 5, address, 2, size & 0xff, size >> 8, 0])
   const speed = (size: number) => Buffer.concat([Buffer.from([9, 4, 0, 0, 2, 0xff, 1, 2, 0]), endpoint(0x82, size), endpoint(0x02, size)])
@@ -51,7 +51,7 @@ function descriptors(): Buffer {
   return Buffer.concat([little(3, 20 + both.length, hasFullAndHigh, 3, 3), both])
 }
 
-/** Requests to the device itself are taken, and mean nothing. */
+/** Acknowledges requests to the device itself without acting on them. */
 async function acknowledgeControl(control: number): Promise<void> {
   const event = Buffer.alloc(12)
   for (;;) {
@@ -66,19 +66,15 @@ async function acknowledgeControl(control: number): Promise<void> {
   }
 }
 
-async function serve({
-  input,
-  output,
-  answer,
-}: Pick<UsbFunction, 'answer'> & { readonly input: number; readonly output: number }): Promise<void> {
+async function serve(input: number, output: number, answer: UsbFunction['answer']): Promise<void> {
   const packet = Buffer.alloc(PACKET_BYTES_MAX)
   for (;;) {
     try {
       const { bytesRead } = await promisify(read)(output, packet, 0, packet.length, null)
-      const back = answer(Uint8Array.from(packet.subarray(0, bytesRead)))
-      if (back.length > 0) await promisify(write)(input, Buffer.from(back))
+      const reply = answer(Uint8Array.from(packet.subarray(0, bytesRead)))
+      if (reply.length > 0) await promisify(write)(input, Buffer.from(reply))
     } catch (error) {
-      // Unplugged: it may be plugged in again.
+      // The device was unplugged and may be plugged in again.
       if ((error as NodeJS.ErrnoException).code !== 'ESHUTDOWN') throw error
       await new Promise((resolve) => setTimeout(resolve, 50))
     }

@@ -1,4 +1,4 @@
-/** A HID device of the kernel that is this process: reports go to a chip, its answers come back (`/dev/uhid`). */
+/** A virtual HID device through the kernel's `/dev/uhid`: passes reports to a simulated chip and returns its answers. */
 import { close, open, read, write } from 'node:fs'
 import { promisify } from 'node:util'
 
@@ -18,20 +18,21 @@ const EVENT_BYTES = 4380
 const DATA_BYTES = 4096
 const BUS_USB = 3
 const EIO = 5
-/** A vendor's page with one report of 64 bytes each way, without a number. */
+/** A vendor-specific usage page with one unnumbered report of 64 bytes in each direction. */
 const DESCRIPTOR = Buffer.from('0600ff0901a1010901150026ff0075089540810209021500 26ff00750895409102c0'.replaceAll(' ', ''), 'hex')
 
-export interface UhidOptions {
+export interface VirtualHid {
   readonly vendor: number
   readonly product: number
   readonly name: string
-  readonly place: string
+  /** The physical port that the kernel reports. */
+  readonly port: string
   readonly serial: string
   answer(report: Uint8Array): Uint8Array
 }
 
-/** Resolves once the kernel has taken the device; the function it gives unplugs it. */
-export async function uhidDevice({ vendor, product, name, place, serial, answer }: UhidOptions): Promise<() => Promise<void>> {
+/** Plugs the device in. Resolves once the kernel has started it, with a function that unplugs it. */
+export async function uhidDevice({ vendor, product, name, port, serial, answer }: VirtualHid): Promise<() => Promise<void>> {
   const file = await promisify(open)('/dev/uhid', 'r+')
   const send = async (type: number, fill: (event: Buffer) => void = () => {}): Promise<void> => {
     const event = Buffer.alloc(EVENT_BYTES)
@@ -40,16 +41,16 @@ export async function uhidDevice({ vendor, product, name, place, serial, answer 
     await promisify(write)(file, event)
   }
   const { promise: started, resolve: start } = Promise.withResolvers<void>()
-  let gone = false
+  let isUnplugged = false
 
-  const take = async (type: number, event: Buffer): Promise<void> => {
+  const handle = async (type: number, event: Buffer): Promise<void> => {
     if (type === EVENT.start) start()
     if (type === EVENT.getReport) await send(EVENT.getReportReply, (reply) => refuse(event, reply))
     if (type === EVENT.setReport) await send(EVENT.setReportReply, (reply) => refuse(event, reply))
     if (type !== EVENT.output) return
-    const given = event.subarray(0, event.readUInt16LE(DATA_BYTES))
-    // With the number that there is none of.
-    const report = given.length === 65 ? given.subarray(1) : given
+    const data = event.subarray(0, event.readUInt16LE(DATA_BYTES))
+    // The kernel may prefix the report with its number 0.
+    const report = data.length === 65 ? data.subarray(1) : data
     const reply = answer(Uint8Array.from(report))
     await send(EVENT.input, (input) => {
       input.writeUInt16LE(reply.length, 0)
@@ -59,15 +60,15 @@ export async function uhidDevice({ vendor, product, name, place, serial, answer 
 
   const listen = async (): Promise<void> => {
     const event = Buffer.alloc(EVENT_BYTES)
-    while (!gone) {
+    while (!isUnplugged) {
       await promisify(read)(file, event, 0, EVENT_BYTES, null)
-      await take(event.readUInt32LE(0), event.subarray(4))
+      await handle(event.readUInt32LE(0), event.subarray(4))
     }
   }
 
   await send(EVENT.create, (event) => {
     event.write(name, 0)
-    event.write(place, 128)
+    event.write(port, 128)
     event.write(serial, 192)
     event.writeUInt16LE(DESCRIPTOR.length, 256)
     event.writeUInt16LE(BUS_USB, 258)
@@ -76,12 +77,12 @@ export async function uhidDevice({ vendor, product, name, place, serial, answer 
     DESCRIPTOR.copy(event, 276)
   })
   void listen().catch((error: unknown) => {
-    if (!gone) throw error
+    if (!isUnplugged) throw error
   })
   await started
   return async () => {
-    if (gone) return
-    gone = true
+    if (isUnplugged) return
+    isUnplugged = true
     await send(EVENT.destroy)
     await promisify(close)(file).catch(() => undefined)
   }

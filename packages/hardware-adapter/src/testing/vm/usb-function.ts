@@ -1,4 +1,4 @@
-/** A USB device on the kernel's virtual controller: a vendor's interface with two bulk endpoints, served by a process of its own. */
+/** A virtual USB device on the kernel's virtual controller: a vendor-specific interface with two bulk endpoints. */
 import { spawn } from 'node:child_process'
 import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -11,8 +11,8 @@ export interface VirtualUsb {
 }
 
 /**
- * Starts `program`, a file beside this one that calls `serveUsbFunction`; resolves once it is plugged in. It has to be another
- * process: one that waits for a packet cannot end by itself.
+ * Starts `program`, a file in this folder that calls `serveUsbFunction`, and resolves once the device is plugged in. It runs in a
+ * process of its own, because a process that waits for a packet cannot end by itself.
  */
 export async function usbFunction(program: string): Promise<VirtualUsb> {
   const device = spawn(process.execPath, [join(import.meta.dirname, program)], { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -24,6 +24,8 @@ export async function usbFunction(program: string): Promise<VirtualUsb> {
   return { unplug: () => plugInto('\n'), replug: async () => plugInto(await controller()) }
 }
 
+/** Returns the name of the virtual controller. */
 export const controller = async (): Promise<string> => (await readdir('/sys/class/udc'))[0] ?? ''
 
+/** Plugs the device into the controller of that name; a line feed unplugs it. */
 export const plugInto = (name: string): Promise<void> => writeFile(join(GADGET, 'UDC'), name)
