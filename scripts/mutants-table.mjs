@@ -14,7 +14,7 @@ const LANES = 'packages/delivery/src/work-lanes.test.ts'
 const STORE_RULES = `${STORE}/conformance.test.ts`
 const SOP = 'packages/sop/src'
 const APPROVALS = 'packages/approvals/src'
-const DETERMINISTIC = `${SOP}/deterministic.test.ts`
+const TOOL_STEP = `${SOP}/tool-step.test.ts`
 const ENGINE = `${SOP}/engine.test.ts`
 const CHAT_ANSWERS = `${APPROVALS}/chat-answers.test.ts`
 const HTTP = 'packages/http/src'
@@ -300,36 +300,36 @@ const replies = [
 const procedures = [
   bug(
     'procedure: a tool with effects runs before it is kept that it begins',
-    `${SOP}/deterministic.ts`,
-    "if (risk !== 'read') await books",
-    "if (risk === 'never') await books",
-    [DETERMINISTIC],
+    `${SOP}/tool-step.ts`,
+    "if (risk !== 'read') await runs",
+    "if (risk === 'never') await runs",
+    [TOOL_STEP],
   ),
   {
     name: 'procedure: a call that was cut is made again unasked',
     patches: [
-      { file: `${SOP}/deterministic.ts`, find: '  if (run.attempt) {', replace: '  if (!run) {' },
+      { file: `${SOP}/tool-step.ts`, find: '  if (run.attempt) {', replace: '  if (!run) {' },
       {
-        file: `${SOP}/deterministic.ts`,
-        find: "if (risk !== 'read') await books",
-        replace: "if (risk !== 'read' && !run.attempt) await books",
+        file: `${SOP}/tool-step.ts`,
+        find: "if (risk !== 'read') await runs",
+        replace: "if (risk !== 'read' && !run.attempt) await runs",
       },
     ],
-    tests: [DETERMINISTIC],
+    tests: [TOOL_STEP],
   },
-  bug('procedure: a call agreed to again is taken for the one before', `${SOP}/deterministic.ts`, 'callId: `call-', 'callId: `same` || `', [
-    DETERMINISTIC,
+  bug('procedure: a call agreed to again is taken for the one before', `${SOP}/tool-step.ts`, 'callId: `call-', 'callId: `same` || `', [
+    TOOL_STEP,
   ]),
   bug(
     'procedure: a stop waits for a person',
-    `${SOP}/deterministic.ts`,
+    `${SOP}/tool-step.ts`,
     '  const startedAtMs = clock.nowMs()\n',
-    '  const startedAtMs = clock.nowMs()\n  drive.isCalling = true\n',
-    [DETERMINISTIC],
+    '  const startedAtMs = clock.nowMs()\n  execution.isToolRunning = true\n',
+    [TOOL_STEP],
   ),
   bug(
     'procedure: a step whose turn may have acted is tried again unasked',
-    `${SOP}/turn-verdict.ts`,
+    `${SOP}/agent-step.ts`,
     'step?.tools?.length !== 0 && (model !== null || starts > 1)',
     'false && step && model && starts',
     [ENGINE],
@@ -337,15 +337,15 @@ const procedures = [
   bug(
     'procedure: after a restart a step has another turn',
     `${SOP}/agent-step.ts`,
-    'const turnId = run.attempt?.turnId ?? deps.newId()',
-    'const turnId = deps.newId()',
+    'const turnId = run.attempt?.turnId ?? ports.newId()',
+    'const turnId = ports.newId()',
     [ENGINE],
   ),
   bug(
     'procedure: runs are not taken up after a restart',
     `${SOP}/engine.ts`,
-    '        drives.go(run)\n        count++',
-    '        count++',
+    '      this.#activeRuns.wake(run)\n      count++',
+    '      count++',
     [ENGINE],
   ),
   bug(
@@ -372,10 +372,10 @@ const procedures = [
   bug('procedure: a record does not follow from the one before it', `${STORE}/audit-log.ts`, '      previous = hash\n', '', [STORE_RULES]),
   bug(
     'procedure: a checkpoint does not wait',
-    `${SOP}/gate-before.ts`,
+    `${SOP}/gates.ts`,
     "if (step.kind === 'checkpoint') return 'checkpoint'",
     "if (step.kind === 'checkpoint' && mode !== 'deterministic') return 'checkpoint'",
-    [`${SOP}/gate-before.test.ts`, DETERMINISTIC],
+    [`${SOP}/gates.test.ts`, TOOL_STEP],
   ),
   bug('procedure: an instant of the clock has no key', 'packages/daemon/src/procedures.ts', 'key: `cron ', 'lost: `cron ', [
     'packages/daemon/src/procedures.test.ts',

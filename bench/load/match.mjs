@@ -2,7 +2,7 @@
 // as JSON: {few, many, slices, events}, the first two as {folder, count}. Prints {kinds: {<kind>: {few, many, same}}, load} as JSON:
 // nanoseconds an event, for events of any procedure that is loaded, and with `same` for those of the few while many are loaded.
 
-import { SopFolder } from '../../packages/sop/src/library.ts'
+import { FolderLibrary } from '../../packages/sop/src/folder-library.ts'
 import { median } from '../lib/numbers.mjs'
 import { payloadOf, TOPICS } from '../lib/procedures.mjs'
 
@@ -12,7 +12,7 @@ const job = JSON.parse(process.argv[2])
 const payload = payloadOf()
 
 async function load({ folder, count }) {
-  const library = new SopFolder({
+  const library = new FolderLibrary({
     settings: () => ({ folder, defaultMode: 'supervised' }),
     clock: { nowMs: () => Date.now() },
     log: { error: (message, fields) => console.error(message, fields) },

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { expect, test } from 'vitest'
 import { sopSection, sopsFolders } from './sop-section.ts'
 
-test('everything has a default', () => {
+test('every key of [sop] has a default', () => {
   expect(v.parse(sopSection.schema, {})).toEqual({
     sops_dir: 'sops',
     take_over: false,
@@ -20,10 +20,7 @@ test.each([
   ['~', '/home/ada', '/srv/space/sops'],
   ['~/sops', '/home/ada/sops', '/srv/space/sops'],
   ['~sops', '/data/~sops', '/srv/space/~sops'],
-])(
-  'the folders are found from the data directory, from home or from the root, and in the workspace: %s',
-  (sops_dir, meant, inWorkspace) => {
-    const roots = { dataDir: '/data', workspace: '/srv/space', home: '/home/ada' }
-    expect(sopsFolders({ sops_dir }, roots)).toEqual([meant, inWorkspace])
-  },
-)
+])('resolves the folders against the data directory, home, root and workspace: %s', (sops_dir, configured, inWorkspace) => {
+  const roots = { dataDir: '/data', workspace: '/srv/space', home: '/home/ada' }
+  expect(sopsFolders({ sops_dir }, roots)).toEqual([configured, inWorkspace])
+})

@@ -1,4 +1,4 @@
-/** The configuration of procedures, `[sop]` (§4.3). */
+/** The configuration section `[sop]`. */
 import { isAbsolute, join, resolve } from 'node:path'
 import { whole } from '@sluice/sdk'
 import * as v from 'valibot'
@@ -16,37 +16,37 @@ export const sopSection = {
       v.pipe(
         v.string(),
         v.minLength(1),
-        v.description('Where the folders of procedures are; a relative path begins at the data directory'),
+        v.description('The folder that holds a folder for each procedure; a relative path starts at the data directory'),
       ),
       'sops',
     ),
     take_over: v.optional(
       v.pipe(
         v.boolean(),
-        v.description('True: triggers may name /webhook and the paths of channels, whose messages then start procedures'),
+        v.description('True: triggers may name /webhook and the paths of channels, so that their messages start procedures'),
       ),
       false,
     ),
     default_execution_mode: v.optional(
-      v.pipe(v.picklist(EXECUTION_MODES), v.description('For procedures that name none: which of their steps wait for a person')),
+      v.pipe(v.picklist(EXECUTION_MODES), v.description('Which steps wait for a person, in procedures that name no execution mode')),
       'supervised',
     ),
-    max_concurrent_total: count(4, 1, 10_000, 'Runs of all procedures that have not ended; one more is not started'),
-    approval_timeout_secs: count(300, 0, 31_536_000, 'How long a run waits for a person before it is cancelled; 0: for ever'),
-    max_finished_runs: count(100, 0, 1_000_000, 'Ended runs that are kept; 0: all. The audit log keeps everything'),
+    max_concurrent_total: count(4, 1, 10_000, 'The largest number of unfinished runs of all procedures together'),
+    approval_timeout_secs: count(300, 0, 31_536_000, 'Seconds a run waits for a person before it is cancelled; 0: no limit'),
+    max_finished_runs: count(100, 0, 1_000_000, 'The number of ended runs that are kept; 0: all. The audit log keeps everything'),
   }),
 } as const
 
 export type SopConfig = v.InferOutput<typeof sopSection.schema>
 
 /**
- * The folders of procedures, absolute: the one that is meant, and the one in the workspace that earlier releases read, where the
- * agent can write.
+ * Returns the two folders of procedures as absolute paths: the configured one, and the one in the workspace that earlier releases
+ * read and that the agent can write.
  */
 export function sopsFolders(
   { sops_dir }: Pick<SopConfig, 'sops_dir'>,
   roots: { readonly dataDir: string; readonly workspace: string; readonly home: string },
-): readonly [meant: string, inWorkspace: string] {
+): readonly [configured: string, inWorkspace: string] {
   const path = sops_dir === '~' || sops_dir.startsWith('~/') ? join(roots.home, sops_dir.slice(1)) : sops_dir
   return [resolve(roots.dataDir, path), resolve(roots.workspace, isAbsolute(path) ? 'sops' : path)]
 }

@@ -5,7 +5,7 @@ import { newTurnId } from '@sluice/agent'
 import { agentSection, sopSection } from '@sluice/config'
 import type { OpenRuntime } from '@sluice/runtime'
 import { sopSettings } from '@sluice/runtime'
-import { CronClock, createAgreements, createSopEngine, type LibrarySettings, SopFolder } from '@sluice/sop'
+import { CronClock, createAgreements, FolderLibrary, type LibrarySettings, SopEngine } from '@sluice/sop'
 import { withdrawQuestions } from './withdraw-questions.ts'
 
 export interface Procedures {
@@ -31,8 +31,8 @@ export async function startProcedures(runtime: OpenRuntime): Promise<Procedures>
   const { all: agreed } = createAgreements(cursor)
   const settings = () => sopSettings(runtime.config(), runtime.dataDir)
   await makeFolder(settings())
-  const folder = new SopFolder({ settings, agreed, clock, log, events: bus })
-  const engine = createSopEngine({
+  const folder = new FolderLibrary({ settings, agreed, clock, log, events: bus })
+  const engine = new SopEngine({
     store: store.sops,
     turns: store.turns,
     agent,
@@ -54,9 +54,7 @@ export async function startProcedures(runtime: OpenRuntime): Promise<Procedures>
   if (resumed > 0) log.info('taking up runs the last run of the daemon left unfinished', { runs: resumed })
   runtime.offer({ sops: engine })
 
-  const cron = new CronClock({
-    clock,
-    log,
+  const cron = new CronClock(clock, log, {
     async load() {
       const kept = await cursor.get('cron')
       return typeof kept === 'number' ? kept : undefined
@@ -97,7 +95,7 @@ export async function startProcedures(runtime: OpenRuntime): Promise<Procedures>
   return {
     async look() {
       await folder.refresh()
-      await engine.look()
+      await engine.refresh()
     },
     async stop(graceMs) {
       stopping.abort()

@@ -1,17 +1,19 @@
-/** A run as it is when an event starts it, before anything of it is kept (§4.3). */
+/** Creates the first state of a run, before it is stored. */
 import type { SopEvent, SopRun, SopStart } from '@sluice/sdk'
+import { runRecord, skippedRecord } from './audit-record.ts'
 import type { SopDefinition } from './definition.ts'
 import { arriveAt } from './gates.ts'
-import { runRecord, skippedRecord } from './record.ts'
 
-/** `concurrentTotal`: the most runs, over all procedures, that have not ended. */
-export function beginRun(
-  definition: SopDefinition,
-  event: SopEvent,
-  { id, nowMs, concurrentTotal }: { readonly id: string; readonly nowMs: number; readonly concurrentTotal: number },
-): SopStart {
+export interface BeginRunOptions {
+  readonly id: string
+  readonly nowMs: number
+  /** The largest number of unfinished runs of all procedures together. */
+  readonly concurrentTotal: number
+}
+
+export function beginRun(definition: SopDefinition, event: SopEvent, { id, nowMs, concurrentTotal }: BeginRunOptions): SopStart {
   const { name, version, description, priority, mode, steps } = definition
-  const fresh: SopRun = {
+  const created: SopRun = {
     id,
     sop: name,
     version,
@@ -31,15 +33,15 @@ export function beginRun(
     endedAtMs: null,
     reason: null,
   }
-  const first = arriveAt(fresh, 1, nowMs)
-  const started = runRecord(fresh, 'run_started', nowMs, {
+  const { run, audit } = arriveAt(created, 1, nowMs)
+  const started = runRecord(created, 'run_started', nowMs, {
     by: event.by,
     reason: `${event.source} ${event.topic}`,
     detail: { version, mode, priority, steps: steps.length, source: event.source, topic: event.topic },
   })
   return {
-    run: first.run,
-    audit: [started, ...first.audit],
+    run,
+    audit: [started, ...audit],
     limits: { cooldownMs: definition.cooldownSecs * 1000, concurrentMax: definition.maxConcurrent, totalMax: concurrentTotal },
     skipped: (reason) => skippedRecord(name, event, reason),
   }

@@ -1,12 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { holds, type Operator, parseCondition, unmet } from './condition.ts'
-import { EventPayload } from './event-payload.ts'
+import { EventPayload, holds, type Operator, parseCondition, unmet } from './condition.ts'
 
 const check = (condition: string, payload: unknown) =>
   holds(parseCondition(condition), typeof payload === 'string' ? payload : JSON.stringify(payload))
 
-describe('§2.4 conditions', () => {
+describe('conditions', () => {
   test.each<[string, unknown, boolean]>([
     ['$.temp > 5', { temp: 6 }, true],
     ['$.temp > 5', { temp: 5 }, false],
@@ -57,7 +56,7 @@ describe('§2.4 conditions', () => {
     ['!= 5', '"6"', 'not_comparable'],
     ['!= 5', 'Infinity', 'not_comparable'],
     ['$.a == 5', '{"a":6}', 'differs'],
-  ])('what cannot be compared does not hold, whatever the operator: %s of %j', (condition, payload, why) => {
+  ])('do not hold when the values cannot be compared, whatever the operator: %s of %j', (condition, payload, why) => {
     expect(unmet(parseCondition(condition), new EventPayload(payload))).toBe(why)
   })
 
@@ -72,16 +71,16 @@ describe('§2.4 conditions', () => {
     ['$."a b" == 5', 'looks like'],
     ['$.a ==', 'a value is missing'],
     ['> ', 'a value is missing'],
-    ['$.a == "open', 'the text in quotes is not complete'],
-    ['$.a == "x" && $.b == "y"', 'the text in quotes is not complete'],
-    ["$.a == 'open'", 'stands in double quotes'],
-    ["$.a != ''", 'stands in double quotes'],
-    ['$.a == “open”', 'stands in double quotes'],
-    ['$.a === 5', 'stands in double quotes'],
-    ['$.a <> 5', 'stands in double quotes'],
+    ['$.a == "open', 'the quoted text is incomplete'],
+    ['$.a == "x" && $.b == "y"', 'the quoted text is incomplete'],
+    ["$.a == 'open'", 'must be in double quotes'],
+    ["$.a != ''", 'must be in double quotes'],
+    ['$.a == “open”', 'must be in double quotes'],
+    ['$.a === 5', 'must be in double quotes'],
+    ['$.a <> 5', 'must be in double quotes'],
     ['== up', 'the value must be a number'],
     [`$.a == ${'x'.repeat(1000)}`, 'longer than 1000'],
-  ])('what is no condition is refused: %j', (text, message) => {
+  ])('are refused when malformed: %j', (text, message) => {
     expect(() => parseCondition(text)).toThrow(new RegExp(message))
   })
 
@@ -89,7 +88,7 @@ describe('§2.4 conditions', () => {
 
   const words = fc.string().map((text) => `x${text}`)
 
-  test('any texts are compared as they are, whatever operators stand in them', () => {
+  test('compare any texts as they are, even with operators inside', () => {
     fc.assert(
       fc.property(words, words, (wanted, found) => {
         const of = (operator: Operator) => check(`$.a ${operator} ${JSON.stringify(wanted)}`, { a: found })
@@ -99,7 +98,7 @@ describe('§2.4 conditions', () => {
     )
   })
 
-  test('any numbers are in exactly one order', () => {
+  test('put any two numbers in exactly one order', () => {
     const numbers = fc.double({ noNaN: true, noDefaultInfinity: true })
     fc.assert(
       fc.property(numbers, numbers, (wanted, found) => {
@@ -111,7 +110,7 @@ describe('§2.4 conditions', () => {
     )
   })
 
-  test('any payload is answered, and any text is a condition or refused', () => {
+  test('accept any payload, and parse or refuse any text', () => {
     fc.assert(
       fc.property(
         fc.oneof(fc.json(), fc.string()),
@@ -133,7 +132,7 @@ describe('§2.4 conditions', () => {
     )
   })
 
-  test('long digits that are no number after all are told at once', () => {
+  test('reject long digits that are no number in linear time', () => {
     const digits = `${'1'.repeat(65_535)}x`
     const startedAtMs = performance.now()
     expect(check('$.a >= 5', { a: digits })).toBe(false)

@@ -1,36 +1,56 @@
-/** What a trigger may ask of an event's payload (§2.4): one comparison, parsed once and false whenever it cannot be made. */
-import { EventPayload } from './event-payload.ts'
+/** The condition of a trigger: one comparison with an event's payload, parsed once and false whenever the values cannot be compared. */
+import { parsedOrUndefined } from '@sluice/kit/foreign-json'
 
 export type Operator = '>=' | '<=' | '!=' | '==' | '>' | '<'
 
-/** `$.a.b.0 >= 5`: the value at a path. `>= 5`: the payload itself, which must then be a number, as must the value. */
+/** `$.a.b.0 >= 5` compares the value at a path. `>= 5` compares the payload itself; then both must be numbers. */
 export interface Condition {
   /** Null: the payload as a text. Empty: the payload as JSON. */
   readonly path: readonly string[] | null
   readonly operator: Operator
-  /** Without quotes around it. */
+  /** The value to compare with, without its quotes. */
   readonly value: string
 }
 
-/** Why a condition does not hold. */
+/** The reason why a condition does not hold. */
 export type Unmet = 'no_payload' | 'not_json' | 'not_there' | 'not_comparable' | 'differs'
+
+/** The payload of one event. It is parsed as JSON at most once, however many conditions read it. */
+export class EventPayload {
+  readonly text: string
+  #json: { readonly value: unknown } | undefined
+
+  constructor(text: string | null) {
+    this.text = text ?? ''
+  }
+
+  get isEmpty(): boolean {
+    return this.text === ''
+  }
+
+  /** Undefined when the payload is not JSON. */
+  get json(): unknown {
+    this.#json ??= { value: parsedOrUndefined(this.text) }
+    return this.#json.value
+  }
+}
 
 const LENGTH_MAX = 1000
 const FORM = /^(?<path>\$(?:\.[^\s.<>=!"]+)*)?\s*(?<operator>>=|<=|!=|==|>|<)\s*(?<value>.*)$/s
 const NUMBER = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i
 
-/** Throws a `SyntaxError` whose message ends a sentence about the condition. */
+/** Throws a `SyntaxError` whose message completes a sentence about the condition. */
 export function parseCondition(text: string): Condition {
   if (text.length > LENGTH_MAX) throw new SyntaxError(`it is longer than ${LENGTH_MAX} characters`)
   const { path, operator, value: written = '' } = FORM.exec(text.trim())?.groups ?? {}
   if (!operator) throw new SyntaxError('a condition looks like `$.path.to.value >= 5` or `>= 5`, with one of >= <= != == > <')
-  if (written === '') throw new SyntaxError(`a value is missing behind ${operator}`)
+  if (written === '') throw new SyntaxError(`a value is missing after ${operator}`)
   const value = unquoted(written)
   if (path === undefined && !NUMBER.test(value)) throw new SyntaxError('without a path the value must be a number')
   return { path: path === undefined ? null : path.split('.').slice(1), operator: operator as Operator, value }
 }
 
-/** Why the condition does not hold; undefined: it does. Never throws. */
+/** Returns why the condition does not hold, or undefined when it holds. Never throws. */
 export function unmet({ path, operator, value }: Condition, payload: EventPayload): Unmet | undefined {
   if (payload.isEmpty) return 'no_payload'
   if (path === null) return compare(payload.text.trim(), operator, value, true)
@@ -44,22 +64,22 @@ export function unmet({ path, operator, value }: Condition, payload: EventPayloa
 
 export const holds = (condition: Condition, payload: string | null): boolean => unmet(condition, new EventPayload(payload)) === undefined
 
-/** Of other languages: `===`, `<>`, quotes of another kind. Taken as a text, they would make a condition that never or always holds. */
+/** Operators and quotes of other languages, such as `===` and `<>`. Read as text, they would give a condition that always or never holds. */
 const STRAY = /^[=<>'‘’“”`]/
 
 function unquoted(written: string): string {
-  if (STRAY.test(written)) throw new SyntaxError(`a text that begins with ${written[0]} stands in double quotes`)
+  if (STRAY.test(written)) throw new SyntaxError(`a text that begins with ${written[0]} must be in double quotes`)
   if (!written.startsWith('"')) return written
   try {
     const text: unknown = JSON.parse(written)
     if (typeof text === 'string') return text
   } catch {
-    // Said below.
+    // Reported below.
   }
-  throw new SyntaxError('the text in quotes is not complete, or something follows it')
+  throw new SyntaxError('the quoted text is incomplete, or something follows it')
 }
 
-/** An object's own key, or a place in a list. */
+/** Returns the value at a path of own keys and array indexes; undefined when there is none. */
 function valueAt(json: unknown, path: readonly string[]): unknown {
   let value = json
   for (const key of path) {
@@ -70,7 +90,7 @@ function valueAt(json: unknown, path: readonly string[]): unknown {
   return value
 }
 
-/** As numbers if both are, else as texts, by their characters. */
+/** Compares as numbers when both are numbers, else as texts by code unit. */
 function compare(found: string, operator: Operator, wanted: string, onlyNumbers: boolean): Unmet | undefined {
   const areNumbers = NUMBER.test(found) && NUMBER.test(wanted)
   if (onlyNumbers && !areNumbers) return 'not_comparable'
@@ -80,7 +100,7 @@ function compare(found: string, operator: Operator, wanted: string, onlyNumbers:
 
 const orderTexts = (a: string, b: string): number => (a === b ? 0 : a < b ? -1 : 1)
 
-/** Equal but for rounding. */
+/** Numbers that differ only by rounding are equal. */
 const orderNumbers = (a: number, b: number): number => (a === b || Math.abs(a - b) < Number.EPSILON ? 0 : a < b ? -1 : 1)
 
 function isInOrder(order: number, operator: Operator): boolean {

@@ -48,9 +48,7 @@ const hourly = cron('hourly', '0 * * * *')
 const quarter = cron('quarter', '*/15 * * * *')
 
 async function run(...triggers: ReturnType<typeof cron>[]): Promise<CronClock> {
-  const own = new CronClock({
-    clock,
-    log: testHost().log,
+  const own = new CronClock(clock, testHost().log, {
     load: async () => cursor,
     save: async (ms) => {
       cursor = ms
@@ -66,9 +64,9 @@ async function run(...triggers: ReturnType<typeof cron>[]): Promise<CronClock> {
   return own
 }
 
-/** Modules are loaded at first use, which takes real time. */
+/** Modules are imported at first use, which takes real time. */
 async function ready(): Promise<void> {
-  for (let turns = 0; turns < 5000 && time.sleeping === 0; turns++) await setTimeout(1)
+  for (let waits = 0; waits < 5000 && time.sleeping === 0; waits++) await setTimeout(1)
   expect(time.sleeping).toBe(1)
 }
 
@@ -79,8 +77,8 @@ async function pass(ms: number): Promise<void> {
   }
 }
 
-/** What came since the last look: name, minutes since the start, how many were missed. */
-function came(): (readonly [string, number, number])[] {
+/** Returns and forgets the reports so far: procedure, minutes since the start, missed instants. */
+function takeReports(): (readonly [string, number, number])[] {
   return seen.splice(0).map(({ sop, instantMs, missed }) => [sop, (instantMs - start) / MINUTE, missed] as const)
 }
 
@@ -90,16 +88,16 @@ async function restart(): Promise<void> {
   stop = new AbortController()
 }
 
-describe('§4.3 cron triggers', () => {
-  test('each instant comes once, at its moment', async () => {
+describe('CronClock', () => {
+  test('reports each instant once, when it is due', async () => {
     await run(hourly, quarter)
     await pass(30 * MINUTE)
-    expect(came()).toEqual([
+    expect(takeReports()).toEqual([
       ['quarter', 15, 0],
       ['quarter', 30, 0],
     ])
     await pass(30 * MINUTE)
-    expect(came().toSorted()).toEqual([
+    expect(takeReports().toSorted()).toEqual([
       ['hourly', 60, 0],
       ['quarter', 45, 0],
       ['quarter', 60, 0],
@@ -107,124 +105,124 @@ describe('§4.3 cron triggers', () => {
     expect(cursor).toBe(start + HOUR)
   })
 
-  test('at the very first start nothing was missed', async () => {
+  test('reports nothing missed at the very first start', async () => {
     await run(cron('second', '* * * * * *'))
-    expect(came()).toEqual([])
+    expect(takeReports()).toEqual([])
     expect(cursor).toBe(start)
   })
 
-  test('after a stop the newest missed instant comes, and a restart right behind brings nothing', async () => {
+  test('reports the newest missed instant after a stop, and nothing after a second one', async () => {
     cursor = start - 3 * HOUR
     await run(hourly, quarter)
-    expect(came().toSorted()).toEqual([
+    expect(takeReports().toSorted()).toEqual([
       ['hourly', 0, 2],
       ['quarter', 0, 11],
     ])
     await restart()
     await run(hourly, quarter)
-    expect(came()).toEqual([])
+    expect(takeReports()).toEqual([])
   })
 
-  test('the clock set back by an hour repeats nothing; set forward, each missed trigger comes once', async () => {
+  test('repeats nothing when the clock is set back, and skips ahead when set forward', async () => {
     await run(hourly, quarter)
     await pass(HOUR)
-    came()
+    takeReports()
     skewMs = -HOUR
     await pass(HOUR)
-    expect(came()).toEqual([])
+    expect(takeReports()).toEqual([])
     await pass(15 * MINUTE)
-    expect(came()).toEqual([['quarter', 75, 0]])
+    expect(takeReports()).toEqual([['quarter', 75, 0]])
     skewMs = 0
     await pass(MINUTE)
-    expect(came().toSorted()).toEqual([
+    expect(takeReports().toSorted()).toEqual([
       ['hourly', 120, 0],
       ['quarter', 135, 3],
     ])
   })
 
-  test('a restart while the clock is set back repeats nothing either', async () => {
+  test('repeats nothing after a restart while the clock is set back', async () => {
     await run(hourly)
     await pass(HOUR)
-    expect(came()).toEqual([['hourly', 60, 0]])
+    expect(takeReports()).toEqual([['hourly', 60, 0]])
     await restart()
     skewMs = -HOUR
     await run(hourly)
     await pass(HOUR)
-    expect(came()).toEqual([])
+    expect(takeReports()).toEqual([])
     await pass(HOUR)
-    expect(came()).toEqual([['hourly', 120, 0]])
+    expect(takeReports()).toEqual([['hourly', 120, 0]])
   })
 
-  test('a cursor that a wrong clock has left years ahead does not hold anything up', async () => {
+  test('resets a cursor that a wrong clock has left years ahead', async () => {
     cursor = start + 9000 * HOUR
     await run(hourly)
     await pass(HOUR)
-    expect(came()).toEqual([['hourly', 60, 0]])
+    expect(takeReports()).toEqual([['hourly', 60, 0]])
     expect(cursor).toBe(start + HOUR)
   })
 
-  test('a time that the clocks skip or repeat comes once', async () => {
+  test('reports a repeated time of day once', async () => {
     time = testClock(Date.UTC(2026, 9, 24, 23, 30))
     await run(cron('night', '30 2 * * *', 'Europe/Berlin'))
     await pass(4 * HOUR)
     expect(seen.map(({ instantMs }) => new Date(instantMs).toISOString())).toEqual(['2026-10-25T00:30:00.000Z'])
   })
 
-  test('two triggers of one procedure that fall on one instant bring it once', async () => {
+  test('reports an instant once that two triggers of one procedure name', async () => {
     await run(cron('same', '0 * * * *'), cron('same', '0 13 * * *'), cron('same', '0 * * * *'), cron('other', '0 * * * *'))
     await pass(HOUR)
-    expect(came().toSorted()).toEqual([
+    expect(takeReports().toSorted()).toEqual([
       ['other', 60, 0],
       ['same', 60, 0],
     ])
   })
 
-  test('what could not be started comes again, and is missed by nobody after a restart', async () => {
+  test('reports an instant again after a failure, also after a restart', async () => {
     fails = ({ sop }) => sop === 'hourly'
     await run(hourly, quarter)
     await pass(HOUR)
-    expect(came().map(([sop]) => sop)).not.toContain('hourly')
+    expect(takeReports().map(([sop]) => sop)).not.toContain('hourly')
     expect(cursor).toBeLessThan(start + HOUR)
     await restart()
     fails = () => false
     await run(hourly, quarter)
-    expect(came()).toContainEqual(['hourly', 60, 0])
+    expect(takeReports()).toContainEqual(['hourly', 60, 0])
     expect(cursor).toBe(start + HOUR)
   })
 
-  test('new triggers count from when they are set, known ones go on, others end', async () => {
+  test('starts new triggers from now, keeps known ones, drops the others', async () => {
     const own = await run(hourly, quarter)
     await pass(40 * MINUTE)
-    came()
+    takeReports()
     own.setTriggers([hourly, cron('new', '*/10 * * * *')])
     await pass(20 * MINUTE)
-    expect(came().toSorted()).toEqual([
+    expect(takeReports().toSorted()).toEqual([
       ['hourly', 60, 0],
       ['new', 50, 0],
       ['new', 60, 0],
     ])
   })
 
-  test('10,000 triggers that are not due cost a look at one of them a minute', async () => {
+  test('wakes once a minute for 10,000 triggers that are not due', async () => {
     await run(...Array.from({ length: 10_000 }, (_, index) => cron(`sop-${index}`, `${index % 60} ${index % 6} * * *`)))
     naps.length = 0
     await pass(5 * MINUTE)
     expect(naps).toEqual(Array(5).fill(MINUTE))
-    expect(came()).toEqual([])
+    expect(takeReports()).toEqual([])
   })
 
-  test('what many triggers have missed is counted with a turn for everybody else in between', async () => {
+  test('counts the missed instants of many triggers without blocking the event loop', async () => {
     cursor = start - 2 * HOUR
-    let turns = 0
+    let ticks = 0
     let isOver = false
-    const turn = (): void => {
-      turns += 1
-      if (!isOver && seen.length === 0) setImmediate(turn)
+    const tick = (): void => {
+      ticks += 1
+      if (!isOver && seen.length === 0) setImmediate(tick)
     }
-    setImmediate(turn)
+    setImmediate(tick)
     await run(...Array.from({ length: 20 }, (_, index) => cron(`sop-${index}`, '* * * * *')))
     isOver = true
-    expect(came()).toHaveLength(20)
-    expect(turns).toBeGreaterThan(15)
+    expect(takeReports()).toHaveLength(20)
+    expect(ticks).toBeGreaterThan(15)
   })
 })

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { expressionProblem, isTimezone, nextOccurrence } from './cron-expression.ts'
 import { ZoneTime } from './zone-time.ts'
 
-/** The next instants after a moment, as they are written in UTC. */
+/** Returns the next instants after `after`, in ISO form in UTC. */
 function instants(expression: string, timezone: string, after: string, count: number): string[] {
   let at: number | null = Date.parse(after)
   return Array.from({ length: count }, () => {
@@ -12,7 +12,7 @@ function instants(expression: string, timezone: string, after: string, count: nu
   })
 }
 
-describe('§4.3 the fields of an expression', () => {
+describe('cron expressions', () => {
   test.each<[string, string, string[]]>([
     ['0 9 * * *', '2026-03-01T09:00:00Z', ['2026-03-02T09:00:00', '2026-03-03T09:00:00']],
     ['*/15 * * * *', '2026-03-01T08:59:59.999Z', ['2026-03-01T09:00:00', '2026-03-01T09:15:00']],
@@ -24,7 +24,7 @@ describe('§4.3 the fields of an expression', () => {
     ['* 9 * * *', '2026-03-01T09:58:00Z', ['2026-03-01T09:59:00', '2026-03-02T09:00:00']],
     ['10-50/20,5 9 * * *', '2026-03-01T00:00:00Z', ['2026-03-01T09:05:00', '2026-03-01T09:10:00', '2026-03-01T09:30:00']],
     ['* * * * * *', '2026-03-01T09:58:00.400Z', ['2026-03-01T09:58:01', '2026-03-01T09:58:02']],
-  ])('%s after %s', (expression, after, expected) => {
+  ])('are due as their fields say: %s after %s', (expression, after, expected) => {
     expect(expressionProblem(expression, Date.parse(after))).toBeUndefined()
     expect(instants(expression, 'UTC', after, expected.length)).toEqual(expected)
   })
@@ -40,9 +40,9 @@ describe('§4.3 the fields of an expression', () => {
     ['0/70 9 * * *', expect.any(String)],
     ['*/0 9 * * *', expect.any(String)],
     ['a b c d e', expect.stringContaining('illegal characters')],
-    ['0 0 30 2 *', 'it never comes again'],
-    ['0 0 0 1 1 * 2020', 'it never comes again'],
-  ])('what is none is refused, and why: %j', (expression, problem) => {
+    ['0 0 30 2 *', 'it is never due again'],
+    ['0 0 0 1 1 * 2020', 'it is never due again'],
+  ])('are refused with a reason when invalid: %j', (expression, problem) => {
     expect(expressionProblem(expression, Date.UTC(2026, 2, 1))).toEqual(problem)
   })
 
@@ -51,38 +51,38 @@ describe('§4.3 the fields of an expression', () => {
     ['Europe/Berlin', true],
     ['Europe/Berlim', false],
     ['', false],
-  ])('a time zone is known or not: %j', (timezone, known) => {
+  ])('know a time zone or not: %j', (timezone, known) => {
     expect(isTimezone(timezone)).toBe(known)
   })
 })
 
-describe('§4.3 daylight saving', () => {
+describe('daylight saving', () => {
   test.each<[string, string, string, string, string[]]>([
     // The clocks go from 02:00 to 03:00 on 29 March, and from 03:00 to 02:00 on 25 October.
-    ['a skipped time comes once, right behind the gap', '30 2 * * *', 'Europe/Berlin', '2026-03-28T12:00Z', ['29 01:00', '30 00:30']],
-    ['a repeated time comes once, the first time', '30 2 * * *', 'Europe/Berlin', '2026-10-24T12:00Z', ['25 00:30', '26 01:30']],
-    ['several skipped times come once', '0,30 2 * * *', 'Europe/Berlin', '2026-03-28T12:00Z', ['29 01:00', '30 00:00', '30 00:30']],
-    ['so do those of a step', '*/30 2 * * *', 'Europe/Berlin', '2026-03-28T12:00Z', ['29 01:00', '30 00:00', '30 00:30']],
-    ['a repeated step comes once', '*/30 2 * * *', 'Europe/Berlin', '2026-10-24T12:00Z', ['25 00:00', '25 00:30', '26 01:00']],
-    ['a skipped time and the one behind it', '30 2,3 * * *', 'Europe/Berlin', '2026-03-28T12:00Z', ['29 01:00', '29 01:30', '30 00:30']],
-    ['the moment of the change comes once', '0 3 * * *', 'Europe/Berlin', '2026-03-28T12:00Z', ['29 01:00', '30 01:00']],
-    ['a skipped time that falls on another', '0 2,3 * * *', 'Europe/Berlin', '2026-03-28T12:00Z', ['29 01:00', '30 00:00']],
-    ['passing time has no gap', '*/30 * * * *', 'Europe/Berlin', '2026-03-29T00:20Z', ['29 00:30', '29 01:00', '29 01:30']],
-    ['passing time has no repeat', '0 * * * *', 'Europe/Berlin', '2026-10-24T23:30Z', ['25 00:00', '25 01:00', '25 02:00']],
+    ['a skipped time is due once, right after the gap', '30 2 * * *', 'Europe/Berlin', '2026-03-28T12:00Z', ['29 01:00', '30 00:30']],
+    ['a repeated time is due once, the first time', '30 2 * * *', 'Europe/Berlin', '2026-10-24T12:00Z', ['25 00:30', '26 01:30']],
+    ['several skipped times are due once', '0,30 2 * * *', 'Europe/Berlin', '2026-03-28T12:00Z', ['29 01:00', '30 00:00', '30 00:30']],
+    ['skipped times of a step are due once', '*/30 2 * * *', 'Europe/Berlin', '2026-03-28T12:00Z', ['29 01:00', '30 00:00', '30 00:30']],
+    ['a repeated step is due once', '*/30 2 * * *', 'Europe/Berlin', '2026-10-24T12:00Z', ['25 00:00', '25 00:30', '26 01:00']],
+    ['a skipped time and the next one', '30 2,3 * * *', 'Europe/Berlin', '2026-03-28T12:00Z', ['29 01:00', '29 01:30', '30 00:30']],
+    ['the moment of the change is due once', '0 3 * * *', 'Europe/Berlin', '2026-03-28T12:00Z', ['29 01:00', '30 01:00']],
+    ['a skipped time that coincides with another', '0 2,3 * * *', 'Europe/Berlin', '2026-03-28T12:00Z', ['29 01:00', '30 00:00']],
+    ['elapsed time has no gap', '*/30 * * * *', 'Europe/Berlin', '2026-03-29T00:20Z', ['29 00:30', '29 01:00', '29 01:30']],
+    ['elapsed time has no repeat', '0 * * * *', 'Europe/Berlin', '2026-10-24T23:30Z', ['25 00:00', '25 01:00', '25 02:00']],
     // From 02:00 to 03:00 on 8 March, from 02:00 to 01:00 on 1 November.
-    ['a skipped time comes once', '30 2 * * *', 'America/New_York', '2026-03-07T12:00Z', ['08 07:00', '09 06:30']],
-    ['a repeated time comes once', '30 1 * * *', 'America/New_York', '2026-10-31T12:00Z', ['01 05:30', '02 06:30']],
-    ['with seconds and a year, too', '15 30 2 * * * 2026', 'America/New_York', '2026-03-07T12:00Z', ['08 07:00', '09 06:30']],
+    ['a skipped time is due once', '30 2 * * *', 'America/New_York', '2026-03-07T12:00Z', ['08 07:00', '09 06:30']],
+    ['a repeated time is due once', '30 1 * * *', 'America/New_York', '2026-10-31T12:00Z', ['01 05:30', '02 06:30']],
+    ['with seconds and a year', '15 30 2 * * * 2026', 'America/New_York', '2026-03-07T12:00Z', ['08 07:00', '09 06:30']],
     // By half an hour: from 02:00 to 02:30 on 4 October, from 02:00 to 01:30 on 5 April.
-    ['a skipped time comes once', '15 2 * * *', 'Australia/Lord_Howe', '2026-10-03T00:00Z', ['03 15:30', '04 15:15']],
-    ['a repeated time comes once', '45 1 * * *', 'Australia/Lord_Howe', '2026-04-03T20:00Z', ['04 14:45', '05 15:15']],
-    ['of passing hours a skipped one is left out', '0 * * * *', 'Australia/Lord_Howe', '2026-10-03T14:00Z', ['03 14:30', '03 16:00']],
+    ['a skipped time is due once', '15 2 * * *', 'Australia/Lord_Howe', '2026-10-03T00:00Z', ['03 15:30', '04 15:15']],
+    ['a repeated time is due once', '45 1 * * *', 'Australia/Lord_Howe', '2026-04-03T20:00Z', ['04 14:45', '05 15:15']],
+    ['an hourly schedule omits a skipped hour', '0 * * * *', 'Australia/Lord_Howe', '2026-10-03T14:00Z', ['03 14:30', '03 16:00']],
     // From 23:00 on 28 March to midnight, and from midnight on 25 October to 23:00 on the day before.
-    ['a time skipped up to midnight comes once', '30 23 * * *', 'America/Nuuk', '2026-03-27T12:00Z', ['28 01:30', '29 01:00', '30 00:30']],
-    ['also where the day is named', '30 23 28 3 *', 'America/Nuuk', '2026-03-27T12:00Z', ['29 01:00', '29 00:30']],
-    ['also where the weekday is named', '0,30 23 * * 6', 'America/Nuuk', '2026-03-27T12:00Z', ['29 01:00', '05 00:00', '05 00:30']],
-    ['a time repeated before midnight comes once', '30 23 * * *', 'America/Nuuk', '2026-10-24T12:00Z', ['25 00:30', '26 01:30']],
-    ['there is none in UTC', '30 2 * * *', 'UTC', '2026-03-28T12:00Z', ['29 02:30', '30 02:30']],
+    ['a time skipped up to midnight is due once', '30 23 * * *', 'America/Nuuk', '2026-03-27T12:00Z', ['28 01:30', '29 01:00', '30 00:30']],
+    ['a skipped time on a named day', '30 23 28 3 *', 'America/Nuuk', '2026-03-27T12:00Z', ['29 01:00', '29 00:30']],
+    ['skipped times on a named weekday', '0,30 23 * * 6', 'America/Nuuk', '2026-03-27T12:00Z', ['29 01:00', '05 00:00', '05 00:30']],
+    ['a time repeated before midnight is due once', '30 23 * * *', 'America/Nuuk', '2026-10-24T12:00Z', ['25 00:30', '26 01:30']],
+    ['UTC has no change', '30 2 * * *', 'UTC', '2026-03-28T12:00Z', ['29 02:30', '30 02:30']],
   ])('%s: %s in %s', (_, expression, timezone, after, expected) => {
     const found = instants(expression, timezone, after.replace('Z', ':00Z'), expected.length)
     expect(found.map((text) => text.slice(8, 16).replace('T', ' '))).toEqual(expected)
@@ -96,20 +96,20 @@ describe('§4.3 daylight saving', () => {
   const WEEKS = Array.from({ length: 53 }, (_, week) => START + week * WEEK_MS)
   const offsetAt = (zone: ZoneTime, at: number) => zone.wallOf(at) - at
 
-  /** The instants at which the clocks of a zone are changed within a year. */
+  /** Returns the instants at which the clocks of a zone change within a year. */
   const changes = (zone: ZoneTime): number[] =>
-    // A week first, then the half hour in it: to ask for the time in a zone is slow.
+    // Finds the week first and then the half hour in it, because reading the time of a zone is slow.
     WEEKS.filter((week) => offsetAt(zone, week) !== offsetAt(zone, week + WEEK_MS)).flatMap((week) => {
       const halves = Array.from({ length: WEEK_MS / HALF_HOUR_MS }, (_, half) => week + (half + 1) * HALF_HOUR_MS)
       return halves.filter((at) => offsetAt(zone, at - HALF_HOUR_MS) !== offsetAt(zone, at))
     })
 
-  test('around every change of the clocks, in every zone, each time of day comes once a day and no later than it is shown', () => {
+  test('in every zone, around every change, a time of day is due once a day', () => {
     const seen = new Set<string>()
     let count = 0
     for (const timezone of ZONES) {
       const zone = new ZoneTime(timezone)
-      // Of zones that show the same times all year, one is tried.
+      // Zones with the same offsets all year are tested once.
       const year = WEEKS.map((week) => offsetAt(zone, week)).join()
       if (seen.has(year)) continue
       seen.add(year)
@@ -125,18 +125,18 @@ describe('§4.3 daylight saving', () => {
             const wall = zone.wallOf(at)
             const isShown = wall % (48 * HALF_HOUR_MS) === half * HALF_HOUR_MS
             expect(isShown || at === change, `${expression} in ${timezone} at ${new Date(at).toISOString()}`).toBe(true)
-            // A skipped time belongs to the day on which it would have been shown.
+            // A skipped time belongs to the day that should have shown it.
             return isShown ? Math.floor(wall / (48 * HALF_HOUR_MS)) : Math.floor((zone.wallOf(at - 1000) + 1000) / (48 * HALF_HOUR_MS))
           })
-          expect(new Set(days).size, `${expression} in ${timezone} comes once a day`).toBe(days.length)
-          expect(days.at(-1), `${expression} in ${timezone} leaves no day out`).toBe((days[0] ?? 0) + days.length - 1)
+          expect(new Set(days).size, `${expression} in ${timezone} is due once a day`).toBe(days.length)
+          expect(days.at(-1), `${expression} in ${timezone} omits no day`).toBe((days[0] ?? 0) + days.length - 1)
         }
       }
     }
     expect(count).toBeGreaterThan(20)
   })
 
-  test('in every zone an interval of passing time neither stops nor doubles where the clocks change', () => {
+  test('an interval of elapsed time neither stops nor doubles at a change', () => {
     for (const timezone of [
       'America/Nuuk',
       'Europe/Berlin',
@@ -157,7 +157,7 @@ describe('§4.3 daylight saving', () => {
     }
   })
 
-  test('a time of day comes on every day of the year, once', () => {
+  test('a time of day is due once on every day of the year', () => {
     const zones = fc.constantFrom('Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe', 'UTC')
     const start = Date.UTC(2026, 0, 1, 12)
     fc.assert(

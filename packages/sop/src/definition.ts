@@ -1,4 +1,4 @@
-/** One standard operating procedure as it is loaded from its folder: `SOP.toml` and `SOP.md` (§2.4, §4.3). */
+/** The definition of a procedure, as it is loaded from the files `SOP.toml` and `SOP.md` of its folder. */
 import type { SopMode, SopPriority, SopStep } from '@sluice/sdk'
 
 export type SopTrigger =
@@ -9,7 +9,7 @@ export type SopTrigger =
   | { readonly type: 'peripheral'; readonly board: string; readonly signal: string; readonly condition: string | null }
 
 export interface SopDefinition {
-  /** Its identity, unique over all that are loaded. */
+  /** Unique among the loaded procedures. */
   readonly name: string
   readonly description: string
   readonly version: string
@@ -20,16 +20,48 @@ export interface SopDefinition {
   readonly triggers: readonly SopTrigger[]
   /** At least one. */
   readonly steps: readonly SopStep[]
-  /** Absolute. */
+  /** An absolute path. */
   readonly folder: string
 }
 
-/** Something wrong with one file; line and column from 1. */
+/** A problem in a file of a procedure. Line and column count from 1. */
 export interface SopProblem {
   readonly file: string
   readonly line?: number
   readonly column?: number
   readonly message: string
-  /** A warning keeps nothing from running. */
+  /** A procedure with an error is not loaded; one with only warnings is. */
   readonly severity: 'error' | 'warning'
+}
+
+/** Returns a trigger in the form that lists show: `webhook:/deploy`, `cron:0 9 * * *`, `manual`. */
+export function triggerText(trigger: SopTrigger): string {
+  switch (trigger.type) {
+    case 'manual':
+      return 'manual'
+    case 'webhook':
+      return `webhook:${trigger.path}`
+    case 'cron':
+      return `cron:${trigger.expression}`
+    case 'mqtt':
+      return `mqtt:${trigger.topic}`
+    case 'peripheral':
+      return `peripheral:${trigger.board}/${trigger.signal}`
+  }
+}
+
+/** Returns the topic that an event must have for this trigger; for MQTT it may be a filter with wildcards. */
+export function topicOf({ name }: Pick<SopDefinition, 'name'>, trigger: SopTrigger): string {
+  switch (trigger.type) {
+    case 'manual':
+      return name
+    case 'webhook':
+      return trigger.path
+    case 'cron':
+      return trigger.expression
+    case 'mqtt':
+      return trigger.topic
+    case 'peripheral':
+      return `${trigger.board}/${trigger.signal}`
+  }
 }

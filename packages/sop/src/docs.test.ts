@@ -7,7 +7,7 @@ const docs = readFileSync(new URL('../../../docs/sops.md', import.meta.url), 'ut
 const blocks = (language: string) =>
   [...docs.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'gms'))].map(([, block]) => block ?? '')
 
-test('the files the documentation shows are read as they stand', async () => {
+test('the example files in docs/sops.md parse without problems', async () => {
   const [toml = ''] = blocks('toml')
   const head = await parseSopToml(toml, 'SOP.toml', Date.UTC(2026, 2, 1))
   expect([head.value?.sop.name, head.value?.triggers.length, head.problems]).toEqual(['deploy', 2, []])

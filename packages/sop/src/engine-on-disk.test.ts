@@ -10,7 +10,7 @@ import { sop } from './testing/samples.ts'
 const folder = mkdtempSync(join(tmpdir(), 'sop-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
-test('on the real store, a run goes through gates, steps and a restart to its end, and its log is whole', async () => {
+test('on the real store, a run passes gates, steps and restarts with an intact log', async () => {
   const { clock, log } = testHost()
   const store = openStore({ file: join(folder, 'runs.db'), clock, log })
   const steps = [{}, { kind: 'checkpoint' as const }, {}]
@@ -20,20 +20,20 @@ test('on the real store, a run goes through gates, steps and a restart to its en
   }
   const runId = await bench.fire('a')
   const isAt = (status: string) => async () => (await store.sops.get(runId))?.status === status
-  const isWorkedOn = () => bench.agent.live.length > 0
+  const hasTurn = () => bench.agent.live.length > 0
   const approve = async (stepId: string) => {
     await until(() => bench.approvals.all().some((approval) => approval.stepId === stepId))
     await bench.approvals.decide({ runId, stepId }, { state: 'approved', by: 'chat:anna' })
   }
 
   await approve('step-1')
-  await until(isWorkedOn)
+  await until(hasTurn)
   await bench.restart()
   bench.agent.end(bench.turnOf(runId), { status: 'done', response: 'checked' })
   await until(isAt('paused_checkpoint'))
   await bench.restart()
   await approve('step-2')
-  await until(isWorkedOn)
+  await until(hasTurn)
   bench.agent.end(bench.turnOf(runId), { status: 'done', response: 'rolled out' })
   await until(isAt('completed'))
 

@@ -4,7 +4,7 @@ import { sopBench } from './testing/bench.ts'
 import { event, sop } from './testing/samples.ts'
 
 describe('triggers', () => {
-  test('§2.4 every procedure that matches is started, each honouring its own limits', async () => {
+  test('start every matching procedure within its own limits', async () => {
     const both = [sop('a'), sop('b', { triggers: [{ type: 'webhook', path: '/a', condition: null }], maxConcurrent: 2 })]
     const { engine } = await sopBench(both)
     expect(await engine.fire(event('/a'))).toMatchObject([
@@ -17,20 +17,20 @@ describe('triggers', () => {
     ])
   })
 
-  test('what matches nothing starts nothing', async () => {
+  test('start nothing for an event without a match', async () => {
     const { engine, store } = await sopBench([sop('a')])
     expect(await engine.fire(event('/b'))).toEqual([])
     expect(await store.audit({ limit: 10 })).toEqual([])
   })
 
-  test('an event of a known key gets the first answer and starts nothing', async () => {
+  test('start nothing for a repeated event and return the first result', async () => {
     const { engine, store } = await sopBench([sop('a', { maxConcurrent: 5 })])
     const first = await engine.fire(event('/a', { key: 'k' }))
     expect(await engine.fire(event('/a', { key: 'k' }))).toEqual(first)
     expect(await store.runs({ limit: 10 })).toHaveLength(1)
   })
 
-  test('§7 the run start is recorded before the first step begins, and a trigger held back is recorded, too', async () => {
+  test('record a start before its first step, and a skipped trigger', async () => {
     const bench = await sopBench([sop('a')])
     const runId = await bench.fire('a')
     await bench.engine.fire(event('/a'))
@@ -38,14 +38,14 @@ describe('triggers', () => {
     expect(await bench.store.audit({ limit: 10 })).toContainEqual(expect.objectContaining({ kind: 'trigger_skipped', sop: 'a', run: null }))
   })
 
-  test('subscribers are told of starts, steps, ends and of what was held back', async () => {
+  test('emit events for starts, steps, ends and skipped triggers', async () => {
     const bench = await sopBench([sop('a')])
     const runId = await bench.fire('a')
     await bench.engine.fire(event('/a'))
     bench.agent.end(bench.turnOf(runId), { status: 'done', response: 'ok' })
     await bench.settle()
-    const told = bench.host.emitted.map((told) => [told.type, 'status' in told ? told.status : 'reason' in told ? told.reason : null])
-    expect(told).toEqual([
+    const emitted = bench.host.emitted.map((e) => [e.type, 'status' in e ? e.status : 'reason' in e ? e.reason : null])
+    expect(emitted).toEqual([
       ['sop_run', 'running'],
       ['sop_step', 'started'],
       ['sop_skipped', 'max_concurrent = 1'],
@@ -54,7 +54,7 @@ describe('triggers', () => {
     ])
   })
 
-  test('observers are told of steps and runs that have ended, in the trace of the event', async () => {
+  test('report ended steps and runs to observers, in the trace of the event', async () => {
     const observed: Observation[] = []
     const bench = await sopBench([sop('a')], { observe: (seen) => void observed.push(seen) })
     const [dispatch] = await bench.engine.fire(event('/a', { trace: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01` }))
@@ -70,7 +70,7 @@ describe('triggers', () => {
     expect(step).toMatchObject({ sop: 'a', step: 1, outcome: 'completed', span: { tookMs: 40, trace: { traceId: 'a'.repeat(32) } } })
   })
 
-  test('by its name, one is started whatever its triggers; an unknown name is answered with the nearest', async () => {
+  test('are ignored when a run is started by name; an unknown name suggests the nearest', async () => {
     const { engine } = await sopBench([sop('deploy', { triggers: [] })])
     const runId = await engine.run('deploy', { payload: null, atMs: 0, by: 'cli:anna' })
     expect(await engine.get(runId)).toMatchObject({ sop: 'deploy', event: { source: 'manual', topic: 'deploy' } })
@@ -82,7 +82,7 @@ describe('triggers', () => {
     )
   })
 
-  test('one that starts itself, from a tool call or from a turn, does so eight times and no more', async () => {
+  test('let a procedure start itself at most eight times in a row', async () => {
     for (const mode of ['deterministic', 'auto'] as const) {
       const bench = await sopBench([sop('a', { mode, maxConcurrent: 99, steps: [{ tools: ['again'] }] })])
       bench.settings.max_concurrent_total = 99
@@ -105,7 +105,7 @@ describe('triggers', () => {
     }
   })
 
-  test('the list counts runs that have not ended', async () => {
+  test('are listed with the number of unfinished runs', async () => {
     const bench = await sopBench([sop('a'), sop('b')])
     const runId = await bench.fire('a')
     expect(bench.engine.list()).toMatchObject([
@@ -118,14 +118,14 @@ describe('triggers', () => {
   })
 })
 
-describe('steps by the agent', () => {
-  test('have the tools of the step and those to report by, and nothing else', async () => {
+describe('agent steps', () => {
+  test('have only the tools of the step and the reporting tools', async () => {
     const bench = await sopBench([sop('a', { steps: [{ tools: ['shell'] }] })])
     const runId = await bench.fire('a')
     expect(bench.agent.turns.get(bench.turnOf(runId))?.tools).toEqual(['shell', 'sop_status', 'sop_advance'])
   })
 
-  test('follow one another in one session, each with the result of the one before', async () => {
+  test('share one session and get the previous result', async () => {
     const bench = await sopBench([sop('a', { steps: [{}, {}] })])
     const runId = await bench.fire('a')
     bench.agent.end(bench.turnOf(runId), { status: 'done', response: 'version 7' })
@@ -137,7 +137,7 @@ describe('steps by the agent', () => {
     expect(await bench.run(runId)).toMatchObject({ status: 'completed', results: [{ output: 'version 7' }, { output: 'fine' }] })
   })
 
-  test('count as the agent reported them, once their turn is done', async () => {
+  test('end as the agent has reported once their turn is done', async () => {
     const bench = await sopBench([sop('a')])
     const runId = await bench.fire('a')
     await bench.engine.report(runId, bench.turnOf(runId), { status: 'failed', output: 'no access' })
@@ -147,7 +147,7 @@ describe('steps by the agent', () => {
     expect(await bench.run(runId)).toMatchObject({ status: 'failed', reason: 'Step 1 failed: no access' })
   })
 
-  test('are reported by their own turn alone', async () => {
+  test('accept a report only from their own turn', async () => {
     const bench = await sopBench([sop('a')])
     const runId = await bench.fire('a')
     await expect(bench.engine.report(runId, 'another', { status: 'completed', output: '' })).rejects.toMatchObject({ code: 'conflict' })
@@ -156,7 +156,7 @@ describe('steps by the agent', () => {
     })
   })
 
-  test('that declare what their output has to be are refused a report of something else', async () => {
+  test('refuse a report that does not fit the output schema', async () => {
     const bench = await sopBench([sop('a', { steps: [{ output: { type: 'object', required: ['n'] } }] })])
     const runId = await bench.fire('a')
     expect([...bench.agent.turns.values()][0]?.text).toContain('{"type":"object","required":["n"]}')
@@ -168,7 +168,7 @@ describe('steps by the agent', () => {
     expect(await bench.run(runId)).toMatchObject({ status: 'completed', results: [{ output: '{"n":1}' }] })
   })
 
-  test('that declare what their output has to be fail if it is something else, though nobody reported', async () => {
+  test('fail when a response without a report does not fit the output schema', async () => {
     const bench = await sopBench([sop('a', { steps: [{ output: { type: 'object' } }] })])
     const runId = await bench.fire('a')
     bench.agent.end(bench.turnOf(runId), { status: 'done', response: 'all is well' })
@@ -176,7 +176,7 @@ describe('steps by the agent', () => {
     expect(await bench.run(runId)).toMatchObject({ status: 'failed', reason: expect.stringContaining('does not fit its schema') })
   })
 
-  test('that failed before a model answered are tried five times, under new turns', async () => {
+  test('are attempted five times when no model has answered', async () => {
     const bench = await sopBench([sop('a')])
     const runId = await bench.fire('a')
     const turns = new Set<string>()
@@ -192,7 +192,7 @@ describe('steps by the agent', () => {
     })
   })
 
-  test('that failed after a model answered wait for a person, for they may have had their effect', async () => {
+  test('wait for a person when they failed after a model had answered', async () => {
     const bench = await sopBench([sop('a')])
     const runId = await bench.fire('a')
     const turn = bench.agent.turns.get(bench.turnOf(runId))
@@ -206,7 +206,7 @@ describe('steps by the agent', () => {
     expect(await bench.run(runId)).toMatchObject({ status: 'completed' })
   })
 
-  test('that the agent cannot take now are given to it later', async () => {
+  test('are offered again while the agent is busy', async () => {
     const bench = await sopBench([sop('a')])
     bench.agent.refusal = new AppError('unavailable', 'Too many turns are waiting')
     const runId = await bench.fire('a')
@@ -216,13 +216,13 @@ describe('steps by the agent', () => {
     expect((await bench.run(runId)).attempt?.number).toBe(1)
   })
 
-  test('that the agent refuses for good fail', async () => {
+  test('fail when the agent refuses them permanently', async () => {
     const bench = await sopBench([sop('a')])
     bench.agent.refusal = new AppError('too_large', 'The message is too large')
     expect(await bench.run(await bench.fire('a'))).toMatchObject({ status: 'failed', reason: 'Step 1 failed: The message is too large' })
   })
 
-  test('that hang hold up no other run', async () => {
+  test('that hang do not delay other runs', async () => {
     const bench = await sopBench([sop('a'), sop('b')])
     await bench.fire('a')
     const runId = await bench.fire('b')
@@ -233,7 +233,7 @@ describe('steps by the agent', () => {
 })
 
 describe('gates', () => {
-  test('people are asked with what will happen, and where the event came from', async () => {
+  test('ask with the step and the origin of the event', async () => {
     const bench = await sopBench([
       sop('a', { mode: 'supervised', steps: [{ title: 'Roll out', body: 'To all servers', tools: ['shell'] }] }),
     ])
@@ -251,7 +251,7 @@ describe('gates', () => {
     ])
   })
 
-  test('an approval lets the run go on, a rejection and a time-out cancel it', async () => {
+  test('let a run go on when approved, and cancel it when rejected or expired', async () => {
     const bench = await sopBench([sop('a', { mode: 'supervised', maxConcurrent: 3 })])
     const [approved, rejected, expired] = [await bench.fire('a'), await bench.fire('a'), await bench.fire('a')]
     await bench.decide(approved, 'approved')
@@ -259,18 +259,18 @@ describe('gates', () => {
     await bench.decide(expired, 'expired')
     expect(bench.turnOf(approved)).toBeDefined()
     expect(await bench.run(rejected)).toMatchObject({ status: 'cancelled', reason: 'Rejected by chat:anna: not today' })
-    expect(await bench.run(expired)).toMatchObject({ status: 'cancelled', reason: expect.stringContaining('Nobody answered in time') })
+    expect(await bench.run(expired)).toMatchObject({ status: 'cancelled', reason: expect.stringContaining('No answer arrived in time') })
     expect(bench.approvals.all().every(({ settledAtMs }) => settledAtMs !== null)).toBe(true)
   })
 
-  test('a checkpoint waits for ever, other gates as long as is configured', async () => {
+  test('expire after the configured time, except checkpoints', async () => {
     const bench = await sopBench([sop('a', { steps: [{ kind: 'checkpoint' }, {}] }), sop('b', { mode: 'supervised' })])
     await bench.fire('a')
     await bench.fire('b')
     expect(bench.approvals.all().map(({ expiresAtMs, createdAtMs }) => expiresAtMs && expiresAtMs - createdAtMs)).toEqual([null, 300_000])
   })
 
-  test('by its name, a waiting run is approved; one that does not wait is a conflict', async () => {
+  test('are approved by the id of the run; a run that does not wait is a conflict', async () => {
     const bench = await sopBench([sop('a', { mode: 'supervised' })])
     const runId = await bench.fire('a')
     expect(await bench.engine.approve(runId, 'cli:anna')).toMatchObject({ status: 'running' })
@@ -278,14 +278,14 @@ describe('gates', () => {
     await expect(bench.engine.approve('nothing', 'cli:anna')).rejects.toMatchObject({ code: 'not_found' })
   })
 
-  test('a model approves nothing', async () => {
+  test('cannot be approved by a model', async () => {
     const bench = await sopBench([sop('a', { mode: 'supervised' })])
     const runId = await bench.fire('a')
     await expect(bench.engine.approve(runId, 'turn:t1')).rejects.toMatchObject({ code: 'forbidden' })
     expect(await bench.run(runId)).toMatchObject({ status: 'waiting_approval' })
   })
 
-  test('two who decide at once give one outcome', async () => {
+  test('have one outcome when two people decide at once', async () => {
     const bench = await sopBench([sop('a', { mode: 'supervised' })])
     const runId = await bench.fire('a')
     await Promise.allSettled([bench.decide(runId, 'rejected'), bench.engine.approve(runId, 'cli:anna'), bench.decide(runId, 'expired')])
@@ -293,7 +293,7 @@ describe('gates', () => {
     expect(decided).toEqual(['rejected'])
   })
 
-  test('a thousand runs that wait have no timer', async () => {
+  test('hold no timers for a thousand waiting runs', async () => {
     const bench = await sopBench([sop('a', { mode: 'supervised', maxConcurrent: 1000 })])
     bench.settings.max_concurrent_total = 1000
     const timers = bench.host.clock.sleeping
@@ -316,7 +316,7 @@ describe('cancelling', () => {
     await expect(bench.engine.cancel(runId, 'cli:anna', 'enough')).rejects.toMatchObject({ code: 'conflict' })
   })
 
-  test('withdraws the question of a waiting one', async () => {
+  test('withdraws the question of a waiting run', async () => {
     const bench = await sopBench([sop('a', { mode: 'supervised' })])
     const runId = await bench.fire('a')
     await bench.engine.cancel(runId, 'cli:anna', 'enough')
@@ -324,7 +324,7 @@ describe('cancelling', () => {
     expect(bench.approvals.all()).toMatchObject([{ state: 'cancelled', by: 'system' }])
   })
 
-  test('a question that is withdrawn cancels its run', async () => {
+  test('follows from a withdrawn question', async () => {
     const bench = await sopBench([sop('a', { mode: 'supervised' })])
     const runId = await bench.fire('a')
     await bench.decide(runId, 'cancelled')
@@ -333,21 +333,21 @@ describe('cancelling', () => {
 })
 
 describe('other processes', () => {
-  test('what they start is taken up when it is looked for', async () => {
+  test('start runs that a refresh picks up', async () => {
     const bench = await sopBench([sop('a')])
     const runId = await bench.other.run('a', { payload: null, atMs: 0, by: 'cli:anna' })
     await bench.settle()
     expect(bench.agent.live).toEqual([])
-    await bench.engine.look()
+    await bench.engine.refresh()
     await bench.settle()
     expect(bench.turnOf(runId)).toBeDefined()
   })
 
-  test('what they cancel is let go of', async () => {
+  test('cancel runs that a refresh releases', async () => {
     const bench = await sopBench([sop('a'), sop('b', { mode: 'supervised' })])
     const [running, waiting] = [await bench.fire('a'), await bench.fire('b')]
     for (const runId of [running, waiting]) await bench.other.cancel(runId, 'cli:anna', 'enough')
-    await bench.engine.look()
+    await bench.engine.refresh()
     await bench.settle()
     expect(bench.agent.live).toEqual([])
     expect(bench.approvals.all()).toMatchObject([{ state: 'cancelled' }])
@@ -355,8 +355,8 @@ describe('other processes', () => {
   })
 })
 
-describe('a stop at any moment', () => {
-  test('a step whose turn was kept is waited for, not begun again', async () => {
+describe('after a restart', () => {
+  test('a step waits for its stored turn', async () => {
     const bench = await sopBench([sop('a')])
     const runId = await bench.fire('a')
     const turn = bench.turnOf(runId)
@@ -368,7 +368,7 @@ describe('a stop at any moment', () => {
     expect(bench.agent.turns.size).toBe(1)
   })
 
-  test('a step whose turn was named and never kept is given to the agent under that name', async () => {
+  test('a step offers its turn again under the same id', async () => {
     const bench = await sopBench([sop('a')])
     const runId = await bench.fire('a')
     const turn = bench.turnOf(runId)
@@ -377,7 +377,7 @@ describe('a stop at any moment', () => {
     expect(bench.turnOf(runId)).toBe(turn)
   })
 
-  test('a decision that fell while nothing ran is taken, and nobody is asked twice', async () => {
+  test('a decision made in between is applied without asking again', async () => {
     const bench = await sopBench([sop('a', { mode: 'supervised' })])
     const runId = await bench.fire('a')
     const { approvals } = bench
@@ -388,7 +388,7 @@ describe('a stop at any moment', () => {
     expect(bench.approvals.all()).toHaveLength(1)
   })
 
-  test('what was cancelled while nothing ran is not worked on any more', async () => {
+  test('the turn of a run cancelled in between is aborted', async () => {
     const bench = await sopBench([sop('a')])
     const runId = await bench.fire('a')
     const turn = bench.turnOf(runId)
@@ -398,7 +398,7 @@ describe('a stop at any moment', () => {
     expect(bench.agent.turns.get(turn)?.status).toBe('aborted')
   })
 
-  test('stopping ends soon, with a step that hangs, and drives nothing more', async () => {
+  test('a stop does not wait for a step that hangs', async () => {
     const bench = await sopBench([sop('a')])
     const runId = await bench.fire('a')
     await bench.engine.stop(10_000)
@@ -408,7 +408,7 @@ describe('a stop at any moment', () => {
     expect(bench.host.clock.sleeping).toBe(0)
   })
 
-  test('before it resumes, an engine drives nothing', async () => {
+  test('an engine carries out nothing before it resumes', async () => {
     const bench = await sopBench([sop('a')])
     await bench.other.fire(event('/a'))
     await bench.settle()
@@ -416,7 +416,7 @@ describe('a stop at any moment', () => {
   })
 })
 
-test('ended runs are pruned every hour, to what is configured', async () => {
+test('ended runs are pruned every hour to the configured number', async () => {
   const bench = await sopBench([sop('a')])
   bench.settings.max_finished_runs = 1
   for (let run = 0; run < 3; run++) {

@@ -1,58 +1,177 @@
 /**
- * The engine of procedures (§2.4, §4.3): starts what an event matches, brings runs on, and takes what people and agents say of
- * them. It keeps nothing that the store does not have, so that a stop at any moment loses nothing and repeats nothing.
+ * The procedure engine: starts the procedures that match an event, carries out their runs, and applies the decisions of people
+ * and the reports of the agent. All state is in the store, so a crash at any moment loses nothing and repeats nothing. See
+ * docs/contract.md#procedures.
  */
 
 import { nearestName } from '@sluice/kit'
-import { AppError, type SopEvent, type SopRun, type SopSummary, type Sops } from '@sluice/sdk'
+import { AppError, type SopDispatch, type SopEvent, type SopRun, type SopSummary, type Sops, type TriggerKind } from '@sluice/sdk'
+import { ActiveRuns } from './active-runs.ts'
 import { STEP_OWNER } from './agent-step.ts'
 import { beginRun } from './begin-run.ts'
-import { outputProblem } from './check-output.ts'
-import type { SopDefinition } from './definition.ts'
-import { hasEnded } from './drive.ts'
-import { Drives } from './drives.ts'
-import type { SopEngineDeps } from './engine-deps.ts'
-import { jsonOrText } from './resolve-input.ts'
-import { RunBooks } from './run-books.ts'
-import { tellMoved } from './tell.ts'
-import { triggerText } from './trigger-text.ts'
-
-export interface SopEngine extends Sops {
-  /** As `fire`, for one procedure: what the clock sets off is decided trigger by trigger. Nothing comes of a name that is not loaded. */
-  fireOne(name: string, event: SopEvent): Promise<void>
-  /**
-   * Takes up every run that has not ended, and drives runs from now on: before, and in a process that never calls it, what
-   * is started or changed is kept for the one that does. Call it once, after the agent has taken up its turns. Resolves to
-   * how many runs there are.
-   */
-  resume(): Promise<number>
-  /** Takes up what another process has started or changed. */
-  look(): Promise<void>
-  /** Drives nothing more; tool calls under way have `timeoutMs` to end, and what they have done is then kept. */
-  stop(timeoutMs: number): Promise<void>
-}
+import { type SopDefinition, triggerText } from './definition.ts'
+import type { EnginePorts } from './engine-ports.ts'
+import { jsonOrText } from './json-text.ts'
+import { outputProblem } from './output-schema.ts'
+import { reportProgress } from './run-progress.ts'
+import { hasEnded, RunRepository } from './run-repository.ts'
 
 const PRUNE_EVERY_MS = 3_600_000
-/** How long a repeated event is known as one. */
+/** Event keys are remembered this long, so that a repeated event starts nothing. */
 const EVENT_KEYS_KEPT_MS = 72 * 3_600_000
-/** Procedures may start one another, and themselves; this is where such a chain ends. */
+/** Procedures may start one another and themselves. A longer chain of starts is refused. */
 const DEPTH_MAX = 8
-/** In front of a turn's id, where it says who did something. */
-const TURN = 'turn:'
-/** Runs read at once. */
-const PAGE = 100
+/** The prefix of an actor that is an agent turn: `turn:<id>`. */
+const TURN_ACTOR = 'turn:'
+const PAGE_SIZE = 100
 
-export function createSopEngine(deps: SopEngineDeps): SopEngine {
-  const { store, approvals, library, events, clock, log, config } = deps
-  const books = new RunBooks(deps)
-  const drives = new Drives(deps, books)
-  const stopping = new AbortController()
-  let leaveApprovals: (() => void) | undefined
+export class SopEngine implements Sops {
+  readonly #ports: EnginePorts
+  readonly #runs: RunRepository
+  readonly #activeRuns: ActiveRuns
+  readonly #stopping = new AbortController()
+  #unsubscribeApprovals: (() => void) | undefined
 
-  const start = async (definitions: readonly SopDefinition[], event: SopEvent, also: Parameters<Sops['fire']>[1] = {}) => {
+  constructor(ports: EnginePorts) {
+    this.#ports = ports
+    this.#runs = new RunRepository(ports)
+    this.#activeRuns = new ActiveRuns(ports, this.#runs)
+  }
+
+  // Life cycle
+
+  /**
+   * Carries out runs from now on, beginning with every unfinished run. Before this call, and in a process that never makes it,
+   * started and changed runs stay in the store for the process that does. Call it once, after the agent has recovered its
+   * turns. Resolves to the number of unfinished runs.
+   */
+  async resume(): Promise<number> {
+    const { approvals } = this.#ports
+    this.#activeRuns.enable()
+    this.#unsubscribeApprovals = approvals.taker('sop', (approval) => this.#activeRuns.applyDecision(approval))
+    let count = 0
+    for await (const run of this.#unfinishedRuns()) {
+      this.#activeRuns.wake(run)
+      count++
+    }
+    await this.#abortTurnsOfEndedRuns()
+    void this.#pruneEveryHour()
+    return count
+  }
+
+  /** Picks up the runs that another process has started or changed. */
+  async refresh(): Promise<void> {
+    const goneIds = new Set(this.#activeRuns.ids())
+    for await (const run of this.#unfinishedRuns()) {
+      goneIds.delete(run.id)
+      if (!this.#activeRuns.isUpToDate(run)) this.#activeRuns.wake(run)
+    }
+    for (const id of goneIds) {
+      const run = await this.#ports.store.get(id)
+      if (!run || hasEnded(run)) this.#activeRuns.release(id)
+    }
+  }
+
+  /** Stops carrying out runs. Tool calls in progress have `timeoutMs` to end, and their results are stored. */
+  async stop(timeoutMs: number): Promise<void> {
+    this.#stopping.abort()
+    this.#unsubscribeApprovals?.()
+    await this.#activeRuns.stop(timeoutMs)
+  }
+
+  // Definitions
+
+  matches(source: TriggerKind, topic: string): boolean {
+    return this.#ports.library.matches(source, topic)
+  }
+
+  settled(): Promise<void> {
+    return this.#ports.library.settled()
+  }
+
+  topics(kind: TriggerKind): readonly string[] {
+    return this.#ports.library.topics(kind)
+  }
+
+  onReload(callback: () => void): () => void {
+    return this.#ports.library.onReload(callback)
+  }
+
+  list(): readonly SopSummary[] {
+    const counts = this.#activeRuns.countsBySop()
+    return this.#ports.library.list().map((definition) => summaryOf(definition, counts.get(definition.name) ?? 0))
+  }
+
+  // Starting runs
+
+  async fire(event: SopEvent, also?: Parameters<Sops['fire']>[1]): Promise<readonly SopDispatch[]> {
+    const matched = this.#ports.library.match(event)
+    return matched.length > 0 ? this.#start(matched, event, also) : []
+  }
+
+  /** Like `fire`, for one procedure: cron decides trigger by trigger. Does nothing when no procedure has this name. */
+  async fireOne(name: string, event: SopEvent): Promise<void> {
+    const definition = this.#ports.library.get(name)
+    if (definition) await this.#start([definition], event)
+  }
+
+  async run(name: string, event: Omit<SopEvent, 'source' | 'topic'>): Promise<string> {
+    const { library } = this.#ports
+    const definition = library.get(name)
+    if (!definition) throw unknownSop(library.list(), name)
+    const depth = await this.#depthOf(event.by)
+    if (depth > DEPTH_MAX)
+      throw new AppError('conflict', `"${name}" was not started: ${DEPTH_MAX} runs in a row have each started the next`)
+    const [dispatch] = await this.#start([definition], { ...event, source: 'manual', topic: name, ...(depth > 0 && { depth }) })
+    if (dispatch?.status === 'started') return dispatch.runId
+    throw new AppError('conflict', `"${name}" was not started: ${dispatch?.reason ?? 'the store returned no result'}`)
+  }
+
+  // Runs
+
+  runs(filter: Parameters<Sops['runs']>[0]): Promise<readonly SopRun[]> {
+    return this.#ports.store.runs(filter)
+  }
+
+  get(runId: string): Promise<SopRun | undefined> {
+    return this.#ports.store.get(runId)
+  }
+
+  async report(runId: string, turnId: string, { status, output }: Parameters<Sops['report']>[2]): Promise<SopRun> {
+    const { steps, step } = await this.#runs.read(runId)
+    const problem = status === 'completed' ? await outputProblem(steps[step - 1]?.output, jsonOrText(output)) : undefined
+    if (problem !== undefined) throw new AppError('invalid_request', `The output does not fit the schema of the step: ${problem}`)
+    return this.#runs.apply(runId, { type: 'report', turnId, status, output })
+  }
+
+  async approve(runId: string, by: string): Promise<SopRun> {
+    if (by.startsWith(TURN_ACTOR)) throw new AppError('forbidden', 'Only a person can approve a run')
+    const run = await this.#runs.read(runId)
+    if (!run.gate) throw new AppError('conflict', `The run ${runId} does not wait for an approval: it is ${run.status}`)
+    await this.#activeRuns.openApproval(run)
+    const { won, approval } = await this.#ports.approvals.decide({ runId, stepId: run.gate.stepId }, { state: 'approved', by })
+    await this.#activeRuns.applyDecision(approval)
+    if (won) return this.#runs.read(runId)
+    throw new AppError('conflict', `Step ${run.step} of the run ${runId} was already ${approval.state} by ${approval.by ?? 'system'}`)
+  }
+
+  async cancel(runId: string, by: string, reason: string): Promise<SopRun> {
+    const run = await this.#runs.apply(runId, { type: 'cancel', by, reason })
+    this.#activeRuns.release(runId)
+    return run
+  }
+
+  // Steps of the methods above
+
+  async #start(
+    definitions: readonly SopDefinition[],
+    event: SopEvent,
+    also: Parameters<Sops['fire']>[1] = {},
+  ): Promise<readonly SopDispatch[]> {
+    const { store, events, clock, config, newId } = this.#ports
     const nowMs = clock.nowMs()
     const { max_concurrent_total: concurrentTotal } = config()
-    const starts = definitions.map((definition) => beginRun(definition, event, { id: deps.newId(), nowMs, concurrentTotal }))
+    const starts = definitions.map((definition) => beginRun(definition, event, { id: newId(), nowMs, concurrentTotal }))
     const dispatches = await store.start(starts, { atMs: nowMs, ...(event.key !== undefined && { key: event.key }), ...also })
     for (const [index, dispatch] of dispatches.entries()) {
       if (dispatch.status === 'skipped') {
@@ -60,133 +179,50 @@ export function createSopEngine(deps: SopEngineDeps): SopEngine {
         continue
       }
       const started = starts[index]
-      // Another run's id is the answer an event got that is repeated now.
+      // A repeated event gets the id of the run that its first delivery started.
       if (started?.run.id !== dispatch.runId) continue
-      tellMoved(deps, undefined, started.run, started.audit)
-      drives.go(started.run)
+      reportProgress(this.#ports, undefined, started.run, started.audit)
+      this.#activeRuns.wake(started.run)
     }
     return dispatches
   }
 
-  /** Of an event that a step of a run sets off: one more than that of the run. */
-  const depthOf = async (by: string): Promise<number> => {
-    const runId = by.startsWith(TURN) ? drives.workingFor(by.slice(TURN.length)) : undefined
-    return runId === undefined ? 0 : ((await books.read(runId)).event.depth ?? 0) + 1
+  /** Returns the depth of an event: one more than that of the run whose step causes it, 0 when no step does. */
+  async #depthOf(by: string): Promise<number> {
+    const runId = by.startsWith(TURN_ACTOR) ? this.#activeRuns.runOfTurn(by.slice(TURN_ACTOR.length)) : undefined
+    return runId === undefined ? 0 : ((await this.#runs.read(runId)).event.depth ?? 0) + 1
   }
 
-  /** Every run that has not ended, oldest first. */
-  async function* unfinished(): AsyncGenerator<SopRun> {
+  /** Yields every unfinished run, oldest first. */
+  async *#unfinishedRuns(): AsyncGenerator<SopRun> {
     for (let after: string | null = null; ; ) {
-      const page: readonly SopRun[] = await store.unfinished({ after, limit: PAGE })
+      const page: readonly SopRun[] = await this.#ports.store.unfinished({ after, limit: PAGE_SIZE })
       yield* page
       const last = page.at(-1)
-      if (!last || page.length < PAGE) return
+      if (!last || page.length < PAGE_SIZE) return
       after = last.id
     }
   }
 
-  const pruneNowAndThen = async () => {
-    while (!stopping.signal.aborted) {
-      try {
-        await store.prune({ finishedMax: config().max_finished_runs, keysBeforeMs: clock.nowMs() - EVENT_KEYS_KEPT_MS })
-      } catch (error) {
-        log.warn('ended runs not pruned', { error })
-      }
-      await clock.sleep(PRUNE_EVERY_MS, stopping.signal)
+  /** The agent has recovered the turns of runs that were cancelled while no daemon ran. */
+  async #abortTurnsOfEndedRuns(): Promise<void> {
+    const { store, agent } = this.#ports
+    for (const { attempt } of await store.runs({ active: false, limit: PAGE_SIZE })) {
+      if (attempt?.turnId) agent.abort(attempt.turnId, STEP_OWNER)
     }
   }
 
-  return {
-    matches: (source, topic) => library.matches(source, topic),
-    settled: () => library.settled(),
-    topics: (kind) => library.topics(kind),
-    onReload: (callback) => library.onReload(callback),
-    list() {
-      const counts = drives.counts()
-      return library.list().map((definition) => summaryOf(definition, counts.get(definition.name) ?? 0))
-    },
-
-    async fire(event, also) {
-      const matched = library.match(event)
-      return matched.length > 0 ? start(matched, event, also) : []
-    },
-
-    async fireOne(name, event) {
-      const definition = library.get(name)
-      if (definition) await start([definition], event)
-    },
-
-    async run(name, event) {
-      const definition = library.get(name)
-      if (!definition) throw unknownSop(library.list(), name)
-      const depth = await depthOf(event.by)
-      if (depth > DEPTH_MAX)
-        throw new AppError('conflict', `"${name}" was not started: ${DEPTH_MAX} runs in a row have each started the next`)
-      const [dispatch] = await start([definition], { ...event, source: 'manual', topic: name, ...(depth > 0 && { depth }) })
-      if (dispatch?.status === 'started') return dispatch.runId
-      throw new AppError('conflict', `"${name}" was not started: ${dispatch?.reason ?? 'nothing came of it'}`)
-    },
-
-    runs: (filter) => store.runs(filter),
-    get: (runId) => store.get(runId),
-
-    async report(runId, turnId, { status, output }) {
-      const { steps, step } = await books.read(runId)
-      const problem = status === 'completed' ? await outputProblem(steps[step - 1]?.output, jsonOrText(output)) : undefined
-      if (problem !== undefined) throw new AppError('invalid_request', `The output does not fit the schema of the step: ${problem}`)
-      return (await books.change(runId, { type: 'report', turnId, status, output })).after
-    },
-
-    async approve(runId, by) {
-      if (by.startsWith(TURN)) throw new AppError('forbidden', 'A run is approved by a person')
-      const run = await books.read(runId)
-      if (!run.gate) throw new AppError('conflict', `The run ${runId} does not wait for anybody: it is ${run.status}`)
-      await drives.ask(run)
-      const { won, approval } = await approvals.decide({ runId, stepId: run.gate.stepId }, { state: 'approved', by })
-      await drives.take(approval)
-      if (won) return books.read(runId)
-      throw new AppError('conflict', `Step ${run.step} of the run ${runId} was ${approval.state} by ${approval.by ?? 'system'} already`)
-    },
-
-    async cancel(runId, by, reason) {
-      const { after } = await books.change(runId, { type: 'cancel', by, reason })
-      drives.end(runId)
-      return after
-    },
-
-    async resume() {
-      drives.start()
-      leaveApprovals = approvals.taker('sop', (approval) => drives.take(approval))
-      let count = 0
-      for await (const run of unfinished()) {
-        drives.go(run)
-        count++
+  async #pruneEveryHour(): Promise<void> {
+    const { store, config, clock, log } = this.#ports
+    const { signal } = this.#stopping
+    while (!signal.aborted) {
+      try {
+        await store.prune({ finishedMax: config().max_finished_runs, keysBeforeMs: clock.nowMs() - EVENT_KEYS_KEPT_MS })
+      } catch (error) {
+        log.warn('pruning of ended runs failed', { error })
       }
-      // Cancelled while nothing ran: the agent has taken their turns up again.
-      for (const { attempt } of await store.runs({ active: false, limit: PAGE })) {
-        if (attempt?.turnId) deps.agent.abort(attempt.turnId, STEP_OWNER)
-      }
-      void pruneNowAndThen()
-      return count
-    },
-
-    async look() {
-      const known = new Set(drives.ids())
-      for await (const run of unfinished()) {
-        known.delete(run.id)
-        if (!drives.knows(run)) drives.go(run)
-      }
-      for (const id of known) {
-        const run = await store.get(id)
-        if (!run || hasEnded(run)) drives.end(id)
-      }
-    },
-
-    async stop(timeoutMs) {
-      stopping.abort()
-      leaveApprovals?.()
-      await drives.stop(timeoutMs)
-    },
+      await clock.sleep(PRUNE_EVERY_MS, signal)
+    }
   }
 }
 

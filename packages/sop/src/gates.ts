@@ -1,24 +1,48 @@
-/** How a run comes to a step: it may go on at once, or it waits for a person first. */
-import type { NewAudit, SopGate, SopRun } from '@sluice/sdk'
-import { gateBefore } from './gate-before.ts'
-import { stepRecord } from './record.ts'
+/** Gates: which steps wait for a person before they run, and how a run arrives at a step. Execution modes differ only here. */
+import type { NewAudit, SopGate, SopMode, SopPriority, SopRun, SopStep } from '@sluice/sdk'
+import { stepRecord } from './audit-record.ts'
 
-/** A run after something happened to it, and what is recorded of that. */
-export interface Moved {
+/** A changed run with the audit records of the change. */
+export interface Transition {
   readonly run: SopRun
   readonly audit: readonly NewAudit[]
 }
 
-/** The run at its step `number`: running, or waiting as its mode demands. */
-export function arriveAt(run: SopRun, number: number, nowMs: number): Moved {
-  const at: SopRun = { ...run, status: 'running', step: number, gate: null, attempt: null, report: null }
-  const step = run.steps[number - 1]
-  const why = step ? gateBefore(run.mode, run.priority, step) : null
-  return why === null ? { run: at, audit: [] } : openGate(at, why, nowMs)
+/** Returns the first of checkpoint, confirmation and mode that makes a run wait before this step; null when it goes on. */
+export function gateBefore(
+  mode: SopMode,
+  priority: SopPriority,
+  step: Pick<SopStep, 'number' | 'kind' | 'requiresConfirmation'>,
+): Exclude<SopGate['why'], 'again'> | null {
+  if (step.kind === 'checkpoint') return 'checkpoint'
+  if (mode === 'deterministic') return null
+  if (step.requiresConfirmation) return 'confirmation'
+  return isGatedByMode(mode, priority, step.number === 1) ? 'mode' : null
 }
 
-/** The run, waiting before its step. No two gates of a run have the same id. */
-export function openGate(run: SopRun, why: SopGate['why'], nowMs: number): Moved {
+function isGatedByMode(mode: Exclude<SopMode, 'deterministic'>, priority: SopPriority, isFirstStep: boolean): boolean {
+  switch (mode) {
+    case 'auto':
+      return false
+    case 'supervised':
+      return isFirstStep
+    case 'step_by_step':
+      return true
+    case 'priority_based':
+      return isFirstStep && priority !== 'high' && priority !== 'critical'
+  }
+}
+
+/** Returns the run at step `number`: running, or waiting at a gate. */
+export function arriveAt(run: SopRun, number: number, nowMs: number): Transition {
+  const arrived: SopRun = { ...run, status: 'running', step: number, gate: null, attempt: null, report: null }
+  const step = run.steps[number - 1]
+  const why = step ? gateBefore(run.mode, run.priority, step) : null
+  return why === null ? { run: arrived, audit: [] } : openGate(arrived, why, nowMs)
+}
+
+/** Returns the run waiting before its step. Every gate of a run has an id of its own. */
+export function openGate(run: SopRun, why: SopGate['why'], nowMs: number): Transition {
   const gates = run.gates + 1
   const gate: SopGate = { stepId: why === 'again' ? `step-${run.step}-again-${gates}` : `step-${run.step}`, sinceMs: nowMs, why }
   const waiting: SopRun = {

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { InstantQueue } from './instant-queue.ts'
 
-test('whatever was put in comes out in order, once', () => {
+test('InstantQueue returns every value once, in order', () => {
   const moves = fc.array(fc.oneof(fc.record({ push: fc.nat(50) }), fc.record({ until: fc.nat(50) })))
   fc.assert(
     fc.property(moves, (steps) => {

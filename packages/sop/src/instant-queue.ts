@@ -1,4 +1,4 @@
-/** Values by the moment they are for, the earliest first: a binary heap. */
+/** A priority queue of values by their due time: a binary heap with the earliest first. */
 
 interface Item<Value> {
   readonly atMs: number
@@ -8,7 +8,7 @@ interface Item<Value> {
 export class InstantQueue<Value> {
   readonly #items: Item<Value>[] = []
 
-  /** Infinity if there is none. */
+  /** The earliest due time; Infinity when the queue is empty. */
   get firstMs(): number {
     return this.#items[0]?.atMs ?? Number.POSITIVE_INFINITY
   }
@@ -26,7 +26,7 @@ export class InstantQueue<Value> {
     items[at] = item
   }
 
-  /** Takes out whatever is for a moment up to this one, in order. */
+  /** Removes and returns the values due at or before `ms`, in order. */
   takeUntil(ms: number): Value[] {
     const taken: Value[] = []
     for (let first = this.#items[0]; first && first.atMs <= ms; first = this.#items[0]) {
@@ -36,7 +36,7 @@ export class InstantQueue<Value> {
     return taken
   }
 
-  /** All that is in it, in no order. */
+  /** Returns all values in no particular order. */
   values(): Value[] {
     return this.#items.map(({ value }) => value)
   }

@@ -1,4 +1,4 @@
-/** One procedure from its folder: both files read, each checked by itself, then together (§4.3). */
+/** Loads one procedure from its folder: reads both files, checks each of them, then both together. */
 import { join } from 'node:path'
 import { locateFindings } from '@sluice/config'
 import type { SopMode } from '@sluice/sdk'
@@ -11,45 +11,44 @@ import { readInside } from './read-inside.ts'
 
 export interface LoadedSop {
   readonly folder: string
-  /** Absent if there are errors. */
+  /** Absent when there are errors. */
   readonly definition?: SopDefinition
-  /** The text of `SOP.toml`, for pointing into it. */
+  /** The text of `SOP.toml`, in which problems are located. */
   readonly toml: string
   readonly problems: readonly SopProblem[]
-  /** Present instead of a definition: an operator has to agree to it first. */
+  /** Present instead of a definition while an operator has to agree to the procedure. */
   readonly waiting?: WaitingSop
 }
 
-/** A procedure in a folder that the agent can write, which is not loaded until an operator agrees to it. */
+/** A procedure in a folder that the agent can write. It is not loaded until an operator agrees to it. */
 export interface WaitingSop {
-  /** Absolute. */
+  /** An absolute path. */
   readonly folder: string
-  /** Of both files as they are. */
+  /** The hash of the present content of both files. */
   readonly hash: string
-  /** True: an operator agreed to another content of this folder. */
+  /** True when an operator agreed to an earlier content of this folder. */
   readonly isChanged: boolean
   readonly toml: string | null
   readonly md: string | null
 }
 
-export interface LoadSopOptions {
-  /** The real path nothing is read outside of. */
-  readonly root: string
+export interface LoadRules {
   readonly defaultMode: SopMode
   readonly nowMs: number
-  /** Why no trigger may name a path; undefined: it may. Absent: every path is allowed. */
+  /** Returns why no trigger may name a path, or undefined when it may. Absent: every path is allowed. */
   readonly pathProblem?: (path: string) => string | undefined
 }
 
 export const SOP_FILE_BYTES_MAX = 256 * 1024
 
 /**
- * Undefined for a folder that has neither of the two files. `agreed` is given for a folder that the agent can write: the hash an
- * operator agreed to, or null. Never throws.
+ * Resolves to undefined for a folder with neither file. `root` is the real path outside of which no file is read. `agreed` is
+ * given for a folder that the agent can write: the hash that an operator agreed to, or null. Never throws.
  */
 export async function loadSop(
   folder: string,
-  { root, defaultMode, nowMs, pathProblem }: LoadSopOptions,
+  root: string,
+  { defaultMode, nowMs, pathProblem }: LoadRules,
   agreed?: string | null,
 ): Promise<LoadedSop | undefined> {
   const tomlFile = join(folder, 'SOP.toml')
@@ -61,8 +60,8 @@ export async function loadSop(
     const hash = contentHash(texts.toml, texts.md)
     if (hash !== agreed) return { folder, toml: '', problems: [], waiting: { folder, hash, isChanged: agreed !== null, ...texts } }
   }
-  const head: ToldParts<SopToml> = 'text' in toml ? await parseSopToml(toml.text, tomlFile, nowMs) : told(toml)
-  const steps: ToldParts<ParsedSteps> = 'text' in md ? withValue(parseSopMd(md.text)) : told(md)
+  const head: Parsed<SopToml> = 'text' in toml ? await parseSopToml(toml.text, tomlFile, nowMs) : unread(toml)
+  const steps: Parsed<ParsedSteps> = 'text' in md ? withValue(parseSopMd(md.text)) : unread(md)
   const problems = [
     ...head.problems.map((problem) => asError(tomlFile, problem)),
     ...steps.problems.map((problem) => asError(mdFile, problem)),
@@ -74,15 +73,10 @@ export async function loadSop(
   problems.push(...(await pathProblems(tomlFile, text, head.value, pathProblem)))
   problems.push(...(await tomlWarnings(tomlFile, text, head.value)), ...stepProblems(mdFile, mode, steps.value))
   const isBroken = problems.some(({ severity }) => severity === 'error')
-  return { folder, toml: text, problems, ...(!isBroken && { definition: define(head.value, steps.value.steps, { folder, mode }) }) }
+  return { folder, toml: text, problems, ...(!isBroken && { definition: define(head.value, steps.value.steps, folder, mode) }) }
 }
 
-async function pathProblems(
-  file: string,
-  text: string,
-  { triggers }: SopToml,
-  problem: LoadSopOptions['pathProblem'],
-): Promise<SopProblem[]> {
+async function pathProblems(file: string, text: string, { triggers }: SopToml, problem: LoadRules['pathProblem']): Promise<SopProblem[]> {
   const findings = triggers.flatMap((trigger, index) => {
     const message = trigger.type === 'webhook' ? problem?.(trigger.path) : undefined
     return message === undefined ? [] : { path: ['triggers', index, 'path'], at: 'value' as const, message }
@@ -91,22 +85,22 @@ async function pathProblems(
   return located.map((found) => asError(file, found))
 }
 
-interface Told {
+interface Located {
   readonly message: string
   readonly line?: number
   readonly column?: number
 }
 
-interface ToldParts<Value> {
+interface Parsed<Value> {
   readonly value?: Value
-  readonly problems: readonly Told[]
+  readonly problems: readonly Located[]
 }
 
-const told = ({ problem }: { readonly problem: string }): ToldParts<never> => ({ problems: [{ message: problem }] })
+const unread = ({ problem }: { readonly problem: string }): Parsed<never> => ({ problems: [{ message: problem }] })
 
-const withValue = (steps: ParsedSteps): ToldParts<ParsedSteps> => ({ value: steps, problems: steps.problems })
+const withValue = (steps: ParsedSteps): Parsed<ParsedSteps> => ({ value: steps, problems: steps.problems })
 
-export const asError = (file: string, { message, line, column }: Told): SopProblem => ({
+export const asError = (file: string, { message, line, column }: Located): SopProblem => ({
   file,
   ...(line !== undefined && { line }),
   ...(column !== undefined && { column }),
@@ -114,11 +108,7 @@ export const asError = (file: string, { message, line, column }: Told): SopProbl
   severity: 'error',
 })
 
-const define = (
-  { sop, triggers }: SopToml,
-  steps: SopDefinition['steps'],
-  { folder, mode }: Pick<SopDefinition, 'folder' | 'mode'>,
-): SopDefinition => ({
+const define = ({ sop, triggers }: SopToml, steps: SopDefinition['steps'], folder: string, mode: SopMode): SopDefinition => ({
   name: sop.name,
   description: sop.description,
   version: sop.version,

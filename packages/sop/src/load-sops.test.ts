@@ -33,14 +33,14 @@ async function load() {
     defaultMode: 'supervised',
     nowMs: Date.UTC(2026, 2, 1),
   })
-  const told = problems.map(({ file, line, column, message, severity }) =>
+  const lines = problems.map(({ file, line, column, message, severity }) =>
     [severity === 'warning' ? 'warning' : [], relative(base, file), line ?? [], column ?? [], ` ${message}`].flat().join(':'),
   )
-  return { definitions, told, broken }
+  return { definitions, lines, broken }
 }
 
-describe('§4.3 the procedures of a folder', () => {
-  test('each folder with a SOP.toml is one, by name and not by folder', async () => {
+describe('the procedures of a folder', () => {
+  test('are the inner folders with a SOP.toml, sorted by name', async () => {
     await write({
       'a/SOP.toml': head('zeta', 'execution_mode = "auto"\n'),
       'a/SOP.md': STEPS,
@@ -52,8 +52,8 @@ describe('§4.3 the procedures of a folder', () => {
       'SOP.toml': 'x',
       'd/e/SOP.toml': 'x',
     })
-    const { definitions, told, broken } = await load()
-    expect([told, broken]).toEqual([[], 0])
+    const { definitions, lines, broken } = await load()
+    expect([lines, broken]).toEqual([[], 0])
     expect(definitions.map(({ name, mode }) => [name, mode])).toEqual([
       ['alpha', 'supervised'],
       ['zeta', 'auto'],
@@ -74,14 +74,14 @@ describe('§4.3 the procedures of a folder', () => {
     })
   })
 
-  test('without a folder there are none', async () => {
+  test('are none when the folder is missing', async () => {
     await rm(folder, { recursive: true })
-    expect(await load()).toEqual({ definitions: [], told: [], broken: 0 })
+    expect(await load()).toEqual({ definitions: [], lines: [], broken: 0 })
     await writeFile(folder, 'a file')
-    expect(await load()).toEqual({ definitions: [], told: ['sops: this folder cannot be read (ENOTDIR)'], broken: 1 })
+    expect(await load()).toEqual({ definitions: [], lines: ['sops: this folder cannot be read (ENOTDIR)'], broken: 1 })
   })
 
-  test('what is wrong with one does not stop another', async () => {
+  test('are loaded in spite of broken ones among them', async () => {
     await write({
       'bad-md/SOP.toml': head('bad-md'),
       'bad-md/SOP.md': '## Steps\n2. **One**\n',
@@ -92,20 +92,20 @@ describe('§4.3 the procedures of a folder', () => {
       'no-md/SOP.toml': head('no-md'),
       'no-toml/SOP.md': STEPS,
     })
-    const { definitions, told, broken } = await load()
+    const { definitions, lines, broken } = await load()
     expect(definitions.map(({ name }) => name)).toEqual(['good'])
     expect(broken).toBe(4)
-    expect(told).toEqual([
-      'sops/bad-md/SOP.md:2:1: this is step 2; the next is number 1',
+    expect(lines).toEqual([
+      'sops/bad-md/SOP.md:2:1: this is step 2; the next step is number 1',
       'sops/bad-toml/SOP.toml:1:2: `sop.description` is missing; it must be a text',
       'sops/bad-toml/SOP.toml:2:8: `sop.name` must be a text that is not empty, but 7 stands there',
-      'sops/bad-toml/SOP.md:3:9: `kind` must be execute or checkpoint, but "x" stands there',
+      'sops/bad-toml/SOP.md:3:9: `kind` must be execute or checkpoint; got "x"',
       'sops/no-md/SOP.md: this file is missing',
       'sops/no-toml/SOP.toml: this file is missing',
     ])
   })
 
-  test('of two with one name neither is loaded, and both are told', async () => {
+  test('are rejected when two share a name', async () => {
     await write({
       'a/SOP.toml': head('same'),
       'a/SOP.md': STEPS,
@@ -114,15 +114,15 @@ describe('§4.3 the procedures of a folder', () => {
       'c/SOP.toml': head('Same'),
       'c/SOP.md': STEPS,
     })
-    const { definitions, told, broken } = await load()
+    const { definitions, lines, broken } = await load()
     expect([definitions.map(({ name }) => name), broken]).toEqual([['Same'], 2])
-    expect(told).toEqual([
-      `sops/a/SOP.toml:2:8: "same" is also the name of ${join(folder, 'b')}; none of them is loaded`,
-      `sops/b/SOP.toml:3:8: "same" is also the name of ${join(folder, 'a')}; none of them is loaded`,
+    expect(lines).toEqual([
+      `sops/a/SOP.toml:2:8: "same" is also the name of the procedure in ${join(folder, 'b')}; neither is loaded`,
+      `sops/b/SOP.toml:3:8: "same" is also the name of the procedure in ${join(folder, 'a')}; neither is loaded`,
     ])
   })
 
-  test('a warning keeps nothing from being loaded', async () => {
+  test('are loaded in spite of warnings', async () => {
     await write({
       'a/SOP.toml': '[sop]\nname = "a"\ndescription = " "\nmax_concurrent = 0\nexecution_mode = "auto"\ndeterministic = true\n',
       'a/SOP.md': '## Steps\n1. **One**\n- tools: shell\n2. **Wait**\n- kind: checkpoint\n- requires_confirmation: true\n',
@@ -131,7 +131,7 @@ describe('§4.3 the procedures of a folder', () => {
       'c/SOP.toml': head('c'),
       'c/SOP.md': '## Steps\n1. **Wait**\n- kind: checkpoint\n',
     })
-    const { definitions, told, broken } = await load()
+    const { definitions, lines, broken } = await load()
     expect([definitions.map(({ name, mode }) => [name, mode]), broken]).toEqual([
       [
         ['a', 'deterministic'],
@@ -140,34 +140,34 @@ describe('§4.3 the procedures of a folder', () => {
       ],
       0,
     ])
-    expect(told.toSorted()).toEqual([
-      'warning:sops/a/SOP.toml: it has no triggers, so it is only started by hand',
+    expect(lines.toSorted()).toEqual([
+      'warning:sops/a/SOP.toml: there are no triggers, so it can only be started by hand',
       'warning:sops/a/SOP.toml:3:15: `sop.description` is empty',
       'warning:sops/a/SOP.toml:4:18: `sop.max_concurrent` is 0, so it can never start',
       'warning:sops/a/SOP.toml:5:18: `sop.execution_mode` is not used, since `sop.deterministic` is true',
       'warning:sops/b/SOP.md:2:1: the input of step 1 is only used in deterministic mode',
-      'warning:sops/c/SOP.md: every step is a checkpoint: a run does nothing, and can only fail',
+      'warning:sops/c/SOP.md: every step is a checkpoint, so each run does nothing and fails',
     ])
   })
 
-  test('a deterministic step names one tool, and waits for a person only as a checkpoint', async () => {
+  test('are checked by the rules of deterministic mode', async () => {
     await write({
       'a/SOP.toml': head('a', 'execution_mode = "deterministic"\n'),
       'a/SOP.md': '## Steps\n1. **One**\n2. **Two**\n- tools: a, b\n3. **Three**\n- tools: a\n- requires_confirmation: true\n',
     })
     expect(await load()).toMatchObject({
       definitions: [],
-      told: [
-        'sops/a/SOP.md:2:1: step 1 must name exactly one tool, as every step in deterministic mode',
-        'sops/a/SOP.md:3:1: step 2 must name exactly one tool, as every step in deterministic mode',
-        'sops/a/SOP.md:5:1: step 3 would not wait: in deterministic mode only steps of `kind: checkpoint` do',
+      lines: [
+        'sops/a/SOP.md:2:1: step 1 must name exactly one tool, because the mode is deterministic',
+        'sops/a/SOP.md:3:1: step 2 must name exactly one tool, because the mode is deterministic',
+        'sops/a/SOP.md:5:1: step 3 cannot require confirmation: in deterministic mode only steps of `kind: checkpoint` wait',
       ],
     })
   })
 })
 
-describe('what is read', () => {
-  test('a link that leads out of the folder is refused, one inside of it is followed', async () => {
+describe('reading files', () => {
+  test('follows links inside the folder and refuses those that leave it', async () => {
     await mkdir(join(base, 'outside'))
     await writeFile(join(base, 'outside', 'SOP.toml'), head('secret'))
     await writeFile(join(base, 'outside', 'SOP.md'), STEPS)
@@ -176,25 +176,25 @@ describe('what is read', () => {
     await symlink(join(folder, 'real', 'v1'), join(folder, 'good'))
     await symlink(join(base, 'outside', 'SOP.md'), join(folder, 'mixed', 'SOP.md'))
     await symlink('loop', join(folder, 'loop'))
-    const { definitions, told } = await load()
+    const { definitions, lines } = await load()
     expect(definitions.map(({ name }) => name)).toEqual(['linked'])
-    expect(told).toEqual([
-      'sops/evil/SOP.toml: this leads out of the folder of procedures; it is not read',
-      'sops/evil/SOP.md: this leads out of the folder of procedures; it is not read',
-      'sops/loop/SOP.toml: this cannot be read (ELOOP)',
-      'sops/loop/SOP.md: this cannot be read (ELOOP)',
-      'sops/mixed/SOP.md: this leads out of the folder of procedures; it is not read',
+    expect(lines).toEqual([
+      'sops/evil/SOP.toml: this links to a file outside the folder of procedures',
+      'sops/evil/SOP.md: this links to a file outside the folder of procedures',
+      'sops/loop/SOP.toml: this file cannot be read (ELOOP)',
+      'sops/loop/SOP.md: this file cannot be read (ELOOP)',
+      'sops/mixed/SOP.md: this links to a file outside the folder of procedures',
     ])
   })
 
-  test('the folder itself may be a link', async () => {
+  test('follows a link to the folder itself', async () => {
     await write({ 'a/SOP.toml': head('a'), 'a/SOP.md': STEPS })
     await symlink(folder, join(base, 'linked'))
     folder = join(base, 'linked')
     expect((await load()).definitions.map((definition) => definition.folder)).toEqual([join(base, 'linked', 'a')])
   })
 
-  test('what is too large, no text or no file is told and not read', async () => {
+  test('refuses large files, binary files and non-files', async () => {
     await write({
       'binary/SOP.toml': head('binary'),
       'binary/SOP.md': new Uint8Array([0xff, 0xfe]),
@@ -205,11 +205,11 @@ describe('what is read', () => {
       'pipe/SOP.toml': head('pipe'),
     })
     await promisify(execFile)('mkfifo', [join(folder, 'pipe', 'SOP.md')])
-    expect((await load()).told).toEqual([
-      'sops/binary/SOP.md: this is not UTF-8',
-      'sops/dir/SOP.md: this is no regular file',
-      `sops/large/SOP.md: this has ${SOP_FILE_BYTES_MAX + 1} bytes; at most ${SOP_FILE_BYTES_MAX} are read`,
-      'sops/pipe/SOP.md: this is no regular file',
+    expect((await load()).lines).toEqual([
+      'sops/binary/SOP.md: this file is not UTF-8',
+      'sops/dir/SOP.md: this is not a regular file',
+      `sops/large/SOP.md: this file has ${SOP_FILE_BYTES_MAX + 1} bytes; the limit is ${SOP_FILE_BYTES_MAX}`,
+      'sops/pipe/SOP.md: this is not a regular file',
     ])
   })
 })
@@ -233,7 +233,7 @@ describe('procedures in a folder that the agent can write', () => {
   }
   const hashOf = async (folder: string) => (await loadBoth()).waiting.find((sop) => sop.folder === folder)?.hash ?? ''
 
-  test('wait until an operator agrees to exactly their content', async () => {
+  test('wait until an operator agrees to their exact content', async () => {
     await put(OWN, 'mine')
     await put(WORKSPACE, 'theirs')
     const before = await loadBoth()
@@ -247,10 +247,10 @@ describe('procedures in a folder that the agent can write', () => {
     await put(WORKSPACE, 'theirs')
     expect((await loadBoth(agreed)).waiting).toEqual([])
     await put(WORKSPACE, 'copy')
-    expect((await loadBoth(agreed)).waiting, 'an agreement is to one folder').toMatchObject([{ folder: at(WORKSPACE, 'copy') }])
+    expect((await loadBoth(agreed)).waiting, 'an agreement covers one folder').toMatchObject([{ folder: at(WORKSPACE, 'copy') }])
   })
 
-  test('neither stop nor replace one of the same name elsewhere, and cause no errors while they wait', async () => {
+  test('do not replace a procedure of the same name, and cause no errors', async () => {
     await put(OWN, 'deploy')
     await put(WORKSPACE, 'deploy')
     await mkdir(at(WORKSPACE, 'broken'), { recursive: true })
@@ -264,7 +264,7 @@ describe('procedures in a folder that the agent can write', () => {
   })
 })
 
-test('a trigger on a path that is not allowed is an error at its place, and the procedure is not loaded', async () => {
+test('a trigger on a forbidden path is an error with its position', async () => {
   const toml = `${head('a')}[[triggers]]\ntype = "webhook"\npath = "/taken"\n`
   await write({ 'a/SOP.toml': toml, 'a/SOP.md': STEPS })
   const { definitions, problems } = await loadSops({

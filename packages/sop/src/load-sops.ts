@@ -1,44 +1,44 @@
-/** All procedures (§4.3): each folder with a `SOP.toml` in the folders they are kept in. What is wrong with one never stops another. */
+/** Loads all procedures of their source folders. A problem of one procedure never affects another. */
 import { readdir, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import { locateFindings } from '@sluice/config'
 import type { Agreed } from './agreements.ts'
+import { mapConcurrently } from './batches.ts'
 import type { SopDefinition, SopProblem } from './definition.ts'
-import { inPool } from './in-pool.ts'
-import { asError, type LoadedSop, type LoadSopOptions, loadSop, type WaitingSop } from './load-sop.ts'
+import { asError, type LoadedSop, type LoadRules, loadSop, type WaitingSop } from './load-sop.ts'
 
 export interface LoadedSops {
-  /** By name. */
+  /** Sorted by name. */
   readonly definitions: readonly SopDefinition[]
-  /** Folder by folder. */
+  /** Grouped by folder. */
   readonly problems: readonly SopProblem[]
-  /** Folders with errors. */
+  /** The number of folders with errors. */
   readonly broken: number
-  /** Not loaded, because an operator has not agreed to them as they are. */
+  /** The procedures that are not loaded because an operator has not agreed to their content. */
   readonly waiting: readonly WaitingSop[]
 }
 
-/** A folder of procedures. */
+/** A folder that holds a folder for each procedure. */
 export interface SopSource {
-  /** Absolute; if there is none, there are no procedures in it. */
+  /** An absolute path. A missing folder is the same as an empty one. */
   readonly folder: string
-  /** True: tools of the agent can write there, so an operator has to agree to each procedure. */
+  /** True when tools of the agent can write there; then an operator has to agree to each procedure. */
   readonly isAgentWritable: boolean
 }
 
-export interface LoadSopsOptions extends Omit<LoadSopOptions, 'root'> {
-  /** A name that is in several counts in the first of them. */
+export interface LoadSopsOptions extends LoadRules {
+  /** For a name that several sources define, the first source wins. */
   readonly sources: readonly SopSource[]
   readonly agreed: Agreed
 }
 
 export const SOPS_MAX = 20_000
-const AT_ONCE = 16
+const READS_AT_ONCE = 16
 
 /** Never throws. */
-export async function loadSops({ sources, ...options }: LoadSopsOptions): Promise<LoadedSops> {
+export async function loadSops(options: LoadSopsOptions): Promise<LoadedSops> {
   const loaded: LoadedSops[] = []
-  for (const source of sources) loaded.push(await loadSource(source, options))
+  for (const source of options.sources) loaded.push(await loadSource(source, options.agreed, options))
   const definitions = new Map<string, SopDefinition>()
   const shadowed: SopProblem[] = []
   for (const definition of loaded.flatMap((source) => source.definitions)) {
@@ -54,14 +54,11 @@ export async function loadSops({ sources, ...options }: LoadSopsOptions): Promis
   }
 }
 
-async function loadSource(
-  { folder, isAgentWritable }: SopSource,
-  { agreed, ...options }: Omit<LoadSopsOptions, 'sources'>,
-): Promise<LoadedSops> {
+async function loadSource({ folder, isAgentWritable }: SopSource, agreed: Agreed, rules: LoadRules): Promise<LoadedSops> {
   const { root, names, problems } = await listFolders(folder)
-  const read = await inPool(names, AT_ONCE, (name) => {
+  const read = await mapConcurrently(names, READS_AT_ONCE, (name) => {
     const path = join(folder, name)
-    return loadSop(path, { ...options, root }, isAgentWritable ? (agreed.get(path) ?? null) : undefined)
+    return loadSop(path, root, rules, isAgentWritable ? (agreed.get(path) ?? null) : undefined)
   })
   const found = read.filter((sop) => sop !== undefined)
   const sops = await Promise.all(withTwins(found.filter(({ waiting }) => !waiting)).map(withoutTwin))
@@ -91,7 +88,8 @@ async function listFolders(folder: string): Promise<Listing> {
     const entries = await readdir(root, { withFileTypes: true })
     const found = entries.filter((entry) => !entry.name.startsWith('.') && (entry.isDirectory() || entry.isSymbolicLink()))
     const names = found.map(({ name }) => name).sort()
-    const tooMany = names.length > SOPS_MAX ? [asError(folder, { message: `there are ${names.length} folders; ${SOPS_MAX} are read` })] : []
+    const tooMany =
+      names.length > SOPS_MAX ? [asError(folder, { message: `there are ${names.length} folders; only ${SOPS_MAX} are read` })] : []
     return { root, names: names.slice(0, SOPS_MAX), problems: tooMany }
   } catch (error) {
     const { code = 'unknown' } = error as NodeJS.ErrnoException
@@ -102,7 +100,7 @@ async function listFolders(folder: string): Promise<Listing> {
 
 interface WithTwin {
   readonly sop: LoadedSop
-  /** The folder of another of the same name. */
+  /** The folder of another procedure of the same name. */
   readonly twin: string | undefined
 }
 
@@ -114,12 +112,12 @@ function withTwins(sops: readonly LoadedSop[]): WithTwin[] {
   })
 }
 
-/** Of those that share a name none is taken: which one would run would be chance. */
+/** Procedures of one source that share a name are all rejected: it would be arbitrary which one runs. */
 async function withoutTwin({ sop: { definition, ...sop }, twin }: WithTwin): Promise<LoadedSop> {
   if (!definition) return sop
   if (twin === undefined) return { ...sop, definition }
   const file = join(sop.folder, 'SOP.toml')
-  const message = `"${definition.name}" is also the name of ${twin}; none of them is loaded`
+  const message = `"${definition.name}" is also the name of the procedure in ${twin}; neither is loaded`
   const located = await locateFindings(file, sop.toml, [{ path: ['sop', 'name'], at: 'value', message }])
   return { ...sop, problems: [...sop.problems, ...located.map((problem) => asError(file, problem))] }
 }

@@ -7,7 +7,7 @@ test.each<unknown>([
   { type: 'object', properties: { a: { type: ['string', 'null'] }, required: { const: 1 } }, required: ['a'], additionalProperties: false },
   { $defs: { n: { minimum: 1 } }, items: { $ref: '#/$defs/n' }, minItems: 1, anyOf: [true, { pattern: '^a+$' }] },
   { 'x-ours': 7, constructor: 1, format: 'whatever' },
-])('a schema is accepted, with keywords that nobody knows: %j', (schema) => {
+])('accepts a valid schema, unknown keywords included: %j', (schema) => {
   expect(schemaProblem(schema)).toBeUndefined()
 })
 
@@ -25,6 +25,6 @@ test.each<[unknown, string]>([
   [{ minItems: 1.5 }, 'minItems must be a whole number'],
   [{ maximum: '7' }, 'maximum must be a number'],
   [{ $ref: 'https://example.com/schema' }, '$ref must begin with #: nothing is loaded from elsewhere'],
-])('what is none is refused, and where: %j', (schema, problem) => {
+])('refuses an invalid schema and names the place: %j', (schema, problem) => {
   expect(schemaProblem(schema)).toBe(problem)
 })

@@ -1,9 +1,32 @@
-/** Whether a value is a JSON Schema as far as it can be told without a value to check: what a step's `output` must be (§4.3). */
+/** The JSON Schema that a step declares for its output: whether the schema is valid, and whether an output fits it. */
+import { runInNewContext } from 'node:vm'
+import type { Schema } from '@cfworker/json-schema'
 import { isTable } from '@sluice/config'
+import { errorText } from '@sluice/sdk'
+
+/** Some patterns and some self-referring schemas take practically for ever to check. The check blocks the event loop. */
+const CHECK_MS_MAX = 500
+
+/** Returns why the value does not fit the schema, as the end of a sentence; undefined when it fits. Never throws. */
+export async function outputProblem(schema: unknown, value: unknown): Promise<string | undefined> {
+  if (schema === null || schema === undefined) return undefined
+  const { Validator } = await import('@cfworker/json-schema')
+  try {
+    const check = () => new Validator(schema as Schema | boolean, '2020-12').validate(value)
+    // The context is no sandbox. It is the only way to set a time limit for a regular expression.
+    const { valid, errors }: ReturnType<typeof check> = runInNewContext('check()', { check }, { timeout: CHECK_MS_MAX })
+    if (valid) return undefined
+    const deepest = errors.at(-1)
+    return deepest ? `${deepest.instanceLocation}: ${deepest.error}` : 'it does not match'
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ERR_SCRIPT_EXECUTION_TIMEOUT') return `the check took longer than ${CHECK_MS_MAX} ms`
+    return `the schema cannot be used (${errorText(error)})`
+  }
+}
 
 const TYPES = new Set(['array', 'boolean', 'integer', 'null', 'number', 'object', 'string'])
 
-/** What a keyword's value must be; of others nothing is known. */
+/** Checks the value of each known keyword; other keywords are not checked. */
 const KEYWORDS: Readonly<Record<string, (value: unknown) => string | undefined>> = {
   type: (value) => ([value].flat().every((name) => TYPES.has(String(name))) ? undefined : `must be one of ${[...TYPES].join(', ')}`),
   enum: (value) => (Array.isArray(value) ? undefined : 'must be a list'),
@@ -35,7 +58,7 @@ const KEYWORDS: Readonly<Record<string, (value: unknown) => string | undefined>>
   ),
 }
 
-/** What is wrong with a schema, with the path to it; undefined: nothing that can be told. The value is JSON. */
+/** Returns the first problem that shows without a value to check, with its path; undefined when there is none. `schema` is JSON. */
 export function schemaProblem(schema: unknown): string | undefined {
   if (typeof schema === 'boolean') return undefined
   if (!isTable(schema)) return 'must be an object, true or false'
@@ -72,6 +95,6 @@ function isPattern(text: string): boolean {
 
 const first = (problems: readonly (string | undefined)[]): string | undefined => problems.find((problem) => problem !== undefined)
 
-/** `properties.name.type must be …`. */
+/** Puts a keyword in front of a problem: `properties.name.type must be …`. */
 const within = (name: string, problem: string | undefined): string | undefined =>
   problem === undefined ? undefined : `${name}${problem.startsWith('must') ? ' ' : '.'}${problem}`

@@ -5,8 +5,8 @@ import { parseSopMd, STEPS_MAX } from './parse-sop-md.ts'
 const plain = { tools: null, requiresConfirmation: false, kind: 'execute', input: null, output: null }
 const md = (...lines: string[]) => ['# Deploy', '', '## Steps', ...lines].join('\n')
 
-describe('§4.3 the steps of a procedure', () => {
-  test('title, body and settings are read, prose around the steps is not', () => {
+describe('parseSopMd', () => {
+  test('reads titles, bodies and settings, and ignores other prose', () => {
     const text = `\ufeff# Deploy
 
 1. **This is no step** - it stands outside of the section
@@ -53,7 +53,7 @@ Its text.
     expect(lines).toEqual([11, 17, 20, 24])
   })
 
-  test('a code block is kept as it is, and nothing in it is a step, a setting or a heading', () => {
+  test('keeps code blocks as body text', () => {
     const block = ['```sh', '- tools: evil', '2. **Not a step**', '## Notes', '~~~', '  indented', '```']
     const { steps, problems } = parseSopMd(md('1. **Run** - this:', '', ...block.map((line) => `   ${line}`), '2. **Stop**'))
     expect(problems).toEqual([])
@@ -67,53 +67,53 @@ Its text.
   test.each<[string, string[]]>([
     ['', ['there is no section `## Steps`']],
     ['# Steps\n1. **A**\n', ['there is no section `## Steps`']],
-    [md(), ['there are no steps: one looks like `1. **Title** - what to do`, from the start of its line']],
-    [md('  1. **A**'), ['there are no steps: one looks like `1. **Title** - what to do`, from the start of its line']],
+    [md(), ['there are no steps; a step looks like `1. **Title** - what to do` and is not indented']],
+    [md('  1. **A**'), ['there are no steps; a step looks like `1. **Title** - what to do` and is not indented']],
     [md('1. **A**', '## Steps', '2. **B**'), ['5: there is a second section `## Steps`']],
-    [md('2. **A**', '3. **B**'), ['4:1: this is step 2; the next is number 1']],
-    [md('1. **A**', '3. **B**', '4. **C**'), ['5:1: this is step 3; the next is number 2']],
-    [md('1. **A**', '1. **B**'), ['5:1: there is a step 1 already; the next is number 2']],
+    [md('2. **A**', '3. **B**'), ['4:1: this is step 2; the next step is number 1']],
+    [md('1. **A**', '3. **B**', '4. **C**'), ['5:1: this is step 3; the next step is number 2']],
+    [md('1. **A**', '1. **B**'), ['5:1: there already is a step 1; the next step is number 2']],
     [md('1. ** ** - x'), ['4:1: step 1 has no title']],
     [md('1. '), ['4:1: step 1 has no title']],
     [md('1. **A - x'), ['4:1: the title of step 1 does not end: its closing ** is missing']],
-    [md('1. **A**', '   - kind: pause'), ['5:12: `kind` must be execute or checkpoint, but "pause" stands there']],
-    [md('1. **A**', '- requires_confirmation: yes'), ['5:26: `requires_confirmation` must be true or false, but "yes" stands there']],
-    [md('1. **A**', '- tool: shell'), ['5:3: `tool` is not known here; did you mean `tools`?']],
+    [md('1. **A**', '   - kind: pause'), ['5:12: `kind` must be execute or checkpoint; got "pause"']],
+    [md('1. **A**', '- requires_confirmation: yes'), ['5:26: `requires_confirmation` must be true or false; got "yes"']],
+    [md('1. **A**', '- tool: shell'), ['5:3: `tool` is not a setting; did you mean `tools`?']],
     [
       md('1. **A**', '- Requires confirmation: true'),
-      ['5:3: `Requires confirmation` is not known here; did you mean `requires_confirmation`?'],
+      ['5:3: `Requires confirmation` is not a setting; did you mean `requires_confirmation`?'],
     ],
-    [md('1. **A**', '- tools:'), ['5:9: `tools` must be names of tools with commas between them, but "" is none']],
-    [md('1. **A**', '- tools: a, b c'), ['5:10: `tools` must be names of tools with commas between them, but "b c" is none']],
-    [md('1. **A**', '- input: {"a": }'), ['5:10: `input` must be JSON, on this line']],
+    [md('1. **A**', '- tools:'), ['5:9: `tools` must be tool names separated by commas; got ""']],
+    [md('1. **A**', '- tools: a, b c'), ['5:10: `tools` must be tool names separated by commas; got "b c"']],
+    [md('1. **A**', '- input: {"a": }'), ['5:10: `input` must be JSON on a single line']],
     [md('1. **A**', `- input: ${'['.repeat(9000)}${']'.repeat(9000)}`), ['5:10: `input` must not be nested more than 64 levels deep']],
     [
       md('1. **A**', `- output: ${'{"not":'.repeat(9000)}{}${'}'.repeat(9000)}`),
       ['5:11: `output` must not be nested more than 64 levels deep'],
     ],
-    [md('1. **A**', '- output: 7'), ['5:11: `output` must be a JSON Schema, in which the whole must be an object, true or false']],
+    [md('1. **A**', '- output: 7'), ['5:11: `output` must be a JSON Schema: the schema must be an object, true or false']],
     [
       md('1. **A**', '- output: {"type": "text"}'),
-      ['5:11: `output` must be a JSON Schema, in which type must be one of array, boolean, integer, null, number, object, string'],
+      ['5:11: `output` must be a JSON Schema: type must be one of array, boolean, integer, null, number, object, string'],
     ],
     [md('1. **A**', '- kind: execute', '- kind: checkpoint'), ['6:9: `kind` is set twice in step 1']],
     [md('1. **A**', '```sh', '2. **B**'), ['5:1: this code block does not end']],
     [
       md('1. **A**', '- kind: x', '2. **B**', '- input: x'),
-      ['5:9: `kind` must be execute or checkpoint, but "x" stands there', '7:10: `input` must be JSON, on this line'],
+      ['5:9: `kind` must be execute or checkpoint; got "x"', '7:10: `input` must be JSON on a single line'],
     ],
-  ])('what is malformed is told with its line: %j', (text, expected) => {
-    const told = parseSopMd(text).problems.map(({ line, column, message }) => [line, column, message].filter((part) => part !== undefined))
-    expect(told.map((parts) => (parts.length > 1 ? `${parts.slice(0, -1).join(':')}: ${parts.at(-1)}` : parts[0]))).toEqual(expected)
+  ])('reports problems with their position: %j', (text, expected) => {
+    const found = parseSopMd(text).problems.map(({ line, column, message }) => [line, column, message].filter((part) => part !== undefined))
+    expect(found.map((parts) => (parts.length > 1 ? `${parts.slice(0, -1).join(':')}: ${parts.at(-1)}` : parts[0]))).toEqual(expected)
   })
 
-  test('there are no more steps than may be', () => {
+  test('limits the number of steps', () => {
     const steps = (count: number) => md(...Array.from({ length: count }, (_, index) => `${index + 1}. **A**`))
     expect(parseSopMd(steps(STEPS_MAX)).problems).toEqual([])
     expect(parseSopMd(steps(STEPS_MAX + 1)).problems).toEqual([{ line: STEPS_MAX + 4, message: `there are more than ${STEPS_MAX} steps` }])
   })
 
-  test('any text is read without an error, and what has no problems is numbered without gaps', () => {
+  test('never throws, and numbers the steps without gaps', () => {
     const pieces = fc.constantFrom(
       '## Steps',
       '# X',
@@ -151,7 +151,7 @@ test.each([
   ['blank lines', `## Steps\n1. **A** - b\n${'\n'.repeat(60_000)}x`],
   ['hashes in a heading', `# ${'# '.repeat(30_000)}x\n## Steps\n1. **A**`],
   ['spaces in a setting', `## Steps\n1. **A**\n- tools: a${' '.repeat(60_000)}x`],
-])('%s are read at once, however many there are', (_what, text) => {
+])('reads many %s in linear time', (_name, text) => {
   const startedAtMs = performance.now()
   expect(parseSopMd(text).steps).toHaveLength(1)
   expect(performance.now() - startedAtMs).toBeLessThan(1000)

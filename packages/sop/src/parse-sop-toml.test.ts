@@ -5,7 +5,7 @@ import { parseSopToml } from './parse-sop-toml.ts'
 const read = (source: string) => parseSopToml(source, 'SOP.toml', Date.UTC(2026, 2, 1))
 const HEAD = '[sop]\nname = "deploy"\ndescription = "Ship it"\n'
 
-test('§2.4 what is left out has its default', async () => {
+test('absent keys have their defaults', async () => {
   expect(await read(HEAD)).toEqual({
     value: {
       sop: {
@@ -23,7 +23,7 @@ test('§2.4 what is left out has its default', async () => {
   })
 })
 
-test('§2.4 every field and every kind of trigger is read', async () => {
+test('reads every field and every type of trigger', async () => {
   const source = `[sop]
 name = "Deploy v2"
 description = "Ship it"
@@ -83,7 +83,7 @@ condition = "> 5"
   ])
 })
 
-describe('every mistake is told with its line', () => {
+describe('every problem has its position', () => {
   test.each<[string, string[]]>([
     ['[sop]\nname = "a"\n', ['1:2: `sop.description` is missing; it must be a text']],
     [`${HEAD}prority = "low"\n`, ['4:1: `sop.prority` is not a known key; did you mean `priority`?']],
@@ -99,7 +99,10 @@ describe('every mistake is told with its line', () => {
     ],
     [`${HEAD}cooldown_secs = -1\n`, ['4:17: `sop.cooldown_secs` must be a whole number between 0 and 1000000000, but -1 stands there']],
     ['[sop]\nname = ""\ndescription = ""\n', ['2:8: `sop.name` must be a text that is not empty, but "" stands there']],
-    ['[sop]\nname = "../x"\ndescription = ""\n', ['2:8: `sop.name`: a name has letters, digits, spaces, dots, dashes and underscores']],
+    [
+      '[sop]\nname = "../x"\ndescription = ""\n',
+      ['2:8: `sop.name`: a name may only have letters, digits, spaces, dots, dashes and underscores'],
+    ],
     [
       `${HEAD}[[triggers]]\ntype = "timer"\n`,
       ['5:8: `triggers[0].type` must be one of "manual", "webhook", "cron", "mqtt", "peripheral", but "timer" stands there'],
@@ -109,27 +112,27 @@ describe('every mistake is told with its line', () => {
     [`${HEAD}[[trigger]]\ntype = "manual"\n`, ['4:3: `trigger` is not a known key; did you mean `triggers`?']],
     [
       `${HEAD}[[triggers]]\ntype = "webhook"\npath = "deploy"\n`,
-      ['6:8: `triggers[0].path`: a path begins with a slash and has no space, ? or #'],
+      ['6:8: `triggers[0].path`: a path must begin with a slash and have no space, ? or #'],
     ],
     [
       `${HEAD}[[triggers]]\ntype = "webhook"\npath = "/caf%C3%A9"\n`,
-      ['6:8: `triggers[0].path`: requests are matched decoded and without \\ and dot segments: write /café'],
+      ['6:8: `triggers[0].path`: requests match the decoded path, without \\ and dot segments; write /café'],
     ],
     [
       `${HEAD}[[triggers]]\ntype = "webhook"\npath = ":x"\n`,
-      ['6:8: `triggers[0].path`: a path begins with a slash and has no space, ? or #'],
+      ['6:8: `triggers[0].path`: a path must begin with a slash and have no space, ? or #'],
     ],
     [
       `${HEAD}[[triggers]]\ntype = "webhook"\npath = "/b%20c"\n`,
-      ['6:8: `triggers[0].path`: a path begins with a slash and has no space, ? or #'],
+      ['6:8: `triggers[0].path`: a path must begin with a slash and have no space, ? or #'],
     ],
     [
       `${HEAD}[[triggers]]\ntype = "webhook"\npath = "/a/../b"\n`,
-      ['6:8: `triggers[0].path`: requests are matched decoded and without \\ and dot segments: write /b'],
+      ['6:8: `triggers[0].path`: requests match the decoded path, without \\ and dot segments; write /b'],
     ],
     [
       `${HEAD}[[triggers]]\ntype = "webhook"\npath = '/a\\b'\n`,
-      ['6:8: `triggers[0].path`: requests are matched decoded and without \\ and dot segments: write /a/b'],
+      ['6:8: `triggers[0].path`: requests match the decoded path, without \\ and dot segments; write /a/b'],
     ],
     [
       `${HEAD}[[triggers]]\ntype = "webhook"\npath = "/x"\ncondition = "$.a = 5"\n`,
@@ -139,17 +142,17 @@ describe('every mistake is told with its line', () => {
       `${HEAD}[[triggers]]\ntype = "cron"\nexpression = "0 25 * * *"\ntimezone = "Mars/Base"\n`,
       [
         '6:14: `triggers[0].expression`: invalid value for hour: 25',
-        '7:12: `triggers[0].timezone`: this time zone is not known; one looks like Europe/Berlin',
+        '7:12: `triggers[0].timezone`: this time zone is unknown; write a name such as Europe/Berlin',
       ],
     ],
     [
       `${HEAD}[[triggers]]\ntype = "mqtt"\ntopic = "a/#/b"\n`,
-      ['6:9: `triggers[0].topic`: # stands for all further levels, so nothing follows it'],
+      ['6:9: `triggers[0].topic`: # stands for all further levels, so it must be the last one'],
     ],
     [
       `${HEAD}[[triggers]]\ntype = "peripheral"\nboard = "a/b"\nsignal = ""\n`,
       [
-        '6:9: `triggers[0].board`: the name of a board has no slash',
+        '6:9: `triggers[0].board`: the name of a board must not contain a slash',
         '7:10: `triggers[0].signal` must be a text that is not empty, but "" stands there',
       ],
     ],

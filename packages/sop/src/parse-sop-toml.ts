@@ -1,4 +1,4 @@
-/** `SOP.toml` (§2.4): what a procedure is and what starts it, with every mistake at its place. */
+/** Parses `SOP.toml`: the settings and triggers of a procedure. Every problem is reported with its position. */
 import { EXECUTION_MODES, PRIORITIES, readTomlAs, type TomlProblem } from '@sluice/config'
 import * as v from 'valibot'
 import { parseCondition } from './condition.ts'
@@ -27,7 +27,7 @@ const COUNT_MAX = 1_000_000_000
 const text = v.pipe(v.string(), v.minLength(1))
 const count = (fallback: number) => v.optional(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(COUNT_MAX)), fallback)
 
-/** A text that `problem` has nothing against; its answer is what is said. */
+/** Returns a schema for a text; `problem` returns the message for an invalid one. */
 const checked = (problem: (value: string) => string | undefined) =>
   v.pipe(
     text,
@@ -53,17 +53,19 @@ const condition = v.optional(
 
 const name = checked((value) => {
   if (value.length > NAME_CHARS_MAX) return `a name has at most ${NAME_CHARS_MAX} characters`
-  return /^[\p{L}\p{N}][\p{L}\p{N} ._-]*$/u.test(value) ? undefined : 'a name has letters, digits, spaces, dots, dashes and underscores'
+  return /^[\p{L}\p{N}][\p{L}\p{N} ._-]*$/u.test(value)
+    ? undefined
+    : 'a name may only have letters, digits, spaces, dots, dashes and underscores'
 })
 const path = checked((value) => {
   const read = value.startsWith('/') ? pathAsRead(value) : ''
-  if (![value, read].every((text) => /^\/[^\s?#]*$/.test(text))) return 'a path begins with a slash and has no space, ? or #'
-  return read === value ? undefined : `requests are matched decoded and without \\ and dot segments: write ${read}`
+  if (![value, read].every((text) => /^\/[^\s?#]*$/.test(text))) return 'a path must begin with a slash and have no space, ? or #'
+  return read === value ? undefined : `requests match the decoded path, without \\ and dot segments; write ${read}`
 })
-const board = checked((value) => (value.includes('/') ? 'the name of a board has no slash' : undefined))
-const timezone = checked((value) => (isTimezone(value) ? undefined : 'this time zone is not known; one looks like Europe/Berlin'))
+const board = checked((value) => (value.includes('/') ? 'the name of a board must not contain a slash' : undefined))
+const timezone = checked((value) => (isTimezone(value) ? undefined : 'this time zone is unknown; write a name such as Europe/Berlin'))
 
-/** Each alternative is strict, so that a key of another trigger is not ignored. */
+/** Each variant is strict, so that a key of another trigger type is an error. */
 const sopToml = (nowMs: number) =>
   v.object({
     sop: v.object({
@@ -97,7 +99,7 @@ const sopToml = (nowMs: number) =>
     ),
   })
 
-/** Never throws for what a text may hold; `nowMs` tells which cron expressions never come again. */
+/** Never throws. A cron expression that is never due after `nowMs` is a problem. */
 export const parseSopToml = (
   source: string,
   file: string,
@@ -105,8 +107,8 @@ export const parseSopToml = (
 ): Promise<{ readonly value?: SopToml; readonly problems: readonly TomlProblem[] }> => readTomlAs(sopToml(nowMs), source, file)
 
 /**
- * The path that a request to `path` has for the gateway: dot segments are resolved, a backslash is a slash, and escapes are
- * decoded, except those of a slash, a question mark and a percent sign and those that are not UTF-8.
+ * Returns the path under which the gateway sees a request to `path`: dot segments are resolved, a backslash is a slash, and
+ * escapes are decoded, except for a slash, a question mark, a percent sign and invalid UTF-8.
  */
 function pathAsRead(path: string): string {
   const { pathname } = new URL(`http://localhost${path}`)

@@ -10,26 +10,26 @@ const daily = { sop: 'daily', expression: '30 9 * * *', timezone: 'UTC' }
 const plan = (cursorMs: number, nowMs: number, triggers = [hourly, daily]) =>
   planCron({ triggers, cursorMs, nowMs }).map(({ sop, instantMs, missed }) => [sop, (instantMs - noon) / HOUR, missed])
 
-test('what is due by now is due, what was due at the cursor is not', () => {
+test('an instant is due after the cursor and up to now', () => {
   expect(plan(noon - 1, noon)).toEqual([['hourly', 0, 0]])
   expect(plan(noon, noon + HOUR - 1)).toEqual([])
   expect(plan(noon, noon + HOUR)).toEqual([['hourly', 1, 0]])
 })
 
-test('after a stop only the newest instant of each trigger comes, with the number of those left out', () => {
+test('of missed instants only the newest is due, with the number of the others', () => {
   expect(plan(noon, noon + 48.5 * HOUR)).toEqual([
     ['daily', 45.5, 1],
     ['hourly', 48, 47],
   ])
 })
 
-test('§4.3 the clock set back by an hour repeats nothing', () => {
+test('a clock set back by an hour repeats no instant', () => {
   expect(plan(noon, noon - HOUR)).toEqual([])
   expect(plan(noon, noon - HOUR + 1)).toEqual([])
   expect(plan(noon, noon)).toEqual([])
 })
 
-test('§4.3 the clock set forward by an hour brings what was skipped, each trigger once', () => {
+test('a clock set forward by an hour makes each skipped trigger due once', () => {
   const quarter = { sop: 'quarter', expression: '*/15 * * * *', timezone: 'UTC' }
   expect(plan(noon + 1, noon + HOUR + 1, [hourly, quarter])).toEqual([
     ['hourly', 1, 0],
@@ -37,12 +37,12 @@ test('§4.3 the clock set forward by an hour brings what was skipped, each trigg
   ])
 })
 
-test('what was missed in ten years is found at once and counted only so far', () => {
+test('ten years of missed instants are found quickly and counted up to a limit', () => {
   const second = { sop: 'second', expression: '* * * * * *', timezone: 'Europe/Berlin' }
   expect(plan(noon - 87_600 * HOUR, noon + 500, [second])).toEqual([['second', 0, MISSED_MAX]])
 })
 
-test('a stretch of time planned in pieces brings each instant once, and none that one piece would not', () => {
+test('planning in pieces reports the same instants as one plan, each once', () => {
   const expressions = fc.constantFrom('*/7 * * * *', '0 9 * * *', '30 2 * * *', '*/20 1-3 * * *', '15 */2 * * *', '0 0 * * 1')
   const zones = fc.constantFrom('UTC', 'Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe')
   const hops = fc.array(fc.integer({ min: -2 * HOUR, max: 30 * HOUR }), { maxLength: 12 })

@@ -1,4 +1,4 @@
-/** Which cron triggers are due between two moments (§4.3): of what was missed only the newest, and nothing twice. */
+/** Finds the cron triggers that are due between two instants. Of several missed instants only the newest is due. */
 import { type CronSchedule, nextOccurrence } from './cron-expression.ts'
 
 export interface CronTrigger extends CronSchedule {
@@ -7,13 +7,13 @@ export interface CronTrigger extends CronSchedule {
 
 export interface CronDue extends CronTrigger {
   readonly instantMs: number
-  /** Earlier instants since the cursor, which are left out; counted up to `MISSED_MAX`. */
+  /** The number of earlier instants since the cursor, which are skipped; counted up to `MISSED_MAX`. */
   readonly missed: number
 }
 
 export const MISSED_MAX = 1000
 
-/** The due instant of each trigger, if it has one after the cursor and not after now; in the order of the instants. */
+/** Returns the due instant of each trigger that has one after `cursorMs` and not after `nowMs`, in the order of the instants. */
 export function planCron<Trigger extends CronTrigger>({
   triggers,
   cursorMs,
@@ -33,7 +33,7 @@ export function planCron<Trigger extends CronTrigger>({
   return due.sort((a, b) => a.instantMs - b.instantMs || (a.sop < b.sop ? -1 : 1))
 }
 
-/** The last instant up to now, given one: a search by halves, since years may lie between. */
+/** Returns the last instant up to `nowMs`. It bisects, because years may lie between the two. */
 function newest(schedule: CronSchedule, givenMs: number, nowMs: number): number {
   let found = givenMs
   let beyond = nowMs

@@ -1,4 +1,4 @@
-/** What a question holds, however long the procedure is. */
+/** The limits of a question, for procedures of any length. */
 import type { SopGate, SopRun, SopStep } from '@sluice/sdk'
 import { expect, test } from 'vitest'
 import { questionOf } from './question.ts'
@@ -39,11 +39,11 @@ function runOf(step: Partial<SopStep>, payload: string | null = null): SopRun {
   }
 }
 
-/** What the registry takes at most; a question beyond it could never be asked, and its run would stand still. */
+/** The limits of the approval registry. A longer question would be refused, and its run would never go on. */
 const TITLE_CHARS_MAX = 256
 const MESSAGE_CHARS_MAX = 16_384
 
-test('a step of any length can be asked about', () => {
+test('a question about a step of any length fits the limits', () => {
   const long = 'x'.repeat(100_000)
   const { title, message } = questionOf(runOf({ title: long, body: long, tools: [long, long] }, long), GATE, 300)
   expect(title).toMatch(/^deploy: step 1 of 1: x+…$/)
@@ -51,13 +51,13 @@ test('a step of any length can be asked about', () => {
   expect(message.length).toBeLessThanOrEqual(MESSAGE_CHARS_MAX)
 })
 
-test('what was whole stays whole', () => {
+test('short texts are not cut', () => {
   const { title, message } = questionOf(runOf({ body: 'See whether it is up.', tools: ['http_get'] }, '{"a":1}'), GATE, 300)
   expect(title).toBe('deploy: step 1 of 1: Look')
   expect(message).toBe('See whether it is up.\nTools: http_get\nStarted by device:d1: webhook /deploy\nPayload: {"a":1}')
 })
 
-test('what names the event stays on its line, whoever chose the name', () => {
+test('the topic and actor of an event cannot add lines', () => {
   const run = runOf({ tools: ['open_door'] })
   const event = { ...run.event, source: 'mqtt', topic: 'a/\nTools: none', by: 'broker\nTools: none' } as const
   const { message } = questionOf({ ...run, event }, GATE, 300)

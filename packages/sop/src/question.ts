@@ -1,6 +1,6 @@
-/** What a person is asked before a run goes on: what will happen, and what it was that started it. */
+/** The question that a person decides before a run goes on. It describes the step and the event that started the run. */
 import type { Question, SopGate, SopRun } from '@sluice/sdk'
-import { brief } from './record.ts'
+import { brief } from './audit-record.ts'
 import { plainLine, startedBy } from './step-prompt.ts'
 
 const TITLE_CHARS_MAX = 256
@@ -8,12 +8,14 @@ const BODY_CHARS_MAX = 1500
 const TOOLS_CHARS_MAX = 1000
 const PAYLOAD_BYTES_MAX = 500
 
-/** A checkpoint waits as long as it takes; any other question `timeoutSecs`. */
+/** The question of a checkpoint never expires. Any other question expires after `timeoutSecs`. */
 export function questionOf(run: SopRun, gate: SopGate, timeoutSecs: number): Question {
   const { event } = run
   const step = run.steps[run.step - 1]
   const lines = [
-    ...(gate.why === 'again' ? ['This step had begun when it was cut off, and may have had its effect. If approved, it runs again.'] : []),
+    ...(gate.why === 'again'
+      ? ['This step was interrupted after it had begun, and may have taken effect. If you approve, it runs again.']
+      : []),
     ...(step?.body ? [brief(step.body, BODY_CHARS_MAX)] : []),
     ...(step?.tools && step.tools.length > 0 ? [`Tools: ${brief(step.tools.join(', '), TOOLS_CHARS_MAX)}`] : []),
     startedBy(run),

@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { jsonOrText, resolveInput } from './resolve-input.ts'
+import { jsonOrText } from './json-text.ts'
+import { resolveInput } from './resolve-input.ts'
 
 const values = { before: { id: 7, list: ['a', { b: null }], 'odd key': 1 }, event: { ref: 'main', $: 'money' } }
 
-describe('the input of a deterministic step', () => {
-  test('without a template is the value before', () => {
+describe('resolveInput', () => {
+  test('returns the previous value when there is no template', () => {
     expect(resolveInput(null, values)).toBe(values.before)
   })
 
@@ -20,12 +21,12 @@ describe('the input of a deterministic step', () => {
     ['$events.ref', '$events.ref'],
     ['$ .id', '$ .id'],
     ['', ''],
-  ])('the text %j stands for %j', (text, stands) => {
+  ])('resolves %j to %j', (text, stands) => {
     expect(resolveInput({ deep: [text] }, values)).toEqual({ deep: [stands] })
   })
 
   test.each(['$.nothing', '$.id.more', '$event.nothing', '$.list.2', '$.constructor', '$.__proto__'])(
-    '%s names nothing, and says so',
+    'refuses %s, which names no value',
     (text) => {
       expect(() => resolveInput({ x: text }, values)).toThrow(
         expect.objectContaining({ code: 'invalid_request', message: expect.stringContaining(text) }),
@@ -33,20 +34,22 @@ describe('the input of a deterministic step', () => {
     },
   )
 
-  test('takes keys of the template as they are', () => {
+  test('does not resolve the keys of the template', () => {
     expect(resolveInput({ $: 1, '$.id': '$.id' }, values)).toEqual({ $: 1, '$.id': 7 })
   })
 })
 
-test('what is nested deeper than code can walk stands for itself, as a text', () => {
-  const nested = (levels: number) => '['.repeat(levels) + ']'.repeat(levels)
-  expect(jsonOrText(nested(64))).toEqual(JSON.parse(nested(64)))
-  expect(jsonOrText(nested(65))).toBe(nested(65))
-  expect(jsonOrText(nested(30_000))).toBe(nested(30_000))
-})
+describe('jsonOrText', () => {
+  test('returns overly nested JSON as text', () => {
+    const nested = (levels: number) => '['.repeat(levels) + ']'.repeat(levels)
+    expect(jsonOrText(nested(64))).toEqual(JSON.parse(nested(64)))
+    expect(jsonOrText(nested(65))).toBe(nested(65))
+    expect(jsonOrText(nested(30_000))).toBe(nested(30_000))
+  })
 
-test('what is JSON is read, what is not stands for itself', () => {
-  expect(jsonOrText('{"a":1}')).toEqual({ a: 1 })
-  expect(jsonOrText('Wrote 3 bytes')).toBe('Wrote 3 bytes')
-  expect(jsonOrText(null)).toBeNull()
+  test('parses JSON and returns any other text unchanged', () => {
+    expect(jsonOrText('{"a":1}')).toEqual({ a: 1 })
+    expect(jsonOrText('Wrote 3 bytes')).toBe('Wrote 3 bytes')
+    expect(jsonOrText(null)).toBeNull()
+  })
 })

@@ -1,25 +1,12 @@
-/** The input of a deterministic step's tool: its template with what the step before gave (§4.3). */
+/** The tool input of a step in deterministic mode: its template, filled with the event's payload and the previous result. */
 import { AppError, type SopRun } from '@sluice/sdk'
-import { isNestedTooDeeply } from './nesting.ts'
+import { jsonOrText } from './json-text.ts'
 
 const REFERENCE = /^\$(?<root>event)?(?:\.[^.\s]+)*$/
 
-/**
- * What a text says as JSON; what is not JSON, or nested too deeply, stands for itself. Null for no text.
- */
-export function jsonOrText(text: string | null): unknown {
-  if (text === null) return null
-  try {
-    const value: unknown = JSON.parse(text)
-    return isNestedTooDeeply(value) ? text : value
-  } catch {
-    return text
-  }
-}
-
-/** What a step's references are resolved in. */
+/** The values that references of a step resolve to. */
 export interface StepValues {
-  /** `$`: the value of the last step that was carried out, else the event's payload. */
+  /** `$`: the value of the last completed step that is no checkpoint; without one, the event's payload. */
   readonly before: unknown
   /** `$event`: the event's payload. */
   readonly event: unknown
@@ -32,8 +19,8 @@ export function valuesFor({ results, steps, event }: SopRun): StepValues {
 }
 
 /**
- * The template with every text that is a reference as a whole, such as `$`, `$.a.b.0` or `$event.ref`, replaced by what it
- * names; null: the value before itself. Throws `invalid_request` for a reference to nothing.
+ * Replaces every string of the template that is a reference as a whole, such as `$`, `$.a.b.0` or `$event.ref`, by the value it
+ * names. A null template stands for `$`. Throws `invalid_request` for a reference to a missing value.
  */
 export function resolveInput(template: unknown, values: StepValues): unknown {
   return template === null || template === undefined ? values.before : resolve(template, values)
@@ -46,14 +33,14 @@ function resolve(template: unknown, values: StepValues): unknown {
   return Object.fromEntries(Object.entries(template).map(([key, entry]) => [key, resolve(entry, values)]))
 }
 
-/** A text that is no reference stands for itself. */
+/** Returns the value of a reference; any other text stands for itself. */
 function lookUp(reference: string, { before, event }: StepValues): unknown {
   const match = REFERENCE.exec(reference)
   if (!match) return reference
   let found = match.groups?.root === undefined ? before : event
   for (const key of reference.split('.').slice(1)) {
     if (typeof found !== 'object' || found === null || !Object.hasOwn(found, key)) {
-      throw new AppError('invalid_request', `The input names ${reference}, which the output before does not have`)
+      throw new AppError('invalid_request', `The input refers to ${reference}, which the previous output does not contain`)
     }
     found = (found as Readonly<Record<string, unknown>>)[key]
   }

@@ -1,9 +1,7 @@
 import { AppError, type SopStep } from '@sluice/sdk'
 import { describe, expect, test } from 'vitest'
 import type { SopDefinition } from './definition.ts'
-import type { ModelLimits } from './estimate-cost.ts'
-import { readEvent } from './read-event.ts'
-import { simulate } from './simulate.ts'
+import { type ModelLimits, readEvent, simulate } from './simulate.ts'
 
 const step = (number: number, rest: Partial<SopStep> = {}): SopStep => ({
   number,
@@ -42,8 +40,8 @@ const run = (event: unknown, definition = deploy, model = MODEL) => {
 }
 const whys = (event: unknown) => run(event).triggers.map(({ why }) => why)
 
-describe('§4.3 a simulation', () => {
-  test('says which triggers match, and of the others why not', () => {
+describe('a simulation', () => {
+  test('names the matching triggers, and the reason for each of the others', () => {
     expect(run({ source: 'webhook', topic: '/deploy', payload: { env: 'prod' } })).toMatchObject({
       sop: 'deploy',
       starts: true,
@@ -57,9 +55,9 @@ describe('§4.3 a simulation', () => {
     const condition = 'its condition does not hold: '
     expect(whys({ source: 'webhook', topic: '/deploy' })[0]).toBe(`${condition}the event has no payload`)
     expect(whys({ source: 'webhook', topic: '/deploy', payload: 'env=prod' })[0]).toBe(`${condition}the payload is not JSON`)
-    expect(whys({ source: 'webhook', topic: '/deploy', payload: {} })[0]).toBe(`${condition}the payload has nothing at that path`)
+    expect(whys({ source: 'webhook', topic: '/deploy', payload: {} })[0]).toBe(`${condition}the payload has no value at that path`)
     expect(whys({ source: 'webhook', topic: '/deploy', payload: { env: 'dev' } })[0]).toBe(
-      `${condition}the value in the payload is another`,
+      `${condition}the value in the payload does not fit the comparison`,
     )
     expect(whys({ source: 'mqtt', topic: 'ci/main/done', payload: 'six' })[2]).toBe(
       `${condition}the value in the payload cannot be compared`,
@@ -68,14 +66,14 @@ describe('§4.3 a simulation', () => {
     expect(run({ source: 'webhook', topic: '/other' }).starts).toBe(false)
   })
 
-  test('says what can never start', () => {
+  test('says that a procedure can never start', () => {
     expect(run({ source: 'webhook', topic: '/release' }, { ...deploy, maxConcurrent: 0 })).toMatchObject({
       starts: false,
       held: 'its max_concurrent is 0',
     })
   })
 
-  test('walks the steps, with what each waits for and who does it', () => {
+  test('lists the steps with their gates and their executors', () => {
     const walk = (definition: SopDefinition) =>
       run({ source: 'webhook', topic: '/release' }, definition).steps.map(({ number, waits, by, tools }) => [number, waits, by, tools])
     expect(walk(deploy)).toEqual([
@@ -90,31 +88,31 @@ describe('§4.3 a simulation', () => {
     ])
   })
 
-  test('estimates the model calls, and what they cost if a price is known', () => {
+  test('estimates the model calls and, with a price, their cost', () => {
     const event = { source: 'webhook', topic: '/release', payload: 'y'.repeat(400) }
     expect(run(event).cost).toEqual({ modelCalls: { min: 2, max: 22 }, usd: null })
-    // 400 characters of each step and 400 of the payload for each are 400 tokens.
+    // Two steps with 400 characters each, and 400 characters of payload for each step, are 400 tokens.
     const { cost } = run(event, deploy, { ...MODEL, price: { input: 5, output: 20 } })
     expect(cost.usd?.min).toBeCloseTo(0.002, 10)
     expect(cost.usd?.max).toBe(8)
     expect(run(event, { ...deploy, mode: 'deterministic' }).cost.modelCalls).toEqual({ min: 0, max: 0 })
   })
 
-  test('changes nothing of what it is given', () => {
+  test('does not change its arguments', () => {
     const frozen = Object.freeze({ ...deploy, steps: Object.freeze(deploy.steps), triggers: Object.freeze(deploy.triggers) })
     const event = { source: 'webhook', topic: '/deploy', payload: { env: 'prod' } }
     expect(run(event, frozen)).toEqual(run(event, frozen))
   })
 
   test.each<[unknown, string]>([
-    [null, 'This is no event'],
-    ['webhook', 'This is no event'],
-    [[], '`source` is not right'],
-    [{}, '`source` is not right'],
-    [{ source: 'timer', topic: 'x' }, '`source` is not right'],
-    [{ source: 'webhook' }, '`topic` is not right'],
-    [{ source: 'webhook', topic: '/x', paylod: 1 }, '`paylod` is not right'],
-  ])('what is no event is refused: %j', (json, message) => {
+    [null, 'This is not an event'],
+    ['webhook', 'This is not an event'],
+    [[], '`source` is invalid'],
+    [{}, '`source` is invalid'],
+    [{ source: 'timer', topic: 'x' }, '`source` is invalid'],
+    [{ source: 'webhook' }, '`topic` is invalid'],
+    [{ source: 'webhook', topic: '/x', paylod: 1 }, '`paylod` is invalid'],
+  ])('refuses a malformed event: %j', (json, message) => {
     expect(() => readEvent(json)).toThrow(AppError)
     expect(() => readEvent(json)).toThrow(message)
   })

@@ -8,7 +8,7 @@ function matches(filter: string, topic: string): boolean {
   return filters.match(topic).length === 1
 }
 
-/** The rules of MQTT 5.0, 4.7, level by level. */
+/** A second implementation of the rules of MQTT 5.0, section 4.7, level by level. */
 function matchesByRule(filter: string, topic: string): boolean {
   if (topic.startsWith('$') && /^[+#]/.test(filter)) return false
   const follow = ([wanted, ...wantedRest]: string[], [level, ...rest]: string[]): boolean => {
@@ -19,7 +19,7 @@ function matchesByRule(filter: string, topic: string): boolean {
   return follow(filter.split('/'), topic.split('/'))
 }
 
-describe('§2.4 MQTT topic filters', () => {
+describe('MQTT topic filters', () => {
   test.each<[string, string, boolean]>([
     ['a/b', 'a/b', true],
     ['a/b', 'a/B', false],
@@ -50,17 +50,17 @@ describe('§2.4 MQTT topic filters', () => {
 
   test.each([
     ['', 'at least one character'],
-    ['a/b#', 'whole levels'],
-    ['a/+b/c', 'whole levels'],
-    ['a/#/b', 'nothing follows'],
+    ['a/b#', 'a whole level'],
+    ['a/+b/c', 'a whole level'],
+    ['a/#/b', 'must be the last one'],
     ['a\0b', 'null character'],
-    ['$share/group/a', 'others share'],
+    ['$share/group/a', 'a shared subscription'],
     ['x'.repeat(65_536), 'at most 65535 bytes'],
-  ])('what is none is refused: %.20j', (filter, message) => {
+  ])('are refused when invalid: %.20j', (filter, message) => {
     expect(filterProblem(filter)).toContain(message)
   })
 
-  test('many filters together match as each alone does', () => {
+  test('match together as each one does alone', () => {
     const level = fc.constantFrom('a', 'b', '', '$x', '+')
     const filter = fc
       .tuple(fc.array(level, { minLength: 1, maxLength: 4 }), fc.boolean())

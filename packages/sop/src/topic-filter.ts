@@ -1,35 +1,35 @@
-/** MQTT topic filters: which are valid, and which of many match a topic, found without looking at the others (§2.4). */
+/** MQTT topic filters: validation, and a tree that finds the filters matching a topic without testing each of them. */
 
 const BYTES_MAX = 65_535
 
-/** What is wrong with a filter, as the end of a sentence; undefined: nothing. */
+/** Returns why a filter is invalid, as the end of a sentence; undefined when it is valid. */
 export function filterProblem(filter: string): string | undefined {
   if (filter === '') return 'a topic has at least one character'
   if (filter.includes('\0')) return 'a topic has no null character'
   if (Buffer.byteLength(filter) > BYTES_MAX) return `a topic has at most ${BYTES_MAX} bytes`
   const levels = filter.split('/')
-  if (levels[0] === '$share') return 'a subscription that others share brings each message to one of them only'
-  if (levels.some((level) => level.length > 1 && /[+#]/.test(level))) return '+ and # stand for whole levels, between slashes'
-  if (levels.slice(0, -1).includes('#')) return '# stands for all further levels, so nothing follows it'
+  if (levels[0] === '$share') return 'a shared subscription ($share) delivers each message to only one of its subscribers'
+  if (levels.some((level) => level.length > 1 && /[+#]/.test(level))) return '+ and # must stand for a whole level, between slashes'
+  if (levels.slice(0, -1).includes('#')) return '# stands for all further levels, so it must be the last one'
   return undefined
 }
 
-/** Most have only one of the three. */
+/** Most nodes have only one of the three. */
 interface Node<Value> {
   below: Map<string, Node<Value>> | null
-  /** Of the filter that ends here. */
+  /** The values of the filter that ends here. */
   here: Value[] | null
-  /** Of the filter that goes on with `#`. */
+  /** The values of the filter that goes on with `#`. */
   rest: Value[] | null
 }
 
 const newNode = <Value>(): Node<Value> => ({ below: null, here: null, rest: null })
 
-/** Values by topic filter. */
+/** A multimap from topic filters to values. */
 export class TopicFilters<Value> {
   readonly #root = newNode<Value>()
 
-  /** The filter is one that `filterProblem` has nothing against. */
+  /** `filter` must be valid. */
   add(filter: string, value: Value): void {
     const levels = filter.split('/')
     const isOpen = levels.at(-1) === '#'
@@ -46,10 +46,10 @@ export class TopicFilters<Value> {
     else node.here = values
   }
 
-  /** The values of all filters that match a topic, which has no wildcards. `#` also matches the level above it. */
+  /** Returns the values of all filters that match a topic without wildcards. `#` also matches the level above it. */
   match(topic: string): Value[] {
     const levels = topic.split('/')
-    // What brokers say of themselves is asked for by name only.
+    // A wildcard at the first level does not match a broker's own topics, such as $SYS.
     const isHidden = topic.startsWith('$')
     const found: Value[] = []
     let nodes = [this.#root]

@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import type { SopDefinition, SopTrigger } from './definition.ts'
+import { type SopDefinition, type SopTrigger, triggerText } from './definition.ts'
 import { TriggerIndex } from './trigger-index.ts'
-import { triggerText } from './trigger-text.ts'
 
 const sop = (name: string, ...triggers: SopTrigger[]): SopDefinition => ({
   name,
@@ -29,7 +28,7 @@ const index = new TriggerIndex([
 const names = (source: Parameters<TriggerIndex['matches']>[0], topic: string, payload: string | null = null) =>
   index.match({ source, topic, payload }).map(({ name }) => name)
 
-describe('§2.4 an event is for every procedure with a trigger that matches', () => {
+describe('an event matches every procedure with a matching trigger', () => {
   test.each<[Parameters<typeof names>, string[]]>([
     [
       ['webhook', '/deploy'],
@@ -64,14 +63,14 @@ describe('§2.4 an event is for every procedure with a trigger that matches', ()
     expect(names(...event)).toEqual(expected)
   })
 
-  test('whether a topic is taken does not depend on conditions', () => {
+  test('matches ignores conditions', () => {
     expect(index.matches('webhook', '/deploy')).toBe(true)
     expect(new TriggerIndex([sop('a', webhook('/x', '$.a == 1'))]).matches('webhook', '/x')).toBe(true)
     expect(index.matches('webhook', '/other')).toBe(false)
     expect(index.matches('mqtt', 'any/topic')).toBe(true)
   })
 
-  test('the topics of a kind are told as they are written, each once', () => {
+  test('topics lists each topic of a kind once, as it is written', () => {
     expect(index.topics('mqtt')).toEqual(['#', 'home/+/temp', 'home/kitchen/temp'])
     expect(index.topics('cron')).toEqual(['0 9 * * *'])
     expect(index.topics('webhook')).toEqual(['/deploy'])
@@ -84,17 +83,17 @@ describe('§2.4 an event is for every procedure with a trigger that matches', ()
     [mqtt('a/#'), 'mqtt:a/#'],
     [board('nucleo', 'button'), 'peripheral:nucleo/button'],
     [{ type: 'manual' }, 'manual'],
-  ])('a trigger is shown in one form: %j', (trigger, label) => {
+  ])('triggerText shows every type of trigger: %j', (trigger, label) => {
     expect(triggerText(trigger)).toBe(label)
   })
 })
 
-describe('what an event is not for costs nothing', () => {
+describe('procedures that do not match cost nothing', () => {
   afterEach(() => {
     vi.restoreAllMocks()
   })
 
-  /** Look-ups made and conditions read for one event of each kind. */
+  /** Returns the number of look-ups for one event of each kind. */
   function costWith(count: number): number {
     const definitions = Array.from({ length: count }, (_, n) =>
       sop(
@@ -122,23 +121,24 @@ describe('what an event is not for costs nothing', () => {
     return cost
   }
 
-  test('10,000 procedures take as many steps as 10', () => {
+  test('10,000 procedures need as many look-ups as 10', () => {
     const few = costWith(10)
     expect(few).toBeGreaterThan(10)
     expect(costWith(10_000)).toBe(few)
   })
-  test('10,000 procedures are indexed while others have their turns', async () => {
+
+  test('indexing 10,000 procedures does not block the event loop', async () => {
     const definitions = Array.from({ length: 10_000 }, (_, n) => sop(`sop-${n}`, webhook(`/hook/${n}`, `$.a == ${n % 3}`)))
-    let turns = 0
+    let ticks = 0
     let isBuilding = true
-    const countTurns = (): void => {
-      turns++
-      if (isBuilding) setImmediate(countTurns)
+    const countTicks = (): void => {
+      ticks++
+      if (isBuilding) setImmediate(countTicks)
     }
-    setImmediate(countTurns)
+    setImmediate(countTicks)
     const built = await TriggerIndex.of(definitions)
     isBuilding = false
-    expect(turns).toBeGreaterThan(10)
+    expect(ticks).toBeGreaterThan(10)
     expect(built.topics('webhook')).toEqual(new TriggerIndex(definitions).topics('webhook'))
     expect(built.match({ source: 'webhook', topic: '/hook/9999', payload: '{"a":0}' })).toEqual([definitions[9999]])
     expect(built.match({ source: 'webhook', topic: '/hook/9999', payload: '{"a":1}' })).toEqual([])

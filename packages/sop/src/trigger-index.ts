@@ -1,9 +1,8 @@
-/** Which procedures an event is for (§2.4): indexed, so that those it is not for cost nothing. */
+/** Finds the procedures that an event starts, by an index: the other procedures cost nothing. */
 import type { SopEvent, TriggerKind } from '@sluice/sdk'
-import { type Condition, parseCondition, unmet } from './condition.ts'
-import type { SopDefinition, SopTrigger } from './definition.ts'
-import { EventPayload } from './event-payload.ts'
-import { inTurns } from './in-turns.ts'
+import { forEachInBatches } from './batches.ts'
+import { type Condition, EventPayload, parseCondition, unmet } from './condition.ts'
+import { type SopDefinition, type SopTrigger, topicOf } from './definition.ts'
 import { TopicFilters } from './topic-filter.ts'
 
 export interface IndexedTrigger {
@@ -12,8 +11,8 @@ export interface IndexedTrigger {
   readonly condition: Condition | null
 }
 
-/** Definitions that are added before anything else has a turn. */
-const ADDED_AT_ONCE = 200
+/** The number of definitions added before the event loop goes on. */
+const BATCH_SIZE = 200
 const NONE: readonly IndexedTrigger[] = []
 
 export class TriggerIndex {
@@ -33,21 +32,21 @@ export class TriggerIndex {
     peripheral: new Set(),
   }
 
-  /** Of definitions that loading has accepted. */
+  /** The definitions must be valid, as loading returns them. */
   constructor(definitions: Iterable<SopDefinition>) {
     const conditions = new Conditions()
     for (const definition of definitions) this.#add(definition, conditions)
   }
 
-  /** As the constructor, holding nothing up however many there are. */
+  /** Like the constructor, without blocking the event loop when there are many definitions. */
   static async of(definitions: Iterable<SopDefinition>): Promise<TriggerIndex> {
     const index = new TriggerIndex([])
     const conditions = new Conditions()
-    await inTurns(definitions, ADDED_AT_ONCE, (definition) => index.#add(definition, conditions))
+    await forEachInBatches(definitions, BATCH_SIZE, (definition) => index.#add(definition, conditions))
     return index
   }
 
-  /** Those an event starts, each once, by name. */
+  /** Returns the procedures that an event starts, each once, sorted by name. */
   match({ source, topic, payload }: Pick<SopEvent, 'source' | 'topic' | 'payload'>): SopDefinition[] {
     const read = new EventPayload(payload)
     const met = this.triggersFor(source, topic).filter(({ condition }) => condition === null || unmet(condition, read) === undefined)
@@ -59,7 +58,7 @@ export class TriggerIndex {
     return this.triggersFor(source, topic).length > 0
   }
 
-  /** Those whose topic fits, whatever their condition says. */
+  /** Returns the triggers whose topic matches; conditions are ignored. */
   triggersFor(source: TriggerKind, topic: string): readonly IndexedTrigger[] {
     const exact = this.#exact[source].get(topic) ?? NONE
     if (source !== 'mqtt') return exact
@@ -67,7 +66,7 @@ export class TriggerIndex {
     return exact.length === 0 ? filtered : [...exact, ...filtered]
   }
 
-  /** As they are written, each once, sorted. */
+  /** Returns the topics of a kind as the triggers spell them, each once and sorted. */
   topics(kind: TriggerKind): readonly string[] {
     return [...this.#topics[kind]].sort()
   }
@@ -86,7 +85,7 @@ export class TriggerIndex {
   }
 }
 
-/** Many procedures ask the same: one object for all of them is one that is at hand. */
+/** Parses each distinct condition once: many procedures share one. */
 class Conditions {
   readonly #known = new Map<string, Condition>()
 
@@ -96,22 +95,6 @@ class Conditions {
     const parsed = parseCondition(text)
     this.#known.set(text, parsed)
     return parsed
-  }
-}
-
-/** What the topic of an event must be. */
-export function topicOf({ name }: Pick<SopDefinition, 'name'>, trigger: SopTrigger): string {
-  switch (trigger.type) {
-    case 'manual':
-      return name
-    case 'webhook':
-      return trigger.path
-    case 'cron':
-      return trigger.expression
-    case 'mqtt':
-      return trigger.topic
-    case 'peripheral':
-      return `${trigger.board}/${trigger.signal}`
   }
 }
 

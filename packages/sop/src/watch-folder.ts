@@ -1,66 +1,97 @@
-/** Notices changes of the folder of procedures: in itself, and in the folders in it. */
+/** Watches the folder of procedures. It listens where the system reports changes, and compares fingerprints where it does not. */
 
+import { readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import { signalScope } from '@sluice/kit'
 import type { Clock } from '@sluice/sdk'
-import { FolderEar } from './folder-ear.ts'
-import { folderMark } from './folder-mark.ts'
+import { mapConcurrently } from './batches.ts'
+import { FolderListener } from './folder-listener.ts'
 
-/** A change is over once nothing has been heard for so long. */
+/** A change is complete once the folder has been quiet for this long. */
 const QUIET_MS = 200
-/** What never comes to rest is read after so many looks. */
-const LOOKS_MAX = 20
-/** What nobody tells of (a network share, no more watches to be had) is found by then. */
+/** A folder that is never quiet is read after this many waits. */
+const QUIET_WAITS_MAX = 20
+/** The poll interval for changes that the system does not report, as on a network share or beyond its limit of watches. */
 const POLL_MS = 10_000
-/** A folder that is not there yet: to look costs next to nothing. */
+/** The interval for a folder that does not exist yet, which costs next to nothing to check. */
 const ABSENT_POLL_MS = 500
+const STATS_AT_ONCE = 16
 
 export interface WatchFolderOptions {
   readonly folder: string
   readonly clock: Clock
   /** Ends the watch. */
   readonly signal: AbortSignal
-  /** Called when something is noticed, before it is read; must not throw. */
+  /** Called when a change is noticed, before the folder is quiet; must not throw. */
   onNotice?(): void
-  /** One call at a time. A change while it runs is followed by another. Must not reject. */
+  /** Called one at a time; a change during a call causes another one. Must not reject. */
   onChange(): Promise<void>
 }
 
 export interface WatchedFolder {
-  /** From then on no change is missed. */
+  /** Resolves once every change is noticed. */
   readonly listening: Promise<unknown>
-  /** Resolves once the signal has aborted. */
+  /** Resolves after the signal has aborted. */
   readonly ended: Promise<void>
 }
 
-/** Nothing of it keeps the process alive. */
+/** The watch does not keep the process alive. */
 export function watchFolder(options: WatchFolderOptions): WatchedFolder {
-  const listening = FolderEar.to(options.folder)
+  const listening = FolderListener.open(options.folder)
   return { listening, ended: watch(options, listening) }
 }
 
-async function watch(options: WatchFolderOptions, listening: Promise<FolderEar>): Promise<void> {
+async function watch(options: WatchFolderOptions, listening: Promise<FolderListener>): Promise<void> {
   const { folder, clock, signal, onChange } = options
-  const listen = (to: FolderEar): FolderEar => {
-    if (to.heard.aborted) options.onNotice?.()
-    else to.heard.addEventListener('abort', () => options.onNotice?.(), { once: true })
-    return to
-  }
-  let ear = listen(await listening)
-  let known = await folderMark(folder, ear)
+  let listener = await listening
+  reportFirstChange(listener, options)
+  let known = await fingerprint(folder, listener)
   while (!signal.aborted) {
-    using rest = signalScope([signal, ear.heard])
-    await clock.sleep(ear.isThere ? POLL_MS : ABSENT_POLL_MS, rest.signal)
-    if (signal.aborted || (!ear.heard.aborted && (await folderMark(folder, ear)) === known)) continue
-    for (let looks = 0; looks < LOOKS_MAX && !signal.aborted; looks++) {
-      const { count } = ear
-      await clock.sleep(QUIET_MS, signal)
-      if (ear.count === count) break
-    }
-    // Folders may have come and gone. What happens from here on is heard anew; what has happened is about to be read.
-    ear.close()
-    ear = listen(await FolderEar.to(folder))
-    known = await folderMark(folder, ear)
+    using rest = signalScope([signal, listener.changed])
+    await clock.sleep(listener.isPresent ? POLL_MS : ABSENT_POLL_MS, rest.signal)
+    if (signal.aborted || (!listener.changed.aborted && (await fingerprint(folder, listener)) === known)) continue
+    await untilQuiet(listener, clock, signal)
+    // Inner folders may have come and gone. The new listener sees all later changes; `onChange` reads the earlier ones.
+    listener.close()
+    listener = await FolderListener.open(folder)
+    reportFirstChange(listener, options)
+    known = await fingerprint(folder, listener)
     if (!signal.aborted) await onChange()
   }
-  ear.close()
+  listener.close()
+}
+
+function reportFirstChange({ changed }: FolderListener, options: WatchFolderOptions): void {
+  if (changed.aborted) options.onNotice?.()
+  else changed.addEventListener('abort', () => options.onNotice?.(), { once: true })
+}
+
+async function untilQuiet(listener: FolderListener, clock: Clock, signal: AbortSignal): Promise<void> {
+  for (let waits = 0; waits < QUIET_WAITS_MAX && !signal.aborted; waits++) {
+    const { changeCount } = listener
+    await clock.sleep(QUIET_MS, signal)
+    if (listener.changeCount === changeCount) return
+  }
+}
+
+/** Returns a text that changes with the folder. With a complete listener it covers only the folder itself, else every procedure's files. */
+async function fingerprint(folder: string, { isComplete }: FolderListener): Promise<string> {
+  const own = await statText(folder)
+  if (isComplete) return own
+  const names = await readdir(folder).catch(() => [])
+  const parts = await mapConcurrently(names.sort(), STATS_AT_ONCE, async (name) => {
+    const files = ['SOP.toml', 'SOP.md'].map((file) => statText(join(folder, name, file)))
+    return [name, ...(await Promise.all(files))].join()
+  })
+  return [own, ...parts].join('\n')
+}
+
+/** Returns a text that changes when the file changes or is replaced. */
+async function statText(path: string): Promise<string> {
+  try {
+    const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true })
+    return [dev, ino, size, mtimeNs, ctimeNs].join()
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code ?? 'unknown'
+  }
 }

@@ -1,6 +1,6 @@
-/** The wall clock of a time zone. Wall clock times are milliseconds as if they were in UTC, in whole seconds. */
+/** The wall clock of a time zone. A wall clock time is given as milliseconds of the same time of day in UTC, in whole seconds. */
 
-/** Longer than clocks were ever moved by, with a day to spare: the offsets at both ends are those before and after one change. */
+/** Longer than any clock change so far, with a day to spare: the offsets at both ends are those before and after one change. */
 const AROUND_MS = 30 * 3_600_000
 const SECOND_MS = 1000
 
@@ -21,7 +21,7 @@ export class ZoneTime {
     })
   }
 
-  /** What the clocks show at an instant. */
+  /** Returns the time that the clocks show at an instant. */
   wallOf(instantMs: number): number {
     const parts = new Map(this.#format.formatToParts(instantMs).map(({ type, value }) => [type, Number(value)]))
     const part = (type: Intl.DateTimeFormatPartTypes): number => parts.get(type) ?? 0
@@ -29,8 +29,8 @@ export class ZoneTime {
   }
 
   /**
-   * When the clocks first show a time. A time that they skip counts as shown at the moment they have moved on. Never decreases as
-   * the time grows.
+   * Returns the instant at which the clocks first show a time. For a skipped time it is the instant of the change. The result
+   * never decreases as `wallMs` grows.
    */
   instantOf(wallMs: number): number {
     const [before, after] = [wallMs - AROUND_MS, wallMs + AROUND_MS].map((aboutMs) => wallMs - this.#offsetAt(aboutMs))
@@ -39,7 +39,7 @@ export class ZoneTime {
     return this.#firstSecond(wallMs - AROUND_MS, wallMs + AROUND_MS, (instantMs) => this.wallOf(instantMs) > wallMs)
   }
 
-  /** The last time that the clocks have shown by an instant, which may be later than the one they show at it. */
+  /** Returns the latest time that the clocks have shown up to an instant. After a change back it is later than the present one. */
   lastWallBy(instantMs: number): number {
     const wallMs = this.wallOf(instantMs)
     return this.#firstSecond(wallMs, wallMs + AROUND_MS, (laterMs) => this.instantOf(laterMs) > instantMs) - SECOND_MS
@@ -49,7 +49,7 @@ export class ZoneTime {
     return this.wallOf(instantMs) - Math.floor(instantMs / SECOND_MS) * SECOND_MS
   }
 
-  /** The first second between two for which something holds that holds for every later one. */
+  /** Returns the first second in a range for which `holds` is true. `holds` must stay true from there on. */
   #firstSecond(fromMs: number, toMs: number, holds: (ms: number) => boolean): number {
     let [low, high] = [Math.floor(fromMs / SECOND_MS), Math.ceil(toMs / SECOND_MS)]
     while (low < high) {

@@ -5,7 +5,7 @@ import { systemClock } from '@sluice/kit'
 import { sopSettings } from '@sluice/runtime'
 import { createLogger } from '@sluice/runtime/log'
 import type { ClientId, Store } from '@sluice/sdk'
-import { createSopEngine, type SopEngine, SopFolder } from '@sluice/sop'
+import { FolderLibrary, SopEngine } from '@sluice/sop'
 import { configFromContext } from '../config-from-context.ts'
 import type { CliContext } from '../context.ts'
 import { agreedBy } from './open-sops.ts'
@@ -21,9 +21,9 @@ export async function openEngine(context: CliContext, store: Store): Promise<Sop
   const events = { emit: () => {} }
   const settings = sopSettings(config, context.dataDir)
   const agreed = () => agreedBy(context, store)
-  const library = new SopFolder({ settings: () => settings, agreed, clock: systemClock, log, events })
+  const library = new FolderLibrary({ settings: () => settings, agreed, clock: systemClock, log, events })
   await library.reload()
-  return createSopEngine({
+  return new SopEngine({
     store: store.sops,
     turns: store.turns,
     agent: { accept: onlyInTheDaemon, ended: onlyInTheDaemon, abort: () => false, call: onlyInTheDaemon },

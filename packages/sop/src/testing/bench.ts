@@ -1,37 +1,37 @@
-/** An engine with everything it needs in memory; it can be stopped dead and started anew on what was kept. */
+/** An engine with in-memory services. It can crash and restart on the stored state. */
 import type { Approval, ClientId, NewAudit, SopRun } from '@sluice/sdk'
 import { type TestHost, testHost } from '@sluice/testkit/host'
 import { type MemoryApprovals, memoryApprovals } from '@sluice/testkit/memory-approvals'
 import { memorySopStore } from '@sluice/testkit/memory-sop-store'
 import type { SopDefinition } from '../definition.ts'
-import { createSopEngine, type SopEngine } from '../engine.ts'
-import type { SopEngineDeps, SopSettings } from '../engine-deps.ts'
+import { SopEngine } from '../engine.ts'
+import type { EnginePorts, SopSettings } from '../engine-ports.ts'
 import { FakeAgent } from './fake-agent.ts'
 import { event, library } from './samples.ts'
 
 export interface SopBench {
   readonly host: TestHost
-  readonly store: SopEngineDeps['store']
+  readonly store: EnginePorts['store']
   agent: FakeAgent
   approvals: MemoryApprovals
   engine: SopEngine
-  /** As a process that only writes. */
+  /** The engine of a process that does not carry out runs. */
   readonly other: SopEngine
   readonly settings: { -readonly [Key in keyof SopSettings]: SopSettings[Key] }
-  /** Fires the procedure's webhook; resolves to its run once the engine has nothing left to do at once. */
+  /** Fires the procedure's webhook. Resolves to the id of its run once the engine rests. */
   fire(name: string): Promise<string>
   run(runId: string): Promise<SopRun>
-  /** Decides what the run waits for. */
+  /** Decides the gate at which the run waits. */
   decide(runId: string, state: 'approved' | 'rejected' | 'expired' | 'cancelled', feedback?: string): Promise<void>
-  /** The turn that works on the run. */
+  /** Returns the turn that carries out the run. */
   turnOf(runId: string): string
   kinds(runId: string): Promise<readonly NewAudit['kind'][]>
-  /** Kills the process and starts another one. */
+  /** Simulates a crash and a restart. */
   restart(): Promise<void>
   settle(): Promise<void>
 }
 
-export async function sopBench(definitions: readonly SopDefinition[], overrides: Partial<SopEngineDeps> = {}): Promise<SopBench> {
+export async function sopBench(definitions: readonly SopDefinition[], overrides: Partial<EnginePorts> = {}): Promise<SopBench> {
   const host = testHost()
   const store = memorySopStore()
   const kept = new Map<string, Approval>()
@@ -41,7 +41,7 @@ export async function sopBench(definitions: readonly SopDefinition[], overrides:
 
   const make = (agent: FakeAgent, approvals: MemoryApprovals): SopEngine => {
     const mine = generation
-    const dying = <Port extends object>(port: Port): Port =>
+    const untilCrash = <Port extends object>(port: Port): Port =>
       new Proxy(port, {
         get: (target, key) => {
           const member: unknown = Reflect.get(target, key)
@@ -49,14 +49,14 @@ export async function sopBench(definitions: readonly SopDefinition[], overrides:
           return (...args: unknown[]) => (mine === generation ? Reflect.apply(member, target, args) : new Promise(() => undefined))
         },
       })
-    return createSopEngine({
-      store: dying(store),
+    return new SopEngine({
+      store: untilCrash(store),
       turns: agent,
-      agent: dying(agent),
+      agent: untilCrash(agent),
       approvals,
       library: library(...definitions),
       events: host.events,
-      clock: dying(host.clock),
+      clock: untilCrash(host.clock),
       log: host.log,
       config: () => settings,
       client: 'sop' as ClientId,

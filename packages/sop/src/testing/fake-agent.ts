@@ -1,6 +1,6 @@
-/** An agent whose turns end as a test says; what it has kept outlives its process, as the real one's turns do. */
+/** An agent whose turns end when a test says so. Its turns outlive a simulated crash, like stored turns. */
 import { AppError, type Risk, type ToolContext, type ToolReport } from '@sluice/sdk'
-import type { SopAgent, TurnOutcome } from '../engine-deps.ts'
+import type { SopAgent, StepCallRequest, StepTurnRequest, TurnOutcome } from '../engine-ports.ts'
 
 export interface FakeTurn {
   readonly id: string
@@ -10,9 +10,9 @@ export interface FakeTurn {
   status: TurnOutcome['status']
   response: string | null
   error: TurnOutcome['error']
-  /** How often it has been started. */
+  /** The number of times it was started. */
   starts: number
-  /** Whether it has had an effect, in whatever life. */
+  /** Whether it has taken effect, before or after a restart. */
   hasActed: boolean
   /** Whether a model has answered since it was last started. */
   hasAnswer: boolean
@@ -20,25 +20,22 @@ export interface FakeTurn {
 
 export interface FakeTool {
   readonly risk: Risk
-  /** A person is asked first, who never answers. */
+  /** True: the tool waits for an approval that never comes. */
   readonly asks?: boolean
-  run(
-    input: unknown,
-    context: Pick<Parameters<SopAgent['call']>[0], 'signal' | 'turn' | 'callId'> & Pick<ToolContext, 'report'>,
-  ): Promise<string>
+  run(input: unknown, context: Pick<StepCallRequest, 'signal' | 'turn' | 'callId'> & Pick<ToolContext, 'report'>): Promise<string>
 }
 
 export class FakeAgent implements SopAgent {
   readonly turns: Map<string, FakeTurn>
   readonly tools: Map<string, FakeTool> = new Map()
-  /** The tool calls that were asked for, in order. */
+  /** The requested tool calls, in order. */
   readonly calls: { readonly tool: string; readonly input: unknown; readonly turn: string; readonly callId: string }[] = []
-  /** Turns that run or wait here, each with those who wait for its end. */
+  /** The turns of this process, each with the callbacks for its end. */
   readonly #live = new Map<string, (() => void)[]>()
-  /** Thrown by the next `accept`. */
+  /** The next `accept` throws this error. */
   refusal: Error | undefined
 
-  /** With the turns of the process before it: those that have not ended are taken up. */
+  /** `kept` holds the turns of the previous process. The unfinished ones are resumed. */
   constructor(kept: Map<string, FakeTurn> = new Map()) {
     this.turns = kept
     for (const turn of kept.values()) {
@@ -58,7 +55,7 @@ export class FakeAgent implements SopAgent {
     return turn && { ...turn, model: turn.hasAnswer ? 'model' : null }
   }
 
-  async accept({ id, session, text, tools }: Parameters<SopAgent['accept']>[0]): Promise<string> {
+  async accept({ id, session, text, tools }: StepTurnRequest): Promise<string> {
     const { refusal } = this
     this.refusal = undefined
     if (refusal) throw refusal
@@ -90,7 +87,7 @@ export class FakeAgent implements SopAgent {
     return true
   }
 
-  /** Ends a turn that runs here. */
+  /** Ends a turn of this process. */
   end(id: string, { status, response = null, error = null }: Partial<TurnOutcome> & Pick<TurnOutcome, 'status'>): void {
     const turn = this.turns.get(id)
     const waiting = this.#live.get(id)
@@ -100,7 +97,7 @@ export class FakeAgent implements SopAgent {
     for (const resolve of waiting) resolve()
   }
 
-  async call({ tool: name, input, turn, callId, signal, onBegin }: Parameters<SopAgent['call']>[0]): ReturnType<SopAgent['call']> {
+  async call({ tool: name, input, turn, callId, signal, onBegin }: StepCallRequest): ReturnType<SopAgent['call']> {
     this.calls.push({ tool: name, input, turn, callId })
     const tool = this.tools.get(name)
     if (!tool) return { outcome: 'error', output: `There is no tool "${name}".` }

@@ -1,14 +1,14 @@
 /**
- * Asynchronous calls that go on in the order somebody chooses: each waits twice, before it does anything and before its answer
- * is seen, so that a crash can fall before, between and after.
+ * Asynchronous calls that proceed in a chosen order. Each call waits twice, before it acts and before its caller gets the result,
+ * so that a crash can happen before, between and after.
  */
 import { AppError } from '@sluice/sdk'
 
 export interface Hop {
   readonly label: string
-  /** Null: only time passes. */
+  /** The duration of a sleep in milliseconds; null for a call. */
   readonly ms: number | null
-  /** Whether it may fail instead. */
+  /** Whether the call may fail instead. */
   readonly mayFail: boolean
   go(): void
   fail(): void
@@ -22,7 +22,7 @@ export class Interleaver {
     return this.#hops
   }
 
-  /** Nothing that waits, or will wait, goes on any more. */
+  /** Blocks all present and future calls for ever. */
   kill(): void {
     this.#isDead.value = true
     this.#hops.length = 0
@@ -31,17 +31,17 @@ export class Interleaver {
   hop(label: string, { ms = null, mayFail = false }: Partial<Pick<Hop, 'ms' | 'mayFail'>> = {}): Promise<void> {
     if (this.#isDead.value) return new Promise(() => undefined)
     return new Promise((resolve, reject) => {
-      const leave = () => this.#hops.splice(this.#hops.indexOf(hop), 1)
+      const remove = () => this.#hops.splice(this.#hops.indexOf(hop), 1)
       const hop: Hop = {
         label,
         ms,
         mayFail,
         go: () => {
-          leave()
+          remove()
           resolve()
         },
         fail: () => {
-          leave()
+          remove()
           reject(new AppError('unavailable', `${label} failed`))
         },
       }
@@ -49,7 +49,7 @@ export class Interleaver {
     })
   }
 
-  /** The port, its asynchronous methods going through here. `isShaky`: they may fail, before or after having worked. */
+  /** Returns the port with its asynchronous methods interleaved. With `isShaky` they may fail, before or after they have acted. */
   through<Port extends object>(name: string, port: Port, { isShaky = false, except = [] as readonly (keyof Port)[] } = {}): Port {
     const members = {} as Port
     for (const key of keysOf(port)) {
@@ -69,7 +69,7 @@ export class Interleaver {
   }
 }
 
-/** Of a plain object, and of an instance of a class. */
+/** Returns the method names of a plain object or of an instance of a class. */
 function keysOf<Port extends object>(port: Port): (keyof Port)[] {
   const inherited = Object.getOwnPropertyNames(Object.getPrototypeOf(port)).filter((key) => !(key in Object.prototype))
   return [...new Set([...Object.keys(port), ...inherited])].filter(

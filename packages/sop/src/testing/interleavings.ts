@@ -1,4 +1,4 @@
-/** The property that holds over all interleavings: whatever happens to procedures in whatever order, the audit rules hold. */
+/** The property that the audit rules hold over all interleavings of events, decisions, failures and crashes. */
 import fc from 'fast-check'
 import { type Tally, World } from './world.ts'
 

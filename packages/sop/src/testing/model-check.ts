@@ -1,13 +1,13 @@
 /**
- * Checks random interleavings of procedures until one breaks a rule: `node model-check.ts [interleavings] [seed]`. Prints what was
- * done how often and how it went; exits 1 with a short sequence of choices that breaks a rule.
+ * Checks random interleavings of procedures until one breaks a rule: `node model-check.ts [interleavings] [seed]`. Prints the
+ * number of each kind of move and outcome. Exits with 1 and a short failing sequence when a rule is broken.
  */
 import fc from 'fast-check'
 import { interleavings } from './interleavings.ts'
 import type { Tally } from './world.ts'
 
 const BATCH = 5000
-/** What looking for a shorter sequence may take. */
+/** The time limit for finding a shorter failing sequence. */
 const SHRINK_MS_MAX = 60_000
 
 const [total = '100000', seed = String(Date.now() % 2 ** 31)] = process.argv.slice(2)

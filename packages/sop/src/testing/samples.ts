@@ -1,7 +1,7 @@
-/** Procedures and events for tests. */
+/** Sample procedures, events and a library for tests. */
 import type { SopEvent, SopStep } from '@sluice/sdk'
 import type { SopDefinition } from '../definition.ts'
-import type { SopLibrary } from '../engine-deps.ts'
+import type { SopLibrary } from '../engine-ports.ts'
 
 export const step = (number: number, members: Partial<SopStep> = {}): SopStep => ({
   number,
@@ -15,7 +15,7 @@ export const step = (number: number, members: Partial<SopStep> = {}): SopStep =>
   ...members,
 })
 
-/** Numbers its steps. */
+/** Returns a definition whose steps are numbered from 1. */
 export const sop = (
   name: string,
   { steps = [{}], ...members }: Partial<Omit<SopDefinition, 'steps'>> & { readonly steps?: readonly Partial<SopStep>[] } = {},
@@ -42,7 +42,7 @@ export const event = (topic: string, members: Partial<SopEvent> = {}): SopEvent 
   ...members,
 })
 
-/** Matches webhook paths. */
+/** Returns a library that matches webhook paths. */
 export const library = (...definitions: readonly SopDefinition[]): SopLibrary => {
   const match = ({ source, topic }: Pick<SopEvent, 'source' | 'topic'>) =>
     definitions.filter(({ triggers }) =>

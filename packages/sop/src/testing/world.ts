@@ -1,14 +1,14 @@
 /**
- * A daemon with procedures that a test leads through one interleaving: every call of the engine to the outside goes on when it
- * is chosen to, people and events come in between, and the process may die at any moment and start anew on what was kept.
+ * A simulated daemon with procedures, driven through one interleaving. Each call that the engine makes proceeds when the test
+ * chooses it, people and events act in between, and the process may crash at any moment and restart on the stored state.
  */
 import { type Approval, type AuditRow, type ClientId, SOP_ENDED, type SopRun, type SopStore } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import { memoryApprovals } from '@sluice/testkit/memory-approvals'
 import { memorySopStore } from '@sluice/testkit/memory-sop-store'
 import type { SopDefinition } from '../definition.ts'
-import { createSopEngine, type SopEngine } from '../engine.ts'
-import type { SopEngineDeps } from '../engine-deps.ts'
+import { SopEngine } from '../engine.ts'
+import type { EnginePorts } from '../engine-ports.ts'
 import { STEP_TOOLS } from '../step-prompt.ts'
 import { auditProblems } from './audit-problems.ts'
 import { FakeAgent, type FakeTurn } from './fake-agent.ts'
@@ -28,9 +28,9 @@ const DEFINITIONS: readonly SopDefinition[] = [
   sop('pause', { mode: 'supervised', steps: [{ kind: 'checkpoint' }] }),
 ]
 const FIRES_MAX = 4
-/** Sleeps that are longer are left alone. */
+/** Longer sleeps never end. */
 const SLEEP_MS_MAX = 120_000
-/** More than any run needs to come to its end once nothing goes wrong any more. */
+/** More moves than any run needs to end once nothing fails any more. */
 const FAIR_MOVES_MAX = 5000
 
 interface Process {
@@ -55,7 +55,7 @@ export class World {
   readonly #store: SopStore = memorySopStore()
   readonly #approvals = new Map<string, Approval>()
   readonly #turns = new Map<string, FakeTurn>()
-  /** Effects by run and step. */
+  /** The number of side effects by run and step. */
   readonly #effects = new Map<string, number>()
   readonly #tally: Tally
   readonly #problems: string[] = []
@@ -68,7 +68,7 @@ export class World {
     this.#process = this.#boot()
   }
 
-  /** Does one of the moves there are. */
+  /** Makes one of the possible moves. */
   async choose(choice: number): Promise<void> {
     const move = pick(await this.#moves(), choice)
     this.#count(move.name)
@@ -76,7 +76,7 @@ export class World {
     await settle()
   }
 
-  /** Lets all come to its end with nothing going wrong any more, and says what does not hold. */
+  /** Lets all runs end without further failures and returns the broken rules. */
   async conclude(): Promise<readonly string[]> {
     for (let moves = 0; !(await this.#isOver()); moves++) {
       if (moves > FAIR_MOVES_MAX) {
@@ -86,7 +86,7 @@ export class World {
           ...stuck.map((run) => `${run.id} (${run.sop}) is stuck: ${run.status}, step ${run.step}, attempt ${JSON.stringify(run.attempt)}`),
         ]
       }
-      this.#goOn()
+      this.#proceed()
       await settle()
     }
     const runs = await this.#runs()
@@ -103,14 +103,14 @@ export class World {
       monotonicMs: () => this.#nowMs,
       sleep: async (ms: number, signal?: AbortSignal) => {
         if (signal?.aborted || ms > SLEEP_MS_MAX) return ms > SLEEP_MS_MAX ? new Promise<void>(() => undefined) : undefined
-        const cut = Promise.withResolvers<void>()
-        signal?.addEventListener('abort', () => cut.resolve(), { once: true })
-        await Promise.race([interleaver.hop('sleep', { ms }), cut.promise])
+        const aborted = Promise.withResolvers<void>()
+        signal?.addEventListener('abort', () => aborted.resolve(), { once: true })
+        await Promise.race([interleaver.hop('sleep', { ms }), aborted.promise])
       },
     }
     const approvals = memoryApprovals(clock, this.#approvals)
     const { events, log } = testHost()
-    const deps: SopEngineDeps = {
+    const ports: EnginePorts = {
       store: interleaver.through('store', this.#store, { isShaky: true }),
       turns: interleaver.through('turns', { get: (id: string) => agent.get(id) }),
       agent: interleaver.through('agent', agent, { isShaky: true, except: ['abort', 'call', 'ended', 'end', 'get'] }),
@@ -126,9 +126,9 @@ export class World {
     }
     agent.tools.set('look', { risk: 'read', run: () => interleaver.hop('look').then(() => '{"found":1}') })
     agent.tools.set('act', { risk: 'execute', run: (input, call) => this.#act(interleaver, input, call) })
-    const engine = createSopEngine(deps)
+    const engine = new SopEngine(ports)
     engine.resume().catch(() => this.#crash())
-    return { interleaver, agent, engine, approvals, other: createSopEngine(deps) }
+    return { interleaver, agent, engine, approvals, other: new SopEngine(ports) }
   }
 
   async #act(
@@ -152,7 +152,7 @@ export class World {
     const { interleaver, agent, engine, approvals, other } = this.#process
     const runs = (await this.#runs()).filter(({ status }) => !SOP_ENDED.includes(status))
     const move = (name: string, weight: number, act: () => unknown): Move => ({ name, weight, do: () => void act() })
-    const moves = [move('crash', 4, () => this.#crash()), move('look', 4, () => engine.look().catch(ignore))]
+    const moves = [move('crash', 4, () => this.#crash()), move('look', 4, () => engine.refresh().catch(ignore))]
     for (const hop of interleaver.waiting) {
       moves.push(move('go', 50, () => this.#pass(hop)))
       if (hop.mayFail) moves.push(move('fail', 1, () => hop.fail()))
@@ -194,7 +194,7 @@ export class World {
     const report = (status: 'completed' | 'failed' | 'skipped') => engine.report(runId, turn.id, { status, output: status }).catch(ignore)
     return [
       move('done', 90, () => agent.end(turn.id, { status: 'done', response: 'done' })),
-      move('failed for good', 3, () => fail('internal')),
+      move('failed permanently', 3, () => fail('internal')),
       move('failed for now', 60, () => fail('unavailable')),
       move('aborted', 2, () => agent.end(turn.id, { status: 'aborted' })),
       move('report completed', 20, () => report('completed')),
@@ -204,7 +204,7 @@ export class World {
     ]
   }
 
-  /** A turn does not repeat what it has done: its checkpoint says so. */
+  /** A turn has its side effect once, because its checkpoint records it. */
   #turnActs(turn: FakeTurn): void {
     Object.assign(turn, { hasActed: true, hasAnswer: true })
     const step = /carry out step (\d+)/.exec(turn.text)?.[1]
@@ -214,7 +214,7 @@ export class World {
 
   #fire(engine: SopEngine, name: string): void {
     const number = this.#fires++
-    // The second one repeats the first.
+    // The second event repeats the first.
     const key = number < 2 ? 'twice' : `once-${number}`
     engine.fire(event(`/${number < 2 ? 'supervised' : name}`, { key, atMs: this.#nowMs })).catch(ignore)
   }
@@ -224,8 +224,8 @@ export class World {
     hop.go()
   }
 
-  /** Whatever waits first goes on; with nothing waiting, people agree, turns end, and changes from elsewhere are seen. */
-  #goOn(): void {
+  /** Proceeds with the oldest call. Without one, a turn ends, a person approves, or the engine refreshes. */
+  #proceed(): void {
     const { interleaver, agent, engine, approvals } = this.#process
     const [hop] = interleaver.waiting
     const [turn] = agent.live
@@ -233,7 +233,7 @@ export class World {
     if (hop) this.#pass(hop)
     else if (turn) agent.end(turn.id, { status: 'done', response: 'done' })
     else if (pending) void approvals.decide(pending, { state: 'approved', by: 'chat:anna' })
-    else void engine.look().catch(ignore)
+    else void engine.refresh().catch(ignore)
   }
 
   async #isOver(): Promise<boolean> {
@@ -251,7 +251,7 @@ export class World {
 
   async #auditProblems(runs: readonly SopRun[]): Promise<string[]> {
     const log = await this.#log()
-    const repeated = runs.filter(({ event: { key } }) => key === 'twice').length > 1 ? ['an event was taken twice'] : []
+    const repeated = runs.filter(({ event: { key } }) => key === 'twice').length > 1 ? ['an event was handled twice'] : []
     return [
       ...repeated,
       ...runs.flatMap((run) => [
@@ -264,7 +264,7 @@ export class World {
     ]
   }
 
-  /** What the log says people decided is what they decided. */
+  /** Compares the decisions of the log with the approvals. */
   #decisionProblems(run: SopRun, log: readonly AuditRow[]): string[] {
     const states: Readonly<Record<string, Approval['state']>> = { approved: 'approved', rejected: 'rejected', expired: 'expired' }
     return log.flatMap(({ run: runId, kind, detail, by }) => {
@@ -287,7 +287,7 @@ export class World {
             ({ run, kind, detail }) => run === id && kind === 'approved' && String(detail.gate).startsWith(`step-${number}-again-`),
           ).length
         const had = this.#effects.get(`${id} ${number}`) ?? 0
-        return had > allowed ? [`${id}: step ${number} had its effect ${had} times, ${allowed} were agreed to`] : []
+        return had > allowed ? [`${id}: step ${number} took effect ${had} times, but ${allowed} were allowed`] : []
       }),
     )
   }
@@ -297,10 +297,10 @@ export class World {
   }
 }
 
-/** The tools every step has are without effects of their own. */
+/** The reporting tools have no side effects. */
 const canAct = ({ tools }: FakeTurn): boolean => tools?.every((tool) => STEP_TOOLS.includes(tool)) !== true
 
-/** Each as likely as it weighs. */
+/** Picks a move with a probability proportional to its weight. */
 function pick(moves: readonly Move[], choice: number): Move {
   let left = choice % moves.reduce((sum, { weight }) => sum + weight, 0)
   for (const move of moves) {
@@ -311,5 +311,5 @@ function pick(moves: readonly Move[], choice: number): Move {
 }
 
 const ignore = (): undefined => undefined
-/** Lets everything happen that nothing holds up. */
+/** Lets all work proceed that waits for nothing. */
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))

@@ -1,22 +1,23 @@
-/** Words for the audit log: one record of what happened to a run. */
+/** The records of the audit log that the engine writes. */
 import type { AuditKind, NewAudit, SopEvent, SopRun } from '@sluice/sdk'
 
-/** Who did what follows by itself. */
+/** The actor of records that the engine itself causes. */
 export const ENGINE = 'engine'
 
 const REASON_CHARS_MAX = 500
 
-/** Cut to what a record, a reason or a line of a log holds. */
+/** Returns the text cut to `charsMax` characters, with an ellipsis for the rest; a surrogate pair is never split. */
 export const brief = (text: string, charsMax = REASON_CHARS_MAX): string =>
   text.length <= charsMax ? text : `${text.slice(0, charsMax - 1).replace(/[\uD800-\uDBFF]$/, '')}…`
 
 export interface RecordOptions {
+  /** `engine` unless given. */
   readonly by?: string
   readonly reason?: string | null
   readonly detail?: NewAudit['detail']
 }
 
-/** About the step the run is at; without `by`, it followed by itself. */
+/** Returns a record about the step the run is at. */
 export const stepRecord = (
   run: SopRun,
   kind: AuditKind,
@@ -33,13 +34,13 @@ export const stepRecord = (
   detail,
 })
 
-/** About the run as a whole. */
+/** Returns a record about the run as a whole. */
 export const runRecord = (run: SopRun, kind: AuditKind, atMs: number, options?: RecordOptions): NewAudit => ({
   ...stepRecord(run, kind, atMs, options),
   step: null,
 })
 
-/** Of an event that matched and started nothing. */
+/** Returns the record of an event that matched a procedure but started no run. */
 export const skippedRecord = (sop: string, event: SopEvent, reason: string): NewAudit => ({
   kind: 'trigger_skipped',
   atMs: event.atMs,

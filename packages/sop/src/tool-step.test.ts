@@ -11,7 +11,7 @@ async function toolBench(steps: NonNullable<Parameters<typeof sop>[1]>['steps'],
   return bench
 }
 
-test('outputs are piped on as JSON, with no model asked', async () => {
+test('pipes outputs to the next step as JSON, without a model', async () => {
   const bench = await toolBench(
     [
       { tools: ['find'], input: { path: '$.path' } },
@@ -33,7 +33,7 @@ test('outputs are piped on as JSON, with no model asked', async () => {
   expect(bench.agent.turns.size).toBe(0)
 })
 
-test('a checkpoint pauses, and lets through what came before it', async () => {
+test('a checkpoint pauses and passes on the earlier output', async () => {
   const bench = await toolBench([{ tools: ['find'] }, { kind: 'checkpoint' }, { tools: ['store'] }], { find: '{"n":1}', store: 'kept' })
   const runId = await bench.fire('a')
   expect(await bench.run(runId)).toMatchObject({ status: 'paused_checkpoint', step: 2 })
@@ -43,41 +43,33 @@ test('a checkpoint pauses, and lets through what came before it', async () => {
   expect(bench.agent.calls.map(({ tool, input }) => [tool, input])).toEqual([['store', { n: 1 }]])
 })
 
-/** Each of its levels asks for the next one twice. */
+/** A schema in which each level refers to the next one twice. */
 function doublings(levels: number): object {
   const next = (level: number) => ({ $ref: `#/$defs/${level + 1}` })
   const defs = Array.from({ length: levels }, (_, level): [string, object] => [String(level), { allOf: [next(level), next(level)] }])
   return { $ref: '#/$defs/0', $defs: Object.fromEntries([...defs, [String(levels), {}]]) }
 }
 
-describe('a step fails', () => {
+describe('a step fails because of', () => {
   test.each([
-    ['by a tool that refuses', { tools: ['refuse'] }, 'No such file'],
-    ['by a tool that is not there', { tools: ['nothing'] }, 'There is no tool "nothing".'],
-    ['by a reference to nothing', { tools: ['find'], input: { a: '$.b' } }, '$.b'],
-    [
-      'by an output that does not fit its schema',
-      { tools: ['find'], output: { type: 'object', required: ['m'] } },
-      'does not fit its schema',
-    ],
-    ['by a schema whose pattern would be tried for ages', { tools: ['as'], output: { pattern: '^(a+)+$' } }, 'takes too long'],
-    ['by a schema that refers to itself again and again', { tools: ['find'], output: doublings(40) }, 'takes too long'],
-    [
-      'by a schema that cannot be used',
-      { tools: ['find'], output: { type: 'object', properties: { n: { $ref: '#/nowhere' } } } },
-      'schema',
-    ],
+    ['a tool that throws', { tools: ['refuse'] }, 'No such file'],
+    ['an unknown tool', { tools: ['nothing'] }, 'There is no tool "nothing".'],
+    ['a reference to a missing value', { tools: ['find'], input: { a: '$.b' } }, '$.b'],
+    ['an output that does not fit its schema', { tools: ['find'], output: { type: 'object', required: ['m'] } }, 'does not fit its schema'],
+    ['a schema with an exponential pattern', { tools: ['as'], output: { pattern: '^(a+)+$' } }, 'took longer than'],
+    ['a schema with exponentially many references', { tools: ['find'], output: doublings(40) }, 'took longer than'],
+    ['a schema that cannot be used', { tools: ['find'], output: { type: 'object', properties: { n: { $ref: '#/nowhere' } } } }, 'schema'],
   ])('%s', async (_what, step, reason) => {
     const bench = await toolBench([step], { find: '{"n":1}', as: `${'a'.repeat(40)}!` })
     bench.agent.tools.set('refuse', { risk: 'read', run: () => Promise.reject(new AppError('not_found', 'No such file')) })
     const runId = await bench.fire('a')
-    // The validator is loaded at its first use.
+    // The validator is imported at its first use.
     await vi.waitUntil(async () => (await bench.run(runId)).status !== 'running')
     expect(await bench.run(runId)).toMatchObject({ status: 'failed', reason: expect.stringContaining(reason) })
   })
 })
 
-test('what a tool reports beside its text is piped on in its place', async () => {
+test('pipes the data of a tool report instead of its text', async () => {
   const bench = await toolBench([{ tools: ['find'] }, { tools: ['store'], input: { n: '$.n' } }], { store: 'kept' })
   bench.agent.tools.set('find', {
     risk: 'read',
@@ -94,7 +86,7 @@ test('what a tool reports beside its text is piped on in its place', async () =>
   })
 })
 
-test('a step fails by a tool that ran to no good end, and nothing comes after it', async () => {
+test('a tool that reports a failure fails its step and ends the run', async () => {
   const bench = await toolBench([{ tools: ['check'] }, { tools: ['ship'] }], { ship: 'shipped' })
   bench.agent.tools.set('check', {
     risk: 'execute',
@@ -108,7 +100,7 @@ test('a step fails by a tool that ran to no good end, and nothing comes after it
   expect(bench.agent.calls.map(({ tool }) => tool)).toEqual(['check'])
 })
 
-test('a result that is nested deeper than code can walk is piped on as a text', async () => {
+test('pipes an overly nested result as text', async () => {
   const nested = '['.repeat(20_000) + ']'.repeat(20_000)
   const bench = await toolBench([{ tools: ['find'] }, { tools: ['store'], input: { text: '$' } }], { find: nested, store: 'kept' })
   const runId = await bench.fire('a')
@@ -116,7 +108,7 @@ test('a result that is nested deeper than code can walk is piped on as a text', 
   expect(bench.agent.calls.at(-1)).toMatchObject({ input: { text: nested } })
 })
 
-describe('a call with effects', () => {
+describe('a call with side effects', () => {
   const acting = async () => {
     const bench = await toolBench([{ tools: ['act'] }])
     const effects: string[] = []
@@ -132,19 +124,19 @@ describe('a call with effects', () => {
     return { bench, effects, release }
   }
 
-  test('is kept as begun before the tool runs', async () => {
+  test('is stored as begun before the tool runs', async () => {
     const { bench } = await acting()
     const runId = await bench.fire('a')
     expect(await bench.run(runId)).toMatchObject({ attempt: { turnId: null, number: 1 } })
     expect(await bench.kinds(runId)).toEqual(['run_started', 'step_started'])
   })
 
-  test('that was cut by a crash runs again only if a person says so', async () => {
+  test('runs again after a crash only if a person approves', async () => {
     const { bench, effects, release } = await acting()
     const runId = await bench.fire('a')
     await bench.restart()
     expect(await bench.run(runId)).toMatchObject({ status: 'waiting_approval', gate: { stepId: 'step-1-again-1', why: 'again' } })
-    expect(bench.approvals.all()[0]?.message).toContain('may have had its effect')
+    expect(bench.approvals.all()[0]?.message).toContain('may have taken effect')
     expect(effects).toHaveLength(1)
     release.resolve()
     await bench.decide(runId, 'approved')
@@ -153,7 +145,7 @@ describe('a call with effects', () => {
     expect(await bench.run(runId)).toMatchObject({ status: 'completed' })
   })
 
-  test('may end while the engine stops, and is kept then', async () => {
+  test('that ends while the engine stops is stored', async () => {
     const { bench, release } = await acting()
     const runId = await bench.fire('a')
     const stopped = bench.engine.stop(10_000)
@@ -162,7 +154,7 @@ describe('a call with effects', () => {
     expect(await bench.run(runId)).toMatchObject({ status: 'completed' })
   })
 
-  test('that still waits for a person holds up no stop, and has not begun', async () => {
+  test('that waits for a person does not delay a stop and has not begun', async () => {
     const bench = await toolBench([{ tools: ['ask'] }])
     bench.agent.tools.set('ask', { risk: 'execute', asks: true, run: async () => 'acted' })
     const runId = await bench.fire('a')
@@ -193,7 +185,7 @@ describe('a call with effects', () => {
     expect(bench.engine.list()[0]?.activeRuns).toBe(0)
   })
 
-  test('does not run when the store cannot keep that it begins; what it did is kept as soon as the store can', async () => {
+  test('runs only when its start is stored, and its result survives an outage', async () => {
     const { bench, effects, release } = await acting()
     const { advance } = bench.store
     const fail = () => Promise.reject(new AppError('unavailable', 'the disk is full'))

@@ -1,6 +1,6 @@
 import type { SopRun } from '@sluice/sdk'
 import { describe, expect, test } from 'vitest'
-import { runTrace, stepTrace } from './run-trace.ts'
+import { runTrace, stepTrace } from './run-identity.ts'
 
 const [traceId, spanId] = ['4bf92f3577b34da6a3ce929d0e0e4736', '00f067aa0ba902b7']
 const event = { source: 'webhook', topic: '/x', payload: null, atMs: 1, by: 'local' } as const
@@ -10,13 +10,13 @@ const run = (id: string, trace?: string): Pick<SopRun, 'id' | 'event'> => ({
 })
 
 describe('the spans of a run', () => {
-  test('it stands below the span of its event, each step below it', () => {
+  test('are children of the event span, with the steps below the run', () => {
     const traced = run('r1', `00-${traceId}-${spanId}-01 v=1`)
     expect(runTrace(traced)).toMatchObject({ traceId, parentId: spanId, state: 'v=1' })
     expect(stepTrace(traced, 1)).toMatchObject({ traceId, parentId: runTrace(traced).spanId, state: 'v=1' })
   })
 
-  test.each([undefined, '', 'not a trace'])('it begins a trace where its event has none: %j', (trace) => {
+  test.each([undefined, '', 'not a trace'])('start a trace when the event has none: %j', (trace) => {
     const alone = runTrace(run('r1', trace))
     expect(alone).toEqual({
       traceId: expect.stringMatching(/^[0-9a-f]{32}$/),
@@ -26,7 +26,7 @@ describe('the spans of a run', () => {
     expect(stepTrace(run('r1', trace), 2)).toMatchObject({ traceId: alone.traceId, parentId: alone.spanId })
   })
 
-  test('they are the same each time they are asked for, and no two are alike', () => {
+  test('are stable and unique', () => {
     const spans = ['r1', 'r2'].flatMap((id) => [runTrace(run(id)), ...[1, 2, 11].map((step) => stepTrace(run(id), step))])
     expect(new Set(spans.map((trace) => trace.spanId)).size).toBe(spans.length)
     expect(new Set(spans.map((trace) => trace.traceId)).size).toBe(2)

@@ -1,7 +1,7 @@
-/** What subscribers and observers are told of a run (§6): derived from what was recorded, so that they never differ. */
+/** Reports the progress of a run to subscribers and observers. It is derived from the audit records, so the two never differ. */
 import type { AuditKind, NewAudit, SopRun, SopStepResult } from '@sluice/sdk'
-import type { SopEngineDeps } from './engine-deps.ts'
-import { runTrace, stepTrace } from './run-trace.ts'
+import type { EnginePorts } from './engine-ports.ts'
+import { runTrace, stepTrace } from './run-identity.ts'
 
 const STEP_STATUS: Partial<Readonly<Record<AuditKind, 'started' | SopStepResult['status']>>> = {
   step_started: 'started',
@@ -10,9 +10,9 @@ const STEP_STATUS: Partial<Readonly<Record<AuditKind, 'started' | SopStepResult[
   step_skipped: 'skipped',
 }
 
-/** `before`: undefined for a run that was just started. */
-export function tellMoved(
-  { events, observe }: Pick<SopEngineDeps, 'events' | 'observe'>,
+/** `before` is undefined for a run that has just started. */
+export function reportProgress(
+  { events, observe }: EnginePorts,
   before: SopRun | undefined,
   after: SopRun,
   audit: readonly NewAudit[],

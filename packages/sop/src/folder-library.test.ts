@@ -4,20 +4,20 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { type TestHost, testHost } from '@sluice/testkit/host'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { SopFolder } from './library.ts'
+import { FolderLibrary } from './folder-library.ts'
 
 let base: string
 let folder: string
 let host: TestHost
 let stop: AbortController
-let library: SopFolder
+let library: FolderLibrary
 beforeEach(() => {
   base = mkdtempSync(join(tmpdir(), 'library-'))
   folder = join(base, 'sops')
   mkdirSync(folder)
   host = testHost()
   stop = new AbortController()
-  library = new SopFolder({
+  library = new FolderLibrary({
     settings: () => ({ sources: [{ folder, isAgentWritable: false }], defaultMode: 'auto' }),
     agreed: async () => new Map(),
     clock: host.clock,
@@ -41,16 +41,16 @@ function write(name: string, path = `/${name}`): void {
 
 const names = () => library.list().map(({ name }) => name)
 
-/** Lets the clock run, and real I/O with it, until something holds. */
+/** Advances the clock, with real I/O in between, until the condition holds. */
 async function until(holds: () => boolean): Promise<void> {
-  for (let turns = 0; turns < 1000 && !holds(); turns++) {
+  for (let steps = 0; steps < 1000 && !holds(); steps++) {
     await host.clock.advance(50)
     await setTimeout(1)
   }
   expect(holds()).toBe(true)
 }
 
-test('nothing is loaded before the first reload, everything is after it', async () => {
+test('the library is empty before the first reload', async () => {
   write('b')
   write('a')
   expect([names(), library.matches('webhook', '/a'), library.get('a')]).toEqual([[], false, undefined])
@@ -60,14 +60,14 @@ test('nothing is loaded before the first reload, everything is after it', async 
   expect(library.topics('webhook')).toEqual(['/a', '/b'])
 })
 
-test('a reload tells its callbacks, the log and the event stream once it is in force', async () => {
+test('a reload notifies callbacks, the log and the event stream', async () => {
   write('good')
   mkdirSync(join(folder, 'bad'))
   writeFileSync(join(folder, 'bad', 'SOP.toml'), 'x')
   const seen: string[][] = []
-  const leave = library.onReload(() => seen.push(names()))
+  const unsubscribe = library.onReload(() => seen.push(names()))
   await library.reload()
-  leave()
+  unsubscribe()
   await library.reload()
   expect(seen).toEqual([['good']])
   expect(host.emitted).toEqual(Array(2).fill({ type: 'sops_reloaded', loaded: 1, broken: 1 }))
@@ -75,7 +75,7 @@ test('a reload tells its callbacks, the log and the event stream once it is in f
   expect(library.problems()).toMatchObject([{ severity: 'error' }, { message: expect.stringContaining('missing') }])
 })
 
-test('reloads at once are two at most, and the last change is in force after each', async () => {
+test('concurrent reloads are merged, and the last change is in force', async () => {
   write('a')
   const first = library.reload()
   write('b')
@@ -84,7 +84,7 @@ test('reloads at once are two at most, and the last change is in force after eac
   expect(host.emitted).toHaveLength(2)
 })
 
-test('what is taken away is no longer there', async () => {
+test('a reload drops a deleted procedure', async () => {
   write('a')
   await library.reload()
   rmSync(join(folder, 'a'), { recursive: true })
@@ -92,7 +92,7 @@ test('what is taken away is no longer there', async () => {
   expect([names(), library.matches('webhook', '/a')]).toEqual([[], false])
 })
 
-test('a change of the folder is noticed: a procedure that comes, changes, moves and goes', async () => {
+test('the watch notices a procedure that is added, changed, moved or removed', async () => {
   write('a')
   void library.watch(stop.signal)
   await library.reload()
@@ -106,7 +106,7 @@ test('a change of the folder is noticed: a procedure that comes, changes, moves 
   await until(() => names().join() === 'a,b')
 })
 
-test('a change of one among many folders is noticed', async () => {
+test('the watch notices a change in one of many folders', async () => {
   const last = 'z'
   for (let number = 0; number < 450; number++) mkdirSync(join(folder, `a-${number}`))
   write(last)
@@ -117,7 +117,7 @@ test('a change of one among many folders is noticed', async () => {
   await until(() => library.matches('webhook', '/elsewhere'))
 })
 
-test('a folder that is not there yet is found by looking, soon', async () => {
+test('the watch finds a folder that is created later', async () => {
   rmSync(folder, { recursive: true })
   const watching = library.watch(stop.signal)
   await until(() => host.clock.sleeping > 0)
@@ -131,7 +131,7 @@ test('a folder that is not there yet is found by looking, soon', async () => {
   await watching
 })
 
-test('another folder, once it is in force, is the one whose changes are noticed', async () => {
+test('the watch follows the settings to another folder', async () => {
   write('a')
   void library.watch(stop.signal)
   await library.reload()
@@ -145,7 +145,7 @@ test('another folder, once it is in force, is the one whose changes are noticed'
   expect(names()).toEqual(['b', 'c'])
 })
 
-test('a folder in which nothing happens is not read', async () => {
+test('the watch does not reload without a change', async () => {
   write('a')
   void library.watch(stop.signal)
   await library.reload()
@@ -154,14 +154,14 @@ test('a folder in which nothing happens is not read', async () => {
   expect(host.emitted).toHaveLength(1)
 })
 
-test('settled waits for what was noticed, and for nothing else', async () => {
+test('settled waits for the noticed changes only', async () => {
   void library.watch(stop.signal)
   await library.reload()
   await library.settled()
   write('late')
   let isSettled = false
   await until(() => {
-    // Each look asks anew: the change is noticed some time after it was made.
+    // Asks again each time, because the change is noticed some time after it was made.
     void library.settled().then(() => {
       isSettled = library.matches('webhook', '/late')
     })
@@ -170,10 +170,10 @@ test('settled waits for what was noticed, and for nothing else', async () => {
   expect(names()).toEqual(['late'])
 })
 
-test('a refresh reads anew only if operators have agreed to something else', async () => {
+test('a refresh reloads only after the agreements have changed', async () => {
   const agreed = new Map<string, string>()
   const settings = () => ({ sources: [{ folder, isAgentWritable: true }] as const, defaultMode: 'auto' as const })
-  library = new SopFolder({ settings, agreed: async () => new Map(agreed), clock: host.clock, log: host.log, events: host.events })
+  library = new FolderLibrary({ settings, agreed: async () => new Map(agreed), clock: host.clock, log: host.log, events: host.events })
   write('theirs')
   await library.reload()
   expect([names(), library.waiting().length]).toEqual([[], 1])

@@ -1,0 +1,43 @@
+/** The stored runs: reads them and changes them by the rules of the state machine, with optimistic concurrency. */
+import { AppError, SOP_ENDED, type SopRun } from '@sluice/sdk'
+import type { EnginePorts } from './engine-ports.ts'
+import { type SopInput, transition } from './machine.ts'
+import { reportProgress } from './run-progress.ts'
+
+/** A change that collides with another one is computed from the newer run and tried again. */
+const ATTEMPTS_MAX = 16
+
+export const hasEnded = ({ status }: Pick<SopRun, 'status'>): boolean => SOP_ENDED.includes(status)
+
+export class RunRepository {
+  readonly #ports: EnginePorts
+
+  constructor(ports: EnginePorts) {
+    this.#ports = ports
+  }
+
+  /** Throws `not_found`. */
+  async read(runId: string): Promise<SopRun> {
+    const run = await this.#ports.store.get(runId)
+    if (run) return run
+    throw new AppError('not_found', `There is no run ${runId}`)
+  }
+
+  /**
+   * Applies `input` and resolves to the changed run once it is on stable storage. Throws `not_found`, `conflict` when the state
+   * machine refuses the input, and `unavailable` when the run could not be stored; then the caller may try again.
+   */
+  async apply(runId: string, input: SopInput): Promise<SopRun> {
+    const { store, clock } = this.#ports
+    for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+      const before = await this.read(runId)
+      const result = transition(before, input, clock.nowMs())
+      if ('refused' in result) throw new AppError('conflict', result.refused)
+      if (await store.advance(before, result.run, result.audit)) {
+        reportProgress(this.#ports, before, result.run, result.audit)
+        return result.run
+      }
+    }
+    throw new AppError('unavailable', `The run ${runId} was changed concurrently ${ATTEMPTS_MAX} times in a row`, { retryAfterSecs: 1 })
+  }
+}

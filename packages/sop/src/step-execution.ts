@@ -1,0 +1,36 @@
+/** One execution of a step: its context, its abort signal and what it currently does. */
+import { type Backoff, backoffMs } from '@sluice/kit'
+import type { SopRun, SopStep } from '@sluice/sdk'
+import type { EnginePorts } from './engine-ports.ts'
+import type { RunRepository } from './run-repository.ts'
+
+export class StepExecution {
+  readonly #controller = new AbortController()
+  /** The turn that carries out the step; null while there is none. */
+  turnId: string | null = null
+  /** True while a tool acts for the step. A stop waits for it. */
+  isToolRunning = false
+
+  /** Aborts when the run is cancelled and when the engine stops. */
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  abort(): void {
+    this.#controller.abort()
+  }
+}
+
+/** The arguments of a function that carries out a step. */
+export interface StepContext {
+  readonly ports: EnginePorts
+  readonly runs: RunRepository
+  readonly run: SopRun
+  readonly step: SopStep
+  readonly execution: StepExecution
+}
+
+const RETRY: Backoff = { firstMs: 500, longestMs: 30_000, fixedShare: 1 }
+
+/** Returns milliseconds to wait after `failures` earlier failures in a row and the present one. */
+export const retryDelayMs = (failures: number): number => backoffMs(failures, RETRY)
