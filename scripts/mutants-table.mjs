@@ -33,7 +33,7 @@ const proof = [
   ),
   bug(
     'the signature is over the text and not the bytes (roomchat)',
-    'packages/channel-roomchat/src/verify.ts',
+    'packages/channel-roomchat/src/webhook.ts',
     'isSigned(secret, random.value, body,',
     'isSigned(secret, random.value, Buffer.from(body).toString(),',
     ['packages/channel-roomchat/src/conformance.test.ts'],

@@ -2,21 +2,21 @@ import { Secret } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
 import { expect, test } from 'vitest'
-import { plainUrl } from './base-url.ts'
 import { roomchatSection } from './config.ts'
 import feature from './index.ts'
+import { normaliseUrl } from './server.ts'
 
 const LEAST = { base_url: 'https://cloud.example', app_token: 'token' }
 const parse = (changes: object = {}) => v.safeParse(roomchatSection.schema, { ...LEAST, ...changes })
 
-test('§2.3 base_url and app_token are required, the rest has its defaults', () => {
+test('requires base_url and app_token and has defaults for the other keys', () => {
   const { output, success } = parse()
   expect(success).toBe(true)
   expect(output).toEqual({ ...LEAST, app_token: expect.any(Secret), enabled: true, bot_name: '', allowed_users: [] })
   for (const missing of ['base_url', 'app_token']) expect(parse({ [missing]: undefined }).success).toBe(false)
 })
 
-test('base_url is an http or https address of a server, and no more', () => {
+test('accepts a base_url with scheme, host, port and path only', () => {
   for (const base_url of ['https://cloud.example/talk/', 'http://127.0.0.1:8080', 'HTTPS://cloud.example']) {
     expect(parse({ base_url }).success).toBe(true)
   }
@@ -25,14 +25,14 @@ test('base_url is an http or https address of a server, and no more', () => {
   }
 })
 
-test('a channel that is not enabled is not built', () => {
+test('builds no channel with enabled = false', () => {
   const built = (changes: object) => feature.build(testHost(), v.parse(roomchatSection.schema, { ...LEAST, ...changes })).channels ?? []
   expect(built({}).map(({ name }) => name)).toEqual(['roomchat'])
   expect(built({ enabled: false })).toEqual([])
 })
 
-test('one address has one form', () => {
-  expect(plainUrl('HTTPS://Cloud.Example:443/a//')).toBe('https://cloud.example/a')
-  expect(plainUrl('http://cloud.example:8080')).toBe('http://cloud.example:8080')
-  expect(plainUrl('/')).toBeUndefined()
+test('normaliseUrl returns one form for each URL', () => {
+  expect(normaliseUrl('HTTPS://Cloud.Example:443/a//')).toBe('https://cloud.example/a')
+  expect(normaliseUrl('http://cloud.example:8080')).toBe('http://cloud.example:8080')
+  expect(normaliseUrl('/')).toBeUndefined()
 })

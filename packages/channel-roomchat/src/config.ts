@@ -1,4 +1,4 @@
-/** `[channels_config.roomchat]` (§2.3). */
+/** The section `[channels_config.roomchat]`. */
 import { headerSecret, secretText } from '@sluice/sdk'
 import * as v from 'valibot'
 
@@ -11,29 +11,26 @@ const serverUrl = v.pipe(
 export const roomchatSection = {
   path: 'channels_config.roomchat',
   schema: v.object({
-    enabled: v.optional(v.boolean(), true),
-    base_url: v.pipe(serverUrl, v.description('Address at which Sluice reaches the server; with a path if it lives under one')),
+    enabled: v.optional(v.pipe(v.boolean(), v.description('False keeps the section and disables the channel')), true),
+    base_url: v.pipe(serverUrl, v.description('URL at which Sluice reaches the server, including its path if there is one')),
     backend_url: v.optional(
-      v.pipe(
-        serverUrl,
-        v.description('Address the server signs with, where that is another one than base_url: overwrite.cli.url in its config.php'),
-      ),
+      v.pipe(serverUrl, v.description('URL by which the server names itself, if it is not base_url: overwrite.cli.url in its config.php')),
     ),
-    app_token: v.pipe(headerSecret(), v.description('For the chat interface, which is used only without a webhook_secret')),
+    app_token: v.pipe(headerSecret(), v.description('Token for the chat API, which is used only without a webhook_secret')),
     bot_name: v.optional(
-      v.pipe(v.string(), v.description('Display name of the bot: messages under this name are its own; empty: no name is')),
+      v.pipe(v.string(), v.description('Display name of the bot, whose messages are ignored; empty ignores no name')),
       '',
     ),
     webhook_secret: v.optional(
       v.pipe(
         secretText({ env: ['SVC_ROOMCHAT_WEBHOOK_SECRET'], envWins: true }),
-        v.description('The secret the bot was installed with: proves what comes in and signs what goes out; absent: nothing is proved'),
+        v.description('Secret of the installed bot, which verifies requests and signs replies; without it requests are not verified'),
       ),
     ),
     allowed_users: v.optional(
       v.pipe(
         v.array(v.pipe(v.string(), v.minLength(1))),
-        v.description('User ids, and guests/… for guests; * lets everybody in, empty nobody'),
+        v.description('User ids, and guests/… for guests; * allows every sender, an empty list none'),
       ),
       [],
     ),

@@ -11,7 +11,7 @@ const config = { base_url: 'https://cloud.example', app_token: TOKEN, bot_name: 
 const shared = { feature, allowKey: 'allowed_users', secrets: [SECRET, TOKEN] }
 const to = { to: 'ops4room', replyTo: '4711' }
 
-/** As a bot. */
+/** Through the bot API, with a secret. */
 channelConformance({
   ...shared,
   config: { ...config, webhook_secret: SECRET },
@@ -31,12 +31,12 @@ channelConformance({
   except: [
     {
       rule: 'a stale proof is unauthorized, whether from the past or from the future',
-      why: 'the protocol knows no time: a request that comes again is refused by its random value',
+      why: 'the protocol has no time: a repeated request is rejected by its random value',
     },
   ],
 })
 
-/** With the app token alone. */
+/** Through the chat API, with only the app token. */
 channelConformance({
   ...shared,
   config,

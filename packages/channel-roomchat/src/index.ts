@@ -1,10 +1,36 @@
-/** roomchat: signed bot webhooks in, signed bot calls out. */
-import { defineFeature } from '@sluice/sdk'
-import { roomchatSection } from './config.ts'
-import { roomchat } from './roomchat.ts'
+/** roomchat: rooms of Nextcloud Talk; signed bot webhooks in, signed bot calls out. See `docs/channels/roomchat.md`. */
+import { type Channel, defineFeature, type Host } from '@sluice/sdk'
+import { type RoomchatConfig, roomchatSection } from './config.ts'
+import { normaliseSender, parseMessages } from './parse.ts'
+import { sendMessage } from './send.ts'
+import { serverOf } from './server.ts'
+import { sampleRequest, verify } from './webhook.ts'
+
+const BODY_BYTES_MAX = 256 * 1024
+const TEXT_MAX = 32_000
 
 export default defineFeature({
   id: 'channel-roomchat',
   section: roomchatSection,
   build: (host, config) => (config.enabled ? { channels: [roomchat(host, config)] } : { off: '`enabled` is false' }),
 })
+
+function roomchat(host: Host, config: RoomchatConfig): Channel {
+  const server = serverOf(config, host.fetch)
+  return {
+    name: 'roomchat',
+    allow: config.allowed_users,
+    normalise: normaliseSender,
+    webhook: {
+      path: '/roomchat',
+      bodyBytesMax: BODY_BYTES_MAX,
+      ...(!server.secret && { unsigned: 'webhook_secret' }),
+      verify: (raw) => verify(raw, server),
+      parse: ({ body }) => parseMessages(body, server.account, config.bot_name),
+      sample: (sample) => sampleRequest(sample, server),
+    },
+    // The server accepts a second message with the same reference id, so it does not drop repeats.
+    limits: { text: TEXT_MAX, unit: 'codepoint' },
+    send: (to, message, signal) => sendMessage(server, to, message, signal),
+  }
+}

@@ -1,4 +1,4 @@
-/** The channel and the server over real sockets, with the faults of the wire. */
+/** Runs the channel against a fake server over real sockets, with faults on the wire. */
 import { AppError, type Channel, type Inbound, type Outbound, sha256Hex } from '@sluice/sdk'
 import { abortedOnArrival, type FakeProvider, type ProviderFault, startFakeProvider } from '@sluice/testkit/fake-provider'
 import { ROOMCHAT_APP_TOKEN, ROOMCHAT_SECRET, type RoomchatFake, startRoomchatFake } from '@sluice/testkit/fakes/roomchat'
@@ -19,27 +19,30 @@ afterEach(() => fake.close())
 function channel(changes: object = {}): Channel {
   const config = { base_url: `${fake.url}/`, app_token: ROOMCHAT_APP_TOKEN, webhook_secret: ROOMCHAT_SECRET, ...changes }
   const [built] = feature.build(host, v.parse(roomchatSection.schema, config)).channels ?? []
-  if (!built) throw new Error('no channel was built')
+  if (!built) throw new Error('the feature built no channel')
   return built
 }
 
-/** What a request of the server brings. */
-async function receive(from: Channel, { headers, body }: Pick<ReturnType<RoomchatFake['write']>, 'headers' | 'body'>): Promise<Inbound> {
+/** Verifies and parses a request of the server, which must contain one message. */
+async function receive(from: Channel, { headers, body }: Delivery): Promise<Inbound> {
   const raw = { headers, body: new TextEncoder().encode(body), url: new URL('http://localhost/roomchat'), receivedAtMs: 0 }
   await from.webhook?.verify(raw)
   const [message, ...more] = (await from.webhook?.parse(raw)) ?? []
-  if (!message || more.length > 0) throw new Error('not exactly one message')
+  if (!message || more.length > 0) throw new Error('expected exactly one message')
   return message
 }
+
+type Delivery = ReturnType<RoomchatFake['write']>
 
 const hello: Outbound = { text: 'hello', clientId: 'client-1' }
 const send = (by: Channel, signal = new AbortController().signal): Promise<unknown> =>
   by.send({ to: 'ops4room' }, hello, signal).catch((error: unknown) => error)
 
-test('what somebody writes comes in, and the answer quotes it in its room', async () => {
+test('receives a message and quotes it in the reply to its room', async () => {
   const bot = channel()
-  const { id, headers, body } = fake.write({ text: 'what is new?', actor: 'guests/6f1b' })
-  const message = await receive(bot, { headers, body })
+  const delivery = fake.write({ text: 'what is new?', actor: 'guests/6f1b' })
+  const { id } = delivery
+  const message = await receive(bot, delivery)
   expect(message).toMatchObject({ id: `ops4room/${id}`, account: new URL(fake.url).host, sender: 'guests/6f1b', text: 'what is new?' })
   const sent = await bot.send(message.to, { text: 'nothing, “né” 😀', clientId: 'client-1' }, new AbortController().signal)
   expect(sent).toEqual({ id: sha256Hex('client-1') })
@@ -48,7 +51,7 @@ test('what somebody writes comes in, and the answer quotes it in its room', asyn
   ])
 })
 
-test('a question that was deleted is answered without being quoted', async () => {
+test('replies without a quote to a deleted message', async () => {
   const bot = channel()
   const question = fake.write({ text: 'a question' })
   const { to } = await receive(bot, question)
@@ -57,27 +60,27 @@ test('a question that was deleted is answered without being quoted', async () =>
   expect(fake.sent.map(({ text, replyTo }) => [text, replyTo])).toEqual([['hello', undefined]])
 })
 
-test('an event of a server with another secret is unauthorized', async () => {
+test('rejects an event of a server with another secret', async () => {
   const bot = channel()
   fake.change({ secret: 'another secret' })
   await expect(receive(bot, fake.write({ text: 'x' }))).rejects.toMatchObject({ code: 'unauthorized' })
 })
 
-test('without a secret the chat interface takes the message', async () => {
+test('sends through the chat API without a secret', async () => {
   const user = channel({ webhook_secret: undefined })
   expect(await send(user)).toEqual({ id: String(fake.sent[0]?.id) })
   expect(fake.sent).toMatchObject([{ by: 'user', text: 'hello', referenceId: sha256Hex('client-1') }])
 })
 
-test('32,000 characters go out, whatever they are', async () => {
+test('sends 32,000 characters of any script', async () => {
   const bot = channel()
   const text = '😀'.repeat(bot.limits.text)
   await bot.send({ to: 'ops4room' }, { text, clientId: 'c' }, new AbortController().signal)
   expect(fake.sent[0]?.text).toBe(text)
 })
 
-describe('credentials that are not good', () => {
-  test('a wrong secret or an expired token is waited for, and then it goes out', async () => {
+describe('invalid credentials', () => {
+  test('are unavailable until the operator replaces them', async () => {
     const changed = { secret: 'another secret', appToken: 'another token' }
     fake.change(changed)
     for (const by of [channel(), channel({ webhook_secret: undefined })]) {
@@ -89,14 +92,14 @@ describe('credentials that are not good', () => {
     expect(fake.sent.map(({ by }) => by)).toEqual(['bot', 'user'])
   })
 
-  test('a server that has had enough of them is rate_limited', async () => {
+  test('lead to rate_limited after many attempts', async () => {
     const wrong = channel({ webhook_secret: 'another secret' })
     for (let tries = 0; tries < 10; tries++) await send(wrong)
     expect(await send(channel())).toMatchObject({ code: 'rate_limited' })
   })
 })
 
-describe('faults of the wire: not sent, refused, or nobody knows', () => {
+describe('faults on the wire', () => {
   const status = (code: number, headers: Record<string, string> = {}): ProviderFault => ({
     fault: 'status',
     status: code,
@@ -106,19 +109,19 @@ describe('faults of the wire: not sent, refused, or nobody knows', () => {
 
   test.each<[name: string, fault: ProviderFault, code: string, retryAfterSecs: number | undefined, arrived: number]>([
     ['429', status(429), 'rate_limited', undefined, 0],
-    ['429 with a time to come back', status(429, { 'retry-after': '30' }), 'rate_limited', 30, 0],
-    ['503 with a time to come back', status(503, { 'retry-after': '120' }), 'unavailable', 120, 0],
+    ['429 with Retry-After', status(429, { 'retry-after': '30' }), 'rate_limited', 30, 0],
+    ['503 with Retry-After', status(503, { 'retry-after': '120' }), 'unavailable', 120, 0],
     ['500', status(500), 'upstream', undefined, 0],
     ['502', status(502), 'upstream', undefined, 0],
     ['503', status(503), 'upstream', undefined, 0],
     ['403', status(403), 'forbidden', undefined, 0],
     ['404', status(404), 'invalid_request', undefined, 0],
-    ['a reset before', { fault: 'reset' }, 'upstream', undefined, 0],
-    ['a reset after', { fault: 'lost' }, 'upstream', undefined, 1],
-    ['JSON cut in the middle', { fault: 'cut' }, 'upstream', undefined, 1],
-    ['garbage', { fault: 'garbage' }, 'upstream', undefined, 1],
+    ['a reset before the request', { fault: 'reset' }, 'upstream', undefined, 0],
+    ['a reset after the request', { fault: 'lost' }, 'upstream', undefined, 1],
+    ['truncated JSON', { fault: 'cut' }, 'upstream', undefined, 1],
+    ['a garbled answer', { fault: 'garbage' }, 'upstream', undefined, 1],
     ['an answer of more than 1 MiB', { fault: 'status', status: 201, body: 'x'.repeat(1_048_577) }, 'upstream', undefined, 0],
-  ])('%s', async (_name, fault, code, retryAfterSecs, arrived) => {
+  ])('maps %s to an error code', async (_name, fault, code, retryAfterSecs, arrived) => {
     fake.fail(fault)
     const error = await send(channel())
     expect(error).toBeInstanceOf(AppError)
@@ -127,7 +130,7 @@ describe('faults of the wire: not sent, refused, or nobody knows', () => {
     expect(JSON.stringify([host.logs, String(error), (error as AppError).stack])).not.toMatch(/roomchat-(?:webhook-secret|app-token)-01/)
   })
 
-  test('a burst of failures ends with the message there once', async () => {
+  test('sends the message once after a burst of failures', async () => {
     fake.fail(status(429), { times: 3 })
     const outcomes: unknown[] = []
     for (let tries = 0; tries < 4; tries++) outcomes.push(await send(channel()))
@@ -135,16 +138,16 @@ describe('faults of the wire: not sent, refused, or nobody knows', () => {
     expect(fake.sent).toHaveLength(1)
   })
 
-  test('an answer that takes its time is waited for', async () => {
+  test('waits for a slow answer', async () => {
     fake.fail({ fault: 'slow', ms: 1 })
     expect(await send(channel())).toEqual({ id: sha256Hex('client-1') })
   })
 
-  test('an answer that never comes ends with the abort, and may have been sent', async () => {
+  test('stops waiting for an answer when aborted', async () => {
     expect(await send(channel(), abortedOnArrival(fake))).toMatchObject({ code: 'aborted' })
   })
 
-  test('a server that is not there was not sent to', async () => {
+  test('reports a refused connection as unavailable', async () => {
     const bot = channel()
     await fake.close()
     expect(await send(bot)).toMatchObject({ code: 'unavailable' })
@@ -158,7 +161,7 @@ describe('redirects', () => {
   })
   afterEach(() => elsewhere.close())
 
-  test('to another host are not followed, so that no credential gets there', async () => {
+  test('are not followed, so no credential reaches another host', async () => {
     for (const by of [channel(), channel({ webhook_secret: undefined })]) {
       for (const code of [302, 307]) {
         fake.fail({ fault: 'status', status: code, headers: { location: elsewhere.url }, body: {} })

@@ -1,15 +1,15 @@
-/** The text of a message, with what its placeholders stand for; files among them become attachments. */
-
+/** Replaces the placeholders in the text of a message by names, and returns files among them as attachments. */
+import { attachmentKind } from '@sluice/kit'
 import { type Members, members, text } from '@sluice/kit/foreign-json'
 import type { Attachment } from '@sluice/sdk'
-import { idText } from './id-text.ts'
+import { idText } from './server.ts'
 
 export interface RichText {
   readonly text: string
   readonly attachments: readonly Attachment[]
 }
 
-/** `parameters` is an object by placeholder; servers write none as an empty list. */
+/** `parameters` is an object with the placeholders as keys. A server without placeholders sends an empty list. */
 export function richText(message: string, parameters: unknown): RichText {
   const known = members(parameters)
   const filled = message.replace(/\{([\w-]+)\}/g, (placeholder, key: string) => {
@@ -27,14 +27,9 @@ function attachmentOf({ id, name, mimetype, link }: Members): Attachment {
   const mime = text(mimetype)
   const url = text(link)
   return {
-    kind: kindOf(mime),
+    kind: attachmentKind(mime),
     name: text(name) || 'file',
     ...(mime !== '' && { mime }),
     source: url === '' ? { id: idText(id) } : { url },
   }
-}
-
-function kindOf(mime: string): Attachment['kind'] {
-  const [kind] = mime.split('/')
-  return kind === 'image' || kind === 'audio' || kind === 'video' ? kind : 'file'
 }

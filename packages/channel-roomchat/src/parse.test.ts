@@ -1,44 +1,42 @@
-/** What the fixtures do not show: odd shapes, and who is not answered. */
+/** Payloads that the fixtures do not cover: unusual values, and messages that are ignored. */
 import { AppError } from '@sluice/sdk'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { parseMessages } from './parse-messages.ts'
-import { normaliseSender } from './sender.ts'
+import { normaliseSender, parseMessages } from './parse.ts'
 
 const note = { type: 'Note', id: '1', name: 'message', content: '{"message":"hi","parameters":[]}' }
 const event = { type: 'Create', actor: { type: 'Person', id: 'users/ada', name: 'Ada' }, object: note, target: { id: 'ops4room' } }
 const message = { id: 1, actorType: 'users', actorId: 'ada', messageType: 'comment', systemMessage: '', message: 'hi' }
 const flat = { type: 'message', object: { token: 'ops4room' }, message }
 
-const parse = (payload: unknown, botName = '') =>
-  parseMessages(new TextEncoder().encode(JSON.stringify(payload)), { account: 'cloud.example', botName })
-const said = (content: unknown) => parse({ ...event, object: { ...note, content } })[0]?.text
+const parse = (payload: unknown, botName = '') => parseMessages(new TextEncoder().encode(JSON.stringify(payload)), 'cloud.example', botName)
+const textOf = (content: unknown) => parse({ ...event, object: { ...note, content } })[0]?.text
 
 describe('payloads', () => {
-  test('what is no JSON is invalid_request, JSON of any other shape is nothing', () => {
+  test('rejects a body that is not JSON and ignores JSON of another shape', () => {
     for (const bytes of [new TextEncoder().encode('{'), Uint8Array.of(0xff, 0x7b, 0x7d), new Uint8Array()]) {
-      expect(() => parseMessages(bytes, { account: 'a', botName: '' })).toThrow(new AppError('invalid_request', 'Invalid JSON payload'))
+      expect(() => parseMessages(bytes, 'a', '')).toThrow(new AppError('invalid_request', 'Invalid JSON payload'))
     }
     for (const payload of [null, 1, 'x', [], {}, [event], { type: 'message' }, { type: 'Create' }]) expect(parse(payload)).toEqual([])
   })
 
-  test('both shapes of one message are the same message', () => {
+  test('parses both formats of one message equally', () => {
     expect(parse(flat)).toEqual(parse(event))
     expect(parse({ ...flat, object: {}, message: { ...message, token: 'ops4room' } })).toEqual(parse(event))
   })
 
-  test('an id may be a text or a whole number', () => {
+  test('accepts an id as text or as a whole number', () => {
     expect(parse({ ...event, object: { ...note, id: 1 } })).toEqual(parse(event))
     for (const id of [1.5, 2 ** 60, '', ' ', null, {}]) expect(parse({ ...event, object: { ...note, id } })).toEqual([])
   })
 
-  test('ids of two rooms never are the same', () => {
+  test('makes ids unique across rooms', () => {
     const ids = ['ops4room', 'dev4room'].map((id) => parse({ ...event, target: { id } })[0]?.id)
     expect(ids).toEqual(['ops4room/1', 'dev4room/1'])
     for (const id of ['a/b', '..', 'a b', '', 'x'.repeat(101), 7]) expect(parse({ ...event, target: { id } })).toEqual([])
   })
 
-  test('a time in seconds or milliseconds, and none that is no time', () => {
+  test('reads a time in seconds or milliseconds and omits other values', () => {
     const sentAt = (timestamp: unknown) => parse({ ...flat, message: { ...message, timestamp } })[0]?.sentAtMs
     expect([sentAt(1767225600), sentAt('1767225600'), sentAt(1767225600123)]).toEqual([1767225600000, 1767225600000, 1767225600123])
     for (const timestamp of [0, -1, 'soon', 1e300, null, {}]) expect(sentAt(timestamp)).toBeUndefined()
@@ -46,22 +44,22 @@ describe('payloads', () => {
 })
 
 describe('text', () => {
-  test('content that is no JSON object with a message is the text itself', () => {
-    expect([said('plain'), said('42'), said('{"a":1}'), said('[]')]).toEqual(['plain', '42', '{"a":1}', '[]'])
+  test('is the content itself when it is not a JSON object with a message', () => {
+    expect([textOf('plain'), textOf('42'), textOf('{"a":1}'), textOf('[]')]).toEqual(['plain', '42', '{"a":1}', '[]'])
   })
 
-  test('a placeholder stands for the name of its parameter alone, once', () => {
+  test('replaces each placeholder once by the name of its parameter', () => {
     const content = (parameters: unknown) => JSON.stringify({ message: 'hi {a} {b} {toString} {__proto__}', parameters })
-    expect(said(content({ a: { name: '{b}' }, b: { name: 'Bob' } }))).toBe('hi {b} Bob {toString} {__proto__}')
-    expect(said(content({ a: { name: '' }, b: 'Bob' }))).toBe('hi {a} {b} {toString} {__proto__}')
-    for (const parameters of [[], null, 'x', undefined]) expect(said(content(parameters))).toBe('hi {a} {b} {toString} {__proto__}')
+    expect(textOf(content({ a: { name: '{b}' }, b: { name: 'Bob' } }))).toBe('hi {b} Bob {toString} {__proto__}')
+    expect(textOf(content({ a: { name: '' }, b: 'Bob' }))).toBe('hi {a} {b} {toString} {__proto__}')
+    for (const parameters of [[], null, 'x', undefined]) expect(textOf(content(parameters))).toBe('hi {a} {b} {toString} {__proto__}')
   })
 
-  test('a text of blanks alone is no message', () => {
+  test('of blanks alone is ignored', () => {
     expect(parse({ ...event, object: { ...note, content: '{"message":" \\n"}' } })).toEqual([])
   })
 
-  test('a file without an address keeps its id; one with neither is but a name', () => {
+  test('has a file without a URL as an attachment with its id', () => {
     const share = (file: object) => ({
       ...event,
       type: 'Activity',
@@ -74,16 +72,16 @@ describe('text', () => {
   })
 })
 
-describe('who is not answered', () => {
+describe('ignored messages', () => {
   const from = (actor: object) => parse({ ...event, actor: { type: 'Person', name: 'Ada', ...actor } })
 
-  test('bots and applications, in either shape', () => {
+  test('of bots and applications, in both formats', () => {
     expect(from({ id: 'bots/bot-1' })).toEqual([])
     expect(from({ id: 'users/ada', type: 'Application' })).toEqual([])
     for (const actorType of ['bots', 'Application']) expect(parse({ ...flat, message: { ...message, actorType } })).toEqual([])
   })
 
-  test('the bot by its display name, in any case; without a bot_name nobody by a name', () => {
+  test('of the display name bot_name, in any case', () => {
     for (const name of ['Sluice', 'sluice ', 'SLUICE']) {
       expect(parse({ ...event, actor: { ...event.actor, name } }, ' Sluice ')).toEqual([])
       expect(parse({ ...event, actor: { ...event.actor, name } }, ' ')).toHaveLength(1)
@@ -92,22 +90,22 @@ describe('who is not answered', () => {
     expect(parse(event, 'Sluice')).toHaveLength(1)
   })
 
-  test('nobody at all', () => {
+  test('without a sender', () => {
     for (const id of ['', 'users/', ' ', undefined]) expect(from({ id })).toEqual([])
     expect(parse({ ...flat, message: { ...message, actorId: '' } })).toEqual([])
   })
 })
 
-describe('senders', () => {
+describe('normaliseSender', () => {
   test.each([
     ['users/ada', 'ada'],
     [' ada ', 'ada'],
     ['guests/6f1b', 'guests/6f1b'],
     ['emails/6f1b', 'emails/6f1b'],
     ['federated_users/carol@other.example', 'federated_users/carol@other.example'],
-  ])('%j is %j', (actor, sender) => expect(normaliseSender(actor)).toBe(sender))
+  ])('returns %j as %j', (actor, sender) => expect(normaliseSender(actor)).toBe(sender))
 
-  test('the form is final', () => {
+  test('is idempotent', () => {
     const parts = fc.array(fc.constantFrom('users/', 'guests/', ' ', 'ada', '/')).map((some) => some.join(''))
     fc.assert(fc.property(parts, (actor) => normaliseSender(normaliseSender(actor)) === normaliseSender(actor)))
   })

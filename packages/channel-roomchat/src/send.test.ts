@@ -1,18 +1,17 @@
 import { AppError, Secret, sha256Hex } from '@sluice/sdk'
 import { describe, expect, test } from 'vitest'
-import { sendMessage } from './send-message.ts'
-import { serverOf } from './server.ts'
-import { sign } from './signature.ts'
+import { sendMessage } from './send.ts'
+import { serverOf, sign } from './server.ts'
 
 const SECRET = 'roomchat-webhook-secret-01'
 const RANDOM = '00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff'
 const CREATED = () => Response.json({ ocs: { meta: { status: 'ok' }, data: null } }, { status: 201 })
 
 test.each([
-  ['R7', 'hello room', 'd76291580b2da04c81d8e351724705c0f4862eecc807109d6a624ca6389e36e7'],
-  ['R8', 'héllo ✓', '01a2c84804693e61bd6101410b9d50dfa4033bd055cb7efd1115167f0a6e5dbe'],
-  ['R8', '👀', '47b75a2055ec612a93c593ac412049ca8cc7357476ffb1e209a1a210e858cf26'],
-])('%s %s is signed over the random value and the text', (_vector, text, signature) => {
+  ['hello room', 'd76291580b2da04c81d8e351724705c0f4862eecc807109d6a624ca6389e36e7'],
+  ['héllo ✓', '01a2c84804693e61bd6101410b9d50dfa4033bd055cb7efd1115167f0a6e5dbe'],
+  ['👀', '47b75a2055ec612a93c593ac412049ca8cc7357476ffb1e209a1a210e858cf26'],
+])('signs the random value and the text %s', (text, signature) => {
   expect(sign(new Secret(SECRET), RANDOM, text)).toBe(signature)
 })
 
@@ -23,34 +22,31 @@ interface Changes {
   readonly text?: string
 }
 
-/** Sends to a server that gives these answers one after the other; the requests it had, and what came of it. */
+/** Sends to a server that gives these answers in turn. Returns the outcome and the requests. */
 async function send(changes: Changes = {}, ...answers: (() => Response)[]) {
   const { secret, baseUrl = 'https://cloud.example/talk/', to = { to: 'ops4room' }, text = 'hello' } = { secret: SECRET, ...changes }
   const requests: { url: string; headers: Headers; body: Record<string, unknown> }[] = []
-  const server = serverOf({
+  const config = {
     enabled: true,
     base_url: baseUrl,
     app_token: new Secret(' app-token '),
     bot_name: '',
     webhook_secret: secret === undefined ? undefined : new Secret(secret),
     allowed_users: [],
+  }
+  const server = serverOf(config, async (input, init) => {
+    const request = new Request(input, init)
+    requests.push({ url: request.url, headers: request.headers, body: (await request.json()) as Record<string, unknown> })
+    return (answers.shift() ?? CREATED)()
   })
-  const outcome: unknown = await sendMessage(server, {
-    async fetch(input, init) {
-      const request = new Request(input, init)
-      requests.push({ url: request.url, headers: request.headers, body: (await request.json()) as Record<string, unknown> })
-      return (answers.shift() ?? CREATED)()
-    },
-    to,
-    message: { text, clientId: 'client-1' },
-    signal: new AbortController().signal,
-  }).catch((error: unknown) => error)
+  const sending = sendMessage(server, to, { text, clientId: 'client-1' }, new AbortController().signal)
+  const outcome: unknown = await sending.catch((error: unknown) => error)
   return { outcome, requests, request: requests[0] }
 }
 const refusal = (status: number, body: unknown) => () => Response.json(body, { status })
 
-describe('as a bot', () => {
-  test('the call is signed over the text, and says what the provider wants to hear', async () => {
+describe('with a secret', () => {
+  test('signs the text and sends the headers of the bot API', async () => {
     const { request, outcome } = await send({ text: 'héllo ✓' })
     expect(request?.url).toBe('https://cloud.example/talk/ocs/v2.php/apps/spreed/api/v1/bot/ops4room/message')
     const random = request?.headers.get('x-nextcloud-talk-bot-random') ?? ''
@@ -66,12 +62,12 @@ describe('as a bot', () => {
     expect(outcome).toEqual({ id: sha256Hex('client-1') })
   })
 
-  test('no two calls share a random value', async () => {
+  test('uses a new random value for each call', async () => {
     const randoms = await Promise.all([send(), send()])
     expect(new Set(randoms.map(({ request }) => request?.headers.get('x-nextcloud-talk-bot-random'))).size).toBe(2)
   })
 
-  test('half a surrogate pair is signed as what arrives', async () => {
+  test('signs half of a surrogate pair as it is sent', async () => {
     const { request } = await send({ text: 'a\ud83d' })
     const random = request?.headers.get('x-nextcloud-talk-bot-random') ?? ''
     expect(request?.body.message).toBe('a\ufffd')
@@ -79,8 +75,8 @@ describe('as a bot', () => {
   })
 })
 
-describe('as a user, without a secret', () => {
-  test('the chat interface is asked with the app token, and names the id', async () => {
+describe('without a secret', () => {
+  test('calls the chat API with the app token and returns its id', async () => {
     for (const secret of [undefined, ' ']) {
       const { request, outcome } = await send({ secret }, () => Response.json({ ocs: { data: { id: 4727 } } }, { status: 201 }))
       expect(request?.url).toBe('https://cloud.example/talk/ocs/v2.php/apps/spreed/api/v1/chat/ops4room?format=json')
@@ -95,14 +91,14 @@ describe('as a user, without a secret', () => {
 describe('quoting', () => {
   const to = { to: 'ops4room', replyTo: '4711' }
 
-  test('what is answered is quoted by its number; what is no number is not', async () => {
+  test('quotes the message by its number and ignores other values', async () => {
     expect((await send({ to })).request?.body.replyTo).toBe(4711)
     for (const replyTo of ['', 'x', '0', '-1', '4711.5', '0x10', '9'.repeat(20)]) {
       expect((await send({ to: { ...to, replyTo } })).request?.body).not.toHaveProperty('replyTo')
     }
   })
 
-  test('an answer to what is gone goes out without quoting it', async () => {
+  test('sends without a quote when the quoted message is gone', async () => {
     const gone = refusal(400, { ocs: { data: { error: 'reply-to' } } })
     const { requests, outcome } = await send({ to }, gone)
     expect(requests.map(({ body }) => body.replyTo)).toEqual([4711, undefined])
@@ -111,26 +107,26 @@ describe('quoting', () => {
     expect([twice.requests.length, twice.outcome]).toEqual([2, expect.objectContaining({ code: 'invalid_request' })])
   })
 
-  test('no other failure is tried again, least of all one that may have been sent', async () => {
+  test('does not repeat the request after any other failure', async () => {
     for (const status of [401, 403, 429, 500, 503]) expect((await send({ to }, refusal(status, {}))).requests).toHaveLength(1)
   })
 })
 
 describe('failures', () => {
-  test("the provider's words are shown, wherever they stand", async () => {
-    const said = async (body: unknown) => ((await send({}, refusal(400, body))).outcome as AppError).message
-    expect(await said({ ocs: { meta: { message: 'no' }, data: { error: 'x' } } })).toBe('roomchat answered 400: no')
-    expect(await said({ ocs: { meta: { message: null }, data: { error: 'message' } } })).toBe('roomchat answered 400: message')
-    expect(await said({ message: 'CSRF check failed' })).toBe('roomchat answered 400: CSRF check failed')
-    expect(await said([])).toBe('roomchat answered 400')
+  test('show the explanation of the server from any of its places', async () => {
+    const messageOf = async (body: unknown) => ((await send({}, refusal(400, body))).outcome as AppError).message
+    expect(await messageOf({ ocs: { meta: { message: 'no' }, data: { error: 'x' } } })).toBe('roomchat answered 400: no')
+    expect(await messageOf({ ocs: { meta: { message: null }, data: { error: 'message' } } })).toBe('roomchat answered 400: message')
+    expect(await messageOf({ message: 'CSRF check failed' })).toBe('roomchat answered 400: CSRF check failed')
+    expect(await messageOf([])).toBe('roomchat answered 400')
   })
 
-  test('maintenance with a time to come back is waited for', async () => {
+  test('report maintenance with Retry-After as unavailable', async () => {
     const maintenance = () => new Response('', { status: 503, headers: { 'retry-after': '120' } })
     expect((await send({}, maintenance)).outcome).toMatchObject({ code: 'unavailable', retryAfterSecs: 120 })
   })
 
-  test('an address that is no room goes nowhere', async () => {
+  test('reject an address that is not a room without a request', async () => {
     for (const room of ['', '..', 'a/b', 'a?b', '\ud83d']) {
       const { outcome, requests } = await send({ to: { to: room } })
       expect(outcome).toBeInstanceOf(AppError)

@@ -1,0 +1,100 @@
+/** Parses a webhook event in the Activity Streams format of Nextcloud Talk or in the flat format of older bridges. */
+import { type Members, members, parsedOrUndefined, parseJson, text } from '@sluice/kit/foreign-json'
+import type { Inbound } from '@sluice/sdk'
+import { type RichText, richText } from './rich-text.ts'
+import { idText, isRoom } from './server.ts'
+
+/** One message in a room. */
+interface Post extends RichText {
+  readonly room: string
+  /** The id of the message within its room. */
+  readonly id: string
+  /** The kind and the id of the author, such as `users/ada`. */
+  readonly actor: string
+  readonly actorName: string
+  readonly sentAtMs?: number
+}
+
+/** The names of a `Create` event that carries a message. */
+const MESSAGE_NAMES = ['message', '']
+/** The names of an `Activity` event that carries a message if it has a file. The name depends on the version of the server. */
+const FILE_MESSAGE_NAMES = [...MESSAGE_NAMES, 'file_shared']
+/** A number up to this is a time in seconds (until the year 5138); a larger number is in milliseconds. */
+const SECONDS_MAX = 1e11
+
+/**
+ * Returns the message in an event; an empty list for other events, and for messages of bots, without content or without a
+ * sender to answer. Ignores messages of actors with the display name `botName` unless it is empty. Throws `invalid_request`
+ * for a body that is not JSON.
+ */
+export function parseMessages(body: Uint8Array, account: string, botName: string): Inbound[] {
+  const post = postOf(members(parseJson(body)))
+  if (!post || isBot(post.actor) || isNamed(post, botName)) return []
+  const { room, id, text, attachments, sentAtMs } = post
+  const sender = normaliseSender(post.actor)
+  if (!isRoom(room) || id === '' || sender === '' || (text === '' && attachments.length === 0)) return []
+  return [
+    {
+      // Servers number messages across rooms, but do not document it.
+      id: `${room}/${id}`,
+      account,
+      sender,
+      to: { to: room, replyTo: id },
+      text,
+      ...(sentAtMs !== undefined && { sentAtMs }),
+      ...(attachments.length > 0 && { attachments }),
+    },
+  ]
+}
+
+/** Returns the id of a user, which contains no slash, and the kind and id of any other actor, such as `guests/6f1b`. */
+export const normaliseSender = (actor: string): string => actor.replace(/^(?:users\/|\s)+/, '').trimEnd()
+
+const isBot = (actor: string): boolean => /^(?:bots|application)\//i.test(actor)
+
+function isNamed({ actorName }: Post, botName: string): boolean {
+  const name = botName.trim().toLowerCase()
+  return name !== '' && actorName.trim().toLowerCase() === name
+}
+
+/** Returns undefined for reactions, joins, calls and other events that are not messages. */
+const postOf = (payload: Members): Post | undefined => (payload.type === 'message' ? flatPost(payload) : activityPost(payload))
+
+/** Reads the Activity Streams format. */
+function activityPost({ type, actor, object, target }: Members): Post | undefined {
+  const author = members(actor)
+  const { type: kind, id, name, content } = members(object)
+  if (kind !== 'Note' || author.type === 'Application') return undefined
+  const rich = richTextIn(text(content))
+  const isFileMessage = type === 'Activity' && FILE_MESSAGE_NAMES.includes(text(name)) && rich.attachments.length > 0
+  const isMessage = type === 'Create' ? MESSAGE_NAMES.includes(text(name)) : isFileMessage
+  if (!isMessage) return undefined
+  return { room: text(members(target).id), id: idText(id), actor: text(author.id), actorName: text(author.name), ...rich }
+}
+
+/** Reads the content of a note, which is JSON with the text and its placeholders, or the plain text. */
+function richTextIn(content: string): RichText {
+  const { message, parameters } = members(parsedOrUndefined(content))
+  return typeof message === 'string' ? richText(message, parameters) : { text: content.trim(), attachments: [] }
+}
+
+/** Reads the flat format, which contains the message object of the chat API. */
+function flatPost({ object, message }: Members): Post | undefined {
+  const { id, token, actorType, actorId, actorDisplayName, messageType, systemMessage, timestamp, messageParameters, ...rest } =
+    members(message)
+  if ((text(messageType) || 'comment') !== 'comment' || text(systemMessage) !== '') return undefined
+  const sentAtMs = parseTimeMs(Number(timestamp))
+  return {
+    room: text(members(object).token) || text(token),
+    id: idText(id),
+    actor: text(actorId) && `${text(actorType) || 'users'}/${text(actorId)}`,
+    actorName: text(actorDisplayName),
+    ...richText(text(rest.message), messageParameters),
+    ...(sentAtMs !== undefined && { sentAtMs }),
+  }
+}
+
+function parseTimeMs(timestamp: number): number | undefined {
+  const ms = timestamp > SECONDS_MAX ? timestamp : timestamp * 1000
+  return ms > 0 && ms <= SECONDS_MAX * 1000 ? ms : undefined
+}
