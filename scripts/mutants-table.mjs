@@ -455,10 +455,10 @@ const approvals = [
   ),
   bug(
     'approval: what a subscriber missed while it was away is not sent',
-    'packages/runtime/src/bus.ts',
+    'packages/runtime/src/events/event-bus.ts',
     'return { events: from(after + 1), missed',
     'return { events: from(seq + 1), missed',
-    ['packages/runtime/src/bus.test.ts', 'packages/http/src/streams/sse.test.ts'],
+    ['packages/runtime/src/events/event-bus.test.ts', 'packages/http/src/streams/sse.test.ts'],
   ),
   bug('approval: whom a question concerns is forgotten over a restart', `${STORE}/approvals.ts`, 'asked.person ?? null', 'null', [
     CHAT_ANSWERS,
@@ -521,7 +521,7 @@ const approvals = [
   ),
   bug(
     'events: a client follows the events of another device',
-    'packages/runtime/src/bus.ts',
+    'packages/runtime/src/events/event-bus.ts',
     '(event.outline ?? event) : undefined',
     '(event.outline ?? event) : event',
     ['packages/http/src/streams/fan-out.test.ts', 'packages/http/src/approvals-http.test.ts'],
@@ -593,10 +593,10 @@ const access = [
   ),
   bug(
     'secrets: a text of the log is cut before secrets are masked in it',
-    'packages/runtime/src/log-fields.ts',
+    'packages/runtime/src/log/log-fields.ts',
     'return PATTERNS.reduce((clean, [pattern, replacement]) => clean.replace(pattern, replacement), cut)',
     'return hide(PATTERNS.reduce((clean, [pattern, replacement]) => clean.replace(pattern, replacement), whole.slice(0, STRING_CHARS_MAX)))',
-    ['packages/runtime/src/log.test.ts'],
+    ['packages/runtime/src/log/log.test.ts'],
   ),
 ]
 
@@ -683,17 +683,17 @@ const confinement = [
   ),
   bug(
     'policy: a turn under way acts by the one it began with',
-    'packages/runtime/src/lifecycle.ts',
+    'packages/runtime/src/features/lifecycle.ts',
     'if (!this.#applied || !this.#replacedGuards.has(built)) return built',
     'if (built) return built',
-    ['packages/runtime/src/lifecycle.test.ts'],
+    ['packages/runtime/src/features/lifecycle.test.ts'],
   ),
   bug(
     'config: one that the agent can write is taken up',
-    'packages/runtime/src/agent-writable.ts',
+    'packages/runtime/src/workspace/agent-writable.ts',
     'return isWithin(data, root) || !isWithin(data, inner)',
     'return isWithin(data, root)',
-    ['packages/runtime/src/agent-writable.test.ts'],
+    ['packages/runtime/src/workspace/agent-writable.test.ts'],
   ),
   bug(
     'config: a file that lost a section is applied at once',
@@ -712,17 +712,17 @@ const confinement = [
   bug('sandbox: /run is visible in the jail', `${JAIL}.ts`, "new Set(['/run', ...above", 'new Set([...above', [`${JAIL}.test.ts`]),
   bug(
     'sandbox: commands run without one before the others are tried',
-    'packages/runtime/src/sandbox-select.ts',
+    'packages/runtime/src/sandbox/select-sandbox.ts',
     'of options.sandboxes.toSorted(',
     "of options.sandboxes.filter(({ name }) => backend === 'auto' || name === backend).toSorted(",
-    ['packages/runtime/src/sandbox-select.test.ts'],
+    ['packages/runtime/src/sandbox/select-sandbox.test.ts'],
   ),
   bug(
     'sandbox: a backend that comes up later is never taken',
-    'packages/runtime/src/sandbox-in-force.ts',
+    'packages/runtime/src/sandbox/sandbox-in-force.ts',
     'if (!latest || latest.isFinal) return',
     'if (!latest || latest) return',
-    ['packages/runtime/src/sandbox-in-force.test.ts'],
+    ['packages/runtime/src/sandbox/sandbox-in-force.test.ts'],
   ),
   bug(
     'shell: an option that is not known counts as harmless',

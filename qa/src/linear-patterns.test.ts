@@ -19,7 +19,7 @@ const CONSTRUCTED: Readonly<Record<string, { readonly times: number; readonly in
   // The platform names the id of the bot: letters and digits.
   'packages/channel-slack/src/plain-text.ts': { times: 1, instances: [/<@U0BOT(?:\|[^<>]*)?>[:,]?\s?/g] },
   // The gateway's own routes, in which each parameter is a path segment.
-  'packages/runtime/src/trigger-paths.ts': { times: 1, instances: [/^\/api\/[^/]+\/runs\/[^/]+$/] },
+  'packages/runtime/src/procedures/trigger-paths.ts': { times: 1, instances: [/^\/api\/[^/]+\/runs\/[^/]+$/] },
   // The names of models are constants of the same file.
   'packages/hardware-sbc/src/models.ts': { times: 1, instances: [/^Raspberry Pi 3 Model B(?:\+| Plus)(?: Rev \d+\.\d+)?$/] },
   // Compiles a pattern to see whether it is one, and matches nothing with it.

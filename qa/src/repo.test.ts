@@ -170,7 +170,7 @@ describe('house rules that a reader can check', () => {
   })
 
   test('one module starts processes', () => {
-    const homes = ['run-process', 'process-group', 'companion'].map((name) => `packages/runtime/src/${name}.ts`)
+    const homes = ['run-process', 'process-group', 'companion'].map((name) => `packages/runtime/src/process/${name}.ts`)
     expect(only(/node:child_process/, homes)).toEqual([])
   })
 

@@ -1,10 +1,10 @@
 import { AppError, type Channel, type Sandbox, type StoreHealth } from '@sluice/sdk'
 import { testClock } from '@sluice/testkit/clock'
 import { expect, test } from 'vitest'
-import { createEventBus } from './bus.ts'
+import { createEventBus } from './events/event-bus.ts'
 import { createHealthWatch } from './health.ts'
-import { noSandbox, refusingSandbox } from './sandbox-none.ts'
-import type { SandboxChoice } from './sandbox-select.ts'
+import { noSandbox, refusingSandbox } from './sandbox/no-sandbox.ts'
+import type { SandboxChoice } from './sandbox/select-sandbox.ts'
 
 function arrange() {
   const clock = testClock()

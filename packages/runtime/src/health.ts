@@ -3,11 +3,11 @@
 import { healthOf } from '@sluice/delivery'
 import type { Clock, KeyValue, StoreHealth } from '@sluice/sdk'
 import * as v from 'valibot'
-import type { EventBus } from './bus.ts'
 import type { IgnoredForwarding } from './client-peers.ts'
-import { noSandbox, REFUSING } from './sandbox-none.ts'
-import type { SandboxChoice } from './sandbox-select.ts'
-import type { Snapshot } from './snapshot.ts'
+import type { EventBus } from './events/event-bus.ts'
+import type { Snapshot } from './features/snapshot.ts'
+import { noSandbox, REFUSING } from './sandbox/no-sandbox.ts'
+import type { SandboxChoice } from './sandbox/select-sandbox.ts'
 
 const linkSchema = v.object({ name: v.string(), state: v.picklist(['ok', 'connecting', 'down']) })
 

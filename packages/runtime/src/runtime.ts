@@ -4,10 +4,10 @@ import type { ApprovalRegistry } from '@sluice/approvals'
 import type { GatewayConfig } from '@sluice/config'
 import type { DeliveryQueues } from '@sluice/delivery'
 import type { Clock, Logger, Sops, Store, Vitals } from '@sluice/sdk'
-import type { EventBus } from './bus.ts'
+import type { EventBus } from './events/event-bus.ts'
+import type { Snapshot } from './features/snapshot.ts'
 import type { HealthWatch } from './health.ts'
 import type { HideSecrets } from './hide-secrets.ts'
-import type { Snapshot } from './snapshot.ts'
 
 /** A snapshot under the names that the HTTP side used before `Runtime.snapshot`; use the snapshot itself instead. */
 export interface Live extends Omit<Snapshot, 'config'> {

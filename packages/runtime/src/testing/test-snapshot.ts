@@ -1,7 +1,7 @@
 /** A snapshot for tests of the packages around the runtime: no features, default settings, and the given members. */
 import { gatewaySection, type LoadedConfig } from '@sluice/config'
 import * as v from 'valibot'
-import type { Snapshot } from '../snapshot.ts'
+import type { Snapshot } from '../features/snapshot.ts'
 
 export function testSnapshot(members: Partial<Snapshot> = {}): Snapshot {
   const observe: Snapshot['observe'] = members.observe ?? (() => {})

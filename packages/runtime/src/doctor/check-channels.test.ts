@@ -1,0 +1,137 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Channel, defineFeature, secretText, type Webhook } from '@sluice/sdk'
+import * as v from 'valibot'
+import { afterEach, describe, expect, test } from 'vitest'
+import { configuredChannels } from '../features/configured-channels.ts'
+import { type OpenRuntime, openRuntime } from '../open-runtime.ts'
+import { checkChannels, checkDeliveries, checkWebhooks } from './check-channels.ts'
+
+const cleanups: (() => Promise<void> | void)[] = []
+afterEach(async () => {
+  for (const clean of cleanups.splice(0).reverse()) await clean()
+})
+
+const provider = defineFeature({
+  id: 'provider-offline',
+  build: () => ({ providers: [{ kinds: ['offline'], load: async () => ({}) as never }] }),
+})
+
+/** A channel that is there once it has a token, unless it is turned off; and registered unless it is broken. */
+const chat = (name: string) =>
+  defineFeature({
+    id: `x-${name}`,
+    section: {
+      path: `channels_config.${name}`,
+      schema: v.object({
+        token: v.string(),
+        enabled: v.optional(v.boolean(), true),
+        webhook_secret: v.optional(secretText()),
+        allowed_users: v.optional(v.array(v.string()), []),
+      }),
+    },
+    build(_host, { token, enabled, webhook_secret, allowed_users }) {
+      const webhook = { path: `/${name}`, ...(webhook_secret ? {} : { unsigned: 'webhook_secret' }) } as unknown as Webhook
+      const lacks = token === 'none' ? { lacks: 'a real token' } : {}
+      const channel = { name, ...lacks, allow: allowed_users, limits: { text: 1, unit: 'utf16' }, webhook } as unknown as Channel
+      const register = async (): Promise<void> => {
+        if (token === 'wrong') throw new Error('the token is wrong')
+      }
+      return { channels: enabled ? [channel] : [], register }
+    },
+  })
+
+async function arrange(toml: string): Promise<OpenRuntime> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'sluice-doctor-'))
+  const configFile = join(dataDir, 'config.toml')
+  writeFileSync(configFile, `[provider]\nkind = "offline"\n${toml}`)
+  const features = [provider, chat('one'), chat('two')]
+  const runtime = await openRuntime({ features, dataDir, configFile, env: {}, profile: 'test', version: '0.0.0', quiet: true })
+  cleanups.push(
+    () => rmSync(dataDir, { recursive: true, force: true }),
+    () => runtime.close(0),
+  )
+  return runtime
+}
+
+const SIGNED = '[channels_config.one]\ntoken = "t"\nwebhook_secret = "s"\n'
+
+describe('webhooks', () => {
+  test('are fine where every request has to be proved, and where there are none', async () => {
+    expect(checkWebhooks(await arrange(SIGNED))).toEqual([
+      { check: 'webhooks', status: 'ok', detail: 'one: every request has to be proved', fix: null },
+    ])
+    expect(checkWebhooks(await arrange(''))).toMatchObject([{ status: 'ok', detail: 'no channel with a webhook is configured' }])
+  })
+
+  test('§5 rule 3 fail where a secret is missing, with the key that mends it', async () => {
+    expect(checkWebhooks(await arrange(`${SIGNED}[channels_config.two]\ntoken = "t"\n`))).toEqual([
+      {
+        check: 'webhooks',
+        status: 'fail',
+        detail: 'two: [channels_config.two] webhook_secret is not set, so anybody can post as the provider',
+        fix: 'sluice config set channels_config.two.webhook_secret',
+      },
+    ])
+  })
+})
+
+test('a channel that cannot work as it is configured fails, with what it lacks', async () => {
+  expect(checkChannels(await arrange(SIGNED))).toEqual([])
+  expect(checkChannels(await arrange('[channels_config.one]\ntoken = "none"\n'))).toEqual([
+    { check: 'channels', status: 'fail', detail: 'one cannot work without a real token', fix: 'set it in [channels_config.one]' },
+  ])
+})
+
+test('channels are ready, broken or not configured, each with its reason', async () => {
+  const ready = configuredChannels(await arrange(SIGNED))
+  expect(ready.ready).toMatchObject([{ channel: { name: 'one' }, section: 'channels_config.one', allowKey: 'allowed_users' }])
+  expect(ready.unconfigured).toMatchObject([{ name: 'two', section: 'channels_config.two', reason: expect.stringContaining('token') }])
+  const others = configuredChannels(
+    await arrange(`${SIGNED}enabled = false\n[channels_config.two]\ntoken = "wrong"\n[channels_config.fedchat]\n`),
+  )
+  expect(others.ready).toEqual([])
+  expect(others.unconfigured).toMatchObject([{ name: 'one', reason: 'it is not enabled' }])
+  expect(others.broken).toMatchObject([
+    { name: 'two', reason: 'the token is wrong' },
+    { name: 'fedchat', reason: expect.stringContaining('this build leaves it out') },
+  ])
+})
+
+describe('deliveries', () => {
+  test('are fine while nothing was given up', async () => {
+    expect(await checkDeliveries(await arrange(''))).toEqual([
+      { check: 'deliveries', status: 'ok', detail: 'nothing was given up', fix: null },
+    ])
+  })
+
+  test('are worth a warning where something was, with the command that shows it', async () => {
+    const runtime = await arrange('')
+    const { inbox, outbox } = runtime.store
+    const message = { id: 'm', account: 'bot', sender: 'alice', to: { to: 'room' }, text: 'hi' }
+    const messages = [{ session: 'channel:one/room', message }]
+    await inbox.keep({ channel: 'one', verdict: 'signed', raw: new Uint8Array(), receivedAtMs: 1, messages })
+    await inbox.start(1, 'turn', 5)
+    await inbox.bury(1, { error: 'no model', atMs: 1 })
+    const reply = {
+      channel: 'one',
+      account: 'bot',
+      to: { to: 'room' },
+      text: 'hi',
+      part: 1,
+      parts: 1,
+      clientId: 'c',
+      turnId: null,
+      createdAtMs: 1,
+    }
+    for (const number of await outbox.add([reply, reply])) {
+      await outbox.start(number)
+      await outbox.giveUp(number, { state: number === 1 ? 'dead' : 'ambiguous', error: 'refused', atMs: 1 })
+    }
+    expect(await checkDeliveries(runtime)).toMatchObject([
+      { status: 'warn', detail: 'messages given up: 1', fix: "see 'sluice inbox dead'" },
+      { status: 'warn', detail: 'replies given up: 1, perhaps sent: 1', fix: "see 'sluice outbox dead'" },
+    ])
+  })
+})

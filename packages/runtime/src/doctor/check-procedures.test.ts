@@ -1,0 +1,85 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import offline from '@sluice/provider-offline'
+import { startRuns } from '@sluice/testkit/store-rules/sop-samples'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { type OpenRuntime, openRuntime } from '../open-runtime.ts'
+import { checkProcedures } from './check-procedures.ts'
+
+let folder: string
+const open: OpenRuntime[] = []
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'doctor-'))
+})
+afterEach(async () => {
+  for (const runtime of open.splice(0)) await runtime.close(0)
+  rmSync(folder, { recursive: true })
+})
+
+async function arrange(config = ''): Promise<OpenRuntime> {
+  writeFileSync(join(folder, 'config.toml'), config)
+  const runtime = await openRuntime({
+    features: [offline],
+    configFile: join(folder, 'config.toml'),
+    dataDir: folder,
+    env: {},
+    profile: 'test',
+    version: '0.0.0',
+    quiet: true,
+  })
+  open.push(runtime)
+  return runtime
+}
+
+function sop(name: string, toml: string, md: string): void {
+  mkdirSync(join(folder, 'sops', name), { recursive: true })
+  writeFileSync(join(folder, 'sops', name, 'SOP.toml'), toml)
+  writeFileSync(join(folder, 'sops', name, 'SOP.md'), md)
+}
+
+const GOOD = '[sop]\nname = "good"\ndescription = "fine"\n[[triggers]]\ntype = "manual"\n'
+const STEPS = '## Steps\n\n1. **Look** - around\n'
+
+test('without procedures all is well', async () => {
+  expect(await checkProcedures(await arrange())).toMatchObject([
+    { check: 'procedures', status: 'ok', detail: expect.stringContaining('0 in ') },
+    { check: 'audit log', status: 'ok', detail: '0 records, none changed, missing or put in' },
+  ])
+})
+
+test('each error fails with its place, and says what shows it', async () => {
+  sop('good', GOOD, STEPS)
+  sop('bad', '[sop]\nname = "bad"\ndescription = "x"\npriority = "urgent"\n', STEPS)
+  const checks = await checkProcedures(await arrange())
+  expect(checks[0]).toMatchObject({ check: 'procedures', status: 'fail', fix: 'sluice sop validate' })
+  expect(checks[0]?.detail).toContain('SOP.toml:4')
+})
+
+test('that nobody is asked is a warning, until a chat is named', async () => {
+  sop('good', GOOD, STEPS)
+  expect(await checkProcedures(await arrange())).toMatchObject([{}, { check: 'approvals', status: 'warn' }, {}])
+  const runtime = await arrange('[approvals]\nchannels = ["messenger"]\n')
+  expect(await checkProcedures(runtime)).toMatchObject([
+    {},
+    { check: 'approvals', status: 'ok', detail: 'people are asked on messenger' },
+    {},
+  ])
+})
+
+test('a changed record of the audit log fails', async () => {
+  const runtime = await arrange()
+  await startRuns(runtime.store, ['run-1'])
+  const db = new DatabaseSync(join(folder, 'sluice.db'))
+  for (const { name } of db.prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = 'sop_audit'").all())
+    db.exec(`DROP TRIGGER ${String(name)}`)
+  db.exec('UPDATE sop_audit SET "by" = \'somebody else\' WHERE number = 1')
+  db.close()
+  expect((await checkProcedures(runtime)).at(-1)).toMatchObject({
+    check: 'audit log',
+    status: 'fail',
+    detail: expect.stringMatching(/^record 1: /),
+  })
+})

@@ -1,0 +1,39 @@
+import { AppError } from '@sluice/sdk'
+import { expect, test } from 'vitest'
+import { checkProvider } from './check-provider.ts'
+
+const chain = (offered: (index: number) => Promise<readonly string[]> | undefined, ...labels: [provider: string, model: string][]) => ({
+  labels: labels.map(([provider, model]) => ({ provider, model })),
+  offered,
+})
+
+test('an endpoint that lists the model passes, also under its default tag', async () => {
+  expect(await checkProvider(chain(async () => ['other', 'small'], ['openai', 'small']))).toMatchObject([
+    { check: 'provider', status: 'ok' },
+  ])
+  expect(await checkProvider(chain(async () => ['small:latest'], ['ollama', 'small']))).toMatchObject([{ status: 'ok' }])
+})
+
+test('a model that the endpoint does not list is a warning with the nearest one', async () => {
+  const [check] = await checkProvider(chain(async () => ['gpt-large', 'gpt-small'], ['openai', 'gpt-smal']))
+  expect(check).toMatchObject({ status: 'warn', detail: expect.stringContaining('did you mean gpt-small?') })
+})
+
+test('an endpoint that is away or refuses the key fails, and names the section of its entry', async () => {
+  const offered = async (index: number): Promise<readonly string[]> => {
+    throw index === 0 ? new AppError('unavailable', 'it cannot be reached') : new AppError('unauthorized', 'it refuses the key')
+  }
+  expect(await checkProvider(chain(offered, ['openai', 'a'], ['anthropic', 'b']))).toMatchObject([
+    { check: 'provider', status: 'fail', detail: 'openai:a: it cannot be reached', fix: expect.stringContaining('provider base_url') },
+    {
+      check: 'provider fallback 1',
+      status: 'fail',
+      detail: 'anthropic:b: it refuses the key',
+      fix: expect.stringContaining('fallback[0]'),
+    },
+  ])
+})
+
+test('the offline provider is a warning', async () => {
+  expect(await checkProvider(chain(() => undefined, ['offline', 'default']))).toMatchObject([{ status: 'warn' }])
+})

@@ -1,0 +1,51 @@
+/** What `sluice doctor` says of the sandbox commands run in (§2.6 `[security.sandbox]`). */
+import { existsSync } from 'node:fs'
+import type { SandboxConfig } from '@sluice/config'
+import { signalScope } from '@sluice/kit'
+import { errorText, type Spawn } from '@sluice/sdk'
+import { REFUSING } from '../sandbox/no-sandbox.ts'
+import type { SandboxChoice } from '../sandbox/select-sandbox.ts'
+import { type Check, fail, ok, warn } from './check.ts'
+
+const TRIAL_MS_MAX = 15_000
+const OUTPUT_BYTES_MAX = 4096
+const SWITCH_ON = 'set enabled = true and backend = "auto" under [security.sandbox]'
+const INSTALL = "install what it names, or build another sandbox in: 'sluice features' lists them"
+
+export function checkSandbox(
+  { sandbox, probes, warning }: Pick<SandboxChoice, 'sandbox' | 'probes' | 'warning'>,
+  { enabled, backend, required }: Pick<SandboxConfig, 'enabled' | 'backend' | 'required'>,
+): Check {
+  const isOff = !enabled || backend === 'none'
+  if (isOff && !required) return warn('sandbox', 'commands run without a sandbox: it is switched off', SWITCH_ON)
+  const measured = probes.map(({ name, available, detail }) => `${name} ${available ? 'works' : 'does not'} (${detail})`).join('; ')
+  if (!warning) return ok('sandbox', `${sandbox.name}: ${measured}`)
+  const isRefusing = sandbox.name === REFUSING
+  // The other warnings name the backends and what was found of each.
+  const detail = backend === 'auto' && measured !== '' && (required || !isRefusing) ? `${warning}: ${measured}` : warning
+  return (isRefusing ? fail : warn)('sandbox', detail, isOff ? SWITCH_ON : INSTALL)
+}
+
+/** Nothing, unless no command runs in the workspace: its name or its place may be one the backend cannot show. */
+export async function checkInWorkspace(spawn: Spawn, root: string): Promise<Check[]> {
+  if (!existsSync(root)) return []
+  const failed = (why: string) => [
+    fail('sandbox', `no command runs in ${root}: ${why}`, 'set [agent] workspace to another folder, or another backend'),
+  ]
+  using limit = signalScope([], TRIAL_MS_MAX)
+  try {
+    const { exitCode, stderr, sandbox } = await spawn({
+      file: 'sh',
+      args: ['-c', ':'],
+      cwd: root,
+      env: { PATH: '/usr/local/bin:/usr/bin:/bin' },
+      policy: { writable: [root], network: false },
+      timeoutMs: TRIAL_MS_MAX,
+      outputBytesMax: OUTPUT_BYTES_MAX,
+      signal: limit.signal,
+    })
+    return exitCode === 0 ? [] : failed(`in ${sandbox} it ended with ${exitCode} (${stderr.trim().split('\n')[0]})`)
+  } catch (error) {
+    return failed(errorText(error))
+  }
+}

@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest'
+import { createHealthWatch } from '../health.ts'
+import { noSandbox } from '../sandbox/no-sandbox.ts'
+import { checkWarnings } from './check-warnings.ts'
+
+test('a forwarding header that was ignored is about the proxy, any other warning is not', () => {
+  const health = createHealthWatch({
+    clock: { monotonicMs: () => 0 },
+    store: { health: () => ({ lastCommitMs: null, fault: null }), keyValue: () => ({ set: async () => {} }) },
+    bus: { subscribe: () => () => {} },
+    snapshot: () => ({ channels: [], links: () => [], gateway: { require_pairing: true } as never }),
+    sandbox: () => ({ sandbox: noSandbox, probes: [], isFinal: true, warning: 'it is switched off' }),
+  })
+  expect(checkWarnings(health.look())).toEqual([
+    { check: 'daemon', status: 'warn', detail: expect.stringContaining('without a sandbox'), fix: expect.not.stringContaining('proxies') },
+  ])
+  health.ignoredForwarding.add('trusted_proxies')
+  expect(checkWarnings(health.look())[0]).toMatchObject({ check: 'proxy', detail: expect.stringContaining('share one rate limit') })
+  expect(checkWarnings(undefined)).toEqual([])
+})

@@ -1,0 +1,140 @@
+/** `POST /api/channel-events`: events of programs on this machine, for every subscriber and for people in chats (§2.5, §4.4, §6). */
+
+import { APPROVAL_STATES, KEYWORDS_MAX, TIMEOUT_SECS_MAX } from '@sluice/approvals'
+import { TARGETS } from '@sluice/config'
+import { isoTime } from '@sluice/kit'
+import { textAt } from '@sluice/kit/foreign-json'
+import { AppError, type AskedTarget, defineRoute, formatTraceContext, type Route, type RouteRequest } from '@sluice/sdk'
+import * as v from 'valibot'
+import type { Runtime } from '../runtime.ts'
+import { notify } from './notify.ts'
+
+const CHANNELS_MAX = 64
+const CHANNEL_ID_CHARS_MAX = 256
+/** JSON has no white space above it. */
+const SPACE = 0x20
+const BRACE = 0x7b
+
+const APPROVAL_TITLE = 'Human approval needed'
+
+const text = (description: string) => v.exactOptional(v.pipe(v.string(), v.description(description)))
+const keywords = (description: string) =>
+  v.exactOptional(v.pipe(v.array(v.string()), v.maxLength(KEYWORDS_MAX), v.description(description)))
+
+const body = v.looseObject({
+  type: text('What happened; `human_approval_request` is handled specially'),
+  content: v.exactOptional(v.pipe(v.unknown(), v.description('`title` and `message`'))),
+  channels: v.exactOptional(v.pipe(v.array(v.string()), v.maxLength(CHANNELS_MAX), v.description(`Of ${TARGETS.join(', ')}, in any case`))),
+  channel_id: v.exactOptional(
+    v.pipe(
+      v.union([v.pipe(v.string(), v.minLength(1), v.maxLength(CHANNEL_ID_CHARS_MAX)), v.pipe(v.number(), v.safeInteger())]),
+      v.description('The conversation to tell, instead of the configured ones'),
+    ),
+  ),
+  run_id: text('Required for `human_approval_request`'),
+  step_id: text('Required for `human_approval_request`'),
+  workflow_name: text('What asks; default: `run_id`'),
+  timeout: v.exactOptional(
+    v.pipe(v.number(), v.minValue(0), v.maxValue(TIMEOUT_SECS_MAX), v.description('Seconds until the approval expires; 0: never')),
+  ),
+  approve_keywords: keywords('Default: approve, approved, yes, lgtm'),
+  reject_keywords: keywords('Default: reject, rejected, no'),
+})
+
+type Body = v.InferOutput<typeof body>
+
+const answer = v.object({
+  ok: v.literal(true),
+  event_id: v.pipe(v.string(), v.description('Of the `channel_event`')),
+  channels: v.pipe(
+    v.array(
+      v.object({
+        channel: v.string(),
+        status: v.picklist(['queued', 'broadcast', 'unavailable']),
+        detail: v.string(),
+        outbox: v.exactOptional(v.pipe(v.array(v.number()), v.description('Numbers in the outbox'))),
+      }),
+    ),
+    v.description('What became of each channel asked for; of an approval that is known, nobody is asked again'),
+  ),
+  approval: v.exactOptional(
+    v.object({
+      run_id: v.string(),
+      step_id: v.string(),
+      state: v.picklist(APPROVAL_STATES),
+      expires_at: v.nullable(v.string()),
+      status_url: v.string(),
+    }),
+  ),
+})
+
+type Answer = v.InferOutput<typeof answer>
+
+export type ChannelEventsDeps = Pick<Runtime, 'bus' | 'approvals' | 'clock' | 'delivery' | 'snapshot' | 'store'>
+
+export const channelEventsRoute = (deps: ChannelEventsDeps): Route =>
+  defineRoute({
+    method: 'POST',
+    path: '/api/channel-events',
+    summary: 'Tell every subscriber, and people in chats, of an event; or ask people for an approval',
+    auth: 'local',
+    body,
+    answers: { 200: { description: 'Broadcast, with what became of each channel asked for', schema: answer } },
+    async handle(request) {
+      const { body: event, raw } = request
+      // The schema takes a list for an object without members.
+      if (raw.find((byte) => byte > SPACE) !== BRACE) throw new AppError('invalid_request', 'The body must be a JSON object')
+      const told = event.type === 'human_approval_request' ? await askPeople(deps, event) : await tellPeople(deps, event, request)
+      const { bus } = deps
+      const eventId = `${bus.run}-${bus.seq + 1}`
+      bus.emit({ type: 'channel_event', payload: event })
+      return { ok: true, event_id: eventId, ...told } satisfies Answer
+    },
+  })
+
+/** Opened durably before anything is broadcast; the registry broadcasts the request itself. */
+async function askPeople({ approvals }: ChannelEventsDeps, event: Body): Promise<Pick<Answer, 'channels' | 'approval'>> {
+  const { run_id, step_id, workflow_name, timeout = 0, approve_keywords, reject_keywords, channels } = event
+  if (!run_id || !step_id) throw new AppError('invalid_request', 'human_approval_request needs run_id and step_id')
+  const { approval, asked } = await approvals.open({
+    runId: run_id,
+    stepId: step_id,
+    gate: 'event',
+    workflow: workflow_name || run_id,
+    title: textAt(event, 'content.title') || APPROVAL_TITLE,
+    message: textAt(event, 'content.message'),
+    timeoutSecs: timeout,
+    ...(approve_keywords && { approveKeywords: approve_keywords }),
+    ...(reject_keywords && { rejectKeywords: reject_keywords }),
+    ...(channels && { channels }),
+    ...channelIdOf(event),
+  })
+  return {
+    channels: asked.map(shownTarget),
+    approval: {
+      run_id,
+      step_id,
+      state: approval.state,
+      expires_at: isoTime(approval.expiresAtMs),
+      status_url: `/api/approvals/${encodeURIComponent(run_id)}/${encodeURIComponent(step_id)}`,
+    },
+  }
+}
+
+async function tellPeople(deps: ChannelEventsDeps, event: Body, request: Pick<RouteRequest, 'trace'>): Promise<Pick<Answer, 'channels'>> {
+  const { channels = [] } = event
+  const title = textAt(event, 'content.title')
+  const message = textAt(event, 'content.message')
+  const trace = deps.snapshot().wantsTraces && { trace: formatTraceContext(request.trace) }
+  const told = await notify({ channels, title, message, ...channelIdOf(event), ...trace }, deps)
+  return { channels: told.map(shownTarget) }
+}
+
+const channelIdOf = ({ channel_id }: Body) => (channel_id === undefined ? {} : { channelId: String(channel_id) })
+
+const shownTarget = ({ channel, status, detail, outbox }: AskedTarget): Answer['channels'][number] => ({
+  channel,
+  status,
+  detail,
+  ...(outbox && { outbox: [...outbox] }),
+})

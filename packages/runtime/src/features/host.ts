@@ -1,0 +1,65 @@
+/** Makes the `Host` of a feature: services that all features share, and a log, keys and secrets of its own. */
+
+import type { Clock, Events, FeatureId, Host, Policy, Services, Spawn, Store, Workspace } from '@sluice/sdk'
+import { secretStore } from '@sluice/store'
+import type { SecretBox } from '@sluice/store/secret-box'
+import { outboundFetch } from '../fetch/outbound-fetch.ts'
+import type { TraceScope } from '../fetch/trace-scope.ts'
+import type { ComponentLogger } from '../log/log.ts'
+import { startCompanion } from '../process/companion.ts'
+
+/** The parts of the daemon that every feature's host is made from. */
+export interface HostServices {
+  readonly clock: Clock
+  readonly log: ComponentLogger
+  readonly store: Store
+  readonly secrets: SecretBox
+  readonly events: Events
+  readonly dataDir: string
+  readonly traces: TraceScope
+}
+
+/** What the life cycle of features decides for one host. */
+export interface HostControl {
+  /** The guards in force: a feature of an earlier configuration must obey what an operator has changed since. */
+  guards(): HostGuards
+  service<Name extends keyof Services>(name: Name): Services[Name] | undefined
+  rebuild(feature: FeatureId, reason: string): void
+  refresh(feature: FeatureId, reason: string): void
+}
+
+/** What the security sections allow. A changed configuration replaces it, also for turns that are under way. */
+export interface HostGuards {
+  readonly policy: Policy
+  readonly workspace: Workspace
+  readonly spawn: Spawn
+  readonly publicFetch: Host['publicFetch']
+  readonly publicAddresses: Host['publicAddresses']
+}
+
+export function createHost(feature: FeatureId, services: HostServices, control: HostControl): Host {
+  const { clock, log, store, secrets, events, dataDir, traces } = services
+  return {
+    feature,
+    log: log.child(feature),
+    clock,
+    fetch: traces.traced(outboundFetch),
+    publicFetch: traces.tracedPublic((...request) => control.guards().publicFetch(...request)),
+    publicAddresses: (...query) => control.guards().publicAddresses(...query),
+    spawn: (request) => control.guards().spawn(request),
+    companion: startCompanion,
+    keyValue: store.keyValue(`feature:${feature}`),
+    secrets: secretStore(secrets, store.keyValue(`secret:${feature}`), `secrets.${feature}`),
+    events,
+    get policy() {
+      return control.guards().policy
+    },
+    get workspace() {
+      return control.guards().workspace
+    },
+    dataDir,
+    rebuild: (reason) => control.rebuild(feature, reason),
+    refresh: (reason) => control.refresh(feature, reason),
+    service: (name) => control.service(name),
+  }
+}

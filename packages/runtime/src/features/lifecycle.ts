@@ -1,0 +1,285 @@
+/**
+ * The life cycle of features: build all, register all, freeze a snapshot, run, drain, close in reverse order.
+ * A changed configuration builds again only the features that it touches, freezes the next snapshot, and closes the
+ * replaced features once the last turn that uses them has ended.
+ */
+
+import { chooseProviders, createModelChain, type Lease, type ModelChain } from '@sluice/agent'
+import type { LoadedConfig } from '@sluice/config'
+import { agentSection, CORE_SECTIONS, httpSection, policySection, providerSection, sandboxSection } from '@sluice/config'
+import { SerialQueue } from '@sluice/kit'
+import type { Feature, FeatureId, Host, Section, Services } from '@sluice/sdk'
+import type { ComponentLogger } from '../log/log.ts'
+import { createHost, type HostGuards, type HostServices } from './host.ts'
+import { construct, type Instance } from './instance.ts'
+import { freezeSnapshot, type Snapshot } from './snapshot.ts'
+
+/** The daemon waits this long for registration. A feature that takes longer joins with a later snapshot. */
+const REGISTER_WAIT_MS = 1000
+/** New instances wait this long for the instances that they replace to drain. */
+const DRAIN_WAIT_MS = 5000
+
+export interface LifecycleOptions {
+  readonly features: readonly Feature[]
+  readonly host: HostServices
+  readonly log: ComponentLogger
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Makes the requests of language models. */
+  readonly fetch: typeof fetch
+  /** Makes the guards that the security sections of a configuration ask for. */
+  guards(config: LoadedConfig): HostGuards
+  /** The services of the core; a service of a feature is used where this returns undefined. */
+  service<Name extends keyof Services>(name: Name): Services[Name] | undefined
+}
+
+export interface Reload {
+  /** Sections whose effective values differ from before. */
+  readonly sections: readonly string[]
+  /** Features that were built again. */
+  readonly rebuilt: readonly FeatureId[]
+}
+
+/** The configuration in force, with the guards and models that were made for it. */
+interface Applied {
+  readonly config: LoadedConfig
+  readonly guards: HostGuards
+  readonly models: ModelChain
+}
+
+/** A snapshot that is in force or still used by a turn. */
+interface HeldSnapshot {
+  readonly snapshot: Snapshot
+  leases: number
+}
+
+/** The core sections that decide what tools may do: a change builds every feature with tools or services again. */
+const GUARD_SECTIONS = [policySection, sandboxSection, httpSection, agentSection]
+
+export class Lifecycle {
+  readonly #options: LifecycleOptions
+  /** Runs one change of the features at a time. */
+  readonly #changes = new SerialQueue({ name: 'a change of the features', tasksMax: Number.POSITIVE_INFINITY })
+  readonly #held = new Set<HeldSnapshot>()
+  readonly #listeners = new Set<(snapshot: Snapshot) => void>()
+  /** Guards of earlier configurations. */
+  readonly #replacedGuards = new WeakSet<HostGuards>()
+  #current: HeldSnapshot | undefined
+  #applied: Applied | undefined
+  #version = 0
+  #isClosed = false
+
+  constructor(options: LifecycleOptions) {
+    this.#options = options
+  }
+
+  /** The snapshot in force. Throws before the first configuration is applied. */
+  readonly snapshot = (): Snapshot => this.#inForce().snapshot
+
+  /**
+   * Calls `listener` with each new snapshot, right after it came into force and before the features it replaces close.
+   * Listeners are called in the order of their subscription; one that throws is logged and does not stop the others.
+   * Returns an unsubscribe function.
+   */
+  readonly onSnapshot = (listener: (snapshot: Snapshot) => void): (() => void) => {
+    // A function of its own, so that a listener that is subscribed twice is called twice.
+    const subscribed = (snapshot: Snapshot) => listener(snapshot)
+    this.#listeners.add(subscribed)
+    return () => void this.#listeners.delete(subscribed)
+  }
+
+  /** Keeps the features of the snapshot in force open until the lease is released. */
+  readonly lease = (): Lease => {
+    const held = this.#inForce()
+    held.leases += 1
+    let isReleased = false
+    return {
+      registry: held.snapshot.registry,
+      release: () => {
+        if (isReleased) return
+        isReleased = true
+        held.leases -= 1
+        this.#closeIfUnused(held)
+      },
+    }
+  }
+
+  /** Applies the first or a changed configuration. One that cannot be applied rejects, and leaves the one in force. */
+  apply(next: LoadedConfig): Promise<Reload> {
+    return this.#changes.run(() => this.#apply(next))
+  }
+
+  /** Builds one feature again with the configuration in force. */
+  rebuild(id: FeatureId, reason: string): Promise<void> {
+    return this.#changes.run(() => this.#rebuild(id, reason))
+  }
+
+  /** Freezes a new snapshot of the same features, for later turns, because a feature's list of tools changed. */
+  refresh(id: FeatureId, reason: string): Promise<void> {
+    return this.#changes.run(async () => {
+      if (this.#isClosed || !this.#applied) return
+      this.#options.log.info('looking again at what is available', { feature: id, reason })
+      this.#replaceSnapshot(this.#applied, this.#instances())
+    })
+  }
+
+  /** Drains every feature at once, without waiting for a change that is under way. */
+  async drain(): Promise<void> {
+    await drainAll(this.#instances())
+  }
+
+  /** Closes every feature in reverse order. Idempotent. */
+  close(): Promise<void> {
+    return this.#changes.run(async () => {
+      if (this.#isClosed) return
+      this.#isClosed = true
+      await closeInReverse([...this.#heldInstances()])
+    })
+  }
+
+  async #apply(next: LoadedConfig): Promise<Reload> {
+    const { features } = this.#options
+    const before = this.#applied?.config
+    const hasChanged = (owner: FeatureId | 'core', { path }: Pick<Section, 'path'>) => before?.hash(owner, path) !== next.hash(owner, path)
+    const guardsChanged = !before || GUARD_SECTIONS.some((section) => hasGuardChanged(section, before, next))
+    const guards = this.#applied && !guardsChanged ? this.#applied.guards : this.#options.guards(next)
+
+    const previous = new Map(this.#instances().map((instance) => [instance.feature.id, instance]))
+    const stale = features.filter(({ id, section }) => {
+      const instance = previous.get(id)
+      return !instance || (section && hasChanged(id, section)) || (guardsChanged && usesGuards(instance))
+    })
+    const instances = features.map((feature) => {
+      const kept = stale.includes(feature) ? undefined : previous.get(feature.id)
+      return kept ?? construct(feature, this.#hostOf(feature.id, guards), next.of(feature.id))
+    })
+    const fresh = instances.filter((instance) => previous.get(instance.feature.id) !== instance)
+
+    const modelsChanged = hasChanged('core', providerSection) || stale.some(({ id }) => previous.get(id)?.parts.providers)
+    const models = this.#applied && !modelsChanged ? this.#applied.models : await this.#modelsOrClose(next, instances, fresh)
+    await this.#registerAndReplace({ config: next, guards, models }, instances)
+
+    const sections = [
+      ...CORE_SECTIONS.filter((section) => hasChanged('core', section)).map(({ path }) => path),
+      ...features.flatMap(({ id, section }) => (section && hasChanged(id, section) ? [section.path] : [])),
+    ]
+    return { sections: [...new Set(sections)], rebuilt: stale.map(({ id }) => id) }
+  }
+
+  async #rebuild(id: FeatureId, reason: string): Promise<void> {
+    const feature = this.#options.features.find((candidate) => candidate.id === id)
+    if (!feature || this.#isClosed || !this.#applied) return
+    const { config, guards } = this.#applied
+    this.#options.log.info('building a feature again', { feature: id, reason })
+    const fresh = construct(feature, this.#hostOf(id, guards), config.of(id))
+    const instances = this.#instances().map((instance) => (instance.feature.id === id ? fresh : instance))
+    const models = fresh.parts.providers ? await this.#modelsOrClose(config, instances, [fresh]) : this.#applied.models
+    await this.#registerAndReplace({ config, guards, models }, instances)
+  }
+
+  /** Drains what is replaced, registers, and replaces the snapshot; a feature that registers late gets one more snapshot. */
+  async #registerAndReplace(next: Applied, instances: readonly Instance[]): Promise<void> {
+    const { clock } = this.#options.host
+    const replaced = this.#instances().filter((instance) => instance.parts.drain && !instances.includes(instance))
+    if (replaced.length > 0) await Promise.race([drainAll(replaced), clock.sleep(DRAIN_WAIT_MS)])
+
+    const starting = instances.filter((instance) => instance.state() === 'starting')
+    const registered = Promise.all(starting.map((instance) => instance.register()))
+    if (starting.length > 0) await Promise.race([registered, clock.sleep(REGISTER_WAIT_MS)])
+
+    if (this.#applied && this.#applied.guards !== next.guards) this.#replacedGuards.add(this.#applied.guards)
+    this.#applied = next
+    this.#replaceSnapshot(next, instances)
+    if (starting.some((instance) => instance.state() === 'starting')) void registered.then(() => this.#join(starting))
+  }
+
+  /** Lets features that registered late into the next snapshot, unless they were replaced meanwhile. */
+  #join(late: readonly Instance[]): Promise<void> {
+    return this.#changes.run(async () => {
+      const instances = this.#instances()
+      if (!this.#isClosed && this.#applied && late.some((instance) => instances.includes(instance)))
+        this.#replaceSnapshot(this.#applied, instances)
+    })
+  }
+
+  #replaceSnapshot({ config, models }: Applied, instances: readonly Instance[]): void {
+    const { features, log } = this.#options
+    const snapshot = freezeSnapshot({ version: ++this.#version, features, instances, config, models }, log)
+    const previous = this.#current
+    this.#current = { snapshot, leases: 0 }
+    this.#held.add(this.#current)
+    for (const listener of this.#listeners) {
+      try {
+        listener(snapshot)
+      } catch (error) {
+        log.error('snapshot listener failed', { error })
+      }
+    }
+    if (previous) this.#closeIfUnused(previous)
+  }
+
+  /** Closes the features of a replaced snapshot that has no lease left, except those that another held snapshot uses. */
+  #closeIfUnused(held: HeldSnapshot): void {
+    if (held === this.#current || held.leases > 0 || !this.#held.delete(held)) return
+    const inUse = this.#heldInstances()
+    void closeInReverse(held.snapshot.instances.filter((instance) => !inUse.has(instance)))
+  }
+
+  /** Makes the models of a configuration; if that fails, closes what was built for it, and rejects. */
+  async #modelsOrClose(config: LoadedConfig, instances: readonly Instance[], fresh: readonly Instance[]): Promise<ModelChain> {
+    const { env, fetch } = this.#options
+    const providers = instances.flatMap(({ parts }) => parts.providers ?? [])
+    try {
+      return createModelChain({ settings: chooseProviders(config.core(providerSection), providers, env), providers, fetch })
+    } catch (error) {
+      await closeInReverse(fresh)
+      throw error
+    }
+  }
+
+  #hostOf(feature: FeatureId, guards: HostGuards): Host {
+    const { host, log, service } = this.#options
+    return createHost(feature, host, {
+      guards: () => this.#guardsNow(guards),
+      service: (name) => service(name) ?? this.#current?.snapshot.service(name),
+      rebuild: (id, reason) => void this.rebuild(id, reason).catch((error) => log.error('rebuilding failed', { feature: id, error })),
+      refresh: (id, reason) => void this.refresh(id, reason).catch((error) => log.error('refreshing failed', { feature: id, error })),
+    })
+  }
+
+  /** The guards in force, once `built` were replaced. A feature stays in the workspace that it was built for. */
+  #guardsNow(built: HostGuards): HostGuards {
+    if (!this.#applied || !this.#replacedGuards.has(built)) return built
+    const { guards } = this.#applied
+    return guards.workspace.root === built.workspace.root ? guards : { ...guards, workspace: built.workspace }
+  }
+
+  #inForce(): HeldSnapshot {
+    if (!this.#current) throw new Error('no snapshot before the first configuration is applied')
+    return this.#current
+  }
+
+  #instances(): readonly Instance[] {
+    return this.#current?.snapshot.instances ?? []
+  }
+
+  #heldInstances(): Set<Instance> {
+    return new Set([...this.#held].flatMap(({ snapshot }) => snapshot.instances))
+  }
+}
+
+async function drainAll(instances: readonly Instance[]): Promise<void> {
+  await Promise.all(instances.map((instance) => instance.drain()))
+}
+
+async function closeInReverse(instances: readonly Instance[]): Promise<void> {
+  for (const instance of instances.toReversed()) await instance.close()
+}
+
+/** Tools and services keep the guards that they were built with. */
+const usesGuards = ({ parts: { tools = [], services } }: Instance): boolean => tools.length > 0 || services !== undefined
+
+/** Of `[agent]`, only the workspace matters to tools. */
+function hasGuardChanged(section: (typeof GUARD_SECTIONS)[number], before: LoadedConfig, next: LoadedConfig): boolean {
+  if (section === agentSection) return before.core(agentSection).workspace !== next.core(agentSection).workspace
+  return before.hash('core', section.path) !== next.hash('core', section.path)
+}

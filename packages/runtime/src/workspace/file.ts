@@ -1,0 +1,97 @@
+/** What the workspace does inside a folder it holds: read, replace, remove and list, never through a link. */
+import { randomBytes } from 'node:crypto'
+import { constants, type Stats } from 'node:fs'
+import { type FileHandle, lstat, open, opendir, rename, rmdir, unlink } from 'node:fs/promises'
+import { AppError, type WorkspaceEntry } from '@sluice/sdk'
+import type { Folder } from './folder.ts'
+
+const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK } = constants
+/** A folder with more is listed as far as this. */
+const ENTRIES_SCANNED_MAX = 100_000
+
+export async function readFile(folder: Folder, name: string, bytesMax: number): Promise<Uint8Array> {
+  // non-blocking, or a FIFO would wait for its writer
+  await using file = await open(folder.at(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+  const found = await file.stat()
+  checkPlain(found)
+  if (found.size > bytesMax) throw tooLarge(found.size, bytesMax)
+  return await readAll(file, found.size, bytesMax)
+}
+
+/** Reads to the end, which may have moved since `size` was asked for. */
+async function readAll(file: FileHandle, size: number, bytesMax: number): Promise<Uint8Array> {
+  let bytes = Buffer.allocUnsafe(Math.min(size, bytesMax) + 1)
+  let length = 0
+  for (;;) {
+    const { bytesRead } = await file.read(bytes, length, bytes.length - length)
+    if (bytesRead === 0) return bytes.subarray(0, length)
+    length += bytesRead
+    if (length > bytesMax) throw tooLarge(length, bytesMax)
+    if (length === bytes.length) bytes = Buffer.concat([bytes], Math.min(2 * length, bytesMax + 1))
+  }
+}
+
+/** Writes beside it and renames over it, so that a reader sees the old file or the new one, whole. Keeps its mode. */
+export async function replaceFile(folder: Folder, name: string, bytes: Uint8Array): Promise<void> {
+  const replaced = await lstat(folder.at(name)).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined
+    throw error
+  })
+  if (replaced) checkPlain(replaced)
+  const draft = folder.at(`.sluice-${randomBytes(8).toString('hex')}.tmp`)
+  const file = await open(draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o666)
+  try {
+    try {
+      if (replaced) await file.chmod(replaced.mode & 0o777)
+      await file.writeFile(bytes)
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+    await folder.verify()
+    await rename(draft, folder.at(name))
+  } catch (error) {
+    await unlink(draft).catch(() => undefined)
+    throw error
+  }
+  await folder.sync()
+}
+
+/** Removes a file, a link (never what it points to) or an empty folder. */
+export async function removeEntry(folder: Folder, name: string): Promise<void> {
+  const path = folder.at(name)
+  const found = await lstat(path)
+  await (found.isDirectory() ? rmdir(path) : unlink(path))
+  await folder.sync()
+}
+
+export async function listFolder(folder: Folder, limit: number): Promise<{ entries: WorkspaceEntry[]; more: boolean }> {
+  const names: string[] = []
+  for await (const { name } of await opendir(folder.path)) {
+    names.push(name)
+    if (names.length > ENTRIES_SCANNED_MAX) break
+  }
+  names.sort()
+  const entries: WorkspaceEntry[] = []
+  for (const name of names.slice(0, limit)) {
+    const found = await lstat(folder.at(name)).catch(() => undefined)
+    if (found) entries.push(describe(name, found))
+  }
+  return { entries, more: names.length > limit }
+}
+
+function describe(name: string, found: Stats): WorkspaceEntry {
+  const kind = found.isFile() ? 'file' : found.isDirectory() ? 'folder' : found.isSymbolicLink() ? 'link' : 'other'
+  return { name, kind, bytes: kind === 'file' ? found.size : 0, modifiedAtMs: Math.trunc(found.mtimeMs) }
+}
+
+/** A second name of the file may lie outside the workspace, so a file with two names is refused. */
+function checkPlain(found: Stats): void {
+  if (found.isDirectory()) throw new AppError('invalid_request', 'it is a folder')
+  if (found.isSymbolicLink()) throw new AppError('forbidden', 'it is a link, and links are not followed')
+  if (!found.isFile()) throw new AppError('forbidden', 'it is not a plain file')
+  if (found.nlink > 1) throw new AppError('forbidden', 'it is a hard link, whose other name may be outside the workspace')
+}
+
+const tooLarge = (size: number, bytesMax: number) =>
+  new AppError('too_large', `it has ${size} bytes or more, over the limit of ${bytesMax}`)

@@ -1,0 +1,109 @@
+/** The path gate on a real file system: the `Workspace` every tool reads and writes through (§2.6 `[security.policy]`). */
+import { mkdir, realpath } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { AppError, type Workspace } from '@sluice/sdk'
+import { listFolder, readFile, removeEntry, replaceFile } from './file.ts'
+import { enterFolder, type Folder, handlePaths, openFolder } from './folder.ts'
+import { forbiddenBelow, isForbidden, parsePath } from './path.ts'
+
+export interface WorkspaceOptions {
+  /** May be a link itself, and need not exist: it is made, mode 0700, by the first write. */
+  readonly root: string
+  /** `[security.policy] forbidden_paths`, with `~` already replaced. */
+  readonly forbidden: readonly string[]
+  /** Where open handles have paths; null: nowhere. Default: as this machine has it. */
+  readonly handles?: string | null
+}
+
+/**
+ * Linux: each folder on the way is opened inside the one before it without following links, and the last step happens
+ * inside the folder so held, so no swap of a name can lead out. Elsewhere the way is checked before and after each step,
+ * which leaves a moment between the two.
+ */
+export function createWorkspace({ root, forbidden, handles = handlePaths() }: WorkspaceOptions): Workspace {
+  const given = resolve(root)
+  /** The workspace's path without links, found once. */
+  let real: string | undefined
+
+  const locate = async (path: string): Promise<string[]> => {
+    real ??= await realpath(given).catch(() => undefined)
+    const roots = real === undefined || real === given ? [given] : [given, real]
+    const names = parsePath(path, roots)
+    if (isForbidden(names, forbiddenBelow(roots, forbidden))) throw new AppError('forbidden', `'${path}' is in forbidden_paths`)
+    return names
+  }
+
+  const enter = async (names: readonly string[], create: boolean): Promise<Folder> => {
+    if (create) await mkdir(real ?? given, { recursive: true, mode: 0o700 })
+    real ??= await realpath(given)
+    let folder = await openFolder(real, handles)
+    for (const name of names) folder = await enterFolder(folder, name, { handles, create })
+    return folder
+  }
+
+  /** Runs `use` inside the folder the path's last name is in. */
+  const inside = async <T>(path: string, create: boolean, use: (folder: Folder, name: string) => Promise<T>): Promise<T> => {
+    const names = await locate(path)
+    const name = names.at(-1)
+    if (name === undefined) throw new AppError('invalid_request', 'the workspace itself is a folder')
+    try {
+      await using folder = await enter(names.slice(0, -1), create)
+      await folder.verify()
+      const result = await use(folder, name)
+      await folder.verify()
+      return result
+    } catch (error) {
+      throw refusal(path, error)
+    }
+  }
+
+  return {
+    root: given,
+    read: (path, { bytesMax }) => inside(path, false, (folder, name) => readFile(folder, name, bytesMax)),
+    write: (path, bytes) => inside(path, true, (folder, name) => replaceFile(folder, name, bytes)),
+    remove: (path) => inside(path, false, removeEntry),
+    async list(path, { limit }) {
+      const names = await locate(path)
+      if (names.length === 0 && real === undefined) return { entries: [], more: false }
+      try {
+        await using folder = await enter(names, false)
+        const listed = await listFolder(folder, limit)
+        await folder.verify()
+        return listed
+      } catch (error) {
+        throw refusal(path, error)
+      }
+    },
+  }
+}
+
+/** What an error of the file system says to the caller. */
+function refusal(path: string, error: unknown): AppError {
+  if (error instanceof AppError) return new AppError(error.code, `'${path}': ${error.message}`, { cause: error })
+  switch ((error as NodeJS.ErrnoException).code) {
+    case 'ENOENT':
+      return new AppError('not_found', `'${path}' does not exist`)
+    case 'ENOTDIR':
+      return new AppError('not_found', `'${path}' goes through a file as if it were a folder`)
+    case 'ELOOP':
+      return new AppError('forbidden', `'${path}' is a link, and links are not followed`)
+    case 'ENXIO':
+      return new AppError('forbidden', `'${path}' is not a plain file`)
+    case 'EACCES':
+    case 'EPERM':
+    case 'EROFS':
+      return new AppError('forbidden', `'${path}': the file system does not permit it`)
+    case 'EISDIR':
+      return new AppError('invalid_request', `'${path}' is a folder`)
+    case 'ENOTEMPTY':
+    case 'EEXIST':
+      return new AppError('conflict', `'${path}' is a folder with something in it`)
+    case 'ENAMETOOLONG':
+      return new AppError('invalid_request', `'${path.slice(0, 100)}…' has too long a name`)
+    case 'ENOSPC':
+    case 'EDQUOT':
+      return new AppError('unavailable', `'${path}': no space left`, { cause: error })
+    default:
+      return new AppError('unavailable', `'${path}': the file system failed`, { cause: error })
+  }
+}
