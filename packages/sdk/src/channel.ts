@@ -1,6 +1,6 @@
-/** The port of every chat platform: data and pure functions; the gateway is the pipeline around them (§2.3, §4.2). */
+/** The port of a chat platform. A channel verifies, parses and sends; the daemon does the rest (docs/contract.md#channels). */
 
-/** Headers with lower-case names, the body as it came, and nothing decoded. */
+/** A request as it arrived: header names in lower case, the URL, and the raw bytes of the body. */
 export interface Raw {
   readonly headers: Readonly<Record<string, string | undefined>>
   readonly url: URL
@@ -8,15 +8,15 @@ export interface Raw {
   readonly receivedAtMs: number
 }
 
-/** Where a reply goes, in the channel's own terms; opaque to everybody else, and JSON. */
+/** The destination of a reply, in terms of the channel. Only the channel reads it; the daemon stores it as JSON. */
 export interface Address {
-  /** The conversation: a number, a room, a chat. */
+  /** The conversation: a phone number, a room or a chat. */
   readonly to: string
-  /** The thread inside it, where the platform has threads. */
+  /** The thread inside the conversation, on platforms with threads. */
   readonly thread?: string
-  /** The message being answered, where the platform can quote. */
+  /** The message to quote, on platforms that can quote. */
   readonly replyTo?: string
-  /** What else an answer needs, such as the subject of a mail. */
+  /** Further values that a reply needs, such as the subject of a mail. */
   readonly more?: Readonly<Record<string, string>>
 }
 
@@ -24,61 +24,61 @@ export interface Attachment {
   readonly kind: 'image' | 'audio' | 'video' | 'file'
   readonly name: string
   readonly mime?: string
-  /** Where to fetch it from, the provider's id of it, or its bytes. What comes in is kept as JSON and has no bytes. */
+  /** The URL, the platform's id, or the bytes. An inbound attachment is stored as JSON and never holds bytes. */
   readonly source: { readonly url: string } | { readonly id: string } | { readonly bytes: Uint8Array }
 }
 
-/** The bytes of an attachment somebody sent. */
+/** The bytes of an inbound attachment. */
 export interface Media {
   readonly bytes: Uint8Array
   readonly mime?: string
 }
 
-/** One message somebody sent us. */
+/** One message from a sender. */
 export interface Inbound {
-  /** The provider's own id: with channel and account it is what makes a message run once. Never invented. */
+  /** The platform's id of the message, never an invented one. Channel, account and id identify a message that runs once. */
   readonly id: string
-  /** The account of ours it came to: a phone number id, a bot name. */
+  /** The account that received the message, such as a phone number id or the name of a bot. */
   readonly account: string
-  /** A stable identity, matched against the allowlist. */
+  /** The stable identity of the sender, which the allowlist is matched against. */
   readonly sender: string
   readonly to: Address
   readonly text: string
   readonly sentAtMs?: number
   readonly attachments?: readonly Attachment[]
-  /** The provider's id of the message it answers by quoting it, where the platform tells. */
+  /** The platform's id of the message that this one quotes, where the platform reports it. */
   readonly inReplyTo?: string
-  /** A button of a message of ours was pressed: that message's provider id, and the button's value. `text` is empty then. */
+  /** Set when the sender pressed a button: the id of the message with the button, and the button's value. `text` is then empty. */
   readonly pressed?: { readonly message: string; readonly value: string }
 }
 
-/** A button under a message of ours. */
+/** A button under an outbound message. */
 export interface Button {
   readonly label: string
-  /** Comes back when it is pressed; at most 64 bytes of printable ASCII. */
+  /** Returned in `Inbound.pressed`; at most 64 bytes of printable ASCII. */
   readonly value: string
   readonly tone: 'good' | 'bad'
 }
 
-/** One message we send. */
+/** One message to send. */
 export interface Outbound {
   readonly text: string
-  /** With their bytes. */
+  /** The attachments with their bytes. */
   readonly attachments?: readonly Attachment[]
-  /** For platforms that have them; the text makes sense without. In `update`, an absent list takes the buttons away. */
+  /** Buttons for platforms that have them; the text is complete without them. In `update`, no list removes the buttons. */
   readonly buttons?: readonly Button[]
-  /** Opens a thread for what is said about it, of this title, where the platform opens threads on messages. */
+  /** Opens a thread with this title for the discussion of the message, on platforms that open threads on messages. */
   readonly topic?: string
-  /** Stable over retries of one message: platforms that take a client message id are given it. */
+  /** The same for all attempts to send one message; platforms that accept a client message id receive it. */
   readonly clientId: string
 }
 
-/** The provider's id of what was sent, for threads, edits and the outbox. */
+/** The platform's id of a sent message, used for threads, edits and the outbox. */
 export interface Sent {
   readonly id: string
 }
 
-/** Resolves once the message is durable; rejects with `unavailable` when it could not be kept. */
+/** Resolves when the message is durable. Rejects with `unavailable` when the store could not keep it. */
 export type Deliver = (inbound: Inbound) => Promise<void>
 
 export interface ChannelHealth {
@@ -88,83 +88,81 @@ export interface ChannelHealth {
   readonly lastSentAtMs?: number
 }
 
-/** What a check of a request's origin found. */
+/** The result of a successful verification. */
 export interface Verified {
-  /** What proved it, such as the header's name; or, where nothing did, what is missing. For the inspector. */
+  /** What verified the request, such as the name of a header, or what is missing when nothing did. Shown to operators. */
   readonly by: string
-  /** A value the provider never uses again: the gateway refuses a second request with it. */
+  /** A nonce that the platform never uses twice. The daemon refuses a second request with it. */
   readonly once?: string
 }
 
-/** What an operator wants to see arrive. */
+/** A message that an operator sends to try a channel. */
 export interface Sample {
   readonly sender: string
-  /** The conversation it is in, where answers go to a conversation and not to the sender; default: one the channel makes up. */
+  /** The conversation, on platforms where replies go to a conversation. The channel invents one unless it is given. */
   readonly to?: string
   readonly text: string
-  /** The provider's message id. */
+  /** The platform's id of the message. */
   readonly id: string
   readonly atMs: number
-  /** True: an event of the same provider that is no message, so that nothing runs. */
+  /** True: an event of the platform that is not a message, so that no turn runs. */
   readonly ignored?: true
 }
 
-/** A request as the provider sends it, proved with the configured secret. Throws `invalid_request` for what cannot be in one. */
+/** A request as the platform sends it, signed with the configured secret. */
 export interface SampleRequest {
   readonly headers: Readonly<Record<string, string>>
   readonly query?: Readonly<Record<string, string>>
   readonly body: string
-  /** Nobody but the provider can prove it, so it has to be refused. */
+  /** Only the platform can sign such a request, so the channel must refuse this one. */
   readonly unproved?: true
-  /** Its conversation is made up, so no answer can arrive. */
+  /** The conversation is invented, so no reply can arrive. */
   readonly unanswerable?: true
 }
 
 export interface Webhook {
   readonly path: `/${string}`
-  /** Default 65,536. */
+  /** The largest accepted body in bytes; 65,536 unless given. */
   readonly bodyBytesMax?: number
-  /** The key whose absence leaves requests unproved; absent: every request is proved. */
+  /** The configuration key whose absence leaves requests unverified. Absent when every request is verified. */
   readonly unsigned?: string
-  /** The URL that is registered with the provider, where the configuration names it. */
+  /** The URL that is registered with the platform, where the configuration names it. */
   readonly registered?: string
-  /** The provider's GET check. */
+  /** Answers the platform's GET request that checks the URL. */
   handshake?(url: URL): Response
-  /** The query of that check as the provider sends it, with this challenge; for operators who try their set-up. */
+  /** The query of that GET request as the platform sends it with this challenge, for operators who try a set-up. */
   handshakeQuery?(challenge: string): Readonly<Record<string, string>>
   /**
-   * Over raw bytes, before anything is parsed. Throws `AppError('unauthorized')` with one message for every reason; the
-   * reason is its `cause`, a text without secrets for the log and the inspector.
+   * Verifies the raw bytes before anything is parsed. Throws `unauthorized` with the same message for every reason; its
+   * `cause` is the reason as a text without secrets, for the log and for operators.
    */
   verify(raw: Raw): Verified | Promise<Verified>
-  /** Bytes to messages; own messages and everything that is no message are already dropped. Throws `invalid_request`. */
+  /** Returns the messages of a request without the channel's own messages and other events. Throws `invalid_request`. */
   parse(raw: Raw): readonly Inbound[] | Promise<readonly Inbound[]>
-  /** For operators who try their set-up without the provider. */
+  /** Makes a request for operators who try a set-up without the platform. Throws `invalid_request` for impossible values. */
   sample(sample: Sample): SampleRequest
 }
 
 export interface Channel {
-  /** Equal to the catalogue row's `channel`. */
+  /** Equals the `channel` of the catalogue row. */
   readonly name: string
-  /** `*` allows all, empty denies all; the gateway filters, a channel never does. */
+  /** The allowlist: `*` accepts every sender, an empty list none. The daemon filters; a channel never does. */
   readonly allow: readonly string[]
-  /** The form two spellings of one sender share, such as E.164; default: as written. */
+  /** Returns the canonical form of a sender, such as E.164. Senders are compared as written unless it is given. */
   normalise?(sender: string): string
-  /** Whether an entry of the list that is not the sender's own form covers the (normalised) sender, such as a mail domain. */
+  /** Tells whether an allowlist entry that is not the sender's canonical form covers the sender, such as a mail domain. */
   matches?(entry: string, sender: string): boolean
-  /** Inbound over HTTP. */
+  /** Receives messages over HTTP. */
   readonly webhook?: Webhook
-  /**
-   * Inbound over a connection we hold, or fetched. Resolves soon after `signal` aborts; a rejection is retried with backoff.
-   */
+  /** Receives messages over a connection or by polling. Resolves soon after `signal` aborts; a rejection is retried with backoff. */
   listen?(deliver: Deliver, signal: AbortSignal): Promise<void>
   /**
-   * Sends one message of at most `limits.text`. Throws `AppError`: `rate_limited` and `unavailable` were not sent and are
-   * retried, `invalid_request` and `forbidden` never will be; anything else may have been sent, and is not sent again unless
-   * the platform drops repeats. Follows no redirect with a credential.
+   * Sends one message of at most `limits.text`. Throws an `AppError`: after `rate_limited` and `unavailable` the message was
+   * not sent and the outbox retries; `invalid_request` and `forbidden` are final; after any other code the message may have
+   * been sent, and the outbox retries only where the platform drops repeats. Must not follow a redirect with a credential.
    */
   send(to: Address, message: Outbound, signal: AbortSignal): Promise<Sent>
-  /** Replaces the text of a sent message, where the platform can edit; throws like `send`. The same text again is no error. */
+  /** Replaces the text of a sent message on platforms that can edit. Throws as `send` does; the same text again is not an error. */
   update?(to: Address, sent: Sent, message: Outbound, signal: AbortSignal): Promise<void>
   readonly limits: {
     /** The longest text of one message, counted in `unit`. */
@@ -172,30 +170,30 @@ export interface Channel {
     readonly unit: 'utf16' | 'codepoint' | 'byte'
     /** The platform drops a second message with the same `clientId`, so an uncertain send may be repeated. */
     readonly dedupesClientIds?: true
-    /** Attachments it can send: how many in one message, and how large each. Absent: none. */
+    /** How many attachments one message can carry, and the largest size of each. Absent when the channel sends none. */
     readonly attachments?: { readonly count: number; readonly bytesMax: number }
   }
-  /** Where notifications go (§2.5): the dispatch target that means this channel, and the conversation configured for it. */
+  /** The destination of notifications: the target name that stands for this channel, and its configured conversation. */
   readonly notifications?: {
     readonly target: 'community' | 'workspace' | 'messenger'
-    /** The account of ours that speaks. */
+    /** The account that sends the notifications. */
     readonly account: string
-    /** Absent: none is configured, and only an event that names its own is sent. */
+    /** Absent when no conversation is configured; then only events that name a conversation are sent. */
     readonly to?: Address
-    /** The key that would configure it, for messages to operators. */
+    /** The configuration key that sets the conversation, for messages to operators. */
     readonly key: string
   }
-  /** Replies are shown while they are made, by `update`, not more often than this. Needs `update`. */
+  /** The shortest time between two edits of a draft reply. Absent when the channel shows no drafts. Needs `update`. */
   readonly draftEveryMs?: number
-  /** Shows for a few seconds that an answer is being made. */
+  /** Shows for a few seconds that a reply is being written. */
   typing?(to: Address, signal: AbortSignal): Promise<void>
   /**
-   * The bytes of an attachment that came in, at most `bytesMax`; asked for as the turn begins, after the allowlist. Throws
-   * `AppError`: `unavailable` may succeed later, anything else never will.
+   * Downloads an inbound attachment of at most `bytesMax` bytes. The daemon calls it when the turn begins, after the
+   * allowlist. Throws an `AppError`: `unavailable` may succeed later, any other code is final.
    */
   fetchMedia?(attachment: Attachment, options: { readonly bytesMax: number; readonly signal: AbortSignal }): Promise<Media>
-  /** What it is configured without and cannot do its work without, such as `oauth_token or refresh_token`; for operators. */
+  /** The configuration that is missing and without which the channel cannot work, such as `oauth_token or refresh_token`. */
   readonly lacks?: string
-  /** Passive: what is known, never a request. */
+  /** Returns the known state of the channel. Makes no request. */
   health?(): ChannelHealth
 }

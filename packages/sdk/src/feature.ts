@@ -1,4 +1,4 @@
-/** The seam: everything Sluice can do beyond its core is a `Feature`, chosen by a profile. */
+/** The port of features: a profile chooses which channels, tools, providers, sandboxes and exporters a build has. */
 import type * as v from 'valibot'
 import type { FeatureId } from './catalogue.ts'
 import type { Channel } from './channel.ts'
@@ -11,10 +11,10 @@ import type { Sandbox } from './sandbox.ts'
 import type { ConfigSchema, Section } from './section.ts'
 import type { Tool } from './tool.ts'
 
-/** What one feature adds. Every name in here also stands in its catalogue row. */
+/** The parts that a feature adds. The catalogue row of the feature lists the same names. */
 export interface Parts {
   readonly channels?: readonly Channel[]
-  /** Of a feature that names its own tools: looked at again after `register`, so a getter may answer what that found. */
+  /** Read again after `register` for features that name their own tools, so a getter may return what `register` found. */
   readonly tools?: readonly Tool[]
   readonly routes?: readonly Route[]
   readonly commands?: readonly Command[]
@@ -22,24 +22,24 @@ export interface Parts {
   readonly sandboxes?: readonly Sandbox[]
   readonly observers?: readonly Observer[]
   readonly services?: Partial<Services>
-  /** Why this configuration leaves it out, such as `enabled = false`; of the other parts only commands are then looked at. */
+  /** The reason why the configuration turns the feature off, such as `enabled = false`. Only `commands` are then used. */
   readonly off?: string
-  /** Says what this machine lacks for the feature, and what to install; a quick look, for `sluice features`. */
+  /** Returns what the machine is missing for the feature and how to install it, for `sluice features`. Must be quick. */
   lacks?(): string | undefined
-  /** Proves on this machine that it can do its work, and says what to install where it cannot; for `sluice doctor`. */
+  /** Tries the feature on this machine, for `sluice doctor`, and reports what to install where it cannot work. */
   check?(signal: AbortSignal): Promise<readonly Finding[]>
-  /** How the connections are that it keeps open, where they are no channels; from memory. */
+  /** Returns the state of the connections that the feature keeps open, channels excepted. Makes no request. */
   links?(): readonly LinkHealth[]
-  /** Lines for the system prompt, asked for at each turn. */
+  /** Returns lines for the system prompt, at each turn. */
   prompt?(): string
-  /** Phase 2, registration: credential checks, device discovery. Once per build; a rejection marks the feature failed. */
+  /** Phase 2, registration: checks credentials and discovers devices, once for each build. A rejection marks the feature as failed. */
   register?(signal: AbortSignal): Promise<void>
   /**
-   * Called once, before `close`, when the daemon stops or a new build of the feature is about to register in its place.
-   * Turns that use the feature may go on for long after it: stop here what must not go on meanwhile, such as motors.
+   * Runs once before `close`, when the daemon stops or another build replaces this one, which registers afterwards. Turns may
+   * use the old parts for a long time; end here what must not go on meanwhile, such as motors.
    */
   drain?(): Promise<void>
-  /** Phase 4, shutdown: idempotent, called in reverse order. Phase 3 is the parts at work. */
+  /** Phase 4, shutdown: runs in reverse order and must be idempotent. In phase 3 the parts are in use. */
   close?(): Promise<void>
 }
 
@@ -49,24 +49,24 @@ export interface LinkHealth {
   readonly state: 'ok' | 'connecting' | 'down'
 }
 
-/** What a check found. */
+/** One result of a check. */
 export interface Finding {
   readonly status: 'ok' | 'warn' | 'fail'
   readonly detail: string
-  /** What mends it; of a finding that is not `ok`. */
+  /** The remedy, for a finding that is not `ok`. */
   readonly fix?: string
 }
 
 export interface Feature<Schema extends ConfigSchema = ConfigSchema> {
-  /** = folder = catalogue key; an embedder's own starts with `x-`. */
+  /** Equals the folder and the catalogue key. A feature of an embedder starts with `x-`. */
   readonly id: FeatureId
   readonly section?: Section<Schema>
   /**
-   * Phase 1, construction: synchronous, so no I/O fits in. Also called by commands that never start the daemon; `host`
-   * may be kept, its methods may be called from phase 2 on.
+   * Phase 1, construction: synchronous and without I/O. Commands that never start the daemon call it, too. The feature may
+   * keep `host` and call its methods from phase 2 on.
    */
   build(host: Host, config: v.InferOutput<Schema>): Parts
 }
 
-/** Identity at run time; at compile time it types `config` from `section.schema`. */
+/** Returns its argument; types `config` from `section.schema`. */
 export const defineFeature = <const Schema extends ConfigSchema>(feature: Feature<Schema>): Feature => feature as unknown as Feature

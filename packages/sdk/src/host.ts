@@ -1,4 +1,4 @@
-/** What a feature is given at construction: its only way to the outside. */
+/** The services that a feature gets when it is built. A feature reaches everything outside of itself through them. */
 import type * as v from 'valibot'
 import type { FeatureId } from './catalogue.ts'
 import type { StartCompanion } from './companion.ts'
@@ -15,34 +15,34 @@ import type { Workspace } from './workspace.ts'
 
 export interface Clock {
   nowMs(): number
-  /** Milliseconds that never go backwards, for durations. */
+  /** Milliseconds that never decrease, for durations. */
   monotonicMs(): number
-  /** Resolves after `ms`, or at once when `signal` aborts; never rejects, never keeps the process alive. */
+  /** Resolves after `ms`, or when `signal` aborts. Never rejects, and does not keep the process alive. A timer may end up to a millisecond early. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
-/** Small secrets a feature makes or is handed at run time, encrypted at rest under the feature's name. */
+/** Small secrets that a feature creates or receives at run time, encrypted at rest and kept apart for each feature. */
 export interface SecretStore {
   get(name: string): Promise<string | undefined>
   set(name: string, value: string): Promise<void>
   delete(name: string): Promise<void>
 }
 
-/** What features may know of paired devices. */
+/** The questions that features may ask about paired devices. */
 export interface Pairing {
-  /** Those of the devices that were revoked together with their passkeys. */
+  /** Returns those of `devices` that were revoked together with their passkeys. */
   revokedAmong(devices: readonly string[]): Promise<readonly string[]>
-  /** The device that was paired: `device` itself, or the one that vouched for it. */
+  /** Returns the device that was paired: `device` itself, or the device that vouched for it. */
   originOf(device: string): Promise<string>
 }
 
-/** What features and the core offer each other by name. A consumer asks at run time and handles `undefined`. */
+/** The services that features and the core offer each other by name. A consumer looks one up at run time and handles `undefined`. */
 export interface Services {
   readonly memory: Memories
   readonly vitals: () => Vitals
-  /** The engine of procedures; absent in commands that run without a daemon. */
+  /** The procedure engine. Absent in commands that run without a daemon. */
   readonly sops: Sops
-  /** A new paired device and its bearer token, as pairing makes them; for features that prove who somebody is. */
+  /** Creates a paired device with a bearer token, for features that authenticate people. */
   readonly issueToken: (device: {
     readonly name: string
     readonly role: Role
@@ -53,65 +53,65 @@ export interface Services {
   readonly pairing: Pairing
   /** One record in the audit log, durable once it resolves: what is about to happen to the world outside, and who caused it. */
   readonly audit: (record: DeviceRecord) => Promise<void>
-  /** The pins of this very machine, where a feature can reach them. */
+  /** The pins of this machine, where a feature can reach them. */
   readonly nativeGpio: SharedGpio
   /** Live readings of a chip over its debug port. */
   readonly chipProbe: ChipProbe
-  /** Adds to the configuration file; absent but in commands. Throws like `sluice config set`. */
+  /** Adds to the configuration file. Present only in commands. Throws as `sluice config set` does. */
   readonly addToConfig: (addition: ConfigAddition) => Promise<void>
-  /** A TOML file of a feature's own, such as `robot.toml`; undefined: there is none. Throws `config_invalid` with line and column. */
+  /** Reads a TOML file of a feature, such as `robot.toml`; undefined when it does not exist. Throws `config_invalid` with line and column. */
   readonly readToml: <Schema extends v.GenericSchema>(file: string, schema: Schema) => Promise<v.InferOutput<Schema> | undefined>
   /** Present when `[transcription]` is enabled. */
   readonly transcribe: Transcribe
-  /** The text of a PDF, page by page. Throws `invalid_request` for a file that is broken, encrypted or too large. */
+  /** Returns the text of each page of a PDF. Throws `invalid_request` for a file that is broken, encrypted or too large. */
   readonly pdfText: (pdf: Uint8Array, options: { readonly pages?: string; readonly signal: AbortSignal }) => Promise<string[]>
 }
 
 export interface ConfigAddition {
-  /** A list of tables, such as `peripherals.boards`, that gets one more at its end. */
+  /** The list of tables to append to, such as `peripherals.boards`. */
   readonly list: string
   readonly entry: Readonly<Record<string, string | number | boolean>>
-  /** Keys that are set along with it, by their paths. */
+  /** Further keys to set in the same change, by their paths. */
   readonly set?: Readonly<Record<string, string | number | boolean>>
 }
 
-/** The text of a recording. Throws `invalid_request` for what is no audio, `unavailable` for what may succeed later. */
+/** Returns the text of a recording. Throws `invalid_request` for data that is not audio, and `unavailable` when a later call may succeed. */
 export type Transcribe = (
   audio: { readonly bytes: Uint8Array; readonly name: string; readonly mime?: string },
   options: { readonly signal: AbortSignal },
 ) => Promise<string>
 
 export interface DeviceRecord {
-  /** As in `SopEvent.by`. */
+  /** Who did it, as in `SopEvent.by`. */
   readonly by: string
-  /** JSON; no secret. */
+  /** Plain data without secrets. */
   readonly detail: Readonly<Record<string, unknown>>
 }
 
-/** By the numbers the board's own documentation gives its pins. Throws `invalid_request` for one that is not there or reserved. */
+/** Pins by the numbers of the board's documentation. Throws `invalid_request` for a pin that does not exist or is reserved. */
 export interface NativeGpio {
   read(pin: number): Promise<0 | 1>
   write(pin: number, value: 0 | 1): Promise<void>
 }
 
-/** For all features that reach these pins, so that none goes past the leases and reservations of another. */
+/** The one access to these pins for all features, so that leases and reservations hold for each of them. */
 export interface SharedGpio extends NativeGpio {
-  /** Whether this machine has such pins, as far as is known yet. */
+  /** True when this machine is known to have such pins. */
   readonly isThere: boolean
-  /** Runs one transaction of a client; throws `conflict` while the pins, or one of them, are another client's. */
+  /** Runs one transaction of a client. Throws `conflict` while one of the pins is leased to another client. */
   use<Result>(use: PinUse, work: () => Promise<Result>): Promise<Result>
 }
 
 export interface PinUse {
   readonly tool: string
   readonly context: ToolContext
-  /** What is written, for the audit log. Absent: it only reads. */
+  /** The values to write, for the audit log. Absent when the transaction only reads. */
   readonly write?: Readonly<Record<string, unknown>>
-  /** Written pins, which are then this client's. */
+  /** The written pins, which are then leased to the client. */
   readonly pins?: readonly (number | string)[]
 }
 
-/** Boards by their name in the configuration; throws `invalid_request` for one that cannot be read live, `unavailable` otherwise. */
+/** Reads a board by its name in the configuration. Throws `invalid_request` when it cannot be read live, else `unavailable`. */
 export interface ChipProbe {
   info(board: string, signal: AbortSignal): Promise<ChipInfo>
 }
@@ -119,7 +119,7 @@ export interface ChipProbe {
 export interface ChipInfo {
   readonly chip: string
   readonly architecture: string
-  /** As read from the chip itself, in bytes. */
+  /** The memory regions as read from the chip; `start` and `length` in bytes. */
   readonly memory: readonly { readonly name: string; readonly start: number; readonly length: number }[]
 }
 
@@ -128,7 +128,7 @@ export interface IssuedToken {
   readonly deviceId: string
 }
 
-/** An address a name stands for, as `node:dns` tells it. */
+/** An address of a host name, in the shape of `node:dns`. */
 export interface ResolvedAddress {
   readonly address: string
   /** 4 or 6. */
@@ -139,11 +139,11 @@ export interface PublicRequest {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | Uint8Array
-  /** Ends the request, and the body that is still being read. */
+  /** Ends the request and the reading of its body. */
   readonly signal: AbortSignal
-  /** Reading beyond it ends the body with an error. */
+  /** The largest answer in bytes; a longer body ends with an error. */
   readonly responseBytesMax?: number
-  /** Asked before each hop, redirects included; throws to refuse. */
+  /** Called before each request, redirects included. Throws to refuse the URL. */
   readonly admit?: (url: URL) => void
 }
 
@@ -151,35 +151,34 @@ export interface Host {
   readonly feature: FeatureId
   readonly log: Logger
   readonly clock: Clock
-  /** Outbound HTTP to addresses the operator configured. */
+  /** Sends requests to addresses that the operator configured. */
   readonly fetch: typeof fetch
   /**
-   * Outbound HTTP to addresses a model or a stranger named: http and https only, no credentials in the URL, every address
-   * the name resolves to is public, the connection goes to the address that was checked, and each redirect (at most 5) is
-   * checked anew. Throws `forbidden` for what it refuses. `[http] allow_private` lists hosts exempt from the address check.
+   * Sends requests to addresses that a model or a sender named: http and https only, no credentials in the URL, every address
+   * of the host is public, the connection goes to the address that was checked, and each of at most 5 redirects is checked
+   * again. Throws `forbidden` otherwise. `[http] allow_private` lists hosts that may have private addresses.
    */
   readonly publicFetch: (url: string, init: PublicRequest) => Promise<Response>
   /**
-   * Where a connection to such a host may go, for what is no request of `publicFetch`: every address it has, by the same
-   * rule. Connect to one of these and resolve nothing anew. Throws `forbidden` if one of them is not public, `upstream` if
-   * there is none.
+   * Returns the addresses of such a host by the same rule, for connections other than HTTP requests. Connect to one of them and
+   * do not resolve the name again. Throws `forbidden` when an address is not public, and `upstream` when there is none.
    */
   readonly publicAddresses: (hostname: string, signal: AbortSignal) => Promise<readonly ResolvedAddress[]>
-  /** The only way to start a program. */
+  /** Starts a program; there is no other way to start one. */
   readonly spawn: Spawn
-  /** Runs a module of the feature's own in a process beside the daemon. */
+  /** Runs a module of the feature in a process next to the daemon. */
   readonly companion: StartCompanion
-  /** Durable keys of this feature alone. */
+  /** Durable key-value pairs of this feature. */
   readonly keyValue: KeyValue
   readonly secrets: SecretStore
   readonly events: Events
   readonly policy: Policy
   readonly workspace: Workspace
-  /** The per-user data directory, absolute. A feature keeps its files in a folder of its own name there. */
+  /** The absolute path of the data directory. A feature keeps its files there in a folder of its own name. */
   readonly dataDir: string
-  /** Asks the daemon to build this feature anew, as when a device came or went; what runs ends on the old parts first. */
+  /** Asks the daemon to build this feature again, such as after a device was connected. Running work ends on the old parts. */
   rebuild(reason: string): void
-  /** Asks the daemon to look again at which of this feature's tools are `available`. */
+  /** Asks the daemon to evaluate again which tools of this feature are `available`. */
   refresh(reason: string): void
   service<Name extends keyof Services>(name: Name): Services[Name] | undefined
 }

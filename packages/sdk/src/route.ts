@@ -1,33 +1,33 @@
-/** The port of HTTP routes: a table the gateway mounts, guards, documents and tests. */
+/** The port of HTTP routes, which the HTTP side mounts, guards, documents and tests from one table. */
 import type * as v from 'valibot'
 import type { ClientId } from './client-id.ts'
 import type { Trace } from './trace.ts'
 
 /**
- * What a credential may do: an `operator` everything; a `client` only what concerns its own sessions, turns, approvals and
- * memories.
+ * The role of a credential. An `operator` may do everything; a `client` sees and changes only its own sessions, turns,
+ * approvals and memories.
  */
 export const ROLES = ['operator', 'client'] as const
 export type Role = (typeof ROLES)[number]
 
 /**
- * Who may call: the least role a paired device needs (asked for only while pairing is required), `local` a process on this
- * machine that came through no proxy, `open` anybody. A `client` route shows a client nothing but its own.
+ * The caller that a route accepts: the least role of a paired device (checked only while pairing is required), `local` for a
+ * process on this machine without a proxy, or `open` for every caller. A `client` route shows a client only its own data.
  */
 export type RouteAuth = Role | 'local' | 'open'
 
 export interface RouteRequest<Body = unknown, Query = unknown> {
   readonly client: ClientId
-  /** The device that called; `null` where no bearer was asked for. */
+  /** The device of the caller; `null` when no bearer token was required. */
   readonly device: string | null
-  /** The role of the caller: `operator` while no pairing is required, `null` where no bearer was asked for. */
+  /** The role of the caller: `operator` while pairing is not required, `null` when no bearer token was required. */
   readonly role: Role | null
   readonly headers: Headers
   readonly params: Readonly<Record<string, string>>
   readonly url: URL
   readonly query: Query
   readonly body: Body
-  /** The bytes `body` was read from. */
+  /** The bytes that `body` was parsed from. */
   readonly raw: Uint8Array
   readonly signal: AbortSignal
   readonly trace: Trace
@@ -35,26 +35,26 @@ export interface RouteRequest<Body = unknown, Query = unknown> {
 
 export interface Route<Body extends v.GenericSchema = v.GenericSchema, Query extends v.GenericSchema = v.GenericSchema> {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** With `:name` for one segment. */
+  /** The path, with `:name` for one segment. */
   readonly path: `/${string}`
   readonly summary: string
   readonly auth: RouteAuth
-  /** From one address, before any credential is looked at; over it, `rate_limited`. Default: no limit. */
+  /** The limit of one address, checked before credentials; beyond it the answer is `rate_limited`. No limit unless given. */
   readonly callsPerMinute?: number
-  /** Default 65,536. */
+  /** The largest accepted body in bytes; 65,536 unless given. */
   readonly bodyBytesMax?: number
-  /** A JSON body is demanded and validated where there is a schema; otherwise the body is not read. */
+  /** The schema of a required JSON body. Without a schema the body is not read. */
   readonly body?: Body
-  /** Every query value is a text; unknown ones are ignored. */
+  /** The schema of the query. Every value is a text, and unknown names are ignored. */
   readonly query?: Query
-  /** What it answers, for the OpenAPI document; errors every route can give are added. */
+  /** The answers by status, for the OpenAPI document, which adds the errors that every route can give. */
   readonly answers: Readonly<Record<number, { readonly description: string; readonly schema?: v.GenericSchema }>>
-  /** What a success is made of, where it is not JSON. */
+  /** The media type of a success that is not JSON. */
   readonly mediaType?: string
-  /** Returns JSON-able data for 200, or a `Response`. Throws `AppError` to refuse. */
+  /** Returns data for a JSON answer with status 200, or a `Response`. Throws an `AppError` to refuse. */
   handle(request: RouteRequest<v.InferOutput<Body>, v.InferOutput<Query>>): unknown
 }
 
-/** Identity at run time; at compile time it types `body` and `query` in `handle` from their schemas. */
+/** Returns its argument; types `body` and `query` in `handle` from their schemas. */
 export const defineRoute = <const Body extends v.GenericSchema, const Query extends v.GenericSchema>(route: Route<Body, Query>): Route =>
   route as unknown as Route

@@ -1,18 +1,18 @@
-/** Configuration sections: the schema is the only place where keys, defaults, secrets and environment names stand. */
+/** Sections of the configuration. The schema is the only place that defines keys, defaults, secrets and environment variables. */
 import * as v from 'valibot'
 import { Secret } from './secret.ts'
 
 export type ConfigSchema = v.GenericSchema<Record<string, unknown> | undefined, object>
 
-/** One TOML section. Several features may own keys of one path, as long as no key has two different schemas. */
+/** One TOML section. Several features may own keys of one path, but no key may have two different schemas. */
 export interface Section<Schema extends ConfigSchema = ConfigSchema> {
-  /** As in the file: `channels_config.roomchat`. */
+  /** The path as in the file, such as `channels_config.roomchat`. */
   readonly path: string
   /** A `v.object` of the section's keys in their TOML spelling. */
   readonly schema: Schema
   /**
-   * Runs after the schema, for a section that is configured and turned on: checks that need code which is loaded only then,
-   * and values in the form the feature works with.
+   * Runs after the schema when the section is configured and turned on. Performs checks whose code is loaded only then, and
+   * converts values to the form that the feature uses.
    */
   refine?(value: v.InferOutput<Schema>): Promise<Refined<v.InferOutput<Schema>>>
 }
@@ -20,28 +20,28 @@ export interface Section<Schema extends ConfigSchema = ConfigSchema> {
 export interface Refined<Value> {
   readonly value: Value
   readonly problems: readonly {
-    /** From the section on. */
+    /** The path below the section. */
     readonly path: readonly (string | number)[]
-    /** Says why the value is wrong and which values are accepted. */
+    /** Why the value is wrong, and which values are accepted. */
     readonly message: string
   }[]
 }
 
-/** What the loader, the logger and the documentation read from a key. */
+/** Properties of a key that the loader, the logger and the documentation read. */
 export interface KeyMetadata {
-  /** Encrypted at rest, redacted everywhere. */
+  /** The value is encrypted at rest and masked everywhere. */
   readonly secret?: true
-  /** Names of environment variables that give the value, the first one set wins. */
+  /** The environment variables that supply the value; the first one that is set wins. */
   readonly env?: readonly string[]
-  /** True: the variable overrides the file. Otherwise it only fills a gap. */
+  /** True when the variable overrides the file. Otherwise it supplies a value that the file does not have. */
   readonly envWins?: true
 }
 
-/** Attaches environment names to a key: the first one that is set overrides the file. */
+/** Attaches environment variables to a key; the first one that is set overrides the file. */
 export const fromEnv = <Input>(...env: string[]): v.MetadataAction<Input, { readonly env: readonly string[]; readonly envWins: true }> =>
   v.metadata({ env, envWins: true })
 
-/** A secret key: a non-empty text that reaches the feature as a `Secret`. */
+/** A secret: a non-empty text that the feature receives as a `Secret`. */
 export const secretText = (metadata: Omit<KeyMetadata, 'secret'> = {}) =>
   v.pipe(
     v.string(),
@@ -55,7 +55,7 @@ const HTTP_URL = 'must be an http or https URL such as https://host.example/v1, 
 /** The address of a service: an http or https URL without user name, query or fragment. */
 export const httpUrl = () => v.pipe(v.string(), v.url(), v.regex(/^https?:\/\/[^@?#\s]+$/i, HTTP_URL))
 
-/** What an HTTP header may carry, without the blanks around it that are trimmed before use. */
+/** The characters that an HTTP header value may have. Surrounding blanks are trimmed before use. */
 const HEADER_VALUE = /^[\t\x20-\x7E]*$/
 
 /** A secret that is sent in a request header. */
@@ -71,6 +71,6 @@ export const headerSecret = (metadata: Omit<KeyMetadata, 'secret'> = {}) =>
     v.metadata({ secret: true, ...metadata } satisfies KeyMetadata),
   )
 
-/** A whole number between two bounds, both allowed. */
+/** A whole number from `min` to `max`, both included. */
 export const whole = (min: number, max: number = Number.MAX_SAFE_INTEGER) =>
   v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max))
