@@ -1,98 +1,103 @@
-/** The Bot API: one call, with its refusals told apart as `Channel.send` promises. The token is in every URL, and in nothing else. */
+/** Calls of Telegram's Bot API. The token is part of every URL, so no URL may appear in an error or a log line. */
 import type { ApiMethods as MethodsOf } from '@grammyjs/types'
-import { callProvider, type ProviderCall, withoutTrailing } from '@sluice/kit'
-import { list, members, text } from '@sluice/kit/foreign-json'
+import { callProvider, withoutTrailing } from '@sluice/kit'
+import { members, text } from '@sluice/kit/foreign-json'
 import { AppError, type Secret } from '@sluice/sdk'
 
-/** Files are sent as forms, so that no call holds one. */
+/** Files are sent as forms, so the parameters of no method contain one. */
 type ApiMethods = MethodsOf<never>
-
-export type CallOptions = Pick<ProviderCall, 'signal' | 'timeoutMs' | 'answerBytesMax'>
-
-export interface BotApi {
-  /**
-   * Resolves to the result; parameters with a file in them are a form. Throws as `callProvider` does, with the `Refusal` where
-   * the API gave one, `unavailable` for a bad token and `conflict` where another program polls.
-   */
-  call<Method extends keyof ApiMethods & string>(
-    method: Method,
-    params: ParamsOf<Method> | FormData,
-    options: CallOptions,
-  ): Promise<unknown>
-  /** Where a file can be fetched, token included: never to be shown. */
-  fileUrl(path: string): string
-  readonly fetch: typeof fetch
-}
-
-/** What the API says when it refuses. */
-export interface Refusal {
-  readonly code: number
-  readonly description: string
-  /** The group lives on under this id. */
-  readonly migratedTo?: string
-}
 
 export type ParamsOf<Method extends keyof ApiMethods> =
   Parameters<ApiMethods[Method]> extends readonly [] ? object : NonNullable<Parameters<ApiMethods[Method]>[0]>
 
-export interface BotApiOptions {
-  readonly fetch: typeof fetch
-  readonly apiUrl: string
-  readonly token: Secret
+export interface CallOptions {
+  readonly signal: AbortSignal
+  /** Default 30,000. */
+  readonly timeoutMs?: number
+  /** The largest answer, for methods whose answers exceed the default of `callProvider`. */
+  readonly answerBytesMax?: number
 }
 
-/** A token of any other form could change the URL it is put into. */
+/** A refusal as the API reports it. */
+export interface Refusal {
+  readonly code: number
+  readonly description: string
+  /** The new id of a group that became a supergroup. */
+  readonly migratedTo?: string
+}
+
+/** A token of another form could change the URL that it becomes part of. */
 const TOKEN = /^(\d+):[\w-]+$/
-/** A token that is unknown, or cut short: the operator mends it, and until then nothing was done. */
+/** The API's codes for an unknown or truncated token. Nothing is done until the operator corrects it. */
 const BAD_TOKEN = [401, 404]
 
-/** The bot's own id; undefined for what cannot be a token. */
+/** Returns the bot's own id, or undefined for a malformed token. */
 export const botIdOf = (token: Secret): string | undefined => TOKEN.exec(token.reveal().trim())?.[1]
 
 export const isBadToken = (error: unknown): boolean => BAD_TOKEN.includes(refusalOf(error)?.code ?? 0)
 
+/** Returns the refusal behind an error of `BotApi.call`, if there is one. */
 export const refusalOf = (error: unknown): Refusal | undefined =>
   error instanceof AppError ? (error.cause as Refusal | undefined) : undefined
 
-export function createBotApi({ fetch, apiUrl, token }: BotApiOptions): BotApi {
-  const root = withoutTrailing(apiUrl, '/')
-  const checked = (): string => {
-    if (botIdOf(token) === undefined) throw new AppError('unavailable', 'bot_token is not of the form <number>:<letters>')
-    return token.reveal().trim()
+export class BotApi {
+  readonly fetch: typeof fetch
+  readonly #root: string
+  readonly #token: Secret
+
+  constructor(fetchApi: typeof fetch, apiUrl: string, token: Secret) {
+    this.fetch = fetchApi
+    this.#root = withoutTrailing(apiUrl, '/')
+    this.#token = token
   }
-  return {
-    fetch,
-    async call(method, params, options) {
-      let refusal: Refusal | undefined
-      let wait: number | undefined
-      try {
-        const { json } = await callProvider({
-          fetch,
-          provider: 'telegram',
-          url: `${root}/bot${checked()}/${method}`,
-          method: 'POST',
-          body: params,
-          explain(answer) {
-            refusal = readRefusal(answer)
-            wait = readWait(answer)
-            return refusal?.description
-          },
-          ...options,
-        })
-        const { ok, result } = members(json)
-        if (ok !== true) throw new AppError('upstream', `telegram did not say whether ${method} is done`)
-        return result
-      } catch (error) {
-        throw error instanceof AppError ? told(error, refusal, wait) : error
-      }
-    },
-    fileUrl: (path) => `${root}/file/bot${checked()}/${path.split('/').map(encodeURIComponent).join('/')}`,
+
+  /**
+   * Calls a method and returns its result. Parameters with a file are passed as a form. Throws as `callProvider` does, with the
+   * `Refusal` as the cause if the API gave one; also `unavailable` for a bad token and `conflict` if another program polls.
+   */
+  async call<Method extends keyof ApiMethods & string>(
+    method: Method,
+    params: ParamsOf<Method> | FormData,
+    options: CallOptions,
+  ): Promise<unknown> {
+    let refusal: Refusal | undefined
+    let waitSecs: number | undefined
+    try {
+      const { json } = await callProvider({
+        fetch: this.fetch,
+        provider: 'telegram',
+        url: `${this.#root}/bot${this.#checkedToken()}/${method}`,
+        method: 'POST',
+        body: params,
+        explain(answer) {
+          refusal = readRefusal(answer)
+          waitSecs = readWaitSecs(answer)
+          return refusal?.description
+        },
+        ...options,
+      })
+      const { ok, result } = members(json)
+      if (ok !== true) throw new AppError('upstream', `telegram did not say whether ${method} is done`)
+      return result
+    } catch (error) {
+      throw error instanceof AppError ? withRefusal(error, refusal, waitSecs) : error
+    }
+  }
+
+  /** Returns the address of a file. It contains the token and must not be shown. */
+  fileUrl(path: string): string {
+    return `${this.#root}/file/bot${this.#checkedToken()}/${path.split('/').map(encodeURIComponent).join('/')}`
+  }
+
+  #checkedToken(): string {
+    if (botIdOf(this.#token) === undefined) throw new AppError('unavailable', 'bot_token is not of the form <number>:<letters>')
+    return this.#token.reveal().trim()
   }
 }
 
-function told(error: AppError, refusal: Refusal | undefined, wait: number | undefined): AppError {
+function withRefusal(error: AppError, refusal: Refusal | undefined, waitSecs: number | undefined): AppError {
   if (!refusal) return error
-  const retryAfterSecs = error.retryAfterSecs ?? wait
+  const retryAfterSecs = error.retryAfterSecs ?? waitSecs
   const options = { cause: refusal, ...(retryAfterSecs !== undefined && { retryAfterSecs }) }
   if (BAD_TOKEN.includes(refusal.code)) return new AppError('unavailable', `${error.message} (is bot_token valid?)`, options)
   return new AppError(refusal.code === 409 ? 'conflict' : error.code, error.message, options)
@@ -105,13 +110,7 @@ function readRefusal(answer: unknown): Refusal | undefined {
   return { code, description: text(description), ...(Number.isSafeInteger(migratedTo) && { migratedTo: String(migratedTo) }) }
 }
 
-function readWait(answer: unknown): number | undefined {
+function readWaitSecs(answer: unknown): number | undefined {
   const { retry_after: wait } = members(members(answer).parameters)
   return typeof wait === 'number' && wait >= 0 ? Math.ceil(wait) : undefined
-}
-
-/** The list a method gives, or `upstream`. */
-export function listOf(result: unknown, method: string): readonly unknown[] {
-  if (!Array.isArray(result)) throw new AppError('upstream', `telegram answered ${method} with no list`)
-  return list(result)
 }

@@ -9,7 +9,7 @@ import { normaliseUser } from './known-names.ts'
 const LEAST = { bot_token: '700100:token' }
 const parse = (changes: object = {}) => v.safeParse(telegramSection.schema, { ...LEAST, ...changes })
 
-test('§2.3 bot_token is required, the rest has its defaults', () => {
+test('telegramSection requires bot_token and has defaults for the rest', () => {
   expect(parse().output).toEqual({
     enabled: true,
     bot_token: expect.any(Secret),
@@ -22,7 +22,7 @@ test('§2.3 bot_token is required, the rest has its defaults', () => {
   expect(parse({ bot_token: undefined }).success).toBe(false)
 })
 
-test('what is out of bounds is refused', () => {
+test('telegramSection rejects invalid values', () => {
   for (const changes of [
     { draft_update_interval_ms: 199 },
     { stream_mode: 'multi_message' },
@@ -38,7 +38,7 @@ test('what is out of bounds is refused', () => {
   }
 })
 
-test('notifications go to the chat that is configured, as a number or a text, or to none', () => {
+test('notifications go to the configured chat, given as a number or a text', () => {
   const notified = (changes: object) =>
     feature.build(testHost(), v.parse(telegramSection.schema, { ...LEAST, ...changes })).channels?.[0]?.notifications
   const none = { target: 'messenger', account: '700100', key: 'channels_config.telegram.notification_chat_id' }
@@ -48,7 +48,7 @@ test('notifications go to the chat that is configured, as a number or a text, or
   expect(notified({ notification_chat_id: '@ops_room' })).toEqual({ ...none, to: { to: '@ops_room' } })
 })
 
-test('a channel that is not enabled is not built', () => {
+test('a disabled channel is not built', () => {
   const built = (changes: object) => feature.build(testHost(), v.parse(telegramSection.schema, { ...LEAST, ...changes }))
   expect(built({}).channels).toHaveLength(1)
   expect(built({ enabled: false })).toEqual({ off: '`enabled` is false' })
@@ -58,7 +58,7 @@ test.each([
   ['@Ada', 'ada'],
   [' ada ', 'ada'],
   ['1001', '1001'],
-])('§5 %j has one form', (user, form) => {
+])('normaliseUser returns one form for %j', (user, form) => {
   expect(normaliseUser(user)).toBe(form)
   expect(normaliseUser(form)).toBe(form)
 })

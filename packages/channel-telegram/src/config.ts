@@ -1,4 +1,4 @@
-/** `[channels_config.telegram]` (§2.3). */
+/** The section `[channels_config.telegram]`. */
 import { headerSecret, whole } from '@sluice/sdk'
 import * as v from 'valibot'
 
@@ -13,37 +13,42 @@ const allowedUser = v.pipe(
 export const telegramSection = {
   path: 'channels_config.telegram',
   schema: v.object({
-    enabled: v.optional(v.pipe(v.boolean(), v.description('False: the channel is left out')), true),
-    bot_token: v.pipe(headerSecret(), v.description('Of the bot, as its maker was given it: <number>:<letters>')),
+    enabled: v.optional(v.pipe(v.boolean(), v.description('False: the channel is not built')), true),
+    bot_token: v.pipe(headerSecret(), v.description('Token of the bot, from @BotFather: <number>:<letters>')),
     allowed_users: v.optional(
       v.pipe(
         v.array(allowedUser),
-        v.description('Numeric ids, which stay, or user names, which stand for whoever used them first; * allows all, empty nobody'),
+        v.description(
+          'Numeric ids or user names; a user name means the first account that uses it. * allows every sender, an empty list none',
+        ),
       ),
       [],
     ),
     notification_chat_id: v.optional(
       v.pipe(
-        v.union([v.pipe(v.string(), v.regex(/^(?:-?\d+|@\w+)$/, 'Not a chat: -100123 or @name')), v.pipe(v.number(), v.integer())]),
+        v.union([
+          v.pipe(v.string(), v.regex(/^(?:-?\d+|@\w+)$/, 'Must be a chat such as -100123 or @name')),
+          v.pipe(v.number(), v.integer()),
+        ]),
         v.transform(String),
-        v.description('The chat that notifications and questions go to'),
+        v.description('Chat that receives notifications and approval prompts'),
       ),
     ),
     stream_mode: v.optional(
-      v.pipe(v.picklist(['off', 'partial']), v.description('partial: a reply is shown while it is made, by editing one message')),
+      v.pipe(v.picklist(['off', 'partial']), v.description('partial: shows a reply while it is being written, by editing one message')),
       'off',
     ),
-    draft_update_interval_ms: v.optional(v.pipe(whole(200, 60_000), v.description('Not more often is such a message edited')), 1000),
+    draft_update_interval_ms: v.optional(v.pipe(whole(200, 60_000), v.description('Shortest time between two such edits')), 1000),
     mention_only: v.optional(
-      v.pipe(v.boolean(), v.description('In groups, only what mentions the bot or answers it is a message to it')),
+      v.pipe(v.boolean(), v.description('In groups, accept only messages that mention the bot or reply to it')),
       false,
     ),
     api_url: v.optional(
       v.pipe(
         v.string(),
         v.url(),
-        v.regex(/^https?:\/\/[^@?#\s]+$/i, 'Not an http or https URL without user name, query and fragment'),
-        v.description('Where the Bot API is'),
+        v.regex(/^https?:\/\/[^@?#\s]+$/i, 'Must be an http or https URL without user name, query and fragment'),
+        v.description('Base URL of the Bot API'),
       ),
       'https://api.telegram.org',
     ),

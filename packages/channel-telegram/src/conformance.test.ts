@@ -7,13 +7,13 @@ const ada = { id: 1001, is_bot: false, first_name: 'Ada', username: 'ada' }
 const chat = { id: -100_200, type: 'group' }
 
 const UPDATES = [
-  { update_id: 11, message: { message_id: 5, from: ada, chat, date: 1_767_225_600, text: 'what is new?' } },
+  { update_id: 11, message: { message_id: 5, from: ada, chat, date: 1_767_225_600, text: 'any news?' } },
   { update_id: 12, message: { message_id: 6, from: { ...ada, is_bot: true }, chat, date: 1_767_225_601, text: 'I am a bot' } },
   { update_id: 13, callback_query: { id: '42', from: ada, message: { message_id: 4, chat, date: 1 }, data: 'yes' } },
 ]
 const shared = { account: '700100', sender: '1001' }
 const GOLDEN: readonly Inbound[] = [
-  { ...shared, id: '-100200:5', to: { to: '-100200', replyTo: '5' }, text: 'what is new?', sentAtMs: 1_767_225_600_000 },
+  { ...shared, id: '-100200:5', to: { to: '-100200', replyTo: '5' }, text: 'any news?', sentAtMs: 1_767_225_600_000 },
   { ...shared, id: 'cb:42', to: { to: '-100200', replyTo: '4' }, text: '', pressed: { message: '-100200:4', value: 'yes' } },
 ]
 

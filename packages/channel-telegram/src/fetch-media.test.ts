@@ -2,7 +2,7 @@ import type { Attachment } from '@sluice/sdk'
 import type { ProviderFault } from '@sluice/testkit/fake-provider'
 import { TELEGRAM_TOKEN } from '@sluice/testkit/fakes/telegram'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { type Bench, startBench } from './testing/bench.ts'
+import { type Bench, startBench } from './testing/fake-telegram.ts'
 
 let bench: Bench
 beforeEach(async () => {
@@ -19,21 +19,21 @@ const fetchIt = (attachment: Attachment, { bytesMax = MIB, signal = new AbortCon
     .catch((error: unknown) => error) ?? Promise.resolve()
 const downloads = { matches: ({ path }: { readonly path: string }) => path.startsWith('/file/') }
 
-test('the bytes of a file come whole, whatever its path has in it', async () => {
+test('fetchMedia downloads a file from any path', async () => {
   const bytes = Uint8Array.from({ length: 100_000 }, (_, index) => index)
   for (const path of ['photos/file_1.jpg', 'documents/a b#?%ü.pdf']) {
     expect(await fetchIt(photo(bench.fake.file(bytes, path)))).toEqual({ bytes: Buffer.from(bytes) })
   }
 })
 
-test('a file larger than asked for, or than the platform hands out, is too_large', async () => {
+test('fetchMedia throws too_large beyond its own limit and that of the platform', async () => {
   expect(await fetchIt(photo(bench.fake.file(new Uint8Array(1001), 'a')), { bytesMax: 1000 })).toMatchObject({ code: 'too_large' })
   expect(await fetchIt(photo(bench.fake.file(new Uint8Array(20 * MIB + 1), 'b')), { bytesMax: 25 * MIB })).toMatchObject({
     code: 'too_large',
   })
 })
 
-test('what is no file of the platform never will be', async () => {
+test('fetchMedia throws invalid_request for unknown ids, addresses and unsafe paths', async () => {
   expect(await fetchIt(photo('unknown'))).toMatchObject({ code: 'invalid_request' })
   expect(await fetchIt({ ...photo(''), source: { url: 'https://example.com/' } })).toMatchObject({ code: 'invalid_request' })
   for (const path of ['../../etc/passwd', '/etc/passwd', 'a/../../b', 'a\\b', '..']) {
@@ -48,8 +48,8 @@ test.each<[name: string, fault: ProviderFault, code: string]>([
   ['401', { fault: 'status', status: 401 }, 'unavailable'],
   ['404', { fault: 'status', status: 404 }, 'invalid_request'],
   ['a reset', { fault: 'reset' }, 'unavailable'],
-  ['a file cut in the middle', { fault: 'cut' }, 'unavailable'],
-])('%s of the download, without the token', async (_name, fault, code) => {
+  ['a truncated file', { fault: 'cut' }, 'unavailable'],
+])('fetchMedia hides the token in the error after %s', async (_name, fault, code) => {
   bench.fake.fail(fault, downloads)
   const error = await fetchIt(photo(bench.fake.file(new Uint8Array(1000), 'a')))
   expect(error).toMatchObject({ name: 'AppError', code })
@@ -61,13 +61,13 @@ test.each<[name: string, fault: ProviderFault]>([
   ['500', { fault: 'status', status: 500 }],
   ['429', { fault: 'status', status: 429 }],
   ['a reset', { fault: 'reset' }],
-  ['garbage', { fault: 'garbage' }],
-])('%s when asked where it is may pass', async (_name, fault) => {
+  ['an answer that is not JSON', { fault: 'garbage' }],
+])('fetchMedia throws unavailable after %s of getFile', async (_name, fault) => {
   bench.fake.fail(fault)
   expect(await fetchIt(photo(bench.fake.file(new Uint8Array(1), 'a')))).toMatchObject({ code: 'unavailable' })
 })
 
-test('a download ends soon after its abort', async () => {
+test('fetchMedia ends soon after it is aborted', async () => {
   bench.fake.fail({ fault: 'hang' }, downloads)
   expect(await fetchIt(photo(bench.fake.file(new Uint8Array(1), 'a')), { signal: AbortSignal.timeout(50) })).toMatchObject({
     code: 'aborted',

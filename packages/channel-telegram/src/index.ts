@@ -1,10 +1,53 @@
-/** telegram: a bot that polls for what people write and press, and answers in their chats (§2.3). */
-import { defineFeature } from '@sluice/sdk'
-import { telegramSection } from './config.ts'
-import { telegram } from './telegram.ts'
+/** The `telegram` channel: a bot that polls the Bot API for messages and button presses and replies in their chats. See `docs/channels/telegram.md`. */
+import { type Channel, defineFeature, type Host } from '@sluice/sdk'
+import { BotApi, botIdOf } from './bot-api.ts'
+import { type TelegramConfig, telegramSection } from './config.ts'
+import { fetchMedia } from './fetch-media.ts'
+import { KnownNames, normaliseUser } from './known-names.ts'
+import { Poller } from './poller.ts'
+import { editMessage, MessageSender, showTyping } from './send-message.ts'
+import { FILE_BYTES_MAX } from './upload.ts'
+
+const TEXT_MAX = 4096
+const FILES_MAX = 10
 
 export default defineFeature({
   id: 'channel-telegram',
   section: telegramSection,
-  build: (host, config) => (config.enabled ? { channels: [telegram(host, config)] } : { off: '`enabled` is false' }),
+  build: (host, config) => (config.enabled ? { channels: [createTelegram(host, config)] } : { off: '`enabled` is false' }),
 })
+
+function createTelegram(host: Host, config: TelegramConfig): Channel {
+  const api = new BotApi(host.fetch, config.api_url, config.bot_token)
+  const account = botIdOf(config.bot_token)
+  const names = new KnownNames(host, config.allowed_users)
+  const poller = new Poller(host, api, names, config.mention_only)
+  const sender = new MessageSender(host, api)
+  let lastSentAtMs: number | undefined
+
+  return {
+    name: 'telegram',
+    ...(account === undefined && { lacks: 'a bot_token of the form <number>:<letters>' }),
+    allow: config.allowed_users,
+    normalise: normaliseUser,
+    matches: (entry, sender) => names.matches(entry, sender),
+    listen: (deliver, signal) => poller.listen(deliver, signal),
+    async send(to, message, signal) {
+      const sent = await sender.send(to, message, signal)
+      lastSentAtMs = host.clock.nowMs()
+      return sent
+    },
+    update: (to, sent, message, signal) => editMessage(api, to, sent, message, signal),
+    limits: { text: TEXT_MAX, unit: 'utf16', attachments: { count: FILES_MAX, bytesMax: FILE_BYTES_MAX } },
+    notifications: {
+      target: 'messenger',
+      account: account ?? '',
+      ...(config.notification_chat_id !== undefined && { to: { to: config.notification_chat_id } }),
+      key: 'channels_config.telegram.notification_chat_id',
+    },
+    ...(config.stream_mode === 'partial' && { draftEveryMs: config.draft_update_interval_ms }),
+    typing: (to, signal) => showTyping(api, to, signal),
+    fetchMedia: (attachment, { bytesMax, signal }) => fetchMedia(api, attachment, bytesMax, signal),
+    health: () => ({ ...poller.health(), ...(lastSentAtMs !== undefined && { lastSentAtMs }) }),
+  }
+}

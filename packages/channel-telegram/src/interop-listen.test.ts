@@ -1,9 +1,9 @@
-/** Messages over real sockets: none lost, none confirmed before it is durable. */
+/** Polling over real sockets: no message is lost, and none is confirmed before it is durable. */
 import { AppError, isAllowed } from '@sluice/sdk'
 import type { ProviderFault } from '@sluice/testkit/fake-provider'
 import { TELEGRAM_ADA, TELEGRAM_FORUM, TELEGRAM_GROUP } from '@sluice/testkit/fakes/telegram'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { type Bench, type Run, startBench } from './testing/bench.ts'
+import { type Bench, type Run, startBench } from './testing/fake-telegram.ts'
 
 let bench: Bench
 beforeEach(async () => {
@@ -18,30 +18,30 @@ const status = (code: number, description: string, parameters?: object): Provide
 })
 const polls = { matches: ({ path }: { readonly path: string }) => path.endsWith('/getUpdates') }
 const full = () => Promise.reject(new AppError('unavailable', 'Too many messages wait', { retryAfterSecs: 30 }))
-/** It rests all that time, and asks for nothing. */
-const expectRest = async ({ host }: Run, ms: number) => {
+/** Advances the clock and checks that the channel makes no request meanwhile. */
+const expectNoRequest = async ({ host }: Run, ms: number) => {
   const before = bench.fake.requests.length
   await host.advance(ms)
   expect([host.clock.sleeping, bench.fake.requests.length]).toEqual([1, before])
 }
 const MALLORY = { id: 666, username: 'mallory' }
 
-test('what people write and press comes in, in order, and is confirmed', async () => {
+test('messages arrive in order and are confirmed', async () => {
   const { fake, run } = bench
   const one = run()
   await one.idle()
-  const question = fake.say({ text: 'what is new?' })
+  const question = fake.say({ text: 'any news?' })
   await one.idle()
   fake.say({ chat: TELEGRAM_FORUM, thread: 7, text: 'in a topic', replyTo: question.id })
   await one.idle()
   expect(one.delivered).toMatchObject([
-    { id: `1001:${question.id}`, account: '700100', sender: '1001', to: { to: '1001' }, text: 'what is new?' },
+    { id: `1001:${question.id}`, account: '700100', sender: '1001', to: { to: '1001' }, text: 'any news?' },
     { to: { to: String(TELEGRAM_FORUM), thread: '7' }, text: 'in a topic' },
   ])
   expect(one.channel.health?.()).toEqual({ state: 'ok', lastEventAtMs: one.host.clock.nowMs() })
 })
 
-test('what was written while nobody polled arrives after the start', async () => {
+test('messages written while the channel was stopped arrive after the start', async () => {
   const { fake, run } = bench
   fake.say({ text: 'one' })
   fake.say({ text: 'two' })
@@ -54,7 +54,7 @@ test('what was written while nobody polled arrives after the start', async () =>
   expect([first.texts(), second.texts()]).toEqual([['one', 'two'], ['three']])
 })
 
-test('a backlog of more than one batch comes whole and in order', async () => {
+test('a backlog of several batches arrives complete and in order', async () => {
   const { fake, run } = bench
   const texts = Array.from({ length: 250 }, (_, index) => `message ${index}`)
   for (const text of texts) fake.say({ text })
@@ -63,15 +63,15 @@ test('a backlog of more than one batch comes whole and in order', async () => {
   expect(one.texts()).toEqual(texts)
 })
 
-test('after a week of silence updates go on from a smaller number', async () => {
-  const { fake, run, asked } = bench
+test('updates continue with a smaller id after a week without updates', async () => {
+  const { fake, run, callsOf } = bench
   const one = run()
   fake.say({ text: 'one' })
   await one.until(() => one.delivered.length === 1)
   await one.idle()
-  const before = asked('getUpdates')
+  const before = callsOf('getUpdates')
   fake.lapse()
-  await one.until(() => asked('getUpdates') > before && fake.polled, 1000)
+  await one.until(() => callsOf('getUpdates') > before && fake.polled, 1000)
   fake.renumber(5)
   fake.say({ text: 'two' })
   fake.say({ text: 'three' })
@@ -80,7 +80,7 @@ test('after a week of silence updates go on from a smaller number', async () => 
   expect(one.texts()).toEqual(['one', 'two', 'three'])
 })
 
-test('nothing is confirmed before it is durable: after a kill in between it comes again, with the same id', async () => {
+test('a message that was not durable when the process was killed arrives again', async () => {
   const { fake, run } = bench
   fake.say({ text: 'one' })
   fake.say({ text: 'two' })
@@ -95,7 +95,7 @@ test('nothing is confirmed before it is durable: after a kill in between it come
   never.resolve()
 })
 
-test('a message that cannot be kept is tried again after the time asked for; those before it are confirmed', async () => {
+test('a message that cannot be stored is tried again, and earlier ones are confirmed', async () => {
   const { fake, run } = bench
   let isFull = true
   fake.say({ text: 'one' })
@@ -103,8 +103,8 @@ test('a message that cannot be kept is tried again after the time asked for; tho
   const one = run({ deliver: async ({ text }) => (text === 'two' && isFull ? full() : undefined) })
   await one.until(() => one.channel.health?.().state === 'down')
   expect(one.channel.health?.().detail).toBe('Too many messages wait')
-  await expectRest(one, 29_000)
-  await one.until(() => bench.asked('getUpdates') > 1, 1000)
+  await expectNoRequest(one, 29_000)
+  await one.until(() => bench.callsOf('getUpdates') > 1, 1000)
   await one.until(() => one.delivered.length > 2)
   expect(fake.waiting.map(({ message }) => (message as { text: string }).text)).toEqual(['two'])
   isFull = false
@@ -112,7 +112,7 @@ test('a message that cannot be kept is tried again after the time asked for; tho
   expect(one.texts().filter((text) => text === 'one')).toEqual(['one'])
 })
 
-test('a full inbox is waited for, however long it takes', async () => {
+test('a full inbox is retried without end', async () => {
   const { fake, run } = bench
   let refusals = 0
   fake.say({ text: 'one' })
@@ -123,7 +123,7 @@ test('a full inbox is waited for, however long it takes', async () => {
   expect(refusals).toBe(41)
 })
 
-test('one update nobody can take is left out after an hour, and what follows comes', async () => {
+test('an update that always fails is skipped after an hour', async () => {
   const { fake, run } = bench
   fake.say({ text: 'poison' })
   fake.say({ text: 'good' })
@@ -132,10 +132,10 @@ test('one update nobody can take is left out after an hour, and what follows com
   expect(one.host.clock.monotonicMs()).toBeGreaterThanOrEqual(3_600_000)
   expect(one.texts().filter((text) => text === 'poison').length).toBeGreaterThanOrEqual(10)
   expect(one.texts().at(-1)).toBe('good')
-  expect(one.host.logs.filter(({ level }) => level === 'error')).toMatchObject([{ fields: { leftOut: 1 } }])
+  expect(one.host.logs.filter(({ level }) => level === 'error')).toMatchObject([{ fields: { skipped: 1 } }])
 })
 
-test('updates that are no messages are confirmed and passed over', async () => {
+test('malformed updates are confirmed and ignored', async () => {
   const { fake, run } = bench
   for (const content of [{}, { message_id: 'x', from: 7, chat: [] }, { text: { a: 1 } }]) fake.update('message', content)
   fake.say({ text: 'good' })
@@ -144,7 +144,7 @@ test('updates that are no messages are confirmed and passed over', async () => {
   expect(one.texts()).toEqual(['good'])
 })
 
-test('mention_only hears in groups what is meant for the bot', async () => {
+test('mention_only accepts in groups only messages addressed to the bot', async () => {
   const { fake, run } = bench
   const one = run({ config: { mention_only: true } })
   await one.idle()
@@ -155,7 +155,7 @@ test('mention_only hears in groups what is meant for the bot', async () => {
   expect(one.texts()).toEqual(['hello', 'in private'])
 })
 
-describe('buttons', () => {
+describe('a button press', () => {
   const ask = async (by: Run) => {
     const buttons = [{ label: 'Approve', value: 'a:1', tone: 'good' as const }]
     const to = { to: String(TELEGRAM_GROUP) }
@@ -165,7 +165,7 @@ describe('buttons', () => {
     return { sent, message }
   }
 
-  test('a press names the message as `send` did, and is answered once it is durable', async () => {
+  test('names the message by its sent id and is answered once it is durable', async () => {
     const { fake, run } = bench
     const durable = Promise.withResolvers<void>()
     const one = run({ deliver: () => durable.promise })
@@ -174,13 +174,13 @@ describe('buttons', () => {
     const query = fake.press({ message, data: 'a:1' })
     await one.until(() => one.delivered.length === 1)
     expect(one.delivered).toMatchObject([{ id: `cb:${query}`, sender: '1001', pressed: { message: sent.id, value: 'a:1' } }])
-    expect(bench.asked('answerCallbackQuery')).toBe(0)
+    expect(bench.callsOf('answerCallbackQuery')).toBe(0)
     durable.resolve()
     await one.until(() => fake.answered.length > 0)
     expect(fake.answered).toEqual([query])
   })
 
-  test('a stranger’s press comes with the stranger as the sender, for the allowlist to refuse', async () => {
+  test('of a stranger names the stranger as the sender, for the allowlist to reject', async () => {
     const { fake, run } = bench
     const one = run({ config: { allowed_users: ['1001'] } })
     const { message } = await ask(one)
@@ -192,7 +192,7 @@ describe('buttons', () => {
     expect(['666', '1001'].map((sender) => isAllowed(allow, sender, normalise, matches))).toEqual([false, true])
   })
 
-  test('an answer to a press that fails, or hangs, holds nothing up', async () => {
+  test('does not hold up later updates when its answer hangs', async () => {
     const { fake, run } = bench
     const one = run()
     const { message } = await ask(one)
@@ -206,37 +206,37 @@ describe('buttons', () => {
   })
 })
 
-describe('names on the allowlist', () => {
-  const isLetIn = ({ channel: { allow, normalise, matches } }: Run, sender: string) => isAllowed(allow, sender, normalise, matches)
+describe('a name on the allowlist', () => {
+  const isAccepted = ({ channel: { allow, normalise, matches } }: Run, sender: string) => isAllowed(allow, sender, normalise, matches)
 
-  test('a name stands for the first who used it, also after a restart, and a new name changes nothing', async () => {
+  test('stands for the first account that used it, also after a restart', async () => {
     const { fake, run } = bench
     const config = { allowed_users: ['@Ada'] }
     const one = run({ config })
     fake.say({ text: 'hi' })
     await one.until(() => one.delivered.length === 1)
-    expect(isLetIn(one, '1001')).toBe(true)
+    expect(isAccepted(one, '1001')).toBe(true)
     await one.stop()
     const two = run({ config })
     fake.say({ from: { ...TELEGRAM_ADA, username: 'lovelace' }, text: 'new name' })
     fake.say({ from: { id: 666, username: 'ada' }, text: 'I am ada' })
     await two.until(() => two.delivered.length === 2)
-    expect([isLetIn(two, '1001'), isLetIn(two, '666')]).toEqual([true, false])
+    expect([isAccepted(two, '1001'), isAccepted(two, '666')]).toEqual([true, false])
     expect(two.host.logs.filter(({ level }) => level === 'warn')).toMatchObject([{ fields: { name: 'ada', sender: '666', first: '1001' } }])
   })
 })
 
-describe('faults', () => {
+describe('a failed poll', () => {
   test.each<[name: string, fault: ProviderFault]>([
     ['500', { fault: 'status', status: 500 }],
-    ['502 with a page', { fault: 'status', status: 502, body: '<html></html>' }],
+    ['502 with a web page', { fault: 'status', status: 502, body: '<html></html>' }],
     ['a reset', { fault: 'reset' }],
     ['a lost answer', { fault: 'lost' }],
-    ['garbage', { fault: 'garbage' }],
-    ['JSON cut in the middle', { fault: 'cut' }],
-    ['an answer that is no list', { fault: 'status', status: 200, body: { ok: true, result: {} } }],
+    ['an answer that is not JSON', { fault: 'garbage' }],
+    ['truncated JSON', { fault: 'cut' }],
+    ['an answer without a list', { fault: 'status', status: 200, body: { ok: true, result: {} } }],
     ['updates without ids', { fault: 'status', status: 200, body: { ok: true, result: [{ message: {} }] } }],
-  ])('%s delays what was written, and loses nothing', async (_name, fault) => {
+  ])('(%s) delays messages and loses none', async (_name, fault) => {
     const { fake, run } = bench
     fake.say({ text: 'one' })
     fake.fail(fault, { ...polls, times: 3 })
@@ -246,37 +246,37 @@ describe('faults', () => {
     expect(one.texts()).toEqual(['one'])
   })
 
-  test('429 is waited out', async () => {
+  test('with status 429 is repeated after the time asked for', async () => {
     const { fake, run } = bench
     fake.fail(status(429, 'Too Many Requests: retry after 77', { retry_after: 77 }), polls)
     const one = run()
     await one.until(() => one.channel.health?.().state === 'down')
-    await expectRest(one, 76_000)
+    await expectNoRequest(one, 76_000)
     await one.idle(1000)
   })
 
-  test('another poller is down, said so, and tried again after 35 s', async () => {
+  test('because of another poller is reported and repeated after 35 s', async () => {
     const { fake, run } = bench
     fake.fail(status(409, 'Conflict: terminated by other getUpdates request'), polls)
     const one = run()
     await one.until(() => one.channel.health?.().state === 'down')
     expect(one.channel.health?.().detail).toBe('telegram answered 409: Conflict: terminated by other getUpdates request')
-    await expectRest(one, 34_000)
+    await expectNoRequest(one, 34_000)
     await one.host.advance(1000)
     await one.idle()
   })
 
-  test('a bad token is down with the reason, and not hammered', async () => {
+  test('because of a bad token is reported and not repeated for ten minutes', async () => {
     const { fake, run } = bench
     fake.changeToken('700100:another')
     const one = run()
     await one.until(() => one.channel.health?.().state === 'down')
     expect(one.channel.health?.().detail).toContain('telegram answered 401: Unauthorized')
     expect(fake.requests).toHaveLength(1)
-    await expectRest(one, 599_000)
+    await expectNoRequest(one, 599_000)
   })
 
-  test('what cannot be a token is asked nowhere', async () => {
+  test('is not sent with a malformed token', async () => {
     const { fake, run } = bench
     const one = run({ config: { bot_token: '700100:a/b' } })
     await one.until(() => one.channel.health?.().state === 'down')
@@ -284,7 +284,7 @@ describe('faults', () => {
     expect(fake.requests).toEqual([])
   })
 
-  test('a token that is revoked while it polls loses nothing once it is good again', async () => {
+  test('because of a revoked token loses no message once the token is valid again', async () => {
     const { fake, run } = bench
     const one = run()
     await one.idle()
@@ -296,11 +296,11 @@ describe('faults', () => {
     expect(one.texts()).toEqual(['one', 'two'])
   })
 
-  test('a server that holds no poll is not asked all the time', async () => {
+  test('is not repeated at once when the server does not hold polls', async () => {
     const { fake, run } = bench
     fake.fail({ fault: 'status', status: 200, body: { ok: true, result: [] } }, { ...polls, times: 1000 })
     const one = run()
     await one.until(() => one.host.clock.sleeping > 0)
-    await expectRest(one, 999)
+    await expectNoRequest(one, 999)
   })
 })

@@ -1,9 +1,9 @@
-/** What goes out, over real sockets, with the faults of the wire. */
+/** Messages, edits and files over real sockets, with failures of the platform and the network. */
 import { AppError, type Channel, type Outbound } from '@sluice/sdk'
 import { abortedOnArrival, type FakeProvider, type ProviderFault, startFakeProvider } from '@sluice/testkit/fake-provider'
 import { TELEGRAM_FORUM, TELEGRAM_GROUP, TELEGRAM_TOKEN } from '@sluice/testkit/fakes/telegram'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { type Bench, startBench } from './testing/bench.ts'
+import { type Bench, startBench } from './testing/fake-telegram.ts'
 
 let bench: Bench
 beforeEach(async () => {
@@ -23,8 +23,8 @@ const status = (code: number, body: object = {}, headers: Record<string, string>
 const outcome = (work: Promise<unknown> | undefined): Promise<unknown> => (work ?? Promise.resolve()).catch((error: unknown) => error)
 const send = (by: Channel = bench.channel().channel, to = GROUP, message = hello) => outcome(by.send({ to }, message, signal))
 
-describe('texts', () => {
-  test('go out as they are, as an answer, into their topic', async () => {
+describe('a text', () => {
+  test('is sent without markup, as a reply, into its topic', async () => {
     const { fake, channel } = bench
     const question = fake.say({ chat: TELEGRAM_FORUM, thread: 7, text: '?' })
     const to = { to: String(TELEGRAM_FORUM), thread: '7', replyTo: String(question.id) }
@@ -34,20 +34,20 @@ describe('texts', () => {
     expect(sent.id).toBe(`${TELEGRAM_FORUM}:${fake.sent()[0]?.id}`)
   })
 
-  test('may answer a message named as `Sent.id` does', async () => {
+  test('can quote a message by the id that send returned', async () => {
     const { fake, channel } = bench
     const question = fake.say({ chat: TELEGRAM_GROUP, text: '?' })
     await channel().channel.send({ to: GROUP, replyTo: `${GROUP}:${question.id}` }, hello, signal)
     expect(fake.sent()).toMatchObject([{ replyTo: question.id }])
   })
 
-  test('that answer what is gone, or what was never a number, go out unquoted', async () => {
+  test('is sent without a quote when the quoted message does not exist', async () => {
     const { fake, channel } = bench
     for (const replyTo of ['99999', 'x']) await channel().channel.send({ to: GROUP, replyTo }, hello, signal)
     expect(fake.sent().map(({ replyTo }) => replyTo)).toEqual([undefined, undefined])
   })
 
-  test('have at most 4096 units, whatever they are', async () => {
+  test('has at most 4096 UTF-16 units of any kind', async () => {
     const { fake, channel } = bench
     const text = '😀'.repeat(channel().channel.limits.text / 2)
     await channel().channel.send({ to: GROUP }, { ...hello, text }, signal)
@@ -55,7 +55,7 @@ describe('texts', () => {
     expect(await send(undefined, GROUP, { ...hello, text: `${text}x` })).toMatchObject({ code: 'invalid_request' })
   })
 
-  test('to a group with a new id are sent there, once', async () => {
+  test('to a group with a new id is sent there once', async () => {
     const { fake, channel } = bench
     fake.migrate(TELEGRAM_GROUP, { id: -100_900, type: 'supergroup' })
     const { host, channel: by } = channel()
@@ -65,10 +65,10 @@ describe('texts', () => {
   })
 })
 
-describe('buttons and edits', () => {
+describe('an edit', () => {
   const buttons = ['Approve', 'Reject', 'Later', 'Never'].map((label) => ({ label, value: `${label}:1`, tone: 'good' as const }))
 
-  test('buttons stand under the message, and an edit without them takes them away', async () => {
+  test('without buttons removes the buttons of the message', async () => {
     const { fake, channel } = bench
     const { channel: by } = channel()
     const sent = await by.send({ to: GROUP }, { ...hello, buttons }, signal)
@@ -78,7 +78,7 @@ describe('buttons and edits', () => {
     expect(fake.sent()[0]?.buttons).toBeUndefined()
   })
 
-  test('the same text again is no error', async () => {
+  test('with the same text succeeds', async () => {
     const { fake, channel } = bench
     const { channel: by } = channel()
     const sent = await by.send({ to: GROUP }, hello, signal)
@@ -86,7 +86,7 @@ describe('buttons and edits', () => {
     expect(fake.sent()[0]?.edits).toBe(0)
   })
 
-  test('an edit of what is gone, of another’s message, of no message or with files is refused for good', async () => {
+  test('of a missing or foreign message, or with files, is rejected', async () => {
     const { fake, channel } = bench
     const { channel: by } = channel()
     const theirs = fake.say({ chat: TELEGRAM_GROUP, text: 'x' })
@@ -102,14 +102,14 @@ describe('buttons and edits', () => {
     }
   })
 
-  test('drafts are shown with stream_mode = "partial" alone, and not more often than configured', () => {
+  test('is used for drafts only with stream_mode partial, at the configured interval', () => {
     const { channel } = bench
     expect(channel().channel.draftEveryMs).toBeUndefined()
     expect(channel({ stream_mode: 'partial', draft_update_interval_ms: 1500 }).channel.draftEveryMs).toBe(1500)
   })
 })
 
-describe('files', () => {
+describe('a file', () => {
   const file = (kind: 'image' | 'audio' | 'video' | 'file', name: string, bytes = new Uint8Array([1, 2, 3])) => ({
     kind,
     name,
@@ -124,7 +124,7 @@ describe('files', () => {
     ['audio', 'a.wav', 'document'],
     ['video', 'a.mp4', 'video'],
     ['file', 'a.png', 'document'],
-  ] as const)('%s %s goes as %s, with a short text under it', async (kind, name, method) => {
+  ] as const)('of kind %s named %s is sent as %s with a caption', async (kind, name, method) => {
     const { fake, channel } = bench
     const to = { to: String(TELEGRAM_FORUM), thread: '7' }
     const sent = await channel().channel.send(to, { ...hello, attachments: [file(kind, name)] }, signal)
@@ -132,7 +132,7 @@ describe('files', () => {
     expect(sent.id).toBe(`${TELEGRAM_FORUM}:${fake.sent()[0]?.id}`)
   })
 
-  test('a long text goes before its files, and `Sent` is the text', async () => {
+  test('follows a long text, whose id send returns', async () => {
     const { fake, channel } = bench
     const text = 'x'.repeat(1025)
     const sent = await channel().channel.send(
@@ -140,29 +140,29 @@ describe('files', () => {
       { text, clientId: 'c', attachments: [file('file', 'a'), file('file', 'b')] },
       signal,
     )
-    expect(fake.sent().map(({ text: said, file: named }) => named?.name ?? said)).toEqual([text, 'a', 'b'])
+    expect(fake.sent().map(({ text: sentText, file: named }) => named?.name ?? sentText)).toEqual([text, 'a', 'b'])
     expect(sent.id).toBe(`${GROUP}:${fake.sent()[0]?.id}`)
   })
 
-  test('a picture the platform cannot show goes as a document', async () => {
+  test('that the platform cannot show as a picture is sent as a document', async () => {
     const { fake, channel } = bench
     fake.fail(status(400, { ok: false, error_code: 400, description: 'Bad Request: PHOTO_INVALID_DIMENSIONS' }))
     await channel().channel.send({ to: GROUP }, { ...hello, attachments: [file('image', 'wide.png')] }, signal)
     expect(fake.sent()).toMatchObject([{ file: { method: 'document', name: 'wide.png' } }])
   })
 
-  test('what fails after the first part makes nothing go out twice', async () => {
+  test('that fails after the first part does not repeat the message', async () => {
     const { fake, channel } = bench
     const message = { ...hello, attachments: [file('file', 'a'), file('file', 'b')] }
     fake.fail(status(429, { ok: false, error_code: 429, description: 'x', parameters: { retry_after: 3600 } }), {
       matches: () => fake.sent().length === 1,
     })
     const error = await outcome(channel().channel.send({ to: GROUP }, message, signal))
-    expect(error).toMatchObject({ code: 'upstream', message: expect.stringContaining('out without part 2') })
+    expect(error).toMatchObject({ code: 'upstream', message: expect.stringContaining('sent without part 2') })
     expect(fake.sent()).toHaveLength(1)
   })
 
-  test('a short wait between the parts is waited', async () => {
+  test('waits for a short rate limit after the first part', async () => {
     const { fake, channel } = bench
     const { channel: by, host } = channel()
     fake.fail(status(429, { ok: false, error_code: 429, description: 'x', parameters: { retry_after: 2 } }), {
@@ -176,7 +176,7 @@ describe('files', () => {
   })
 })
 
-test('typing is shown in the chat, and in its topic', async () => {
+test('typing shows the indicator in the chat or its topic', async () => {
   const { fake, channel } = bench
   const { channel: by } = channel()
   await by.typing?.({ to: GROUP, replyTo: '5' }, signal)
@@ -184,29 +184,29 @@ test('typing is shown in the chat, and in its topic', async () => {
   expect(fake.actions).toEqual([`${GROUP}:typing`, `${TELEGRAM_FORUM}:typing:8`])
 })
 
-describe('faults of the wire: not sent, refused, or nobody knows', () => {
+describe('a failed request', () => {
   const refusal = (code: number, description: string, parameters?: object) => ({ ok: false, error_code: code, description, parameters })
 
   test.each<[name: string, fault: ProviderFault, code: string, retryAfterSecs: number | undefined, arrived: number]>([
     ['429', status(429), 'rate_limited', undefined, 0],
-    ['429 with a header', status(429, {}, { 'retry-after': '30' }), 'rate_limited', 30, 0],
-    ['429 with a time to come back', status(429, refusal(429, 'Too Many Requests', { retry_after: 12 })), 'rate_limited', 12, 0],
+    ['429 with Retry-After', status(429, {}, { 'retry-after': '30' }), 'rate_limited', 30, 0],
+    ['429 with retry_after in its body', status(429, refusal(429, 'Too Many Requests', { retry_after: 12 })), 'rate_limited', 12, 0],
     ['500', status(500, refusal(500, 'Internal Server Error')), 'unavailable', undefined, 0],
     ['502', status(502), 'upstream', undefined, 0],
     ['503', status(503), 'upstream', undefined, 0],
     ['400', status(400, refusal(400, 'Bad Request: chat not found')), 'invalid_request', undefined, 0],
     ['403', status(403, refusal(403, 'Forbidden: bot was kicked from the group chat')), 'forbidden', undefined, 0],
     ['a bad token', status(401, refusal(401, 'Unauthorized')), 'unavailable', undefined, 0],
-    ['a token cut short', status(404, refusal(404, 'Not Found')), 'unavailable', undefined, 0],
-    ['404 of something else', status(404), 'invalid_request', undefined, 0],
-    ['a reset before', { fault: 'reset' }, 'upstream', undefined, 0],
-    ['a reset after', { fault: 'lost' }, 'upstream', undefined, 1],
-    ['JSON cut in the middle', { fault: 'cut' }, 'upstream', undefined, 1],
-    ['garbage', { fault: 'garbage' }, 'upstream', undefined, 1],
+    ['a truncated token', status(404, refusal(404, 'Not Found')), 'unavailable', undefined, 0],
+    ['404 without a refusal', status(404), 'invalid_request', undefined, 0],
+    ['a reset before the request arrived', { fault: 'reset' }, 'upstream', undefined, 0],
+    ['a reset after the request arrived', { fault: 'lost' }, 'upstream', undefined, 1],
+    ['truncated JSON', { fault: 'cut' }, 'upstream', undefined, 1],
+    ['an answer that is not JSON', { fault: 'garbage' }, 'upstream', undefined, 1],
     ['an answer without an id', status(200, { ok: true, result: {} }), 'upstream', undefined, 0],
-    ['an answer that says nothing', status(200, {}), 'upstream', undefined, 0],
+    ['an empty answer', status(200, {}), 'upstream', undefined, 0],
     ['an answer of more than 1 MiB', { fault: 'status', status: 200, body: 'x'.repeat(1_048_577) }, 'upstream', undefined, 0],
-  ])('%s', async (_name, fault, code, retryAfterSecs, arrived) => {
+  ])('(%s) tells whether the message may have been sent', async (_name, fault, code, retryAfterSecs, arrived) => {
     bench.fake.fail(fault)
     const { channel, host } = bench.channel()
     const error = await send(channel)
@@ -217,13 +217,13 @@ describe('faults of the wire: not sent, refused, or nobody knows', () => {
     expect(JSON.stringify([host.logs, message, stack, cause])).not.toContain(TELEGRAM_TOKEN.slice(7))
   })
 
-  test('a refusal is told in the platform’s words', async () => {
+  test('quotes the refusal of the platform', async () => {
     bench.fake.block(TELEGRAM_GROUP)
     expect(await send()).toMatchObject({ code: 'forbidden', message: 'telegram answered 403: Forbidden: bot was blocked by the user' })
     expect(await send(undefined, '-1')).toMatchObject({ message: 'telegram answered 400: Bad Request: chat not found' })
   })
 
-  test('a burst of failures ends with the message there once', async () => {
+  test('can be repeated until the message is sent once', async () => {
     bench.fake.fail(status(429), { times: 3 })
     const outcomes: unknown[] = []
     for (let tries = 0; tries < 4; tries++) outcomes.push(await send())
@@ -231,23 +231,23 @@ describe('faults of the wire: not sent, refused, or nobody knows', () => {
     expect(bench.fake.sent()).toHaveLength(1)
   })
 
-  test('an answer that takes its time is waited for', async () => {
+  test('is not a slow one', async () => {
     bench.fake.fail({ fault: 'slow', ms: 1 })
     expect(await send()).toMatchObject({ id: expect.any(String) })
   })
 
-  test('an answer that never comes ends with the abort, and may have been sent', async () => {
+  test('is aborted when the answer never comes', async () => {
     const { channel } = bench.channel()
     expect(await outcome(channel.send({ to: GROUP }, hello, abortedOnArrival(bench.fake)))).toMatchObject({ code: 'aborted' })
   })
 
-  test('a server that is not there was not sent to', async () => {
+  test('is unavailable when the server cannot be reached', async () => {
     const { channel } = bench.channel()
     await bench.fake.close()
     expect(await send(channel)).toMatchObject({ code: 'unavailable' })
   })
 
-  test('when something was sent is known without asking', async () => {
+  test('is not needed for health to report the last send', async () => {
     const { channel, host } = bench.channel()
     expect(channel.health?.()).toEqual({ state: 'connecting' })
     await send(channel)
@@ -255,14 +255,14 @@ describe('faults of the wire: not sent, refused, or nobody knows', () => {
   })
 })
 
-describe('redirects', () => {
+describe('a redirect', () => {
   let elsewhere: FakeProvider
   beforeEach(async () => {
     elsewhere = await startFakeProvider(() => ({ status: 200, body: { ok: true, result: { message_id: 1 } } }))
   })
   afterEach(() => elsewhere.close())
 
-  test('are not followed, so that the token gets nowhere', async () => {
+  test('is not followed, so that no other host receives the token', async () => {
     for (const code of [302, 307, 308]) {
       bench.fake.fail(status(code, {}, { location: `${elsewhere.url}/x` }))
       expect(await send()).toMatchObject({ code: 'invalid_request' })

@@ -1,50 +1,55 @@
 /**
- * Who the names on the allowlist are. A name can be given up and taken by somebody else, so it stands for the one account
- * that used it first, for as long as it is on the list.
+ * Binds the user names on the allowlist to accounts. A name can be given up and taken by another account, so each name stands
+ * for the one account that used it first, for as long as the name is on the list.
  */
-import type { Host } from '@sluice/sdk'
-
-export interface KnownNames {
-  /** To be called before anything is learnt; names that left the list are forgotten, so that they can be given anew. */
-  load(): Promise<void>
-  /** Somebody wrote under this name. What is learnt is durable once this resolves. */
-  learn(id: string, username: string): Promise<void>
-  /** See `Channel.matches`. */
-  matches(entry: string, id: string): boolean
-}
+import type { Host, KeyValue, Logger } from '@sluice/sdk'
 
 const PREFIX = 'name:'
-/** Names an operator wrote down. */
 const NAMES_MAX = 10_000
 
-/** One form for `@Ada` and `ada`; a numeric id stays what it is. */
+/** Returns one form for `@Ada` and `ada`. A numeric id stays as it is. */
 export const normaliseUser = (user: string): string => user.trim().replace(/^@+/, '').toLowerCase()
 
-export function createKnownNames({ keyValue, log }: Pick<Host, 'keyValue' | 'log'>, allow: readonly string[]): KnownNames {
-  const listed = new Set(allow.map(normaliseUser).filter((entry) => entry !== '*' && !/^\d*$/.test(entry)))
-  const ids = new Map<string, string>()
-  const told = new Set<string>()
-  return {
-    async load() {
-      for (const { key, value } of await keyValue.list(PREFIX, NAMES_MAX)) {
-        const name = key.slice(PREFIX.length)
-        if (!listed.has(name)) await keyValue.delete(key)
-        else if (typeof value === 'string') ids.set(name, value)
-      }
-    },
-    async learn(id, username) {
-      const name = normaliseUser(username)
-      if (!listed.has(name)) return
-      const known = ids.get(name)
-      if (known === undefined) {
-        await keyValue.set(PREFIX + name, id)
-        ids.set(name, id)
-        log.info('a name on the allowlist stands for this account from now on', { name, sender: id })
-      } else if (known !== id && !told.has(name)) {
-        told.add(name)
-        log.warn('a name on the allowlist is used by another account, which is not let in', { name, sender: id, first: known })
-      }
-    },
-    matches: (entry, id) => ids.get(normaliseUser(entry)) === id,
+export class KnownNames {
+  readonly #keyValue: KeyValue
+  readonly #log: Logger
+  readonly #listed: ReadonlySet<string>
+  readonly #accounts = new Map<string, string>()
+  /** Names whose use by another account was logged. */
+  readonly #reported = new Set<string>()
+
+  constructor({ keyValue, log }: Host, allow: readonly string[]) {
+    this.#keyValue = keyValue
+    this.#log = log
+    this.#listed = new Set(allow.map(normaliseUser).filter((entry) => entry !== '*' && !/^\d*$/.test(entry)))
+  }
+
+  /** Loads the stored names, and deletes each name that left the list so that another account can take it. Call it before `learn`. */
+  async load(): Promise<void> {
+    for (const { key, value } of await this.#keyValue.list(PREFIX, NAMES_MAX)) {
+      const name = key.slice(PREFIX.length)
+      if (!this.#listed.has(name)) await this.#keyValue.delete(key)
+      else if (typeof value === 'string') this.#accounts.set(name, value)
+    }
+  }
+
+  /** Binds a listed name to the account `id` if it is not bound yet. The binding is durable once this resolves. */
+  async learn(id: string, username: string): Promise<void> {
+    const name = normaliseUser(username)
+    if (!this.#listed.has(name)) return
+    const first = this.#accounts.get(name)
+    if (first === undefined) {
+      await this.#keyValue.set(PREFIX + name, id)
+      this.#accounts.set(name, id)
+      this.#log.info('bound an allowlist name to an account', { name, sender: id })
+    } else if (first !== id && !this.#reported.has(name)) {
+      this.#reported.add(name)
+      this.#log.warn('another account uses an allowlist name and is not allowed', { name, sender: id, first })
+    }
+  }
+
+  /** See `Channel.matches`. */
+  matches(entry: string, id: string): boolean {
+    return this.#accounts.get(normaliseUser(entry)) === id
   }
 }

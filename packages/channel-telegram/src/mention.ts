@@ -1,58 +1,58 @@
-/** Whether a message in a group is meant for the bot, and its text without the mention. */
+/** Decides whether a message in a group is addressed to the bot, and removes the mention from its text. */
 import { list, type Members, members, text } from '@sluice/kit/foreign-json'
 
-/** The bot, as the API names it. */
 export interface Bot {
   readonly id: string
   /** Without `@`. */
   readonly username: string
 }
 
-export interface Heard {
-  /** It mentions the bot, or answers it. */
+export interface AddressedText {
+  /** Whether the message mentions the bot or replies to it. */
   readonly isAddressed: boolean
+  /** The text or caption without mentions of the bot, unless nothing else is in it. */
   readonly text: string
 }
 
+/** A range of UTF-16 units, `end` excluded. */
 interface Span {
-  readonly from: number
-  readonly to: number
+  readonly start: number
+  readonly end: number
 }
 
-/** The message it answers, empty if it answers none: in a topic, the message that opened it only seems to be answered. */
-export function answeredIn(message: Members): Members {
-  const answered = members(message.reply_to_message)
-  return answered.forum_topic_created === undefined ? answered : {}
+/** Returns the message that a message replies to, or an empty object. The first message of a topic counts as no reply target. */
+export function repliedTo(message: Members): Members {
+  const target = members(message.reply_to_message)
+  return target.forum_topic_created === undefined ? target : {}
 }
 
-/** Offsets are in UTF-16 units, as in our texts. */
-export function hear(message: Members, bot: Bot): Heard {
-  const words = text(message.text) || text(message.caption)
+export function addressedText(message: Members, bot: Bot): AddressedText {
+  const written = text(message.text) || text(message.caption)
   const entities = text(message.text) === '' ? message.caption_entities : message.entities
   const spans = list(entities)
-    .flatMap((entity) => spanOf(members(entity), words, bot) ?? [])
-    .toSorted((a, b) => b.from - a.from)
-  const isAnswer = String(members(answeredIn(message).from).id) === bot.id
-  const rest = spans.reduce(without, words).trim()
-  return { isAddressed: isAnswer || spans.length > 0, text: spans.length === 0 || rest === '' ? words : rest }
+    .flatMap((entity) => mentionSpan(members(entity), written, bot) ?? [])
+    .toSorted((a, b) => b.start - a.start)
+  const isReply = String(members(repliedTo(message).from).id) === bot.id
+  const rest = spans.reduce(removeSpan, written).trim()
+  return { isAddressed: isReply || spans.length > 0, text: spans.length === 0 || rest === '' ? written : rest }
 }
 
-/** Where in the text the entity names the bot: all of a mention, or the end of a command such as `/status@bot`. */
-function spanOf(entity: Members, words: string, { id, username }: Bot): Span | undefined {
+/** Returns the part of the text that names the bot: a whole mention, or the end of a command such as `/status@bot`. */
+function mentionSpan(entity: Members, written: string, { id, username }: Bot): Span | undefined {
   const { type, offset, length } = entity
   if (!Number.isSafeInteger(offset) || !Number.isSafeInteger(length)) return undefined
-  const [from, to] = [Number(offset), Number(offset) + Number(length)]
-  if (from < 0 || to <= from || to > words.length) return undefined
-  const named = words.slice(from, to).toLowerCase()
+  const [start, end] = [Number(offset), Number(offset) + Number(length)]
+  if (start < 0 || end <= start || end > written.length) return undefined
+  const marked = written.slice(start, end).toLowerCase()
   const name = `@${username.toLowerCase()}`
-  if (type === 'mention' && named === name) return { from, to }
-  if (type === 'text_mention' && String(members(entity.user).id) === id) return { from, to }
-  return type === 'bot_command' && named.endsWith(name) ? { from: to - name.length, to } : undefined
+  if (type === 'mention' && marked === name) return { start, end }
+  if (type === 'text_mention' && String(members(entity.user).id) === id) return { start, end }
+  return type === 'bot_command' && marked.endsWith(name) ? { start: end - name.length, end } : undefined
 }
 
-/** What follows a name that stands first, such as a comma, goes with it. */
-function without(words: string, { from, to }: Span): string {
-  const before = words.slice(0, from)
-  const after = words.slice(to)
+/** Also removes the punctuation after a mention at the start. */
+function removeSpan(written: string, { start, end }: Span): string {
+  const before = written.slice(0, start)
+  const after = written.slice(end)
   return before.trim() === '' ? after.replace(/^[\s,:]+/, '') : before.trimEnd() + after
 }

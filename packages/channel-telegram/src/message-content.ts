@@ -1,9 +1,8 @@
-/** What a message says, besides its text: files, and what a person would say of a place or a contact. */
-
+/** The content of a message besides its text: one file, or a description of a place, a contact or a sticker. */
 import { list, type Members, members, text } from '@sluice/kit/foreign-json'
 import type { Attachment } from '@sluice/sdk'
 
-/** The kinds of a file a message can hold one of, in the order they are looked for; an animation comes as a document, too. */
+/** The members of a message that hold a file, in order of preference: an animation is also sent as a document. */
 const FILES = [
   ['voice', 'audio', 'voice.ogg'],
   ['audio', 'audio', 'audio.mp3'],
@@ -25,8 +24,8 @@ export function attachmentOf(message: Members): Attachment | undefined {
   return undefined
 }
 
-/** Empty for a message that says nothing so, such as one of the service. */
-export function wordsOf({ location, venue, contact, sticker }: Members): string {
+/** Returns a text for a place, a contact or a sticker, and an empty text for any other message. */
+export function describeContent({ location, venue, contact, sticker }: Members): string {
   const place = members(venue)
   const { latitude, longitude } = members(place.location ?? location)
   if (typeof latitude === 'number' && typeof longitude === 'number') {
@@ -34,17 +33,17 @@ export function wordsOf({ location, venue, contact, sticker }: Members): string 
     return `Location: ${name ? `${name} (${latitude}, ${longitude})` : `${latitude}, ${longitude}`}`
   }
   const person = members(contact)
-  const who = joined([text(person.first_name), text(person.last_name)].join(' ').trim(), text(person.phone_number))
-  return who ? `Contact: ${who}` : text(members(sticker).emoji)
+  const description = joined([text(person.first_name), text(person.last_name)].join(' ').trim(), text(person.phone_number))
+  return description ? `Contact: ${description}` : text(members(sticker).emoji)
 }
 
-/** Pictures and recordings may be sent as documents. */
+/** Pictures and recordings may be sent as documents, so the media type decides. */
 function kindOf(mime: string): Attachment['kind'] | undefined {
   const [family] = mime.split('/')
   return family === 'image' || family === 'audio' || family === 'video' ? family : undefined
 }
 
-/** Of the sizes a photo comes in. */
+/** Returns the largest of the sizes in which a photo is available. */
 function largest(sizes: unknown): Members | undefined {
   const area = ({ width, height }: Members): number => (Number(width) || 0) * (Number(height) || 0)
   return list(sizes)

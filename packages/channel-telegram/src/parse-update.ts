@@ -1,50 +1,45 @@
-/** An update as a message to us: what somebody wrote, or the button somebody pressed. */
-
+/** Parses an update of the Bot API: a message, or the press of a button. */
 import { type Members, members, text } from '@sluice/kit/foreign-json'
 import type { Inbound } from '@sluice/sdk'
-import { answeredIn, type Bot, hear } from './mention.ts'
-import { attachmentOf, wordsOf } from './message-content.ts'
-import { messageId } from './message-id.ts'
+import { addressedText, type Bot, repliedTo } from './mention.ts'
+import { attachmentOf, describeContent } from './message-content.ts'
+import { idText, messageId } from './message-id.ts'
 
 export interface Parsed {
-  /** Undefined: nothing for us, but `query` may still want its answer. */
+  /** Undefined if the update contains no message for the bot. `query` must be answered nevertheless. */
   readonly inbound?: Inbound
-  /** What the sender calls themselves at the moment; empty for somebody without a name. */
+  /** The sender's current user name; empty if there is none. */
   readonly username: string
-  /** A pressed button turns until this query is answered. */
+  /** The id of a press. Its button shows a progress indicator until the query is answered. */
   readonly query?: string
 }
 
-export interface ParseOptions {
-  readonly bot: Bot
-  readonly mentionOnly: boolean
-}
-
 /**
- * Undefined for what is no message to us: of bots, of the service, on behalf of a chat, or, with `mentionOnly`, in a group
- * and not meant for the bot. The value of a press is what the presser's client says: it may never have been on a button.
+ * Returns undefined for an update without a message for the bot: messages of bots, of the service and on behalf of a chat, and,
+ * with `mentionOnly`, messages in a group that are not addressed to the bot. The value of a press comes from the sender's
+ * client and need not be the value of any button.
  */
-export function parseUpdate(update: unknown, options: ParseOptions): Parsed | undefined {
+export function parseUpdate(update: unknown, bot: Bot, mentionOnly: boolean): Parsed | undefined {
   const { message, callback_query: query } = members(update)
-  if (message !== undefined) return parseMessage(members(message), options)
-  return query === undefined ? undefined : parsePress(members(query), options)
+  if (message !== undefined) return parseMessage(members(message), bot, mentionOnly)
+  return query === undefined ? undefined : parsePress(members(query), bot)
 }
 
-function parseMessage(message: Members, { bot, mentionOnly }: ParseOptions): Parsed | undefined {
+function parseMessage(message: Members, bot: Bot, mentionOnly: boolean): Parsed | undefined {
   const chat = idText(members(message.chat).id)
   const number = idText(message.message_id)
   const from = members(message.from)
   const sender = idText(from.id)
-  // A chat that speaks does so under the id of a bot, or of the service.
+  // A message on behalf of a chat carries the id of a bot or of the service as its sender.
   if (chat === '' || number === '' || sender === '' || from.is_bot === true || message.sender_chat !== undefined) return undefined
-  const { isAddressed, text: said } = hear(message, bot)
+  const addressed = addressedText(message, bot)
   const isGroup = ['group', 'supergroup'].includes(text(members(message.chat).type))
-  if (isGroup && mentionOnly && !isAddressed) return undefined
-  const words = isGroup ? said : text(message.text) || text(message.caption)
+  if (isGroup && mentionOnly && !addressed.isAddressed) return undefined
+  const written = isGroup ? addressed.text : text(message.text) || text(message.caption)
   const attachment = attachmentOf(message)
-  const content = words.trim() === '' ? wordsOf(message) : words
+  const content = written.trim() === '' ? describeContent(message) : written
   if (content === '' && !attachment) return undefined
-  const answered = idText(answeredIn(message).message_id)
+  const quoted = idText(repliedTo(message).message_id)
   return {
     username: text(from.username),
     inbound: {
@@ -55,12 +50,12 @@ function parseMessage(message: Members, { bot, mentionOnly }: ParseOptions): Par
       text: content,
       ...(typeof message.date === 'number' && message.date > 0 && { sentAtMs: message.date * 1000 }),
       ...(attachment && { attachments: [attachment] }),
-      ...(answered !== '' && { inReplyTo: messageId(chat, answered) }),
+      ...(quoted !== '' && { inReplyTo: messageId(chat, quoted) }),
     },
   }
 }
 
-function parsePress({ id, from, data, message }: Members, { bot }: ParseOptions): Parsed | undefined {
+function parsePress({ id, from, data, message }: Members, bot: Bot): Parsed | undefined {
   const query = text(id)
   if (query === '') return undefined
   const shown = members(message)
@@ -68,8 +63,8 @@ function parsePress({ id, from, data, message }: Members, { bot }: ParseOptions)
   const number = idText(shown.message_id)
   const sender = idText(members(from).id)
   const username = text(members(from).username)
-  const isPress = chat !== '' && number !== '' && sender !== '' && text(data) !== '' && members(from).is_bot !== true
-  if (!isPress) return { username, query }
+  const isComplete = chat !== '' && number !== '' && sender !== '' && text(data) !== '' && members(from).is_bot !== true
+  if (!isComplete) return { username, query }
   return {
     username,
     query,
@@ -84,9 +79,6 @@ function parsePress({ id, from, data, message }: Members, { bot }: ParseOptions)
   }
 }
 
-/** Outside of topics a thread is only the chain of replies, in which nothing can be sent. */
+/** Only topics are threads that can be written to. Outside of topics, the API uses a thread id for a chain of replies. */
 const threadOf = ({ is_topic_message: isTopic, message_thread_id: thread }: Members): { thread?: string } =>
   isTopic === true && idText(thread) !== '' ? { thread: idText(thread) } : {}
-
-/** Ids are whole numbers of at most 52 bits. */
-const idText = (value: unknown): string => (Number.isSafeInteger(value) && value !== 0 ? String(value) : '')

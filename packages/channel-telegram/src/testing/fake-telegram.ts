@@ -1,4 +1,4 @@
-/** The channel against the fake provider over real sockets, with a clock that stands still. */
+/** Test support: the channel connected to a fake Bot API over real sockets, with a clock that only tests advance. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Channel, Deliver, Inbound, KeyValue } from '@sluice/sdk'
 import { startTelegramFake, TELEGRAM_TOKEN, type TelegramFake, type TelegramFakeOptions } from '@sluice/testkit/fakes/telegram'
@@ -7,18 +7,18 @@ import { memoryKeyValue } from '@sluice/testkit/memory-store'
 import * as v from 'valibot'
 import { expect } from 'vitest'
 import { telegramSection } from '../config.ts'
-import { telegram } from '../telegram.ts'
+import feature from '../index.ts'
 
-/** One run of the channel: from its start to its stop. */
+/** One run of the channel, from its start until it is stopped. */
 export interface Run {
   readonly channel: Channel
   readonly host: TestHost
-  /** What was delivered, in order, repeats included. */
+  /** The delivered messages, in order, repeated ones included. */
   readonly delivered: readonly Inbound[]
   texts(): string[]
-  /** Resolves once it holds; time passes meanwhile, `stepMs` at a time. */
-  until(holds: () => boolean, stepMs?: number): Promise<void>
-  /** Until it polls, and has nothing more to take. */
+  /** Resolves once `condition` returns true. Advances the clock by `stepMs` at a time meanwhile. */
+  until(condition: () => boolean, stepMs?: number): Promise<void>
+  /** Resolves once the channel polls and has taken every update. */
   idle(stepMs?: number): Promise<void>
   stop(): Promise<void>
 }
@@ -26,16 +26,16 @@ export interface Run {
 export interface Bench {
   readonly fake: TelegramFake
   readonly keyValue: KeyValue
-  /** Builds the channel anew, on the same keys and values, and listens. */
+  /** Builds another channel on the same stored values, and listens. */
   run(options?: { readonly deliver?: Deliver; readonly config?: object }): Run
-  /** The channel, not listening. */
+  /** Builds a channel that does not listen. */
   channel(config?: object): { channel: Channel; host: TestHost }
-  /** How many calls of that method came so far. */
-  asked(method: string): number
+  /** The number of calls of a method so far. */
+  callsOf(method: string): number
   close(): Promise<void>
 }
 
-/** In real time, which the sockets need; only what never holds uses it up. */
+/** A limit in real time, which is reached only by a condition that never becomes true. */
 const WAIT_MS = 10_000
 
 export async function startBench(options: TelegramFakeOptions = {}): Promise<Bench> {
@@ -46,7 +46,9 @@ export async function startBench(options: TelegramFakeOptions = {}): Promise<Ben
   const channel: Bench['channel'] = (config = {}) => {
     const host = testHost({ fetch, keyValue })
     const section = v.parse(telegramSection.schema, { bot_token: TELEGRAM_TOKEN, api_url: `${fake.url}/`, allowed_users: ['*'], ...config })
-    return { channel: telegram(host, section), host }
+    const [built] = feature.build(host, section).channels ?? []
+    if (!built) throw new Error('no channel was built')
+    return { channel: built, host }
   }
 
   const run: Bench['run'] = ({ deliver = async () => undefined, config } = {}) => {
@@ -58,12 +60,12 @@ export async function startBench(options: TelegramFakeOptions = {}): Promise<Ben
       delivered.push(inbound)
       await deliver(inbound)
     }, abort.signal)
-    const until: Run['until'] = async (holds, stepMs = 0) => {
+    const until: Run['until'] = async (condition, stepMs = 0) => {
       const startedMs = performance.now()
-      while (!holds()) {
-        if (performance.now() - startedMs > WAIT_MS) throw new Error(`it never held: ${holds}`)
+      while (!condition()) {
+        if (performance.now() - startedMs > WAIT_MS) throw new Error(`the condition never became true: ${condition}`)
         await sleep(1)
-        // Only while nothing is under way: then whatever is waited for takes time.
+        // Advances the clock only while a sleep is pending, so that no timeout expires during a request.
         if (stepMs > 0 && clock.sleeping > 0) await made.host.advance(stepMs)
       }
     }
@@ -88,7 +90,7 @@ export async function startBench(options: TelegramFakeOptions = {}): Promise<Ben
     keyValue,
     run,
     channel,
-    asked: (method) => fake.requests.filter(({ path }) => path.endsWith(`/${method}`)).length,
+    callsOf: (method) => fake.requests.filter(({ path }) => path.endsWith(`/${method}`)).length,
     async close() {
       for (const stop of stops) await stop()
       await fake.close()
