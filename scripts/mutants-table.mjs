@@ -10,7 +10,8 @@ const VECTORS = 'qa/src/vectors/vectors.test.ts'
 const FUZZ = 'qa/src/fuzz/fuzz.test.ts'
 const SOURCES = 'qa/src/repo.test.ts'
 const DELIVERIES = 'packages/delivery/src/deliveries.test.ts'
-const LANES = 'packages/delivery/src/work-lanes.test.ts'
+const LANE_QUEUE = 'packages/kit/src/lane-queue.ts'
+const LANES = 'packages/kit/src/lane-queue.test.ts'
 const STORE_RULES = `${STORE}/conformance.test.ts`
 const SOP = 'packages/sop/src'
 const APPROVALS = 'packages/approvals/src'
@@ -159,23 +160,23 @@ const arrival = [
 const turns = [
   bug(
     'two messages of one session run at once',
-    'packages/delivery/src/work-lanes.ts',
-    'enter({ number, channel, account, lane, atMs, cuts }: Waiting): boolean {',
-    'enter({ number, channel, account, lane: session, atMs, cuts }: Waiting): boolean {\n    const lane = session + number',
+    LANE_QUEUE,
+    'enter(job: Job): QueuedJob | undefined {',
+    'enter(queued: Job): QueuedJob | undefined {\n    const job = { ...queued, lane: String(Math.random()) }',
     [LANES, DELIVERIES],
   ),
   bug(
     'a message that waits for another attempt holds a place',
-    'packages/delivery/src/work-lanes.ts',
-    'this.#followed.delete(lane)\n    if (outcome',
-    "this.#followed.delete(lane)\n    if (outcome !== 'done') await this.#options.clock.sleep(outcome.retryAtMs - this.#options.clock.nowMs())\n    if (outcome",
+    LANE_QUEUE,
+    'const outcome = await outcomeOf(job, attempt)\n',
+    "const outcome = await outcomeOf(job, attempt)\n    if (outcome !== 'done') await this.#clock.sleep(outcome.retryAtMs - this.#clock.nowMs())\n",
     [LANES],
   ),
   bug(
     'a turn does not learn that another waits behind it',
-    'packages/delivery/src/work-lanes.ts',
-    'open.push(number)\n      this.#tellFollowed(lane)',
-    'open.push(number)',
+    LANE_QUEUE,
+    'lane.behind.push(entry)\n      lane.head.attempt?.supersede()',
+    'lane.behind.push(entry)',
     [LANES, DELIVERIES],
   ),
   bug('attempts are not counted as they start', `${STORE}/start-message.ts`, 'attempts = attempts + NOT', 'attempts = attempts + 0 * NOT', [
@@ -409,7 +410,7 @@ const approvals = [
   bug(
     'approval: what was decided and not taken is forgotten over a restart',
     `${APPROVALS}/registry.ts`,
-    'else settler.enter(approval)\n      }\n      if (unsettled',
+    'else dispatcher.enter(approval)\n      }\n      if (unsettled',
     '}\n      if (unsettled',
     [CHAT_ANSWERS],
   ),
@@ -422,9 +423,9 @@ const approvals = [
   ),
   bug(
     'approval: it is confirmed before the gate has taken it',
-    `${APPROVALS}/settler.ts`,
-    '      await take(approval)\n      await this.#deps.settled(approval)\n',
-    '      await this.#deps.settled(approval)\n      await take(approval)\n',
+    `${APPROVALS}/dispatch.ts`,
+    '        await handler(approval)\n        await acknowledged(approval)\n',
+    '        await acknowledged(approval)\n        await handler(approval)\n',
     [CHAT_ANSWERS],
   ),
   bug(
@@ -539,7 +540,7 @@ const access = [
     'const kept = undefined',
     ['packages/agent/src/agent-durability.test.ts'],
   ),
-  bug('webhook: a keyed turn begins before it is kept', 'packages/agent/src/agent.ts', '        await turn.kept\n', '', [
+  bug('webhook: a keyed turn begins before it is kept', 'packages/agent/src/agent.ts', '      await turn.kept\n', '', [
     'packages/agent/src/agent-durability.test.ts',
   ]),
   bug(

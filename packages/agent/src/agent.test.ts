@@ -112,6 +112,42 @@ test('max_concurrent_turns bounds what runs at once; beyond max_queued_turns a t
   await Promise.all(results)
 })
 
+test('a turn that can start at once is never refused', async () => {
+  const { model, order, answer } = gatedModel()
+  const { agent } = testAgent({ models: [model], agent: { max_concurrent_turns: 1, max_queued_turns: 0 } })
+  const first = agent.run(request('a', { session: 's' }))
+  await turns()
+  await expect(agent.run(request('b', { session: 's' }))).rejects.toMatchObject({ code: 'unavailable' })
+  await expect(agent.run(request('c'))).rejects.toMatchObject({ code: 'unavailable' })
+  await answer('a')
+  await first
+  expect(order).toEqual(['a'])
+})
+
+test("a turn with its caller's permit runs inside it at once, and counts once", async () => {
+  const { model, order, answer } = gatedModel()
+  const { agent, lanes } = testAgent({ models: [model], agent: { max_concurrent_turns: 1, max_queued_turns: 0 } })
+  const ended: string[] = []
+  for (const text of ['message', 'next message'])
+    lanes.enter({
+      lane: 's',
+      group: 'messages',
+      async run({ permit }) {
+        ended.push((await agent.run(request(text, { session: 's', permit }))).text)
+        return 'done'
+      },
+    })
+  await turns()
+  expect(order).toEqual(['message'])
+  expect(agent.load()).toEqual({ running: 1, queued: 0, sessions: 1 })
+  expect(lanes.load).toEqual({ running: 1, waiting: 1, reacquiring: 0 })
+  await expect(agent.run(request('turn'))).rejects.toMatchObject({ code: 'unavailable' })
+  await answer('message')
+  await turns()
+  await answer('next message')
+  expect(ended).toEqual(['to message', 'to next message'])
+})
+
 test('a turn aborted while it waits never runs, and is recorded as aborted', async () => {
   const { model, order, answer } = gatedModel()
   const { agent, books, events } = testAgent({ models: [model] })

@@ -1,6 +1,6 @@
-/** The agent: takes turns in, runs each in its session's lane, and brings back those a crash left behind. */
+/** The agent: accepts turns, runs each in its session's lane, and resumes the turns that a crash interrupted. */
 
-import { signalScope } from '@sluice/kit'
+import { type LaneQueue, type Permit, signalScope } from '@sluice/kit'
 import {
   AppError,
   type ClientId,
@@ -19,11 +19,9 @@ import { type AgentSettings, type ConductDeps, conductTurn, releaseKey, type Tur
 import { createLiveTurn } from './create-live-turn.ts'
 import { Deadlines } from './deadlines.ts'
 import { createTurnIds } from './ids.ts'
-import { Lanes } from './lanes.ts'
 import type { Lease } from './registry.ts'
 import { runCall } from './run-call.ts'
 import { createScrub } from './scrub.ts'
-import type { Slot } from './slots.ts'
 import { ToolExecutor } from './tool-call.ts'
 import { createToolSpecs } from './tool-specs.ts'
 import type { Agent, Approver, TurnDelivery, TurnResult } from './turn.ts'
@@ -32,6 +30,8 @@ import type { LiveTurn } from './turn-scope.ts'
 
 export interface AgentDeps {
   readonly store: TurnBooks
+  /** Where turns wait. Shared with the inbox, whose messages are turns too, so that one bound holds for both. */
+  readonly lanes: LaneQueue
   /** The registry of the moment, for one turn. */
   readonly lease: () => Lease
   readonly events: Events
@@ -55,6 +55,8 @@ const UNFINISHED_MAX = 101_024
 /** What aborted turns may still take to be recorded while the daemon stops. */
 const SETTLE_MS = 1000
 const RETRY_AFTER_SECS = 5
+/** All turns but those of messages share the turns of one group in the lane queue. */
+const TURNS_GROUP = 'turns'
 
 interface Live {
   readonly turn: LiveTurn
@@ -62,12 +64,12 @@ interface Live {
 }
 
 export function createAgent(deps: AgentDeps): Agent {
-  const { store, clock, log, within = (_, work) => work() } = deps
+  const { store, lanes, clock, log, within = (_, work) => work() } = deps
   const deadlines = new Deadlines(clock)
   const secrets = deps.secrets ?? (() => [])
   const scrub = createScrub(secrets)
   const making = { clock, log, newId: deps.newId ?? createTurnIds(clock) }
-  /** Waiting and running turns; bounded by the lanes, and by `UNFINISHED_MAX` after a crash. */
+  /** Waiting and running turns; bounded by `max_queued_turns`, and by `UNFINISHED_MAX` after a crash. */
   const live = new Map<string, Live>()
   let stopReason: AppError | undefined
 
@@ -86,33 +88,57 @@ export function createAgent(deps: AgentDeps): Agent {
     tools: new ToolExecutor({ events: deps.events, clock, log, scrub, secrets, within, approve: deps.approve }),
     stopReason: () => stopReason,
   }
-  const lanes = new Lanes(() => {
-    const { max_concurrent_turns, max_queued_turns } = deps.config().agent
-    return { runningMax: max_concurrent_turns, waitingMax: max_queued_turns }
-  })
+  /** Turns in the queue that have not started. */
+  let waiting = 0
 
-  /** Puts a turn into its lane. Throws `unavailable` when it cannot be taken. */
-  function enter(turn: LiveTurn, options?: { readonly unbounded: boolean }): Promise<TurnResult> {
+  /** Queues a turn in its session's lane. Throws `unavailable` when the queue is full, unless `isResumed`, or the daemon stops. */
+  function enter(turn: LiveTurn, { isResumed = false } = {}): Promise<TurnResult> {
     if (stopReason) throw stopReason
-    const { promise: ended, resolve, reject } = Promise.withResolvers<TurnResult>()
-    const work = async (slot: Slot, followed?: AbortSignal) => {
-      try {
-        using either = turn.followed && followed ? signalScope([turn.followed, followed]) : undefined
-        turn.followed = either?.signal ?? turn.followed ?? followed
-        await turn.kept
-        resolve(await conductTurn(conduct, turn, slot))
-      } catch (error) {
-        reject(error)
-      } finally {
-        live.delete(turn.id)
-      }
-    }
-    const job = lanes.enter(turn.session, work, options)
-    live.set(turn.id, { turn, ended })
-    turn.cancellation.onCancel(() => {
-      if (job.leave()) void work(NO_SLOT)
+    const isFull = waiting >= deps.config().agent.max_queued_turns
+    if (isFull && !isResumed && !lanes.startsAtOnce(turn.session))
+      throw new AppError('unavailable', 'Too many turns are waiting', { retryAfterSecs: RETRY_AFTER_SECS })
+    const ended = Promise.withResolvers<TurnResult>()
+    waiting++
+    const job = lanes.enter({
+      lane: turn.session,
+      group: TURNS_GROUP,
+      async run({ permit, superseded }) {
+        waiting--
+        using either = turn.followed && superseded ? signalScope([turn.followed, superseded]) : undefined
+        turn.followed = either?.signal ?? turn.followed ?? superseded
+        await work(turn, permit, ended)
+        return 'done'
+      },
     })
-    return ended
+    live.set(turn.id, { turn, ended: ended.promise })
+    turn.cancellation.onCancel(() => {
+      if (!job?.leave()) return
+      waiting--
+      void work(turn, NO_PERMIT, ended)
+    })
+    return ended.promise
+  }
+
+  /** Runs a turn at once, inside a job of the same lane that holds a permit. */
+  function runInside(turn: LiveTurn, permit: Permit): Promise<TurnResult> {
+    if (stopReason) throw stopReason
+    const ended = Promise.withResolvers<TurnResult>()
+    live.set(turn.id, { turn, ended: ended.promise })
+    void work(turn, permit, ended)
+    return ended.promise
+  }
+
+  /** Conducts the turn to its end and settles `ended`. Never rejects. */
+  async function work(turn: LiveTurn, permit: Permit, ended: PromiseWithResolvers<TurnResult>): Promise<void> {
+    turn.permit = permit
+    try {
+      await turn.kept
+      ended.resolve(await conductTurn(conduct, turn, permit))
+    } catch (error) {
+      ended.reject(error)
+    } finally {
+      live.delete(turn.id)
+    }
   }
 
   /** Keeps a turn that has entered its lane, which waits for `kept`. Rejects once such a turn is cancelled and its key released. */
@@ -143,20 +169,20 @@ export function createAgent(deps: AgentDeps): Agent {
   async function resume(): Promise<number> {
     const rows = await store.turns.unfinished(UNFINISHED_MAX)
     const lost = rows.filter(({ id }) => !live.has(id))
-    for (const row of lost) enter(resumed(row, row.checkpoint), { unbounded: true }).catch(ignore)
+    for (const row of lost) enter(resumed(row, row.checkpoint), { isResumed: true }).catch(ignore)
     return lost.length
   }
 
   return {
     async run(request) {
-      const { signal, idempotency, delivery } = request
+      const { signal, idempotency, delivery, permit } = request
       const kept = idempotency && !delivery ? Promise.withResolvers<void>() : undefined
       const turn = createLiveTurn(making, request, kept ? { kept: kept.promise } : delivery && ofDelivery(delivery))
       const abort = () => turn.cancellation.cancel(aborted(turn.id))
       let ended: Promise<TurnResult>
       try {
         if (signal?.aborted) throw aborted(turn.id)
-        ended = enter(turn, { unbounded: delivery !== undefined })
+        ended = permit ? runInside(turn, permit) : enter(turn)
       } catch (error) {
         await releaseKey(deps, idempotency)
         throw error
@@ -210,6 +236,7 @@ export function createAgent(deps: AgentDeps): Agent {
     async drain(timeoutMs) {
       stopReason ??= new AppError('unavailable', 'The daemon is stopping', { retryAfterSecs: RETRY_AFTER_SECS })
       const reason = stopReason
+      void lanes.stop()
       const cancelAll = (turns: Iterable<Live>) => {
         for (const { turn } of turns) if (turn.phase !== 'ending') turn.cancellation.cancel(reason)
       }
@@ -220,7 +247,14 @@ export function createAgent(deps: AgentDeps): Agent {
       await settled(SETTLE_MS)
     },
 
-    load: () => lanes.load,
+    load() {
+      const turns = [...live.values()].map(({ turn }) => turn)
+      return {
+        running: turns.filter(({ permit }) => permit?.state === 'held').length,
+        queued: turns.filter(({ permit }) => permit === undefined || permit.state === 'reacquiring').length,
+        sessions: new Set(turns.flatMap(({ session }) => session ?? [])).size,
+      }
+    },
   }
 
   function resumed({ id, sessionId, owner, source, input, createdAtMs, context }: TurnRow, checkpoint: readonly ModelMessage[]): LiveTurn {
@@ -256,7 +290,7 @@ const ofDelivery = ({ turnId, receivedAtMs, checkpoint }: TurnDelivery) => ({
   checkpoint,
 })
 
-/** Of a turn that is ended before its turn comes: there is nothing to hold. */
-const NO_SLOT: Slot = { leave: () => undefined, retake: async () => undefined }
+/** For a turn that is cancelled while it waits: it only records its end, which takes no permit. */
+const NO_PERMIT: Permit = { state: 'ended', release: () => undefined, reacquire: async () => undefined }
 
 const ignore = (): undefined => undefined

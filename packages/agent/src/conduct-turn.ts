@@ -1,12 +1,12 @@
 /** One turn from its start to its durable end: whatever happens in between, it is recorded once and told once. */
 
 import type { AgentConfig, CostConfig } from '@sluice/config'
+import type { Permit } from '@sluice/kit'
 import { AppError, type Clock, type Events, type IdempotencyKey, type Logger, type Policy, type Store } from '@sluice/sdk'
 import type { Deadlines } from './deadlines.ts'
 import { newTrace } from './ids.ts'
 import { type LoopDeps, runLoop } from './loop.ts'
 import type { Lease } from './registry.ts'
-import type { Slot } from './slots.ts'
 import type { TurnResult } from './turn.ts'
 import { doneEnd, failedEnd, tellCompleted, tellFailed, tellStarted } from './turn-report.ts'
 import type { LiveTurn, TurnScope } from './turn-scope.ts'
@@ -36,7 +36,7 @@ export interface ConductDeps extends Omit<LoopDeps, 'turns'> {
 const STARTS_MAX = 5
 
 /** Rejects with an `AppError`; a key whose turn was recorded as failed is released by then. */
-export async function conductTurn(deps: ConductDeps, turn: LiveTurn, slot: Slot): Promise<TurnResult> {
+export async function conductTurn(deps: ConductDeps, turn: LiveTurn, permit: Permit): Promise<TurnResult> {
   const { clock, deadlines } = deps
   const settings = deps.config()
   const lease = deps.lease()
@@ -54,7 +54,7 @@ export async function conductTurn(deps: ConductDeps, turn: LiveTurn, slot: Slot)
     startedAtMs: clock.monotonicMs(),
     progress: { attempts: 1, entry: 0, model: null, iterations: 0, usage: { inputTokens: 0, outputTokens: 0, costUsd: 0 } },
     whileAsking: createWhileAsking(turn, {
-      slot,
+      permit,
       deadlines,
       deadline,
       stopReason: deps.stopReason,
@@ -68,7 +68,7 @@ export async function conductTurn(deps: ConductDeps, turn: LiveTurn, slot: Slot)
     }),
   }
   try {
-    return await work(deps, scope, slot)
+    return await work(deps, scope, permit)
   } catch (error) {
     throw await fail(deps, scope, error)
   } finally {
@@ -77,7 +77,7 @@ export async function conductTurn(deps: ConductDeps, turn: LiveTurn, slot: Slot)
   }
 }
 
-async function work(deps: ConductDeps, scope: TurnScope, slot: Slot): Promise<TurnResult> {
+async function work(deps: ConductDeps, scope: TurnScope, permit: Permit): Promise<TurnResult> {
   const { turns, sessions } = deps.store
   const { turn, agent, progress } = scope
   turn.cancellation.throwIfCancelled()
@@ -92,7 +92,7 @@ async function work(deps: ConductDeps, scope: TurnScope, slot: Slot): Promise<Tu
   const { text, messages } = await runLoop({ ...deps, turns }, scope, history)
   turn.cancellation.throwIfCancelled()
   turn.phase = 'ending'
-  slot.leave() // the next turn need not wait for this one's commit, and can share it
+  permit.release() // The next turn starts during this commit, and can share it.
   const replies = await turns.finish(doneEnd(deps, scope, text, messages))
   tellCompleted(deps, scope)
   return { id: turn.id, text, model: progress.model ?? '', usage: progress.usage, replies }

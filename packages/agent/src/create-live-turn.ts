@@ -13,7 +13,7 @@ export interface LiveTurnDeps {
 /** `given`: what an accepted turn has beside its request, and a resumed one has already. */
 export function createLiveTurn(
   { clock, log, newId }: LiveTurnDeps,
-  request: Omit<TurnRequest, 'signal'>,
+  request: Omit<TurnRequest, 'signal' | 'permit'>,
   given: Partial<Pick<LiveTurn, 'id' | 'createdAtMs' | 'kept' | 'checkpoint'>> = {},
 ): LiveTurn {
   const { source, session, text, client, owner, caller, trace, idempotency, tools, followed, listen, approve, delivery, onWait } = request
@@ -23,6 +23,7 @@ export function createLiveTurn(
     id,
     phase: 'waiting',
     followed,
+    permit: undefined,
     source,
     session,
     text,

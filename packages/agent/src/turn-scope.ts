@@ -1,6 +1,7 @@
 /** What everything that works on one turn shares: the turn, the settings it began with, and how far it has come. */
 
 import type { AgentConfig, CostConfig } from '@sluice/config'
+import type { Permit } from '@sluice/kit'
 import type { ModelMessage, Policy, Trace, Usage } from '@sluice/sdk'
 import type { WhileAsking } from './call-scope.ts'
 import type { Cancellation } from './cancellation.ts'
@@ -8,7 +9,7 @@ import type { Registry } from './registry.ts'
 import type { TurnPart, TurnRequest } from './turn.ts'
 
 /** A turn from the moment it is asked for to its end. */
-export interface LiveTurn extends Omit<TurnRequest, 'signal' | 'followed' | 'listen'> {
+export interface LiveTurn extends Omit<TurnRequest, 'signal' | 'followed' | 'listen' | 'permit'> {
   readonly id: string
   /** `asking`: it waits for a person. `ending`: its work is done and its end is being kept; too late to abort it. */
   phase: 'waiting' | 'running' | 'asking' | 'ending'
@@ -17,6 +18,8 @@ export interface LiveTurn extends Omit<TurnRequest, 'signal' | 'followed' | 'lis
   readonly createdAtMs: number
   /** Kept by the store until it ends; settles when the store has it. `undefined`: the turn lives with its caller. */
   readonly kept: Promise<void> | undefined
+  /** The permit of the job it runs in; undefined until it starts. */
+  permit: Permit | undefined
   /** What an earlier run of it had produced when it was cut; empty: nothing. */
   readonly checkpoint: readonly ModelMessage[]
   readonly cancellation: Cancellation

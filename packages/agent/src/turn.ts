@@ -1,4 +1,5 @@
 /** One turn, as those who ask for it and those who wait for it see it. */
+import type { Permit } from '@sluice/kit'
 import type { ClientId, IdempotencyKey, ModelMessage, NewReply, Risk, ToolReport, Trace, Usage } from '@sluice/sdk'
 
 /** What a listener hears while a turn runs. */
@@ -66,7 +67,9 @@ export interface TurnRequest {
   /** The only tools it is offered and may call; absent: all. */
   readonly tools?: readonly string[]
   readonly delivery?: TurnDelivery
-  /** Told whenever it begins (true) or ends (false) to wait for a person; it holds no slot meanwhile, and its time does not run. */
+  /** The caller's job runs in the lane of `session` and holds this permit: the turn runs inside it, at once. */
+  readonly permit?: Permit
+  /** Told whenever it begins (true) or ends (false) to wait for a person; it holds no permit meanwhile, and its time does not run. */
   readonly onWait?: (isWaiting: boolean) => void
 }
 
@@ -106,11 +109,13 @@ export interface Agent {
    * `upstream_timeout`, `aborted`, `unavailable` or `rate_limited` (budget spent). A turn with an idempotency key is kept
    * durably before it begins, as by `accept`: a crash or a stop of the daemon leaves it and its key to `resume`, and any
    * other failure has released the key before this rejects.
-   * A delivery is not recorded as failed, and always taken: the inbox limits how many there are.
+   * A delivery is not recorded as failed: the inbox decides about it.
    */
   run(request: TurnRequest): Promise<TurnResult>
   /** Keeps the turn durably, then resolves to its id; it runs when its turn comes, also after a crash. Rejects with `conflict` for an `id` that is known. */
-  accept(request: Omit<TurnRequest, 'signal' | 'listen' | 'approve' | 'delivery' | 'onWait'> & { readonly id?: string }): Promise<string>
+  accept(
+    request: Omit<TurnRequest, 'signal' | 'listen' | 'approve' | 'delivery' | 'permit' | 'onWait'> & { readonly id?: string },
+  ): Promise<string>
   /** Resolves once no such turn runs or waits here; what became of it stands in the store. Never rejects. */
   ended(turnId: string): Promise<void>
   /**

@@ -1,43 +1,43 @@
 /**
- * Releases what a turn holds while a person decides: its slot, its time and its attempt, so that no number of restarts
- * meanwhile ends it. It keeps its lane.
+ * Frees everything a turn holds while a person decides: its permit, its time and its attempt, so that no number of restarts
+ * ends the turn meanwhile. The turn keeps its lane.
  */
+import type { Permit } from '@sluice/kit'
 import type { AppError } from '@sluice/sdk'
 import type { WhileAsking } from './call-scope.ts'
 import type { Deadline, Deadlines } from './deadlines.ts'
-import type { Slot } from './slots.ts'
 import type { LiveTurn } from './turn-scope.ts'
 
 export interface Held {
-  readonly slot: Slot
+  readonly permit: Permit
   readonly deadlines: Deadlines
   readonly deadline: Deadline
-  /** Why the daemon stops, once it does: from then on nobody is asked. */
+  /** The reason for the daemon's stop, once it stops: from then on no person is asked. */
   readonly stopReason: () => AppError | undefined
-  /** As `TurnStore.waits`, of a turn that is kept; never rejects. */
+  /** Records the state of a kept turn, as `TurnStore.waits` does. Never rejects. */
   waits(isWaiting: boolean): Promise<void>
 }
 
 export const createWhileAsking =
-  (turn: LiveTurn, { slot, deadlines, deadline, stopReason, waits }: Held): WhileAsking =>
+  (turn: LiveTurn, { permit, deadlines, deadline, stopReason, waits }: Held): WhileAsking =>
   async (ask) => {
     const reason = stopReason()
     if (reason) turn.cancellation.cancel(reason)
     turn.cancellation.throwIfCancelled()
     turn.phase = 'asking'
     turn.onWait?.(true)
-    const goOn = deadlines.pause(deadline)
-    slot.leave()
+    const resumeDeadline = deadlines.pause(deadline)
+    permit.release()
     await waits(true)
     try {
       return await ask()
     } finally {
       await waits(false)
       turn.onWait?.(false)
-      // A turn that has ended needs no slot to say so.
+      // A turn that has ended needs no permit to report its end.
       turn.cancellation.throwIfCancelled()
-      await turn.cancellation.race(slot.retake())
-      goOn()
+      await turn.cancellation.race(permit.reacquire())
+      resumeDeadline()
       turn.phase = 'running'
     }
   }

@@ -3,13 +3,13 @@ import { newTurnId } from '@sluice/agent'
 import {
   channelNamed,
   type DeliveryApprovals,
+  DeliveryQueue,
   type InboxRunnerOptions,
   keyOfLane,
   retryDelayMs,
-  WorkLanes,
-  type WorkOutcome,
   waitingReplies,
 } from '@sluice/delivery'
+import { type JobOutcome, LaneQueue } from '@sluice/kit'
 import { type Approval, errorText, type StartedMessage } from '@sluice/sdk'
 import { type Verdict, verdictOf } from './keywords.ts'
 import { lateText, noticeTo } from './prompts.ts'
@@ -26,12 +26,13 @@ const ABSENT_WAIT_MS = 5000
 
 const NOTHING_OPEN = 'This answers nothing that is still open.'
 
-export function createAnswerRunner(options: AnswerRunnerOptions): WorkLanes {
+export function createAnswerRunner(options: AnswerRunnerOptions): DeliveryQueue {
   const { clock, log, onDone } = options
-  return new WorkLanes({ clock, log, onDone, concurrency: () => ANSWERS_MAX, work: (number) => work(options, number) })
+  const lanes = new LaneQueue({ clock, permits: () => ANSWERS_MAX })
+  return new DeliveryQueue({ lanes, clock, log, onDone, work: ({ number }) => work(options, number) })
 }
 
-async function work(options: AnswerRunnerOptions, number: number): Promise<WorkOutcome> {
+async function work(options: AnswerRunnerOptions, number: number): Promise<JobOutcome> {
   const { clock, store, stopping } = options
   if (stopping.aborted) return { retryAtMs: clock.nowMs() + ABSENT_WAIT_MS }
   const { max_attempts } = options.config()

@@ -19,13 +19,13 @@ import {
 import { type Access, type ApprovalCaller, accessOf, operatorsApprove } from './access.ts'
 import { type Answers, createAnswers, tokenIn } from './answers.ts'
 import { type AskingDeps, askedWith, askingOf, promptsOf } from './asking.ts'
+import { Dispatcher } from './dispatch.ts'
 import { createExpiry } from './expiry.ts'
 import { boundedFeedback } from './keywords.ts'
 import { keyText, newApproval } from './new-approval.ts'
 import { PendingApprovals } from './pending.ts'
 import { confirmations, overtaken } from './prompts.ts'
 import { unknownApproval } from './refusals.ts'
-import { Settler } from './settler.ts'
 import { type ApprovalEvents, tellRequested, tellResolved } from './tell.ts'
 import { unsettled } from './unsettled.ts'
 
@@ -79,11 +79,11 @@ export function createApprovals(deps: ApprovalRegistryDeps): ApprovalRegistry {
   let opening = 0
   let state: 'new' | 'running' | 'stopped' = 'new'
 
-  const settler = new Settler({
+  const dispatcher = new Dispatcher({
     clock,
     log,
     read: store.get,
-    async settled(key) {
+    async acknowledged(key) {
       const approval = (await store.get(key)) ?? key
       const nowMs = clock.nowMs()
       const replies = confirmations(approval, deps.channels(), nowMs)
@@ -94,7 +94,7 @@ export function createApprovals(deps: ApprovalRegistryDeps): ApprovalRegistry {
     },
   })
   // Those who wait for these two look at what is decided by themselves.
-  for (const gate of ['event', 'tool'] as const) settler.taker(gate, async () => {})
+  for (const gate of ['event', 'tool'] as const) dispatcher.handle(gate, async () => {})
 
   /** From now on it is decided, whoever did it. */
   const taken = (approval: Approval): void => {
@@ -104,7 +104,7 @@ export function createApprovals(deps: ApprovalRegistryDeps): ApprovalRegistry {
     const listeners = waiting.get(key)
     waiting.delete(key)
     for (const listener of listeners ?? []) listener(approval)
-    if (state === 'running') settler.enter(approval)
+    if (state === 'running') dispatcher.enter(approval)
   }
 
   const decide: ApprovalRegistry['decide'] = async (key, { state: outcome, by, feedback }, inbox) => {
@@ -112,7 +112,7 @@ export function createApprovals(deps: ApprovalRegistryDeps): ApprovalRegistry {
     const decided = await store.decide(key, decision, inbox)
     if (!decided) throw unknownApproval(key)
     if (pending.get(key)) taken(decided.approval)
-    else if (decided.won && state === 'running') settler.enter(decided.approval)
+    else if (decided.won && state === 'running') dispatcher.enter(decided.approval)
     return decided
   }
 
@@ -187,7 +187,7 @@ export function createApprovals(deps: ApprovalRegistryDeps): ApprovalRegistry {
     decide,
     get: (key) => store.get(key),
     access: (approval, caller) => accessOf(approval, caller, deps.targets()),
-    taker: (gate, take) => settler.taker(gate, take),
+    taker: (gate, take) => dispatcher.handle(gate, take),
     reaches: (question) => askingOf(question, deps).conversations.length > 0,
     async decision(key, signal) {
       const { promise, resolve } = Promise.withResolvers<Approval | undefined>()
@@ -220,7 +220,7 @@ export function createApprovals(deps: ApprovalRegistryDeps): ApprovalRegistry {
       for await (const approval of unsettled(store)) {
         unsettledFound++
         if (approval.state === 'pending') keep(approval)
-        else settler.enter(approval)
+        else dispatcher.enter(approval)
       }
       if (unsettledFound > 0) log.info('taking up approvals the last run left', { approvals: unsettledFound })
     },
@@ -229,7 +229,7 @@ export function createApprovals(deps: ApprovalRegistryDeps): ApprovalRegistry {
       state = 'stopped'
       expiry.stop()
       leaveBus()
-      await settler.stop()
+      await dispatcher.stop()
     },
   }
 }

@@ -1,6 +1,6 @@
 /** What durable delivery takes from the runtime. */
 import { createAnswerRunner } from '@sluice/approvals'
-import { agentSection, deliverySection } from '@sluice/config'
+import { deliverySection } from '@sluice/config'
 import type { DeliveryDeps } from '@sluice/delivery'
 import type { OpenRuntime } from '@sluice/runtime'
 import { logDelivery } from '@sluice/runtime'
@@ -22,7 +22,7 @@ export const deliveryDeps = (runtime: OpenRuntime, procedures: Pick<Procedures, 
   generation: () => runtime.snapshot().version,
   channels: () => runtime.snapshot().channels,
   config: () => runtime.config().core(deliverySection),
-  turnsMax: () => runtime.config().core(agentSection).max_concurrent_turns,
+  lanes: runtime.lanes,
   observe(observation) {
     logDelivery(runtime.log, observation)
     runtime.snapshot().observe(observation)

@@ -1,6 +1,7 @@
 /** What the delivery side shares: the channels of the moment, and what it is told by whom. */
 import type { Agent } from '@sluice/agent'
 import type { DeliveryConfig } from '@sluice/config'
+import type { LaneQueue } from '@sluice/kit'
 import type {
   ApprovalKey,
   Channel,
@@ -19,8 +20,8 @@ import type {
 import type { Clients } from './client.ts'
 
 /** The part of approvals that delivery uses. */
+import type { DeliveryQueue } from './delivery-queue.ts'
 import type { InboxRunnerOptions } from './inbox-runner.ts'
-import type { WorkLanes } from './work-lanes.ts'
 
 export interface DeliveryApprovals {
   /** The approval that a message answers; undefined when it answers none. */
@@ -41,8 +42,8 @@ export interface DeliveryDeps {
   /** Those that are ready. */
   channels(): readonly Channel[]
   config(): DeliveryConfig
-  /** Turns that run at once. */
-  turnsMax(): number
+  /** Where messages wait for their turn; the agent's own turns wait there too. */
+  readonly lanes: LaneQueue
   observe(observation: Observation): void
   /** An observer wants whole traces. */
   traces(): boolean
@@ -51,7 +52,7 @@ export interface DeliveryDeps {
   transcribe(): Transcribe | undefined
   readonly approvals: DeliveryApprovals
   /** Makes the worker of messages that answer approvals. */
-  createAnswerRunner(options: InboxRunnerOptions): WorkLanes
+  createAnswerRunner(options: InboxRunnerOptions): DeliveryQueue
   /** Another process has changed the store. */
   changedElsewhere(): Promise<void>
   /** Absent: every message is a turn. */

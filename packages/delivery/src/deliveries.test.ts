@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { queryObjects } from 'node:v8'
 import { type Agent, newTrace, type TurnRequest } from '@sluice/agent'
 import { deliverySection } from '@sluice/config'
-import { callProvider } from '@sluice/kit'
+import { callProvider, LaneQueue } from '@sluice/kit'
 import { AppError, type Channel, type ClientId, type Clock, type Inbound, type NewReply, type Outbound, type Store } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
@@ -13,7 +13,7 @@ import * as v from 'valibot'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { DeliveryDeps } from './channels.ts'
 import { type Deliveries, startDeliveries } from './deliveries.ts'
-import { WorkLanes } from './work-lanes.ts'
+import { DeliveryQueue } from './delivery-queue.ts'
 
 let folder: string
 let clock: TestClock
@@ -93,7 +93,7 @@ async function bench(options: Options = {}): Promise<Bench> {
       answered: async () => undefined,
       current: async (outbound) => outbound,
     },
-    createAnswerRunner: ({ clock, log }) => new WorkLanes({ clock, log, concurrency: () => 1, work: async () => 'done' }),
+    createAnswerRunner: ({ clock, log, lanes }) => new DeliveryQueue({ lanes, clock, log, work: async () => 'done' }),
     sops: () => undefined,
     changedElsewhere: async () => {},
     clock: options.clock ?? clock,
@@ -101,7 +101,7 @@ async function bench(options: Options = {}): Promise<Bench> {
     generation: () => 1,
     channels: () => [channel],
     config: () => v.parse(deliverySection.schema, options.config ?? {}),
-    turnsMax: () => options.turnsMax ?? 8,
+    lanes: new LaneQueue({ clock: options.clock ?? clock, permits: () => options.turnsMax ?? 8 }),
     observe: () => {},
     traces: () => false,
     within: (_, work) => work(),

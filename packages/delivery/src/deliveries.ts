@@ -4,13 +4,13 @@ import { every } from '@sluice/kit'
 import type { Channel, Deliver, Inbound, Waiting } from '@sluice/sdk'
 import { isAnswerLane } from './answer-lane.ts'
 import type { DeliveryDeps } from './channels.ts'
+import { type Account, accountKey, type DeliveryQueue } from './delivery-queue.ts'
 import { createHealthWatch } from './health-watch.ts'
 import { createInboxRunner } from './inbox-runner.ts'
 import { createIngress, type Ingress } from './ingress.ts'
 import { createListeners } from './listeners.ts'
 import { createOutboxRunner } from './outbox-runner.ts'
 import { watchIngress } from './watch-ingress.ts'
-import type { WorkLanes } from './work-lanes.ts'
 
 /** What waits for its turn, or to be sent. */
 export interface DeliveryQueues {
@@ -38,13 +38,13 @@ export async function startDeliveries(deps: DeliveryDeps): Promise<Deliveries> {
   const { store, clock, log } = deps
   const stopping = new AbortController()
   const cutOff = new AbortController()
-  const outboxes = new Map<string, WorkLanes>()
+  const outboxes = new Map<string, DeliveryQueue>()
 
-  const outboxOf = ({ channel, account }: Pick<Waiting, 'channel' | 'account'>): WorkLanes => {
-    const key = `${channel} ${account}`
+  const outboxOf = (row: Account): DeliveryQueue => {
+    const key = accountKey(row)
     const known = outboxes.get(key)
     if (known) return known
-    const made = createOutboxRunner({ ...deps, channel, cutOff: cutOff.signal })
+    const made = createOutboxRunner({ ...deps, channel: row.channel, cutOff: cutOff.signal })
     outboxes.set(key, made)
     // A turn may end while the daemon stops: its reply waits for the next start.
     if (stopping.signal.aborted) void made.stop()
@@ -56,15 +56,15 @@ export async function startDeliveries(deps: DeliveryDeps): Promise<Deliveries> {
   const runnerOptions = {
     ...deps,
     stopping: stopping.signal,
-    onDone: (row: Pick<Waiting, 'channel' | 'account'>) => ingress.left(row),
+    onDone: (row: Waiting) => ingress.left(row),
     onReplies: queued,
   }
   const inbox = createInboxRunner(runnerOptions)
   const answers = deps.createAnswerRunner(runnerOptions)
   const ingress = createIngress({
     inbox: store.inbox,
-    lanes: inbox,
-    answerLanes: answers,
+    turns: inbox,
+    replies: answers,
     clock,
     log,
     config: deps.config,
@@ -76,8 +76,8 @@ export async function startDeliveries(deps: DeliveryDeps): Promise<Deliveries> {
     const present = new Set(deps.channels().map(({ name }) => name))
     const taken = { messages: 0, replies: 0 }
     await eachPage(store.inbox.waiting, (row) => {
-      const lanes = isAnswerLane(row.lane) ? answers : inbox
-      if (!present.has(row.channel) || !lanes.enter(row)) return
+      const queue = isAnswerLane(row.lane) ? answers : inbox
+      if (!present.has(row.channel) || !queue.enter(row)) return
       ingress.found(row)
       taken.messages += 1
     })
@@ -138,19 +138,18 @@ export async function startDeliveries(deps: DeliveryDeps): Promise<Deliveries> {
     queued,
     wake: quietly('the deliveries could not be looked at', async () => void (await takeUp())),
     load() {
-      const waiting = [...outboxes.values()].reduce((sum, { load }) => sum + load.waiting + load.running, 0)
-      const messages = [inbox, answers].reduce((sum, { load }) => sum + load.waiting + load.running, 0)
-      return { messages, replies: waiting }
+      const replies = [...outboxes.values()].reduce((sum, { size }) => sum + size, 0)
+      return { messages: inbox.size + answers.size, replies }
     },
     ages() {
-      const secs = (lanes: readonly WorkLanes[]) => Math.max(0, ...lanes.map(({ oldestMs }) => oldestMs)) / 1000
+      const secs = (queues: readonly DeliveryQueue[]) => Math.max(0, ...queues.map(({ oldestMs }) => oldestMs)) / 1000
       return { messageSecs: secs([inbox, answers]), replySecs: secs([...outboxes.values()]) }
     },
     async stop(graceMs) {
       stopping.abort()
       const enough = new AbortController()
       void clock.sleep(graceMs, enough.signal).then(() => cutOff.abort())
-      await Promise.all([listeners.stop(), inbox.stop(), answers.stop(), ...[...outboxes.values()].map((lanes) => lanes.stop())])
+      await Promise.all([listeners.stop(), inbox.stop(), answers.stop(), ...[...outboxes.values()].map((queue) => queue.stop())])
       enough.abort()
     },
   }

@@ -1,5 +1,6 @@
 /** Works the inbox off: each message becomes one turn, and its reply is queued in the commit that ends the turn. */
 import { newTurnId } from '@sluice/agent'
+import type { Attempt, JobOutcome } from '@sluice/kit'
 import {
   AppError,
   type Channel,
@@ -13,6 +14,7 @@ import {
 } from '@sluice/sdk'
 import { takenBySops } from './by-sops.ts'
 import { channelNamed, type DeliveryDeps } from './channels.ts'
+import { DeliveryQueue, type DeliveryQueueOptions } from './delivery-queue.ts'
 import { type Draft, openDraft } from './draft.ts'
 import { textWithMedia } from './media.ts'
 import { observeDelivery } from './observe-delivery.ts'
@@ -20,10 +22,9 @@ import { repliesOf } from './replies-of.ts'
 import { awayDelayMs, retryDelayMs } from './retry-delay.ts'
 import { channelOwner, senderOf } from './session-of.ts'
 import { startTyping } from './typing.ts'
-import { WorkLanes, type WorkLanesOptions, type WorkOutcome, type WorkSlot } from './work-lanes.ts'
 
 export interface InboxRunnerOptions extends DeliveryDeps {
-  readonly onDone: NonNullable<WorkLanesOptions['onDone']>
+  readonly onDone: NonNullable<DeliveryQueueOptions['onDone']>
   /** Told of replies that wait to be sent, once they are durable. */
   onReplies(replies: readonly Waiting[]): void
   /** Aborts when the daemon stops. */
@@ -34,12 +35,12 @@ export interface InboxRunnerOptions extends DeliveryDeps {
 const ABSENT_WAIT_MS = 5000
 const HOUR_MS = 3_600_000
 
-export function createInboxRunner(options: InboxRunnerOptions): WorkLanes {
-  const { clock, log, turnsMax, onDone } = options
-  return new WorkLanes({ clock, log, onDone, concurrency: turnsMax, work: (number, row, slot) => work(options, number, row.channel, slot) })
+export function createInboxRunner(options: InboxRunnerOptions): DeliveryQueue {
+  const { clock, log, lanes, onDone } = options
+  return new DeliveryQueue({ lanes, clock, log, onDone, work: ({ number, channel }, attempt) => work(options, number, channel, attempt) })
 }
 
-async function work(options: InboxRunnerOptions, number: number, channelName: string, slot: WorkSlot): Promise<WorkOutcome> {
+async function work(options: InboxRunnerOptions, number: number, channelName: string, attempt: Attempt): Promise<JobOutcome> {
   const { clock, stopping } = options
   const channel = channelNamed(options, channelName)
   if (!channel || stopping.aborted) return { retryAtMs: clock.nowMs() + ABSENT_WAIT_MS }
@@ -51,13 +52,8 @@ async function work(options: InboxRunnerOptions, number: number, channelName: st
   const drafting = { ...options, inbox: options.store.inbox, channel, started, signal: stopping }
   const draft = await options.within(trace, () => openDraft(drafting))
   const typing = startTyping({ channel, to: started.message.to, clock })
-  const onWait = (isWaiting: boolean): void => {
-    typing.pause(isWaiting)
-    if (isWaiting) slot.leave()
-    else void slot.retake()
-  }
   try {
-    const replies = await answer(options, { channel, started, draft, trace, followed: slot.followed, onWait })
+    const replies = await answer(options, { channel, started, draft, trace, attempt, onWait: typing.pause })
     ended('ok')
     await draft?.stop()
     options.onReplies(replies)
@@ -76,12 +72,12 @@ interface Answering {
   readonly started: StartedMessage
   readonly draft: Draft | undefined
   readonly trace: Trace
-  readonly followed: AbortSignal
+  readonly attempt: Attempt
   onWait(isWaiting: boolean): void
 }
 
 /** The turn. Resolves to its replies, which are in the outbox by then. */
-async function answer(options: InboxRunnerOptions, { channel, started, draft, trace, followed, onWait }: Answering): Promise<Waiting[]> {
+async function answer(options: InboxRunnerOptions, { channel, started, draft, trace, attempt, onWait }: Answering): Promise<Waiting[]> {
   const { clock } = options
   const { number, account, message } = started
   const caller = senderOf(channel.name, message)
@@ -102,7 +98,8 @@ async function answer(options: InboxRunnerOptions, { channel, started, draft, tr
     owner: channelOwner(channel.name),
     caller,
     trace,
-    followed,
+    permit: attempt.permit,
+    ...(attempt.superseded && { followed: attempt.superseded }),
     onWait,
     ...(draft && { listen: draft.hear }),
     delivery: {
@@ -132,7 +129,7 @@ interface Failure {
   readonly draft: string | undefined
 }
 
-async function failed(options: InboxRunnerOptions, { started, error, draft }: Failure): Promise<WorkOutcome> {
+async function failed(options: InboxRunnerOptions, { started, error, draft }: Failure): Promise<JobOutcome> {
   const { clock, stopping, store } = options
   const { number, attempts } = started
   if (stopping.aborted) {
@@ -186,7 +183,7 @@ async function bury(
   { store, clock, log, events }: InboxRunnerOptions,
   { number, channel, attempts }: StartedMessage | SpentMessage,
   error: string,
-): Promise<WorkOutcome> {
+): Promise<JobOutcome> {
   await store.inbox.bury(number, { error, atMs: clock.nowMs() })
   log.error('a message was given up', { channel, inbox: number, attempts, error, see: `sluice inbox show ${number}` })
   events.emit({ type: 'delivery', direction: 'inbound', channel, number, state: 'dead', error })

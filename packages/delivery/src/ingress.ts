@@ -4,14 +4,14 @@ import type { DeliveryConfig } from '@sluice/config'
 import { AppError, type ApprovalKey, type Channel, type Clock, type Inbound, type Logger, type Store, type Verified } from '@sluice/sdk'
 import { createAllowedSenders } from './allowed-senders.ts'
 import { answerLane, isAnswerLane } from './answer-lane.ts'
+import { type Account, accountKey, type DeliveryQueue } from './delivery-queue.ts'
 import { sessionOf } from './session-of.ts'
-import type { WorkLanes } from './work-lanes.ts'
 
 export interface IngressOptions {
   readonly inbox: Pick<Store['inbox'], 'keep' | 'known'>
-  /** The lanes of turns, and those of answers to approvals. */
-  readonly lanes: Pick<WorkLanes, 'enter' | 'readyMs'>
-  readonly answerLanes: Pick<WorkLanes, 'enter'>
+  /** The queues of turns and of replies to approvals. */
+  readonly turns: Pick<DeliveryQueue, 'enter' | 'readyMs'>
+  readonly replies: Pick<DeliveryQueue, 'enter'>
   readonly clock: Clock
   readonly log: Logger
   config(): Pick<DeliveryConfig, 'max_pending' | 'max_queue_secs'>
@@ -43,9 +43,9 @@ export interface Ingress {
    */
   receive(channel: Channel, received: Received): Promise<Reception>
   /** A message has left the lanes. */
-  left(row: { readonly channel: string; readonly account: string }): void
+  left(row: Account): void
   /** A message found in the store waits. */
-  found(row: { readonly channel: string; readonly account: string }): void
+  found(row: Account): void
 }
 
 const RETRY_AFTER_SECS = 30
@@ -61,18 +61,18 @@ interface Laned {
   readonly lane: string
 }
 
-export function createIngress({ inbox, lanes, answerLanes, clock, log, config, answered }: IngressOptions): Ingress {
+export function createIngress({ inbox, turns, replies, clock, log, config, answered }: IngressOptions): Ingress {
   const senders = createAllowedSenders({ clock, log })
   /** How many wait, by channel and account; bounded by the accounts there are. */
   const pending = new Map<string, number>()
-  const keyOf = (channel: string, account: string) => `${channel} ${account}`
   const count = (key: string, change: number): void => {
     const next = (pending.get(key) ?? 0) + change
     if (next > 0) pending.set(key, next)
     else pending.delete(key)
   }
 
-  const accountKeys = (channel: Channel, messages: readonly Laned[]) => messages.map(({ message }) => keyOf(channel.name, message.account))
+  const accountKeys = (channel: Channel, messages: readonly Laned[]) =>
+    messages.map(({ message }) => accountKey({ channel: channel.name, account: message.account }))
 
   /** A request that brings more than there may be at all is taken when nothing else waits: it would never come to be. */
   const exceeds = (keys: readonly string[], max: number): boolean => {
@@ -92,8 +92,8 @@ export function createIngress({ inbox, lanes, answerLanes, clock, log, config, a
   /** Whether turns of an account of these messages have waited for longer than an answer is worth waiting for. */
   const isLate = (channel: Channel, messages: readonly Laned[]): boolean => {
     const { max_queue_secs } = config()
-    const turns = messages.filter(({ lane }) => !isAnswerLane(lane))
-    return turns.some(({ message }) => lanes.readyMs({ channel: channel.name, account: message.account }) > max_queue_secs * 1000)
+    const others = messages.filter(({ lane }) => !isAnswerLane(lane))
+    return others.some(({ message }) => turns.readyMs({ channel: channel.name, account: message.account }) > max_queue_secs * 1000)
   }
 
   /** The messages there is room for; known ones need none. Throws `unavailable` if there is no room for all others. */
@@ -167,13 +167,13 @@ export function createIngress({ inbox, lanes, answerLanes, clock, log, config, a
         kept += 1
         const { message, lane = '' } = fresh[index] ?? {}
         const account = message?.account ?? ''
-        const work = isAnswerLane(lane) ? answerLanes : lanes
+        const work = isAnswerLane(lane) ? replies : turns
         if (!work.enter({ number, channel: channel.name, account, lane, atMs: 0, cuts: 0 })) count(keys[index] ?? '', -1)
       }
       return { kept, duplicate: known + numbers.length - kept, denied }
     },
-    left: ({ channel, account }) => count(keyOf(channel, account), -1),
-    found: ({ channel, account }) => count(keyOf(channel, account), 1),
+    left: (account) => count(accountKey(account), -1),
+    found: (account) => count(accountKey(account), 1),
   }
 }
 

@@ -1,13 +1,13 @@
 /** Works the outbox off: each reply is sent once, as far as that can be known; an unknown outcome is left to the operator. */
 
-import { signalScope } from '@sluice/kit'
+import { type Attempt, type JobOutcome, LaneQueue, signalScope } from '@sluice/kit'
 import { AppError, type Channel, type Outbound, type Outcome, type Sent, type StartedReply } from '@sluice/sdk'
 import { channelNamed, type DeliveryDeps } from './channels.ts'
+import { DeliveryQueue } from './delivery-queue.ts'
 import { observeDelivery } from './observe-delivery.ts'
 import { loadFiles, withNotes } from './reply-files.ts'
 import { awayDelayMs, retryDelayMs } from './retry-delay.ts'
 import { SendPace } from './send-pace.ts'
-import { WorkLanes, type WorkOutcome, type WorkSlot } from './work-lanes.ts'
 
 export interface OutboxRunnerOptions extends DeliveryDeps {
   readonly channel: string
@@ -28,32 +28,32 @@ const REFUSED = new Set(['invalid_request', 'forbidden', 'not_found'])
 const UNKNOWN = new Set(['upstream', 'upstream_timeout', 'aborted', 'internal'])
 
 /** Sends the replies of one account of one channel. */
-export function createOutboxRunner(options: OutboxRunnerOptions): WorkLanes {
+export function createOutboxRunner(options: OutboxRunnerOptions): DeliveryQueue {
   const { clock, log, cutOff } = options
   const pace = new SendPace(clock)
-  /** A timer may fire a fraction of a millisecond early; a wake within the pause would start nothing, and be the last one. */
+  const lanes = new LaneQueue({ clock, permits: () => pace.concurrency })
+  /** A timer may fire a fraction of a millisecond early, and a wake within the pause would start nothing and be the last one. */
   const wakeAfterPause = async (): Promise<void> => {
     while (pace.pauseMs > 0 && !cutOff.aborted) await clock.sleep(Math.ceil(pace.pauseMs), cutOff)
     lanes.wake()
   }
-  const lanes = new WorkLanes({
+  return new DeliveryQueue({
+    lanes,
     clock,
     log,
-    concurrency: () => pace.concurrency,
-    async work(number, _, slot) {
-      const outcome = await work({ ...options, pace }, number, slot)
+    async work({ number }, attempt) {
+      const outcome = await work({ ...options, pace }, number, attempt)
       if (pace.pauseMs > 0) void wakeAfterPause()
       return outcome
     },
   })
-  return lanes
 }
 
 interface SendOptions extends OutboxRunnerOptions {
   readonly pace: SendPace
 }
 
-async function work(options: SendOptions, number: number, slot: WorkSlot): Promise<WorkOutcome> {
+async function work(options: SendOptions, number: number, attempt: Attempt): Promise<JobOutcome> {
   const { store, clock, pace } = options
   const channel = channelNamed(options, options.channel)
   if (!channel || options.cutOff.aborted) return { retryAtMs: clock.nowMs() + ABSENT_WAIT_MS }
@@ -88,7 +88,7 @@ async function work(options: SendOptions, number: number, slot: WorkSlot): Promi
   ended('ok')
   pace.sent(startedMs)
   // The next send begins while this one is noted, so that their marks share a commit.
-  slot.leave()
+  attempt.permit.release()
   const { id } = sent
   await noted(options, number, () => store.outbox.sent(number, { providerId: id, atMs: clock.nowMs() }))
   options.events.emit({ type: 'delivery', direction: 'outbound', channel: channel.name, number, state: 'sent', error: null })
@@ -162,7 +162,7 @@ interface Failure {
   ended(outcome: Outcome): void
 }
 
-async function failed(options: SendOptions, { started, channel, error, startedMs, ended }: Failure): Promise<WorkOutcome> {
+async function failed(options: SendOptions, { started, channel, error, startedMs, ended }: Failure): Promise<JobOutcome> {
   const { store, clock, log, events, pace } = options
   const { number, attempts } = started
   const code = error instanceof AppError ? error.code : 'internal'

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { deliverySection } from '@sluice/config'
+import { LaneQueue } from '@sluice/kit'
 import { AppError, type Channel, type ClientId, type NewReply, type Outbound } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
 import { testClock } from '@sluice/testkit/clock'
@@ -11,7 +12,7 @@ import { memoryWorkspace } from '@sluice/testkit/memory-workspace'
 import * as v from 'valibot'
 import { afterEach, expect, test } from 'vitest'
 import { type Deliveries, startDeliveries } from './deliveries.ts'
-import { WorkLanes } from './work-lanes.ts'
+import { DeliveryQueue } from './delivery-queue.ts'
 
 const REPLY: NewReply = {
   channel: 'x',
@@ -74,7 +75,7 @@ async function bench({ channel: changes = {}, files = {}, cut = [], isEditable =
       answered: async () => undefined,
       current: async (outbound) => outbound,
     },
-    createAnswerRunner: ({ clock, log }) => new WorkLanes({ clock, log, concurrency: () => 1, work: async () => 'done' }),
+    createAnswerRunner: ({ clock, log, lanes }) => new DeliveryQueue({ lanes, clock, log, work: async () => 'done' }),
     sops: () => undefined,
     changedElsewhere: async () => {},
     clock,
@@ -82,7 +83,7 @@ async function bench({ channel: changes = {}, files = {}, cut = [], isEditable =
     generation: () => 1,
     channels: () => [isEditable ? channel : uneditable],
     config: () => v.parse(deliverySection.schema, {}),
-    turnsMax: () => 1,
+    lanes: new LaneQueue({ clock, permits: () => 1 }),
     observe: () => {},
     traces: () => false,
     within: (_, work) => work(),

@@ -1,14 +1,13 @@
 /** How long to wait before a turn or a send is tried again. */
+import { LONGEST_DELAY_MS } from '@sluice/kit'
 
 const FIRST_MS = 5000
 const FACTOR = 5
 const LONGEST_MS = 30 * 60_000
-/** Nobody is waited for longer, whatever they ask for. */
-const WISHED_MS_MAX = 24 * 3_600_000
-/** Those who were told the same time to come back do not come back at once. */
+/** Keeps rows that were given the same time from being tried in step. */
 const JITTER_MS = 1000
-/** No delay is longer. */
-export const DELAY_MS_MAX = WISHED_MS_MAX + JITTER_MS
+/** The longest `Retry-After` that is kept. */
+const WISHED_MS_MAX = LONGEST_DELAY_MS - JITTER_MS
 
 const AWAY_FIRST_MS = 1000
 const AWAY_LONGEST_MS = 30_000

@@ -29,7 +29,7 @@ export function startTyping({ channel, to, clock }: { readonly channel: Channel;
   }
   if (channel.typing) void show()
   return {
-    pause(paused) {
+    pause: (paused) => {
       isPaused = paused
     },
     stop: () => stopped.abort(),

@@ -1,4 +1,4 @@
-/** A first-in first-out queue whose members can leave from anywhere, everything in constant time. */
+/** A first-in first-out queue whose members can leave from anywhere. Every operation takes constant time. */
 
 export interface Place<T> {
   readonly value: T
@@ -12,6 +12,11 @@ export class LinkedQueue<T> {
 
   get isEmpty(): boolean {
     return this.#first === undefined
+  }
+
+  /** The member that `shift` would return. */
+  get first(): T | undefined {
+    return this.#first?.value
   }
 
   push(value: T): Place<T> {
@@ -28,7 +33,7 @@ export class LinkedQueue<T> {
     return first?.value
   }
 
-  /** `place` must stand in this queue. */
+  /** `place` must be in this queue. */
   remove(place: Place<T>): void {
     if (place.before) place.before.after = place.after
     else this.#first = place.after

@@ -17,7 +17,7 @@ import {
 } from '@sluice/config'
 import type { DeliveryQueues } from '@sluice/delivery'
 import { type Clients, createClients } from '@sluice/delivery'
-import { systemClock } from '@sluice/kit'
+import { LaneQueue, systemClock } from '@sluice/kit'
 import type { Clock, Observation, Services, Vitals } from '@sluice/sdk'
 import { openDataDir } from '@sluice/store'
 import { openSecretBox } from '@sluice/store/secret-box'
@@ -54,6 +54,8 @@ export interface RuntimeOptions extends ConfigSource {
 export interface OpenRuntime extends Runtime {
   readonly lifecycle: Lifecycle
   readonly clients: Clients
+  /** Where turns and messages wait; at most `[agent] max_concurrent_turns` run at once. */
+  readonly lanes: LaneQueue
   readonly traces: TraceScope
   readonly log: ComponentLogger
   /** The configuration in force. */
@@ -208,8 +210,10 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
     run: store.sops.get,
     timeoutSecs: () => config.core(approvalsSection).tool_timeout_secs,
   })
+  const lanes = new LaneQueue({ clock, permits: () => config.core(agentSection).max_concurrent_turns })
   const agent: Agent = createAgent({
     store,
+    lanes,
     lease: lifecycle.lease,
     events: bus,
     clock,
@@ -249,6 +253,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
     log,
     lifecycle,
     clients,
+    lanes,
     traces,
     subscribers,
     approvals,

@@ -1,6 +1,7 @@
 /** An agent with everything around it in memory. */
 
 import { type AgentConfig, agentSection, type CostConfig, costSection, policySection } from '@sluice/config'
+import { LaneQueue } from '@sluice/kit'
 import {
   type ClientId,
   defineTool,
@@ -22,6 +23,7 @@ import { type MemoryBooks, memoryBooks } from './memory-books.ts'
 
 export interface TestAgent {
   readonly agent: Agent
+  readonly lanes: LaneQueue
   readonly books: MemoryBooks
   readonly clock: TestClock
   readonly events: readonly SluiceEvent[]
@@ -31,7 +33,7 @@ export interface TestAgent {
   leased(): number
 }
 
-export interface TestAgentOptions extends Partial<Omit<AgentDeps, 'config' | 'store' | 'clock'>> {
+export interface TestAgentOptions extends Partial<Omit<AgentDeps, 'config' | 'store' | 'clock' | 'lanes'>> {
   readonly models?: readonly LanguageModel[]
   readonly labels?: Registry['models']['labels']
   readonly tools?: readonly Tool[]
@@ -71,6 +73,7 @@ export function testAgent(options: TestAgentOptions = {}): TestAgent {
     leased++
     return { registry, release: () => void leased-- }
   }
+  const lanes = new LaneQueue({ clock, permits: () => settings.agent.max_concurrent_turns })
   const agent = createAgent({
     lease,
     events,
@@ -80,10 +83,11 @@ export function testAgent(options: TestAgentOptions = {}): TestAgent {
     ...options,
     store: books,
     clock,
+    lanes,
     // Read anew each time: a test may change its policy while a turn runs.
     config: () => ({ ...settings, policy: { ...v.parse(policySection.schema, {}), ...options.policy } }),
   })
-  return { agent, books, clock, events: emitted, observations, logs, leased: () => leased }
+  return { agent, lanes, books, clock, events: emitted, observations, logs, leased: () => leased }
 }
 
 /** Lets everything else have its turn until it is so; gives up after many rounds, for the assertion that follows to fail. */

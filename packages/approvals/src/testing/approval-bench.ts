@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { type Agent, newTrace, type TurnRequest } from '@sluice/agent'
 import { deliverySection } from '@sluice/config'
 import { type Deliveries, startDeliveries } from '@sluice/delivery'
+import { LaneQueue } from '@sluice/kit'
 import { createEventBus, type EventBus } from '@sluice/runtime'
 import type { Address, Channel, ClientId, Inbound, Outbound, Question, Store } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
@@ -148,7 +149,7 @@ async function approvalBench(options: ApprovalBenchOptions = {}): Promise<Approv
     generation: () => 1,
     channels: () => channels,
     config: () => v.parse(deliverySection.schema, options.maxPending === undefined ? {} : { max_pending: options.maxPending }),
-    turnsMax: () => 1,
+    lanes: new LaneQueue({ clock, permits: () => 1 }),
     observe: () => {},
     traces: () => false,
     within: (_, work) => work(),

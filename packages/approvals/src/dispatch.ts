@@ -1,0 +1,97 @@
+/**
+ * Dispatches each decision to the handler of its gate, again and again until the handler has acknowledged it. Only then the
+ * decision is confirmed in chats and reported in events.
+ */
+
+import { retryDelayMs } from '@sluice/delivery'
+import { type JobOutcome, LaneQueue } from '@sluice/kit'
+import type { Approval, ApprovalGate, ApprovalKey, Clock, Logger } from '@sluice/sdk'
+import { keyText } from './new-approval.ts'
+
+export interface DispatcherDeps {
+  readonly clock: Clock
+  readonly log: Logger
+  read(key: ApprovalKey): Promise<Approval | undefined>
+  /** Called after the handler has resolved; records and confirms the decision. */
+  acknowledged(approval: Approval): Promise<void>
+}
+
+/** Resolves once the gate has taken the decision. A rejection makes the dispatcher try again. */
+export type DecisionHandler = (approval: Approval) => Promise<void>
+
+/** Handlers that run at once. */
+const DISPATCHES_MAX = 16
+/** A stop does not wait longer for a handler: the next start dispatches its decision again. */
+const STOP_MS = 2000
+
+export class Dispatcher {
+  readonly #deps: DispatcherDeps
+  readonly #lanes: LaneQueue
+  readonly #handlers = new Map<ApprovalGate, DecisionHandler>()
+  /** Every decision that is here, so that none is here twice; bounded by the number of approvals. */
+  readonly #present = new Set<string>()
+  /** Decisions of gates that have no handler yet. */
+  readonly #unhandled = new Map<ApprovalGate, ApprovalKey[]>()
+
+  constructor(deps: DispatcherDeps) {
+    this.#deps = deps
+    this.#lanes = new LaneQueue({ clock: deps.clock, permits: () => DISPATCHES_MAX })
+  }
+
+  /** Sets the handler of a gate, in place of the one before. Returns a function that removes it. */
+  handle(gate: ApprovalGate, handler: DecisionHandler): () => void {
+    this.#handlers.set(gate, handler)
+    const unhandled = this.#unhandled.get(gate) ?? []
+    this.#unhandled.delete(gate)
+    for (const key of unhandled) this.#queue(key)
+    return () => {
+      if (this.#handlers.get(gate) === handler) this.#handlers.delete(gate)
+    }
+  }
+
+  /** Queues a decision; one that is here already stays where it is. */
+  enter({ runId, stepId }: ApprovalKey): void {
+    const text = keyText({ runId, stepId })
+    if (this.#present.has(text)) return
+    this.#present.add(text)
+    this.#queue({ runId, stepId })
+  }
+
+  /** Starts no more dispatches. Resolves once those under way have ended, at the latest after `STOP_MS`. */
+  async stop(): Promise<void> {
+    const ended = new AbortController()
+    await Promise.race([this.#lanes.stop(), this.#deps.clock.sleep(STOP_MS, ended.signal)])
+    ended.abort()
+  }
+
+  #queue(key: ApprovalKey): void {
+    let attempts = 0
+    const run = (): Promise<JobOutcome> => this.#attempt(key, ++attempts)
+    // A lane of its own: a gate that fails delays no other decision.
+    this.#lanes.enter({ lane: null, group: '', run })
+  }
+
+  async #attempt(key: ApprovalKey, attempts: number): Promise<JobOutcome> {
+    const { clock, log, read, acknowledged } = this.#deps
+    try {
+      const approval = await read(key)
+      const isOpen = approval !== undefined && approval.state !== 'pending' && approval.settledAtMs === null
+      if (isOpen) {
+        const handler = this.#handlers.get(approval.gate)
+        if (!handler) {
+          const unhandled = this.#unhandled.get(approval.gate) ?? []
+          unhandled.push(key)
+          this.#unhandled.set(approval.gate, unhandled)
+          return 'done'
+        }
+        await handler(approval)
+        await acknowledged(approval)
+      }
+      this.#present.delete(keyText(key))
+      return 'done'
+    } catch (error) {
+      log.error('approval dispatch failed', { run_id: key.runId, step_id: key.stepId, attempts, error })
+      return { retryAtMs: clock.nowMs() + retryDelayMs(attempts) }
+    }
+  }
+}

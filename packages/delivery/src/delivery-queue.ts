@@ -1,0 +1,114 @@
+/**
+ * The rows of the inbox or the outbox that wait in a lane queue, each once. Only numbers are held here; the content of a row
+ * stays in the store until its attempt begins.
+ */
+import type { Attempt, Job, JobOutcome, LaneQueue, QueuedJob } from '@sluice/kit'
+import type { Clock, Logger, Waiting } from '@sluice/sdk'
+
+/** One account of one channel. */
+export type Account = Pick<Waiting, 'channel' | 'account'>
+
+export interface DeliveryQueueOptions {
+  readonly lanes: LaneQueue
+  readonly clock: Clock
+  readonly log: Logger
+  /** A rejection means that the store failed: the row is tried again after `FAULT_DELAY_MS`. */
+  work(row: Waiting, attempt: Attempt): Promise<JobOutcome>
+  /** Called once for each row that needs no more work. */
+  onDone?(row: Waiting): void
+}
+
+/** A row whose attempts crashes interrupted this often may be the cause of the crashes. */
+const INTERRUPTED_ATTEMPTS = 2
+const FAULT_DELAY_MS = 5000
+
+export const accountKey = ({ channel, account }: Account): string => `${channel} ${account}`
+
+export class DeliveryQueue {
+  readonly #options: DeliveryQueueOptions
+  /** By number, the oldest first. */
+  readonly #jobs = new Map<number, DeliveryJob>()
+  readonly #idle = Promise.withResolvers<void>()
+  #running = 0
+  #isStopped = false
+
+  constructor(options: DeliveryQueueOptions) {
+    this.#options = options
+  }
+
+  /** Rows that run or wait. */
+  get size(): number {
+    return this.#jobs.size
+  }
+
+  /** How long the oldest row has been here. */
+  get oldestMs(): number {
+    const [oldest] = this.#jobs.values()
+    return oldest ? this.#options.clock.monotonicMs() - oldest.enteredMs : 0
+  }
+
+  /** How long a row of this account has been ready to start. A row that waits for its time or behind another is not ready. */
+  readyMs(account: Account): number {
+    return this.#options.lanes.readyMs(accountKey(account))
+  }
+
+  /** Returns false for a row that is here already, and once the queue is stopped. */
+  enter(row: Waiting): boolean {
+    const { clock, lanes } = this.#options
+    if (this.#isStopped || this.#jobs.has(row.number)) return false
+    const job = new DeliveryJob(row, clock.monotonicMs(), (attempt) => this.#run(row, attempt))
+    this.#jobs.set(row.number, job)
+    job.queued = lanes.enter(job)
+    if (!job.queued) this.#jobs.delete(row.number)
+    return job.queued !== undefined
+  }
+
+  /** Starts no more rows. Resolves once the attempts under way have ended. Idempotent. */
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    for (const { queued } of this.#jobs.values()) queued?.leave()
+    if (this.#running > 0) await this.#idle.promise
+  }
+
+  async #run(row: Waiting, attempt: Attempt): Promise<JobOutcome> {
+    this.#running++
+    const outcome = await this.#attempt(row, attempt)
+    this.#running--
+    if (outcome === 'done') {
+      this.#jobs.delete(row.number)
+      this.#options.onDone?.(row)
+    }
+    if (this.#isStopped && this.#running === 0) this.#idle.resolve()
+    return this.#isStopped ? 'done' : outcome
+  }
+
+  async #attempt(row: Waiting, attempt: Attempt): Promise<JobOutcome> {
+    const { work, clock, log } = this.#options
+    try {
+      return await work(row, attempt)
+    } catch (error) {
+      log.error('delivery attempt failed', { channel: row.channel, number: row.number, error })
+      return { retryAtMs: clock.nowMs() + FAULT_DELAY_MS }
+    }
+  }
+}
+
+class DeliveryJob implements Job {
+  readonly lane: string
+  readonly group: string
+  readonly dueAtMs: number
+  readonly isInterrupted: boolean
+  /** On the monotonic clock. */
+  readonly enteredMs: number
+  readonly run: Job['run']
+  queued: QueuedJob | undefined
+
+  constructor(row: Waiting, enteredMs: number, run: Job['run']) {
+    this.lane = row.lane
+    this.group = accountKey(row)
+    this.dueAtMs = row.atMs
+    this.isInterrupted = row.cuts >= INTERRUPTED_ATTEMPTS
+    this.enteredMs = enteredMs
+    this.run = run
+  }
+}

@@ -1,0 +1,470 @@
+import { testClock } from '@sluice/testkit/clock'
+import { describe, expect, test } from 'vitest'
+import { type Attempt, type JobOutcome, LaneQueue, type QueuedJob } from './lane-queue.ts'
+import { RELEASED_PERMITS_MAX } from './semaphore.ts'
+
+const DAY_MS = 24 * 3_600_000
+
+interface EnterOptions {
+  readonly group?: string
+  readonly dueAtMs?: number
+  readonly isInterrupted?: boolean
+}
+
+/** A queue whose jobs end when a test ends them. */
+function bench(permits = 2) {
+  const passing = testClock()
+  let setMs = 0
+  const clock = { ...passing, nowMs: () => passing.nowMs() + setMs }
+  const limits = { permits }
+  const queue = new LaneQueue({ clock, permits: () => limits.permits })
+  const started: string[] = []
+  /** Jobs that have their permit again. */
+  const reacquired: string[] = []
+  const attempts = new Map<string, { readonly attempt: Attempt; readonly outcome: PromiseWithResolvers<JobOutcome> }>()
+  return {
+    queue,
+    clock,
+    limits,
+    started,
+    reacquired,
+    setClock: (ms: number) => {
+      setMs = ms
+    },
+    enter(name: string, lane: string | null, options: EnterOptions = {}): QueuedJob {
+      const run = (attempt: Attempt): Promise<JobOutcome> => {
+        started.push(name)
+        const outcome = Promise.withResolvers<JobOutcome>()
+        attempts.set(name, { attempt, outcome })
+        return outcome.promise
+      }
+      const job = queue.enter({ lane, group: 'one', run, ...options })
+      if (!job) throw new Error('the queue is stopped')
+      return job
+    },
+    async end(name: string, outcome: JobOutcome | Error = 'done') {
+      const running = attempts.get(name)?.outcome
+      if (outcome instanceof Error) running?.reject(outcome)
+      else running?.resolve(outcome)
+      await settle()
+    },
+    release: (name: string) => attempts.get(name)?.attempt.permit.release(),
+    async reacquire(name: string) {
+      void attempts
+        .get(name)
+        ?.attempt.permit.reacquire()
+        .then(() => reacquired.push(name))
+      await settle()
+    },
+    isSuperseded: (name: string) => attempts.get(name)?.attempt.superseded?.aborted,
+  }
+}
+
+const settle = () => new Promise((resolve) => setImmediate(resolve))
+
+describe('LaneQueue', () => {
+  describe('lanes', () => {
+    test('run their jobs one after another, in order', async () => {
+      const { enter, end, started } = bench(4)
+      for (const name of ['a1', 'a2', 'a3']) enter(name, 'a')
+      expect(started).toEqual(['a1'])
+      await end('a1')
+      expect(started).toEqual(['a1', 'a2'])
+      await end('a2')
+      expect(started).toEqual(['a1', 'a2', 'a3'])
+    })
+
+    test('are delayed only by their own jobs', async () => {
+      const { enter, end, started } = bench(2)
+      enter('stuck', 'a')
+      enter('behind', 'a')
+      for (const name of ['b1', 'b2', 'b3']) enter(name, 'b')
+      await end('b1')
+      await end('b2')
+      expect(started).toEqual(['stuck', 'b1', 'b2', 'b3'])
+    })
+
+    test('run in parallel up to the bound and start in the order in which they became ready', async () => {
+      const { queue, enter, end, started } = bench(2)
+      for (const name of ['a', 'b', 'c', 'd']) enter(name, name)
+      enter('own', null)
+      enter('own too', null)
+      enter('a2', 'a')
+      expect(started).toEqual(['a', 'b'])
+      expect(queue.load).toEqual({ running: 2, waiting: 5, reacquiring: 0 })
+      await end('b')
+      await end('a')
+      expect(started).toEqual(['a', 'b', 'c', 'd'])
+      for (const name of ['c', 'd', 'own', 'own too']) await end(name)
+      expect(started).toEqual(['a', 'b', 'c', 'd', 'own', 'own too', 'a2'])
+      await end('a2')
+      expect(queue.load).toEqual({ running: 0, waiting: 0, reacquiring: 0 })
+    })
+
+    test('let the other ready lanes start before their next job', async () => {
+      const { enter, end, started } = bench(1)
+      for (const name of ['a1', 'a2', 'a3']) enter(name, 'a')
+      enter('b1', 'b')
+      await end('a1')
+      await end('b1')
+      expect(started).toEqual(['a1', 'b1', 'a2'])
+    })
+
+    test('of the groups of a queue start in turn', async () => {
+      const { enter, end, started } = bench(1)
+      for (const name of ['a', 'b', 'c', 'd']) enter(name, name, { group: 'busy' })
+      enter('x', 'x', { group: 'quiet' })
+      enter('y', 'y', { group: 'quiet' })
+      for (const name of ['a', 'b', 'x', 'c', 'y']) await end(name)
+      expect(started).toEqual(['a', 'b', 'x', 'c', 'y', 'd'])
+    })
+
+    test('report how long the oldest ready job of a group has waited for a permit', async () => {
+      const { queue, clock, enter, end } = bench(1)
+      enter('running', 'a', { group: 'busy' })
+      enter('behind', 'a', { group: 'busy' })
+      enter('due later', 'b', { group: 'busy', dueAtMs: clock.nowMs() + DAY_MS })
+      await clock.advance(1000)
+      expect(queue.readyMs('busy')).toBe(0)
+      enter('ready', 'c', { group: 'busy', isInterrupted: true })
+      await clock.advance(1000)
+      enter('ready too', 'd', { group: 'busy' })
+      await clock.advance(1000)
+      expect([queue.readyMs('busy'), queue.readyMs('quiet')]).toEqual([2000, 0])
+      await end('running')
+      expect(queue.readyMs('busy')).toBe(1000)
+    })
+
+    test('tell whether a job would start at once', async () => {
+      const { queue, limits, enter } = bench(1)
+      expect([queue.startsAtOnce('a'), queue.startsAtOnce(null)]).toEqual([true, true])
+      enter('a', 'a')
+      expect(queue.startsAtOnce(null)).toBe(false)
+      limits.permits = 2
+      expect([queue.startsAtOnce('a'), queue.startsAtOnce('b')]).toEqual([false, true])
+      enter('b', 'b')
+      expect(queue.startsAtOnce('c')).toBe(false)
+    })
+
+    test('that wait start before new ones when the bound is raised', () => {
+      const { limits, enter, started } = bench(1)
+      enter('a', null)
+      enter('b', null)
+      limits.permits = 2
+      enter('c', null)
+      expect(started).toEqual(['a', 'b'])
+    })
+  })
+
+  describe('a job', () => {
+    test('is superseded once another job waits in its lane, not in others', async () => {
+      const { enter, end, isSuperseded } = bench(2)
+      enter('a1', 'a')
+      enter('own', null)
+      enter('b1', 'b')
+      const behind = enter('b2', 'b')
+      expect([isSuperseded('a1'), isSuperseded('own')]).toEqual([false, undefined])
+      enter('a2', 'a')
+      expect(isSuperseded('a1')).toBe(true)
+      await end('own')
+      // The other job waited already when this one started.
+      expect(isSuperseded('b1')).toBe(true)
+      await end('a1')
+      expect(isSuperseded('a2')).toBe(false)
+      behind.leave()
+      await end('b1')
+    })
+
+    test('that waits can leave its lane, the ready jobs or its delay', async () => {
+      const { queue, clock, enter, end, started } = bench(1)
+      const running = enter('a1', 'a')
+      const behind = enter('a2', 'a')
+      const ready = enter('b1', 'b')
+      enter('b2', 'b')
+      const parked = enter('c1', 'c', { dueAtMs: clock.nowMs() + 1000 })
+      enter('c2', 'c')
+      expect([ready.leave(), ready.leave(), behind.leave(), parked.leave(), running.leave()]).toEqual([true, false, true, true, false])
+      expect(queue.load).toEqual({ running: 1, waiting: 2, reacquiring: 0 })
+      await end('a1')
+      await end('b2')
+      await end('c2')
+      expect(started).toEqual(['a1', 'b2', 'c2'])
+      expect(queue.load).toEqual({ running: 0, waiting: 0, reacquiring: 0 })
+      expect(clock.sleeping).toBe(0)
+    })
+
+    test('that rejects has ended', async () => {
+      const { enter, end, started } = bench()
+      enter('a1', 'a')
+      enter('a2', 'a')
+      await end('a1', new Error('the disk is full'))
+      expect(started).toEqual(['a1', 'a2'])
+    })
+
+    test('that is retried delays its own lane until its time, and no other', async () => {
+      const { started, clock, enter, end } = bench(1)
+      enter('a1', 'a')
+      enter('a2', 'a')
+      enter('b', 'b')
+      await end('a1', { retryAtMs: clock.nowMs() + 5000 })
+      await end('b')
+      expect(started).toEqual(['a1', 'b'])
+      await clock.advance(4999)
+      expect(started).toEqual(['a1', 'b'])
+      await clock.advance(1)
+      expect(started).toEqual(['a1', 'b', 'a1'])
+      await end('a1')
+      expect(started).toEqual(['a1', 'b', 'a1', 'a2'])
+    })
+
+    test('that is not due waits', async () => {
+      const { started, clock, enter } = bench()
+      enter('a', 'a', { dueAtMs: clock.nowMs() + 1000 })
+      expect(started).toEqual([])
+      await clock.advance(1000)
+      expect(started).toEqual(['a'])
+    })
+
+    test('that is due later than any delay allows was delayed before the clock was set back, and starts', () => {
+      const { started, clock, enter } = bench()
+      enter('a', 'a', { dueAtMs: clock.nowMs() + 2 * DAY_MS })
+      expect(started).toEqual(['a'])
+    })
+
+    test('starts within a minute of the clock being set to its time', async () => {
+      const { started, clock, setClock, enter } = bench()
+      enter('a', 'a', { dueAtMs: clock.nowMs() + DAY_MS })
+      setClock(DAY_MS)
+      expect(started).toEqual([])
+      await clock.advance(60_000)
+      expect(started).toEqual(['a'])
+    })
+
+    test('starts in time although the clock was set back', async () => {
+      const { started, clock, setClock, enter } = bench()
+      enter('a', 'a', { dueAtMs: clock.nowMs() + 90_000 })
+      setClock(-DAY_MS)
+      await clock.advance(89_999)
+      expect(started).toEqual([])
+      await clock.advance(1)
+      expect(started).toEqual(['a'])
+    })
+
+    test('whose attempts were interrupted runs one at a time, next to other jobs', async () => {
+      const { started, enter, end } = bench(3)
+      for (const name of ['1', '2', '3']) enter(name, `lane ${name}`, { isInterrupted: true })
+      for (const name of ['4', '5', '6']) enter(name, `lane ${name}`)
+      expect(started).toEqual(['1', '4', '5'])
+      await end('1')
+      expect(started).toEqual(['1', '4', '5', '2'])
+      await end('4')
+      expect(started).toEqual(['1', '4', '5', '2', '6'])
+      await end('2')
+      expect(started).toEqual(['1', '4', '5', '2', '6', '3'])
+    })
+  })
+
+  describe('a released permit', () => {
+    test('lets other lanes start, while the lane of its job stays closed', async () => {
+      const { queue, started, enter, end, release } = bench(1)
+      enter('a1', 'a')
+      enter('a2', 'a')
+      release('a1')
+      release('a1')
+      expect(queue.load).toEqual({ running: 0, waiting: 1, reacquiring: 0 })
+      enter('b', 'b')
+      expect(started).toEqual(['a1', 'b'])
+      expect(queue.load).toEqual({ running: 1, waiting: 1, reacquiring: 0 })
+      await end('b')
+      expect(started).toEqual(['a1', 'b'])
+      await end('a1')
+      expect(started).toEqual(['a1', 'b', 'a2'])
+    })
+
+    test('may be released while the job starts', async () => {
+      const { queue, started, enter, end } = bench(1)
+      enter('a', 'a')
+      for (const name of ['b1', 'b2'])
+        queue.enter({
+          lane: name,
+          group: 'one',
+          run: async ({ permit }) => {
+            started.push(name)
+            permit.release()
+            return 'done'
+          },
+        })
+      await end('a')
+      expect(started).toEqual(['a', 'b1', 'b2'])
+      expect(queue.load).toEqual({ running: 0, waiting: 0, reacquiring: 0 })
+    })
+
+    test('comes back at once when there is room', async () => {
+      const { queue, enter, release, reacquire, end, started, reacquired } = bench(1)
+      enter('a1', 'a')
+      enter('a2', 'a')
+      release('a1')
+      await reacquire('a1')
+      await reacquire('a1')
+      expect(reacquired).toEqual(['a1', 'a1'])
+      expect(queue.load).toEqual({ running: 1, waiting: 1, reacquiring: 0 })
+      await end('a1')
+      expect(started).toEqual(['a1', 'a2'])
+    })
+
+    test('comes back in the order of the requests, before new jobs start', async () => {
+      const { queue, started, enter, release, reacquire, end, reacquired } = bench(1)
+      for (const name of ['a', 'b']) {
+        enter(name, null)
+        release(name)
+      }
+      enter('c', null)
+      await reacquire('b')
+      await reacquire('a')
+      enter('d', null)
+      expect(reacquired).toEqual([])
+      expect(queue.load).toEqual({ running: 1, waiting: 1, reacquiring: 2 })
+      await end('c')
+      expect(reacquired).toEqual(['b'])
+      await end('b')
+      expect(reacquired).toEqual(['b', 'a'])
+      expect(started).toEqual(['a', 'b', 'c'])
+      await end('a')
+      expect(started).toEqual(['a', 'b', 'c', 'd'])
+      await end('d')
+      expect(queue.load).toEqual({ running: 0, waiting: 0, reacquiring: 0 })
+    })
+
+    test('of a job that ends meanwhile leaves nothing behind', async () => {
+      const { queue, started, reacquired, enter, release, reacquire, end } = bench(1)
+      for (const name of ['a', 'b', 'c']) {
+        enter(name, null)
+        if (name !== 'c') release(name)
+      }
+      await reacquire('b')
+      await end('a')
+      await end('b')
+      expect(reacquired).toEqual(['b'])
+      expect(queue.load).toEqual({ running: 1, waiting: 0, reacquiring: 0 })
+      enter('d', null)
+      enter('e', null)
+      await end('c')
+      expect(started).toEqual(['a', 'b', 'c', 'd'])
+      expect(queue.load).toEqual({ running: 1, waiting: 1, reacquiring: 0 })
+    })
+
+    test('can be released again while its job waits for it', async () => {
+      const { started, reacquired, enter, end, release, reacquire } = bench(1)
+      for (const name of ['a', 'b', 'c']) enter(name, name)
+      release('a')
+      await reacquire('a')
+      release('a')
+      expect(started).toEqual(['a', 'b'])
+      await end('b')
+      expect(started).toEqual(['a', 'b', 'c'])
+      reacquired.length = 0
+      await reacquire('a')
+      expect(reacquired).toEqual([])
+      await end('c')
+      expect(reacquired).toEqual(['a'])
+    })
+
+    test('of an interrupted job comes back when no other interrupted job runs', async () => {
+      const { started, reacquired, enter, end, release, reacquire } = bench(3)
+      enter('1', 'a', { isInterrupted: true })
+      enter('2', 'b', { isInterrupted: true })
+      release('1')
+      expect(started).toEqual(['1', '2'])
+      await reacquire('1')
+      enter('3', 'c', { isInterrupted: true })
+      enter('4', 'd')
+      expect(reacquired).toEqual([])
+      expect(started).toEqual(['1', '2', '4'])
+      await end('2')
+      expect(reacquired).toEqual(['1'])
+      expect(started).toEqual(['1', '2', '4'])
+      await end('1')
+      expect(started).toEqual(['1', '2', '4', '3'])
+    })
+
+    test(`is kept by its job once ${RELEASED_PERMITS_MAX} others are released`, async () => {
+      const { queue, enter, release, reacquire, reacquired } = bench(1)
+      for (let job = 0; job < RELEASED_PERMITS_MAX; job++) {
+        enter(`${job}`, null)
+        release(`${job}`)
+      }
+      enter('one more', null)
+      release('one more')
+      expect(queue.load.running).toBe(1)
+      await reacquire('one more')
+      expect(reacquired).toEqual(['one more'])
+    })
+  })
+
+  describe('a stop', () => {
+    test('starts no more jobs, accepts none and waits for those that run', async () => {
+      const { queue, clock, started, enter, end } = bench(1)
+      enter('a', 'a')
+      enter('b', 'b')
+      enter('later', 'c', { dueAtMs: clock.nowMs() + 1000 })
+      let isStopped = false
+      const stopping = queue.stop().then(() => {
+        isStopped = true
+      })
+      await settle()
+      expect(isStopped).toBe(false)
+      expect(() => enter('c', 'c')).toThrow('the queue is stopped')
+      await end('a', { retryAtMs: 0 })
+      await stopping
+      expect(started).toEqual(['a'])
+      expect(clock.sleeping).toBe(0)
+    })
+
+    test('waits for a job with a released permit and lets it come back at once', async () => {
+      const { queue, started, reacquired, enter, end, release, reacquire } = bench(1)
+      enter('a', 'a')
+      release('a')
+      enter('b', 'b')
+      enter('c', 'c')
+      await reacquire('a')
+      let isStopped = false
+      const stopping = queue.stop().then(() => {
+        isStopped = true
+      })
+      await settle()
+      expect(reacquired).toEqual(['a'])
+      await end('b')
+      expect(isStopped).toBe(false)
+      await end('a')
+      await stopping
+      expect(started).toEqual(['a', 'b'])
+    })
+  })
+
+  describe('speed', () => {
+    test('of leaving does not depend on the number of jobs', () => {
+      const { enter } = bench(1)
+      enter('first', 'a')
+      const jobs = Array.from({ length: 100_000 }, () => enter('x', 'a'))
+      const before = performance.now()
+      for (const job of jobs) job.leave()
+      expect(performance.now() - before).toBeLessThan(1000)
+    })
+
+    test.each([
+      ['one lane', () => 'one'],
+      ['one lane each', (number: number) => `${number}`],
+    ])('of 10,000 jobs in %s is linear', async (_, laneOf) => {
+      const order: number[] = []
+      const queue = new LaneQueue({ clock: testClock(), permits: () => 8 })
+      const run = async (number: number): Promise<JobOutcome> => {
+        order.push(number)
+        return 'done'
+      }
+      for (let number = 0; number < 10_000; number++) queue.enter({ lane: laneOf(number), group: `${number % 3}`, run: () => run(number) })
+      for (let tick = 0; tick < 20_000 && order.length < 10_000; tick++) await settle()
+      expect(order.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 10_000 }, (_, index) => index))
+      expect(queue.load).toEqual({ running: 0, waiting: 0, reacquiring: 0 })
+    })
+  })
+})

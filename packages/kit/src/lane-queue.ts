@@ -1,0 +1,300 @@
+/**
+ * The order in which jobs run: one after another inside a lane, lanes in parallel up to a bound that may change. When permits
+ * are scarce, the lanes that are ready start in the order in which they became ready, and the groups that share the queue take
+ * turns. Every operation takes constant time.
+ */
+import type { Clock } from '@sluice/sdk'
+import { type FairPlace, FairQueue } from './fair-queue.ts'
+import { LinkedQueue, type Place } from './linked-queue.ts'
+import { type Permit, Semaphore } from './semaphore.ts'
+
+/** `done` removes the job. After `retryAtMs` (since 1970) the same job runs again; until then its lane waits. */
+export type JobOutcome = 'done' | { readonly retryAtMs: number }
+
+/** One run of a job. */
+export interface Attempt {
+  readonly permit: Permit
+  /** Aborts once another job waits in the same lane. Undefined for a job that has a lane of its own. */
+  readonly superseded: AbortSignal | undefined
+}
+
+export interface Job {
+  /** Null: a lane of its own, so that it waits for no other job. */
+  readonly lane: string | null
+  /** The jobs of one group share its turns; a group is an account, or a kind of caller. */
+  readonly group: string
+  /** Milliseconds since 1970; the job starts no earlier. Absent: it may start at once. */
+  readonly dueAtMs?: number
+  /** Crashes have interrupted its attempts: at most one such job holds a permit, so that the one that causes crashes interrupts no other. */
+  readonly isInterrupted?: boolean
+  /** Called once for each attempt. A rejection ends the job as `done` does. */
+  run(attempt: Attempt): Promise<JobOutcome>
+}
+
+export interface QueuedJob {
+  /** Removes a job that waits. Returns false if it runs or has ended. */
+  leave(): boolean
+}
+
+export interface LaneQueueOptions {
+  readonly clock: Clock
+  /** How many jobs may run at once; read before each start. Call `wake` after it has grown. */
+  permits(): number
+}
+
+export interface LaneQueueLoad {
+  readonly running: number
+  /** Jobs that wait for their lane, a permit or their time. */
+  readonly waiting: number
+  /** Jobs that have released their permit and wait to get it back. */
+  readonly reacquiring: number
+}
+
+/** The longest delay that any job is given. A due time beyond it means that the clock was set back: the job runs at once. */
+export const LONGEST_DELAY_MS = 24 * 3_600_000 + 1000
+/** How often a job that waits for its time checks whether the clock was set. */
+const CLOCK_CHECK_MS = 60_000
+
+interface Entry {
+  readonly job: Job
+  dueAtMs: number
+  state: 'behind' | 'parked' | 'ready' | 'running' | 'ended'
+  /** Its place behind the head of its lane. */
+  behind: Place<Entry> | undefined
+  ready: FairPlace<Entry> | undefined
+  /** On the monotonic clock. */
+  readySinceMs: number
+  /** Ends its wait for its time. */
+  parked: AbortController | undefined
+  attempt: RunningAttempt | undefined
+}
+
+interface Lane {
+  /** The job that runs, is ready or waits for its time. */
+  head: Entry
+  readonly behind: LinkedQueue<Entry>
+}
+
+class RunningAttempt implements Attempt {
+  readonly permit: Permit
+  readonly #hasLane: boolean
+  #isSuperseded = false
+  #superseded: AbortController | undefined
+
+  constructor(permit: Permit, hasLane: boolean) {
+    this.permit = permit
+    this.#hasLane = hasLane
+  }
+
+  get superseded(): AbortSignal | undefined {
+    if (!this.#hasLane) return undefined
+    if (!this.#superseded) {
+      this.#superseded = new AbortController()
+      if (this.#isSuperseded) this.#superseded.abort()
+    }
+    return this.#superseded.signal
+  }
+
+  /** Aborts at most once, because each abort creates an error. */
+  supersede(): void {
+    if (this.#isSuperseded) return
+    this.#isSuperseded = true
+    this.#superseded?.abort()
+  }
+}
+
+export class LaneQueue {
+  readonly #clock: Clock
+  readonly #semaphore: Semaphore
+  readonly #lanes = new Map<string, Lane>()
+  readonly #ready = new FairQueue<Entry>()
+  readonly #readyInterrupted = new FairQueue<Entry>()
+  readonly #parked = new Set<AbortController>()
+  readonly #idle = Promise.withResolvers<void>()
+  #waiting = 0
+  #running = 0
+  #isFilling = false
+  #isStopped = false
+
+  constructor({ clock, permits }: LaneQueueOptions) {
+    this.#clock = clock
+    this.#semaphore = new Semaphore(
+      () => (this.#isStopped ? Number.POSITIVE_INFINITY : permits()),
+      () => this.#fill(),
+    )
+  }
+
+  /** A job that has released its permit counts nowhere until it wants the permit back. */
+  get load(): LaneQueueLoad {
+    const { held, reacquiring } = this.#semaphore.load
+    return { running: held, waiting: this.#waiting, reacquiring }
+  }
+
+  /** How long the oldest ready job of a group has waited for a permit. Jobs that wait for their lane or their time are not ready. */
+  readyMs(group: string): number {
+    const heads = [this.#ready.firstOf(group), this.#readyInterrupted.firstOf(group)].filter((entry) => entry !== undefined)
+    return Math.max(0, ...heads.map(({ readySinceMs }) => this.#clock.monotonicMs() - readySinceMs))
+  }
+
+  /** Whether a job that enters this lane now would start at once. */
+  startsAtOnce(lane: string | null): boolean {
+    this.#fill()
+    return !this.#isStopped && (lane === null || !this.#lanes.has(lane)) && this.#semaphore.hasFree()
+  }
+
+  /** Adds a job and starts it if it may start now. Returns undefined once the queue is stopped. */
+  enter(job: Job): QueuedJob | undefined {
+    if (this.#isStopped) return undefined
+    const entry: Entry = {
+      job,
+      dueAtMs: job.dueAtMs ?? 0,
+      state: 'behind',
+      behind: undefined,
+      ready: undefined,
+      readySinceMs: 0,
+      parked: undefined,
+      attempt: undefined,
+    }
+    this.#waiting++
+    const lane = job.lane === null ? undefined : this.#lanes.get(job.lane)
+    if (lane) {
+      entry.behind = lane.behind.push(entry)
+      lane.head.attempt?.supersede()
+    } else {
+      if (job.lane !== null) this.#lanes.set(job.lane, { head: entry, behind: new LinkedQueue() })
+      this.#schedule(entry)
+      this.#fill()
+    }
+    return { leave: () => this.#leave(entry) }
+  }
+
+  /** Starts the jobs that may start by now; call it when `permits` has grown. */
+  wake(): void {
+    this.#fill()
+  }
+
+  /**
+   * Starts no more jobs, and gives released permits back without a bound. Resolves once the running jobs have ended; jobs that
+   * wait never run. Idempotent.
+   */
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    for (const parked of this.#parked) parked.abort()
+    this.#semaphore.readmit()
+    if (this.#running > 0) await this.#idle.promise
+  }
+
+  /** Makes the head of a lane ready, now or when its time has come. */
+  #schedule(entry: Entry): void {
+    const waitMs = entry.dueAtMs - this.#clock.nowMs()
+    if (waitMs <= 0 || waitMs > LONGEST_DELAY_MS) this.#makeReady(entry)
+    else void this.#park(entry)
+  }
+
+  #makeReady(entry: Entry): void {
+    const queue = entry.job.isInterrupted ? this.#readyInterrupted : this.#ready
+    entry.state = 'ready'
+    entry.readySinceMs = this.#clock.monotonicMs()
+    entry.ready = queue.push(entry.job.group, entry)
+  }
+
+  /** Waits for the job's time by the clock that gets there first: the wall clock may be set meanwhile. */
+  async #park(entry: Entry): Promise<void> {
+    const parked = new AbortController()
+    entry.state = 'parked'
+    entry.parked = parked
+    this.#parked.add(parked)
+    const { dueAtMs } = entry
+    const dueMs = this.#clock.monotonicMs() + dueAtMs - this.#clock.nowMs()
+    const leftMs = (): number => Math.min(dueMs - this.#clock.monotonicMs(), dueAtMs - this.#clock.nowMs())
+    for (let ms = leftMs(); ms > 0 && !parked.signal.aborted; ms = leftMs()) {
+      await this.#clock.sleep(Math.min(ms, CLOCK_CHECK_MS), parked.signal)
+    }
+    this.#parked.delete(parked)
+    entry.parked = undefined
+    if (parked.signal.aborted) return
+    this.#makeReady(entry)
+    this.#fill()
+  }
+
+  /** Starts ready jobs while there are permits. A job that releases its permit as it starts calls it again from inside. */
+  #fill(): void {
+    if (this.#isFilling) return
+    this.#isFilling = true
+    for (;;) {
+      this.#semaphore.readmit()
+      const next = this.#isStopped || !this.#semaphore.hasFree() ? undefined : this.#nextReady()
+      if (!next) break
+      void this.#run(next)
+    }
+    this.#isFilling = false
+  }
+
+  #nextReady(): Entry | undefined {
+    return (this.#semaphore.hasFree(true) ? this.#readyInterrupted.shift() : undefined) ?? this.#ready.shift()
+  }
+
+  async #run(entry: Entry): Promise<void> {
+    const { job } = entry
+    const permit = this.#semaphore.acquire(job.isInterrupted)
+    const attempt = new RunningAttempt(permit, job.lane !== null)
+    entry.state = 'running'
+    entry.attempt = attempt
+    this.#waiting--
+    this.#running++
+    if (this.#laneOf(entry)?.behind.isEmpty === false) attempt.supersede()
+    const outcome = await outcomeOf(job, attempt)
+    entry.attempt = undefined
+    this.#running--
+    if (outcome === 'done' || this.#isStopped) this.#end(entry)
+    else {
+      entry.dueAtMs = outcome.retryAtMs
+      this.#waiting++
+      this.#schedule(entry)
+    }
+    permit.end()
+    if (this.#running === 0 && this.#isStopped) this.#idle.resolve()
+  }
+
+  #leave(entry: Entry): boolean {
+    if (entry.state === 'running' || entry.state === 'ended') return false
+    this.#waiting--
+    if (entry.state === 'behind') {
+      if (entry.behind) this.#laneOf(entry)?.behind.remove(entry.behind)
+      entry.state = 'ended'
+      return true
+    }
+    if (entry.state === 'ready' && entry.ready) {
+      const queue = entry.job.isInterrupted ? this.#readyInterrupted : this.#ready
+      queue.remove(entry.ready)
+    }
+    entry.parked?.abort()
+    this.#end(entry)
+    this.#fill()
+    return true
+  }
+
+  /** Ends the head of a lane: the next job of the lane takes its place, and a lane without jobs is closed. */
+  #end(entry: Entry): void {
+    entry.state = 'ended'
+    const lane = this.#laneOf(entry)
+    if (!lane || this.#isStopped) return
+    const next = lane.behind.shift()
+    if (next) {
+      lane.head = next
+      this.#schedule(next)
+    } else if (entry.job.lane !== null) this.#lanes.delete(entry.job.lane)
+  }
+
+  #laneOf({ job }: Entry): Lane | undefined {
+    return job.lane === null ? undefined : this.#lanes.get(job.lane)
+  }
+}
+
+async function outcomeOf(job: Job, attempt: Attempt): Promise<JobOutcome> {
+  try {
+    return await job.run(attempt)
+  } catch {
+    return 'done'
+  }
+}

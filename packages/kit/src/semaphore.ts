@@ -1,0 +1,124 @@
+/**
+ * Bounds how many jobs run at once. A job that only waits, as for a person's answer, releases its permit and reacquires it
+ * before new jobs start. At most one exclusive job holds a permit at a time, next to jobs that are not exclusive.
+ */
+import { LinkedQueue, type Place } from './linked-queue.ts'
+
+/** A job with a released permit costs the memory of its work: beyond this many, `release` keeps the permit. */
+export const RELEASED_PERMITS_MAX = 1000
+
+/** `reacquiring`: the job waits for its permit again. `ended`: the job needs none any more. */
+export type PermitState = 'held' | 'released' | 'reacquiring' | 'ended'
+
+export interface Permit {
+  readonly state: PermitState
+  /** Lets another job start while this one waits. Does nothing when the permit is not held, or `RELEASED_PERMITS_MAX` others are released. */
+  release(): void
+  /** Resolves once the permit is held again, at once if it is held, and also when the job ends first. Never rejects. */
+  reacquire(): Promise<void>
+}
+
+export interface OwnedPermit extends Permit {
+  /** Gives the permit up at the end of the job, whether or not it is held. */
+  end(): void
+}
+
+interface Holder {
+  readonly isExclusive: boolean
+  state: PermitState
+  /** Where the holder waits, and what it waits for, while it is reacquiring. */
+  place: Place<Holder> | undefined
+  readmitted: PromiseWithResolvers<void> | undefined
+}
+
+export class Semaphore {
+  readonly #max: () => number
+  readonly #onFree: () => void
+  readonly #reacquiring = new LinkedQueue<Holder>()
+  readonly #reacquiringExclusive = new LinkedQueue<Holder>()
+  readonly #counts: Record<PermitState, number> = { held: 0, released: 0, reacquiring: 0, ended: 0 }
+  #isExclusiveHeld = false
+
+  /**
+   * `max` is read before each permit is given. `onFree` is called whenever a permit may have become free; it calls `readmit`
+   * and then `acquire` for as long as `hasFree`.
+   */
+  constructor(max: () => number, onFree: () => void) {
+    this.#max = max
+    this.#onFree = onFree
+  }
+
+  get load(): { readonly held: number; readonly released: number; readonly reacquiring: number } {
+    return this.#counts
+  }
+
+  hasFree(isExclusive = false): boolean {
+    return this.#counts.held < this.#max() && !(isExclusive && this.#isExclusiveHeld)
+  }
+
+  /** Gives free permits to the jobs that want theirs back. */
+  readmit(): void {
+    while (this.#counts.reacquiring > 0 && this.hasFree()) {
+      const exclusive = this.hasFree(true) ? this.#reacquiringExclusive.first : undefined
+      const holder = exclusive ?? this.#reacquiring.first
+      if (!holder) return
+      this.#move(holder, 'held')
+    }
+  }
+
+  /** Call it only while `hasFree(isExclusive)`. */
+  acquire(isExclusive = false): OwnedPermit {
+    const holder: Holder = { isExclusive, state: 'released', place: undefined, readmitted: undefined }
+    this.#counts.released++
+    this.#move(holder, 'held')
+    return {
+      get state() {
+        return holder.state
+      },
+      release: () => this.#release(holder),
+      reacquire: () => this.#reacquire(holder),
+      end: () => this.#end(holder),
+    }
+  }
+
+  #release(holder: Holder): void {
+    const { released, reacquiring } = this.#counts
+    const isBounded = holder.state === 'held' && released + reacquiring >= RELEASED_PERMITS_MAX
+    if (isBounded || (holder.state !== 'held' && holder.state !== 'reacquiring')) return
+    this.#move(holder, 'released')
+    this.#onFree()
+  }
+
+  async #reacquire(holder: Holder): Promise<void> {
+    if (holder.state === 'released') {
+      this.#move(holder, 'reacquiring')
+      this.readmit()
+    }
+    if (holder.state === 'reacquiring') await holder.readmitted?.promise
+  }
+
+  #end(holder: Holder): void {
+    if (holder.state === 'ended') return
+    this.#move(holder, 'ended')
+    this.#onFree()
+  }
+
+  #move(holder: Holder, state: PermitState): void {
+    if (holder.state === 'reacquiring') {
+      if (holder.place) this.#queueOf(holder).remove(holder.place)
+      holder.readmitted?.resolve()
+    }
+    if (state === 'reacquiring') {
+      holder.place = this.#queueOf(holder).push(holder)
+      holder.readmitted = Promise.withResolvers()
+    }
+    if (holder.isExclusive && (holder.state === 'held' || state === 'held')) this.#isExclusiveHeld = state === 'held'
+    this.#counts[holder.state]--
+    this.#counts[state]++
+    holder.state = state
+  }
+
+  #queueOf({ isExclusive }: Holder): LinkedQueue<Holder> {
+    return isExclusive ? this.#reacquiringExclusive : this.#reacquiring
+  }
+}
