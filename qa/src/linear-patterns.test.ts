@@ -20,8 +20,6 @@ const CONSTRUCTED: Readonly<Record<string, { readonly times: number; readonly in
   'packages/channel-slack/src/plain-text.ts': { times: 1, instances: [/<@U0BOT(?:\|[^<>]*)?>[:,]?\s?/g] },
   // The gateway's own routes, in which each parameter is a path segment.
   'packages/runtime/src/procedures/trigger-paths.ts': { times: 1, instances: [/^\/api\/[^/]+\/runs\/[^/]+$/] },
-  // The names of models are constants of the same file.
-  'packages/hardware-sbc/src/models.ts': { times: 1, instances: [/^Raspberry Pi 3 Model B(?:\+| Plus)(?: Rev \d+\.\d+)?$/] },
   // Compiles a pattern to see whether it is one, and matches nothing with it.
   'packages/sop/src/output-schema.ts': { times: 1, instances: [] },
   // A copy of a literal in the same file.

@@ -1,17 +1,16 @@
-/** What `sluice doctor` says of the board: its model, its GPIO chip, and the permissions. */
+/** The findings for `sluice doctor`: the board's model, its GPIO chip and its permissions. */
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AppError, errorText, type Finding } from '@sluice/sdk'
 import { ledFolder } from './activity-led.ts'
-import { detectBoard } from './detect-board.ts'
-import { findChip } from './header-pins.ts'
-import type { SbcModel } from './models.ts'
-import type { Outside } from './sbc.ts'
+import { detectBoard, type SbcModel } from './detect-board.ts'
+import { findChip, type OpenGpio } from './header-pins.ts'
+import type { Machine } from './sbc.ts'
 
-export async function checkSbc({ root, openGpio }: Outside): Promise<Finding[]> {
+export async function checkSbc({ root, openGpio }: Machine): Promise<Finding[]> {
   const board = await detectBoard(root)
-  if (!board) return [{ status: 'ok', detail: 'this machine is no supported single-board computer; its tools stay away' }]
+  if (!board) return [{ status: 'ok', detail: 'this machine is not a supported single-board computer, so its tools are off' }]
   return [
     { status: 'ok', detail: `model ${board.model.name}: ${board.fullName}` },
     await checkChip(openGpio, board.model),
@@ -19,15 +18,15 @@ export async function checkSbc({ root, openGpio }: Outside): Promise<Finding[]> 
   ]
 }
 
-async function checkChip(openGpio: Outside['openGpio'], model: SbcModel): Promise<Finding> {
+async function checkChip(openGpio: OpenGpio, model: SbcModel): Promise<Finding> {
   try {
-    const { chip } = await findChip(openGpio, model)
-    return { status: 'ok', detail: `${model.chip.label} with ${model.chip.lines} lines is ${chip}` }
+    const { path } = await findChip(openGpio, model)
+    return { status: 'ok', detail: `${model.chip.label} with ${model.chip.lines} lines is ${path}` }
   } catch (error) {
     const isForbidden = error instanceof AppError && error.code === 'forbidden'
     const fix = isForbidden
-      ? "run 'sudo usermod -aG gpio USER' for the daemon's user, and start the daemon anew"
-      : 'install what the text names, or a kernel of 5.10 or newer that knows the board'
+      ? "run 'sudo usermod -aG gpio USER' for the daemon's user, and restart the daemon"
+      : 'install the package that the message names, or a kernel of 5.10 or newer that supports the board'
     return { status: 'fail', detail: errorText(error), fix }
   }
 }

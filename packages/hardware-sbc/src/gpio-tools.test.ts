@@ -11,7 +11,7 @@ const settled = (promise: Promise<unknown>) =>
   )
 
 describe('gpio_sbc_write', () => {
-  test('a written level stays: the line is held by sluice on the chip with the right label', async () => {
+  test('holds the line on the chip with the right label', async () => {
     const { run, gpio, chip } = fakeBoard()
     expect(await run('gpio_sbc_write', { pin: 17, value: 1 })).toBe('GPIO 17 -> HIGH')
     expect([gpio.level(17, chip), gpio.direction(17, chip), gpio.consumer(17, chip)]).toEqual([1, 'output', 'sluice'])
@@ -20,20 +20,20 @@ describe('gpio_sbc_write', () => {
     expect(gpio.requests).toBe(1)
   })
 
-  test('two first writes of a pin at once take its line once', async () => {
+  test('requests the line once for two first writes at the same time', async () => {
     const { run, gpio, chip } = fakeBoard()
     await Promise.all([run('gpio_sbc_write', { pin: 17, value: 1 }), run('gpio_sbc_write', { pin: 17, value: 0 })])
     expect(gpio.requests).toBe(1)
     expect(gpio.level(17, chip)).toBe(0)
   })
 
-  test('§2.7 it is on record with pin and value', async () => {
+  test('is recorded in the audit log with pin and value', async () => {
     const { run, records } = fakeBoard()
     await run('gpio_sbc_write', { pin: 17, value: 1 })
     expect(records).toMatchObject([{ by: 'turn:turn', detail: { device: 'sbc0', tool: 'gpio_sbc_write', pins: [17], value: 1 } }])
   })
 
-  test('§2.7 another client is refused while the lease lasts, and later still on a reserved pin', async () => {
+  test('refuses another client during the lease, and longer on a reserved pin', async () => {
     const { run, host, gpio, chip } = fakeBoard()
     await run('gpio_sbc_write', { pin: 17, value: 1 })
     await expect(run('gpio_sbc_write', { pin: 22, value: 1 }, undefined, 'other')).rejects.toMatchObject({ code: 'conflict' })
@@ -43,7 +43,7 @@ describe('gpio_sbc_write', () => {
     expect(await run('gpio_sbc_write', { pin: 22, value: 1 }, undefined, 'other')).toBe('GPIO 22 -> HIGH')
   })
 
-  test('§2.7 the activity LED is reserved as one, by its name and by its number', async () => {
+  test('reserves the activity LED as one pin, by name and by number', async () => {
     const { run, host, records } = fakeBoard()
     await run('gpio_sbc_write', { pin: 42, value: 1 })
     expect(records).toMatchObject([{ detail: { pins: ['led'] } }])
@@ -51,7 +51,7 @@ describe('gpio_sbc_write', () => {
     await expect(run('gpio_sbc_write', { pin: 'led', value: 0 }, undefined, 'other')).rejects.toMatchObject({ code: 'conflict' })
   })
 
-  test('its input is two values and a pin that is a number or the LED', async () => {
+  test('rejects other values and other pins', async () => {
     const { run, gpio } = fakeBoard()
     for (const input of [
       { pin: 17, value: 2 },
@@ -65,7 +65,7 @@ describe('gpio_sbc_write', () => {
   })
 })
 
-describe('pins that are not free are refused with the reason, and nothing is put on record', () => {
+describe('a pin that cannot be used', () => {
   test.each([
     ['reserved', 0, {}, 'invalid_request', /plugged on top/],
     ['reserved', 1, {}, 'invalid_request', /plugged on top/],
@@ -74,7 +74,7 @@ describe('pins that are not free are refused with the reason, and nothing is put
     ['I2C', 2, { 'sys/bus/i2c/devices/i2c-1': '' }, 'conflict', /SDA of I2C.*switched on/],
     ['SPI', 10, { 'sys/class/spi_master/spi0': '' }, 'conflict', /MOSI of SPI.*switched on/],
     ['serial', 14, { 'dev/serial0': '' }, 'conflict', /TXD of the serial port/],
-  ])('%s: GPIO %i', async (_why, pin, files, code, message) => {
+  ])('is refused without a record (%s): GPIO %i', async (_reason, pin, files, code, message) => {
     const { run, gpio, records } = fakeBoard({ files })
     for (const [tool, more] of [
       ['gpio_sbc_write', { value: 1 }],
@@ -86,7 +86,7 @@ describe('pins that are not free are refused with the reason, and nothing is put
     expect(records).toEqual([])
   })
 
-  test("a kernel driver's line, by the name of its holder", async () => {
+  test('is refused with the name of the kernel driver that holds it', async () => {
     const { run, gpio, chip, records } = fakeBoard()
     gpio.claim(4, 'onewire@4', chip)
     await expect(run('gpio_sbc_write', { pin: 4, value: 1 })).rejects.toMatchObject({
@@ -97,7 +97,7 @@ describe('pins that are not free are refused with the reason, and nothing is put
     expect(records).toEqual([])
   })
 
-  test('the serial port of the 5 is another device', async () => {
+  test('can belong to another serial port on the model 5', async () => {
     const five = { model: 'Raspberry Pi 5 Model B Rev 1.0', label: 'pinctrl-rp1', lines: 54 }
     expect(await fakeBoard({ ...five, files: { 'dev/serial0': '' } }).run('gpio_sbc_write', { pin: 14, value: 1 })).toContain('HIGH')
     await expect(fakeBoard({ ...five, files: { 'dev/ttyAMA0': '' } }).run('gpio_sbc_write', { pin: 14, value: 1 })).rejects.toMatchObject({
@@ -105,13 +105,13 @@ describe('pins that are not free are refused with the reason, and nothing is put
     })
   })
 
-  test('pins of an interface that is off are allowed, with a remark', async () => {
+  test('can be used with a remark while its interface is off', async () => {
     const { run } = fakeBoard()
     expect(await run('gpio_sbc_write', { pin: 2, value: 1 })).toBe('GPIO 2 -> HIGH\n[GPIO 2 is also SDA of I2C, which is switched off]')
     expect(JSON.parse(await run('gpio_sbc_read', { pin: 11 }))).toMatchObject({ remark: expect.stringContaining('SCLK') })
   })
 
-  test('a chip with another label or size is not the header', async () => {
+  test('is unavailable when no chip has the label and size of the header', async () => {
     for (const changed of [{ label: 'pinctrl-rp1' }, { lines: 54 }]) {
       await expect(fakeBoard(changed).run('gpio_sbc_write', { pin: 17, value: 1 })).rejects.toMatchObject({
         code: 'unavailable',
@@ -122,49 +122,49 @@ describe('pins that are not free are refused with the reason, and nothing is put
 })
 
 describe('gpio_sbc_read', () => {
-  test('tells level and direction of an input, and lets the line go unchanged', async () => {
+  test('returns level and direction of an input and releases the line unchanged', async () => {
     const { run, gpio, chip } = fakeBoard()
     gpio.drive(22, 1, chip)
     expect(JSON.parse(await run('gpio_sbc_read', { pin: 22 }))).toEqual({ pin: 22, value: 1, state: 'HIGH', direction: 'input' })
     expect([gpio.direction(22, chip), gpio.consumer(22, chip)]).toEqual(['input', undefined])
   })
 
-  test('a pin that is put out stays an output', async () => {
+  test('keeps an output an output', async () => {
     const { run, gpio, chip } = fakeBoard()
     await run('gpio_sbc_write', { pin: 17, value: 1 })
     expect(JSON.parse(await run('gpio_sbc_read', { pin: 17 }))).toEqual({ pin: 17, value: 1, state: 'HIGH', direction: 'output' })
     expect([gpio.level(17, chip), gpio.direction(17, chip)]).toEqual([1, 'output'])
   })
 
-  test('is not on record', async () => {
+  test('is not recorded in the audit log', async () => {
     const { run, records } = fakeBoard()
     await run('gpio_sbc_read', { pin: 22 })
     expect(records).toEqual([])
   })
 })
 
-/** One whose files have been read, so that from here on only the test's clock counts. */
-const knownBoard = async () => {
+/** Returns a board that is detected already, so that only the test's clock matters from then on. */
+const detectedBoard = async () => {
   const board = fakeBoard()
   await board.run('gpio_sbc_read', { pin: 17 })
   return board
 }
 
 describe('gpio_sbc_blink', () => {
-  test('goes high and low as often and as long as it was told, and ends low', async () => {
-    const { run, host, gpio, chip } = await knownBoard()
+  test('goes high and low as requested and ends low', async () => {
+    const { run, host, gpio, chip } = await detectedBoard()
     const running = run('gpio_sbc_blink', { pin: 17, times: 2, on_ms: 100, off_ms: 50 })
-    const seen: number[] = []
+    const levels: number[] = []
     for (let ms = 0; ms < 300; ms += 25) {
       await host.advance(25)
-      seen.push(gpio.level(17, chip))
+      levels.push(gpio.level(17, chip))
     }
     expect(await running).toBe('Blinked GPIO 17 2 x (100/50 ms)')
-    expect(seen.join('')).toMatch(/^1{3,4}0{1,2}1{3,4}0+$/)
+    expect(levels.join('')).toMatch(/^1{3,4}0{1,2}1{3,4}0+$/)
   })
 
-  test('an abort ends it at once, low, and the model is told how far it came', async () => {
-    const { run, host, gpio, chip } = await knownBoard()
+  test('ends low at once after an abort, with the number of blinks', async () => {
+    const { run, host, gpio, chip } = await detectedBoard()
     const abort = new AbortController()
     const running = settled(run('gpio_sbc_blink', { pin: 17, times: 10, on_ms: 1000, off_ms: 1000 }, abort.signal))
     await host.advance(2500)
@@ -175,7 +175,7 @@ describe('gpio_sbc_blink', () => {
     expect(host.clock.sleeping).toBe(0)
   })
 
-  test('what takes more than 120 s is refused before anything happens', async () => {
+  test('refuses more than 120 s before it starts', async () => {
     const { run, gpio, records } = fakeBoard()
     await expect(run('gpio_sbc_blink', { pin: 17, times: 100, on_ms: 10_000, off_ms: 10_000 })).rejects.toMatchObject({
       code: 'invalid_request',
@@ -190,7 +190,7 @@ describe('the activity LED', () => {
   const trigger = 'sys/class/leds/ACT/trigger'
   const brightness = 'sys/class/leds/ACT/brightness'
 
-  test('is written through sysfs with its trigger resting, and gets the trigger back at the end', async () => {
+  test('is written through sysfs and gets its trigger back at the end', async () => {
     const { run, text, parts, gpio } = fakeBoard()
     expect(await run('gpio_sbc_write', { pin: 'led', value: 1 })).toBe('The activity LED -> HIGH')
     expect([text(trigger), text(brightness)]).toEqual(['none', '1'])
@@ -200,7 +200,7 @@ describe('the activity LED', () => {
     expect(gpio.requests).toBe(0)
   })
 
-  test('shows its trigger again after blinking, also after an abort', async () => {
+  test('gets its trigger back after blinking, also after an abort', async () => {
     const { run, text, host } = fakeBoard()
     const abort = new AbortController()
     const running = settled(run('gpio_sbc_blink', { pin: 'led', times: 5 }, abort.signal))
@@ -210,7 +210,7 @@ describe('the activity LED', () => {
     expect(text(trigger)).toBe('mmc0')
   })
 
-  test('is known by its number too where that is not on the header', async () => {
+  test('can be given by number when the header has no such pin', async () => {
     const { run, text } = fakeBoard()
     await run('gpio_sbc_write', { pin: 42, value: 1 })
     expect(text(brightness)).toBe('1')
@@ -219,7 +219,7 @@ describe('the activity LED', () => {
     expect(gpio.level(9, chip)).toBe(1)
   })
 
-  test('a trigger that a crash kept from coming back comes back at the next start', async () => {
+  test('gets its trigger back at the next start after a crash', async () => {
     const crashed = fakeBoard()
     await crashed.run('gpio_sbc_write', { pin: 'led', value: 1 })
     const next = fakeBoard({}, { keyValue: crashed.host.keyValue })
@@ -228,36 +228,35 @@ describe('the activity LED', () => {
     await expect.poll(() => next.text(trigger)).toBe('mmc0')
   })
 
-  // Root may write everything.
-  test.skipIf(process.getuid?.() === 0)(
-    'one that may not be written is forbidden, and nothing is left to give back (needs no root)',
-    async () => {
-      const { run, root, host } = fakeBoard()
-      chmodSync(join(root, trigger), 0o444)
-      await expect(run('gpio_sbc_write', { pin: 'led', value: 1 })).rejects.toMatchObject({ code: 'forbidden' })
-      expect(await host.keyValue.get('led')).toBeUndefined()
-    },
-  )
+  // Root can write every file.
+  test.skipIf(process.getuid?.() === 0)('is forbidden without write permission, and nothing is stored (not as root)', async () => {
+    const { run, root, host } = fakeBoard()
+    chmodSync(join(root, trigger), 0o444)
+    await expect(run('gpio_sbc_write', { pin: 'led', value: 1 })).rejects.toMatchObject({ code: 'forbidden' })
+    expect(await host.keyValue.get('led')).toBeUndefined()
+  })
 
-  test('a machine without one says so, and that is not on record', async () => {
+  test('is unavailable on a machine without one, without a record', async () => {
     const { run, records } = fakeBoard({ files: {} })
     await expect(run('gpio_sbc_write', { pin: 'led', value: 1 })).rejects.toMatchObject({ code: 'unavailable' })
     expect(records).toEqual([])
   })
 })
 
-test('on another machine every call says which boards are meant', async () => {
-  const { run } = fakeBoard({ model: 'Some Laptop' })
-  for (const [tool, input] of [
-    ['gpio_sbc_write', { pin: 17, value: 1 }],
-    ['gpio_sbc_read', { pin: 17 }],
-    ['sbc_system_info', {}],
-  ] as const)
-    await expect(run(tool, input)).rejects.toMatchObject({ code: 'unavailable', message: expect.stringContaining('Zero 2W') })
-})
+describe('the GPIO tools', () => {
+  test('name the supported boards on another machine', async () => {
+    const { run } = fakeBoard({ model: 'Some Laptop' })
+    for (const [tool, input] of [
+      ['gpio_sbc_write', { pin: 17, value: 1 }],
+      ['gpio_sbc_read', { pin: 17 }],
+      ['sbc_system_info', {}],
+    ] as const)
+      await expect(run(tool, input)).rejects.toMatchObject({ code: 'unavailable', message: expect.stringContaining('Zero 2W') })
+  })
 
-test('a refusal is an AppError, whatever the chip says', async () => {
-  const { run, gpio, chip } = fakeBoard()
-  gpio.claim(17, '', chip)
-  expect(await run('gpio_sbc_write', { pin: 17, value: 1 }).catch((error: unknown) => error)).toBeInstanceOf(AppError)
+  test('throw an AppError for a line without a holder name', async () => {
+    const { run, gpio, chip } = fakeBoard()
+    gpio.claim(17, '', chip)
+    expect(await run('gpio_sbc_write', { pin: 17, value: 1 }).catch((error: unknown) => error)).toBeInstanceOf(AppError)
+  })
 })

@@ -1,4 +1,4 @@
-/** The pins of the single-board computer Sluice runs on (§2.7 rule 5): found by itself, no configuration. */
+/** The pins of the single-board computer that Sluice runs on. The feature needs no configuration. See docs/sbc.md. */
 import { openGpio } from '@sluice/hardware'
 import { sbcFeature } from './sbc-feature.ts'
 

@@ -20,8 +20,8 @@ const THERMAL = {
   'sys/class/thermal/thermal_zone1/temp': '48312\n',
 }
 
-describe('§2.7 the tools are there on a supported board only', () => {
-  test('they appear once it is found, and the daemon is told', async () => {
+describe('the tools of the board', () => {
+  test('appear once the board is detected, with a refresh', async () => {
     const board = fakeBoard()
     expect(board.parts.tools?.map((tool) => tool.available?.())).toEqual([false, false, false, false])
     expect(board.parts.prompt?.()).toBe('')
@@ -30,12 +30,12 @@ describe('§2.7 the tools are there on a supported board only', () => {
     expect(board.host.refreshes).toEqual(['found Raspberry Pi 4 Model B Rev 1.4'])
   })
 
-  test('on another machine nothing appears, nothing is written and GPIO is never opened', async () => {
+  test('stay off on another machine, without a file and without opening GPIO', async () => {
     const { root, remove } = fakeRoot({})
     onTestFinished(remove)
     const host = testHost({ dataDir: root })
     const openGpio = async () => {
-      throw new Error('it was opened')
+      throw new Error('GPIO was opened')
     }
     const parts = sbcFeature({ root, openGpio }).build(host, {})
     await parts.register?.(new AbortController().signal)
@@ -44,11 +44,13 @@ describe('§2.7 the tools are there on a supported board only', () => {
     expect(parts.prompt?.()).toBe('')
     expect(host.refreshes).toEqual([])
     expect(existsSync(join(root, 'hardware'))).toBe(false)
-    expect(await parts.check?.(new AbortController().signal)).toEqual([{ status: 'ok', detail: expect.stringContaining('no supported') }])
+    expect(await parts.check?.(new AbortController().signal)).toEqual([
+      { status: 'ok', detail: expect.stringContaining('not a supported') },
+    ])
     await parts.close?.()
   })
 
-  test('what moves pins is asked for at the default level, reading is not', () => {
+  test('have the risk `execute` when they write', () => {
     const { parts } = fakeBoard()
     expect(parts.tools?.map(({ name, risk }) => [name, risk])).toEqual([
       ['gpio_sbc_write', 'execute'],
@@ -59,39 +61,43 @@ describe('§2.7 the tools are there on a supported board only', () => {
   })
 })
 
-test('§2.7 the prompt has model, address, memory, temperature and the rules of the pins, and is a few seconds old at most', async () => {
-  const board = await started(fakeBoard({ files: THERMAL }))
-  const prompt = board.parts.prompt?.() ?? ''
-  expect(prompt).toMatch(
-    /model 4B \(Raspberry Pi 4 Model B Rev 1\.4\), device sbc0: host name .+, (?:IP .+|no network), RAM \d+ of \d+ MB free, CPU 48\.3 °C\./,
-  )
-  expect(prompt).toContain('0 and 1 are reserved')
-  board.put('sys/class/thermal/thermal_zone1/temp', '60000\n')
-  expect(board.parts.prompt?.()).toBe(prompt)
-  await board.host.advance(5000)
-  expect(board.parts.prompt?.()).toContain('CPU 60 °C')
+describe('the system prompt', () => {
+  test('contains the facts of the board, at most 5 s old, and the pin rules', async () => {
+    const board = await started(fakeBoard({ files: THERMAL }))
+    const prompt = board.parts.prompt?.() ?? ''
+    expect(prompt).toMatch(
+      /model 4B \(Raspberry Pi 4 Model B Rev 1\.4\), device sbc0: host name .+, (?:IP .+|no network), RAM \d+ of \d+ MB free, CPU 48\.3 °C\./,
+    )
+    expect(prompt).toContain('0 and 1 are reserved')
+    board.put('sys/class/thermal/thermal_zone1/temp', '60000\n')
+    expect(board.parts.prompt?.()).toBe(prompt)
+    await board.host.advance(5000)
+    expect(board.parts.prompt?.()).toContain('CPU 60 °C')
+  })
 })
 
-test('sbc_system_info tells the board, its memory and temperature, and whether GPIO can be reached', async () => {
-  const { run } = fakeBoard({ files: THERMAL })
-  expect(JSON.parse(await run('sbc_system_info', {}))).toMatchObject({
-    model: 'Raspberry Pi 4 Model B Rev 1.4',
-    board: '4B',
-    hostname: expect.any(String),
-    ram_total_mb: expect.any(Number),
-    ram_free_mb: expect.any(Number),
-    cpu_temp_celsius: 48.3,
-    gpio_available: true,
-    onboard_led_gpio: 42,
-  })
-  expect(JSON.parse(await fakeBoard({ label: 'other', files: {} }).run('sbc_system_info', {}))).toMatchObject({
-    cpu_temp_celsius: null,
-    gpio_available: false,
+describe('sbc_system_info', () => {
+  test('returns the board, its memory and temperature, and whether GPIO works', async () => {
+    const { run } = fakeBoard({ files: THERMAL })
+    expect(JSON.parse(await run('sbc_system_info', {}))).toMatchObject({
+      model: 'Raspberry Pi 4 Model B Rev 1.4',
+      board: '4B',
+      hostname: expect.any(String),
+      ram_total_mb: expect.any(Number),
+      ram_free_mb: expect.any(Number),
+      cpu_temp_celsius: 48.3,
+      gpio_available: true,
+      onboard_led_gpio: 42,
+    })
+    expect(JSON.parse(await fakeBoard({ label: 'other', files: {} }).run('sbc_system_info', {}))).toMatchObject({
+      cpu_temp_celsius: null,
+      gpio_available: false,
+    })
   })
 })
 
 describe('the device profile', () => {
-  test('§2.7 is written at start, whole', async () => {
+  test('is written at the start', async () => {
     const board = await started(fakeBoard())
     const text = readFileSync(profileOf(board), 'utf8')
     expect(text).toMatch(/^# sbc0: Raspberry Pi 4 Model B Rev 1\.4\n/)
@@ -99,7 +105,7 @@ describe('the device profile', () => {
     expect(text).toContain('GPIO 42')
   })
 
-  test('is left alone where it says the same already', async () => {
+  test('is not written again when its text is the same', async () => {
     const board = await started(fakeBoard())
     utimesSync(profileOf(board), 1000, 1000)
     await sbcFeature({ root: board.root, openGpio: async () => board.gpio })
@@ -110,7 +116,7 @@ describe('the device profile', () => {
     expect(statSync(profileOf(board)).mtimeMs).toBe(1_000_000)
   })
 
-  test('that cannot be written is a warning, and the tools are there all the same', async () => {
+  test('only warns when it cannot be written, and the tools still appear', async () => {
     const { root, remove } = fakeRoot({ file: '' })
     onTestFinished(remove)
     const board = fakeBoard({}, { dataDir: join(root, 'file') })
@@ -120,27 +126,27 @@ describe('the device profile', () => {
   })
 })
 
-describe('the pins of this machine for other features', () => {
-  test('are read and written by the same rules', async () => {
+describe('the service nativeGpio', () => {
+  test('reads and writes pins by the same rules', async () => {
     const { parts, gpio, chip } = fakeBoard()
-    const pins = parts.services?.nativeGpio
-    await pins?.write(17, 1)
+    const service = parts.services?.nativeGpio
+    await service?.write(17, 1)
     expect(gpio.level(17, chip)).toBe(1)
-    expect(await pins?.read(17)).toBe(1)
-    await expect(pins?.write(1, 1)).rejects.toMatchObject({ code: 'invalid_request' })
+    expect(await service?.read(17)).toBe(1)
+    await expect(service?.write(1, 1)).rejects.toMatchObject({ code: 'invalid_request' })
   })
 
-  test('are leased and reserved as for the tools of this feature', async () => {
+  test('shares leases and reservations with the tools', async () => {
     const { run, parts, records } = fakeBoard()
-    const pins = parts.services?.nativeGpio
+    const service = parts.services?.nativeGpio
     await run('gpio_sbc_write', { pin: 17, value: 1 })
-    expect(pins?.isThere).toBe(true)
+    expect(service?.isThere).toBe(true)
     const use = { tool: 'gpio_write', context: { ...toolContext(), client: 'other' as ClientId }, pins: [17], write: { value: 0 } }
-    await expect(pins?.use(use, async () => 'ran')).rejects.toMatchObject({ code: 'conflict' })
+    await expect(service?.use(use, async () => 'ran')).rejects.toMatchObject({ code: 'conflict' })
     expect(records).toHaveLength(1)
   })
 
-  test('close lets go of every line, and nothing is taken afterwards', async () => {
+  test('releases every line at close and takes none afterwards', async () => {
     const { parts, gpio, chip } = fakeBoard()
     await parts.services?.nativeGpio?.write(17, 1)
     await parts.close?.()
@@ -154,7 +160,7 @@ describe('the pins of this machine for other features', () => {
 describe('sluice doctor', () => {
   const signal = new AbortController().signal
 
-  test('names the model, the chip and the LED', async () => {
+  test('reports the model, the chip and the LED', async () => {
     expect(await fakeBoard().parts.check?.(signal)).toMatchObject([
       { status: 'ok', detail: 'model 4B: Raspberry Pi 4 Model B Rev 1.4' },
       { status: 'ok', detail: 'pinctrl-bcm2711 with 58 lines is /dev/gpiochip1' },
@@ -162,11 +168,11 @@ describe('sluice doctor', () => {
     ])
   })
 
-  test('says what to do where a permission or the chip is missing', async () => {
+  test('reports the fix for a missing permission or chip', async () => {
     const { root, remove } = fakeRoot({ 'proc/device-tree/model': 'Raspberry Pi 4 Model B Rev 1.4\0', ...FAKE_LED })
     onTestFinished(remove)
     const openGpio = async () => {
-      throw new AppError('forbidden', '/dev/gpiochip0 may not be opened')
+      throw new AppError('forbidden', 'No permission to open /dev/gpiochip0')
     }
     const findings = await sbcFeature({ root, openGpio }).build(testHost(), {}).check?.(signal)
     expect(findings?.[1]).toMatchObject({ status: 'fail', fix: expect.stringContaining('usermod -aG gpio') })

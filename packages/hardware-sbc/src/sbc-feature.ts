@@ -1,34 +1,32 @@
-/** The feature around whatever machine it is given. */
+/** The feature for a given machine. Tests pass a machine of their own. */
 import { createDeviceGuard, missingGpioPackage, peripheralKeys } from '@sluice/hardware'
 import { defineFeature, type Feature } from '@sluice/sdk'
 import * as v from 'valibot'
-import { boardPrompt } from './board-prompt.ts'
 import { checkSbc } from './check-sbc.ts'
-import { gpioTools } from './gpio-tools.ts'
-import { createSbc, nativeGpio, type Outside } from './sbc.ts'
-import { sbcSystemInfo } from './sbc-system-info.ts'
-import { createSystemInfo } from './system-info.ts'
+import { boardPrompt } from './describe-board.ts'
+import { DEVICE, gpioTools } from './gpio-tools.ts'
+import { type Machine, Sbc } from './sbc.ts'
+import { createSystemInfo, sbcSystemInfo } from './system-info.ts'
 
+/** The defaults of `[peripherals]`, since this feature has no section. */
 const LIMITS = {
   lease_secs: v.getDefault(peripheralKeys.lease_secs),
   pin_reservation_secs: v.getDefault(peripheralKeys.pin_reservation_secs),
 }
 
-/** As its own tools call it. */
-const DEVICE = 'sbc0'
-
-export const sbcFeature = (outside: Outside): Feature =>
+export const sbcFeature = (machine: Machine): Feature =>
   defineFeature({
     id: 'hardware-sbc',
     build(host) {
-      const sbc = createSbc(host, outside)
-      const info = createSystemInfo(outside.root, host.clock)
+      const sbc = new Sbc(host, machine)
+      const info = createSystemInfo(machine.root, host.clock)
       const guard = createDeviceGuard(host, LIMITS)
       return {
         tools: [...gpioTools({ sbc, guard, clock: host.clock }), sbcSystemInfo(sbc, info)],
         services: {
           nativeGpio: {
-            ...nativeGpio(sbc),
+            read: async (pin) => (await sbc.read(pin)).level,
+            write: async (pin, value) => void (await sbc.write(pin, value)),
             get isThere() {
               return sbc.board !== undefined
             },
@@ -37,7 +35,7 @@ export const sbcFeature = (outside: Outside): Feature =>
         },
         prompt: () => (sbc.board ? boardPrompt(sbc.board, info()) : ''),
         lacks: missingGpioPackage,
-        check: () => checkSbc(outside),
+        check: () => checkSbc(machine),
         async register() {
           void sbc.start()
         },

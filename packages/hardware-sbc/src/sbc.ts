@@ -1,124 +1,135 @@
-/** The computer Sluice runs on, once it is known to be a supported board: its pins and its activity LED as one. */
-import type { Gpio, Level } from '@sluice/hardware'
-import { AppError, errorText, type Host, type NativeGpio } from '@sluice/sdk'
-import { type ActivityLed, createActivityLed } from './activity-led.ts'
+/** The single-board computer that Sluice runs on: its header pins and its activity LED under one interface. */
+import type { Level } from '@sluice/hardware'
+import { AppError, errorText, type Host } from '@sluice/sdk'
+import { ActivityLed } from './activity-led.ts'
+import { writeDeviceProfile } from './describe-board.ts'
 import { detectBoard, type SbcBoard } from './detect-board.ts'
-import { writeDeviceProfile } from './device-profile.ts'
-import { createHeaderPins, type HeaderPins, type PinReading } from './header-pins.ts'
+import { HeaderPins, type OpenGpio, type PinReading } from './header-pins.ts'
 import { PIN_MAX } from './pin-rules.ts'
 
-/** What of the machine a test replaces. */
-export interface Outside {
-  /** Where `/proc`, `/sys` and `/dev` are looked for. */
+/** The parts of the machine that a test replaces. */
+export interface Machine {
+  /** The folder that contains `/proc`, `/sys` and `/dev`. */
   readonly root: string
-  readonly openGpio: () => Promise<Gpio>
+  readonly openGpio: OpenGpio
 }
 
-/** By BCM number, the activity LED also by its name. */
+/** A BCM number, or the name of the activity LED. */
 export type Pin = number | 'led'
 
-/** All that reach a pin throw `unavailable` on another machine. */
-export interface Sbc {
-  /** What was found so far; undefined: nothing yet, or another machine. */
-  readonly board: SbcBoard | undefined
-  /** Looks what machine this is, tells the daemon, writes the profile. Never rejects. */
-  start(): Promise<void>
-  detect(): Promise<SbcBoard>
-  hasGpio(): Promise<boolean>
-  /** By the one name under which it is reserved. Throws if the pin can be neither read nor written just now; touches nothing. */
-  check(pin: Pin): Promise<Pin>
-  read(pin: Pin): Promise<PinReading & { readonly source?: 'sysfs' }>
-  /** Gives a remark on the pin, if there is one. */
-  write(pin: Pin, level: Level): Promise<string | undefined>
-  /** Low; the LED goes back to what showed on it if `write` alone had not taken it before. */
-  rest(pin: Pin, wasTaken: boolean): Promise<void>
-  /** Whether the LED shows what was written. */
-  readonly isLedTaken: boolean
-  close(): Promise<void>
-}
-
-interface Reached extends SbcBoard {
+interface DetectedBoard extends SbcBoard {
   readonly pins: HeaderPins
 }
 
-export function createSbc(host: Host, { root, openGpio }: Outside): Sbc {
-  const led: ActivityLed = createActivityLed(root, host.keyValue)
-  let found: Reached | undefined
-  let looking: Promise<Reached | undefined> | undefined
-  let isClosed = false
+/** Every method that needs the board throws `unavailable` on another machine and after `close`. */
+export class Sbc {
+  readonly #host: Host
+  readonly #machine: Machine
+  readonly #led: ActivityLed
+  #detecting: Promise<DetectedBoard | undefined> | undefined
+  #detected: DetectedBoard | undefined
+  #isClosed = false
 
-  const look = async (): Promise<Reached | undefined> => {
-    const board = await detectBoard(root)
-    found = board && { ...board, pins: createHeaderPins({ model: board.model, root, openGpio }) }
-    return found
+  constructor(host: Host, machine: Machine) {
+    this.#host = host
+    this.#machine = machine
+    this.#led = new ActivityLed(machine.root, host.keyValue)
   }
 
-  const reach = async (): Promise<Reached> => {
-    looking ??= look()
-    const reached = await looking
-    if (isClosed) throw new AppError('unavailable', 'The pins are closed')
-    if (!reached) throw new AppError('unavailable', 'This machine is no supported single-board computer (3B, 3B+, 4B, 5, Zero 2W)')
-    return reached
+  /** The board; undefined until it is detected and on other machines. */
+  get board(): SbcBoard | undefined {
+    return this.#detected
   }
 
-  /** Its number is one beyond the header; where it is not, the number is the header's. */
-  const isLed = (pin: Pin, { model }: Reached): pin is 'led' => pin === 'led' || (pin === model.ledGpio && pin > PIN_MAX)
+  /** Whether the activity LED shows a written level. */
+  get isLedHeld(): boolean {
+    return this.#led.isHeld
+  }
 
-  return {
-    get board() {
-      return found
-    },
-    get isLedTaken() {
-      return led.isTaken
-    },
-    async start() {
-      looking ??= look()
-      const board = await looking
-      if (!board || isClosed) return
-      host.log.info('this machine is a single-board computer', { model: board.fullName })
-      host.refresh(`found ${board.fullName}`)
-      const failed = (what: string) => (error: unknown) => host.log.warn(what, { error: errorText(error) })
-      await led.release().catch(failed('the activity LED was not given back'))
-      await writeDeviceProfile(host.dataDir, board).catch(failed('the device profile was not written'))
-    },
-    detect: reach,
-    hasGpio: async () => (await reach()).pins.isThere(),
-    async check(pin) {
-      const board = await reach()
-      const isTheLed = isLed(pin, board)
-      if (isTheLed) await led.read()
-      else await board.pins.check(pin)
-      return isTheLed ? 'led' : pin
-    },
-    async read(pin) {
-      const board = await reach()
-      return isLed(pin, board) ? { level: await led.read(), direction: 'output', source: 'sysfs' } : board.pins.read(pin)
-    },
-    async write(pin, level) {
-      const board = await reach()
-      if (!isLed(pin, board)) return board.pins.write(pin, level)
-      await led.write(level)
-      return undefined
-    },
-    async rest(pin, wasTaken) {
-      const board = await reach()
-      if (!isLed(pin, board)) await board.pins.write(pin, 0)
-      else if (wasTaken) await led.write(0)
-      else await led.release()
-    },
-    async close() {
-      isClosed = true
-      await found?.pins.close()
-      if (led.isTaken)
-        await led.release().catch((error: unknown) => host.log.warn('the activity LED was not given back', { error: errorText(error) }))
-    },
+  /** Detects the board, offers its tools, restores the LED after a crash and writes the device profile. Never rejects. */
+  async start(): Promise<void> {
+    const board = await this.#detectOnce()
+    if (!board || this.#isClosed) return
+    const host = this.#host
+    host.log.info('single-board computer detected', { model: board.fullName })
+    host.refresh(`found ${board.fullName}`)
+    await this.#releaseLed()
+    await writeDeviceProfile(host.dataDir, board).catch((error: unknown) =>
+      host.log.warn('device profile not written', { error: errorText(error) }),
+    )
+  }
+
+  async detect(): Promise<SbcBoard> {
+    return this.#reach()
+  }
+
+  async hasGpio(): Promise<boolean> {
+    return (await this.#reach()).pins.isAvailable()
+  }
+
+  /**
+   * Throws when the pin cannot be read or written now; does not access it. Returns the name under which the pin is reserved, since the
+   * activity LED can also be given by number.
+   */
+  async check(pin: Pin): Promise<Pin> {
+    const board = await this.#reach()
+    if (isLed(pin, board)) {
+      await this.#led.read()
+      return 'led'
+    }
+    await board.pins.check(pin)
+    return pin
+  }
+
+  async read(pin: Pin): Promise<PinReading & { readonly source?: 'sysfs' }> {
+    const board = await this.#reach()
+    return isLed(pin, board) ? { level: await this.#led.read(), direction: 'output', source: 'sysfs' } : board.pins.read(pin)
+  }
+
+  /** Sets the level. Returns a remark about the pin, if there is one. */
+  async write(pin: Pin, level: Level): Promise<string | undefined> {
+    const board = await this.#reach()
+    if (!isLed(pin, board)) return board.pins.write(pin, level)
+    await this.#led.write(level)
+    return undefined
+  }
+
+  /** Sets a pin low after blinking. The activity LED gets its trigger back unless it was held before the blinking. */
+  async endBlink(pin: Pin, wasLedHeld: boolean): Promise<void> {
+    const board = await this.#reach()
+    if (!isLed(pin, board)) await board.pins.write(pin, 0)
+    else if (wasLedHeld) await this.#led.write(0)
+    else await this.#led.release()
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await this.#detected?.pins.close()
+    if (this.#led.isHeld) await this.#releaseLed()
+  }
+
+  async #releaseLed(): Promise<void> {
+    await this.#led.release().catch((error: unknown) => this.#host.log.warn('activity LED not restored', { error: errorText(error) }))
+  }
+
+  #detectOnce(): Promise<DetectedBoard | undefined> {
+    this.#detecting ??= this.#detectNow()
+    return this.#detecting
+  }
+
+  async #detectNow(): Promise<DetectedBoard | undefined> {
+    const board = await detectBoard(this.#machine.root)
+    this.#detected = board && { ...board, pins: new HeaderPins(board.model, this.#machine) }
+    return this.#detected
+  }
+
+  async #reach(): Promise<DetectedBoard> {
+    const board = await this.#detectOnce()
+    if (this.#isClosed) throw new AppError('unavailable', 'The pins are closed')
+    if (!board) throw new AppError('unavailable', 'This machine is not a supported single-board computer (3B, 3B+, 4B, 5, Zero 2W)')
+    return board
   }
 }
 
-/** For boards that are configured with the transport `native`. */
-export const nativeGpio = (sbc: Sbc): NativeGpio => ({
-  read: async (pin) => (await sbc.read(pin)).level,
-  write: async (pin, value) => {
-    await sbc.write(pin, value)
-  },
-})
+/** The LED's GPIO number means the LED only where it lies beyond the header; otherwise it is a pin of the header. */
+const isLed = (pin: Pin, { model }: SbcBoard): pin is 'led' => pin === 'led' || (pin === model.ledGpio && pin > PIN_MAX)

@@ -1,14 +1,16 @@
-/** What the machine is and how it is doing, by `node:os` and sysfs: nothing is asked of the network. */
+/** The state of the machine, read from `node:os` and sysfs without using the network, and the tool `sbc_system_info`. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { freemem, hostname, networkInterfaces, totalmem } from 'node:os'
 import { join } from 'node:path'
-import type { Clock } from '@sluice/sdk'
+import { type Clock, defineTool, type Tool } from '@sluice/sdk'
+import * as v from 'valibot'
+import type { Sbc } from './sbc.ts'
 
 export interface SystemInfo {
   readonly hostname: string
-  /** The first address others can reach; null: none. */
+  /** The first address that other machines can reach; null when there is none. */
   readonly ip: string | null
-  /** The interface it is on. */
+  /** The network interface of that address. */
   readonly interface: string | null
   readonly wifiInterface: string | null
   readonly ramTotalMb: number
@@ -16,24 +18,24 @@ export interface SystemInfo {
   readonly cpuCelsius: number | null
 }
 
-const FRESH_MS = 5000
+const MAX_AGE_MS = 5000
 const ZONES_MAX = 16
 const MIB = 1024 ** 2
-/** Networks of containers and virtual machines inside. */
-const INNER = /^(?:docker|veth|br-|virbr|cni|flannel)/
+/** The interfaces of containers and virtual machines on this machine. */
+const VIRTUAL = /^(?:docker|veth|br-|virbr|cni|flannel)/
 
-/** Answers at once; what it says is at most 5 s old. */
+/** Returns a function that reads the state synchronously. Its result is at most 5 s old. */
 export function createSystemInfo(root: string, clock: Clock): () => SystemInfo {
-  let known: { readonly info: SystemInfo; readonly atMs: number } | undefined
+  let last: { readonly info: SystemInfo; readonly atMs: number } | undefined
   return () => {
     const now = clock.monotonicMs()
-    if (!known || now - known.atMs >= FRESH_MS) known = { info: look(root), atMs: now }
-    return known.info
+    if (!last || now - last.atMs >= MAX_AGE_MS) last = { info: readSystemInfo(root), atMs: now }
+    return last.info
   }
 }
 
-function look(root: string): SystemInfo {
-  const interfaces = Object.entries(networkInterfaces()).filter(([name]) => !INNER.test(name))
+function readSystemInfo(root: string): SystemInfo {
+  const interfaces = Object.entries(networkInterfaces()).filter(([name]) => !VIRTUAL.test(name))
   const addresses = interfaces.flatMap(([name, all = []]) => all.filter(({ internal }) => !internal).map((each) => ({ name, ...each })))
   const found = addresses.find(({ family }) => family === 'IPv4') ?? addresses.find(({ scopeid }) => !scopeid)
   return {
@@ -47,7 +49,7 @@ function look(root: string): SystemInfo {
   }
 }
 
-/** sysfs is memory: reading it synchronously waits for no disk. */
+/** Reads synchronously, because sysfs is in memory and never waits for a disk. */
 function cpuCelsius(folder: string): number | null {
   try {
     const zones = readdirSync(folder)
@@ -55,9 +57,36 @@ function cpuCelsius(folder: string): number | null {
       .slice(0, ZONES_MAX)
     const zone = zones.find((name) => readFileSync(join(folder, name, 'type'), 'utf8').startsWith('cpu')) ?? zones[0]
     if (zone === undefined) return null
-    const millis = Number.parseInt(readFileSync(join(folder, zone, 'temp'), 'utf8'), 10)
-    return Number.isNaN(millis) ? null : Math.round(millis / 100) / 10
+    const millidegrees = Number.parseInt(readFileSync(join(folder, zone, 'temp'), 'utf8'), 10)
+    return Number.isNaN(millidegrees) ? null : Math.round(millidegrees / 100) / 10
   } catch {
     return null
   }
 }
+
+/** The tool accesses no device, so it needs no lease. */
+export const sbcSystemInfo = (sbc: Sbc, info: () => SystemInfo): Tool =>
+  defineTool({
+    name: 'sbc_system_info',
+    description: 'Returns model, host name, IP address, memory and CPU temperature of this single-board computer as JSON.',
+    input: v.object({}),
+    risk: 'read',
+    available: () => sbc.board !== undefined,
+    async run() {
+      const { model, fullName } = await sbc.detect()
+      const state = info()
+      return JSON.stringify({
+        model: fullName,
+        board: model.name,
+        hostname: state.hostname,
+        ip_address: state.ip,
+        interface: state.interface,
+        wifi_interface: state.wifiInterface,
+        ram_total_mb: state.ramTotalMb,
+        ram_free_mb: state.ramFreeMb,
+        cpu_temp_celsius: state.cpuCelsius,
+        gpio_available: await sbc.hasGpio(),
+        onboard_led_gpio: model.ledGpio,
+      })
+    },
+  })

@@ -1,4 +1,4 @@
-/** A board in a temporary folder: device tree, LED, temperature, interfaces; and its GPIO chip in memory. */
+/** A fake board: its device tree, LED, temperature and interfaces in a temporary folder, and its GPIO chip in memory. */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -21,7 +21,7 @@ export const FAKE_LED: Readonly<Record<string, string>> = {
   'sys/class/leds/ACT/brightness': '0\n',
 }
 
-/** `root` goes when the test ends; outside of one, call `remove`. */
+/** Creates a folder with these files. The caller calls `remove` at the end. */
 export function fakeRoot(files: Readonly<Record<string, string>>) {
   const root = mkdtempSync(join(tmpdir(), 'sbc-'))
   const put = (file: string, text: string) => {
@@ -37,7 +37,7 @@ export function fakeRoot(files: Readonly<Record<string, string>>) {
   }
 }
 
-/** The feature on a 4B, unless told otherwise, and all that a test looks at. */
+/** Builds the feature on a fake board, a 4B unless given, with the objects that a test inspects. */
 export function fakeBoard(options: FakeBoardOptions = {}, overrides: TestHostOverrides = {}) {
   const { model = 'Raspberry Pi 4 Model B Rev 1.4', label = 'pinctrl-bcm2711', lines = 58, files = FAKE_LED } = options
   const { root, put, text, remove } = fakeRoot({ 'proc/device-tree/model': `${model}\0`, ...files })
@@ -55,7 +55,7 @@ export function fakeBoard(options: FakeBoardOptions = {}, overrides: TestHostOve
   const parts = sbcFeature({ root, openGpio: async () => gpio }).build(host, {})
   const run = async (name: string, input: object, signal?: AbortSignal, client = 'client') => {
     const tool = parts.tools?.find((candidate) => candidate.name === name)
-    if (!tool) throw new Error(`there is no ${name}`)
+    if (!tool) throw new Error(`unknown tool ${name}`)
     return tool.run(v.parse(tool.input, input), { ...toolContext(signal), client: client as never })
   }
   return { root, put, text, gpio, chip: '/dev/gpiochip1', host, records, parts, run }

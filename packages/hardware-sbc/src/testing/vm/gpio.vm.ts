@@ -1,4 +1,4 @@
-/** GPIO lines against the kernel's own driver of simulated chips. */
+/** Tests GPIO lines with the kernel's driver for simulated chips. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { glob, readFile, writeFile } from 'node:fs/promises'
@@ -13,30 +13,30 @@ import { type VmTestContext, vmCase } from '@sluice/qa/vm/vm-case'
 const NAMES = { 4: 'GPIO4', 17: 'GPIO17' }
 const chipWith = (label: string, lines = 32) => createGpioChip({ label, lines, names: NAMES })
 
-/** How often the event loop went round. */
-const loops = () => performance.nodeTiming.uvMetricsInfo.loopCount
+/** Returns the number of ticks of the event loop so far. */
+const ticks = () => performance.nodeTiming.uvMetricsInfo.loopCount
 
-/** As when its cable is pulled. */
-const takeAway = async (path: string) => {
+/** Removes the chip, as unplugging it does. */
+const removeChip = async (path: string) => {
   for await (const file of glob('/sys/kernel/config/gpio-sim/*/bank0/chip_name'))
     if ((await readFile(file, 'utf8')).trim() === basename(path)) await writeFile(file.replace('bank0/chip_name', 'live'), '0')
 }
 
-/** Collects edges, and waits for as many as are wanted. */
-const edges = () => {
+/** Collects edges and waits for a number of them. */
+const collectEdges = () => {
   const seen: EdgeEvent[] = []
-  let heard = () => {}
+  let notify = () => {}
   const watch: EdgeWatch = {
     edge: 'both',
     onEvent: (event) => {
       seen.push(event)
-      heard()
+      notify()
     },
   }
   const atLeast = async (count: number) => {
     while (seen.length < count) {
       const { promise, resolve } = Promise.withResolvers<void>()
-      heard = resolve
+      notify = resolve
       await promise
     }
   }
@@ -46,7 +46,7 @@ const edges = () => {
 export default vmCase({
   modules: ['gpio-sim'],
   tests: {
-    'chips say their label and size, lines their name, direction and holder': async ({ after }: VmTestContext) => {
+    'chips report label and size, lines report name, direction and holder': async ({ after }: VmTestContext) => {
       const chip = await chipWith('pinctrl-bcm2711', 58)
       const gpio = await openGpio()
       assert.deepEqual(
@@ -67,7 +67,7 @@ export default vmCase({
       await assert.rejects(gpio.line('/dev/gpiochip99', 0), { code: 'not_found' })
     },
 
-    'several outputs get their levels at once and keep them': async ({ after }) => {
+    'several outputs are set at once and keep their levels': async ({ after }) => {
       const chip = await chipWith('outputs')
       const gpio = await openGpio()
       const lines = await gpio.request(chip.path, { offsets: [5, 4, 17], direction: 'output', consumer: 'x', levels: [1, 0, 1] })
@@ -78,7 +78,7 @@ export default vmCase({
       assert.deepEqual(lines.read(), [0, 1, 1])
     },
 
-    'a held line is of nobody else, and the refusal names the holder': async () => {
+    'a held line is refused with the name of its holder': async () => {
       const chip = await chipWith('held')
       const gpio = await openGpio()
       const lines = await gpio.request(chip.path, { offsets: [4], direction: 'output', consumer: 'first' })
@@ -90,7 +90,7 @@ export default vmCase({
       assert.throws(() => lines.write([1]), { code: 'unavailable' })
     },
 
-    'inputs read what is driven, and bias pulls them': async () => {
+    'inputs read their level and bias': async () => {
       const chip = await chipWith('inputs')
       const gpio = await openGpio()
       const plain = await gpio.request(chip.path, { offsets: [4], direction: 'input', consumer: 'x' })
@@ -105,7 +105,7 @@ export default vmCase({
       pulled.close()
     },
 
-    'reading a line as it is changes nothing': async () => {
+    'reading a line as-is changes nothing': async () => {
       const chip = await chipWith('as it is')
       const gpio = await openGpio()
       await chip.drive(4, 1)
@@ -115,16 +115,16 @@ export default vmCase({
       lines.close()
     },
 
-    'edges come in order with their time, while the loop goes on': async ({ after }) => {
+    'edges arrive in order with their time, without polling': async ({ after }) => {
       const chip = await chipWith('edges')
       const gpio = await openGpio()
-      const { seen, watch, atLeast } = edges()
+      const { seen, watch, atLeast } = collectEdges()
       const lines = await gpio.request(chip.path, { offsets: [4, 17], direction: 'input', consumer: 'x', watch })
       after(() => lines.close())
-      // What watches by looking wakes up again and again.
-      const before = loops()
+      // Polling would wake the event loop again and again.
+      const before = ticks()
       await sleep(1000)
-      assert.ok(loops() - before < 20, `while nothing happened it woke up ${loops() - before} times`)
+      assert.ok(ticks() - before < 20, `the event loop woke up ${ticks() - before} times without an edge`)
       for (const level of [1, 0, 1] as const) await chip.drive(17, level)
       await chip.drive(4, 1)
       await atLeast(4)
@@ -143,10 +143,10 @@ export default vmCase({
       )
     },
 
-    'only the edges that were asked for come, and none after close': async () => {
+    'only the requested edges arrive, and none after close': async () => {
       const chip = await chipWith('falling')
       const gpio = await openGpio()
-      const { seen, watch, atLeast } = edges()
+      const { seen, watch, atLeast } = collectEdges()
       const lines = await gpio.request(chip.path, { offsets: [4], direction: 'input', consumer: 'x', watch: { ...watch, edge: 'falling' } })
       for (const level of [1, 0, 1, 0] as const) await chip.drive(4, level)
       await atLeast(2)
@@ -160,12 +160,12 @@ export default vmCase({
       assert.equal(seen.length, 2)
     },
 
-    'a chip that went away is unavailable, and closing its lines is no error': async () => {
+    'a removed chip is unavailable and its lines can be closed': async () => {
       const chip = await chipWith('fleeting')
       const gpio = await openGpio()
       const watch: EdgeWatch = { edge: 'both', onEvent: () => {} }
       const lines = await gpio.request(chip.path, { offsets: [4], direction: 'input', consumer: 'x', watch })
-      await takeAway(chip.path)
+      await removeChip(chip.path)
       assert.throws(() => lines.read(), { code: 'unavailable' })
       lines.close()
       await assert.rejects(gpio.line(chip.path, 4), { code: 'not_found' })
@@ -187,7 +187,7 @@ export default vmCase({
       worker.postMessage(shared.buffer)
       await once(worker, 'message')
       void chip.drive(4, 1)
-      // the write above is a matter of another thread: from here on this one only waits
+      // The drive runs in the thread pool. This write lets it start before this thread blocks.
       await writeFile('/dev/null', '')
       assert.notEqual(Atomics.wait(shared, 0, 0, 5000), 'timed-out')
       await once(worker, 'exit')

@@ -1,4 +1,4 @@
-/** The feature as the daemon builds it, on a machine that says it is a 4B; the header's chip isn't the first. */
+/** Tests the feature as the daemon builds it, on a machine that identifies itself as a 4B and whose header is not the first chip. */
 import assert from 'node:assert/strict'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -11,15 +11,15 @@ import { toolContext } from '@sluice/testkit/tool'
 import * as v from 'valibot'
 import feature from '../../index.ts'
 
-const board = async () => {
+const createBoard = async () => {
   await createGpioChip({ label: 'expander', lines: 58 })
   return becomeSingleBoardComputer('Raspberry Pi 4 Model B Rev 1.4')
 }
-let made: ReturnType<typeof board> | undefined
-/** Once in a machine. */
+let created: ReturnType<typeof createBoard> | undefined
+/** Returns the one board of this virtual machine. */
 const theBoard = () => {
-  made ??= board()
-  return made
+  created ??= createBoard()
+  return created
 }
 
 async function arrange({ after }: VmTestContext) {
@@ -28,7 +28,7 @@ async function arrange({ after }: VmTestContext) {
   after(() => rm(dataDir, { recursive: true }))
   const records: unknown[] = []
   const host = testHost({ dataDir, services: { audit: async (record) => void records.push(record) } })
-  // real time: blinking is watched from outside
+  // Uses the real time, because the test watches the blinking from outside.
   host.clock.sleep = (ms, signal) => sleep(ms, undefined, { signal }).catch(() => undefined)
   const parts: Parts = feature.build(host, {} as never)
   after(() => parts.close?.())
@@ -43,10 +43,10 @@ async function arrange({ after }: VmTestContext) {
 export default vmCase({
   modules: ['gpio-sim'],
   tests: {
-    '§2.7 the board is found in the background, its tools appear, its profile is written': async (context) => {
+    'the board is found in the background, with its tools and profile': async (context) => {
       const { host, parts, dataDir } = await arrange(context)
       await parts.register?.(context.signal)
-      assert.ok(!parts.tools?.some((tool) => tool.available?.()), 'register waited for what it looks for')
+      assert.ok(!parts.tools?.some((tool) => tool.available?.()), 'register waited for the detection')
       while (!parts.tools?.every((tool) => tool.available?.())) await sleep(5)
       assert.deepEqual(host.refreshes, ['found Raspberry Pi 4 Model B Rev 1.4'])
       let profile: string | undefined
@@ -55,7 +55,7 @@ export default vmCase({
       assert.match(parts.prompt?.() ?? '', /model 4B .*CPU 48\.3 °C/)
     },
 
-    'doctor finds the chip that is not the first': async (context) => {
+    'doctor finds the chip of the header': async (context) => {
       const { gpio, parts } = await arrange(context)
       const findings = await parts.check?.(context.signal)
       assert.deepEqual(findings?.slice(0, 2), [
@@ -64,7 +64,7 @@ export default vmCase({
       ])
     },
 
-    'a written level stays, is read back as an output, and is on record': async (context) => {
+    'a written level stays and is recorded in the audit log': async (context) => {
       const { gpio, run, records } = await arrange(context)
       assert.equal(await run('gpio_sbc_write', { pin: 17, value: 1 }), 'GPIO 17 -> HIGH')
       assert.equal(await gpio.level(17), 1)
@@ -73,7 +73,7 @@ export default vmCase({
       assert.equal(records.length, 1)
     },
 
-    'an input is read without becoming an output': async (context) => {
+    'a read does not turn an input into an output': async (context) => {
       const { gpio, run } = await arrange(context)
       await gpio.drive(22, 1)
       assert.equal(await run('gpio_sbc_read', { pin: 22 }), '{"pin":22,"value":1,"state":"HIGH","direction":"input"}')
@@ -81,7 +81,7 @@ export default vmCase({
       assert.equal(await run('gpio_sbc_read', { pin: 22 }), '{"pin":22,"value":0,"state":"LOW","direction":"input"}')
     },
 
-    'an aborted blink ends low, at once': async (context) => {
+    'an aborted blink ends low at once': async (context) => {
       const { gpio, run } = await arrange(context)
       const abort = new AbortController()
       const blinking = run('gpio_sbc_blink', { pin: 23, times: 5, on_ms: 10_000, off_ms: 10 }, abort.signal)
@@ -91,7 +91,7 @@ export default vmCase({
       assert.equal(await gpio.level(23), 0)
     },
 
-    'reserved pins and those of other programs are refused': async (context) => {
+    'reserved pins and pins of other programs are refused': async (context) => {
       const { run } = await arrange(context)
       const { run: other } = await arrange(context)
       await assert.rejects(run('gpio_sbc_write', { pin: 0, value: 1 }), { code: 'invalid_request' })
