@@ -90,17 +90,18 @@ describe('DeliveryQueue', () => {
   })
 
   test('a stop starts no more rows, accepts none and waits for attempts under way', async () => {
-    const { queue, clock, started, done, enter, end } = bench(1)
+    const { queue, clock, started, done, enter, end } = bench(2)
     enter(1, 'a')
-    enter(2, 'b')
+    enter(2, 'a')
     enter(3, 'c', { atMs: clock.nowMs() + 1000 })
+    enter(4, 'c')
     let isStopped = false
     const stopping = queue.stop().then(() => {
       isStopped = true
     })
     await settle()
     expect(isStopped).toBe(false)
-    expect(enter(4, 'd')).toBe(false)
+    expect(enter(5, 'd')).toBe(false)
     await end(1, { retryAtMs: clock.nowMs() })
     await stopping
     await clock.advance(10_000)

@@ -66,11 +66,13 @@ export class DeliveryQueue {
   /** Starts no more rows. Resolves once the attempts under way have ended. Idempotent. */
   async stop(): Promise<void> {
     this.#isStopped = true
+    // A row that leaves makes the next one of its lane ready, which `#run` then does not start.
     for (const { queued } of this.#jobs.values()) queued?.leave()
     if (this.#running > 0) await this.#idle.promise
   }
 
   async #run(row: Waiting, attempt: Attempt): Promise<JobOutcome> {
+    if (this.#isStopped) return 'done'
     this.#running++
     const outcome = await this.#attempt(row, attempt)
     this.#running--
