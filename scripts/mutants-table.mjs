@@ -832,14 +832,14 @@ const hardware = [
     [`${HARDWARE}/device-path.test.ts`],
   ),
   {
-    name: 'boards: a write is sent again',
+    name: 'boards: a write is repeated',
     patches: [
-      { file: LINK, find: 'if (!repeatable) throw silence(', replace: 'if (attempt > 9) throw silence(' },
+      { file: LINK, find: 'if (!repeatable) throw this.#silence(', replace: 'if (attempt > 9) throw this.#silence(' },
       { file: LINK, find: 'repeatable ? Math.min(leftMs, ASK_AGAIN_MS) : leftMs', replace: 'Math.min(leftMs, ASK_AGAIN_MS)' },
     ],
     tests: LINK_RULES,
   },
-  bug('boards: the answer to another request is taken', LINK, 'reply.id !== null && ids.has(reply.id)', 'reply.id !== null', LINK_RULES),
+  bug('boards: a reply to another request is accepted', LINK, 'reply.id !== null && ids.has(reply.id)', 'reply.id !== null', LINK_RULES),
   bug(
     'probe: memory beyond the end of the chip is read',
     'packages/hardware-probe/src/memory-range.ts',

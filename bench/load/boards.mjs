@@ -2,9 +2,9 @@
 // board that answers at once; and looks for boards that have to be asked what they are. `node boards.mjs JOB`, JOB as JSON:
 // {slices, calls, boards}. Prints {ours, bare, discoveryMs, found} as JSON: medians of one round trip in milliseconds.
 import { createRequire } from 'node:module'
-import { boardsFeature } from '../../packages/hardware-boards/src/boards-feature.ts'
 import { peripheralsSection } from '../../packages/hardware-boards/src/config.ts'
-import { createRegistry } from '../../packages/hardware-boards/src/registry/registry.ts'
+import { boardsFeature } from '../../packages/hardware-boards/src/index.ts'
+import { Registry } from '../../packages/hardware-boards/src/registry/registry.ts'
 import { systemClock } from '../../packages/kit/src/system-clock.ts'
 import { memoryKeyValue } from '../../packages/testkit/src/memory-store.ts'
 import { findSocat, startSerialLine } from '../../qa/src/serial-line.ts'
@@ -66,7 +66,7 @@ const lines = [await boardOnLine(), await boardOnLine()]
 const [ourLine, bareLine] = lines
 
 const usb = { vendor: '2341', product: '0043', serialNumber: '1', manufacturer: null }
-const parts = boardsFeature({ machine: { look: seen([ourLine.path], usb), check } }).build(host(), config)
+const parts = boardsFeature({ scan: seen([ourLine.path], usb), check }).build(host(), config)
 const tool = parts.tools.find(({ name }) => name === 'gpio_read')
 const context = { client: 'bench', session: null, turn: 'bench', signal, trace: { traceId: '', spanId: '', parentId: null } }
 const bareRead = await bareClient(bareLine.path)
@@ -87,8 +87,8 @@ await parts.close()
 await bareRead.close()
 
 while (lines.length < job.boards) lines.push(await boardOnLine())
-const registry = createRegistry(host(), config, {
-  look: seen(
+const registry = new Registry(host(), config, {
+  scan: seen(
     lines.slice(0, job.boards).map(({ path }) => path),
     null,
   ),

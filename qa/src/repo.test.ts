@@ -149,8 +149,8 @@ describe('house rules that a reader can check', () => {
   test('signals are joined and limited in time by scopes alone, and each scope is disposed', () => {
     const home = 'packages/kit/src/signal-scope.ts'
     expect(only(/AbortSignal\.(?:any|timeout)\(/, [])).toEqual([])
-    // The wait of a board's line is itself disposable, and hands the disposal on.
-    expect(only(/(?<!using \w+ = (?:[^;\n]+ \? )?)signalScope\(/, [home, 'packages/hardware-boards/src/repl/incoming.ts'])).toEqual([])
+    // The wait of a REPL line is itself disposable and disposes of its scope.
+    expect(only(/(?<!using \w+ = (?:[^;\n]+ \? )?)signalScope\(/, [home, 'packages/hardware-boards/src/repl/repl-line.ts'])).toEqual([])
   })
 
   test('bytes that arrive in pieces are collected by ByteBuffer, never in a list of chunks', () => {

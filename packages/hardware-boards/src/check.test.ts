@@ -3,23 +3,23 @@ import * as v from 'valibot'
 import { expect, test } from 'vitest'
 import { checkBoards } from './check.ts'
 import { peripheralsSection } from './config.ts'
-import { createRegistry } from './registry/registry.ts'
+import { Registry } from './registry/registry.ts'
 import { fakeMachine, type Plugged } from './testing/fake-machine.ts'
 
 const never = new AbortController().signal
 const findings = (plugged: readonly Plugged[], given: object = {}) => {
   const config = v.parse(peripheralsSection.schema, given)
-  return checkBoards(createRegistry(testHost(), config, fakeMachine(...plugged).machine), config.boards, never)
+  return checkBoards(new Registry(testHost(), config, fakeMachine(...plugged).machine), config.boards, never)
 }
 
-test('without boards it says that serialport works and what USB shows', async () => {
+test('reports that serialport works and the USB devices when there is no board', async () => {
   expect(await findings([{ path: '/dev/ttyUSB0', usb: '12d1:1001' }])).toEqual([
     { status: 'ok', detail: 'serialport works here' },
     { status: 'ok', detail: 'No board is connected; USB shows 12d1:1001 Thing' },
   ])
 })
 
-test('an entry that cannot be reached as it is written is doubted', async () => {
+test('warns of an entry whose path cannot be used', async () => {
   const boards = [{ board: 'nucleo-f401re', path: '/dev/serial/by-id/usb-board' }]
   expect(await findings([], { enabled: true, boards })).toContainEqual({
     status: 'warn',
@@ -28,7 +28,7 @@ test('an entry that cannot be reached as it is written is doubted', async () => 
   })
 })
 
-test('each board is told with what keeps us from it, and what mends that', async () => {
+test('reports each board with its problem and the cure', async () => {
   const boards = [
     { board: 'board_c1', transport: 'sim' },
     { board: 'board_b', path: '/dev/ttyACM77' },
@@ -38,7 +38,7 @@ test('each board is told with what keeps us from it, and what mends that', async
   expect(found).toEqual([
     expect.objectContaining({ status: 'fail', detail: expect.stringContaining('There is no /dev/ttyACM78') }),
     expect.objectContaining({ status: 'fail', detail: expect.stringContaining('cannot be reached'), fix: expect.stringContaining('path') }),
-    { status: 'ok', detail: 'board_c0 is there (sim)' },
+    { status: 'ok', detail: 'board_c0 is available (sim)' },
     { status: 'warn', detail: 'board_b0 is not connected', fix: 'Plug it in' },
   ])
 })

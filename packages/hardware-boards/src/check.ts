@@ -1,46 +1,47 @@
-/** Proves on this machine that boards can be reached, and says what is missing where they cannot; for `sluice doctor`. */
+/** Checks for `sluice doctor` whether the boards can be reached on this machine, and says how to correct it when they cannot. */
 import { type BoardEntry, boardEntryProblem } from '@sluice/hardware'
 import { AppError, buildHint, errorText, type Finding } from '@sluice/sdk'
+import type { Device } from './devices.ts'
 import { loadSerialLibrary, SERIAL_FIX } from './native.ts'
 import type { Registry } from './registry/registry.ts'
 import { usbText } from './registry/usb.ts'
 import { deniedAccess } from './transports/port-access.ts'
 
+const NATIVE_FIX = `On a supported single-board computer: ${buildHint('hardware-sbc')}`
+
 export async function checkBoards(registry: Registry, configured: readonly BoardEntry[], signal: AbortSignal): Promise<readonly Finding[]> {
-  // A machine that has no board to reach lacks nothing.
+  // A machine without a configured serial board does not need the library.
   const isNeeded = configured.some(({ transport }) => transport === 'serial')
   const library = await loadSerialLibrary().then(
     (): Finding => ({ status: 'ok', detail: 'serialport works here' }),
     (error: unknown): Finding => ({ status: isNeeded ? 'fail' : 'warn', detail: errorText(error), fix: SERIAL_FIX }),
   )
-  const doubts = configured.flatMap((entry): Finding[] => {
-    const doubt = boardEntryProblem(entry)
-    return doubt === undefined ? [] : [{ status: 'warn', detail: doubt, fix: 'Correct it in [[peripherals.boards]]' }]
+  const problems = configured.flatMap((entry): Finding[] => {
+    const problem = boardEntryProblem(entry)
+    return problem === undefined ? [] : [{ status: 'warn', detail: problem, fix: 'Correct it in [[peripherals.boards]]' }]
   })
   const devices = await registry.discover(signal)
-  const boards = await Promise.all(
-    devices.map(async ({ alias, path, transport, connected }): Promise<Finding> => {
-      if (!connected) return { status: 'warn', detail: `${alias} is not connected`, fix: transport === 'native' ? nativeFix : 'Plug it in' }
-      const denied = transport === 'serial' && path !== null ? await deniedAccess(path) : undefined
-      if (denied) return { status: 'fail', detail: `${alias}: ${denied.detail}`, fix: denied.fix }
-      if (transport === 'bridge') return answering(registry, alias, signal)
-      return { status: 'ok', detail: `${alias} is ${path === null ? `there (${transport})` : `at ${path}`}` }
-    }),
-  )
-  if (boards.length > 0) return [library, ...doubts, ...boards]
+  const boards = await Promise.all(devices.map((device) => checkDevice(registry, device, signal)))
+  if (boards.length > 0) return [library, ...problems, ...boards]
   const seen = registry.seen().map(usbText).join(', ')
-  return [library, ...doubts, { status: 'ok', detail: `No board is connected; USB shows ${seen || 'nothing'}` }]
+  return [library, ...problems, { status: 'ok', detail: `No board is connected; USB shows ${seen || 'no devices'}` }]
 }
 
-const nativeFix = `On a supported single-board computer: ${buildHint('hardware-sbc')}`
+async function checkDevice(registry: Registry, { alias, path, transport, connected }: Device, signal: AbortSignal): Promise<Finding> {
+  if (!connected) return { status: 'warn', detail: `${alias} is not connected`, fix: transport === 'native' ? NATIVE_FIX : 'Plug it in' }
+  const denied = transport === 'serial' && path !== null ? await deniedAccess(path) : undefined
+  if (denied) return { status: 'fail', detail: `${alias}: ${denied.detail}`, fix: denied.fix }
+  if (transport === 'bridge') return checkBridge(registry, alias, signal)
+  return { status: 'ok', detail: `${alias} is ${path === null ? `available (${transport})` : `at ${path}`}` }
+}
 
-/** A bridge is asked for a pin: there is nothing else it answers. */
-async function answering(registry: Registry, alias: string, signal: AbortSignal): Promise<Finding> {
+/** Reads a pin, because a bridge answers nothing else. A refusal is an answer too. */
+async function checkBridge(registry: Registry, alias: string, signal: AbortSignal): Promise<Finding> {
   try {
     await registry.line(alias).read(0, signal)
   } catch (error) {
-    const refused = error instanceof AppError && error.code === 'upstream'
-    if (!refused)
+    const isRefusal = error instanceof AppError && error.code === 'upstream'
+    if (!isRefusal)
       return { status: 'fail', detail: errorText(error), fix: 'Start the bridge, or correct its path in [[peripherals.boards]]' }
   }
   return { status: 'ok', detail: `${alias} answers` }

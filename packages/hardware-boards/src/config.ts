@@ -1,4 +1,4 @@
-/** `[peripherals]` (§2.6): the keys all hardware shares, and this feature's own. */
+/** The configuration section `[peripherals]`: the keys that all hardware shares, and the key of this feature. */
 import { peripheralKeys } from '@sluice/hardware'
 import * as v from 'valibot'
 
@@ -6,7 +6,7 @@ export const peripheralsSection = {
   path: 'peripherals',
   schema: v.object({
     ...peripheralKeys,
-    discover: v.optional(v.pipe(v.boolean(), v.description('Whether boards on USB are looked for, and noticed as they come and go')), true),
+    discover: v.optional(v.pipe(v.boolean(), v.description('Whether boards on USB are found, and noticed as they come and go')), true),
   }),
 } as const
 

@@ -5,8 +5,8 @@ import { type TestHostOverrides, testHost } from '@sluice/testkit/host'
 import { toolConformance, toolContext } from '@sluice/testkit/tool'
 import * as v from 'valibot'
 import { afterAll, expect, test } from 'vitest'
-import { boardsFeature } from './boards-feature.ts'
 import { peripheralsSection } from './config.ts'
+import { boardsFeature } from './index.ts'
 import { replBoard } from './repl/testing/repl-board.ts'
 import { fakeMachine } from './testing/fake-machine.ts'
 import { fastClock } from './testing/fast-clock.ts'
@@ -15,10 +15,10 @@ const A = { path: '/dev/ttyACM0', usb: '2e8a:0005', serialNumber: 'e66', locatio
 const B = { path: '/dev/ttyACM1', usb: '2341:0043', serialNumber: '757', location: '1-2' }
 const { machine } = fakeMachine(A, B)
 
-const feature = boardsFeature({
-  machine: { ...machine, open: async (path, baud, signal) => (path === A.path ? replBoard().port : machine.open(path, baud, signal)) },
-  mounts: { list: async () => [], isMount: async () => false },
-})
+const feature = boardsFeature(
+  { ...machine, open: async (path, baud, signal) => (path === A.path ? replBoard().port : machine.open(path, baud, signal)) },
+  { list: async () => [], isMount: async () => false },
+)
 const config = { enabled: true, boards: [{ board: 'board_c1', transport: 'sim' }] }
 const dataDir = mkdtempSync(join(tmpdir(), 'boards-'))
 afterAll(() => rmSync(dataDir, { recursive: true, force: true }))
@@ -42,12 +42,12 @@ toolConformance({
   except: [
     {
       rule: 'each tool has an example, and the examples work',
-      why: 'flashing takes a boot loader, and reading and writing code MicroPython itself: their own tests have them, the others are tried below',
+      why: 'flashing needs a boot loader, and reading and writing code needs MicroPython; these have tests of their own, and the other tools are tested below',
     },
   ],
 })
 
-test.each(examples.filter(({ tool }) => !tool.endsWith('_code')))('$tool works', async ({ tool: name, input }) => {
+test.each(examples.filter(({ tool }) => !tool.endsWith('_code')))('the example of $tool works', async ({ tool: name, input }) => {
   const { tools = [], close } = feature.build(testHost(host()), v.parse(peripheralsSection.schema, config))
   const tool = tools.find((candidate) => candidate.name === name)
   expect(tool && (await tool.run(v.parse(tool.input, input), toolContext()))).toMatch(/./)

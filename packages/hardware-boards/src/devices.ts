@@ -1,4 +1,4 @@
-/** The boards of this machine, as tools and commands see them: found or configured, each under a stable alias. */
+/** The boards of this machine, found or configured, each with a stable alias. */
 import type { Board } from '@sluice/hardware'
 import { AppError } from '@sluice/sdk'
 
@@ -6,72 +6,88 @@ export interface UsbIdentity {
   /** Four lower-case hexadecimal digits. */
   readonly vendor: string
   readonly product: string
-  /** Null: the device has none, and is told from others by the port it is plugged into. */
+  /** Null when the device has none; it is then identified by the port it is plugged into. */
   readonly serialNumber: string | null
   readonly manufacturer: string | null
 }
 
 export interface Device {
-  /** `board_a0`; the same one after a restart and after it was unplugged. */
+  /** A name such as `board_a0`, which stays the same after a restart and when the device is unplugged. */
   readonly alias: string
-  /** What it is by the table; undefined: a board that is not in it. */
+  /** The entry of the table of boards; undefined for a board that is not in it. */
   readonly board: Board | undefined
   readonly transport: 'serial' | 'native' | 'bridge' | 'sim'
-  /** The serial port or `host:port` where it is now, or was last; null for `native` and `sim`. */
+  /** The current or last serial port, or `host:port`; null for `native` and `sim`. */
   readonly path: string | null
   readonly baud: number
   readonly usb: UsbIdentity | null
   readonly connected: boolean
 }
 
-/** For `Tool.precheck`. Throws `unavailable`. Whether a bridge answers shows only when it is asked. */
-export function checkConnected({ alias, transport, connected }: Pick<Device, 'alias' | 'transport' | 'connected'>): void {
+/** For `Tool.precheck`. Throws `unavailable` when the device is not connected. A bridge is not checked, because only a call shows whether it answers. */
+export function checkConnected({ alias, transport, connected }: Device): void {
   if (!connected && transport !== 'bridge') throw new AppError('unavailable', `${alias} is not connected`)
 }
 
-/** Anything on USB, a board or not; hubs are left out. */
+/** A USB device, whether or not it is a board. Hubs are left out. */
 export interface UsbSeen {
   /** Four lower-case hexadecimal digits. */
   readonly vendor: string
   readonly product: string
-  /** As the device calls itself; empty: it does not. */
+  /** The product name that the device reports, or empty. */
   readonly name: string
 }
 
-/** An open line to a board: bytes, nothing else. */
+/** An open line to a board, which transports bytes. */
 export interface Port {
   write(bytes: Uint8Array): Promise<void>
-  /** Calls back with what arrives, until the returned function is called. */
+  /** Calls back with the bytes that arrive, and returns an unsubscribe function. */
   onData(callback: (bytes: Uint8Array) => void): () => void
-  /** Calls back once, when the other end is gone or `close` was called. */
+  /** Calls back once, when the other end is gone or `close` was called. Returns an unsubscribe function. */
   onClose(callback: () => void): () => void
-  /** Modem lines; does nothing where the line has none. */
+  /** Sets the modem lines. Does nothing on a line without them. */
   signals(lines: { readonly dtr?: boolean; readonly rts?: boolean }): Promise<void>
   close(): Promise<void>
 }
 
 export interface Devices {
-  /** Those connected first, then by alias. */
+  /** Returns all known devices, the connected ones first, then by alias. */
   all(): readonly Device[]
-  /** What USB showed at the last look, boards and others. */
+  /** Returns the USB devices of the last scan, boards and others. */
   seen(): readonly UsbSeen[]
-  /** Resolves when it has been looked for devices once, after at most 2 s. Before it nothing is known: tools wait for it. */
+  /** Resolves after the first scan, or after 2 s. No device is known before; tools wait for this. */
   ready(signal: AbortSignal): Promise<void>
-  /** Looks for devices anew, at most 2 s; resolves to what is then known. */
+  /** Scans again, for at most 2 s, and resolves to the known devices. */
   discover(signal: AbortSignal): Promise<readonly Device[]>
   /**
-   * The device of that alias or, without one, the only one that fits. Throws `not_found` naming what USB shows when there
-   * is none, `invalid_request` listing the aliases when there are several.
+   * Returns the device with the alias or, without an alias, the only device that fits. Throws `not_found` with the USB devices
+   * when there is none, and `invalid_request` with the aliases when there are several.
    */
   pick(alias: string | undefined, fits?: (device: Device) => boolean): Device
   /**
-   * Gives a port to `work` alone: the line protocol to that board stops before and begins anew after. Throws `unavailable`
-   * when it cannot be opened or is not connected.
+   * Gives `work` exclusive use of the port: the line protocol to the board stops before and starts again afterwards. Throws
+   * `unavailable` when the device is not connected or the port cannot be opened.
    */
   withPort<Result>(alias: string, signal: AbortSignal, work: (port: Port) => Promise<Result>): Promise<Result>
   /**
-   * Resolves when the same board (by serial number, or by its place) is connected again, or after a moment if it never left;
-   * rejects with `upstream_timeout`.
+   * Waits for a board that was told to restart. Resolves when the same board, by its serial number or its place, is connected
+   * again, or after 1.5 s when it never left. Throws `upstream_timeout`.
    */
   comeBack(alias: string, timeoutMs: number, signal: AbortSignal): Promise<Device>
+}
+
+const NAMED_MAX = 32
+
+/** Returns the name and chip of the board. */
+export const boardText = ({ board }: Device): string => (board ? `${board.name} (${board.chip})` : 'an unknown board')
+
+/** Returns the part of the system prompt that lists the devices, or an empty text when there are none. */
+export function devicesPrompt(devices: readonly Device[]): string {
+  if (devices.length === 0) return ''
+  const lines = devices.slice(0, NAMED_MAX).map((device) => {
+    const { alias, transport, connected } = device
+    const how = transport === 'serial' ? '' : transport === 'sim' ? ', simulated' : `, ${transport}`
+    return `- ${alias}: ${boardText(device)}${how}, ${connected ? 'connected' : 'not connected'}`
+  })
+  return ['Hardware devices, by the alias that their tools take as `device`:', ...lines].join('\n')
 }

@@ -1,4 +1,4 @@
-/** The firmware for MicroPython boards, run by MicroPython itself over pins that are not there. */
+/** The firmware for MicroPython boards, run by MicroPython itself with simulated pins. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -7,7 +7,7 @@ import { micropython } from './repl/testing/micropython.ts'
 
 const FIRMWARE = join(import.meta.dirname, '../../../firmware/micropython/main.py')
 
-/** Pins whose levels the test sets; pin 3 is wired to pin 2. */
+/** A module `machine` with pins whose levels the test sets; pin 3 is wired to pin 2. */
 const MACHINE = `
 class Pin:
     IN, OUT, PULL_UP, PULL_DOWN = 0, 1, 2, 3
@@ -59,7 +59,7 @@ describe.skipIf(!python)(title, () => {
   }
   const ask = (cmd: string, args: object = {}): unknown => feed(`${JSON.stringify({ id: '7', cmd, args })}\n`)[0]
 
-  test('ping and capabilities tell what is true', () => {
+  test('answers ping and capabilities for each platform', () => {
     for (const [platform, board, led] of [
       ['rp2', 'board_a', 25],
       ['esp32', 'board_d', 2],
@@ -74,7 +74,7 @@ describe.skipIf(!python)(title, () => {
     }
   })
 
-  test('a board with a radio on the pin of the LED has neither that pin nor an LED on one', () => {
+  test('lists no LED pin on a board whose radio uses it', () => {
     start('rp2')
     const ofBoard = (machine: string) =>
       JSON.parse(execute(`import json\nprint(json.dumps(firmware.about_of('rp2', '${machine}')))`)) as { gpio: number[]; led_pin: unknown }
@@ -86,7 +86,7 @@ describe.skipIf(!python)(title, () => {
     expect(execute("print(firmware.about_of('linux', ''))").trim()).toBe('None')
   })
 
-  test('a pin is written, and another one wired to it reads that', () => {
+  test('writes a pin, and reads it at the pin wired to it', () => {
     start('rp2')
     expect(ask('gpio_read', { pin: 3 })).toEqual({ id: '7', ok: true, result: '0' })
     expect(ask('gpio_write', { pin: 2, value: 1 })).toEqual({ id: '7', ok: true, result: 'done' })
@@ -104,25 +104,25 @@ describe.skipIf(!python)(title, () => {
     ['watch', { pin: 2, pull: 'x' }, 'Invalid pull'],
     ['watch', { pin: 2, pull: ['up'] }, 'Invalid pull'],
     ['reboot', {}, 'Unknown command'],
-  ])('%s %j is refused, and no pin is touched', (command, args, why) => {
+  ])('refuses %s %j without touching a pin', (command, args, why) => {
     start('rp2')
     expect(ask(command, args)).toEqual({ id: '7', ok: false, error: expect.stringContaining(why) })
     expect(execute('print(machine.Pin.made)').trim()).toBe('[]')
   })
 
-  test('a pin that can only be read is not written', () => {
+  test('refuses to write an input-only pin', () => {
     start('esp32')
     expect(ask('gpio_write', { pin: 34, value: 1 })).toMatchObject({ ok: false, error: 'Pin 34 is input only' })
     expect(ask('gpio_read', { pin: 34 })).toMatchObject({ ok: true })
   })
 
-  test('what the board itself refuses is an answer, and no end of the program', () => {
+  test('answers with the error when the chip refuses', () => {
     start('esp32')
     expect(ask('watch', { pin: 34, pull: 'up' })).toEqual({ id: '7', ok: false, error: 'pins 34~39 have no pull-up' })
     expect(ask('gpio_read', { pin: 34 })).toMatchObject({ ok: true })
   })
 
-  test('a watched pin tells its changes once, and is not written', () => {
+  test('reports each change of a watched pin once, and refuses to write it', () => {
     start('rp2')
     expect(ask('watch', { pin: 12, pull: 'up' })).toMatchObject({ ok: true })
     execute('fw.look()\nmachine.Pin.levels[12] = 1\nfw.look()\nfw.look()\nmachine.Pin.levels[12] = 0\nfw.look()')
@@ -136,13 +136,13 @@ describe.skipIf(!python)(title, () => {
     expect(said()).toEqual([])
   })
 
-  test('its button is told without being watched, from its first change on', () => {
+  test('reports its button from the first change on, without a watch', () => {
     start('rp2', 'lambda: machine.Pin.levels.get(99, 0)')
     execute('fw.look()\nfw.look()\nmachine.Pin.levels[99] = 1\nfw.look()\nfw.look()')
     expect(said()).toEqual([{ event: 'button', value: 1 }])
   })
 
-  test('no more pins are watched than it can look after', () => {
+  test('watches at most 16 pins', () => {
     start('rp2')
     const answers = Array.from({ length: 17 }, (_, pin) => ask('watch', { pin }))
     expect(answers.at(15)).toMatchObject({ ok: true })
@@ -159,13 +159,13 @@ describe.skipIf(!python)(title, () => {
     '{"id":1,"cmd":"ping"}',
     `{"id":"1","cmd":"ping","x":"${'y'.repeat(300)}"}`,
     'é\u0000',
-  ])('what is no request is not answered: %j', (line) => {
+  ])('does not answer %j, which is no request', (line) => {
     start('rp2')
     expect(feed(`${line}\n`)).toEqual([])
     expect(ask('ping')).toMatchObject({ ok: true })
   })
 
-  test('a request in pieces, and two at once, are each answered', () => {
+  test('answers a request that arrives in pieces, and two at once', () => {
     start('rp2')
     expect(feed('{"id":"1","cmd"')).toEqual([])
     expect(feed(':"gpio_read","args":{"pin":2}}\r\n{"id":"2","cmd":"gpio_read","args":{"pin":2}}\n')).toMatchObject([

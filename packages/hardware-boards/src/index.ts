@@ -1,4 +1,61 @@
-/** USB and serial boards (§2.7 rule 4): found by themselves, under stable names, behind one line protocol. */
-import { boardsFeature } from './boards-feature.ts'
+/** Feature `hardware`: finds USB and serial boards, names them, and gives tools access to them. See docs/contract.md#hardware. */
+import { createDeviceGuard, type DeviceGuard } from '@sluice/hardware'
+import { defineFeature, type Feature, type Host } from '@sluice/sdk'
+import { hardwareCommands } from './commands/commands.ts'
+import { peripheralsSection } from './config.ts'
+import { type Devices, devicesPrompt } from './devices.ts'
+import type { Mounts } from './flash/boot-volume.ts'
+import { missingSerial } from './native.ts'
+import { type Machine, thisMachine } from './registry/machine.ts'
+import { Registry } from './registry/registry.ts'
+import { listenToTriggers } from './signals.ts'
+import { boardAFlash } from './tools/board-a-flash.ts'
+import { boardTools } from './tools/board-tools.ts'
+import { deviceTools } from './tools/device-tools.ts'
+import { gpioTools } from './tools/gpio.ts'
+
+/** Returns the feature. Tests replace parts of this machine. */
+export const boardsFeature = (machine: Partial<Machine> = {}, mounts?: Mounts): Feature =>
+  defineFeature({
+    id: 'hardware-boards',
+    section: peripheralsSection,
+    build(host, config) {
+      const registry = new Registry(host, config, machine)
+      const guard = withNativeGuard(host, registry, createDeviceGuard(host, config))
+      const closing = new AbortController()
+      return {
+        tools: [
+          ...gpioTools(registry, guard),
+          boardAFlash(host, registry, guard, mounts),
+          ...deviceTools(host, registry, guard),
+          ...boardTools(host, config, registry, guard),
+        ],
+        commands: hardwareCommands({ host, config, devices: registry, machine: { ...thisMachine(host), ...machine }, mounts }),
+        lacks: missingSerial,
+        prompt: () => devicesPrompt(registry.all()),
+        async check(signal) {
+          const { checkBoards } = await import('./on-demand.ts')
+          return checkBoards(registry, config.boards, signal)
+        },
+        async register() {
+          registry.start()
+          void listenToTriggers(host, registry, closing.signal)
+        },
+        async close() {
+          closing.abort()
+          await registry.close()
+        },
+      }
+    },
+  })
+
+/** Uses the guard of the native GPIO service for the pins of this machine, because other features reach these pins too. */
+export const withNativeGuard = (host: Host, devices: Devices, own: DeviceGuard): DeviceGuard => ({
+  use(use, work) {
+    const isNative = devices.all().some(({ alias, transport }) => alias === use.device && transport === 'native')
+    const { device: _, ...pins } = use
+    return (isNative && host.service('nativeGpio')?.use(pins, work)) || own.use(use, work)
+  },
+})
 
 export default boardsFeature()

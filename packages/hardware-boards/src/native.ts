@@ -1,9 +1,8 @@
-/** The only way to serialport, which is native: loaded when the first port is listed or opened. */
-
+/** Loads serialport, a native module, when the first port is listed or opened. No other file imports it. */
 import { installPackage, missingPackages } from '@sluice/kit'
 import { AppError, errorText } from '@sluice/sdk'
 
-/** What this package needs of a port of it, which is a stream. */
+/** The members of a serialport port, which is a stream, that this package uses. */
 export interface NativePort {
   open(callback: (error: Error | null) => void): void
   write(bytes: Uint8Array, callback: (error: Error | null | undefined) => void): boolean
@@ -31,16 +30,16 @@ export interface SerialLibrary {
 
 export const SERIAL_FIX = installPackage('serialport')
 
-/** Says that serial ports cannot be used for want of the package; a quick look that loads nothing. */
-export const lacksSerial = (): string | undefined => missingPackages(['serialport'], import.meta.url)
+/** Returns why serial ports cannot be used when the package is missing, without loading it. */
+export const missingSerial = (): string | undefined => missingPackages(['serialport'], import.meta.url)
 
-/** Throws `unavailable` where the module, or its binary for this platform, is missing. */
+/** Throws `unavailable` when the module, or its binary for this platform, is missing. */
 export async function loadSerialLibrary(module = () => import('serialport')): Promise<SerialLibrary> {
   try {
     const { SerialPort } = await module()
     return {
       list: () => SerialPort.list(),
-      // Without `hupcl` a close leaves DTR as it is: the next open is no reset of the boards that take its edge for one.
+      // Without `hupcl`, closing leaves DTR unchanged, so that the next open does not reset the boards that react to its edge.
       port: (options) => new SerialPort({ ...options, autoOpen: false, hupcl: false }) as unknown as NativePort,
     }
   } catch (cause) {

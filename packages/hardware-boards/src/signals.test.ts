@@ -1,9 +1,9 @@
 import type { SopEvent, Sops } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import { expect, test } from 'vitest'
-import { createSignals, SIGNALS_AT_ONCE_MAX, SIGNALS_PER_SEC_MAX } from './signals.ts'
+import { createSignals, listenToTriggers, SIGNALS_BURST_MAX, SIGNALS_PER_SEC_MAX } from './signals.ts'
 
-function heard({ fire = async () => [] as never[] }: { fire?: () => Promise<never[]> } = {}) {
+function arrange({ fire = async () => [] as never[] }: { fire?: () => Promise<never[]> } = {}) {
   const events: SopEvent[] = []
   const sops: Partial<Sops> = {
     matches: (source, topic) => source === 'peripheral' && topic.startsWith('board_b0/'),
@@ -16,11 +16,11 @@ function heard({ fire = async () => [] as never[] }: { fire?: () => Promise<neve
   return { events, host, signal: createSignals(host, 'board_b0') }
 }
 
-/** Lets what was fired come to its end. */
+/** Waits until fired events have been handled. */
 const settle = () => new Promise((resolve) => setImmediate(resolve))
 
-test('a signal is the event of a peripheral trigger, with its value as JSON', () => {
-  const { events, signal, host } = heard()
+test('fires the event of a peripheral trigger, with the value as JSON', () => {
+  const { events, signal, host } = arrange()
   signal('temp', { celsius: 21 })
   signal('button', null)
   expect(events).toEqual([
@@ -29,20 +29,20 @@ test('a signal is the event of a peripheral trigger, with its value as JSON', ()
   ])
 })
 
-test('a signal nobody waits for, and one without an engine, is nothing', () => {
-  const { events, host } = heard()
+test('ignores a signal that no procedure waits for, and one without an engine', () => {
+  const { events, host } = arrange()
   createSignals(host, 'board_a0')('temp', 1)
   createSignals(testHost(), 'board_b0')('temp', 1)
   expect(events).toEqual([])
 })
 
-test('a board that stutters is heard a bounded number of times, and the rest is told once', async () => {
-  const { events, signal, host } = heard()
+test('limits the signals of a board, and logs the dropped ones once', async () => {
+  const { events, signal, host } = arrange()
   for (let round = 0; round < 50; round++) {
     for (let count = 0; count < 100; count++) signal('temp', count)
     await settle()
   }
-  expect(events.length).toBeLessThanOrEqual(SIGNALS_AT_ONCE_MAX)
+  expect(events.length).toBeLessThanOrEqual(SIGNALS_BURST_MAX)
   const before = events.length
   await host.advance(1000)
   for (let count = 0; count < 100; count++) {
@@ -54,12 +54,44 @@ test('a board that stutters is heard a bounded number of times, and the rest is 
   expect(host.logs.filter(({ level }) => level === 'warn')).toHaveLength(1)
 })
 
-test('an engine that is slow, or fails, holds nothing up', async () => {
-  const { events, signal } = heard({ fire: () => new Promise(() => {}) })
+test('is not delayed by an engine that is slow or fails', async () => {
+  const { events, signal } = arrange({ fire: () => new Promise(() => {}) })
   for (let count = 0; count < 100; count++) signal('temp', count)
-  expect(events.length).toBeLessThanOrEqual(SIGNALS_AT_ONCE_MAX)
-  const failing = heard({ fire: async () => Promise.reject(new Error('full')) })
+  expect(events.length).toBeLessThanOrEqual(SIGNALS_BURST_MAX)
+  const failing = arrange({ fire: async () => Promise.reject(new Error('full')) })
   failing.signal('temp', 1)
   await settle()
   expect(failing.host.logs.map(({ level }) => level)).toEqual(['warn'])
+})
+
+test('listens to the signals of loaded triggers once the engine is ready', async () => {
+  let topics = ['board_b0/temp', 'board_b0/button', 'board_c0/x']
+  let reload: (() => void) | undefined
+  const services: { sops?: Sops } = {}
+  const host = testHost({ services })
+  const wanted: string[][] = []
+  const registry = {
+    listenTo: (signals: ReadonlyMap<string, ReadonlySet<string>>) =>
+      void wanted.push([...signals].map(([alias, names]) => `${alias}: ${[...names]}`)),
+  }
+  const leaving = new AbortController()
+  const listening = listenToTriggers(host, registry, leaving.signal)
+  await host.advance(1000)
+  expect(wanted).toEqual([])
+  services.sops = {
+    topics: () => topics,
+    onReload: (callback: () => void) => {
+      reload = callback
+      return () => {
+        reload = undefined
+      }
+    },
+  } as unknown as Sops
+  await host.advance(1000)
+  await listening
+  topics = []
+  reload?.()
+  expect(wanted).toEqual([['board_b0: temp,button', 'board_c0: x'], []])
+  leaving.abort()
+  expect(reload).toBeUndefined()
 })

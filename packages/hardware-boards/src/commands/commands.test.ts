@@ -1,4 +1,4 @@
-/** The commands over a machine of fake boards. */
+/** The commands on a machine with fake boards. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,10 +6,10 @@ import { AppError, CATALOGUE, type ConfigAddition, type DeviceRecord, type Spawn
 import { testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { boardsFeature } from '../boards-feature.ts'
 import { peripheralsSection } from '../config.ts'
 import type { Port } from '../devices.ts'
 import { uf2Image } from '../flash/testing/uf2-image.ts'
+import { boardsFeature } from '../index.ts'
 import { drive } from '../repl/testing/drive.ts'
 import { type ReplBoardOptions, replBoard } from '../repl/testing/repl-board.ts'
 import { fakeMachine, type Plugged } from '../testing/fake-machine.ts'
@@ -51,7 +51,7 @@ const arrange = ({ plugged = [PICO, UNO], config = {}, repl, answers, spawned = 
   const board = repl && replBoard(repl)
   const open = machine.open
   machine.open = async (path, baud, signal): Promise<Port> => (board && path === PICO.path ? board.port : open(path, baud, signal))
-  const parts = boardsFeature({ machine }).build(host, v.parse(peripheralsSection.schema, config))
+  const parts = boardsFeature(machine).build(host, v.parse(peripheralsSection.schema, config))
   const out: string[] = []
   const err: string[] = []
   const questions: string[] = []
@@ -59,7 +59,7 @@ const arrange = ({ plugged = [PICO, UNO], config = {}, repl, answers, spawned = 
     const words = line.split(' ')
     const json = words.includes('--json')
     const command = parts.commands?.find(({ name }) => line.startsWith(name))
-    if (!command) throw new Error(`there is no command ${line}`)
+    if (!command) throw new Error(`The feature has no command for ${line}`)
     const ask = async (question: string) => {
       questions.push(question)
       return answers?.shift()
@@ -82,14 +82,14 @@ const arrange = ({ plugged = [PICO, UNO], config = {}, repl, answers, spawned = 
   return { run, out, err, added, records, spawns, questions, board, file, text: () => out.join('\n') }
 }
 
-test('the commands and their help are those of the catalogue', () => {
+test('the help of the commands covers the catalogue', () => {
   const { commands, commandHelp } = CATALOGUE['hardware-boards']
   expect(Object.keys(commandHelp).toSorted()).toEqual([...commands].toSorted())
 })
 
 describe('hardware discover', () => {
-  test('lists what is on USB, the boards by their aliases, and the known boards', async () => {
-    // A port that can be opened on every machine, and two that nothing is behind.
+  test('lists the USB devices, the boards by alias, and the known boards', async () => {
+    // /dev/null can be opened on every machine; the other ports do not exist.
     const { run, text } = arrange({ plugged: [PICO, { ...UNO, path: '/dev/null' }, { path: '/dev/ttyUSB9', usb: 'dead:beef' }] })
     expect(await run('hardware discover')).toBe(0)
     expect(text()).toMatch(/2e8a:0005 {2}board_a/)
@@ -108,7 +108,7 @@ describe('hardware discover', () => {
     })
   })
 
-  test('says so where there is nothing', async () => {
+  test('reports that USB shows no devices', async () => {
     const { run, text } = arrange({ plugged: [] })
     expect(await run('hardware discover')).toBe(0)
     expect(text()).toContain('USB shows no devices')
@@ -116,30 +116,30 @@ describe('hardware discover', () => {
 })
 
 describe('hardware introspect', () => {
-  test('opens the port it is given and tells what the firmware there says', async () => {
+  test('opens the port and shows the answer of the firmware', async () => {
     const { run, text } = arrange()
     expect(await run('hardware introspect /dev/ttyACM1 --json')).toBe(0)
     expect(JSON.parse(text())).toMatchObject({ path: '/dev/ttyACM1', alias: 'board_b0', board: 'board_b', usb: '2341:0043', silence: null })
     expect(JSON.parse(text()).firmware).not.toBeNull()
   })
 
-  test('asks for MicroPython where no firmware answers', async () => {
+  test('asks for MicroPython when no firmware answers', async () => {
     const { run, text } = arrange({ repl: { execute: () => ({ stdout: '1.24.1\r\nrp2\r\nRaspberry Pi Pico with RP2040\r\n' }) } })
     expect(await run('hardware introspect /dev/ttyACM0')).toBe(0)
     expect(text()).toContain('MicroPython:   1.24.1 on rp2 (Raspberry Pi Pico with RP2040)')
   })
 
-  test('fails where nobody answers, and says what it is all the same', async () => {
+  test('fails when nothing answers, and still shows the board', async () => {
     const { run, text } = arrange({ repl: { instead: 'silence' } })
     expect(await run('hardware introspect /dev/ttyACM0')).toBe(1)
     expect(text()).toMatch(/Board: +board_a \(RP2040\)[\s\S]*none: .*does not answer/)
   })
 
-  test('a path that is not there is told', async () => {
+  test('refuses a path that does not exist', async () => {
     await expect(arrange().run('hardware introspect /dev/ttyACM7')).rejects.toMatchObject({ code: 'not_found' })
   })
 
-  test.each([[], ['a', 'b'], ['--chip', 'x']])('wrong usage shows the usage: %j', async (...args) => {
+  test.each([[], ['a', 'b'], ['--chip', 'x']])('shows its usage for the arguments %j', async (...args) => {
     await expect(arrange().run('hardware introspect', ...args)).rejects.toMatchObject({
       code: 'invalid_request',
       message: expect.stringContaining('usage: sluice hardware introspect <path>'),
@@ -153,7 +153,7 @@ describe('peripheral add', () => {
     ['sbc native', { board: 'sbc', transport: 'native' }],
     ['board_c1 sim', { board: 'board_c1', transport: 'sim' }],
     ['board_b_q 127.0.0.1:9999', { board: 'board_b_q', transport: 'bridge', path: '127.0.0.1:9999' }],
-  ])('%s is written to the configuration', async (words, entry) => {
+  ])('writes %s to the configuration', async (words, entry) => {
     const { run, added } = arrange()
     expect(await run(`peripheral add ${words}`)).toBe(0)
     expect(added).toEqual([{ list: 'peripherals.boards', entry, set: { 'peripherals.enabled': true } }])
@@ -161,33 +161,33 @@ describe('peripheral add', () => {
 
   test.each([
     ['board_x /dev/ttyACM0', 'board_x'],
-    ['board_a /dev/sda', 'no place of a board'],
-    ['board_a /dev/ttyACM0/../sda', 'no place of a board'],
-    ['board_a host:99999', 'no place of a board'],
-    ['board_a user@host:99', 'no place of a board'],
+    ['board_a /dev/sda', 'is not a place of a board'],
+    ['board_a /dev/ttyACM0/../sda', 'is not a place of a board'],
+    ['board_a host:99999', 'is not a place of a board'],
+    ['board_a user@host:99', 'is not a place of a board'],
     ['sbc sim', 'sbc is this machine'],
     ['sbc /dev/ttyACM0', 'sbc is this machine'],
     ['board_a native', 'sbc is this machine'],
     ['board_a', 'usage'],
-  ])('%s is refused', async (words, says) => {
+  ])('refuses %s', async (words, says) => {
     const { run, added } = arrange()
     await expect(run(`peripheral add ${words}`)).rejects.toMatchObject({ code: 'invalid_request', message: expect.stringContaining(says) })
     expect(added).toEqual([])
   })
 
-  test('a port nobody is plugged into is added, with a word about it', async () => {
+  test('adds a port without a device, with a warning', async () => {
     const { run, added, err } = arrange()
     expect(await run('peripheral add board_d /dev/ttyUSB0')).toBe(0)
     expect(added).toHaveLength(1)
     expect(err.join()).toContain('There is no /dev/ttyUSB0 now')
   })
 
-  test('what is no device node is refused', async () => {
+  test('refuses a path that is not a device', async () => {
     const { machine } = fakeMachine(PICO)
     machine.check = async () => {
-      throw new AppError('forbidden', '/dev/ttyACM0 is no device node')
+      throw new AppError('forbidden', '/dev/ttyACM0 is not a device')
     }
-    const parts = boardsFeature({ machine }).build(testHost(), v.parse(peripheralsSection.schema, {}))
+    const parts = boardsFeature(machine).build(testHost(), v.parse(peripheralsSection.schema, {}))
     const command = parts.commands?.find(({ name }) => name === 'peripheral add')
     const context = {
       args: ['board_a', '/dev/ttyACM0'],
@@ -199,29 +199,29 @@ describe('peripheral add', () => {
     await expect(command?.run(context)).rejects.toMatchObject({ code: 'forbidden' })
   })
 
-  test('what is configured already is told, and a port of another board refused', async () => {
+  test('reports a board that is already configured, and refuses the port of another one', async () => {
     const config = { enabled: true, boards: [{ board: 'board_a', path: '/dev/ttyACM0' }] }
     const { run, added, text } = arrange({ config })
     expect(await run('peripheral add board_a /dev/ttyACM0')).toBe(0)
-    expect(text()).toContain('configured already')
+    expect(text()).toContain('already configured')
     await expect(run('peripheral add board_d /dev/ttyACM0')).rejects.toMatchObject({ code: 'conflict' })
     expect(added).toEqual([])
   })
 
-  test('what is configured already and not used is told with what makes it used', async () => {
+  test('says how to use a board that is configured but not enabled', async () => {
     const { run, text } = arrange({ config: { boards: [{ board: 'board_a', path: '/dev/ttyACM0' }] } })
     expect(await run('peripheral add board_a /dev/ttyACM0')).toBe(0)
-    expect(text()).toContain('configured already, but not used: set enabled = true under [peripherals]')
+    expect(text()).toContain('already configured, but not used: set enabled = true under [peripherals]')
   })
 
-  test('at a terminal what was found is shown, and asked for', async () => {
+  test('shows the found boards at a terminal and asks for one', async () => {
     const { run, added, text } = arrange({ answers: ['2'] })
     expect(await run('peripheral add')).toBe(0)
     expect(text()).toMatch(/1\..*board_a0[\s\S]*2\..*board_b0/)
     expect(added).toMatchObject([{ entry: { board: 'board_b', transport: 'serial', path: '/dev/ttyACM1' } }])
   })
 
-  test('a wrong answer is asked again, and no answer adds nothing', async () => {
+  test('asks again after a wrong answer, and adds nothing without an answer', async () => {
     const { run, added, questions } = arrange({ plugged: [], answers: ['nowhere', 'board_a', 'sim', 'board_a'] })
     expect(await run('peripheral add')).toBe(0)
     expect(questions).toHaveLength(4)
@@ -233,7 +233,7 @@ describe('peripheral add', () => {
 })
 
 describe('peripheral list', () => {
-  test('shows what is configured and what is there', async () => {
+  test('shows the configured and the connected boards', async () => {
     const config = {
       boards: [
         { board: 'board_a', path: '/dev/ttyACM0' },
@@ -246,7 +246,7 @@ describe('peripheral list', () => {
     expect(err.join()).toContain('enabled = true')
   })
 
-  test('says how to add one where there is none', async () => {
+  test('says how to add a board when none is configured', async () => {
     const { run, text } = arrange({ plugged: [] })
     expect(await run('peripheral list')).toBe(0)
     expect(text()).toContain("'sluice peripheral add'")
@@ -255,7 +255,7 @@ describe('peripheral list', () => {
 
 describe('peripheral flash', () => {
   const goodHex = ':03000000010203F7\n:00000001FF\n'
-  /** As linkers make it for a board_c: the top of its stack, its start, its code. */
+  /** A binary for a board_c: the top of its stack, its entry point, and code. */
   const goodBin = (stack = 0x20018000, start = 0x08000009) => {
     const image = Buffer.alloc(100)
     image.writeUInt32LE(stack, 0)
@@ -263,7 +263,7 @@ describe('peripheral flash', () => {
     return image
   }
 
-  test('board_b goes through avrdude, in the sandbox, with its port alone, and on record', async () => {
+  test('flashes a board_b by avrdude, sandboxed, with its port alone, and records it', async () => {
     const { run, spawns, records, err, file, text } = arrange({ spawned: { sandbox: 'jail' } })
     const image = file('blink.hex', goodHex)
     expect(await run(`peripheral flash board_b0 --image ${image}`)).toBe(0)
@@ -274,14 +274,14 @@ describe('peripheral flash', () => {
     expect(text()).toContain('Flashed 3 bytes')
   })
 
-  test('board_c goes through OpenOCD', async () => {
+  test('flashes a board_c by OpenOCD', async () => {
     const { run, spawns, file } = arrange({ plugged: [{ path: '/dev/ttyACM2', usb: '0483:374b' }] })
     const image = file('firmware.bin', goodBin())
     expect(await run(`peripheral flash board_c1 --image ${image}`)).toBe(0)
     expect(spawns[0]?.args.at(-1)).toBe(`program {${image}} verify reset exit 0x08000000`)
   })
 
-  test('an Intel HEX image for board_c is measured by what it writes, not by its text', async () => {
+  test('measures an Intel HEX image by the bytes it writes, not by its text', async () => {
     const { run, spawns, file } = arrange({ plugged: [{ path: '/dev/ttyACM2', usb: '0483:374b' }] })
     const hex = `:020000040800F2\n${':10000000000102030405060708090A0B0C0D0E0F78\n'.repeat(15_000)}:00000001FF\n`
     expect(await run(`peripheral flash board_c1 --image ${file('firmware.hex', hex)}`)).toBe(0)
@@ -291,7 +291,7 @@ describe('peripheral flash', () => {
     })
   })
 
-  test('of several boards with a debugger only the one that is meant is written to', async () => {
+  test('writes only to the named one of several boards with a debug probe', async () => {
     const nucleo = (number: number, product: string) => ({
       path: `/dev/ttyACM${number}`,
       usb: `0483:${product}`,
@@ -311,12 +311,12 @@ describe('peripheral flash', () => {
     const alone = arrange({ plugged: [nucleo(3, '3748')] })
     await expect(alone.run(`peripheral flash board_c1 --image ${image}`)).rejects.toMatchObject({
       code: 'not_found',
-      message: expect.stringContaining('board_c0, which is, would be written'),
+      message: expect.stringContaining('board_c0 is connected and would be overwritten'),
     })
     expect([...spawns.slice(1), ...alone.spawns]).toEqual([])
   })
 
-  test('a .py file becomes the program of a MicroPython board', async () => {
+  test('writes a .py file as the program of a MicroPython board', async () => {
     const { run, file, records, board, spawns } = arrange({
       repl: { execute: (code) => ({ stdout: code.includes('digest') ? sha256Hex('print(1)\n') : '' }) },
     })
@@ -327,7 +327,7 @@ describe('peripheral flash', () => {
     expect(spawns).toEqual([])
   })
 
-  test('a .py file arrives byte for byte, also one that is no UTF-8', async () => {
+  test('writes a .py file byte for byte, even when it is not UTF-8', async () => {
     const bytes = Buffer.from('# caf\xe9\n', 'latin1')
     const { run, file, board } = arrange({
       repl: { execute: (code) => ({ stdout: code.includes('digest') ? sha256Hex(bytes) : '' }) },
@@ -338,20 +338,27 @@ describe('peripheral flash', () => {
 
   test.each<[what: string, words: string, name: string, bytes: Uint8Array | string, code: string, says: string]>([
     ['an image for another chip', 'board_a0', 'x.uf2', uf2Image(2, () => ({ family: 1 })), 'invalid_request', 'another chip'],
-    ['something that is no HEX', 'board_b0', 'x.hex', 'hello', 'invalid_request', 'no Intel HEX'],
+    ['a file that is not Intel HEX', 'board_b0', 'x.hex', 'hello', 'invalid_request', 'no Intel HEX'],
     ['a program for a board without MicroPython', 'board_b0', 'x.py', 'print(1)', 'invalid_request', 'does not run MicroPython'],
-    ['a board that is not there', 'board_c1', 'x.py', 'x', 'invalid_request', 'MicroPython'],
+    ['a program for a board without MicroPython or port', 'board_c1', 'x.py', 'x', 'invalid_request', 'MicroPython'],
     ['a board with a system of its own', 'board_b_q', 'x.hex', goodHex, 'invalid_request', 'system of its own'],
-    ['no such board', 'board_z', 'x.hex', goodHex, 'invalid_request', 'board_z'],
+    ['an unknown board', 'board_z', 'x.hex', goodHex, 'invalid_request', 'board_z'],
     ['this machine', 'sbc', 'x.hex', goodHex, 'invalid_request', 'sbc is this machine'],
     ['MicroPython itself for board_d', 'board_d', 'x.bin', 'x', 'invalid_request', 'esptool'],
     ['a path with braces', 'board_c1', '{exit}.bin', 'x', 'invalid_request', 'braces'],
-    ['nothing', 'board_c1', 'x.bin', '', 'invalid_request', 'no program for board_c1'],
-    ['what is no program', 'board_c1', 'x.bin', Buffer.alloc(100), 'invalid_request', 'no program for board_c1'],
-    ['one for more memory', 'board_c1', 'x.bin', goodBin(0x20020000), 'invalid_request', 'no program for board_c1'],
-    ['one that starts elsewhere', 'board_c1', 'x.bin', goodBin(0x20018000, 0x10000101), 'invalid_request', 'no program for board_c1'],
-    ['more than the flash holds', 'board_c1', 'x.bin', Buffer.alloc(600_000), 'too_large', 'larger'],
-  ])('%s is refused, and nothing is written or recorded', async (_, board, name, bytes, code, says) => {
+    ['an empty binary', 'board_c1', 'x.bin', '', 'invalid_request', 'no program for board_c1'],
+    ['a binary that is no program', 'board_c1', 'x.bin', Buffer.alloc(100), 'invalid_request', 'no program for board_c1'],
+    ['a binary for more memory', 'board_c1', 'x.bin', goodBin(0x20020000), 'invalid_request', 'no program for board_c1'],
+    [
+      'a binary with a wrong entry point',
+      'board_c1',
+      'x.bin',
+      goodBin(0x20018000, 0x10000101),
+      'invalid_request',
+      'no program for board_c1',
+    ],
+    ['a binary larger than the flash', 'board_c1', 'x.bin', Buffer.alloc(600_000), 'too_large', 'larger'],
+  ])('refuses %s before it writes or records anything', async (_, board, name, bytes, code, says) => {
     const { run, spawns, records, file } = arrange()
     await expect(run(`peripheral flash ${board} --image ${file(name, bytes)}`)).rejects.toMatchObject({
       code,
@@ -361,7 +368,7 @@ describe('peripheral flash', () => {
     expect(records).toEqual([])
   })
 
-  test('without an image it says where to get one, or how to build it', async () => {
+  test('says where to get an image when there is none', async () => {
     await expect(arrange().run('peripheral flash board_a')).rejects.toMatchObject({
       code: 'not_found',
       message: expect.stringContaining('micropython.org'),
@@ -372,7 +379,7 @@ describe('peripheral flash', () => {
     })
   })
 
-  test('a program of the system that fails is told with its last words', async () => {
+  test('reports the last output lines of a failed program', async () => {
     const { run, file } = arrange({ spawned: { exitCode: 1, stderr: 'avrdude: stk500_recv(): programmer is not responding\n' } })
     await expect(run(`peripheral flash board_b --image ${file('x.hex', goodHex)}`)).rejects.toMatchObject({
       code: 'unavailable',

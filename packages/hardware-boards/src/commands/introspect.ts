@@ -1,16 +1,16 @@
-/** `sluice hardware introspect`: opens a port and asks whoever is there, first the firmware's protocol, then MicroPython's prompt. */
+/** `sluice hardware introspect`: opens a port and asks for the firmware by the line protocol, then for MicroPython's prompt. */
 import { AppError, errorText } from '@sluice/sdk'
-import type { Device } from '../devices.ts'
+import type { Device, Port } from '../devices.ts'
 import { type Capabilities, capabilitiesOf } from '../protocol/answers.ts'
 import { plainText } from '../protocol/frame.ts'
-import { createLink } from '../protocol/link.ts'
+import { Link } from '../protocol/link.ts'
 import { withRepl } from '../repl/repl.ts'
-import { mayRunMicropython } from '../tools/micropython-device.ts'
-import type { CommandDeps, RunCommand } from './commands.ts'
+import { mayRunMicropython } from '../tools/device-tools.ts'
+import type { Hardware, RunCommand } from './commands.ts'
 import { readArguments } from './read-arguments.ts'
 
 const BAUD = 115_200
-/** A board that restarts when its port is opened has until then. */
+/** Enough for a board that restarts when its port is opened. */
 const PINGS = 8
 
 const ABOUT = `
@@ -23,53 +23,49 @@ print(getattr(sys.implementation, '_machine', ''))
 interface Answers {
   readonly firmware: Capabilities | null
   readonly micropython: { readonly version: string; readonly platform: string; readonly machine: string } | null
-  /** Why nobody answered. */
+  /** The error when there was no answer. */
   readonly silence: string | null
 }
 
-export const introspect: RunCommand = async (deps, context) => {
+const NO_ANSWERS: Answers = { firmware: null, micropython: null, silence: null }
+
+export const introspect: RunCommand = async (hardware, context) => {
   const [path = ''] = readArguments(context, 'hardware introspect', [1]).words
-  await deps.machine.check(path)
-  const device = (await deps.devices.discover(context.signal)).find((known) => known.path === path && known.transport === 'serial')
-  const answers = await ask(deps, path, device, context.signal)
+  await hardware.machine.check(path)
+  const device = (await hardware.devices.discover(context.signal)).find((known) => known.path === path && known.transport === 'serial')
+  const answers = await ask(hardware, path, device, context.signal)
   if (context.json) context.print(JSON.stringify({ ...identity(path, device), ...answers }))
   else for (const line of lines(path, device, answers)) context.print(line)
   return answers.silence === null ? 0 : 1
 }
 
-async function ask(deps: CommandDeps, path: string, device: Device | undefined, signal: AbortSignal): Promise<Answers> {
-  const baud = device?.baud ?? BAUD
-  const port = await deps.machine.open(path, baud, signal)
+async function ask({ host, machine }: Hardware, path: string, device: Device | undefined, signal: AbortSignal): Promise<Answers> {
+  const port = await machine.open(path, device?.baud ?? BAUD, signal)
   try {
-    const link = createLink({ port, name: path, clock: deps.host.clock })
+    const link = new Link(port, path, host.clock)
     try {
       await link.hello(signal, PINGS)
       const firmware = capabilitiesOf(path, await link.request('capabilities', {}, { signal, repeatable: true }))
-      return { firmware, micropython: null, silence: null }
+      return { ...NO_ANSWERS, firmware }
     } catch (error) {
       if (signal.aborted || !(error instanceof AppError)) throw error
-      if (error.code !== 'upstream_timeout') return { firmware: null, micropython: null, silence: errorText(error) }
-      if (device && !mayRunMicropython(device)) return { firmware: null, micropython: null, silence: errorText(error) }
+      if (error.code !== 'upstream_timeout') return { ...NO_ANSWERS, silence: errorText(error) }
+      if (device && !mayRunMicropython(device)) return { ...NO_ANSWERS, silence: errorText(error) }
     }
-    return await askMicropython(deps, port, path, signal)
+    return await askMicropython({ name: path, clock: host.clock, signal }, port)
   } finally {
     await port.close()
   }
 }
 
-async function askMicropython(
-  { host }: CommandDeps,
-  port: Parameters<typeof withRepl>[0],
-  path: string,
-  signal: AbortSignal,
-): Promise<Answers> {
+async function askMicropython(session: Parameters<typeof withRepl>[1], port: Port): Promise<Answers> {
   try {
-    const { result } = await withRepl(port, { name: path, clock: host.clock, signal }, (repl) => repl.ask(ABOUT))
+    const { result } = await withRepl(port, session, (repl) => repl.ask(ABOUT))
     const [version = '', platform = '', machine = ''] = result.split('\n').map(plainText)
-    return { firmware: null, micropython: { version, platform, machine }, silence: null }
+    return { ...NO_ANSWERS, micropython: { version, platform, machine } }
   } catch (error) {
-    if (signal.aborted || !(error instanceof AppError)) throw error
-    return { firmware: null, micropython: null, silence: errorText(error) }
+    if (session.signal.aborted || !(error instanceof AppError)) throw error
+    return { ...NO_ANSWERS, silence: errorText(error) }
   }
 }
 
@@ -90,7 +86,7 @@ function lines(path: string, device: Device | undefined, { firmware, micropython
     ['Board', board && `${board} (${device?.board?.chip})`],
     ['Architecture', device?.board?.architecture],
     ['Firmware', firmware && (firmware.firmware ?? 'speaks the line protocol')],
-    ['Says it is', firmware?.board],
+    ['Reports', firmware?.board],
     ['GPIO', firmware?.gpio?.join(', ')],
     ['LED', firmware?.led === null || firmware?.led === undefined ? null : `pin ${firmware.led}`],
     [

@@ -1,4 +1,4 @@
-/** The arguments of these commands. */
+/** Parses the arguments of the hardware commands. */
 import { parseArgs } from 'node:util'
 import { AppError, CATALOGUE, type CommandContext, errorText } from '@sluice/sdk'
 
@@ -10,13 +10,11 @@ export interface Arguments {
   readonly options: Readonly<Record<string, string | undefined>>
 }
 
-/** Throws `invalid_request` with the usage for what the command does not take. */
-export function readArguments(
-  { args }: Pick<CommandContext, 'args'>,
-  name: Name,
-  counts: readonly number[],
-  options: readonly string[] = [],
-): Arguments {
+/**
+ * `counts` holds the accepted numbers of words, `options` the names of the accepted options. Throws `invalid_request` with the
+ * usage for other arguments.
+ */
+export function readArguments({ args }: CommandContext, name: Name, counts: readonly number[], options: readonly string[] = []): Arguments {
   try {
     const { values, positionals } = parseArgs({
       args: [...args],
@@ -31,7 +29,8 @@ export function readArguments(
   }
 }
 
-export const noArguments = (context: Pick<CommandContext, 'args'>, name: Name): void => void readArguments(context, name, [0])
+/** Throws `invalid_request` when the command got arguments. */
+export const refuseArguments = (context: CommandContext, name: Name): void => void readArguments(context, name, [0])
 
 function usageOf(name: Name): string {
   const { usage, options = {} } = help[name] as { readonly usage?: string; readonly options?: Record<string, { readonly value?: string }> }

@@ -1,4 +1,4 @@
-/** Flashes boards whose loader a program of the system speaks: avrdude and OpenOCD, in the sandbox, with the board's device alone. */
+/** Flashes boards by programs of the system, avrdude and OpenOCD, in the sandbox and with access to the board's device alone. */
 import { AppError, type Host, type SpawnResult, unconfinedNote } from '@sluice/sdk'
 import { plainText } from '../protocol/frame.ts'
 
@@ -6,7 +6,7 @@ const FLASH_MS = 180_000
 const OUTPUT_BYTES_MAX = 65_536
 const PATH_DEFAULT = '/usr/local/bin:/usr/bin:/bin'
 const REASON_CHARS_MAX = 300
-/** Of a line that does not end. */
+/** Limits an output line that never ends. */
 const LINE_CHARS_MAX = 1000
 
 export interface Flasher {
@@ -14,7 +14,7 @@ export interface Flasher {
   readonly args: readonly string[]
   /** See `SandboxPolicy.devices`. */
   readonly devices: readonly string[]
-  /** How to get the program. */
+  /** The command that installs the program. */
   readonly install: string
 }
 
@@ -23,7 +23,7 @@ const AVR_PARTS: Readonly<Record<string, { readonly part: string; readonly loade
   board_b_mega: { part: 'm2560', loader: 'wiring' },
 }
 
-/** Undefined: no board whose boot loader avrdude speaks. */
+/** Returns undefined for a board whose boot loader avrdude does not support. */
 export function avrdude(board: string, port: string, image: string): Flasher | undefined {
   const avr = AVR_PARTS[board]
   if (!avr) return undefined
@@ -36,12 +36,12 @@ export function avrdude(board: string, port: string, image: string): Flasher | u
 }
 
 /**
- * Through the debugger that is on the board: the one of that serial number, else the only one there is. Throws
- * `invalid_request` for a path that its language would take apart.
+ * Flashes through the debug probe on the board: the probe of this serial number, or the only one that is connected. Throws
+ * `invalid_request` for a path that OpenOCD's command language would misread.
  */
 export function openocd(image: string, serialNumber?: string | null): Flasher {
   if (/[{}\\]/.test(image)) throw new AppError('invalid_request', `OpenOCD takes no path with braces or backslashes: ${image}`)
-  // A loaded binary has no addresses of its own; flash begins there.
+  // A raw binary contains no addresses; 0x08000000 is the start of flash.
   const where = image.endsWith('.bin') ? ' 0x08000000' : ''
   const which = serialNumber && /^[0-9A-Za-z]+$/.test(serialNumber) ? ['-c', `adapter serial ${serialNumber}`] : []
   return {
@@ -52,13 +52,17 @@ export function openocd(image: string, serialNumber?: string | null): Flasher {
   }
 }
 
-/** Throws `unavailable` when the program is missing or does not succeed, with its last words; `upstream_timeout`; `aborted`. */
+/**
+ * Runs the program and reports each line of its output. Throws `unavailable` when the program is missing or fails, with its
+ * last lines, `upstream_timeout`, and `aborted`.
+ */
 export async function flashByProgram(
-  { spawn }: Pick<Host, 'spawn'>,
+  { spawn }: Host,
   { program, args, devices, install }: Flasher,
-  { signal, say }: { readonly signal: AbortSignal; readonly say: (line: string) => void },
+  signal: AbortSignal,
+  report: (line: string) => void,
 ): Promise<void> {
-  const told = tellLines(say)
+  const lines = lineReporter(report)
   const result = await spawn({
     file: program,
     args: [...args],
@@ -68,42 +72,42 @@ export async function flashByProgram(
     timeoutMs: FLASH_MS,
     outputBytesMax: OUTPUT_BYTES_MAX,
     signal,
-    onOutput: told.take,
+    onOutput: lines.take,
   }).catch((cause: unknown) => {
     if (cause instanceof AppError && cause.code === 'not_found')
       throw new AppError('unavailable', `${program} is not installed: ${install}`, { cause })
     throw cause
   })
-  told.end()
+  lines.end()
   const note = unconfinedNote(result)
-  if (note !== '') say(`${program}: ${note}`)
+  if (note !== '') report(`${program}: ${note}`)
   if (signal.aborted) throw new AppError('aborted', 'Flashing was aborted: flash the board again')
   if (result.timedOut) throw new AppError('upstream_timeout', `${program} took longer than ${FLASH_MS / 1000} s: flash the board again`)
-  // A sandbox may start a program that is not there, and say so in its place.
+  // A sandbox may report a missing program by this exit code.
   if (result.exitCode === 127) throw new AppError('unavailable', `${program} is not installed: ${install}`)
-  if (result.exitCode !== 0) throw new AppError('unavailable', `${program} failed: ${lastWords(result)}`)
+  if (result.exitCode !== 0) throw new AppError('unavailable', `${program} failed: ${lastLines(result)}`)
 }
 
-/** Each line once it has ended: programs write a bar of progress character by character. */
-function tellLines(say: (line: string) => void) {
-  const begun = { stdout: '', stderr: '' }
-  const tell = (line: string): void => {
+/** Reports whole lines, because the programs write their progress bars character by character. */
+function lineReporter(report: (line: string) => void) {
+  const partial = { stdout: '', stderr: '' }
+  const reportText = (line: string): void => {
     const text = plainText(line)
-    if (text !== '') say(text)
+    if (text !== '') report(text)
   }
   return {
-    take(stream: keyof typeof begun, text: string): void {
-      const lines = (begun[stream] + text).split(/[\r\n]+/)
-      begun[stream] = (lines.pop() ?? '').slice(0, LINE_CHARS_MAX)
-      for (const line of lines) tell(line)
+    take(stream: keyof typeof partial, text: string): void {
+      const lines = (partial[stream] + text).split(/[\r\n]+/)
+      partial[stream] = (lines.pop() ?? '').slice(0, LINE_CHARS_MAX)
+      for (const line of lines) reportText(line)
     },
     end(): void {
-      for (const line of Object.values(begun)) tell(line)
+      for (const line of Object.values(partial)) reportText(line)
     },
   }
 }
 
-const lastWords = ({ stdout, stderr, exitCode }: SpawnResult): string =>
+const lastLines = ({ stdout, stderr, exitCode }: SpawnResult): string =>
   (
     `${stdout}\n${stderr}`
       .trim()

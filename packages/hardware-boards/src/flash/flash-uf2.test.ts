@@ -1,4 +1,4 @@
-/** Flashing over folders that stand for volumes: what is a boot volume, what is copied, and how boards go and come back. */
+/** Flashing with folders in place of volumes: finding the boot volume, copying, and waiting for the board. */
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -58,8 +58,8 @@ const arrange = ({ mounts, before = [], after = before, rebooting }: Arranged) =
       return { hangs: true }
     },
   })
-  const said: string[] = []
-  let saidAtMs = 0
+  const reported: string[] = []
+  let reportedAtMs = 0
   const devices = {
     all: () => before,
     discover: async () => after,
@@ -70,13 +70,13 @@ const arrange = ({ mounts, before = [], after = before, rebooting }: Arranged) =
       return back
     },
   } as unknown as Devices
-  const say = (line: string): void => {
-    said.push(line)
-    saidAtMs = clock.monotonicMs()
+  const report = (line: string): void => {
+    reported.push(line)
+    reportedAtMs = clock.monotonicMs()
   }
   const flash = (chosen: Device | undefined, image: Uint8Array = IMAGE, signal = new AbortController().signal) =>
-    drive(clock, flashUf2({ clock, devices, mounts }, { device: chosen, image, signal, say }))
-  return { board, said, flash, sinceSaidMs: () => clock.monotonicMs() - saidAtMs }
+    drive(clock, flashUf2({ clock, devices, mounts }, { device: chosen, image, signal, report }))
+  return { board, reported, flash, sinceReportMs: () => clock.monotonicMs() - reportedAtMs }
 }
 
 describe('a boot volume', () => {
@@ -85,7 +85,7 @@ describe('a boot volume', () => {
     expect(await findBootVolume('RPI-RP2', mounts)).toMatchObject({ folder: join(root, 'boot') })
   })
 
-  test('is none where nothing is mounted', async () => {
+  test('needs a mount', async () => {
     const folder = volume('folder')
     expect(await findBootVolume('RPI-RP2', { list: async () => [folder], isMount: async () => false })).toBeUndefined()
     expect(
@@ -93,7 +93,7 @@ describe('a boot volume', () => {
     ).toBeUndefined()
   })
 
-  test('is none behind a link, nor by a link in the place of its file', async () => {
+  test('is not found behind a link, nor by a link to its file', async () => {
     symlinkSync(volume('real'), join(root, 'link'))
     const linked = join(root, 'linked')
     mkdirSync(linked)
@@ -102,7 +102,7 @@ describe('a boot volume', () => {
   })
 
   test.each(['', 'Board-ID: RPI-RP2x', 'x Board-ID: RPI-RP2', 'RPI-RP2', `${'#'.repeat(5000)}\nBoard-ID: RPI-RP2\n`])(
-    'is none by %j',
+    'is not recognised by %j',
     async (info) => {
       expect(await findBootVolume('RPI-RP2', mountsOf(volume('boot', info)))).toBeUndefined()
     },
@@ -114,11 +114,11 @@ describe('a boot volume', () => {
 })
 
 describe('flashing', () => {
-  test('copies the image byte for byte to a board that waits, and tells which board came', async () => {
-    const { flash, said } = arrange({ mounts: mountsOf(volume('boot')), after: [device('board_a0')] })
+  test('copies the image byte for byte and reports the board that came back', async () => {
+    const { flash, reported } = arrange({ mounts: mountsOf(volume('boot')), after: [device('board_a0')] })
     expect(await flash(undefined)).toMatchObject({ device: { alias: 'board_a0' }, bytes: 40 * 256 })
     expect(readFileSync(join(root, 'boot/sluice.uf2')).equals(IMAGE)).toBe(true)
-    expect(said.at(-2)).toBe('100 %')
+    expect(reported.at(-2)).toBe('100 %')
   })
 
   test('reboots a running board into its boot loader first', async () => {
@@ -128,14 +128,14 @@ describe('flashing', () => {
     expect(readFileSync(join(root, 'appears/sluice.uf2')).equals(IMAGE)).toBe(true)
   })
 
-  test('a board that does not come back is told, after 20 s', async () => {
-    const { flash, sinceSaidMs } = arrange({ mounts: mountsOf(volume('boot')) })
+  test('gives up on a board that does not come back within 20 s', async () => {
+    const { flash, sinceReportMs } = arrange({ mounts: mountsOf(volume('boot')) })
     expect(await flash(undefined)).toEqual({ device: undefined, bytes: 40 * 256 })
-    expect(sinceSaidMs()).toBeGreaterThanOrEqual(20_000)
-    expect(sinceSaidMs()).toBeLessThan(22_000)
+    expect(sinceReportMs()).toBeGreaterThanOrEqual(20_000)
+    expect(sinceReportMs()).toBeLessThan(22_000)
   })
 
-  test('an image for something else touches nothing', async () => {
+  test('refuses an image for another chip before it touches the board', async () => {
     const { flash, board } = arrange({ mounts: mountsOf(volume('boot')), before: [device('board_a0')] })
     const image = uf2Image(3, () => ({ family: 1 }))
     await expect(flash(device('board_a0'), image)).rejects.toMatchObject({ code: 'invalid_request' })
@@ -143,37 +143,37 @@ describe('flashing', () => {
     expect(readdirSync(join(root, 'boot'))).toEqual(['INFO_UF2.TXT'])
   })
 
-  test('with one board that waits and one that runs, neither is flashed', async () => {
+  test('flashes neither when one board waits and another one runs', async () => {
     const { flash, board } = arrange({ mounts: mountsOf(volume('boot')), before: [device('board_a0')] })
     await expect(flash(device('board_a0'))).rejects.toMatchObject({ code: 'conflict' })
     expect(board.codes).toEqual([])
   })
 
-  test('without any board it says how to bring one into its boot loader', async () => {
+  test('says how to start the boot loader when there is no board', async () => {
     const { flash } = arrange({ mounts: mountsOf() })
     await expect(flash(undefined)).rejects.toMatchObject({ code: 'not_found', message: expect.stringContaining('BOOTSEL') })
   })
 
-  test('what is there under the name already is neither followed nor replaced', async () => {
+  test('neither follows nor replaces an existing file', async () => {
     symlinkSync('/etc/passwd', join(volume('boot'), 'sluice.uf2'))
     const { flash } = arrange({ mounts: mountsOf(join(root, 'boot')) })
     await expect(flash(undefined)).rejects.toMatchObject({ code: 'unavailable' })
   })
 
-  test('an abort ends it before the next piece', async () => {
+  test('stops before the next piece after an abort', async () => {
     const { flash } = arrange({ mounts: mountsOf(volume('boot')) })
     await expect(flash(undefined, IMAGE, AbortSignal.abort())).rejects.toMatchObject({ code: 'aborted' })
   })
 
-  test('one that was aborted can be begun anew', async () => {
+  test('can be repeated after an abort', async () => {
     const { flash } = arrange({ mounts: mountsOf(volume('boot')), after: [device('board_a0')] })
     await expect(flash(undefined, IMAGE, AbortSignal.abort())).rejects.toMatchObject({ code: 'aborted' })
     expect(await flash(undefined)).toMatchObject({ device: { alias: 'board_a0' } })
     expect(readFileSync(join(root, 'boot/sluice.uf2')).equals(IMAGE)).toBe(true)
   })
 
-  test('a board that cannot reboot into its boot loader is told in its own words, at once', async () => {
-    const { flash, sinceSaidMs } = arrange({
+  test('reports the error of a board that cannot reboot into its boot loader', async () => {
+    const { flash, sinceReportMs } = arrange({
       mounts: mountsOf(),
       before: [device('board_a0')],
       rebooting: { stderr: "Traceback\r\nAttributeError: no attribute 'bootloader'\r\n" },
@@ -182,6 +182,6 @@ describe('flashing', () => {
       code: 'upstream',
       message: expect.stringMatching(/AttributeError: no attribute 'bootloader'.*BOOTSEL/),
     })
-    expect(sinceSaidMs()).toBeLessThan(10_000)
+    expect(sinceReportMs()).toBeLessThan(10_000)
   })
 })

@@ -1,16 +1,15 @@
-/** Flashes board_a: reboots it into its boot loader where it can, copies the image to its volume, waits until it is back. */
+/** Flashes a board_a: reboots it into its boot loader if possible, copies the image to its volume, and waits until it is back. */
 import { BOARDS, type Board } from '@sluice/hardware'
 import { AppError, type Clock } from '@sluice/sdk'
 import type { Device, Devices } from '../devices.ts'
 import { lastLine, withRepl } from '../repl/repl.ts'
-import { type BootVolume, findBootVolume, type Mounts } from './boot-volume.ts'
-import { copyImage } from './copy-image.ts'
+import { type BootVolume, copyImage, findBootVolume, type Mounts } from './boot-volume.ts'
 import { FAMILY_RP2040, parseUf2, type Uf2Target, uf2BytesMax } from './parse-uf2.ts'
 
 export const BOARD_ID = 'RPI-RP2'
 const LEAVE_MS_MAX = 3000
 const VOLUME_MS_MAX = 15_000
-const VOLUME_LOOK_MS = 500
+const VOLUME_POLL_MS = 500
 export const BACK_MS_MAX = 20_000
 
 export const MANUAL =
@@ -18,24 +17,26 @@ export const MANUAL =
 
 export const noBoardA = (): AppError => new AppError('not_found', `No board_a is connected: ${MANUAL}`)
 
-export interface FlashDeps {
+/** The parts of this machine that flashing uses. */
+export interface FlashMachine {
   readonly clock: Clock
   readonly devices: Devices
-  readonly mounts?: Mounts
+  /** The mounts of this machine unless given. */
+  readonly mounts?: Mounts | undefined
 }
 
-export interface FlashOptions {
-  /** The board that runs now, and is to be flashed; undefined: one that waits in its boot loader. */
+export interface FlashJob {
+  /** The running board to flash; undefined for a board that already waits in its boot loader. */
   readonly device: Device | undefined
   readonly image: Uint8Array
   readonly signal: AbortSignal
-  /** One line about what happens now. */
-  readonly say: (line: string) => void
-  /** Called when the image was found good, before anything is done to the board. */
+  /** Called with one line for each step. */
+  readonly report: (line: string) => void
+  /** Called after the image was checked and before the board is touched. */
   readonly before?: () => Promise<void>
 }
 
-/** What images for it have to keep to. */
+/** Returns the family and the flash that an image for the board must match. */
 export function uf2Target(board: Board | undefined = BOARDS.find(({ name }) => name === 'board_a')): Uf2Target {
   const flash = board?.memory.find(({ name }) => name === 'Flash')
   if (!flash) throw new TypeError('board_a has flash')
@@ -45,71 +46,68 @@ export function uf2Target(board: Board | undefined = BOARDS.find(({ name }) => n
 export const IMAGE_BYTES_MAX = uf2BytesMax(uf2Target())
 
 export interface Flashed {
-  /** The board that came back; undefined: it has not, within the time. */
+  /** The board that came back; undefined when none did in time. */
   readonly device: Device | undefined
   readonly bytes: number
 }
 
 /**
- * Throws `invalid_request` for an image that is not for it, before anything is done; `not_found` when no boot volume is
- * there; `conflict` when there are several; `unavailable` when the image cannot be copied; `aborted`.
+ * Throws `invalid_request` for an image of another board, before the board is touched; `not_found` when there is no boot
+ * volume, `conflict` when there are several, `unavailable` when the image cannot be copied, and `aborted`.
  */
-export async function flashUf2(deps: FlashDeps, { device, image, signal, say, before }: FlashOptions): Promise<Flashed> {
+export async function flashUf2(machine: FlashMachine, job: FlashJob): Promise<Flashed> {
+  const { image, signal, report } = job
   const { bytes } = parseUf2(image, uf2Target())
-  await before?.()
-  const running = new Set(deps.devices.all().flatMap(({ alias, connected }) => (connected ? [alias] : [])))
-  const volume = await bootVolume(deps, device, { signal, say })
-  say(`Copying ${image.length} bytes to ${volume.folder}`)
-  await copyImage(volume, image, { signal, onProgress: percentOf(image.length, say) })
-  say('Waiting for the board to come back')
-  return { device: await back(deps, device, running, signal), bytes }
+  await job.before?.()
+  const running = new Set(machine.devices.all().flatMap(({ alias, connected }) => (connected ? [alias] : [])))
+  const volume = await bootVolume(machine, job)
+  report(`Copying ${image.length} bytes to ${volume.folder}`)
+  await copyImage(volume, image, signal, percentReporter(image.length, report))
+  report('Waiting for the board to come back')
+  return { device: await awaitBack(machine, job.device, running, signal), bytes }
 }
 
-async function bootVolume(
-  { clock, devices, mounts }: FlashDeps,
-  device: Device | undefined,
-  { signal, say }: Pick<FlashOptions, 'signal' | 'say'>,
-): Promise<BootVolume> {
-  const there = await findBootVolume(BOARD_ID, mounts)
-  if (there && device?.connected) {
-    const both = `A board waits in its boot loader at ${there.folder}, and ${device.alias} is running`
-    throw new AppError('conflict', `${both}: unplug the one that is not meant`)
+async function bootVolume({ clock, devices, mounts }: FlashMachine, { device, signal, report }: FlashJob): Promise<BootVolume> {
+  const existing = await findBootVolume(BOARD_ID, mounts)
+  if (existing && device?.connected) {
+    const both = `A board waits in its boot loader at ${existing.folder}, and ${device.alias} is running`
+    throw new AppError('conflict', `${both}: unplug the one that you do not want to flash`)
   }
-  if (there) return there
+  if (existing) return existing
   if (!device?.connected) throw noBoardA()
-  say(`Rebooting ${device.alias} into its boot loader`)
+  report(`Rebooting ${device.alias} into its boot loader`)
   await rebootToLoader({ clock, devices }, device, signal)
   const untilMs = clock.monotonicMs() + VOLUME_MS_MAX
   while (clock.monotonicMs() < untilMs) {
     const volume = await findBootVolume(BOARD_ID, mounts)
     if (volume) return volume
-    await clock.sleep(VOLUME_LOOK_MS, signal)
-    if (signal.aborted) throw new AppError('aborted', 'Flashing was aborted before anything was written; unplug the board to start it')
+    await clock.sleep(VOLUME_POLL_MS, signal)
+    if (signal.aborted) throw new AppError('aborted', 'Flashing was aborted before anything was written; replug the board to start it')
   }
   throw new AppError('not_found', `${device.alias} is in its boot loader, but its volume is not mounted: ${MANUAL}`)
 }
 
-/** It goes away in the middle of the call. Throws `upstream` for a board that cannot, with its own words. */
-async function rebootToLoader({ clock, devices }: FlashDeps, { alias }: Device, signal: AbortSignal): Promise<void> {
-  let told = false
+/** The board disconnects in the middle of the call. Throws `upstream` with the board's own message when it cannot reboot. */
+async function rebootToLoader({ clock, devices }: FlashMachine, { alias }: Device, signal: AbortSignal): Promise<void> {
+  let hasReachedRepl = false
   let refusal = ''
   try {
     await devices.withPort(alias, signal, (port) =>
       withRepl(port, { name: alias, clock, signal }, async (repl) => {
-        told = true
-        const { stderr, late } = await repl.run('import machine\nmachine.bootloader()', { timeoutMs: LEAVE_MS_MAX })
-        if (!late) refusal = stderr
+        hasReachedRepl = true
+        const { stderr, isLate } = await repl.run('import machine\nmachine.bootloader()', { timeoutMs: LEAVE_MS_MAX })
+        if (!isLate) refusal = stderr
       }),
     )
   } catch (error) {
-    if (!told || signal.aborted) throw error
+    if (!hasReachedRepl || signal.aborted) throw error
   }
-  if (refusal !== '') throw new AppError('upstream', `${alias} does not go into its boot loader (${lastLine(refusal)}): ${MANUAL}`)
+  if (refusal !== '') throw new AppError('upstream', `${alias} does not reboot into its boot loader (${lastLine(refusal)}): ${MANUAL}`)
 }
 
-/** One that was not there before, where it was in its boot loader from the start. */
-async function back(
-  { clock, devices }: FlashDeps,
+/** Waits for `device`, or without one for a board_a that was not running before. */
+async function awaitBack(
+  { clock, devices }: FlashMachine,
   device: Device | undefined,
   running: ReadonlySet<string>,
   signal: AbortSignal,
@@ -118,11 +116,11 @@ async function back(
     if (device) return await devices.comeBack(device.alias, BACK_MS_MAX, signal)
     const untilMs = clock.monotonicMs() + BACK_MS_MAX
     while (clock.monotonicMs() < untilMs) {
-      const came = (await devices.discover(signal)).find(
+      const found = (await devices.discover(signal)).find(
         ({ alias, connected, board }) => connected && board?.family === 'board_a' && !running.has(alias),
       )
-      if (came) return came
-      await clock.sleep(VOLUME_LOOK_MS, signal)
+      if (found) return found
+      await clock.sleep(VOLUME_POLL_MS, signal)
     }
     return undefined
   } catch (error) {
@@ -131,12 +129,12 @@ async function back(
   }
 }
 
-/** Every tenth part is told. */
-function percentOf(total: number, say: (line: string) => void): (bytes: number) => void {
-  let told = 0
+/** Reports the progress at every tenth. */
+function percentReporter(total: number, report: (line: string) => void): (bytes: number) => void {
+  let reported = 0
   return (bytes) => {
     const tenth = Math.floor((bytes / total) * 10)
-    if (tenth > told) say(`${tenth * 10} %`)
-    told = Math.max(told, tenth)
+    if (tenth > reported) report(`${tenth * 10} %`)
+    reported = Math.max(reported, tenth)
   }
 }

@@ -14,27 +14,27 @@ const record = (address: number, kind: number, data: number[]) => {
 }
 const END = ':00000001FF'
 
-test('an image within flash passes', () => {
+test('accepts an image within flash', () => {
   expect(parse(`${record(0, 0, [1, 2, 3])}\r\n${record(0, 3, [0, 0, 0, 0])}\n${record(0x7ffe, 0, [1, 2])}\n${END}\n`)).toEqual({ bytes: 5 })
 })
 
 test.each([
-  ['nothing', '', 'line 1'],
-  ['something else', 'hello', 'no record'],
-  ['no data', END, 'without data'],
-  ['no end', record(0, 0, [1]), 'no end'],
-  ['a wrong sum', `:0100000001FF\n${END}`, 'sum'],
-  ['a wrong length', `:0200000001FE\n${END}`, 'shorter'],
+  ['an empty file', '', 'line 1'],
+  ['another text', 'hello', 'not a record'],
+  ['an image without data', END, 'without data'],
+  ['an image without an end', record(0, 0, [1]), 'not an end record'],
+  ['a wrong checksum', `:0100000001FF\n${END}`, 'checksum'],
+  ['a wrong length', `:0200000001FE\n${END}`, 'stated length'],
   ['data behind flash', `${record(0x7fff, 0, [1, 2])}\n${END}`, 'outside'],
   ['a segment behind flash', `${record(0, 2, [0x08, 0])}\n${record(0, 0, [1])}\n${END}`, 'outside'],
   ['an address behind flash', `${record(0, 4, [0, 1])}\n${record(0, 0, [1])}\n${END}`, 'outside'],
-  ['more behind the end', `${record(0, 0, [1])}\n${END}\n${END}`, 'behind the end'],
-  ['a kind nobody knows', `${record(0, 9, [1])}\n${END}`, 'kind 9'],
-])('%s is no image for the board', (_, text, says) => {
+  ['more after the end', `${record(0, 0, [1])}\n${END}\n${END}`, 'follows the end'],
+  ['an unknown type', `${record(0, 9, [1])}\n${END}`, 'type 9'],
+])('refuses %s', (_, text, says) => {
   expect(() => parse(text)).toThrow(expect.objectContaining({ code: 'invalid_request', message: expect.stringContaining(says) }))
 })
 
-test('no bytes whatever do more than refuse', () => {
+test('refuses arbitrary bytes without another error', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => {
       expect(() => parseHex(bytes, FLASH)).toThrow(AppError)

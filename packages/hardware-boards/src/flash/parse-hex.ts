@@ -1,4 +1,4 @@
-/** Reads an Intel HEX image, record by record, and refuses what would not fit the chip, or is damaged. */
+/** Checks an Intel HEX image record by record, and refuses damaged records and addresses outside of the chip's flash. */
 import { AppError } from '@sluice/sdk'
 
 const RECORD = /^:([0-9A-Fa-f]{2})([0-9A-Fa-f]{4})([0-9A-Fa-f]{2})((?:[0-9A-Fa-f]{2})*)([0-9A-Fa-f]{2})$/
@@ -6,19 +6,19 @@ const DATA = 0
 const END = 1
 const SEGMENT = 2
 const LINEAR = 4
-/** Where to start, which a chip without such a choice ignores. */
+/** Records with an entry point, which these chips ignore. */
 const STARTS: ReadonlySet<number> = new Set([3, 5])
 
-/** Throws `invalid_request` with the first line that is wrong. Resolves to the bytes of flash it fills. */
+/** Returns the bytes of flash that the image fills. Throws `invalid_request` with the first wrong line. */
 export function parseHex(image: Uint8Array, flash: { readonly start: number; readonly length: number }): { readonly bytes: number } {
   const lines = Buffer.from(image).toString('latin1').trimEnd().split(/\r?\n/)
   let base = 0
   let bytes = 0
   for (const [index, line] of lines.entries()) {
-    const [, length = '', address = '', kind = '', data = ''] = RECORD.exec(line) ?? throwWrong(index, 'is no record')
+    const [, length = '', address = '', kind = '', data = ''] = RECORD.exec(line) ?? throwWrong(index, 'is not a record')
     const all = Buffer.from(line.slice(1), 'hex')
-    if (all.length !== Number.parseInt(length, 16) + 5) throwWrong(index, 'is shorter or longer than it says')
-    if (all.reduce((sum, byte) => sum + byte, 0) % 256 !== 0) throwWrong(index, 'is damaged: its sum is wrong')
+    if (all.length !== Number.parseInt(length, 16) + 5) throwWrong(index, 'does not have its stated length')
+    if (all.reduce((sum, byte) => sum + byte, 0) % 256 !== 0) throwWrong(index, 'is damaged: its checksum is wrong')
     const type = Number.parseInt(kind, 16)
     const count = data.length / 2
     if (type === DATA) {
@@ -27,13 +27,13 @@ export function parseHex(image: Uint8Array, flash: { readonly start: number; rea
         throwWrong(index, `writes to 0x${start.toString(16)}, outside of flash`)
       bytes += count
     } else if (type === END) {
-      if (index !== lines.length - 1) throwWrong(index + 1, 'stands behind the end')
+      if (index !== lines.length - 1) throwWrong(index + 1, 'follows the end record')
       if (bytes === 0) throwWrong(index, 'ends an image without data')
       return { bytes }
     } else if ((type === SEGMENT || type === LINEAR) && count === 2) base = Number.parseInt(data, 16) * (type === SEGMENT ? 0x10 : 0x10000)
-    else if (!STARTS.has(type)) throwWrong(index, `is of kind ${type}, which nobody knows`)
+    else if (!STARTS.has(type)) throwWrong(index, `has the unknown type ${type}`)
   }
-  return throwWrong(lines.length - 1, 'is the last one, and no end')
+  return throwWrong(lines.length - 1, 'is the last one, but not an end record')
 }
 
 function throwWrong(index: number, why: string): never {

@@ -8,7 +8,7 @@ import { type Uf2Fields, uf2Image } from './testing/uf2-image.ts'
 const target = uf2Target()
 const parse = (image: Uint8Array) => parseUf2(image, target)
 
-test('an image for the board passes, in whatever order it is written to flash', () => {
+test('accepts an image for the board, in any order of addresses', () => {
   expect(parse(uf2Image(3))).toEqual({ blocks: 3, bytes: 768 })
   expect(parse(uf2Image(3, (block) => ({ address: 0x10000200 - block * 256 })))).toEqual({ blocks: 3, bytes: 768 })
   expect(parse(uf2Image(8192))).toMatchObject({ blocks: 8192 })
@@ -20,37 +20,37 @@ const second =
     block === 1 ? fields : {}
 
 test.each<[what: string, fields: Uf2Fields, says: string]>([
-  ['a first mark', { first: 0 }, 'marks'],
-  ['a second mark', { second: 0 }, 'marks'],
-  ['an end mark', { end: 0 }, 'marks'],
+  ['no first magic number', { first: 0 }, 'magic'],
+  ['no second magic number', { second: 0 }, 'magic'],
+  ['no end magic number', { end: 0 }, 'magic'],
   ['another chip', { family: 0xe48bff59 }, 'another chip'],
-  ['no chip', { flags: 0 }, 'for which chip'],
-  ['something beside flash', { flags: 0x2001 }, 'not meant for flash'],
+  ['no chip', { flags: 0 }, 'does not name its chip'],
+  ['a block that is not for flash', { flags: 0x2001 }, 'not meant for flash'],
   ['RAM', { address: 0x20000000 }, 'outside'],
-  ['what is behind flash', { address: 0x10200000 }, 'outside'],
-  ['what is before flash', { address: 0x0fffff00 }, 'outside'],
-  ['half a page', { address: 0x10000180 }, 'no page'],
+  ['an address after flash', { address: 0x10200000 }, 'outside'],
+  ['an address before flash', { address: 0x0fffff00 }, 'outside'],
+  ['half a page', { address: 0x10000180 }, 'start of a page'],
   ['the same page', { address: 0x10000000 }, 'a second time'],
   ['a short payload', { size: 100 }, '100 bytes'],
   ['a payload longer than its block', { size: 0xffffffff }, 'carries'],
-  ['another number', { number: 2 }, 'says that it is 2 of 3'],
+  ['another number', { number: 2 }, 'is numbered 2 of 3'],
   ['another count', { count: 4 }, 'of 4'],
-])('one wrong block refuses the image: %s', (_, fields, says) => {
+])('refuses an image with one wrong block: %s', (_, fields, says) => {
   expect(() => parse(uf2Image(3, second(fields)))).toThrow(
     expect.objectContaining({ code: 'invalid_request', message: expect.stringContaining(says) }),
   )
 })
 
 test.each([
-  ['nothing', Buffer.alloc(0)],
+  ['an empty file', Buffer.alloc(0)],
   ['half a block', uf2Image(2).subarray(0, 700)],
   ['a part of the blocks', uf2Image(4).subarray(0, 1024)],
   ['more than fits', Buffer.alloc(IMAGE_BYTES_MAX + 512)],
-])('%s is no image', (_, image) => {
+])('refuses %s', (_, image) => {
   expect(() => parse(image)).toThrow(expect.objectContaining({ code: 'invalid_request' }))
 })
 
-test('no bytes whatever do more than refuse', () => {
+test('accepts or refuses arbitrary bytes without another error', () => {
   const damaged = fc.tuple(fc.nat(3 * 512 - 1), fc.nat(255), fc.nat(3 * 512)).map(([at, value, length]) => {
     const image = uf2Image(3)
     image[at] = value

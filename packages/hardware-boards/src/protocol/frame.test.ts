@@ -10,18 +10,18 @@ test.each([
   ['{"id":"1","cmd":"ping","args":{}}', { kind: 'echo' }],
   ['\u0000\u0001xx{"id":"7","ok":true,"result":"1"}', { kind: 'reply', id: '7', ok: true, value: '1', error: '' }],
   ['{"id":"6","ok":tr{"id":"7","ok":true,"result":"1"}', { kind: 'reply', id: '7', ok: true, value: '1', error: '' }],
-])('a frame is what it says: %s', (line, frame) => {
+])('reads %s', (line, frame) => {
   expect(readFrame(line)).toEqual(frame)
 })
 
 test.each(['', '{', '[1]', 'null', '{"ok":"yes"}', '{"event":"a/b"}', '{"event":""}', '>>> print(1)', '{"id":"1"}'])(
-  'what is no frame is noise: %j',
+  'reads %j as noise',
   (line) => {
     expect(readFrame(line).kind).toBe('noise')
   },
 )
 
-test('any line is read without an exception', () => {
+test('reads any line without an exception', () => {
   fc.assert(
     fc.property(
       fc.oneof(

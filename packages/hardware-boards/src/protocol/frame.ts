@@ -1,19 +1,20 @@
-/** What one line of a board says. Boards lie, stutter and start in mid-sentence: nothing here throws. */
+/** Reads one line of a board. Boards send wrong, garbled and truncated lines, so no function here throws. */
 import { type Members, parsedOrUndefined } from '@sluice/kit/foreign-json'
 
 export type Frame =
-  /** `id` is null in the dialect that has none. */
+  /** `id` is null in the dialect without request numbers. */
   | { readonly kind: 'reply'; readonly id: string | null; readonly ok: boolean; readonly value: unknown; readonly error: string }
   | { readonly kind: 'signal'; readonly signal: string; readonly value: unknown }
-  /** Our own words: nobody reads them, or somebody repeats them. */
+  /** A request that came back: the line echoes, and no firmware handles it. */
   | { readonly kind: 'echo' }
   | { readonly kind: 'noise' }
 
-/** How often the beginning of a frame is looked for in a line that begins with something else. */
+/** How many places in a line are tried as the start of a frame. */
 const STARTS_MAX = 4
 const ERROR_CHARS_MAX = 200
 const NOISE: Frame = { kind: 'noise' }
 
+/** Returns the frame in a line, even when other characters stand before it; `noise` when there is none. */
 export function readFrame(line: string): Frame {
   let start = line.indexOf('{')
   for (let tried = 0; start >= 0 && tried < STARTS_MAX; tried++) {
@@ -26,7 +27,7 @@ export function readFrame(line: string): Frame {
 
 function frameOf({ id, ok, cmd, event, value, result, data, error }: Members): Frame {
   if (typeof cmd === 'string') return { kind: 'echo' }
-  if (typeof event === 'string') return isSignal(event) ? { kind: 'signal', signal: event, value } : NOISE
+  if (typeof event === 'string') return isSignalName(event) ? { kind: 'signal', signal: event, value } : NOISE
   if (typeof ok !== 'boolean') return NOISE
   return {
     kind: 'reply',
@@ -37,7 +38,7 @@ function frameOf({ id, ok, cmd, event, value, result, data, error }: Members): F
   }
 }
 
-const isSignal = (name: string): boolean => /^[\w.-]{1,64}$/.test(name)
+const isSignalName = (name: string): boolean => /^[\w.-]{1,64}$/.test(name)
 
-/** A board's own words for people and models: one short line. */
+/** Returns text of a board as one short line without control characters, for people and models. */
 export const plainText = (text: string): string => text.replace(/\p{C}/gu, ' ').trim().slice(0, ERROR_CHARS_MAX)

@@ -9,7 +9,7 @@ function decoded(...chunks: Uint8Array[]): string[] {
   return lines
 }
 
-test('lines are the same however the bytes are cut', () => {
+test('returns the same lines however the bytes are cut', () => {
   const bytes = fc.array(fc.oneof(fc.constant(0x0a), fc.constant(0x0d), fc.integer({ min: 0, max: 255 })), { maxLength: 300 })
   fc.assert(
     fc.property(bytes, fc.array(fc.nat(40), { maxLength: 30 }), (all, cuts) => {
@@ -28,7 +28,7 @@ test('lines are the same however the bytes are cut', () => {
   )
 })
 
-test('a chunk may be used again by whoever gave it', () => {
+test('lets the caller reuse a chunk', () => {
   const lines: string[] = []
   const decode = createLineDecoder((line) => lines.push(line))
   const chunk = Buffer.from('half')
@@ -41,12 +41,12 @@ test('a chunk may be used again by whoever gave it', () => {
 test.each([
   ['in one piece', [LINE_BYTES_MAX + 1]],
   ['in many', Array.from({ length: 100 }, () => 1000)],
-])('a line that is too long is dropped as a whole, %s, and the next one is read', (_how, sizes) => {
+])('drops a line that is too long, %s, and reads the next one', (_how, sizes) => {
   const chunks = sizes.map((size) => Buffer.alloc(size, 'x'))
   expect(decoded(...chunks, Buffer.from('\nafter\n'))).toEqual(['after'])
 })
 
-test('a line of just the longest length is read', () => {
+test('reads a line of the maximum length', () => {
   const line = 'x'.repeat(LINE_BYTES_MAX)
   expect(decoded(Buffer.from(`${line}\n`))).toEqual([line])
   expect(decoded(Buffer.from(line.slice(0, 100)), Buffer.from(`${line.slice(100)}\n`))).toEqual([line])

@@ -1,35 +1,35 @@
-/** Cuts the bytes of a line-framed protocol into lines, however they arrive. */
+/** Splits a stream of bytes into lines, however the bytes are cut into chunks. */
 import { ByteBuffer } from '@sluice/kit'
 
-/** Firmware keeps to 256 bytes a line; a list of all pins of a large chip is longer. */
+/** Firmware keeps to 256 bytes per line, except for the list of all pins of a large chip. */
 export const LINE_BYTES_MAX = 4096
 const NEWLINE = 0x0a
 
 /**
- * Takes bytes as they come and calls back with each line, without its end, in order. A line that is longer than
- * `LINE_BYTES_MAX` is dropped as a whole, and not kept meanwhile.
+ * Returns a function that takes chunks of bytes and calls `onLine` with each line, without its line end, in order. A line
+ * longer than `LINE_BYTES_MAX` is dropped and takes no memory meanwhile.
  */
 export function createLineDecoder(onLine: (line: string) => void): (bytes: Uint8Array) => void {
   const held = new ByteBuffer()
-  let tooLong = false
+  let isTooLong = false
 
   const hold = (part: Buffer): void => {
-    if (tooLong || part.length === 0) return
+    if (isTooLong || part.length === 0) return
     if (held.length + part.length > LINE_BYTES_MAX) {
-      tooLong = true
+      isTooLong = true
       held.clear()
       return
     }
-    // The port reuses the buffer these bytes are in.
+    // Copies the bytes, because the port reuses its buffer.
     held.append(Buffer.from(part))
   }
   const finish = (part: Buffer): void => {
-    const whole = !tooLong && held.length + part.length <= LINE_BYTES_MAX
-    if (whole) held.append(part)
-    const text = whole ? held.bytes().toString('utf8') : ''
+    const isWhole = !isTooLong && held.length + part.length <= LINE_BYTES_MAX
+    if (isWhole) held.append(part)
+    const text = isWhole ? held.bytes().toString('utf8') : ''
     held.clear()
-    tooLong = false
-    if (!whole) return
+    isTooLong = false
+    if (!isWhole) return
     onLine(text.endsWith('\r') ? text.slice(0, -1) : text)
   }
 

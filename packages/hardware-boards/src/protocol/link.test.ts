@@ -3,7 +3,7 @@ import { testClock } from '@sluice/testkit/clock'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { type FakeBoard, type FakeBoardOptions, type Fault, fakeBoard } from '../testing/fake-board.ts'
 import { memoryPort } from '../transports/memory-port.ts'
-import { createLink, type Link, PING_MS, PINGS_MAX, REQUEST_MS } from './link.ts'
+import { Link, PING_MS, PINGS_MAX, REQUEST_MS } from './link.ts'
 
 const never = new AbortController().signal
 const READ = { signal: never, repeatable: true }
@@ -19,14 +19,14 @@ function connected(options: FakeBoardOptions = {}) {
   const signals: unknown[] = []
   const onClose = vi.fn()
   const board = fakeBoard(far, options)
-  const link = createLink({ port: near, name: 'board_b0', clock, onSignal: (...signal) => signals.push(signal), onClose })
+  const link = new Link(near, 'board_b0', clock, { onSignal: (...signal) => signals.push(signal), onClose })
   links.push(link)
   const read = (pin: number, options = READ) => link.request('gpio_read', { pin }, options)
   return { link, board, clock, signals, onClose, read, far }
 }
 
 const code = (expected: string) => expect.objectContaining({ code: expected })
-/** Lets time pass until it is settled, in small steps. */
+/** Advances the clock in small steps until `work` settles. */
 async function passing<Result>(clock: ReturnType<typeof testClock>, work: Promise<Result>, msMax = 2 * REQUEST_MS) {
   const settled = work.then(
     (value) => ({ value }),
@@ -39,14 +39,14 @@ async function passing<Result>(clock: ReturnType<typeof testClock>, work: Promis
   return { ...(await settled), tookMs: clock.monotonicMs() - startMs } as { value?: Result; error?: AppError; tookMs: number }
 }
 
-/** To a ping, of a board that does not number its answers. */
+/** A reply to a ping, from a board that does not number its replies. */
 const PONG = '{"ok":true,"data":{"firmware":"fake 1"}}\n'
-const heardOne = async ({ heard }: FakeBoard): Promise<void> => {
+const receivedOne = async ({ heard }: FakeBoard): Promise<void> => {
   while (heard.length === 0) await new Promise((resolve) => setImmediate(resolve))
 }
 
-describe.each(['numbered', 'bare'] as const)('a board that speaks %s', (dialect) => {
-  test('answers are those to the request', async () => {
+describe.each(['numbered', 'bare'] as const)('a link in the %s dialect', (dialect) => {
+  test('returns the reply to its request', async () => {
     const { board, read, link } = connected({ dialect })
     await link.request('gpio_write', { pin: 4, value: 1 }, WRITE)
     const answer = dialect === 'bare' ? expect.objectContaining({ value: 1 }) : '1'
@@ -57,7 +57,7 @@ describe.each(['numbered', 'bare'] as const)('a board that speaks %s', (dialect)
     ])
   })
 
-  test.each(['noise', 'echo'] satisfies Fault[])('%s around an answer is passed over', async (fault) => {
+  test.each(['noise', 'echo'] satisfies Fault[])('ignores %s around a reply', async (fault) => {
     const { board, read } = connected({ dialect })
     board.pins.set(4, 1)
     board.next(fault)
@@ -65,7 +65,7 @@ describe.each(['numbered', 'bare'] as const)('a board that speaks %s', (dialect)
     expect(board.heard).toHaveLength(1)
   })
 
-  test.each(['silent', 'half', 'endless'] satisfies Fault[])('a read whose answer is lost is asked again: %s', async (fault) => {
+  test.each(['silent', 'half', 'endless'] satisfies Fault[])('repeats a read whose reply is lost: %s', async (fault) => {
     const { board, read, clock } = connected({ dialect })
     board.next(fault, fault)
     const { value, tookMs } = await passing(clock, read(4))
@@ -74,7 +74,7 @@ describe.each(['numbered', 'bare'] as const)('a board that speaks %s', (dialect)
     expect(tookMs).toBeLessThanOrEqual(REQUEST_MS)
   })
 
-  test('a write is never asked again', async () => {
+  test('never repeats a write', async () => {
     const { board, link, clock } = connected({ dialect })
     board.next('silent')
     const { error, tookMs } = await passing(clock, link.request('gpio_write', { pin: 4, value: 1 }, WRITE))
@@ -84,30 +84,30 @@ describe.each(['numbered', 'bare'] as const)('a board that speaks %s', (dialect)
     expect(board.heard).toHaveLength(1)
   })
 
-  test('a refusal is an error with its words', async () => {
+  test('reports a refusal with its reason', async () => {
     const { board, read } = connected({ dialect })
     board.next('refuse')
     await expect(read(99)).rejects.toThrow('board_b0 refuses: Invalid pin')
   })
 
-  test('unplugged in the middle of a frame is an error at once, and so is every call after', async () => {
+  test('fails at once when unplugged in the middle of a frame, and for every later call', async () => {
     const { board, read, onClose, link } = connected({ dialect })
     board.next('unplug')
     await expect(read(4)).rejects.toEqual(code('unavailable'))
-    expect(link.closed).toBe(true)
+    expect(link.isClosed).toBe(true)
     expect(onClose).toHaveBeenCalledOnce()
     await expect(read(4)).rejects.toEqual(code('unavailable'))
   })
 })
 
-test('answers to something else are discarded', async () => {
+test('discards replies to other requests', async () => {
   const { board, read } = connected()
   board.pins.set(4, 1)
   board.next('stray')
   await expect(read(4)).resolves.toBe('1')
 })
 
-test('only answers with a wrong number: no answer in the stated time', async () => {
+test('times out when all replies have a wrong number', async () => {
   const { board, read, clock } = connected()
   board.next(...Array<Fault>(20).fill('wrong-id'))
   const { error, tookMs } = await passing(clock, read(4))
@@ -115,36 +115,36 @@ test('only answers with a wrong number: no answer in the stated time', async () 
   expect(tookMs).toBeLessThanOrEqual(REQUEST_MS + 100)
 })
 
-test('without numbers, an answer that comes too late is not taken for the next', async () => {
+test('does not match a late reply without a number to the next request', async () => {
   const { board, read, clock } = connected({ dialect: 'bare' })
   await read(4)
   board.next('silent', { answer: { value: 1 } })
   board.pins.set(5, 0)
   const late = passing(clock, read(4))
-  // The answer to the first attempt arrives while the board is asked how it speaks.
+  // The reply to the first attempt arrives during the hello of the second one.
   await clock.advance(1600)
   board.say('{"ok":true,"data":{"value":0,"late":true}}\n')
   expect((await late).value).toEqual({ value: 1 })
   await expect(read(5)).resolves.toEqual(expect.objectContaining({ value: 0 }))
 })
 
-test('without numbers, pings that are all answered late are not taken for answers to requests', async () => {
+test('does not match late replies to pings to a request', async () => {
   const { board, link, clock } = connected({ dialect: 'bare' })
   board.always('silent')
   const write = link.request('gpio_write', { pin: 99, value: 1 }, WRITE)
   for (let ping = 1; ping < 3; ping++) await clock.advance(PING_MS)
   board.say(PONG)
-  await heardOne(board)
+  await receivedOne(board)
   board.say(`${PONG}${PONG}{"ok":false,"error":"Invalid pin"}\n`)
   await expect(write).rejects.toThrow('board_b0 refuses: Invalid pin')
 })
 
 test.each([
   ['silent', 'did not answer'],
-  ['only-echo', 'gives back what is sent'],
+  ['only-echo', 'echoes what is sent'],
   ['other-protocol', 'is not the line protocol'],
   ['endless', 'did not answer'],
-] satisfies [Fault, string][])('whoever is no board (%s) is told so within the stated time', async (fault, words) => {
+] satisfies [Fault, string][])('explains in time why nothing answers: %s', async (fault, words) => {
   const { board, read, clock } = connected()
   board.always(fault)
   const { error, tookMs } = await passing(clock, read(4))
@@ -153,19 +153,19 @@ test.each([
   expect(tookMs).toBeLessThanOrEqual(PINGS_MAX * PING_MS + 200)
 })
 
-test('a board that greets late and then falls silent is waited for no longer than a request may take', async () => {
+test('waits for a board that answers only a ping no longer than a request may take', async () => {
   const { board, read, clock } = connected({ dialect: 'bare' })
   board.always('silent')
   const reading = read(4)
   for (let ping = 1; ping < PINGS_MAX; ping++) await clock.advance(PING_MS)
   board.say(PONG)
-  await heardOne(board)
+  await receivedOne(board)
   const { error } = await passing(clock, reading)
   expect(error).toEqual(code('upstream_timeout'))
   expect(clock.monotonicMs()).toBeLessThanOrEqual(REQUEST_MS + 100)
 })
 
-test('a board that restarts when its port is opened is waited for', async () => {
+test('waits for a board that restarts when its port is opened', async () => {
   const { board, read, clock } = connected()
   board.always('silent')
   const reading = passing(clock, read(4))
@@ -174,7 +174,7 @@ test('a board that restarts when its port is opened is waited for', async () => 
   expect((await reading).value).toBe('0')
 })
 
-test('what a board says unasked reaches the listener, between and within answers', async () => {
+test('passes signals to the listener, between and within replies', async () => {
   const { board, read, signals } = connected()
   board.say('{"event":"button","value":1}\n')
   await read(4)
@@ -186,7 +186,7 @@ test('what a board says unasked reaches the listener, between and within answers
   ])
 })
 
-test('an abort ends a call at once', async () => {
+test('ends a call at once on an abort', async () => {
   const { board, link } = connected()
   await link.hello(never)
   board.always('silent')
@@ -196,7 +196,7 @@ test('an abort ends a call at once', async () => {
   await expect(call).rejects.toEqual(code('aborted'))
 })
 
-test('errors are AppErrors', async () => {
+test('throws an AppError after close', async () => {
   const { link, read } = connected()
   await link.close()
   await expect(read(1)).rejects.toBeInstanceOf(AppError)

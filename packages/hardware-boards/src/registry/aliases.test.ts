@@ -2,7 +2,7 @@ import { memoryKeyValue } from '@sluice/testkit/memory-store'
 import { expect, test } from 'vitest'
 import { ALIASES_MAX, loadAliases } from './aliases.ts'
 
-test('the number is the first that is free, and is kept', async () => {
+test('takes the first free number and keeps it', async () => {
   const keyValue = memoryKeyValue()
   const aliases = await loadAliases(
     keyValue,
@@ -21,7 +21,7 @@ test('the number is the first that is free, and is kept', async () => {
   expect(again.at('/dev/ttyACM7')?.alias).toBe('board_b1')
 })
 
-test('names are bounded: the one not seen for longest goes, and none that is in use', async () => {
+test('forgets the alias not seen for the longest time, but none in use', async () => {
   const keyValue = memoryKeyValue()
   let now = 0
   const aliases = await loadAliases(
@@ -35,7 +35,7 @@ test('names are bounded: the one not seen for longest goes, and none that is in 
   expect(aliases.of('board 1')).toBeUndefined()
 })
 
-test('what is kept and is no alias is passed over', async () => {
+test('ignores stored values that are no aliases', async () => {
   const keyValue = memoryKeyValue()
   await keyValue.set('alias:x', { alias: '../x', identity: 1 })
   await keyValue.set('alias:board_b0', 'nonsense')

@@ -1,31 +1,31 @@
-/** Which name stands for which device: `board_a0`, kept across restarts and bound to the device itself, not to its port. */
+/** The stable names of devices, such as `board_a0`. A name is bound to the device, not to its port, and survives restarts. */
 import type { KeyValue } from '@sluice/sdk'
 import * as v from 'valibot'
 
-/** What tells a device from all others: `usb:2341:0043:<serial number>`, `usb:2341:0043@1-1.2`, `entry:<board>:<path>`. */
+/** Identifies a device: `usb:2341:0043:<serial number>`, `usb:2341:0043@1-1.2` or `entry:<transport>:<board>:<path>`. */
 export type Identity = string
 
 export interface Alias {
   readonly alias: string
   readonly identity: Identity
-  /** Where it was last. */
+  /** The last known path of the device. */
   readonly path: string | null
   readonly seenAtMs: number
 }
 
 export interface Aliases {
   of(identity: Identity): Alias | undefined
-  /** The device that was last seen at a path. */
+  /** Returns the alias of the device that was last seen at a path. */
   at(path: string): Alias | undefined
-  /** The device of a family that was seen last, but for those. */
+  /** Returns the alias of the device of a family that was seen last, leaving out the aliases in `except`. */
   latest(family: string, except: ReadonlySet<string>): Alias | undefined
-  /** The name of a device, made if it has none: the family and the first free number. */
+  /** Returns the alias of a device. A new device gets its family and the first free number. */
   bind(identity: Identity, family: string, path: string | null): Promise<string>
-  /** Hands a name on, as from an entry of the configuration to the device that was found for it. */
+  /** Passes an alias on, for example from an entry of the configuration to the device that was found for it. */
   rebind(alias: string, identity: Identity, path: string | null): Promise<void>
 }
 
-/** Beyond it the name that was not seen for longest is given up. */
+/** When there are more, the alias that was not seen for the longest time is forgotten. */
 export const ALIASES_MAX = 256
 const PREFIX = 'alias:'
 
@@ -36,8 +36,8 @@ const aliasSchema = v.object({
   seenAtMs: v.number(),
 })
 
-/** `inUse`: names that are not given up. */
-export async function loadAliases(keyValue: KeyValue, nowMs: () => number, inUse: (alias: string) => boolean): Promise<Aliases> {
+/** Loads the stored aliases. Aliases for which `isInUse` returns true are never forgotten. */
+export async function loadAliases(keyValue: KeyValue, nowMs: () => number, isInUse: (alias: string) => boolean): Promise<Aliases> {
   const known = new Map<string, Alias>()
   for (const { value } of await keyValue.list(PREFIX, ALIASES_MAX)) {
     const parsed = v.safeParse(aliasSchema, value)
@@ -45,22 +45,22 @@ export async function loadAliases(keyValue: KeyValue, nowMs: () => number, inUse
   }
   const find = (fits: (alias: Alias) => boolean): Alias | undefined => [...known.values()].find(fits)
 
-  const keep = async (alias: Alias): Promise<void> => {
+  const store = async (alias: Alias): Promise<void> => {
     known.set(alias.alias, alias)
     await keyValue.set(PREFIX + alias.alias, alias)
   }
   const makeRoom = async (): Promise<void> => {
     if (known.size < ALIASES_MAX) return
-    const [oldest] = [...known.values()].filter(({ alias }) => !inUse(alias)).sort((a, b) => a.seenAtMs - b.seenAtMs)
+    const [oldest] = [...known.values()].filter(({ alias }) => !isInUse(alias)).sort((a, b) => a.seenAtMs - b.seenAtMs)
     if (!oldest) return
     known.delete(oldest.alias)
     await keyValue.delete(PREFIX + oldest.alias)
   }
   const rebind = async (alias: string, identity: Identity, path: string | null): Promise<void> => {
     const before = known.get(alias)
-    // Nothing has changed: a look every few seconds is no write every few seconds.
+    // Skips the write when nothing has changed, because devices are scanned every few seconds.
     if (before?.identity === identity && before.path === path) return
-    await keep({ alias, identity, path, seenAtMs: nowMs() })
+    await store({ alias, identity, path, seenAtMs: nowMs() })
   }
 
   return {
@@ -81,7 +81,7 @@ export async function loadAliases(keyValue: KeyValue, nowMs: () => number, inUse
       let number = 0
       while (known.has(`${family}${number}`)) number++
       const alias = `${family}${number}`
-      await keep({ alias, identity, path, seenAtMs: nowMs() })
+      await store({ alias, identity, path, seenAtMs: nowMs() })
       return alias
     },
   }

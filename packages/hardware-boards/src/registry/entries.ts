@@ -1,22 +1,22 @@
-/** The boards of the configuration: those that are there without being looked for, and those a port is given to. */
+/** The configured boards. Some are present without a scan, others wait until a port is found for them. */
 import { type Board, type BoardEntry, boardNamed, THIS_MACHINE } from '@sluice/hardware'
 import type { Device } from '../devices.ts'
 import type { Identity } from './aliases.ts'
-import { NO_FAMILY } from './find-boards.ts'
+import { UNKNOWN_FAMILY } from './find-boards.ts'
 
 export interface Entry {
   readonly identity: Identity
   readonly family: string
   readonly board: Board | undefined
-  /** As in the configuration. */
+  /** The board's name in the configuration. */
   readonly name: string
   readonly transport: Device['transport']
-  /** Null: wherever it is found. */
+  /** Null when the entry matches the board at any port. */
   readonly path: string | null
   readonly baud: number
 }
 
-/** Entries of the same board without a path are told by their order. */
+/** Returns the entries of the configuration. Equal entries are numbered by their order. */
 export function entriesOf(boards: readonly BoardEntry[]): Entry[] {
   const counts = new Map<string, number>()
   return boards.map(({ board: name, transport, path, baud }) => {
@@ -24,11 +24,11 @@ export function entriesOf(boards: readonly BoardEntry[]): Entry[] {
     const count = counts.get(place) ?? 0
     counts.set(place, count + 1)
     const board = boardNamed(name)
-    const family = board?.family ?? (transport === 'native' ? THIS_MACHINE : NO_FAMILY)
+    const family = board?.family ?? (transport === 'native' ? THIS_MACHINE : UNKNOWN_FAMILY)
     const where = transport === 'bridge' ? (path ?? DEFAULT_BRIDGE) : transport === 'serial' ? (path ?? null) : null
     return { identity: count === 0 ? place : `${place}#${count}`, family, board, name, transport, path: where, baud }
   })
 }
 
-/** Where the bridge of such a board listens on itself. */
+/** The address at which the bridge of a board listens unless configured otherwise. */
 const DEFAULT_BRIDGE = '127.0.0.1:9999'

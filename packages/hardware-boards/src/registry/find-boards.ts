@@ -1,4 +1,4 @@
-/** From what USB shows to boards: each with what tells it from all others. */
+/** Finds the boards among the ports of a scan, and gives each one its identity. */
 import { type Board, type BoardFamily, boardNamed, boardOfUsb, FAMILY_BY_VENDOR } from '@sluice/hardware'
 import type { UsbIdentity } from '../devices.ts'
 import type { Identity } from './aliases.ts'
@@ -6,7 +6,7 @@ import type { SeenPort } from './usb.ts'
 
 export interface FoundBoard {
   readonly identity: Identity
-  /** The beginning of its alias. */
+  /** The alias without its number. */
   readonly family: string
   readonly board: Board | undefined
   readonly path: string
@@ -14,15 +14,15 @@ export interface FoundBoard {
   readonly location: string | null
 }
 
-/** Makers of bridges between USB and a serial line: any board may be behind one. */
+/** Vendors of USB-to-serial bridges. Any board may be behind such a bridge. */
 const UART_VENDORS: ReadonlySet<string> = new Set(['10c4', '1a86', '0403', '067b'])
 
-/** Of a board of no known family. */
-export const NO_FAMILY = 'device'
+/** The family of a board that is not in the table. */
+export const UNKNOWN_FAMILY = 'device'
 
 /**
- * Boards by what USB says of them: those of a known product or vendor. `named` are ports that are boards because the
- * configuration, or their firmware, says so: board by path. A device with several ports is its first.
+ * Returns the boards of a known USB product or vendor, and the ports in `named`: the boards that the configuration or the
+ * firmware names, by path. A device with several ports is represented by the first.
  */
 export function findBoards(ports: readonly SeenPort[], named: ReadonlyMap<string, string>): FoundBoard[] {
   const found = new Map<Identity, FoundBoard>()
@@ -37,15 +37,15 @@ export function findBoards(ports: readonly SeenPort[], named: ReadonlyMap<string
     const place = placeOf(port)
     if (places.has(place)) continue
     places.add(place)
-    const family: BoardFamily | typeof NO_FAMILY = board?.family ?? familyByVendor ?? NO_FAMILY
-    // Cheap copies of a board all have the same serial number: only the first can be told by it.
+    const family: BoardFamily | typeof UNKNOWN_FAMILY = board?.family ?? familyByVendor ?? UNKNOWN_FAMILY
+    // Cheap copies of a board share one serial number, so only the first is identified by it.
     const identity = found.has(identityOf(port)) ? identityByPlace(port) : identityOf(port)
     found.set(identity, { identity, family, board, path: port.path, usb: port.usb, location: port.location })
   }
   return [...found.values()]
 }
 
-/** Whether a port may be asked what it is: whoever is on USB has said so already, and what is no board is not written to. */
+/** True when a port may be asked for its firmware. A USB device has identified itself, and may be something else than a board. */
 export const mayBeAsked = ({ usb }: SeenPort): boolean => usb === null
 
 const placeOf = ({ location, path }: SeenPort): string => location ?? path

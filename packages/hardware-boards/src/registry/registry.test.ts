@@ -3,7 +3,7 @@ import * as v from 'valibot'
 import { afterEach, describe, expect, test } from 'vitest'
 import { peripheralsSection } from '../config.ts'
 import { type FakeMachine, fakeMachine, type Plugged } from '../testing/fake-machine.ts'
-import { createRegistry, DISCOVERY_MS_MAX, type Registry, START_AFTER_MS } from './registry.ts'
+import { DISCOVERY_MS_MAX, Registry, START_AFTER_MS } from './registry.ts'
 
 const never = new AbortController().signal
 const A: Plugged = { path: '/dev/ttyACM0', usb: '2e8a:0005', serialNumber: 'e66', location: '1-1' }
@@ -17,14 +17,14 @@ afterEach(async () => {
 
 function registryOf(fake: FakeMachine, config: object = {}, host: TestHost | TestHostOverrides = {}) {
   const on = 'logs' in host ? (host as TestHost) : testHost(host)
-  const registry = createRegistry(on, v.parse(peripheralsSection.schema, config), fake.machine)
+  const registry = new Registry(on, v.parse(peripheralsSection.schema, config), fake.machine)
   open.push(registry)
   return { registry, host: on }
 }
 
-/** Lets what was set off in the background come to its end. */
+/** Waits until background work has ended. */
 const settle = async (): Promise<void> => {
-  for (let turn = 0; turn < 30; turn++) await new Promise((resolve) => setImmediate(resolve))
+  for (let tick = 0; tick < 30; tick++) await new Promise((resolve) => setImmediate(resolve))
 }
 const shown = (registry: Registry) => registry.all().map(({ alias, connected, path }) => `${alias} ${connected ? path : 'gone'}`)
 const code = (expected: string) => expect.objectContaining({ code: expected })
@@ -32,8 +32,8 @@ const code = (expected: string) => expect.objectContaining({ code: expected })
 test.each<[what: string, one: Plugged, other: Plugged]>([
   ['of another kind', A, B],
   ['of the same kind', B, { ...B, path: '/dev/ttyACM0', serialNumber: '758', location: '1-1' }],
-  ['told by its place', { ...B, serialNumber: '' }, { ...B, serialNumber: '', location: '1-9' }],
-])('a board that took another one’s port a moment ago is not taken for it: %s', async (_, one, other) => {
+  ['identified by its place', { ...B, serialNumber: '' }, { ...B, serialNumber: '', location: '1-9' }],
+])('a line refuses a board that took over the port: %s', async (_, one, other) => {
   const plain = ({ serialNumber, ...rest }: Plugged): Plugged => (serialNumber ? { ...rest, serialNumber } : rest)
   const fake = fakeMachine(plain(one))
   const { registry } = registryOf(fake)
@@ -48,7 +48,7 @@ test.each<[what: string, one: Plugged, other: Plugged]>([
 })
 
 describe('discovery', () => {
-  test('§2.7 rule 4: three boards have their families’ aliases, and none of them was opened', async () => {
+  test('names three boards by their families without opening them', async () => {
     const fake = fakeMachine(A, B, C)
     const { registry } = registryOf(fake)
     await registry.discover(never)
@@ -56,7 +56,7 @@ describe('discovery', () => {
     expect(fake.opened).toEqual([])
   })
 
-  test('what is on USB and no board is shown, not written to, not named', async () => {
+  test('shows a USB device that is no board, and neither opens nor names it', async () => {
     const fake = fakeMachine({ path: '/dev/ttyUSB0', usb: '12d1:1001', serialNumber: 'x', location: '1-4' })
     const { registry } = registryOf(fake)
     expect(await registry.discover(never)).toEqual([])
@@ -64,7 +64,7 @@ describe('discovery', () => {
     expect(registry.seen()).toEqual([{ vendor: '12d1', product: '1001', name: 'Thing' }])
   })
 
-  test('a port of no USB device is asked what it is, once while it is there', async () => {
+  test('asks a port without a USB device for its firmware once', async () => {
     const fake = fakeMachine({ path: '/dev/ttyAMA0', options: { capabilities: { board: 'board_c1' } } })
     const { registry } = registryOf(fake)
     await registry.discover(never)
@@ -73,7 +73,7 @@ describe('discovery', () => {
     expect(fake.opened).toEqual(['/dev/ttyAMA0'])
   })
 
-  test('ports that do not answer are asked side by side, and the look ends in time', async () => {
+  test('asks silent ports in parallel and ends in time', async () => {
     const silent = (path: string): Plugged => ({ path, options: { delay: () => new Promise(() => {}) } })
     const fake = fakeMachine(silent('/dev/ttyAMA0'), silent('/dev/ttyAMA1'), silent('/dev/ttyAMA2'), B)
     const open = fake.machine.open
@@ -90,7 +90,7 @@ describe('discovery', () => {
     expect((await found).map(({ alias }) => alias)).toEqual(['board_b0'])
   })
 
-  test('a board on USB is known before a port that does not answer has been waited for', async () => {
+  test('knows a USB board before a silent port has timed out', async () => {
     const fake = fakeMachine({ path: '/dev/ttyAMA0' }, B)
     fake.machine.open = () => new Promise(() => {})
     const { registry, host } = registryOf(fake)
@@ -100,20 +100,20 @@ describe('discovery', () => {
     expect(shown(registry)).toEqual(['board_b0 /dev/ttyACM1'])
   })
 
-  test('a machine that cannot be looked at holds nobody up longer than stated', async () => {
+  test('ends in time when the scan hangs', async () => {
     const fake = fakeMachine(B)
-    fake.machine.look = () => new Promise(() => {})
+    fake.machine.scan = () => new Promise(() => {})
     const { registry, host } = registryOf(fake)
     const found = registry.discover(never)
     await host.advance(DISCOVERY_MS_MAX)
     await expect(found).resolves.toEqual([])
   })
 
-  test('a daemon whose first look failed looks again', async () => {
+  test('scans again when the first scan failed', async () => {
     const fake = fakeMachine(B)
-    const { look } = fake.machine
+    const { scan } = fake.machine
     let busy = true
-    fake.machine.look = () => (busy ? new Promise(() => {}) : look())
+    fake.machine.scan = () => (busy ? new Promise(() => {}) : scan())
     const { registry, host } = registryOf(fake)
     registry.start()
     await host.advance(DISCOVERY_MS_MAX)
@@ -124,12 +124,12 @@ describe('discovery', () => {
     expect(shown(registry)).toEqual(['board_b0 /dev/ttyACM1'])
     await host.advance(600_000)
     await settle()
-    expect(fake.looks()).toBe(1)
+    expect(fake.scans()).toBe(1)
   })
 
-  test('a look that fails is logged and finds nothing', async () => {
+  test('logs a failed scan and finds nothing', async () => {
     const fake = fakeMachine(B)
-    fake.machine.look = async () => {
+    fake.machine.scan = async () => {
       throw new Error('no sysfs')
     }
     const { registry, host } = registryOf(fake)
@@ -137,14 +137,14 @@ describe('discovery', () => {
     expect(host.logs.map(({ level }) => level)).toContain('warn')
   })
 
-  test('with `discover` off only what is configured is there', async () => {
+  test('shows only configured boards when discover is false', async () => {
     const fake = fakeMachine(A, B)
     const { registry } = registryOf(fake, { discover: false, enabled: true, boards: [{ board: 'board_b', path: B.path }] })
     await registry.discover(never)
     expect(shown(registry)).toEqual(['board_b0 /dev/ttyACM1'])
   })
 
-  test('a device with several ports is its first, and copies with one serial number are told by their place', async () => {
+  test('takes the first port of a device, and identifies copies by their place', async () => {
     const twin: Plugged = { ...B, path: '/dev/ttyACM5', location: '1-5' }
     const second: Plugged = { ...B, path: '/dev/ttyACM3' }
     const { registry } = registryOf(fakeMachine(B, second, twin))
@@ -154,7 +154,7 @@ describe('discovery', () => {
 })
 
 describe('aliases', () => {
-  test('stay with the board when it is plugged in elsewhere, and across a restart in another order', async () => {
+  test('stay with the board at another port and after a restart', async () => {
     const fake = fakeMachine(B)
     const { registry, host } = registryOf(fake)
     const other: Plugged = { ...B, serialNumber: '999', path: '/dev/ttyACM9', location: '1-9' }
@@ -170,7 +170,7 @@ describe('aliases', () => {
     expect(shown(again)).toEqual(['board_b0 /dev/ttyACM1', 'board_b1 /dev/ttyACM0'])
   })
 
-  test('of a board without a serial number belong to its place', async () => {
+  test('belong to the place of a board without a serial number', async () => {
     const { serialNumber: _, ...nameless } = B
     const fake = fakeMachine(nameless)
     const { registry } = registryOf(fake)
@@ -184,7 +184,7 @@ describe('aliases', () => {
     expect(shown(registry)).toEqual(['board_b0 /dev/ttyACM7', 'board_b1 /dev/ttyACM8'])
   })
 
-  test('are not written down again by each look', async () => {
+  test('are not stored again by each scan', async () => {
     const host = testHost()
     let writes = 0
     const set = host.keyValue.set
@@ -193,13 +193,13 @@ describe('aliases', () => {
       return set(...args)
     }
     const { registry } = registryOf(fakeMachine(A, B, C), {}, host)
-    for (let look = 0; look < 5; look++) await registry.discover(never)
+    for (let scan = 0; scan < 5; scan++) await registry.discover(never)
     expect(writes).toBe(3)
   })
 })
 
 describe('hot-plug', () => {
-  test('a board that comes, goes and comes back elsewhere is the same one, without anybody asking', async () => {
+  test('recognises a board that comes back at another port', async () => {
     const fake = fakeMachine()
     const { registry, host } = registryOf(fake)
     registry.start()
@@ -219,7 +219,7 @@ describe('hot-plug', () => {
     await expect(registry.line('board_b0').read(4, never)).resolves.toBe(0)
   })
 
-  test('a line that was lost is opened anew by the next call', async () => {
+  test('reopens a lost line with the next call', async () => {
     const fake = fakeMachine(B)
     const { registry } = registryOf(fake)
     await registry.discover(never)
@@ -231,23 +231,23 @@ describe('hot-plug', () => {
     expect(fake.opened).toEqual([B.path, B.path])
   })
 
-  test('nobody looks after close', async () => {
+  test('does not scan after close', async () => {
     const fake = fakeMachine()
     const { registry } = registryOf(fake)
     registry.start()
     await settle()
     await registry.close()
-    const before = fake.looks()
+    const before = fake.scans()
     fake.plug(B)
     await settle()
-    expect(fake.looks()).toBe(before)
+    expect(fake.scans()).toBe(before)
   })
 })
 
 describe('configured boards', () => {
   const boards = [{ board: 'board_b', path: B.path, baud: 9600 }]
 
-  test('are there though nothing is plugged in, and are the same when it is', async () => {
+  test('are listed while disconnected, and stay the same when connected', async () => {
     const fake = fakeMachine()
     const { registry } = registryOf(fake, { enabled: true, boards })
     await registry.discover(never)
@@ -257,12 +257,12 @@ describe('configured boards', () => {
     expect(registry.all()).toEqual([expect.objectContaining({ alias: 'board_b0', connected: true, baud: 9600 })])
   })
 
-  test('are not there while they are not enabled', async () => {
+  test('are not listed unless enabled', async () => {
     const { registry } = registryOf(fakeMachine(), { enabled: false, boards })
     await expect(registry.discover(never)).resolves.toEqual([])
   })
 
-  test('are found again after a restart without them', async () => {
+  test('keep their alias after a restart without them', async () => {
     const { registry, host } = registryOf(fakeMachine(B), { enabled: true, boards })
     await registry.discover(never)
     await registry.close()
@@ -271,7 +271,7 @@ describe('configured boards', () => {
     expect(shown(again)).toEqual(['board_b0 gone'])
   })
 
-  test('behind a bridge of no particular maker are what the configuration says', async () => {
+  test('behind a generic bridge chip are what the configuration says', async () => {
     const clone: Plugged = { path: '/dev/ttyUSB0', usb: '1a86:7523', location: '1-1' }
     const { registry } = registryOf(fakeMachine(clone), { enabled: true, boards: [{ board: 'board_b', path: clone.path }] })
     await registry.discover(never)
@@ -280,7 +280,7 @@ describe('configured boards', () => {
     ])
   })
 
-  test('of the same kind without a port are filled one after the other', async () => {
+  test('of the same kind without a port are filled in order', async () => {
     const fake = fakeMachine(B)
     const { registry } = registryOf(fake, { enabled: true, boards: [{ board: 'board_b' }, { board: 'board_b' }] })
     await registry.discover(never)
@@ -288,7 +288,7 @@ describe('configured boards', () => {
     expect(registry.all().map(({ connected }) => connected)).toEqual([true, false])
   })
 
-  test('without a port are the same when they are unplugged, and after a restart without them', async () => {
+  test('without a port keep their alias when unplugged and after a restart', async () => {
     const fake = fakeMachine(B)
     const config = { enabled: true, boards: [{ board: 'board_b' }] }
     const { registry, host } = registryOf(fake, config)
@@ -305,7 +305,7 @@ describe('configured boards', () => {
     expect(shown(again)).toEqual(['board_b0 /dev/ttyACM1'])
   })
 
-  test('of each transport have their names', async () => {
+  test('of each transport get an alias', async () => {
     const config = {
       enabled: true,
       boards: [
@@ -321,13 +321,13 @@ describe('configured boards', () => {
       ['board_c0', 'sim', true],
       ['sbc0', 'native', false],
     ])
-    const told = host.logs.filter(({ message }) => message === 'a board is connected')
-    expect(told.map(({ fields }) => fields?.device)).toEqual(['board_c0', 'board_b0'])
+    const logged = host.logs.filter(({ message }) => message === 'board connected')
+    expect(logged.map(({ fields }) => fields?.device)).toEqual(['board_c0', 'board_b0'])
   })
 })
 
 describe('pick', () => {
-  test('takes the only one, and names the choices otherwise', async () => {
+  test('returns the only device, and lists the choices otherwise', async () => {
     const fake = fakeMachine(B)
     const { registry } = registryOf(fake)
     await registry.discover(never)
@@ -339,18 +339,18 @@ describe('pick', () => {
     expect(() => registry.pick('board_x0')).toThrow(code('not_found'))
   })
 
-  test('with nothing connected says so and what USB shows', async () => {
+  test('reports the USB devices when no board is connected', async () => {
     const { registry } = registryOf(fakeMachine({ path: '/dev/ttyUSB0', usb: '12d1:1001' }))
     await registry.discover(never)
-    expect(() => registry.pick(undefined)).toThrow('No device was found. USB shows, none of them a known board: 12d1:1001 Thing')
+    expect(() => registry.pick(undefined)).toThrow('No device was found. USB shows no known board, only 12d1:1001 Thing')
     const { registry: empty } = registryOf(fakeMachine())
     await empty.discover(never)
-    expect(() => empty.pick(undefined)).toThrow('USB shows nothing')
+    expect(() => empty.pick(undefined)).toThrow('USB shows no devices')
   })
 })
 
 describe('withPort and comeBack', () => {
-  test('the port is alone with its work, and the protocol begins anew after', async () => {
+  test('give the port to one task, and restart the protocol afterwards', async () => {
     const fake = fakeMachine(B)
     const { registry } = registryOf(fake)
     await registry.discover(never)
@@ -368,7 +368,7 @@ describe('withPort and comeBack', () => {
     expect(fake.opened).toHaveLength(3)
   })
 
-  test('a device that is not connected has no port', async () => {
+  test('refuse a device that is not connected', async () => {
     const fake = fakeMachine(B)
     const { registry } = registryOf(fake)
     await registry.discover(never)
@@ -377,7 +377,7 @@ describe('withPort and comeBack', () => {
     await expect(registry.withPort('board_b0', never, async () => 1)).rejects.toEqual(code('unavailable'))
   })
 
-  test('a board comes back under its name though its firmware gives it another serial number', async () => {
+  test('keep the alias of a board that comes back with another serial number', async () => {
     const fake = fakeMachine(A)
     const { registry, host } = registryOf(fake)
     await registry.discover(never)
@@ -390,7 +390,7 @@ describe('withPort and comeBack', () => {
     await expect(back).resolves.toEqual(expect.objectContaining({ alias: 'board_a0', path: '/dev/ttyACM6' }))
   })
 
-  test('one that does not come back is an error after the time given', async () => {
+  test('fail when the board does not come back in time', async () => {
     const fake = fakeMachine(A)
     const { registry, host } = registryOf(fake)
     await registry.discover(never)

@@ -1,142 +1,188 @@
-/** The boards of this machine: looked for, named, watched, and each with its line. */
+/** The registry of boards: scans for them, names them, watches for changes, and gives access to their lines. */
 
 import { signalScope } from '@sluice/kit'
 import { AppError, type Host } from '@sluice/sdk'
 import type { PeripheralsConfig } from '../config.ts'
-import type { Devices } from '../devices.ts'
+import type { Device, Devices, Port, UsbSeen } from '../devices.ts'
 import type { BoardLine } from '../transports/board-line.ts'
+import { BoardNames } from './board-names.ts'
+import { BoardScanner } from './board-scanner.ts'
+import { DeviceTable, type WantedSignals } from './device-table.ts'
 import { entriesOf } from './entries.ts'
-import { createHeldDevices, type WantedSignals } from './held-devices.ts'
 import { type Machine, thisMachine } from './machine.ts'
-import { createNameBoards } from './name-boards.ts'
-import { pickDevice } from './pick.ts'
-import { createSeenBoards } from './seen-boards.ts'
+import { pickDevice } from './pick-device.ts'
 
-/** The daemon has other things to do while it starts; who needs a board sooner has it looked for at once. */
+/** Keeps the first scan out of the start of the daemon. A call that needs a board earlier scans at once. */
 export const START_AFTER_MS = 250
-/** Of one look, all ports asked. */
+/** The longest time a caller waits for a scan. */
 export const DISCOVERY_MS_MAX = 2000
-/** Kept free of it for naming what was found. */
-const LOOKING_MS_MAX = 1500
-/** After a start whose first look failed, as on a machine that is busy starting itself; twice as long each time. */
-const LOOK_AGAIN_MS = 5000
-const LOOKS_AGAIN_MAX = 4
-/** While somebody waits for a board that was reset. */
-const COME_BACK_LOOK_MS = 250
-/** A board that was told to restart is gone by then, or restarts without leaving. */
-const GOING_MS_MAX = 1500
+/** The longest time a scan takes; the rest is for naming the boards. */
+const SCAN_MS_MAX = 1500
+/** The pause before another scan when the first one failed, for example on a machine that is still booting; it doubles each time. */
+const RETRY_MS = 5000
+const RETRIES_MAX = 4
+/** The interval of the scans while a caller waits for a board that was reset. */
+const COME_BACK_SCAN_MS = 250
+/** A board that was told to restart has gone by then, or restarts without leaving USB. */
+const LEAVE_MS_MAX = 1500
 
-export interface Registry extends Devices {
-  /** The line to a device's pins. */
-  line(alias: string): BoardLine
-  /** Looks, and goes on looking when devices come and go, until `close`. */
-  start(): void
-  /** The signals that are wanted; the lines of other devices are closed when idle. */
-  listenTo(signals: WantedSignals): void
-  /** Idempotent. */
-  close(): Promise<void>
-}
+export class Registry implements Devices {
+  readonly #host: Host
+  readonly #config: PeripheralsConfig
+  readonly #machine: Machine
+  readonly #table: DeviceTable
+  readonly #names: BoardNames
+  readonly #scanner: BoardScanner
+  readonly #closing = new AbortController()
+  #scanning: Promise<void> | undefined
+  #first: Promise<void> | undefined
+  #isReady = false
+  #hasScanned = false
 
-export function createRegistry(host: Host, config: PeripheralsConfig, given: Partial<Machine> = {}): Registry {
-  const { clock, log } = host
-  const machine: Machine = { ...thisMachine(host), ...given }
-  const entries = config.enabled ? entriesOf(config.boards) : []
-  const held = createHeldDevices(host, machine)
-  const names = createNameBoards(host, entries, held)
-  const boards = createSeenBoards(host, config, entries, machine)
-  const closing = new AbortController()
-  let looking: Promise<void> | undefined
-  let first: Promise<void> | undefined
-  let looked = false
-  let hasSeen = false
+  /** Members of `machine` replace those of this machine. */
+  constructor(host: Host, config: PeripheralsConfig, machine: Partial<Machine> = {}) {
+    this.#host = host
+    this.#config = config
+    this.#machine = { ...thisMachine(host), ...machine }
+    const entries = config.enabled ? entriesOf(config.boards) : []
+    this.#table = new DeviceTable(host, this.#machine)
+    this.#names = new BoardNames(host, entries, this.#table)
+    this.#scanner = new BoardScanner(host, config, entries, this.#machine)
+  }
 
-  const lookOnce = async (): Promise<void> => {
-    using limit = signalScope([closing.signal], LOOKING_MS_MAX, clock)
+  /** Scans now, and again whenever devices come and go, until `close`. */
+  start(): void {
+    const { signal } = this.#closing
+    void this.#host.clock.sleep(START_AFTER_MS, signal).then(() => {
+      if (signal.aborted) return
+      void this.#scanUntilItWorks()
+      if (this.#config.discover) void this.#watch()
+    })
+  }
+
+  all(): readonly Device[] {
+    return this.#table.all()
+  }
+
+  seen(): readonly UsbSeen[] {
+    return this.#scanner.usb
+  }
+
+  async ready(signal: AbortSignal): Promise<void> {
+    if (!this.#isReady) await this.#inTime(this.#firstScan(), signal)
+  }
+
+  async discover(signal: AbortSignal): Promise<readonly Device[]> {
+    await this.#scanAgain(signal)
+    return this.all()
+  }
+
+  pick(alias: string | undefined, fits: (device: Device) => boolean = () => true): Device {
+    return pickDevice(this.all(), this.seen(), alias, fits)
+  }
+
+  /** Returns the line to the pins of a device. Throws `not_found`. */
+  line(alias: string): BoardLine {
+    return this.#table.line(alias)
+  }
+
+  async withPort<Result>(alias: string, signal: AbortSignal, work: (port: Port) => Promise<Result>): Promise<Result> {
+    return this.line(alias).withPort(signal, work)
+  }
+
+  async comeBack(alias: string, timeoutMs: number, signal: AbortSignal): Promise<Device> {
+    const { clock } = this.#host
+    let wasGone = this.#table.get(alias)?.connected !== true
+    const startMs = clock.monotonicMs()
+    const stopExpecting = this.#names.expect(alias)
     try {
-      await boards.look(async (found) => {
-        hasSeen = true
-        if (!closing.signal.aborted) await names.take(found)
+      for (;;) {
+        await this.#scanAgain(signal)
+        const device = this.#table.get(alias)
+        if (!device) throw new AppError('not_found', `There is no device ${JSON.stringify(alias)}`)
+        wasGone ||= !device.connected
+        const passedMs = clock.monotonicMs() - startMs
+        if (device.connected && (wasGone || passedMs >= Math.min(LEAVE_MS_MAX, timeoutMs))) return device
+        if (passedMs >= timeoutMs)
+          throw new AppError('upstream_timeout', `${alias} did not come back within ${Math.round(timeoutMs / 1000)} s`)
+        await clock.sleep(COME_BACK_SCAN_MS, signal)
+      }
+    } finally {
+      stopExpecting()
+    }
+  }
+
+  /** Sets the wanted signals. The lines of boards without wanted signals are closed when idle. */
+  listenTo(signals: WantedSignals): void {
+    this.#table.listenTo(signals)
+  }
+
+  /** Idempotent. */
+  async close(): Promise<void> {
+    this.#closing.abort()
+    await this.#scanning
+    await this.#table.close()
+  }
+
+  /** Joins the scan that runs, or begins one. */
+  #scan(): Promise<void> {
+    if (this.#closing.signal.aborted) return Promise.resolve()
+    this.#scanning ??= this.#scanOnce().finally(() => {
+      this.#scanning = undefined
+    })
+    return this.#scanning
+  }
+
+  async #scanOnce(): Promise<void> {
+    const { clock, log } = this.#host
+    using limit = signalScope([this.#closing.signal], SCAN_MS_MAX, clock)
+    try {
+      await this.#scanner.scan(async (found) => {
+        this.#hasScanned = true
+        if (!this.#closing.signal.aborted) await this.#names.update(found)
       }, limit.signal)
     } catch (error) {
-      if (!closing.signal.aborted) log.warn('boards could not be looked for', { error })
+      if (!this.#closing.signal.aborted) log.warn('board scan failed', { error })
     }
   }
-  const look = (): Promise<void> => {
-    if (closing.signal.aborted) return Promise.resolve()
-    looking ??= lookOnce().finally(() => {
-      looking = undefined
-    })
-    return looking
-  }
-  const firstLook = (): Promise<void> => {
-    first ??= look().then(() => {
-      looked = true
-    })
-    return first
-  }
-  const lookUntilSeen = async (): Promise<void> => {
-    await firstLook()
-    for (let again = 0; again < LOOKS_AGAIN_MAX && !hasSeen && !closing.signal.aborted; again++) {
-      await clock.sleep(LOOK_AGAIN_MS * 2 ** again, closing.signal)
-      if (!hasSeen) await look()
-    }
-  }
-  const watch = (): Promise<void> =>
-    machine
-      .watch(() => void lookAnew(closing.signal).catch(() => undefined), closing.signal)
-      .catch((error: unknown) => log.warn('boards are not noticed as they come and go', { error }))
-  /** Until it is done, or the time for a look is over. Throws `aborted`. */
-  const inTime = async (done: Promise<void>, signal: AbortSignal): Promise<void> => {
-    using wait = signalScope([signal])
-    await Promise.race([done, clock.sleep(DISCOVERY_MS_MAX, wait.signal)])
-    if (signal.aborted) throw new AppError('aborted', 'The call was aborted')
-  }
-  /** A look that began after now. */
-  const lookAnew = (signal: AbortSignal): Promise<void> => inTime((looking ?? Promise.resolve()).then(look), signal)
 
-  return {
-    all: held.all,
-    seen: () => boards.usb,
-    ready: async (signal) => (looked ? undefined : inTime(firstLook(), signal)),
-    async discover(signal) {
-      await lookAnew(signal)
-      return held.all()
-    },
-    pick: (alias, fits = () => true) => pickDevice(held.all(), boards.usb, alias, fits),
-    line: held.line,
-    withPort: async (alias, signal, work) => held.line(alias).withPort(signal, work),
-    async comeBack(alias, timeoutMs, signal) {
-      let wasGone = held.get(alias)?.connected !== true
-      const startMs = clock.monotonicMs()
-      const stopWaiting = names.await(alias)
-      try {
-        for (;;) {
-          await lookAnew(signal)
-          const device = held.get(alias)
-          if (!device) throw new AppError('not_found', `There is no device ${JSON.stringify(alias)}`)
-          wasGone ||= !device.connected
-          const passedMs = clock.monotonicMs() - startMs
-          if (device.connected && (wasGone || passedMs >= Math.min(GOING_MS_MAX, timeoutMs))) return device
-          if (passedMs >= timeoutMs)
-            throw new AppError('upstream_timeout', `${alias} did not come back within ${Math.round(timeoutMs / 1000)} s`)
-          await clock.sleep(COME_BACK_LOOK_MS, signal)
-        }
-      } finally {
-        stopWaiting()
-      }
-    },
-    start() {
-      void clock.sleep(START_AFTER_MS, closing.signal).then(() => {
-        if (closing.signal.aborted) return
-        void lookUntilSeen()
-        if (config.discover) void watch()
-      })
-    },
-    listenTo: held.listenTo,
-    async close() {
-      closing.abort()
-      await looking
-      await held.close()
-    },
+  /** Waits for a scan that begins after this call. */
+  #scanAgain(signal: AbortSignal): Promise<void> {
+    return this.#inTime(
+      (this.#scanning ?? Promise.resolve()).then(() => this.#scan()),
+      signal,
+    )
+  }
+
+  #firstScan(): Promise<void> {
+    this.#first ??= this.#scan().then(() => {
+      this.#isReady = true
+    })
+    return this.#first
+  }
+
+  async #scanUntilItWorks(): Promise<void> {
+    const { signal } = this.#closing
+    await this.#firstScan()
+    for (let retry = 0; retry < RETRIES_MAX && !this.#hasScanned && !signal.aborted; retry++) {
+      await this.#host.clock.sleep(RETRY_MS * 2 ** retry, signal)
+      if (!this.#hasScanned) await this.#scan()
+    }
+  }
+
+  async #watch(): Promise<void> {
+    const { signal } = this.#closing
+    try {
+      await this.#machine.watch(() => void this.#scanAgain(signal).catch(() => undefined), signal)
+    } catch (error) {
+      this.#host.log.warn('watch for boards failed; boards that come and go are not noticed', { error })
+    }
+  }
+
+  /** Resolves when `done` does, or when the time for a scan is over. Throws `aborted`. */
+  async #inTime(done: Promise<void>, signal: AbortSignal): Promise<void> {
+    using wait = signalScope([signal])
+    await Promise.race([done, this.#host.clock.sleep(DISCOVERY_MS_MAX, wait.signal)])
+    if (signal.aborted) throw new AppError('aborted', 'The call was aborted')
   }
 }

@@ -27,7 +27,7 @@ async function folderOf() {
   return folder
 }
 
-test('a port that comes is told once it has settled, many at a time once, and other files never', async () => {
+test('reports new ports once after they have settled, and other files never', async () => {
   const folder = await folderOf()
   const { clock, onChange } = watched(folder)
   await writeFile(join(folder, 'null'), '')
@@ -38,7 +38,7 @@ test('a port that comes is told once it has settled, many at a time once, and ot
   expect(onChange).toHaveBeenCalledOnce()
 })
 
-test('a folder that cannot be watched is looked at, every 2 s and no more often', async () => {
+test('polls every 2 s when the folder cannot be watched', async () => {
   const parent = await folderOf()
   const { clock, onChange } = watched(join(parent, 'later'))
   await vi.waitFor(() => expect(clock.sleeping).toBe(1))
@@ -51,11 +51,11 @@ test('a folder that cannot be watched is looked at, every 2 s and no more often'
   await vi.waitFor(() => expect(onChange).toHaveBeenCalledOnce())
 })
 
-test('a folder full of other writes is looked at instead', async () => {
+test('polls when the folder gets too many other writes', async () => {
   const folder = await folderOf()
   const { clock, onChange } = watched(folder)
   const busy = join(folder, 'null')
-  // The kernel joins equal events that wait; different names are never joined.
+  // The kernel merges equal pending events, so each write uses a name of its own.
   for (let round = 0; clock.sleeping === 0 && round < 60; round++) {
     await Promise.all(Array.from({ length: 60 }, (_, index) => writeFile(`${busy}${index}`, 'x')))
   }
@@ -65,7 +65,7 @@ test('a folder full of other writes is looked at instead', async () => {
   await vi.waitFor(() => expect(onChange).toHaveBeenCalledOnce())
 })
 
-test('nothing is watched after an abort', async () => {
+test('ends after an abort', async () => {
   const { abort, done } = watched(await folderOf())
   abort.abort()
   await expect(done).resolves.toBeUndefined()

@@ -1,8 +1,8 @@
-/** What goes through a raw REPL at most. */
+/** Limits of a raw REPL. They stand in a file of their own because the tools need them before the REPL is loaded. */
 
 export const RUN_MS = 30_000
 export const OUTPUT_BYTES_MAX = 65_536
-/** Of the code of one run. */
+/** The longest code of one run. */
 export const CODE_BYTES_MAX = 65_536
-/** Of `main.py`. */
+/** The longest `main.py`. */
 export const MAIN_BYTES_MAX = 131_072

@@ -21,12 +21,12 @@ describe.skipIf(!python)(title, () => {
   }
   const forget = () => execute("import os\nfor n in os.listdir():\n    if n.startswith('main'):\n        os.remove(n)")
 
-  test('a board without a program says so', async () => {
+  test('reading returns undefined without a program', async () => {
     forget()
     expect(await using(readMain)).toBeUndefined()
   })
 
-  test('a program comes back as it was written, whatever is in it', async () => {
+  test('reading returns the program that was written', async () => {
     const text = fc.string({ unit: 'grapheme', maxLength: 3000 })
     await fc.assert(
       fc.asyncProperty(text, fc.constantFrom('yes' as const, 'no' as const), async (code, rawPaste) => {
@@ -39,16 +39,16 @@ describe.skipIf(!python)(title, () => {
     )
   })
 
-  test('nothing is left beside the program', async () => {
+  test('writing leaves no other file', async () => {
     await using((repl) => writeMain(repl, 'print(1)'))
     expect(execute("import os\nprint([n for n in os.listdir() if 'main' in n])").stdout?.trim()).toBe("['main.py']")
   })
 
   test.each([
-    ['is cut off', (code: string) => code.includes('hexdigest') || code.includes('h.digest'), "print('0' * 64)"],
+    ['is damaged', (code: string) => code.includes('hexdigest') || code.includes('h.digest'), "print('0' * 64)"],
     ['cannot be renamed', (code: string) => code.includes('os.rename'), 'raise OSError(5)'],
     ['finds no room', (code: string) => code.includes('a2b_base64('), 'raise OSError(28)'],
-  ])('a new program that %s leaves the old one as it was', async (_, fails, instead) => {
+  ])('a new program that %s leaves the old one in place', async (_, fails, instead) => {
     await using((repl) => writeMain(repl, 'old = 1'))
     const faulty = (code: string): Executed => python?.execute(fails(code) ? instead : code) ?? {}
     await expect(using((repl) => writeMain(repl, 'new = 2'), { execute: faulty })).rejects.toMatchObject({ code: 'upstream' })
@@ -56,7 +56,7 @@ describe.skipIf(!python)(title, () => {
     expect(execute("import os\nprint('main.py.new' in os.listdir())").stdout?.trim()).toBe('False')
   })
 
-  test('a new program whose renaming breaks off when the old one is gone is kept', async () => {
+  test('the new program is kept when renaming fails after the old one is gone', async () => {
     await using((repl) => writeMain(repl, 'old = 1'))
     const faulty = (code: string): Executed =>
       python?.execute(code.includes('os.rename') ? "import os\nos.remove('main.py')\nraise OSError(5)" : code) ?? {}
@@ -65,7 +65,7 @@ describe.skipIf(!python)(title, () => {
     forget()
   })
 
-  test('a program beyond the bound is neither written nor read', async () => {
+  test('a program over the limit is neither written nor read', async () => {
     forget()
     await expect(using((repl) => writeMain(repl, '#'.repeat(MAIN_BYTES_MAX + 1)))).rejects.toMatchObject({ code: 'too_large' })
     expect(await using(readMain)).toBeUndefined()
@@ -74,10 +74,10 @@ describe.skipIf(!python)(title, () => {
     forget()
   })
 
-  test('its own REPL, byte for byte, takes and answers what is sent', async () => {
+  test('the REPL of MicroPython accepts and answers the bytes that are sent', async () => {
     const { memoryPort } = await import('../transports/memory-port.ts')
     const { near, far } = memoryPort()
-    // Raw-paste mode waits for its bytes inside of the interpreter, which a single thread cannot give it.
+    // The interpreter would block in raw-paste mode, because a single thread cannot feed it meanwhile.
     far.onData((bytes) => {
       const asks = Buffer.from(bytes).toString('latin1') === '\x05A\x01'
       void far.write(asks ? Buffer.from('R\x00', 'latin1') : (python?.feed(bytes) ?? Buffer.alloc(0)))
@@ -90,21 +90,21 @@ describe.skipIf(!python)(title, () => {
       await repl.run('if True print'),
     ])
     const { result } = await drive(clock, work)
-    expect(result[0]).toEqual({ stdout: '42\n', stderr: '', dropped: 0, late: false })
+    expect(result[0]).toEqual({ stdout: '42\n', stderr: '', dropped: 0, isLate: false })
     expect(result[1]).toMatchObject({ stdout: '', stderr: expect.stringContaining('ZeroDivisionError: divide by zero') })
     expect(result[2]).toMatchObject({ stdout: `${'ü'.repeat(300)}\n` })
     expect(result[3]).toMatchObject({ stderr: expect.stringContaining('SyntaxError') })
   })
 })
 
-test.each(['', 'x', '12\nzz', '5\n00'])('an answer that is none (%j) is refused', async (stdout) => {
+test.each(['', 'x', '12\nzz', '5\n00'])('reading refuses the answer %j', async (stdout) => {
   const clock = testClock()
   const { port } = replBoard({ execute: () => ({ stdout }) })
   const work = withRepl(port, { name: 'board_a0', clock, signal: new AbortController().signal }, readMain)
   await expect(drive(clock, work)).rejects.toMatchObject({ code: 'upstream' })
 })
 
-test('a board that hangs while it takes a program holds nobody up for long', async () => {
+test('writing to a board that hangs ends in time', async () => {
   const clock = testClock()
   const { port } = replBoard({ execute: () => ({ hangs: true }) })
   const work = withRepl(port, { name: 'board_a0', clock, signal: new AbortController().signal }, (repl) => writeMain(repl, 'x'))

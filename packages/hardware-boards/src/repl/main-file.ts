@@ -1,13 +1,13 @@
-/** The program a MicroPython board starts by itself, `main.py`: read whole, and replaced whole or not at all. */
+/** Reads and replaces `main.py`, the program that a MicroPython board starts by itself. A failed write leaves the old one in place. */
 import { createHash } from 'node:crypto'
 import { AppError } from '@sluice/sdk'
 import { MAIN_BYTES_MAX } from './limits.ts'
 import type { Repl } from './repl.ts'
 
 const NEW = 'main.py.new'
-/** What a board with little memory takes at once. */
+/** Small enough for a board with little memory. */
 const PIECE_BYTES = 1024
-/** Of each step: flash that is erased takes its time, but not that much. */
+/** Limits each step. Erasing flash takes time, but never this long. */
 const STEP_MS = 10_000
 
 const READ = `
@@ -26,26 +26,27 @@ if 0 <= n <= ${MAIN_BYTES_MAX}:
             b = f.read(256)
 `
 
-/** Undefined: there is none. Throws `too_large`, and as `Repl.ask`. */
+/** Returns undefined when the board has no `main.py`. Throws `too_large`, and as `Repl.ask`. */
 export async function readMain(repl: Repl): Promise<string | undefined> {
   const answer = await repl.ask(READ, { outputBytesMax: 3 * MAIN_BYTES_MAX })
   const [size = '', ...lines] = answer.split('\n')
   const bytes = Number(size)
-  if (!/^-?\d+$/.test(size)) throw new AppError('upstream', 'The board does not say how long main.py is')
+  if (!/^-?\d+$/.test(size)) throw new AppError('upstream', 'The board does not state the size of main.py')
   if (bytes < 0) return undefined
-  if (bytes > MAIN_BYTES_MAX) throw new AppError('too_large', `main.py has ${bytes} bytes, over ${MAIN_BYTES_MAX}`)
+  if (bytes > MAIN_BYTES_MAX) throw new AppError('too_large', `main.py has ${bytes} bytes; the limit is ${MAIN_BYTES_MAX}`)
   const content = Buffer.from(lines.join(''), 'hex')
-  if (content.length !== bytes) throw new AppError('upstream', `Of the ${bytes} bytes of main.py ${content.length} arrived`)
+  if (content.length !== bytes) throw new AppError('upstream', `Only ${content.length} of the ${bytes} bytes of main.py arrived`)
   return content.toString('utf8')
 }
 
 /**
- * What was there before stays until the new one is complete, and was found to be what was sent. Throws `too_large`,
- * `upstream` when the board cannot keep it, and as `Repl.ask`.
+ * Replaces the program once the new one has arrived and its hash has been checked. Throws `too_large`, `upstream` when the
+ * board cannot store it, and as `Repl.ask`.
  */
 export async function writeMain(repl: Repl, code: string | Uint8Array): Promise<{ readonly bytes: number; readonly sha256: string }> {
   const content = typeof code === 'string' ? Buffer.from(code) : Buffer.from(code.buffer, code.byteOffset, code.byteLength)
-  if (content.length > MAIN_BYTES_MAX) throw new AppError('too_large', `The program has ${content.length} bytes, over ${MAIN_BYTES_MAX}`)
+  if (content.length > MAIN_BYTES_MAX)
+    throw new AppError('too_large', `The program has ${content.length} bytes; the limit is ${MAIN_BYTES_MAX}`)
   const sha256 = createHash('sha256').update(content).digest('hex')
   const step = (code: string): Promise<string> => repl.ask(code, { timeoutMs: STEP_MS })
   try {
@@ -55,7 +56,7 @@ export async function writeMain(repl: Repl, code: string | Uint8Array): Promise<
       await step(`f.write(binascii.a2b_base64(b'${piece}'))`)
     }
     const found = (await step(HASH)).trim()
-    if (found !== sha256) throw new AppError('upstream', 'What arrived on the board is not what was sent; main.py is as it was')
+    if (found !== sha256) throw new AppError('upstream', 'The program was damaged on its way to the board; main.py was not changed')
   } catch (error) {
     await step(DISCARD).catch(() => undefined)
     throw error
@@ -80,7 +81,7 @@ with open('${NEW}', 'rb') as f:
 print(binascii.hexlify(h.digest()).decode())
 `
 
-// A FAT volume does not rename over what is there.
+// A FAT file system does not rename over an existing file.
 const RENAME = `
 try:
     os.rename('${NEW}', 'main.py')
@@ -103,7 +104,7 @@ except OSError:
     pass
 `
 
-// Where the old one is gone already, the new one is all there is.
+// When main.py has already been removed, the new file is the only copy and stays.
 const KEEP_ONE = `
 if 'main.py' in os.listdir():
     os.remove('${NEW}')

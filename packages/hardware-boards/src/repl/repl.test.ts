@@ -16,7 +16,7 @@ const arrange = (options: ReplBoardOptions = {}, clock: TestClock = testClock())
 const long = `print('${'x'.repeat(1000)}')`
 
 describe.each<NonNullable<ReplBoardOptions['rawPaste']>>(['yes', 'no', 'unknown'])('raw-paste mode: %s', (rawPaste) => {
-  test('code arrives as it was sent, and its output and its traceback come back apart', async () => {
+  test('sends code unchanged, and separates output from traceback', async () => {
     const { board, using } = arrange({
       rawPaste,
       execute: (code) =>
@@ -24,56 +24,56 @@ describe.each<NonNullable<ReplBoardOptions['rawPaste']>>(['yes', 'no', 'unknown'
     })
     const { result } = await using(async (repl) => [await repl.run(long), await repl.run('bad'), await repl.run("print('ü')")])
     expect(board.codes).toEqual([long, 'bad', "print('ü')"])
-    expect(result[0]).toEqual({ stdout: `${long.length}\n`, stderr: '', dropped: 0, late: false })
+    expect(result[0]).toEqual({ stdout: `${long.length}\n`, stderr: '', dropped: 0, isLate: false })
     expect(result[1]).toMatchObject({ stdout: 'so far\n', stderr: 'Traceback\nNameError: bad\n' })
     expect(board.mode).toBe('friendly')
   })
 })
 
-test('noise before prompts, and a prompt that is lost, change nothing', async () => {
+test('copes with noise before prompts and with lost prompts', async () => {
   const { run } = arrange({ garbage: '\xfe>> {"event":', losesPrompts: 3, execute: () => ({ stdout: 'fine' }) })
   expect(await run('x')).toMatchObject({ result: { stdout: 'fine' } })
 })
 
-test('a program that runs is interrupted, and started anew afterwards', async () => {
+test('interrupts a running program and restarts it afterwards', async () => {
   const { board, run } = arrange({ program: true, execute: () => ({ stdout: 'fine' }) })
-  expect(await run('x')).toMatchObject({ result: { stdout: 'fine' }, restarted: true })
+  expect(await run('x')).toMatchObject({ result: { stdout: 'fine' }, wasRestarted: true })
   expect(board).toMatchObject({ mode: 'running', softResets: 1 })
 })
 
-test('a board without a program is not reset, unless that is asked for', async () => {
+test('resets a board without a program only on request', async () => {
   const { board, run, using } = arrange()
-  expect(await run('x')).toMatchObject({ restarted: false })
+  expect(await run('x')).toMatchObject({ wasRestarted: false })
   expect(board.softResets).toBe(0)
   await using((repl) => repl.run('x'), true)
   expect(board).toMatchObject({ mode: 'friendly', softResets: 1 })
 })
 
-test('a program that catches interrupts is interrupted again', async () => {
+test('interrupts a program again when it catches interrupts', async () => {
   const { run } = arrange({ program: true, catches: 5, execute: () => ({ stdout: 'fine' }) })
   expect(await run('x')).toMatchObject({ result: { stdout: 'fine' } })
 })
 
 test.each<[what: string, options: ReplBoardOptions, says: string]>([
   ['nothing answers', { instead: 'silence' }, 'does not answer'],
-  ['an echo', { instead: 'echo' }, 'gives back what is sent'],
+  ['an echo', { instead: 'echo' }, 'echoes what is sent'],
   ['noise', { instead: 'noise' }, 'does not answer as MicroPython does'],
-])('what is no REPL is told: %s', async (_, options, says) => {
+])('explains why no REPL answers: %s', async (_, options, says) => {
   const { run, clock } = arrange(options)
   await expect(run('x')).rejects.toMatchObject({ code: 'unavailable', message: expect.stringContaining(says) })
   expect(clock.monotonicMs()).toBeLessThan(15_000)
 })
 
-test('code that does not end within 30 s is interrupted, and what it printed comes back', async () => {
+test('interrupts code after 30 s and returns its output', async () => {
   const { board, run, clock } = arrange({ execute: () => ({ stdout: 'started\r\n', hangs: true }) })
   const { result } = await run('while True: pass')
-  expect(result).toMatchObject({ stdout: 'started\n', late: true, stderr: expect.stringContaining('KeyboardInterrupt') })
+  expect(result).toMatchObject({ stdout: 'started\n', isLate: true, stderr: expect.stringContaining('KeyboardInterrupt') })
   expect(clock.monotonicMs()).toBeGreaterThanOrEqual(30_000)
   expect(clock.monotonicMs()).toBeLessThan(34_000)
   expect(board.mode).toBe('friendly')
 })
 
-test('code that does not let itself be interrupted is told, within the time', async () => {
+test('reports in time that code cannot be interrupted', async () => {
   const { run, clock } = arrange({ execute: () => ({ hangs: true }), catches: 1000 })
   await expect(run('while True: pass')).rejects.toMatchObject({ code: 'unavailable', message: expect.stringContaining('reset button') })
   expect(clock.monotonicMs()).toBeLessThan(35_000)
@@ -87,61 +87,64 @@ test('an abort interrupts the code and leaves the board at its prompt', async ()
   expect(clock.monotonicMs()).toBeLessThan(5000)
 })
 
-test('an abort while code is on its way ends at once', async () => {
+test('an abort while code is being sent ends at once', async () => {
   const { run, abort, clock } = arrange({ stallsAfter: 40 })
   void clock.sleep(2000).then(() => abort.abort())
   await expect(run(long)).rejects.toMatchObject({ code: 'aborted' })
   expect(clock.monotonicMs()).toBeLessThan(4000)
 })
 
-test('a board that stops taking code is told, within the time', async () => {
+test('reports in time that a board stopped accepting code', async () => {
   const { run, clock } = arrange({ stallsAfter: 40 })
   await expect(run(long)).rejects.toMatchObject({ code: 'upstream_timeout' })
   expect(clock.monotonicMs()).toBeLessThan(35_000)
 })
 
-test('a board that hangs and takes no more bytes is told, within the time', async () => {
+test('reports in time that a board accepts no more bytes', async () => {
   const { run, clock } = arrange({ hangsAfter: 200 })
-  await expect(run(long)).rejects.toMatchObject({ code: 'upstream_timeout', message: expect.stringContaining('does not take') })
+  await expect(run(long)).rejects.toMatchObject({ code: 'upstream_timeout', message: expect.stringContaining('does not accept') })
   expect(clock.monotonicMs()).toBeLessThan(35_000)
 })
 
-test('an abort ends a call whose bytes the board does not take', async () => {
+test('an abort ends a call whose bytes the board does not accept', async () => {
   const { run, abort, clock } = arrange({ hangsAfter: 0 })
   void clock.sleep(500).then(() => abort.abort())
   await expect(run(long)).rejects.toMatchObject({ code: 'aborted' })
   expect(clock.monotonicMs()).toBeLessThan(4000)
 })
 
-test('a board that is unplugged meanwhile is told at once', async () => {
+test('reports at once that the board was unplugged', async () => {
   const { board, run, clock } = arrange({ execute: () => ({ hangs: true }) })
   void clock.sleep(1000).then(() => board.unplug())
-  await expect(run('while True: pass')).rejects.toMatchObject({ code: 'unavailable', message: expect.stringContaining('not connected') })
+  await expect(run('while True: pass')).rejects.toMatchObject({
+    code: 'unavailable',
+    message: expect.stringContaining('no longer connected'),
+  })
   expect(clock.monotonicMs()).toBeLessThan(4000)
 })
 
-test('output beyond the bound is counted and not kept', async () => {
+test('counts output over the limit and drops it', async () => {
   const { run } = arrange({ execute: () => ({ stdout: 'y'.repeat(OUTPUT_BYTES_MAX + 1234) }) })
   const { result } = await run('x')
   expect(result.stdout).toHaveLength(OUTPUT_BYTES_MAX)
   expect(result.dropped).toBe(1234)
 })
 
-test('code beyond the bound is not sent', async () => {
+test('does not send code over the limit', async () => {
   const { board, run } = arrange()
   await expect(run('#'.repeat(70_000))).rejects.toMatchObject({ code: 'too_large' })
   expect(board.codes).toEqual([])
 })
 
-test('the last line of a traceback is the error of code of our own', async () => {
+test('ask throws the last line of a traceback', async () => {
   const { using } = arrange({ execute: () => ({ stderr: 'Traceback\r\n  File\r\nOSError: [Errno 28] ENOSPC\r\n' }) })
   await expect(using((repl) => repl.ask('x'))).rejects.toMatchObject({
     code: 'upstream',
-    message: 'board_a0 says: OSError: [Errno 28] ENOSPC',
+    message: 'board_a0 reports: OSError: [Errno 28] ENOSPC',
   })
 })
 
-test('a traceback reaches no terminal as commands to it', async () => {
+test('ask removes control characters from a traceback', async () => {
   const { using } = arrange({ execute: () => ({ stderr: 'Traceback\r\n\x1b]0;owned\x07\x1b[2JValueError\r\n' }) })
-  await expect(using((repl) => repl.ask('x'))).rejects.toMatchObject({ message: 'board_a0 says: ]0;owned  [2JValueError' })
+  await expect(using((repl) => repl.ask('x'))).rejects.toMatchObject({ message: 'board_a0 reports: ]0;owned  [2JValueError' })
 })

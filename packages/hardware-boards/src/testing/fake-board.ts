@@ -1,26 +1,26 @@
-/** A board at the far end of a line, for tests: it speaks either dialect, remembers what it heard, and misbehaves on order. */
+/** A fake board at the far end of a line. It speaks either dialect, records the requests, and misbehaves on demand. */
 import { members, parsedOrUndefined } from '@sluice/kit/foreign-json'
 import type { Port } from '../devices.ts'
 
-/** What becomes of the answer to one request. */
+/** How one request is answered. */
 export type Fault =
   | 'none'
   | 'silent'
-  /** Binary noise and a broken line come first. */
+  /** The reply follows binary noise and a broken line. */
   | 'noise'
-  /** Half of the answer, and nothing more. */
+  /** Half of the reply is sent. */
   | 'half'
-  /** Half of the answer, then the line is gone. */
+  /** Half of the reply is sent, then the line closes. */
   | 'unplug'
-  /** The answer to something else comes first. */
+  /** A reply to another request comes first. */
   | 'stray'
-  /** Only the answer to something else. */
+  /** Only a reply to another request is sent. */
   | 'wrong-id'
-  /** The request comes back before the answer. */
+  /** The request is echoed before the reply. */
   | 'echo'
-  /** The request comes back, and nothing else. */
+  /** The request is echoed, without a reply. */
   | 'only-echo'
-  /** A line that does not end, much longer than any frame. */
+  /** A line without an end, much longer than any frame. */
   | 'endless'
   /** Lines of another protocol. */
   | 'other-protocol'
@@ -34,25 +34,25 @@ export interface Heard {
 }
 
 export interface FakeBoard {
-  /** Requests, without pings and without `capabilities`. */
+  /** The requests, without `ping` and `capabilities`. */
   readonly heard: readonly Heard[]
   readonly pins: Map<number, 0 | 1>
-  /** How the next requests are answered, one each; pings are always answered properly, but for `always`. */
+  /** Sets the faults of the next requests, one each. Pings are answered correctly unless `always` was called. */
   next(...faults: Fault[]): void
-  /** How all requests from now on are answered, pings too. */
+  /** Sets the fault of all requests from now on, pings included. */
   always(fault: Fault): void
-  /** Sends as it is. */
+  /** Sends the text unchanged. */
   say(text: string | Uint8Array): void
 }
 
 export interface FakeBoardOptions {
   readonly dialect?: 'numbered' | 'bare'
   readonly capabilities?: object | null
-  /** Answers `gpio_*` only when told to, in the order they came. */
+  /** Delays each reply except to `ping` and `capabilities`. */
   readonly delay?: () => Promise<void>
 }
 
-/** Endless for a link: 64 KiB without a newline. */
+/** 64 KiB without a newline, more than a link ever keeps. */
 const ENDLESS = Buffer.alloc(65_536, 'x')
 const NOISE = Buffer.from([0, 255, 10, 13, 254, 123, 34, 0, 10])
 const STRAY = '999999999'

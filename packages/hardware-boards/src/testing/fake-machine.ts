@@ -1,4 +1,4 @@
-/** A machine for tests: ports that are plugged in and out by hand, each with a fake board behind it. */
+/** A fake machine whose ports are plugged in and out by the test, each with a fake board behind it. */
 import { AppError } from '@sluice/sdk'
 import type { Port, UsbIdentity } from '../devices.ts'
 import type { Machine } from '../registry/machine.ts'
@@ -8,7 +8,7 @@ import { type FakeBoard, type FakeBoardOptions, fakeBoard } from './fake-board.t
 
 export interface Plugged {
   readonly path: string
-  /** `vvvv:pppp`; absent: no USB device. */
+  /** Vendor and product as `vvvv:pppp`; the port belongs to no USB device unless given. */
   readonly usb?: string
   readonly serialNumber?: string
   readonly location?: string
@@ -16,18 +16,18 @@ export interface Plugged {
 }
 
 export interface FakeMachine {
-  /** Its members may be replaced. */
+  /** Tests may replace its members. */
   readonly machine: { -readonly [Member in keyof Machine]: Machine[Member] }
-  /** Plugs in and tells the watcher. */
+  /** Plugs devices in and notifies the watchers. */
   plug(...devices: Plugged[]): void
-  /** Takes out and tells the watcher; open ports are cut. */
+  /** Unplugs a device, closes its open port and notifies the watchers. */
   unplug(path: string): void
-  /** The board at a path, as of its last open. */
+  /** Returns the board behind the port that was opened last at a path. */
   board(path: string): FakeBoard
-  /** Paths in the order they were opened. */
+  /** The paths in the order in which they were opened. */
   readonly opened: readonly string[]
-  /** How often it was looked. */
-  readonly looks: () => number
+  /** Returns the number of scans. */
+  readonly scans: () => number
 }
 
 export function fakeMachine(...plugged: Plugged[]): FakeMachine {
@@ -35,21 +35,21 @@ export function fakeMachine(...plugged: Plugged[]): FakeMachine {
   const ports = new Map<string, { port: Port; board: FakeBoard }>()
   const opened: string[] = []
   const watchers = new Set<() => void>()
-  let looks = 0
-  const tell = (): void => {
+  let scans = 0
+  const notify = (): void => {
     for (const watcher of watchers) watcher()
   }
   return {
     opened,
-    looks: () => looks,
+    scans: () => scans,
     plug(...devices) {
       for (const device of devices) there.set(device.path, device)
-      tell()
+      notify()
     },
     unplug(path) {
       there.delete(path)
       void ports.get(path)?.port.close()
-      tell()
+      notify()
     },
     board(path) {
       const found = ports.get(path)
@@ -57,8 +57,8 @@ export function fakeMachine(...plugged: Plugged[]): FakeMachine {
       return found.board
     },
     machine: {
-      async look() {
-        looks++
+      async scan() {
+        scans++
         const seen = [...there.values()].map(seenPort)
         return { ports: seen, usb: seen.flatMap(({ usb }) => (usb ? [{ vendor: usb.vendor, product: usb.product, name: 'Thing' }] : [])) }
       },

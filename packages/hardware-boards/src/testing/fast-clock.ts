@@ -1,5 +1,4 @@
-/** A clock on which time passes by itself, faster than on this machine: for whole tools, whose waits nobody moves by hand. */
-
+/** A clock that runs by itself, faster than real time, for tests of whole tools that cannot advance it. */
 import { systemClock } from '@sluice/kit'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
 

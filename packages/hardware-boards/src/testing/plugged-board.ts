@@ -6,13 +6,13 @@ import { type FakeBoard, type FakeBoardOptions, fakeBoard } from './fake-board.t
 
 export interface PluggedBoard {
   readonly usb: UsbBoard
-  /** What runs on it. */
+  /** The firmware that runs on the board. */
   readonly firmware: FakeBoard
   /** Idempotent. */
   close(): Promise<void>
 }
 
-/** Not plugged in yet, but powered: its firmware listens. */
+/** Returns a board that is not plugged in yet, but whose firmware already runs. */
 export async function boardWithFirmware(identity: UsbBoardIdentity, options?: FakeBoardOptions): Promise<PluggedBoard> {
   const usb = await createUsbBoard(identity)
   const readers = new Set<(bytes: Uint8Array) => void>()

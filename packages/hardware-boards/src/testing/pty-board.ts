@@ -1,4 +1,4 @@
-/** A fake board behind a pseudo-terminal, as a serial port of this machine. */
+/** A fake board behind a pseudo-terminal, which looks like a serial port of this machine. */
 import type { DebianProgram } from '@sluice/qa/debian-program'
 import { type SerialLine, startSerialLine } from '@sluice/qa/serial-line'
 import type { Port } from '../devices.ts'

@@ -1,4 +1,4 @@
-/** The firmware of `firmware/`, compiled, on a chip that QEMU emulates: its serial line as a port. */
+/** Compiles the firmware in `firmware/` and runs it on a chip that QEMU emulates, with its serial line as a port. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { glob, mkdtemp, rm } from 'node:fs/promises'
@@ -14,7 +14,7 @@ const run = promisify(execFile)
 interface Kind {
   readonly compiler: { readonly packages: readonly string[]; readonly program: string }
   readonly emulator: { readonly packages: readonly string[]; readonly program: string }
-  /** What the emulator is given for an image. */
+  /** Returns the arguments of the emulator for an image. */
   readonly args: (elf: string) => readonly string[]
 }
 
@@ -27,7 +27,7 @@ const KINDS = {
   board_c: {
     compiler: { packages: ['gcc-arm-none-eabi'], program: 'usr/bin/arm-none-eabi-gcc' },
     emulator: { packages: ['qemu-system-arm'], program: 'usr/bin/qemu-system-arm' },
-    // Its second serial line is the one these boards have at their debugger.
+    // These boards connect the second serial line to their debug probe.
     args: (elf) => ['-machine', 'netduinoplus2', '-kernel', elf, '-serial', 'null', '-serial', 'stdio'],
   },
 } as const satisfies Record<string, Kind>
@@ -50,7 +50,7 @@ export async function findBoardTools(name: QemuBoardName): Promise<BoardTools | 
   return 'missing' in emulator ? emulator : { compiler, emulator }
 }
 
-/** Compiles as the README says, and starts it. */
+/** Compiles the firmware as firmware/README.md describes, and starts it. */
 export async function startQemuBoard(name: QemuBoardName, { compiler, emulator }: BoardTools): Promise<QemuBoard> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-firmware-'))
   const env = {
@@ -75,7 +75,7 @@ export async function startQemuBoard(name: QemuBoardName, { compiler, emulator }
   }
 }
 
-/** The compiler proper has libraries of its own, beside those of the program that starts it. */
+/** Returns the library path: the compiler needs libraries of its own besides those of its driver program. */
 async function libraries({ root, env }: DebianProgram): Promise<string> {
   const folders = new Set<string>()
   if (root !== '/') for await (const file of glob('usr/lib/**/*.so*', { cwd: root })) folders.add(join(root, dirname(file)))
@@ -84,7 +84,7 @@ async function libraries({ root, env }: DebianProgram): Promise<string> {
 
 function portOf(child: ChildProcess): Port {
   const { stdin, stdout } = child
-  if (!stdin || !stdout) throw new TypeError('its pipes were asked for')
+  if (!stdin || !stdout) throw new TypeError('The emulator has no pipes')
   return {
     write: (bytes) => new Promise((done, fail) => stdin.write(bytes, (error) => (error ? fail(error) : done()))),
     onData(callback) {

@@ -1,4 +1,4 @@
-/** `hardware_board_info`, `hardware_memory_map`, `hardware_capabilities`: what configured boards are and can do. */
+/** `hardware_board_info`, `hardware_memory_map` and `hardware_capabilities`: the tools that describe boards. */
 import { boardNamed, type DeviceGuard } from '@sluice/hardware'
 import { AppError, defineTool, errorText, type Host, type Tool } from '@sluice/sdk'
 import * as v from 'valibot'
@@ -6,8 +6,7 @@ import type { PeripheralsConfig } from '../config.ts'
 import type { Capabilities } from '../protocol/answers.ts'
 import type { Registry } from '../registry/registry.ts'
 import { factsOf, knownBoard, memoryLines } from './board-facts.ts'
-import { ranges } from './gpio.ts'
-import { device } from './pins.ts'
+import { device, ranges } from './gpio.ts'
 
 const board = v.optional(
   v.pipe(v.string(), v.minLength(1), v.maxLength(64), v.description('Name such as board_c1; default: the first configured one')),
@@ -23,7 +22,7 @@ export function boardTools(host: Host, config: PeripheralsConfig, registry: Regi
   return [
     defineTool({
       name: 'hardware_board_info',
-      description: 'Says what a board is: chip, architecture, description and memory; read live where a debug probe reaches it.',
+      description: 'Describes a board: chip, architecture, description and memory; read live where a debug probe reaches it.',
       input: v.object({ board }),
       risk: 'read',
       available,
@@ -41,7 +40,7 @@ export function boardTools(host: Host, config: PeripheralsConfig, registry: Regi
     }),
     defineTool({
       name: 'hardware_memory_map',
-      description: "Lists a board's memory ranges; read live where a debug probe reaches it, else from its data sheet.",
+      description: "Lists a board's memory ranges; read live where a debug probe reaches it, from its data sheet otherwise.",
       input: v.object({ board }),
       risk: 'read',
       available,
@@ -78,6 +77,6 @@ export function boardTools(host: Host, config: PeripheralsConfig, registry: Regi
 }
 
 function capabilitiesText(alias: string, { gpio, led, firmware }: Capabilities): string {
-  const said = [gpio && `GPIO ${ranges(gpio)}`, led !== null && `LED on pin ${led}`, firmware && `firmware ${firmware}`].filter(Boolean)
-  return `${alias}: ${said.length > 0 ? said.join('; ') : 'it does not say which pins it has'}`
+  const parts = [gpio && `GPIO ${ranges(gpio)}`, led !== null && `LED on pin ${led}`, firmware && `firmware ${firmware}`].filter(Boolean)
+  return `${alias}: ${parts.length > 0 ? parts.join('; ') : 'it does not list its pins'}`
 }

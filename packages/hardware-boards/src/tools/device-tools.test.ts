@@ -1,12 +1,12 @@
-/** The tools for MicroPython boards and for flashing, over a machine of fake boards. */
+/** The tools for MicroPython boards and for flashing, on a machine with fake boards. */
 import { type ClientId, type DeviceRecord, sha256Hex, type ToolReport } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import { toolContext } from '@sluice/testkit/tool'
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
-import { boardsFeature } from '../boards-feature.ts'
 import { peripheralsSection } from '../config.ts'
 import { uf2Image } from '../flash/testing/uf2-image.ts'
+import { boardsFeature } from '../index.ts'
 import { drive } from '../repl/testing/drive.ts'
 import { type ReplBoardOptions, replBoard } from '../repl/testing/repl-board.ts'
 import { fakeMachine, type Plugged } from '../testing/fake-machine.ts'
@@ -33,12 +33,12 @@ const arrange = async ({ plugged = [PICO], repl = {}, files = {} }: Arranged = {
     return board.port
   }
   const mounts = { list: async () => [], isMount: async () => false }
-  const parts = boardsFeature({ machine, mounts }).build(host, v.parse(peripheralsSection.schema, {}))
+  const parts = boardsFeature(machine, mounts).build(host, v.parse(peripheralsSection.schema, {}))
   const abort = new AbortController()
   await drive(host.clock, Promise.resolve(parts.register?.(abort.signal)))
   const tool = (name: string) => {
     const found = parts.tools?.find((candidate) => candidate.name === name)
-    if (!found) throw new Error(`there is no tool ${name}`)
+    if (!found) throw new Error(`The feature has no tool ${name}`)
     return found
   }
   const call = (name: string, input: object = {}, client = 'client') => {
@@ -55,26 +55,26 @@ const main = (text: string | undefined) => (code: string) => {
 }
 
 describe('device_read_code', () => {
-  test('shows the program in a fence that the program does not have', async () => {
+  test('shows the program in a longer fence than the program contains', async () => {
     const { call, records } = await arrange({ repl: { execute: main('print("```")\n') } })
     expect(await call('device_read_code')).toBe('main.py on board_a0:\n\n````python\nprint("```")\n````')
     expect(records).toEqual([])
   })
 
-  test('a board without a program says so', async () => {
+  test('reports a board without a program', async () => {
     const { call } = await arrange({ repl: { execute: main(undefined) } })
-    expect(await call('device_read_code')).toContain('no program yet')
+    expect(await call('device_read_code')).toContain('There is no program')
   })
 
-  test('a program that was running runs again', async () => {
+  test('restarts a program that was running', async () => {
     const { call, boards } = await arrange({ repl: { program: true, execute: main('x = 1') } })
-    expect(await call('device_read_code')).toContain('started anew')
+    expect(await call('device_read_code')).toContain('has been restarted')
     expect(boards.at(-1)?.mode).toBe('running')
   })
 })
 
 describe('device_exec', () => {
-  test('returns what was printed, on record with its hash', async () => {
+  test('returns the output, and records the code with its hash', async () => {
     const { call, records, reports } = await arrange({ repl: { execute: () => ({ stdout: '42\r\n' }) } })
     expect(await call('device_exec', { code: 'print(42)' })).toBe('Output from board_a0:\n42')
     expect(reports).toEqual([{ data: '42\n' }])
@@ -83,19 +83,19 @@ describe('device_exec', () => {
     ])
   })
 
-  test('a traceback is told as a failure', async () => {
+  test('reports a traceback as a failure', async () => {
     const { call, reports } = await arrange({ repl: { execute: () => ({ stderr: 'Traceback\r\nNameError: x\r\n' }) } })
     expect(await call('device_exec', { code: 'x' })).toBe('board_a0 printed nothing.\nError:\nTraceback\nNameError: x')
     expect(reports).toMatchObject([{ failed: true }])
   })
 
-  test('what hangs is interrupted, and that is told', async () => {
+  test('interrupts code that hangs, and says so', async () => {
     const { call, reports } = await arrange({ repl: { execute: () => ({ stdout: 'a\r\n', hangs: true }) } })
     expect(await call('device_exec', { code: 'while True: pass' })).toContain('did not end within 30 s and was interrupted')
     expect(reports).toMatchObject([{ failed: true }])
   })
 
-  test('§2.7 another client is kept out while a board is leased', async () => {
+  test('refuses another client while the board is leased', async () => {
     const { call } = await arrange()
     await call('device_exec', { code: 'x' }, 'one')
     await expect(call('device_exec', { code: 'x' }, 'two')).rejects.toMatchObject({ code: 'conflict' })
@@ -113,7 +113,7 @@ describe('device_write_code', () => {
     expect(records).toMatchObject([{ detail: { tool: 'device_write_code', bytes: 14, sha256: sha256Hex(code) } }])
   })
 
-  test('what arrives otherwise than it was sent is told, and not taken', async () => {
+  test('keeps the old program when the new one was damaged on its way', async () => {
     const { call, boards } = await arrange({
       repl: { execute: (asked) => ({ stdout: asked.includes('digest') ? sha256Hex('other') : '' }) },
     })
@@ -125,12 +125,12 @@ describe('device_write_code', () => {
 describe.each(['device_read_code', 'device_write_code', 'device_exec'])('%s', (name) => {
   const input = name === 'device_read_code' ? {} : { code: 'x' }
 
-  test('without a board says so and lists what USB shows', async () => {
+  test('lists the USB devices when there is no board', async () => {
     const { call } = await arrange({ plugged: [] })
     await expect(call(name, input)).rejects.toMatchObject({ code: 'not_found', message: expect.stringContaining('USB shows') })
   })
 
-  test('on a board that does not run MicroPython is refused, and nothing is recorded', async () => {
+  test('refuses a board that does not run MicroPython, and records nothing', async () => {
     const { call, records, boards } = await arrange({ plugged: [UNO] })
     await expect(call(name, { ...input, device: 'board_b0' })).rejects.toMatchObject({
       code: 'invalid_request',
@@ -149,22 +149,22 @@ describe.each(['device_read_code', 'device_write_code', 'device_exec'])('%s', (n
   })
 })
 
-test('§5 what interrupts the program of a board is of risk execute, reading it too, and flashing always asks', async () => {
+test('every tool that interrupts a program has risk execute, and flashing always asks', async () => {
   const { tool } = await arrange()
   for (const name of ['device_read_code', 'device_write_code', 'device_exec', 'board_a_flash']) expect(tool(name).risk).toBe('execute')
   expect(tool('board_a_flash').alwaysAsks).toBe(true)
 })
 
 describe('board_a_flash', () => {
-  test('without confirm does nothing', async () => {
+  test('does nothing without confirm', async () => {
     const { call, boards, records } = await arrange({ files: { 'a.uf2': uf2Image(2) } })
     await expect(call('board_a_flash', { confirm: false, image: 'a.uf2' })).rejects.toMatchObject({
-      message: expect.stringContaining('confirm must be true'),
+      message: expect.stringContaining('set confirm to true'),
     })
     expect([...boards, ...records]).toEqual([])
   })
 
-  test('refuses an image that is not for it before anything is recorded', async () => {
+  test('refuses an image for another chip before it records anything', async () => {
     const { call, records } = await arrange({ files: { 'a.uf2': uf2Image(2, () => ({ family: 7 })) } })
     await expect(call('board_a_flash', { confirm: true, image: 'a.uf2' })).rejects.toMatchObject({
       message: expect.stringContaining('another chip'),
@@ -172,7 +172,7 @@ describe('board_a_flash', () => {
     expect(records).toEqual([])
   })
 
-  test('without an image says where to get one', async () => {
+  test('says where to get an image when there is none', async () => {
     const { call } = await arrange()
     await expect(call('board_a_flash', { confirm: true })).rejects.toMatchObject({
       code: 'not_found',
@@ -180,19 +180,19 @@ describe('board_a_flash', () => {
     })
   })
 
-  test('without a board says how to bring one into its boot loader', async () => {
+  test('says how to start the boot loader when there is no board', async () => {
     const { call } = await arrange({ plugged: [UNO], files: { 'a.uf2': uf2Image(2) } })
     await expect(call('board_a_flash', { confirm: true, image: 'a.uf2' })).rejects.toMatchObject({
       message: expect.stringContaining('BOOTSEL'),
     })
     await expect(call('board_a_flash', { confirm: true, image: 'a.uf2', device: 'board_b0' })).rejects.toMatchObject({
-      message: expect.stringContaining('no board_a'),
+      message: expect.stringContaining('not a board_a'),
     })
   })
 })
 
 test.each(['device_read_code', 'device_exec', 'device_write_code', 'board_a_flash'])(
-  '%s finds no device before a person is asked',
+  '%s refuses a missing device before a person is asked',
   async (name) => {
     const input = { code: 'print()', confirm: true }
     const precheck = async (arranged: Awaited<ReturnType<typeof arrange>>) => {

@@ -1,82 +1,84 @@
-/** What `board_a_flash` does: checks the image, finds the board, and writes. */
+/** The work of `board_a_flash`: checks the image, finds the board, and flashes it. */
 import type { DeviceGuard } from '@sluice/hardware'
 import { AppError, type Host, sha256Hex, type ToolContext } from '@sluice/sdk'
 import type { Device, Devices } from '../devices.ts'
 import { findBootVolume, type Mounts } from '../flash/boot-volume.ts'
 import { BOARD_ID, flashUf2, IMAGE_BYTES_MAX, noBoardA, uf2Target } from '../flash/flash-uf2.ts'
+import { imagePath, readImage } from '../flash/image-file.ts'
 import { parseUf2 } from '../flash/parse-uf2.ts'
-import { imagePath, readImage } from '../flash/read-image.ts'
 
 const TOOL = 'board_a_flash'
-/** What it is called while it waits in its boot loader, where it has no serial number. */
-const WAITING = 'board_a_boot'
+/** The device name for the guard while the board waits in its boot loader, where it has no serial number. */
+const BOOT_DEVICE = 'board_a_boot'
 
-export interface FlashBoardADeps {
+/** The parts of the feature that the tool uses. */
+export interface FlashAccess {
   readonly host: Host
   readonly devices: Devices
   readonly guard: DeviceGuard
+  /** The mounts of this machine unless given. */
   readonly mounts: Mounts | undefined
 }
 
-export interface FlashBoardA {
+export interface FlashBoardAInput {
   readonly confirm: boolean
   /** The alias. */
   readonly device?: string | undefined
-  /** In the workspace. */
+  /** A path in the workspace. */
   readonly image?: string | undefined
 }
 
 export async function flashBoardA(
-  { host, devices, guard, mounts }: FlashBoardADeps,
-  { confirm, device: alias, image: path }: FlashBoardA,
+  { host, devices, guard, mounts }: FlashAccess,
+  { confirm, device: alias, image: path }: FlashBoardAInput,
   context: ToolContext,
 ): Promise<string> {
   const { signal } = context
-  if (!confirm) throw new AppError('invalid_request', 'Nothing was flashed: confirm must be true, for what is on the board is lost')
+  if (!confirm)
+    throw new AppError('invalid_request', 'Nothing was flashed: set confirm to true, because the present contents of the board are lost')
   const image = await imageFrom(host, path)
   parseUf2(image, uf2Target())
   await devices.ready(signal)
-  const chosen = boardA(devices, alias)
-  const said: string[] = []
+  const device = runningBoardA(devices, alias)
   const write = { image: path ?? 'default', bytes: image.length, sha256: sha256Hex(image) }
-  const deps = { clock: host.clock, devices, ...(mounts && { mounts }) }
-  const { device: back, bytes } = await guard.use({ device: chosen?.alias ?? WAITING, tool: TOOL, context, write }, () =>
-    flashUf2(deps, { device: chosen, image, signal, say: (line) => said.push(line) }),
+  const { device: back, bytes } = await guard.use({ device: device?.alias ?? BOOT_DEVICE, tool: TOOL, context, write }, () =>
+    flashUf2({ clock: host.clock, devices, mounts }, { device, image, signal, report: () => undefined }),
   )
   return back
     ? `Flashed ${bytes} bytes. ${back.alias} is back at ${back.path ?? 'its place'}.`
-    : `Copied all ${bytes} bytes, but the board has not come back with a serial port: unplug it and plug it in anew; if it stays away, the image is not for it.`
+    : `Copied all ${bytes} bytes, but the board has not come back with a serial port: unplug it and plug it in again; if it stays away, the image does not suit it.`
 }
 
-/** Throws where no board is there to be flashed, neither a running one nor one that waits in its boot loader. */
+/** Throws `not_found` when there is neither a running board to flash nor one in its boot loader. */
 export async function checkBoardA(
-  { devices, mounts }: Pick<FlashBoardADeps, 'devices' | 'mounts'>,
+  devices: Devices,
+  mounts: Mounts | undefined,
   alias: string | undefined,
   signal: AbortSignal,
 ): Promise<void> {
   await devices.ready(signal)
-  const running = boardA(devices, alias)
+  const running = runningBoardA(devices, alias)
   if (!running?.connected && !(await findBootVolume(BOARD_ID, mounts))) throw noBoardA()
 }
 
-/** One that runs; undefined: none does, so one that waits in its boot loader is meant. Throws as `Devices.pick`. */
-function boardA(devices: Devices, alias: string | undefined): Device | undefined {
+/** Returns undefined when no board_a is running, so that a board in its boot loader is meant. Throws as `Devices.pick`. */
+function runningBoardA(devices: Devices, alias: string | undefined): Device | undefined {
   const isBoardA = ({ board, connected, transport }: Device) => connected && transport === 'serial' && board?.family === 'board_a'
   if (alias === undefined) return devices.all().some(isBoardA) ? devices.pick(undefined, isBoardA) : undefined
   const chosen = devices.pick(alias)
   if (chosen.transport !== 'serial' || chosen.board?.family !== 'board_a')
-    throw new AppError('invalid_request', `${alias} is no board_a: ${TOOL} writes UF2 images to board_a only`)
+    throw new AppError('invalid_request', `${alias} is not a board_a: ${TOOL} writes UF2 images to board_a only`)
   return chosen
 }
 
-async function imageFrom({ workspace, dataDir }: Pick<Host, 'workspace' | 'dataDir'>, path: string | undefined): Promise<Uint8Array> {
+async function imageFrom({ workspace, dataDir }: Host, path: string | undefined): Promise<Uint8Array> {
   if (path !== undefined) return workspace.read(path, { bytesMax: IMAGE_BYTES_MAX })
-  const kept = imagePath(dataDir, 'board_a', 'uf2')
-  return readImage(kept, IMAGE_BYTES_MAX).catch((error: unknown) => {
+  const stored = imagePath(dataDir, 'board_a', 'uf2')
+  return readImage(stored, IMAGE_BYTES_MAX).catch((error: unknown) => {
     if (!(error instanceof AppError) || error.code !== 'not_found') throw error
     throw new AppError(
       'not_found',
-      `No image is given, and there is none at ${kept}: get MicroPython for RP2040 as .uf2 from https://micropython.org/download/RPI_PICO/`,
+      `No image is given, and there is none at ${stored}: get MicroPython for RP2040 as .uf2 from https://micropython.org/download/RPI_PICO/`,
     )
   })
 }

@@ -5,8 +5,8 @@ import { toolContext } from '@sluice/testkit/tool'
 import * as v from 'valibot'
 import { afterEach, describe, expect, test } from 'vitest'
 import { peripheralsSection } from '../config.ts'
-import { createRegistry, type Registry } from '../registry/registry.ts'
-import { sharedGuard } from '../shared-guard.ts'
+import { withNativeGuard } from '../index.ts'
+import { Registry } from '../registry/registry.ts'
 import type { FakeBoardOptions } from '../testing/fake-board.ts'
 import { fakeMachine, type Plugged } from '../testing/fake-machine.ts'
 import { boardTools } from './board-tools.ts'
@@ -25,13 +25,13 @@ function toolsOn(plugged: readonly Plugged[], config: object = {}, services: Tes
   const host = testHost({ services: { audit: async (record) => void records.push(record), ...services } })
   const parsed = v.parse(peripheralsSection.schema, config)
   const fake = fakeMachine(...plugged)
-  const registry = createRegistry(host, parsed, fake.machine)
+  const registry = new Registry(host, parsed, fake.machine)
   open.push(registry)
-  const guard = sharedGuard(host, registry, createDeviceGuard(host, parsed))
+  const guard = withNativeGuard(host, registry, createDeviceGuard(host, parsed))
   const tools = [...gpioTools(registry, guard), ...boardTools(host, parsed, registry, guard)]
   const named = (name: string): Tool => {
     const tool = tools.find((candidate) => candidate.name === name)
-    if (!tool) throw new Error(`no tool ${name}`)
+    if (!tool) throw new Error(`The feature has no tool ${name}`)
     return tool
   }
   const call = async (name: string, input: object, client = 'ada') => {
@@ -42,7 +42,7 @@ function toolsOn(plugged: readonly Plugged[], config: object = {}, services: Tes
 }
 
 describe('gpio', () => {
-  test('a pin is written and read, and the write is on record before it is done', async () => {
+  test('writes and reads a pin, and records the write first', async () => {
     const { call, records, fake } = toolsOn([B])
     await expect(call('gpio_write', { pin: 13, value: 1 })).resolves.toBe('GPIO 13 set HIGH on board_b0')
     await expect(call('gpio_read', { device: 'board_b0', pin: 13 })).resolves.toBe('GPIO 13 is HIGH (1) on board_b0')
@@ -52,32 +52,32 @@ describe('gpio', () => {
     expect(fake.board(B.path).pins.get(13)).toBe(1)
   })
 
-  test('with nothing connected says so, and what USB shows', async () => {
+  test('lists the USB devices when no board is connected', async () => {
     const { call } = toolsOn([{ path: '/dev/ttyUSB0', usb: '12d1:1001', location: '1-1' }])
-    await expect(call('gpio_read', { pin: 1 })).rejects.toThrow('No device was found. USB shows, none of them a known board: 12d1:1001')
+    await expect(call('gpio_read', { pin: 1 })).rejects.toThrow('No device was found. USB shows no known board, only 12d1:1001')
   })
 
-  test('with nothing connected no tool asks a person: each says before that there is no device', async () => {
+  test('refuses before a person is asked when no board is connected', async () => {
     const { named } = toolsOn([])
     const { precheck } = named('gpio_write')
     await expect(precheck?.({ pin: 1, value: 1 }, toolContext())).rejects.toThrow('No device was found')
   })
 
-  test('a pin the board does not have is refused, and nothing is sent, reserved or recorded', async () => {
+  test('refuses a pin the board does not have, without sending or recording anything', async () => {
     const { call, fake, records } = toolsOn([B])
     await expect(call('gpio_write', { pin: 7, value: 1 })).rejects.toThrow('board_b0 has no GPIO pin 7; it has 2-5, 12-13')
     expect(fake.board(B.path).heard).toEqual([])
     expect(records).toEqual([])
   })
 
-  test('a board that does not say which pins it has refuses by itself', async () => {
+  test('leaves the refusal to a board that does not list its pins', async () => {
     const { call, fake } = toolsOn([{ ...B, options: { capabilities: {} } }])
     await expect(call('gpio_read', { pin: 7 })).resolves.toContain('LOW')
     fake.board(B.path).next('refuse')
     await expect(call('gpio_read', { pin: 7 })).rejects.toThrow('board_b0 refuses: Invalid pin')
   })
 
-  test('an answer that is no level is an error, never a level', async () => {
+  test('reports an answer that is not a level as an error', async () => {
     const { call, fake } = toolsOn([B])
     await call('gpio_read', { pin: 2 })
     fake.board(B.path).next({ answer: 'maybe' })
@@ -85,14 +85,14 @@ describe('gpio', () => {
   })
 
   test.each([{ value: 2 }, { value: '1' }, { value: true }, { pin: -1 }, { pin: 1.5 }, { pin: '1' }, { pin: 1e9 }, { device: '../x' }])(
-    'input that is none is refused: %j',
+    'refuses the input %j',
     (wrong) => {
       const { named } = toolsOn([B])
       expect(v.safeParse(named('gpio_write').input, { pin: 2, value: 1, ...wrong }).success).toBe(false)
     },
   )
 
-  test('writes ask at the default level, reads do not', () => {
+  test('needs approval to write, but not to read', () => {
     const { named } = toolsOn([])
     expect(named('gpio_write').risk).toBe('execute')
     expect(named('gpio_read').risk).toBe('read')
@@ -106,10 +106,10 @@ describe('clients', () => {
     return { options, release: () => waiting.splice(0).map((resolve) => resolve()) }
   }
   const settle = async (): Promise<void> => {
-    for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
+    for (let tick = 0; tick < 20; tick++) await new Promise((resolve) => setImmediate(resolve))
   }
 
-  test('two never use a board at once: the second is refused while the first holds it', async () => {
+  test('never share a board: the second is refused while the first holds it', async () => {
     const { options, release } = gated()
     const { call, fake, host } = toolsOn([{ ...B, options }])
     const first = call('gpio_read', { pin: 2 }, 'ada')
@@ -127,7 +127,7 @@ describe('clients', () => {
     expect(fake.board(B.path).heard.map(({ args }) => args.pin)).toEqual([3])
   })
 
-  test('one client’s calls run one after the other', async () => {
+  test('have their calls run one after the other', async () => {
     const { options, release } = gated()
     const { call, fake } = toolsOn([{ ...B, options }])
     const both = Promise.all([call('gpio_read', { pin: 2 }), call('gpio_read', { pin: 3 })])
@@ -140,7 +140,7 @@ describe('clients', () => {
     expect(fake.board(B.path).heard.map(({ args }) => args.pin)).toEqual([2, 3])
   })
 
-  test('a pin one has written is closed to the others', async () => {
+  test('cannot write a pin that another client has written', async () => {
     const { call, host } = toolsOn([B])
     await call('gpio_write', { pin: 13, value: 1 }, 'ada')
     await host.advance(60_000)
@@ -149,16 +149,16 @@ describe('clients', () => {
   })
 })
 
-describe('what boards are', () => {
+describe('the board descriptions', () => {
   const config = { enabled: true, boards: [{ board: 'board_c1', transport: 'sim' }] }
   const probe = (info: ChipProbe['info']) => ({ chipProbe: { info } })
 
-  test('the tools are there when boards are configured and enabled, and only then', () => {
+  test('are available only when boards are configured and enabled', () => {
     const isThere = (given: object) => toolsOn([], given).named('hardware_board_info').available?.()
     expect([isThere(config), isThere({ ...config, enabled: false }), isThere({ enabled: true })]).toEqual([true, false, false])
   })
 
-  test('without a probe it is from the data sheet, and says so', async () => {
+  test('come from the data sheet without a probe', async () => {
     const { call } = toolsOn([], config)
     const info = await call('hardware_board_info', {})
     expect(info).toContain('Board: board_c1 (from the data sheet)')
@@ -168,7 +168,7 @@ describe('what boards are', () => {
     )
   })
 
-  test('with a probe it is live, and says so', async () => {
+  test('are live with a probe', async () => {
     const live = { chip: 'STM32F401RE', architecture: 'Cortex-M4 r0p1', memory: [{ name: 'RAM', start: 0x20000000, length: 98_304 }] }
     const { call } = toolsOn(
       [],
@@ -179,21 +179,21 @@ describe('what boards are', () => {
     expect(await call('hardware_memory_map', { board: 'board_b' })).toContain('from the data sheet')
   })
 
-  test('a probe that fails leaves the data sheet, with a note', async () => {
+  test('come from the data sheet, with a note, when the probe fails', async () => {
     const { call } = toolsOn(
       [],
       config,
       probe(async () => Promise.reject(new Error('secret detail'))),
     )
-    expect(await call('hardware_memory_map', {})).toContain('board_c1 (from the data sheet; it could not be read live: the probe failed):')
+    expect(await call('hardware_memory_map', {})).toContain('board_c1 (from the data sheet; the live reading failed: the probe failed):')
   })
 
-  test('an unknown board is an error that lists the known ones', async () => {
+  test('list the known boards for an unknown one', async () => {
     const { call } = toolsOn([], config)
-    await expect(call('hardware_board_info', { board: 'toaster' })).rejects.toThrow('known are board_a, board_b')
+    await expect(call('hardware_board_info', { board: 'toaster' })).rejects.toThrow('the known boards are board_a, board_b')
   })
 
-  test('capabilities are what the boards say', async () => {
+  test('include the capabilities that the boards state', async () => {
     const { call } = toolsOn([B], config)
     expect(await call('hardware_capabilities', {})).toBe(
       'board_b0: GPIO 2-5, 12-13; LED on pin 13; firmware fake 1\nboard_c0: GPIO 0-29; LED on pin 13; firmware sluice-sim 1',
@@ -202,7 +202,7 @@ describe('what boards are', () => {
 })
 
 describe('transports', () => {
-  test('sim: pins keep their state, 3 reads 2, and the change of a watched pin and a press of the button are signals', async () => {
+  test('sim: pins keep levels, pin 3 reads pin 2, and changes and the button are signals', async () => {
     const fired: unknown[] = []
     const sops = {
       matches: () => true,
@@ -225,7 +225,7 @@ describe('transports', () => {
     expect(fired).toEqual([expect.objectContaining({ source: 'peripheral', topic: 'board_a0/button', payload: '1', by: 'board:board_a0' })])
   })
 
-  test('native: the pins of this machine, or how to get them', async () => {
+  test('native: reaches the pins of this machine, or says how to build support', async () => {
     const config = { enabled: true, boards: [{ board: 'sbc', transport: 'native' }] }
     await expect(toolsOn([], config).call('gpio_read', { pin: 4 })).rejects.toThrow('pnpm build')
     const nativeGpio: SharedGpio = {

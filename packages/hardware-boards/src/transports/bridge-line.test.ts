@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { testClock } from '@sluice/testkit/clock'
 import { afterEach, expect, test } from 'vitest'
-import { createBridgeLine } from './bridge-line.ts'
+import { BridgeLine } from './bridge-line.ts'
 
 const never = new AbortController().signal
 const code = (expected: string) => expect.objectContaining({ code: expected })
@@ -21,10 +21,10 @@ async function bridge(reply: (line: string, socket: Socket) => void) {
   closers.push(() => server.close())
   const clock = testClock()
   const { port } = server.address() as AddressInfo
-  return { line: createBridgeLine({ name: 'board_b0', address: `127.0.0.1:${port}`, clock }), clock, server }
+  return { line: new BridgeLine('board_b0', `127.0.0.1:${port}`, clock), clock, server }
 }
 
-test('a pin is read and written by one line each', async () => {
+test('reads and writes a pin by one line each', async () => {
   const asked: string[] = []
   const { line } = await bridge((text, socket) => {
     asked.push(text)
@@ -39,14 +39,14 @@ test.each([
   ['error: no such pin', 'board_b0 refuses: no such pin', 'upstream'],
   ['42', 'neither 0 nor 1', 'upstream'],
   ['x'.repeat(100_000), 'does not end', 'unavailable'],
-])('a reply that is no level is an error: %.20s', async (reply, words, expected) => {
+])('reports the reply %.20s as an error', async (reply, words, expected) => {
   const { line } = await bridge((_text, socket) => socket.end(reply))
   const error = await line.read(13, never).catch((thrown: unknown) => thrown)
   expect(error).toEqual(code(expected))
   expect((error as Error).message).toContain(words)
 })
 
-test('a bridge that says nothing is an error after 3 s, and one that closes at once', async () => {
+test('fails after 3 s without a reply, and at once when the connection closes', async () => {
   const asked = Promise.withResolvers<void>()
   const { line, clock } = await bridge(() => asked.resolve())
   const reading = expect(line.read(13, never)).rejects.toEqual(code('upstream_timeout'))
@@ -57,7 +57,7 @@ test('a bridge that says nothing is an error after 3 s, and one that closes at o
   await expect(closing.read(13, never)).rejects.toEqual(code('unavailable'))
 })
 
-test('nobody there is an error, and an abort ends the wait', async () => {
+test('fails when nothing listens, and on an abort', async () => {
   const { line, server } = await bridge(() => undefined)
   const abort = new AbortController()
   const waiting = expect(line.read(13, abort.signal)).rejects.toEqual(code('aborted'))

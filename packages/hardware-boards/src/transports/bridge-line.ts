@@ -1,84 +1,101 @@
-/** The pins of a board behind a bridge: one TCP connection and one line of text a call, `gpio_read 13` or `gpio_write 13 1`. */
+/** The pins of a board behind a bridge: one TCP connection per call, with one line of text such as `gpio_read 13` or `gpio_write 13 1`. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { bridgeAddress } from '@sluice/hardware'
-import { signalScope } from '@sluice/kit'
+import { SerialQueue, signalScope } from '@sluice/kit'
 import { AppError, type Clock, errorText } from '@sluice/sdk'
-import { bitOf } from '../protocol/answers.ts'
+import { bitOf, type Capabilities } from '../protocol/answers.ts'
 import { plainText } from '../protocol/frame.ts'
 import { createLineDecoder } from '../protocol/line-decoder.ts'
-import { type BoardLine, SAYS_NOTHING } from './board-line.ts'
-import { createLane } from './lane.ts'
+import { type BoardLine, NO_CAPABILITIES } from './board-line.ts'
 
+const CALLS_MAX = 64
 const CONNECT_MS = 5000
 const REPLY_MS = 3000
-/** Of a bridge that never ends its line. */
+/** Limits the reply of a bridge that never ends its line. */
 const REPLY_BYTES_MAX = 16_384
 
-export interface BridgeLineOptions {
-  readonly name: string
-  /** As `bridgeAddress` takes it. */
-  readonly address: string
-  readonly clock: Clock
-}
+export class BridgeLine implements BoardLine {
+  readonly #name: string
+  readonly #address: string
+  readonly #clock: Clock
+  readonly #queue: SerialQueue
+  readonly #closing = new AbortController()
 
-export function createBridgeLine({ name, address, clock }: BridgeLineOptions): BoardLine {
-  const lane = createLane(name)
-  const closing = new AbortController()
+  /** `name` is the alias of the board, for messages; `address` is `host:port`. */
+  constructor(name: string, address: string, clock: Clock) {
+    this.#name = name
+    this.#address = address
+    this.#clock = clock
+    this.#queue = new SerialQueue({ name, tasksMax: CALLS_MAX })
+  }
 
-  const ask = (line: string, called: AbortSignal): Promise<string> =>
-    lane.run(called, async () => {
-      using either = signalScope([called, closing.signal])
+  async capabilities(): Promise<Capabilities> {
+    return NO_CAPABILITIES
+  }
+
+  async read(pin: number, signal: AbortSignal): Promise<0 | 1> {
+    return bitOf(this.#name, await this.#ask(`gpio_read ${pin}`, signal))
+  }
+
+  async write(pin: number, value: 0 | 1, signal: AbortSignal): Promise<void> {
+    const reply = await this.#ask(`gpio_write ${pin} ${value}`, signal)
+    if (!/^ok\b/i.test(reply)) throw new AppError('upstream', `${this.#name} answered ${JSON.stringify(plainText(reply))} instead of ok`)
+  }
+
+  async withPort(): Promise<never> {
+    throw new AppError('invalid_request', `${this.#name} is behind a bridge, so it has no port`)
+  }
+
+  listen(): void {}
+
+  async drop(): Promise<void> {}
+
+  async close(): Promise<void> {
+    this.#closing.abort()
+  }
+
+  #ask(line: string, called: AbortSignal): Promise<string> {
+    return this.#queue.run(async () => {
+      using either = signalScope([called, this.#closing.signal])
       const { signal } = either
-      const where = bridgeAddress(address)
-      if (!where) throw new AppError('config_invalid', `${JSON.stringify(address)} is no address of a bridge`)
+      const where = bridgeAddress(this.#address)
+      if (!where) throw new AppError('config_invalid', `${JSON.stringify(this.#address)} is not the address of a bridge; use host:port`)
       const socket = connect({ ...where })
-      // Each wait below has a listener of its own; an error between two of them must not end the process.
+      // Without this listener, an error between the two waits below would end the process.
       socket.on('error', () => undefined)
       try {
-        await within(CONNECT_MS, `${name} does not answer at ${address}`, signal, () => once(socket, 'connect'))
-        const reply = await within(REPLY_MS, `${name} did not reply`, signal, () => replyOf(socket, `${line}\n`))
-        if (/^error\b/i.test(reply)) throw new AppError('upstream', `${name} refuses: ${plainText(reply.replace(/^error:?\s*/i, ''))}`)
+        await this.#within(CONNECT_MS, `${this.#name} does not answer at ${this.#address}`, signal, () => once(socket, 'connect'))
+        const reply = await this.#within(REPLY_MS, `${this.#name} did not reply`, signal, () => replyOf(socket, `${line}\n`))
+        if (/^error\b/i.test(reply))
+          throw new AppError('upstream', `${this.#name} refuses: ${plainText(reply.replace(/^error:?\s*/i, ''))}`)
         return reply
       } finally {
         socket.destroy()
       }
-    })
+    }, called)
+  }
 
-  const within = async <Result>(ms: number, what: string, signal: AbortSignal, work: () => Promise<Result>): Promise<Result> => {
+  /** Throws `upstream_timeout` with `late` after `ms`, `aborted`, and `unavailable` for any other error of `work`. */
+  async #within<Result>(ms: number, late: string, signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
     const over = new AbortController()
     const aborted = Promise.withResolvers<never>()
     const abort = () => aborted.reject(new AppError('aborted', 'The call was aborted'))
     if (signal.aborted) abort()
     signal.addEventListener('abort', abort, { once: true })
-    const late = clock.sleep(ms, over.signal).then(() => {
-      if (!over.signal.aborted) throw new AppError('upstream_timeout', `${what} within ${ms / 1000} s`)
+    const timeout = this.#clock.sleep(ms, over.signal).then(() => {
+      if (!over.signal.aborted) throw new AppError('upstream_timeout', `${late} within ${ms / 1000} s`)
       return aborted.promise
     })
     try {
-      return await Promise.race([work(), late, aborted.promise])
+      return await Promise.race([work(), timeout, aborted.promise])
     } catch (cause) {
       if (cause instanceof AppError) throw cause
-      throw new AppError('unavailable', `${name} cannot be reached at ${address}: ${errorText(cause)}`, { cause })
+      throw new AppError('unavailable', `${this.#name} cannot be reached at ${this.#address}: ${errorText(cause)}`, { cause })
     } finally {
       over.abort()
       signal.removeEventListener('abort', abort)
     }
-  }
-
-  return {
-    capabilities: async () => SAYS_NOTHING,
-    read: async (pin, signal) => bitOf(name, await ask(`gpio_read ${pin}`, signal)),
-    async write(pin, value, signal) {
-      const reply = await ask(`gpio_write ${pin} ${value}`, signal)
-      if (!/^ok\b/i.test(reply)) throw new AppError('upstream', `${name} answered ${JSON.stringify(plainText(reply))} instead of ok`)
-    },
-    withPort: async () => {
-      throw new AppError('invalid_request', `${name} is behind a bridge: there is no port to it`)
-    },
-    listen: () => undefined,
-    drop: async () => undefined,
-    close: async () => closing.abort(),
   }
 }
 
@@ -92,7 +109,7 @@ function replyOf(socket: Socket, request: string): Promise<string> {
     else decode(chunk)
   })
   socket.once('error', reply.reject)
-  // A bridge may leave out the newline and close instead.
+  // A bridge may close the connection instead of sending the newline.
   socket.once('end', () => bytes > 0 && decode(Buffer.from('\n')))
   socket.once('close', () => reply.reject(new Error('it closed the connection')))
   socket.write(request)

@@ -1,33 +1,34 @@
-/** The line to a device, by its transport. */
-import { AppError, type Host } from '@sluice/sdk'
+/** Creates the line to a device according to its transport. */
+import { AppError, buildHint, type Host, type NativeGpio } from '@sluice/sdk'
 import type { Device, Port } from '../devices.ts'
-import type { BoardLine } from './board-line.ts'
-import { createBridgeLine } from './bridge-line.ts'
-import { createNativeLine } from './native-line.ts'
-import { createProtocolLine } from './protocol-line.ts'
-import { createSimBoard } from './sim-board.ts'
+import { type BoardLine, NO_CAPABILITIES } from './board-line.ts'
+import { BridgeLine } from './bridge-line.ts'
+import { ProtocolLine } from './protocol-line.ts'
+import { SimBoard } from './sim-board.ts'
 
-export interface LineOptions {
-  /** As it is now: its port changes when it is plugged in elsewhere. */
-  readonly device: () => Device
-  readonly host: Host
-  readonly openSerial: (path: string, baud: number, signal: AbortSignal) => Promise<Port>
-  readonly onSignal: (signal: string, value: unknown) => void
-}
+export type OpenSerial = (path: string, baud: number, signal: AbortSignal) => Promise<Port>
 
-export function createLine({ device, host, openSerial, onSignal }: LineOptions): BoardLine {
+/** `device` returns the device as it is at that moment, because its port changes when it is plugged in elsewhere. */
+export function createLine(
+  host: Host,
+  device: () => Device,
+  openSerial: OpenSerial,
+  onSignal: (signal: string, value: unknown) => void,
+): BoardLine {
   const { alias: name, transport, path, board } = device()
   const { clock, log } = host
-  const onUnwatched = (pin: number, error: unknown): void =>
-    log.warn('a board does not watch a pin that a procedure waits for', { device: name, pin, error })
+  const listener = {
+    onSignal,
+    onUnwatched: (pin: number, error: unknown) => log.warn('board did not accept the watch on a pin', { device: name, pin, error }),
+  }
   switch (transport) {
     case 'native':
-      return createNativeLine(host, name)
+      return nativeLine(host, name)
     case 'bridge':
-      return createBridgeLine({ name, address: path ?? '', clock })
+      return new BridgeLine(name, path ?? '', clock)
     case 'sim': {
-      const sim = createSimBoard(board?.name ?? name, board)
-      return createProtocolLine({ name, clock, onSignal, onUnwatched, open: async () => sim.open() })
+      const sim = new SimBoard(board?.name ?? name, board)
+      return new ProtocolLine(name, clock, async () => sim.open(), listener)
     }
     case 'serial': {
       const open = async (signal: AbortSignal): Promise<Port> => {
@@ -35,7 +36,33 @@ export function createLine({ device, host, openSerial, onSignal }: LineOptions):
         if (!connected || now === null) throw new AppError('unavailable', `${name} is not connected`)
         return openSerial(now, baud, signal)
       }
-      return createProtocolLine({ name, clock, onSignal, onUnwatched, open })
+      return new ProtocolLine(name, clock, open, listener)
     }
+  }
+}
+
+/** The pins of this machine, through the service of the feature that reaches them. */
+function nativeLine(host: Host, name: string): BoardLine {
+  const gpio = (): NativeGpio => {
+    const service = host.service('nativeGpio')
+    if (service) return service
+    throw new AppError(
+      'unavailable',
+      `${name} is this machine, but its pins cannot be reached: this is no supported single-board computer, or the build has no support for it; ${buildHint('hardware-sbc')}`,
+    )
+  }
+  return {
+    capabilities: async () => {
+      gpio()
+      return NO_CAPABILITIES
+    },
+    read: async (pin) => gpio().read(pin),
+    write: async (pin, value) => gpio().write(pin, value),
+    withPort: async () => {
+      throw new AppError('invalid_request', `${name} is this machine, so it has no port`)
+    },
+    listen: () => undefined,
+    drop: async () => undefined,
+    close: async () => undefined,
   }
 }

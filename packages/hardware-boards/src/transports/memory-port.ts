@@ -1,4 +1,4 @@
-/** Two ends of a line in memory: what one writes, the other gets, in later turns of the event loop, as on a real line. */
+/** A line in memory with two ends. Bytes written to one end arrive at the other in a later tick, as on a real line. */
 import type { Port } from '../devices.ts'
 
 export interface MemoryLine {
@@ -13,23 +13,23 @@ interface End {
 
 export function memoryPort(): MemoryLine {
   const ends: readonly [End, End] = [emptyEnd(), emptyEnd()]
-  let over = false
+  let isClosed = false
   const close = async (): Promise<void> => {
-    if (over) return
-    over = true
+    if (isClosed) return
+    isClosed = true
     for (const { closers } of ends) for (const closer of closers) closer()
   }
   const portOf = (mine: End, other: End): Port => ({
     async write(bytes) {
-      if (over) throw new Error('the line is closed')
+      if (isClosed) throw new Error('The line is closed')
       const copy = Buffer.from(bytes)
       setImmediate(() => {
-        if (!over) for (const reader of other.readers) reader(copy)
+        if (!isClosed) for (const reader of other.readers) reader(copy)
       })
     },
     onData: (callback) => added(mine.readers, callback),
     onClose(callback) {
-      if (over) queueMicrotask(callback)
+      if (isClosed) queueMicrotask(callback)
       return added(mine.closers, callback)
     },
     signals: async () => undefined,

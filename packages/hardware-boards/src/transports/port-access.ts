@@ -1,37 +1,37 @@
-/** What keeps us from a serial port, in words that say what mends it. */
+/** Explains why a serial port cannot be used, and what the operator can do about it. */
 import { constants } from 'node:fs'
 import { access, readFile, stat } from 'node:fs/promises'
 import { AppError, errorText } from '@sluice/sdk'
 
-const GROUP_MAY = constants.S_IRGRP | constants.S_IWGRP
+const GROUP_READ_WRITE = constants.S_IRGRP | constants.S_IWGRP
 
-/** Why the port cannot be read and written, with the group that may; undefined: it can. */
+/** Returns why the port cannot be read and written, with the cure, or undefined when it can. */
 export async function deniedAccess(path: string): Promise<{ readonly detail: string; readonly fix: string } | undefined> {
   try {
     await access(path, constants.R_OK | constants.W_OK)
     return undefined
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { detail: `There is no ${path}`, fix: 'Plug the board in' }
-    const group = await groupThatMay(path).catch(() => undefined)
+    const group = await groupWithAccess(path).catch(() => undefined)
     return group
-      ? { detail: `${path} is open to the group ${group} only`, fix: `sudo usermod -aG ${group} $USER, then log in anew` }
-      : { detail: `${path} may not be used: ${errorText(error)}`, fix: 'Let the user Sluice runs as read and write it' }
+      ? { detail: `${path} is open to the group ${group} only`, fix: `sudo usermod -aG ${group} $USER, then log in again` }
+      : { detail: `${path} may not be used: ${errorText(error)}`, fix: 'Let the user that runs Sluice read and write it' }
   }
 }
 
-/** Turns what serialport says into the error of a caller. */
+/** Turns an error of serialport into the error for the caller. */
 export async function openError(path: string, cause: unknown): Promise<AppError> {
-  const said = errorText(cause)
-  if (/lock/i.test(said)) return new AppError('unavailable', `${path} is in use by another program`, { cause, retryAfterSecs: 1 })
+  const text = errorText(cause)
+  if (/lock/i.test(text)) return new AppError('unavailable', `${path} is in use by another program`, { cause, retryAfterSecs: 1 })
   const denied = await deniedAccess(path)
-  const why = denied ? `${denied.detail}; ${denied.fix}` : `${path} cannot be opened: ${said.replace(/^Error:?\s*/, '')}`
+  const why = denied ? `${denied.detail}; ${denied.fix}` : `${path} cannot be opened: ${text.replace(/^Error:?\s*/, '')}`
   return new AppError('unavailable', why, { cause })
 }
 
-/** Whom to join to use it; undefined: nobody, or only what comes with all the power there is. */
-export async function groupThatMay(path: string): Promise<string | undefined> {
+/** Returns the group whose members may use the port; undefined when there is none, or when it is the administrator's. */
+export async function groupWithAccess(path: string): Promise<string | undefined> {
   const { gid, mode } = await stat(path)
-  if (gid === 0 || (mode & GROUP_MAY) !== GROUP_MAY) return undefined
+  if (gid === 0 || (mode & GROUP_READ_WRITE) !== GROUP_READ_WRITE) return undefined
   const groups = await readFile('/etc/group', 'utf8')
   const line = groups.split('\n').find((entry) => entry.split(':')[2] === String(gid))
   return line?.split(':')[0]

@@ -5,7 +5,7 @@ import type { Port } from '../devices.ts'
 import { type FakeBoard, fakeBoard } from '../testing/fake-board.ts'
 import type { BoardLine } from './board-line.ts'
 import { memoryPort } from './memory-port.ts'
-import { createProtocolLine, IDLE_MS } from './protocol-line.ts'
+import { IDLE_MS, ProtocolLine } from './protocol-line.ts'
 
 const never = new AbortController().signal
 const lines: BoardLine[] = []
@@ -20,26 +20,24 @@ function boardLine() {
   const signals: unknown[] = []
   const unwatched: number[] = []
   const state = { refuses: false, isOpen: 0 }
-  const line = createProtocolLine({
-    name: 'board_b0',
-    clock,
-    onSignal: (...signal) => signals.push(signal),
-    onUnwatched: (pin) => unwatched.push(pin),
-    async open() {
-      if (state.refuses) throw new AppError('unavailable', 'in use by another program')
-      const { near, far } = memoryPort()
-      state.isOpen++
-      near.onClose(() => state.isOpen--)
-      ports.push(near)
-      boards.push(fakeBoard(far))
-      return near
-    },
+  const open = async () => {
+    if (state.refuses) throw new AppError('unavailable', 'in use by another program')
+    const { near, far } = memoryPort()
+    state.isOpen++
+    near.onClose(() => state.isOpen--)
+    ports.push(near)
+    boards.push(fakeBoard(far))
+    return near
+  }
+  const line = new ProtocolLine('board_b0', clock, open, {
+    onSignal: (...signal) => void signals.push(signal),
+    onUnwatched: (pin) => void unwatched.push(pin),
   })
   lines.push(line)
   return { line, clock, ports, boards, signals, unwatched, state }
 }
 
-test('a port is opened by the first call, kept for the next, and closed when nobody uses it', async () => {
+test('opens the port with the first call and closes it when idle', async () => {
   const { line, clock, state, ports } = boardLine()
   expect(state.isOpen).toBe(0)
   await line.read(4, never)
@@ -53,7 +51,7 @@ test('a port is opened by the first call, kept for the next, and closed when nob
   expect(ports).toHaveLength(2)
 })
 
-test('while its signals are wanted it stays open, and is opened again when it is lost', async () => {
+test('stays open while signals are wanted, and reopens a lost port', async () => {
   const { line, clock, state, ports, boards, signals } = boardLine()
   line.listen(new Set(['button']))
   await clock.advance(3 * IDLE_MS)
@@ -72,10 +70,10 @@ test('while its signals are wanted it stays open, and is opened again when it is
   expect(state.isOpen).toBe(0)
 })
 
-describe('pins whose changes are wanted', () => {
+describe('wanted pin signals', () => {
   const heardBy = (board: FakeBoard | undefined) => board?.heard.map(({ command, args }) => `${command} ${args.pin}`)
 
-  test('are watched by the board after each opening, whoever opens it, and left alone when nobody wants them any more', async () => {
+  test('make the board watch the pins after each open, and stop when not wanted', async () => {
     const { line, clock, ports, boards, signals } = boardLine()
     line.listen(new Set(['pin_4', 'button', 'pin_x', 'pin_12']))
     await vi.waitFor(() => expect(heardBy(boards[0])).toEqual(['watch 4', 'watch 12']))
@@ -91,7 +89,7 @@ describe('pins whose changes are wanted', () => {
     await vi.waitFor(() => expect(heardBy(boards.at(-1))?.slice(2)).toEqual(['unwatch 4', 'unwatch 5']))
   })
 
-  test('a board that refuses is told so once, one that is silent is asked again', async () => {
+  test('report a refusal once, and are requested again from a silent board', async () => {
     const { line, clock, boards, unwatched } = boardLine()
     await line.read(4, never)
     boards[0]?.next('refuse')
@@ -110,7 +108,7 @@ describe('pins whose changes are wanted', () => {
   })
 })
 
-test('a port that is lost as soon as it is open is not opened as fast as can be', async () => {
+test('does not reopen a port in a tight loop when it is lost at once', async () => {
   const { line, clock, ports } = boardLine()
   line.listen(new Set(['button']))
   for (let second = 0; second < 30; second++) {
@@ -121,7 +119,7 @@ test('a port that is lost as soon as it is open is not opened as fast as can be'
   expect(ports.length).toBeGreaterThan(2)
 })
 
-test('a board that cannot be opened is tried less and less often', async () => {
+test('tries a board that cannot be opened less and less often', async () => {
   const { line, clock, state } = boardLine()
   state.refuses = true
   let attempts = 0
@@ -138,7 +136,7 @@ test('a board that cannot be opened is tried less and less often', async () => {
   expect(attempts).toBeGreaterThan(5)
 })
 
-test('what a board can do is asked once a connection', async () => {
+test('asks for the capabilities once per connection', async () => {
   const { line, boards, ports } = boardLine()
   await line.capabilities(never)
   boards[0]?.always('silent')
@@ -148,7 +146,7 @@ test('what a board can do is asked once a connection', async () => {
   expect(ports).toHaveLength(2)
 })
 
-test('a call that is aborted while it waits is never made', async () => {
+test('never makes a call that was aborted while it waited', async () => {
   const { line, boards } = boardLine()
   const abort = new AbortController()
   const first = line.read(4, never)
@@ -160,7 +158,7 @@ test('a call that is aborted while it waits is never made', async () => {
   expect(boards[0]?.heard.map(({ command }) => command)).toEqual(['gpio_read', 'gpio_read'])
 })
 
-test('after close nothing is opened, and close may be called twice', async () => {
+test('opens nothing after close, which may be called twice', async () => {
   const { line, state } = boardLine()
   await line.read(4, never)
   await line.close()

@@ -5,7 +5,7 @@ import * as v from 'valibot'
 import { afterEach, describe, expect, test } from 'vitest'
 import { peripheralsSection } from '../config.ts'
 import type { NativePort } from '../native.ts'
-import { createRegistry, type Registry } from '../registry/registry.ts'
+import { Registry } from '../registry/registry.ts'
 import type { FakeBoardOptions, Fault } from '../testing/fake-board.ts'
 import { type PtyBoard, ptyBoard } from '../testing/pty-board.ts'
 import { openSerialPort } from './serial-port.ts'
@@ -28,8 +28,8 @@ async function pty(options?: FakeBoardOptions) {
   boards.push(made)
   const { path } = made.line
   const usb = { vendor: '2341', product: '0043', serialNumber: '757', manufacturer: null }
-  const registry = createRegistry({ ...testHost(), clock: systemClock }, v.parse(peripheralsSection.schema, {}), {
-    look: async () => ({ ports: [{ path, usb, location: '1-1' }], usb: [] }),
+  const registry = new Registry({ ...testHost(), clock: systemClock }, v.parse(peripheralsSection.schema, {}), {
+    scan: async () => ({ ports: [{ path, usb, location: '1-1' }], usb: [] }),
     check: async () => undefined,
   })
   registries.push(registry)
@@ -53,7 +53,7 @@ describe.skipIf('missing' in socat)(`a board behind a real serial port${why}`, (
     await expect(line.read(4, never)).resolves.toBe(1)
   })
 
-  test('that has half an answer to give is asked again', async () => {
+  test('is asked again after half a reply', async () => {
     const { line, board } = await pty()
     await line.read(5, never)
     board.pins.set(4, 1)
@@ -62,14 +62,14 @@ describe.skipIf('missing' in socat)(`a board behind a real serial port${why}`, (
     expect(board.heard).toHaveLength(3)
   })
 
-  test('that is unplugged in the middle of a frame is no time-out', async () => {
+  test('is reported as unavailable when unplugged in the middle of a frame', async () => {
     const { line, board } = await pty()
     await line.read(4, never)
     board.next('unplug')
     await expect(line.read(4, never)).rejects.toEqual(code('unavailable'))
   })
 
-  test('sends a line that does not end: memory stays flat, and its next frame is read', async () => {
+  test('may send an endless line without using memory, and its next frame is read', async () => {
     const { line, board } = await pty()
     await line.read(4, never)
     const noise = Buffer.alloc(1_048_576, 'x')
@@ -83,7 +83,7 @@ describe.skipIf('missing' in socat)(`a board behind a real serial port${why}`, (
     expect(process.memoryUsage().heapUsed - before.heapUsed).toBeLessThan(16 * 1_048_576)
   })
 
-  test('can be opened, closed and opened again, and has no modem lines to complain of', async () => {
+  test('can be opened again, and needs no modem lines', async () => {
     const { registry, line, path } = await pty()
     await line.read(4, never)
     const bytes = await registry.withPort('board_b0', never, async (port) => {
@@ -95,11 +95,11 @@ describe.skipIf('missing' in socat)(`a board behind a real serial port${why}`, (
     })
     expect(bytes).toContain('pong')
     await expect(line.read(4, never)).resolves.toBe(0)
-    await expect(openSerialPort({ path, baud: 9600, clock: systemClock }, never)).rejects.toThrow('is in use by another program')
+    await expect(openSerialPort(path, 9600, systemClock, never)).rejects.toThrow('is in use by another program')
   })
 })
 
-test('a port that opens after the call was aborted is closed again', async () => {
+test('closes a port that opens after the call was aborted', async () => {
   const opening = Promise.withResolvers<(error: Error | null) => void>()
   const closed = Promise.withResolvers<void>()
   const native: NativePort = {
@@ -116,7 +116,7 @@ test('a port that opens after the call was aborted is closed again', async () =>
   }
   const abort = new AbortController()
   const load = async () => ({ list: async () => [], port: () => native })
-  const port = openSerialPort({ path: '/dev/ttyACM0', baud: 9600, clock: systemClock, load }, abort.signal)
+  const port = openSerialPort('/dev/ttyACM0', 9600, systemClock, abort.signal, load)
   const open = await opening.promise
   abort.abort()
   await expect(port).rejects.toEqual(code('aborted'))
@@ -124,18 +124,14 @@ test('a port that opens after the call was aborted is closed again', async () =>
   await closed.promise
 })
 
-test('a port that is not there is said to be not there', async () => {
-  await expect(openSerialPort({ path: '/dev/ttyACM999', baud: 9600, clock: systemClock }, never)).rejects.toThrow(
-    'There is no /dev/ttyACM999',
-  )
+test('reports a port that does not exist', async () => {
+  await expect(openSerialPort('/dev/ttyACM999', 9600, systemClock, never)).rejects.toThrow('There is no /dev/ttyACM999')
 })
 
-test('a missing native module is an error that says what to install', async () => {
+test('says what to install when the native module is missing', async () => {
   const load = async () => {
     const { loadSerialLibrary } = await import('../native.ts')
     return loadSerialLibrary(() => Promise.reject(new Error("Cannot find package 'serialport'")))
   }
-  await expect(openSerialPort({ path: '/dev/ttyACM0', baud: 9600, clock: systemClock, load }, never)).rejects.toThrow(
-    'npm install serialport',
-  )
+  await expect(openSerialPort('/dev/ttyACM0', 9600, systemClock, never, load)).rejects.toThrow('npm install serialport')
 })

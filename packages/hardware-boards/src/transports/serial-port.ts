@@ -1,32 +1,30 @@
-/** A serial port as a `Port`. */
-
+/** Opens a serial port of this machine as a `Port`. */
 import { signalScope } from '@sluice/kit'
 import { AppError, type Clock } from '@sluice/sdk'
 import type { Port } from '../devices.ts'
 import { loadSerialLibrary, type NativePort, type SerialLibrary } from '../native.ts'
 import { openError } from './port-access.ts'
 
-/** A port that has just come is often held for a moment by whoever looks at new devices, and its mode is set only then. */
+/** A new port is often held for a moment by another program that probes it, and gets its permissions only after its name. */
 const ATTEMPTS = 3
 const ATTEMPT_AGAIN_MS = 250
-/** Of an open that hangs in its driver. */
+/** Limits an open that hangs in its driver. */
 const OPEN_MS_MAX = 5000
 
-export interface SerialOptions {
-  readonly path: string
-  readonly baud: number
-  readonly clock: Clock
-  readonly load?: () => Promise<SerialLibrary>
-}
-
-/** Throws `unavailable` when it cannot be opened, and `aborted`. */
-export async function openSerialPort({ path, baud, clock, load = loadSerialLibrary }: SerialOptions, signal: AbortSignal): Promise<Port> {
+/** Throws `unavailable` when the port cannot be opened, with the cause and the cure, and `aborted`. */
+export async function openSerialPort(
+  path: string,
+  baud: number,
+  clock: Clock,
+  signal: AbortSignal,
+  load: () => Promise<SerialLibrary> = loadSerialLibrary,
+): Promise<Port> {
   const library = await load()
   for (let attempt = 1; ; attempt++) {
     if (signal.aborted) throw new AppError('aborted', 'The call was aborted')
     const native = library.port({ path, baudRate: baud })
     try {
-      await opened(native, { path, clock, signal })
+      await openNative(native, path, clock, signal)
       return portOf(native, path)
     } catch (cause) {
       native.destroy()
@@ -37,17 +35,14 @@ export async function openSerialPort({ path, baud, clock, load = loadSerialLibra
   }
 }
 
-async function opened(
-  native: NativePort,
-  { path, clock, signal }: { readonly path: string; readonly clock: Clock; readonly signal: AbortSignal },
-): Promise<void> {
+async function openNative(native: NativePort, path: string, clock: Clock, signal: AbortSignal): Promise<void> {
   using given = signalScope([signal])
   const open = new Promise<void>((resolve, reject) => {
-    // Without a listener a late error of the stream would end the process.
+    // Without this listener, a late error of the stream would end the process.
     native.on('error', reject)
     native.open((error) => {
       if (error) return reject(error)
-      // Nobody waits for it any more, and a port that is held cannot be opened again.
+      // The call has already failed, and a port that stays open could not be opened again.
       if (given.signal.aborted) native.close(() => undefined)
       resolve()
     })
@@ -63,10 +58,10 @@ function portOf(native: NativePort, path: string): Port {
   const readers = new Set<(bytes: Uint8Array) => void>()
   const closers = new Set<() => void>()
   let modemLines: { readonly dtr?: boolean; readonly rts?: boolean } = { dtr: true, rts: true }
-  let over = false
+  let isOver = false
   const end = (): void => {
-    if (over) return
-    over = true
+    if (isOver) return
+    isOver = true
     for (const closer of [...closers]) closer()
     closers.clear()
     readers.clear()
@@ -75,7 +70,7 @@ function portOf(native: NativePort, path: string): Port {
     for (const reader of readers) reader(bytes)
   })
   native.on('close', end)
-  // A port that has failed while open is of no more use; the next call opens it anew.
+  // A port that failed while open is closed; the next call opens it again.
   native.on('error', () => {
     if (!native.isOpen) end()
     else native.close(end)
@@ -83,7 +78,7 @@ function portOf(native: NativePort, path: string): Port {
   return {
     write: (bytes) =>
       new Promise((resolve, reject) => {
-        if (over) return reject(gone(path))
+        if (isOver) return reject(gone(path))
         native.write(bytes, (error) => (error ? reject(gone(path, error)) : resolve()))
       }),
     onData(callback) {
@@ -91,21 +86,21 @@ function portOf(native: NativePort, path: string): Port {
       return () => void readers.delete(callback)
     },
     onClose(callback) {
-      if (over) queueMicrotask(callback)
+      if (isOver) queueMicrotask(callback)
       else closers.add(callback)
       return () => void closers.delete(callback)
     },
     signals: (lines) =>
       new Promise((resolve) => {
-        if (over) return resolve()
-        // Each call sets all of them, so those that are not named are given as they were.
+        if (isOver) return resolve()
+        // The library sets all lines at once, so the others keep their last values.
         modemLines = { ...modemLines, ...lines }
-        // A line without modem signals, such as a PTY, refuses them: there is nothing to set then.
+        // A line without modem signals, such as a PTY, refuses them, which does no harm.
         native.set(modemLines, () => resolve())
       }),
     close: () =>
       new Promise((resolve) => {
-        if (over || !native.isOpen) {
+        if (isOver || !native.isOpen) {
           end()
           return resolve()
         }
@@ -117,4 +112,4 @@ function portOf(native: NativePort, path: string): Port {
   }
 }
 
-const gone = (path: string, cause?: Error): AppError => new AppError('unavailable', `${path} is not open any more`, cause ? { cause } : {})
+const gone = (path: string, cause?: Error): AppError => new AppError('unavailable', `${path} is no longer open`, cause ? { cause } : {})

@@ -1,4 +1,4 @@
-/** UF2 images for tests: right ones, and any wrong one. */
+/** Valid and invalid UF2 images for tests. */
 
 export interface Uf2Fields {
   flags?: number
@@ -12,7 +12,7 @@ export interface Uf2Fields {
   end?: number
 }
 
-/** `change` makes blocks wrong. */
+/** Returns an image of `blocks` blocks; `change` overrides fields of a block. */
 export function uf2Image(blocks: number, change: (block: number) => Uf2Fields = () => ({})): Buffer {
   const image = Buffer.alloc(blocks * 512)
   for (let block = 0; block < blocks; block++) {

@@ -1,4 +1,4 @@
-/** Lets what depends on the test clock run to its end: time passes only while nothing else happens. */
+/** Runs work that depends on the test clock to its end. The clock advances only while nothing else happens. */
 import type { TestClock } from '@sluice/testkit/clock'
 
 const QUIET_ROUNDS = 8

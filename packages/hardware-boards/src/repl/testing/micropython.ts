@@ -1,13 +1,13 @@
-/** MicroPython itself, as WebAssembly, behind its own REPL: what a board would say to these very bytes. */
+/** MicroPython itself, as WebAssembly, with its own REPL, which answers as a board would. */
 
 interface Interpreter {
   replInit(): void
-  /** Not 0: a soft reset was asked for. */
+  /** Returns a value other than 0 when a soft reset was requested. */
   replProcessChar(byte: number): number
 }
 
 export interface Micropython {
-  /** What it answers, at once. */
+  /** Takes bytes and returns the answer. */
   feed(bytes: Uint8Array): Buffer
   /** Runs one program in raw mode. */
   execute(code: string): { readonly stdout: string; readonly stderr: string }
@@ -15,24 +15,24 @@ export interface Micropython {
 
 const MODULE = '@micropython/micropython-webassembly-pyscript/micropython.mjs'
 
-/** One in each process; undefined: it is not installed. */
+/** Starts the interpreter, of which a process has only one. Returns undefined when the package is not installed. */
 export async function micropython(): Promise<Micropython | undefined> {
   const module: unknown = await import(MODULE).catch(() => undefined)
   if (module === undefined) return undefined
   const { loadMicroPython } = module as {
     loadMicroPython(options: { heapsize: number; linebuffer: false; stdout(bytes: Uint8Array): void }): Promise<Interpreter>
   }
-  const said: Uint8Array[] = []
+  const output: Uint8Array[] = []
   const interpreter = await loadMicroPython({
     heapsize: 1_048_576,
     linebuffer: false,
-    stdout: (bytes) => void said.push(Buffer.from(bytes)),
+    stdout: (bytes) => void output.push(Buffer.from(bytes)),
   })
   interpreter.replInit()
-  said.length = 0
+  output.length = 0
   const feed = (bytes: Uint8Array): Buffer => {
     for (const byte of bytes) interpreter.replProcessChar(byte)
-    return Buffer.concat(said.splice(0))
+    return Buffer.concat(output.splice(0))
   }
   return {
     feed,

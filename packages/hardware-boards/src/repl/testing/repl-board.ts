@@ -1,43 +1,43 @@
-/** A board with MicroPython's REPL on a port in memory, byte for byte, with the faults of real lines. */
+/** A simulated MicroPython REPL on a port in memory, with the faults of real lines. */
 import type { Port } from '../../devices.ts'
 import { memoryPort } from '../../transports/memory-port.ts'
 
 export interface Executed {
   readonly stdout?: string
   readonly stderr?: string
-  /** It runs until it is interrupted. */
+  /** The code runs until it is interrupted. */
   readonly hangs?: true
 }
 
 export interface ReplBoardOptions {
-  /** The board's end of a line; absent: one in memory. */
+  /** The board's end of a line; a line in memory unless given. */
   readonly far?: Port
   readonly execute?: (code: string) => Executed
-  /** `unknown`: older than raw-paste mode. */
+  /** `unknown` for a version older than raw-paste mode. */
   readonly rawPaste?: 'yes' | 'no' | 'unknown'
   readonly window?: number
-  /** `main.py` is there, and runs. */
+  /** The board has a `main.py`, which is running. */
   readonly program?: true
-  /** Interrupts that the program, or the code, catches. */
+  /** How many interrupts the program, or the code, catches. */
   readonly catches?: number
-  /** Says nothing at all, or only gives back what it hears. */
+  /** Replaces the REPL by silence, an echo or noise. */
   readonly instead?: 'silence' | 'echo' | 'noise'
-  /** What the line adds before each prompt. */
+  /** Text that the line adds before each prompt. */
   readonly garbage?: string
-  /** Takes so many bytes of code and stops reading. */
+  /** Stops reading after this many bytes of code. */
   readonly stallsAfter?: number
-  /** After so many bytes it takes none any more: what is written then never gets through. */
+  /** After this many bytes, a write never completes. */
   readonly hangsAfter?: number
-  /** Loses the prompt after so many interrupts. */
+  /** How many prompts are lost. */
   readonly losesPrompts?: number
 }
 
 export interface ReplBoard {
   readonly port: Port
-  /** The codes it was given, in order. */
+  /** The code of each run, in order. */
   readonly codes: readonly string[]
   readonly softResets: number
-  /** `running`: its program runs. */
+  /** `running` while `main.py` runs. */
   readonly mode: 'friendly' | 'raw' | 'paste' | 'executing' | 'running' | 'stalled'
   unplug(): Promise<void>
 }
@@ -91,7 +91,7 @@ export function replBoard(options: ReplBoardOptions = {}): ReplBoard {
     if (!program) say(BANNER)
   }
 
-  /** Whether raw-paste mode was asked for, and answered. */
+  /** Answers a request for raw-paste mode, and returns whether there was one. */
   const asksForPaste = (): boolean => {
     if (held !== '\x05A\x01' || rawPaste === 'unknown') return false
     held = ''
@@ -107,7 +107,7 @@ export function replBoard(options: ReplBoardOptions = {}): ReplBoard {
     if (asksForPaste()) return
     const before = held.slice(0, -1)
     if (byte < '\x05') held = ''
-    // An older one takes the last byte of that question for a new beginning.
+    // An older version takes the last byte of that request as a request for raw mode.
     if (byte === '\x01') say(before.endsWith('A') ? `ra${RAW_BANNER.slice(2)}` : RAW_BANNER)
     else if (byte === '\x02') {
       mode = 'friendly'

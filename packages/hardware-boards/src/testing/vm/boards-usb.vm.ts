@@ -1,4 +1,4 @@
-/** Boards on a real USB: found by what the kernel says of them, named, spoken to through serialport, unplugged and plugged in again. */
+/** Boards on a real USB bus: discovery, aliases, calls through serialport, and unplugging. */
 import assert from 'node:assert/strict'
 import { eventually } from '@sluice/qa/vm/devices/guest-files'
 import { createUsbBoard, type UsbBoardIdentity, usbBoardModules } from '@sluice/qa/vm/devices/usb-board'
@@ -8,7 +8,7 @@ import type { Host } from '@sluice/sdk'
 import { memoryKeyValue } from '@sluice/testkit/memory-store'
 import * as v from 'valibot'
 import { peripheralsSection } from '../../config.ts'
-import { createRegistry, type Registry } from '../../registry/registry.ts'
+import { Registry } from '../../registry/registry.ts'
 import { boardWithFirmware, type PluggedBoard } from '../plugged-board.ts'
 
 const A: UsbBoardIdentity = { vendor: '2e8a', product: '0005', serialNumber: 'E66058388351', productName: 'Board in FS mode' }
@@ -17,8 +17,8 @@ const C: UsbBoardIdentity = { vendor: '0483', product: '374b', serialNumber: '06
 const keyValue = memoryKeyValue()
 const boards: PluggedBoard[] = []
 
-const registryOf = (host: Host = liveHost({ keyValue })): Registry => createRegistry(host, v.parse(peripheralsSection.schema, {}))
-/** A discovery ends after two seconds with what it has found: on an emulated machine that may be nothing yet. */
+const registryOf = (host: Host = liveHost({ keyValue })): Registry => new Registry(host, v.parse(peripheralsSection.schema, {}))
+/** Scans until `count` devices are found: on an emulated machine, one scan of two seconds may find none yet. */
 async function allFound(registry: Registry, signal: AbortSignal, count = boards.length): ReturnType<Registry['discover']> {
   for (;;) {
     const found = await registry.discover(signal)
@@ -28,13 +28,15 @@ async function allFound(registry: Registry, signal: AbortSignal, count = boards.
 }
 const named = (registry: Registry, alias: string) => registry.all().find((device) => device.alias === alias)
 const isConnected = (registry: Registry, alias: string, wanted: boolean) =>
-  eventually(`${alias} ${wanted ? 'there' : 'gone'}`, async () => (named(registry, alias)?.connected === wanted ? true : undefined))
+  eventually(`${alias} ${wanted ? 'connected' : 'disconnected'}`, async () =>
+    named(registry, alias)?.connected === wanted ? true : undefined,
+  )
 
 export default vmCase({
   modules: usbBoardModules(4),
   udev: true,
   tests: {
-    '§2.7 rule 4: three boards are found by vendor and product, each under its family’s name': async ({ after, signal }) => {
+    'finds three boards by vendor and product and names them by family': async ({ after, signal }) => {
       for (const identity of [B, C, A]) {
         const board = await boardWithFirmware(identity)
         await board.usb.plug()
@@ -53,7 +55,7 @@ export default vmCase({
       ])
     },
 
-    'pins are written and read through the port': async ({ after, signal }) => {
+    'writes and reads pins through the port': async ({ after, signal }) => {
       const registry = registryOf()
       after(() => registry.close())
       await allFound(registry, signal)
@@ -64,7 +66,7 @@ export default vmCase({
       assert.deepEqual((await line.capabilities(signal)).gpio, [2, 3, 4, 5, 12, 13])
     },
 
-    'noise on the line and half an answer do no harm': async ({ after, signal }) => {
+    'copes with noise on the line and half a reply': async ({ after, signal }) => {
       const registry = registryOf()
       after(() => registry.close())
       await allFound(registry, signal)
@@ -74,7 +76,7 @@ export default vmCase({
       assert.equal(await line.read(2, signal), 0)
     },
 
-    'a board that is unplugged is noticed, keeps its name when it comes back, and can be spoken to again': async ({ after, signal }) => {
+    'keeps the alias of a board that is unplugged and comes back': async ({ after, signal }) => {
       const [board] = boards
       assert.ok(board)
       const registry = registryOf()
@@ -91,7 +93,7 @@ export default vmCase({
       assert.equal(await line.read(13, signal), 1)
     },
 
-    'unplugging in the middle of an answer ends the call with a clear error': async ({ after, signal }) => {
+    'ends a call with an error when the board is unplugged during the reply': async ({ after, signal }) => {
       const [, board] = boards
       assert.ok(board)
       const registry = registryOf()
@@ -107,7 +109,7 @@ export default vmCase({
       await board.usb.plug()
     },
 
-    'after a restart the boards have their names, in whatever order they were plugged in': async ({ after, signal }) => {
+    'keeps the aliases after a restart, in any order of plugging': async ({ after, signal }) => {
       for (const { usb } of boards) await usb.unplug()
       const twin = await createUsbBoard({ ...B, serialNumber: '99999999999' })
       await twin.plug()

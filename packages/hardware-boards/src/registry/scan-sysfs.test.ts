@@ -2,14 +2,14 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
-import { lookAtSysfs } from './look-at-sysfs.ts'
+import { scanSysfs } from './scan-sysfs.ts'
 
 const roots: string[] = []
 afterEach(async () => {
   for (const root of roots.splice(0)) await rm(root, { recursive: true })
 })
 
-/** A /sys with files and, for `class/tty`, links to devices. */
+/** Creates a /sys with files and, in `class/tty`, links to devices. */
 async function sysfs(files: Readonly<Record<string, string>>, ttys: Readonly<Record<string, string>>) {
   const root = await mkdtemp(join(tmpdir(), 'sysfs-'))
   roots.push(root)
@@ -24,7 +24,7 @@ async function sysfs(files: Readonly<Record<string, string>>, ttys: Readonly<Rec
     await mkdir(at(`class/tty/${name}`), { recursive: true })
     await symlink(at(device), at(`class/tty/${name}/device`))
   }
-  return lookAtSysfs(root)
+  return scanSysfs(root)
 }
 
 const UNO = {
@@ -34,27 +34,27 @@ const UNO = {
   'devices/pci/usb1/1-1/manufacturer': 'Arduino (www.arduino.cc)\n',
 }
 
-test('a port is told with the USB device it belongs to, and where that is plugged in', async () => {
-  const look = await sysfs(UNO, { ttyACM0: 'devices/pci/usb1/1-1/1-1:1.0' })
+test('returns a port with its USB device and the place of that device', async () => {
+  const scan = await sysfs(UNO, { ttyACM0: 'devices/pci/usb1/1-1/1-1:1.0' })
   const usb = { vendor: '2341', product: '0043', serialNumber: '75735303231351F0A1B2', manufacturer: 'Arduino (www.arduino.cc)' }
-  expect((await look()).ports).toEqual([{ path: '/dev/ttyACM0', usb, location: '1-1' }])
+  expect((await scan()).ports).toEqual([{ path: '/dev/ttyACM0', usb, location: '1-1' }])
 })
 
-test('a port behind a bridge chip is one level deeper', async () => {
-  const look = await sysfs(UNO, { ttyUSB3: 'devices/pci/usb1/1-1/1-1:1.0/ttyUSB3' })
-  expect((await look()).ports.map(({ path, location }) => [path, location])).toEqual([['/dev/ttyUSB3', '1-1']])
+test('finds a port behind a bridge chip one level deeper', async () => {
+  const scan = await sysfs(UNO, { ttyUSB3: 'devices/pci/usb1/1-1/1-1:1.0/ttyUSB3' })
+  expect((await scan()).ports.map(({ path, location }) => [path, location])).toEqual([['/dev/ttyUSB3', '1-1']])
 })
 
-test('a port of the machine itself has no USB device, its console is left out, and so are ports of other kinds', async () => {
-  const look = await sysfs(
+test('returns ports of the machine without a USB device, and leaves out its console', async () => {
+  const scan = await sysfs(
     { 'class/tty/console/active': 'tty0 ttyAMA0\n', 'class/tty/ttyS0/dev': '4:64' },
     { ttyAMA0: 'devices/platform/uart0', ttyAMA1: 'devices/platform/uart1', tty1: 'devices/virtual' },
   )
-  expect((await look()).ports).toEqual([{ path: '/dev/ttyAMA1', usb: null, location: null }])
+  expect((await scan()).ports).toEqual([{ path: '/dev/ttyAMA1', usb: null, location: null }])
 })
 
-test('what else is on USB is told by its numbers and name, hubs left out, control characters too', async () => {
-  const look = await sysfs(
+test('returns other USB devices without hubs and without control characters', async () => {
+  const scan = await sysfs(
     {
       'bus/usb/devices/1-2/idVendor': '12D1',
       'bus/usb/devices/1-2/idProduct': '1001',
@@ -67,9 +67,9 @@ test('what else is on USB is told by its numbers and name, hubs left out, contro
     },
     {},
   )
-  expect((await look()).usb).toEqual([{ vendor: '12d1', product: '1001', name: 'Mo[31mdem' }])
+  expect((await scan()).usb).toEqual([{ vendor: '12d1', product: '1001', name: 'Mo[31mdem' }])
 })
 
-test('a machine without /sys shows nothing', async () => {
-  await expect(lookAtSysfs('/nowhere')()).resolves.toEqual({ ports: [], usb: [] })
+test('returns nothing without /sys', async () => {
+  await expect(scanSysfs('/nowhere')()).resolves.toEqual({ ports: [], usb: [] })
 })

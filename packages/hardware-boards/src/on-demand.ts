@@ -1,13 +1,12 @@
 /**
- * Everything that is loaded with its first use, behind one door: what a build loads at its start is then in few files. To be
- * imported dynamically.
+ * Re-exports the modules that are loaded at their first use, so that a bundle keeps them in one file apart from what it loads
+ * at its start. Import this module dynamically only.
  */
 export { checkBoards } from './check.ts'
 export { add } from './commands/add.ts'
-export { discover } from './commands/discover.ts'
 export { flash } from './commands/flash.ts'
 export { introspect } from './commands/introspect.ts'
-export { list } from './commands/list.ts'
+export { discover, list } from './commands/list-devices.ts'
 export { readMain, writeMain } from './repl/main-file.ts'
 export { withRepl } from './repl/repl.ts'
 export { checkBoardA, flashBoardA } from './tools/flash-board-a.ts'

@@ -1,28 +1,28 @@
-/** What Linux shows of USB and serial ports below /sys: a few small files, no process, no native module. */
+/** Scans USB devices and serial ports below /sys on Linux, which needs neither a process nor a native module. */
 import { readdir, readFile, realpath } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { isDevicePath } from '@sluice/hardware'
 import type { UsbIdentity, UsbSeen } from '../devices.ts'
-import type { Look, SeenPort } from './usb.ts'
+import type { ScanUsb, SeenPort } from './usb.ts'
 
-/** What is beyond is not looked at. */
+/** Further ports and devices are ignored. */
 const PORTS_MAX = 64
 const USB_MAX = 256
 const TEXT_CHARS_MAX = 128
-/** Folders from a port up to the device it belongs to. */
+/** The most folders between a port and the USB device it belongs to. */
 const LEVELS_MAX = 6
 const HUB_CLASS = '09'
 
-/** `root` stands for `/`. */
-export const lookAtSysfs =
-  (root = '/'): Look =>
+/** Tests pass another `root`. */
+export const scanSysfs =
+  (root = '/'): ScanUsb =>
   async () => ({ ports: await portsBelow(root), usb: await usbBelow(root) })
 
 async function portsBelow(root: string): Promise<SeenPort[]> {
   const folder = join(root, 'sys/class/tty')
   const names = (await namesIn(folder)).filter((name) => isDevicePath(`/dev/${name}`, 'serial')).sort(byNumber)
   const consoles = (await textOf(join(folder, 'console/active'))).split(' ')
-  // What is written to the machine's own console is read by its log-in.
+  // The console of the machine is left out: its log-in would read what a board is asked.
   const wanted = names.filter((name) => !consoles.includes(name)).slice(0, PORTS_MAX)
   const ports = await Promise.all(wanted.map((name) => portOf(folder, name)))
   return ports.filter((port) => port !== undefined)
@@ -30,7 +30,7 @@ async function portsBelow(root: string): Promise<SeenPort[]> {
 
 async function portOf(folder: string, name: string): Promise<SeenPort | undefined> {
   const path = `/dev/${name}`
-  // The name of a port without a device behind it is a placeholder of its driver.
+  // A port without a device is a placeholder of its driver.
   const device = await realpath(join(folder, name, 'device')).catch(() => undefined)
   if (device === undefined) return { path, usb: null, location: null }
   let above = device
@@ -57,7 +57,7 @@ async function identityOf(folder: string): Promise<UsbIdentity | undefined> {
 
 async function usbBelow(root: string): Promise<UsbSeen[]> {
   const folder = join(root, 'sys/bus/usb/devices')
-  // `1-1.2` is a device, `1-1.2:1.0` one of its interfaces, `usb1` a controller.
+  // `1-1.2` is a device, `1-1.2:1.0` is one of its interfaces, and `usb1` is a controller.
   const names = (await namesIn(folder)).filter((name) => /^\d+-[\d.]+$/.test(name)).slice(0, USB_MAX)
   const all = await Promise.all(names.map((name) => usbOf(join(folder, name))))
   return all.filter((usb) => usb !== undefined)
@@ -72,11 +72,11 @@ async function usbOf(folder: string): Promise<UsbSeen | undefined> {
 
 const namesIn = (folder: string): Promise<string[]> => readdir(folder).catch(() => [])
 
-/** One line, as the device says it of itself: shortened, without what is no text. */
+/** Returns the first characters of a file, without control characters, because the device supplies the text. */
 const textOf = async (file: string): Promise<string> => {
   const text = await readFile(file, 'utf8').catch(() => '')
   return text.replace(/\p{C}/gu, '').trim().slice(0, TEXT_CHARS_MAX)
 }
 
-/** ttyACM2 before ttyACM10. */
+/** Sorts ttyACM2 before ttyACM10. */
 const byNumber = (a: string, b: string): number => a.localeCompare(b, 'en', { numeric: true })

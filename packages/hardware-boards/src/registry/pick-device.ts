@@ -1,4 +1,4 @@
-/** Which device a call means. */
+/** Selects the device that a call refers to. */
 import { AppError } from '@sluice/sdk'
 import type { Device, UsbSeen } from '../devices.ts'
 import { usbText } from './usb.ts'
@@ -15,7 +15,7 @@ export function pickDevice(
   if (alias !== undefined) {
     const named = all.find((device) => device.alias === alias)
     if (!named)
-      throw new AppError('not_found', `There is no device ${JSON.stringify(alias)}. ${all.length > 0 ? known(all) : nothing(seen)}`)
+      throw new AppError('not_found', `There is no device ${JSON.stringify(alias)}. ${all.length > 0 ? known(all) : noBoards(seen)}`)
     if (!fits(named)) throw new AppError('invalid_request', `${alias} is not a device that can do this`)
     return named
   }
@@ -25,7 +25,7 @@ export function pickDevice(
   if (!only)
     throw new AppError(
       'not_found',
-      all.length > 0 ? `No device that can do this is connected. ${known(all)}` : `No device was found. ${nothing(seen)}`,
+      all.length > 0 ? `No device that can do this is connected. ${known(all)}` : `No device was found. ${noBoards(seen)}`,
     )
   if (others.length > 0)
     throw new AppError(
@@ -38,8 +38,8 @@ export function pickDevice(
 const known = (all: readonly Device[]): string =>
   `Known: ${all.map(({ alias, connected }) => (connected ? alias : `${alias} (not connected)`)).join(', ')}`
 
-function nothing(seen: readonly UsbSeen[]): string {
-  if (seen.length === 0) return 'USB shows nothing'
+function noBoards(seen: readonly UsbSeen[]): string {
+  if (seen.length === 0) return 'USB shows no devices'
   const named = seen.slice(0, USB_NAMED_MAX).map(usbText)
-  return `USB shows, none of them a known board: ${named.join(', ')}${seen.length > named.length ? ', …' : ''}`
+  return `USB shows no known board, only ${named.join(', ')}${seen.length > named.length ? ', …' : ''}`
 }
