@@ -1,40 +1,42 @@
-/** Whose session the broker keeps for us: under which client id, and what we remember of it. */
+/** The session that the broker keeps for the daemon: its client id, and the records that are valid only within it. */
 import { randomUUID } from 'node:crypto'
 import type { KeyValue } from '@sluice/sdk'
-import type { EventKeys } from './event-keys.ts'
+import { EventKeys } from './event-keys.ts'
 import { forgetSubscriptions } from './subscriptions.ts'
-
-export interface BrokerSession {
-  /** The client id to connect with. What is remembered of another broker, or under another id, is forgotten. */
-  open(broker: string, configured: string | undefined): Promise<string>
-  /** The broker remembers nothing, so neither do we. */
-  forget(): Promise<void>
-}
 
 const CLIENT_ID = 'client_id'
 const SESSION = 'session'
 
-export function createBrokerSession(keyValue: KeyValue, keys: Pick<EventKeys, 'forgetAll'>): BrokerSession {
-  /** Made once, and the same after every restart. */
-  const ownClientId = async (): Promise<string> => {
-    const kept = await keyValue.get(CLIENT_ID)
-    if (typeof kept === 'string') return kept
-    const made = `sluice-${randomUUID()}`
-    await keyValue.set(CLIENT_ID, made)
-    return made
+export class BrokerSession {
+  readonly keys: EventKeys
+  readonly #keyValue: KeyValue
+
+  constructor(keyValue: KeyValue) {
+    this.#keyValue = keyValue
+    this.keys = new EventKeys(keyValue)
   }
-  const forget = async (): Promise<void> => {
-    await Promise.all([keys.forgetAll(), forgetSubscriptions(keyValue)])
+
+  /** Returns the client id for a connection. Deletes the records of another broker or another client id. */
+  async open(broker: string, configuredId: string | undefined): Promise<string> {
+    const clientId = configuredId ?? (await this.#ownClientId())
+    const session = `${clientId}@${broker}`
+    if ((await this.#keyValue.get(SESSION)) === session) return clientId
+    await this.forget()
+    await this.#keyValue.set(SESSION, session)
+    return clientId
   }
-  return {
-    async open(broker, configured) {
-      const clientId = configured ?? (await ownClientId())
-      const session = `${clientId}@${broker}`
-      if ((await keyValue.get(SESSION)) === session) return clientId
-      await forget()
-      await keyValue.set(SESSION, session)
-      return clientId
-    },
-    forget,
+
+  /** Deletes all records, because the broker has a new session without them. */
+  async forget(): Promise<void> {
+    await Promise.all([this.keys.forgetAll(), forgetSubscriptions(this.#keyValue)])
+  }
+
+  /** Returns a random id that stays the same across restarts. */
+  async #ownClientId(): Promise<string> {
+    const stored = await this.#keyValue.get(CLIENT_ID)
+    if (typeof stored === 'string') return stored
+    const clientId = `sluice-${randomUUID()}`
+    await this.#keyValue.set(CLIENT_ID, clientId)
+    return clientId
   }
 }

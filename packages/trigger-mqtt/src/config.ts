@@ -1,48 +1,54 @@
-/** `[channels_config.mqtt]`. */
+/** The section `[channels_config.mqtt]`. */
 import { secretText, whole } from '@sluice/sdk'
 import * as v from 'valibot'
-import { hasCredentials, isBrokerUrl } from './broker-url.ts'
 
-/** Whole levels between slashes, `+` for any one, `#` for all further ones; a shared subscription would bring a message to one of many. */
+/** Allows `+` for one whole level and `#` for all further levels. Rejects shared subscriptions, which deliver a message to only one of many clients. */
 const TOPIC_FILTER = /^(?!\$share\/)(?!$)(?:(?:[^+#/\0]*|\+)\/)*(?:[^+#/\0]*|\+|#)$/
+
+const isBrokerUrl = (url: string): boolean => /^mqtts?:\/\/[^/?#\s]+\/?$/i.test(url) && URL.canParse(url) && URL.parse(url)?.port !== '0'
+
+/** Also true for text before an `@` in a malformed URL, so that no error message quotes it. */
+const hasCredentials = (url: string): boolean => url.includes('@')
 
 const keys = v.object({
   enabled: v.optional(v.pipe(v.boolean(), v.description('Whether messages of the broker start procedures')), false),
   broker_url: v.optional(
     v.pipe(
       v.string(),
-      v.check((url) => !hasCredentials(url), 'It has a user name or password in it; they go into username and password'),
-      v.check(isBrokerUrl, 'Not mqtt://host, mqtt://host:port, mqtts://host or mqtts://host:port'),
-      v.description('mqtt://host, port 1883 unless it names one; with TLS mqtts://host, port 8883'),
+      v.check((url) => !hasCredentials(url), 'The URL contains a user name or password; write them in username and password'),
+      v.check(isBrokerUrl, 'Must be mqtt://host, mqtt://host:port, mqtts://host or mqtts://host:port'),
+      v.description('mqtt://host with the default port 1883, or mqtts://host for TLS with the default port 8883'),
     ),
   ),
   client_id: v.optional(
     v.pipe(
       v.string(),
-      v.regex(/^[^\0]{1,128}$/, 'Not 1 to 128 characters'),
-      v.description('The name the broker keeps what was not delivered under, of this daemon alone; absent: one is made once'),
+      v.regex(/^[^\0]{1,128}$/, 'Must have 1 to 128 characters'),
+      v.description('Name under which the broker keeps undelivered messages; no other client may use it. Absent: a random one, made once'),
     ),
   ),
   topics: v.optional(
     v.pipe(
-      v.array(v.pipe(v.string(), v.regex(TOPIC_FILTER, 'Not a topic filter: + and # stand for whole levels, # for the last only'))),
-      v.description('Topic filters to subscribe to; empty: those of the triggers of all procedures'),
+      v.array(
+        v.pipe(v.string(), v.regex(TOPIC_FILTER, 'Must be a topic filter: + and # replace whole levels, and # may only be the last one')),
+      ),
+      v.description('Topic filters to subscribe to; an empty list subscribes to the topics of all triggers'),
     ),
     [],
   ),
   qos: v.optional(
     v.pipe(
-      v.picklist([0, 1], '0 or 1; with 2 the broker would forget a message before the run it starts is kept, and a crash lose it'),
-      v.description('1: every message is delivered until a run of it is kept; 0: those that come while the daemon is down are lost'),
+      v.picklist(
+        [0, 1],
+        'Must be 0 or 1; with 2 the broker would forget a message before its run is stored, so that a crash would lose it',
+      ),
+      v.description('1: the broker delivers a message until its run is stored. 0: messages that arrive while the daemon is down are lost'),
     ),
     1,
   ),
-  username: v.optional(v.pipe(v.string(), v.minLength(1), v.description('Absent: none is sent'))),
-  password: v.optional(v.pipe(secretText(), v.description('Of that user'))),
-  keep_alive_secs: v.optional(
-    v.pipe(whole(5, 65_535), v.description('A connection that is silent for longer is asked for a sign of life')),
-    30,
-  ),
+  username: v.optional(v.pipe(v.string(), v.minLength(1), v.description('User name for the broker; absent: none is sent'))),
+  password: v.optional(v.pipe(secretText(), v.description('Password of that user'))),
+  keep_alive_secs: v.optional(v.pipe(whole(5, 65_535), v.description('Time without a packet after which the daemon pings the broker')), 30),
 })
 
 export const mqttSection = {
@@ -55,3 +61,19 @@ export const mqttSection = {
 } as const
 
 export type MqttConfig = v.InferOutput<typeof mqttSection.schema>
+
+export interface BrokerAddress {
+  readonly protocol: 'mqtt' | 'mqtts'
+  /** Without the brackets of an IPv6 address. */
+  readonly host: string
+  readonly port: number
+}
+
+const DEFAULT_PORTS = { mqtt: 1883, mqtts: 8883 } as const
+
+/** Returns the parts of a `broker_url` that the section accepts. */
+export function brokerAddress(url: string): BrokerAddress {
+  const { protocol: scheme, hostname, port } = new URL(url)
+  const protocol = scheme === 'mqtts:' ? 'mqtts' : 'mqtt'
+  return { protocol, host: hostname.replace(/^\[(.*)\]$/, '$1'), port: port === '' ? DEFAULT_PORTS[protocol] : Number(port) }
+}

@@ -1,8 +1,9 @@
 /**
- * One event key for one message, however often it is delivered. A broker that has seen no acknowledgement delivers again, with
- * the same packet id and a flag; the key that was kept durably before the first attempt then makes it the same event.
+ * Gives each message one event key, however often the broker delivers it. Without an acknowledgement the broker delivers a
+ * message again, with the same packet id and a repeat flag. The key is stored before the first attempt, so a repeat gets the same key.
  */
 import { randomUUID } from 'node:crypto'
+import { members } from '@sluice/kit/foreign-json'
 import { type KeyValue, sha256Hex } from '@sluice/sdk'
 
 export interface Delivery {
@@ -10,52 +11,42 @@ export interface Delivery {
   readonly payload: Uint8Array
   /** Absent with QoS 0. */
   readonly packetId: number | undefined
-  /** The broker says that it may have delivered it before. */
+  /** Whether the broker may have delivered the message before. */
   readonly isRepeat: boolean
-}
-
-export interface EventKeys {
-  /** Durable once it resolves, except for QoS 0, which is never delivered again. */
-  keyOf(delivery: Delivery): Promise<string>
-  /** The broker knows that these were acknowledged: whatever comes under their packet ids is another message. */
-  forget(packetIds: readonly number[]): Promise<void>
-  /** The broker has begun anew, and so have its packet ids. */
-  forgetAll(): Promise<void>
 }
 
 const PREFIX = 'inflight/'
 const PACKET_IDS_MAX = 65_535
 
-const hashOf = ({ topic, payload }: Delivery): string => sha256Hex(Buffer.concat([Buffer.from(`${topic}\0`), payload]))
+export class EventKeys {
+  readonly #keyValue: KeyValue
 
-export function createEventKeys(keyValue: KeyValue): EventKeys {
-  return {
-    async keyOf(delivery) {
-      const key = `mqtt:${randomUUID()}`
-      if (delivery.packetId === undefined) return key
-      const record = `${PREFIX}${delivery.packetId}`
-      const hash = hashOf(delivery)
-      const kept = delivery.isRepeat ? keptIn(await keyValue.get(record)) : undefined
-      if (kept?.hash === hash) return kept.key
-      await keyValue.set(record, { hash, key })
-      return key
-    },
-    async forget(packetIds) {
-      await Promise.all(packetIds.map((packetId) => keyValue.delete(`${PREFIX}${packetId}`)))
-    },
-    async forgetAll() {
-      const records = await keyValue.list(PREFIX, PACKET_IDS_MAX)
-      await Promise.all(records.map(({ key }) => keyValue.delete(key)))
-    },
+  constructor(keyValue: KeyValue) {
+    this.#keyValue = keyValue
+  }
+
+  /** Returns the key, which is durable by then. A message with QoS 0 gets a key that is not stored, because it is never repeated. */
+  async keyOf(delivery: Delivery): Promise<string> {
+    const key = `mqtt:${randomUUID()}`
+    if (delivery.packetId === undefined) return key
+    const record = `${PREFIX}${delivery.packetId}`
+    const hash = hashOf(delivery)
+    const stored = delivery.isRepeat ? members(await this.#keyValue.get(record)) : {}
+    if (stored.hash === hash && typeof stored.key === 'string') return stored.key
+    await this.#keyValue.set(record, { hash, key })
+    return key
+  }
+
+  /** Deletes the keys of messages whose acknowledgement the broker has confirmed. It may use their packet ids for other messages. */
+  async forget(packetIds: readonly number[]): Promise<void> {
+    await Promise.all(packetIds.map((packetId) => this.#keyValue.delete(`${PREFIX}${packetId}`)))
+  }
+
+  /** Deletes all keys, because the broker has a new session with new packet ids. */
+  async forgetAll(): Promise<void> {
+    const records = await this.#keyValue.list(PREFIX, PACKET_IDS_MAX)
+    await Promise.all(records.map(({ key }) => this.#keyValue.delete(key)))
   }
 }
 
-const keptIn = (value: unknown): { readonly hash: string; readonly key: string } | undefined =>
-  typeof value === 'object' &&
-  value !== null &&
-  'hash' in value &&
-  'key' in value &&
-  typeof value.key === 'string' &&
-  typeof value.hash === 'string'
-    ? { hash: value.hash, key: value.key }
-    : undefined
+const hashOf = ({ topic, payload }: Delivery): string => sha256Hex(Buffer.concat([Buffer.from(`${topic}\0`), payload]))

@@ -4,7 +4,7 @@ import * as v from 'valibot'
 import { describe, expect, it } from 'vitest'
 import { mqttSection } from './config.ts'
 import feature from './index.ts'
-import { soon } from './testing/bench.ts'
+import { soon } from './testing/open-trigger.ts'
 
 const read = (config: object) => v.safeParse(mqttSection.schema, config)
 const problems = (config: object) => read(config).issues?.map(({ message }) => message)
@@ -12,16 +12,16 @@ const enabled = { enabled: true, broker_url: 'mqtt://127.0.0.1:1' }
 const build = (host: Host = testHost(), config: object = enabled) => feature.build(host, v.parse(mqttSection.schema, config))
 
 describe('the feature', () => {
-  it('it is off unless it is enabled', () => {
+  it('is off unless it is enabled', () => {
     expect(build(testHost(), {})).toEqual({ off: '`enabled` is false' })
     expect(build().off).toBeUndefined()
   })
 
-  it('build does no I/O', () => {
+  it('does no I/O in build', () => {
     build(throwingHost())
   })
 
-  it('registration waits for nothing, and close may be called twice, and before', async () => {
+  it('registers without waiting and can be closed twice or before', async () => {
     const parts = build()
     await parts.register?.(new AbortController().signal)
     await parts.close?.()
@@ -29,7 +29,7 @@ describe('the feature', () => {
     await build().close?.()
   })
 
-  it('it waits for the engine, which may be ready later', async () => {
+  it('waits until the procedure engine is ready', async () => {
     let asked = 0
     const test = testHost()
     const parts = feature.build({ ...test, service: () => void asked++ }, v.parse(mqttSection.schema, enabled))
@@ -42,11 +42,11 @@ describe('the feature', () => {
     expect(test.logs).toEqual([])
   })
 
-  it('a broker that is not there is told of once, and tried again with random pauses that grow to a minute', async () => {
+  it('logs an unreachable broker once and retries with delays that grow to a minute', async () => {
     const host = testHost({ services: { sops: { topics: () => [], onReload: () => () => undefined } as never } })
     const parts = build(host)
     await parts.register?.(new AbortController().signal)
-    const tried = () => host.logs.filter(({ message }) => /out of reach/.test(message))
+    const tried = () => host.logs.filter(({ message }) => /MQTT broker (?:still )?unreachable/.test(message))
     for (let tries = 1; tries < 12; tries++) {
       await soon(() => expect(tried().length).toBe(tries))
       await soon(() => expect(host.clock.sleeping).toBe(1))
@@ -58,16 +58,16 @@ describe('the feature', () => {
 })
 
 describe('[channels_config.mqtt]', () => {
-  it('defaults', () => {
+  it('has defaults', () => {
     expect(read({}).output).toEqual({ enabled: false, topics: [], qos: 1, keep_alive_secs: 30 })
   })
 
-  it('enabled, it needs a broker', () => {
+  it('requires broker_url when it is enabled', () => {
     expect(problems({ enabled: true })).toEqual(['it is enabled without broker_url'])
   })
 
   it.each(['mqtt://broker', 'mqtt://broker:1884', 'mqtts://broker.example/', 'mqtt://[::1]:1883', 'MQTT://192.0.2.1'])(
-    '%s is a broker',
+    'accepts the broker %s',
     (url) => {
       expect(problems({ broker_url: url })).toBeUndefined()
     },
@@ -85,33 +85,33 @@ describe('[channels_config.mqtt]', () => {
     'mqtt://b/x',
     'mqtt://b?x',
     'mqtt://a b',
-  ])('"%s" is no broker', (url) => {
-    expect(problems({ broker_url: url })).toEqual(['Not mqtt://host, mqtt://host:port, mqtts://host or mqtts://host:port'])
+  ])('rejects the broker "%s"', (url) => {
+    expect(problems({ broker_url: url })).toEqual(['Must be mqtt://host, mqtt://host:port, mqtts://host or mqtts://host:port'])
   })
 
   it.each(['mqtt://me:pa55word@broker', 'mqtt://me@broker', 'mqtt://:pa55word@broker:x'])(
-    'credentials have no place in %s, and are not quoted',
+    'rejects credentials in %s without quoting them',
     (url) => {
       const [problem, ...others] = problems({ broker_url: url }) ?? []
-      expect(problem).toBe('It has a user name or password in it; they go into username and password')
+      expect(problem).toBe('The URL contains a user name or password; write them in username and password')
       expect(others.join()).not.toContain('pa55')
     },
   )
 
-  it('QoS 2 is refused, and why', () => {
-    expect(problems({ qos: 2 })).toEqual([expect.stringMatching(/^0 or 1; with 2 .* a crash lose it$/)])
+  it('rejects QoS 2 with a reason', () => {
+    expect(problems({ qos: 2 })).toEqual([expect.stringMatching(/^Must be 0 or 1; with 2 .* a crash would lose it$/)])
   })
 
-  it('a password belongs to a user name, and does not show', () => {
+  it('requires a user name with a password and hides the password', () => {
     expect(problems({ password: 'hunter22' })).toEqual(['MQTT has no password without username'])
     expect(JSON.stringify(read({ username: 'me', password: 'hunter22' }).output)).not.toContain('hunter22')
   })
 
-  it.each(['a', 'a/b', '+', '#', '+/b/#', '/', 'a//b', '$SYS/#', 'a b/c'])('"%s" is a topic filter', (filter) => {
+  it.each(['a', 'a/b', '+', '#', '+/b/#', '/', 'a//b', '$SYS/#', 'a b/c'])('accepts the topic filter "%s"', (filter) => {
     expect(problems({ topics: [filter] })).toBeUndefined()
   })
 
-  it.each(['', 'a+', 'a/#/b', '##', '#/a', '+a/b', 'a\0', '$share/group/a'])('"%s" is no topic filter', (filter) => {
+  it.each(['', 'a+', 'a/#/b', '##', '#/a', '+a/b', 'a\0', '$share/group/a'])('rejects the topic filter "%s"', (filter) => {
     expect(problems({ topics: [filter] })).toHaveLength(1)
   })
 })

@@ -1,10 +1,10 @@
-/** Procedures triggered by messages of an MQTT broker (§2.4). */
+/** Messages of an MQTT broker start procedures. See `docs/mqtt.md`. */
 import { defineFeature } from '@sluice/sdk'
 import { mqttSection } from './config.ts'
-import { createTrigger } from './trigger.ts'
+import { MqttTrigger } from './trigger.ts'
 
 export default defineFeature({
   id: 'trigger-mqtt',
   section: mqttSection,
-  build: (host, config) => (config.enabled ? createTrigger(host, config) : { off: '`enabled` is false' }),
+  build: (host, config) => (config.enabled ? new MqttTrigger(host, config).parts() : { off: '`enabled` is false' }),
 })

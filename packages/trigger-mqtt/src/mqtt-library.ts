@@ -1,2 +1,2 @@
-/** What we use of the library. Loaded late, and by a name that stands still: of a CommonJS module that is imported dynamically a bundle knows none. */
+/** Re-exports what the connection uses of the library. A bundler finds no named export in a CommonJS module that is imported dynamically, but it finds this one. */
 export { connect } from 'mqtt'

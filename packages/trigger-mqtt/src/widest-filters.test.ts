@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { covers } from './testing/covers.ts'
 import { widestFilters } from './widest-filters.ts'
 
-describe('widest filters', () => {
+describe('widestFilters', () => {
   it.each([
     ['a/b', 'a/b', true],
     ['a/+', 'a/b', true],
@@ -22,20 +22,20 @@ describe('widest filters', () => {
     ['#', '$SYS/x', false],
     ['+/x', '$SYS/x', false],
     ['$SYS/#', '$SYS/x', true],
-  ])('%s covers %s: %s', (wide, narrow, expected) => {
+  ])('knows whether %s covers %s: %s', (wide, narrow, expected) => {
     expect(covers(wide, narrow)).toBe(expected)
     expect(widestFilters([wide, narrow])).not.toContain(expected && wide !== narrow ? narrow : undefined)
     expect(widestFilters([narrow, wide])).toContain(expected ? wide : narrow)
   })
 
-  it('thousands are no more work each than a few', () => {
+  it('handles 20,000 filters in time', () => {
     const filters = Array.from({ length: 20_000 }, (_, number) => (number % 2 ? `site-${number}/+/alarm` : `machines/${number}/heat`))
     const startedMs = performance.now()
     expect(widestFilters([...filters, 'machines/#'])).toHaveLength(10_001)
     expect(performance.now() - startedMs).toBeLessThan(5000)
   })
 
-  it('what is covered is left out, whatever the order', () => {
+  it('omits covered filters in any order', () => {
     expect(widestFilters(['a/b', 'x/+/z', 'a/#', 'a/+/c', 'x/y/z', 'a/#'])).toEqual(['a/#', 'x/+/z'])
     expect(widestFilters(['b', 'a'])).toEqual(['a', 'b'])
   })
@@ -46,7 +46,7 @@ describe('widest filters', () => {
     .tuple(fc.array(fc.constantFrom('a', 'b', '', '+'), { minLength: 1, maxLength: 4 }), fc.boolean())
     .map(([levels, isOpen]) => [...levels, ...(isOpen ? ['#'] : [])].join('/'))
 
-  it('any topic that some filter matches is matched by one that is left, and no other is', () => {
+  it('matches the same topics as all filters together', () => {
     fc.assert(
       fc.property(fc.array(filter, { maxLength: 6 }), topic, (filters, name) => {
         const matches = (some: readonly string[]) => some.some((one) => covers(one, name))
@@ -54,11 +54,11 @@ describe('widest filters', () => {
       }),
     )
   })
-  it('those are left that no other covers', () => {
+  it('keeps exactly the filters that no other filter covers', () => {
     fc.assert(
       fc.property(fc.uniqueArray(fc.oneof(filter, fc.constantFrom('#', '$SYS/+', '$SYS/#', '$SYS/a')), { maxLength: 8 }), (filters) => {
-        const left = filters.filter((one) => !filters.some((other) => other !== one && covers(other, one)))
-        expect(widestFilters(filters)).toEqual(left.sort())
+        const uncovered = filters.filter((one) => !filters.some((other) => other !== one && covers(other, one)))
+        expect(widestFilters(filters)).toEqual(uncovered.sort())
       }),
     )
   })

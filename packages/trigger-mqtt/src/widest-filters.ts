@@ -1,16 +1,16 @@
-/** The fewest topic filters that match the same topics: a broker may deliver a message once for each subscription it matches. */
+/** Reduces topic filters to the fewest that match the same topics, because a broker may deliver a message once per matching subscription. */
 
 interface Node {
-  readonly below: Map<string, Node>
-  /** A filter ends here. */
+  readonly children: Map<string, Node>
+  /** Whether a filter ends at this level. */
   isEnd: boolean
-  /** A filter goes on with `#`. */
-  isOpen: boolean
+  /** Whether a filter has `#` at the next level. */
+  hasHash: boolean
 }
 
-const newNode = (): Node => ({ below: new Map(), isEnd: false, isOpen: false })
+const newNode = (): Node => ({ children: new Map(), isEnd: false, hasHash: false })
 
-/** Those that no other of them covers, sorted. Each is compared with those that begin like it, and not with all. */
+/** Returns the filters that no other filter covers, sorted. A tree of levels keeps the work nearly linear in the number of filters. */
 export function widestFilters(filters: readonly string[]): string[] {
   const root = newNode()
   const distinct = [...new Set(filters)]
@@ -22,32 +22,32 @@ function add(root: Node, levels: readonly string[]): void {
   let node = root
   for (const level of levels) {
     if (level === '#') {
-      node.isOpen = true
+      node.hasHash = true
       return
     }
-    const next = node.below.get(level) ?? newNode()
-    node.below.set(level, next)
+    const next = node.children.get(level) ?? newNode()
+    node.children.set(level, next)
     node = next
   }
   node.isEnd = true
 }
 
-/** True if another filter matches every topic that this one matches. */
+/** Whether another filter matches every topic that this one matches. */
 function isCovered(root: Node, filter: string): boolean {
-  /** `isItself`: the way to it is the filter's own. */
-  let nodes = [{ node: root, isItself: true }]
+  /** The nodes that match the levels so far. `isOwnPath` marks the node that the filter itself leads to. */
+  let nodes = [{ node: root, isOwnPath: true }]
   for (const [depth, level] of filter.split('/').entries()) {
-    // A wildcard in front does not stand for what brokers say of themselves.
+    // A wildcard at the first level does not match topics such as `$SYS`, which belong to the broker.
     const isHidden = depth === 0 && filter.startsWith('$')
     const next: typeof nodes = []
-    for (const { node, isItself } of nodes) {
-      if (node.isOpen && !isHidden && !(isItself && level === '#')) return true
-      const byName = node.below.get(level)
-      if (byName) next.push({ node: byName, isItself })
-      const byAny = level === '+' || level === '#' || isHidden ? undefined : node.below.get('+')
-      if (byAny) next.push({ node: byAny, isItself: false })
+    for (const { node, isOwnPath } of nodes) {
+      if (node.hasHash && !isHidden && !(isOwnPath && level === '#')) return true
+      const byName = node.children.get(level)
+      if (byName) next.push({ node: byName, isOwnPath })
+      const byPlus = level === '+' || level === '#' || isHidden ? undefined : node.children.get('+')
+      if (byPlus) next.push({ node: byPlus, isOwnPath: false })
     }
     nodes = next
   }
-  return nodes.some(({ node, isItself }) => node.isOpen || (node.isEnd && !isItself))
+  return nodes.some(({ node, isOwnPath }) => node.hasHash || (node.isEnd && !isOwnPath))
 }

@@ -1,14 +1,14 @@
-/** The line between the trigger and a broker: what goes over it can be seen, and it can be cut. */
+/** Test support: a proxy between the trigger and a broker that records packets and can cut the connection. */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { packetReader, type TYPES, type WirePacket } from './packets.ts'
 
 export interface BrokerLine {
   readonly url: string
-  /** What the trigger has sent, on all connections. */
+  /** The packets that the trigger has sent on all connections. */
   readonly sent: readonly WirePacket[]
   count(type: (typeof TYPES)[keyof typeof TYPES]): number
-  /** Breaks what is connected now. */
+  /** Breaks all current connections. */
   cut(): void
   close(): Promise<void>
 }

@@ -1,6 +1,6 @@
-/** What one topic filter means beside another: level by level, as the rules of the protocol say it. */
+/** Compares topic filters level by level, as the MQTT specification defines matching. */
 
-/** True if `wide` matches every topic that `narrow` matches. */
+/** Whether `wide` matches every topic that `narrow` matches. */
 export function covers(wide: string, narrow: string): boolean {
   const wanted = wide.split('/')
   const levels = narrow.split('/')

@@ -1,32 +1,33 @@
-/** The engine as the trigger sees it: keeps what was fired, knows an event again by its key, and fails where a test says so. */
-import type { SopEvent, Sops } from '@sluice/sdk'
+/** Test support: a procedure engine that stores each event key once and fails when a test asks for it. */
+import type { SopEvent } from '@sluice/sdk'
+import type { Procedures } from '../message-receiver.ts'
 import { covers } from './covers.ts'
 
-export interface FakeSops extends Pick<Sops, 'matches' | 'fire' | 'topics' | 'onReload'> {
-  /** Every call of `fire`, failed ones and repeats included. */
+export interface FakeSops extends Procedures {
+  /** The argument of every call of `fire`, failed and repeated ones included. */
   readonly fired: readonly SopEvent[]
-  /** What was kept, each event once. */
-  readonly kept: readonly SopEvent[]
+  /** The stored events, each once. */
+  readonly stored: readonly SopEvent[]
   readonly payloads: readonly (string | null)[]
-  /** Awaited before an event is kept; it is not where this rejects. */
+  /** Awaited before an event is stored. A rejection makes `fire` fail. */
   before: (event: SopEvent) => Promise<void> | void
-  /** Awaited after it is kept, and before `fire` resolves. */
+  /** Awaited after an event is stored and before `fire` resolves. */
   after: (event: SopEvent) => Promise<void> | void
   reload(topics: readonly string[]): void
 }
 
 export function fakeSops(initial: readonly string[]): FakeSops {
   const fired: SopEvent[] = []
-  const kept = new Map<string | undefined, SopEvent>()
+  const stored = new Map<string | undefined, SopEvent>()
   const callbacks = new Set<() => void>()
   let filters = initial
   const sops: FakeSops = {
     fired,
-    get kept() {
-      return [...kept.values()]
+    get stored() {
+      return [...stored.values()]
     },
     get payloads() {
-      return sops.kept.map(({ payload }) => payload)
+      return sops.stored.map(({ payload }) => payload)
     },
     before: () => undefined,
     after: () => undefined,
@@ -35,8 +36,7 @@ export function fakeSops(initial: readonly string[]): FakeSops {
     async fire(event) {
       fired.push(event)
       await sops.before(event)
-      const isNew = !kept.has(event.key)
-      if (isNew) kept.set(event.key, event)
+      if (!stored.has(event.key)) stored.set(event.key, event)
       await sops.after(event)
       return [{ sop: 'lamp', status: 'started', runId: 'r1' }]
     },

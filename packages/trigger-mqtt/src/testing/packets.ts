@@ -1,7 +1,7 @@
-/** Just enough of MQTT 3.1.1 on the wire to watch a connection, or to play the broker. */
+/** Test support: enough of the MQTT 3.1.1 wire format to watch a connection or to act as a broker. */
 
 export interface WirePacket {
-  /** The high half of the first byte: `TYPES`. */
+  /** The high half of the first byte, one of `TYPES`. */
   readonly type: number
   readonly flags: number
   readonly body: Buffer
@@ -21,7 +21,7 @@ export const TYPES = {
   disconnect: 14,
 } as const
 
-/** Cuts a stream of bytes into packets, of less than 128 bytes or any other length. */
+/** Returns a function that splits a stream of bytes into packets of any length. */
 export function packetReader(onPacket: (packet: WirePacket) => void): (chunk: Buffer) => void {
   let rest = Buffer.alloc(0)
   return (chunk) => {
@@ -60,7 +60,7 @@ export interface Publish {
   readonly dup?: boolean
 }
 
-/** With QoS 1. */
+/** Encodes a PUBLISH packet with QoS 1. */
 export const encodePublish = ({ topic, payload, id, dup = false }: Publish): Buffer =>
   encode(
     TYPES.publish,

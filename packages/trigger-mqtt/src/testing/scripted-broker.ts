@@ -1,16 +1,16 @@
-/** A broker that does what a test says, packet by packet, for what no well-behaved broker does on demand. */
+/** Test support: a broker that a test controls packet by packet, for cases that a real broker does not produce on demand. */
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { encode, encodePublish, type Publish, packetReader, TYPES, type WirePacket } from './packets.ts'
 
 export interface ScriptedBroker {
   readonly url: string
-  /** Of all connections, in order. */
+  /** The packets of all connections, in order. */
   readonly received: readonly WirePacket[]
   readonly connections: number
-  /** To the newest connection. */
+  /** Publishes on the newest connection. */
   publish(message: Publish): void
-  /** To the newest connection. */
+  /** Sends bytes on the newest connection. */
   send(bytes: Uint8Array): void
   answerPings: boolean
   cut(): void
@@ -18,10 +18,10 @@ export interface ScriptedBroker {
 }
 
 export interface Script {
-  /** Of CONNACK; null: it says nothing at all. Default: lets everybody in. */
+  /** Returns the code of CONNACK, or null to send no answer. Default: accepts the connection. */
   readonly returnCode?: () => number | null
   readonly sessionPresent?: () => boolean
-  /** Of SUBACK. Default: QoS 1. */
+  /** Returns the granted level in SUBACK. Default: QoS 1. */
   readonly grant?: (filter: string) => number
 }
 
@@ -84,7 +84,7 @@ export async function scriptedBroker({
   return broker
 }
 
-/** Of SUBSCRIBE: behind the packet id, each with its QoS. */
+/** Returns the filters in the body of SUBSCRIBE, which follow the packet id, each with its QoS. */
 export function filtersOf(body: Buffer): string[] {
   const filters: string[] = []
   for (let at = 2; at < body.length; ) {

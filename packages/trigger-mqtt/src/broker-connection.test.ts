@@ -1,8 +1,8 @@
 import { memoryKeyValue } from '@sluice/testkit/memory-store'
 import { within } from '@sluice/testkit/within'
 import { afterEach, describe, expect, it } from 'vitest'
-import { type BenchOptions, openTrigger, soon } from './testing/bench.ts'
 import { fakeSops } from './testing/fake-sops.ts'
+import { openTrigger, soon, type TriggerOptions } from './testing/open-trigger.ts'
 import { encode, encodePublish, TYPES } from './testing/packets.ts'
 import { filtersOf, type Script, scriptedBroker } from './testing/scripted-broker.ts'
 
@@ -11,22 +11,22 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
 })
 
-async function open(script: Script = {}, options: Partial<BenchOptions> = {}) {
+async function open(script: Script = {}, options: Partial<TriggerOptions> = {}) {
   const broker = await scriptedBroker(script)
   cleanups.push(() => broker.close())
   const sops = fakeSops(['a'])
-  const bench = await openTrigger(broker.url, { sops, waitMsMax: 10, ...options })
-  cleanups.push(() => bench.close())
+  const trigger = await openTrigger(broker.url, { sops, waitMsMax: 10, ...options })
+  cleanups.push(() => trigger.close())
   const bodies = (type: number) => broker.received.filter((packet) => packet.type === type).map(({ body }) => body)
   const subscribed = () => bodies(TYPES.subscribe).map(filtersOf)
-  /** Until the connection with this number, from 1, has subscribed. */
+  /** Waits until the connection with this number, counted from 1, has subscribed. */
   const ready = (connection = 1) => soon(() => expect(subscribed().length).toBe(connection))
   const acked = () => bodies(TYPES.puback).map((body) => body.readUInt16BE(0))
-  return { ...bench, broker, sops, bodies, subscribed, ready, acked }
+  return { ...trigger, broker, sops, bodies, subscribed, ready, acked }
 }
 
-describe('the same packet id again', () => {
-  it('a repeat after an acknowledgement that got lost is the same event', async () => {
+describe('a repeated packet id', () => {
+  it('is the same event after a lost acknowledgement', async () => {
     const { broker, sops, ready, acked } = await open()
     broker.answerPings = false
     await ready()
@@ -37,10 +37,10 @@ describe('the same packet id again', () => {
     broker.publish({ topic: 'a', payload: 'on', id: 1, dup: true })
     await soon(() => expect(acked()).toEqual([1, 1]))
     expect(sops.fired).toHaveLength(2)
-    expect(sops.kept).toHaveLength(1)
+    expect(sops.stored).toHaveLength(1)
   })
 
-  it('a repeat of what never reached us is an event of its own, even where the message before it had the same id and content', async () => {
+  it('is a new event after a confirmed acknowledgement', async () => {
     const { broker, sops, keyValue, ready, acked } = await open()
     await ready()
     broker.publish({ topic: 'a', payload: 'on', id: 1 })
@@ -49,34 +49,34 @@ describe('the same packet id again', () => {
     broker.cut()
     await ready(2)
     broker.publish({ topic: 'a', payload: 'on', id: 1, dup: true })
-    await soon(() => expect(sops.kept).toHaveLength(2))
+    await soon(() => expect(sops.stored).toHaveLength(2))
   })
 
-  it('a message without the mark is an event of its own, at once', async () => {
+  it('is a new event without the repeat flag', async () => {
     const { broker, sops, ready } = await open()
     await ready()
     for (let count = 1; count <= 3; count++) {
       broker.publish({ topic: 'a', payload: 'on', id: 1 })
-      await soon(() => expect(sops.kept).toHaveLength(count))
+      await soon(() => expect(sops.stored).toHaveLength(count))
     }
   })
 
-  it('nothing counts of a session that the broker has forgotten, and its repeats are events of their own', async () => {
+  it('is a new event after the broker has forgotten the session', async () => {
     let sessionPresent = true
     const { broker, sops, ready, keyValue } = await open({ sessionPresent: () => sessionPresent })
     broker.answerPings = false
     await ready()
     broker.publish({ topic: 'a', payload: 'on', id: 1 })
-    await soon(() => expect(sops.kept).toHaveLength(1))
+    await soon(() => expect(sops.stored).toHaveLength(1))
     sessionPresent = false
     broker.cut()
     await ready(2)
     expect(await keyValue.list('inflight/', 10)).toEqual([])
     broker.publish({ topic: 'a', payload: 'on', id: 1, dup: true })
-    await soon(() => expect(sops.kept).toHaveLength(2))
+    await soon(() => expect(sops.stored).toHaveLength(2))
   })
 
-  it('nothing is received or subscribed before what the broker has forgotten is forgotten here', async () => {
+  it('is not taken before the records of a forgotten session are deleted', async () => {
     const keyValue = memoryKeyValue()
     let isPresent = true
     let held = Promise.resolve()
@@ -89,7 +89,7 @@ describe('the same packet id again', () => {
     broker.cut()
     await soon(() => expect(bodies(TYPES.connect)).toHaveLength(2))
     broker.publish({ topic: 'a', payload: 'on', id: 1 })
-    // Nothing tells of what does not happen.
+    // The absence of an event has no signal to wait for.
     await new Promise((done) => setTimeout(done, 50))
     expect(sops.fired).toEqual([])
     expect(bodies(TYPES.subscribe)).toHaveLength(1)
@@ -99,22 +99,22 @@ describe('the same packet id again', () => {
     expect(await keyValue.get('subscribed')).toEqual(['a'])
   })
 
-  it('a refused connection says nothing about the session', async () => {
+  it('is the same event after a refused connection', async () => {
     const codes = [0, 3, 0]
     const { broker, sops, ready } = await open({ returnCode: () => codes.shift() ?? 0, sessionPresent: () => codes.length !== 1 })
     broker.answerPings = false
     await ready()
     broker.publish({ topic: 'a', payload: 'on', id: 1 })
-    await soon(() => expect(sops.kept).toHaveLength(1))
+    await soon(() => expect(sops.stored).toHaveLength(1))
     broker.cut()
     await ready(2)
     expect(broker.connections).toBe(3)
     broker.publish({ topic: 'a', payload: 'on', id: 1, dup: true })
     await soon(() => expect(sops.fired).toHaveLength(2))
-    expect(sops.kept).toHaveLength(1)
+    expect(sops.stored).toHaveLength(1)
   })
 
-  it('another client id is another session: what is remembered of the one says nothing about the other', async () => {
+  it('is a new event under another client id', async () => {
     const keyValue = memoryKeyValue()
     const first = await open({}, { keyValue })
     first.broker.answerPings = false
@@ -125,13 +125,13 @@ describe('the same packet id again', () => {
     const second = await open({}, { keyValue, config: { client_id: 'other' } })
     await second.ready()
     second.broker.publish({ topic: 'a', payload: 'on', id: 1, dup: true })
-    await soon(() => expect(second.sops.kept).toHaveLength(1))
-    expect(second.sops.kept[0]?.key).not.toBe(first.sops.kept[0]?.key)
+    await soon(() => expect(second.sops.stored).toHaveLength(1))
+    expect(second.sops.stored[0]?.key).not.toBe(first.sops.stored[0]?.key)
   })
 })
 
-describe('the connection', () => {
-  it('the client id is made once, and the same after a restart', async () => {
+describe('BrokerConnection', () => {
+  it('uses the same random client id after a restart', async () => {
     const keyValue = memoryKeyValue()
     const idOf = async () => {
       const { bodies, ready, close } = await open({}, { keyValue })
@@ -144,45 +144,45 @@ describe('the connection', () => {
     expect(await idOf()).toBe(id)
   })
 
-  it('a refused subscription is told of by its topic, the others are made', async () => {
+  it('logs a refused subscription and makes the others', async () => {
     const sops = fakeSops(['a', 'b', 'c'])
-    const { said, broker, ready } = await open({ grant: (filter) => (filter === 'b' ? 128 : 1) }, { sops })
+    const { logged, broker, ready } = await open({ grant: (filter) => (filter === 'b' ? 128 : 1) }, { sops })
     await ready()
-    await soon(() => expect(said('the broker refuses a subscription')).toMatchObject([{ level: 'error', fields: { topic: 'b' } }]))
+    await soon(() => expect(logged('MQTT broker refused a subscription')).toMatchObject([{ level: 'error', fields: { topic: 'b' } }]))
     broker.publish({ topic: 'c', payload: 'x', id: 1 })
-    await soon(() => expect(sops.kept).toHaveLength(1))
+    await soon(() => expect(sops.stored).toHaveLength(1))
     expect(broker.connections).toBe(1)
   })
 
-  it('a broker that grants less than QoS 1 is told of', async () => {
-    const { said, ready } = await open({ grant: () => 0 })
+  it('logs a broker that grants less than QoS 1', async () => {
+    const { logged, ready } = await open({ grant: () => 0 })
     await ready()
-    await soon(() => expect(said('the broker grants QoS 0 only: messages may get lost')).toHaveLength(1))
+    await soon(() => expect(logged('MQTT broker grants only QoS 0, messages may be lost')).toHaveLength(1))
   })
 
-  it('a packet that cannot be read ends the connection: what came with it comes again over the next one', async () => {
-    const { broker, sops, ready, said } = await open()
+  it('ends after a malformed packet, and later messages arrive on the next connection', async () => {
+    const { broker, sops, ready, logged } = await open()
     await ready()
     broker.send(Buffer.concat([encode(TYPES.pingresp, [], 5), encodePublish({ topic: 'a', payload: 'on', id: 1 })]))
     await ready(2)
-    expect(said('the connection to the MQTT broker was lost')).toHaveLength(1)
+    expect(logged('MQTT connection lost')).toHaveLength(1)
     broker.publish({ topic: 'a', payload: 'on', id: 1, dup: true })
-    await soon(() => expect(sops.kept).toHaveLength(1))
+    await soon(() => expect(sops.stored).toHaveLength(1))
   })
 
   it.each([
     ['PUBREL', [0x62, 0]],
     ['PUBLISH with QoS 2', [0x34, 3, 0, 1, 0x61]],
     ['PUBLISH with QoS 1', [0x32, 3, 0, 1, 0x61]],
-  ])('a %s that lacks its packet id ends the connection and nothing else', async (_what, bytes) => {
+  ])('ends after a %s without a packet id', async (_name, bytes) => {
     const { broker, ready } = await open()
     await ready()
     broker.send(Buffer.from(bytes))
     await ready(2)
   })
 
-  it('a message that waits longer than the keep-alive time does not cost the connection', async () => {
-    const { broker, sops, ready, bodies, said } = await open({}, { keepAliveSecs: 1 })
+  it('survives a message that takes longer than the keep-alive time', async () => {
+    const { broker, sops, ready, bodies, logged } = await open({}, { keepAliveSecs: 1 })
     const held = Promise.withResolvers<void>()
     sops.before = () => held.promise
     await ready()
@@ -190,29 +190,29 @@ describe('the connection', () => {
     await soon(() => expect(sops.fired).toHaveLength(1))
     await soon(() => expect(bodies(TYPES.pingreq).length).toBeGreaterThan(2))
     held.resolve()
-    await soon(() => expect(sops.kept).toHaveLength(1))
-    expect(said('the connection to the MQTT broker was lost')).toEqual([])
+    await soon(() => expect(sops.stored).toHaveLength(1))
+    expect(logged('MQTT connection lost')).toEqual([])
     expect(broker.connections).toBe(1)
   })
 
   it.each([
-    ['says nothing', null, 0],
+    ['does not answer', null, 0],
     ['is not ready', 3, 1],
-  ])('close takes less than a second with a broker that %s', async (_what, code, told) => {
-    const { broker, close, said } = await open({ returnCode: () => code }, { waitMsMax: 60_000 })
+  ])('closes within a second with a broker that %s', async (_name, code, logLines) => {
+    const { broker, close, logged } = await open({ returnCode: () => code }, { waitMsMax: 60_000 })
     await soon(() => expect(broker.received).toHaveLength(1))
-    await soon(() => expect(said('the MQTT broker is out of reach')).toHaveLength(told))
+    await soon(() => expect(logged('MQTT broker unreachable')).toHaveLength(logLines))
     expect(await within(1000, close())).toBe('ended')
   })
 
-  it('close takes less than a second with a broker that answers nothing any more', async () => {
+  it('closes within a second with a broker that stopped answering', async () => {
     const { broker, close, ready } = await open({}, { waitMsMax: 60_000 })
     await ready()
     broker.answerPings = false
     expect(await within(1000, close())).toBe('ended')
   })
 
-  it('close leaves a message that cannot be kept to the broker', async () => {
+  it('leaves a message whose runs cannot be stored to the broker on close', async () => {
     const { broker, sops, ready, close, bodies, acked } = await open()
     sops.before = () => {
       throw new Error('full')
@@ -225,7 +225,7 @@ describe('the connection', () => {
     expect(acked()).toEqual([])
   })
 
-  it('close lets a message that is being kept come to its acknowledgement', async () => {
+  it('acknowledges a message that is being stored on close', async () => {
     const { broker, sops, ready, close, bodies } = await open({}, { waitMsMax: 5000 })
     const held = Promise.withResolvers<void>()
     sops.before = () => held.promise
@@ -240,7 +240,7 @@ describe('the connection', () => {
     expect(order).toEqual([TYPES.puback, TYPES.disconnect])
   })
 
-  it('where the store fails nothing is subscribed, and it is tried again', async () => {
+  it('subscribes to nothing while the store fails, and tries again', async () => {
     const keyValue = memoryKeyValue()
     let isFull = true
     const failing = {

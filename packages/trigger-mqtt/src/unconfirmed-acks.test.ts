@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { UnprovedAcks } from './unproved-acks.ts'
+import { UnconfirmedAcks } from './unconfirmed-acks.ts'
 
-describe('acknowledgements without proof', () => {
-  it('the answer to a ping proves what was acknowledged before that ping, and nothing later', () => {
-    const acks = new UnprovedAcks()
+describe('UnconfirmedAcks', () => {
+  it('confirms the acknowledgements sent before the answered ping', () => {
+    const acks = new UnconfirmedAcks()
     acks.acknowledged(1)
     acks.acknowledged(2)
     acks.pingSent()
@@ -13,8 +13,8 @@ describe('acknowledgements without proof', () => {
     expect(acks.pingAnswered()).toEqual([3])
   })
 
-  it('of two pings under way each has its own answer', () => {
-    const acks = new UnprovedAcks()
+  it('matches two pending pings with their answers', () => {
+    const acks = new UnconfirmedAcks()
     acks.acknowledged(1)
     acks.pingSent()
     acks.acknowledged(2)
@@ -23,16 +23,16 @@ describe('acknowledgements without proof', () => {
     expect(acks.pingAnswered()).toEqual([2])
   })
 
-  it('a packet id that is acknowledged again is not proved by a ping from before', () => {
-    const acks = new UnprovedAcks()
+  it('does not confirm a repeated acknowledgement by an earlier ping', () => {
+    const acks = new UnconfirmedAcks()
     acks.acknowledged(1)
     acks.pingSent()
     acks.acknowledged(1)
     expect(acks.pingAnswered()).toEqual([])
   })
 
-  it('a ping is worth sending when it proves something and none is under way', () => {
-    const acks = new UnprovedAcks()
+  it('asks for a ping when one would confirm something and none is pending', () => {
+    const acks = new UnconfirmedAcks()
     expect(acks.shouldPing).toBe(false)
     acks.acknowledged(1)
     expect(acks.shouldPing).toBe(true)

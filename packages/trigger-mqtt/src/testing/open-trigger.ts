@@ -1,34 +1,34 @@
-/** A trigger at work in a test: on a real clock whose long waits are cut short, with all it logs. */
+/** Test support: a running trigger on a real clock whose long waits are shortened. */
 import type { Clock, KeyValue } from '@sluice/sdk'
 import { type LogLine, testHost } from '@sluice/testkit/host'
 import { memoryKeyValue } from '@sluice/testkit/memory-store'
 import * as v from 'valibot'
 import { vi } from 'vitest'
 import { mqttSection } from '../config.ts'
-import { createTrigger } from '../trigger.ts'
+import { MqttTrigger } from '../trigger.ts'
 import type { FakeSops } from './fake-sops.ts'
 
-export interface Bench {
+export interface OpenTrigger {
   readonly logs: readonly LogLine[]
-  /** The waits that were asked for, in milliseconds. */
+  /** The durations passed to `sleep`, in milliseconds. */
   readonly waits: readonly number[]
   readonly keyValue: KeyValue
-  said(message: string): readonly LogLine[]
+  logged(message: string): readonly LogLine[]
   close(): Promise<void>
 }
 
-export interface BenchOptions {
+export interface TriggerOptions {
   readonly sops: FakeSops | (() => FakeSops | undefined)
   readonly keyValue?: KeyValue
-  /** Beside `enabled` and `broker_url`. */
+  /** Members in addition to `enabled` and `broker_url`. */
   readonly config?: object
-  /** Shorter than a configuration may have it. */
+  /** May be shorter than the configuration allows. */
   readonly keepAliveSecs?: number
-  /** What is left of a wait, at most. */
+  /** The longest real wait. */
   readonly waitMsMax?: number
 }
 
-export async function openTrigger(brokerUrl: string, options: BenchOptions): Promise<Bench> {
+export async function openTrigger(brokerUrl: string, options: TriggerOptions): Promise<OpenTrigger> {
   const { sops, keyValue = memoryKeyValue(), config = {}, keepAliveSecs, waitMsMax = 100 } = options
   const waits: number[] = []
   const clock: Clock = {
@@ -43,13 +43,14 @@ export async function openTrigger(brokerUrl: string, options: BenchOptions): Pro
   const base = testHost({ keyValue })
   const host = { ...base, clock, service: () => engine() as never }
   const parsed = v.parse(mqttSection.schema, { enabled: true, broker_url: brokerUrl, ...config })
-  const parts = createTrigger(host, keepAliveSecs === undefined ? parsed : { ...parsed, keep_alive_secs: keepAliveSecs })
+  const trigger = new MqttTrigger(host, keepAliveSecs === undefined ? parsed : { ...parsed, keep_alive_secs: keepAliveSecs })
+  const parts = trigger.parts()
   await parts.register?.(new AbortController().signal)
   return {
     logs: base.logs,
     waits,
     keyValue,
-    said: (message) => base.logs.filter((line) => line.message === message),
+    logged: (message) => base.logs.filter((line) => line.message === message),
     close: async () => parts.close?.(),
   }
 }
@@ -64,5 +65,5 @@ const waitUpTo = (ms: number, signal?: AbortSignal): Promise<void> =>
     })
   })
 
-/** Waits for something that comes soon, and looks often. */
+/** Waits up to five seconds until `check` passes. */
 export const soon = (check: () => void | Promise<void>): Promise<void> => vi.waitFor(check, { timeout: 5000, interval: 5 })
