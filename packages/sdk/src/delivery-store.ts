@@ -3,11 +3,18 @@
  * provider has it. As everywhere in the store, a method that writes resolves once its change is on stable storage. Rows are
  * known by a number that grows and is never given again.
  */
+import type { ApprovalKey } from './approval-store.ts'
 import type { Address, Button, Inbound } from './channel.ts'
 import type { ModelMessage } from './model.ts'
 
 /** `pending`: waits for its turn, or for another attempt; `dead`: given up, and left to the operator. */
 export type InboxState = 'pending' | 'running' | 'done' | 'dead'
+
+/**
+ * What a message is, decided once when it arrives. `approval_reply`: it answers an approval. `procedure_event`: a procedure has a
+ * trigger for its path; if no procedure takes it, it is a turn. `turn`: it is for the agent.
+ */
+export type MessageKind = 'approval_reply' | 'procedure_event' | 'turn'
 
 /** One request, and what is to be kept of it. */
 export interface Arrival {
@@ -24,6 +31,10 @@ export interface Arrival {
     readonly message: Inbound
     /** The session its turn belongs to, which is also its lane. */
     readonly session: string
+    /** Absent: the message is classified when it is worked on. */
+    readonly kind?: MessageKind
+    /** The approval that a text answers; the reply of a pressed button names its approval itself. */
+    readonly approval?: ApprovalKey
   }[]
 }
 
@@ -39,6 +50,12 @@ export interface Waiting {
   readonly cuts: number
 }
 
+/** A message that waits. */
+export interface WaitingMessage extends Waiting {
+  /** Absent: the message was replayed, or kept by an earlier release, and is classified when it is worked on. */
+  readonly kind?: MessageKind
+}
+
 /** A message whose turn begins. */
 export interface StartedMessage {
   readonly number: number
@@ -46,6 +63,8 @@ export interface StartedMessage {
   readonly account: string
   readonly session: string
   readonly message: Inbound
+  /** As kept with the message. */
+  readonly approval?: ApprovalKey
   readonly receivedAtMs: number
   /** When it was received or last replayed: it is retried for a limited time from then on. */
   readonly sinceMs: number
@@ -145,7 +164,7 @@ export interface InboxStore {
   /** Gives up: the message is dead, its turn has failed. */
   bury(number: number, failed: { readonly error: string; readonly atMs: number }): Promise<void>
   /** What is to run, oldest first, with a number above `after`; `running` ones too, which a crash left behind. */
-  waiting(options: { readonly after: number; readonly limit: number }): Promise<Waiting[]>
+  waiting(options: { readonly after: number; readonly limit: number }): Promise<WaitingMessage[]>
   /** Newest first. */
   list(filter: DeliveryFilter): Promise<InboxRow[]>
   get(number: number): Promise<InboxEntry | undefined>

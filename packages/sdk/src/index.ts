@@ -46,6 +46,7 @@ export type {
   InboxRow,
   InboxState,
   InboxStore,
+  MessageKind,
   NewReply,
   OutboxRow,
   OutboxState,
@@ -57,6 +58,7 @@ export type {
   StartedMessage,
   StartedReply,
   Waiting,
+  WaitingMessage,
 } from './delivery-store.ts'
 export type { ErrorCode, ErrorOptions } from './errors.ts'
 export { AppError, ERRORS, errorText } from './errors.ts'

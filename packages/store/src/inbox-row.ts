@@ -1,5 +1,5 @@
 /** A message that came in, as it lies in the table and as callers see it. */
-import type { InboxRow, InboxState } from '@sluice/sdk'
+import type { InboxRow, InboxState, MessageKind } from '@sluice/sdk'
 
 export interface InboxColumns {
   readonly number: number
@@ -15,10 +15,11 @@ export interface InboxColumns {
   readonly ended_at: number | null
   readonly turn_id: string | null
   readonly error: string | null
+  readonly kind: MessageKind | null
 }
 
 export const INBOX_COLUMNS =
-  'number, channel, account, message_id, sender, session, state, attempts, received_at, next_at, ended_at, turn_id, error'
+  'number, channel, account, message_id, sender, session, state, attempts, received_at, next_at, ended_at, turn_id, error, kind'
 
 export const toInboxRow = (row: InboxColumns): InboxRow => ({
   number: row.number,

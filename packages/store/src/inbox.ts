@@ -25,7 +25,8 @@ const CONTENT = `
   SELECT verdict, message_json, trace, coalesce(raw, (SELECT raw FROM inbox AS first WHERE first.number = message.batch)) AS raw
   FROM inbox AS message WHERE number = ?`
 const REPLAY = `
-  UPDATE inbox SET state = 'pending', attempts = 0, next_at = NULL, ended_at = NULL, turn_id = NULL, error = NULL, draft = NULL, replayed_at = ?
+  UPDATE inbox SET state = 'pending', attempts = 0, next_at = NULL, ended_at = NULL, turn_id = NULL, error = NULL, draft = NULL, replayed_at = ?,
+    kind = CASE kind WHEN 'approval_reply' THEN kind END
   WHERE number = ? AND ended_at IS NOT NULL AND message_json IS NOT NULL`
 
 interface Content {
@@ -79,13 +80,14 @@ export function createInbox(
       })
     },
     async waiting(options) {
-      return table.waiting(options).map(({ number, channel, account, session, next_at, state, attempts }) => ({
+      return table.waiting(options).map(({ number, channel, account, session, next_at, state, attempts, kind }) => ({
         number,
         channel,
         account,
         lane: session,
         atMs: next_at ?? 0,
         cuts: state === 'running' ? attempts : 0,
+        ...(kind !== null && { kind }),
       }))
     },
     list: async (filter) => table.newest(filter).map(toInboxRow),

@@ -7,8 +7,10 @@ import type { GroupCommit } from './group-commit.ts'
 import { idOf, keyOf } from './row-key.ts'
 
 const KEEP = `
-  INSERT INTO inbox (key, channel, account, message_id, sender, session, received_at, verdict, batch, message_json, raw, trace)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+  INSERT INTO inbox (
+    key, channel, account, message_id, sender, session, received_at, verdict, batch, message_json, raw, trace,
+    kind, approval_run_id, approval_step_id
+  ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 const KNOWN = 'SELECT 1 FROM inbox WHERE key = ?'
 const USE_UP = `
   INSERT INTO nonces (key, until) VALUES (?, ?) ON CONFLICT DO UPDATE SET until = excluded.until WHERE until <= ?`
@@ -45,19 +47,21 @@ function keeping(
   ids: readonly string[],
 ): () => Kept {
   const nonce = once && { key: keyOf(idOf(channel, once.value)), untilMs: once.untilMs }
-  const rows = messages.map(({ message, session }, index) => ({
+  const rows = messages.map(({ message, session, kind = null, approval }, index) => ({
     key: keyOf(ids[index] ?? ''),
     message,
     session,
     json: JSON.stringify(message),
+    answers: [kind, approval?.runId ?? null, approval?.stepId ?? null] as const,
   }))
   return () => {
     if (nonce && db.run(USE_UP, nonce.key, nonce.untilMs, receivedAtMs) === 0) return 'replayed'
     let batch: number | null = null
-    return rows.map(({ key, session, json, message: { account, id, sender } }) => {
+    return rows.map(({ key, session, json, answers, message: { account, id, sender } }) => {
       const body = batch === null ? raw : null
       const span = trace ?? null
-      const number = db.insert(KEEP, key, channel, account, id, sender, session, receivedAtMs, verdict, batch, json, body, span) ?? null
+      const number =
+        db.insert(KEEP, key, channel, account, id, sender, session, receivedAtMs, verdict, batch, json, body, span, ...answers) ?? null
       batch ??= number
       return number
     })

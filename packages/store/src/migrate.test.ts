@@ -78,6 +78,26 @@ test('without room for the copy nothing is changed, and the error names what is 
   expect(readdirSync(release.dataDir).filter((name) => name.includes('before-schema'))).toEqual([])
 })
 
+test('messages of the first release get their kind, and replies the approval that their session named', async () => {
+  const key = { runId: 'a/b ü%', stepId: "it's 100% «ok» \u{1f600}" }
+  const lane = `approval:roomchat/${encodeURIComponent(key.runId)}/${encodeURIComponent(key.stepId)}`
+  const before = new DatabaseSync(file)
+  const insert = before.prepare(`
+    INSERT INTO inbox (key, channel, account, message_id, sender, session, received_at, verdict, message_json)
+    VALUES (?, 'roomchat', 'bot', ?, 'ann', ?, 1, 'test', '{"text":"yes"}')`)
+  for (const [id, session] of Object.entries({ text: lane, press: 'approval:roomchat/17', turn: 'roomchat:room/a/b' }))
+    insert.run(Buffer.from(id), id, session)
+  before.close()
+  upgrade()
+  const rows = query<{ message_id: string }>(file, 'SELECT message_id, kind, approval_run_id, approval_step_id FROM inbox')
+  const kind = 'approval_reply'
+  expect(rows.filter(({ message_id }) => ['text', 'press', 'turn'].includes(message_id))).toEqual([
+    { message_id: 'text', kind, approval_run_id: key.runId, approval_step_id: key.stepId },
+    { message_id: 'press', kind, approval_run_id: null, approval_step_id: null },
+    { message_id: 'turn', kind: null, approval_run_id: null, approval_step_id: null },
+  ])
+})
+
 test('a copy that a crash left unfinished is replaced', () => {
   writeFileSync(`${COPY()}.part`, 'half of a database')
   writeFileSync(COPY(), 'of an attempt before')

@@ -392,4 +392,31 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE turns ADD COLUMN starts INTEGER NOT NULL DEFAULT 0;
   UPDATE turns SET starts = attempts;
   `,
+  `
+  -- What a message is, decided when it arrives, and the approval that a text answers. A null kind: decided when it is worked on.
+  ALTER TABLE inbox ADD COLUMN kind TEXT;
+  ALTER TABLE inbox ADD COLUMN approval_run_id TEXT;
+  ALTER TABLE inbox ADD COLUMN approval_step_id TEXT;
+  UPDATE inbox SET kind = 'approval_reply' WHERE substr(session, 1, 9) = 'approval:';
+  -- Earlier releases kept the approval in the session, percent-encoded: 'approval:<channel>/<run>/<step>'.
+  WITH RECURSIVE
+    replies (number, coded) AS (
+      SELECT number, substr(session, instr(session, '/') + 1) FROM inbox WHERE kind = 'approval_reply' AND session LIKE '%/%/%'
+    ),
+    parts (number, is_step, coded) AS (
+      SELECT number, 0, substr(coded, 1, instr(coded, '/') - 1) FROM replies
+      UNION ALL SELECT number, 1, substr(coded, instr(coded, '/') + 1) FROM replies
+    ),
+    decoding (number, is_step, rest, bytes) AS (
+      SELECT number, is_step, coded, '' FROM parts
+      UNION ALL SELECT number, is_step,
+        CASE substr(rest, 1, 1) WHEN '%' THEN substr(rest, 4) ELSE substr(rest, 2) END,
+        bytes || CASE substr(rest, 1, 1) WHEN '%' THEN substr(rest, 2, 2) ELSE hex(substr(rest, 1, 1)) END
+      FROM decoding WHERE rest <> ''
+    ),
+    decoded (number, is_step, id) AS (SELECT number, is_step, CAST(unhex(bytes) AS TEXT) FROM decoding WHERE rest = '')
+  UPDATE inbox SET approval_run_id = run.id, approval_step_id = step.id
+  FROM decoded AS run, decoded AS step
+  WHERE run.number = inbox.number AND NOT run.is_step AND step.number = inbox.number AND step.is_step;
+  `,
 ]

@@ -10,7 +10,7 @@ const START = `
   UPDATE inbox SET
     state = 'running', attempts = attempts + NOT ${waitsForPerson('inbox.turn_id')}, next_at = NULL, turn_id = coalesce(turn_id, ?)
   WHERE number = ? AND ended_at IS NULL AND (attempts < ? OR ${waitsForPerson('inbox.turn_id')})
-  RETURNING channel, account, session, received_at, turn_id, attempts, draft, trace, replayed_at`
+  RETURNING channel, account, session, received_at, turn_id, attempts, draft, trace, replayed_at, approval_run_id, approval_step_id`
 const SPENT = 'SELECT channel, attempts FROM inbox WHERE number = ? AND ended_at IS NULL'
 const START_TURN = `
   INSERT INTO turns (id, session_id, owner, source, status, input, attempts, created_at, inbox, starts)
@@ -23,6 +23,8 @@ interface StartedColumns extends Pick<InboxColumns, 'channel' | 'account' | 'ses
   readonly draft: string | null
   readonly trace: string | null
   readonly replayed_at: number | null
+  readonly approval_run_id: string | null
+  readonly approval_step_id: string | null
 }
 
 type Spent = Pick<SpentMessage, 'channel' | 'attempts'>
@@ -40,6 +42,7 @@ export function createStart(db: Database, writer: GroupCommit): InboxStore['star
       account: row.account,
       session: row.session,
       message,
+      ...approvalOf(row),
       receivedAtMs: row.received_at,
       sinceMs: row.replayed_at ?? row.received_at,
       turnId: row.turn_id,
@@ -50,6 +53,9 @@ export function createStart(db: Database, writer: GroupCommit): InboxStore['star
     }
   }
 }
+
+const approvalOf = ({ approval_run_id: runId, approval_step_id: stepId }: StartedColumns): Pick<StartedMessage, 'approval'> =>
+  runId === null || stepId === null ? {} : { approval: { runId, stepId } }
 
 interface Start {
   readonly number: number

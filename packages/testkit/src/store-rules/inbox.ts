@@ -303,6 +303,35 @@ export const inboxRules: StoreRules = {
     expect(await inbox.replay(999)).toBe(false)
   },
 
+  'a message keeps its kind and the approval it answers': async ({ store, restart }) => {
+    const approval = { runId: 'release/17', stepId: 'deploy ü' }
+    const { messages, ...request } = arrival(['reply', 'press', 'event', 'turn', 'unknown'])
+    const kinds = [
+      { kind: 'approval_reply', approval },
+      { kind: 'approval_reply' },
+      { kind: 'procedure_event' },
+      { kind: 'turn' },
+      {},
+    ] as const
+    await store.inbox.keep({ ...request, messages: messages.map((message, index) => ({ ...message, ...kinds[index] })) })
+    const { inbox } = await restart()
+    const waiting = await inbox.waiting({ after: 0, limit: 10 })
+    expect(waiting.map(({ kind }) => kind)).toEqual(['approval_reply', 'approval_reply', 'procedure_event', 'turn', undefined])
+    const started = await Promise.all(numbersOf(waiting).map((number) => inbox.start(number, `t${number}`, STARTS_MAX)))
+    expect(started.map((one) => one && 'approval' in one && one.approval)).toEqual([approval, false, false, false, false])
+  },
+
+  'a replay classifies a message again, unless it answers an approval': async ({ store: { inbox } }) => {
+    const { messages, ...request } = arrival(['reply', 'event', 'turn'])
+    const kinds = ['approval_reply', 'procedure_event', 'turn'] as const
+    await inbox.keep({ ...request, messages: messages.map((message, index) => ({ ...message, kind: kinds[index] ?? 'turn' })) })
+    for (const number of numbersOf(await inbox.waiting({ after: 0, limit: 10 }))) {
+      await inbox.done(number, 1)
+      await inbox.replay(number)
+    }
+    expect((await inbox.waiting({ after: 0, limit: 10 })).map(({ kind }) => kind)).toEqual(['approval_reply', undefined, undefined])
+  },
+
   'what has not ended is counted by its state, and what is dead': async ({ store }) => {
     const { inbox } = store
     expect(await inbox.counts()).toEqual({ pending: 0, running: 0, dead: 0 })
