@@ -1,48 +1,45 @@
-/** `[transcription]`. */
+/** The section `[transcription]`. */
 import { isAbsolute } from 'node:path'
 import { headerSecret, whole } from '@sluice/sdk'
 import * as v from 'valibot'
 
-/** The public service; unlike one of the operator's own, it demands a key. */
+/** The public service, which requires a key. A service that the operator runs may not need one. */
 export const PUBLIC_API_URL = 'https://api.openai.com/v1'
-/** Stands for the recording in `command`. */
+/** The placeholder for the name of the recording in `command`. */
 export const FILE = '{file}'
 
 const text = v.pipe(v.string(), v.minLength(1))
 
 const keys = v.object({
-  enabled: v.optional(v.pipe(v.boolean(), v.description('Whether recordings that come in become text')), false),
+  enabled: v.optional(v.pipe(v.boolean(), v.description('Whether incoming recordings are transcribed')), false),
   api_url: v.optional(
     v.pipe(
       v.string(),
       v.url(),
-      v.regex(/^https?:\/\/[^?#@]+$/i, 'Not an http or https URL without credentials, query and fragment'),
-      v.description('An OpenAI-compatible service; recordings go to <api_url>/audio/transcriptions'),
+      v.regex(/^https?:\/\/[^?#@]+$/i, 'Must be an http or https URL without credentials, query and fragment'),
+      v.description('Base URL of an OpenAI-compatible service; recordings are sent to <api_url>/audio/transcriptions'),
     ),
     PUBLIC_API_URL,
   ),
   api_key: v.optional(
-    v.pipe(
-      headerSecret({ env: ['SVC_TRANSCRIPTION_API_KEY'], envWins: true }),
-      v.description('Of the service; absent: none is sent, as servers of your own may want it'),
-    ),
+    v.pipe(headerSecret({ env: ['SVC_TRANSCRIPTION_API_KEY'], envWins: true }), v.description('Key of the service; absent: none is sent')),
   ),
-  model: v.optional(v.pipe(text, v.description('The model of the service')), 'whisper-1'),
-  language: v.optional(v.pipe(text, v.description('What is spoken, such as en; absent: the service finds out'))),
+  model: v.optional(v.pipe(text, v.description('Model of the service')), 'whisper-1'),
+  language: v.optional(v.pipe(text, v.description('Language of the recordings, such as en; absent: the service detects it'))),
   command: v.optional(
     v.pipe(
       v.array(text),
       v.minLength(1),
-      v.check(([program = '']) => !program.includes('/') || isAbsolute(program), 'The program is a name, or an absolute path'),
-      v.check(([, ...args]) => args.some((arg) => arg.includes(FILE)), `No argument names the recording, ${FILE}`),
-      v.description(`A program and its arguments, run in the sandbox instead of the service; ${FILE} is the recording`),
+      v.check(([program = '']) => !program.includes('/') || isAbsolute(program), 'The program must be a name or an absolute path'),
+      v.check(([, ...args]) => args.some((arg) => arg.includes(FILE)), `One argument must contain ${FILE}, the name of the recording`),
+      v.description(`Program with its arguments that runs in the sandbox instead of the service; ${FILE} is the name of the recording`),
     ),
   ),
-  timeout_secs: v.optional(v.pipe(whole(1, 3600), v.description('How long one recording may take')), 120),
-  max_mb: v.optional(v.pipe(whole(1, 100), v.description('A larger recording is refused; in MiB')), 25),
+  timeout_secs: v.optional(v.pipe(whole(1, 3600), v.description('Longest time for one recording')), 120),
+  max_mb: v.optional(v.pipe(whole(1, 100), v.description('Largest recording in MiB; a larger one is refused')), 25),
 })
 
-/** Of the service, if recordings go there. */
+/** Returns the key of the service, or undefined if no recording is sent to it. */
 const keyOf = ({ enabled, command, api_key }: v.InferOutput<typeof keys>): string | undefined =>
   enabled && !command ? (api_key?.reveal().trim() ?? '') : undefined
 

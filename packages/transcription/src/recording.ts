@@ -1,21 +1,23 @@
-/** A recording on its way to whoever writes it down. */
+/** A recording, and the interface of the ways to transcribe it. */
 
 export interface Recording {
   readonly bytes: Uint8Array
-  /** Its ending tells the format; nothing else in it comes from the sender. */
+  /** Its extension names the format. No other part of the name comes from the sender. */
   readonly fileName: string
   readonly mime?: string
 }
 
-/** Turns a recording into text; throws what `Transcribe` promises. */
-export type Transcriber = (recording: Recording, signal: AbortSignal) => Promise<string>
+export interface Transcriber {
+  /** Returns the text of a recording. Throws as `Transcribe` does: `invalid_request` if another attempt would fail too, `unavailable` if it may succeed. */
+  transcribe(recording: Recording, signal: AbortSignal): Promise<string>
+}
 
 const SUBTYPE = /^(?:audio|video)\/(?:x-)?([a-z0-9]{1,8})\s*(?:;|$)/i
-const ENDING = /\.([a-z0-9]{1,8})$/i
+const EXTENSION = /\.([a-z0-9]{1,8})$/i
 
-/** From the media type, else from the name the sender gave it. */
-export function recordingName({ name, mime = '' }: { readonly name: string; readonly mime?: string }): string {
-  const format = (SUBTYPE.exec(mime)?.[1] ?? ENDING.exec(name)?.[1] ?? 'ogg').toLowerCase()
-  // Services that take Opus know it by its container.
+/** Returns a file name with the extension of the media type, or else of the sender's file name. */
+export function recordingName(name: string, mime = ''): string {
+  const format = (SUBTYPE.exec(mime)?.[1] ?? EXTENSION.exec(name)?.[1] ?? 'ogg').toLowerCase()
+  // Services that accept Opus recognize it by the extension of its container.
   return `recording.${format === 'opus' ? 'ogg' : format}`
 }

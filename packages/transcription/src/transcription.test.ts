@@ -24,19 +24,19 @@ function setUp(config: object, overrides: TestHostOverrides = {}) {
   const { services } = feature.build(host, parse(config))
   const abort = new AbortController()
   const run = (audio: Parameters<Transcribe>[0] = recording) => {
-    if (!services?.transcribe) throw new Error('there is no service')
+    if (!services?.transcribe) throw new Error('the feature offers no service')
     return services.transcribe(audio, { signal: abort.signal })
   }
   return { host, abort, run }
 }
 
 describe('the feature', () => {
-  test('§2.6 it is off until it is enabled', () => {
+  test('is off unless it is enabled', () => {
     expect(feature.build(throwingHost(), v.parse(transcriptionSection.schema, {}))).toEqual({ off: '`enabled` is false' })
     expect(feature.build(throwingHost(), parse({ api_key: KEY }))).toMatchObject({ services: { transcribe: expect.any(Function) } })
   })
 
-  test('the defaults are those of the documentation', () => {
+  test('has the documented defaults', () => {
     expect(v.parse(transcriptionSection.schema, {})).toEqual({
       enabled: false,
       api_url: 'https://api.openai.com/v1',
@@ -46,22 +46,22 @@ describe('the feature', () => {
     })
   })
 
-  test.each<[why: string, config: object]>([
-    ['no list', { command: 'whisper {file}' }],
-    ['no program', { command: [] }],
-    ['no recording', { command: ['whisper'] }],
-    ['a program the agent could have written', { command: ['./whisper', '{file}'] }],
-    ['not http', { api_url: 'ftp://x.test' }],
-    ['credentials', { api_url: 'https://a:b@x.test/v1' }],
-    ['a query', { api_url: 'https://x.test/v1?a=b' }],
-    ['no time', { timeout_secs: 0 }],
-    ['too much', { max_mb: 101 }],
+  test.each<[name: string, config: object]>([
+    ['a command that is not a list', { command: 'whisper {file}' }],
+    ['an empty command', { command: [] }],
+    ['a command without {file}', { command: ['whisper'] }],
+    ['a program with a relative path', { command: ['./whisper', '{file}'] }],
+    ['a URL that is not http', { api_url: 'ftp://x.test' }],
+    ['credentials in the URL', { api_url: 'https://a:b@x.test/v1' }],
+    ['a query in the URL', { api_url: 'https://x.test/v1?a=b' }],
+    ['a timeout of 0', { timeout_secs: 0 }],
+    ['max_mb over the limit', { max_mb: 101 }],
     ['an empty key', { api_key: '' }],
-  ])('a configuration with %s is refused', (_why, config) => {
+  ])('rejects %s', (_name, config) => {
     expect(v.safeParse(transcriptionSection.schema, config).success).toBe(false)
   })
 
-  test('what cannot work is no configuration, and is told without the key', () => {
+  test('rejects an incomplete configuration without quoting the key', () => {
     const messages = (config: object) => v.safeParse(transcriptionSection.schema, config).issues?.map(({ message }) => message)
     expect(messages({ enabled: true })).toEqual([expect.stringContaining('without api_key')])
     expect(messages({ enabled: true, api_key: ' ' })).toHaveLength(1)
@@ -78,27 +78,27 @@ describe('the feature', () => {
     [{ name: 'a.WAV', mime: 'application/octet-stream' }, 'recording.wav'],
     [{ name: 'a.mp3' }, 'recording.mp3'],
     [{ name: '-rf.mp3/../x y', mime: 'audio/"' }, 'recording.ogg'],
-  ])('%j is called %s', (given, name) => {
-    expect(recordingName(given)).toBe(name)
+  ])('names the recording %j %s', ({ name, mime }: { name: string; mime?: string }, fileName) => {
+    expect(recordingName(name, mime)).toBe(fileName)
   })
 })
 
-describe('the service', () => {
+describe('ServiceTranscriber', () => {
   let fake: TranscriptionFake
   beforeEach(async () => {
-    fake = await startTranscriptionFake({ apiKey: KEY, hear: (heard) => new TextDecoder().decode(heard.bytes.subarray(0, 100)) })
+    fake = await startTranscriptionFake({ apiKey: KEY, hear: (upload) => new TextDecoder().decode(upload.bytes.subarray(0, 100)) })
   })
   afterEach(() => fake.close())
   const withFake = (config: object = {}) => setUp({ api_url: `${fake.url}/v1`, api_key: KEY, ...config })
 
-  test('a recording goes there as a form, its text comes back', async () => {
+  test('sends a recording as a form and returns its text', async () => {
     expect(await withFake({ language: 'en', api_url: `${fake.url}/v1/` }).run()).toBe('turn on the light')
     expect(fake.heard).toEqual([
       { bytes: recording.bytes, fileName: 'recording.ogg', mime: 'audio/ogg; codecs=opus', model: 'whisper-1', language: 'en' },
     ])
   })
 
-  test('a server of your own is sent no key it was not given', async () => {
+  test('sends no key unless one is configured', async () => {
     const own = await startTranscriptionFake({ apiKey: null, models: ['small'], hear: () => '  hello \n' })
     expect(await setUp({ api_url: `${own.url}/v1`, model: 'small' }).run()).toBe('hello')
     expect(own.requests[0]?.headers.get('authorization')).toBeNull()
@@ -108,7 +108,7 @@ describe('the service', () => {
   test.each<[name: string, mime: string | undefined]>([
     ['a.txt', undefined],
     ['a', 'audio/amr'],
-  ])('what is no audio is refused for good: %s %s', async (name, mime) => {
+  ])('permanently refuses a file that is not audio: %s %s', async (name, mime) => {
     const audio = { bytes: bytes('x'), name, ...(mime && { mime }) }
     await expect(withFake().run(audio)).rejects.toMatchObject({
       code: 'invalid_request',
@@ -116,7 +116,7 @@ describe('the service', () => {
     })
   })
 
-  test('what is empty or over max_mb is refused without a request', async () => {
+  test('refuses an empty recording and one over max_mb without a request', async () => {
     const { run } = withFake({ max_mb: 1 })
     for (const size of [0, MIB + 1]) {
       await expect(run({ bytes: new Uint8Array(size), name: 'a.ogg' })).rejects.toMatchObject({ code: 'invalid_request' })
@@ -125,41 +125,41 @@ describe('the service', () => {
     expect(fake.requests).toHaveLength(1)
   })
 
-  test('a refused key may be mended, and shows nowhere', async () => {
+  test('is unavailable with a refused key and does not show the key', async () => {
     const { run, host } = withFake({ api_key: 'another-canary' })
     const error = await run().catch((thrown: unknown) => thrown)
     expect(error).toMatchObject({ code: 'unavailable', message: expect.stringContaining('Incorrect API key provided: [secret]') })
     expect(JSON.stringify([String(error), host.logs])).not.toContain('another-canary')
   })
 
-  test.each([403, 408, 429, 500, 502, 503])('a %i may succeed later', async (status) => {
+  test.each([403, 408, 429, 500, 502, 503])('is unavailable after status %i', async (status) => {
     fake.fail({ fault: 'status', status, headers: { 'retry-after': '7' } })
     await expect(withFake().run()).rejects.toMatchObject({ code: 'unavailable' })
   })
 
-  test('the time a service asks for is passed on', async () => {
+  test('passes on Retry-After of the service', async () => {
     fake.fail({ fault: 'status', status: 429, headers: { 'retry-after': '7' } })
     await expect(withFake().run()).rejects.toMatchObject({ retryAfterSecs: 7 })
   })
 
-  test.each(['lost', 'reset', 'garbage', 'cut'] as const)('an answer that is %s may succeed later', async (fault) => {
+  test.each(['lost', 'reset', 'garbage', 'cut'] as const)('is unavailable after an answer with fault %s', async (fault) => {
     fake.fail({ fault })
     await expect(withFake().run()).rejects.toMatchObject({ code: 'unavailable' })
     expect(await withFake().run()).toBe('turn on the light')
   })
 
-  test('an answer without a text is none', async () => {
+  test('is unavailable after an answer without a text', async () => {
     fake.fail({ fault: 'status', status: 200, body: { words: [] } })
     await expect(withFake().run()).rejects.toMatchObject({ code: 'unavailable' })
   })
 
-  test('a redirect is not followed, so the key goes nowhere else', async () => {
+  test('follows no redirect, so that no other host receives the key', async () => {
     fake.fail({ fault: 'status', status: 307, headers: { location: `${fake.url}/v1/audio/transcriptions` } })
     await expect(withFake().run()).rejects.toMatchObject({ code: 'invalid_request' })
     expect(fake.requests).toHaveLength(1)
   })
 
-  test('a service that says nothing for timeout_secs is unavailable', async () => {
+  test('is unavailable when the service does not answer within timeout_secs', async () => {
     fake.fail({ fault: 'hang' })
     await expect(withFake({ timeout_secs: 1 }).run()).rejects.toMatchObject({
       code: 'unavailable',
@@ -167,14 +167,14 @@ describe('the service', () => {
     })
   })
 
-  test('an abort ends the request', async () => {
+  test('ends the request when it is aborted', async () => {
     const { run, abort } = withFake()
     abortedOnArrival(fake).addEventListener('abort', () => abort.abort())
     await expect(run()).rejects.toMatchObject({ code: 'aborted' })
   })
 })
 
-describe('the command', () => {
+describe('CommandTranscriber', () => {
   const done: SpawnResult = { exitCode: 0, signal: null, timedOut: false, stdout: '', stderr: '', truncated: false, sandbox: 'none' }
   let folder = ''
   beforeEach(() => {
@@ -187,11 +187,11 @@ describe('the command', () => {
   const sh = (script: string, config: object = {}) =>
     setUp({ command: ['sh', '-c', script, 'sh', '{file}'], ...config }, { workspace: realWorkspace(folder), spawn: realSpawn })
 
-  test('a program gets the recording and prints its text', async () => {
+  test('passes the recording to the program and returns its output', async () => {
     expect(await sh('printf "  %s: " "$1"; tr a-z A-Z < "$1"').run()).toBe('recording.ogg: TURN ON THE LIGHT')
   })
 
-  test('nothing of it is left in the workspace, whatever the program leaves and however it ends', async () => {
+  test('removes its folder with all files of the program', async () => {
     const litter = 'mkdir -p a/b; for i in 1 2 3 4 5 6 7 8 9; do for j in 1 2 3 4 5 6 7 8 9 0 a b; do : > "a/b/$i$j"; done; done;'
     await sh(litter).run()
     await expect(sh(`${litter} exit 3`).run()).rejects.toMatchObject({ code: 'invalid_request' })
@@ -199,7 +199,7 @@ describe('the command', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
-  test('it starts in a folder of its own, where alone it may write, without network', async () => {
+  test('starts the program in its own writable folder without network', async () => {
     const requests: SpawnRequest[] = []
     vi.stubEnv('PATH', '/usr/bin:.::/workspace/bin:/workspace:/bin')
     vi.stubEnv('SVC_TRANSCRIPTION_API_KEY', KEY)
@@ -224,26 +224,26 @@ describe('the command', () => {
     expect(requests[1]?.cwd).not.toBe(request?.cwd)
   })
 
-  test('a failed program is told by its last words', async () => {
+  test('reports the last line that a failed program wrote to stderr', async () => {
     await expect(sh('echo first >&2; echo "no such format" >&2; exit 3').run()).rejects.toMatchObject({
       code: 'invalid_request',
       message: "'sh' ended with exit code 3: no such format",
     })
   })
 
-  test('a program that is not there may be installed', async () => {
+  test('is unavailable when the program is missing', async () => {
     const { run } = setUp({ command: ['no-such-program', '{file}'] }, { workspace: realWorkspace(folder), spawn: realSpawn })
     await expect(run()).rejects.toMatchObject({ code: 'unavailable', message: expect.stringContaining('no-such-program') })
     expect(readdirSync(folder)).toEqual([])
   })
 
-  test('a program that takes too long is not tried again', async () => {
+  test('throws invalid_request when the program takes too long', async () => {
     const spawn = async () => ({ ...done, exitCode: null, signal: 'SIGTERM', timedOut: true })
     const { run } = setUp({ command: ['whisper', '{file}'] }, { spawn })
     await expect(run()).rejects.toMatchObject({ code: 'invalid_request', message: "'whisper' took longer than timeout_secs" })
   })
 
-  test('an abort ends the program', async () => {
+  test('ends the program when it is aborted', async () => {
     const { run, abort } = sh('exec sleep 60')
     const outcome = expect(run()).rejects.toMatchObject({ code: 'aborted' })
     while (readdirSync(folder).length === 0) await new Promise((resolve) => setTimeout(resolve, 2))
@@ -252,11 +252,11 @@ describe('the command', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
-  test('a recording that cannot be removed is told', async () => {
+  test('logs a recording that cannot be removed', async () => {
     const workspace = { ...realWorkspace(folder), remove: () => Promise.reject(new Error('read-only')) }
     const { run, host } = setUp({ command: ['cat', '{file}'] }, { workspace, spawn: realSpawn })
     expect(await run()).toBe('turn on the light')
-    expect(host.logs).toMatchObject([{ level: 'warn', message: 'a recording could not be removed' }])
+    expect(host.logs).toMatchObject([{ level: 'warn', message: 'recording not removed from the workspace' }])
     expect(readFileSync(join(folder, String(host.logs[0]?.fields.folder), 'recording.ogg'), 'utf8')).toBe('turn on the light')
   })
 })

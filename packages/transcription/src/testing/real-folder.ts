@@ -1,13 +1,13 @@
-/** A workspace in a real folder, and real processes that start in it: for commands that open the recording they are given. */
+/** Test support: a workspace in a real folder and real processes, for programs that open their recording. */
 import { execFile } from 'node:child_process'
 import { mkdir, readdir, rm, rmdir, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { AppError, type Spawn, type Workspace } from '@sluice/sdk'
 
-/** Guards nothing. */
+/** A workspace without any path checks. */
 export const realWorkspace = (root: string): Workspace => ({
   root,
-  read: () => Promise.reject(new Error('nobody reads here')),
+  read: () => Promise.reject(new Error('this workspace does not support read')),
   async write(path, bytes) {
     await mkdir(dirname(join(root, path)), { recursive: true })
     await writeFile(join(root, path), bytes)
@@ -28,12 +28,12 @@ export const realWorkspace = (root: string): Workspace => ({
   },
 })
 
-/** Without a sandbox. */
+/** Starts programs without a sandbox. */
 export const realSpawn: Spawn = ({ file, args, cwd, env, timeoutMs, signal, outputBytesMax }) =>
   new Promise((resolve, reject) => {
     const options = { cwd, env, timeout: timeoutMs, signal, maxBuffer: outputBytesMax }
     const child = execFile(file, args, options, (error, stdout, stderr) => {
-      if (error && 'code' in error && error.code === 'ENOENT') return reject(new AppError('not_found', `there is no program '${file}'`))
+      if (error && 'code' in error && error.code === 'ENOENT') return reject(new AppError('not_found', `Program '${file}' not found`))
       const { exitCode, signalCode, killed } = child
       const timedOut = killed && !signal.aborted
       resolve({ exitCode, signal: signalCode, timedOut, stdout, stderr, truncated: false, sandbox: 'none' })

@@ -1,0 +1,63 @@
+/** Transcribes with an OpenAI-compatible service. */
+import { callProvider, withoutTrailing } from '@sluice/kit'
+import { AppError, type Host } from '@sluice/sdk'
+import * as v from 'valibot'
+import type { TranscriptionConfig } from './config.ts'
+import type { Recording, Transcriber } from './recording.ts'
+
+const PROVIDER = 'the transcription service'
+
+const answerSchema = v.object({ text: v.string() })
+const refusalSchema = v.object({ error: v.object({ message: v.string() }) })
+
+export class ServiceTranscriber implements Transcriber {
+  readonly #fetch: Host['fetch']
+  readonly #config: TranscriptionConfig
+  readonly #apiKey: string
+
+  constructor(fetch: Host['fetch'], config: TranscriptionConfig) {
+    this.#fetch = fetch
+    this.#config = config
+    this.#apiKey = config.api_key?.reveal().trim() ?? ''
+  }
+
+  async transcribe(recording: Recording, signal: AbortSignal): Promise<string> {
+    const { api_url, timeout_secs } = this.#config
+    const apiKey = this.#apiKey
+    const { json } = await callProvider({
+      fetch: this.#fetch,
+      provider: PROVIDER,
+      url: `${withoutTrailing(api_url, '/')}/audio/transcriptions`,
+      method: 'POST',
+      ...(apiKey !== '' && { headers: { authorization: `Bearer ${apiKey}` } }),
+      body: this.#formOf(recording),
+      signal,
+      timeoutMs: timeout_secs * 1000,
+      explain: (answer) => (v.is(refusalSchema, answer) ? withoutKey(answer.error.message, apiKey) : undefined),
+    }).catch((error: unknown) => {
+      throw signal.aborted ? new AppError('aborted', 'The transcription was aborted') : permanentOrUnavailable(error)
+    })
+    if (!v.is(answerSchema, json)) throw new AppError('unavailable', `${PROVIDER} answered without a text`)
+    return json.text
+  }
+
+  #formOf({ bytes, fileName, mime = '' }: Recording): FormData {
+    const { model, language } = this.#config
+    const form = new FormData()
+    form.set('file', new Blob([Uint8Array.from(bytes)], { type: mime }), fileName)
+    form.set('model', model)
+    form.set('response_format', 'json')
+    if (language !== undefined) form.set('language', language)
+    return form
+  }
+}
+
+/** Every other failure becomes `unavailable`: the operator can correct a refused key, and a broken request changed nothing, so it can be repeated. */
+function permanentOrUnavailable(error: unknown): unknown {
+  if (!(error instanceof AppError) || error.code === 'aborted' || error.code === 'invalid_request') return error
+  const { retryAfterSecs } = error
+  return new AppError('unavailable', error.message, { cause: error, ...(retryAfterSecs !== undefined && { retryAfterSecs }) })
+}
+
+/** Removes the key, which a service may quote in its refusal. */
+const withoutKey = (message: string, key: string): string => (key === '' ? message : message.replaceAll(key, '[secret]'))
