@@ -1,14 +1,14 @@
-/* board_b: ATmega328P at 16 MHz, on the serial line of its USB port. Pins 2 to 13, and 14 to 19 where A0 to A5 are. */
+/* board_b: an ATmega328P at 16 MHz that talks over the serial line of its USB port. Its pins are 2 to 13, and 14 to 19 for A0 to A5. */
 #include <avr/io.h>
 
 #include "firmware.h"
 
 #define BAUD_RATE 115200UL
-/* With the double speed of U2X0, rounded. */
+/* Rounded, for the double speed of U2X0. */
 #define BAUD_DIVIDER ((F_CPU + BAUD_RATE * 4) / (BAUD_RATE * 8) - 1)
 #define LED 13
-/* Timer 0 counts at 16 MHz / 64: so many counts are a millisecond. */
-#define COUNTS_A_MS 250
+/* Timer 0 counts at 16 MHz / 64. */
+#define COUNTS_PER_MS 250
 
 const uint8_t board_pins_end = 20;
 
@@ -19,30 +19,30 @@ struct place {
   uint8_t bit;
 };
 
-/* 0 and 1 are the serial line itself. */
+/* Pins 0 and 1 are the serial line. */
 bool board_has_pin(int32_t pin) { return pin >= 2 && pin < board_pins_end; }
 
-static struct place place_of(uint8_t pin) {
+static struct place pin_place(uint8_t pin) {
   if (pin < 8) return (struct place){&PIND, &DDRD, &PORTD, (uint8_t)(1 << pin)};
   if (pin < 14) return (struct place){&PINB, &DDRB, &PORTB, (uint8_t)(1 << (pin - 8))};
   return (struct place){&PINC, &DDRC, &PORTC, (uint8_t)(1 << (pin - 14))};
 }
 
 uint8_t board_read(uint8_t pin) {
-  const struct place place = place_of(pin);
+  const struct place place = pin_place(pin);
   return (*place.in & place.bit) != 0;
 }
 
 void board_write(uint8_t pin, uint8_t value) {
-  const struct place place = place_of(pin);
-  /* The level first: the pin never drives another one. */
+  const struct place place = pin_place(pin);
+  /* Sets the level first, so that the pin never drives the wrong one. */
   if (value) *place.out |= place.bit;
   else *place.out &= (uint8_t)~place.bit;
   *place.direction |= place.bit;
 }
 
 bool board_make_input(uint8_t pin, enum pull pull) {
-  const struct place place = place_of(pin);
+  const struct place place = pin_place(pin);
   if (pull == PULL_DOWN) return false;
   *place.direction &= (uint8_t)~place.bit;
   if (pull == PULL_UP) *place.out |= place.bit;
@@ -54,16 +54,16 @@ int8_t board_button(void) { return -1; }
 const char *board_name(void) { return "board_b"; }
 uint8_t board_led(void) { return LED; }
 
-static void hear(void) {
+static void receive(void) {
   uint8_t status;
   while ((status = UCSR0A) & (1 << RXC0)) {
-    if (status & ((1 << DOR0) | (1 << FE0))) firmware_miss();
-    firmware_hear((char)UDR0);
+    if (status & ((1 << DOR0) | (1 << FE0))) firmware_mark_lost();
+    firmware_receive((char)UDR0);
   }
 }
 
 void board_send(char byte) {
-  while (!(UCSR0A & (1 << UDRE0))) hear();
+  while (!(UCSR0A & (1 << UDRE0))) receive();
   UDR0 = (uint8_t)byte;
 }
 
@@ -74,12 +74,12 @@ int main(void) {
   UCSR0B = (1 << RXEN0) | (1 << TXEN0);
   TCCR0B = (1 << CS01) | (1 << CS00);
   firmware_start();
-  uint8_t looked = TCNT0;
+  uint8_t polled = TCNT0;
   for (;;) {
-    hear();
-    firmware_obey();
-    if ((uint8_t)(TCNT0 - looked) < COUNTS_A_MS) continue;
-    looked = TCNT0;
-    firmware_look();
+    receive();
+    firmware_run();
+    if ((uint8_t)(TCNT0 - polled) < COUNTS_PER_MS) continue;
+    polled = TCNT0;
+    firmware_poll();
   }
 }

@@ -1,6 +1,6 @@
 /*
- * board_c: STM32F401RE and STM32F411RE boards at 16 MHz, on the serial line of their debugger (USART2). Pins by the numbers
- * of the header, 2 to 13; the blue button is the event `button`.
+ * board_c: STM32F401RE and STM32F411RE boards at 16 MHz that talk over the serial line of their debug probe (USART2). The pins
+ * are 2 to 13 of the header; the blue button sends the event `button`.
  */
 #include "firmware.h"
 
@@ -26,7 +26,7 @@
 #define CLOCK_HZ 16000000
 #define BAUD_RATE 115200
 #define RECEIVED (1 << 5)
-/* Overrun, noise, or a wrong stop bit. */
+/* Overrun, noise or a framing error. */
 #define DAMAGED 0xe
 #define SENDABLE (1 << 7)
 #define TICKED (1 << 16)
@@ -40,7 +40,7 @@ struct place {
   uint8_t bit;
 };
 
-/* 0 and 1 are not connected on these boards: their lines serve the debugger. */
+/* Pins 0 and 1 are not available, because their lines are connected to the debug probe. */
 static const struct place PLACES[] = {{0, 0}, {0, 0}, {A, 10}, {B, 3}, {B, 5}, {B, 4}, {B, 10}, {A, 8}, {A, 9}, {C, 7}, {B, 6}, {A, 7}, {A, 6}, {A, 5}};
 
 static const struct place BUTTON = {C, 13};
@@ -57,7 +57,7 @@ uint8_t board_read(uint8_t pin) { return level_of(PLACES[pin]); }
 
 void board_write(uint8_t pin, uint8_t value) {
   const struct place place = PLACES[pin];
-  /* The level first: the pin never drives another one. */
+  /* Sets the level first, so that the pin never drives the wrong one. */
   SET_RESET(place.port) = 1u << (place.bit + (value ? 0 : 16));
   set_mode(place, 1);
 }
@@ -70,7 +70,7 @@ bool board_make_input(uint8_t pin, enum pull pull) {
   return true;
 }
 
-/* It pulls its line down. */
+/* The button pulls its line low. */
 int8_t board_button(void) { return 1 - level_of(BUTTON); }
 
 const char *board_name(void) {
@@ -86,23 +86,23 @@ const char *board_name(void) {
 
 uint8_t board_led(void) { return 13; }
 
-static void hear(void) {
+static void receive(void) {
   uint32_t status;
   while ((status = USART2_SR) & RECEIVED) {
-    if (status & DAMAGED) firmware_miss();
-    firmware_hear((char)USART2_DR);
+    if (status & DAMAGED) firmware_mark_lost();
+    firmware_receive((char)USART2_DR);
   }
 }
 
 void board_send(char byte) {
-  while (!(USART2_SR & SENDABLE)) hear();
+  while (!(USART2_SR & SENDABLE)) receive();
   USART2_DR = (uint8_t)byte;
 }
 
 static void start_clocks(void) {
   RCC_AHB1ENR |= 7;
   RCC_APB1ENR |= 1 << 17;
-  /* The line to the debugger is PA2 and PA3, as function 7. */
+  /* PA2 and PA3, in alternate function 7, are the line to the debug probe. */
   ALTERNATE_LOW(A) = (ALTERNATE_LOW(A) & ~0xff00u) | 0x7700;
   set_mode((struct place){A, 2}, 2);
   set_mode((struct place){A, 3}, 2);
@@ -116,8 +116,8 @@ int main(void) {
   start_clocks();
   firmware_start();
   for (;;) {
-    hear();
-    firmware_obey();
-    if (SYSTICK_CONTROL & TICKED) firmware_look();
+    receive();
+    firmware_run();
+    if (SYSTICK_CONTROL & TICKED) firmware_poll();
   }
 }

@@ -1,4 +1,4 @@
-/* What runs before `main`: memory as the language wants it, and the table the chip starts by. */
+/* The start-up code before `main`, which initialises memory, and the vector table. */
 #include <stdint.h>
 
 extern uint32_t data_source[], data_start[], data_end[], bss_start[], bss_end[], stack_top[];

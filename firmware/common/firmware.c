@@ -3,25 +3,25 @@
 #include "request.h"
 
 #define VERSION "1"
-/* A longer line is dropped as a whole, and nothing is answered: whose id it had is not known. */
+/* A longer line is dropped without an answer, because its id is not known. */
 #define LINE_BYTES_MAX 256
 #define PINS_MAX 32
 #define WATCHED_MAX 16
 
-/* What comes while it speaks: a request may, into an event, which is shorter. */
-#define HEARD_MAX 64
+/* Holds the bytes that arrive while the firmware sends: a request may arrive during an event, which is shorter. */
+#define RECEIVED_MAX 64
 
-/* What it is told, a contact that bounces is silent for so many looks. */
-#define QUIET_LOOKS 10
+/* After a change, a pin is ignored for this many polls, because contacts bounce. */
+#define QUIET_POLLS 10
 
 static char line[LINE_BYTES_MAX + 1];
 static uint16_t line_length;
-static bool line_too_long;
+static bool is_line_too_long;
 
-static char heard[HEARD_MAX];
-static uint8_t heard_from;
-static uint8_t heard_count;
-static bool heard_gap;
+static char received[RECEIVED_MAX];
+static uint8_t received_first;
+static uint8_t received_count;
+static bool has_gap;
 
 static uint32_t watched;
 static uint32_t levels;
@@ -29,68 +29,68 @@ static uint8_t quiet[PINS_MAX];
 static int8_t pressed = -1;
 static uint8_t button_quiet;
 
-static void say(const char *text) {
+static void send_text(const char *text) {
   while (*text != '\0') board_send(*text++);
 }
 
-static void say_number(uint8_t number) {
+static void send_number(uint8_t number) {
   if (number >= 100) board_send('0' + number / 100);
   if (number >= 10) board_send('0' + number / 10 % 10);
   board_send('0' + number % 10);
 }
 
-static void say_event(const char *name, int16_t pin, uint8_t value) {
-  say("{\"event\":\"");
-  say(name);
-  if (pin >= 0) say_number((uint8_t)pin);
-  say("\",\"value\":");
-  say_number(value);
-  say("}\n");
+static void send_event(const char *name, int16_t pin, uint8_t value) {
+  send_text("{\"event\":\"");
+  send_text(name);
+  if (pin >= 0) send_number((uint8_t)pin);
+  send_text("\",\"value\":");
+  send_number(value);
+  send_text("}\n");
 }
 
 static void begin_answer(const struct request *request, bool ok) {
-  say("{\"id\":\"");
-  say(request->id);
-  say(ok ? "\",\"ok\":true,\"result\":\"" : "\",\"ok\":false,\"error\":\"");
+  send_text("{\"id\":\"");
+  send_text(request->id);
+  send_text(ok ? "\",\"ok\":true,\"result\":\"" : "\",\"ok\":false,\"error\":\"");
 }
 
-static void end_answer(void) { say("\"}\n"); }
+static void end_answer(void) { send_text("\"}\n"); }
 
 static void answer(const struct request *request, const char *result) {
   begin_answer(request, true);
-  say(result);
+  send_text(result);
   end_answer();
 }
 
 static void refuse(const struct request *request, const char *why) {
   begin_answer(request, false);
-  say(why);
+  send_text(why);
   end_answer();
 }
 
 static void answer_ping(const struct request *request) {
   begin_answer(request, true);
-  say("{\\\"firmware\\\":\\\"sluice\\\",\\\"version\\\":" VERSION ",\\\"board\\\":\\\"");
-  say(board_name());
-  say("\\\"}");
+  send_text("{\\\"firmware\\\":\\\"sluice\\\",\\\"version\\\":" VERSION ",\\\"board\\\":\\\"");
+  send_text(board_name());
+  send_text("\\\"}");
   end_answer();
 }
 
 static void answer_capabilities(const struct request *request) {
   bool first = true;
   begin_answer(request, true);
-  say("{\\\"gpio\\\":[");
+  send_text("{\\\"gpio\\\":[");
   for (uint8_t pin = 0; pin < board_pins_end; pin++) {
     if (!board_has_pin(pin)) continue;
     if (!first) board_send(',');
     first = false;
-    say_number(pin);
+    send_number(pin);
   }
-  say("],\\\"led_pin\\\":");
-  say_number(board_led());
-  say(",\\\"board\\\":\\\"");
-  say(board_name());
-  say("\\\",\\\"firmware\\\":\\\"sluice " VERSION "\\\"}");
+  send_text("],\\\"led_pin\\\":");
+  send_number(board_led());
+  send_text(",\\\"board\\\":\\\"");
+  send_text(board_name());
+  send_text("\\\",\\\"firmware\\\":\\\"sluice " VERSION "\\\"}");
   end_answer();
 }
 
@@ -122,7 +122,7 @@ static void watch(const struct request *request, uint8_t pin) {
   if (!(watched & bit) && watched_count() >= WATCHED_MAX) return refuse(request, "Too many pins are watched");
   if (!board_make_input(pin, pull)) return refuse(request, "This board has no such pull");
   set_level(pin, board_read(pin));
-  quiet[pin] = QUIET_LOOKS;
+  quiet[pin] = QUIET_POLLS;
   watched |= bit;
   answer(request, "done");
 }
@@ -134,7 +134,7 @@ static void write(const struct request *request, uint8_t pin) {
   answer(request, "done");
 }
 
-static void obey(const struct request *request) {
+static void run_request(const struct request *request) {
   const bool has_pin = request->has_pin && board_has_pin(request->pin);
   const uint8_t pin = has_pin ? (uint8_t)request->pin : 0;
   const char *command = request->command;
@@ -153,41 +153,41 @@ static void obey(const struct request *request) {
 
 void firmware_start(void) { pressed = board_button(); }
 
-void firmware_hear(char byte) {
-  if (heard_count == HEARD_MAX) heard_gap = true;
-  if (!heard_gap) heard[(heard_from + heard_count++) % HEARD_MAX] = byte;
+void firmware_receive(char byte) {
+  if (received_count == RECEIVED_MAX) has_gap = true;
+  if (!has_gap) received[(received_first + received_count++) % RECEIVED_MAX] = byte;
 }
 
-void firmware_miss(void) { heard_gap = true; }
+void firmware_mark_lost(void) { has_gap = true; }
 
-static void take(char byte) {
+static void take_byte(char byte) {
   if (byte != '\n') {
-    /* The end of a text is no character of one. */
+    /* A zero byte would end the line early. */
     if (line_length < LINE_BYTES_MAX && byte != '\0') line[line_length++] = byte;
-    else line_too_long = true;
+    else is_line_too_long = true;
     return;
   }
   line[line_length] = '\0';
   struct request request;
-  const bool is_whole = !line_too_long;
+  const bool is_whole = !is_line_too_long;
   line_length = 0;
-  line_too_long = false;
-  if (is_whole && read_request(line, &request)) obey(&request);
+  is_line_too_long = false;
+  if (is_whole && read_request(line, &request)) run_request(&request);
 }
 
-void firmware_obey(void) {
-  while (heard_count > 0) {
-    const char byte = heard[heard_from];
-    heard_from = (heard_from + 1) % HEARD_MAX;
-    heard_count--;
-    take(byte);
+void firmware_run(void) {
+  while (received_count > 0) {
+    const char byte = received[received_first];
+    received_first = (received_first + 1) % RECEIVED_MAX;
+    received_count--;
+    take_byte(byte);
   }
-  /* A digit that is missing would make it another pin's. */
-  if (heard_gap) line_too_long = true;
-  heard_gap = false;
+  /* Without a missing digit, the request could name another pin. */
+  if (has_gap) is_line_too_long = true;
+  has_gap = false;
 }
 
-void firmware_look(void) {
+void firmware_poll(void) {
   for (uint8_t pin = 0; pin < board_pins_end; pin++) {
     const uint32_t bit = (uint32_t)1 << pin;
     if (!(watched & bit)) continue;
@@ -198,8 +198,8 @@ void firmware_look(void) {
     const uint8_t value = board_read(pin);
     if (value == ((levels & bit) != 0)) continue;
     set_level(pin, value);
-    quiet[pin] = QUIET_LOOKS;
-    say_event("pin_", pin, value);
+    quiet[pin] = QUIET_POLLS;
+    send_event("pin_", pin, value);
   }
   if (button_quiet > 0) {
     button_quiet--;
@@ -208,6 +208,6 @@ void firmware_look(void) {
   const int8_t now = board_button();
   if (now < 0 || now == pressed) return;
   pressed = now;
-  button_quiet = QUIET_LOOKS;
-  say_event("button", -1, (uint8_t)now);
+  button_quiet = QUIET_POLLS;
+  send_event("button", -1, (uint8_t)now);
 }

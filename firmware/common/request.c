@@ -1,6 +1,6 @@
 #include "request.h"
 
-/* Objects and lists inside of what is skipped. */
+/* The deepest nesting in a skipped value. */
 #define DEPTH_MAX 6
 
 static void skip_blanks(const char **at) {
@@ -14,7 +14,7 @@ static bool take(const char **at, char wanted) {
   return true;
 }
 
-/* A text without escapes, of at most `max` characters. */
+/* Reads a text without escapes, of at most `max` characters. */
 static bool take_text(const char **at, char *into, uint8_t max) {
   uint8_t length = 0;
   if (!take(at, '"')) return false;
@@ -40,7 +40,7 @@ static bool take_number(const char **at, int32_t *into) {
     if (++digits > 9) return false;
     number = number * 10 + (*(*at)++ - '0');
   }
-  /* A fraction or an exponent makes it something else than a whole number. */
+  /* Only whole numbers are accepted. */
   if (digits == 0 || **at == '.' || **at == 'e' || **at == 'E') return false;
   *into = negative ? -number : number;
   return true;
@@ -57,7 +57,7 @@ static bool skip_text(const char **at) {
   return true;
 }
 
-/* Any value; what it holds is not looked at closely. */
+/* Skips a value of any kind, without validating its contents. */
 static bool skip_value(const char **at) {
   uint8_t depth = 0;
   do {
@@ -101,7 +101,7 @@ static bool same(const char *a, const char *b) {
   return *a == *b;
 }
 
-/* A value of another kind is skipped, as if it were not there. */
+/* Reads an argument. A value of the wrong kind counts as missing. */
 static bool take_argument(const char **at, const char *name, struct request *request) {
   const char *start = *at;
   if (same(name, "pin")) {

@@ -1,4 +1,4 @@
-/* One request line of the protocol, read without memory of its own. */
+/* Parses one request line of the protocol, without allocating memory. */
 #ifndef SLUICE_REQUEST_H
 #define SLUICE_REQUEST_H
 
@@ -11,7 +11,7 @@
 struct request {
   char id[ID_CHARS_MAX + 1];
   char command[WORD_CHARS_MAX + 1];
-  /* `args.pull`; empty: there is none. */
+  /* `args.pull`, or empty. */
   char pull[WORD_CHARS_MAX + 1];
   /* `args.pin` and `args.value`. */
   int32_t pin;
@@ -21,8 +21,8 @@ struct request {
 };
 
 /*
- * False: the line is no request, or one whose id could not be given back unchanged; then nothing may be answered. Members
- * nobody knows are skipped.
+ * Returns false when the line is not a request, or when its id could not be returned unchanged; the line must then not be
+ * answered. Unknown members are skipped.
  */
 bool read_request(const char *line, struct request *request);
 

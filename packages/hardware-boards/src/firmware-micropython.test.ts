@@ -125,20 +125,20 @@ describe.skipIf(!python)(title, () => {
   test('reports each change of a watched pin once, and refuses to write it', () => {
     start('rp2')
     expect(ask('watch', { pin: 12, pull: 'up' })).toMatchObject({ ok: true })
-    execute('fw.look()\nmachine.Pin.levels[12] = 1\nfw.look()\nfw.look()\nmachine.Pin.levels[12] = 0\nfw.look()')
+    execute('fw.poll()\nmachine.Pin.levels[12] = 1\nfw.poll()\nfw.poll()\nmachine.Pin.levels[12] = 0\nfw.poll()')
     expect(said()).toEqual([
       { event: 'pin_12', value: 1 },
       { event: 'pin_12', value: 0 },
     ])
     expect(ask('gpio_write', { pin: 12, value: 1 })).toMatchObject({ ok: false })
     ask('unwatch', { pin: 12 })
-    execute('machine.Pin.levels[12] = 1\nfw.look()')
+    execute('machine.Pin.levels[12] = 1\nfw.poll()')
     expect(said()).toEqual([])
   })
 
   test('reports its button from the first change on, without a watch', () => {
     start('rp2', 'lambda: machine.Pin.levels.get(99, 0)')
-    execute('fw.look()\nfw.look()\nmachine.Pin.levels[99] = 1\nfw.look()\nfw.look()')
+    execute('fw.poll()\nfw.poll()\nmachine.Pin.levels[99] = 1\nfw.poll()\nfw.poll()')
     expect(said()).toEqual([{ event: 'button', value: 1 }])
   })
 
