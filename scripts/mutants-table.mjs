@@ -144,8 +144,8 @@ const arrival = [
   bug(
     'the cursor moves before the mails are handed over (mailpush)',
     'packages/channel-mailpush/src/catch-up.ts',
-    '    for (const id of ids) if (!progress.knows(id))',
-    '    await progress.moveTo(end, atMs)\n    for (const id of ids) if (!progress.knows(id))',
+    '    for (const id of ids) if (!progress.isDelivered(id))',
+    '    await progress.moveTo(end, atMs)\n    for (const id of ids) if (!progress.isDelivered(id))',
     ['packages/channel-mailpush/src/interop-mailbox.test.ts'],
   ),
   bug(

@@ -14,7 +14,7 @@ test.each<[header: string, address: string]>([
   ['(boss@evil.test) Ada <ada@example.com>', 'ada@example.com'],
   ['boss@corp.test <ada@example.com>', 'ada@example.com'],
   ['böt+x@ex.org', 'böt+x@ex.org'],
-])('%j is of %s', (header, address) => {
+])('onlyAddress(%j) is %s', (header, address) => {
   expect(onlyAddress([header])).toBe(address)
 })
 
@@ -36,16 +36,16 @@ test.each([
   '"ada lovelace"@example.com',
   'ada@corp.test@example.com',
   'ada@example.com\u0000',
-])('%j is of nobody in particular', (header) => {
+])('onlyAddress finds no single address in %j', (header) => {
   expect(onlyAddress([header])).toBeUndefined()
 })
 
-test('two headers, or none, name nobody', () => {
+test('onlyAddress needs exactly one header', () => {
   expect(onlyAddress(['ada@example.com', 'ada@example.com'])).toBeUndefined()
   expect(onlyAddress([])).toBeUndefined()
 })
 
-test('§5 rule 6 entries are addresses or whole domains, in any spelling', () => {
+test('coversAddress matches addresses and whole domains in any spelling', () => {
   const allowed = (list: string[], sender: string) => isAllowed(list, sender, normaliseAddress, coversAddress)
   for (const entry of ['ada@example.com', 'ADA@Example.com', '@example.com', 'example.com', ' Example.COM ', '*']) {
     expect(allowed([entry], 'ada@example.com'), entry).toBe(true)

@@ -1,25 +1,25 @@
-/** Mail addresses: read from headers strictly, compared in small letters, covered by domains of the allowlist. */
+/** Mail addresses: parses them strictly from headers, and matches them with the allowlist. */
 
-/** The form two spellings of one address share. */
+/** Returns one form for all spellings of an address. */
 export const normaliseAddress = (address: string): string => address.trim().toLowerCase()
 
-/** Whether `example.com` or `@example.com` covers an address: one of exactly that domain. */
+/** Returns whether the entry `example.com` or `@example.com` covers an address: it must have exactly this domain. */
 export function coversAddress(entry: string, address: string): boolean {
   const domain = normaliseAddress(entry).replace(/^@/, '')
   return domain !== '' && !domain.includes('@') && address.endsWith(`@${domain}`)
 }
 
-/** One mailbox and nothing that could mean something else to another reader; quoted local parts are not taken. */
+/** An address that every mail program reads in the same way; quoted local parts are excluded. */
 const ADDRESS = /^[^\s\p{Cc}@<>(),;:\\"[\]]{1,64}@[^\s\p{Cc}@<>(),;:\\"[\]]{1,255}$/u
-/** A name may hold an address, or what separates addresses, but not both. */
+/** A name before the angle brackets may contain `@` or a separator of addresses, but not both. */
 const IN_ANGLES = /^(?:[^<>@]*|[^<>,;:]*)<([^<>]*)>$/
 
 export const isAddress = (text: string): boolean => ADDRESS.test(text)
 
-/** True for `example.com` and `@example.com`, as an allowlist has them. */
+/** Returns whether an allowlist entry is a domain, such as `example.com` or `@example.com`. */
 export const isDomain = (text: string): boolean => isAddress(`x@${text.replace(/^@/, '')}`)
 
-/** The one address in the one header of its kind, in small letters; undefined if there are none, several, or it is unclear. */
+/** Returns the address in lower case if `values` is one header with one unambiguous address; undefined otherwise. */
 export function onlyAddress(values: readonly string[]): string | undefined {
   const [value, another] = values
   if (value === undefined || another !== undefined) return undefined
@@ -28,7 +28,7 @@ export function onlyAddress(values: readonly string[]): string | undefined {
   return isAddress(address) ? normaliseAddress(address) : undefined
 }
 
-/** A header without its comments and quoted names, which may hold anything; undefined if one of them has no end. */
+/** Removes comments and quoted names from a header; returns undefined if one of them does not end. */
 function withoutComments(value: string): string | undefined {
   let plain = ''
   let depth = 0

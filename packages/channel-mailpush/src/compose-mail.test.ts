@@ -13,7 +13,7 @@ const TO: Address = {
   more: { subject: 'Hello', from: 'bot@example.net', references: '<1@example.com> <2@example.com>' },
 }
 
-/** The mail as a server reads it. */
+/** Composes a mail and parses it like a server. */
 const compose = (changes: Partial<Address> = {}, text = 'hi', clientId = 'client-1') => {
   const raw = Buffer.from(composeMail({ ...TO, ...changes }, { text, clientId }, NOW_MS)).toString('base64url')
   const read = readSentMail(raw, undefined)
@@ -21,7 +21,7 @@ const compose = (changes: Partial<Address> = {}, text = 'hi', clientId = 'client
   return read
 }
 
-test('a reply is addressed, threaded, and marked as written by a machine', () => {
+test('addresses and threads a reply and marks it as automatic', () => {
   const { headers, text } = compose()
   expect(Object.fromEntries(headers)).toEqual({
     from: 'bot@example.net',
@@ -39,7 +39,7 @@ test('a reply is addressed, threaded, and marked as written by a machine', () =>
   expect(text).toBe('hi')
 })
 
-test('a mail nobody asked for names no other', () => {
+test('refers to no other mail without a thread', () => {
   const { headers } = compose({ replyTo: undefined, thread: undefined, more: undefined } as unknown as Partial<Address>)
   expect(headers.get('auto-submitted')).toBe('auto-generated')
   expect(headers.get('subject')).toBe('')
@@ -47,7 +47,7 @@ test('a mail nobody asked for names no other', () => {
   for (const name of ['from', 'in-reply-to', 'references']) expect(headers.has(name)).toBe(false)
 })
 
-test('every attempt to send one message has one Message-ID, and no other message has it', () => {
+test('gives every attempt of one message the same unique Message-ID', () => {
   const id = (clientId: string) => compose({}, 'hi', clientId).headers.get('message-id')
   expect(id('client-1')).toBe(id('client-1'))
   expect(id('client-1')).not.toBe(id('client-2'))
@@ -62,16 +62,16 @@ describe('the subject', () => {
     ['Regarding you', 'Re: Regarding you'],
     ['Grüße 😀', 'Re: Grüße 😀'],
     ['=?utf-8?Q?x?=', 'Re: =?utf-8?Q?x?='],
-  ])('%j is answered as %j', (given, answered) => {
+  ])('%j becomes %j', (given, answered) => {
     expect(subject(given)).toBe(answered)
   })
 
-  test('is bounded', () => {
+  test('is cut to 500 characters', () => {
     expect([...subject('😀'.repeat(2000))]).toHaveLength(504)
   })
 })
 
-test('nothing in an address can add a header or a recipient, and every text arrives as it was', () => {
+test('no value of an address adds a header or a recipient or changes the text', () => {
   const nasty = fc.string({
     unit: fc.constantFrom('a', '\r', '\n', ' ', ':', '<', '>', '@', ',', '\0', 'Bcc: x@evil.test', 'é'),
     maxLength: 20,
@@ -89,13 +89,13 @@ test('nothing in an address can add a header or a recipient, and every text arri
 })
 
 test.each(['', 'ada', 'ada@example.com\r\nBcc: x@evil.test', 'ada@example.com, x@evil.test', 'Ada <ada@example.com>'])(
-  '%j is no address',
+  'rejects the recipient %j',
   (to) => {
     expect(() => compose({ to })).toThrow(expect.objectContaining({ code: 'invalid_request' }))
   },
 )
 
-test('the longest text goes out whole, in lines every server takes', () => {
+test('sends the longest text in lines that every server accepts', () => {
   const text = '€'.repeat(500_000)
   expect(compose({}, text).text).toBe(text)
 })

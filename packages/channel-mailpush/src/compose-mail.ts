@@ -1,14 +1,14 @@
-/** A reply as a whole mail (RFC 5322): nothing in it that could start another header, and marked so that machines do not answer. */
+/** Composes a reply as a complete mail (RFC 5322). Its headers tell mail programs not to reply automatically. */
 import { type Address, AppError, type Outbound, sha256Hex } from '@sluice/sdk'
 import { isAddress } from './address.ts'
 import { encodeWords } from './encoded-words.ts'
-import { messageIds } from './message-ids.ts'
+import { messageIds } from './mail.ts'
 
 const SUBJECT_CHARS_MAX = 500
 
-/** Throws `invalid_request` if it cannot be addressed. */
-export function composeMail(to: Address, { text, clientId }: Pick<Outbound, 'text' | 'clientId'>, nowMs: number): string {
-  if (!isAddress(to.to)) throw new AppError('invalid_request', 'mailpush sends to mail addresses alone')
+/** Throws `invalid_request` if the recipient is not a mail address. No value of the address can add another header. */
+export function composeMail(to: Address, { text, clientId }: Outbound, nowMs: number): string {
+  if (!isAddress(to.to)) throw new AppError('invalid_request', 'mailpush sends only to mail addresses')
   const from = to.more?.from ?? ''
   const references = messageIds(to.more?.references ?? '')
   const [inReplyTo] = messageIds(to.replyTo ?? '')
@@ -17,7 +17,7 @@ export function composeMail(to: Address, { text, clientId }: Pick<Outbound, 'tex
   return [
     ...(isAddress(from) ? [`From: ${from}`] : []),
     `To: ${to.to}`,
-    `Subject: ${encodeWords(isReply ? answerSubject(subject) : subject)}`,
+    `Subject: ${encodeWords(isReply ? replySubject(subject) : subject)}`,
     `Date: ${new Date(nowMs).toUTCString().replace('GMT', '+0000')}`,
     `Message-ID: ${messageId(clientId, from)}`,
     ...(inReplyTo === undefined ? [] : [`In-Reply-To: ${inReplyTo}`]),
@@ -31,7 +31,7 @@ export function composeMail(to: Address, { text, clientId }: Pick<Outbound, 'tex
   ].join('\r\n')
 }
 
-/** The same for every attempt to send one message. */
+/** Returns the same id for every attempt to send a message. */
 function messageId(clientId: string, from: string): string {
   const domain = /@([\w.-]+)$/.exec(from)?.[1] ?? 'mailpush.invalid'
   return `<${sha256Hex(clientId).slice(0, 32)}@${domain}>`
@@ -39,8 +39,8 @@ function messageId(clientId: string, from: string): string {
 
 const oneLine = (text: string): string => [...text.replace(/[\p{Cc}\s]+/gu, ' ').trim()].slice(0, SUBJECT_CHARS_MAX).join('')
 
-/** `Re:` once, however often it was there. */
-const answerSubject = (subject: string): string => `Re: ${subject.replace(/^(?:re\s*:\s*)+/i, '')}`.trim()
+/** Adds `Re:`, or reduces several of them to one. */
+const replySubject = (subject: string): string => `Re: ${subject.replace(/^(?:re\s*:\s*)+/i, '')}`.trim()
 
 function encodeBody(text: string): string {
   const base64 = Buffer.from(text.replace(/\r\n?|\n/g, '\r\n')).toString('base64')

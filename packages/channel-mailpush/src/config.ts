@@ -1,11 +1,11 @@
-/** `[channels_config.mailpush]` (§2.3). */
+/** The section `[channels_config.mailpush]`. */
 import { headerSecret, secretText } from '@sluice/sdk'
 import * as v from 'valibot'
 import { isAddress, isDomain } from './address.ts'
 
 const url = v.pipe(v.string(), v.url(), v.regex(/^https?:/i, 'Not an http or https URL'))
-const word = v.pipe(v.string(), v.minLength(1))
-const described = (meaning: string) => v.pipe(word, v.description(meaning))
+const text = v.pipe(v.string(), v.minLength(1))
+const described = (description: string) => v.pipe(text, v.description(description))
 
 const allowedSender = v.pipe(
   v.string(),
@@ -17,22 +17,24 @@ const allowedSender = v.pipe(
 )
 
 const keys = v.object({
-  enabled: v.optional(v.boolean(), false),
+  enabled: v.optional(v.pipe(v.boolean(), v.description('True enables the channel')), false),
   topic: v.pipe(
     v.string(),
-    v.regex(/^projects\/[^/\s]+\/topics\/[^/\s]+$/, 'Not a topic: it has to look like projects/<project>/topics/<topic>'),
-    v.description('The topic the mail provider publishes to, projects/P/topics/T'),
+    v.regex(/^projects\/[^/\s]+\/topics\/[^/\s]+$/, 'Not a topic: it must have the form projects/<project>/topics/<topic>'),
+    v.description('The Pub/Sub topic that Gmail publishes to, projects/P/topics/T'),
   ),
   oauth_token: v.optional(
     v.pipe(
       headerSecret({ env: ['MAILPUSH_OAUTH_TOKEN'] }),
-      v.description('Of the mail API; lives about an hour, after which refresh_token, if set, gets another'),
+      v.description('Access token of the mail API; expires after about an hour, and refresh_token, if set, gets a new one'),
     ),
   ),
-  client_id: v.optional(described('Of the OAuth client refresh_token was issued to')),
-  client_secret: v.optional(v.pipe(secretText(), v.description('Of the same OAuth client'))),
-  refresh_token: v.optional(v.pipe(secretText(), v.description('Gets a new access token whenever one is needed'))),
-  label_filter: v.optional(v.pipe(v.array(word), v.description('Labels to watch; empty: the whole mailbox')), ['INBOX']),
+  client_id: v.optional(described('The id of the OAuth client that refresh_token was issued to')),
+  client_secret: v.optional(v.pipe(secretText(), v.description('The secret of the same OAuth client'))),
+  refresh_token: v.optional(v.pipe(secretText(), v.description('The token that gets new access tokens'))),
+  label_filter: v.optional(v.pipe(v.array(text), v.description('Labels of the mails to read; an empty list reads the whole mailbox')), [
+    'INBOX',
+  ]),
   allowed_senders: v.optional(
     v.pipe(
       v.array(allowedSender),
@@ -40,15 +42,18 @@ const keys = v.object({
     ),
     [],
   ),
-  webhook_url: v.optional(v.pipe(url, v.description('The public URL registered on the push subscription, and the audience of its tokens'))),
+  webhook_url: v.optional(v.pipe(url, v.description('The public URL of the push subscription, and the audience of its signed tokens'))),
   webhook_secret: v.optional(
-    v.pipe(secretText({ env: ['MAILPUSH_WEBHOOK_SECRET'] }), v.description('What a push has to present, as a bearer or as ?token=')),
+    v.pipe(
+      secretText({ env: ['MAILPUSH_WEBHOOK_SECRET'] }),
+      v.description('The secret each push must bring, as a bearer token or as ?token='),
+    ),
   ),
-  service_account: v.optional(described('The e-mail address in the signed tokens of the push subscription; needs webhook_url')),
-  api_url: v.optional(url, 'https://gmail.googleapis.com'),
-  token_url: v.optional(url, 'https://oauth2.googleapis.com/token'),
+  service_account: v.optional(described('The mail address in the signed tokens of the push subscription; needs webhook_url')),
+  api_url: v.optional(v.pipe(url, v.description('Base URL of the mail API')), 'https://gmail.googleapis.com'),
+  token_url: v.optional(v.pipe(url, v.description('URL that returns access tokens')), 'https://oauth2.googleapis.com/token'),
   jwks_url: v.optional(
-    v.pipe(url, v.description('The keys that push tokens are signed with')),
+    v.pipe(url, v.description('URL of the keys that verify signed tokens')),
     'https://www.googleapis.com/oauth2/v3/certs',
   ),
 })
@@ -59,7 +64,7 @@ export const mailpushSection = {
     keys,
     v.check(
       ({ service_account, webhook_url }) => service_account === undefined || webhook_url !== undefined,
-      'service_account needs webhook_url, which the tokens of that account have to name',
+      'service_account needs webhook_url, which the tokens of that account must name',
     ),
     v.check(
       ({ client_id, client_secret, refresh_token }) =>

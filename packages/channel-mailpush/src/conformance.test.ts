@@ -5,8 +5,8 @@ import feature from './index.ts'
 
 const SECRET = 'mailpush-secret-01'
 const TOKEN = 'oauth-token-01'
-const NO_MESSAGE = 'a push holds no message: it wakes listen, which fetches them'
-const NOT_OVER_BODY = 'the bearer is a shared secret; it does not cover the body, and has no time in it'
+const NO_MESSAGE = 'a push contains no message: it makes listen fetch the mails'
+const NOT_OVER_BODY = 'the bearer token is a shared secret that covers neither body nor time'
 
 const MAIL = {
   id: 'm1',
@@ -77,6 +77,6 @@ channelConformance({
     { rule: 'a stale proof is unauthorized, whether from the past or from the future', why: NOT_OVER_BODY },
     { rule: 'every refusal says why, for the log', why: `its first case is a changed body: ${NOT_OVER_BODY}` },
     { rule: 'every refusal says the same', why: `its first case is a changed body: ${NOT_OVER_BODY}` },
-    { rule: 'the longest text goes out whole', why: 'it looks for the text in the request, where it stands in base64' },
+    { rule: 'the longest text goes out whole', why: 'the rule looks for the text in the request, which contains it in base64' },
   ],
 })

@@ -1,54 +1,54 @@
-/** How far a mailbox has been read, and where reading begins before it was first read; both survive a restart. */
+/** Stores how far a mailbox has been read, and where reading starts before that, so that both survive a restart. */
 import type { KeyValue } from '@sluice/sdk'
 import * as v from 'valibot'
-import { historyIdSchema } from './history-id.ts'
-import { UNNAMED } from './mail-api.ts'
+import { historyIdSchema } from './mail.ts'
+import { UNNAMED_MAILBOX } from './mail-api.ts'
 
-/** Everything up to the change `historyId`, which was the newest at `atMs` or later, is durably handed over. */
+/** All mails up to the change `historyId`, which was the newest at `atMs` or later, are durably in the inbox. */
 export interface Cursor {
   readonly historyId: bigint
   readonly atMs: number
-  /** When the mailbox was first looked at: what came before is nobody's question to us. */
+  /** When the channel first read the mailbox. Older mails are never delivered. */
   readonly setUpAtMs: number
-  /** Mails around `atMs` and later that are handed over, too, each with its time. */
+  /** Mails around `atMs` and later that are in the inbox as well, with their times. */
   readonly handedOver: readonly (readonly [id: string, atMs: number])[]
 }
 
-const keptSchema = v.object({
+/** The first push of a mailbox without a cursor. Its mail may be older than the first subscription. */
+export interface FirstPush {
+  readonly mailbox: string
+  /** The change before the pushed one, because a history starts after the id in the request. */
+  readonly historyId: bigint
+  readonly atMs: number
+}
+
+const cursorSchema = v.object({
   historyId: historyIdSchema,
   atMs: v.number(),
   setUpAtMs: v.optional(v.number(), 0),
   handedOver: v.optional(v.array(v.tuple([v.string(), v.number()])), []),
 })
-/** The first push of a mailbox that has no cursor yet: the mail it tells of may be older than the first subscription. */
-export interface Begin {
-  readonly mailbox: string
-  /** The change before the one that was pushed, because a listing starts behind the id it is given. */
-  readonly historyId: bigint
-  readonly atMs: number
-}
-
-const beginSchema = v.object({ mailbox: v.string(), historyId: historyIdSchema, atMs: v.number() })
-const BEGIN = 'begin'
-const keyOf = (mailbox: string): string => `cursor/${mailbox}`
+const firstPushSchema = v.object({ mailbox: v.string(), historyId: historyIdSchema, atMs: v.number() })
+const FIRST_PUSH_KEY = 'begin'
+const cursorKey = (mailbox: string): string => `cursor/${mailbox}`
 
 export async function readCursor(keyValue: KeyValue, mailbox: string): Promise<Cursor | undefined> {
-  const { success, output } = v.safeParse(keptSchema, await keyValue.get(keyOf(mailbox)))
+  const { success, output } = v.safeParse(cursorSchema, await keyValue.get(cursorKey(mailbox)))
   return success ? output : undefined
 }
 
-export const keepCursor = (keyValue: KeyValue, mailbox: string, cursor: Cursor): Promise<void> =>
-  keyValue.set(keyOf(mailbox), { ...cursor, historyId: String(cursor.historyId) })
+export const saveCursor = (keyValue: KeyValue, mailbox: string, cursor: Cursor): Promise<void> =>
+  keyValue.set(cursorKey(mailbox), { ...cursor, historyId: String(cursor.historyId) })
 
-export async function readBegin(keyValue: KeyValue, mailbox: string): Promise<Begin | undefined> {
-  const { success, output } = v.safeParse(beginSchema, await keyValue.get(BEGIN))
-  // Some mail APIs do not name the mailbox; the channel has only one.
-  return success && (mailbox === UNNAMED || output.mailbox === mailbox) ? output : undefined
+/** Returns the first push of a mailbox. An API without profiles does not name its only mailbox, so any push counts. */
+export async function readFirstPush(keyValue: KeyValue, mailbox: string): Promise<FirstPush | undefined> {
+  const { success, output } = v.safeParse(firstPushSchema, await keyValue.get(FIRST_PUSH_KEY))
+  return success && (mailbox === UNNAMED_MAILBOX || output.mailbox === mailbox) ? output : undefined
 }
 
-/** Keeps where to begin, unless an earlier change of the same mailbox is kept already. */
-export async function keepBegin(keyValue: KeyValue, begin: Begin): Promise<void> {
-  const before = await readBegin(keyValue, begin.mailbox)
-  if (before && before.historyId <= begin.historyId) return
-  await keyValue.set(BEGIN, { ...begin, historyId: String(begin.historyId) })
+/** Saves a push unless an earlier one of the same mailbox is stored. */
+export async function saveFirstPush(keyValue: KeyValue, push: FirstPush): Promise<void> {
+  const stored = await readFirstPush(keyValue, push.mailbox)
+  if (stored && stored.historyId <= push.historyId) return
+  await keyValue.set(FIRST_PUSH_KEY, { ...push, historyId: String(push.historyId) })
 }

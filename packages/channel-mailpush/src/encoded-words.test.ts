@@ -12,11 +12,11 @@ test.each<[encoded: string, text: string]>([
   ['=?klingon?Q?a?=', '=?klingon?Q?a?='],
   ['=?utf-8?X?a?=', '=?utf-8?X?a?='],
   ['=?', '=?'],
-])('%j reads %j', (encoded, text) => {
+])('decodeWords(%j) is %j', (encoded, text) => {
   expect(decodeWords(encoded)).toBe(text)
 })
 
-test('what is encoded is read again as it was, in lines of printable ASCII that a header can hold', () => {
+test('encodeWords writes short lines of ASCII that decodeWords reverses', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme', maxLength: 300 }), (text) => {
       const encoded = encodeWords(text)

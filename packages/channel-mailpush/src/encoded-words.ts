@@ -1,11 +1,12 @@
-/** Header texts beyond ASCII (RFC 2047), both ways. */
+/** Encodes and decodes header texts with characters beyond ASCII (RFC 2047). */
 
 const WORD = /=\?([\w.-]+)(?:\*[\w-]+)?\?([bq])\?([^?\s]*)\?=/gi
-/** White space between two encoded words belongs to neither. */
+/** White space between two encoded words, which is not part of the text. */
 const BETWEEN_WORDS = /(\?=)\s+(?==\?)/g
-/** So that a word, with what is around it, has at most 75 characters. */
+/** Keeps an encoded word, with its prefix and suffix, within 75 characters. */
 const WORD_BYTES_MAX = 42
 
+/** Replaces encoded words by their text. A word with an unknown charset stays as it is. */
 export const decodeWords = (text: string): string =>
   text
     .replace(BETWEEN_WORDS, '$1')
@@ -13,7 +14,7 @@ export const decodeWords = (text: string): string =>
       decodeText(encoding.toLowerCase() === 'b' ? Buffer.from(content, 'base64') : fromQ(content), charset, word),
     )
 
-/** ASCII stays readable; anything else, and what looks encoded, is encoded, in lines a header may be folded into. */
+/** Encodes a text, with a line break before each further word. Returns plain ASCII unchanged unless it looks encoded. */
 export function encodeWords(text: string): string {
   if (/^[\x20-\x7e]*$/.test(text) && !text.includes('=?')) return text
   const words: string[] = []
@@ -29,7 +30,7 @@ export function encodeWords(text: string): string {
   return words.map((part) => `=?utf-8?B?${Buffer.from(part).toString('base64')}?=`).join('\r\n ')
 }
 
-/** `fallback`, or the text as UTF-8, if nobody knows the charset. */
+/** Decodes bytes. For an unknown charset returns `fallback`, or the bytes as UTF-8 without one. */
 export function decodeText(bytes: Uint8Array, charset: string, fallback?: string): string {
   try {
     return new TextDecoder(charset).decode(bytes)

@@ -1,45 +1,58 @@
-/** The words of an HTML mail. In time linear to its length, whatever a stranger sends. */
-import { decodeEntities } from './entities.ts'
+/** Extracts the text of an HTML mail. A hostile mail costs no more than linear time. */
 
-/** Elements whose content is no text. */
-const SILENT = new Set(['script', 'style', 'head', 'title', 'template', 'svg', 'math'])
-const BREAKS = new Set(
+/** Elements whose content is not text. */
+const IGNORED_ELEMENTS = new Set(['script', 'style', 'head', 'title', 'template', 'svg', 'math'])
+/** Elements that start and end on a line of their own. */
+const BLOCK_ELEMENTS = new Set(
   'address article blockquote br dd div dl dt footer form h1 h2 h3 h4 h5 h6 header hr li main ol p pre section table tr ul'.split(' '),
 )
-const CELLS = new Set(['td', 'th'])
+const CELL_ELEMENTS = new Set(['td', 'th'])
 const NAME_CHARS_MAX = 20
 
+/** The names of U+00A0 to U+00FF, in order. */
+const LATIN_1 =
+  'nbsp iexcl cent pound curren yen brvbar sect uml copy ordf laquo not shy reg macr deg plusmn sup2 sup3 acute micro para middot cedil sup1 ordm raquo frac14 frac12 frac34 iquest Agrave Aacute Acirc Atilde Auml Aring AElig Ccedil Egrave Eacute Ecirc Euml Igrave Iacute Icirc Iuml ETH Ntilde Ograve Oacute Ocirc Otilde Ouml times Oslash Ugrave Uacute Ucirc Uuml Yacute THORN szlig agrave aacute acirc atilde auml aring aelig ccedil egrave eacute ecirc euml igrave iacute icirc iuml eth ntilde ograve oacute ocirc otilde ouml divide oslash ugrave uacute ucirc uuml yacute thorn yuml'
+/** The character references with names: Latin 1, and those that mail programs write. */
+const ENTITIES: ReadonlyMap<string, string> = new Map([
+  ...LATIN_1.split(' ').map((name, at): [string, string] => [name, String.fromCodePoint(0xa0 + at)]),
+  ...Object.entries({ amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", euro: '€', hellip: '…', bull: '•', trade: '™' }),
+  ...Object.entries({ ndash: '–', mdash: '—', lsquo: '‘', rsquo: '’', ldquo: '“', rdquo: '”', bdquo: '„', sbquo: '‚' }),
+  ...Object.entries({ ensp: ' ', emsp: ' ', thinsp: ' ', zwnj: '', zwj: '', rarr: '→', larr: '←' }),
+])
+const REFERENCE = /&(?:#(\d{1,7})|#x([\da-f]{1,6})|([a-z][a-z\d]{1,9}));/gi
+
+/** Returns the text with one line for each block, and without scripts, styles and comments. */
 export function htmlToText(html: string): string {
   let text = ''
   let at = 0
   while (at < html.length) {
     const open = html.indexOf('<', at)
-    text += words(html.slice(at, open < 0 ? html.length : open))
+    text += plainText(html.slice(at, open < 0 ? html.length : open))
     if (open < 0) break
-    const { end, mark } = readMarkup(html, open)
-    text += mark
+    const { end, replacement } = readMarkup(html, open)
+    text += replacement
     at = end
   }
   return tidy(text)
 }
 
-/** What stands at a `<`: where it ends, and what it leaves in the text. */
-function readMarkup(html: string, open: number): { end: number; mark: string } {
-  if (html.startsWith('<!--', open)) return { end: after(html, '-->', open + 4), mark: '' }
+/** Returns where the markup that starts at a `<` ends, and the text that replaces it. */
+function readMarkup(html: string, open: number): { end: number; replacement: string } {
+  if (html.startsWith('<!--', open)) return { end: after(html, '-->', open + 4), replacement: '' }
   const closing = html[open + 1] === '/'
   const from = open + (closing ? 2 : 1)
   const name = /^[a-z][a-z\d]*/i.exec(html.slice(from, from + NAME_CHARS_MAX))?.[0].toLowerCase()
   if (name === undefined) {
     const isMarkup = closing || html[open + 1] === '!' || html[open + 1] === '?'
-    return isMarkup ? { end: after(html, '>', open), mark: '' } : { end: open + 1, mark: '<' }
+    return isMarkup ? { end: after(html, '>', open), replacement: '' } : { end: open + 1, replacement: '<' }
   }
   const end = after(html, '>', open)
-  if (!closing && SILENT.has(name)) return { end: afterElement(html, name, end), mark: '' }
-  if (name === 'li' && !closing) return { end, mark: '\n- ' }
-  return { end, mark: BREAKS.has(name) ? '\n' : CELLS.has(name) ? ' ' : '' }
+  if (!closing && IGNORED_ELEMENTS.has(name)) return { end: afterElement(html, name, end), replacement: '' }
+  if (name === 'li' && !closing) return { end, replacement: '\n- ' }
+  return { end, replacement: BLOCK_ELEMENTS.has(name) ? '\n' : CELL_ELEMENTS.has(name) ? ' ' : '' }
 }
 
-/** What has no end goes on to the end of all. */
+/** Returns the index after the next `mark`, or the end of the text if there is none. */
 const after = (html: string, mark: string, from: number): number => {
   const found = html.indexOf(mark, from)
   return found < 0 ? html.length : found + mark.length
@@ -52,7 +65,16 @@ function afterElement(html: string, name: string, from: number): number {
   return found ? after(html, '>', found.index) : html.length
 }
 
-const words = (text: string): string => decodeEntities(text.replace(/[ \t\r\n\f]+/g, ' '))
+const plainText = (text: string): string => decodeEntities(text.replace(/[ \t\r\n\f]+/g, ' '))
+
+/** Replaces character references by their characters. A reference with an unknown name stays as it is. */
+export const decodeEntities = (text: string): string =>
+  text.replace(REFERENCE, (reference, decimal?: string, hex?: string, name?: string) => {
+    if (name !== undefined) return ENTITIES.get(name) ?? reference
+    const code = decimal === undefined ? Number.parseInt(hex ?? '', 16) : Number(decimal)
+    const isCharacter = code > 0 && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff)
+    return isCharacter ? String.fromCodePoint(code) : '\ufffd'
+  })
 
 const tidy = (text: string): string =>
   text

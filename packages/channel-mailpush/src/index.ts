@@ -1,10 +1,57 @@
-/** mailpush: pushes of a mail provider in, mails of its API in and out (§2.3, §4.2). Off unless it is enabled. */
-import { defineFeature } from '@sluice/sdk'
-import { mailpushSection } from './config.ts'
-import { createMailpush } from './mailpush.ts'
+/** mailpush: Gmail with push notifications; pushes in, mails of the API in and out. See `docs/channels/mailpush.md`. */
+import { type Channel, defineFeature, type Host } from '@sluice/sdk'
+import { coversAddress, normaliseAddress } from './address.ts'
+import { ApiClient } from './api-client.ts'
+import { composeMail } from './compose-mail.ts'
+import { type MailpushConfig, mailpushSection } from './config.ts'
+import { MailApi } from './mail-api.ts'
+import { MailboxListener } from './mailbox-listener.ts'
+import { fetchMedia } from './media.ts'
+import { createVerification, parsePush, samplePush } from './webhook.ts'
+
+const BODY_BYTES_MAX = 1_048_576
+/** A mail of this length stays below the limit of the API even if each character needs several bytes in UTF-8. */
+const TEXT_MAX = 500_000
 
 export default defineFeature({
   id: 'channel-mailpush',
   section: mailpushSection,
-  build: (host, config) => (config.enabled ? { channels: [createMailpush(host, config)] } : { off: '`enabled` is false' }),
+  build: (host, config) => (config.enabled ? { channels: [mailpush(host, config)] } : { off: '`enabled` is false' }),
 })
+
+function mailpush(host: Host, config: MailpushConfig): Channel {
+  const api = new MailApi(new ApiClient(host, config))
+  const listener = new MailboxListener(host, config, api)
+  let lastSentAtMs: number | undefined
+
+  return {
+    name: 'mailpush',
+    ...(!config.oauth_token && !config.refresh_token && { lacks: 'oauth_token or refresh_token' }),
+    allow: config.allowed_senders,
+    normalise: normaliseAddress,
+    matches: coversAddress,
+    webhook: {
+      path: '/webhook/mailpush',
+      bodyBytesMax: BODY_BYTES_MAX,
+      ...createVerification(host, config),
+      ...(config.webhook_url && { registered: config.webhook_url }),
+      /** Returns no message: a push only says that the mailbox changed, and `listen` fetches the mails. */
+      async parse({ body, receivedAtMs }) {
+        const { id, notice } = parsePush(body)
+        if (notice) await listener.notify(notice, receivedAtMs)
+        else host.log.warn('push dropped: its data is missing or not from the mail API', { push: id })
+        return []
+      },
+      sample: (sample) => samplePush(sample, config),
+    },
+    listen: (deliver, signal) => listener.listen(deliver, signal),
+    async send(to, message, signal) {
+      const id = await api.send(composeMail(to, message, host.clock.nowMs()), to.thread, signal)
+      lastSentAtMs = host.clock.nowMs()
+      return { id }
+    },
+    limits: { text: TEXT_MAX, unit: 'utf16' },
+    fetchMedia: (attachment, options) => fetchMedia(api, attachment, options),
+    health: () => ({ ...listener.health(), ...(lastSentAtMs !== undefined && { lastSentAtMs }) }),
+  }
+}

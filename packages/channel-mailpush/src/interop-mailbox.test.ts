@@ -15,7 +15,7 @@ const start = async (...options: Parameters<typeof startBench>): Promise<Bench> 
 }
 afterEach(() => bench.close())
 
-/** Keeps all but those it is told to refuse, each as often as it stands there. */
+/** Accepts every mail except the given subjects, each of which it rejects as often as it is given. */
 const refusing =
   (...refused: string[]): Deliver =>
   async ({ text }) => {
@@ -25,8 +25,8 @@ const refusing =
     throw new AppError('unavailable', 'the disk is full')
   }
 
-describe.each([{ numericIds: false }, { numericIds: true }])('§2.3 new mails by watch and history, %j', ({ numericIds }) => {
-  test('a first start subscribes, and brings what comes from then on', async () => {
+describe.each([{ numericIds: false }, { numericIds: true }])('new mails by watch and history, %j', ({ numericIds }) => {
+  test('the first start subscribes and delivers new mails only', async () => {
     const { fake, run } = await start({ numericIds })
     fake.receive(ada('from before'))
     const one = run()
@@ -53,7 +53,7 @@ describe.each([{ numericIds: false }, { numericIds: true }])('§2.3 new mails by
     expect(one.channel.health?.()).toEqual({ state: 'ok', lastEventAtMs: START_MS })
   })
 
-  test('a mail that is pushed before the first subscription is answered is not lost', async () => {
+  test('mails pushed before the first subscription succeeds are delivered', async () => {
     const { fake, run } = await start({ numericIds })
     fake.fail({ fault: 'status', status: 500 }, { times: 3, matches: ({ path }) => path.endsWith('/watch') })
     fake.fail({ fault: 'status', status: 500 }, { times: 3, matches: ({ path }) => path.endsWith('/profile') })
@@ -67,7 +67,7 @@ describe.each([{ numericIds: false }, { numericIds: true }])('§2.3 new mails by
     expect(subjects(one.delivered)).toEqual(['1', '2'])
   })
 
-  test('a mail that is pushed before the first subscription is answered survives a crash right after', async () => {
+  test('a mail pushed before the first subscription survives a crash', async () => {
     const { fake, run, channel } = await start({ numericIds })
     fake.receive(ada('from before'))
     fake.receive(ada('1'))
@@ -79,7 +79,7 @@ describe.each([{ numericIds: false }, { numericIds: true }])('§2.3 new mails by
     expect(subjects(two.delivered)).toEqual(['1', '2'])
   })
 
-  test('what comes while nobody listens is brought at the next start, and nothing twice', async () => {
+  test('mails that arrive while stopped are delivered once at the next start', async () => {
     const { fake, run } = await start({ numericIds, pageSize: 2 })
     const one = run()
     await one.until(() => one.channel.health?.().state === 'ok')
@@ -99,8 +99,8 @@ describe.each([{ numericIds: false }, { numericIds: true }])('§2.3 new mails by
   })
 })
 
-describe('the cursor follows only what is durably handed over', () => {
-  test('a mail that could not be kept is brought again, then what comes after it, in order; what was kept is not', async () => {
+describe('the cursor moves only past durable mails', () => {
+  test('a rejected mail and the mails after it are delivered again in order', async () => {
     const { fake, run, keyValue } = await start()
     const one = run({ deliver: refusing('2', '2') })
     await one.until(() => one.channel.health?.().state === 'ok')
@@ -115,7 +115,7 @@ describe('the cursor follows only what is durably handed over', () => {
     expect(await keyValue.get('cursor/bot@example.com')).not.toMatchObject({ historyId })
   })
 
-  test('a mail that could not be kept is brought after a restart', async () => {
+  test('a rejected mail is delivered after a restart', async () => {
     const { fake, run } = await start()
     const one = run({ deliver: refusing('2') })
     await one.until(() => one.channel.health?.().state === 'ok')
@@ -128,7 +128,7 @@ describe('the cursor follows only what is durably handed over', () => {
     expect(subjects(two.delivered)).toEqual(['2', '3'])
   })
 
-  test('pages that were handed over are not read again', async () => {
+  test('delivered pages are not read again', async () => {
     const { fake, run } = await start({ pageSize: 2 })
     const one = run({ deliver: refusing('4') })
     await one.until(() => one.channel.health?.().state === 'ok')
@@ -139,7 +139,7 @@ describe('the cursor follows only what is durably handed over', () => {
     expect(subjects(one.delivered)).toEqual(['1', '2', '3', '4', '4', '5'])
   })
 
-  test('a mail that comes while pages are read is not lost', async () => {
+  test('a mail that arrives while pages are read is delivered', async () => {
     const { fake, run } = await start({ pageSize: 1 })
     let came = false
     const one = run({
@@ -156,8 +156,8 @@ describe('the cursor follows only what is durably handed over', () => {
   })
 })
 
-describe('a cursor the provider no longer knows', () => {
-  test('all that came since is listed, however long ago, and what was handed over before is not brought again', async () => {
+describe('an expired history', () => {
+  test('is replaced by a listing of all mails since the cursor', async () => {
     const { fake, run } = await start({ pageSize: 2 })
     const one = run()
     await one.until(() => one.channel.health?.().state === 'ok')
@@ -178,7 +178,7 @@ describe('a cursor the provider no longer knows', () => {
     expect(subjects(two.delivered).at(-1)).toBe('after')
   })
 
-  test('a mail that comes during the listing is brought once the listing is done', async () => {
+  test('does not lose a mail that arrives during the listing', async () => {
     const { fake, run } = await start()
     const one = run()
     await one.until(() => one.channel.health?.().state === 'ok')
@@ -196,7 +196,7 @@ describe('a cursor the provider no longer knows', () => {
     expect(subjects(two.delivered)).toEqual(['1', 'meanwhile'])
   })
 
-  test('the new cursor is kept only when all is handed over', async () => {
+  test('saves the new cursor only after all mails are delivered', async () => {
     const { fake, run } = await start()
     const one = run()
     await one.until(() => one.channel.health?.().state === 'ok')
@@ -211,7 +211,7 @@ describe('a cursor the provider no longer knows', () => {
     expect(subjects(three.delivered)).toEqual(['2'])
   })
 
-  test('what was handed over just before the cursor was kept is not brought again, even if it was touched since', async () => {
+  test('does not repeat mails from around the cursor that were changed later', async () => {
     const { fake, run } = await start({ pageSize: 2 })
     const one = run()
     await one.until(() => one.channel.health?.().state === 'ok')
@@ -228,7 +228,7 @@ describe('a cursor the provider no longer knows', () => {
     expect(subjects(two.delivered)).toEqual(['4'])
   })
 
-  test('what was handed over before it got stuck is not brought again, be it in the history or in a listing', async () => {
+  test('does not repeat mails that were delivered before a failure', async () => {
     const { fake, run } = await start({ pageSize: 2 })
     const one = run({ deliver: refusing('4', '4', '4') })
     await one.until(() => one.channel.health?.().state === 'ok')
@@ -248,7 +248,7 @@ describe('a cursor the provider no longer knows', () => {
     expect(subjects(three.delivered)).toEqual(['5'])
   })
 
-  test('mails from before the channel was first started are never brought, even if they were touched since', async () => {
+  test('never delivers mails from before the first start', async () => {
     const { fake, run } = await start()
     const before = fake.receive({ ...ada('from before'), atMs: START_MS + 499 })
     const one = run({ laterMs: 500 })
@@ -267,7 +267,7 @@ describe('a cursor the provider no longer knows', () => {
     expect(three.delivered).toEqual([])
   })
 
-  test('each label is listed', async () => {
+  test('lists every label', async () => {
     const { fake, run } = await start()
     const config = { label_filter: ['INBOX', 'Label_7'] }
     const one = run({ config })
@@ -290,7 +290,7 @@ describe('labels', () => {
       ['INBOX', 'Label_7'],
     ],
     [[], ['INBOX', 'Label_7', 'Label_8']],
-  ])('of the labels %j mails are brought', async (labels, seen) => {
+  ])('mails with one of %j are delivered', async (labels, seen) => {
     const { fake, run } = await start()
     const one = run({ config: { label_filter: labels } })
     await one.until(() => one.channel.health?.().state === 'ok')
@@ -306,8 +306,8 @@ describe('labels', () => {
   })
 })
 
-describe('one mail never holds up the mailbox', () => {
-  test('one that is gone, one nobody can read, and one of our own are passed over', async () => {
+describe('a single mail never blocks the mailbox', () => {
+  test('when it is deleted, unreadable or our own', async () => {
     const { fake, run, channel } = await start()
     const one = run({ config: { label_filter: [] } })
     await one.until(() => one.channel.health?.().state === 'ok')
@@ -322,12 +322,12 @@ describe('one mail never holds up the mailbox', () => {
     expect(subjects(one.delivered)).toEqual(['good'])
   })
 
-  test('one that is nested without end, which any stranger can send, is read as far as people nest', async () => {
+  test('when it is nested 100,000 parts deep', async () => {
     const { fake, run } = await start()
     const one = run()
     await one.until(() => one.channel.health?.().state === 'ok')
     const { id, payload, ...mail } = fake.receive({ ...ada('deep'), text: 'its first words' })
-    // No object that deep could be written as JSON.
+    // JSON.stringify cannot write an object of this depth.
     const parts = `${'[{"parts":'.repeat(100_000)}[]${'}]'.repeat(100_000)}`
     const { headers } = payload as { readonly headers: object }
     const body = JSON.stringify({ id, ...mail, payload: { mimeType: 'multipart/mixed', headers, parts: '…' } }).replace('"…"', parts)
@@ -338,7 +338,7 @@ describe('one mail never holds up the mailbox', () => {
     expect(one.delivered.map(({ text }) => text)).toEqual(['Subject: deep\n\nits first words', 'Subject: next\n\nabout next'])
   })
 
-  test('one that is too large comes as its first words', async () => {
+  test('when it is too large, and delivers its snippet', async () => {
     const { fake, run } = await start()
     const one = run()
     await one.until(() => one.channel.health?.().state === 'ok')
@@ -352,7 +352,7 @@ describe('one mail never holds up the mailbox', () => {
     ['400', 400],
     ['410', 410],
     ['413', 413],
-  ])('one the API refuses with %s for an hour is left out, with a line in the log', async (_, status) => {
+  ])('when the API answers %s for an hour: it is skipped and logged', async (_, status) => {
     const { fake, run } = await start()
     const one = run()
     await one.until(() => one.channel.health?.().state === 'ok')
@@ -368,13 +368,13 @@ describe('one mail never holds up the mailbox', () => {
     expect(one.host.logs).toContainEqual(expect.objectContaining({ level: 'error', fields: expect.objectContaining({ mail: id }) }))
   })
 
-  test('one the API refuses is not given up sooner because pushes make it be tried more often', async () => {
-    const { fake, run, asked } = await start()
+  test('and pushes do not make a refused mail be skipped sooner', async () => {
+    const { fake, run, requestCount } = await start()
     const one = run()
     await one.until(() => one.channel.health?.().state === 'ok')
     const { id } = fake.receive(ada('later'))
     fake.fail({ fault: 'status', status: 400 }, { times: 40, matches: ({ path }) => path.endsWith(id) })
-    while (asked(`GET /messages/${id}`) < 40) {
+    while (requestCount(`GET /messages/${id}`) < 40) {
       await one.push()
       await one.until(() => one.host.clock.sleeping > 0)
       await one.host.advance(1000)
@@ -391,8 +391,8 @@ describe('one mail never holds up the mailbox', () => {
     ['408', { fault: 'status', status: 408 }],
     ['a redirect', { fault: 'status', status: 302, headers: { location: 'http://127.0.0.1:9/' } }],
     ['a broken connection', { fault: 'reset' }],
-    ['garbage', { fault: 'garbage' }],
-  ])('one that %s keeps away is never given up', async (_, fault) => {
+    ['a garbled answer', { fault: 'garbage' }],
+  ])('but waits for a mail as long as the API fails with %s', async (_, fault) => {
     const { fake, run } = await start()
     const one = run()
     await one.until(() => one.channel.health?.().state === 'ok')

@@ -22,7 +22,7 @@ beforeEach(async () => {
 })
 afterEach(() => bench.close())
 
-/** Sends; what came of it, an error included. */
+/** Sends a mail. Returns the outcome or the error. */
 const send = async (
   config: object = {},
   address: Address = to,
@@ -37,7 +37,7 @@ const send = async (
   return outcome
 }
 
-test('a reply goes out in the thread of the mail it answers', async () => {
+test('sends a reply in the thread of the mail', async () => {
   const { id } = await send()
   const [sent] = bench.fake.sent
   expect(bench.fake.mailbox.mails.get(id ?? '')?.threadId).toBe(to.thread)
@@ -46,12 +46,12 @@ test('a reply goes out in the thread of the mail it answers', async () => {
   expect(sent?.headers.get('in-reply-to')).toBe('<1@x>')
 })
 
-test('a mail nobody asked for has a thread of its own', async () => {
+test('sends a mail without a thread in a new one', async () => {
   await send({}, { to: 'ada@example.com' })
   expect(bench.fake.sent[0]).toMatchObject({ threadId: undefined })
 })
 
-describe('what the outbox is told', () => {
+describe('faults on the wire', () => {
   const rateLimited = { error: { code: 403, message: 'Quota exceeded', errors: [{ reason: 'rateLimitExceeded' }] } }
   test.each<[fault: ProviderFault, code: string]>([
     [{ fault: 'status', status: 429, headers: { 'retry-after': '7' } }, 'rate_limited'],
@@ -68,31 +68,31 @@ describe('what the outbox is told', () => {
     [{ fault: 'cut' }, 'upstream'],
     [{ fault: 'lost' }, 'upstream'],
     [{ fault: 'reset' }, 'upstream'],
-  ])('%j is %s', async (fault, code) => {
+  ])('%j is reported as %s', async (fault, code) => {
     bench.fake.fail(fault)
     expect(await send()).toMatchObject({ code })
   })
 
-  test('an oversize answer may be anything', async () => {
+  test('an oversize answer is reported as upstream', async () => {
     bench.fake.fail({ fault: 'status', status: 200, body: `"${'x'.repeat(1_100_000)}"` })
     expect(await send()).toMatchObject({ code: 'upstream' })
   })
 
-  test('a slow answer is an answer', async () => {
+  test('a slow answer succeeds', async () => {
     bench.fake.fail({ fault: 'slow', ms: 2 })
     expect(await send()).toMatchObject({ id: expect.stringMatching(/^m/) })
   })
 
-  test('no answer is cut off with the send', async () => {
+  test('a missing answer is reported as aborted after an abort', async () => {
     bench.fake.fail({ fault: 'hang' })
     const abort = new AbortController()
     const sending = send({}, to, abort.signal)
-    await expect.poll(() => bench.asked('POST /messages/send'), { interval: 2 }).toBe(1)
+    await expect.poll(() => bench.requestCount('POST /messages/send'), { interval: 2 }).toBe(1)
     abort.abort()
     expect(await sending).toMatchObject({ code: 'aborted' })
   })
 
-  test('nobody there is not sent', async () => {
+  test('a refused connection is reported as unavailable', async () => {
     const gone = createServer()
     await new Promise<void>((resolve) => gone.listen(0, '127.0.0.1', resolve))
     const { port } = gone.address() as AddressInfo
@@ -100,50 +100,50 @@ describe('what the outbox is told', () => {
     expect(await send({ api_url: `http://127.0.0.1:${port}/` })).toMatchObject({ code: 'unavailable' })
   })
 
-  test('a thread that is gone is refused for good', async () => {
+  test('a deleted thread is reported as invalid_request', async () => {
     expect(await send({}, { ...to, thread: 'gone' })).toMatchObject({ code: 'invalid_request' })
   })
 
-  test.each(['', 'ada', 'ada@example.com\r\nBcc: x@evil.test'])('%j cannot be written to, and nothing is asked', async (address) => {
+  test.each(['', 'ada', 'ada@example.com\r\nBcc: x@evil.test'])('the recipient %j is rejected without a request', async (address) => {
     expect(await send({}, { ...to, to: address })).toMatchObject({ code: 'invalid_request' })
     expect(bench.fake.requests).toEqual([])
   })
 })
 
 describe('the access token', () => {
-  test('that expired is renewed, and the mail goes out once', async () => {
+  test('is renewed after it expired, and the mail is sent once', async () => {
     bench.fake.expireTokens()
     expect(await send(REFRESH)).toHaveProperty('id')
     expect(bench.fake.sent).toHaveLength(1)
   })
 
-  test('is asked for once, however many wait for it', async () => {
+  test('is requested once for concurrent sends', async () => {
     bench.fake.expireTokens()
     const { channel } = bench.channel(REFRESH)
     const sends = Array.from({ length: 10 }, (_, at) => channel.send(to, { text: 'hi', clientId: `c${at}` }, NEVER))
     await Promise.all(sends)
     expect(bench.fake.sent).toHaveLength(10)
-    expect(bench.asked('POST /token')).toBe(1)
+    expect(bench.requestCount('POST /token')).toBe(1)
   })
 
-  test('that another send has renewed meanwhile is not asked for again', async () => {
+  test('is not requested again when another send has renewed it', async () => {
     bench.fake.expireTokens()
     const { channel } = bench.channel(REFRESH)
     bench.fake.fail({ fault: 'slow', ms: 5 })
     const slow = channel.send(to, { text: 'hi', clientId: 'c1' }, NEVER)
-    await expect.poll(() => bench.asked('POST /messages/send'), { interval: 1 }).toBe(1)
+    await expect.poll(() => bench.requestCount('POST /messages/send'), { interval: 1 }).toBe(1)
     await channel.send(to, { text: 'hi', clientId: 'c2' }, NEVER)
     expect(await slow).toHaveProperty('id')
-    expect(bench.asked('POST /token')).toBe(1)
+    expect(bench.requestCount('POST /token')).toBe(1)
   })
 
   test.each<[what: string, config: object]>([
-    ['expired, with none to be had', {}],
-    ['expired, with a refresh token that is no longer good', { ...REFRESH, refresh_token: 'other' }],
-    ['expired, with a client nobody knows', { ...REFRESH, client_secret: 'other' }],
+    ['expired, without a refresh token', {}],
+    ['expired, with a revoked refresh token', { ...REFRESH, refresh_token: 'other' }],
+    ['expired, with an unknown client', { ...REFRESH, client_secret: 'other' }],
     ['not configured', { oauth_token: undefined }],
     ['white space', { oauth_token: ' ' }],
-  ])('that is %s is mended by the operator: nothing was sent', async (_, config) => {
+  ])('that is %s makes the send unavailable', async (_, config) => {
     bench.fake.expireTokens()
     expect(await send(config)).toMatchObject({ code: 'unavailable' })
     expect(bench.fake.sent).toEqual([])
@@ -154,13 +154,13 @@ describe('the access token', () => {
     { fault: 'garbage' },
     { fault: 'lost' },
     { fault: 'status', status: 200, body: {} },
-  ])('that cannot be renewed now, %j, leaves the mail unsent', async (fault) => {
+  ])('that cannot be renewed because of %j makes the send unavailable', async (fault) => {
     bench.fake.expireTokens()
     bench.fake.fail(fault, { matches: ({ path }) => path === '/token' })
     expect(await send(REFRESH)).toMatchObject({ code: 'unavailable' })
   })
 
-  test('never follows a redirect to another host', async () => {
+  test('is not sent to another host by a redirect', async () => {
     const seen: unknown[] = []
     const stranger = createServer((request, response) => {
       seen.push(request.headers)
@@ -179,7 +179,7 @@ describe('the access token', () => {
 
 describe('attachments', () => {
   const bytes = Buffer.from(Array.from({ length: 100_000 }, (_, at) => at % 256))
-  const fetchIt = (id: string, bytesMax = 1_000_000) => {
+  const fetchAttachment = (id: string, bytesMax = 1_000_000) => {
     const { channel } = bench.channel()
     return channel.fetchMedia?.({ kind: 'image', name: 'x.png', mime: 'image/png', source: { id } }, { bytesMax, signal: NEVER })
   }
@@ -188,19 +188,19 @@ describe('attachments', () => {
     return `${id}/ANGjdJ-${id}-0`
   }
 
-  test('come with the ids they are fetched by', async () => {
+  test('are delivered with ids that fetchMedia accepts', async () => {
     const one = bench.run()
     await one.until(() => one.channel.health?.().state === 'ok')
     const id = receive()
     await one.push()
     await one.until(() => one.delivered.length === 1)
     expect(one.delivered[0]?.attachments).toEqual([{ kind: 'image', name: 'x.png', mime: 'image/png', source: { id } }])
-    expect(await fetchIt(id, bytes.length)).toEqual({ bytes, mime: 'image/png' })
+    expect(await fetchAttachment(id, bytes.length)).toEqual({ bytes, mime: 'image/png' })
   })
 
-  test('that are too large are refused for good', async () => {
-    await expect(fetchIt(receive(), bytes.length - 1)).rejects.toMatchObject({ code: 'too_large' })
-    await expect(fetchIt(receive(), 10)).rejects.toMatchObject({ code: 'too_large' })
+  test('beyond the limit are too_large', async () => {
+    await expect(fetchAttachment(receive(), bytes.length - 1)).rejects.toMatchObject({ code: 'too_large' })
+    await expect(fetchAttachment(receive(), 10)).rejects.toMatchObject({ code: 'too_large' })
   })
 
   test.each<ProviderFault>([
@@ -208,12 +208,12 @@ describe('attachments', () => {
     { fault: 'status', status: 429, headers: { 'retry-after': '7' } },
     { fault: 'cut' },
     { fault: 'reset' },
-  ])('that cannot be had now, %j, may be had later', async (fault) => {
+  ])('that fail with %j are unavailable', async (fault) => {
     bench.fake.fail(fault)
-    await expect(fetchIt(receive())).rejects.toMatchObject({ code: 'unavailable' })
+    await expect(fetchAttachment(receive())).rejects.toMatchObject({ code: 'unavailable' })
   })
 
-  test.each(['m1/gone', 'gone', '', 'https://evil.test/x'])('with the id %j never can', async (id) => {
-    await expect(fetchIt(id)).rejects.toMatchObject({ code: 'invalid_request' })
+  test.each(['m1/gone', 'gone', '', 'https://evil.test/x'])('with the id %j are invalid_request', async (id) => {
+    await expect(fetchAttachment(id)).rejects.toMatchObject({ code: 'invalid_request' })
   })
 })

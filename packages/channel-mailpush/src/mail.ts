@@ -1,6 +1,5 @@
-/** A mail as the API gives it, whole. */
+/** A mail in the format of the mail API. */
 import * as v from 'valibot'
-import { historyIdSchema } from './history-id.ts'
 
 export interface MailPart {
   readonly mimeType: string
@@ -10,8 +9,14 @@ export interface MailPart {
   readonly parts: readonly MailPart[]
 }
 
-/** Parts nested deeper are not looked at: a stranger may nest them until no stack can follow. */
+/** Parts nested deeper are ignored, so that a sender cannot overflow the stack. */
 const DEPTH_MAX = 30
+
+/** A 64-bit id of a change in the mailbox. The API writes it as text, and pushes write it as a number. */
+export const historyIdSchema = v.pipe(
+  v.union([v.pipe(v.string(), v.regex(/^\d{1,20}$/)), v.pipe(v.number(), v.safeInteger(), v.minValue(0))]),
+  v.transform((value) => BigInt(value)),
+)
 
 const partSchema = (depth: number): v.GenericSchema<unknown, MailPart> =>
   v.object({
@@ -33,15 +38,16 @@ export const mailSchema = v.object({
   threadId: v.pipe(v.string(), v.minLength(1)),
   labelIds: v.optional(v.array(v.string()), []),
   snippet: v.optional(v.string(), ''),
+  /** When the API received the mail, in milliseconds since 1970. */
   internalDate: v.optional(v.pipe(v.string(), v.regex(/^\d{1,15}$/))),
-  /** When it was last changed. */
+  /** The last change of the mail. */
   historyId: v.optional(historyIdSchema),
   payload: partSchema(0),
 })
 
 export type Mail = v.InferOutput<typeof mailSchema>
 
-/** Undefined for what is no mail, or cannot be taken apart. */
+/** Returns undefined for JSON that is not a mail, and for a mail that the parser cannot handle. */
 export function parseMail(json: unknown): Mail | undefined {
   try {
     return v.parse(mailSchema, json)
@@ -50,6 +56,9 @@ export function parseMail(json: unknown): Mail | undefined {
   }
 }
 
-/** Every header of that name, in order, topmost first. */
-export const headersOf = ({ headers }: Pick<MailPart, 'headers'>, name: string): string[] =>
+/** Returns the values of all headers with a name in lower case, topmost first. */
+export const headersOf = ({ headers }: MailPart, name: string): string[] =>
   headers.filter((header) => header.name.toLowerCase() === name).map(({ value }) => value.trim())
+
+/** Returns the message ids in a header such as `References`: visible ASCII in angle brackets, which cannot start another header. */
+export const messageIds = (text: string): string[] => text.match(/<[\x21-\x3b\x3d\x3f-\x7e]{1,250}>/g) ?? []

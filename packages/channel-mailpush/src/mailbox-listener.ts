@@ -1,138 +1,150 @@
-/** The loop around the mailbox: looks at it on each push, at start and now and then, one look at a time, until it is told to stop. */
-
-import { signalScope } from '@sluice/kit'
+/** Checks the mailbox at start, on each push and every five minutes, one check at a time. */
+import { SerialQueue, signalScope } from '@sluice/kit'
 import { type ChannelHealth, type Deliver, errorText, type Host, isAllowed } from '@sluice/sdk'
 import { coversAddress, normaliseAddress } from './address.ts'
-import { leastPauseMs, pauseMs } from './backoff.ts'
-import { catchUp } from './catch-up.ts'
+import { minRetryDelayMs, retryDelayMs } from './backoff.ts'
+import { catchUp, type OpenMailbox } from './catch-up.ts'
 import type { MailpushConfig } from './config.ts'
-import { type Cursor, keepBegin, keepCursor, readBegin, readCursor } from './cursor.ts'
-import { createHandOver } from './hand-over.ts'
-import type { MailApi } from './mail-api.ts'
-import type { PushNotice } from './parse-push.ts'
-import { createProgress, MARGIN_MS, type Progress } from './progress.ts'
-import type { Reader } from './read-mail.ts'
-import { createWatch } from './watch.ts'
+import { type Cursor, readCursor, readFirstPush, saveCursor, saveFirstPush } from './cursor.ts'
+import type { MailApi, Subscription } from './mail-api.ts'
+import { MailIntake } from './mail-intake.ts'
+import { MailboxWatch } from './mailbox-watch.ts'
+import { MARGIN_MS, Progress } from './progress.ts'
+import type { MailPolicy } from './read-mail.ts'
+import type { PushNotice } from './webhook.ts'
 
-export interface MailboxListener {
-  /** Resolves soon after `signal` aborts; failures are tried again with growing pauses. */
-  listen(deliver: Deliver, signal: AbortSignal): Promise<void>
+/** Finds mails whose push was lost, or did not come because the subscription failed. */
+const CHECK_INTERVAL_MS = 300_000
+const FIRST_PUSHES_MAX = 1000
+
+export class MailboxListener {
+  readonly #host: Host
+  readonly #config: MailpushConfig
+  readonly #api: MailApi
+  readonly #subscription: Subscription
+  readonly #watch: MailboxWatch
+  /** Reads and writes of the first push. */
+  readonly #firstPush = new SerialQueue({ name: 'the first push of the mailbox', tasksMax: FIRST_PUSHES_MAX })
+  /** Once the mailbox has a cursor, a push contains nothing that the next history does not. */
+  #hasCursor = false
+  /** A push arrived since the last check began. */
+  #isNotified = false
+  /** Ends the sleep between two checks. */
+  #sleep: AbortController | undefined
+  #hasChecked = false
+  #problem: string | undefined
+  #lastEventAtMs: number | undefined
+
+  constructor(host: Host, config: MailpushConfig, api: MailApi) {
+    this.#host = host
+    this.#config = config
+    this.#api = api
+    this.#subscription = { topic: config.topic, labels: config.label_filter }
+    this.#watch = new MailboxWatch(host, api, this.#subscription)
+  }
+
+  /** Delivers the mails of the mailbox until `signal` aborts. Retries failures with growing delays. */
+  async listen(deliver: Deliver, signal: AbortSignal): Promise<void> {
+    let address: string | undefined
+    let mailbox: OpenMailbox | undefined
+    let failures = 0
+    while (!signal.aborted) {
+      this.#isNotified = false
+      try {
+        address ??= (await this.#api.profile(signal)).address
+        mailbox ??= await this.#open(address, deliver, signal)
+        await this.#watch.renewIfDue(signal)
+        await catchUp(mailbox, signal)
+        this.#hasChecked = true
+        this.#problem = undefined
+        failures = 0
+      } catch (error) {
+        if (signal.aborted) return
+        this.#problem = errorText(error)
+        this.#host.log.warn('mailbox check failed; retrying', { error })
+        await this.#sleepAfterFailure(failures++, error, signal)
+        continue
+      }
+      await this.#sleepUntilNotified(Math.min(CHECK_INTERVAL_MS, this.#watch.dueInMs()), signal)
+    }
+  }
+
   /**
-   * Something happened in the mailbox; during a look at it, another follows. Resolves once a restart cannot lose it, and
-   * rejects if it could not be kept.
+   * Makes the listener check the mailbox, again if a check is running. Resolves once a restart cannot lose the push; rejects
+   * if it cannot be stored.
    */
-  pushed(notice: PushNotice, atMs: number): Promise<void>
-  health(): Pick<ChannelHealth, 'state' | 'detail' | 'lastEventAtMs'>
-}
+  async notify({ mailbox, historyId }: PushNotice, atMs: number): Promise<void> {
+    if (!this.#hasCursor) {
+      const push = { mailbox, historyId: historyId > 0n ? historyId - 1n : historyId, atMs }
+      await this.#firstPush.run(() => saveFirstPush(this.#host.keyValue, push))
+    }
+    this.#isNotified = true
+    this.#sleep?.abort()
+  }
 
-/** A push may get lost, or never come where the subscription fails. */
-const LOOK_MS = 300_000
+  health(): ChannelHealth {
+    const detail = this.#problem ?? this.#watch.problem
+    return {
+      state: detail !== undefined ? 'down' : this.#hasChecked ? 'ok' : 'connecting',
+      ...(detail !== undefined && { detail }),
+      ...(this.#lastEventAtMs !== undefined && { lastEventAtMs: this.#lastEventAtMs }),
+    }
+  }
 
-export function createMailboxListener(host: Host, config: MailpushConfig, api: MailApi): MailboxListener {
-  const { clock, keyValue, log } = host
-  const subscription = { topic: config.topic, labels: config.label_filter }
-  const allow = config.allowed_senders
-  const readerOf = (mailbox: string): Reader => ({
-    mailbox,
-    mustBeProved: !allow.includes('*'),
-    isAllowed: (address) => isAllowed(allow, address, normaliseAddress, coversAddress),
-  })
-  const watch = createWatch(host, api, subscription)
-  /** True once the mailbox has a cursor: from then on a push says nothing that the next listing does not. */
-  let hasCursor = false
-  let keptPushes: Promise<void> = Promise.resolve()
-  let woken = false
-  let rest: AbortController | undefined
-  let looked = false
-  let problem: string | undefined
-  let lastEventAtMs: number | undefined
-
-  const counted =
-    (deliver: Deliver): Deliver =>
-    async (inbound) => {
+  async #open(address: string, deliver: Deliver, signal: AbortSignal): Promise<OpenMailbox> {
+    const { clock, keyValue } = this.#host
+    const deliverAndNote: Deliver = async (inbound) => {
       await deliver(inbound)
-      lastEventAtMs = clock.nowMs()
+      this.#lastEventAtMs = clock.nowMs()
     }
-
-  /** Opens the mailbox; the result looks at it once. */
-  const open = async (deliver: Deliver, signal: AbortSignal): Promise<() => Promise<void>> => {
-    const { address: mailbox } = await api.profile(signal)
-    const keep = (cursor: Cursor) => keepCursor(keyValue, mailbox, cursor)
-    const handOver = createHandOver({ host, api, reader: readerOf(mailbox), deliver: counted(deliver) })
-    const start = async (): Promise<Cursor> => {
-      const nowMs = clock.nowMs()
-      const newest = await watch.now(signal)
-      await keptPushes.catch(() => undefined)
-      const begin = await readBegin(keyValue, mailbox)
-      const cursor =
-        begin && begin.historyId < newest
-          ? { atMs: begin.atMs, setUpAtMs: begin.atMs - MARGIN_MS, historyId: begin.historyId, handedOver: [] }
-          : { atMs: nowMs, setUpAtMs: nowMs, historyId: newest, handedOver: [] }
-      await keep(cursor)
-      return cursor
-    }
-    let progress: Progress | undefined
-    return async () => {
-      progress ??= createProgress((await readCursor(keyValue, mailbox)) ?? (await start()), keep)
-      hasCursor = true
-      await watch.renew(signal)
-      await catchUp({ host, api, subscription, handOver, progress, now: watch.now }, signal)
+    const cursor = (await readCursor(keyValue, address)) ?? (await this.#firstCursor(address, signal))
+    this.#hasCursor = true
+    return {
+      host: this.#host,
+      api: this.#api,
+      subscription: this.#subscription,
+      watch: this.#watch,
+      intake: new MailIntake(this.#host, (id, ending) => this.#api.mail(id, ending), this.#policyFor(address), deliverAndNote),
+      progress: new Progress(cursor, (next) => saveCursor(keyValue, address, next)),
     }
   }
 
-  /** Until the next push, for `ms` at most. */
-  const nap = async (ms: number, signal: AbortSignal): Promise<void> => {
-    if (woken) return
-    rest = new AbortController()
-    using either = signalScope([signal, rest.signal])
-    await clock.sleep(ms, either.signal)
-    rest = undefined
-  }
-  const pause = async (failures: number, error: unknown, signal: AbortSignal): Promise<void> => {
-    const ms = pauseMs(failures, error)
-    const leastMs = Math.min(ms, leastPauseMs(error))
-    await clock.sleep(leastMs, signal)
-    await nap(ms - leastMs, signal)
+  /** Starts at the first push if it came before the first subscription, else at the newest change of the mailbox. */
+  async #firstCursor(address: string, signal: AbortSignal): Promise<Cursor> {
+    const { clock, keyValue } = this.#host
+    const nowMs = clock.nowMs()
+    const newest = await this.#watch.newestHistoryId(signal)
+    const begin = await this.#firstPush.run(() => readFirstPush(keyValue, address))
+    const cursor =
+      begin && begin.historyId < newest
+        ? { atMs: begin.atMs, setUpAtMs: begin.atMs - MARGIN_MS, historyId: begin.historyId, handedOver: [] }
+        : { atMs: nowMs, setUpAtMs: nowMs, historyId: newest, handedOver: [] }
+    await saveCursor(keyValue, address, cursor)
+    return cursor
   }
 
-  return {
-    async listen(deliver, signal) {
-      let look: (() => Promise<void>) | undefined
-      let failures = 0
-      while (!signal.aborted) {
-        woken = false
-        try {
-          look ??= await open(deliver, signal)
-          await look()
-          looked = true
-          problem = undefined
-          failures = 0
-        } catch (error) {
-          if (signal.aborted) return
-          problem = errorText(error)
-          log.warn('the mailbox could not be read; trying again', { error })
-          await pause(failures++, error, signal)
-          continue
-        }
-        await nap(Math.min(LOOK_MS, watch.dueInMs()), signal)
-      }
-    },
-    async pushed({ mailbox, historyId }, atMs) {
-      if (!hasCursor) {
-        const begin = { mailbox, historyId: historyId > 0n ? historyId - 1n : historyId, atMs }
-        keptPushes = keptPushes.catch(() => undefined).then(() => keepBegin(keyValue, begin))
-        await keptPushes
-      }
-      woken = true
-      rest?.abort()
-    },
-    health() {
-      const detail = problem ?? watch.problem()
-      return {
-        state: detail !== undefined ? 'down' : looked ? 'ok' : 'connecting',
-        ...(detail !== undefined && { detail }),
-        ...(lastEventAtMs !== undefined && { lastEventAtMs }),
-      }
-    },
+  #policyFor(ownAddress: string): MailPolicy {
+    const allow = this.#config.allowed_senders
+    return {
+      ownAddress,
+      requiresDmarc: !allow.includes('*'),
+      isAllowed: (address) => isAllowed(allow, address, normaliseAddress, coversAddress),
+    }
+  }
+
+  /** Sleeps for the whole delay unless a push cuts its second part short. */
+  async #sleepAfterFailure(failures: number, error: unknown, signal: AbortSignal): Promise<void> {
+    const delayMs = retryDelayMs(failures, error)
+    const fixedMs = Math.min(delayMs, minRetryDelayMs(error))
+    await this.#host.clock.sleep(fixedMs, signal)
+    await this.#sleepUntilNotified(delayMs - fixedMs, signal)
+  }
+
+  async #sleepUntilNotified(ms: number, signal: AbortSignal): Promise<void> {
+    if (this.#isNotified) return
+    this.#sleep = new AbortController()
+    using scope = signalScope([signal, this.#sleep.signal])
+    await this.#host.clock.sleep(ms, scope.signal)
+    this.#sleep = undefined
   }
 }

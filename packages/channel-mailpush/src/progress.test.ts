@@ -1,58 +1,58 @@
 import { memoryKeyValue } from '@sluice/testkit/memory-store'
 import { describe, expect, test } from 'vitest'
-import { type Cursor, keepCursor, readCursor } from './cursor.ts'
-import { createProgress } from './progress.ts'
+import { type Cursor, readCursor, saveCursor } from './cursor.ts'
+import { Progress } from './progress.ts'
 
 const START_MS = Date.UTC(2026, 0, 1)
 const CURSOR: Cursor = { historyId: 10n, atMs: START_MS, setUpAtMs: START_MS, handedOver: [] }
 
 const arrange = (cursor = CURSOR) => {
-  const kept: Cursor[] = []
-  return { kept, progress: createProgress(cursor, async (next) => void kept.push(next)) }
+  const saved: Cursor[] = []
+  return { saved, progress: new Progress(cursor, async (next) => void saved.push(next)) }
 }
 
-describe('the mails that were handed over', () => {
-  test('are kept as long as a listing from the cursor on could have them', async () => {
-    const { kept, progress } = arrange()
-    progress.note('old', START_MS)
-    progress.note('new', START_MS + 100_000)
+describe('Progress', () => {
+  test('keeps delivered mails that a listing from the cursor could repeat', async () => {
+    const { saved, progress } = arrange()
+    progress.markDelivered('old', START_MS)
+    progress.markDelivered('new', START_MS + 100_000)
     await progress.moveTo(11n, START_MS + 301_000)
-    expect(kept).toEqual([{ ...CURSOR, historyId: 11n, atMs: START_MS + 301_000, handedOver: [['new', START_MS + 100_000]] }])
-    expect([progress.knows('old'), progress.knows('new')]).toEqual([false, true])
+    expect(saved).toEqual([{ ...CURSOR, historyId: 11n, atMs: START_MS + 301_000, handedOver: [['new', START_MS + 100_000]] }])
+    expect([progress.isDelivered('old'), progress.isDelivered('new')]).toEqual([false, true])
   })
 
-  test('are at most a thousand, of which the first is forgotten first', async () => {
-    const { kept, progress } = arrange()
-    for (let count = 0; count < 1001; count++) progress.note(`m${count}`, START_MS)
-    expect([progress.knows('m0'), progress.knows('m1'), progress.knows('m1000')]).toEqual([false, true, true])
+  test('keeps at most 1000 delivered mails and forgets the oldest', async () => {
+    const { saved, progress } = arrange()
+    for (let count = 0; count < 1001; count++) progress.markDelivered(`m${count}`, START_MS)
+    expect([progress.isDelivered('m0'), progress.isDelivered('m1'), progress.isDelivered('m1000')]).toEqual([false, true, true])
     await progress.save()
-    expect(kept[0]?.handedOver).toHaveLength(1000)
+    expect(saved[0]?.handedOver).toHaveLength(1000)
   })
 
-  test('are saved without moving the cursor, and only where there are new ones', async () => {
-    const { kept, progress } = arrange()
+  test('saves new delivered mails without moving the cursor', async () => {
+    const { saved, progress } = arrange()
     await progress.save()
-    progress.note('m1', START_MS)
+    progress.markDelivered('m1', START_MS)
     await progress.save()
     await progress.save()
-    expect(kept).toEqual([{ ...CURSOR, handedOver: [['m1', START_MS]] }])
+    expect(saved).toEqual([{ ...CURSOR, handedOver: [['m1', START_MS]] }])
   })
 
-  test('are known though the cursor could not be kept, which stays where it was', async () => {
-    const progress = createProgress(CURSOR, async () => {
+  test('keeps delivered mails and the old cursor when a save fails', async () => {
+    const progress = new Progress(CURSOR, async () => {
       throw new Error('the disk is full')
     })
-    progress.note('m1', START_MS - 1_000_000)
+    progress.markDelivered('m1', START_MS - 1_000_000)
     await expect(progress.moveTo(11n, START_MS)).rejects.toThrow('the disk is full')
-    expect(progress.knows('m1')).toBe(true)
-    expect(progress.cursor().historyId).toBe(10n)
+    expect(progress.isDelivered('m1')).toBe(true)
+    expect(progress.cursor.historyId).toBe(10n)
   })
 })
 
-test('a cursor is read as it was kept, and one that was kept without its mails, too', async () => {
+test('readCursor returns the saved cursor, also one without delivered mails', async () => {
   const keyValue = memoryKeyValue()
   const cursor: Cursor = { ...CURSOR, historyId: 2n ** 63n, handedOver: [['m1', START_MS]] }
-  await keepCursor(keyValue, 'a@b.c', cursor)
+  await saveCursor(keyValue, 'a@b.c', cursor)
   expect(await readCursor(keyValue, 'a@b.c')).toEqual(cursor)
   await keyValue.set('cursor/a@b.c', { historyId: '7', atMs: START_MS })
   expect(await readCursor(keyValue, 'a@b.c')).toEqual({ historyId: 7n, atMs: START_MS, setUpAtMs: 0, handedOver: [] })

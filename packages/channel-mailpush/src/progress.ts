@@ -1,52 +1,58 @@
-/** How far a mailbox was read, as it is being read: the cursor, and the mails at its edge, which a listing would bring again. */
+/** Tracks how far a mailbox has been read: the saved cursor, and the delivered mails around it, which a listing repeats. */
 import type { Cursor } from './cursor.ts'
 
-export interface Progress {
-  /** As it was last kept. */
-  cursor(): Cursor
-  /** Whether a mail was handed over, as far as that is remembered. */
-  knows(id: string): boolean
-  /** A mail of that time was handed over. */
-  note(id: string, atMs: number): void
-  /** All up to this change, the newest of that time, is handed over. */
-  moveTo(historyId: bigint, atMs: number): Promise<void>
-  /** Keeps what was noted since, and the cursor where it is. */
-  save(): Promise<void>
-}
-
-/** A mail may carry a time a little before the change that brought it. */
+/** The time of a mail may be a little earlier than the change that added it. */
 export const MARGIN_MS = 300_000
-/** Beyond it the first is forgotten: ten pages of a history. */
-const HANDED_OVER_MAX = 1000
+/** The most mails that are remembered: ten pages of a history. The oldest is forgotten first. */
+const DELIVERED_MAX = 1000
 
-/** Begins at a cursor that is kept already. */
-export function createProgress(start: Cursor, keep: (cursor: Cursor) => Promise<void>): Progress {
-  const handedOver = new Map(start.handedOver)
-  let cursor = start
-  let isSaved = true
+export class Progress {
+  readonly #save: (cursor: Cursor) => Promise<void>
+  readonly #delivered: Map<string, number>
+  #cursor: Cursor
+  #isSaved = true
 
-  const keepAs = async (next: Cursor): Promise<void> => {
-    await keep(next)
-    cursor = next
-    isSaved = true
+  /** `start` is the saved cursor; `save` stores a new one. */
+  constructor(start: Cursor, save: (cursor: Cursor) => Promise<void>) {
+    this.#save = save
+    this.#delivered = new Map(start.handedOver)
+    this.#cursor = start
   }
-  return {
-    cursor: () => cursor,
-    knows: (id) => handedOver.has(id),
-    note(id, atMs) {
-      handedOver.set(id, atMs)
-      isSaved = false
-      const [first] = handedOver.keys()
-      if (first !== undefined && handedOver.size > HANDED_OVER_MAX) handedOver.delete(first)
-    },
-    async moveTo(historyId, atMs) {
-      const edge = [...handedOver].filter(([, mailAtMs]) => mailAtMs >= atMs - MARGIN_MS)
-      await keepAs({ ...cursor, historyId, atMs, handedOver: edge })
-      handedOver.clear()
-      for (const [id, mailAtMs] of edge) handedOver.set(id, mailAtMs)
-    },
-    async save() {
-      if (!isSaved) await keepAs({ ...cursor, handedOver: [...handedOver] })
-    },
+
+  /** The cursor that was saved last. */
+  get cursor(): Cursor {
+    return this.#cursor
+  }
+
+  /** Returns whether a mail is known to be delivered. */
+  isDelivered(id: string): boolean {
+    return this.#delivered.has(id)
+  }
+
+  /** Remembers that the mail of this time was delivered. */
+  markDelivered(id: string, atMs: number): void {
+    this.#delivered.set(id, atMs)
+    this.#isSaved = false
+    const [oldest] = this.#delivered.keys()
+    if (oldest !== undefined && this.#delivered.size > DELIVERED_MAX) this.#delivered.delete(oldest)
+  }
+
+  /** Saves that all mails up to this change, which was the newest at `atMs`, are delivered. */
+  async moveTo(historyId: bigint, atMs: number): Promise<void> {
+    const recent = [...this.#delivered].filter(([, mailAtMs]) => mailAtMs >= atMs - MARGIN_MS)
+    await this.#saveCursor({ ...this.#cursor, historyId, atMs, handedOver: recent })
+    this.#delivered.clear()
+    for (const [id, mailAtMs] of recent) this.#delivered.set(id, mailAtMs)
+  }
+
+  /** Saves the delivered mails without moving the cursor. Does nothing if there are no new ones. */
+  async save(): Promise<void> {
+    if (!this.#isSaved) await this.#saveCursor({ ...this.#cursor, handedOver: [...this.#delivered] })
+  }
+
+  async #saveCursor(next: Cursor): Promise<void> {
+    await this.#save(next)
+    this.#cursor = next
+    this.#isSaved = true
   }
 }

@@ -1,24 +1,34 @@
-/** The signed identity of the provider's push service (OIDC): RS256 alone, made for our URL, of the configured account. */
+/** Checks the signed tokens (OpenID Connect, RS256) of the push service with its public keys. */
+import { callProvider } from '@sluice/kit'
 import { AppError, type Host } from '@sluice/sdk'
-import { createSigningKeys } from './signing-keys.ts'
+import type { JSONWebKeySet, JWTVerifyGetKey } from 'jose'
 
-/** Google signs with either form; its own libraries accept both. */
+/** Google signs with either form, and its own libraries accept both. */
 const ISSUERS = ['https://accounts.google.com', 'accounts.google.com']
 /** How far the clocks of the push service and of this machine may differ. */
 const CLOCK_SKEW_SECS = 300
+const KEYS_MAX_AGE_MS = 3_600_000
+/** How long the keys must be known before an unknown key id fetches them again. A forger can invent any number of key ids. */
+const UNKNOWN_KEY_MS = 300_000
+/** How long to wait after a failed fetch. */
+const RETRY_MS = 10_000
+const FETCH_TIMEOUT_MS = 10_000
 
 export interface PushTokenOptions {
-  /** The URL on the push subscription. */
+  /** The URL of the push subscription. */
   readonly audience: string
+  /** The address of the service account that the subscription uses. */
   readonly email: string
+  /** The URL of the public keys. */
   readonly jwksUrl: string
 }
 
-/** Resolves to what is wrong with a token, in words without anything of it; undefined if it is good. */
+/** Resolves to the problem of a token, without quoting the token; undefined for a valid one. */
 export type CheckPushToken = (token: string) => Promise<string | undefined>
 
+/** Returns a check that fetches the keys with the first token. */
 export function createPushTokenCheck(host: Host, { audience, email, jwksUrl }: PushTokenOptions): CheckPushToken {
-  const keys = createSigningKeys(host, jwksUrl)
+  const keys = new SigningKeys(host, jwksUrl)
   return async (token) => {
     const { errors, jwtVerify } = await import('jose')
     try {
@@ -30,11 +40,66 @@ export function createPushTokenCheck(host: Host, { audience, email, jwksUrl }: P
         clockTolerance: CLOCK_SKEW_SECS,
         currentDate: new Date(host.clock.nowMs()),
       })
-      if (payload.email !== email || payload.email_verified !== true) return 'the token is not of service_account'
+      if (payload.email !== email || payload.email_verified !== true) return 'the token belongs to another account than service_account'
       return undefined
     } catch (error) {
       if (error instanceof errors.JOSEError) return `the token is not valid: ${error.message}`
       return `the token could not be checked: ${error instanceof AppError ? error.message : 'unknown failure'}`
     }
+  }
+}
+
+/** The public keys at a URL. They are fetched when needed, for all callers at once, and kept while the key server fails. */
+class SigningKeys {
+  readonly #host: Host
+  readonly #url: string
+  #known: { readonly find: JWTVerifyGetKey; readonly atMs: number } | undefined
+  #failed: { readonly error: unknown; readonly atMs: number } | undefined
+  #fetching: Promise<void> | undefined
+
+  constructor(host: Host, url: string) {
+    this.#host = host
+    this.#url = url
+  }
+
+  /** Finds the key of a token. Throws an error of `jose` when no key matches, and `AppError` when the keys cannot be fetched. */
+  readonly find: JWTVerifyGetKey = async (header, token) => {
+    if (this.#ageMs(this.#known) >= KEYS_MAX_AGE_MS) await this.#refresh()
+    if (!this.#known) throw this.#failed?.error
+    const { errors } = await import('jose')
+    try {
+      return await this.#known.find(header, token)
+    } catch (error) {
+      if (!(error instanceof errors.JWKSNoMatchingKey) || this.#ageMs(this.#known) < UNKNOWN_KEY_MS) throw error
+      await this.#refresh()
+      return this.#known.find(header, token)
+    }
+  }
+
+  async #refresh(): Promise<void> {
+    if (this.#ageMs(this.#failed) < RETRY_MS) return
+    this.#fetching ??= this.#fetch().finally(() => {
+      this.#fetching = undefined
+    })
+    await this.#fetching
+  }
+
+  /** Never rejects; `#failed` has the error. */
+  async #fetch(): Promise<void> {
+    const { fetch, clock } = this.#host
+    try {
+      const { createLocalJWKSet } = await import('jose')
+      const signal = new AbortController().signal
+      const call = { fetch, provider: 'the key server', url: this.#url, method: 'GET', signal, timeoutMs: FETCH_TIMEOUT_MS }
+      const { json } = await callProvider(call)
+      this.#known = { find: createLocalJWKSet(json as JSONWebKeySet), atMs: clock.nowMs() }
+      this.#failed = undefined
+    } catch (error) {
+      this.#failed = { error, atMs: clock.nowMs() }
+    }
+  }
+
+  #ageMs(event: { readonly atMs: number } | undefined): number {
+    return event ? this.#host.clock.nowMs() - event.atMs : Number.POSITIVE_INFINITY
   }
 }

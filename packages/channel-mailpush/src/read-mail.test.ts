@@ -17,16 +17,16 @@ const multi = (kind: string, ...parts: object[]) => ({ mimeType: `multipart/${ki
 
 const USUAL = { From: 'Ada <ada@example.com>', Subject: 'Hello', 'Message-ID': '<1@example.com>' }
 
-/** What a mail with this payload and these headers is read as. */
+/** Reads a mail with this payload and these headers. */
 const read = (
   payload: object,
   headers: Headers = {},
-  { mustBeProved = true, allowed = 'example.com', ...mail }: Record<string, unknown> & { allowed?: string } = {},
+  { requiresDmarc = true, allowed = 'example.com', ...mail }: Record<string, unknown> & { allowed?: string } = {},
 ) => {
   const all = { ...(payload as MailPart), headers: [...headerList({ ...USUAL, ...headers }), ...((payload as MailPart).headers ?? [])] }
   return readMail(v.parse(mailSchema, { id: 'm1', threadId: 't1', labelIds: ['INBOX'], payload: all, ...mail }), {
-    mailbox: 'bot@example.net',
-    mustBeProved: mustBeProved === true,
+    ownAddress: 'bot@example.net',
+    requiresDmarc: requiresDmarc === true,
     isAllowed: (address) => address.endsWith(allowed),
   })
 }
@@ -38,7 +38,7 @@ const inbound = (...given: Parameters<typeof read>) => {
 const textOf = (payload: object, mail = {}) => inbound(payload, {}, mail).text.replace('Subject: Hello\n\n', '')
 const plain = part('text/plain', 'hi')
 
-test('a mail is its subject and its text, of its one sender', () => {
+test('returns the subject, text and sender of a mail', () => {
   expect(inbound(plain, {}, { internalDate: '1767225600000' })).toEqual({
     id: 'm1',
     account: 'bot@example.net',
@@ -56,24 +56,32 @@ test('a mail is its subject and its text, of its one sender', () => {
 
 test.each<[what: string, payload: object, text: string]>([
   ['plain text before HTML', multi('alternative', plain, part('text/html', '<p>rich</p>')), 'hi'],
-  ['plain text before HTML, in whatever order', multi('alternative', part('text/html', '<p>rich</p>'), plain), 'hi'],
-  ['HTML where there is no plain text', multi('alternative', part('text/html', '<p>rich &amp; poor</p>')), 'rich & poor'],
-  ['HTML where the plain text is empty', multi('alternative', part('text/plain', ' \r\n'), part('text/html', '<p>rich</p>')), 'rich'],
-  ['HTML with its pictures', multi('alternative', multi('related', part('text/html', '<b>rich</b>'), part('image/png', 'x'))), 'rich'],
+  ['plain text before HTML, in any order', multi('alternative', part('text/html', '<p>rich</p>'), plain), 'hi'],
+  ['HTML without plain text', multi('alternative', part('text/html', '<p>rich &amp; poor</p>')), 'rich & poor'],
+  ['HTML when the plain text is empty', multi('alternative', part('text/plain', ' \r\n'), part('text/html', '<p>rich</p>')), 'rich'],
+  ['HTML with inline images', multi('alternative', multi('related', part('text/html', '<b>rich</b>'), part('image/png', 'x'))), 'rich'],
   ['all inline texts', multi('mixed', plain, part('image/png', 'x'), part('text/plain', 'bye')), 'hi\n\nbye'],
-  ['plain line ends', part('text/plain', 'a\r\nb\rc'), 'a\nb\nc'],
-  ['the charset of the part', part('text/plain', Uint8Array.of(0xe9), { 'Content-Type': 'text/plain; charset="ISO-8859-1"' }), 'é'],
-  ['UTF-8 for a charset nobody knows', part('text/plain', 'é', { 'Content-Type': 'text/plain; charset=klingon' }), 'é'],
-  ['no words of a forwarded mail', multi('mixed', plain, { mimeType: 'message/rfc822', parts: [part('text/plain', 'theirs')] }), 'hi'],
-])('§2.3 the text is %s', (_, payload, text) => {
+  ['normalised line breaks', part('text/plain', 'a\r\nb\rc'), 'a\nb\nc'],
+  [
+    'decoded with the charset of the part',
+    part('text/plain', Uint8Array.of(0xe9), { 'Content-Type': 'text/plain; charset="ISO-8859-1"' }),
+    'é',
+  ],
+  ['decoded as UTF-8 for an unknown charset', part('text/plain', 'é', { 'Content-Type': 'text/plain; charset=klingon' }), 'é'],
+  [
+    'without the text of a forwarded mail',
+    multi('mixed', plain, { mimeType: 'message/rfc822', parts: [part('text/plain', 'theirs')] }),
+    'hi',
+  ],
+])('the text is %s', (_, payload, text) => {
   expect(textOf(payload)).toBe(text)
 })
 
-test('§2.3 the text is the first words, as the API gives them, where there is nothing else', () => {
+test('falls back to the snippet of the API', () => {
   expect(textOf(multi('mixed', part('application/pdf', 'x')), { snippet: 'it&#39;s attached' })).toBe("it's attached")
 })
 
-test('a mail of attachments alone is its subject, and they come with ids that can be fetched', () => {
+test('returns attachments with ids that fetchMedia accepts, at most 20', () => {
   const file = (mimeType: string, filename: string, attachmentId: string) => ({ mimeType, filename, body: { attachmentId } })
   const payload = multi(
     'mixed',
@@ -93,50 +101,50 @@ test('a mail of attachments alone is its subject, and they come with ids that ca
   expect(inbound(many).attachments).toHaveLength(20)
 })
 
-test('subjects are decoded, on one line, and bounded; a mail may have none', () => {
+test('decodes a subject into one line of at most 500 characters', () => {
   expect(inbound(plain, { Subject: '=?utf-8?Q?Gr=C3=BC=C3=9Fe?=\r\n  and\tmore' }).text).toBe('Subject: Grüße and more\n\nhi')
   expect(inbound(plain, { Subject: [] }).text).toBe('Subject: (none)\n\nhi')
   expect([...(inbound(plain, { Subject: '😀'.repeat(600) }).to.more?.subject ?? '')]).toHaveLength(500)
 })
 
-test('a text is cut where nobody reads on, between whole characters', () => {
+test('cuts a long text between whole characters', () => {
   const { text } = inbound(part('text/plain', `x${'😀'.repeat(100_000)}`))
   expect(text.length).toBeLessThan(200_100)
   expect(text).toMatch(/😀\n\n\[The rest of this mail is left out\.\]$/)
 })
 
-test('of all parts together no more is read than can be read at once', () => {
+test('stops decoding after 2,000,000 characters of all parts', () => {
   const silent = part('text/html', '<b>'.repeat(700_000))
   expect(textOf(multi('mixed', silent, part('text/plain', 'late')), { snippet: 'first words' })).toBe('first words')
   expect(textOf(multi('mixed', plain, silent))).toBe('hi')
 })
 
-test('nesting without end is not followed', () => {
+test('ignores parts that are nested too deep', () => {
   let payload: object = part('text/plain', 'deep')
   for (let depth = 0; depth < 100; depth++) payload = multi('mixed', payload)
   expect(textOf(payload)).toBe('Subject: Hello')
 })
 
-describe('answers go', () => {
+describe('the reply address', () => {
   const reply = (value: string | string[], allowed = 'example.com') => inbound(plain, { 'Reply-To': value }, { allowed })
 
-  test('where the sender wants them, if the allowlist covers that; it is asked about From all the same', () => {
+  test('is Reply-To if the allowlist covers it or it is the sender', () => {
     expect(reply('Team <team@example.com>')).toMatchObject({ sender: 'ada@example.com', to: { to: 'team@example.com' } })
     expect(reply('Else <else@other.example>', '').to.to).toBe('else@other.example')
     expect(reply('Ada <ADA@example.com>', 'nobody').to.to).toBe('ada@example.com')
   })
 
-  test('to the sender where somebody else is named, who may have forged the mail', () => {
+  test('is the sender when Reply-To is not allowed', () => {
     expect(reply('eve@evil.test').to.to).toBe('ada@example.com')
     expect(reply('eve@example.com.evil.test').to.to).toBe('ada@example.com')
   })
 
-  test.each([['bot@example.net'], ['a@b.c, d@e.f'], ['nonsense'], [['a@b.c', 'd@e.f']]])('to the sender where %j is wanted', (value) => {
+  test.each([['bot@example.net'], ['a@b.c, d@e.f'], ['nonsense'], [['a@b.c', 'd@e.f']]])('is the sender when Reply-To is %j', (value) => {
     expect(reply(value, '').to.to).toBe('ada@example.com')
   })
 })
 
-test('what an answer has to name is kept: the mail, and its ancestors, the first and the latest of them', () => {
+test('keeps the message id and the first and latest 19 references', () => {
   const ancestors = Array.from({ length: 40 }, (_, at) => `<${at}@x>`)
   const { to } = inbound(plain, { References: ancestors.join('\r\n '), 'Message-ID': ' <last@x> ' })
   expect(to.replyTo).toBe('<last@x>')
@@ -148,32 +156,32 @@ test('what an answer has to name is kept: the mail, and its ancestors, the first
 })
 
 test.each<[what: string, headers: Headers, mail: object]>([
-  ['one we sent', {}, { labelIds: ['SENT', 'INBOX'] }],
+  ['a mail we sent', {}, { labelIds: ['SENT', 'INBOX'] }],
   ['a draft', {}, { labelIds: ['DRAFT'] }],
-  ['one from our own address', { From: 'Bot <BOT@example.net>' }, {}],
-  ['one without a sender', { From: [] }, {}],
-  ['one with several', { From: 'a@example.com, b@example.com' }, {}],
-  ['one with two From headers', { From: ['a@example.com', 'b@example.com'] }, {}],
+  ['a mail from our own address', { From: 'Bot <BOT@example.net>' }, {}],
+  ['a mail without a sender', { From: [] }, {}],
+  ['a mail with several senders', { From: 'a@example.com, b@example.com' }, {}],
+  ['a mail with two From headers', { From: ['a@example.com', 'b@example.com'] }, {}],
   ['an automatic reply', { 'Auto-Submitted': 'auto-replied' }, {}],
   ['an automatic mail', { 'auto-submitted': 'auto-generated; type=x' }, {}],
-  ['one of a mailing list', { 'List-Id': '<list.example.com>' }, {}],
-  ['an absence note that says so', { 'X-Autoreply': 'yes' }, {}],
-  ['an answer of an autoresponder', { 'X-Autorespond': 'Re: hello' }, {}],
-  ['a mail that wants no automatic answer', { 'X-Auto-Response-Suppress': 'DR, OOF, AutoReply' }, {}],
-  ['a mail that wants no answer of any machine', { 'x-auto-response-suppress': 'All' }, {}],
-  ['an answer of an old autoresponder', { Precedence: 'auto_reply' }, {}],
+  ['a mail of a mailing list', { 'List-Id': '<list.example.com>' }, {}],
+  ['an absence note with X-Autoreply', { 'X-Autoreply': 'yes' }, {}],
+  ['a reply of an autoresponder', { 'X-Autorespond': 'Re: hello' }, {}],
+  ['a mail that forbids automatic replies', { 'X-Auto-Response-Suppress': 'DR, OOF, AutoReply' }, {}],
+  ['a mail that forbids all automatic mails', { 'x-auto-response-suppress': 'All' }, {}],
+  ['a reply of an old autoresponder', { Precedence: 'auto_reply' }, {}],
   ['a bulk mail', { Precedence: 'Bulk' }, {}],
   ['a bounce', { 'Return-Path': '<>' }, {}],
-  ['one whose sender fails DMARC', { 'Authentication-Results': 'mx.x; spf=pass; dmarc=fail (p=NONE) header.from=example.com' }, {}],
-])('§2.3 %s is left out', (_, headers, mail) => {
+  ['a mail that fails DMARC', { 'Authentication-Results': 'mx.x; spf=pass; dmarc=fail (p=NONE) header.from=example.com' }, {}],
+])('ignores %s', (_, headers, mail) => {
   expect(read(plain, headers, mail as Record<string, unknown>)).toEqual({ ignored: expect.stringMatching(/\S/) })
 })
 
-test.each<[what: string, headers: Headers, mustBeProved: boolean]>([
-  ['one a person wrote', { 'Auto-Submitted': 'no', Precedence: 'normal', 'Return-Path': '<ada@example.com>' }, true],
-  ['one that passes DMARC', { 'Authentication-Results': 'mx.x; dmarc=pass header.from=example.com' }, true],
-  ['one a host below ours judged otherwise', { 'Authentication-Results': ['mx.x; dmarc=pass', 'evil.test; dmarc=fail'] }, true],
-  ['one that fails DMARC where everybody may write', { 'Authentication-Results': 'mx.x; dmarc=fail' }, false],
-])('%s is read', (_, headers, mustBeProved) => {
-  expect(read(plain, headers, { mustBeProved })).toHaveProperty('inbound')
+test.each<[what: string, headers: Headers, requiresDmarc: boolean]>([
+  ['a mail that a person wrote', { 'Auto-Submitted': 'no', Precedence: 'normal', 'Return-Path': '<ada@example.com>' }, true],
+  ['a mail that passes DMARC', { 'Authentication-Results': 'mx.x; dmarc=pass header.from=example.com' }, true],
+  ['a mail that fails DMARC only by a forged result', { 'Authentication-Results': ['mx.x; dmarc=pass', 'evil.test; dmarc=fail'] }, true],
+  ['a mail that fails DMARC when every sender is allowed', { 'Authentication-Results': 'mx.x; dmarc=fail' }, false],
+])('reads %s', (_, headers, requiresDmarc) => {
+  expect(read(plain, headers, { requiresDmarc })).toHaveProperty('inbound')
 })

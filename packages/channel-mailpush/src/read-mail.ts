@@ -1,15 +1,19 @@
-/** A mail to a message for the agent, or to the reason why it is none. */
+/** Turns a mail into a message for the agent, or into the reason why it is ignored. */
 import type { Address, Inbound } from '@sluice/sdk'
 import { onlyAddress } from './address.ts'
 import { decodeWords } from './encoded-words.ts'
-import { decodeEntities } from './entities.ts'
-import { headersOf, type Mail, type MailPart } from './mail.ts'
-import { attachmentsOf, textOf } from './mail-content.ts'
-import { messageIds } from './message-ids.ts'
-import { type Circumstances, whyIgnored } from './why-ignored.ts'
+import { decodeEntities } from './html-to-text.ts'
+import { headersOf, type Mail, type MailPart, messageIds } from './mail.ts'
+import { textOf } from './mail-text.ts'
+import { attachmentsOf } from './media.ts'
+import { whyIgnored } from './why-ignored.ts'
 
-export interface Reader extends Omit<Circumstances, 'sender'> {
-  /** Whether the allowlist covers an address in small letters. */
+export interface MailPolicy {
+  /** The address of the mailbox, in lower case. */
+  readonly ownAddress: string
+  /** Whether mails that fail DMARC are ignored. True when the allowlist names senders, which a forged mail must not impersonate. */
+  readonly requiresDmarc: boolean
+  /** Returns whether the allowlist covers an address in lower case. */
   isAllowed(address: string): boolean
 }
 
@@ -17,62 +21,56 @@ export type Reading = { readonly inbound: Inbound } | { readonly ignored: string
 
 const TEXT_CHARS_MAX = 200_000
 const SUBJECT_CHARS_MAX = 500
-/** The first of a thread and the latest: what mail programs need to keep it together. */
+/** The first message of a thread and the latest ones, which mail programs need to keep the thread together. */
 const REFERENCES_MAX = 20
 
-export function readMail(mail: Mail, { mailbox, mustBeProved, isAllowed }: Reader): Reading {
+export function readMail(mail: Mail, policy: MailPolicy): Reading {
   const { payload } = mail
   const sender = onlyAddress(headersOf(payload, 'from'))
-  const ignored = whyIgnored(mail, { sender, mailbox, mustBeProved })
+  const ignored = whyIgnored(mail, sender, policy)
   if (ignored !== undefined || sender === undefined) return { ignored: ignored ?? 'it has no sender' }
-  const subject = subjectOf(mail)
+  const subject = subjectOf(payload)
   const attachments = attachmentsOf(payload, mail.id)
   return {
     inbound: {
       id: mail.id,
-      account: mailbox,
+      account: policy.ownAddress,
       sender,
-      to: { ...threadOf(mail, { mailbox, subject }), to: recipientOf(payload, { sender, mailbox, isAllowed }) },
-      text: cut(`Subject: ${subject || '(none)'}\n\n${textOf(payload) || decodeEntities(mail.snippet)}`.trimEnd()),
+      to: { ...threadOf(mail, policy.ownAddress, subject), to: replyAddress(payload, sender, policy) },
+      text: shorten(`Subject: ${subject || '(none)'}\n\n${textOf(payload) || decodeEntities(mail.snippet)}`.trimEnd()),
       ...(mail.internalDate !== undefined && { sentAtMs: Number(mail.internalDate) }),
       ...(attachments.length > 0 && { attachments }),
     },
   }
 }
 
-/** Where the sender wants answers, unless that is nobody we talk to: who forges a mail must not be told what is found for it. */
-function recipientOf(
-  payload: MailPart,
-  { sender, mailbox, isAllowed }: Pick<Reader, 'mailbox' | 'isAllowed'> & { sender: string },
-): string {
-  const wanted = onlyAddress(headersOf(payload, 'reply-to'))
-  return wanted !== undefined && wanted !== mailbox && isAllowed(wanted) ? wanted : sender
+/** Returns the `Reply-To` address if the allowlist covers it, else the sender, so that a forged mail cannot redirect the reply. */
+function replyAddress(payload: MailPart, sender: string, { ownAddress, isAllowed }: MailPolicy): string {
+  const replyTo = onlyAddress(headersOf(payload, 'reply-to'))
+  return replyTo !== undefined && replyTo !== ownAddress && isAllowed(replyTo) ? replyTo : sender
 }
 
-/** What a mail that answers has to name. */
-function threadOf({ threadId, payload }: Mail, { mailbox, subject }: Record<'mailbox' | 'subject', string>): Omit<Address, 'to'> {
+/** Returns what a reply needs to stay in the thread of the mail. */
+function threadOf({ threadId, payload }: Mail, ownAddress: string, subject: string): Omit<Address, 'to'> {
   const [messageId] = messageIds(headersOf(payload, 'message-id').join(' '))
-  const references = messageIds([...headersOf(payload, 'references'), ...headersOf(payload, 'message-id')].join(' '))
-  const kept = references.length > REFERENCES_MAX ? [...references.slice(0, 1), ...references.slice(1 - REFERENCES_MAX)] : references
+  const all = messageIds([...headersOf(payload, 'references'), ...headersOf(payload, 'message-id')].join(' '))
+  const references = all.length > REFERENCES_MAX ? [...all.slice(0, 1), ...all.slice(1 - REFERENCES_MAX)] : all
   return {
     thread: threadId,
     ...(messageId !== undefined && { replyTo: messageId }),
-    more: { subject, from: mailbox, ...(kept.length > 0 && { references: kept.join(' ') }) },
+    more: { subject, from: ownAddress, ...(references.length > 0 && { references: references.join(' ') }) },
   }
 }
 
-const subjectOf = ({ payload }: Mail): string => {
+function subjectOf(payload: MailPart): string {
   const [value = ''] = headersOf(payload, 'subject')
-  return [
-    ...decodeWords(value)
-      .replace(/[\p{Cc}\s]+/gu, ' ')
-      .trim(),
-  ]
-    .slice(0, SUBJECT_CHARS_MAX)
-    .join('')
+  const line = decodeWords(value)
+    .replace(/[\p{Cc}\s]+/gu, ' ')
+    .trim()
+  return [...line].slice(0, SUBJECT_CHARS_MAX).join('')
 }
 
-const cut = (text: string): string => {
+function shorten(text: string): string {
   if (text.length <= TEXT_CHARS_MAX) return text
   return `${text.slice(0, TEXT_CHARS_MAX).replace(/[\ud800-\udbff]$/, '')}\n\n[The rest of this mail is left out.]`
 }

@@ -1,6 +1,6 @@
-/** A channel against the fake provider over real sockets, with a clock that stands still. */
+/** Runs a channel against a fake of the mail API over real sockets, with a clock that only the test advances. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Channel, Deliver, Inbound, KeyValue } from '@sluice/sdk'
+import type { Channel, Deliver, Host, Inbound, KeyValue } from '@sluice/sdk'
 import { testClock } from '@sluice/testkit/clock'
 import { type MailpushFake, type MailpushFakeOptions, startMailpushFake } from '@sluice/testkit/fakes/mailpush'
 import { type TestHost, testHost } from '@sluice/testkit/host'
@@ -8,21 +8,21 @@ import { memoryKeyValue } from '@sluice/testkit/memory-store'
 import * as v from 'valibot'
 import { expect } from 'vitest'
 import { mailpushSection } from '../config.ts'
-import { createMailpush } from '../mailpush.ts'
+import feature from '../index.ts'
 
 export const SECRETS = ['oauth-token-01', 'webhook-secret-01', 'client-secret-01', 'refresh-token-01', 'oauth-token-granted']
 
-/** One run of the channel: from its start to its stop. */
+/** One run of the channel, from its start to its stop. */
 export interface Run {
   readonly channel: Channel
   readonly host: TestHost
-  /** What was delivered, in order, repeats included. */
+  /** The delivered messages in order, with repeats. */
   readonly delivered: readonly Inbound[]
-  /** The ids of what was delivered. */
+  /** Returns the ids of the delivered messages. */
   ids(): string[]
-  /** The provider pushes. Resolves once the channel has taken it. */
+  /** Sends a push. Resolves once the channel has accepted it. */
   push(): Promise<void>
-  /** Resolves once it holds; time passes meanwhile, `stepMs` at a time. */
+  /** Resolves once the condition holds. Advances the clock by `stepMs` while nothing happens. */
   until(holds: () => boolean, stepMs?: number): Promise<void>
   stop(): Promise<void>
 }
@@ -30,18 +30,26 @@ export interface Run {
 export interface Bench {
   readonly fake: MailpushFake
   readonly keyValue: KeyValue
-  /** Builds the channel anew, on the same keys and values, and listens; `laterMs` after the time of the last one. */
+  /** Builds a channel on the same key-value store and listens, `laterMs` after the time of the last channel. */
   run(options?: { readonly deliver?: Deliver; readonly config?: object; readonly laterMs?: number }): Run
-  /** The channel, not listening. */
+  /** Builds a channel without listening. */
   channel(config?: object, laterMs?: number): { channel: Channel; host: TestHost }
-  /** How many requests of that kind came so far, such as `GET /history`. */
-  asked(what: string): number
+  /** Returns the number of requests of a kind so far, such as `GET /history`. */
+  requestCount(kind: string): number
   close(): Promise<void>
 }
 
 export const START_MS = Date.UTC(2026, 0, 1)
-/** In real time, which the sockets need; only what never holds uses it up. */
+/** The limit of `until` in real time. */
 const WAIT_MS = 10_000
+
+/** Builds the channel of a section with the required keys and the given ones. */
+export function buildChannel(host: Host, section: object): Channel {
+  const required = { enabled: true, topic: 'projects/p/topics/t' }
+  const [channel] = feature.build(host, v.parse(mailpushSection.schema, { ...required, ...section })).channels ?? []
+  if (!channel) throw new Error('the section builds no channel')
+  return channel
+}
 
 export async function startBench(options: MailpushFakeOptions = {}): Promise<Bench> {
   let clock = testClock(START_MS)
@@ -52,17 +60,15 @@ export async function startBench(options: MailpushFakeOptions = {}): Promise<Ben
   const channel: Bench['channel'] = (config = {}, laterMs = 0) => {
     clock = testClock(clock.nowMs() + laterMs)
     const host = testHost({ fetch, keyValue, clock })
-    const section = v.parse(mailpushSection.schema, {
-      enabled: true,
-      topic: 'projects/p/topics/t',
+    const section = {
       oauth_token: 'oauth-token-01',
       webhook_secret: 'webhook-secret-01',
       api_url: fake.url,
       token_url: `${fake.url}/token`,
       allowed_senders: ['example.com'],
       ...config,
-    })
-    return { channel: createMailpush(host, section), host }
+    }
+    return { channel: buildChannel(host, section), host }
   }
 
   const run: Bench['run'] = ({ deliver = async () => undefined, config, laterMs } = {}) => {
@@ -90,9 +96,9 @@ export async function startBench(options: MailpushFakeOptions = {}): Promise<Ben
       async until(holds, stepMs = 0) {
         const startedMs = performance.now()
         while (!holds()) {
-          if (performance.now() - startedMs > WAIT_MS) throw new Error(`it never held: ${holds}`)
+          if (performance.now() - startedMs > WAIT_MS) throw new Error(`the condition never held: ${holds}`)
           await sleep(1)
-          // Only while nothing is under way: then whatever is waited for takes time.
+          // Time advances only while the channel sleeps.
           if (stepMs > 0 && made.host.clock.sleeping > 0) await made.host.advance(stepMs)
         }
       },
@@ -105,7 +111,8 @@ export async function startBench(options: MailpushFakeOptions = {}): Promise<Ben
     keyValue,
     run,
     channel,
-    asked: (what) => fake.requests.filter(({ method, path }) => `${method} ${path.replace('/gmail/v1/users/me', '')}` === what).length,
+    requestCount: (kind) =>
+      fake.requests.filter(({ method, path }) => `${method} ${path.replace('/gmail/v1/users/me', '')}` === kind).length,
     async close() {
       for (const stop of stops) await stop()
       await fake.close()
