@@ -98,19 +98,22 @@ const arrival = [
   bug(
     'known messages are known in memory only',
     `${STORE}/keep-arrival.ts`,
-    "key: keyOf(ids[index] ?? '')",
-    `key: keyOf((ids[index] ?? '') + ${OF_THIS_RUN})`,
+    "key: rowKey(ids[index] ?? '')",
+    `key: rowKey((ids[index] ?? '') + ${OF_THIS_RUN})`,
     [REPLAYS, DELIVERIES],
   ),
-  bug('a message is known without its account', `${STORE}/keep-arrival.ts`, '=> idOf(channel, account, id))\n', '=> idOf(channel, id))\n', [
-    STORE_RULES,
-    DELIVERIES,
-  ]),
+  bug(
+    'a message is known without its account',
+    `${STORE}/keep-arrival.ts`,
+    '=> joinTexts(channel, account, id))\n',
+    '=> joinTexts(channel, id))\n',
+    [STORE_RULES, DELIVERIES],
+  ),
   bug(
     'a random value is remembered in memory only (roomchat)',
     `${STORE}/keep-arrival.ts`,
-    'idOf(channel, once.value)',
-    `idOf(channel, once.value, ${OF_THIS_RUN})`,
+    'joinTexts(channel, once.value)',
+    `joinTexts(channel, once.value, ${OF_THIS_RUN})`,
     [REPLAYS],
   ),
   bug(
@@ -179,10 +182,13 @@ const turns = [
     'lane.behind.push(entry)',
     [LANES, DELIVERIES],
   ),
-  bug('attempts are not counted as they start', `${STORE}/start-message.ts`, 'attempts = attempts + NOT', 'attempts = attempts + 0 * NOT', [
-    STORE_RULES,
-    DELIVERIES,
-  ]),
+  bug(
+    'attempts are not counted as they start',
+    `${STORE}/message-attempt.ts`,
+    'attempts = attempts + NOT',
+    'attempts = attempts + 0 * NOT',
+    [STORE_RULES, DELIVERIES],
+  ),
   {
     name: 'a reply is queued after the commit that ends its turn',
     patches: [
@@ -488,13 +494,13 @@ const approvals = [
   bug(
     'approval: waiting for a person counts as an attempt (store)',
     `${STORE}/turns.ts`,
-    'isWaiting ? [TAKE_BACK_ATTEMPT, TAKE_BACK_MESSAGE] : [COUNT, COUNT_MESSAGE]',
-    '[COUNT, COUNT_MESSAGE]',
+    'isWaiting ? [UNCOUNT_ATTEMPT, UNCOUNT_MESSAGE_ATTEMPT] : [COUNT_ATTEMPT, COUNT_MESSAGE_ATTEMPT]',
+    '[COUNT_ATTEMPT, COUNT_MESSAGE_ATTEMPT]',
     [STORE_RULES],
   ),
   bug(
     'approval: a start counts as an attempt while its question is open',
-    `${STORE}/start-message.ts`,
+    `${STORE}/message-attempt.ts`,
     'attempts = attempts + NOT',
     'attempts = attempts + 1 + 0 * NOT',
     [STORE_RULES],
@@ -618,7 +624,7 @@ const memory = [
   ),
   bug(
     'retention: a turn that has not ended is deleted',
-    `${STORE}/prune-turns.ts`,
+    `${STORE}/prune.ts`,
     'SELECT id FROM turns WHERE ended_at < ?',
     'SELECT id FROM turns WHERE coalesce(ended_at, 0) < ?',
     [STORE_RULES],
@@ -644,7 +650,7 @@ const memory = [
     'store.prune(retention)',
     ['packages/runtime/src/retention.test.ts'],
   ),
-  bug('erasure: what was erased is still said from memory', `${STORE}/erase.ts`, '    cache.delete(id)\n', '', [STORE_RULES]),
+  bug('erasure: what was erased is still said from memory', `${STORE}/erase.ts`, '    this.#cache.delete(id)\n', '', [STORE_RULES]),
   bug('erasure: what was erased stays readable in the write-ahead log', `${STORE}/erase.ts`, 'purged: emptyLog(db)', 'purged: true', [
     `${STORE}/erase.test.ts`,
   ]),

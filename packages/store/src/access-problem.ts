@@ -1,10 +1,10 @@
-/** Why this process may not use a file, in words that say what to do. */
+/** Explains why this process has no access to a file, and how to fix it. */
 import { accessSync, constants, type Stats, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 
 const { R_OK, W_OK, X_OK } = constants
 
-/** Looks at the folder, the file and what SQLite keeps beside it. Undefined if they can be used, or the system knows no owners. */
+/** Checks the folder, the file and SQLite's side files. Returns undefined when all are accessible or the system has no owners. */
 export function accessProblem(file: string): string | undefined {
   const user = process.getuid?.()
   if (user === undefined) return undefined
@@ -25,9 +25,11 @@ function problemOf(path: string, folder: string, user: number): string | undefin
     return undefined
   } catch (error) {
     if (hasCode(error, 'EROFS')) return `${path} is on a file system that is mounted read-only.`
-    if (!found) return `User ${user}, who runs this process, may not look into ${dirname(path)}.`
-    if (found.uid === user) return `${path} is not open to its owner (mode ${(found.mode & 0o777).toString(8)}). Run: chmod u+rwX ${path}`
-    return `${path} belongs to user ${found.uid}, and this process runs as user ${user}. Run it as that user, or give the folder away: chown -R ${user} ${folder}`
+    if (!found) return `${dirname(path)} is not readable for user ${user}, who runs this process.`
+    if (found.uid === user) {
+      return `${path} is not accessible to its owner (mode ${(found.mode & 0o777).toString(8)}). Run: chmod u+rwX ${path}`
+    }
+    return `${path} belongs to user ${found.uid}, but this process runs as user ${user}. Run it as user ${found.uid}, or change the owner: chown -R ${user} ${folder}`
   }
 }
 

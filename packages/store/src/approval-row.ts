@@ -1,4 +1,4 @@
-/** A question to people, as it lies in the table and as callers see it. */
+/** An approval and its prompts, as rows of their tables and as callers see them. */
 import type { Approval, ApprovalGate, ApprovalPrompt, ApprovalState } from '@sluice/sdk'
 
 export interface ApprovalColumns {

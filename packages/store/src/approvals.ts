@@ -1,10 +1,10 @@
-/** Questions to people, each answered once, whoever asks and whichever process takes the answer. */
+/** Approvals: questions to people, each decided once, even when several processes decide at the same time. */
 import { AppError, type Approval, type ApprovalKey, type ApprovalStore, type NewApproval, type NewReply } from '@sluice/sdk'
 import { APPROVAL_COLUMNS, type ApprovalColumns, PROMPT_COLUMNS, type PromptColumns, toApproval } from './approval-row.ts'
 import type { Database } from './database.ts'
-import { endMessage } from './end-message.ts'
 import type { GroupCommit } from './group-commit.ts'
-import { queueing } from './outbox.ts'
+import { endMessage } from './message-attempt.ts'
+import { prepareReplies } from './outbox.ts'
 
 const OPEN = `
   INSERT INTO approvals (
@@ -13,8 +13,8 @@ const OPEN = `
 const ADD_PROMPT = 'INSERT INTO approval_prompts (outbox, approval, channel, account, to_json) VALUES (?, ?, ?, ?, ?)'
 const DECIDE = `
   UPDATE approvals SET state = ?, decided_by = ?, feedback = ?, decided_at = ? WHERE run_id = ? AND step_id = ? AND state = 'pending'`
-/** Whether or not the daemon has noticed yet. */
-const LAPSE = `
+/** Expires an approval at its time, even if the daemon has not noticed yet. */
+const EXPIRE = `
   UPDATE approvals SET state = 'expired', decided_by = 'timeout', decided_at = ?
   WHERE run_id = ? AND step_id = ? AND state = 'pending' AND expires_at <= ?`
 const SETTLE = `
@@ -25,22 +25,22 @@ const PROMPTS = `SELECT ${PROMPT_COLUMNS} FROM approval_prompts WHERE approval =
 const NUMBER = 'SELECT number FROM approvals WHERE run_id = ? AND step_id = ?'
 const listOf = (conditions: readonly string[]): string =>
   `SELECT ${APPROVAL_COLUMNS} FROM approvals WHERE ${[...conditions, 'number < ?'].join(' AND ')} ORDER BY number DESC LIMIT ?`
-const unsettledBut = (condition: string): string =>
+const unsettledWith = (condition: string): string =>
   `SELECT ${APPROVAL_COLUMNS} FROM approvals WHERE settled_at IS NULL${condition} AND number > ? ORDER BY number LIMIT ?`
-const UNSETTLED = unsettledBut('')
-const UNSETTLED_DECIDED = unsettledBut(" AND state <> 'pending'")
+const UNSETTLED = unsettledWith('')
+const UNSETTLED_DECIDED = unsettledWith(" AND state <> 'pending'")
 const PENDING = "SELECT count(*) AS count FROM approvals WHERE state = 'pending'"
 
 export function createApprovals(db: Database, writer: GroupCommit): ApprovalStore {
-  const whole = (row: ApprovalColumns): Approval => toApproval(row, db.all<PromptColumns>(PROMPTS, row.number))
+  const withPrompts = (row: ApprovalColumns): Approval => toApproval(row, db.all<PromptColumns>(PROMPTS, row.number))
   const numberOf = ({ runId, stepId }: ApprovalKey): number | undefined => db.get<{ number: number }>(NUMBER, runId, stepId)?.number
   const find = ({ runId, stepId }: ApprovalKey): Approval | undefined => {
     const row = db.get<ApprovalColumns>(GET, runId, stepId)
-    return row && whole(row)
+    return row && withPrompts(row)
   }
   return {
     async open(asked, prompts) {
-      const open = opening(db, asked, prompts)
+      const open = prepareOpening(db, asked, prompts)
       return writer.write(() => {
         const opened = open()
         const approval = find(asked)
@@ -50,7 +50,7 @@ export function createApprovals(db: Database, writer: GroupCommit): ApprovalStor
     },
     decide: (key, { state, by, feedback, atMs }, inbox) =>
       writer.write(() => {
-        if (state === 'approved' || state === 'rejected') db.run(LAPSE, atMs, key.runId, key.stepId, atMs)
+        if (state === 'approved' || state === 'rejected') db.run(EXPIRE, atMs, key.runId, key.stepId, atMs)
         const won = db.run(DECIDE, state, by, feedback, atMs, key.runId, key.stepId) > 0
         const approval = find(key)
         if (!approval) return undefined
@@ -58,14 +58,14 @@ export function createApprovals(db: Database, writer: GroupCommit): ApprovalStor
         return { won, approval }
       }),
     async settle({ runId, stepId }, atMs, replies) {
-      const queue = queueing(db, replies, null)
+      const queue = prepareReplies(db, replies, null)
       return writer.write(() => (db.run(SETTLE, atMs, runId, stepId) > 0 ? queue() : []))
     },
     get: async (key) => db.read(() => find(key)),
     async byToken(token) {
       return db.read(() => {
         const row = db.get<ApprovalColumns>(BY_TOKEN, token)
-        return row && whole(row)
+        return row && withPrompts(row)
       })
     },
     async list({ limit, state, owner, before }) {
@@ -75,22 +75,25 @@ export function createApprovals(db: Database, writer: GroupCommit): ApprovalStor
         const given = Object.entries({ state, owner }).flatMap(([column, value]) => (value === undefined ? [] : [{ column, value }]))
         const query = listOf(given.map(({ column }) => `${column} = ?`))
         const rows = db.all<ApprovalColumns>(query, ...given.map(({ value }) => value), end, limit)
-        return rows.map(whole)
+        return rows.map(withPrompts)
       })
     },
     async unsettled({ after, limit, decided }) {
       return db.read(() => {
         const start = after ? numberOf(after) : 0
         if (start === undefined) return []
-        return db.all<ApprovalColumns>(decided ? UNSETTLED_DECIDED : UNSETTLED, start, limit).map(whole)
+        return db.all<ApprovalColumns>(decided ? UNSETTLED_DECIDED : UNSETTLED, start, limit).map(withPrompts)
       })
     },
     counts: async () => ({ pending: db.read(() => db.get<{ count: number }>(PENDING))?.count ?? 0 }),
   }
 }
 
-/** The part of a unit that opens a question and queues its prompts; false from it: the question is known. */
-function opening(db: Database, asked: NewApproval, prompts: readonly NewReply[]): () => boolean {
+/**
+ * Builds the values outside the transaction. The returned part of a write opens the approval and queues its prompts; it returns
+ * false when the approval exists already.
+ */
+function prepareOpening(db: Database, asked: NewApproval, prompts: readonly NewReply[]): () => boolean {
   const approval = [
     asked.runId,
     asked.stepId,
@@ -108,7 +111,7 @@ function opening(db: Database, asked: NewApproval, prompts: readonly NewReply[])
     asked.token,
   ]
   const messages = prompts.map((prompt) => ({
-    queue: queueing(db, [prompt], null),
+    queue: prepareReplies(db, [prompt], null),
     columns: [prompt.channel, prompt.account, JSON.stringify(prompt.to)],
   }))
   return () => {

@@ -1,8 +1,8 @@
-/** The audit log of procedures: only ever appended to, each record chained to the one before it. */
+/** The append-only audit log of procedures. Each record is chained to the previous one by its hash. */
 import { AUDIT_ROOT, type AuditRow, auditHash, type NewAudit, type SopStore } from '@sluice/sdk'
 import type { Database } from './database.ts'
 
-// The counter of the table, and not its last row, says which number is next: a record that was cut off leaves a gap.
+// The next number follows the counter of the table instead of its last row, so that a record cut off the end leaves a gap.
 export const LAST_NUMBER = "SELECT seq AS number FROM sqlite_sequence WHERE name = 'sop_audit'"
 const LAST_HASH = 'SELECT hash FROM sop_audit WHERE number = (SELECT max(number) FROM sop_audit)'
 const APPEND = `
@@ -10,13 +10,13 @@ const APPEND = `
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 const COLUMNS = 'number, kind, at AS atMs, sop, run, step, by, reason, detail_json AS detailJson, previous, hash'
 
-/** As it lies in the table. */
+/** A record as a row of its table. */
 export interface AuditRecord extends Omit<AuditRow, 'detail'> {
   readonly detailJson: string
 }
 
-/** The part of a unit that appends records. JSON is made here, outside the transaction. */
-export function appending(db: Database, records: readonly NewAudit[]): () => void {
+/** Builds the JSON outside the transaction. The returned part of a write appends the records. */
+export function prepareAudit(db: Database, records: readonly NewAudit[]): () => void {
   const texts = records.map(wellFormed)
   return () => {
     if (texts.length === 0) return
@@ -32,7 +32,7 @@ export function appending(db: Database, records: readonly NewAudit[]): () => voi
   }
 }
 
-/** What is hashed has to be what is read back, and the file keeps no text that is not valid Unicode. */
+/** The hash must match the text that is read back, and SQLite cannot store invalid Unicode. */
 function wellFormed({ kind, atMs, sop, run, step, by, reason, detail }: NewAudit): Omit<AuditRecord, 'number' | 'previous' | 'hash'> {
   return {
     kind,
@@ -46,9 +46,9 @@ function wellFormed({ kind, atMs, sop, run, step, by, reason, detail }: NewAudit
   }
 }
 
-/** Those after a number, in order. */
+/** Returns the records after a number, in order. */
 export function readAudit(db: Database, { limit, after = 0, run, sop }: Parameters<SopStore['audit']>[0]): AuditRecord[] {
-  // The plus sign has SQLite look for the run, which has fewer records than its procedure.
+  // The plus sign makes SQLite use the index of runs: a run has fewer records than its procedure.
   const named = [
     { column: 'run', value: run },
     { column: run === undefined ? 'sop' : '+sop', value: sop },

@@ -1,33 +1,33 @@
-/** The copy of a database that is kept when a newer release upgrades it. */
+/** The copy of a database that is made before an upgrade and kept for a while. */
 import { closeSync, fsyncSync, openSync, readdirSync, renameSync, rmSync, statfsSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { AppError } from '@sluice/sdk'
 import { createPrivately, type Database, syncFolder } from './database.ts'
 
-/** The copy itself, and as much again for the log of the rewrite that follows. */
+/** Room for the copy, and for the log of the rewrite that follows. */
 const ROOM_FACTOR = 2
-/** Pages of the schema steps, and room for the daemon to write its first rows. */
+/** Room for the new pages of the migration and the daemon's first rows. */
 const ROOM_EXTRA_BYTES = 4 * 1024 * 1024
 const DAY_MS = 86_400_000
-/** How long a copy is kept. */
+/** Copies are kept this long. */
 export const COPY_DAYS = 30
 
 export interface CopyOptions {
-  /** The database. */
+  /** The path of the database. */
   readonly file: string
-  /** The schema it is upgraded to. */
+  /** The schema version after the upgrade. */
   readonly version: number
-  /** The size of what is copied. */
+  /** The size of the pages in use. */
   readonly bytes: number
-  /** Bytes that a folder has room for. */
+  /** Returns the free bytes of a folder's file system. */
   readonly free: (folder: string) => number
 }
 
 const copyName = (file: string, version: number): string => `${file}.before-schema-${version}`
 
 /**
- * Writes a consistent copy beside the file, with what its log holds, and returns its name. A crash leaves either no copy or a
- * whole one; a copy of an earlier attempt is replaced. Throws `unavailable` when there is no room.
+ * Writes a consistent copy next to the file, including the content of its log, and returns its path. A crash leaves either no copy
+ * or a complete one. Replaces the copy of an earlier attempt. Throws `unavailable` when there is no room.
  */
 export function copyBeforeUpgrade(db: Database, { file, version, bytes, free }: CopyOptions): string {
   const folder = dirname(file)
@@ -39,7 +39,7 @@ export function copyBeforeUpgrade(db: Database, { file, version, bytes, free }: 
   if (available < needed) {
     throw new AppError(
       'unavailable',
-      `${file} has to be copied before this release upgrades it, and ${folder} has no room for that: ${needed} bytes are needed, ${available} are free. Make room and start again; nothing was changed.`,
+      `${file} must be copied before the upgrade, but ${folder} has too little room: ${needed} bytes are needed, ${available} are free. Make room and start again; the database is unchanged.`,
     )
   }
   try {
@@ -60,7 +60,7 @@ export const freeBytes = (folder: string): number => {
   return bavail * bsize
 }
 
-/** The copies beside a database, oldest schema first. */
+/** Returns the copies of a database, oldest schema first. */
 export function copiesOf(file: string): readonly { readonly file: string; readonly version: number; readonly madeAtMs: number }[] {
   const prefix = `${basename(file)}.before-schema-`
   return readdirSync(dirname(file))
@@ -70,7 +70,7 @@ export function copiesOf(file: string): readonly { readonly file: string; readon
     .toSorted((a, b) => a.version - b.version)
 }
 
-/** After an upgrade: only its own copy is kept. */
+/** Removes the copies of earlier upgrades. */
 export function dropEarlierCopies(file: string, version: number): void {
   for (const copy of copiesOf(file)) if (copy.version < version) rmSync(copy.file, { force: true })
 }

@@ -22,7 +22,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true })
 })
 
-/** Runs a fixture that prints a line for each thing that was acknowledged, and kills it in the middle. */
+/** Runs a fixture that prints a line for each acknowledged write, and kills it in the middle. Resolves to the lines. */
 async function acknowledgedBeforeKill(fixture: string, file: string): Promise<string[]> {
   const script = join(import.meta.dirname, '..', 'fixtures', fixture)
   const child = spawn(process.execPath, [script, file], { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -37,9 +37,9 @@ async function acknowledgedBeforeKill(fixture: string, file: string): Promise<st
   return acknowledged
 }
 
-test('what was acknowledged before SIGKILL is all there, each turn whole', async () => {
+test('turns acknowledged before SIGKILL are stored completely', async () => {
   const file = join(folder, 'sluice.db')
-  const acknowledged = await acknowledgedBeforeKill('tell-acknowledged.ts', file)
+  const acknowledged = await acknowledgedBeforeKill('finish-turns.ts', file)
 
   const store = openStore({ file, clock: testClock(Date.now()), log: testHost().log })
   expect(await store.check()).toEqual([])
@@ -55,9 +55,9 @@ test('what was acknowledged before SIGKILL is all there, each turn whole', async
   await store.close()
 }, 20_000)
 
-test('a message acknowledged before SIGKILL is kept, and message, turn and replies have ended together', async () => {
+test('messages acknowledged before SIGKILL are stored with their turns and replies', async () => {
   const file = join(folder, 'sluice.db')
-  const acknowledged = await acknowledgedBeforeKill('tell-delivered.ts', file)
+  const acknowledged = await acknowledgedBeforeKill('answer-messages.ts', file)
 
   const store = openStore({ file, clock: testClock(Date.now()), log: testHost().log })
   expect(await store.check()).toEqual([])
@@ -79,9 +79,9 @@ test('a message acknowledged before SIGKILL is kept, and message, turn and repli
   await store.close()
 }, 20_000)
 
-test('runs, approvals and records acknowledged before SIGKILL are kept, each change whole', async () => {
+test('runs, approvals and records acknowledged before SIGKILL are stored completely', async () => {
   const file = join(folder, 'sluice.db')
-  const acknowledged = await acknowledgedBeforeKill('tell-decided.ts', file)
+  const acknowledged = await acknowledgedBeforeKill('decide-approvals.ts', file)
 
   const store = openStore({ file, clock: testClock(Date.now()), log: testHost().log })
   expect(await store.check()).toEqual([])

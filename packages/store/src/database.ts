@@ -1,19 +1,19 @@
-/** One connection to one SQLite file: created private, set up for durability, statements prepared at first use. */
+/** A connection to an SQLite file. It creates the file privately, makes commits durable and prepares statements at first use. */
 import { closeSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { AppError } from '@sluice/sdk'
 import { damageOf, isBusy, storageError } from './storage-error.ts'
 
-/** How long a write waits for another process, such as the command line; the event loop stands still meanwhile. */
+/** A write waits this long for another process, such as the command line. The wait blocks the event loop. */
 const BUSY_MS_MAX = 1000
 const BUSY_RETRY_MS = 5
-/** What a burst may leave behind of the write-ahead log. */
+/** The largest write-ahead log that stays on disk after a burst of writes. */
 const WAL_BYTES_KEPT_MAX = 16 * 1024 * 1024
 
 /**
- * `auto_vacuum` comes first, because it takes effect only while the file is empty. `secure_delete` overwrites deleted content,
- * so that erased conversations leave nothing in pages that are used again. `fullfsync` is for macOS, where a plain sync stops at the drive's cache.
+ * `auto_vacuum` comes first, because it takes effect only while the file is empty. `secure_delete` overwrites deleted content, so
+ * that erased conversations do not survive in reused pages. `fullfsync` is for macOS, where a plain sync stops at the drive's cache.
  */
 const DURABLE = `
   PRAGMA auto_vacuum = INCREMENTAL;
@@ -27,20 +27,20 @@ const DATA_VERSION = 'PRAGMA data_version'
 
 export class Database {
   readonly #connection: DatabaseSync
-  /** What reading or writing found to be wrong with the file; it stays until the file is opened anew. */
+  /** The damage that a read or write has found in the file; kept until the file is opened again. */
   damage: string | null = null
-  /** By their text. All texts are constants of this package. */
+  /** Prepared statements by their text. The number is bounded, because all texts are constants of this package. */
   readonly #statements = new Map<string, StatementSync>()
 
-  /** Creates the file (0600) and its folder (0700) where they are missing. Throws what SQLite throws. */
+  /** Creates the file (0600) and its folder (0700) if they are missing. Throws SQLite's errors. */
   constructor(file: string) {
     createPrivately(file)
     this.#connection = new DatabaseSync(file, { timeout: BUSY_MS_MAX, enableForeignKeyConstraints: true })
   }
 
   /**
-   * Makes each commit durable before it returns. Only the switch of a new file to a write-ahead log does not wait by itself
-   * for another process, one that opens the same new file.
+   * Makes each commit durable before it returns. SQLite's own time limit does not cover the switch of a new file to a write-ahead
+   * log, so this method repeats it while another process opens the same new file.
    */
   makeDurable(): void {
     const giveUpAtMs = performance.now() + BUSY_MS_MAX
@@ -59,17 +59,17 @@ export class Database {
     return this.#connection.isOpen
   }
 
-  /** Runs statements that take no values. */
+  /** Runs statements without parameters. */
   exec(sql: string): void {
     this.#connection.exec(sql)
   }
 
-  /** Runs one statement; returns how many rows it changed. */
+  /** Runs one statement and returns the number of changed rows. */
   run(sql: string, ...values: SQLInputValue[]): number {
     return Number(this.#statement(sql).run(...values).changes)
   }
 
-  /** Inserts at most one row; returns its number, or undefined if a conflict kept it out. */
+  /** Inserts at most one row. Returns its number, or undefined after a conflict. */
   insert(sql: string, ...values: SQLInputValue[]): number | undefined {
     const { changes, lastInsertRowid } = this.#statement(sql).run(...values)
     return Number(changes) > 0 ? Number(lastInsertRowid) : undefined
@@ -83,12 +83,12 @@ export class Database {
     return this.#statement(sql).all(...values) as Row[]
   }
 
-  /** Changes with every commit of another process but none of this one, and costs about two microseconds. */
+  /** Returns a number that changes with every commit of another process, but not with this one's. Takes about two microseconds. */
   foreignVersion(): number {
     return this.get<{ data_version: number }>(DATA_VERSION)?.data_version ?? 0
   }
 
-  /** Runs `use` in a write transaction: it is durable when this returns, and nothing of it is kept when this throws. */
+  /** Runs `use` in a write transaction, which is durable on return. When `use` throws, the transaction is rolled back. */
   transaction<T>(use: () => T): T {
     this.#rollBack()
     this.run('BEGIN IMMEDIATE')
@@ -102,7 +102,7 @@ export class Database {
     }
   }
 
-  /** Runs statements that only read, outside of any write. Throws `unavailable` when the disk or the file is at fault. */
+  /** Runs read-only statements outside of any write. Throws `unavailable` for a fault of the disk or the file. */
   read<T>(use: () => T): T {
     if (!this.isOpen) throw new AppError('unavailable', 'The store is closed.')
     try {
@@ -126,19 +126,19 @@ export class Database {
     return statement
   }
 
-  /** Some faults have SQLite roll back by itself, others leave it to us. */
+  /** SQLite rolls back by itself after some faults, but not after all. */
   #rollBack(): void {
     if (!this.#connection.isTransaction) return
     try {
       this.run('ROLLBACK')
     } catch {
-      // What made it fail is told by whoever writes next: every transaction begins here.
+      // The next transaction begins with this method and reports the cause.
     }
   }
 }
 
 /**
- * Creates and never opens: closing a second descriptor of a file would drop the locks SQLite holds on it for this process.
+ * Creates a file, but never opens an existing one: closing a second descriptor would drop SQLite's locks of this process.
  */
 export function createPrivately(file: string): void {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
@@ -148,12 +148,12 @@ export function createPrivately(file: string): void {
     if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return
     throw error
   }
-  // A file is found after a power cut if its folder is synced, and the folder if the one above it is.
+  // After a power cut, a file exists only if its folder was synced, and the folder only if its parent was.
   syncFolder(dirname(file))
   syncFolder(dirname(dirname(file)))
 }
 
-/** Not every system lets a folder be opened, or synced. */
+/** Some systems do not allow opening or syncing a folder; that is ignored. */
 export function syncFolder(folder: string): void {
   try {
     const opened = openSync(folder, 'r')

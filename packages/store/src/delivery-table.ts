@@ -1,14 +1,14 @@
-/** What the tables of inbox and outbox have in common: growing numbers, and one state in which nearly all rows are. */
+/** The queries that inbox and outbox share. In both tables row numbers grow and nearly all rows are in one final state. */
 import type { DeliveryFilter } from '@sluice/sdk'
 import type { Database } from './database.ts'
 
-interface Options {
+interface TableDescription {
   readonly name: 'inbox' | 'outbox'
   readonly columns: string
-  /** The state nearly all rows are in: there is an index of the others. */
+  /** The state of nearly all rows. An index covers the rows in the other states. */
   readonly final: string
   readonly states: readonly string[]
-  /** Of rows that wait. */
+  /** The states of rows that wait for work. */
   readonly waiting: readonly [string, string]
 }
 
@@ -20,17 +20,17 @@ export interface DeliveryTable<Row> {
   get(number: number): Row | undefined
   newest(filter: DeliveryFilter): Row[]
   waiting(options: { readonly after: number; readonly limit: number }): Row[]
-  /** How many rows are in a state that is not final. */
+  /** Returns the number of rows in each state that is not final. */
   counts(): ReadonlyMap<string, number>
 }
 
 export function createDeliveryTable<Row extends { readonly number: number }>(
   db: Database,
-  { name, columns, final, states, waiting }: Options,
+  { name, columns, final, states, waiting }: TableDescription,
 ): DeliveryTable<Row> {
   const GET = `SELECT ${columns} FROM ${name} WHERE number = ?`
   const NEWEST = `SELECT ${columns} FROM ${name} WHERE number < ? ORDER BY number DESC LIMIT ?`
-  // SQLite uses an index of some states only where a query names them itself.
+  // SQLite uses a partial index only for a query that contains the index's own condition.
   const FINAL = `FROM ${name} WHERE state = '${final}' AND channel`
   const OTHER = `FROM ${name} WHERE state = ? AND state <> '${final}' AND channel`
   const NEWEST_FINAL = `SELECT ${columns} ${FINAL} = ? AND number < ? ORDER BY number DESC LIMIT ?`
@@ -40,7 +40,7 @@ export function createDeliveryTable<Row extends { readonly number: number }>(
   const NEXT_OTHER = `SELECT min(channel) AS channel ${OTHER} > ?`
   const COUNTS = `SELECT state, count(*) AS count FROM ${name} WHERE state <> '${final}' GROUP BY state`
 
-  /** The channels that have rows in a state; one look at the index for each. */
+  /** Returns the channels that have rows in a state, with one index lookup for each. */
   const channelsIn = (state: string): string[] => {
     const found: string[] = []
     for (let last: string | null = ''; ; ) {
@@ -58,7 +58,7 @@ export function createDeliveryTable<Row extends { readonly number: number }>(
     newest({ limit, before = Number.MAX_SAFE_INTEGER, state, channel }) {
       return db.read(() => {
         if (state === undefined && channel === undefined) return db.all<Row>(NEWEST, before, limit)
-        // Each page is found in an index, so that rows of other channels and states are never looked at.
+        // Each page comes from an index, so that rows of other channels and states are never read.
         const pages = (state === undefined ? states : [state]).flatMap((one) =>
           (channel === undefined ? channelsIn(one) : [channel]).map((other) => newestIn(one, other, before, limit)),
         )

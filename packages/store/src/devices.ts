@@ -1,12 +1,11 @@
-/** Paired devices, known by the SHA-256 of their tokens. */
+/** Paired devices and one-time pairing codes, both stored only as the SHA-256 of their secret. */
 
 import { BoundedMap } from '@sluice/kit'
-import { AppError, type Clock, type DeviceRow, type DeviceStore, type NewDevice } from '@sluice/sdk'
+import { AppError, type Clock, type DeviceRow, type DeviceStore, type NewDevice, type Role } from '@sluice/sdk'
 import type { Database } from './database.ts'
 import type { GroupCommit } from './group-commit.ts'
-import { createPairingCodes } from './pairing-codes.ts'
 
-/** Devices whose next request needs no query. */
+/** The number of devices whose next request needs no query. */
 const CACHED_MAX = 1000
 
 const COLUMNS =
@@ -23,45 +22,31 @@ const REVOKED_AMONG = 'SELECT id FROM revoked_devices WHERE id IN (SELECT value 
 const ROTATE = 'UPDATE OR IGNORE devices SET token_hash = ? WHERE id = ?'
 const TOUCH = 'UPDATE devices SET last_seen_at = ?, last_address = ? WHERE id = ?'
 
-export function createDevices(db: Database, writer: GroupCommit, clock: Clock): DeviceStore {
-  const cached = new BoundedMap<string, DeviceRow>(CACHED_MAX)
-  let cachedAtVersion = -1
+const DROP_EXPIRED_CODES = 'DELETE FROM pairing_codes WHERE expires_at <= ?'
+const DROP_CODE = 'DELETE FROM pairing_codes WHERE hash = ?'
+const DROP_CODES = 'DELETE FROM pairing_codes'
+const ADD_CODE = 'INSERT INTO pairing_codes (hash, role, expires_at) VALUES (?, ?, ?)'
+const DROP_OLDEST_CODES = 'DELETE FROM pairing_codes WHERE rowid IN (SELECT rowid FROM pairing_codes ORDER BY rowid DESC LIMIT -1 OFFSET ?)'
+const ROLE_OF_CODE = 'SELECT role FROM pairing_codes WHERE hash = ? AND expires_at > ?'
 
-  /** Writes, and forgets what is cached once that is durable. */
+export function createDevices(db: Database, writer: GroupCommit, clock: Clock): DeviceStore {
+  const cache = new DeviceCache(db)
+
+  /** Writes, and clears the cache once the write is durable. */
   const change = async <T>(unit: () => T): Promise<T> => {
     const result = await writer.write(unit)
-    cached.clear()
+    cache.clear()
     return result
-  }
-
-  /** Also drops those that have expired: each sign-in with a passkey leaves one. */
-  const insert = (device: NewDevice): boolean => {
-    db.run(DROP_EXPIRED, clock.nowMs())
-    return (
-      db.run(ADD, device.id, device.name, device.role, device.tokenHash, device.createdAtMs, device.expiresAtMs, device.issuedBy ?? null) >
-      0
-    )
-  }
-
-  const find = (tokenHash: string): DeviceRow | undefined => {
-    const version = db.foreignVersion()
-    if (version !== cachedAtVersion) cached.clear()
-    cachedAtVersion = version
-    const known = cached.get(tokenHash)
-    if (known) return known
-    const row = db.get<DeviceRow>(FIND, tokenHash)
-    if (!row) return undefined
-    const device = { ...row }
-    cached.set(tokenHash, device)
-    return device
   }
 
   return {
     async add(device) {
-      if (!(await change(() => insert(device)))) throw alreadyKept()
+      if (!(await change(() => insert(db, device, clock.nowMs())))) {
+        throw new AppError('conflict', 'A device with this id or token already exists.')
+      }
     },
     findByTokenHash(tokenHash) {
-      const device = db.read(() => find(tokenHash))
+      const device = db.read(() => cache.find(tokenHash))
       return device && (device.expiresAtMs === null || device.expiresAtMs > clock.nowMs()) ? device : undefined
     },
     async list() {
@@ -84,8 +69,55 @@ export function createDevices(db: Database, writer: GroupCommit, clock: Clock): 
         for (const { id, atMs, address } of seen) db.run(TOUCH, atMs, address, id)
       }),
     version: () => db.read(() => db.foreignVersion()) + writer.commits,
-    ...createPairingCodes(db, { clock, change, insert }),
+    addCode: ({ hash, role, expiresAtMs }, pendingMax) =>
+      change(() => {
+        db.run(DROP_EXPIRED_CODES, clock.nowMs())
+        db.run(DROP_CODE, hash)
+        db.run(ADD_CODE, hash, role, expiresAtMs)
+        db.run(DROP_OLDEST_CODES, pendingMax)
+      }),
+    redeemCode: (codeHash, device) =>
+      change(() => {
+        const code = db.get<{ readonly role: Role }>(ROLE_OF_CODE, codeHash, clock.nowMs())
+        if (!code || !insert(db, { ...device, role: code.role }, clock.nowMs())) return undefined
+        db.run(DROP_CODE, codeHash)
+        return code.role
+      }),
+    dropCodes: () => change(() => db.run(DROP_CODES)),
   }
 }
 
-const alreadyKept = (): AppError => new AppError('conflict', 'A device of this id or token is kept already.')
+/** Part of a write. Also drops expired devices, because each sign-in with a passkey adds one. Returns false for a known id or token. */
+function insert(db: Database, device: NewDevice, nowMs: number): boolean {
+  const { id, name, role, tokenHash, createdAtMs, expiresAtMs, issuedBy = null } = device
+  db.run(DROP_EXPIRED, nowMs)
+  return db.run(ADD, id, name, role, tokenHash, createdAtMs, expiresAtMs, issuedBy) > 0
+}
+
+/** Devices by token hash. Cleared after each change of this or another process. */
+class DeviceCache {
+  readonly #db: Database
+  readonly #devices = new BoundedMap<string, DeviceRow>(CACHED_MAX)
+  #foreignVersion = -1
+
+  constructor(db: Database) {
+    this.#db = db
+  }
+
+  clear(): void {
+    this.#devices.clear()
+  }
+
+  find(tokenHash: string): DeviceRow | undefined {
+    const version = this.#db.foreignVersion()
+    if (version !== this.#foreignVersion) this.clear()
+    this.#foreignVersion = version
+    const known = this.#devices.get(tokenHash)
+    if (known) return known
+    const row = this.#db.get<DeviceRow>(FIND, tokenHash)
+    if (!row) return undefined
+    const device = { ...row }
+    this.#devices.set(tokenHash, device)
+    return device
+  }
+}

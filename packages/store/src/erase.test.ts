@@ -20,13 +20,13 @@ const MARK = 'Quetzalcoatlus'
 /** Long enough for pages of its own. */
 const LONG = `${MARK} `.repeat(2_000)
 
-/** How often the mark stands in the files of a store. */
+/** Returns the number of occurrences of the mark in the files of a store. */
 function marksIn(file: string): number {
   const files = [file, `${file}-wal`].filter((path) => existsSync(path))
   return files.reduce((sum, path) => sum + readFileSync(path, 'latin1').split(MARK).length - 1, 0)
 }
 
-test('nothing of an erased conversation is left in the files, neither in free pages nor in the log', async () => {
+test('an erased conversation leaves nothing in free pages or in the log', async () => {
   const file = join(folder, 'sluice.db')
   const store = openStore({ file, clock, log })
   const { inbox, turns, approvals, memory, sessions, outbox } = store
@@ -56,7 +56,7 @@ test('nothing of an erased conversation is left in the files, neither in free pa
   expect(marksIn(file)).toBe(0)
 })
 
-test('what the first release deleted leaves the file with the upgrade, and an erasure names the copy that still holds the rest', async () => {
+test('an upgrade purges deleted rows, and an erasure names the remaining copies', async () => {
   const release = copyFirstRelease()
   try {
     const file = join(release.dataDir, 'sluice.db')

@@ -1,6 +1,6 @@
-/** Erases a conversation wherever something of it is kept, and then what deleted rows leave behind in the files. */
+/** Erases a conversation from all tables, and then the remains of deleted rows from the files. */
 import { AppError, type Erased, type SessionStore, sha256Hex } from '@sluice/sdk'
-import { appending } from './audit-log.ts'
+import { prepareAudit } from './audit-log.ts'
 import { copiesOf } from './copy-before-upgrade.ts'
 import type { Database } from './database.ts'
 import type { GroupCommit } from './group-commit.ts'
@@ -15,7 +15,7 @@ const DROP_SESSION = 'DELETE FROM sessions WHERE id = ?'
 const GIVE_UP_WAITING = `
   UPDATE inbox SET state = 'done', next_at = NULL, ended_at = ?2 WHERE state = 'pending' AND state <> 'done' AND session = ?1`
 
-// A slice ends at a row that is that many rows on, and not at the last row, which may be far away.
+// A slice ends a fixed number of rows further on, so that its size is bounded even when few rows match.
 const NEXT_INBOX = 'SELECT max(number) AS last FROM (SELECT number FROM inbox WHERE number > ? ORDER BY number LIMIT ?)'
 const MESSAGES = 'SELECT number, turn_id AS turn, batch FROM inbox WHERE number > ? AND number <= ? AND session = ?'
 const ERASE_MESSAGE = `
@@ -45,29 +45,88 @@ const ERASE_TURNS = `
     checkpoint_json = NULL
   WHERE id > ? AND id <= ? AND session_id = ? AND ended_at IS NOT NULL RETURNING id`
 
-/** Rows looked at in one transaction. */
-const SLICE = 2_000
-
-export interface EraseOptions {
-  readonly db: Database
-  readonly writer: GroupCommit
-  readonly cache: HistoryCache
-  readonly file: string
-}
+/** The number of rows examined in one transaction. */
+const SLICE_ROWS = 2_000
 
 type Counts = Omit<Erased, 'purged' | 'copies'>
 
-/** Works through the tables in small commits; what a crash leaves is found when the same conversation is erased again. */
-export function createErase({ db, writer, cache, file }: EraseOptions): SessionStore['erase'] {
-  /** Part of a unit. */
-  const eraseTurn = (turn: string, atMs: number) => ({
-    replies: db.run(ERASE_PROMPTS, turn, atMs),
-    approvals: db.run(DROP_APPROVALS, turn),
-  })
+/** The counts of one slice, and the row after which the next slice begins. */
+interface Slice<Position> {
+  readonly counts: Partial<Counts>
+  readonly next: Position
+}
 
-  /** Part of a unit. Resolves to the place where the next slice begins; undefined after the last one. */
-  const eraseMessages = (id: string, after: number, atMs: number): { counts: Partial<Counts>; next: number } | undefined => {
-    const { last } = db.get<{ last: number | null }>(NEXT_INBOX, after, SLICE) ?? {}
+export class ConversationEraser {
+  readonly #db: Database
+  readonly #writer: GroupCommit
+  readonly #cache: HistoryCache
+  readonly #file: string
+
+  constructor(db: Database, writer: GroupCommit, cache: HistoryCache, file: string) {
+    this.#db = db
+    this.#writer = writer
+    this.#cache = cache
+    this.#file = file
+  }
+
+  /** Erases in many small commits. After a crash, erasing the same conversation again finds the rest. */
+  async erase(id: string, { atMs, by, memoriesOf }: Parameters<SessionStore['erase']>[1]): Promise<Erased | undefined> {
+    const db = this.#db
+    const writer = this.#writer
+    const total = { said: 0, turns: 0, messages: 0, replies: 0, approvals: 0, memories: 0, held: 0 }
+    const add = (counts: Partial<Counts>): void => {
+      for (const [name, count] of Object.entries(counts)) total[name as keyof typeof total] += count
+    }
+    const isKnown = db.read(() => db.get('SELECT 1 FROM sessions WHERE id = ?', id)) !== undefined
+    const erased = await writer.write(() => this.#eraseSession(id, atMs))
+    if (!erased) {
+      throw new AppError(
+        'conflict',
+        'A turn of this conversation runs or waits for a person. Erase the conversation after the turn has ended.',
+      )
+    }
+    add(erased)
+    this.#cache.delete(id)
+    if (memoriesOf !== undefined) add({ memories: await writer.write(() => db.run(DROP_MEMORIES, memoriesOf)) })
+    await this.#eachSlice(0, (after) => this.#eraseMessages(id, after, atMs), add)
+    await this.#eachSlice('', (after) => this.#eraseTurns(id, after, atMs), add)
+    if (!isKnown && total.turns + total.messages + total.memories === 0) return undefined
+    const detail = { conversation: sha256Hex(id).slice(0, 16), said: total.said, messages: total.messages, memories: total.memories }
+    const record = { kind: 'conversation_erased', atMs, sop: '', run: null, step: null, by, reason: null, detail } as const
+    await writer.write(prepareAudit(db, [record]))
+    await shrink(db, writer, 0)
+    return { ...total, purged: emptyLog(db), copies: copiesOf(this.#file).map((copy) => copy.file) }
+  }
+
+  /** Runs `eraseSlice` in a transaction for each slice, until it returns undefined. */
+  async #eachSlice<Position>(
+    first: Position,
+    eraseSlice: (after: Position) => Slice<Position> | undefined,
+    add: (counts: Partial<Counts>) => void,
+  ): Promise<void> {
+    let after = first
+    for (;;) {
+      const slice = await this.#writer.write(() => eraseSlice(after))
+      if (!slice) return
+      add(slice.counts)
+      after = slice.next
+    }
+  }
+
+  /** Part of a write. Returns undefined while a turn of the session runs. */
+  #eraseSession(id: string, atMs: number): { readonly said: number } | undefined {
+    const db = this.#db
+    if (db.get(RUNS, id)) return undefined
+    const said = db.get<{ count: number }>(SAID, id)?.count ?? 0
+    db.run(DROP_SESSION, id)
+    db.run(GIVE_UP_WAITING, id, atMs)
+    return { said }
+  }
+
+  /** Part of a write. Returns undefined after the last slice. */
+  #eraseMessages(id: string, after: number, atMs: number): Slice<number> | undefined {
+    const db = this.#db
+    const { last } = db.get<{ last: number | null }>(NEXT_INBOX, after, SLICE_ROWS) ?? {}
     if (typeof last !== 'number') return undefined
     const rows = db.all<{ number: number; turn: string | null; batch: number | null }>(MESSAGES, after, last, id)
     const counts = { messages: rows.length, replies: 0, approvals: 0, held: 0 }
@@ -77,63 +136,30 @@ export function createErase({ db, writer, cache, file }: EraseOptions): SessionS
       const request = batch ?? number
       db.run(ERASE_BODY, request, id)
       if (db.get(HAS_BODY, request)) counts.held += 1
-      const erased = turn === null ? undefined : eraseTurn(turn, atMs)
+      const erased = turn === null ? undefined : this.#eraseApprovals(turn, atMs)
       counts.replies += erased?.replies ?? 0
       counts.approvals += erased?.approvals ?? 0
     }
     return { counts, next: last }
   }
 
-  /** As `eraseMessages`. */
-  const eraseTurns = (id: string, after: string, atMs: number): { counts: Partial<Counts>; next: string } | undefined => {
-    const { last } = db.get<{ last: string | null }>(NEXT_TURN, after, SLICE) ?? {}
+  /** Part of a write. Returns undefined after the last slice. */
+  #eraseTurns(id: string, after: string, atMs: number): Slice<string> | undefined {
+    const db = this.#db
+    const { last } = db.get<{ last: string | null }>(NEXT_TURN, after, SLICE_ROWS) ?? {}
     if (typeof last !== 'string') return undefined
     const turns = db.all<{ id: string }>(ERASE_TURNS, after, last, id)
     const counts = { turns: turns.length, replies: 0, approvals: 0 }
     for (const turn of turns) {
-      const { replies, approvals } = eraseTurn(turn.id, atMs)
+      const { replies, approvals } = this.#eraseApprovals(turn.id, atMs)
       counts.replies += replies
       counts.approvals += approvals
     }
     return { counts, next: last }
   }
 
-  /** Part of a unit; false while a turn runs. */
-  const eraseSession = (id: string, atMs: number): { readonly said: number } | undefined => {
-    if (db.get(RUNS, id)) return undefined
-    const said = db.get<{ count: number }>(SAID, id)?.count ?? 0
-    db.run(DROP_SESSION, id)
-    db.run(GIVE_UP_WAITING, id, atMs)
-    return { said }
-  }
-
-  return async (id, { atMs, by, memoriesOf }) => {
-    const total = { said: 0, turns: 0, messages: 0, replies: 0, approvals: 0, memories: 0, held: 0 }
-    const add = (counts: Partial<Counts>): void => {
-      for (const [name, count] of Object.entries(counts)) total[name as keyof typeof total] += count
-    }
-    const known = db.read(() => db.get('SELECT 1 FROM sessions WHERE id = ?', id)) !== undefined
-    const erased = await writer.write(() => eraseSession(id, atMs))
-    if (!erased) throw new AppError('conflict', 'A turn of this conversation runs or waits for a person. Erase it when that is over.')
-    add(erased)
-    cache.delete(id)
-    if (memoriesOf !== undefined) add({ memories: await writer.write(() => db.run(DROP_MEMORIES, memoriesOf)) })
-    for (let slice = await writer.write(() => eraseMessages(id, 0, atMs)); slice; ) {
-      const { counts, next } = slice
-      add(counts)
-      slice = await writer.write(() => eraseMessages(id, next, atMs))
-    }
-    for (let slice = await writer.write(() => eraseTurns(id, '', atMs)); slice; ) {
-      const { counts, next } = slice
-      add(counts)
-      slice = await writer.write(() => eraseTurns(id, next, atMs))
-    }
-    if (!known && total.turns + total.messages + total.memories === 0) return undefined
-    const detail = { conversation: sha256Hex(id).slice(0, 16), said: total.said, messages: total.messages, memories: total.memories }
-    const record = { kind: 'conversation_erased', atMs, sop: '', run: null, step: null, by, reason: null, detail } as const
-    const note = appending(db, [record])
-    await writer.write(note)
-    await shrink(db, writer, 0)
-    return { ...total, purged: emptyLog(db), copies: copiesOf(file).map((copy) => copy.file) }
+  /** Part of a write: erases the approvals of a turn and their prompts. */
+  #eraseApprovals(turn: string, atMs: number): { readonly replies: number; readonly approvals: number } {
+    return { replies: this.#db.run(ERASE_PROMPTS, turn, atMs), approvals: this.#db.run(DROP_APPROVALS, turn) }
   }
 }

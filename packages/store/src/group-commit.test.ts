@@ -38,12 +38,12 @@ const kept = () => db.all<{ text: string }>('SELECT text FROM kept ORDER BY rowi
 const outcomes = async (writes: readonly Promise<unknown>[]) =>
   (await Promise.allSettled(writes)).map((write) => (write.status === 'fulfilled' ? 'kept' : write.reason.code))
 
-test('a commit is on stable storage: write-ahead log, full sync', () => {
+test('commits use a write-ahead log with full sync', () => {
   expect(db.get('PRAGMA journal_mode')).toMatchObject({ journal_mode: 'wal' })
   expect(db.get('PRAGMA synchronous')).toMatchObject({ synchronous: 2 })
 })
 
-test('all writes of one turn of the event loop share a commit', async () => {
+test('all writes of one tick of the event loop share a commit', async () => {
   await Promise.all(Array.from({ length: 100 }, (_, at) => keep(`a${at}`)))
   await Promise.all([keep('b'), Promise.resolve().then(() => keep('c'))])
   await keep('d')
@@ -61,7 +61,7 @@ test('512 waiting writes are committed at once', async () => {
   expect(commits).toEqual([512, 1])
 })
 
-test('nothing is acknowledged before its commit', async () => {
+test('a write is acknowledged after its commit', async () => {
   const reader = new Database(file)
   const write = keep('a').then(() => reader.all('SELECT * FROM kept').length)
   expect(reader.all('SELECT * FROM kept')).toEqual([])
@@ -69,7 +69,7 @@ test('nothing is acknowledged before its commit', async () => {
   reader.close()
 })
 
-test('a write that throws is rolled back whole, and the others are kept in their order', async () => {
+test('a write that throws is rolled back, and the others are stored in order', async () => {
   const half = writer.write(() => {
     db.run(INSERT, 'half')
     throw new Error('after the first row')
@@ -80,7 +80,7 @@ test('a write that throws is rolled back whole, and the others are kept in their
   expect(kept()).toEqual(['a', 'b', 'c'])
 })
 
-test('a full disk refuses what does not fit as unavailable, keeps what does, and is forgotten when there is room again', async () => {
+test('a full disk refuses only the writes that do not fit, and recovers', async () => {
   const pages = (extra: number) => {
     const count = db.get<{ page_count: number }>('PRAGMA page_count')?.page_count ?? 0
     db.exec(`PRAGMA max_page_count = ${count + extra}`)
@@ -88,7 +88,7 @@ test('a full disk refuses what does not fit as unavailable, keeps what does, and
   pages(2)
   expect(await outcomes([keep('a'), keep('x'.repeat(100_000)), keep('b')])).toEqual(['kept', 'unavailable', 'kept'])
   await expect(keep('y'.repeat(100_000))).rejects.toMatchObject({
-    message: 'The store cannot keep this now: database or disk is full',
+    message: 'The store cannot write now: database or disk is full',
     retryAfterSecs: 30,
   })
   expect(kept()).toEqual(['a', 'b'])
@@ -98,7 +98,7 @@ test('a full disk refuses what does not fit as unavailable, keeps what does, and
   expect(writer.health).toMatchObject({ fault: null })
 })
 
-test('a damaged table stays a fault while other tables take writes', async () => {
+test('a damaged table stays a fault while other tables accept writes', async () => {
   const damaged = Object.assign(new Error('database disk image is malformed'), { errcode: 11, errstr: 'database disk image is malformed' })
   const write = writer.write(() => {
     throw damaged
@@ -108,19 +108,19 @@ test('a damaged table stays a fault while other tables take writes', async () =>
   expect(writer.health).toMatchObject({ fault: 'database disk image is malformed' })
 })
 
-test('trouble with the disk is logged when it begins and when it ends', async () => {
+test('a disk fault is logged once when it begins and once when it ends', async () => {
   db.exec('PRAGMA query_only = TRUE')
   expect(await outcomes([keep('a'), keep('b')])).toEqual(['unavailable', 'unavailable'])
   expect(await outcomes([keep('c')])).toEqual(['unavailable'])
   db.exec('PRAGMA query_only = FALSE')
   expect(await outcomes([keep('d'), keep('e')])).toEqual(['kept', 'kept'])
   expect(host.logs.map(({ level, message }) => [level, message])).toEqual([
-    ['error', 'the store cannot keep writes'],
-    ['info', 'the store keeps writes again'],
+    ['error', 'store cannot write'],
+    ['info', 'store accepts writes again'],
   ])
 })
 
-test('a lock another process holds is waited for once, not once per write', async () => {
+test('a lock of another process delays a commit once, not once per write', async () => {
   const other = new Database(file)
   other.exec('BEGIN IMMEDIATE')
   const startedMs = performance.now()
@@ -132,7 +132,7 @@ test('a lock another process holds is waited for once, not once per write', asyn
   expect(kept()).toEqual(['d'])
 })
 
-test('a lock that comes between writes run alone is waited for once, too', async () => {
+test('a lock between separate writes delays them once', async () => {
   const other = new Database(file)
   writer = new GroupCommit(db, { clock: host.clock, log: host.log, onCommit: () => other.exec('BEGIN IMMEDIATE') })
   const startedMs = performance.now()
@@ -142,7 +142,7 @@ test('a lock that comes between writes run alone is waited for once, too', async
   expect(kept()).toEqual(['a'])
 })
 
-test('closing commits what waits and refuses what comes', async () => {
+test('closing commits waiting writes and refuses later ones', async () => {
   const write = keep('a')
   writer.close()
   expect(kept()).toEqual(['a'])

@@ -1,18 +1,20 @@
-/** The one writer: what is asked for in one turn of the event loop becomes durable in one commit. */
+/** The only writer: all writes requested in one tick of the event loop become durable in one commit. */
 import { AppError, type Clock, type Logger, type StoreHealth } from '@sluice/sdk'
-import { Company } from './company.ts'
+import { BatchSize } from './batch-size.ts'
 import type { Database } from './database.ts'
 import { isDamaged, storageError, storageFault } from './storage-error.ts'
 
-/** So many waiting units are committed at once, without waiting for the event loop's turn to end. */
+/** This many waiting writes are committed at once, without waiting for the end of the tick. */
 const UNITS_MAX = 512
-/** How long a commit waits for those who are missed. */
+/** A commit waits this long for further writers. */
 const WAIT_MS = 1
+/** The number of rows dropped in one transaction; each row has pages of its own. */
+const SLICE_ROWS = 250
 
 export interface GroupCommitOptions {
   readonly clock: Clock
   readonly log: Logger
-  /** Told after each commit how many units it held and how long it took, the disk included. Must not throw. */
+  /** Called after each commit with the number of its writes and its duration, including the sync. Must not throw. */
   readonly onCommit?: ((units: number, tookMs: number) => void) | undefined
 }
 
@@ -24,21 +26,21 @@ interface Unit {
 
 interface Failure {
   readonly error: unknown
-  /** False: not even the transaction could begin, so none of the units is at fault. */
+  /** False when the transaction could not begin, so that no unit caused the failure. */
   readonly begun: boolean
 }
 
 export class GroupCommit {
   readonly #db: Database
   readonly #options: GroupCommitOptions
+  readonly #batchSize = new BatchSize()
   #waiting: Unit[] = []
   #commits = 0
-  readonly #company = new Company()
-  #scheduled: NodeJS.Immediate | undefined
-  #patience: NodeJS.Timeout | undefined
-  #closed = false
+  #immediate: NodeJS.Immediate | undefined
+  #timer: NodeJS.Timeout | undefined
+  #isClosed = false
   #lastCommitMs: number | null = null
-  /** Why the last write failed, where that lies with the disk or the file. */
+  /** The fault of the disk or the file that made the last write fail. */
   #fault: string | null = null
 
   constructor(db: Database, options: GroupCommitOptions) {
@@ -46,6 +48,7 @@ export class GroupCommit {
     this.#options = options
   }
 
+  /** The number of waiting writes. */
   get pending(): number {
     return this.#waiting.length
   }
@@ -54,19 +57,19 @@ export class GroupCommit {
     return { lastCommitMs: this.#lastCommitMs, fault: this.#fault ?? this.#db.damage }
   }
 
-  /** Commits so far. */
+  /** The number of commits so far. */
   get commits(): number {
     return this.#commits
   }
 
   /**
-   * Runs `unit` in the next transaction and resolves to what it returned once that is durable. Rejects when nothing of it
-   * was kept: with `unavailable` when the disk or the file is at fault, else with what the unit threw. A unit may run
-   * twice, because one that throws has the others of its transaction run again alone: it works on the database and
-   * nothing else, and returns an expected refusal rather than throwing it.
+   * Runs `unit` in the next transaction and resolves to its result once that is durable. After a rejection nothing of the unit is
+   * stored; it rejects with `unavailable` for a fault of the disk or the file, else with the unit's own error. A unit may run
+   * twice: when one unit of a transaction throws, the others run again, each in a transaction of its own. A unit must therefore
+   * only touch the database, and must return an expected refusal instead of throwing it.
    */
   write<T>(unit: () => T): Promise<T> {
-    if (this.#closed) return Promise.reject(new AppError('unavailable', 'The store is closed.'))
+    if (this.#isClosed) return Promise.reject(new AppError('unavailable', 'The store is closed.'))
     const { promise, resolve, reject } = Promise.withResolvers<T>()
     this.#waiting.push({ run: unit, resolve: resolve as (result: unknown) => void, reject })
     if (this.#waiting.length >= UNITS_MAX) this.flush()
@@ -74,31 +77,44 @@ export class GroupCommit {
     return promise
   }
 
-  /** Commits at the end of this turn of the event loop if nobody is missed, else a little later. */
-  #schedule(): void {
-    if (this.#scheduled) return
-    if (this.#company.isComplete(this.#waiting.length)) this.#scheduled = setImmediate(() => this.flush())
-    else this.#patience ??= setTimeout(() => this.flush(), WAIT_MS)
+  /**
+   * Drops at most `limit` rows in small transactions, so that other writes get their turn in between. `drop` gets the number of
+   * rows for one transaction and returns the number it dropped. Resolves to the total.
+   */
+  async dropInSlices(limit: number, drop: (rows: number) => number): Promise<number> {
+    for (let dropped = 0; ; ) {
+      const rows = Math.min(limit - dropped, SLICE_ROWS)
+      const count = rows > 0 ? await this.write(() => drop(rows)) : 0
+      dropped += count
+      if (count < SLICE_ROWS) return dropped
+    }
   }
 
-  /** Commits what waits, now. */
+  /** Commits the waiting writes now. */
   flush(): void {
-    clearImmediate(this.#scheduled)
-    clearTimeout(this.#patience)
-    this.#scheduled = undefined
-    this.#patience = undefined
+    clearImmediate(this.#immediate)
+    clearTimeout(this.#timer)
+    this.#immediate = undefined
+    this.#timer = undefined
     const units = this.#waiting
     this.#waiting = []
-    if (units.length > 0) this.#settle(units)
+    if (units.length > 0) this.#commitAll(units)
   }
 
-  /** Commits what waits and refuses what comes. */
+  /** Commits the waiting writes and refuses later ones. */
   close(): void {
     this.flush()
-    this.#closed = true
+    this.#isClosed = true
   }
 
-  #settle(units: readonly Unit[]): void {
+  /** Commits at the end of this tick, or a little later when more writers are expected. */
+  #schedule(): void {
+    if (this.#immediate) return
+    if (this.#batchSize.isComplete(this.#waiting.length)) this.#immediate = setImmediate(() => this.flush())
+    else this.#timer ??= setTimeout(() => this.flush(), WAIT_MS)
+  }
+
+  #commitAll(units: readonly Unit[]): void {
     let failure = this.#commit(units)
     if (!failure) return
     if (!failure.begun || units.length === 1) {
@@ -107,7 +123,7 @@ export class GroupCommit {
     }
     failure = undefined
     for (const unit of units) {
-      // A transaction that cannot begin has waited for the lock already; nobody behind it waits again.
+      // A transaction that could not begin has already waited for the lock, so the remaining units do not wait again.
       if (!failure || failure.begun) failure = this.#commit([unit])
       if (failure) this.#refuse(unit, failure)
     }
@@ -128,21 +144,21 @@ export class GroupCommit {
     }
     this.#commits++
     for (const [index, { resolve }] of units.entries()) resolve(results[index])
-    if (this.#fault !== null) log.info('the store keeps writes again')
+    if (this.#fault !== null) log.info('store accepts writes again')
     this.#fault = null
     this.#lastCommitMs = clock.monotonicMs()
     const tookMs = this.#lastCommitMs - startedMs
-    this.#company.committed(units.length)
+    this.#batchSize.committed(units.length)
     onCommit?.(units.length, tookMs)
     return undefined
   }
 
   #refuse(unit: Unit, { error }: Failure): void {
     const fault = storageFault(error)
-    if (this.#fault === null && fault !== undefined) this.#options.log.error('the store cannot keep writes', { error })
+    if (this.#fault === null && fault !== undefined) this.#options.log.error('store cannot write', { error })
     this.#fault = fault ?? this.#fault
-    // Other tables may still take writes, which mends nothing.
+    // Writes to undamaged tables may still succeed, but the file stays damaged.
     if (isDamaged(error)) this.#db.damage ??= fault ?? null
-    unit.reject(storageError(error, 'The store cannot keep this now'))
+    unit.reject(storageError(error, 'The store cannot write now'))
   }
 }

@@ -1,4 +1,4 @@
-/** Histories from memory are what the file says, whoever else writes to it. */
+/** Compares cached histories with the file while two processes write to it. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -68,7 +68,7 @@ const step = fc.oneof(
   },
 )
 
-test('any history of two processes reads the same from memory as from a plain model', async () => {
+test('histories written by two processes match a plain model', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
       const stores = pair()
@@ -91,7 +91,7 @@ test('any history of two processes reads the same from memory as from a plain mo
   )
 })
 
-test('a long session is read whole even where only its end is in memory', async () => {
+test('a long session is read completely when only its end is cached', async () => {
   const { ours } = pair()
   for (let turn = 0; turn < 200; turn++) await finish(ours, 'long', [`q${turn}`, `a${turn}`])
   expect(await ours.sessions.history('long', 10)).toHaveLength(10)
@@ -104,7 +104,7 @@ test('a long session is read whole even where only its end is in memory', async 
   )
 })
 
-test('two turns of one session in one commit are both there', async () => {
+test('two turns of one session in one commit are both in the history', async () => {
   const { ours } = pair()
   await ours.sessions.history('busy', 10)
   await Promise.all([finish(ours, 'busy', ['one']), finish(ours, 'busy', ['two'])])

@@ -1,17 +1,17 @@
-/** The newest messages of recently active sessions, so that a turn does not read and parse what the last one wrote. */
+/** Caches the newest messages of recently active sessions, so that a turn need not read and parse them again. */
 import { BoundedMap } from '@sluice/kit'
 import type { ModelMessage } from '@sluice/sdk'
 import type { Database } from './database.ts'
 
 const SESSIONS_MAX = 1000
-/** Of one session, or twice as many before the older half goes; what is older is read from the file. */
+/** The messages kept of one session; the older half is dropped at twice this number. Older ones are read from the file. */
 const MESSAGES_MAX = 128
-/** Of all sessions together, in characters of JSON. */
+/** The limit for all sessions together, in characters of JSON. */
 const CHARS_MAX = 16 * 1024 * 1024
 
-/** The messages of one turn, as they stand in the file. */
+/** The stored messages of one turn. */
 export interface Chunk {
-  /** The session's message count with them. */
+  /** The session's message count, these messages included. */
   readonly upTo: number
   readonly json: string
 }
@@ -19,11 +19,11 @@ export interface Chunk {
 interface Entry {
   /** Oldest first. */
   messages: ModelMessage[]
-  /** Of their JSON, all together. */
+  /** The length of their JSON. */
   chars: number
-  /** The session's message count these end with. */
+  /** The session's message count, these messages included. */
   upTo: number
-  /** True: the session has no older messages than these. */
+  /** True when the session has no older messages. */
   isWhole: boolean
 }
 
@@ -33,18 +33,18 @@ export class HistoryCache {
   #foreignVersion = -1
   #isChecked = false
 
-  /** The newest `limit` messages, or undefined if not that many are known. */
+  /** Returns the newest `limit` messages, or undefined when the cache holds fewer. */
   get(id: string, limit: number): ModelMessage[] | undefined {
     const entry = this.#sessions.get(id)
     if (!entry || !(entry.isWhole || entry.messages.length >= limit)) return undefined
-    this.#sessions.delete(id) // recently used goes last
+    this.#sessions.delete(id) // moves the session to the end, as the most recently used
     this.#sessions.set(id, entry)
     return entry.messages.slice(-limit)
   }
 
   /**
-   * Remembers what was read from the file: the newest chunks of a session, oldest first, as many as hold `limit` messages.
-   * Returns their messages.
+   * Stores the newest chunks of a session, oldest first, as they were read from the file to cover `limit` messages. Returns their
+   * messages.
    */
   fill(id: string, chunks: readonly Chunk[], limit: number): ModelMessage[] {
     this.delete(id)
@@ -55,7 +55,7 @@ export class HistoryCache {
     return messages
   }
 
-  /** Adds what a turn has just committed. What does not follow on the messages known is a sign of another writer. */
+  /** Adds the messages of a committed turn. If they do not follow the cached ones, another process has written, and the entry is dropped. */
   append(id: string, { upTo, json }: Chunk): void {
     const entry = this.#sessions.get(id)
     if (!entry) return
@@ -73,7 +73,7 @@ export class HistoryCache {
     this.#sessions.delete(id)
   }
 
-  /** Forgets everything when another process has written to the file; asks once in a turn of the event loop. */
+  /** Clears the cache when another process has written to the file. Checks once per tick of the event loop. */
   expireIfForeign(db: Pick<Database, 'foreignVersion'>): void {
     if (this.#isChecked) return
     this.#isChecked = true
@@ -86,7 +86,6 @@ export class HistoryCache {
     this.clear()
   }
 
-  /** Forgets everything. */
   clear(): void {
     this.#sessions.clear()
     this.#chars = 0

@@ -1,7 +1,8 @@
-/** The idempotency port on top of the key table and what is on disk: turns, and events of procedures. */
+/** The idempotency port, on top of the key table and of the stored turns and procedure events. */
 import type { Clock, IdempotencyStore } from '@sluice/sdk'
 import type { Database } from './database.ts'
-import { hashKey, KeyTable, type KnownKeys } from './key-table.ts'
+import { hashKey } from './hashed-keys.ts'
+import { KeyTable, type KnownKeys } from './key-table.ts'
 
 const QUEUED = `
   SELECT idempotency AS key, id AS turnId FROM turns
@@ -13,7 +14,7 @@ const DONE_BY_EVENT = `
   SELECT idempotency AS key, NULL AS turnId, at AS endedAtMs FROM sop_events
   WHERE idempotency IS NOT NULL AND at > ? ORDER BY at DESC, idempotency DESC LIMIT ?`
 
-/** Every method is synchronous; only the first claim reads from disk, at most `keysMax` rows of each kind. */
+/** Every method is synchronous. Only the first claim reads from the disk, at most `keysMax` rows of each kind. */
 export function createIdempotency(db: Database, clock: Clock): { readonly keys: KeyTable; readonly port: IdempotencyStore } {
   const keys = new KeyTable(({ ttlMs, keysMax }) =>
     db.read(() => ({

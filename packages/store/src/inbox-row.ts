@@ -1,4 +1,4 @@
-/** A message that came in, as it lies in the table and as callers see it. */
+/** An inbox message, as a row of its table and as callers see it. */
 import type { InboxRow, InboxState, MessageKind } from '@sluice/sdk'
 
 export interface InboxColumns {

@@ -1,22 +1,21 @@
-/** What came in, from its keeping to the end of its turn (§4.2). The end itself is in `turns.ts`, with all that goes with it. */
+/** Inbox messages, from their arrival to their end. The end of a turn, which also ends its message, is in `turns.ts`. */
 import type { BoundedMap } from '@sluice/kit'
-import type { Clock, InboxEntry, InboxStore, OutboxRow } from '@sluice/sdk'
+import type { Clock, InboxEntry, InboxStore } from '@sluice/sdk'
 import type { Database } from './database.ts'
 import { createDeliveryTable } from './delivery-table.ts'
-import { endMessage } from './end-message.ts'
 import type { GroupCommit } from './group-commit.ts'
 import { INBOX_COLUMNS, type InboxColumns, toInboxRow } from './inbox-row.ts'
 import { createKeep, createKnown } from './keep-arrival.ts'
-import { queueing } from './outbox.ts'
-import { createStart } from './start-message.ts'
+import { createStart, endMessage } from './message-attempt.ts'
+import { prepareReplies, repliesTo } from './outbox.ts'
 
 const RETRY = `
   UPDATE inbox SET state = 'pending', next_at = ?, error = ?, attempts = attempts - ? WHERE number = ? AND state = 'running'
   RETURNING turn_id, attempts`
 const RELEASE = `
   UPDATE inbox SET state = 'pending', attempts = attempts - 1 WHERE number = ? AND state = 'running' RETURNING turn_id, attempts`
-const REST_TURN = `UPDATE turns SET status = 'queued', attempts = ? WHERE id = ? AND ended_at IS NULL`
-const BURY = `
+const REQUEUE_TURN = `UPDATE turns SET status = 'queued', attempts = ? WHERE id = ? AND ended_at IS NULL`
+const MARK_DEAD = `
   UPDATE inbox SET state = 'dead', next_at = NULL, ended_at = ?, error = ? WHERE number = ? AND ended_at IS NULL RETURNING turn_id`
 const FAIL_TURN = `
   UPDATE turns SET status = 'failed', error_json = ?, ended_at = ?, checkpoint_json = NULL WHERE id = ? AND ended_at IS NULL`
@@ -36,19 +35,13 @@ interface Content {
   readonly trace: string | null
 }
 
-interface Resting {
+interface Requeued {
   readonly turn_id: string
   readonly attempts: number
 }
 
-/** `repliesTo` reads what was answered to a message. */
-export function createInbox(
-  db: Database,
-  writer: GroupCommit,
-  clock: Clock,
-  recent: BoundedMap<string, true>,
-  repliesTo: (number: number) => readonly OutboxRow[],
-): InboxStore {
+/** `recent` holds the ids of recent messages; the caller clears it after pruning. */
+export function createInbox(db: Database, writer: GroupCommit, clock: Clock, recent: BoundedMap<string, true>): InboxStore {
   const table = createDeliveryTable<InboxColumns>(db, {
     name: 'inbox',
     columns: INBOX_COLUMNS,
@@ -56,17 +49,19 @@ export function createInbox(
     states: ['pending', 'running', 'done', 'dead'],
     waiting: ['pending', 'running'],
   })
-  const rest = (resting: Resting | undefined): void => {
-    if (resting) db.run(REST_TURN, resting.attempts, resting.turn_id)
+  /** Part of a write: the turn of a message that waits again waits with it. */
+  const requeueTurn = (requeued: Requeued | undefined): void => {
+    if (requeued) db.run(REQUEUE_TURN, requeued.attempts, requeued.turn_id)
   }
   return {
     keep: createKeep(db, writer, recent),
     known: createKnown(db, recent),
     start: createStart(db, writer),
-    retry: (number, { error, atMs, uncounted }) => writer.write(() => rest(db.get<Resting>(RETRY, atMs, error, uncounted ? 1 : 0, number))),
-    release: (number) => writer.write(() => rest(db.get<Resting>(RELEASE, number))),
+    retry: (number, { error, atMs, uncounted }) =>
+      writer.write(() => requeueTurn(db.get<Requeued>(RETRY, atMs, error, uncounted ? 1 : 0, number))),
+    release: (number) => writer.write(() => requeueTurn(db.get<Requeued>(RELEASE, number))),
     async done(number, atMs, replies = []) {
-      const queue = queueing(db, replies, null)
+      const queue = prepareReplies(db, replies, null)
       return writer.write(() => (endMessage(db, number, atMs) ? queue() : []))
     },
     async draft(number, providerId) {
@@ -75,8 +70,8 @@ export function createInbox(
     async bury(number, { error, atMs }) {
       const errorJson = JSON.stringify({ code: 'internal', message: error })
       await writer.write(() => {
-        const buried = db.get<{ turn_id: string | null }>(BURY, atMs, error, number)
-        if (buried) db.run(FAIL_TURN, errorJson, atMs, buried.turn_id)
+        const dead = db.get<{ turn_id: string | null }>(MARK_DEAD, atMs, error, number)
+        if (dead) db.run(FAIL_TURN, errorJson, atMs, dead.turn_id)
       })
     },
     async waiting(options) {
@@ -97,7 +92,7 @@ export function createInbox(
       if (!row || !content) return undefined
       const { verdict, message_json, raw, trace } = content
       const message = JSON.parse(message_json ?? 'null')
-      return { ...toInboxRow(row), verdict, raw, message, ...(trace !== null && { trace }), replies: repliesTo(number) }
+      return { ...toInboxRow(row), verdict, raw, message, ...(trace !== null && { trace }), replies: repliesTo(db, number) }
     },
     replay: (number) => writer.write(() => db.run(REPLAY, clock.nowMs(), number) > 0),
     async counts() {

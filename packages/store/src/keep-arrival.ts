@@ -1,10 +1,10 @@
-/** Keeps one request and its messages, each only once: the write every provider waits for (§4.2). */
+/** Stores an arrived request and its messages, each once. The platform gets its answer only after this write. */
 
 import { BoundedMap } from '@sluice/kit'
 import type { Arrival, InboxStore } from '@sluice/sdk'
 import type { Database } from './database.ts'
 import type { GroupCommit } from './group-commit.ts'
-import { idOf, keyOf } from './row-key.ts'
+import { joinTexts, rowKey } from './hashed-keys.ts'
 
 const KEEP = `
   INSERT INTO inbox (
@@ -12,50 +12,51 @@ const KEEP = `
     kind, approval_run_id, approval_step_id
   ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 const KNOWN = 'SELECT 1 FROM inbox WHERE key = ?'
-const USE_UP = `
+const USE_NONCE = `
   INSERT INTO nonces (key, until) VALUES (?, ?) ON CONFLICT DO UPDATE SET until = excluded.until WHERE until <= ?`
 const RECENT_MAX = 10_000
 const RECENT_CHARS_MAX = 256
 
-type Kept = 'replayed' | readonly (number | null)[]
+/** The row numbers of the messages, null for a known one; or `replayed` for a nonce that was used before. */
+type KeepResult = 'replayed' | readonly (number | null)[]
 
-/** The ids of messages kept lately. A provider's repeats come soon: they are known without a write, or a look at the file. */
+/** The ids of recently stored messages. A platform repeats a message soon, so most repeats are recognized without the file. */
 export const createRecentIds = (): BoundedMap<string, true> => new BoundedMap(RECENT_MAX)
 
-/** `recent` is to be cleared when rows are dropped, since their ids may come again. */
-export function createKeep(db: Database, writer: GroupCommit, recent: BoundedMap<string, true>): (arrival: Arrival) => Promise<Kept> {
+/** Clear `recent` when rows are dropped, because their ids may arrive again. */
+export function createKeep(db: Database, writer: GroupCommit, recent: BoundedMap<string, true>): (arrival: Arrival) => Promise<KeepResult> {
   return async (arrival) => {
     const { channel, messages, once } = arrival
-    const ids = messages.map(({ message: { account, id } }) => idOf(channel, account, id))
+    const ids = messages.map(({ message: { account, id } }) => joinTexts(channel, account, id))
     if (!once && ids.every((id) => recent.has(id))) return ids.map(() => null)
-    const kept = await writer.write(keeping(db, arrival, ids))
+    const kept = await writer.write(prepareArrival(db, arrival, ids))
     if (kept !== 'replayed') for (const id of ids) if (id.length <= RECENT_CHARS_MAX) recent.set(id, true)
     return kept
   }
 }
 
-/** Asks the file only about messages that did not come lately. */
+/** Reads the file only for messages that are not recent. */
 export function createKnown(db: Database, recent: BoundedMap<string, true>): InboxStore['known'] {
-  const isKnown = (id: string): boolean => recent.has(id) || db.get(KNOWN, keyOf(id)) !== undefined
-  return async (channel, messages) => db.read(() => messages.map(({ account, id }) => isKnown(idOf(channel, account, id))))
+  const isKnown = (id: string): boolean => recent.has(id) || db.get(KNOWN, rowKey(id)) !== undefined
+  return async (channel, messages) => db.read(() => messages.map(({ account, id }) => isKnown(joinTexts(channel, account, id))))
 }
 
-/** The unit that keeps it; made outside the transaction is what can be. */
-function keeping(
+/** Builds keys and JSON outside the transaction. The returned write stores the request. */
+function prepareArrival(
   db: Database,
   { channel, verdict, raw, receivedAtMs, once, messages, trace }: Arrival,
   ids: readonly string[],
-): () => Kept {
-  const nonce = once && { key: keyOf(idOf(channel, once.value)), untilMs: once.untilMs }
+): () => KeepResult {
+  const nonce = once && { key: rowKey(joinTexts(channel, once.value)), untilMs: once.untilMs }
   const rows = messages.map(({ message, session, kind = null, approval }, index) => ({
-    key: keyOf(ids[index] ?? ''),
+    key: rowKey(ids[index] ?? ''),
     message,
     session,
     json: JSON.stringify(message),
     answers: [kind, approval?.runId ?? null, approval?.stepId ?? null] as const,
   }))
   return () => {
-    if (nonce && db.run(USE_UP, nonce.key, nonce.untilMs, receivedAtMs) === 0) return 'replayed'
+    if (nonce && db.run(USE_NONCE, nonce.key, nonce.untilMs, receivedAtMs) === 0) return 'replayed'
     let batch: number | null = null
     return rows.map(({ key, session, json, answers, message: { account, id, sender } }) => {
       const body = batch === null ? raw : null

@@ -13,7 +13,7 @@ const LIMITS = { ttlMs: 4, keysMax: 3 }
 const folder = mkdtempSync(join(tmpdir(), 'key-table-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
-/** One turn as it lies on disk. */
+/** A turn as it is stored. */
 interface Row {
   readonly turn: string
   readonly key: string
@@ -21,13 +21,13 @@ interface Row {
   endedAtMs: number
 }
 
-/** The rules again, written for clarity: plain lists, oldest first. */
+/** A second implementation of the rules, written for clarity: plain lists, oldest first. */
 class Model {
   inFlight: { readonly key: string; queued: boolean }[] = []
   done: { readonly key: string; readonly endedAtMs: number }[] = []
-  /** In the order they were first kept. */
-  books: Row[] = []
-  /** The turn each key was last claimed for. */
+  /** The stored turns, in the order of their creation. */
+  rows: Row[] = []
+  /** The turn for which each key was last claimed. */
   turns = new Map<string, string>()
   turnCount = 0
 
@@ -48,24 +48,24 @@ class Model {
 
   queue(key: string): void {
     for (const entry of this.inFlight) if (entry.key === key) entry.queued = true
-    this.books.push({ turn: this.turnOf(key), key, state: 'queued', endedAtMs: 0 })
+    this.rows.push({ turn: this.turnOf(key), key, state: 'queued', endedAtMs: 0 })
   }
 
   finish(key: string, state: 'done' | 'failed', endedAtMs: number): void {
     this.inFlight = this.inFlight.filter((entry) => entry.key !== key)
     if (state === 'done') this.done.push({ key, endedAtMs })
-    const row = this.books.find(({ turn }) => turn === this.turnOf(key))
+    const row = this.rows.find(({ turn }) => turn === this.turnOf(key))
     if (row) Object.assign(row, { state, endedAtMs })
-    else this.books.push({ turn: this.turnOf(key), key, state, endedAtMs })
+    else this.rows.push({ turn: this.turnOf(key), key, state, endedAtMs })
   }
 
-  /** Memory is gone, the books stay. */
+  /** Simulates a restart: memory is lost, the rows stay. */
   restart(nowMs: number): void {
-    const fresh = this.books.filter(({ state, endedAtMs }) => state === 'done' && nowMs - endedAtMs < LIMITS.ttlMs)
+    const fresh = this.rows.filter(({ state, endedAtMs }) => state === 'done' && nowMs - endedAtMs < LIMITS.ttlMs)
     const newest = fresh.sort((a, b) => a.endedAtMs - b.endedAtMs).slice(-LIMITS.keysMax)
     this.done = newest.filter(({ key }, at) => newest.findLastIndex((entry) => entry.key === key) === at)
     this.inFlight = []
-    for (const { key, turn } of this.books.filter(({ state }) => state === 'queued').slice(-LIMITS.keysMax)) {
+    for (const { key, turn } of this.rows.filter(({ state }) => state === 'queued').slice(-LIMITS.keysMax)) {
       this.turns.set(key, turn)
       this.done = this.done.filter((entry) => entry.key !== key)
       if (this.isInFlight(key)) continue
@@ -130,7 +130,7 @@ class Queueing implements fc.AsyncCommand<Model, Real> {
   }
   check = (model: Model) => model.inFlight.some(({ key, queued }) => key === this.key && !queued)
   async run(model: Model, real: Real): Promise<void> {
-    await real.clock.advance(1) // which of two in one millisecond is older, nobody promises
+    await real.clock.advance(1) // the order of two turns in one millisecond is undefined
     const createdAtMs = real.clock.nowMs()
     await real.store.turns.enqueue(queuedTurn(model.turnOf(this.key), { createdAtMs, idempotency: scoped(this.key) }))
     model.queue(this.key)
@@ -170,7 +170,7 @@ class Restarting implements fc.AsyncCommand<Model, Real> {
   async run(model: Model, real: Real): Promise<void> {
     await real.store.close()
     real.store = openStore({ file: real.file, clock: real.clock, log: testHost().log })
-    // The disk is read at the first claim; this one leaves no trace but the room it took.
+    // The first claim reads the disk. This one is released, so that only the room it took has an effect.
     await real.store.idempotency.claim(scoped('first'), LIMITS)
     await real.store.idempotency.release(scoped('first'))
     model.restart(real.clock.nowMs())
@@ -179,7 +179,7 @@ class Restarting implements fc.AsyncCommand<Model, Real> {
   toString = () => 'restart'
 }
 
-test('§2.2 keys are remembered as the rules say, whatever happens in whatever order', async () => {
+test('idempotency keys follow the model in any sequence of events', async () => {
   const key = fc.constantFrom('a', 'b', 'c', 'd')
   const commands = fc.commands(
     [

@@ -1,41 +1,38 @@
 /**
- * Which idempotency keys are taken (§2.2). The truth about claims is in memory, so a claim touches no disk; what outlives
- * the process stands in the turns themselves: an unfinished turn holds its key, a turn done within the window has used it
- * up. Keys are kept as hashes, so that a long one costs no more than a short one.
+ * The idempotency keys in use; see docs/contract.md#idempotency. Claims live in memory, so a claim needs no disk access. After a
+ * restart the table is loaded from the turns: an unfinished turn holds its key, and a turn that was done within the window has
+ * used it up. Keys are stored as hashes, so that a long key costs no more than a short one.
  */
 import { BoundedMap } from '@sluice/kit'
-import { type Claim, type IdempotencyKey, sha256Hex } from '@sluice/sdk'
+import type { Claim } from '@sluice/sdk'
 
 export interface KeyLimits {
   readonly ttlMs: number
   readonly keysMax: number
 }
 
-/** What a restart finds, oldest first. */
+/** The stored keys that a restart finds, oldest first. */
 export interface KnownKeys {
   readonly queued: readonly { readonly key: string; readonly turnId: string }[]
-  /** `turnId` is null where a procedure took the request. */
+  /** `turnId` is null for a request that a procedure handled. */
   readonly done: readonly { readonly key: string; readonly turnId: string | null; readonly endedAtMs: number }[]
 }
 
 interface InFlight {
   /** Null until the turn is known. */
   turnId: string | null
-  /** True: a durable turn holds the key, and only the turn's end gives it back. */
+  /** True when a durable turn holds the key; then only the end of that turn releases it. */
   isQueued: boolean
 }
 
-/** Any two different keys have different hashes: the length keeps scope and key apart, UTF-16 keeps broken text apart. */
-export const hashKey = ({ scope, key }: IdempotencyKey): string => sha256Hex(Buffer.from(`${scope.length}:${scope}${key}`, 'utf16le'))
-
-/** A key in flight does not expire, since its turn still runs; a key that is done does, `ttlMs` after the turn's end. */
+/** A key in flight does not expire, because its turn still runs. A key that is done expires `ttlMs` after the end of its turn. */
 export class KeyTable {
   readonly #load: (limits: KeyLimits) => KnownKeys
   #keysMax = 0
   #inFlight = new BoundedMap<string, InFlight>(1)
   #done = new BoundedMap<string, { readonly turnId: string | null; readonly endedAtMs: number }>(1)
 
-  /** `load` reads what the disk knows; called once, at the first claim. */
+  /** `load` reads the stored keys. It is called once, at the first claim. */
   constructor(load: (limits: KeyLimits) => KnownKeys) {
     this.#load = load
   }
@@ -54,25 +51,25 @@ export class KeyTable {
     return (this.#inFlight.get(key) ?? this.#done.get(key))?.turnId ?? undefined
   }
 
-  /** Gives back a claim that no durable turn holds. */
+  /** Releases a claim that no durable turn holds. */
   release(key: string): void {
     if (this.#inFlight.get(key)?.isQueued === false) this.#inFlight.delete(key)
   }
 
-  /** A turn that is being kept is going to hold the key. */
+  /** Notes the turn that will hold the key once it is stored. */
   queueing(key: string, turnId: string): void {
     const claim = this.#inFlight.get(key)
     if (claim && !claim.isQueued) claim.turnId = turnId
   }
 
-  /** A durable turn holds the key from now on. */
+  /** Notes that a durable turn holds the key. */
   queued(key: string, turnId: string): void {
     if (!this.#isLoaded) return
     this.#done.delete(key)
     this.#take(key, { turnId, isQueued: true })
   }
 
-  /** The turn that held the key is over; `doneAtMs` is undefined if it did not end well. `turnId` is null for a procedure. */
+  /** Notes the end of the turn that held the key. `doneAtMs` is undefined when the turn failed; `turnId` is null for a procedure. */
   ended(key: string, turnId: string | null, doneAtMs: number | undefined): void {
     if (!this.#isLoaded) return
     this.#inFlight.delete(key)
@@ -82,7 +79,7 @@ export class KeyTable {
     this.#done.set(key, { turnId, endedAtMs: doneAtMs })
   }
 
-  /** Before the first claim nothing has to be noted: `load` will find it on the disk. */
+  /** Before the first claim nothing needs to be noted, because `load` will read it from the disk. */
   get #isLoaded(): boolean {
     return this.#keysMax > 0
   }
@@ -111,7 +108,7 @@ export class KeyTable {
     if (this.#size >= this.#keysMax) this.#dropOldest()
   }
 
-  /** A key in flight goes only when there is no other: without it the same request would run twice at once. */
+  /** Drops a key in flight only when there is no other: without its key, the same request could run twice at once. */
   #dropOldest(): void {
     const keys = this.#done.size > 0 ? this.#done : this.#inFlight
     const oldest = keys.oldest()

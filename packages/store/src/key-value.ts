@@ -1,4 +1,4 @@
-/** Durable keys and values of one owner. */
+/** The durable keys and values of one owner. */
 import type { KeyValue } from '@sluice/sdk'
 import type { Database } from './database.ts'
 import type { GroupCommit } from './group-commit.ts'
@@ -14,7 +14,7 @@ interface Row {
   readonly value_json: string
 }
 
-/** A value is copied when it is handed over. One that is no JSON (a function, `undefined`) is kept as null. */
+/** Values are copied. A value without a JSON form, such as a function or `undefined`, is stored as null. */
 export const createKeyValue = (db: Database, writer: GroupCommit, owner: string): KeyValue => ({
   async get(key) {
     const row = db.read(() => db.get<Row>(GET, owner, toBytes(key)))
@@ -35,12 +35,12 @@ export const createKeyValue = (db: Database, writer: GroupCommit, owner: string)
   },
 })
 
-/** UTF-16 with the high byte first: sorts as JavaScript sorts texts, and keeps any two apart, valid Unicode or not. */
+/** UTF-16 with the high byte first sorts like JavaScript strings and preserves invalid Unicode. */
 const toBytes = (text: string): Buffer => Buffer.from(text, 'utf16le').swap16()
 
 const toText = (bytes: Uint8Array): string => Buffer.from(bytes).swap16().toString('utf16le')
 
-/** The least bytes above all that start with `prefix`, if any are. */
+/** Returns the least bytes above all keys that start with `prefix`; undefined when there are none. */
 function endOfPrefix(prefix: Buffer): Buffer | undefined {
   const last = prefix.findLastIndex((byte) => byte < 0xff)
   if (last < 0) return undefined

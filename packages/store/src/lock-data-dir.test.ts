@@ -16,7 +16,7 @@ afterEach(() => {
 
 const conflict = expect.objectContaining({ code: 'conflict', message: expect.stringContaining('Another daemon is running') })
 
-test('a second daemon is refused until the first lets go', () => {
+test('a second daemon is refused until the first releases the lock', () => {
   const first = lockDataDir(folder)
   expect(() => lockDataDir(folder)).toThrow(conflict)
   expect(() => lockDataDir(folder)).toThrow(conflict)
@@ -25,7 +25,7 @@ test('a second daemon is refused until the first lets go', () => {
   lockDataDir(folder).release()
 })
 
-test('a directory is made private, and the lock file stays empty', () => {
+test('a new directory is private, and the lock file stays empty', () => {
   const dir = join(folder, 'data')
   const lock = lockDataDir(dir)
   expect(statSync(dir).mode & 0o777).toBe(0o700)
@@ -38,13 +38,13 @@ test('two directories have two locks', () => {
   for (const lock of locks) lock.release()
 })
 
-test('a directory that cannot be used is unavailable', () => {
+test('an unusable directory is reported as unavailable', () => {
   writeFileSync(join(folder, 'file'), '')
   const reason = expect.stringMatching(/cannot be locked: \S/)
   expect(() => lockDataDir(join(folder, 'file'))).toThrow(expect.objectContaining({ code: 'unavailable', message: reason }))
 })
 
-test('another process holds the lock as long as it lives, and SIGKILL ends it', async () => {
+test('the lock ends with its process, even by SIGKILL', async () => {
   const script = join(import.meta.dirname, '..', 'fixtures', 'hold-lock.ts')
   const child = spawn(process.execPath, ['--expose-gc', script, folder], { stdio: ['ignore', 'pipe', 'inherit'] })
   const exit = once(child, 'exit')

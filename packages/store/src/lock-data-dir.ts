@@ -1,4 +1,4 @@
-/** One daemon per data directory. */
+/** The lock that allows one daemon per data directory. */
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { AppError, errorText } from '@sluice/sdk'
@@ -7,14 +7,13 @@ import { createPrivately } from './database.ts'
 import { isBusy } from './storage-error.ts'
 
 export interface DataDirLock {
-  /** Lets the next daemon in. Idempotent. */
+  /** Releases the lock. Idempotent. */
   release(): void
 }
 
 /**
- * Takes the directory for this process, until `release` or the end of the process, however it ends: the kernel drops the
- * lock with it. Throws `conflict` when another daemon has it, `unavailable` when the lock file cannot be made. Writes nothing
- * and waits for nothing.
+ * Locks the directory until `release` or the end of the process; the kernel drops the lock even after a crash. Throws `conflict`
+ * when another daemon holds it and `unavailable` when the lock file cannot be created. Returns at once.
  */
 export function lockDataDir(dir: string): DataDirLock {
   const file = join(dir, 'daemon.lock')
@@ -35,7 +34,7 @@ export function lockDataDir(dir: string): DataDirLock {
   return held(connection)
 }
 
-/** A connection nobody refers to is closed by the garbage collector, and its lock is gone: the process itself refers to it. */
+/** The exit listener keeps a reference to the connection: the garbage collector would close it and drop the lock. */
 function held(connection: DatabaseSync): DataDirLock {
   const release = () => {
     process.off('exit', release)

@@ -1,16 +1,16 @@
-/** What the agent remembers, each entry with its owner, and a full-text index over keys and contents. */
+/** The agent's memories, each with its owner, and a full-text index over their keys and contents. */
 import { type MemoryEntry, type MemoryStore, SHARED_MEMORIES, UNOWNED_MEMORIES } from '@sluice/sdk'
 import type { Database } from './database.ts'
 import type { GroupCommit } from './group-commit.ts'
 
-/** Further words of a query are ignored. */
+/** A query uses at most this many words. */
 const QUERY_WORDS_MAX = 32
 
 const COLUMNS = 'memories.owner AS owner, memories.key AS key, memories.content AS content, category, updated_at AS updatedAtMs'
 const PUT = `
   INSERT INTO memories (owner, key, content, category, updated_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT (owner, key) DO UPDATE SET
     content = excluded.content, category = excluded.category, updated_at = excluded.updated_at`
-/** Takes the reader. */
+/** The condition that a client (parameter 1) may read a memory; its own memory hides a shared one with the same key. */
 const READABLE = `(memories.owner = ?1 OR memories.owner IN ('${SHARED_MEMORIES}', '${UNOWNED_MEMORIES}')
   AND NOT EXISTS (SELECT 1 FROM memories AS own WHERE own.owner = ?1 AND own.key = memories.key))`
 const NEWEST = `SELECT ${COLUMNS} FROM memories WHERE ${READABLE} ORDER BY updated_at DESC, number DESC LIMIT ?2`
@@ -26,7 +26,7 @@ const ASSIGN = 'UPDATE OR IGNORE memories SET owner = ? WHERE owner = ?'
 const ASSIGN_ONE = 'UPDATE OR IGNORE memories SET owner = ? WHERE owner = ? AND key = ?'
 const OWNERS = 'SELECT owner, count(*) AS count FROM memories GROUP BY owner ORDER BY owner'
 
-/** A search finds entries with any of the words, whatever their case and accents, and ranks them by BM25. */
+/** A search finds entries with any of the words, ignores case and accents, and ranks by BM25. */
 export const createMemory = (db: Database, writer: GroupCommit): MemoryStore => ({
   async put({ owner, key, content, category, atMs }) {
     await writer.write(() => db.run(PUT, owner, key, content, category, atMs))
@@ -56,7 +56,7 @@ export const createMemory = (db: Database, writer: GroupCommit): MemoryStore => 
 
 const entries = (rows: readonly unknown[]): MemoryEntry[] => rows.map((row) => ({ ...(row as MemoryEntry) }))
 
-/** Quoted, no word is an operator of the query language; a NUL would end the query. */
+/** Quotes each word, so that none is an operator of the query language. A NUL character would end the query. */
 const toMatch = (query: string): string =>
   [...new Set(query.split(/[\s\0]+/))]
     .filter((word) => word !== '')

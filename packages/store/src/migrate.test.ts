@@ -45,7 +45,7 @@ function query<Row>(path: string, sql: string): Row[] {
 }
 const SHOWN = 'SELECT number, message_id, state FROM inbox ORDER BY number'
 
-test('an upgrade keeps a whole, private copy of the file as it was, its log included', () => {
+test('an upgrade keeps a complete, private copy of the old file and its log', () => {
   const before = query(file, SHOWN)
   expect(before.length).toBeGreaterThan(5)
   upgrade()
@@ -56,14 +56,14 @@ test('an upgrade keeps a whole, private copy of the file as it was, its log incl
   expect(query(file, SHOWN)).toEqual(before)
 })
 
-test('an upgraded file gives pages back and knows when it was upgraded', () => {
+test('an upgraded file can shrink and records the time of its upgrade', () => {
   expect(query(file, 'PRAGMA auto_vacuum')).toEqual([{ auto_vacuum: 0 }])
   upgrade()
   expect(query(file, 'PRAGMA auto_vacuum')).toEqual([{ auto_vacuum: 2 }])
   expect(query(file, 'SELECT * FROM upgrades')).toEqual([{ at: 5, from_schema: 4 }])
 })
 
-test('a new file, and one of this release, are neither copied nor noted as upgraded', async () => {
+test('a new or current file is neither copied nor recorded as upgraded', async () => {
   const fresh = join(release.dataDir, 'fresh.db')
   for (const _ of [1, 2]) await openStore({ file: fresh, clock, log }).close()
   expect(readdirSync(release.dataDir).filter((name) => name.startsWith('fresh'))).toEqual(['fresh.db'])
@@ -71,14 +71,14 @@ test('a new file, and one of this release, are neither copied nor noted as upgra
   expect(query(fresh, 'PRAGMA auto_vacuum')).toEqual([{ auto_vacuum: 2 }])
 })
 
-test('without room for the copy nothing is changed, and the error names what is needed and free', () => {
-  expect(() => upgrade({ free: () => 1_000 })).toThrow(/no room for that: \d{6,} bytes are needed, 1000 are free\. Make room/)
+test('without room for the copy the file is unchanged, and the error names the bytes', () => {
+  expect(() => upgrade({ free: () => 1_000 })).toThrow(/too little room: \d{6,} bytes are needed, 1000 are free\. Make room/)
   expect(() => upgrade({ free: () => 1_000 })).toThrow(expect.objectContaining({ code: 'unavailable' }))
   expect(query(file, 'PRAGMA user_version')).toEqual([{ user_version: 4 }])
   expect(readdirSync(release.dataDir).filter((name) => name.includes('before-schema'))).toEqual([])
 })
 
-test('messages of the first release get their kind, and replies the approval that their session named', async () => {
+test('an upgrade derives the kind of a message, and the approval of a reply, from its session', async () => {
   const key = { runId: 'a/b ü%', stepId: "it's 100% «ok» \u{1f600}" }
   const lane = `approval:roomchat/${encodeURIComponent(key.runId)}/${encodeURIComponent(key.stepId)}`
   const before = new DatabaseSync(file)
@@ -98,7 +98,7 @@ test('messages of the first release get their kind, and replies the approval tha
   ])
 })
 
-test('a copy that a crash left unfinished is replaced', () => {
+test('an unfinished copy of a crashed upgrade is replaced', () => {
   writeFileSync(`${COPY()}.part`, 'half of a database')
   writeFileSync(COPY(), 'of an attempt before')
   upgrade()
@@ -106,14 +106,14 @@ test('a copy that a crash left unfinished is replaced', () => {
   expect(existsSync(`${COPY()}.part`)).toBe(false)
 })
 
-test('a failed copy leaves no part of it behind and the file as it was', () => {
+test('a failed copy leaves no partial file, and the database is unchanged', () => {
   mkdirSync(COPY())
   expect(() => upgrade()).toThrow()
   expect(readdirSync(release.dataDir).filter((name) => name.endsWith('.part'))).toEqual([])
   expect(query(file, 'PRAGMA user_version')).toEqual([{ user_version: 4 }])
 })
 
-test('a step that fails leaves the file with its old schema', () => {
+test('a failed migration leaves the old schema', () => {
   const db = new Database(file)
   db.exec('CREATE TABLE upgrades (in_the_way TEXT)')
   db.close()
@@ -122,7 +122,7 @@ test('a step that fails leaves the file with its old schema', () => {
   expect(query(file, SHOWN).length).toBeGreaterThan(5)
 })
 
-test('only the copy of the last upgrade is kept, for thirty days', () => {
+test('only the last copy is kept, for thirty days', () => {
   writeFileSync(copyOf(3), 'of an earlier upgrade')
   writeFileSync(`${file}.before-schema-notes`, 'not a copy')
   upgrade()

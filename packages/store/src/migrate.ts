@@ -1,4 +1,4 @@
-/** Brings a file to the schema this release knows. */
+/** Migrates a file to the schema of this release. */
 import { AppError, type Logger } from '@sluice/sdk'
 import { copyBeforeUpgrade, dropEarlierCopies, freeBytes } from './copy-before-upgrade.ts'
 import type { Database } from './database.ts'
@@ -6,7 +6,7 @@ import { MIGRATIONS } from './schema.ts'
 import { storageFault } from './storage-error.ts'
 
 const NOTE_UPGRADE = 'INSERT INTO upgrades (at, from_schema) VALUES (?, ?)'
-/** The pages of the file that hold something. */
+/** The size of the pages in use. */
 const LIVE_BYTES = `
   SELECT (page_count - freelist_count) * page_size AS bytes
   FROM pragma_page_count(), pragma_freelist_count(), pragma_page_size()`
@@ -16,16 +16,16 @@ export interface MigrateOptions {
   readonly file: string
   readonly log: Logger
   readonly nowMs: number
-  /** Keeps daemons away from the file while it is upgraded, and throws if one runs. Left out: the caller already does this. */
+  /** Locks out daemons during the upgrade; throws if one runs. Absent: the caller holds the lock. */
   readonly lock?: () => { release(): void }
-  /** Bytes that a folder has room for; for tests. */
+  /** Returns the free bytes of a folder's file system; for tests. */
   readonly free?: (folder: string) => number
 }
 
 /**
- * Runs the steps the file lacks in one transaction, so that a crash leaves the old schema or the new one. Before that, a file
- * that an earlier release wrote is copied. Safe when two processes do it at once. Throws `unavailable` for a file that a newer
- * release wrote, and when the disk has no room for the copy.
+ * Runs the missing steps in one transaction, so that a crash leaves either the old schema or the new one. A file of an earlier
+ * release is copied first. Two processes may call this at the same time. Throws `unavailable` for a file of a newer release, and
+ * when the disk has no room for the copy.
  */
 export function migrate(db: Database, options: MigrateOptions): void {
   const from = versionOf(db)
@@ -33,7 +33,7 @@ export function migrate(db: Database, options: MigrateOptions): void {
   if (from > MIGRATIONS.length) {
     throw new AppError(
       'unavailable',
-      `${options.file} was written by a newer release (schema ${from}; this one knows up to ${MIGRATIONS.length}). Run that release, or move the file away.`,
+      `${options.file} was written by a newer release (schema ${from}; this release supports up to ${MIGRATIONS.length}). Run that release, or move the file away.`,
     )
   }
   if (from === 0) runSteps(db)
@@ -51,7 +51,7 @@ function upgradeLocked(db: Database, options: MigrateOptions): void {
 
 function upgrade(db: Database, { file, log, nowMs, free = freeBytes }: MigrateOptions): void {
   const copy = copyBeforeUpgrade(db, { file, version: MIGRATIONS.length, bytes: liveBytes(db), free })
-  log.info('Upgrading the database; a copy of it as it was is kept.', { file, copy, schema: MIGRATIONS.length })
+  log.info('upgrading the database', { file, copy, schema: MIGRATIONS.length })
   makeShrinkable(db, file, log)
   runSteps(db, (from) => db.run(NOTE_UPGRADE, nowMs, from))
   dropEarlierCopies(file, MIGRATIONS.length)
@@ -68,8 +68,8 @@ function runSteps(db: Database, note?: (from: number) => void): void {
 }
 
 /**
- * Files of the first release never give pages back; rewriting one once changes that, and removes what deleted rows left in it.
- * Without room for it the upgrade goes on.
+ * A file of the first release never shrinks. Rewriting it once changes that, and removes the remains of deleted rows. When there is
+ * no room for the rewrite, the upgrade goes on without it.
  */
 function makeShrinkable(db: Database, file: string, log: Logger): void {
   if (db.get<{ auto_vacuum: number }>('PRAGMA auto_vacuum')?.auto_vacuum === INCREMENTAL) return
@@ -77,7 +77,7 @@ function makeShrinkable(db: Database, file: string, log: Logger): void {
     db.exec('PRAGMA auto_vacuum = INCREMENTAL; VACUUM')
   } catch (error) {
     if (storageFault(error) === undefined) throw error
-    log.warn('The database could not be rewritten. It works, but its file will not become smaller.', { file, error })
+    log.warn('database not rewritten, so its file will not shrink', { file, error })
   }
 }
 

@@ -29,7 +29,7 @@ test('a new directory gets a database and a key, and opens again', async () => {
   expect(readFileSync(inDir('secret.key'), 'utf8')).toBe(key)
 })
 
-test('a directory that lost its database is refused until the operator confirms a new one', async () => {
+test('a directory without its database is refused until the operator confirms a new one', async () => {
   const store = open()
   await store.turns.finish(turnEnd('t1'))
   await store.close()
@@ -43,7 +43,7 @@ test('a directory that lost its database is refused until the operator confirms 
   await open().close()
 })
 
-test('a secret may be encrypted before the first start, and a configuration may be written', async () => {
+test('a secret and a configuration may exist before the first start', async () => {
   openSecretBox(dataDir).encrypt('hunter2', 'provider.api_key')
   writeFileSync(inDir('config.toml'), '')
   await open().close()
@@ -56,7 +56,7 @@ test('a directory of an earlier release without a key opens', async () => {
   expect(existsSync(inDir('secret.key'))).toBe(false)
 })
 
-test('a database of an earlier release is not upgraded under a running daemon', async () => {
+test('an old database is not upgraded under a running daemon', async () => {
   const release = copyFirstRelease()
   const database = join(release.dataDir, 'sluice.db')
   const version = () => {
@@ -85,7 +85,7 @@ test('a database of an earlier release is not upgraded under a running daemon', 
   }
 })
 
-test('the daemon upgrades under its own lock, and commands open what it upgraded', async () => {
+test('the daemon upgrades under its own lock, and commands open the result', async () => {
   const release = copyFirstRelease()
   const daemon = lockDataDir(release.dataDir)
   try {
@@ -100,8 +100,8 @@ test('the daemon upgrades under its own lock, and commands open what it upgraded
 const isRoot = process.platform === 'linux' && process.getuid?.() === 0
 const NOBODY = 65_534
 
-/** Opens the directory as another user; resolves to what it says. */
-function openAsNobody(): string {
+/** Opens and locks the directory as another user. Returns the output, one line for each. */
+function openAsOtherUser(): string {
   const script = `
     const { openDataDir } = await import(${JSON.stringify(join(import.meta.dirname, 'open-data-dir.ts'))})
     const { lockDataDir } = await import(${JSON.stringify(join(import.meta.dirname, 'lock-data-dir.ts'))})
@@ -117,18 +117,18 @@ function openAsNobody(): string {
   return stdout + stderr
 }
 
-test.runIf(isRoot)('another owner of the directory or the database is named as the reason', async () => {
+test.runIf(isRoot)('the error names a different owner of the directory or the database', async () => {
   await open().close()
-  const lines = openAsNobody().trim().split('\n')
+  const lines = openAsOtherUser().trim().split('\n')
   expect(lines).toHaveLength(2)
   for (const line of lines)
     expect(line).toMatch(
-      new RegExp(`^unavailable .*${dataDir} belongs to user 0, and this process runs as user ${NOBODY}\\. .*chown -R ${NOBODY} `),
+      new RegExp(`^unavailable .*${dataDir} belongs to user 0, but this process runs as user ${NOBODY}\\. .*chown -R ${NOBODY} `),
     )
   chownSync(dataDir, NOBODY, NOBODY)
   chownSync(inDir('secret.key'), NOBODY, NOBODY)
-  expect(openAsNobody()).toContain(`${inDir('sluice.db')} belongs to user 0`)
+  expect(openAsOtherUser()).toContain(`${inDir('sluice.db')} belongs to user 0`)
   chownSync(inDir('sluice.db'), NOBODY, NOBODY)
   chmodSync(inDir('sluice.db'), 0o400)
-  expect(openAsNobody()).toContain(`${inDir('sluice.db')} is not open to its owner (mode 400). Run: chmod u+rwX`)
+  expect(openAsOtherUser()).toContain(`${inDir('sluice.db')} is not accessible to its owner (mode 400). Run: chmod u+rwX`)
 })

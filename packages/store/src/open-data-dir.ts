@@ -1,4 +1,4 @@
-/** Opens the store of a data directory, and tells a new directory from one that lost its database. */
+/** Opens the store of a data directory and refuses a directory whose database has been lost. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { AppError, type Store } from '@sluice/sdk'
@@ -10,17 +10,17 @@ export const DATABASE_FILE = 'sluice.db'
 export const KEY_FILE = 'secret.key'
 
 export interface DataDirOptions extends Omit<StoreOptions, 'file' | 'lockForUpgrade'> {
-  /** Absolute. */
+  /** An absolute path. */
   readonly dataDir: string
   /** True: a directory that was in use may start with a new, empty database. */
   readonly newDatabase?: boolean
-  /** True: the caller is the daemon, which holds the lock of the directory. */
+  /** True: the caller is a daemon and holds the lock of the directory. */
   readonly locked?: boolean
 }
 
 /**
- * A key file stands beside every database, so a key without one means that the database was lost. Throws `config_invalid` then,
- * `conflict` when a daemon runs on a database that this release would have to upgrade, and what `openStore` throws.
+ * Every database has a key file next to it, so a key file without a database means that the database was lost. Throws
+ * `config_invalid` in that case, `conflict` when a daemon runs on a database that must be upgraded first, and the errors of `openStore`.
  */
 export function openDataDir({ dataDir, newDatabase = false, locked = false, ...options }: DataDirOptions): Store {
   const [file, keyFile] = [join(dataDir, DATABASE_FILE), join(dataDir, KEY_FILE)]
@@ -36,7 +36,7 @@ export function openDataDir({ dataDir, newDatabase = false, locked = false, ...o
   return store
 }
 
-/** Upgrading under a running daemon would change the tables that it works with. */
+/** An upgrade would change the tables under a running daemon, so the daemon must be stopped first. */
 function lockForUpgrade(dataDir: string): DataDirLock {
   try {
     return lockDataDir(dataDir)

@@ -24,7 +24,7 @@ afterEach(() => {
 
 const modeOf = (path: string) => statSync(path).mode & 0o777
 
-test('the file, its log and its folder are private to the user', async () => {
+test('the file, its log and its folder are readable only by the user', async () => {
   const file = join(folder, 'data', 'deeper', 'sluice.db')
   const store = open(file)
   await store.keyValue('x').set('a', 1)
@@ -41,17 +41,17 @@ test('a closed store is one file', async () => {
   expect([`${file}-wal`, `${file}-shm`].filter((path) => existsSync(path))).toEqual([])
 })
 
-test('a file of a newer release is refused and left as it is', async () => {
+test('a file of a newer release is refused and unchanged', async () => {
   const file = join(folder, 'sluice.db')
   await open(file).close()
   const db = new Database(file)
   db.exec('PRAGMA user_version = 99')
   db.close()
-  expect(() => open(file)).toThrow(/was written by a newer release \(schema 99; this one knows up to \d+\)/)
+  expect(() => open(file)).toThrow(/was written by a newer release \(schema 99; this release supports up to \d+\)/)
   expect(() => open(file)).toThrow(expect.objectContaining({ code: 'unavailable' }))
 })
 
-test('a file of the first release is brought to this one, with the turns a crash left behind', async () => {
+test('a file of the first release is upgraded with its unfinished turns', async () => {
   const file = join(folder, 'sluice.db')
   const db = new Database(file)
   db.exec(`${MIGRATIONS[0]}; PRAGMA user_version = 1`)
@@ -64,7 +64,7 @@ test('a file of the first release is brought to this one, with the turns a crash
   await store.close()
 })
 
-test('devices and codes from before there were roles are operators', async () => {
+test('devices and codes without a role become operators', async () => {
   const file = join(folder, 'sluice.db')
   const db = new Database(file)
   db.exec(`${MIGRATIONS.slice(0, 4).join(';')}; PRAGMA user_version = 4`)
@@ -78,7 +78,7 @@ test('devices and codes from before there were roles are operators', async () =>
   await store.close()
 })
 
-test('a file of the release before is brought to this one, with what waits in it', async () => {
+test('a file of the second schema is upgraded with its waiting messages', async () => {
   const file = join(folder, 'sluice.db')
   const db = new Database(file)
   db.exec(`${MIGRATIONS[0]}; ${MIGRATIONS[1]}; PRAGMA user_version = 2`)
@@ -99,7 +99,7 @@ test('a file of the release before is brought to this one, with what waits in it
   await store.close()
 })
 
-test('memories written before memories had owners stay readable for every client, and an operator can assign them', async () => {
+test('memories without an owner stay readable until an operator assigns them', async () => {
   const file = join(folder, 'sluice.db')
   const db = new Database(file)
   db.exec(`${MIGRATIONS.slice(0, 4).join(';')}; PRAGMA user_version = 4`)
@@ -119,7 +119,7 @@ test('memories written before memories had owners stay readable for every client
   await close()
 })
 
-test('a file of an earlier release says that its procedures ran without agreements, and a new one does not', async () => {
+test('an upgraded file records that its procedures ran without agreements', async () => {
   const file = join(folder, 'sluice.db')
   const db = new Database(file)
   db.exec(`${MIGRATIONS.slice(0, 4).join(';')}; PRAGMA user_version = 4`)
@@ -132,7 +132,7 @@ test('a file of an earlier release says that its procedures ran without agreemen
   await fresh.close()
 })
 
-test('what is no store is refused as unavailable', () => {
+test('a file that is not a store is refused as unavailable', () => {
   const text = join(folder, 'text.db')
   writeFileSync(text, 'this is a text, and a long one at that. '.repeat(100))
   mkdirSync(join(folder, 'folder.db'))
@@ -141,7 +141,7 @@ test('what is no store is refused as unavailable', () => {
   }
 })
 
-test('processes that open a new store at once all succeed', async () => {
+test('several processes can create a store at the same time', async () => {
   const file = join(folder, 'sluice.db')
   const script = join(import.meta.dirname, '..', 'fixtures', 'open-on-signal.ts')
   const children = [1, 2, 3].map(() => spawn(process.execPath, [script, file], { stdio: ['pipe', 'pipe', 'inherit'] }))
@@ -154,7 +154,7 @@ test('processes that open a new store at once all succeed', async () => {
   await store.close()
 }, 20_000)
 
-test('a check finds what a bad disk did', async () => {
+test('a check finds a damaged page', async () => {
   const file = join(folder, 'sluice.db')
   const store = open(file)
   await Promise.all(Array.from({ length: 50 }, (_, at) => store.turns.finish(turnEnd(`t${at}`))))
@@ -178,13 +178,13 @@ test('a check finds messages without a session', async () => {
   db.exec("PRAGMA foreign_keys = OFF; INSERT INTO messages VALUES (7, 1, '[]', 0)")
   db.close()
   const store = open(file)
-  expect(await store.check()).toEqual([{ detail: 'row 1 of messages points to no row of sessions' }])
+  expect(await store.check()).toEqual([{ detail: 'row 1 of messages refers to a missing row of sessions' }])
   await store.close()
 })
 
 const canMount = process.platform === 'linux' && process.getuid?.() === 0
 
-test.runIf(canMount)('a disk that is full refuses, loses nothing it acknowledged, and recovers without reopening', async () => {
+test.runIf(canMount)('a full disk loses no acknowledged write and recovers without reopening', async () => {
   const disk = join(folder, 'disk')
   mkdirSync(disk)
   execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'tmpfs', disk])

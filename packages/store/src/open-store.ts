@@ -12,52 +12,53 @@ import { createRecentIds } from './keep-arrival.ts'
 import { createKeyValue } from './key-value.ts'
 import { createMemory } from './memory.ts'
 import { migrate } from './migrate.ts'
-import { createOutbox, repliesTo } from './outbox.ts'
+import { createOutbox } from './outbox.ts'
 import { prunable, prune } from './prune.ts'
 import { createSessions } from './sessions.ts'
 import { createSops } from './sops.ts'
 import { usageOf } from './space.ts'
 import { createTurns } from './turns.ts'
 
-/** `doctor` shows so many problems of a broken file. */
+/** The number of problems that `doctor` shows for a broken file. */
 const PROBLEMS_MAX = 100
 
 export interface StoreOptions {
-  /** Made, with its folder, where it does not exist; private to the user. */
+  /** Created with its folder if it does not exist; readable only by this user. */
   readonly file: string
   readonly clock: Clock
   readonly log: Logger
-  /** Told after each commit how many writes it held and how long it took, the disk included. Must not throw. */
+  /** Called after each commit with the number of its writes and its duration, including the sync. Must not throw. */
   readonly onCommit?: (units: number, tookMs: number) => void
-  /** Held while a file of an earlier release is upgraded; throws if a daemon uses the file. Left out: the caller holds it. */
+  /** Takes the lock for upgrading a file of an earlier release; throws if a daemon uses the file. Absent: the caller holds it. */
   readonly lockForUpgrade?: (() => { release(): void }) | undefined
 }
 
 /**
- * Opens the file and brings it to this release's schema. Throws `unavailable` when it cannot be opened, is no store, or was
- * written by a newer release. Several processes may have the same file open; one of them should be the daemon.
+ * Opens the file and migrates it to this release's schema. Throws `unavailable` when it cannot be opened, is not a store, or was
+ * written by a newer release. Several processes may open the same file, of which at most one should be a daemon.
  */
-export function openStore({ file, clock, log, onCommit, lockForUpgrade }: StoreOptions): Store {
-  const db = openDatabase({ file, log, clock, lockForUpgrade })
+export function openStore(options: StoreOptions): Store {
+  const { file, clock, log, onCommit } = options
+  const db = openDatabase(options)
   const writer = new GroupCommit(db, { clock, log, onCommit })
   const idempotency = createIdempotency(db, clock)
   const histories = new HistoryCache()
   const recentIds = createRecentIds()
   return {
-    sessions: createSessions({ db, writer, cache: histories, file }),
+    sessions: createSessions(db, writer, histories, file),
     turns: createTurns(db, writer, idempotency.keys, histories),
     idempotency: idempotency.port,
     devices: createDevices(db, writer, clock),
     memory: createMemory(db, writer),
-    inbox: createInbox(db, writer, clock, recentIds, (number) => repliesTo(db, number)),
+    inbox: createInbox(db, writer, clock, recentIds),
     outbox: createOutbox(db, writer, clock),
     approvals: createApprovals(db, writer),
     sops: createSops(db, writer, idempotency.keys),
     async prune(retention) {
-      const forgotten = await prune({ db, writer, file }, retention)
-      if (forgotten.messages > 0) recentIds.clear()
-      if (forgotten.said + forgotten.conversations > 0) histories.clear()
-      return forgotten
+      const pruned = await prune(db, writer, file, retention)
+      if (pruned.messages > 0) recentIds.clear()
+      if (pruned.said + pruned.conversations > 0) histories.clear()
+      return pruned
     },
     prunable: async (retention) => prunable(db, retention),
     usage: async () => usageOf(db, file),
@@ -75,7 +76,7 @@ export function openStore({ file, clock, log, onCommit, lockForUpgrade }: StoreO
   }
 }
 
-function openDatabase({ file, log, clock, lockForUpgrade: lock }: Omit<StoreOptions, 'onCommit'>): Database {
+function openDatabase({ file, log, clock, lockForUpgrade: lock }: StoreOptions): Database {
   let db: Database | undefined
   try {
     db = new Database(file)
@@ -89,26 +90,26 @@ function openDatabase({ file, log, clock, lockForUpgrade: lock }: Omit<StoreOpti
   }
 }
 
-/** Reads everything; a file too broken for that is a problem like any other. */
+/** Checks the whole file. A file that cannot even be read is a problem, too. */
 function problemsOf(db: Database): readonly StoreProblem[] {
   if (!db.isOpen) throw new AppError('unavailable', 'The store is closed.')
   try {
     const faults = db.all<{ integrity_check: string }>(`PRAGMA integrity_check(${PROBLEMS_MAX})`).map((row) => row.integrity_check)
-    const strays = db
+    const danglingReferences = db
       .all<{ table: string; rowid: number; parent: string }>('PRAGMA foreign_key_check')
       .slice(0, PROBLEMS_MAX)
-      .map(({ table, rowid, parent }) => `row ${rowid} of ${table} points to no row of ${parent}`)
-    return [...faults.filter((fault) => fault !== 'ok'), ...strays].map((detail) => ({ detail }))
+      .map(({ table, rowid, parent }) => `row ${rowid} of ${table} refers to a missing row of ${parent}`)
+    return [...faults.filter((fault) => fault !== 'ok'), ...danglingReferences].map((detail) => ({ detail }))
   } catch (error) {
     return [{ detail: errorText(error) }]
   }
 }
 
-/** Leaves one file behind rather than three; what cannot be moved now is found in the log file at the next open. */
+/** Leaves one file instead of three. If it fails, the next open reads the rest from the write-ahead log. */
 function checkpoint(db: Database, log: Logger): void {
   try {
     db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
   } catch (error) {
-    log.warn('the store was closed without a checkpoint; nothing is lost', { error })
+    log.warn('store closed without a checkpoint, no data is lost', { error })
   }
 }

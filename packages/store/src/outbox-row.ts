@@ -1,4 +1,4 @@
-/** A message that goes out, as it lies in the table and as callers see it. */
+/** An outbox message, as a row of its table and as callers see it. */
 import type { NewReply, OutboxRow, OutboxState, StartedReply } from '@sluice/sdk'
 
 export interface OutboxColumns {
@@ -42,7 +42,7 @@ const toNumberedReply = (row: OutboxColumns): NewReply & { readonly number: numb
 
 export const toOutboxRow = (row: OutboxColumns): OutboxRow => ({
   ...toNumberedReply(row),
-  // Nothing is sent without either: it was erased.
+  // A message without text and extras has been erased, because an empty message is never queued.
   text: row.text === '' && row.extras_json === null ? null : row.text,
   state: row.state,
   attempts: row.attempts,

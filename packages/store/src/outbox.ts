@@ -1,13 +1,13 @@
-/** What goes out, from its queueing to the provider's answer (§4.2). */
+/** Outbox messages, from the queue to the platform's answer. */
 import { type Clock, type NewReply, type OutboxRow, type OutboxStore, replyLane } from '@sluice/sdk'
 import type { Database } from './database.ts'
 import { createDeliveryTable } from './delivery-table.ts'
 import type { GroupCommit } from './group-commit.ts'
 import { OUTBOX_COLUMNS, type OutboxColumns, toOutboxRow, toStartedReply } from './outbox-row.ts'
 
-/** Also what tells the parts that died with an earlier one from those that died by themselves. */
+/** This text also distinguishes the parts that died with an earlier part from those that failed themselves. */
 const EARLIER_PART = 'An earlier part of the message was not sent.'
-const CUT = 'The daemon stopped while this was being sent.'
+const INTERRUPTED = 'The daemon stopped while this was being sent.'
 
 const ADD = `
   INSERT INTO outbox (channel, account, to_json, text, part, parts, client_id, inbox, turn_id, created_at, extras_json, trace)
@@ -17,14 +17,14 @@ const START = `
   RETURNING ${OUTBOX_COLUMNS}`
 const SENT = `
   UPDATE outbox SET state = 'sent', provider_id = ?, ended_at = ?, next_at = NULL, error = NULL WHERE number = ? AND ended_at IS NULL`
-// Of a message that asks for an approval: answers quote it by this id.
+// For the prompt of an approval: replies quote it by this id.
 const SENT_PROMPT = 'UPDATE approval_prompts SET provider_id = ? WHERE outbox = ?'
 const RETRY = `
   UPDATE outbox SET state = 'failed', error = ?, next_at = ?, attempts = attempts - ? WHERE number = ? AND ended_at IS NULL`
 const GIVE_UP = `
   UPDATE outbox SET state = ?, error = ?, ended_at = ?, next_at = NULL WHERE number = ? AND ended_at IS NULL
   RETURNING number, part, parts`
-// The parts of one reply have numbers that follow each other.
+// The parts of one reply have consecutive numbers.
 const LATER_PARTS = 'number > ?1 AND number <= ?1 + ?2'
 const GIVE_UP_LATER_PARTS = `
   UPDATE outbox SET state = 'dead', error = '${EARLIER_PART}', ended_at = ?3, next_at = NULL
@@ -36,13 +36,13 @@ const REPLAY = `
 const REPLAY_LATER_PARTS = `
   UPDATE outbox SET state = 'queued', attempts = 0, error = NULL, ended_at = NULL, replayed_at = ?3
   WHERE ${LATER_PARTS} AND state = 'dead' AND error = '${EARLIER_PART}'`
-// That it is not 'sent' is said so that SQLite uses the index of what is not.
+// The condition `state <> 'sent'` is redundant, but makes SQLite use the partial index.
 const MAKE_DUE = `
-  UPDATE outbox SET state = 'failed', error = '${CUT}', next_at = ?
+  UPDATE outbox SET state = 'failed', error = '${INTERRUPTED}', next_at = ?
   WHERE state = 'sending' AND state <> 'sent'
     AND (channel IN (SELECT value FROM json_each(?)) OR extras_json ->> '$.edits' IS NOT NULL)`
 const MAKE_AMBIGUOUS = `
-  UPDATE outbox SET state = 'ambiguous', error = '${CUT}', ended_at = ?
+  UPDATE outbox SET state = 'ambiguous', error = '${INTERRUPTED}', ended_at = ?
   WHERE state = 'sending' AND state <> 'sent' RETURNING number`
 const SEND_INSTEAD = `UPDATE outbox SET extras_json = json_remove(extras_json, '$.edits', '$.elseSend') WHERE number = ?`
 const REPLIES = `SELECT ${OUTBOX_COLUMNS} FROM outbox WHERE inbox = ? ORDER BY number`
@@ -58,7 +58,7 @@ export function createOutbox(db: Database, writer: GroupCommit, clock: Clock): O
     waiting: ['queued', 'failed'],
   })
   return {
-    add: async (replies) => writer.write(queueing(db, replies, null)),
+    add: async (replies) => writer.write(prepareReplies(db, replies, null)),
     async start(number) {
       const row = await writer.write(() => db.get<OutboxColumns>(START, number))
       return row && toStartedReply(row)
@@ -106,22 +106,15 @@ export function createOutbox(db: Database, writer: GroupCommit, clock: Clock): O
         if (part) db.run(REPLAY_LATER_PARTS, number, part.parts - part.part, atMs)
         return part !== undefined
       }),
-    async counts() {
-      const counts = table.counts()
-      const count = (state: string): number => counts.get(state) ?? 0
-      return {
-        queued: count('queued'),
-        sending: count('sending'),
-        failed: count('failed'),
-        ambiguous: count('ambiguous'),
-        dead: count('dead'),
-      }
-    },
+    counts: async () => outboxCounts(table.counts()),
   }
 }
 
-/** The unit that queues replies to an inbox message, or messages nobody asked for; returns their numbers. */
-export function queueing(db: Database, replies: readonly NewReply[], inbox: number | null): () => number[] {
+/**
+ * Builds the rows outside the transaction. The returned part of a write queues the replies to an inbox message, or proactive
+ * messages when `inbox` is null, and returns their numbers.
+ */
+export function prepareReplies(db: Database, replies: readonly NewReply[], inbox: number | null): () => number[] {
   const rows = replies.map(({ channel, account, to, text, part, parts, clientId, turnId, createdAtMs, extras, trace }) => [
     channel,
     account,
@@ -139,4 +132,13 @@ export function queueing(db: Database, replies: readonly NewReply[], inbox: numb
   return () => rows.flatMap((row) => db.insert(ADD, ...row) ?? [])
 }
 
+/** Returns the replies to an inbox message. */
 export const repliesTo = (db: Database, inbox: number): OutboxRow[] => db.read(() => db.all<OutboxColumns>(REPLIES, inbox)).map(toOutboxRow)
+
+const outboxCounts = (counts: ReadonlyMap<string, number>) => ({
+  queued: counts.get('queued') ?? 0,
+  sending: counts.get('sending') ?? 0,
+  failed: counts.get('failed') ?? 0,
+  ambiguous: counts.get('ambiguous') ?? 0,
+  dead: counts.get('dead') ?? 0,
+})

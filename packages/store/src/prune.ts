@@ -1,16 +1,14 @@
-/** Forgets what may be forgotten, a little at a time, and gives the space back. */
+/** Deletes data beyond its retention in small transactions and returns the space to the file system. */
 import type { Forgotten, Retention } from '@sluice/sdk'
 import { dropOldCopies } from './copy-before-upgrade.ts'
 import type { Database } from './database.ts'
 import type { GroupCommit } from './group-commit.ts'
-import { inSlices } from './in-slices.ts'
-import { dropOldCosts, dropTurns } from './prune-turns.ts'
 import { shrink, usedBytes } from './space.ts'
 
 const DROP_NONCES = 'DELETE FROM nonces WHERE key IN (SELECT key FROM nonces WHERE until <= ? ORDER BY until LIMIT ?)'
-// Messages that still need the body the first of their batch keeps. SQLite uses their index only where a query says its condition.
+// Messages that still need the body stored with the first one of their batch. The query repeats the condition of the partial index.
 const NEEDING = "SELECT 1 FROM inbox WHERE batch = first.number AND state <> 'done'"
-// Replies find their conversation through the message they answer.
+// A reply finds its conversation through the message that it answers.
 const REPLIES = 'SELECT 1 FROM outbox WHERE inbox = first.number'
 const OLD_INBOX = `
   FROM inbox AS first WHERE ended_at < ?1 AND received_at < ?2
@@ -30,38 +28,42 @@ const DROP_SAID = `DELETE FROM messages WHERE rowid IN (SELECT rowid ${OLD_SAID}
 const OLD_SESSIONS = 'FROM sessions WHERE last_active_at < ?1'
 const DROP_SESSIONS = `DELETE FROM sessions WHERE number IN (SELECT number ${OLD_SESSIONS} ORDER BY last_active_at LIMIT ?2)`
 const OLD_TURNS = 'FROM turns WHERE ended_at < ?1'
+const DROP_TURNS = `
+  DELETE FROM turns WHERE id IN (SELECT id FROM turns WHERE ended_at < ? ORDER BY ended_at LIMIT ?)
+  RETURNING ended_at AS endedAtMs, cost_usd AS usd`
+const ADD_COST = 'INSERT INTO costs (quarter, usd) VALUES (?, ?) ON CONFLICT DO UPDATE SET usd = usd + excluded.usd'
+const DROP_COSTS = 'DELETE FROM costs WHERE quarter < ?'
 const WITH_CONTENT = `
   SELECT number FROM inbox AS first
   WHERE state = 'done' AND message_json IS NOT NULL AND NOT EXISTS (${NEEDING}) ORDER BY number LIMIT ?`
 const DROP_CONTENT = `UPDATE inbox SET message_json = NULL, raw = NULL WHERE number IN (${WITH_CONTENT})`
 
-/** Rows dropped between two looks at the size, so that little more goes than has to. */
-const CUT_SLICE = 50
+/** The number of rows dropped between two measurements of the size, so that little more than necessary is dropped. */
+const CUT_SLICE_ROWS = 50
 
-interface Options {
-  readonly db: Database
-  readonly writer: GroupCommit
-  readonly file: string
-}
+/** Every time zone's days and months begin at a multiple of this. */
+export const QUARTER_MS = 15 * 60_000
+/** Longer than the period of any budget. */
+const COSTS_KEPT_MS = 100 * 86_400_000
 
-/** Nothing here takes the event loop for longer than a few milliseconds, however much there is to forget. */
-export async function prune({ db, writer, file }: Options, retention: Retention): Promise<Forgotten> {
+/** Blocks the event loop for at most a few milliseconds at a time, however much there is to delete. */
+export async function prune(db: Database, writer: GroupCommit, file: string, retention: Retention): Promise<Forgotten> {
   const { endedBeforeMs, saidBeforeMs, nowMs, limit } = retention
-  const drop = (text: string, beforeMs: number): Promise<number> => inSlices(writer, limit, (slice) => db.run(text, beforeMs, slice))
-  // Values whose own time is over are no part of the policy: however many came, all of them go.
-  await inSlices(writer, Number.MAX_SAFE_INTEGER, (slice) => db.run(DROP_NONCES, nowMs, slice))
+  const drop = (text: string, beforeMs: number): Promise<number> => writer.dropInSlices(limit, (rows) => db.run(text, beforeMs, rows))
+  // Nonces have an expiry of their own instead of a retention, so all expired ones are dropped.
+  await writer.dropInSlices(Number.MAX_SAFE_INTEGER, (rows) => db.run(DROP_NONCES, nowMs, rows))
   await writer.write(() => dropOldCosts(db, nowMs))
   const replies = await drop(DROP_OUTBOX, endedBeforeMs)
-  // A row ends after it has come: so few are held back by this, or by their batch, and few rows are looked at in vain.
+  // A row ends after its arrival, so the query skips few rows because of their arrival or batch.
   const { idsBeforeMs } = retention
   const messagesBeforeMs = Math.min(endedBeforeMs, idsBeforeMs)
-  const messages = await inSlices(writer, limit, (slice) => db.run(DROP_INBOX, messagesBeforeMs, idsBeforeMs, slice))
+  const messages = await writer.dropInSlices(limit, (rows) => db.run(DROP_INBOX, messagesBeforeMs, idsBeforeMs, rows))
   const approvals = await drop(DROP_APPROVALS, endedBeforeMs)
-  const turns = await inSlices(writer, limit, (slice) => dropTurns(db, turnsBefore(retention), slice))
+  const turns = await writer.dropInSlices(limit, (rows) => dropTurns(db, turnsBefore(retention), rows))
   const runs = await drop(DROP_RUNS, endedBeforeMs)
   const said = await drop(DROP_SAID, saidBeforeMs)
   const conversations = await drop(DROP_SESSIONS, saidBeforeMs)
-  const cut = await cutToSize({ db, writer }, retention)
+  const cut = await cutToSize(db, writer, retention)
   await shrink(db, writer)
   dropOldCopies(file, nowMs)
   return {
@@ -78,26 +80,29 @@ export async function prune({ db, writer, file }: Options, retention: Retention)
 
 const turnsBefore = ({ endedBeforeMs, keysBeforeMs }: Retention): number => Math.min(endedBeforeMs, keysBeforeMs)
 
-/** Drops the oldest until the rest is no more than `bytesMax`, least missed first; dead letters and unfinished work stay. */
-async function cutToSize({ db, writer }: Omit<Options, 'file'>, { bytesMax, keysBeforeMs, nowMs, limit }: Retention) {
-  const cut = async (drop: (slice: number) => number): Promise<number> => {
+/**
+ * Drops the oldest rows until at most `bytesMax` bytes are in use: contents first, then replies, turns and conversations. Keeps dead
+ * letters and unfinished work.
+ */
+async function cutToSize(db: Database, writer: GroupCommit, { bytesMax, keysBeforeMs, nowMs, limit }: Retention) {
+  const cut = async (drop: (rows: number) => number): Promise<number> => {
     for (let dropped = 0; ; ) {
-      const slice = Math.min(CUT_SLICE, limit - dropped)
-      if (slice <= 0 || usedBytes(db) <= bytesMax) return dropped
-      const count = await writer.write(() => drop(slice))
+      const rows = Math.min(CUT_SLICE_ROWS, limit - dropped)
+      if (rows <= 0 || usedBytes(db) <= bytesMax) return dropped
+      const count = await writer.write(() => drop(rows))
       dropped += count
-      if (count < slice) return dropped
+      if (count < rows) return dropped
     }
   }
   return {
-    contents: await cut((slice) => db.run(DROP_CONTENT, slice)),
-    replies: await cut((slice) => db.run(DROP_SENT, slice)),
-    turns: await cut((slice) => dropTurns(db, Math.min(nowMs, keysBeforeMs), slice)),
-    said: await cut((slice) => db.run(DROP_SAID, Number.MAX_SAFE_INTEGER, slice)),
+    contents: await cut((rows) => db.run(DROP_CONTENT, rows)),
+    replies: await cut((rows) => db.run(DROP_SENT, rows)),
+    turns: await cut((rows) => dropTurns(db, Math.min(nowMs, keysBeforeMs), rows)),
+    said: await cut((rows) => db.run(DROP_SAID, Number.MAX_SAFE_INTEGER, rows)),
   }
 }
 
-/** How many rows are old enough to be dropped. */
+/** Returns the number of rows that are old enough to be dropped. */
 export function prunable(db: Database, retention: Retention): Forgotten {
   const { endedBeforeMs, idsBeforeMs, saidBeforeMs } = retention
   const count = (rows: string, ...values: number[]): number =>
@@ -113,3 +118,12 @@ export function prunable(db: Database, retention: Retention): Forgotten {
     conversations: count(OLD_SESSIONS, saidBeforeMs),
   }))
 }
+
+/** Part of a write: drops ended turns, but keeps their costs for the budgets. Returns the number of dropped turns. */
+function dropTurns(db: Database, endedBeforeMs: number, limit: number): number {
+  const dropped = db.all<{ endedAtMs: number; usd: number }>(DROP_TURNS, endedBeforeMs, limit)
+  for (const { endedAtMs, usd } of dropped) if (usd !== 0) db.run(ADD_COST, Math.floor(endedAtMs / QUARTER_MS), usd)
+  return dropped.length
+}
+
+const dropOldCosts = (db: Database, nowMs: number): number => db.run(DROP_COSTS, Math.floor((nowMs - COSTS_KEPT_MS) / QUARTER_MS))

@@ -16,15 +16,15 @@ import { createIdempotency } from './idempotency.ts'
 import { createInbox } from './inbox.ts'
 import { createRecentIds } from './keep-arrival.ts'
 import { migrate } from './migrate.ts'
-import { createOutbox, repliesTo } from './outbox.ts'
+import { createOutbox } from './outbox.ts'
 import { prunable, prune } from './prune.ts'
 import { createSessions } from './sessions.ts'
 import { createSops } from './sops.ts'
 import { usageOf } from './space.ts'
 import { createTurns } from './turns.ts'
 
-/** Remembers what it was asked. */
-class Overheard extends Database {
+/** Records the texts of all statements. */
+class RecordingDatabase extends Database {
   readonly texts = new Set<string>()
 
   override run(sql: string, ...values: SQLInputValue[]): number {
@@ -52,11 +52,11 @@ const RETENTION = { endedBeforeMs: 0, idsBeforeMs: 0, keysBeforeMs: 0, saidBefor
 
 let folder: string
 let file: string
-let db: Overheard
+let db: RecordingDatabase
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'query-plans-'))
   file = join(folder, 'sluice.db')
-  db = new Overheard(file)
+  db = new RecordingDatabase(file)
   migrate(db, { file, log: testHost().log, nowMs: 0 })
   db.texts.clear()
 })
@@ -65,11 +65,11 @@ afterEach(() => {
   rmSync(folder, { recursive: true })
 })
 
-/** Asks everything there is to ask of inbox and outbox. */
+/** Calls every method of inbox, outbox, turns and sessions. */
 async function useAll(): Promise<void> {
   const { clock, log } = testHost()
   const writer = new GroupCommit(db, { clock, log })
-  const inbox = createInbox(db, writer, clock, createRecentIds(), (number) => repliesTo(db, number))
+  const inbox = createInbox(db, writer, clock, createRecentIds())
   const outbox = createOutbox(db, writer, clock)
   const turns = createTurns(db, writer, createIdempotency(db, clock).keys, new HistoryCache())
   await inbox.keep(arrival(['a', 'b', 'c'], { once: { value: 'n', untilMs: 2_000 } }))
@@ -98,16 +98,16 @@ async function useAll(): Promise<void> {
     await store.get(1)
   }
   await turns.unfinished(10)
-  const sessions = createSessions({ db, writer, cache: new HistoryCache(), file })
+  const sessions = createSessions(db, writer, new HistoryCache(), file)
   await sessions.said('room', { after: 0, limit: 10 })
   await sessions.erase('elsewhere', { atMs: 1, by: 'test' })
   prunable(db, { ...RETENTION, endedBeforeMs: 9e12 })
   usageOf(db, file)
-  await prune({ db, writer, file }, RETENTION)
+  await prune(db, writer, file, RETENTION)
   await inbox.replay(3)
 }
 
-/** Asks everything there is to ask of approvals and procedures. */
+/** Calls every method of approvals and procedures. */
 async function useProcedures(): Promise<void> {
   const { clock, log } = testHost()
   const writer = new GroupCommit(db, { clock, log })
@@ -139,24 +139,24 @@ async function useProcedures(): Promise<void> {
   await sops.activeCounts()
   await sops.verify()
   await sops.prune({ finishedMax: 1, keysBeforeMs: 0 })
-  await prune({ db, writer, file }, RETENTION)
+  await prune(db, writer, file, RETENTION)
   await idempotency.port.claim({ scope: 's', key: 'k' }, { ttlMs: 1, keysMax: 1 })
 }
 
 const PROCEDURE_TABLES = /\b(?:approvals|approval_prompts|sop_[a-z]+)\b/
-/** A page of everything, in the order of the numbers: every row it comes by is on the page, but for the few that are active. */
+/** A page in the order of the numbers: all rows that it reads are on the page, except for the few active ones. */
 const PAGE = /WHERE (?:ended_at IS NOT NULL AND )?number [<>] \? ORDER BY number(?: DESC)? LIMIT \?$/
-/** SQLite keeps one row there for each table that numbers its rows for good. */
+/** This table has one row for each table with AUTOINCREMENT. */
 const COUNTERS = 'SCAN sqlite_sequence'
 const TABLES = /\b(?:inbox|outbox|nonces|turns)\b/
-/** A walk over a whole table, which a plan may know by its alias, or over all of its numbers from one on. */
+/** A scan of a whole table, which a plan may name by its alias, or of all its numbers from one on. */
 const WALK = /^SCAN (?!json_each|\(subquery|.*USING)|\(rowid[<>]\?\)$/
-/** What is asked for each row of something else looks rows up, and walks over nothing, not even over those that wait. */
+/** A subquery that runs for each row must not scan anything, not even the waiting rows. */
 const FOR_EACH = /^CORRELATED/
-/** Each row is measured once; what is looked for there are the next ones. */
+/** This query finds the end of a slice, so it reads each row once. */
 const MEASURE = 'SELECT max(number)'
 
-test('nothing that is asked of inbox or outbox walks over its rows, however many there are', async () => {
+test('no query of inbox or outbox scans its table', async () => {
   await useAll()
   const texts = [...db.texts].filter((text) => TABLES.test(text))
   expect(texts.length).toBeGreaterThan(40)
@@ -169,7 +169,7 @@ test('nothing that is asked of inbox or outbox walks over its rows, however many
   }
 })
 
-test('nothing that is asked of approvals or procedures walks over their rows, but page by page', async () => {
+test('no query of approvals or procedures scans its table, except by page', async () => {
   await useProcedures()
   const texts = [...db.texts].filter((text) => PROCEDURE_TABLES.test(text))
   expect(texts.length).toBeGreaterThan(35)

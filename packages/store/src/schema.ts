@@ -1,9 +1,9 @@
 /**
- * What the file holds, as the list of steps that made it so. A step that was released is never edited: changes are new
- * steps at the end.
+ * The schema of the file, as the list of its migrations. A released migration is never edited; a change is a new migration at the
+ * end.
  *
- * Times, token counts and costs are REAL: SQLite keeps whole ones as compactly as integers, and none is ever too large to
- * be read back. Columns named `…_json` hold JSON, which also carries what is not valid Unicode.
+ * Times, token counts and costs are REAL: SQLite stores whole ones as compactly as integers, and none is ever too large to be read
+ * back. Columns named `…_json` hold JSON, which can also represent invalid Unicode.
  */
 export const MIGRATIONS: readonly string[] = [
   `

@@ -18,7 +18,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true })
 })
 
-test('a value comes back as it was, and looks different each time', () => {
+test('a value decrypts to itself and has a different form each time', () => {
   const box = openSecretBox(folder)
   for (const plain of ['', 'hunter2', 'naïve 👩‍👩‍👧 \0', 'x'.repeat(100_000)]) {
     const text = box.encrypt(plain, PATH)
@@ -40,10 +40,10 @@ test('a value that was moved or changed does not decrypt', () => {
   for (let end = 0; end < text.length; end++) expect(() => box.decrypt(text.slice(0, end), PATH)).toThrow(invalid(PATH))
 })
 
-test('a refusal tells neither the value nor the key', () => {
+test('an error reveals neither the value nor the key', () => {
   const box = openSecretBox(folder)
   const text = box.encrypt('hunter2', PATH)
-  const told: string[] = []
+  const messages: string[] = []
   for (const use of [
     () => box.decrypt(text, 'x'),
     () => box.decrypt(text.replace(/enc:1:./, 'enc:1:x'), PATH),
@@ -52,15 +52,15 @@ test('a refusal tells neither the value nor the key', () => {
     try {
       use()
     } catch (error) {
-      told.push(String(error))
+      messages.push(String(error))
     }
   }
-  expect(told).toHaveLength(3)
+  expect(messages).toHaveLength(3)
   const secrets = ['hunter2', readFileSync(keyFile, 'utf8').trim(), text.slice(text.lastIndexOf(':') + 1)]
-  for (const secret of secrets) expect(told.join()).not.toContain(secret)
+  for (const secret of secrets) expect(messages.join()).not.toContain(secret)
 })
 
-test('another key is named, not tried', () => {
+test('a different key is named in the error', () => {
   const text = openSecretBox(folder).encrypt('hunter2', PATH)
   rmSync(keyFile)
   openSecretBox(folder).encrypt('other', PATH)
@@ -69,7 +69,7 @@ test('another key is named, not tried', () => {
   )
 })
 
-test('no file is touched until it is needed, and decrypting never makes a key', () => {
+test('no file is accessed early, and decrypting never creates a key', () => {
   const text = openSecretBox(folder).encrypt('hunter2', PATH)
   rmSync(keyFile)
   const box = openSecretBox(folder)
@@ -78,14 +78,14 @@ test('no file is touched until it is needed, and decrypting never makes a key', 
   expect(existsSync(keyFile)).toBe(false)
 })
 
-test('the key file is private and the only file', () => {
+test('encrypting creates a private key file and an empty database', () => {
   openSecretBox(join(folder, 'new')).encrypt('hunter2', PATH)
   expect(readdirSync(join(folder, 'new'))).toEqual(['secret.key', 'sluice.db'])
   expect(statSync(join(folder, 'new')).mode & 0o777).toBe(0o700)
   expect(statSync(join(folder, 'new', 'secret.key')).mode & 0o777).toBe(0o600)
 })
 
-test('a key file that others may read is refused, with the cure', () => {
+test('a key file that is readable for others is refused with the command to fix it', () => {
   openSecretBox(folder).encrypt('hunter2', PATH)
   for (const mode of [0o640, 0o604, 0o620, 0o601]) {
     chmodSync(keyFile, mode)
@@ -93,7 +93,7 @@ test('a key file that others may read is refused, with the cure', () => {
   }
 })
 
-test('a key file that holds no key is refused and not replaced', () => {
+test('a key file without a key is refused and not replaced', () => {
   for (const text of ['', 'short', 'g'.repeat(64), 'a'.repeat(63)]) {
     writeFileSync(keyFile, text, { mode: 0o600 })
     expect(() => openSecretBox(folder).encrypt('x', PATH)).toThrow(invalid('holds no key'))
@@ -101,7 +101,7 @@ test('a key file that holds no key is refused and not replaced', () => {
   }
 })
 
-test('who comes second gets the key of who came first', () => {
+test('a second process gets the key of the first', () => {
   const first = createSecretKey(keyFile)
   const second = createSecretKey(keyFile)
   expect(second.id).toBe(first.id)
@@ -109,12 +109,12 @@ test('who comes second gets the key of who came first', () => {
   expect(readdirSync(folder)).toEqual(['secret.key'])
 })
 
-test('a folder that cannot hold a key is unavailable', () => {
+test('an unusable folder is reported as unavailable', () => {
   writeFileSync(join(folder, 'file'), '')
   expect(() => createSecretKey(join(folder, 'file', 'secret.key'))).toThrow(expect.objectContaining({ code: 'unavailable' }))
 })
 
-test('an encrypted form is told from a plain one, whatever its version', () => {
+test('an encrypted form of any version is recognized', () => {
   const box = openSecretBox(folder)
   for (const text of ['enc:1:0a0b0c0d:xyz', 'enc:2:whatever']) expect(box.isEncrypted(text)).toBe(true)
   for (const text of ['', 'enc', 'enc:', 'enc:x:', 'sk-enc:1:', 'hunter2']) expect(box.isEncrypted(text)).toBe(false)

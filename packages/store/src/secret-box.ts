@@ -1,4 +1,4 @@
-/** Encryption of small texts at rest: AES-256-GCM under a key file of the data directory. */
+/** Encrypts small texts at rest with AES-256-GCM and the key file of the data directory. */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { AppError } from '@sluice/sdk'
@@ -12,19 +12,19 @@ const TAG_BYTES = 16
 const FORM = /^enc:1:([0-9a-f]{8}):([A-Za-z0-9_-]+)$/
 
 /**
- * `aad` is the dotted path where the value stands: moved to another path, a value does not decrypt. Every method may throw
- * `config_invalid` for a key file that is unfit; the file is first touched when a value is encrypted or decrypted.
+ * `aad` is the dotted path of the value: a value that was moved to another path does not decrypt. Every method may throw
+ * `config_invalid` for an invalid key file. The file is first accessed when a value is encrypted or decrypted.
  */
 export interface SecretBox {
-  /** Makes the key file if there is none. Throws `unavailable` if it cannot. */
+  /** Creates the key file if there is none. Throws `unavailable` when it cannot be created. */
   encrypt(plain: string, aad: string): string
-  /** Throws `config_invalid` if the key is missing or another one, or the value was changed or moved. Never makes a key. */
+  /** Throws `config_invalid` when the key is missing or different, or the value was changed or moved. Never creates a key. */
   decrypt(text: string, aad: string): string
-  /** True for any text in encrypted form, also one of a later release. */
+  /** Returns whether the text has the form of an encrypted value, of this or a later release. */
   isEncrypted(text: string): boolean
 }
 
-/** `dir` is the data directory; the key is `secret.key` in it. */
+/** `dir` is the data directory. The key file in it is `secret.key`. */
 export function openSecretBox(dir: string): SecretBox {
   const file = join(dir, 'secret.key')
   let known: SecretKey | undefined
@@ -35,7 +35,7 @@ export function openSecretBox(dir: string): SecretBox {
     if (known.id === keyId) return known
     throw new AppError(
       'config_invalid',
-      `${path} was encrypted with key ${keyId}, but ${file} is key ${known.id}. Restore the right key or set the value anew.`,
+      `${path} was encrypted with key ${keyId}, but ${file} is key ${known.id}. Restore the right key or set the value again.`,
     )
   }
 
@@ -64,11 +64,11 @@ export function openSecretBox(dir: string): SecretBox {
   }
 }
 
-/** An empty file is a new database: from now on the directory counts as one that is in use. */
+/** Also creates an empty database file: a key file without a database would count as a lost database. */
 function createFirstKey(dir: string, file: string): SecretKey {
   createPrivately(join(dir, 'sluice.db'))
   return createSecretKey(file)
 }
 
 const unreadable = (path: string): AppError =>
-  new AppError('config_invalid', `${path} cannot be decrypted: it was changed, or moved from another place. Set the value anew.`)
+  new AppError('config_invalid', `${path} cannot be decrypted: it was changed, or moved from another path. Set the value again.`)

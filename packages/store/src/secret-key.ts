@@ -1,16 +1,16 @@
-/** The key file that encrypted values depend on. */
+/** The key file for encrypted values. */
 import { randomBytes } from 'node:crypto'
 import { closeSync, fstatSync, fsyncSync, linkSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { AppError, sha256Hex } from '@sluice/sdk'
 
 export interface SecretKey {
-  /** Names the key without telling it. */
+  /** Identifies the key without revealing it. */
   readonly id: string
   readonly bytes: Buffer
 }
 
-/** Undefined if there is no file. Throws `config_invalid` for one that others may read or that holds no key. */
+/** Returns undefined when there is no file. Throws `config_invalid` for a file that other users may read or that holds no key. */
 export function readSecretKey(file: string): SecretKey | undefined {
   let descriptor: number
   try {
@@ -20,9 +20,9 @@ export function readSecretKey(file: string): SecretKey | undefined {
     throw new AppError('config_invalid', `The key file ${file} cannot be read.`, { cause: error })
   }
   try {
-    // Windows has no such mode bits; there the folder's access list guards the file.
+    // Windows has no mode bits. The access list of the folder protects the file there.
     if (process.platform !== 'win32' && (fstatSync(descriptor).mode & 0o077) !== 0) {
-      throw new AppError('config_invalid', `The key file ${file} is open to other users. Run: chmod 600 ${file}`)
+      throw new AppError('config_invalid', `The key file ${file} is readable for other users. Run: chmod 600 ${file}`)
     }
     const text = readFileSync(descriptor, 'utf8').trim()
     if (!/^[0-9a-f]{64}$/.test(text)) throw new AppError('config_invalid', `The key file ${file} holds no key. Restore it from a backup.`)
@@ -34,24 +34,24 @@ export function readSecretKey(file: string): SecretKey | undefined {
 }
 
 /**
- * Makes a key and puts it on stable storage before anything can be encrypted with it. Never replaces a file: when two
- * processes do this at once, both get the key of the one that came first.
+ * Creates a key and syncs it to stable storage before a value can be encrypted with it. Never replaces a file: when two processes
+ * create a key at the same time, both get the key of the first. Throws `unavailable` when the file cannot be created.
  */
 export function createSecretKey(file: string): SecretKey {
   try {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
-    place(`${randomBytes(32).toString('hex')}\n`, file)
+    placeFile(`${randomBytes(32).toString('hex')}\n`, file)
     syncFolder(dirname(file))
   } catch (error) {
-    throw new AppError('unavailable', `The key file ${file} cannot be made.`, { cause: error })
+    throw new AppError('unavailable', `The key file ${file} cannot be created.`, { cause: error })
   }
   const key = readSecretKey(file)
-  if (!key) throw new AppError('unavailable', `The key file ${file} has gone again.`)
+  if (!key) throw new AppError('unavailable', `The key file ${file} was deleted right after it was created.`)
   return key
 }
 
-/** The file appears with its whole content, so that nobody reads half a key; one that is there already stays. */
-function place(text: string, file: string): void {
+/** Creates the file with its whole content at once, so that another process never reads half a key. Keeps an existing file. */
+function placeFile(text: string, file: string): void {
   const draft = `${file}.${randomBytes(6).toString('hex')}`
   try {
     writeDurably(draft, text)
@@ -73,7 +73,7 @@ function writeDurably(file: string, text: string): void {
   }
 }
 
-/** A new name in a folder is durable once the folder is. */
+/** A new file survives a power cut only after its folder was synced. */
 function syncFolder(folder: string): void {
   if (process.platform === 'win32') return
   const descriptor = openSync(folder, 'r')

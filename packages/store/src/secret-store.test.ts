@@ -14,7 +14,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true })
 })
 
-test('a secret is kept encrypted, replaced and deleted', async () => {
+test('a secret is stored encrypted, replaced and deleted', async () => {
   const keyValue = memoryKeyValue()
   const secrets = secretStore(openSecretBox(folder), keyValue)
   expect(await secrets.get('token')).toBeUndefined()

@@ -1,10 +1,10 @@
-/** The secrets of one owner: encrypted values among its durable keys. */
+/** The secrets of one owner, stored as encrypted values of its durable keys. */
 import type { KeyValue, SecretStore } from '@sluice/sdk'
 import type { SecretBox } from './secret-box.ts'
 
 /**
- * `keyValue` should be the secrets' own, since every key in it is the name of one. `path` is where they stand: a value
- * copied to another path does not decrypt. Rejects as the box and the store do.
+ * `keyValue` must hold nothing but secrets, because every key in it is the name of one. `path` binds the values to their place: a
+ * value copied to another path does not decrypt. Rejects with the errors of the box and the store.
  */
 export const secretStore = (box: SecretBox, keyValue: KeyValue, path = 'secrets'): SecretStore => ({
   async get(name) {

@@ -1,7 +1,9 @@
-/** Sessions and their messages. Messages are written by the end of a turn, in `turns.ts`. */
+/** Sessions and their messages. The end of a turn writes the messages, in `turns.ts`. */
 import type { SaidInTurn, SessionRow, SessionStore } from '@sluice/sdk'
-import { createErase, type EraseOptions } from './erase.ts'
-import type { Chunk } from './history-cache.ts'
+import type { Database } from './database.ts'
+import { ConversationEraser } from './erase.ts'
+import type { GroupCommit } from './group-commit.ts'
+import type { Chunk, HistoryCache } from './history-cache.ts'
 
 interface SessionColumns {
   readonly id: string
@@ -17,11 +19,11 @@ const HISTORY = `
   SELECT up_to AS upTo, messages_json AS json FROM sessions JOIN messages ON session = number AND up_to > message_count - ?
   WHERE id = ? ORDER BY up_to`
 const GET = `SELECT ${COLUMNS} FROM sessions WHERE id = ?`
-/** Takes the suffix. */
+/** The condition that an id ends with parameter 1. */
 const ENDS = "(?1 = '' OR substr(id, -length(?1)) = ?1)"
 const LIST = `
   SELECT ${COLUMNS} FROM sessions WHERE ${ENDS} AND (last_active_at, id) < (?2, ?3) ORDER BY last_active_at DESC, id DESC LIMIT ?4`
-// The plus signs keep SQLite from walking through everybody's sessions by activity to find the few with this prefix.
+// The plus signs prevent SQLite from scanning all sessions by activity to find the few with this prefix.
 const LIST_PREFIX = `
   SELECT ${COLUMNS} FROM sessions WHERE ${ENDS} AND id >= ?5 AND id < ?6 AND (+last_active_at, id) < (?2, ?3)
   ORDER BY +last_active_at DESC, id DESC LIMIT ?4`
@@ -30,7 +32,7 @@ const SAID = `
   WHERE id = ? ORDER BY up_to LIMIT ?`
 const RENAME = 'UPDATE sessions SET name = ? WHERE id = ?'
 
-export const createSessions = ({ db, writer, cache, file }: EraseOptions): SessionStore => ({
+export const createSessions = (db: Database, writer: GroupCommit, cache: HistoryCache, file: string): SessionStore => ({
   async history(id, limit) {
     if (limit < 1) return []
     return db.read(() => {
@@ -57,7 +59,7 @@ export const createSessions = ({ db, writer, cache, file }: EraseOptions): Sessi
     return rows.map(({ upTo, atMs, json }): SaidInTurn => ({ upTo, atMs, messages: JSON.parse(json) }))
   },
   rename: (id, name) => writer.write(() => db.run(RENAME, name, id) > 0),
-  erase: createErase({ db, writer, cache, file }),
+  erase: (id, options) => new ConversationEraser(db, writer, cache, file).erase(id, options),
 })
 
 const toSession = (row: SessionColumns): SessionRow => ({
@@ -68,12 +70,12 @@ const toSession = (row: SessionColumns): SessionRow => ({
   messageCount: row.message_count,
 })
 
-/** The least value above every text that starts with `prefix`; SQLite sorts any blob above any text. */
+/** Returns the least value above every text that starts with `prefix`. SQLite sorts a blob above any text. */
 function endOfPrefix(prefix: string): string | Uint8Array {
   const points = Array.from(prefix.toWellFormed())
   for (let last = points.pop(); last !== undefined; last = points.pop()) {
     const point = last.codePointAt(0) ?? 0
-    // The code points between these two are surrogates, which stand in no valid text.
+    // The code points in between are surrogates, which valid text does not contain.
     if (point < 0x10ffff) return points.join('') + String.fromCodePoint(point === 0xd7ff ? 0xe000 : point + 1)
   }
   return Uint8Array.of(0)

@@ -1,20 +1,28 @@
-/** Runs of procedures: started, replaced as a whole, found again and forgotten (§2.4). */
+/** The runs of procedures: stored as JSON, replaced as a whole with optimistic concurrency, and pruned after their end. */
 import type { SopRun, SopStore } from '@sluice/sdk'
-import { appending, readAudit, toAuditRow } from './audit-log.ts'
+import { prepareAudit, readAudit, toAuditRow } from './audit-log.ts'
 import type { Database } from './database.ts'
 import type { GroupCommit } from './group-commit.ts'
 import type { KeyTable } from './key-table.ts'
-import { pruneRuns } from './prune-runs.ts'
 import { createStartRuns } from './start-runs.ts'
 import { verifyAudit } from './verify-audit.ts'
 
-// The text is what this store wrote, so the same run has the same text.
+// Compares texts: the same run always has the same JSON, because this store wrote it.
 const REPLACE = 'UPDATE sop_runs SET run_json = ?, ended_at = ? WHERE id = ? AND run_json = ? AND ended_at IS NULL'
 const NOTE_END = 'INSERT INTO sop_ends (sop, ended_at) VALUES (?, ?) ON CONFLICT DO UPDATE SET ended_at = excluded.ended_at'
 const GET = 'SELECT run_json AS json FROM sop_runs WHERE id = ?'
 const NUMBER = 'SELECT number FROM sop_runs WHERE id = ?'
 const UNFINISHED = 'SELECT run_json AS json FROM sop_runs WHERE ended_at IS NULL AND number > ? ORDER BY number LIMIT ?'
 const ACTIVE = 'SELECT sop, count(*) AS count FROM sop_runs WHERE ended_at IS NULL GROUP BY sop'
+
+/** The end of the oldest run that is kept. */
+const KEPT_SINCE = `
+  SELECT ended_at AS atMs, number FROM sop_runs WHERE ended_at IS NOT NULL ORDER BY ended_at DESC, number DESC LIMIT 1 OFFSET ?`
+const DROP_RUNS = `
+  DELETE FROM sop_runs
+  WHERE number IN (
+    SELECT number FROM sop_runs WHERE ended_at <= ?1 AND (ended_at, number) < (?1, ?2) ORDER BY ended_at, number LIMIT ?3)`
+const DROP_EVENTS = 'DELETE FROM sop_events WHERE number IN (SELECT number FROM sop_events WHERE at < ? ORDER BY at LIMIT ?)'
 
 interface Row {
   readonly json: string
@@ -28,7 +36,7 @@ export function createSops(db: Database, writer: GroupCommit, keys: KeyTable): S
     start: createStartRuns(db, writer, keys),
     async advance(before, after, audit) {
       const [read, written] = [JSON.stringify(before), JSON.stringify(after)]
-      const record = appending(db, audit)
+      const record = prepareAudit(db, audit)
       return writer.write(() => {
         if (db.run(REPLACE, written, after.endedAtMs, before.id, read) === 0) return false
         if (after.endedAtMs !== null) db.run(NOTE_END, after.sop, after.endedAtMs)
@@ -37,7 +45,7 @@ export function createSops(db: Database, writer: GroupCommit, keys: KeyTable): S
       })
     },
     async record(audit) {
-      const record = appending(db, audit)
+      const record = prepareAudit(db, audit)
       await writer.write(record)
     },
     async get(runId) {
@@ -49,7 +57,7 @@ export function createSops(db: Database, writer: GroupCommit, keys: KeyTable): S
         const end = before === undefined ? Number.MAX_SAFE_INTEGER : numberOf(before)
         if (end === undefined) return []
         const named = [sop, status].filter((value) => value !== undefined)
-        return db.all<Row>(listing({ ofSop: sop !== undefined, ofStatus: status !== undefined, active }), ...named, end, limit).map(toRun)
+        return db.all<Row>(listQuery(sop !== undefined, status !== undefined, active), ...named, end, limit).map(toRun)
       })
     },
     async unfinished({ after, limit }) {
@@ -67,14 +75,19 @@ export function createSops(db: Database, writer: GroupCommit, keys: KeyTable): S
   }
 }
 
-interface Listing {
-  readonly ofSop: boolean
-  readonly ofStatus: boolean
-  readonly active: boolean | undefined
-}
-
-function listing({ ofSop, ofStatus, active }: Listing): string {
+function listQuery(ofSop: boolean, ofStatus: boolean, active: boolean | undefined): string {
   const state = active === undefined ? '' : active ? 'ended_at IS NULL AND ' : 'ended_at IS NOT NULL AND '
   const named = `${ofSop ? 'sop = ? AND ' : ''}${ofStatus ? "json_extract(run_json, '$.status') = ? AND " : ''}`
   return `SELECT run_json AS json FROM sop_runs WHERE ${state}${named}number < ? ORDER BY number DESC LIMIT ?`
+}
+
+/** Drops old runs and event keys in small transactions. Audit records are kept for ever. */
+async function pruneRuns(
+  db: Database,
+  writer: GroupCommit,
+  { finishedMax, keysBeforeMs }: Parameters<SopStore['prune']>[0],
+): Promise<number> {
+  const kept = finishedMax > 0 ? db.read(() => db.get<{ atMs: number; number: number }>(KEPT_SINCE, finishedMax - 1)) : undefined
+  const runs = kept ? await writer.dropInSlices(Number.MAX_SAFE_INTEGER, (rows) => db.run(DROP_RUNS, kept.atMs, kept.number, rows)) : 0
+  return runs + (await writer.dropInSlices(Number.MAX_SAFE_INTEGER, (rows) => db.run(DROP_EVENTS, keysBeforeMs, rows)))
 }

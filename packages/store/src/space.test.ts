@@ -35,9 +35,9 @@ const KEEP: Retention = {
 }
 const MB = 1024 * 1024
 
-/** About one megabyte for each hundred. */
-async function say(count: number, from = 0): Promise<void> {
-  const turns = Array.from({ length: count }, (_, at) => from + at)
+/** Stores turns of about one megabyte for each hundred. */
+async function storeTurns(count: number): Promise<void> {
+  const turns = Array.from({ length: count }, (_, at) => at)
   await Promise.all(
     turns.map((at) =>
       store.turns.finish(turnEnd(`t${at}`, { sessionId: `s${at % 7}`, endedAtMs: at, messages: [user('x'.repeat(10_000))] })),
@@ -45,8 +45,8 @@ async function say(count: number, from = 0): Promise<void> {
   )
 }
 
-test('the file becomes smaller while it is open when much of it was dropped', async () => {
-  await say(600)
+test('the open file shrinks after much of it was pruned', async () => {
+  await storeTurns(600)
   await store.close()
   const before = statSync(file).size
   store = openStore({ file, clock, log })
@@ -56,8 +56,8 @@ test('the file becomes smaller while it is open when much of it was dropped', as
   expect(await store.check()).toEqual([])
 })
 
-test('beyond the size only the oldest goes, and little more than has to', async () => {
-  await say(600)
+test('the size limit drops the oldest rows, and little more than necessary', async () => {
+  await storeTurns(600)
   for (const id of ['m1', 'm2']) await answerOne(store, id, [], { sessionId: 's0', endedAtMs: 9_000 })
   const { bytes } = await store.usage()
   const bytesMax = Math.round(bytes / 2)
@@ -71,8 +71,8 @@ test('beyond the size only the oldest goes, and little more than has to', async 
   expect(await store.prune({ ...KEEP, bytesMax })).toMatchObject({ said: 0, turns: 0, replies: 0 })
 })
 
-test('the audit log does not count', async () => {
-  await say(100)
+test('the used size does not include the audit log', async () => {
+  await storeTurns(100)
   const before = (await store.usage()).bytes
   const reason = 'because '.repeat(500)
   for (let at = 0; at < 10; at++) await store.sops.record(Array.from({ length: 100 }, () => audited('run_completed', { reason })))

@@ -1,21 +1,21 @@
-/** How much the store takes, and giving back what it no longer needs. */
+/** Measures the space that the store uses and returns unused space to the file system. */
 import { statSync } from 'node:fs'
 import type { StoreUsage } from '@sluice/sdk'
 import { copiesOf } from './copy-before-upgrade.ts'
 import type { Database } from './database.ts'
 import type { GroupCommit } from './group-commit.ts'
 
-/** Unused space that stays in the file for what comes next. */
+/** Unused pages that stay in the file for the next writes. */
 const UNUSED_PAGES_MAX = 256
-/** Pages that are given back in one transaction. */
+/** The number of pages returned in one transaction. */
 const PAGES_SLICE = 128
 
 const PAGES = `
   SELECT page_count AS pages, freelist_count AS unused, page_size AS size
   FROM pragma_page_count(), pragma_freelist_count(), pragma_page_size()`
-/** Bytes of a record beside its texts, with its entries in the indexes. */
+/** Bytes of an audit record besides its texts, with its index entries. */
 const AUDIT_EXTRA_BYTES = 120
-// Reads the newest records instead of all of them.
+// Estimates from the newest records instead of reading all of them.
 const AUDIT_BYTES = `
   SELECT (SELECT max(number) FROM sop_audit) - (SELECT min(number) FROM sop_audit) + 1 AS records, avg(bytes) AS average
   FROM (
@@ -33,7 +33,7 @@ interface Pages {
 
 const pagesOf = (db: Database): Pages => db.get<Pages>(PAGES) ?? { pages: 0, unused: 0, size: 0 }
 
-/** What is in use, without the audit log, whose size is estimated from its newest records. */
+/** Returns the bytes in use without the audit log, whose size is an estimate. */
 export function usedBytes(db: Database): number {
   const { pages, unused, size } = pagesOf(db)
   const { records, average } = db.get<{ records: number | null; average: number | null }>(AUDIT_BYTES) ?? {}
@@ -48,25 +48,25 @@ export const usageOf = (db: Database, file: string): StoreUsage =>
     copies: copiesOf(file).map((copy) => copy.file),
   }))
 
-/** Gives unused pages back to the file system, a few in each transaction, until `keptMax` are left. */
+/** Returns unused pages to the file system, a few in each transaction, until `keptMax` are left. */
 export async function shrink(db: Database, writer: GroupCommit, keptMax = UNUSED_PAGES_MAX): Promise<void> {
   const before = pagesOf(db).unused
-  await giveBack(db, writer, { unused: before, keptMax })
-  // The file itself becomes smaller only when the log is written to it, which an idle daemon would not do by itself.
+  await returnPages(db, writer, before, keptMax)
+  // The file shrinks only when the log is written to it, which an idle daemon does not do by itself.
   if (pagesOf(db).unused < before) db.exec('PRAGMA wal_checkpoint(PASSIVE)')
 }
 
-async function giveBack(db: Database, writer: GroupCommit, { unused: first, keptMax }: { unused: number; keptMax: number }): Promise<void> {
-  for (let unused = first; unused > keptMax; ) {
+async function returnPages(db: Database, writer: GroupCommit, unusedAtStart: number, keptMax: number): Promise<void> {
+  for (let unused = unusedAtStart; unused > keptMax; ) {
     const left = await writer.write(() => {
       db.exec(`PRAGMA incremental_vacuum(${Math.min(PAGES_SLICE, unused - keptMax)})`)
       return pagesOf(db).unused
     })
-    // A file that could not be rewritten at its upgrade keeps its pages.
+    // A file that was not rewritten at its upgrade cannot shrink.
     if (left >= unused) return
     unused = left
   }
 }
 
-/** Empties the write-ahead log, so that it holds no earlier state of any page; false while another process reads from it. */
+/** Empties the write-ahead log, so that it holds no earlier state of any page. Returns false while another process reads it. */
 export const emptyLog = (db: Database): boolean => db.get<{ busy: number }>(EMPTY_LOG)?.busy === 0

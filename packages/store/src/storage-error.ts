@@ -1,11 +1,11 @@
-/** Turns what SQLite throws into what callers of the store may see. */
+/** Translates SQLite's errors into errors for the callers of the store. */
 import { AppError } from '@sluice/sdk'
 
 const BUSY = 5
-/** Long enough for room to be made, and a provider still comes back before it gives up. */
+/** Long enough for an operator to make room, and short enough that a platform still retries its delivery. */
 const RETRY_AFTER_SECS = 30
 
-/** Primary result codes that say something about the disk or the file, and nothing about what was asked. */
+/** Primary result codes that concern the disk or the file rather than the statement. */
 const STORAGE_CODES: ReadonlySet<number> = new Set([
   3, // PERM
   BUSY,
@@ -28,24 +28,24 @@ interface SqliteError extends Error {
 
 const isSqliteError = (error: unknown): error is SqliteError => error instanceof Error && 'errcode' in error && 'errstr' in error
 
-/** SQLite's own words for a fault of the disk or the file; undefined for anything else. */
+/** Returns SQLite's text for a fault of the disk or the file; undefined for any other error. */
 export const storageFault = (error: unknown): string | undefined =>
   isSqliteError(error) && STORAGE_CODES.has(error.errcode & 0xff) ? error.errstr : undefined
 
-/** Of the codes above, those that no later attempt mends. */
+/** The codes above after which no retry succeeds. */
 const DAMAGE_CODES: ReadonlySet<number> = new Set([10, 11, 26])
 
-/** SQLite's own words for a file that is damaged or cannot be read; undefined for anything else. */
+/** Returns SQLite's text for a damaged or unreadable file; undefined for any other error. */
 export const damageOf = (error: unknown): string | undefined =>
   isSqliteError(error) && DAMAGE_CODES.has(error.errcode & 0xff) ? error.errstr : undefined
 
-/** True for a file whose content is damaged. Other faults of a write, an I/O error among them, may pass. */
+/** Returns whether the content of the file is damaged. Other faults of a write, such as an I/O error, may pass. */
 export const isDamaged = (error: unknown): boolean => isSqliteError(error) && [11, 26].includes(error.errcode & 0xff)
 
-/** Another connection holds the lock that was wanted. */
+/** Returns whether another connection holds the lock. */
 export const isBusy = (error: unknown): boolean => isSqliteError(error) && (error.errcode & 0xff) === BUSY
 
-/** `unavailable`, to be repeated later, for a fault of the disk or the file; anything else, a refusal or a bug, stays what it is. */
+/** Returns a retryable `unavailable` for a fault of the disk or the file, and any other error unchanged. */
 export function storageError(error: unknown, sentence: string): unknown {
   const reason = storageFault(error)
   return reason === undefined

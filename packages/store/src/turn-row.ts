@@ -1,6 +1,5 @@
-/** A turn as it lies in the table and as callers see it. */
+/** A turn, as a row of its table and as callers see it. */
 import type { ModelMessage, TurnRow, TurnStatus } from '@sluice/sdk'
-import { inputIn, responseIn } from './turn-texts.ts'
 
 export interface TurnColumns {
   readonly id: string
@@ -20,11 +19,11 @@ export interface TurnColumns {
   readonly created_at: number
   readonly ended_at: number | null
   readonly context_json: string | null
-  /** Of the turn, where its session still has them. */
+  /** The messages of the turn, if its session still has them. */
   readonly messages_json: string | null
 }
 
-/** Of `turns AS turn`. */
+/** The columns of `turns AS turn`. */
 export const COLUMNS =
   'id, session_id, owner, source, status, input, response, model, error_json, input_tokens, output_tokens, cost_usd, attempts, starts, created_at, ended_at, context_json, (SELECT messages_json FROM messages WHERE messages.session = turn.session AND messages.up_to = turn.up_to) AS messages_json'
 
@@ -50,3 +49,21 @@ export function toTurn(row: TurnColumns): TurnRow {
     context: JSON.parse(row.context_json ?? 'null'),
   }
 }
+
+// The session's messages hold the texts of a turn. Its own row repeats a text only if it differs from theirs.
+
+/** Returns the text of the first user message. */
+export const inputIn = (messages: readonly ModelMessage[]): string | undefined => textOf(messages.find(({ role }) => role === 'user'))
+
+/** Returns the text of the last assistant message. */
+export const responseIn = (messages: readonly ModelMessage[]): string | undefined =>
+  textOf(messages.findLast(({ role }) => role === 'assistant'))
+
+function textOf(message: ModelMessage | undefined): string | undefined {
+  if (!message || message.role === 'system') return undefined
+  return message.content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('')
+}
+
+/** Returns the SQL condition that a turn waits for a person, because the approval of a tool call is open. `turn` is the SQL of its id. */
+export const waitsForPerson = (turn: string): string =>
+  `EXISTS (SELECT 1 FROM approvals WHERE run_id = ${turn} AND gate = 'tool' AND state = 'pending')`

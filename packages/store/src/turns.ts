@@ -1,15 +1,14 @@
-/** All turns, and the one transaction that ends a turn. */
+/** Turns, and the single transaction that ends one: its row, its messages, its replies and its inbox message. */
 import { AppError, type ModelMessage, type TurnEnd, type TurnRow, type TurnStore } from '@sluice/sdk'
 import type { Database } from './database.ts'
-import { END_MESSAGE } from './end-message.ts'
 import type { GroupCommit } from './group-commit.ts'
+import { hashKey } from './hashed-keys.ts'
 import type { Chunk, HistoryCache } from './history-cache.ts'
-import { hashKey, type KeyTable } from './key-table.ts'
-import { queueing } from './outbox.ts'
-import { QUARTER_MS } from './prune-turns.ts'
-import { COLUMNS, type TurnColumns, toTurn } from './turn-row.ts'
-import { inputIn, responseIn } from './turn-texts.ts'
-import { waitsForPerson } from './waits-for-person.ts'
+import type { KeyTable } from './key-table.ts'
+import { END_MESSAGE } from './message-attempt.ts'
+import { prepareReplies } from './outbox.ts'
+import { QUARTER_MS } from './prune.ts'
+import { COLUMNS, inputIn, responseIn, type TurnColumns, toTurn, waitsForPerson } from './turn-row.ts'
 
 const ENQUEUE = `
   INSERT INTO turns (id, session_id, owner, source, status, input, created_at, context_json, idempotency)
@@ -17,19 +16,19 @@ const ENQUEUE = `
 const START = `
   UPDATE turns SET status = 'running', starts = starts + 1, attempts = attempts + NOT ${waitsForPerson('turns.id')} WHERE id = ? AND ended_at IS NULL
   RETURNING attempts`
-// The attempt that resumed a turn whose question was still open was not counted, so it is not taken back either.
-const TAKE_BACK_ATTEMPT = `
+// An attempt that resumed a turn with an open approval was not counted, so it is not uncounted either.
+const UNCOUNT_ATTEMPT = `
   UPDATE turns SET attempts = max(attempts - 1, 0) WHERE id = ? AND ended_at IS NULL AND NOT ${waitsForPerson('turns.id')} RETURNING inbox`
-const TAKE_BACK_MESSAGE = "UPDATE inbox SET attempts = max(attempts - 1, 0) WHERE number = ? AND state = 'running'"
-const COUNT = 'UPDATE turns SET attempts = attempts + 1 WHERE id = ? AND ended_at IS NULL RETURNING inbox'
-const COUNT_MESSAGE = "UPDATE inbox SET attempts = attempts + 1 WHERE number = ? AND state = 'running'"
+const UNCOUNT_MESSAGE_ATTEMPT = "UPDATE inbox SET attempts = max(attempts - 1, 0) WHERE number = ? AND state = 'running'"
+const COUNT_ATTEMPT = 'UPDATE turns SET attempts = attempts + 1 WHERE id = ? AND ended_at IS NULL RETURNING inbox'
+const COUNT_MESSAGE_ATTEMPT = "UPDATE inbox SET attempts = attempts + 1 WHERE number = ? AND state = 'running'"
 const CHECKPOINT = 'UPDATE turns SET checkpoint_json = ? WHERE id = ? AND ended_at IS NULL'
 const FINISH = `
   INSERT INTO turns (
     session_id, owner, session, up_to, source, status, input, response, model, error_json,
     input_tokens, output_tokens, cost_usd, attempts, created_at, ended_at, idempotency, id
   ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
-const FINISH_KEPT = `
+const FINISH_STORED = `
   UPDATE turns SET
     session_id = ?, owner = coalesce(?, owner), session = ?, up_to = ?, source = ?, status = ?, input = ?, response = ?, model = ?, error_json = ?,
     input_tokens = ?, output_tokens = ?, cost_usd = ?, attempts = ?, created_at = ?, ended_at = ?,
@@ -42,8 +41,8 @@ const TOUCH_SESSION = `
     last_active_at = max(last_active_at, excluded.last_active_at), message_count = message_count + excluded.message_count
   RETURNING number, message_count`
 const APPEND = 'INSERT INTO messages (session, up_to, messages_json, at) VALUES (?, ?, ?, ?)'
-const TAKE_BACK = 'DELETE FROM messages WHERE session = ? AND up_to = ?'
-const UNTOUCH_SESSION = 'UPDATE sessions SET message_count = message_count - ? WHERE number = ?'
+const UNDO_APPEND = 'DELETE FROM messages WHERE session = ? AND up_to = ?'
+const UNDO_TOUCH_SESSION = 'UPDATE sessions SET message_count = message_count - ? WHERE number = ?'
 const GET = `SELECT ${COLUMNS} FROM turns AS turn WHERE id = ?`
 const UNFINISHED = `
   SELECT ${COLUMNS}, checkpoint_json FROM turns AS turn WHERE ended_at IS NULL AND inbox IS NULL ORDER BY created_at, id LIMIT ?`
@@ -58,7 +57,7 @@ export function createTurns(db: Database, writer: GroupCommit, keys: KeyTable, h
       const contextJson = JSON.stringify(context) ?? null
       if (key !== null) keys.queueing(key, id)
       const added = await writer.write(() => db.run(ENQUEUE, id, sessionId, owner, source, input, createdAtMs, contextJson, key))
-      if (added === 0) throw new AppError('conflict', 'A turn of this id is kept already.')
+      if (added === 0) throw new AppError('conflict', 'A turn with this id already exists.')
       if (key !== null) keys.queued(key, id)
     },
     async start(id) {
@@ -67,7 +66,7 @@ export function createTurns(db: Database, writer: GroupCommit, keys: KeyTable, h
       return row.attempts
     },
     async waits(id, isWaiting) {
-      const [ofTurn, ofMessage] = isWaiting ? [TAKE_BACK_ATTEMPT, TAKE_BACK_MESSAGE] : [COUNT, COUNT_MESSAGE]
+      const [ofTurn, ofMessage] = isWaiting ? [UNCOUNT_ATTEMPT, UNCOUNT_MESSAGE_ATTEMPT] : [COUNT_ATTEMPT, COUNT_MESSAGE_ATTEMPT]
       await writer.write(() => {
         const turn = db.get<{ inbox: number | null }>(ofTurn, id)
         if (turn && turn.inbox !== null) db.run(ofMessage, turn.inbox)
@@ -75,13 +74,13 @@ export function createTurns(db: Database, writer: GroupCommit, keys: KeyTable, h
     },
     async checkpoint(id, messages) {
       const json = JSON.stringify(messages)
-      const kept = await writer.write(() => db.run(CHECKPOINT, json, id))
-      if (kept === 0) throw noSuchTurn()
+      const changed = await writer.write(() => db.run(CHECKPOINT, json, id))
+      if (changed === 0) throw noSuchTurn()
     },
     async finish(end) {
       const key = end.idempotency ? hashKey(end.idempotency) : null
       try {
-        const ended = await writer.write(finishing(db, end, key))
+        const ended = await writer.write(prepareFinish(db, end, key))
         if (!ended) throw new AppError('conflict', 'The turn has ended already.')
         if (ended.chunk && end.sessionId !== null) histories.append(end.sessionId, ended.chunk)
         if (ended.idempotency !== null) keys.ended(ended.idempotency, end.id, end.status === 'done' ? end.endedAtMs : undefined)
@@ -109,23 +108,23 @@ export function createTurns(db: Database, writer: GroupCommit, keys: KeyTable, h
 }
 
 interface Ended {
-  /** Their numbers in the outbox. */
+  /** The outbox numbers of the replies. */
   readonly replies: readonly number[]
   /** The hash of the turn's idempotency key. */
   readonly idempotency: string | null
-  /** What the session has grown by. */
+  /** The messages added to the session. */
   readonly chunk?: Chunk
 }
 
-/** The unit that ends a turn; undefined from it: the turn had ended before. JSON is made here, outside the transaction. */
-function finishing(db: Database, end: TurnEnd, key: string | null): () => Ended | undefined {
+/** Builds the JSON outside the transaction. The returned write ends the turn; it returns undefined when the turn had ended before. */
+function prepareFinish(db: Database, end: TurnEnd, key: string | null): () => Ended | undefined {
   const { id, sessionId, messages } = end
   const errorJson = end.error && JSON.stringify(end.error)
   const json = JSON.stringify(messages)
   const isInSession = sessionId !== null && messages.length > 0
   const input = isInSession && inputIn(messages) === end.input ? null : end.input
   const response = isInSession && responseIn(messages) === end.response ? null : end.response
-  const answer = answering(db, end)
+  const endMessage = prepareMessageEnd(db, end)
   return () => {
     const session = isInSession
       ? db.get<{ number: number; message_count: number }>(TOUCH_SESSION, sessionId, end.createdAtMs, end.endedAtMs, messages.length)
@@ -152,31 +151,31 @@ function finishing(db: Database, end: TurnEnd, key: string | null): () => Ended 
       key,
       id,
     ]
-    // Most turns were never queued, and the plain insert costs half of what one that may update does.
-    const ended = db.run(FINISH, ...row) > 0 ? { idempotency: key } : db.get<{ idempotency: string | null }>(FINISH_KEPT, ...row)
+    // Most turns were never queued, and a plain insert costs half as much as an upsert.
+    const ended = db.run(FINISH, ...row) > 0 ? { idempotency: key } : db.get<{ idempotency: string | null }>(FINISH_STORED, ...row)
     if (ended) {
       const chunk = session && { upTo: session.message_count, json }
-      return { idempotency: ended.idempotency, replies: answer(), ...(chunk && { chunk }) }
+      return { idempotency: ended.idempotency, replies: endMessage(), ...(chunk && { chunk }) }
     }
     if (session) {
-      db.run(TAKE_BACK, number, upTo)
-      db.run(UNTOUCH_SESSION, messages.length, number)
+      db.run(UNDO_APPEND, number, upTo)
+      db.run(UNDO_TOUCH_SESSION, messages.length, number)
     }
     return undefined
   }
 }
 
-/** The part of the unit that queues the replies and is done with the message. */
-function answering(db: Database, { delivery, endedAtMs }: TurnEnd): () => readonly number[] {
+/** Returns the part of the write that queues the replies and ends the inbox message. */
+function prepareMessageEnd(db: Database, { delivery, endedAtMs }: TurnEnd): () => readonly number[] {
   if (!delivery) return () => []
-  const queue = queueing(db, delivery.replies, delivery.inbox)
+  const queue = prepareReplies(db, delivery.replies, delivery.inbox)
   return () => {
     db.run(END_MESSAGE, endedAtMs, delivery.inbox)
     return queue()
   }
 }
 
-/** Token counts and costs come from outside: what is no number must not keep a turn from ending. */
+/** Token counts and costs come from a provider. An invalid number must not prevent the end of a turn. */
 const amount = (value: number): number => (Number.isFinite(value) ? value : 0)
 
-const noSuchTurn = (): AppError => new AppError('not_found', 'No unfinished turn of this id is kept.')
+const noSuchTurn = (): AppError => new AppError('not_found', 'There is no unfinished turn with this id.')

@@ -29,7 +29,7 @@ afterEach(async () => {
 const TRIGGERS = ['sop_audit_keeps_records', 'sop_audit_keeps_all', 'sop_audit_keeps_order']
 const COLUMNS = 'kind, at, sop, run, step, by, reason, detail_json, previous, hash'
 
-/** Somebody who has the file, and knows that the log defends itself. */
+/** Changes the file like an attacker who knows the triggers of the log. */
 function tamper(sql: string): void {
   for (const trigger of TRIGGERS) intruder.exec(`DROP TRIGGER ${trigger}`)
   intruder.exec(sql)
@@ -37,7 +37,7 @@ function tamper(sql: string): void {
 
 const broken = async () => (await store.sops.verify()).broken
 
-test('the log itself refuses to be changed, shortened or written over', () => {
+test('triggers reject changes, deletions and replacements', () => {
   const attempts = [
     "UPDATE sop_audit SET by = 'nobody' WHERE number = 2",
     'UPDATE sop_audit SET number = 9 WHERE number = 2',
@@ -63,29 +63,29 @@ const CHANGES = {
 }
 
 for (const [column, value] of Object.entries(CHANGES)) {
-  test(`a record whose ${column} was changed is named`, async () => {
+  test(`a record with a changed ${column} is reported`, async () => {
     tamper(`UPDATE sop_audit SET ${column} = ${value} WHERE number = 3`)
-    expect(await broken()).toEqual({ number: 3, why: 'Record 3 is not what was written.' })
+    expect(await broken()).toEqual({ number: 3, why: 'Record 3 was changed.' })
     expect(await store.sops.verify()).toMatchObject({ records: 5 })
   })
 }
 
-test('a record that was changed together with its hash is found by the next one', async () => {
+test('a record changed together with its hash breaks the next record', async () => {
   const [row] = await store.sops.audit({ limit: 1, after: 2 })
   if (!row) throw new Error('the record is not there')
   const { hash: _, ...changed } = { ...row, by: 'cli:somebody' }
   tamper(`UPDATE sop_audit SET by = 'cli:somebody', hash = '${auditHash(changed, '{}')}' WHERE number = 3`)
-  expect(await broken()).toEqual({ number: 4, why: 'Record 4 does not follow from what is before it.' })
+  expect(await broken()).toEqual({ number: 4, why: 'Record 4 does not follow from the previous record.' })
 })
 
-test('a record that is missing is named, the first and the last one too', async () => {
+test('missing records are reported, the first and the last included', async () => {
   tamper('DELETE FROM sop_audit WHERE number = 3')
   expect(await broken()).toEqual({ number: 3, why: 'Record 3 is missing.' })
   intruder.exec('DELETE FROM sop_audit WHERE number IN (1, 2)')
   expect(await broken()).toEqual({ number: 1, why: 'Records 1 to 3 are missing.' })
 })
 
-test('a log that was cut off is found out, and stays so when it goes on', async () => {
+test('a truncated log is reported, also after new records', async () => {
   tamper('DELETE FROM sop_audit WHERE number > 3')
   expect(await broken()).toEqual({ number: 4, why: 'Records 4 to 5 are missing.' })
   await startRuns(store, ['r6'])
@@ -94,29 +94,29 @@ test('a log that was cut off is found out, and stays so when it goes on', async 
   expect(await store.sops.verify()).toMatchObject({ records: 0, broken: { number: 1, why: 'Records 1 to 6 are missing.' } })
 })
 
-test('records that changed places, or one that was put between, are named', async () => {
+test('swapped records are reported', async () => {
   tamper(`
     UPDATE sop_audit SET number = 99 WHERE number = 2;
     UPDATE sop_audit SET number = 2 WHERE number = 3;
     UPDATE sop_audit SET number = 3 WHERE number = 99`)
-  expect(await broken()).toMatchObject({ number: 2, why: 'Record 2 does not follow from what is before it.' })
+  expect(await broken()).toMatchObject({ number: 2, why: 'Record 2 does not follow from the previous record.' })
 })
 
-test('a record that was added behind the last one is named', async () => {
+test('a record appended by other means is reported', async () => {
   intruder.exec(`INSERT INTO sop_audit (number, ${COLUMNS}) SELECT 6, ${COLUMNS} FROM sop_audit WHERE number = 5`)
-  expect(await broken()).toMatchObject({ number: 6, why: 'Record 6 does not follow from what is before it.' })
+  expect(await broken()).toMatchObject({ number: 6, why: 'Record 6 does not follow from the previous record.' })
   await startRuns(store, ['r6'])
   expect(await store.sops.verify()).toMatchObject({ records: 7, broken: { number: 6 } })
 })
 
-test.each([0, -5])('a record that was put in as number %d is named, and the log goes on', async (number) => {
+test.each([0, -5])('a record inserted with number %d is reported', async (number) => {
   tamper(`INSERT INTO sop_audit (number, ${COLUMNS}) SELECT ${number}, ${COLUMNS} FROM sop_audit WHERE number = 3`)
-  expect(await broken()).toEqual({ number, why: `Record ${number} was put in.` })
+  expect(await broken()).toEqual({ number, why: `Record ${number} was inserted.` })
   await startRuns(store, ['r6'])
   expect(await store.sops.verify()).toMatchObject({ records: 7, broken: { number } })
 })
 
-test('a record far into a long log is named', async () => {
+test('a changed record in a long log is reported', async () => {
   const ids = Array.from({ length: 1_500 }, (_, at) => `more ${at}`)
   await startRuns(store, ids)
   tamper("UPDATE sop_audit SET by = 'nobody' WHERE number = 1234")

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 
-const SOURCE = join(import.meta.dirname, '../../../fixtures/disk-shim.c')
+const SOURCE = join(import.meta.dirname, '../../fixtures/disk-shim.c')
 const WRITE_SOMETHING = "require('node:fs').writeFileSync(process.argv[1], '')"
 
 /** Compiles into this folder; `path`, or why there can be none on this machine. */

@@ -44,7 +44,7 @@ export const sopStartRules: StoreRules = {
     const other = startOf(sopRun('r4', { sop: 'other' }), { concurrentMax: 1 })
     const dispatched = await store.sops.start([...starts, other], { atMs: 1_000 })
     expect(startedOf(dispatched)).toEqual(['r1', 'r2', 'r4'])
-    const reason = 'already running as often as it may (max_concurrent = 2)'
+    const reason = 'too many runs of this procedure (max_concurrent = 2)'
     expect(dispatched[2]).toEqual({ sop: 'deploy', status: 'skipped', reason })
     expect((await store.sops.audit({ limit: 10 })).map(({ kind, run, reason: why }) => [kind, run, why])).toEqual([
       ['run_started', 'r1', null],

@@ -1,9 +1,9 @@
-/** Begins an attempt at a message: counted, and its turn in the books, before anything of it runs (§4.2). */
+/** The start and the end of work on an inbox message. The attempt is counted and its turn is stored before anything runs. */
 import type { InboxStore, SpentMessage, StartedMessage } from '@sluice/sdk'
 import type { Database } from './database.ts'
 import type { GroupCommit } from './group-commit.ts'
 import type { InboxColumns } from './inbox-row.ts'
-import { waitsForPerson } from './waits-for-person.ts'
+import { waitsForPerson } from './turn-row.ts'
 
 const MESSAGE = 'SELECT message_json FROM inbox WHERE number = ? AND ended_at IS NULL'
 const START = `
@@ -17,6 +17,11 @@ const START_TURN = `
   VALUES (?, ?, ?, ?, 'running', ?, ?, ?, ?, 1)
   ON CONFLICT DO UPDATE SET status = 'running', attempts = excluded.attempts, starts = starts + 1 WHERE ended_at IS NULL
   RETURNING checkpoint_json`
+export const END_MESSAGE =
+  "UPDATE inbox SET state = 'done', next_at = NULL, ended_at = ?, error = NULL WHERE number = ? AND ended_at IS NULL"
+const ABORT_TURN = `
+  UPDATE turns SET status = 'aborted', ended_at = ?1, checkpoint_json = NULL
+  WHERE id = (SELECT turn_id FROM inbox WHERE number = ?2) AND ended_at IS NULL`
 
 interface StartedColumns extends Pick<InboxColumns, 'channel' | 'account' | 'session' | 'received_at' | 'attempts'> {
   readonly turn_id: string
@@ -31,10 +36,10 @@ type Spent = Pick<SpentMessage, 'channel' | 'attempts'>
 
 export function createStart(db: Database, writer: GroupCommit): InboxStore['start'] {
   return async (number, turnId, startsMax) => {
-    const kept = db.read(() => db.get<{ message_json: string }>(MESSAGE, number))
-    if (!kept) return undefined
-    const message: StartedMessage['message'] = JSON.parse(kept.message_json)
-    const { row, checkpoint, spent } = await writer.write(starting(db, { number, turnId, startsMax, text: message.text }))
+    const stored = db.read(() => db.get<{ message_json: string }>(MESSAGE, number))
+    if (!stored) return undefined
+    const message: StartedMessage['message'] = JSON.parse(stored.message_json)
+    const { row, checkpoint, spent } = await writer.write(() => startAttempt(db, { number, turnId, startsMax, text: message.text }))
     if (!row) return spent && { spent: true, number, ...spent }
     return {
       number,
@@ -67,16 +72,21 @@ interface Start {
 interface Outcome {
   readonly row?: StartedColumns
   readonly checkpoint?: string | null | undefined
-  /** Without a row: why there is none, unless the message has ended. */
+  /** Given without a row when the message has used up its attempts. */
   readonly spent?: Spent | undefined
 }
 
-/** The unit that counts the attempt and puts its turn in the books. */
-function starting(db: Database, { number, turnId, startsMax, text }: Start): () => Outcome {
-  return () => {
-    const row = db.get<StartedColumns>(START, turnId, number, startsMax)
-    if (!row) return { spent: db.get<Spent>(SPENT, number) }
-    const turn = [row.turn_id, row.session, `channel:${row.channel}`, row.channel, text, row.attempts, row.received_at, number]
-    return { row, checkpoint: db.get<{ checkpoint_json: string | null }>(START_TURN, ...turn)?.checkpoint_json }
-  }
+/** Part of a write: counts the attempt and stores its turn. */
+function startAttempt(db: Database, { number, turnId, startsMax, text }: Start): Outcome {
+  const row = db.get<StartedColumns>(START, turnId, number, startsMax)
+  if (!row) return { spent: db.get<Spent>(SPENT, number) }
+  const turn = [row.turn_id, row.session, `channel:${row.channel}`, row.channel, text, row.attempts, row.received_at, number]
+  return { row, checkpoint: db.get<{ checkpoint_json: string | null }>(START_TURN, ...turn)?.checkpoint_json }
+}
+
+/** Part of a write: ends a message without running it, and aborts the turn it may have started. Returns false if it had ended before. */
+export function endMessage(db: Database, number: number, atMs: number): boolean {
+  if (db.run(END_MESSAGE, atMs, number) === 0) return false
+  db.run(ABORT_TURN, atMs, number)
+  return true
 }
