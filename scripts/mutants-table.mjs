@@ -727,8 +727,8 @@ const confinement = [
   bug(
     'sandbox: a backend that comes up later is never taken',
     'packages/runtime/src/sandbox/sandbox-in-force.ts',
-    'if (!latest || latest.isFinal) return',
-    'if (!latest || latest) return',
+    'if (!this.#latest || this.#latest.isFinal) return',
+    'if (!this.#latest || this.#latest) return',
     ['packages/runtime/src/sandbox/sandbox-in-force.test.ts'],
   ),
   bug(

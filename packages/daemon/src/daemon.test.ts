@@ -113,6 +113,18 @@ test('a daemon.json that cannot be written keeps nobody from being served', asyn
   expect((await fetch(`${running.url}/health`)).status).toBe(200)
 })
 
+test('the vitals include the age of the oldest reply that waits', async () => {
+  await queueReply()
+  const sent = Promise.withResolvers<{ id: string }>()
+  const channel: Channel = { name: 'x', allow: ['*'], limits: { text: 100, unit: 'utf16' }, send: () => sent.promise }
+  const feature = defineFeature({ id: 'x-channel', build: () => ({ channels: [channel] }) })
+  running = await startDaemon(options({ features: [offline, feature] }))
+  const { runtime } = running
+  await expect.poll(() => runtime.vitals()).toMatchObject({ repliesPending: 1, oldestReplySecs: expect.toSatisfy((secs) => secs > 0) })
+  sent.resolve({ id: 'p' })
+  await expect.poll(() => runtime.vitals()).toMatchObject({ repliesPending: 0, oldestReplySecs: 0 })
+})
+
 describe('a changed configuration', () => {
   test('has its sandbox tried at once, so that status shows it before any command runs', async () => {
     running = await startDaemon(options())

@@ -7,14 +7,14 @@ import { createAuth } from '@sluice/http'
 import { listen } from '@sluice/http/listen'
 import {
   canAgentWrite,
-  concernsOf,
   logTurn,
+  logWarnings,
   type OpenRuntime,
   openRuntime,
+  operatorWarnings,
   REFUSING,
   type RuntimeOptions,
   startRetention,
-  warnOf,
 } from '@sluice/runtime'
 import { AppError, errorText } from '@sluice/sdk'
 import { lockDataDir } from '@sluice/store'
@@ -100,8 +100,7 @@ async function startOn(
   undo.push(() => procedures.stop(0))
   const deliveries = await startDeliveries(deliveryDeps(runtime, procedures))
   undo.push(() => deliveries.stop(0))
-  const { load, wake, queued } = deliveries
-  Object.assign(runtime.delivery, { load, wake, queued })
+  runtime.delivery.start(deliveries)
   started.resolve(deliveries)
   runtime.health.started()
   const file = join(options.dataDir, 'daemon.json')
@@ -132,9 +131,9 @@ async function startOn(
       }),
   })
   log.info('Accepting connections', { url: server.url })
-  warnOf(runtime)
+  logWarnings(runtime)
   // Probed now rather than at the first command, so that what is missing is told at the start.
-  void runtime.guards().sandbox()
+  void runtime.guards().sandbox.choice()
   void retrySandbox(runtime, watching.signal)
 
   let stopping: Promise<void> | undefined
@@ -170,9 +169,9 @@ const REFUSING_RETRY_MS = 5_000
 /** Chooses the sandbox again, for as long as commands run in another one than configured, or not at all. */
 async function retrySandbox({ guards, clock }: OpenRuntime, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    const isRefusing = guards().chosenSandbox()?.sandbox.name === REFUSING
+    const isRefusing = guards().sandbox.latest()?.sandbox.name === REFUSING
     await clock.sleep(isRefusing ? REFUSING_RETRY_MS : SANDBOX_RETRY_MS, signal)
-    if (!signal.aborted) await guards().retrySandbox()
+    if (!signal.aborted) await guards().sandbox.retry()
   }
 }
 
@@ -206,15 +205,15 @@ async function takeChange(runtime: OpenRuntime, file: string, text: string): Pro
 async function applyChange(runtime: OpenRuntime, text: string): Promise<void> {
   const { log, bus, health } = runtime
   const before = runtime.config().core(gatewaySection)
-  const concerns = concernsOf(runtime)
+  const known = operatorWarnings(runtime)
   try {
-    void runtime.guards().retrySandbox()
+    void runtime.guards().sandbox.retry()
     const { sections, rebuilt } = await runtime.reload(text)
     health.configRead(true)
     if (sections.length === 0) return
     log.info('configuration reloaded', { sections, rebuilt })
-    warnOf(runtime, concerns)
-    void runtime.guards().sandbox()
+    logWarnings(runtime, known)
+    void runtime.guards().sandbox.choice()
     bus.emit({ type: 'config_reloaded', sections, rebuilt })
     const { host, port } = runtime.config().core(gatewaySection)
     if (host !== before.host || port !== before.port) log.warn('[gateway] host and port take effect at the next start')

@@ -3,6 +3,7 @@
 import type { GatewayConfig } from '@sluice/config'
 import type { Logger } from '@sluice/sdk'
 import { clientAddress, type HeaderReader, isForwarded, isSpared, isTrustedPeer, trustedProxies } from './client-address.ts'
+import type { ForwardingSetting } from './health.ts'
 
 export interface ClientPeer {
   /** What limiters count. */
@@ -20,17 +21,14 @@ export interface ClientPeers {
   notice(socketAddress: string, headers: HeaderReader): void
 }
 
-/** Why a forwarding header was ignored: headers count for nobody, or not for that peer. */
-export type IgnoredForwarding = 'trust_forwarded_headers' | 'trusted_proxies'
-
 /** Logs each way of being ignored once in the life of a daemon. */
 export interface ForwardingWatch {
   /** What was ignored so far, for health and doctor. */
-  readonly ignored: ReadonlySet<IgnoredForwarding>
-  ignore(why: IgnoredForwarding, peer: string): void
+  readonly ignored: ReadonlySet<ForwardingSetting>
+  ignore(why: ForwardingSetting, peer: string): void
 }
 
-const NOTICES: Readonly<Record<IgnoredForwarding, string>> = {
+const NOTICES: Readonly<Record<ForwardingSetting, string>> = {
   trust_forwarded_headers:
     'A request came through a proxy, but [gateway] trust_forwarded_headers is off: all clients behind the proxy share one rate limit. Set it to true, and trusted_proxies to the address of the proxy.',
   trusted_proxies:
@@ -38,7 +36,7 @@ const NOTICES: Readonly<Record<IgnoredForwarding, string>> = {
 }
 
 /** Adds to `ignored`. */
-export function createForwardingWatch(log: Logger, ignored = new Set<IgnoredForwarding>()): ForwardingWatch {
+export function createForwardingWatch(log: Logger, ignored = new Set<ForwardingSetting>()): ForwardingWatch {
   return {
     ignored,
     ignore(why, peer) {
@@ -54,7 +52,7 @@ export function createClientPeers(
   forwarding: ForwardingWatch,
 ): ClientPeers {
   const proxies = trustedProxies(config)
-  const why: IgnoredForwarding = proxies ? 'trusted_proxies' : 'trust_forwarded_headers'
+  const why: ForwardingSetting = proxies ? 'trusted_proxies' : 'trust_forwarded_headers'
   const notice: ClientPeers['notice'] = (socketAddress, headers) => {
     if (forwarding.ignored.has(why) || !isForwarded(headers)) return
     if (!proxies || !isTrustedPeer(socketAddress, proxies)) forwarding.ignore(why, socketAddress)

@@ -48,7 +48,7 @@ function arrange() {
 
 const failed = (code: string) => ({ type: 'turn_failed', turn_id: 't', session_id: null, source: 'ws', code, error: 'x' }) as const
 
-test('a daemon that is well says so, without details that may hold secrets', () => {
+test('reports a healthy daemon, without details that may hold secrets', () => {
   const { health } = arrange()
   expect(health.look()).toEqual({
     status: 'ok',
@@ -62,7 +62,7 @@ test('a daemon that is well says so, without details that may hold secrets', () 
   })
 })
 
-test('a full disk, a channel, a broker or a provider that is away makes it degraded', () => {
+test('is degraded by a full disk, or a channel, broker or provider that is down', () => {
   const { health, seen, bus } = arrange()
   seen.store = { lastCommitMs: null, fault: 'database or disk is full' }
   expect(health.look()).toMatchObject({ status: 'degraded', store: { state: 'failing', reason: 'database or disk is full' } })
@@ -73,7 +73,7 @@ test('a full disk, a channel, a broker or a provider that is away makes it degra
   seen.link = 'down'
   expect(health.look()).toMatchObject({ status: 'degraded', links: [{ name: 'mqtt', state: 'down' }] })
   seen.link = 'ok'
-  for (const notOfTheProvider of ['unavailable', 'rate_limited']) bus.emit(failed(notOfTheProvider))
+  for (const code of ['unavailable', 'rate_limited']) bus.emit(failed(code))
   expect(health.look()).toMatchObject({ status: 'ok', provider: { state: 'unknown' } })
   bus.emit(failed('upstream'))
   expect(health.look()).toMatchObject({ status: 'degraded', provider: { state: 'failing' } })
@@ -84,7 +84,7 @@ test('a full disk, a channel, a broker or a provider that is away makes it degra
   expect(health.look()).toMatchObject({ status: 'ok', provider: { state: 'ok' } })
 })
 
-test('commands that run unconfined, elsewhere or not at all are a warning without the reason', () => {
+test('warns of commands that run unconfined, elsewhere or not at all, without the reason', () => {
   const { health, seen } = arrange()
   const warned = (sandbox: Sandbox, warning?: string) => {
     seen.sandbox = { sandbox, probes: [], isFinal: false, ...(warning !== undefined && { warning }) }
@@ -99,7 +99,7 @@ test('commands that run unconfined, elsewhere or not at all are a warning withou
   expect(warned(refusingSandbox(why), why)).toEqual(['commands are refused, because no sandbox works: see sluice doctor'])
 })
 
-test('a configuration file that is not valid makes it degraded until it is valid again', () => {
+test('is degraded while the configuration file is not valid', () => {
   const { health } = arrange()
   health.configRead(false)
   expect(health.look()).toMatchObject({ status: 'degraded', config: { state: 'rejected' } })
@@ -107,7 +107,7 @@ test('a configuration file that is not valid makes it degraded until it is valid
   expect(health.look()).toMatchObject({ status: 'ok', config: { state: 'ok' } })
 })
 
-test('it is ready between its start and its stop, while a commit is at most five seconds old', async () => {
+test('is ready between start and stop, while a commit is at most five seconds old', async () => {
   const { health, seen, clock } = arrange()
   expect(await health.notReady()).toBe('The daemon is starting')
   health.started()
@@ -119,7 +119,7 @@ test('it is ready between its start and its stop, while a commit is at most five
   expect(await health.notReady()).toBe('The daemon is stopping')
 })
 
-test('an idle daemon proves by a write that it is ready, once for all who ask at a time', async () => {
+test('proves an idle daemon ready by one write for all callers at a time', async () => {
   const { health, seen, clock } = arrange()
   health.started()
   seen.store = { lastCommitMs: clock.monotonicMs(), fault: null }
@@ -132,7 +132,7 @@ test('an idle daemon proves by a write that it is ready, once for all who ask at
   expect(await health.notReady()).toBe('The store cannot keep this now: database or disk is full')
 })
 
-test('channels and the provider do not make it unready', async () => {
+test('stays ready while a channel or the provider is down', async () => {
   const { health, seen, bus, clock } = arrange()
   health.started()
   seen.store = { lastCommitMs: clock.monotonicMs(), fault: null }
@@ -141,7 +141,7 @@ test('channels and the provider do not make it unready', async () => {
   expect(await health.notReady()).toBeNull()
 })
 
-test('looking at an idle daemon starts a probe, at most twice a minute', async () => {
+test('starts a probe of an idle daemon at most twice a minute', async () => {
   const { health, seen, clock } = arrange()
   health.look()
   expect(seen.probes).toBe(0)

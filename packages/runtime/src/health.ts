@@ -1,9 +1,8 @@
-/** How this daemon is: what `GET /health` and `GET /ready` say, put together from what is in memory. */
+/** The health of this daemon, as `GET /health` and `GET /ready` report it, from what is in memory. */
 
 import { healthOf } from '@sluice/delivery'
 import type { Clock, KeyValue, StoreHealth } from '@sluice/sdk'
 import * as v from 'valibot'
-import type { IgnoredForwarding } from './client-peers.ts'
 import type { EventBus } from './events/event-bus.ts'
 import type { Snapshot } from './features/snapshot.ts'
 import { noSandbox, REFUSING } from './sandbox/no-sandbox.ts'
@@ -38,22 +37,10 @@ export const readySchema = v.object({
 
 export type Health = v.InferOutput<typeof healthSchema>
 
-export interface HealthWatch {
-  /** Cheap: reads no file and waits for nothing. On an idle daemon it starts a probe of the store, at most twice a minute. */
-  look(): Health
-  /** Why this daemon should be sent no requests; null: it is ready. Writes a probe if nothing was committed lately. */
-  notReady(): Promise<string | null>
-  /** From now on requests are served. */
-  started(): void
-  /** From now on the daemon is on its way to its end. */
-  draining(): void
-  /** Whether the configuration file was valid when it was read last. */
-  configRead(isValid: boolean): void
-  /** Forwarding headers that were ignored; whoever ignores one adds to it. */
-  readonly ignoredForwarding: Set<IgnoredForwarding>
-}
+/** A setting of `[gateway]` because of which a forwarding header was ignored. */
+export type ForwardingSetting = 'trust_forwarded_headers' | 'trusted_proxies'
 
-export interface HealthWatchOptions {
+export interface HealthSources {
   readonly clock: Pick<Clock, 'monotonicMs'>
   readonly store: { health(): StoreHealth; keyValue(owner: string): Pick<KeyValue, 'set'> }
   readonly bus: Pick<EventBus, 'subscribe'>
@@ -62,31 +49,103 @@ export interface HealthWatchOptions {
   readonly sandbox: () => SandboxChoice | undefined
 }
 
-/** Begins the warnings that are about a proxy. */
+/** The beginning of every warning about a proxy. */
 export const FORWARDING_IGNORED = 'a forwarding header was ignored'
 
 /** A commit this recent shows that the disk takes writes. */
 const COMMIT_AGE_MS_MAX = 5000
-/** After this long without a commit, looking starts a probe, so that a full disk is noticed before a message comes. */
+/** After this long without a commit, `look` starts a probe, so that a full disk is noticed before a message arrives. */
 const IDLE_MS = 30_000
-/** Turns that failed for these reasons got no answer from the provider. Other codes name faults of the store, or the operator's limits. */
+/** A turn that fails with one of these codes got no answer from the provider. Other codes name faults of the store or limits. */
 const PROVIDER_FAULTS: ReadonlySet<string> = new Set(['upstream', 'upstream_timeout'])
 
-export function createHealthWatch({ clock, store, bus, snapshot, sandbox }: HealthWatchOptions): HealthWatch {
-  let provider: Health['provider']['state'] = 'unknown'
-  let phase: 'starting' | 'serving' | 'draining' = 'starting'
-  let isConfigValid = true
-  let probing: Promise<string | null> | undefined
-  const ignoredForwarding = new Set<IgnoredForwarding>()
-  bus.subscribe(({ envelope }) => {
-    if (envelope.type === 'turn_completed') provider = 'ok'
-    else if (envelope.type === 'turn_failed' && PROVIDER_FAULTS.has(envelope.code)) provider = 'failing'
-  })
+export const createHealthWatch = (sources: HealthSources): HealthWatch => new HealthWatch(sources)
 
-  let probedMs = Number.NEGATIVE_INFINITY
+export class HealthWatch {
+  /** Settings because of which a forwarding header was ignored; the HTTP side adds to it. */
+  readonly ignoredForwarding = new Set<ForwardingSetting>()
+  readonly #sources: HealthSources
+  #phase: 'starting' | 'serving' | 'draining' = 'starting'
+  #provider: Health['provider']['state'] = 'unknown'
+  #isConfigValid = true
+  #probing: Promise<string | null> | undefined
+  #probedMs = Number.NEGATIVE_INFINITY
 
-  const probe = async (): Promise<string | null> => {
-    probedMs = clock.monotonicMs()
+  constructor(sources: HealthSources) {
+    this.#sources = sources
+    sources.bus.subscribe(({ envelope }) => {
+      if (envelope.type === 'turn_completed') this.#provider = 'ok'
+      else if (envelope.type === 'turn_failed' && PROVIDER_FAULTS.has(envelope.code)) this.#provider = 'failing'
+    })
+  }
+
+  /** Reports that the daemon serves requests from now on. */
+  started(): void {
+    this.#phase = 'serving'
+  }
+
+  /** Reports that the daemon is stopping from now on. */
+  draining(): void {
+    this.#phase = 'draining'
+  }
+
+  /** Reports whether the configuration file was valid when it was read last. */
+  configRead(isValid: boolean): void {
+    this.#isConfigValid = isValid
+  }
+
+  /** Cheap: reads no file and waits for nothing. On an idle daemon it starts a probe of the store, at most twice a minute. */
+  look = (): Health => {
+    const { channels, links, gateway } = this.#sources.snapshot()
+    const { fault, lastCommitMs } = this.#sources.store.health()
+    this.#probeIfIdle(lastCommitMs)
+    const connections = {
+      channels: channels.map((channel) => ({ name: channel.name, state: healthOf(channel).state })),
+      links: links().map(({ name, state }) => ({ name, state })),
+    }
+    const isDown = [...connections.channels, ...connections.links].some(({ state }) => state === 'down')
+    const isDegraded = fault !== null || !this.#isConfigValid || this.#provider === 'failing' || isDown
+    return {
+      status: isDegraded ? 'degraded' : 'ok',
+      require_pairing: gateway.require_pairing,
+      store: { state: fault === null ? 'ok' : 'failing', reason: fault },
+      config: { state: this.#isConfigValid ? 'ok' : 'rejected' },
+      provider: { state: this.#provider },
+      ...connections,
+      warnings: [
+        ...[...this.ignoredForwarding].map((setting) => `${FORWARDING_IGNORED}: see [gateway] ${setting}`),
+        ...sandboxWarnings(this.#sources.sandbox()),
+      ],
+    }
+  }
+
+  /** Why this daemon should get no requests; null when it is ready. Writes a probe if nothing was committed lately. */
+  async notReady(): Promise<string | null> {
+    if (this.#phase === 'starting') return 'The daemon is starting'
+    if (this.#phase === 'draining') return 'The daemon is stopping'
+    const { clock, store } = this.#sources
+    const { lastCommitMs, fault } = store.health()
+    if (fault === null && lastCommitMs !== null && clock.monotonicMs() - lastCommitMs <= COMMIT_AGE_MS_MAX) return null
+    return this.#probeOnce()
+  }
+
+  #probeIfIdle(lastCommitMs: number | null): void {
+    const lastMs = Math.max(lastCommitMs ?? Number.NEGATIVE_INFINITY, this.#probedMs)
+    if (this.#phase === 'serving' && this.#sources.clock.monotonicMs() - lastMs > IDLE_MS) void this.#probeOnce()
+  }
+
+  /** Callers at the same time share one probe. */
+  #probeOnce(): Promise<string | null> {
+    this.#probing ??= this.#probe().finally(() => {
+      this.#probing = undefined
+    })
+    return this.#probing
+  }
+
+  /** Resolves to the reason why the store does not commit, or to null if it does. */
+  async #probe(): Promise<string | null> {
+    const { clock, store } = this.#sources
+    this.#probedMs = clock.monotonicMs()
     try {
       await store.keyValue('gateway:health').set('probe', clock.monotonicMs())
       return null
@@ -94,61 +153,9 @@ export function createHealthWatch({ clock, store, bus, snapshot, sandbox }: Heal
       return error instanceof Error ? error.message : 'The store cannot keep this now'
     }
   }
-
-  /** One probe for however many ask. */
-  const probeOnce = (): Promise<string | null> => {
-    probing ??= probe().finally(() => {
-      probing = undefined
-    })
-    return probing
-  }
-
-  const probeIfIdle = (lastCommitMs: number | null): void => {
-    const lastMs = Math.max(lastCommitMs ?? Number.NEGATIVE_INFINITY, probedMs)
-    if (phase === 'serving' && clock.monotonicMs() - lastMs > IDLE_MS) void probeOnce()
-  }
-
-  return {
-    ignoredForwarding,
-    configRead(isValid) {
-      isConfigValid = isValid
-    },
-    started() {
-      phase = 'serving'
-    },
-    draining() {
-      phase = 'draining'
-    },
-    look() {
-      const { channels, links, gateway } = snapshot()
-      const { fault, lastCommitMs } = store.health()
-      probeIfIdle(lastCommitMs)
-      const shown = {
-        channels: channels.map((channel) => ({ name: channel.name, state: healthOf(channel).state })),
-        links: links().map(({ name, state }) => ({ name, state })),
-      }
-      const isDown = [...shown.channels, ...shown.links].some(({ state }) => state === 'down')
-      return {
-        status: fault !== null || !isConfigValid || provider === 'failing' || isDown ? 'degraded' : 'ok',
-        require_pairing: gateway.require_pairing,
-        store: { state: fault === null ? 'ok' : 'failing', reason: fault },
-        config: { state: isConfigValid ? 'ok' : 'rejected' },
-        provider: { state: provider },
-        ...shown,
-        warnings: [...[...ignoredForwarding].map((why) => `${FORWARDING_IGNORED}: see [gateway] ${why}`), ...sandboxWarnings(sandbox())],
-      }
-    },
-    async notReady() {
-      if (phase === 'starting') return 'The daemon is starting'
-      if (phase === 'draining') return 'The daemon is stopping'
-      const { lastCommitMs, fault } = store.health()
-      if (fault === null && lastCommitMs !== null && clock.monotonicMs() - lastCommitMs <= COMMIT_AGE_MS_MAX) return null
-      return probeOnce()
-    },
-  }
 }
 
-/** `/health` is open to everybody, so the reasons are left to `sluice doctor`. */
+/** `/health` needs no credential, so the reasons are left to `sluice doctor`. */
 function sandboxWarnings(choice: SandboxChoice | undefined): string[] {
   if (!choice) return []
   const { name } = choice.sandbox

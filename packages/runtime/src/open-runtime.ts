@@ -1,38 +1,38 @@
-/** Assembles one runtime: configuration, store, features and agent; everything but HTTP. */
+/** Opens one runtime: configuration, store, features and agent; everything but HTTP. */
 import { randomBytes } from 'node:crypto'
 import { type Agent, type Approver, createAgent, createScrub } from '@sluice/agent'
-import { createApprovals, createToolApprover } from '@sluice/approvals'
-import type { LoadedConfig } from '@sluice/config'
+import { type ApprovalRegistry, createApprovals, createToolApprover } from '@sluice/approvals'
 import {
   agentSection,
   approvalsSection,
   type ConfigSource,
   configuredSecrets,
   costSection,
+  type LoadedConfig,
   logSection,
   parseConfig,
   policySection,
   readConfigText,
-  readTomlFile,
 } from '@sluice/config'
-import type { DeliveryQueues } from '@sluice/delivery'
 import { type Clients, createClients } from '@sluice/delivery'
 import { LaneQueue, systemClock } from '@sluice/kit'
-import type { Clock, Observation, Services, Vitals } from '@sluice/sdk'
+import type { Clock, Observation, Secret, Services, Sops, Store, Vitals } from '@sluice/sdk'
 import { openDataDir } from '@sluice/store'
 import { openSecretBox } from '@sluice/store/secret-box'
-import { createEventBus } from './events/event-bus.ts'
+import { createCoreServices } from './core-services.ts'
+import { createEventBus, type EventBus } from './events/event-bus.ts'
 import { createGuards, type Guards } from './features/guards.ts'
 import { Lifecycle, type Reload } from './features/lifecycle.ts'
-import { observationOf } from './features/observe-events.ts'
+import { observationOf } from './features/observers.ts'
+import type { Snapshot } from './features/snapshot.ts'
 import { outboundFetch } from './fetch/outbound-fetch.ts'
 import { createTraceScope, type TraceScope } from './fetch/trace-scope.ts'
-import { createHealthWatch } from './health.ts'
-import { createHideSecrets } from './hide-secrets.ts'
-import { type ComponentLogger, createLogger } from './log/log.ts'
-import { newToken } from './pairing.ts'
+import { createHealthWatch, type HealthWatch } from './health.ts'
+import { createHideSecrets, type HideSecrets } from './hide-secrets.ts'
+import { LateDelivery } from './late-delivery.ts'
+import { type ComponentLogger, createLogger, type LogLevel } from './log/log.ts'
 import { agreeAtUpgrade } from './procedures/agree-at-upgrade.ts'
-import { createLiveView, type Runtime } from './runtime.ts'
+import { createLiveView, type Live, type Runtime } from './runtime.ts'
 import type { SandboxChoice } from './sandbox/select-sandbox.ts'
 
 export { unknownToolNames } from './features/unknown-tool-names.ts'
@@ -42,199 +42,23 @@ export interface RuntimeOptions extends ConfigSource {
   readonly version: string
   /** True: only warnings and errors are logged, whatever `[log] level` says. */
   readonly quiet?: boolean
-  /** Asks a person about tool calls where the turn itself brings nobody to ask. */
+  /** Decides tool calls that need an approval, where the turn's own caller cannot; default: people in chats are asked. */
   readonly approve?: Approver
   readonly clock?: Clock
-  /** True: a data directory that lost its database may start with an empty one. */
+  /** True: a data directory whose database is gone may start with an empty one. */
   readonly newDatabase?: boolean
   /** True: the caller holds the lock of the data directory. */
   readonly locked?: boolean
 }
 
-export interface OpenRuntime extends Runtime {
-  readonly lifecycle: Lifecycle
-  readonly clients: Clients
-  /** Where turns and messages wait; at most `[agent] max_concurrent_turns` run at once. */
-  readonly lanes: LaneQueue
-  readonly traces: TraceScope
-  readonly log: ComponentLogger
-  /** The configuration in force. */
-  config(): LoadedConfig
-  readonly dataDir: string
-  /** The text the first configuration was read from. */
-  readonly configText: string
-  guards(): Guards
-  /** Validates a new text and applies it; a text that does not validate changes nothing and rejects. */
-  reload(text: string): Promise<Reload>
-  /** Subscribers of each kind, for the vitals; the HTTP side counts them. */
-  readonly subscribers: { sse: number; ws: number; dropped: number }
-  /** Gives features services that start later than they do. */
-  offer(services: Partial<Services>): void
-  /** Takes the configured secrets, and what looks like one, out of a text. */
-  scrub(text: string): string
-  /** Closes agent, features and store, in that order. Idempotent. */
-  close(drainMs?: number): Promise<void>
-}
-
 const DRAIN_MS = 10_000
 
+/** Rejects if the configuration is not valid, or the store or a provider cannot be used; nothing stays open then. */
 export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime> {
-  const { features, dataDir, clock = systemClock, env } = options
   const configText = await readConfigText(options.configFile)
-  let config = await parseConfig(options, configText)
-  let secrets = configuredSecrets(config, features)
-  const levelOf = (loaded: LoadedConfig) => (options.quiet ? 'warn' : loaded.core(logSection).level)
-  // A person reads the lines of a command, also where they are piped; only a daemon's go to a collector by default.
-  const formatOf = (loaded: LoadedConfig) => {
-    const { format } = loaded.core(logSection)
-    return options.quiet && format === 'auto' ? 'text' : format
-  }
-  const log = createLogger({
-    secrets: () => secrets,
-    level: levelOf(config),
-    format: formatOf(config),
-    stream: process.stderr,
-    clock,
-  })
-  const stop = new AbortController()
-  let observe: (observation: Observation) => void = () => {}
-  let isTracing = false
-  const traces = createTraceScope(() => isTracing)
-  const store = openDataDir({
-    dataDir,
-    newDatabase: options.newDatabase ?? false,
-    locked: options.locked ?? false,
-    clock,
-    log: log.child('store'),
-    onCommit: (units, tookMs) => observe({ kind: 'commit', units, tookMs }),
-  })
-  const hideSecrets = createHideSecrets(() => secrets)
-  const bus = createEventBus({ clock, hide: hideSecrets, run: randomBytes(6).toString('base64url') })
-  bus.subscribe(({ envelope }) => {
-    const observation = observationOf(envelope)
-    if (observation) observe(observation)
-  })
-  const clients = createClients()
-  const subscribers = { sse: 0, ws: 0, dropped: 0 }
-  const delivery: DeliveryQueues = {
-    load: () => ({ messages: 0, replies: 0 }),
-    ages: () => ({ messageSecs: 0, replySecs: 0 }),
-    wake: () => {},
-    queued: () => {},
-  }
-  const startedAtMs = clock.nowMs()
-  let guards: Guards | undefined
-
-  const vitals = (): Vitals => {
-    const { running, queued, sessions } = agent.load()
-    const { messages, replies } = delivery.load()
-    const { messageSecs, replySecs } = delivery.ages()
-    return {
-      startedAtMs,
-      turnsRunning: running,
-      turnsQueued: queued,
-      sessionsActive: sessions,
-      sseClients: subscribers.sse,
-      wsClients: subscribers.ws,
-      messagesPending: messages,
-      repliesPending: replies,
-      oldestMessageSecs: messageSecs,
-      oldestReplySecs: replySecs,
-      commitsQueued: store.pending(),
-      eventsDropped: subscribers.dropped,
-      sandbox: measuredSandbox(guards?.chosenSandbox()),
-    }
-  }
-  const health = createHealthWatch({
-    clock,
-    store,
-    bus,
-    snapshot: () => lifecycle.snapshot(),
-    sandbox: () => guards?.chosenSandbox(),
-  })
-  const services: Partial<Services> = {
-    memory: store.memory,
-    vitals,
-    async audit({ by, detail }) {
-      await store.sops.record([{ kind: 'device_write', atMs: clock.nowMs(), sop: '', run: null, step: null, by, reason: null, detail }])
-    },
-    readToml: readTomlFile,
-    pairing: {
-      revokedAmong: (devices) => store.devices.revokedAmong(devices),
-      originOf: async (device) => (await store.devices.list()).find(({ id }) => id === device)?.issuedBy ?? device,
-    },
-    async issueToken(asked) {
-      const { token, device: deviceId } = await newToken(store, asked, clock)
-      bus.emit({ type: 'device_paired', device_id: deviceId, name: asked.name })
-      return { token, deviceId }
-    },
-  }
-  const lifecycle = new Lifecycle({
-    features,
-    env,
-    log: log.child('features'),
-    fetch: traces.traced(outboundFetch),
-    host: { clock, log, store, secrets: openSecretBox(dataDir), events: bus, dataDir, traces },
-    service: (name) => services[name],
-    guards(next) {
-      guards = createGuards(next, {
-        dataDir,
-        configFile: options.configFile,
-        clock,
-        log,
-        signal: stop.signal,
-        sandboxes: () => lifecycle.snapshot().instances.flatMap(({ parts }) => parts.sandboxes ?? []),
-      })
-      return guards
-    },
-  })
-  lifecycle.onSnapshot((snapshot) => {
-    config = snapshot.config
-    observe = snapshot.observe
-    isTracing = snapshot.wantsTraces
-    log.setLevel(levelOf(snapshot.config))
-  })
-  const approvals = createApprovals({
-    store: store.approvals,
-    bus,
-    clock,
-    log: log.child('approvals'),
-    channels: () => lifecycle.snapshot().channels,
-    features: () => lifecycle.snapshot().features,
-    targets: () => config.core(approvalsSection).channels,
-    queued: (replies) => delivery.queued(replies),
-  })
-  const askInChats = createToolApprover({
-    approvals,
-    inbox: store.inbox,
-    run: store.sops.get,
-    timeoutSecs: () => config.core(approvalsSection).tool_timeout_secs,
-  })
-  const lanes = new LaneQueue({ clock, permits: () => config.core(agentSection).max_concurrent_turns })
-  const agent: Agent = createAgent({
-    store,
-    lanes,
-    lease: lifecycle.lease,
-    events: bus,
-    clock,
-    log: log.child('agent'),
-    config: () => ({ agent: config.core(agentSection), cost: config.core(costSection), policy: config.core(policySection) }),
-    secrets: () => secrets,
-    mintClient: clients.ofCaller,
-    approve: options.approve ?? askInChats,
-    within: traces.within,
-  })
-
-  let closing: Promise<void> | undefined
-  const close = async (drainMs: number) => {
-    const drained = lifecycle.drain()
-    await approvals.stop()
-    await agent.drain(drainMs)
-    await drained
-    await lifecycle.close()
-    stop.abort()
-    await store.close()
-  }
+  const config = await parseConfig(options, configText)
+  const runtime = new OpenRuntime(options, configText, config)
+  const { store, dataDir, clock, log, lifecycle } = runtime
   try {
     await agreeAtUpgrade({ store, config, dataDir, clock, log: log.child('sop') })
     await lifecycle.apply(config)
@@ -242,55 +66,257 @@ export async function openRuntime(options: RuntimeOptions): Promise<OpenRuntime>
     await store.close()
     throw error
   }
-  return {
-    version: options.version,
-    profile: options.profile,
-    startedAtMs,
-    store,
-    agent,
-    bus,
-    clock,
-    log,
-    lifecycle,
-    clients,
-    lanes,
-    traces,
-    subscribers,
-    approvals,
-    delivery,
-    scrub: createScrub(() => secrets),
-    hideSecrets,
-    config: () => config,
-    dataDir,
-    configText,
-    guards: () => guards ?? unreachable(),
-    snapshot: lifecycle.snapshot,
-    onSnapshot: lifecycle.onSnapshot,
-    live: createLiveView(lifecycle.snapshot),
-    sops: () => services.sops,
-    health,
-    offer: (offered) => void Object.assign(services, offered),
-    vitals,
-    async reload(text) {
-      const next = await parseConfig(options, text)
-      // What is built for it speaks before it is in force, and what it replaces until its last turn has ended.
-      secrets = [...configuredSecrets(next, features), ...configuredSecrets(config, features)]
-      const inForce = guards
-      const outcome = await lifecycle.apply(next).catch((error: unknown) => {
-        guards = inForce
-        throw error
-      })
-      return outcome
-    },
-    close: (drainMs = DRAIN_MS) => (closing ??= close(drainMs)),
+  return runtime
+}
+
+/** Use `openRuntime`: before its first configuration is applied, an instance has no snapshot. */
+export class OpenRuntime implements Runtime {
+  readonly version: string
+  readonly profile: string
+  readonly dataDir: string
+  /** The text that the first configuration was read from. */
+  readonly configText: string
+  readonly startedAtMs: number
+  readonly clock: Clock
+  readonly log: ComponentLogger
+  readonly traces: TraceScope
+  readonly store: Store
+  readonly hideSecrets: HideSecrets
+  readonly bus: EventBus
+  readonly clients: Clients
+  /** Turns and messages wait here; at most `[agent] max_concurrent_turns` run at once. */
+  readonly lanes: LaneQueue
+  readonly delivery = new LateDelivery()
+  readonly lifecycle: Lifecycle
+  readonly health: HealthWatch
+  readonly approvals: ApprovalRegistry
+  readonly agent: Agent
+  /** Subscribers of each kind, for the vitals; the HTTP side counts them. */
+  readonly subscribers = { sse: 0, ws: 0, dropped: 0 }
+  /** Masks the configured secrets, and text that looks like a credential. */
+  readonly scrub: (text: string) => string
+  readonly live: () => Live
+
+  readonly #options: RuntimeOptions
+  readonly #firstConfig: LoadedConfig
+  readonly #services: Partial<Services>
+  /** Aborts once the runtime is closed. */
+  readonly #closed = new AbortController()
+  #secrets: readonly Secret[]
+  #snapshot: Snapshot | undefined
+  #closing: Promise<void> | undefined
+
+  constructor(options: RuntimeOptions, configText: string, config: LoadedConfig) {
+    this.#options = options
+    this.#firstConfig = config
+    this.#secrets = configuredSecrets(config, options.features)
+    this.version = options.version
+    this.profile = options.profile
+    this.dataDir = options.dataDir
+    this.configText = configText
+    this.clock = options.clock ?? systemClock
+    this.startedAtMs = this.clock.nowMs()
+    this.log = this.#createLogger(config)
+    this.traces = createTraceScope(() => this.#snapshot?.wantsTraces ?? false)
+    this.store = this.#openStore()
+    this.scrub = createScrub(() => this.#secrets)
+    this.hideSecrets = createHideSecrets(() => this.#secrets)
+    this.bus = this.#createBus()
+    this.clients = createClients()
+    this.#services = createCoreServices(this.store, this.bus, this.clock, this.vitals)
+    this.lifecycle = this.#createLifecycle()
+    this.live = createLiveView(this.snapshot)
+    this.health = this.#createHealth()
+    this.approvals = this.#createApprovals()
+    const permits = () => this.config().core(agentSection).max_concurrent_turns
+    this.lanes = new LaneQueue({ clock: this.clock, permits })
+    this.agent = this.#createAgent()
+  }
+
+  readonly snapshot = (): Snapshot => this.lifecycle.snapshot()
+
+  readonly onSnapshot = (listener: (snapshot: Snapshot) => void): (() => void) => this.lifecycle.onSnapshot(listener)
+
+  /** The configuration in force. */
+  readonly config = (): LoadedConfig => this.#snapshot?.config ?? this.#firstConfig
+
+  /** The guards in force. Throws before the first configuration is applied. */
+  readonly guards = (): Guards => {
+    const guards = this.lifecycle.guards()
+    if (!guards) throw new Error('no guards before the first configuration is applied')
+    return guards
+  }
+
+  readonly sops = (): Sops | undefined => this.#services.sops
+
+  /** Offers features services that start after them. */
+  readonly offer = (services: Partial<Services>): void => void Object.assign(this.#services, services)
+
+  /** Validates a new configuration text and applies it. A text that is not valid changes nothing, and rejects. */
+  readonly reload = async (text: string): Promise<Reload> => {
+    const next = await parseConfig(this.#options, text)
+    const { features } = this.#options
+    // Features of both configurations may log: new ones while they are built, replaced ones until their last turn ends.
+    this.#secrets = [...configuredSecrets(next, features), ...configuredSecrets(this.config(), features)]
+    return this.lifecycle.apply(next)
+  }
+
+  readonly vitals = (): Vitals => {
+    const { running, queued, sessions } = this.agent.load()
+    const { messages, replies } = this.delivery.load()
+    const { messageSecs, replySecs } = this.delivery.ages()
+    return {
+      startedAtMs: this.startedAtMs,
+      turnsRunning: running,
+      turnsQueued: queued,
+      sessionsActive: sessions,
+      sseClients: this.subscribers.sse,
+      wsClients: this.subscribers.ws,
+      messagesPending: messages,
+      repliesPending: replies,
+      oldestMessageSecs: messageSecs,
+      oldestReplySecs: replySecs,
+      commitsQueued: this.store.pending(),
+      eventsDropped: this.subscribers.dropped,
+      sandbox: measuredSandbox(this.#sandboxChoice()),
+    }
+  }
+
+  /** Drains and closes features, agent and store. Turns have `drainMs` to end. Idempotent. */
+  readonly close = (drainMs = DRAIN_MS): Promise<void> => {
+    this.#closing ??= this.#close(drainMs)
+    return this.#closing
+  }
+
+  async #close(drainMs: number): Promise<void> {
+    // Features drain at once: a motor must not move for as long as turns may take to end.
+    const drained = this.lifecycle.drain()
+    await this.approvals.stop()
+    await this.agent.drain(drainMs)
+    await drained
+    await this.lifecycle.close()
+    this.#closed.abort()
+    await this.store.close()
+  }
+
+  #createLogger(config: LoadedConfig): ComponentLogger {
+    const { format } = config.core(logSection)
+    return createLogger({
+      secrets: () => this.#secrets,
+      level: this.#logLevel(config),
+      // A person reads the output of a command, also where it is piped; by default, only the daemon's log goes to a collector.
+      format: this.#options.quiet && format === 'auto' ? 'text' : format,
+      stream: process.stderr,
+      clock: this.clock,
+    })
+  }
+
+  #logLevel(config: LoadedConfig): LogLevel {
+    return this.#options.quiet ? 'warn' : config.core(logSection).level
+  }
+
+  #openStore(): Store {
+    const { newDatabase = false, locked = false } = this.#options
+    return openDataDir({
+      dataDir: this.dataDir,
+      newDatabase,
+      locked,
+      clock: this.clock,
+      log: this.log.child('store'),
+      onCommit: (units, tookMs) => this.#observe({ kind: 'commit', units, tookMs }),
+    })
+  }
+
+  #createBus(): EventBus {
+    const run = randomBytes(6).toString('base64url')
+    const bus = createEventBus({ clock: this.clock, hide: this.hideSecrets, run })
+    bus.subscribe(({ envelope }) => {
+      const observation = observationOf(envelope)
+      if (observation) this.#observe(observation)
+    })
+    return bus
+  }
+
+  #createLifecycle(): Lifecycle {
+    const { features, env, configFile } = this.#options
+    const { clock, log, store, bus, dataDir, traces } = this
+    const lifecycle = new Lifecycle({
+      features,
+      env,
+      log: log.child('features'),
+      fetch: traces.traced(outboundFetch),
+      host: { clock, log, store, secrets: openSecretBox(dataDir), events: bus, dataDir, traces },
+      service: (name) => this.#services[name],
+      guards: (config) =>
+        createGuards(config, {
+          dataDir,
+          configFile,
+          clock,
+          log,
+          signal: this.#closed.signal,
+          sandboxes: () => this.snapshot().instances.flatMap(({ parts }) => parts.sandboxes ?? []),
+        }),
+    })
+    lifecycle.onSnapshot((snapshot) => {
+      this.#snapshot = snapshot
+      this.log.setLevel(this.#logLevel(snapshot.config))
+    })
+    return lifecycle
+  }
+
+  #createHealth(): HealthWatch {
+    const { clock, store, bus, snapshot } = this
+    return createHealthWatch({ clock, store, bus, snapshot, sandbox: () => this.#sandboxChoice() })
+  }
+
+  #createApprovals(): ApprovalRegistry {
+    return createApprovals({
+      store: this.store.approvals,
+      bus: this.bus,
+      clock: this.clock,
+      log: this.log.child('approvals'),
+      channels: () => this.snapshot().channels,
+      features: () => this.snapshot().features,
+      targets: () => this.config().core(approvalsSection).channels,
+      queued: this.delivery.queued,
+    })
+  }
+
+  #createAgent(): Agent {
+    const askInChats = createToolApprover({
+      approvals: this.approvals,
+      inbox: this.store.inbox,
+      run: this.store.sops.get,
+      timeoutSecs: () => this.config().core(approvalsSection).tool_timeout_secs,
+    })
+    return createAgent({
+      store: this.store,
+      lanes: this.lanes,
+      lease: this.lifecycle.lease,
+      events: this.bus,
+      clock: this.clock,
+      log: this.log.child('agent'),
+      config: () => {
+        const config = this.config()
+        return { agent: config.core(agentSection), cost: config.core(costSection), policy: config.core(policySection) }
+      },
+      secrets: () => this.#secrets,
+      mintClient: this.clients.ofCaller,
+      approve: this.#options.approve ?? askInChats,
+      within: this.traces.within,
+    })
+  }
+
+  #observe(observation: Observation): void {
+    this.#snapshot?.observe(observation)
+  }
+
+  #sandboxChoice(): SandboxChoice | undefined {
+    return this.lifecycle.guards()?.sandbox.latest()
   }
 }
 
-const unreachable = (): never => {
-  throw new Error('the runtime applies a configuration before anybody can ask')
-}
-
-/** The choice in one sentence: what was measured of the backend, or why there is none. */
+/** The choice in one sentence: the measurement of the backend, or the reason why there is none. */
 function measuredSandbox(choice: SandboxChoice | undefined): Vitals['sandbox'] {
   if (!choice) return null
   const { sandbox, probes, warning } = choice

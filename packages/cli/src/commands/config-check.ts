@@ -10,7 +10,7 @@ export async function run(context: CliContext): Promise<number> {
   // What only shows when the parts are put together, such as a provider nobody knows, the daemon refuses too.
   const [{ openFromContext }, { unknownToolNames }] = await Promise.all([import('../open.ts'), import('@sluice/runtime/open-runtime')])
   const runtime = await openFromContext(context)
-  const warnings = [...inFile, ...unknownToolNames(runtime)]
+  const warnings = [...inFile, ...unknownToolNames(runtime.snapshot())]
   await runtime.close(0)
   const compiled = features.map(({ id }) => id)
   const leftOut = [...sections, ...leftOutFiles(dataDir, compiled)]

@@ -16,7 +16,7 @@ export async function run(context: CliContext): Promise<number> {
   const runtime = await openFromContext(context)
   try {
     const publicUrl = publicUrlOf(context, runtime.config().core(gatewaySection).public_url)
-    const { ready, broken, unconfigured } = configuredChannels(runtime)
+    const { ready, broken, unconfigured } = configuredChannels(runtime.snapshot())
     const signal = context.interrupted()
     const perChannel = await Promise.all(
       ready.map(async (one): Promise<Finding[]> => {

@@ -65,7 +65,7 @@ export async function run(context: CliContext): Promise<number> {
 const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
 
 function channelOf(runtime: OpenRuntime, name: string): { readonly ready: ReadyChannel; readonly webhook: Webhook } {
-  const { ready, broken, unconfigured } = configuredChannels(runtime)
+  const { ready, broken, unconfigured } = configuredChannels(runtime.snapshot())
   const found = ready.find(({ channel }) => channel.name === name)
   if (found?.channel.webhook) return { ready: found, webhook: found.channel.webhook }
   if (found) throw new AppError('invalid_request', `${name} has no webhook: nobody posts its messages`)

@@ -85,12 +85,11 @@ test('a channel that cannot work as it is configured fails, with what it lacks',
 })
 
 test('channels are ready, broken or not configured, each with its reason', async () => {
-  const ready = configuredChannels(await arrange(SIGNED))
+  const ready = configuredChannels((await arrange(SIGNED)).snapshot())
   expect(ready.ready).toMatchObject([{ channel: { name: 'one' }, section: 'channels_config.one', allowKey: 'allowed_users' }])
   expect(ready.unconfigured).toMatchObject([{ name: 'two', section: 'channels_config.two', reason: expect.stringContaining('token') }])
-  const others = configuredChannels(
-    await arrange(`${SIGNED}enabled = false\n[channels_config.two]\ntoken = "wrong"\n[channels_config.fedchat]\n`),
-  )
+  const toml = `${SIGNED}enabled = false\n[channels_config.two]\ntoken = "wrong"\n[channels_config.fedchat]\n`
+  const others = configuredChannels((await arrange(toml)).snapshot())
   expect(others.ready).toEqual([])
   expect(others.unconfigured).toMatchObject([{ name: 'one', reason: 'it is not enabled' }])
   expect(others.broken).toMatchObject([

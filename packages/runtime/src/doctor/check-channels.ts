@@ -3,8 +3,8 @@ import { configuredChannels } from '../features/configured-channels.ts'
 import type { OpenRuntime } from '../open-runtime.ts'
 import { type Check, fail, ok, warn } from './check.ts'
 
-export function checkWebhooks(runtime: Pick<OpenRuntime, 'snapshot' | 'config'>): Check[] {
-  const webhooks = configuredChannels(runtime).ready.flatMap(({ channel: { name, webhook }, section }) =>
+export function checkWebhooks(runtime: OpenRuntime): Check[] {
+  const webhooks = configuredChannels(runtime.snapshot()).ready.flatMap(({ channel: { name, webhook }, section }) =>
     webhook ? [{ name, section, missing: webhook.unsigned }] : [],
   )
   const unsigned = webhooks.flatMap(({ name, section, missing }) => {
@@ -18,8 +18,8 @@ export function checkWebhooks(runtime: Pick<OpenRuntime, 'snapshot' | 'config'>)
 }
 
 /** Nothing to say of channels that have what they need. */
-export const checkChannels = (runtime: Pick<OpenRuntime, 'snapshot' | 'config'>): Check[] =>
-  configuredChannels(runtime).ready.flatMap(({ channel: { name, lacks }, section }) =>
+export const checkChannels = (runtime: OpenRuntime): Check[] =>
+  configuredChannels(runtime.snapshot()).ready.flatMap(({ channel: { name, lacks }, section }) =>
     lacks === undefined ? [] : [fail('channels', `${name} cannot work without ${lacks}`, `set it in [${section}]`)],
   )
 

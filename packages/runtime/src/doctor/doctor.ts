@@ -48,7 +48,7 @@ export async function runChecks(options: DoctorOptions): Promise<Check[]> {
   }
   const root = workspaceRoot(runtime.config(), options.dataDir)
   try {
-    const choice = await runtime.guards().sandbox()
+    const choice = await runtime.guards().sandbox.choice()
     return runtime.hideSecrets([
       ...checks,
       await checkStore(runtime),
@@ -59,7 +59,7 @@ export async function runChecks(options: DoctorOptions): Promise<Check[]> {
       ...(await checkProvider(runtime.snapshot().registry.models)),
       checkExposure(runtime.config().core(gatewaySection)),
       checkPolicy(runtime.config().core(policySection)),
-      ...unknownToolNames(runtime).map((problem) => warn('policy', problem, 'correct the name in [security.policy]')),
+      ...unknownToolNames(runtime.snapshot()).map((problem) => warn('policy', problem, 'correct the name in [security.policy]')),
       checkSandbox(choice, runtime.config().core(sandboxSection)),
       ...(choice.warning === undefined ? await checkInWorkspace(runtime.guards().spawn, root) : []),
       ...(await checkOtherSandboxes(runtime)),
@@ -174,7 +174,7 @@ async function proveFeatures({ snapshot }: OpenRuntime): Promise<Check[]> {
 
 /** Of those the build has beside the one in use: what is to be had here. Nothing is wrong with one that is not. */
 async function checkOtherSandboxes(runtime: OpenRuntime): Promise<Check[]> {
-  const others = await runtime.guards().otherSandboxes()
+  const others = await runtime.guards().sandbox.others()
   return others.map(({ name, available, detail }) =>
     ok(`sandbox ${name}`, `not in use; ${available ? 'it would work here' : 'it would not work here'}: ${detail}`),
   )

@@ -1,18 +1,18 @@
-/** The channels of a runtime as their operator knows them: by the sections and keys of the configuration. */
+/** The channels of a snapshot, by the sections and keys of the configuration in which an operator sets them up. */
 
 import { sectionKeys } from '@sluice/config'
 import type { Channel, Section } from '@sluice/sdk'
-import type { OpenRuntime } from '../open-runtime.ts'
+import type { Snapshot } from './snapshot.ts'
 
 export interface ReadyChannel {
   readonly channel: Channel
-  /** Where its settings stand. */
+  /** The path of its section. */
   readonly section: string
   /** The key of its allowlist. */
   readonly allowKey: string
 }
 
-/** A channel that is not there, and why. */
+/** A channel that does not run, with the reason. */
 export interface AbsentChannel {
   readonly name: string
   readonly section: string
@@ -21,29 +21,29 @@ export interface AbsentChannel {
 
 export interface ConfiguredChannels {
   readonly ready: readonly ReadyChannel[]
-  /** What the configuration wants and does not get. */
+  /** Channels that are configured, but failed, are still starting, or are left out of this build. */
   readonly broken: readonly AbsentChannel[]
-  /** What this build has and nobody configured or enabled. */
+  /** Channels of this build that are not configured or not enabled. */
   readonly unconfigured: readonly AbsentChannel[]
 }
 
 const PREFIX = 'channels_config.'
 
-export function configuredChannels({ snapshot, config }: Pick<OpenRuntime, 'snapshot' | 'config'>): ConfiguredChannels {
+export function configuredChannels({ instances, config }: Snapshot): ConfiguredChannels {
   const ready: ReadyChannel[] = []
   const broken: AbsentChannel[] = []
   const unconfigured: AbsentChannel[] = []
-  for (const { feature, parts, state, reason } of snapshot().instances) {
-    const { section } = feature
+  for (const instance of instances) {
+    const { section } = instance.feature
     if (!section?.path.startsWith(PREFIX)) continue
-    const channels = state() === 'ready' ? (parts.channels ?? []) : []
+    const state = instance.state()
+    const channels = state === 'ready' ? (instance.parts.channels ?? []) : []
     ready.push(...channels.map((channel) => ({ channel, section: section.path, allowKey: allowKeyOf(section) })))
     if (channels.length > 0) continue
-    const isBroken = state() === 'failed' || state() === 'starting'
-    const list = isBroken ? broken : unconfigured
-    list.push({ name: nameOf(section.path), section: section.path, reason: reason() ?? 'it is not enabled' })
+    const list = state === 'failed' || state === 'starting' ? broken : unconfigured
+    list.push({ name: nameOf(section.path), section: section.path, reason: instance.reason() ?? 'it is not enabled' })
   }
-  for (const { section, build } of config().leftOut) {
+  for (const { section, build } of config.leftOut) {
     if (section.startsWith(PREFIX)) broken.push({ name: nameOf(section), section, reason: `this build leaves it out; to get it: ${build}` })
   }
   return { ready, broken, unconfigured }
@@ -51,6 +51,6 @@ export function configuredChannels({ snapshot, config }: Pick<OpenRuntime, 'snap
 
 const nameOf = (path: string): string => path.slice(PREFIX.length)
 
-/** Allowlists are `allowed_numbers`, `allowed_senders` or `allowed_users` (§2.3). */
+/** An allowlist is `allowed_numbers`, `allowed_senders` or `allowed_users`. */
 const allowKeyOf = ({ schema }: Section): string =>
   [...sectionKeys(schema).keys()].find((key) => key.startsWith('allowed_')) ?? 'the allowlist'

@@ -1,7 +1,7 @@
-/** The table of `sluice features`: every feature there is, and how it stands in this build and configuration. */
+/** The table of `sluice features`: each feature of the catalogue, and its state in this build and configuration. */
 
 import type { LeftOut } from '@sluice/config'
-import { buildHint, type Feature, type FeatureId, ROWS, rowOf } from '@sluice/sdk'
+import { buildHint, type FeatureId, ROWS, rowOf } from '@sluice/sdk'
 import type { FeatureState, Instance } from './instance.ts'
 
 /** One row of `sluice features`. */
@@ -9,23 +9,23 @@ export interface FeatureStatus {
   readonly feature: FeatureId
   readonly flag: string | null
   readonly kind: string
-  /** In this build. */
+  /** True: this build contains the feature. */
   readonly compiled: boolean
-  /** Its package is in this release, and what it needs is on this machine. */
+  /** True: its package is in this release, and this machine has what the feature needs. */
   readonly installed: boolean
   readonly configured: boolean
   readonly state: FeatureState
   /** Why it is not ready; null when it is. */
   readonly reason: string | null
-  /** How to get it; null when it is compiled in. */
+  /** The command that makes a build with the feature; null when it is compiled in. */
   readonly build: string | null
 }
 
 export function featureStatuses(instances: readonly Instance[], leftOut: readonly LeftOut[]): FeatureStatus[] {
-  const known = new Map(instances.map((instance) => [instance.feature.id as string, instance]))
+  const built = new Map(instances.map((instance) => [instance.feature.id as string, instance]))
   const rows = ROWS.map(([id, row]): FeatureStatus => {
-    const instance = known.get(id)
-    if (instance) return compiled(instance, row.flag, row.kind)
+    const instance = built.get(id)
+    if (instance) return statusOf(instance, row.flag, row.kind)
     return {
       feature: id,
       flag: row.flag,
@@ -38,11 +38,11 @@ export function featureStatuses(instances: readonly Instance[], leftOut: readonl
       build: buildHint(id),
     }
   })
-  const own = instances.filter(({ feature }) => !rowOf(feature.id)).map((instance) => compiled(instance, null, 'own'))
+  const own = instances.filter(({ feature }) => !rowOf(feature.id)).map((instance) => statusOf(instance, null, 'own'))
   return [...rows, ...own]
 }
 
-function compiled(instance: Instance, flag: string | null, kind: string): FeatureStatus {
+function statusOf(instance: Instance, flag: string | null, kind: string): FeatureStatus {
   const lacking = instance.parts.lacks?.()
   const state = instance.state()
   const isUnavailable = lacking !== undefined && state === 'ready'
@@ -52,15 +52,9 @@ function compiled(instance: Instance, flag: string | null, kind: string): Featur
     kind,
     compiled: true,
     installed: lacking === undefined,
-    configured: instance.configured,
+    configured: instance.isConfigured,
     state: isUnavailable ? 'unavailable' : state,
     reason: isUnavailable ? lacking : instance.reason(),
     build: null,
   }
-}
-
-/** Two features may not claim one id; the profile is at fault. */
-export function duplicateFeature(features: readonly Feature[]): string | undefined {
-  const ids = features.map(({ id }) => id)
-  return ids.find((id, index) => ids.indexOf(id) !== index)
 }

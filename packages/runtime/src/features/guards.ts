@@ -1,4 +1,4 @@
-/** Makes what the security sections decide: the policy, the workspace, the sandboxed spawn and the guarded fetch. */
+/** Makes the guards of a configuration: the policy, the workspace, sandboxed processes and the fetch for public addresses. */
 import { getCompileCacheDir } from 'node:module'
 import type { LoadedConfig } from '@sluice/config'
 import { expandHome, httpSection, policySection, sandboxSection, workspaceRoot } from '@sluice/config'
@@ -6,38 +6,41 @@ import type { Clock, Sandbox } from '@sluice/sdk'
 import { createPublicAddresses } from '../fetch/public-addresses.ts'
 import { createPublicFetch } from '../fetch/public-fetch.ts'
 import type { ComponentLogger } from '../log/log.ts'
-import { commandLimits } from '../process/command-limits.ts'
-import { createRunBare } from '../process/run-bare.ts'
-import { createSpawn } from '../process/spawn.ts'
+import { createRunBare } from '../process/run-process.ts'
+import { commandLimits, createSpawn } from '../process/spawn.ts'
 import { proofPlaces, proveSandbox } from '../sandbox/prove-sandbox.ts'
-import { createSandboxInForce, type SandboxInForce } from '../sandbox/sandbox-in-force.ts'
+import { SandboxInForce } from '../sandbox/sandbox-in-force.ts'
 import { createWorkspace } from '../workspace/workspace.ts'
 import type { HostGuards } from './host.ts'
 
-export interface GuardOptions {
+/** The parts of the daemon that guards are made from; the same for every configuration. */
+export interface GuardSources {
   readonly dataDir: string
   readonly configFile: string
   readonly clock: Clock
   readonly log: ComponentLogger
-  /** The backends of the registry in force, asked for at the first use. */
+  /** The sandbox backends of the snapshot in force. Read at each choice of a sandbox. */
   sandboxes(): readonly Sandbox[]
+  /** Ends probes when it aborts. */
   readonly signal: AbortSignal
 }
 
-export interface Guards extends HostGuards, SandboxInForce {}
+export interface Guards extends HostGuards {
+  readonly sandbox: SandboxInForce
+}
 
-export function createGuards(config: LoadedConfig, { dataDir, configFile, clock, log, sandboxes, signal }: GuardOptions): Guards {
-  const configured = config.core(policySection)
-  // The agent may touch neither the daemon's data (except a workspace inside of it), nor its configuration, nor the compiled code
-  // that Node runs.
+export function createGuards(config: LoadedConfig, sources: GuardSources): Guards {
+  const { dataDir, configFile, clock, log, sandboxes, signal } = sources
+  // The agent may touch neither the daemon's data (except a workspace inside it), nor its configuration, nor the compiled
+  // code that Node runs.
   const closed = [dataDir, getCompileCacheDir() ?? []].flat()
-  const forbidden = [...configured.forbidden_paths, ...closed, configFile]
-  const policy = Object.freeze({ ...configured, forbidden_paths: forbidden })
+  const configured = config.core(policySection)
+  const policy = Object.freeze({ ...configured, forbidden_paths: [...configured.forbidden_paths, ...closed, configFile] })
+  const root = workspaceRoot(config, dataDir)
   const isolation = config.core(sandboxSection)
   const { enabled, backend, required } = isolation
-  const root = workspaceRoot(config, dataDir)
   const run = createRunBare(clock)
-  const inForce = createSandboxInForce(
+  const sandbox = new SandboxInForce(
     () => ({
       enabled,
       backend,
@@ -53,9 +56,9 @@ export function createGuards(config: LoadedConfig, { dataDir, configFile, clock,
   return {
     policy,
     workspace: createWorkspace({ root, forbidden: policy.forbidden_paths.map(expandHome) }),
-    ...inForce,
+    sandbox,
     spawn: createSpawn({
-      sandbox: async () => (await inForce.sandbox()).sandbox,
+      sandbox: async () => (await sandbox.choice()).sandbox,
       required,
       limits: commandLimits(isolation),
       closed,

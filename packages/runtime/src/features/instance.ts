@@ -1,131 +1,130 @@
-/** One feature of this build at work: constructed, registered, closed (§1 item 3, phases 1, 2 and 4). */
+/** One feature of this build: built, registered, drained and closed. */
 
 import type { SectionState } from '@sluice/config'
 import { signalScope, untilAborted } from '@sluice/kit'
-import { errorText, type Feature, type Host, type Parts, rowOf } from '@sluice/sdk'
+import { errorText, type Feature, type Host, type Logger, type Parts, rowOf } from '@sluice/sdk'
 
-/** Registration that takes longer marks the feature failed; the daemon goes on. */
+/** Registration that takes longer marks the feature failed; the daemon goes on without it. */
 const REGISTER_MS_MAX = 30_000
 
-/** `starting`: registration has not ended yet. `unavailable`: this machine lacks something that the feature needs. */
+/** `starting`: registration has not ended yet. `unavailable`: this machine does not have what the feature needs. */
 export type FeatureState = 'ready' | 'starting' | 'unavailable' | 'unconfigured' | 'failed' | 'left_out'
 
-export interface Instance {
+export class Instance {
   readonly feature: Feature
+  /** Only commands, where the feature is unconfigured, disabled or could not be built. */
   readonly parts: Parts
-  readonly configured: boolean
-  readonly state: () => FeatureState
-  /** Why it is not ready; null when it is. */
-  readonly reason: () => string | null
-  /** Phase 2. Never rejects: a feature that cannot register is failed, and says why. */
-  register(): Promise<void>
-  /** As `Parts.drain`. Idempotent, never rejects. */
-  drain(): Promise<void>
-  /** Phase 4. Idempotent, never rejects. */
-  close(): Promise<void>
+  readonly isConfigured: boolean
+  readonly #log: Logger
+  readonly #abort = new AbortController()
+  #state: FeatureState
+  #reason: string | null
+  #draining: Promise<void> | undefined
+  #closing: Promise<void> | undefined
+
+  constructor(feature: Feature, built: BuiltFeature, isConfigured: boolean, log: Logger) {
+    this.feature = feature
+    this.parts = built.parts
+    this.isConfigured = isConfigured
+    this.#log = log
+    this.#state = built.state
+    this.#reason = built.reason
+  }
+
+  state(): FeatureState {
+    return this.#state
+  }
+
+  /** Why the feature is not ready; null when it is. */
+  reason(): string | null {
+    return this.#reason
+  }
+
+  /** Registers a feature that is `starting`. Never rejects: a feature that cannot register is failed, with the reason. */
+  async register(): Promise<void> {
+    if (!this.parts.register || this.#state !== 'starting') return
+    using limit = signalScope([], REGISTER_MS_MAX)
+    using scope = signalScope([this.#abort.signal, limit.signal])
+    try {
+      const tooLate = `registration took longer than ${REGISTER_MS_MAX / 1000} s`
+      await untilAborted(this.parts.register(scope.signal), limit.signal, tooLate)
+      this.#setState('ready', null)
+    } catch (error) {
+      this.#log.error('the feature could not be registered', { error })
+      this.#setState('failed', errorText(error))
+    }
+  }
+
+  /** Calls `Parts.drain`. Idempotent; never rejects. */
+  drain(): Promise<void> {
+    this.#draining ??= this.#quietly('the feature did not drain cleanly', this.parts.drain)
+    return this.#draining
+  }
+
+  /** Ends a registration that is under way, and calls `Parts.close`. Idempotent; never rejects. */
+  close(): Promise<void> {
+    this.#abort.abort()
+    this.#closing ??= this.#quietly('the feature did not close cleanly', this.parts.close)
+    return this.#closing
+  }
+
+  #setState(state: FeatureState, reason: string | null): void {
+    if (this.#abort.signal.aborted) return
+    this.#state = state
+    this.#reason = reason
+  }
+
+  async #quietly(problem: string, step: (() => Promise<void>) | undefined): Promise<void> {
+    try {
+      await step?.call(this.parts)
+    } catch (error) {
+      this.#log.error(problem, { error })
+    }
+  }
 }
 
-/** Phase 1: synchronous, so no I/O fits in. A feature whose construction throws is failed. */
-export function construct(feature: Feature, host: Host, section: SectionState): Instance {
-  const configured = section.state === 'configured'
-  if (section.state === 'unconfigured') return inert(feature, false, 'unconfigured', section.why)
-  let parts: Parts
+interface BuiltFeature {
+  readonly parts: Parts
+  readonly state: FeatureState
+  readonly reason: string | null
+}
+
+/** Builds a feature. Synchronous, so that building does no I/O. A feature whose `build` throws is failed. */
+export function buildInstance(feature: Feature, host: Host, section: SectionState): Instance {
+  return new Instance(feature, buildParts(feature, host, section), section.state === 'configured', host.log)
+}
+
+function buildParts(feature: Feature, host: Host, section: SectionState): BuiltFeature {
+  if (section.state === 'unconfigured') return { parts: {}, state: 'unconfigured', reason: section.why }
   try {
-    parts = feature.build(host, section.value)
+    const parts = feature.build(host, section.value)
     checkNames(feature, parts)
+    if (parts.off !== undefined) return { parts: { commands: parts.commands ?? [] }, state: 'unconfigured', reason: parts.off }
+    if (parts.register) return { parts, state: 'starting', reason: 'registration has not ended yet' }
+    return { parts, state: 'ready', reason: null }
   } catch (error) {
     host.log.error('the feature could not be built', { error })
-    return inert(feature, configured, 'failed', errorText(error))
-  }
-  if (parts.off !== undefined) return inert(feature, configured, 'unconfigured', parts.off, parts.commands)
-  const abort = new AbortController()
-  let state: FeatureState = parts.register ? 'starting' : 'ready'
-  let reason: string | null = parts.register ? 'registration has not ended yet' : null
-  let closing: Promise<void> | undefined
-  let draining: Promise<void> | undefined
-  const settle = (next: FeatureState, why: string | null) => {
-    if (abort.signal.aborted) return
-    state = next
-    reason = why
-  }
-  const close = async () => {
-    abort.abort()
-    try {
-      await parts.close?.()
-    } catch (error) {
-      host.log.error('the feature did not close cleanly', { error })
-    }
-  }
-  const drain = async () => {
-    try {
-      await parts.drain?.()
-    } catch (error) {
-      host.log.error('the feature did not drain cleanly', { error })
-    }
-  }
-  return {
-    feature,
-    parts,
-    configured,
-    state: () => state,
-    reason: () => reason,
-    async register() {
-      if (!parts.register || state !== 'starting') return
-      using late = signalScope([], REGISTER_MS_MAX)
-      using either = signalScope([abort.signal, late.signal])
-      try {
-        await untilAborted(parts.register(either.signal), late.signal, `registration took longer than ${REGISTER_MS_MAX / 1000} s`)
-        settle('ready', null)
-      } catch (error) {
-        host.log.error('the feature could not be registered', { error })
-        settle('failed', errorText(error))
-      }
-    },
-    drain: () => (draining ??= drain()),
-    close: () => (closing ??= close()),
+    return { parts: {}, state: 'failed', reason: errorText(error) }
   }
 }
 
-const inert = (feature: Feature, configured: boolean, state: FeatureState, reason: string, commands: Parts['commands'] = []): Instance => ({
-  feature,
-  parts: { commands },
-  configured,
-  state: () => state,
-  reason: () => reason,
-  register: async () => {},
-  drain: async () => {},
-  close: async () => {},
-})
-
-/** What a part is called also stands in the catalogue row: it is what answers when the feature is left out. */
+/**
+ * Throws if a part has a name that the feature's catalogue row does not list: the row answers for the feature in builds
+ * that leave it out.
+ */
 function checkNames({ id }: Feature, parts: Parts): void {
   const row = rowOf(id)
   if (!row) return
-  const check = (what: string, names: readonly string[] | undefined, known: readonly string[] | undefined) => {
-    for (const name of names ?? []) {
-      if (!known?.includes(name)) throw new Error(`${id} brings the ${what} '${name}', which its catalogue row does not name`)
-    }
+  const check = (kind: string, names: readonly string[] = [], listed: readonly string[] = []) => {
+    const unlisted = names.find((name) => !listed.includes(name))
+    if (unlisted !== undefined) throw new Error(`${id} brings the ${kind} '${unlisted}', which its catalogue row does not name`)
   }
-  if (!row.namesItsTools) {
-    check(
-      'tool',
-      parts.tools?.map(({ name }) => name),
-      row.tools,
-    )
-  }
-  check(
-    'command',
-    parts.commands?.map(({ name }) => name),
-    row.commands,
-  )
-  check(
-    'route',
-    parts.routes?.map(({ method, path }) => `${method} ${path}`),
-    row.routes,
-  )
-  check(
-    'provider kind',
-    parts.providers?.flatMap(({ kinds }) => kinds),
-    row.kinds,
-  )
+  const toolNames = parts.tools?.map(({ name }) => name)
+  const commandNames = parts.commands?.map(({ name }) => name)
+  const routeNames = parts.routes?.map(({ method, path }) => `${method} ${path}`)
+  const providerKinds = parts.providers?.flatMap(({ kinds }) => kinds)
+  if (!row.namesItsTools) check('tool', toolNames, row.tools)
+  check('command', commandNames, row.commands)
+  check('route', routeNames, row.routes)
+  check('provider kind', providerKinds, row.kinds)
 }

@@ -8,6 +8,7 @@ import { testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
 import { describe, expect, test, vi } from 'vitest'
 import { createTraceScope } from '../fetch/trace-scope.ts'
+import type { SandboxInForce } from '../sandbox/sandbox-in-force.ts'
 import { Lifecycle, type LifecycleOptions } from './lifecycle.ts'
 
 interface Sections {
@@ -36,6 +37,9 @@ const tool = (name: string, run: Tool['run'] = async () => 'done') =>
   defineTool({ name, description: name, input: v.object({}), risk: 'read', run })
 
 const section = (path: string) => ({ path, schema: v.object({ token: v.optional(v.string(), '') }) })
+
+/** No test here runs a command. */
+const sandbox = {} as SandboxInForce
 
 interface Recorded {
   readonly feature: Feature
@@ -87,6 +91,7 @@ function lifecycleOf(features: readonly Feature[], host = testHost(), guards?: L
     guards:
       guards ??
       ((config) => ({
+        sandbox,
         policy: config.core({ path: 'security.policy', schema: v.object({ level: v.optional(v.string(), 'full') }) } as never) as never,
         workspace: host.workspace,
         spawn: host.spawn,
@@ -408,6 +413,7 @@ describe('§1 item 5, reload', () => {
     const guards: LifecycleOptions['guards'] = (config) => {
       const made = ++number
       return {
+        sandbox,
         policy: config.core({ path: 'security.policy', schema: v.object({ level: v.optional(v.string(), 'full') }) } as never) as never,
         workspace: { ...testHost().workspace, root, read: async () => made as never },
         spawn: async () => ({ exitCode: made }) as never,

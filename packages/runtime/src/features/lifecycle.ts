@@ -10,8 +10,9 @@ import { agentSection, CORE_SECTIONS, httpSection, policySection, providerSectio
 import { SerialQueue } from '@sluice/kit'
 import type { Feature, FeatureId, Host, Section, Services } from '@sluice/sdk'
 import type { ComponentLogger } from '../log/log.ts'
+import type { Guards } from './guards.ts'
 import { createHost, type HostGuards, type HostServices } from './host.ts'
-import { construct, type Instance } from './instance.ts'
+import { buildInstance, type Instance } from './instance.ts'
 import { freezeSnapshot, type Snapshot } from './snapshot.ts'
 
 /** The daemon waits this long for registration. A feature that takes longer joins with a later snapshot. */
@@ -27,7 +28,7 @@ export interface LifecycleOptions {
   /** Makes the requests of language models. */
   readonly fetch: typeof fetch
   /** Makes the guards that the security sections of a configuration ask for. */
-  guards(config: LoadedConfig): HostGuards
+  guards(config: LoadedConfig): Guards
   /** The services of the core; a service of a feature is used where this returns undefined. */
   service<Name extends keyof Services>(name: Name): Services[Name] | undefined
 }
@@ -42,7 +43,7 @@ export interface Reload {
 /** The configuration in force, with the guards and models that were made for it. */
 interface Applied {
   readonly config: LoadedConfig
-  readonly guards: HostGuards
+  readonly guards: Guards
   readonly models: ModelChain
 }
 
@@ -62,7 +63,7 @@ export class Lifecycle {
   readonly #held = new Set<HeldSnapshot>()
   readonly #listeners = new Set<(snapshot: Snapshot) => void>()
   /** Guards of earlier configurations. */
-  readonly #replacedGuards = new WeakSet<HostGuards>()
+  readonly #replacedGuards = new WeakSet<Guards>()
   #current: HeldSnapshot | undefined
   #applied: Applied | undefined
   #version = 0
@@ -85,6 +86,11 @@ export class Lifecycle {
     const subscribed = (snapshot: Snapshot) => listener(snapshot)
     this.#listeners.add(subscribed)
     return () => void this.#listeners.delete(subscribed)
+  }
+
+  /** The guards in force; undefined before the first configuration is applied. */
+  guards(): Guards | undefined {
+    return this.#applied?.guards
   }
 
   /** Keeps the features of the snapshot in force open until the lease is released. */
@@ -150,7 +156,7 @@ export class Lifecycle {
     })
     const instances = features.map((feature) => {
       const kept = stale.includes(feature) ? undefined : previous.get(feature.id)
-      return kept ?? construct(feature, this.#hostOf(feature.id, guards), next.of(feature.id))
+      return kept ?? buildInstance(feature, this.#hostOf(feature.id, guards), next.of(feature.id))
     })
     const fresh = instances.filter((instance) => previous.get(instance.feature.id) !== instance)
 
@@ -170,7 +176,7 @@ export class Lifecycle {
     if (!feature || this.#isClosed || !this.#applied) return
     const { config, guards } = this.#applied
     this.#options.log.info('building a feature again', { feature: id, reason })
-    const fresh = construct(feature, this.#hostOf(id, guards), config.of(id))
+    const fresh = buildInstance(feature, this.#hostOf(id, guards), config.of(id))
     const instances = this.#instances().map((instance) => (instance.feature.id === id ? fresh : instance))
     const models = fresh.parts.providers ? await this.#modelsOrClose(config, instances, [fresh]) : this.#applied.models
     await this.#registerAndReplace({ config, guards, models }, instances)
@@ -236,7 +242,7 @@ export class Lifecycle {
     }
   }
 
-  #hostOf(feature: FeatureId, guards: HostGuards): Host {
+  #hostOf(feature: FeatureId, guards: Guards): Host {
     const { host, log, service } = this.#options
     return createHost(feature, host, {
       guards: () => this.#guardsNow(guards),
@@ -247,7 +253,7 @@ export class Lifecycle {
   }
 
   /** The guards in force, once `built` were replaced. A feature stays in the workspace that it was built for. */
-  #guardsNow(built: HostGuards): HostGuards {
+  #guardsNow(built: Guards): HostGuards {
     if (!this.#applied || !this.#replacedGuards.has(built)) return built
     const { guards } = this.#applied
     return guards.workspace.root === built.workspace.root ? guards : { ...guards, workspace: built.workspace }

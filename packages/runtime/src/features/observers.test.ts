@@ -2,7 +2,7 @@ import type { Observation, Observer } from '@sluice/sdk'
 import { expect, test } from 'vitest'
 import { createLogger } from '../log/log.ts'
 import { logDelivery } from '../log/log-activity.ts'
-import { chooseObservers, tellObservers } from './observers.ts'
+import { chooseObservers, notifyObservers } from './observers.ts'
 
 const span = { trace: { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), parentId: null }, startMs: 0, tookMs: 12.3 }
 const delivery: Observation = { kind: 'delivery', channel: 'slack', direction: 'outbound', number: 7, outcome: 'ok', span }
@@ -13,17 +13,17 @@ function logOf() {
   return { lines, log: createLogger({ level: 'info', format: 'json', stream, clock: { nowMs: () => 0 } }) }
 }
 
-test('several backends observe the same work', () => {
+test('hands an observation to each chosen backend', () => {
   const seen: string[] = []
   const observer = (name: string): Observer => ({ name, record: ({ kind }) => void seen.push(`${name} ${kind}`) })
   const { log, lines } = logOf()
   const chosen = chooseObservers(['log', 'textmetrics'], [observer('textmetrics'), observer('otel')], log)
-  tellObservers(chosen, log)(delivery)
+  notifyObservers(chosen, log)(delivery)
   expect(seen).toEqual(['textmetrics delivery'])
   expect(lines).toMatchObject([{ message: 'delivery', channel: 'slack' }])
 })
 
-test('a delivery is one line with its number, outcome and duration', () => {
+test('logs a delivery as one line with its number, outcome and duration', () => {
   const { log, lines } = logOf()
   logDelivery(log, delivery)
   logDelivery(log, { kind: 'rate_limited', route: '/webhook' })

@@ -1,7 +1,7 @@
-/** Chooses the observers, and has the backends that need no package: `log`, and `none` or `noop`. */
-import { errorText, type Logger, type Observation, type Observer } from '@sluice/sdk'
+/** Chooses the observers of `[observability]`, and hands each observation to all of them. */
+import { type EventEnvelope, errorText, type Logger, type Observation, type Observer } from '@sluice/sdk'
 
-/** `[observability] backend = "log"`: each observation is a line. */
+/** The observer of `[observability] backend = "log"`: it logs each observation as a line. */
 const logObserver = (log: Logger): Observer => ({
   name: 'log',
   record({ kind, ...fields }) {
@@ -9,12 +9,12 @@ const logObserver = (log: Logger): Observer => ({
   },
 })
 
-/** The observers that the configured backends turn on. */
+/** The observers that the configured backends name; `none` and `noop` name no observer. */
 export const chooseObservers = (backends: readonly string[], offered: readonly Observer[], log: Logger): readonly Observer[] =>
   [logObserver(log), ...offered].filter(({ name }) => backends.includes(name))
 
-/** Tells every observer; one that throws is logged and never disturbs the work it observes. */
-export function tellObservers(observers: readonly Observer[], log: Logger): (observation: Observation) => void {
+/** The result hands an observation to every observer. An observer that throws is logged, and does not disturb the work. */
+export function notifyObservers(observers: readonly Observer[], log: Logger): (observation: Observation) => void {
   if (observers.length === 0) return () => {}
   return (observation) => {
     for (const observer of observers) {
@@ -24,5 +24,17 @@ export function tellObservers(observers: readonly Observer[], log: Logger): (obs
         log.error('an observer failed', { observer: observer.name, error: errorText(error) })
       }
     }
+  }
+}
+
+/** The observation of an event whose producer emits no observation itself. */
+export function observationOf(event: EventEnvelope): Observation | undefined {
+  switch (event.type) {
+    case 'sop_skipped':
+      return { kind: 'sop_run', sop: event.sop, outcome: 'skipped' }
+    case 'human_approval_resolved':
+      return { kind: 'approval', state: event.state }
+    default:
+      return undefined
   }
 }

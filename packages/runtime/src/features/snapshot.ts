@@ -19,7 +19,7 @@ import {
 } from '@sluice/sdk'
 import { type FeatureStatus, featureStatuses } from './feature-status.ts'
 import type { Instance } from './instance.ts'
-import { chooseObservers, tellObservers } from './observers.ts'
+import { chooseObservers, notifyObservers } from './observers.ts'
 import { type LeftOutTool, leftOutLine, leftOutTools, type StubRoute, stubRoutes, stubTools } from './stubs.ts'
 
 export interface Snapshot {
@@ -83,7 +83,7 @@ export function freezeSnapshot({ version, features, instances, config, models }:
   const backends = observabilityBackends(config.core(observabilitySection))
   const offeredObservers = parts.flatMap((part) => part.observers ?? [])
   const observers = chooseObservers(backends, offeredObservers, log)
-  const observe = tellObservers(observers, log)
+  const observe = notifyObservers(observers, log)
   const prompts = parts.flatMap(({ prompt }) => (prompt ? [prompt] : []))
 
   const isConfigured = ({ feature }: LeftOutTool) => config.leftOut.some((section) => section.feature === feature)

@@ -1,5 +1,5 @@
-/** Answers in place of features that this build leaves out, or that are not ready, with how to get them. */
-import { AppError, buildHint, type CatalogueId, type ErrorCode, type Feature, ROWS, type Row, type Tool } from '@sluice/sdk'
+/** Tools and routes that answer in place of features that this build leaves out or that are not ready. */
+import { AppError, buildHint, type CatalogueId, type ErrorCode, type Feature, ROWS, type Row, rowOf, type Tool } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { Instance } from './instance.ts'
 
@@ -12,34 +12,14 @@ export interface StubRoute {
   readonly fields?: Readonly<Record<string, unknown>>
 }
 
-/** The rows no feature of this build claims. */
-export function leftOutRows(features: readonly Feature[]): readonly (readonly [CatalogueId, Row])[] {
-  const compiled = new Set<string>(features.map(({ id }) => id))
-  return ROWS.filter(([id]) => !compiled.has(id))
-}
-
-/** The refusal of anything that belongs to a feature this build lacks. */
-export const notCompiled = (id: CatalogueId, what: string): AppError =>
-  new AppError('not_compiled', `${what} needs the feature ${id}, which this build leaves out. To get it: ${buildHint(id)}`, {
-    fields: { feature: id, build: buildHint(id) },
-  })
-
-const refusingTool = (name: string, description: string, refuse: () => AppError): Tool => ({
-  name,
-  description,
-  input: v.looseObject({}),
-  risk: 'read',
-  run: () => Promise.reject(refuse()),
-})
-
-/** A tool of a feature that this build leaves out. It answers every call with the build instruction. */
+/** A tool of a feature that this build leaves out. It answers every call with the build command. */
 export interface LeftOutTool {
   readonly feature: CatalogueId
   readonly build: string
   readonly tool: Tool
 }
 
-/** Every tool of the left-out features, except where a feature of the build has one of that name. */
+/** The tools of all left-out features, except those whose name a feature of the build uses. */
 export function leftOutTools(features: readonly Feature[], taken: ReadonlySet<string>): LeftOutTool[] {
   return leftOutRows(features).flatMap(([feature, row]) =>
     (row.tools ?? [])
@@ -51,13 +31,13 @@ export function leftOutTools(features: readonly Feature[], taken: ReadonlySet<st
   )
 }
 
-/** Tells the model of left-out tools that it is not offered. Empty if there are none. */
+/** The line of the system prompt about left-out tools that the model is not offered. Empty if there are none. */
 export const leftOutLine = (tools: readonly LeftOutTool[]): string =>
   tools.length === 0
     ? ''
     : `These tools are not in this build: ${tools.map(({ tool }) => tool.name).join(', ')}. Calling one of them returns the command that builds it in.`
 
-/** A tool that refuses for every tool of a feature that is not ready. */
+/** A tool that refuses, for each tool of a feature that is not ready. */
 export function stubTools(instances: readonly Instance[]): Tool[] {
   return instances.flatMap((instance) =>
     namesOf(instance, 'tools').map((name) =>
@@ -70,30 +50,48 @@ export function stubTools(instances: readonly Instance[]): Tool[] {
   )
 }
 
-/** A route for every left-out row's, and for every route of a feature that is not ready. */
+/** A route for each route of a left-out feature, and of a feature that is not ready. */
 export function stubRoutes(features: readonly Feature[], instances: readonly Instance[]): StubRoute[] {
   const leftOut = leftOutRows(features).flatMap(([id, row]) =>
-    (row.routes ?? []).map((route) => {
+    (row.routes ?? []).map((route): StubRoute => {
       const refusal = notCompiled(id, route)
-      return { ...methodAndPath(route), code: 'not_compiled' as const, detail: refusal.message, fields: refusal.fields }
+      return { ...methodAndPath(route), code: 'not_compiled', detail: refusal.message, fields: refusal.fields }
     }),
   )
-  const asleep = instances.flatMap((instance) =>
-    namesOf(instance, 'routes').map((route) => {
+  const notReady = instances.flatMap((instance) =>
+    namesOf(instance, 'routes').map((route): StubRoute => {
       const { id } = instance.feature
       return instance.state() === 'unconfigured'
-        ? { ...methodAndPath(route), code: 'not_found' as const, detail: `${id} is not configured: ${instance.reason()}` }
-        : { ...methodAndPath(route), code: 'unavailable' as const, detail: `${id} is not ready: ${instance.reason()}` }
+        ? { ...methodAndPath(route), code: 'not_found', detail: `${id} is not configured: ${instance.reason()}` }
+        : { ...methodAndPath(route), code: 'unavailable', detail: `${id} is not ready: ${instance.reason()}` }
     }),
   )
-  return [...leftOut, ...asleep]
+  return [...leftOut, ...notReady]
 }
 
-/** The names a feature that is not ready would have brought. */
-function namesOf(instance: Instance, what: 'tools' | 'routes'): readonly string[] {
+/** The catalogue rows of which this build has no feature. */
+function leftOutRows(features: readonly Feature[]): readonly (readonly [CatalogueId, Row])[] {
+  const compiled = new Set<string>(features.map(({ id }) => id))
+  return ROWS.filter(([id]) => !compiled.has(id))
+}
+
+const notCompiled = (id: CatalogueId, subject: string): AppError =>
+  new AppError('not_compiled', `${subject} needs the feature ${id}, which this build leaves out. To get it: ${buildHint(id)}`, {
+    fields: { feature: id, build: buildHint(id) },
+  })
+
+const refusingTool = (name: string, description: string, refuse: () => AppError): Tool => ({
+  name,
+  description,
+  input: v.looseObject({}),
+  risk: 'read',
+  run: () => Promise.reject(refuse()),
+})
+
+/** The names that the catalogue lists for a feature that is not ready. */
+function namesOf(instance: Instance, kind: 'tools' | 'routes'): readonly string[] {
   if (instance.state() === 'ready') return []
-  const row: Row | undefined = ROWS.find(([id]) => id === instance.feature.id)?.[1]
-  return row?.[what] ?? []
+  return rowOf(instance.feature.id)?.[kind] ?? []
 }
 
 function methodAndPath(route: string): { method: string; path: string } {

@@ -25,8 +25,8 @@ const isAlive = (pid: number): boolean => {
   }
 }
 
-describe('a companion', () => {
-  test('gets its first message, and what is sent to it, as structured clones', async () => {
+describe('startCompanion', () => {
+  test('delivers the first and later messages as structured clones', async () => {
     const { companion, messages } = await start('echo')
     const sent = { at: new Date(0), far: Number.POSITIVE_INFINITY, set: new Set([1]) }
     companion.send(sent)
@@ -34,7 +34,7 @@ describe('a companion', () => {
     await companion.close()
   })
 
-  test("is given nothing of the daemon's environment and none of its options", async () => {
+  test("passes on neither the daemon's environment nor its options", async () => {
     process.env.SVC_COMPANION_CANARY = 'canary'
     const { companion, messages } = await start('echo')
     delete process.env.SVC_COMPANION_CANARY
@@ -45,7 +45,7 @@ describe('a companion', () => {
     await companion.close()
   })
 
-  test('ends with its channel; closing twice is fine', async () => {
+  test('ends the companion when its channel closes; close is idempotent', async () => {
     const { companion, ended, messages } = await start('echo')
     await expect.poll(() => messages).toHaveLength(1)
     await Promise.all([companion.close(), companion.close()])
@@ -54,7 +54,7 @@ describe('a companion', () => {
     expect(() => companion.send({})).toThrow(AppError)
   })
 
-  test('is killed if it stays', async () => {
+  test('kills a companion that does not end with its channel', async () => {
     const { companion, messages, ended } = await start('stays')
     await expect.poll(() => messages).toHaveLength(1)
     await companion.close()
@@ -62,13 +62,13 @@ describe('a companion', () => {
     expect(isAlive(companion.pid)).toBe(false)
   })
 
-  test('that ends by itself is told of once', async () => {
+  test('reports a companion that ends by itself once', async () => {
     const { ended, companion } = await start('ends')
     expect(await ended).toBe('it ended with code 3')
     await companion.close()
   })
 
-  test('takes no message over 64 KiB, and none while it does not read', async () => {
+  test('refuses messages over 64 KiB, and any while it does not read', async () => {
     const { companion } = await start('echo')
     expect(() => companion.send('x'.repeat(65_536))).toThrow(expect.objectContaining({ code: 'too_large' }))
     process.kill(companion.pid, 'SIGSTOP')
@@ -80,7 +80,7 @@ describe('a companion', () => {
     await companion.close()
   })
 
-  test('whose module is not there ends', async () => {
+  test('reports a module that does not exist as ended', async () => {
     const { ended } = await start('echo', { module: new URL('./nowhere.ts', ECHO_COMPANION_URL).href })
     expect(await ended).toBe('it ended with code 1')
   })

@@ -1,4 +1,4 @@
-/** Starts a feature's own module in a process beside the daemon, with a channel and nothing else of the daemon's. */
+/** `Host.companion`: runs a feature's own module in a child process that shares nothing with the daemon but a message channel. */
 import type { ChildProcess } from 'node:child_process'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -6,9 +6,9 @@ import { serialize } from 'node:v8'
 import { AppError, type Companion, type CompanionRequest, errorText } from '@sluice/sdk'
 
 const MESSAGE_BYTES_MAX = 64 * 1024
-/** Sent, and not yet taken by the kernel: a companion that does not read. */
+/** The largest number of messages that the kernel has not taken yet: beyond it, the companion does not read. */
 const MESSAGES_WAITING_MAX = 64
-/** Between the end of the channel and SIGKILL. */
+/** The time between the end of the channel and SIGKILL. */
 const KILL_AFTER_MS = 2000
 
 export async function startCompanion({ module, mark, init, onMessage, onEnd }: CompanionRequest): Promise<Companion> {
@@ -17,26 +17,26 @@ export async function startCompanion({ module, mark, init, onMessage, onEnd }: C
   if (pid === undefined) throw new AppError('internal', 'a companion was started without an id')
   const ended = Promise.withResolvers<void>()
   let waiting = 0
-  let isOver = false
+  let hasEnded = false
   const end = (why: string) => {
-    if (isOver) return
-    isOver = true
+    if (hasEnded) return
+    hasEnded = true
     ended.resolve()
     onEnd(why)
   }
   child.on('error', (error) => end(errorText(error)))
   child.once('exit', (code, signal) => end(signal ? `it was ended by ${signal}` : `it ended with code ${code}`))
   child.on('message', onMessage)
-  // It must not keep a command running that has nothing else to do
+  // A companion does not keep a command running that has nothing else to do.
   child.unref()
   child.channel?.unref()
 
   const send = (message: unknown): void => {
-    if (isOver || !child.connected) throw new AppError('unavailable', 'the companion has ended')
+    if (hasEnded || !child.connected) throw new AppError('unavailable', 'the companion has ended')
     if (waiting >= MESSAGES_WAITING_MAX) throw new AppError('unavailable', 'the companion does not answer')
     if (serialize(message).byteLength > MESSAGE_BYTES_MAX) throw new AppError('too_large', 'the message to the companion is too large')
     waiting++
-    // What could not be sent is followed by the end of the companion, which is told
+    // A message that cannot be sent needs no handling: the companion has ended, and `onEnd` reports that.
     child.send(message as object, () => void waiting--)
   }
   const close = async (): Promise<void> => {
@@ -49,7 +49,7 @@ export async function startCompanion({ module, mark, init, onMessage, onEnd }: C
   return { pid, send, close }
 }
 
-/** Resolves once it runs. */
+/** Resolves once the process runs. */
 async function start(file: string, mark: string): Promise<ChildProcess> {
   const { fork } = await import('node:child_process')
   const { promise, resolve, reject } = Promise.withResolvers<ChildProcess>()
@@ -59,9 +59,9 @@ async function start(file: string, mark: string): Promise<ChildProcess> {
       env: {},
       execArgv: [],
       serialization: 'advanced',
-      // A pipe that nobody reads would hold it up, and the daemon's own are not its business
+      // A pipe that no reader empties would block the companion, and the daemon's own streams are not for it.
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-      // What is sent to the daemon's process group does not reach it: it ends in its own way
+      // Signals to the daemon's process group do not reach it: it ends when its channel does.
       detached: true,
     })
     child.once('error', reject)

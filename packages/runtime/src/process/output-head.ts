@@ -1,38 +1,40 @@
-/** The head of a process's output stream, as text, within a limit. */
+/** The first bytes of a process's output stream, as text. */
 import { ByteBuffer } from '@sluice/kit'
 
-export interface OutputHead {
-  push(chunk: Uint8Array): void
-  /** What was kept; a last line says how much was dropped. */
-  text(): string
-  readonly truncated: boolean
-}
+/** Keeps the first `bytesMax` bytes of a stream, and counts the rest. */
+export class OutputHead {
+  readonly #bytesMax: number
+  readonly #onText: (text: string) => void
+  readonly #kept = new ByteBuffer()
+  readonly #decoder = new TextDecoder()
+  #droppedBytes = 0
 
-/** Keeps the first `bytesMax` bytes; `onText` sees each kept piece as it comes. */
-export function createOutputHead(bytesMax: number, onText: (text: string) => void = () => {}): OutputHead {
-  const kept = new ByteBuffer()
-  const decoder = new TextDecoder()
-  let dropped = 0
-
-  const tell = (text: string) => {
-    if (text !== '') onText(text)
+  /** `onText` gets each kept piece as it arrives; a character that two chunks share arrives with the second. */
+  constructor(bytesMax: number, onText: (text: string) => void = () => {}) {
+    this.#bytesMax = bytesMax
+    this.#onText = onText
   }
 
-  return {
-    push(chunk) {
-      const head = chunk.subarray(0, bytesMax - kept.length)
-      dropped += chunk.length - head.length
-      kept.append(head)
-      if (head.length > 0) tell(decoder.decode(head, { stream: true }))
-    },
-    text() {
-      // A character that the limit cut is dropped; one that the program itself left unfinished shows.
-      if (dropped === 0) tell(decoder.decode())
-      const text = new TextDecoder().decode(kept.bytes(), { stream: dropped > 0 })
-      return dropped === 0 ? text : `${text}\n[… ${dropped} more bytes were dropped]`
-    },
-    get truncated() {
-      return dropped > 0
-    },
+  get isTruncated(): boolean {
+    return this.#droppedBytes > 0
+  }
+
+  push(chunk: Uint8Array): void {
+    const head = chunk.subarray(0, this.#bytesMax - this.#kept.length)
+    this.#droppedBytes += chunk.length - head.length
+    this.#kept.append(head)
+    if (head.length > 0) this.#emit(this.#decoder.decode(head, { stream: true }))
+  }
+
+  /** The kept text, to be read at the end of the stream; its last line says how many bytes were dropped, if any were. */
+  text(): string {
+    // A character that the limit cut is dropped; one that the program itself left unfinished is shown as U+FFFD.
+    if (!this.isTruncated) this.#emit(this.#decoder.decode())
+    const text = new TextDecoder().decode(this.#kept.bytes(), { stream: this.isTruncated })
+    return this.isTruncated ? `${text}\n[… ${this.#droppedBytes} more bytes were dropped]` : text
+  }
+
+  #emit(text: string): void {
+    if (text !== '') this.#onText(text)
   }
 }

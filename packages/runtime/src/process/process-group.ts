@@ -1,16 +1,16 @@
-/** Ending a process together with everything it started and did not detach. */
+/** Ends a process together with every process that it started and that stayed in its process group. */
 import { readdir, readFile } from 'node:fs/promises'
 import type { Clock } from '@sluice/sdk'
 
-/** Between SIGTERM and SIGKILL. */
+/** The time between SIGTERM and SIGKILL. */
 const KILL_AFTER_MS = 2_000
-/** Most are gone at once: the first looks come soon, later ones at leisure. */
+/** Most groups end at once, so the first polls follow closely. */
 const POLL_MS_MIN = 1
 const POLL_MS_MAX = 25
 
 /**
- * Sends the group led by `pid` SIGTERM and, where some of it lives two seconds later, SIGKILL. Resolves once it is gone
- * or has got the latter; at once for a group that is gone already.
+ * Sends SIGTERM to the group that `pid` leads and, if a member still runs two seconds later, SIGKILL. Resolves once the
+ * group has ended or was sent SIGKILL; at once for a group that has ended already.
  */
 export async function stopGroup(pid: number, clock: Clock): Promise<void> {
   if (!signal(pid, 'SIGTERM')) return
@@ -21,19 +21,19 @@ export async function stopGroup(pid: number, clock: Clock): Promise<void> {
   }
 }
 
-/** False if nobody was there to get it. */
+/** False if the group has no members. */
 function signal(pid: number, name: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(-pid, name)
   } catch (error) {
-    // EPERM: there, but somebody else's
+    // EPERM: the group exists, but belongs to another user.
     return (error as NodeJS.ErrnoException).code !== 'ESRCH'
   }
 }
 
 /**
- * True if a member of the group still runs. One that ended keeps its place until it is waited for, by an `init` that may
- * take its time or, in a container, never does it; so where there is /proc, that is where the answer comes from.
+ * True if a member of the group still runs. A member that has ended stays in the group until its parent waits for it, which
+ * `init` does late or, in some containers, never. So where there is /proc, the state that it shows decides.
  */
 async function isAlive(pid: number): Promise<boolean> {
   if (!signal(pid, 0)) return false

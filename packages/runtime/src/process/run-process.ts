@@ -1,29 +1,48 @@
-/** One process from start to end, with everything it started in its process group. */
+/** Runs one process from start to end, together with every process that it starts in its process group. */
 import type { ChildProcess } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
-import { AppError, type Clock, type ProcessCommand, type SpawnRequest, type SpawnResult } from '@sluice/sdk'
-import { createOutputHead } from './output-head.ts'
+import { AppError, type Clock, type ProcessCommand, type RunBare, type SpawnRequest, type SpawnResult } from '@sluice/sdk'
+import { OutputHead } from './output-head.ts'
 import { stopGroup } from './process-group.ts'
 
-/** After SIGKILL: a process that is there still hangs in the kernel. */
+/** The wait after SIGKILL: a process that has not ended by then hangs in the kernel. */
 const GIVE_UP_AFTER_MS = 5_000
-/** How long a process that left the group may still hold our pipes. */
+/** The longest wait for the last output, which a process that left the group may hold open. */
 const PIPE_DRAIN_MS = 250
 
+const BARE_TIMEOUT_MS = 60_000
+const BARE_OUTPUT_BYTES_MAX = 65_536
+
+/** Runs programs of the sandbox backends themselves, such as a container engine's client, without a sandbox. */
+export const createRunBare =
+  (clock: Clock): RunBare =>
+  (command, signal) =>
+    runProcess(
+      command,
+      {
+        ...command,
+        policy: { writable: [], network: true },
+        timeoutMs: BARE_TIMEOUT_MS,
+        outputBytesMax: BARE_OUTPUT_BYTES_MAX,
+        signal,
+      },
+      clock,
+    )
+
 /**
- * Runs `command` to its end; then, or on time-out or abort, what there is of its group is stopped. A process that left
- * the group may live on, but no longer holds us.
+ * Runs `command` until it ends, times out or is aborted, and then stops the rest of its process group. A process that left
+ * the group may run on, but the caller does not wait for it.
  */
 export async function runProcess(command: ProcessCommand, request: SpawnRequest, clock: Clock): Promise<Omit<SpawnResult, 'sandbox'>> {
   const child = await start(command, request.input !== undefined)
   const { pid, stdout, stderr } = child
   if (pid === undefined || !stdout || !stderr) throw new AppError('internal', `'${command.file}' was started without an id`)
 
-  const out = createOutputHead(request.outputBytesMax, (text) => request.onOutput?.('stdout', text))
-  const err = createOutputHead(request.outputBytesMax, (text) => request.onOutput?.('stderr', text))
-  stdout.on('data', out.push)
-  stderr.on('data', err.push)
-  // a program need not read its input
+  const out = new OutputHead(request.outputBytesMax, (text) => request.onOutput?.('stdout', text))
+  const err = new OutputHead(request.outputBytesMax, (text) => request.onOutput?.('stderr', text))
+  stdout.on('data', (chunk) => out.push(chunk))
+  stderr.on('data', (chunk) => err.push(chunk))
+  // A program that does not read its input makes writing it fail, which is not an error of the command.
   child.stdin?.on('error', () => undefined)
   child.stdin?.end(request.input)
 
@@ -55,8 +74,8 @@ export async function runProcess(command: ProcessCommand, request: SpawnRequest,
     const exit = await exited.promise
     ended.abort()
     await stop()
-    await drained(closed.promise, clock)
-    return { ...exit, timedOut, stdout: out.text(), stderr: err.text(), truncated: out.truncated || err.truncated }
+    await waitForOutput(closed.promise, clock)
+    return { ...exit, timedOut, stdout: out.text(), stderr: err.text(), truncated: out.isTruncated || err.isTruncated }
   } finally {
     ended.abort()
     stdout.destroy()
@@ -65,7 +84,7 @@ export async function runProcess(command: ProcessCommand, request: SpawnRequest,
   }
 }
 
-/** Resolves once it runs. */
+/** Resolves once the process runs. */
 async function start(command: ProcessCommand, hasInput: boolean): Promise<ChildProcess> {
   const [{ spawn }, { INHERITED, standIns }] = await Promise.all([import('node:child_process'), import('./inherited-descriptors.ts')])
   const { promise, resolve, reject } = Promise.withResolvers<ChildProcess>()
@@ -103,8 +122,8 @@ function startError({ file }: ProcessCommand, cause: unknown): AppError {
   }
 }
 
-/** Waits for the last of the output, unless somebody outside the group holds the pipe. */
-async function drained(closed: Promise<void>, clock: Clock): Promise<void> {
+/** Waits until the output streams are closed, but no longer than a process outside the group may delay it. */
+async function waitForOutput(closed: Promise<void>, clock: Clock): Promise<void> {
   const done = new AbortController()
   await Promise.race([closed, clock.sleep(PIPE_DRAIN_MS, done.signal)])
   done.abort()

@@ -42,7 +42,7 @@ const setUp = (sandbox: Sandbox = noSandbox, required = false, closed: readonly 
   return { host, spawn, sh }
 }
 
-test('a sandbox is given the devices that are there, and what is no device is never given', async () => {
+test('passes on devices that exist, and rejects paths that are not below /dev', async () => {
   const given: unknown[] = []
   const wrap: Sandbox['wrap'] = (command, { devices }) => {
     given.push(devices)
@@ -57,7 +57,7 @@ test('a sandbox is given the devices that are there, and what is no device is ne
     await expect(withDevices(path)).rejects.toMatchObject({ code: 'internal' })
 })
 
-test('a sandbox is given no folder that holds what the daemon reads keys or code from', async () => {
+test('refuses a writable folder that holds keys or code of the daemon', async () => {
   const inner = join(folder, 'closed', 'workspace')
   mkdirSync(inner, { recursive: true })
   const link = join(folder, 'link-to-all')
@@ -70,26 +70,26 @@ test('a sandbox is given no folder that holds what the daemon reads keys or code
   expect(await setUp(noSandbox, false, [folder]).sh('true')).toMatchObject({ exitCode: 0 })
 })
 
-/** Looks again until it is so; the test's own limit ends it. */
-const until = async (isSo: () => boolean) => {
-  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 2))
+/** Polls until the condition holds; the time limit of the test ends it otherwise. */
+const until = async (holds: () => boolean) => {
+  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 2))
 }
 const isAlive = (pid: number) => {
   try {
-    // a process that ended but that nobody has waited for is dead
+    // A zombie counts as ended.
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
   } catch {
     return false
   }
 }
-/** Starts a script that writes a process id to a file; the id once it is there. */
+/** The process id that a script writes to a file, once it is written. */
 const pidFrom = async (name: string) => {
   const path = join(folder, name)
   await until(() => existsSync(path) && readFileSync(path, 'utf8').endsWith('\n'))
   return Number(readFileSync(path, 'utf8'))
 }
 
-/** Lets the clock run, much slower than real time, until the process has ended. */
+/** Advances the clock, much slower than real time, until the process has ended. */
 const finish = async <T>(host: TestHost, running: Promise<T>): Promise<T> => {
   let isDone = false
   const done = running.finally(() => {
@@ -102,7 +102,7 @@ const finish = async <T>(host: TestHost, running: Promise<T>): Promise<T> => {
   return done
 }
 
-test('output, exit code and the name of the sandbox come back', async () => {
+test('returns output, exit code and the name of the sandbox', async () => {
   expect(await setUp().sh('echo out; echo err >&2; exit 3')).toEqual({
     exitCode: 3,
     signal: null,
@@ -114,22 +114,22 @@ test('output, exit code and the name of the sandbox come back', async () => {
   })
 })
 
-test('the environment is exactly what was given', async () => {
+test('passes on exactly the given environment', async () => {
   const { stdout } = await setUp().sh('env', { file: '/usr/bin/env', args: [], env: { PATH, ONLY: 'this' } })
   expect(stdout.split('\n').sort()).toEqual(['', 'ONLY=this', `PATH=${PATH}`])
 })
 
-test('input is given, and without any the standard input is at its end', async () => {
+test('writes the input to standard input, which is empty without one', async () => {
   const { sh } = setUp()
   expect((await sh('cat', { input: 'hello' })).stdout).toBe('hello')
   expect((await sh('cat')).stdout).toBe('')
 })
 
-test('input that is not read does no harm', async () => {
+test('ignores input that the program does not read', async () => {
   expect((await setUp().sh('exit 0', { input: 'x'.repeat(1_000_000) })).exitCode).toBe(0)
 })
 
-test('a signal the program sends itself is a result', async () => {
+test('returns the signal that a program sends itself', async () => {
   expect(await setUp().sh('kill -PIPE $$')).toMatchObject({ exitCode: null, signal: 'SIGPIPE', timedOut: false })
 })
 
@@ -137,7 +137,7 @@ test('SIGPIPE is not ignored in the child', async () => {
   expect((await setUp().sh('yes | head -n 1')).stdout).toBe('y\n')
 })
 
-test('no descriptor of ours is open in the child', async () => {
+test('passes on no descriptor that the daemon opened', async () => {
   const own = openSync(folder, 'r')
   const { stdout } = await setUp().sh('ls -l /proc/$$/fd')
   closeSync(own)
@@ -145,10 +145,10 @@ test('no descriptor of ours is open in the child', async () => {
   expect(stdout).not.toContain(folder)
 })
 
-test('no descriptor we were handed ourselves leads anywhere in the child', () => {
+test('passes on no descriptor that the daemon inherited', () => {
   const [handed, high] = [openSync(folder, 'r'), 60]
   const script = `
-    import { createRunBare } from ${JSON.stringify(join(import.meta.dirname, 'run-bare.ts'))}
+    import { createRunBare } from ${JSON.stringify(join(import.meta.dirname, 'run-process.ts'))}
     import { systemClock } from ${JSON.stringify(join(import.meta.dirname, '../../../kit/src/system-clock.ts'))}
     const command = { file: 'ls', args: ['-l', '/proc/self/fd'], cwd: '/', env: process.env }
     const { stdout } = await createRunBare(systemClock)(command, new AbortController().signal)
@@ -164,7 +164,7 @@ test('no descriptor we were handed ourselves leads anywhere in the child', () =>
   expect(stdout).not.toContain(folder)
 })
 
-test('output over the limit is dropped with a word on how much', async () => {
+test('drops output over the limit and says how much', async () => {
   const pieces: string[] = []
   const { sh } = setUp()
   const result = await sh('head -c 5000 /dev/zero | tr "\\0" x; echo short >&2', {
@@ -178,7 +178,7 @@ test('output over the limit is dropped with a word on how much', async () => {
   expect(pieces.filter((piece) => piece.startsWith('stdout:')).join('').length).toBeLessThan(200)
 })
 
-test('endless output neither fills memory nor outlives the time-out', async () => {
+test('bounds endless output, and ends it at the time-out', async () => {
   const { host, sh } = setUp()
   const seen: string[] = []
   const running = sh('yes', { outputBytesMax: 1000, timeoutMs: 500, onOutput: (_, text) => seen.push(text) })
@@ -188,7 +188,7 @@ test('endless output neither fills memory nor outlives the time-out', async () =
   expect(seen.join('')).toHaveLength(1000)
 })
 
-test('a time-out ends the whole group, and says so', async () => {
+test('ends the whole process group at the time-out', async () => {
   const { host, sh } = setUp()
   const running = sh('sleep 60 & echo $! > child.pid; wait', { timeoutMs: 1000 })
   const child = await pidFrom('child.pid')
@@ -197,7 +197,7 @@ test('a time-out ends the whole group, and says so', async () => {
   await until(() => !isAlive(child))
 })
 
-test('who ignores SIGTERM gets SIGKILL two seconds later, not before', async () => {
+test('sends SIGKILL two seconds after an ignored SIGTERM, not before', async () => {
   const { host, sh } = setUp()
   const running = sh('trap "" TERM; echo $$ > stubborn.pid; while :; do sleep 0.01; done', { timeoutMs: 1000 })
   const pid = await pidFrom('stubborn.pid')
@@ -209,7 +209,7 @@ test('who ignores SIGTERM gets SIGKILL two seconds later, not before', async () 
   expect(await finish(host, running)).toMatchObject({ timedOut: true, signal: 'SIGKILL' })
 })
 
-test('an abort ends the group and is no time-out', async () => {
+test('ends the group on abort, which is not a time-out', async () => {
   const { host, sh } = setUp()
   const abort = new AbortController()
   const running = sh('echo $$ > aborted.pid; sleep 60', { signal: abort.signal })
@@ -219,12 +219,12 @@ test('an abort ends the group and is no time-out', async () => {
   expect(await finish(host, running)).toMatchObject({ timedOut: false, signal: 'SIGTERM' })
 })
 
-test('an abort before the start starts nothing', async () => {
+test('starts no process after an abort', async () => {
   await expect(setUp().sh('touch started', { signal: AbortSignal.abort() })).rejects.toMatchObject({ code: 'aborted' })
   expect(existsSync(join(folder, 'started'))).toBe(false)
 })
 
-test('what a program leaves running in its group ends with it', async () => {
+test('ends background processes of the group with the program', async () => {
   const { host, sh } = setUp()
   const running = sh('sleep 60 & echo $! > left.pid; echo done')
   const child = await pidFrom('left.pid')
@@ -232,7 +232,7 @@ test('what a program leaves running in its group ends with it', async () => {
   await until(() => !isAlive(child))
 })
 
-test('a grandchild outside the group that holds the pipe does not hold the caller', async () => {
+test('does not wait for a process that left the group and holds the pipe', async () => {
   const { host, sh } = setUp()
   const running = sh("setsid sh -c 'echo $$ > daemon.pid; exec sleep 60' & echo done; while [ ! -s daemon.pid ]; do sleep 0.01; done")
   const daemon = await pidFrom('daemon.pid')
@@ -244,7 +244,7 @@ test('a grandchild outside the group that holds the pipe does not hold the calle
   }
 })
 
-test('a program that is not there is not_found', async () => {
+test('rejects with a code that says why a program cannot start', async () => {
   const { sh } = setUp()
   await expect(sh('', { file: 'no-such-program' })).rejects.toMatchObject({ code: 'not_found' })
   await expect(sh('', { file: folder })).rejects.toMatchObject({ code: 'forbidden' })
@@ -252,13 +252,13 @@ test('a program that is not there is not_found', async () => {
   await expect(sh('echo', { args: ['-c', 'x'.repeat(10_000_000)] })).rejects.toMatchObject({ code: 'invalid_request' })
 })
 
-test('writable folders that are missing are made', async () => {
+test('makes missing writable folders', async () => {
   const fresh = join(folder, 'fresh/workspace')
   const { sh } = setUp()
   expect((await sh('pwd', { cwd: fresh, policy: { writable: [fresh], network: false } })).stdout).toBe(`${fresh}\n`)
 })
 
-test('the sandbox gets folders without links', async () => {
+test('gives the sandbox folders without links', async () => {
   const [real, link] = [join(folder, 'real'), join(folder, 'link')]
   symlinkSync(real, link)
   mkdirSync(real)
@@ -275,7 +275,7 @@ test('the sandbox gets folders without links', async () => {
   await expect(setUp().sh('true', { cwd: join(folder, 'none') })).rejects.toMatchObject({ code: 'not_found' })
 })
 
-test('the command that runs is the one the sandbox wrapped, and it is released', async () => {
+test('runs the wrapped command, and releases it afterwards', async () => {
   let released = 0
   const release = async () => {
     released++
@@ -301,13 +301,13 @@ test('the command that runs is the one the sandbox wrapped, and it is released',
   expect(released).toBe(2)
 })
 
-test('a required sandbox that is missing refuses', async () => {
+test('refuses commands where a required sandbox is missing', async () => {
   await expect(setUp(noSandbox, true).sh('touch ran')).rejects.toMatchObject({ code: 'unavailable' })
   await expect(setUp(refusingSandbox('none works')).sh('touch ran')).rejects.toMatchObject({ code: 'unavailable', message: 'none works' })
   expect(existsSync(join(folder, 'ran'))).toBe(false)
 })
 
-test('a sandbox that fails to wrap is unavailable, and nothing runs', async () => {
+test('runs no command when the sandbox fails to wrap it', async () => {
   const broken: Sandbox = {
     ...noSandbox,
     strength: 5,

@@ -1,29 +1,56 @@
-/** The only way to start a process: sandboxed, with nothing inherited, ended for certain (§2.6 `[security.sandbox]`). */
+/** `Host.spawn`: runs a command in the sandbox, with the environment it was given only, within the limits of the configuration. */
 import { access, mkdir, realpath } from 'node:fs/promises'
 import { sep } from 'node:path'
-import { AppError, type Clock, errorText, type Logger, type Sandbox, type Spawn, type SpawnRequest, type WrappedCommand } from '@sluice/sdk'
-import { type CommandLimits, tightened } from './command-limits.ts'
-import { createRunBare } from './run-bare.ts'
-import { runProcess } from './run-process.ts'
+import type { SandboxConfig } from '@sluice/config'
+import {
+  AppError,
+  type Clock,
+  errorText,
+  type Logger,
+  type Sandbox,
+  type SandboxPolicy,
+  type Spawn,
+  type SpawnRequest,
+  type WrappedCommand,
+} from '@sluice/sdk'
+import { createRunBare, runProcess } from './run-process.ts'
+
+const MEBIBYTE = 1024 * 1024
+
+/** The resources that one command may use. */
+export interface CommandLimits {
+  readonly memoryBytesMax: number
+  readonly processesMax: number
+  readonly fileBytesMax: number
+  readonly cpuSecsMax: number
+}
+
+/** The limits of `[security.sandbox]`. */
+export const commandLimits = (config: SandboxConfig): CommandLimits => ({
+  memoryBytesMax: config.max_memory_mb * MEBIBYTE,
+  processesMax: config.max_processes,
+  fileBytesMax: config.max_file_mb * MEBIBYTE,
+  cpuSecsMax: config.max_cpu_secs,
+})
 
 export interface SpawnOptions {
-  /** The chosen backend; the first spawn waits for the choice. */
+  /** The chosen sandbox; the first command waits for the choice. */
   readonly sandbox: () => Sandbox | Promise<Sandbox>
-  /** `[security.sandbox] required`: without isolation nothing runs. */
+  /** `[security.sandbox] required`: without isolation no command runs. */
   readonly required: boolean
   readonly limits: CommandLimits
-  /** Folders of the daemon that it reads keys, settings or code from: no sandbox keeps them closed inside a writable folder. */
+  /** Folders from which the daemon reads keys, settings or code: no sandbox protects them inside a writable folder. */
   readonly closed: readonly string[]
   readonly log: Logger
   readonly clock: Clock
 }
 
 /**
- * Folders of `policy.writable` that are missing are made, for their owner alone, and the sandbox gets them and the working
- * folder without links.
+ * Missing folders of `policy.writable` are made with mode 0700. The sandbox gets them, and the working folder, as paths
+ * without links. A command gets the tighter of the limits it asks for and the configured ones.
  */
 export function createSpawn({ sandbox, required, limits, closed, log, clock }: SpawnOptions): Spawn {
-  const run = createRunBare(clock)
+  const runBare = createRunBare(clock)
   return async (request) => {
     const chosen = await sandbox()
     const prepared = await prepare(request, limits)
@@ -34,7 +61,7 @@ export function createSpawn({ sandbox, required, limits, closed, log, clock }: S
       if (request.signal.aborted) throw new AppError('aborted', `'${request.file}' was not started`)
       return { ...(await runProcess(command, request, clock)), sandbox: chosen.name }
     } finally {
-      await command.release?.(run).catch((error: unknown) => log.warn('a sandbox left something behind', { sandbox: chosen.name, error }))
+      await command.release?.(runBare).catch((error: unknown) => log.warn('sandbox cleanup failed', { sandbox: chosen.name, error }))
     }
   }
 }
@@ -47,16 +74,25 @@ async function prepare(request: SpawnRequest, limits: CommandLimits): Promise<Sp
     })
     writable.push(await realFolder(folder))
   }
-  const devices = await Promise.all((request.policy.devices ?? []).map(ifThere))
+  const devices = await Promise.all((request.policy.devices ?? []).map(existingDevice))
   const policy = { ...request.policy, writable, ...(devices.length > 0 && { devices: devices.flat() }) }
   return { ...request, cwd: await realFolder(request.cwd), policy: tightened(policy, limits) }
 }
 
+/** The policy with the tighter of its own limits and `limits`. */
+const tightened = (policy: SandboxPolicy, limits: CommandLimits): SandboxPolicy => ({
+  ...policy,
+  memoryBytesMax: Math.min(policy.memoryBytesMax ?? Number.POSITIVE_INFINITY, limits.memoryBytesMax),
+  processesMax: Math.min(policy.processesMax ?? Number.POSITIVE_INFINITY, limits.processesMax),
+  fileBytesMax: Math.min(policy.fileBytesMax ?? Number.POSITIVE_INFINITY, limits.fileBytesMax),
+  cpuSecsMax: Math.min(policy.cpuSecsMax ?? Number.POSITIVE_INFINITY, limits.cpuSecsMax),
+})
+
 /** Throws `forbidden` if a command could write in one of the closed folders. */
 async function checkClosed(writable: readonly string[], closed: readonly string[]): Promise<void> {
-  const inner = await Promise.all(closed.map((folder) => realpath(folder).catch(() => folder)))
+  const protectedFolders = await Promise.all(closed.map((folder) => realpath(folder).catch(() => folder)))
   for (const folder of writable) {
-    const found = inner.find((path) => path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep))
+    const found = protectedFolders.find((path) => path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep))
     if (found === undefined) continue
     throw new AppError(
       'forbidden',
@@ -65,7 +101,8 @@ async function checkClosed(writable: readonly string[], closed: readonly string[
   }
 }
 
-async function ifThere(device: string): Promise<string[]> {
+/** The device in a list, or an empty list if it does not exist. Throws `internal` for a path that is not below /dev. */
+async function existingDevice(device: string): Promise<string[]> {
   if (!/^(?!.*\/\.\.?(?:\/|$))\/dev\/./.test(device)) throw new AppError('internal', `'${device}' is no device`)
   return access(device).then(
     () => [device],

@@ -1,4 +1,4 @@
-/** The no-op sandbox, which confines nothing, and the one that refuses to run anything. */
+/** Two stand-ins for a sandbox backend: one that confines nothing, and one that refuses every command. */
 import { AppError, type Sandbox } from '@sluice/sdk'
 
 export const noSandbox: Sandbox = {
@@ -8,9 +8,10 @@ export const noSandbox: Sandbox = {
   wrap: (command) => command,
 }
 
+/** The name of the sandbox that refuses every command. */
 export const REFUSING = 'unavailable'
 
-/** Stands where no sandbox works and commands are not to run without one: starts nothing and says why. */
+/** The choice where no sandbox works and commands must not run without one: it starts nothing, and says why. */
 export const refusingSandbox = (why: string): Sandbox => ({
   name: REFUSING,
   strength: 0,

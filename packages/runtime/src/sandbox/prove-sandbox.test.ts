@@ -15,7 +15,7 @@ afterAll(() => rmSync(base, { recursive: true, force: true }))
 const { signal } = new AbortController()
 const prove = (wrap: Sandbox['wrap'], places = [outside]) =>
   proveSandbox({ ...noSandbox, wrap }, { run: runBare, signal, workspace, places })
-/** Confines by leaving out what the script tries: its lines, or words it is given. */
+/** Confines by removing attempts from the script: lines of it, or its arguments. */
 const without =
   (...patterns: RegExp[]): Sandbox['wrap'] =>
   (command) => ({
@@ -27,11 +27,11 @@ const CHANGES = /^ *\(echo[^\n]*|^ *\(: >"[^\n]*|^ *rm[^\n]*/gm
 const SOCKETS = /^.*\/socket$/g
 const ABSTRACT = /^@sluice.*$/g
 
-test('finds a file that can be read', async () => {
+test('finds a file outside that can be read', async () => {
   expect(await prove((command) => command)).toBe('a file outside was read')
 })
 
-test('finds a file that can be changed', async () => {
+test('finds a file outside that can be changed', async () => {
   expect(await prove(without(READS))).toBe('a file outside was changed')
 })
 
@@ -47,11 +47,11 @@ test('finds a network that can be reached', async () => {
   expect(await prove(without(READS, CHANGES, SOCKETS, ABSTRACT))).toBe('the network was reached')
 })
 
-test('finds a backend in which no command works, and names the workspace', async () => {
+test('reports the workspace in which no command works', async () => {
   expect(await prove((command) => ({ ...command, file: 'false' }))).toBe(`no command can work in ${workspace}: exit code 1`)
 })
 
-test('runs the command in the workspace, as commands of tools run', async () => {
+test('runs the command as tools run theirs: inside the workspace', async () => {
   const seen: unknown[] = []
   await prove((command, policy) => {
     seen.push(command.cwd.startsWith(`${workspace}/`), policy)
@@ -60,7 +60,7 @@ test('runs the command in the workspace, as commands of tools run', async () => 
   expect(seen).toEqual([true, { writable: [workspace], network: false }])
 })
 
-test('plants nothing where it may not write, nor in the workspace itself', async () => {
+test('plants files in writable places outside the workspace only', async () => {
   const seen: string[] = []
   const wrap: Sandbox['wrap'] = (command) => {
     seen.push(...command.args)
@@ -70,7 +70,7 @@ test('plants nothing where it may not write, nor in the workspace itself', async
   expect(seen.filter((word) => /sluice-proof-[^/]*$/.test(word) && word.startsWith('/'))).toHaveLength(1)
 })
 
-test('leaves nothing behind, the workspace it made included', async () => {
+test('removes everything it made, the workspace included', async () => {
   await prove((command) => command)
   expect(readdirSync(base)).toEqual(['outside'])
   expect(readdirSync(outside)).toEqual([])

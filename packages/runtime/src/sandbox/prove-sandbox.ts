@@ -1,4 +1,4 @@
-/** Proves that a backend confines on this machine: runs a command that tries to get out, before the backend is chosen. */
+/** Proves that a backend confines commands on this machine: before it is chosen, a command tries to get out of it. */
 import { randomBytes } from 'node:crypto'
 import { access, constants, mkdir, mkdtemp, readdir, readFile, realpath, rm, rmdir, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer, type Server } from 'node:net'
@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { RunBare, Sandbox } from '@sluice/sdk'
 
-/** Connects to each Unix socket given and prints its path; `@` stands for the first byte of an abstract name. */
+/** Connects to each given Unix socket and prints the paths that answer; `@` stands for the first byte of an abstract name. */
 const KNOCK_PERL = String.raw`use Socket; for my $at (@ARGV) { (my $name = $at) =~ s/^@/\0/; socket(my $s, AF_UNIX, SOCK_STREAM, 0) or next; print "reached $at\n" if connect($s, $name =~ /^\0/ ? pack("S a*", AF_UNIX, $name) : pack_sockaddr_un($name)) }`
 const KNOCK_PYTHON = String.raw`
 import socket, sys
@@ -17,9 +17,9 @@ for at in sys.argv[1:]:
     except OSError: pass`
 
 /**
- * For `sh`. The arguments are a port, a word to write inside, a script for perl and one for python that connect to sockets, the
- * number of folders outside, these folders, and the sockets. It reads and changes what it must not, then prints what it saw; at
- * last it does what it must be able to do.
+ * The script for `sh`. Its arguments are a port, a word to write inside, a script for perl and one for python that connect to
+ * sockets, the number of folders outside, these folders, and the sockets. It tries to read and change files outside, to reach
+ * the port and the sockets, and prints what it read and reached. Last, it writes the word in its own folder.
  */
 const ATTEMPTS = `
 port=$1 word=$2 perl=$3 python=$4 count=$5
@@ -40,15 +40,15 @@ bash -c 'exec 3<>"/dev/tcp/127.0.0.1/$0"' "$port" 2>/dev/null ||
 perl -e "$perl" "$@" 2>/dev/null || python3 -c "$python" "$@" 2>/dev/null
 echo "$word" >inside`
 
-/** More of the sockets that this machine already has are not tried. */
+/** The largest number of sockets of other programs that the script tries. */
 const OTHER_SOCKETS_MAX = 16
 
 export interface ProofOptions {
   readonly run: RunBare
   readonly signal: AbortSignal
-  /** The folder commands run in; made for the proof where it is missing. */
+  /** The folder that commands run in; made for the proof where it does not exist. */
   readonly workspace: string
-  /** Folders outside to plant a file and a socket in; those this user may not write in are left out. */
+  /** Folders outside in which a file and a socket are planted; those that this user may not write in are left out. */
   readonly places: readonly string[]
 }
 
@@ -58,71 +58,116 @@ export const proofPlaces = (dataDir: string): readonly string[] => {
   return [dataDir, tmpdir(), '/run', '/run/lock', XDG_RUNTIME_DIR ?? `/run/user/${process.getuid?.() ?? 0}`]
 }
 
-/** Says what got out, as the end of a sentence; `undefined` if nothing did and the command worked. */
-export async function proveSandbox(sandbox: Sandbox, options: ProofOptions): Promise<string | undefined> {
-  const { run, signal, workspace, places } = options
-  const undo: (() => unknown)[] = []
+/** Resolves to the resource that the command reached, as the end of a sentence; `undefined` if it reached none and worked. */
+export async function proveSandbox(sandbox: Sandbox, { run, signal, workspace, places }: ProofOptions): Promise<string | undefined> {
+  const proof = new Proof()
   try {
-    const root = await makeFolder(workspace, undo)
-    const inside = await mkdtemp(join(root, '.sluice-proof-'))
-    undo.push(() => rm(inside, { recursive: true, force: true }))
-    const [secret, word] = [randomBytes(16).toString('hex'), randomBytes(16).toString('hex')]
-    let connections = 0
-    const listen = async (at: string | number): Promise<Server | undefined> => {
-      const server = await listening(at, () => connections++)
-      if (server) undo.push(() => server.close())
-      return server
+    const root = await proof.makeFolder(workspace)
+    const inside = await proof.makeInside(root)
+    await proof.plantOutside(places, root)
+    await proof.listenOutside()
+
+    const env = { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: root }
+    const command = await sandbox.wrap(
+      { file: 'sh', args: ['-c', ATTEMPTS, 'sh', ...proof.scriptArguments()], cwd: inside, env },
+      { writable: [root], network: false },
+    )
+    const { exitCode, stdout, stderr } = await run(command, signal).finally(() => command.release?.(run))
+    const leak = await proof.findLeak(stdout)
+    if (leak !== undefined) return leak
+    if (await proof.hasWorked(inside)) return undefined
+    return `no command can work in ${root}: ${stderr.trim().split('\n')[0] || `exit code ${exitCode}`}`
+  } finally {
+    await proof.undo()
+  }
+}
+
+/** The files, sockets and ports of one proof: planted before the command runs, compared after it, and removed in the end. */
+class Proof {
+  /** Stands in every planted file. */
+  readonly #secret = randomBytes(16).toString('hex')
+  /** The command writes it in its own folder. */
+  readonly #word = randomBytes(16).toString('hex')
+  readonly #outside: { readonly folder: string; readonly entries: readonly string[] }[] = []
+  readonly #sockets: string[] = []
+  readonly #undo: (() => unknown)[] = []
+  #port = 0
+  #connections = 0
+
+  /** Returns the folder's path without links. Folders that had to be made are removed again, unless something is in them. */
+  async makeFolder(folder: string): Promise<string> {
+    const first = await mkdir(folder, { recursive: true, mode: 0o700 })
+    if (first !== undefined) {
+      this.#undo.push(async () => {
+        for (let each = folder; each.startsWith(first); each = dirname(each)) await rmdir(each).catch(() => undefined)
+      })
     }
-    const outside: string[] = []
-    const sockets = await othersSockets()
+    return realpath(folder)
+  }
+
+  /** Makes the folder that the command runs in. */
+  async makeInside(root: string): Promise<string> {
+    const inside = await mkdtemp(join(root, '.sluice-proof-'))
+    this.#undo.push(() => rm(inside, { recursive: true, force: true }))
+    return inside
+  }
+
+  /** Plants a file and a socket in each of the places that this user may write in and that are not in the workspace. */
+  async plantOutside(places: readonly string[], root: string): Promise<void> {
+    this.#sockets.push(...(await othersSockets()))
     for (const place of await distinctFolders(places)) {
       if (`${place}/`.startsWith(`${root}/`)) continue
       const folder = await mkdtemp(join(place, 'sluice-proof-')).catch(() => undefined)
       if (folder === undefined) continue
-      undo.push(() => rm(folder, { recursive: true, force: true }))
-      await writeFile(join(folder, 'canary'), secret)
-      // A path may be too long for a socket.
-      if (await listen(join(folder, 'socket'))) sockets.push(join(folder, 'socket'))
-      outside.push(folder)
+      this.#undo.push(() => rm(folder, { recursive: true, force: true }))
+      await writeFile(join(folder, 'canary'), this.#secret)
+      // The path may be too long for a socket.
+      if (await this.#listen(join(folder, 'socket'))) this.#sockets.push(join(folder, 'socket'))
+      this.#outside.push({ folder, entries: await readdir(folder) })
     }
-    const abstract = `sluice-proof-${word}`
-    if (process.platform === 'linux' && (await listen(`\0${abstract}`))) sockets.push(`@${abstract}`)
-    const tcp = await listen(0)
-    const port = (tcp?.address() as AddressInfo | undefined)?.port ?? 0
-    const before = await Promise.all(outside.map((folder) => readdir(folder)))
+  }
 
-    const env = { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: root }
-    const args = [String(port), word, KNOCK_PERL, KNOCK_PYTHON, String(outside.length), ...outside, ...sockets]
-    const command = await sandbox.wrap(
-      { file: 'sh', args: ['-c', ATTEMPTS, 'sh', ...args], cwd: inside, env },
-      { writable: [root], network: false },
-    )
-    const { exitCode, stdout, stderr } = await run(command, signal).finally(() => command.release?.(run))
-    if (stdout.includes(secret)) return 'a file outside was read'
-    for (const [index, folder] of outside.entries()) {
-      const isSame = (await readdir(folder)).join() === before[index]?.join()
-      if (!isSame || (await readFile(join(folder, 'canary'), 'utf8').catch(() => '')) !== secret) return 'a file outside was changed'
+  /** Listens at an abstract socket, where the system has them, and at a port of this machine. */
+  async listenOutside(): Promise<void> {
+    const abstract = `sluice-proof-${this.#word}`
+    if (process.platform === 'linux' && (await this.#listen(`\0${abstract}`))) this.#sockets.push(`@${abstract}`)
+    const server = await this.#listen(0)
+    this.#port = (server?.address() as AddressInfo | undefined)?.port ?? 0
+  }
+
+  scriptArguments(): string[] {
+    const folders = this.#outside.map(({ folder }) => folder)
+    return [String(this.#port), this.#word, KNOCK_PERL, KNOCK_PYTHON, String(folders.length), ...folders, ...this.#sockets]
+  }
+
+  /** The resource that the command reached; `undefined` if it reached none. */
+  async findLeak(stdout: string): Promise<string | undefined> {
+    if (stdout.includes(this.#secret)) return 'a file outside was read'
+    for (const { folder, entries } of this.#outside) {
+      const isSame = (await readdir(folder)).join() === entries.join()
+      const canary = await readFile(join(folder, 'canary'), 'utf8').catch(() => '')
+      if (!isSame || canary !== this.#secret) return 'a file outside was changed'
     }
     const reached = /^reached (.+)$/m.exec(stdout)?.[1]
     if (reached !== undefined) return `the socket ${reached} was reached`
-    if (connections > 0) return 'the network was reached'
-    const written = await readFile(join(inside, 'inside'), 'utf8').catch(() => '')
-    if (written.trim() !== word) return `no command can work in ${root}: ${stderr.trim().split('\n')[0] || `exit code ${exitCode}`}`
-    return undefined
-  } finally {
-    for (const step of undo.reverse()) await step()
+    return this.#connections > 0 ? 'the network was reached' : undefined
   }
-}
 
-/** Without links; `undo` gets a step that removes the folders that were missing, unless something was put there meanwhile. */
-async function makeFolder(folder: string, undo: (() => unknown)[]): Promise<string> {
-  const first = await mkdir(folder, { recursive: true, mode: 0o700 })
-  if (first !== undefined) {
-    undo.push(async () => {
-      for (let each = folder; each.startsWith(first); each = dirname(each)) await rmdir(each).catch(() => undefined)
-    })
+  /** True if the command wrote the word in its own folder. */
+  async hasWorked(inside: string): Promise<boolean> {
+    const written = await readFile(join(inside, 'inside'), 'utf8').catch(() => '')
+    return written.trim() === this.#word
   }
-  return realpath(folder)
+
+  async undo(): Promise<void> {
+    for (const step of this.#undo.toReversed()) await step()
+  }
+
+  async #listen(at: string | number): Promise<Server | undefined> {
+    const server = await listening(at, () => this.#connections++)
+    if (server) this.#undo.push(() => server.close())
+    return server
+  }
 }
 
 async function distinctFolders(folders: readonly string[]): Promise<Set<string>> {
@@ -145,7 +190,7 @@ async function othersSockets(): Promise<string[]> {
   return found
 }
 
-/** A server at a port of 127.0.0.1 (0: any) or at a socket; `undefined` where it cannot be made. */
+/** A server at a port of 127.0.0.1 (0: any free one) or at a socket; `undefined` where this user cannot listen there. */
 function listening(at: string | number, onConnection: () => void): Promise<Server | undefined> {
   const { promise, resolve } = Promise.withResolvers<Server | undefined>()
   const server = createServer((socket) => {

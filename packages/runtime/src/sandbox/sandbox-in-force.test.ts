@@ -3,7 +3,7 @@ import { testHost } from '@sluice/testkit/host'
 import { runBare } from '@sluice/testkit/run-bare'
 import { expect, test } from 'vitest'
 import { noSandbox } from './no-sandbox.ts'
-import { createSandboxInForce } from './sandbox-in-force.ts'
+import { SandboxInForce } from './sandbox-in-force.ts'
 
 /** A backend that can be switched on and off. */
 function fake(name: string, strength: number) {
@@ -22,7 +22,7 @@ function fake(name: string, strength: number) {
 
 function inForceOf(backend: string, ...fakes: ReturnType<typeof fake>[]) {
   const { log, logs } = testHost()
-  const inForce = createSandboxInForce(
+  const inForce = new SandboxInForce(
     () => ({
       backend,
       required: false,
@@ -35,56 +35,56 @@ function inForceOf(backend: string, ...fakes: ReturnType<typeof fake>[]) {
     log,
   )
   const warnings = () => logs.filter(({ level }) => level === 'warn').map(({ message }) => message)
-  const name = async () => (await inForce.sandbox()).sandbox.name
+  const name = async () => (await inForce.choice()).sandbox.name
   return { inForce, warnings, name }
 }
 
-test.each(['auto', 'container'])('%s: a backend that comes up later is taken when it is tried again', async (backend) => {
+test.each(['auto', 'container'])('%s: takes a backend that becomes available before a retry', async (backend) => {
   const container = fake('container', 1)
   const { inForce, name } = inForceOf(backend, container)
   expect(await name()).toBe(backend === 'auto' ? 'unavailable' : 'none')
   container.state.available = true
-  await inForce.retrySandbox()
+  await inForce.retry()
   expect(await name()).toBe('container')
-  expect(inForce.chosenSandbox()).toMatchObject({ sandbox: { name: 'container' }, isFinal: true })
+  expect(inForce.latest()).toMatchObject({ sandbox: { name: 'container' }, isFinal: true })
 })
 
-test('a named backend takes over from the one that stood in for it', async () => {
+test('replaces the stand-in once the named backend works', async () => {
   const [named, other] = [fake('named', 1), fake('other', 9)]
   other.state.available = true
   const { inForce, name } = inForceOf('named', named, other)
   expect(await name()).toBe('other')
   named.state.available = true
-  await inForce.retrySandbox()
+  await inForce.retry()
   expect(await name()).toBe('named')
 })
 
-test('a backend that stays away is reported once', async () => {
+test('reports a backend that stays unavailable once', async () => {
   const { inForce, warnings } = inForceOf('container', fake('container', 1))
-  await inForce.sandbox()
-  await inForce.retrySandbox()
-  await inForce.retrySandbox()
+  await inForce.choice()
+  await inForce.retry()
+  await inForce.retry()
   expect(warnings()).toEqual([expect.stringMatching(/^commands run without a sandbox: .*its engine is down$/)])
 })
 
-test('a choice that is what the configuration asks for is not made again, and no choice is made before the first use', async () => {
+test('makes no choice before the first use, and keeps a final one', async () => {
   const jail = fake('jail', 1)
   jail.state.available = true
   const { inForce, name } = inForceOf('auto', jail)
-  await inForce.retrySandbox()
+  await inForce.retry()
   expect(jail.state.probes).toBe(0)
   await Promise.all([name(), name()])
-  await inForce.retrySandbox()
+  await inForce.retry()
   expect(jail.state.probes).toBe(1)
 })
 
-test('commands go on in the sandbox in force while it is chosen again', async () => {
+test('keeps the sandbox in force while it chooses again', async () => {
   const [named, other] = [fake('named', 1), fake('other', 9)]
   other.state.available = true
   const { inForce, name } = inForceOf('named', named, other)
-  await inForce.sandbox()
+  await inForce.choice()
   named.state.available = true
-  const retried = inForce.retrySandbox()
+  const retried = inForce.retry()
   expect(await name()).toBe('other')
   await retried
   expect(await name()).toBe('named')

@@ -30,7 +30,7 @@ const select = async (changes: Partial<SelectSandboxOptions>) => {
 const run = { file: 'true', args: [], cwd: '/', env: {} }
 const policy = { writable: [], network: false }
 
-test('auto takes the strongest whose probe passes, and says what it found before', async () => {
+test('auto takes the strongest backend whose probe passes, and lists the probes', async () => {
   const sandboxes = [fake('weak', 1, true), fake('strong', 9, false), fake('middle', 5, true), fake('odd', 7, new Error('boom'))]
   const { name, probes, warning, isFinal } = await select({ sandboxes })
   expect(name).toBe('middle')
@@ -42,7 +42,7 @@ test('auto takes the strongest whose probe passes, and says what it found before
   expect([warning, isFinal]).toEqual([undefined, true])
 })
 
-test('those the choice has left out are probed when they are asked for, by the same rule', async () => {
+test('probeOthers probes the backends that the choice has not tried', async () => {
   const sandboxes = [fake('strong', 9, true), fake('weak', 1, true), fake('missing', 2, false)]
   const options = { backend: 'auto', required: false, enabled: true, sandboxes, run: runBare, signal: new AbortController().signal }
   const choice = await selectSandbox({ ...options, prove: async () => undefined })
@@ -53,12 +53,12 @@ test('those the choice has left out are probed when they are asked for, by the s
   ])
 })
 
-test('a named backend that works is the only one tried', async () => {
+test('probes only the named backend where it works', async () => {
   const sandboxes = [fake('strong', 9, true), fake('weak', 1, true)]
   expect(await select({ backend: 'weak', sandboxes })).toMatchObject({ name: 'weak', probes: [{ name: 'weak' }], isFinal: true })
 })
 
-test('a named backend that is not available is stood in for by the strongest that works, until it is there', async () => {
+test('takes the strongest working backend while the named one is unavailable', async () => {
   const sandboxes = [fake('weak', 1, true), fake('named', 2, false, true), fake('strong', 9, false), fake('middle', 5, true)]
   expect(await select({ backend: 'named', sandboxes })).toMatchObject({
     name: 'middle',
@@ -68,7 +68,7 @@ test('a named backend that is not available is stood in for by the strongest tha
   })
 })
 
-test('a named backend falls back to none with a warning where no other works either', async () => {
+test('falls back to none with a warning where no backend works', async () => {
   const broken = await select({ backend: 'jail', sandboxes: [fake('jail', 3, false, true), fake('strong', 9, false)] })
   expect(broken).toMatchObject({
     name: 'none',
@@ -78,30 +78,30 @@ test('a named backend falls back to none with a warning where no other works eit
   expect(await broken.sandbox.wrap(run, policy)).toBe(run)
 })
 
-test('a backend that is not in the build is named with how to add it', async () => {
+test('names the build command of a backend that is not in the build', async () => {
   expect(await select({ backend: 'userns' })).toMatchObject({ name: 'none', warning: expect.stringContaining('--features sandbox-userns') })
 })
 
-test('auto runs commands without a sandbox where no backend is in the build or on the machine', async () => {
+test('auto runs commands without a sandbox on a machine without a backend', async () => {
   for (const sandboxes of [[], [fake('weak', 1, false)]])
     expect(await select({ sandboxes })).toMatchObject({ name: 'none', warning: expect.stringMatching(/^commands run without/) })
 })
 
-test('auto refuses commands while a backend is on this machine and does not work yet', async () => {
+test('auto refuses commands while an installed backend does not work yet', async () => {
   const { sandbox, warning, isFinal } = await select({ sandboxes: [fake('absent', 9, false), fake('broken', 1, false, true)] })
   expect(() => sandbox.wrap(run, policy)).toThrow(expect.objectContaining({ code: 'unavailable', message: warning }))
   expect(warning).toMatch(/^commands are refused: 'broken' \(broken says no\) .*backend = "none"/)
   expect(isFinal).toBe(false)
 })
 
-test('a required sandbox that is missing refuses every command', async () => {
+test('refuses every command where a sandbox is required and none works', async () => {
   for (const changes of [{}, { backend: 'none' }, { enabled: false }, { backend: 'jail', sandboxes: [fake('jail', 3, false)] }]) {
     const { sandbox, warning } = await select({ ...changes, required: true })
     expect(() => sandbox.wrap(run, policy)).toThrow(expect.objectContaining({ code: 'unavailable', message: warning }))
   }
 })
 
-test('switched off by choice is silent', async () => {
+test('gives no warning where the configuration switches the sandbox off', async () => {
   for (const changes of [{ backend: 'none' }, { enabled: false }]) {
     expect(await select({ ...changes, sandboxes: [fake('strong', 9, true)] })).toEqual({
       name: 'none',
@@ -112,7 +112,7 @@ test('switched off by choice is silent', async () => {
   }
 })
 
-test.each(['auto', 'hanging'])('%s: a probe that hangs tells nothing of its backend, so commands are refused', async (backend) => {
+test.each(['auto', 'hanging'])('%s: refuses commands when a probe hangs', async (backend) => {
   const hanging: Sandbox = { ...fake('hanging', 9, true), probe: () => new Promise(() => {}) }
   const abort = new AbortController()
   const choice = select({ backend, sandboxes: [hanging], signal: abort.signal })
@@ -124,7 +124,7 @@ test.each(['auto', 'hanging'])('%s: a probe that hangs tells nothing of its back
   })
 })
 
-test('a backend whose probe passes but that lets something out is not taken', async () => {
+test('rejects a backend that passes its probe but fails the proof', async () => {
   const sandboxes = [fake('leaky', 9, true), fake('tight', 5, true)]
   const { name, probes } = await select({
     sandboxes,

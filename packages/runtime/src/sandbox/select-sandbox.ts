@@ -1,56 +1,48 @@
-/** Chooses the sandbox that commands run in: by a live probe, never by what is merely installed. */
+/** Chooses the sandbox that commands run in: by a live probe, never because a backend is merely installed. */
 
 import { signalScope } from '@sluice/kit'
 import { buildHint, errorText, ROWS, type RunBare, type Sandbox, type SandboxProbe } from '@sluice/sdk'
 import { noSandbox, refusingSandbox } from './no-sandbox.ts'
 
-/** A probe that takes longer tells nothing. Each repetition waits twice as long, so that a busy machine gets its sandbox in the end. */
+/** The first limit of a probe. Each later attempt waits twice as long, so that a busy machine finds its sandbox in the end. */
 const PROBE_MS = 15_000
 const PROBE_MS_MAX = 120_000
 
 export interface TriedProbe extends SandboxProbe {
   readonly name: string
-  /** True: it did not end in time, so whether the backend works is not known. */
+  /** True: the probe did not end in time, so whether the backend works is not known. */
   readonly isUnknown?: boolean
 }
 
 export interface SandboxChoice {
   readonly sandbox: Sandbox
-  /** The backends that were tried, in that order; for status and `doctor`. */
+  /** The backends that were probed, in that order; for status and `doctor`. */
   readonly probes: readonly TriedProbe[]
-  /** One sentence, where commands run otherwise than the configuration asks, or do not run at all. */
+  /** One sentence, where commands do not run as the configuration asks, or do not run at all. */
   readonly warning?: string
-  /** False: a later probe may find a better one. */
+  /** False: a later probe may find a better backend. */
   readonly isFinal: boolean
 }
 
 export interface SelectSandboxOptions {
   /** `auto`, `none`, or a backend's name. */
   readonly backend: string
-  /** True: without a working backend nothing runs. */
+  /** True: without a working backend no command runs. */
   readonly required: boolean
   readonly enabled: boolean
-  /** The backends of this build in any order, without the no-op. */
+  /** The backends of this build in any order. */
   readonly sandboxes: readonly Sandbox[]
   readonly run: RunBare
-  /** Says what got out of the backend, as the end of a sentence; `undefined` if nothing did. */
+  /** Resolves to the resource that a confined command reached, as the end of a sentence; `undefined` if it reached none. */
   prove(sandbox: Sandbox, signal: AbortSignal): Promise<string | undefined>
   readonly signal: AbortSignal
-  /** How often the choice was made before. */
-  readonly attempt?: number
 }
 
-/** Probes, side by side, the backends that a choice has left out; for `doctor`. */
-export const probeOthers = (options: SelectSandboxOptions, { probes }: SandboxChoice): Promise<readonly TriedProbe[]> =>
-  Promise.all(
-    options.sandboxes.filter(({ name }) => !probes.some((tried) => tried.name === name)).map((sandbox) => probe(sandbox, options)),
-  )
-
 /**
- * Tries the named backend first, then the others from the strongest down. Takes as long as the probes do, so it is not for the way
- * to the first request. Never rejects.
+ * Probes the named backend first, then the others from the strongest down, and takes the first that works. `attempt` counts
+ * the choices made before. Takes as long as the probes do, so no request may wait for it at the start. Never rejects.
  */
-export async function selectSandbox(options: SelectSandboxOptions): Promise<SandboxChoice> {
+export async function selectSandbox(options: SelectSandboxOptions, attempt = 0): Promise<SandboxChoice> {
   const { backend, required } = options
   const probes: TriedProbe[] = []
   if (!options.enabled || backend === 'none') {
@@ -59,7 +51,7 @@ export async function selectSandbox(options: SelectSandboxOptions): Promise<Sand
   }
   const rank = ({ name, strength }: Sandbox) => (name === backend ? Number.POSITIVE_INFINITY : strength)
   for (const sandbox of options.sandboxes.toSorted((a, b) => rank(b) - rank(a))) {
-    const found = await probe(sandbox, options)
+    const found = await probe(sandbox, options, attempt)
     probes.push(found)
     if (!found.available) continue
     if (backend === 'auto' || sandbox.name === backend) return { sandbox, probes, isFinal: true }
@@ -68,17 +60,25 @@ export async function selectSandbox(options: SelectSandboxOptions): Promise<Sand
   return { ...withoutBackend(options, probes), probes, isFinal: false }
 }
 
-async function probe(sandbox: Sandbox, { run, prove, signal, attempt = 0 }: SelectSandboxOptions): Promise<TriedProbe> {
+/** Probes, at the same time, the backends that a choice has not tried; for `doctor`. */
+export function probeOthers(options: SelectSandboxOptions, { probes }: SandboxChoice): Promise<readonly TriedProbe[]> {
+  const others = options.sandboxes.filter(({ name }) => !probes.some((tried) => tried.name === name))
+  return Promise.all(others.map((sandbox) => probe(sandbox, options, 0)))
+}
+
+async function probe(sandbox: Sandbox, { run, prove, signal }: SelectSandboxOptions, attempt: number): Promise<TriedProbe> {
   const { name } = sandbox
-  const ms = Math.min(PROBE_MS * 2 ** attempt, PROBE_MS_MAX)
-  using scope = signalScope([signal], ms)
+  const limitMs = Math.min(PROBE_MS * 2 ** attempt, PROBE_MS_MAX)
+  using scope = signalScope([signal], limitMs)
   const limit = scope.signal
-  const cut = Promise.withResolvers<TriedProbe>()
-  const onAbort = () =>
-    cut.resolve({ name, available: false, isInstalled: true, isUnknown: true, detail: `its probe did not end within ${ms / 1000} s` })
+  const timedOut = Promise.withResolvers<TriedProbe>()
+  const onAbort = () => {
+    const detail = `its probe did not end within ${limitMs / 1000} s`
+    timedOut.resolve({ name, available: false, isInstalled: true, isUnknown: true, detail })
+  }
   limit.addEventListener('abort', onAbort, { once: true })
   if (limit.aborted) onAbort()
-  const tryIt = async (): Promise<TriedProbe> => {
+  const probeAndProve = async (): Promise<TriedProbe> => {
     const found = await sandbox.probe(limit, run)
     if (!found.available) return { name, ...found }
     const leak = await prove(sandbox, limit)
@@ -86,7 +86,7 @@ async function probe(sandbox: Sandbox, { run, prove, signal, attempt = 0 }: Sele
     return { name, available: false, isInstalled: true, detail: `${found.detail}: it was tried, and ${leak}` }
   }
   try {
-    return await Promise.race([tryIt(), cut.promise])
+    return await Promise.race([probeAndProve(), timedOut.promise])
   } catch (error) {
     return { name, available: false, isInstalled: true, detail: `the probe failed: ${errorText(error)}` }
   } finally {
@@ -94,7 +94,7 @@ async function probe(sandbox: Sandbox, { run, prove, signal, attempt = 0 }: Sele
   }
 }
 
-/** Says why the configured backend is not in use. */
+/** Why the configured backend is not in use, as the end of a sentence. */
 function reason(backend: string, probes: readonly TriedProbe[]): string {
   if (backend === 'auto') return probes.length > 0 ? 'no backend works on this machine' : 'no backend is in this build'
   const named = probes.find(({ name }) => name === backend)
@@ -104,21 +104,24 @@ function reason(backend: string, probes: readonly TriedProbe[]): string {
 }
 
 /**
- * A machine that has no backend runs commands without one, as does one whose named backend is not available. But a backend that is
- * installed may only be slow, or not up yet: `auto` waits for it.
+ * The choice where no backend works. Commands run without a sandbox on a machine that has none, and where the named one is
+ * not available. A backend that is installed may only be slow or not started yet: `auto` refuses commands until it works.
  */
-function withoutBackend({ backend, required }: SelectSandboxOptions, probes: readonly TriedProbe[]): Told {
+function withoutBackend({ backend, required }: SelectSandboxOptions, probes: readonly TriedProbe[]): WarnedChoice {
   if (required) return refusal(`a sandbox is required and ${reason(backend, probes)}`)
   const awaited = probes.filter(({ isInstalled, isUnknown }) => (backend === 'auto' ? isInstalled : isUnknown))
   if (awaited.length === 0) return { sandbox: noSandbox, warning: `commands run without a sandbox: ${reason(backend, probes)}` }
   const found = awaited.map(({ name, detail }) => `'${name}' (${detail})`).join(', ')
-  const cure = 'mend it, or set backend = "none" under [security.sandbox] to run commands without a sandbox'
+  const cure = 'repair it, or set backend = "none" under [security.sandbox] to run commands without a sandbox'
   return refusal(`${found} is on this machine and does not work yet. It is tried again; meanwhile ${cure}`)
 }
 
-type Told = Required<Pick<SandboxChoice, 'sandbox' | 'warning'>>
+interface WarnedChoice {
+  readonly sandbox: Sandbox
+  readonly warning: string
+}
 
-function refusal(why: string): Told {
+function refusal(why: string): WarnedChoice {
   const warning = `commands are refused: ${why}`
   return { sandbox: refusingSandbox(warning), warning }
 }

@@ -1,4 +1,4 @@
-/** A companion for tests: it says back what it is told, and does as its first message says. */
+/** A companion for tests: it sends every message back, and its first message says how it ends. */
 
 export const ECHO_COMPANION_URL = import.meta.url
 export const ECHO_COMPANION_MARK = 'sluice-echo-companion'

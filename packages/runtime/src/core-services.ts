@@ -1,0 +1,25 @@
+/** The services that the core offers features by name; see `Services` in the sdk. */
+import { readTomlFile } from '@sluice/config'
+import type { Clock, Services, Store, Vitals } from '@sluice/sdk'
+import type { EventBus } from './events/event-bus.ts'
+import { newToken } from './pairing.ts'
+
+export function createCoreServices(store: Store, bus: EventBus, clock: Clock, vitals: () => Vitals): Partial<Services> {
+  return {
+    memory: store.memory,
+    vitals,
+    readToml: readTomlFile,
+    async audit({ by, detail }) {
+      await store.sops.record([{ kind: 'device_write', atMs: clock.nowMs(), sop: '', run: null, step: null, by, reason: null, detail }])
+    },
+    pairing: {
+      revokedAmong: (devices) => store.devices.revokedAmong(devices),
+      originOf: async (device) => (await store.devices.list()).find(({ id }) => id === device)?.issuedBy ?? device,
+    },
+    async issueToken(requested) {
+      const { token, device: deviceId } = await newToken(store, requested, clock)
+      bus.emit({ type: 'device_paired', device_id: deviceId, name: requested.name })
+      return { token, deviceId }
+    },
+  }
+}
