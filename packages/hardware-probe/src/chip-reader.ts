@@ -1,22 +1,23 @@
-/** The port to a chip's debug port: one visit that reads what is asked for and leaves the chip as it was. */
-/** A piece of memory, read as words: both numbers are multiples of the width. */
+/** The interface to a chip's debug port. There is one implementation for each way to reach it. */
+
+/** A block of memory that is read in words. Address and length are multiples of the width. */
 export interface Block {
   readonly address: number
-  /** Bytes. */
+  /** In bytes. */
   readonly length: number
-  /** Bytes of one access; registers take only their own. */
+  /** The bytes of one access. Registers only support their own width. */
   readonly width: 2 | 4
 }
 
-/** Its bytes, in order; undefined: the chip refuses to give them. */
+/** The bytes of a block in order; undefined when the chip refuses to read it. */
 export type Reading = Uint8Array | undefined
 
 export interface ChipReader {
-  /** Where readings come from, for people. */
+  /** Names the server or program for operators. */
   readonly source: string
   /**
-   * Reads all blocks in one visit. Throws `unavailable` where no server or probe answers, `upstream` for one that talks
-   * nonsense, `upstream_timeout` and `aborted`.
+   * Reads all blocks in one connection and leaves the chip in the state it was in. Throws `unavailable` when no server or probe
+   * answers, `upstream` when it sends an invalid answer, `upstream_timeout` and `aborted`.
    */
   read(blocks: readonly Block[], signal: AbortSignal): Promise<readonly Reading[]>
 }

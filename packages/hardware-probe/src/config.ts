@@ -1,5 +1,5 @@
-/** `probe` of `[peripherals]` (§2.6): how the debug port of a chip is reached. */
-import { peripheralKeys } from '@sluice/hardware'
+/** `probe` of `[peripherals]`: how the debug port of a chip is reached. */
+import { type Board, peripheralKeys } from '@sluice/hardware'
 import { type Section, whole } from '@sluice/sdk'
 import * as v from 'valibot'
 import { LIVE_NAMES, liveBoards } from './live-boards.ts'
@@ -13,22 +13,25 @@ const endpoint = v.pipe(
 )
 const words = v.pipe(v.array(v.pipe(v.string(), v.minLength(1), v.maxLength(TEXT_CHARS_MAX))), v.minLength(1), v.maxLength(32))
 
-const ways = {
-  gdb: v.optional(v.pipe(endpoint, v.description('A GDB server, `host:port`: it halts the chip for a moment'))),
-  openocd_tcl: v.optional(v.pipe(endpoint, v.description('The TCL port of an OpenOCD that runs, `host:port`; its own default is 6666'))),
+const accessKeys = {
+  gdb: v.optional(v.pipe(endpoint, v.description('A GDB server, `host:port`; it halts the chip for a moment'))),
+  openocd_tcl: v.optional(v.pipe(endpoint, v.description('The TCL port of a running OpenOCD, `host:port`; its own default port is 6666'))),
   openocd: v.optional(
     v.pipe(
       words,
       v.description(
-        'Arguments of an OpenOCD started for each reading, such as `["-f", "board/st_nucleo_f4.cfg"]`; default: those of the board',
+        'Arguments of an OpenOCD that is started for each reading, such as `["-f", "board/st_nucleo_f4.cfg"]`; default: those of the board',
       ),
     ),
   ),
 } as const
-const ONE_WAY = 'only one of `gdb`, `openocd_tcl` and `openocd`'
-const isOneWay = ({ gdb, openocd_tcl, openocd }: Ways): boolean => [gdb, openocd_tcl, openocd].filter(Boolean).length <= 1
+const ONE_ACCESS = 'only one of `gdb`, `openocd_tcl` and `openocd`'
 
-export type Ways = v.InferOutput<v.ObjectSchema<typeof ways, undefined>>
+/** How the chip of a board is reached: at most one of the keys is set. */
+export type ProbeAccess = v.InferOutput<v.ObjectSchema<typeof accessKeys, undefined>>
+
+const hasAccess = ({ gdb, openocd_tcl, openocd }: ProbeAccess): boolean => [gdb, openocd_tcl, openocd].some(Boolean)
+const hasOneAccess = ({ gdb, openocd_tcl, openocd }: ProbeAccess): boolean => [gdb, openocd_tcl, openocd].filter(Boolean).length <= 1
 
 const boardName = v.pipe(
   v.string(),
@@ -38,28 +41,25 @@ const boardName = v.pipe(
 const probe = v.optional(
   v.pipe(
     v.object({
-      ...ways,
+      ...accessKeys,
       boards: v.optional(
         v.pipe(
-          v.record(boardName, v.pipe(v.object(ways), v.check(isOneWay, ONE_WAY))),
+          v.record(boardName, v.pipe(v.object(accessKeys), v.check(hasOneAccess, ONE_ACCESS))),
           v.description('The same three keys for one board: `[peripherals.probe.boards.board_c1]`'),
         ),
         {},
       ),
       openocd_program: v.optional(
-        v.pipe(v.string(), v.minLength(1), v.maxLength(TEXT_CHARS_MAX), v.description('The program, or its path')),
+        v.pipe(v.string(), v.minLength(1), v.maxLength(TEXT_CHARS_MAX), v.description('The name or path of the program')),
         'openocd',
       ),
       openocd_network: v.optional(
-        v.pipe(
-          v.boolean(),
-          v.description('Whether an OpenOCD that is started may use the network, as for an adapter that is reached by it'),
-        ),
+        v.pipe(v.boolean(), v.description('Whether an OpenOCD that is started may use the network, for an adapter on the network')),
         false,
       ),
-      timeout_secs: v.optional(v.pipe(whole(1, 120), v.description('Of one reading')), 10),
+      timeout_secs: v.optional(v.pipe(whole(1, 120), v.description('The longest time of one reading')), 10),
     }),
-    v.check((ways) => isOneWay(ways), ONE_WAY),
+    v.check((access) => hasOneAccess(access), ONE_ACCESS),
   ),
   {},
 )
@@ -72,13 +72,22 @@ export type PeripheralsConfig = v.InferOutput<typeof schema>
 
 export const peripheralsSection = { path: 'peripherals', schema } as const satisfies Section<typeof schema>
 
-/** Where a server listens. */
+/** Returns how a board is reached: by its own keys if it has any, else by the common ones. */
+export function accessTo(config: ProbeConfig, { name }: Board): ProbeAccess {
+  const own = config.boards[name]
+  return own && Object.keys(own).length > 0 ? own : config
+}
+
+/** Returns whether the operator configured how to reach a chip. */
+export const isConfigured = (config: ProbeConfig): boolean => hasAccess(config) || Object.keys(config.boards).length > 0
+
+/** The address of a server. */
 export interface Endpoint {
   readonly host: string
   readonly port: number
 }
 
-/** Of a text the schema has taken. */
+/** Parses `host:port`, which the schema has validated. */
 export const parseEndpoint = (text: string): Endpoint => ({
   host: text.slice(0, text.lastIndexOf(':')).replace(/^\[|\]$/g, ''),
   port: portOf(text),

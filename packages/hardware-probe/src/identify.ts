@@ -1,4 +1,4 @@
-/** What a chip says of itself: its core, its identity, the size of its flash. */
+/** Identifies a chip by its own registers: the core, the identity code and the size of the flash. */
 import type { Board } from '@sluice/hardware'
 import type { ChipInfo } from '@sluice/sdk'
 import type { Block, Reading } from './chip-reader.ts'
@@ -13,34 +13,36 @@ export const IDENTITY: readonly Block[] = [
 
 const FLASH_START = 0x08000000
 const RAM_START = 0x20000000
+/** The implementer code of Arm in CPUID. */
 const ARM = 0x41
-const CORES: Readonly<Record<number, string>> = {
-  3104: 'Cortex-M0',
-  3168: 'Cortex-M0+',
-  3105: 'Cortex-M1',
-  3107: 'Cortex-M3',
-  3108: 'Cortex-M4',
-  3111: 'Cortex-M7',
-  3360: 'Cortex-M23',
-  3361: 'Cortex-M33',
-}
+/** The part numbers in CPUID. */
+const CORES: ReadonlyMap<number, string> = new Map([
+  [0xc20, 'Cortex-M0'],
+  [0xc60, 'Cortex-M0+'],
+  [0xc21, 'Cortex-M1'],
+  [0xc23, 'Cortex-M3'],
+  [0xc24, 'Cortex-M4'],
+  [0xc27, 'Cortex-M7'],
+  [0xd20, 'Cortex-M23'],
+  [0xd21, 'Cortex-M33'],
+])
 
 export interface ChipIdentity {
-  /** `Arm Cortex-M4 r0p1`; undefined: no core of Arm's answers. */
+  /** The core, such as `Arm Cortex-M4 r0p1`; undefined when no Arm core answers. */
   readonly core?: string
-  /** DBGMCU_IDCODE; undefined: it cannot be read. */
+  /** DBGMCU_IDCODE; undefined when it cannot be read. */
   readonly idCode?: number
   readonly flashBytes?: number
 }
 
-/** From the readings of `IDENTITY`. */
+/** Decodes the readings of `IDENTITY`. */
 export function identityFrom([cpuid, idCode, flash]: readonly Reading[]): ChipIdentity {
   const core = coreOf(wordIn(cpuid))
   const id = wordIn(idCode)
   const kib = flash && Buffer.from(flash).readUInt16LE()
   return {
     ...(core !== undefined && { core }),
-    // what is not there reads as all zeros or all ones
+    // A missing register reads as all zeros or all ones.
     ...(id !== undefined && id !== 0 && id !== 0xffffffff && { idCode: id }),
     ...(kib !== undefined && kib !== 0 && kib !== 0xffff && { flashBytes: kib * 1024 }),
   }
@@ -51,19 +53,19 @@ const wordIn = (reading: Reading): number | undefined => reading && Buffer.from(
 function coreOf(cpuid: number | undefined): string | undefined {
   if (cpuid === undefined || cpuid >>> 24 !== ARM) return undefined
   const part = (cpuid >>> 4) & 0xfff
-  return `Arm ${CORES[part] ?? `core 0x${part.toString(16)}`} r${(cpuid >>> 20) & 0xf}p${cpuid & 0xf}`
+  return `Arm ${CORES.get(part) ?? `core 0x${part.toString(16)}`} r${(cpuid >>> 20) & 0xf}p${cpuid & 0xf}`
 }
 
-/** What does not fit the board it was taken for, as a sentence. */
+/** Returns a sentence when the chip is not, or may not be, the one of the board. */
 export function mismatch({ idCode }: ChipIdentity, board: Board): string | undefined {
-  if (idCode === undefined) return `The chip's identity code cannot be read: whether it is the ${board.chip} of ${board.name} is not known.`
-  return isOf(board, idCode) ? undefined : `The chip is ${chipName(idCode)}, not the ${board.chip} of ${board.name}.`
+  if (idCode === undefined) return `The chip's identity code cannot be read, so it may not be the ${board.chip} of ${board.name}.`
+  return isChipOf(board, idCode) ? undefined : `The chip is ${chipName(idCode)}, not the ${board.chip} of ${board.name}.`
 }
 
-/** Of what does not say it (the size of RAM), what all chips of that identity have. */
+/** Describes the chip. A chip does not report the size of its RAM, so that comes from the data of its identity code. */
 export function chipInfo({ core = 'unknown', idCode, flashBytes }: ChipIdentity, board: Board): ChipInfo {
   const ramBytes = idCode === undefined ? undefined : chipByDeviceId(deviceIdIn(idCode))?.ramBytes
-  const isOther = idCode !== undefined && !isOf(board, idCode)
+  const isOther = idCode !== undefined && !isChipOf(board, idCode)
   const name = idCode === undefined ? 'unknown (its identity code cannot be read)' : chipName(idCode)
   return {
     chip: isOther ? `${name}, not the ${board.chip} of ${board.name}` : name,
@@ -77,7 +79,7 @@ export function chipInfo({ core = 'unknown', idCode, flashBytes }: ChipIdentity,
 
 const deviceIdIn = (idCode: number): number => idCode & 0xfff
 
-const isOf = (board: Board, idCode: number): boolean => deviceIdIn(idCode) === liveChipOf(board)?.deviceId
+const isChipOf = (board: Board, idCode: number): boolean => deviceIdIn(idCode) === liveChipOf(board)?.deviceId
 
 const chipName = (idCode: number): string =>
   `${chipByDeviceId(deviceIdIn(idCode))?.name ?? 'another chip'} (identity code 0x${idCode.toString(16).padStart(8, '0')})`

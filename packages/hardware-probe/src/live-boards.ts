@@ -1,21 +1,21 @@
-/** The boards whose chip can be read live, and what tells these chips apart. */
-import { BOARDS, type Board } from '@sluice/hardware'
+/** The boards whose chip can be read live, and the data that identifies these chips. */
+import { BOARDS, type Board, boardNamed } from '@sluice/hardware'
 import { AppError } from '@sluice/sdk'
 
 export interface LiveChip {
-  /** Of the low twelve bits of its identity code. */
+  /** The low twelve bits of the identity code. */
   readonly deviceId: number
-  /** What one code stands for. */
+  /** The product lines that share this identity code. */
   readonly name: string
   readonly ramBytes: number
-  /** Arguments of OpenOCD for the board as it is sold, with its own debug probe. */
+  /** The arguments of OpenOCD for the board with its built-in debug probe. */
   readonly openocd: readonly string[]
 }
 
 const KIB = 1024
 const NUCLEO = ['-f', 'board/st_nucleo_f4.cfg']
 
-/** By the name of the live target in the table of boards. */
+/** By the chip's name for a debug probe, `Board.probeChip`. */
 const CHIPS: Readonly<Record<string, LiveChip>> = {
   STM32F401RETx: { deviceId: 0x433, name: 'STM32F401xD/xE', ramBytes: 96 * KIB, openocd: NUCLEO },
   STM32F411RETx: { deviceId: 0x431, name: 'STM32F411xC/xE', ramBytes: 128 * KIB, openocd: NUCLEO },
@@ -25,18 +25,31 @@ export const liveChipOf = ({ probeChip }: Board): LiveChip | undefined => (probe
 
 export const liveBoards: readonly Board[] = BOARDS.filter((board) => liveChipOf(board) !== undefined)
 
+/** The names for a message: `one of board_c1, board_c2`. */
 export const LIVE_NAMES = `one of ${liveBoards.map(({ name }) => name).join(', ')}`
+
+export const isLiveBoard = (name: string): boolean => liveBoards.some((board) => board.name === name)
 
 export const chipByDeviceId = (deviceId: number): LiveChip | undefined => Object.values(CHIPS).find((chip) => chip.deviceId === deviceId)
 
-/** By the name of the board, of its chip or of its live target. Throws `invalid_request` for one that cannot be read live. */
+/**
+ * Finds a board by its name, by the name of its chip or by the chip's name for a debug probe. Throws `invalid_request` when there is no
+ * such board or its chip cannot be read live.
+ */
 export function liveBoardNamed(text: string): Board {
   const wanted = text.trim().toLowerCase()
   const names = ({ name, chip, probeChip = '' }: Board) => [name, chip, probeChip].map((each) => each.toLowerCase())
   const board = BOARDS.find((each) => names(each).includes(wanted))
   if (board && liveChipOf(board)) return board
-  const what = board
+  const problem = board
     ? `The chip of ${board.name} (${board.chip}) cannot be read live`
-    : `There is no board or chip ${JSON.stringify(text.slice(0, 64))}`
-  throw new AppError('invalid_request', `${what}; live readings need ${LIVE_NAMES}`)
+    : `Unknown board or chip ${JSON.stringify(text.slice(0, 64))}`
+  throw new AppError('invalid_request', `${problem}; live readings need ${LIVE_NAMES}`)
+}
+
+/** Returns the first configured board whose chip can be read live. Throws `invalid_request` when there is none. */
+export function defaultBoard(boards: readonly string[]): Board {
+  const board = boards.map(boardNamed).find((each) => each && liveChipOf(each))
+  if (!board) throw new AppError('invalid_request', `No configured board can be read live; name ${LIVE_NAMES}`)
+  return board
 }

@@ -1,4 +1,4 @@
-/** The GDB client against a real server: QEMU's, beside Debian's own GDB. */
+/** Tests the GDB client with the real server of QEMU, and compares it with Debian's GDB. */
 import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -9,7 +9,7 @@ import { testHost } from '@sluice/testkit/host'
 import { toolContext } from '@sluice/testkit/tool'
 import * as v from 'valibot'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createGdbReader } from './gdb/gdb-reader.ts'
+import { GdbReader } from './gdb/gdb-reader.ts'
 import feature from './index.ts'
 import { COUNTER, PATTERN_TEXT, RAM_START, SQUARES, SQUARES_BYTES } from './testing/pattern.ts'
 import { findQemu, type QemuChip, startQemuChip } from './testing/qemu-chip.ts'
@@ -26,13 +26,12 @@ describe.skipIf('missing' in qemu)(`an emulated chip${'missing' in qemu ? ` (${q
   afterAll(() => chip?.stop())
 
   const read = async (address: number, length: number): Promise<Buffer> => {
-    const host = testHost()
-    const reader = createGdbReader({ server: chip.gdb, timeoutMs: 5000, clock: host.clock, log: host.log })
+    const reader = new GdbReader(testHost(), chip.gdb, 5000)
     const [bytes] = await reader.read([{ address, length, width: 4 }], signal)
     return Buffer.from(bytes ?? [])
   }
 
-  test('§2.7 its RAM is read while it runs, and it runs on', async () => {
+  test('is read while it runs, and runs on', async () => {
     expect((await read(RAM_START, 16)).toString()).toBe(PATTERN_TEXT)
     expect(await read(SQUARES, 64)).toEqual(SQUARES_BYTES)
     const first = await read(COUNTER, 4)
@@ -41,7 +40,7 @@ describe.skipIf('missing' in qemu)(`an emulated chip${'missing' in qemu ? ` (${q
     expect(await chip.isRunning()).toBe(true)
   })
 
-  test('§2.7 the tool shows it, and says that the chip has no identity of the board', async () => {
+  test('is shown by the tool with a warning about its missing identity code', async () => {
     const config = feature.section ? v.parse(feature.section.schema, { probe: { gdb: chip.gdb } }) : {}
     const [tool] = feature.build(testHost(), config).tools ?? []
     const shown = await tool?.run({ address: '0x20000000', length: 16, board: 'board_c1' }, toolContext())
@@ -51,12 +50,12 @@ describe.skipIf('missing' in qemu)(`an emulated chip${'missing' in qemu ? ` (${q
     expect(await chip.isRunning()).toBe(true)
   })
 
-  test('memory that is not there is refused, and the chip runs on', async () => {
+  test('refuses memory that does not exist, and runs on', async () => {
     expect(await read(0x30000000, 4)).toHaveLength(0)
     expect(await chip.isRunning()).toBe(true)
   })
 
-  test.skipIf('missing' in gdb)(`Debian's GDB reads the same${'missing' in gdb ? ` (${gdb.missing})` : ''}`, async () => {
+  test.skipIf('missing' in gdb)(`is read the same by Debian's GDB${'missing' in gdb ? ` (${gdb.missing})` : ''}`, async () => {
     if ('missing' in gdb) return
     const folder = await mkdtemp(join(tmpdir(), 'gdb-'))
     try {

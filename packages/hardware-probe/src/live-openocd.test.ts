@@ -1,4 +1,4 @@
-/** OpenOCD as Debian has it, attached to an emulated STM32F4, in each way the feature knows. */
+/** Tests Debian's OpenOCD with an emulated STM32F4, in each way that the feature supports. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
@@ -21,7 +21,7 @@ const qemu = wanted ? await findQemu() : { missing: 'SLUICE_HARDWARE=1 is not se
 const openocd = wanted
   ? await debianProgram({ packages: ['openocd'], program: 'usr/bin/openocd' })
   : { missing: 'SLUICE_HARDWARE=1 is not set' }
-const why = 'missing' in qemu ? ` (${qemu.missing})` : 'missing' in openocd ? ` (${openocd.missing})` : ''
+const skipReason = 'missing' in qemu ? ` (${qemu.missing})` : 'missing' in openocd ? ` (${openocd.missing})` : ''
 const signal = new AbortController().signal
 const BOARDS = [
   ['board_c1', CHIP_MODELS.f401re, 'STM32F401xD/xE (identity code 0x10016433)', 96],
@@ -35,7 +35,7 @@ const attachTo = (port: number): string[] => [
 
 function partsWith(probe: object) {
   const host = testHost({ spawn: runUnconfined('env' in openocd ? openocd.env : {}) })
-  // programs take real time
+  // Programs take real time, so the time limit is long.
   const config = feature.section ? v.parse(feature.section.schema, { probe: { timeout_secs: 60, ...probe } }) : {}
   const { tools: [tool] = [], services } = feature.build(host, config)
   return {
@@ -44,7 +44,7 @@ function partsWith(probe: object) {
   }
 }
 
-describe.skipIf(why !== '')(`OpenOCD${why}`, () => {
+describe.skipIf(skipReason !== '')(`OpenOCD${skipReason}`, () => {
   describe.each(BOARDS)('%s', (board, model, chipName, ramKib) => {
     let chip: QemuChip
     let jtag: JtagChip
@@ -80,12 +80,12 @@ describe.skipIf(why !== '')(`OpenOCD${why}`, () => {
       expect(await chip.isRunning()).toBe(true)
     }
 
-    test('§2.7 it is started for each reading, and gone with it', async () => {
+    test('is started for each reading and ends with it', async () => {
       if ('missing' in openocd) return
       await expectReadings(partsWith({ openocd_program: openocd.path, openocd: attachTo(jtag.port), openocd_network: true }))
     })
 
-    test('§2.7 one that runs is asked by its TCL port, and by its GDB port', async () => {
+    test('is used through its TCL port and its GDB port while it runs', async () => {
       if ('missing' in openocd) return
       const [tcl, gdb] = [await freePort(), await freePort()]
       const ports = ['-c', `tcl_port ${tcl}; gdb_port ${gdb}; telnet_port disabled`]
@@ -105,14 +105,14 @@ describe.skipIf(why !== '')(`OpenOCD${why}`, () => {
       }
     })
 
-    test('what is wrong with its configuration is told in its own words', async () => {
+    test('reports its own error for a wrong configuration', async () => {
       if ('missing' in openocd) return
       const { info } = partsWith({ openocd_program: openocd.path, openocd: ['-f', 'board/no-such-board.cfg'] })
       await expect(info(board)).rejects.toMatchObject({ code: 'unavailable', message: expect.stringContaining('no-such-board.cfg') })
       const stock = partsWith({ openocd_program: openocd.path })
       await expect(stock.info(board)).rejects.toMatchObject({
         code: 'unavailable',
-        message: expect.stringContaining('OpenOCD reaches no chip'),
+        message: expect.stringContaining('OpenOCD cannot reach the chip'),
       })
     })
   })

@@ -1,21 +1,24 @@
-/** Addresses as a model writes them, held to the memory a board has. */
+/** Memory addresses: parsing, formatting, and the check that a range lies within the memory of a board. */
 import type { Board } from '@sluice/hardware'
 import { AppError } from '@sluice/sdk'
 import type { Block } from './chip-reader.ts'
-import { hexAddress } from './probe.ts'
 
 const WORD = 4
-const ADDRESSES = 2 ** 32
+const ADDRESS_SPACE = 2 ** 32
 
-/** Throws `invalid_request` for what is no number from 0 to 0xFFFFFFFF, in hexadecimal with `0x` or in decimal digits. */
+/** Formats an address as `0x20000000`. */
+export const hexAddress = (address: number): string => `0x${address.toString(16).toUpperCase().padStart(8, '0')}`
+
+/** Parses an address from 0 to 0xFFFFFFFF, hexadecimal with `0x` or decimal. Throws `invalid_request` for any other text. */
 export function parseAddress(text: string): number {
   const trimmed = text.trim()
   const address = /^(?:0[xX][0-9a-fA-F]{1,8}|\d{1,10})$/.test(trimmed) ? Number(trimmed) : Number.NaN
-  if (!(address < ADDRESSES)) throw new AppError('invalid_request', `${JSON.stringify(text)} is no address; write 0x20000000 or 536870912`)
+  if (!(address < ADDRESS_SPACE))
+    throw new AppError('invalid_request', `${JSON.stringify(text)} is not an address; write it as 0x20000000 or 536870912`)
   return address
 }
 
-/** The whole words around `length` bytes. Throws `invalid_request` where they leave the board's memory. */
+/** Returns the whole words that contain a range. Throws `invalid_request` when they exceed a memory of the board. */
 export function wordsWithin(board: Board, address: number, length: number): Block {
   const start = address - (address % WORD)
   const end = Math.ceil((address + length) / WORD) * WORD

@@ -1,8 +1,8 @@
-/** The JTAG debug port of an Arm core and its one access port, for memory (ADIv5). */
+/** Simulates the JTAG debug port of an Arm core with one access port for memory (ADIv5). */
 import { type AccessRegister, INSTRUCTION } from './jtag-taps.ts'
 
 export interface TargetMemory {
-  /** One word; `address` is a multiple of 4. Rejects for what is not there. */
+  /** Reads one word; `address` is a multiple of 4. Rejects when there is no memory. */
   load(address: number): Promise<number>
   store(address: number, value: number): Promise<void>
 }
@@ -14,7 +14,7 @@ const AHB_ACCESS_PORT = 0x24770011
 const ROM_TABLE = 0xe00ff003
 const STICKY_ERROR = 0x20
 const POWER_REQUESTS = 0x50000000
-/** Size, single increments, protection; what else is asked for is not there. */
+/** The supported bits of the control register: size, single increments and protection. */
 const CONTROL_BITS = 0x7f000017
 const IS_ENABLED = 0x40
 const INCREMENTS = 0x10
@@ -26,7 +26,7 @@ export function createDebugPort(memory: TargetMemory): AccessRegister {
 
   const step = (): number => {
     const at = address
-    // within the 1 KiB that every such port steps through
+    // The address is incremented within a block of 1 KiB.
     if (control & INCREMENTS) address = ((at & ~0x3ff) | ((at + (1 << (control & 7))) & 0x3ff)) >>> 0
     return (at & ~3) >>> 0
   }
@@ -67,7 +67,7 @@ export function createDebugPort(memory: TargetMemory): AccessRegister {
   }
 
   return {
-    // what was read is shifted out with the next access
+    // The next access shifts out the result of a read.
     capture: () => (BigInt(result) << 3n) | OK,
     async update(instruction, bits) {
       const [isRead, register, value] = [(bits & 1n) === 1n, Number((bits >> 1n) & 3n) << 2, Number(bits >> 3n)]

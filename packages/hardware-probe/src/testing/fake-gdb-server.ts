@@ -1,29 +1,29 @@
-/** A GDB server with a chip that is either halted or runs, and with faults on request. */
+/** A fake GDB server with a chip that is halted or running, and with configurable faults. */
 import { createServer, type Socket } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
-import { createFrames, type Frame, frameOf } from '../gdb/frames.ts'
+import { type Frame, FrameParser, frameOf } from '../gdb/frames.ts'
 import { listen } from './listen.ts'
 
-export interface FakeGdbServerOptions {
-  /** By address, as hexadecimal text. */
+export interface GdbServerBehavior {
+  /** Blocks of memory as hexadecimal text, by their address. */
   readonly memory?: Readonly<Record<number, string>>
   readonly features?: string
   readonly architecture?: string
-  /** What it reports of a halted chip; default: halted by the connection. */
+  /** The stop report of a halted chip; by default it was halted by the connection. */
   readonly stopReply?: string
-  /** It does not halt for who connects, and reports nothing of a chip that runs. */
+  /** The connection does not halt the chip, and a running chip has no stop report. */
   readonly haltsWhenAsked?: true
-  /** Replies are spoiled this often before each one that is right. */
-  readonly spoiledReplies?: number
-  /** Requests are taken for spoiled this often. */
-  readonly refusals?: number
+  /** How often each reply is corrupt before it is correct. */
+  readonly corruptReplies?: number
+  /** How often each request is rejected as corrupt. */
+  readonly rejections?: number
   readonly sendsBytewise?: true
   readonly neverAcks?: true
   /** Sent before each reply. */
   readonly noise?: string
   /** Sent instead of each reply, again and again. */
   readonly floods?: string
-  /** Answers nothing at all. */
+  /** Sends nothing at all. */
   readonly isSilent?: true
   /** Changes each reply. */
   readonly reply?: (request: string, reply: string) => string
@@ -32,15 +32,15 @@ export interface FakeGdbServerOptions {
 export interface FakeGdbServer {
   /** `host:port`. */
   readonly address: string
-  /** All packets that came, in order; `interrupt` for that byte. */
+  /** All packets received, in order; `interrupt` for the interrupt byte. */
   readonly requests: readonly string[]
   isRunning(): boolean
-  /** Resolves once no connection is left. */
+  /** Resolves once every connection is closed. */
   left(): Promise<void>
   close(): Promise<void>
 }
 
-export async function startFakeGdbServer(options: FakeGdbServerOptions = {}): Promise<FakeGdbServer> {
+export async function startFakeGdbServer(options: GdbServerBehavior = {}): Promise<FakeGdbServer> {
   const requests: string[] = []
   const sockets = new Set<Socket>()
   let isRunning = true
@@ -66,18 +66,18 @@ export async function startFakeGdbServer(options: FakeGdbServerOptions = {}): Pr
   }
 }
 
-function serve(socket: Socket, options: FakeGdbServerOptions, requests: string[], setRunning: (runs: boolean) => void): void {
-  const { spoiledReplies = 0, refusals = 0, floods, noise = '', stopReply = 'T02thread:01;' } = options
-  const frames = createFrames()
+function serve(socket: Socket, options: GdbServerBehavior, requests: string[], setRunning: (runs: boolean) => void): void {
+  const { corruptReplies = 0, rejections = 0, floods, noise = '', stopReply = 'T02thread:01;' } = options
+  const parser = new FrameParser()
   let runs = options.haltsWhenAsked === true
   let hasAcks = true
-  let toRefuse = refusals
-  let [last, toSpoil] = ['', 0]
-  const turn = (running: boolean) => {
+  let toReject = rejections
+  let [last, toCorrupt] = ['', 0]
+  const setState = (running: boolean) => {
     runs = running
     setRunning(running)
   }
-  turn(runs)
+  setState(runs)
 
   const write = async (bytes: Uint8Array) => {
     if (!options.sendsBytewise) return void socket.write(bytes)
@@ -89,8 +89,8 @@ function serve(socket: Socket, options: FakeGdbServerOptions, requests: string[]
   const send = (reply: string) => {
     last = reply
     const frame = Buffer.concat([Buffer.from(noise, 'latin1'), frameOf(reply)])
-    if (toSpoil > 0) frame.writeUInt8(0x7a, frame.length - 1)
-    toSpoil--
+    if (toCorrupt > 0) frame.writeUInt8(0x7a, frame.length - 1)
+    toCorrupt--
     void write(frame)
   }
   const flood = () => {
@@ -99,18 +99,18 @@ function serve(socket: Socket, options: FakeGdbServerOptions, requests: string[]
   }
   const answer = (request: string, reply: string | undefined) => {
     if (reply === undefined) return
-    toSpoil = spoiledReplies
+    toCorrupt = corruptReplies
     if (floods === undefined) send(options.reply?.(request, reply) ?? reply)
     else flood()
   }
-  const take = (frame: Frame) => {
+  const handle = (frame: Frame) => {
     if (frame.kind === 'nak') return send(last)
     if (frame.kind !== 'packet') return
-    if (toRefuse-- > 0) return void socket.write('-')
-    toRefuse = refusals
+    if (toReject-- > 0) return void socket.write('-')
+    toReject = rejections
     requests.push(frame.body)
     if (hasAcks && !options.neverAcks) socket.write('+')
-    if (frame.body === 'c') turn(true)
+    if (frame.body === 'c') setState(true)
     else if (!(frame.body === '?' && runs)) answer(frame.body, replyTo(frame.body, options))
     if (frame.body === 'QStartNoAckMode') hasAcks = false
   }
@@ -118,14 +118,14 @@ function serve(socket: Socket, options: FakeGdbServerOptions, requests: string[]
     if (options.isSilent) return
     if (bytes.includes(3)) {
       requests.push('interrupt')
-      turn(false)
+      setState(false)
       answer('interrupt', stopReply)
     }
-    for (const frame of frames(bytes)) take(frame)
+    for (const frame of parser.push(bytes)) handle(frame)
   })
 }
 
-function replyTo(request: string, { memory = {}, features = '', architecture = 'arm', stopReply = 'T02thread:01;' }: FakeGdbServerOptions) {
+function replyTo(request: string, { memory = {}, features = '', architecture = 'arm', stopReply = 'T02thread:01;' }: GdbServerBehavior) {
   if (request.startsWith('qSupported')) return features
   if (request === 'QStartNoAckMode') return 'OK'
   if (request === '?') return stopReply

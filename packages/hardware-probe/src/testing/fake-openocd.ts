@@ -1,4 +1,4 @@
-/** OpenOCD for tests without one: as a process that is spawned, and as a server of its TCL port. */
+/** A fake OpenOCD for tests, as a spawned process and as a server of its TCL port. */
 import { createServer, type Socket } from 'node:net'
 import type { Spawn, SpawnResult } from '@sluice/sdk'
 import { type ChipMemory, tclWords } from './chip-memory.ts'
@@ -18,7 +18,7 @@ export const ended = (changes: Partial<SpawnResult> = {}): SpawnResult => ({
   ...changes,
 })
 
-/** The answer to one expression. */
+/** Returns the value of one expression. */
 function evaluate(expression: string, memory: ChipMemory): string {
   const [, index, address, bits, count] = READ.exec(expression) ?? []
   if (index === undefined) return `invalid command name "${expression}"`
@@ -27,7 +27,7 @@ function evaluate(expression: string, memory: ChipMemory): string {
   return words === undefined ? `sluice ${index} 1 failed to read memory` : `sluice ${index} 0 ${words}`
 }
 
-/** Answers what its arguments ask it to echo. */
+/** Prints the values of the expressions that its arguments echo. */
 export const openocdProcess =
   (memory: ChipMemory): Spawn =>
   async ({ args }) => {
@@ -40,7 +40,7 @@ export interface FakeTclServer {
   close(): Promise<void>
 }
 
-/** `answer` changes what it says; undefined: nothing. */
+/** `answer` changes each answer; undefined sends nothing. */
 export async function startFakeTclServer(
   memory: ChipMemory,
   answer: (text: string, socket: Socket) => string | undefined = (text) => text,

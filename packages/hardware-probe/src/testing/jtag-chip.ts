@@ -1,4 +1,4 @@
-/** A chip on the wire for an unmodified OpenOCD: a server of its `remote_bitbang` protocol before the emulated debug port. */
+/** A server for OpenOCD's `remote_bitbang` protocol that connects an unmodified OpenOCD to the simulated debug port. */
 import { createServer, type Socket } from 'node:net'
 import { createDebugPort } from './debug-port.ts'
 import { createTaps, type Taps } from './jtag-taps.ts'
@@ -10,7 +10,7 @@ export interface JtagChip {
   close(): Promise<void>
 }
 
-/** `gdb` is the server of the emulated core. */
+/** `gdb` is the address of the emulated core's GDB server. */
 export async function startJtagChip(gdb: string, model: ChipModel): Promise<JtagChip> {
   const memory = await openStm32Memory(gdb, model)
   const taps = createTaps(model.boundaryIdentity, createDebugPort(memory))
@@ -33,7 +33,7 @@ export async function startJtagChip(gdb: string, model: ChipModel): Promise<Jtag
 
 function serve(socket: Socket, taps: Taps): void {
   let wasHigh = false
-  const take = async (command: string): Promise<void> => {
+  const run = async (command: string): Promise<void> => {
     const levels = command.charCodeAt(0) - 0x30
     if (levels >= 0 && levels < 8) {
       const isHigh = levels >= 4
@@ -47,7 +47,7 @@ function serve(socket: Socket, taps: Taps): void {
   socket.on('data', (bytes) => {
     last = last
       .then(async () => {
-        for (const command of bytes.toString('latin1')) await take(command)
+        for (const command of bytes.toString('latin1')) await run(command)
       })
       .catch((error: Error) => void socket.destroy(error))
   })

@@ -1,6 +1,6 @@
-/** The two JTAG TAPs of an STM32F4, bit by bit: the debug port, and the boundary scan behind it (IEEE 1149.1). */
+/** Simulates the two JTAG TAPs of an STM32F4 bit by bit: the debug port and the boundary scan after it (IEEE 1149.1). */
 
-/** State: the next ones, for TMS 0 and 1. */
+/** The next states for TMS 0 and TMS 1, by state. */
 const NEXT: Readonly<Record<string, readonly [string, string]>> = {
   reset: ['idle', 'reset'],
   idle: ['idle', 'selectDr'],
@@ -20,7 +20,7 @@ const NEXT: Readonly<Record<string, readonly [string, string]>> = {
   updateIr: ['idle', 'selectDr'],
 }
 
-/** Instructions of the debug port, of four bits, and of the boundary scan, of five. */
+/** The instructions of the debug port, which have four bits. Those of the boundary scan have five. */
 export const INSTRUCTION = { abort: 0x8, debug: 0xa, access: 0xb, identity: 0xe } as const
 const BOUNDARY_IDENTITY = 1
 const [DEBUG_IR_BITS, BOUNDARY_IR_BITS] = [4n, 5n]
@@ -28,18 +28,18 @@ const IDENTITY_BITS = 32n
 const ACCESS_BITS = 35n
 const DEBUG_IDENTITY = 0x4ba00477n
 
-/** What the registers of the debug port stand for. */
+/** The access registers of the debug port. */
 export interface AccessRegister {
-  /** 35 bits, to be shifted out. */
+  /** Returns the 35 bits to shift out. */
   capture(): bigint
-  /** 35 bits, as they were shifted in. */
+  /** Takes the 35 bits that were shifted in. */
   update(instruction: number, value: bigint): Promise<void>
 }
 
 export interface Taps {
-  /** A rising edge of TCK. */
+  /** Processes a rising edge of TCK. */
   clock(tms: 0 | 1, tdi: 0 | 1): Promise<void>
-  /** The bit at TDO. */
+  /** Returns the bit at TDO. */
   out(): 0 | 1
   reset(): void
 }
@@ -55,9 +55,9 @@ export function createTaps(boundaryIdentity: number, access: AccessRegister): Ta
 
   const captureData = (): void => {
     const own = instruction === INSTRUCTION.identity ? DEBUG_IDENTITY : isAccess() ? access.capture() : 0n
-    const isShown = boundary === BOUNDARY_IDENTITY
-    register = own | ((isShown ? BigInt(boundaryIdentity) : 0n) << debugBits())
-    bits = debugBits() + (isShown ? IDENTITY_BITS : 1n)
+    const isIdentity = boundary === BOUNDARY_IDENTITY
+    register = own | ((isIdentity ? BigInt(boundaryIdentity) : 0n) << debugBits())
+    bits = debugBits() + (isIdentity ? IDENTITY_BITS : 1n)
   }
   const reset = (): void => {
     state = 'reset'

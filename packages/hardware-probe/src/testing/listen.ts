@@ -1,4 +1,4 @@
-/** A TCP server of a test on a free port of this machine alone. */
+/** Starts a server of a test on a free port of the loopback interface. */
 import type { AddressInfo, Server } from 'node:net'
 
 export async function listen(server: Server): Promise<{ address: string; port: number; close(): Promise<void> }> {

@@ -1,8 +1,8 @@
-@ What runs on the emulated chip: it writes a pattern into RAM and then counts for ever.
+@ The program of the emulated chip. It writes a pattern into RAM and then counts in an endless loop.
 @   0x20000000  the text "LIVE RAM PATTERN"
-@   0x20000010  a counter that never stands still
+@   0x20000010  a counter that always changes
 @   0x20000020  sixteen words: the squares of 0 to 15
-@ Assembled to pattern.ts by:
+@ These commands assemble it; pattern.ts contains the result:
 @   arm-none-eabi-as -mcpu=cortex-m4 -mthumb pattern.s -o p.o
 @   arm-none-eabi-ld -Ttext=0x08000000 p.o -o p.elf && arm-none-eabi-objcopy -O binary p.elf p.bin
         .syntax unified

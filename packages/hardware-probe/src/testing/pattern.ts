@@ -1,4 +1,4 @@
-/** `pattern.s`, assembled, and what it leaves in RAM. */
+/** The assembled program of `pattern.s` and the pattern that it writes into RAM. */
 export const PATTERN_PROGRAM = Buffer.from(
   `000001204100000869000008690000086900000869000008690000086900
 000869000008690000086900000869000008690000086900000869000008
@@ -11,7 +11,7 @@ export const PATTERN_ENTRY = 0x08000040
 
 export const RAM_START = 0x20000000
 export const COUNTER = RAM_START + 0x10
-/** From `RAM_START` on, but for the counter and what lies beside it. */
+/** The text at `RAM_START`. */
 export const PATTERN_TEXT = 'LIVE RAM PATTERN'
 export const SQUARES = RAM_START + 0x20
 export const SQUARES_BYTES = Buffer.concat(

@@ -1,4 +1,4 @@
-/** A Cortex-M4 that QEMU emulates, running `pattern.s`: its GDB server, and a monitor that sees it without halting it. */
+/** A Cortex-M4 emulated by QEMU that runs `pattern.s`, with a GDB server and a monitor that reads memory without halting it. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -14,18 +14,18 @@ import { COUNTER, PATTERN_ENTRY, PATTERN_PROGRAM } from './pattern.ts'
 export interface QemuChip {
   /** `host:port` of its GDB server. */
   readonly gdb: string
-  /** Whether it is not halted, and its counter moves. */
+  /** Returns whether the chip is not halted and its counter changes. */
   isRunning(): Promise<boolean>
   stop(): Promise<void>
 }
 
-/** Of 5 ms. */
-const TRIES_MAX = 200
+/** The number of checks, 5 ms apart, whether the counter changes. */
+const CHECKS_MAX = 200
 
 export const findQemu = (): Promise<DebianProgram | MissingProgram> =>
   debianProgram({ packages: ['qemu-system-arm'], program: 'usr/bin/qemu-system-arm' })
 
-/** Resolves once the program counts. */
+/** Starts the chip. Resolves once its program counts. */
 export async function startQemuChip({ path, env, root }: DebianProgram): Promise<QemuChip> {
   const folder = await mkdtemp(join(tmpdir(), 'qemu-chip-'))
   await writeFile(join(folder, 'pattern.bin'), PATTERN_PROGRAM)
@@ -39,15 +39,15 @@ export async function startQemuChip({ path, env, root }: DebianProgram): Promise
     ],
     { env: { ...process.env, ...env }, stdio: ['pipe', 'pipe', 'inherit'] },
   )
-  const leaveNoneBehind = (): void => void child.kill('SIGKILL')
-  process.once('exit', leaveNoneBehind)
+  const killAtExit = (): void => void child.kill('SIGKILL')
+  process.once('exit', killAtExit)
   const monitor = monitorOf(child)
   const word = async (address: number): Promise<number> =>
     Number(/0x[0-9a-f]{8}$/.exec(String(await monitor('human-monitor-command', { 'command-line': `xp /1xw ${address}` })).trim())?.[0])
   await monitor('qmp_capabilities')
   const counts = async (): Promise<boolean> => {
     const first = await word(COUNTER)
-    for (let tries = 0; tries < TRIES_MAX; tries++) {
+    for (let checks = 0; checks < CHECKS_MAX; checks++) {
       await setTimeout(5)
       if ((await word(COUNTER)) !== first) return true
     }
@@ -59,7 +59,7 @@ export async function startQemuChip({ path, env, root }: DebianProgram): Promise
     isRunning: async () => ((await monitor('query-status')) as { running: boolean }).running && counts(),
     async stop() {
       const ended = once(child, 'exit')
-      process.off('exit', leaveNoneBehind)
+      process.off('exit', killAtExit)
       child.kill('SIGKILL')
       await ended
       await rm(folder, { recursive: true, force: true })
@@ -67,7 +67,7 @@ export async function startQemuChip({ path, env, root }: DebianProgram): Promise
   }
 }
 
-/** One command at a time; its answers are lines of JSON, with events and a greeting between them. */
+/** Returns a function that runs one monitor command at a time. Answers are lines of JSON; the greeting and events are skipped. */
 function monitorOf({ stdin, stdout }: ChildProcess): (execute: string, args?: object) => Promise<unknown> {
   if (!stdin || !stdout) throw new Error('QEMU has no monitor')
   const lines = createInterface(stdout)[Symbol.asyncIterator]()

@@ -1,4 +1,4 @@
-/** `host.spawn` without a sandbox, for programs of a test that live in its own folders. */
+/** Implements `host.spawn` without a sandbox, for programs in the folders of a test. */
 import { execFile } from 'node:child_process'
 import { AppError, type Spawn } from '@sluice/sdk'
 
@@ -9,7 +9,8 @@ export const runUnconfined =
     const { promise, resolve, reject } = Promise.withResolvers<Awaited<ReturnType<Spawn>>>()
     const options = { cwd, env: { ...env, ...extra }, timeout: timeoutMs, signal }
     execFile(file, [...args], options, (error, stdout, stderr) => {
-      if (error && 'code' in error && error.code === 'ENOENT') return reject(new AppError('not_found', `there is no program '${file}'`))
+      if (error && 'code' in error && error.code === 'ENOENT')
+        return reject(new AppError('not_found', `the program '${file}' is not installed`))
       const exitCode = error ? (typeof error.code === 'number' ? error.code : null) : 0
       return resolve({ exitCode, signal: null, timedOut: error?.killed ?? false, stdout, stderr, truncated: false, sandbox: 'none' })
     })
