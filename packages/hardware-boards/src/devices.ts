@@ -70,7 +70,7 @@ export interface Devices {
    */
   withPort<Result>(alias: string, signal: AbortSignal, work: (port: Port) => Promise<Result>): Promise<Result>
   /**
-   * Waits for a board that was told to restart. Resolves when the same board, by its serial number or its place, is connected
+   * Waits for a board that is restarting. Resolves when the same board, by its serial number or its place, is connected
    * again, or after 1.5 s when it never left. Throws `upstream_timeout`.
    */
   comeBack(alias: string, timeoutMs: number, signal: AbortSignal): Promise<Device>

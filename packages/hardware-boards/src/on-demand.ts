@@ -1,6 +1,6 @@
 /**
- * Re-exports the modules that are loaded at their first use, so that a bundle keeps them in one file apart from what it loads
- * at its start. Import this module dynamically only.
+ * Re-exports the modules that are loaded at their first use. A bundle keeps them in one file, which the start of the daemon does
+ * not load. Import this module dynamically only.
  */
 export { checkBoards } from './check.ts'
 export { add } from './commands/add.ts'

@@ -24,7 +24,7 @@ export const driveInput = v.object({
       v.description(`Metres, at most ${METRES_MAX}; degrees for a rotation. Default: 0.5 m or 90 degrees`),
     ),
   ),
-  speed: v.optional(v.pipe(v.number(), v.finite(), v.minValue(0.01), v.maxValue(1), v.description('As a share of the highest speed')), 0.5),
+  speed: v.optional(v.pipe(v.number(), v.finite(), v.minValue(0.01), v.maxValue(1), v.description('A share of the highest speed')), 0.5),
   linear_x: v.optional(v.pipe(share, v.description('custom: ahead, as a share of the highest speed')), 0),
   linear_y: v.optional(v.pipe(share, v.description('custom: to the left')), 0),
   angular_z: v.optional(v.pipe(share, v.description('custom: rotation to the left, as a share of the fastest')), 0),

@@ -104,7 +104,7 @@ describe('drive', () => {
     expect(v.safeParse(robot().named('drive').input, input).success).toBe(false)
   })
 
-  test.each([{ action: 'forward', distance: 51 }, { action: 'custom' }])('refuses %j, which is no movement', async (input) => {
+  test.each([{ action: 'forward', distance: 51 }, { action: 'custom' }])('refuses %j, which describes no movement', async (input) => {
     const { run, companion } = robot()
     await expect(run('drive', input)).rejects.toMatchObject({ code: 'invalid_request' })
     expect(companion.sent).toEqual([])
@@ -127,7 +127,7 @@ describe('drive', () => {
     expect(await answer).toContain('something touches it, and backed off 0.15 m')
   })
 
-  test('records a movement before it requests it, and refuses it without a record', async () => {
+  test('records a movement before it begins, and refuses it without a record', async () => {
     const { run, audited } = robot()
     await run('drive', { action: 'forward', distance: 1 })
     expect(audited).toEqual([
@@ -240,7 +240,7 @@ describe('a stop', () => {
     await expect(run('drive', { action: 'forward' })).rejects.toThrow('being reconfigured')
   })
 
-  test('follows from a newer message in the conversation; the turn moves nothing more', async () => {
+  test('follows from a newer message, and the turn moves nothing more', async () => {
     const { run, companion } = robot({ silent: true })
     const newer = new AbortController()
     const moving = run('drive', { action: 'forward' }, { followed: newer.signal })

@@ -35,7 +35,7 @@ async function endDaemon(signal: NodeJS.Signals): Promise<void> {
   expect(notes.at(-1)?.what).toBe('closed')
 }
 
-test('the emergency stop halts the motors while the event loop of the daemon is blocked', TIMEOUT, async () => {
+test('the emergency stop halts the motors while the daemon is blocked', TIMEOUT, async () => {
   await using daemon = runRobotDaemon({ blockMs: 1000, estopAfterMs: 300 })
   const [fromMs = 0, untilMs = 0] = (await daemon.line('blocked')).split(' ').map(Number)
   const notes = daemon.journal()

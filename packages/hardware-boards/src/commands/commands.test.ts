@@ -199,7 +199,7 @@ describe('peripheral add', () => {
     await expect(command?.run(context)).rejects.toMatchObject({ code: 'forbidden' })
   })
 
-  test('reports a board that is already configured, and refuses the port of another one', async () => {
+  test('reports a configured board, and refuses the port of another one', async () => {
     const config = { enabled: true, boards: [{ board: 'board_a', path: '/dev/ttyACM0' }] }
     const { run, added, text } = arrange({ config })
     expect(await run('peripheral add board_a /dev/ttyACM0')).toBe(0)
@@ -263,7 +263,7 @@ describe('peripheral flash', () => {
     return image
   }
 
-  test('flashes a board_b by avrdude, sandboxed, with its port alone, and records it', async () => {
+  test('flashes a board_b by avrdude, in a sandbox with its port alone', async () => {
     const { run, spawns, records, err, file, text } = arrange({ spawned: { sandbox: 'jail' } })
     const image = file('blink.hex', goodHex)
     expect(await run(`peripheral flash board_b0 --image ${image}`)).toBe(0)
@@ -338,7 +338,7 @@ describe('peripheral flash', () => {
 
   test.each<[what: string, words: string, name: string, bytes: Uint8Array | string, code: string, says: string]>([
     ['an image for another chip', 'board_a0', 'x.uf2', uf2Image(2, () => ({ family: 1 })), 'invalid_request', 'another chip'],
-    ['a file that is not Intel HEX', 'board_b0', 'x.hex', 'hello', 'invalid_request', 'no Intel HEX'],
+    ['a file that is not Intel HEX', 'board_b0', 'x.hex', 'hello', 'invalid_request', 'not an Intel HEX'],
     ['a program for a board without MicroPython', 'board_b0', 'x.py', 'print(1)', 'invalid_request', 'does not run MicroPython'],
     ['a program for a board without MicroPython or port', 'board_c1', 'x.py', 'x', 'invalid_request', 'MicroPython'],
     ['a board with a system of its own', 'board_b_q', 'x.hex', goodHex, 'invalid_request', 'system of its own'],
@@ -346,16 +346,16 @@ describe('peripheral flash', () => {
     ['this machine', 'sbc', 'x.hex', goodHex, 'invalid_request', 'sbc is this machine'],
     ['MicroPython itself for board_d', 'board_d', 'x.bin', 'x', 'invalid_request', 'esptool'],
     ['a path with braces', 'board_c1', '{exit}.bin', 'x', 'invalid_request', 'braces'],
-    ['an empty binary', 'board_c1', 'x.bin', '', 'invalid_request', 'no program for board_c1'],
-    ['a binary that is no program', 'board_c1', 'x.bin', Buffer.alloc(100), 'invalid_request', 'no program for board_c1'],
-    ['a binary for more memory', 'board_c1', 'x.bin', goodBin(0x20020000), 'invalid_request', 'no program for board_c1'],
+    ['an empty binary', 'board_c1', 'x.bin', '', 'invalid_request', 'not a program for board_c1'],
+    ['a binary that is no program', 'board_c1', 'x.bin', Buffer.alloc(100), 'invalid_request', 'not a program for board_c1'],
+    ['a binary for more memory', 'board_c1', 'x.bin', goodBin(0x20020000), 'invalid_request', 'not a program for board_c1'],
     [
       'a binary with a wrong entry point',
       'board_c1',
       'x.bin',
       goodBin(0x20018000, 0x10000101),
       'invalid_request',
-      'no program for board_c1',
+      'not a program for board_c1',
     ],
     ['a binary larger than the flash', 'board_c1', 'x.bin', Buffer.alloc(600_000), 'too_large', 'larger'],
   ])('refuses %s before it writes or records anything', async (_, board, name, bytes, code, says) => {

@@ -161,7 +161,7 @@ async function targetOf({ devices, machine }: Hardware, name: string, port: stri
   return { board, device: connected, port: connected?.path ?? undefined }
 }
 
-/** Writes the flashing to the audit log. Throws `unavailable` when there is none. */
+/** Records the job in the audit log. Throws `unavailable` without an audit log. */
 async function record(host: Host, { board, device, image, file }: Job): Promise<void> {
   const audit = host.service('audit')
   if (!audit) throw new AppError('unavailable', 'The board was not flashed, because there is no audit log to record it in')

@@ -12,7 +12,7 @@ const HEAD_BYTES = 8
 /** Returns the path of the image that is used when the caller names none. */
 export const imagePath = (dataDir: string, board: string, ending: string): string => join(dataDir, 'firmware', `${board}.${ending}`)
 
-/** Throws `not_found`, `invalid_request` when the path is no regular file, `too_large`, and `unavailable`. */
+/** Throws `not_found`, `invalid_request` when the path is not a regular file, `too_large`, and `unavailable`. */
 export async function readImage(path: string, bytesMax: number): Promise<Uint8Array> {
   try {
     await using file = await open(path, O_RDONLY | O_NONBLOCK)
@@ -37,6 +37,6 @@ export function checkBinary(image: Uint8Array, { name, memory }: Board): void {
   if (hasStack && hasStart) return
   throw new AppError(
     'invalid_request',
-    `The image is no program for ${name}: it does not begin with a stack in its RAM and an entry point in its flash`,
+    `The image is not a program for ${name}: it does not begin with a stack in its RAM and an entry point in its flash`,
   )
 }

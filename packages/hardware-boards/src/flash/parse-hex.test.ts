@@ -1,6 +1,6 @@
 import { AppError } from '@sluice/sdk'
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { parseHex } from './parse-hex.ts'
 
 const FLASH = { start: 0, length: 0x8000 }
@@ -14,30 +14,34 @@ const record = (address: number, kind: number, data: number[]) => {
 }
 const END = ':00000001FF'
 
-test('accepts an image within flash', () => {
-  expect(parse(`${record(0, 0, [1, 2, 3])}\r\n${record(0, 3, [0, 0, 0, 0])}\n${record(0x7ffe, 0, [1, 2])}\n${END}\n`)).toEqual({ bytes: 5 })
-})
+describe('parseHex', () => {
+  test('accepts an image within flash', () => {
+    expect(parse(`${record(0, 0, [1, 2, 3])}\r\n${record(0, 3, [0, 0, 0, 0])}\n${record(0x7ffe, 0, [1, 2])}\n${END}\n`)).toEqual({
+      bytes: 5,
+    })
+  })
 
-test.each([
-  ['an empty file', '', 'line 1'],
-  ['another text', 'hello', 'not a record'],
-  ['an image without data', END, 'without data'],
-  ['an image without an end', record(0, 0, [1]), 'not an end record'],
-  ['a wrong checksum', `:0100000001FF\n${END}`, 'checksum'],
-  ['a wrong length', `:0200000001FE\n${END}`, 'stated length'],
-  ['data behind flash', `${record(0x7fff, 0, [1, 2])}\n${END}`, 'outside'],
-  ['a segment behind flash', `${record(0, 2, [0x08, 0])}\n${record(0, 0, [1])}\n${END}`, 'outside'],
-  ['an address behind flash', `${record(0, 4, [0, 1])}\n${record(0, 0, [1])}\n${END}`, 'outside'],
-  ['more after the end', `${record(0, 0, [1])}\n${END}\n${END}`, 'follows the end'],
-  ['an unknown type', `${record(0, 9, [1])}\n${END}`, 'type 9'],
-])('refuses %s', (_, text, says) => {
-  expect(() => parse(text)).toThrow(expect.objectContaining({ code: 'invalid_request', message: expect.stringContaining(says) }))
-})
+  test.each([
+    ['an empty file', '', 'line 1'],
+    ['another text', 'hello', 'not a record'],
+    ['an image without data', END, 'without data'],
+    ['an image without an end', record(0, 0, [1]), 'not an end record'],
+    ['a wrong checksum', `:0100000001FF\n${END}`, 'checksum'],
+    ['a wrong length', `:0200000001FE\n${END}`, 'stated length'],
+    ['data behind flash', `${record(0x7fff, 0, [1, 2])}\n${END}`, 'outside'],
+    ['a segment behind flash', `${record(0, 2, [0x08, 0])}\n${record(0, 0, [1])}\n${END}`, 'outside'],
+    ['an address behind flash', `${record(0, 4, [0, 1])}\n${record(0, 0, [1])}\n${END}`, 'outside'],
+    ['more after the end', `${record(0, 0, [1])}\n${END}\n${END}`, 'follows the end'],
+    ['an unknown type', `${record(0, 9, [1])}\n${END}`, 'type 9'],
+  ])('refuses %s', (_, text, says) => {
+    expect(() => parse(text)).toThrow(expect.objectContaining({ code: 'invalid_request', message: expect.stringContaining(says) }))
+  })
 
-test('refuses arbitrary bytes without another error', () => {
-  fc.assert(
-    fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => {
-      expect(() => parseHex(bytes, FLASH)).toThrow(AppError)
-    }),
-  )
+  test('refuses arbitrary bytes without another error', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => {
+        expect(() => parseHex(bytes, FLASH)).toThrow(AppError)
+      }),
+    )
+  })
 })

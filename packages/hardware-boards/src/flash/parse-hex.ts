@@ -37,5 +37,5 @@ export function parseHex(image: Uint8Array, flash: { readonly start: number; rea
 }
 
 function throwWrong(index: number, why: string): never {
-  throw new AppError('invalid_request', `The image is no Intel HEX image for this board: line ${index + 1} ${why}`)
+  throw new AppError('invalid_request', `The image is not an Intel HEX image for this board: line ${index + 1} ${why}`)
 }

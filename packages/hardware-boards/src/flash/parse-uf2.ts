@@ -60,4 +60,4 @@ function checkBlock(view: DataView, block: number, blocks: number, { family, fla
   return address
 }
 
-const wrong = (why: string): AppError => new AppError('invalid_request', `The image is no UF2 image for this board: ${why}`)
+const wrong = (why: string): AppError => new AppError('invalid_request', `The image is not a UF2 image for this board: ${why}`)

@@ -41,8 +41,8 @@ async function passing<Result>(clock: ReturnType<typeof testClock>, work: Promis
 
 /** A reply to a ping, from a board that does not number its replies. */
 const PONG = '{"ok":true,"data":{"firmware":"fake 1"}}\n'
-const receivedOne = async ({ heard }: FakeBoard): Promise<void> => {
-  while (heard.length === 0) await new Promise((resolve) => setImmediate(resolve))
+const receivedOne = async ({ requests }: FakeBoard): Promise<void> => {
+  while (requests.length === 0) await new Promise((resolve) => setImmediate(resolve))
 }
 
 describe.each(['numbered', 'bare'] as const)('a link in the %s dialect', (dialect) => {
@@ -51,7 +51,7 @@ describe.each(['numbered', 'bare'] as const)('a link in the %s dialect', (dialec
     await link.request('gpio_write', { pin: 4, value: 1 }, WRITE)
     const answer = dialect === 'bare' ? expect.objectContaining({ value: 1 }) : '1'
     await expect(read(4)).resolves.toEqual(answer)
-    expect(board.heard.map(({ command, args }) => [command, args])).toEqual([
+    expect(board.requests.map(({ command, args }) => [command, args])).toEqual([
       ['gpio_write', { pin: 4, value: 1 }],
       ['gpio_read', { pin: 4 }],
     ])
@@ -62,7 +62,7 @@ describe.each(['numbered', 'bare'] as const)('a link in the %s dialect', (dialec
     board.pins.set(4, 1)
     board.next(fault)
     await expect(read(4)).resolves.toBeDefined()
-    expect(board.heard).toHaveLength(1)
+    expect(board.requests).toHaveLength(1)
   })
 
   test.each(['silent', 'half', 'endless'] satisfies Fault[])('repeats a read whose reply is lost: %s', async (fault) => {
@@ -70,7 +70,7 @@ describe.each(['numbered', 'bare'] as const)('a link in the %s dialect', (dialec
     board.next(fault, fault)
     const { value, tookMs } = await passing(clock, read(4))
     expect(value).toBeDefined()
-    expect(board.heard.length).toBeGreaterThanOrEqual(3)
+    expect(board.requests.length).toBeGreaterThanOrEqual(3)
     expect(tookMs).toBeLessThanOrEqual(REQUEST_MS)
   })
 
@@ -81,7 +81,7 @@ describe.each(['numbered', 'bare'] as const)('a link in the %s dialect', (dialec
     expect(error).toEqual(code('upstream_timeout'))
     expect(error?.message).toContain('whether it was done is not known')
     expect(tookMs).toBeLessThanOrEqual(REQUEST_MS + 100)
-    expect(board.heard).toHaveLength(1)
+    expect(board.requests).toHaveLength(1)
   })
 
   test('reports a refusal with its reason', async () => {
@@ -90,7 +90,7 @@ describe.each(['numbered', 'bare'] as const)('a link in the %s dialect', (dialec
     await expect(read(99)).rejects.toThrow('board_b0 refuses: Invalid pin')
   })
 
-  test('fails at once when unplugged in the middle of a frame, and for every later call', async () => {
+  test('fails at once and permanently when unplugged during a frame', async () => {
     const { board, read, onClose, link } = connected({ dialect })
     board.next('unplug')
     await expect(read(4)).rejects.toEqual(code('unavailable'))
@@ -100,104 +100,106 @@ describe.each(['numbered', 'bare'] as const)('a link in the %s dialect', (dialec
   })
 })
 
-test('discards replies to other requests', async () => {
-  const { board, read } = connected()
-  board.pins.set(4, 1)
-  board.next('stray')
-  await expect(read(4)).resolves.toBe('1')
-})
+describe('a link', () => {
+  test('discards replies to other requests', async () => {
+    const { board, read } = connected()
+    board.pins.set(4, 1)
+    board.next('stray')
+    await expect(read(4)).resolves.toBe('1')
+  })
 
-test('times out when all replies have a wrong number', async () => {
-  const { board, read, clock } = connected()
-  board.next(...Array<Fault>(20).fill('wrong-id'))
-  const { error, tookMs } = await passing(clock, read(4))
-  expect(error).toEqual(code('upstream_timeout'))
-  expect(tookMs).toBeLessThanOrEqual(REQUEST_MS + 100)
-})
+  test('times out when all replies have a wrong number', async () => {
+    const { board, read, clock } = connected()
+    board.next(...Array<Fault>(20).fill('wrong-id'))
+    const { error, tookMs } = await passing(clock, read(4))
+    expect(error).toEqual(code('upstream_timeout'))
+    expect(tookMs).toBeLessThanOrEqual(REQUEST_MS + 100)
+  })
 
-test('does not match a late reply without a number to the next request', async () => {
-  const { board, read, clock } = connected({ dialect: 'bare' })
-  await read(4)
-  board.next('silent', { answer: { value: 1 } })
-  board.pins.set(5, 0)
-  const late = passing(clock, read(4))
-  // The reply to the first attempt arrives during the hello of the second one.
-  await clock.advance(1600)
-  board.say('{"ok":true,"data":{"value":0,"late":true}}\n')
-  expect((await late).value).toEqual({ value: 1 })
-  await expect(read(5)).resolves.toEqual(expect.objectContaining({ value: 0 }))
-})
+  test('does not match a late reply without a number to the next request', async () => {
+    const { board, read, clock } = connected({ dialect: 'bare' })
+    await read(4)
+    board.next('silent', { answer: { value: 1 } })
+    board.pins.set(5, 0)
+    const late = passing(clock, read(4))
+    // The reply to the first attempt arrives during the hello of the second one.
+    await clock.advance(1600)
+    board.say('{"ok":true,"data":{"value":0,"late":true}}\n')
+    expect((await late).value).toEqual({ value: 1 })
+    await expect(read(5)).resolves.toEqual(expect.objectContaining({ value: 0 }))
+  })
 
-test('does not match late replies to pings to a request', async () => {
-  const { board, link, clock } = connected({ dialect: 'bare' })
-  board.always('silent')
-  const write = link.request('gpio_write', { pin: 99, value: 1 }, WRITE)
-  for (let ping = 1; ping < 3; ping++) await clock.advance(PING_MS)
-  board.say(PONG)
-  await receivedOne(board)
-  board.say(`${PONG}${PONG}{"ok":false,"error":"Invalid pin"}\n`)
-  await expect(write).rejects.toThrow('board_b0 refuses: Invalid pin')
-})
+  test('does not match late replies to pings to a request', async () => {
+    const { board, link, clock } = connected({ dialect: 'bare' })
+    board.always('silent')
+    const write = link.request('gpio_write', { pin: 99, value: 1 }, WRITE)
+    for (let ping = 1; ping < 3; ping++) await clock.advance(PING_MS)
+    board.say(PONG)
+    await receivedOne(board)
+    board.say(`${PONG}${PONG}{"ok":false,"error":"Invalid pin"}\n`)
+    await expect(write).rejects.toThrow('board_b0 refuses: Invalid pin')
+  })
 
-test.each([
-  ['silent', 'did not answer'],
-  ['only-echo', 'echoes what is sent'],
-  ['other-protocol', 'is not the line protocol'],
-  ['endless', 'did not answer'],
-] satisfies [Fault, string][])('explains in time why nothing answers: %s', async (fault, words) => {
-  const { board, read, clock } = connected()
-  board.always(fault)
-  const { error, tookMs } = await passing(clock, read(4))
-  expect(error).toEqual(code('upstream_timeout'))
-  expect(error?.message).toContain(words)
-  expect(tookMs).toBeLessThanOrEqual(PINGS_MAX * PING_MS + 200)
-})
+  test.each([
+    ['silent', 'did not answer'],
+    ['only-echo', 'echoes what is sent'],
+    ['other-protocol', 'output is not the line protocol'],
+    ['endless', 'did not answer'],
+  ] satisfies [Fault, string][])('explains in time why nothing answers: %s', async (fault, words) => {
+    const { board, read, clock } = connected()
+    board.always(fault)
+    const { error, tookMs } = await passing(clock, read(4))
+    expect(error).toEqual(code('upstream_timeout'))
+    expect(error?.message).toContain(words)
+    expect(tookMs).toBeLessThanOrEqual(PINGS_MAX * PING_MS + 200)
+  })
 
-test('waits for a board that answers only a ping no longer than a request may take', async () => {
-  const { board, read, clock } = connected({ dialect: 'bare' })
-  board.always('silent')
-  const reading = read(4)
-  for (let ping = 1; ping < PINGS_MAX; ping++) await clock.advance(PING_MS)
-  board.say(PONG)
-  await receivedOne(board)
-  const { error } = await passing(clock, reading)
-  expect(error).toEqual(code('upstream_timeout'))
-  expect(clock.monotonicMs()).toBeLessThanOrEqual(REQUEST_MS + 100)
-})
+  test('limits the wait for a board that answers only a ping', async () => {
+    const { board, read, clock } = connected({ dialect: 'bare' })
+    board.always('silent')
+    const reading = read(4)
+    for (let ping = 1; ping < PINGS_MAX; ping++) await clock.advance(PING_MS)
+    board.say(PONG)
+    await receivedOne(board)
+    const { error } = await passing(clock, reading)
+    expect(error).toEqual(code('upstream_timeout'))
+    expect(clock.monotonicMs()).toBeLessThanOrEqual(REQUEST_MS + 100)
+  })
 
-test('waits for a board that restarts when its port is opened', async () => {
-  const { board, read, clock } = connected()
-  board.always('silent')
-  const reading = passing(clock, read(4))
-  await clock.advance(2000)
-  board.always('none')
-  expect((await reading).value).toBe('0')
-})
+  test('waits for a board that restarts when its port is opened', async () => {
+    const { board, read, clock } = connected()
+    board.always('silent')
+    const reading = passing(clock, read(4))
+    await clock.advance(2000)
+    board.always('none')
+    expect((await reading).value).toBe('0')
+  })
 
-test('passes signals to the listener, between and within replies', async () => {
-  const { board, read, signals } = connected()
-  board.say('{"event":"button","value":1}\n')
-  await read(4)
-  board.say('{"event":"temp","value":{"celsius":21}}\n{"event":"bad/name","value":1}\n')
-  await read(4)
-  expect(signals).toEqual([
-    ['button', 1],
-    ['temp', { celsius: 21 }],
-  ])
-})
+  test('passes signals to the listener, between and within replies', async () => {
+    const { board, read, signals } = connected()
+    board.say('{"event":"button","value":1}\n')
+    await read(4)
+    board.say('{"event":"temp","value":{"celsius":21}}\n{"event":"bad/name","value":1}\n')
+    await read(4)
+    expect(signals).toEqual([
+      ['button', 1],
+      ['temp', { celsius: 21 }],
+    ])
+  })
 
-test('ends a call at once on an abort', async () => {
-  const { board, link } = connected()
-  await link.hello(never)
-  board.always('silent')
-  const abort = new AbortController()
-  const call = link.request('gpio_write', { pin: 4, value: 1 }, { signal: abort.signal, repeatable: false })
-  abort.abort()
-  await expect(call).rejects.toEqual(code('aborted'))
-})
+  test('ends a call at once on an abort', async () => {
+    const { board, link } = connected()
+    await link.hello(never)
+    board.always('silent')
+    const abort = new AbortController()
+    const call = link.request('gpio_write', { pin: 4, value: 1 }, { signal: abort.signal, repeatable: false })
+    abort.abort()
+    await expect(call).rejects.toEqual(code('aborted'))
+  })
 
-test('throws an AppError after close', async () => {
-  const { link, read } = connected()
-  await link.close()
-  await expect(read(1)).rejects.toBeInstanceOf(AppError)
+  test('throws an AppError after close', async () => {
+    const { link, read } = connected()
+    await link.close()
+    await expect(read(1)).rejects.toBeInstanceOf(AppError)
+  })
 })

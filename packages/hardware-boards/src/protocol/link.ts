@@ -198,7 +198,7 @@ export class Link {
       this.#received.echoes > 0
         ? `; its line echoes what is sent, so no firmware that speaks the protocol is running: ${FIRMWARE_HINT}`
         : this.#received.noise > 0
-          ? `; what it sends is not the line protocol: check its baud rate and its firmware; ${FIRMWARE_HINT}`
+          ? `; its output is not the line protocol: check its baud rate and its firmware; ${FIRMWARE_HINT}`
           : `; check that its firmware is installed; ${FIRMWARE_HINT}`
     return new AppError('upstream_timeout', `${this.#name} did not answer within ${ms / 1000} s${more}${why}`)
   }

@@ -23,7 +23,7 @@ const RETRY_MS = 5000
 const RETRIES_MAX = 4
 /** The interval of the scans while a caller waits for a board that was reset. */
 const COME_BACK_SCAN_MS = 250
-/** A board that was told to restart has gone by then, or restarts without leaving USB. */
+/** A restarting board has left USB by then, or restarts without leaving it. */
 const LEAVE_MS_MAX = 1500
 
 export class Registry implements Devices {
@@ -39,7 +39,7 @@ export class Registry implements Devices {
   #isReady = false
   #hasScanned = false
 
-  /** Members of `machine` replace those of this machine. */
+  /** Tests replace members of `machine`. */
   constructor(host: Host, config: PeripheralsConfig, machine: Partial<Machine> = {}) {
     this.#host = host
     this.#config = config

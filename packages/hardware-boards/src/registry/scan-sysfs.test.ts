@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { scanSysfs } from './scan-sysfs.ts'
 
 const roots: string[] = []
@@ -34,42 +34,44 @@ const UNO = {
   'devices/pci/usb1/1-1/manufacturer': 'Arduino (www.arduino.cc)\n',
 }
 
-test('returns a port with its USB device and the place of that device', async () => {
-  const scan = await sysfs(UNO, { ttyACM0: 'devices/pci/usb1/1-1/1-1:1.0' })
-  const usb = { vendor: '2341', product: '0043', serialNumber: '75735303231351F0A1B2', manufacturer: 'Arduino (www.arduino.cc)' }
-  expect((await scan()).ports).toEqual([{ path: '/dev/ttyACM0', usb, location: '1-1' }])
-})
+describe('scanSysfs', () => {
+  test('returns a port with its USB device and the place of that device', async () => {
+    const scan = await sysfs(UNO, { ttyACM0: 'devices/pci/usb1/1-1/1-1:1.0' })
+    const usb = { vendor: '2341', product: '0043', serialNumber: '75735303231351F0A1B2', manufacturer: 'Arduino (www.arduino.cc)' }
+    expect((await scan()).ports).toEqual([{ path: '/dev/ttyACM0', usb, location: '1-1' }])
+  })
 
-test('finds a port behind a bridge chip one level deeper', async () => {
-  const scan = await sysfs(UNO, { ttyUSB3: 'devices/pci/usb1/1-1/1-1:1.0/ttyUSB3' })
-  expect((await scan()).ports.map(({ path, location }) => [path, location])).toEqual([['/dev/ttyUSB3', '1-1']])
-})
+  test('finds a port behind a bridge chip one level deeper', async () => {
+    const scan = await sysfs(UNO, { ttyUSB3: 'devices/pci/usb1/1-1/1-1:1.0/ttyUSB3' })
+    expect((await scan()).ports.map(({ path, location }) => [path, location])).toEqual([['/dev/ttyUSB3', '1-1']])
+  })
 
-test('returns ports of the machine without a USB device, and leaves out its console', async () => {
-  const scan = await sysfs(
-    { 'class/tty/console/active': 'tty0 ttyAMA0\n', 'class/tty/ttyS0/dev': '4:64' },
-    { ttyAMA0: 'devices/platform/uart0', ttyAMA1: 'devices/platform/uart1', tty1: 'devices/virtual' },
-  )
-  expect((await scan()).ports).toEqual([{ path: '/dev/ttyAMA1', usb: null, location: null }])
-})
+  test('returns built-in ports without a USB device, and not the console', async () => {
+    const scan = await sysfs(
+      { 'class/tty/console/active': 'tty0 ttyAMA0\n', 'class/tty/ttyS0/dev': '4:64' },
+      { ttyAMA0: 'devices/platform/uart0', ttyAMA1: 'devices/platform/uart1', tty1: 'devices/virtual' },
+    )
+    expect((await scan()).ports).toEqual([{ path: '/dev/ttyAMA1', usb: null, location: null }])
+  })
 
-test('returns other USB devices without hubs and without control characters', async () => {
-  const scan = await sysfs(
-    {
-      'bus/usb/devices/1-2/idVendor': '12D1',
-      'bus/usb/devices/1-2/idProduct': '1001',
-      'bus/usb/devices/1-2/product': 'Mo\u001b[31mdem\n',
-      'bus/usb/devices/1-2/bDeviceClass': '00',
-      'bus/usb/devices/1-3/idVendor': '05e3',
-      'bus/usb/devices/1-3/bDeviceClass': '09',
-      'bus/usb/devices/1-2:1.0/bInterfaceClass': 'ff',
-      'bus/usb/devices/usb1/idVendor': '1d6b',
-    },
-    {},
-  )
-  expect((await scan()).usb).toEqual([{ vendor: '12d1', product: '1001', name: 'Mo[31mdem' }])
-})
+  test('returns other USB devices without hubs and without control characters', async () => {
+    const scan = await sysfs(
+      {
+        'bus/usb/devices/1-2/idVendor': '12D1',
+        'bus/usb/devices/1-2/idProduct': '1001',
+        'bus/usb/devices/1-2/product': 'Mo\u001b[31mdem\n',
+        'bus/usb/devices/1-2/bDeviceClass': '00',
+        'bus/usb/devices/1-3/idVendor': '05e3',
+        'bus/usb/devices/1-3/bDeviceClass': '09',
+        'bus/usb/devices/1-2:1.0/bInterfaceClass': 'ff',
+        'bus/usb/devices/usb1/idVendor': '1d6b',
+      },
+      {},
+    )
+    expect((await scan()).usb).toEqual([{ vendor: '12d1', product: '1001', name: 'Mo[31mdem' }])
+  })
 
-test('returns nothing without /sys', async () => {
-  await expect(scanSysfs('/nowhere')()).resolves.toEqual({ ports: [], usb: [] })
+  test('returns nothing without /sys', async () => {
+    await expect(scanSysfs('/nowhere')()).resolves.toEqual({ ports: [], usb: [] })
+  })
 })

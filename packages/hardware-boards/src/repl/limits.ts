@@ -1,4 +1,4 @@
-/** Limits of a raw REPL. They stand in a file of their own because the tools need them before the REPL is loaded. */
+/** Limits of a raw REPL, which the tools use before the code of the REPL is loaded. */
 
 export const RUN_MS = 30_000
 export const OUTPUT_BYTES_MAX = 65_536

@@ -27,7 +27,7 @@ export type Fault =
   | 'refuse'
   | { readonly answer: unknown }
 
-export interface Heard {
+export interface BoardRequest {
   readonly id: string | null
   readonly command: string
   readonly args: Readonly<Record<string, unknown>>
@@ -35,7 +35,7 @@ export interface Heard {
 
 export interface FakeBoard {
   /** The requests, without `ping` and `capabilities`. */
-  readonly heard: readonly Heard[]
+  readonly requests: readonly BoardRequest[]
   readonly pins: Map<number, 0 | 1>
   /** Sets the faults of the next requests, one each. Pings are answered correctly unless `always` was called. */
   next(...faults: Fault[]): void
@@ -59,13 +59,13 @@ const STRAY = '999999999'
 const CAPABILITIES = { gpio: [2, 3, 4, 5, 12, 13], led_pin: 13, board: 'board_b', firmware: 'fake 1' }
 
 export function fakeBoard(far: Port, { dialect = 'numbered', capabilities = CAPABILITIES, delay }: FakeBoardOptions = {}): FakeBoard {
-  const heard: Heard[] = []
+  const requests: BoardRequest[] = []
   const pins = new Map<number, 0 | 1>()
   const faults: Fault[] = []
   let always: Fault | undefined
   const say = (text: string | Uint8Array): void => void far.write(Buffer.from(text)).catch(() => undefined)
 
-  const resultOf = ({ command, args }: Heard): unknown => {
+  const resultOf = ({ command, args }: BoardRequest): unknown => {
     const pin = Number(args.pin)
     if (command === 'ping') return dialect === 'bare' ? { firmware: 'fake 1' } : 'pong'
     if (command === 'capabilities') return dialect === 'bare' ? capabilities : JSON.stringify(capabilities)
@@ -76,7 +76,7 @@ export function fakeBoard(far: Port, { dialect = 'numbered', capabilities = CAPA
   const frame = (id: string | null, result: unknown): string =>
     `${JSON.stringify(dialect === 'bare' ? { ok: true, data: result } : { id, ok: true, result })}\n`
 
-  const answer = (line: string, request: Heard, fault: Fault): void => {
+  const answer = (line: string, request: BoardRequest, fault: Fault): void => {
     const { id } = request
     const refusal = `${JSON.stringify(dialect === 'bare' ? { ok: false, error: 'Invalid pin' } : { id, ok: false, error: 'Invalid pin' })}\n`
     const reply = frame(id, resultOf(request))
@@ -97,9 +97,13 @@ export function fakeBoard(far: Port, { dialect = 'numbered', capabilities = CAPA
   const take = async (line: string): Promise<void> => {
     const { id, cmd, args, params } = members(parsedOrUndefined(line))
     if (typeof cmd !== 'string') return
-    const request: Heard = { id: typeof id === 'string' ? id : null, command: cmd, args: members(dialect === 'bare' ? params : args) }
+    const request: BoardRequest = {
+      id: typeof id === 'string' ? id : null,
+      command: cmd,
+      args: members(dialect === 'bare' ? params : args),
+    }
     const asks = cmd !== 'ping' && cmd !== 'capabilities'
-    if (asks) heard.push(request)
+    if (asks) requests.push(request)
     if (asks) await delay?.()
     answer(line, request, always ?? (asks ? faults.shift() : undefined) ?? 'none')
   }
@@ -112,7 +116,7 @@ export function fakeBoard(far: Port, { dialect = 'numbered', capabilities = CAPA
   })
 
   return {
-    heard,
+    requests,
     pins,
     next: (...more) => void faults.push(...more),
     always(fault) {

@@ -75,7 +75,7 @@ export async function startQemuBoard(name: QemuBoardName, { compiler, emulator }
   }
 }
 
-/** Returns the library path: the compiler needs libraries of its own besides those of its driver program. */
+/** Returns the library path. The compiler needs other libraries than its driver program. */
 async function libraries({ root, env }: DebianProgram): Promise<string> {
   const folders = new Set<string>()
   if (root !== '/') for await (const file of glob('usr/lib/**/*.so*', { cwd: root })) folders.add(join(root, dirname(file)))

@@ -149,7 +149,7 @@ describe.each(['device_read_code', 'device_write_code', 'device_exec'])('%s', (n
   })
 })
 
-test('every tool that interrupts a program has risk execute, and flashing always asks', async () => {
+test('tools that interrupt a program have risk execute; flashing always asks', async () => {
   const { tool } = await arrange()
   for (const name of ['device_read_code', 'device_write_code', 'device_exec', 'board_a_flash']) expect(tool(name).risk).toBe('execute')
   expect(tool('board_a_flash').alwaysAsks).toBe(true)

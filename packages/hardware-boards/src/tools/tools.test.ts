@@ -63,10 +63,10 @@ describe('gpio', () => {
     await expect(precheck?.({ pin: 1, value: 1 }, toolContext())).rejects.toThrow('No device was found')
   })
 
-  test('refuses a pin the board does not have, without sending or recording anything', async () => {
+  test('refuses a missing pin without sending or recording anything', async () => {
     const { call, fake, records } = toolsOn([B])
     await expect(call('gpio_write', { pin: 7, value: 1 })).rejects.toThrow('board_b0 has no GPIO pin 7; it has 2-5, 12-13')
-    expect(fake.board(B.path).heard).toEqual([])
+    expect(fake.board(B.path).requests).toEqual([])
     expect(records).toEqual([])
   })
 
@@ -118,13 +118,13 @@ describe('clients', () => {
     release()
     await first
     await expect(call('gpio_read', { pin: 3 }, 'bob')).rejects.toEqual(code('conflict'))
-    expect(fake.board(B.path).heard.map(({ args }) => args.pin)).toEqual([2])
+    expect(fake.board(B.path).requests.map(({ args }) => args.pin)).toEqual([2])
     await host.advance(30_000)
     const second = call('gpio_read', { pin: 3 }, 'bob')
     await settle()
     release()
     await second
-    expect(fake.board(B.path).heard.map(({ args }) => args.pin)).toEqual([3])
+    expect(fake.board(B.path).requests.map(({ args }) => args.pin)).toEqual([3])
   })
 
   test('have their calls run one after the other', async () => {
@@ -132,12 +132,12 @@ describe('clients', () => {
     const { call, fake } = toolsOn([{ ...B, options }])
     const both = Promise.all([call('gpio_read', { pin: 2 }), call('gpio_read', { pin: 3 })])
     await settle()
-    expect(fake.board(B.path).heard).toHaveLength(1)
+    expect(fake.board(B.path).requests).toHaveLength(1)
     release()
     await settle()
     release()
     await both
-    expect(fake.board(B.path).heard.map(({ args }) => args.pin)).toEqual([2, 3])
+    expect(fake.board(B.path).requests.map(({ args }) => args.pin)).toEqual([2, 3])
   })
 
   test('cannot write a pin that another client has written', async () => {
@@ -202,7 +202,7 @@ describe('the board descriptions', () => {
 })
 
 describe('transports', () => {
-  test('sim: pins keep levels, pin 3 reads pin 2, and changes and the button are signals', async () => {
+  test('sim: keeps levels, wires pin 3 to pin 2, and sends signals', async () => {
     const fired: unknown[] = []
     const sops = {
       matches: () => true,

@@ -48,7 +48,7 @@ function nativeLine(host: Host, name: string): BoardLine {
     if (service) return service
     throw new AppError(
       'unavailable',
-      `${name} is this machine, but its pins cannot be reached: this is no supported single-board computer, or the build has no support for it; ${buildHint('hardware-sbc')}`,
+      `${name} is this machine, but its pins cannot be reached: it is not a supported single-board computer, or the build has no support for it; ${buildHint('hardware-sbc')}`,
     )
   }
   return {

@@ -28,7 +28,7 @@ export async function openError(path: string, cause: unknown): Promise<AppError>
   return new AppError('unavailable', why, { cause })
 }
 
-/** Returns the group whose members may use the port; undefined when there is none, or when it is the administrator's. */
+/** Returns the group whose members may use the port; undefined without such a group, and for the administrator's group. */
 export async function groupWithAccess(path: string): Promise<string | undefined> {
   const { gid, mode } = await stat(path)
   if (gid === 0 || (mode & GROUP_READ_WRITE) !== GROUP_READ_WRITE) return undefined

@@ -71,22 +71,22 @@ test('stays open while signals are wanted, and reopens a lost port', async () =>
 })
 
 describe('wanted pin signals', () => {
-  const heardBy = (board: FakeBoard | undefined) => board?.heard.map(({ command, args }) => `${command} ${args.pin}`)
+  const requestsOf = (board: FakeBoard | undefined) => board?.requests.map(({ command, args }) => `${command} ${args.pin}`)
 
   test('make the board watch the pins after each open, and stop when not wanted', async () => {
     const { line, clock, ports, boards, signals } = boardLine()
     line.listen(new Set(['pin_4', 'button', 'pin_x', 'pin_12']))
-    await vi.waitFor(() => expect(heardBy(boards[0])).toEqual(['watch 4', 'watch 12']))
+    await vi.waitFor(() => expect(requestsOf(boards[0])).toEqual(['watch 4', 'watch 12']))
     boards[0]?.say('{"event":"pin_4","value":1}\n')
     await vi.waitFor(() => expect(signals).toEqual([['pin_4', 1]]))
     line.listen(new Set(['pin_4', 'pin_5']))
-    await vi.waitFor(() => expect(heardBy(boards[0])?.slice(2)).toEqual(['unwatch 12', 'watch 5']))
+    await vi.waitFor(() => expect(requestsOf(boards[0])?.slice(2)).toEqual(['unwatch 12', 'watch 5']))
     await clock.advance(10_000)
     await ports[0]?.close()
     await line.withPort(never, async () => undefined)
-    await vi.waitFor(() => expect(heardBy(boards.at(-1))).toEqual(['watch 4', 'watch 5']))
+    await vi.waitFor(() => expect(requestsOf(boards.at(-1))).toEqual(['watch 4', 'watch 5']))
     line.listen(new Set())
-    await vi.waitFor(() => expect(heardBy(boards.at(-1))?.slice(2)).toEqual(['unwatch 4', 'unwatch 5']))
+    await vi.waitFor(() => expect(requestsOf(boards.at(-1))?.slice(2)).toEqual(['unwatch 4', 'unwatch 5']))
   })
 
   test('report a refusal once, and are requested again from a silent board', async () => {
@@ -96,7 +96,7 @@ describe('wanted pin signals', () => {
     line.listen(new Set(['pin_4']))
     await vi.waitFor(() => expect(unwatched).toEqual([4]))
     await clock.advance(300_000)
-    expect(heardBy(boards[0])).toEqual(['gpio_read 4', 'watch 4'])
+    expect(requestsOf(boards[0])).toEqual(['gpio_read 4', 'watch 4'])
     boards[0]?.always('silent')
     line.listen(new Set(['pin_4', 'pin_5']))
     await vi.waitFor(async () => {
@@ -155,7 +155,7 @@ test('never makes a call that was aborted while it waited', async () => {
   await expect(second).rejects.toEqual(expect.objectContaining({ code: 'aborted' }))
   await first
   await line.read(5, never)
-  expect(boards[0]?.heard.map(({ command }) => command)).toEqual(['gpio_read', 'gpio_read'])
+  expect(boards[0]?.requests.map(({ command }) => command)).toEqual(['gpio_read', 'gpio_read'])
 })
 
 test('opens nothing after close, which may be called twice', async () => {

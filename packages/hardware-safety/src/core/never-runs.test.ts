@@ -98,7 +98,7 @@ const happenings = fc
   .chain((some) => fc.tuple(fc.constant(some.flat()), fc.option(fc.nat(100), { freq: 20 })))
   .map(([all, broken]): readonly Happening[] => (broken === null ? all : all.toSpliced(broken, 0, { kind: 'fault', afterMs: 1 })))
 
-/** Curves past an obstacle that stands beside the way at first, with few readings afterwards. */
+/** Curves past an obstacle that is next to the way at first, with few readings afterwards. */
 const curves = fc
   .record({
     near: fc.double({ min: 0.3, max: 1.2, noNaN: true }),
@@ -173,7 +173,7 @@ test('the motors never run while a layer demands a stop', () => {
   expect(counterexample && { wrong: watch(...counterexample, decide).wrong, counterexample: JSON.stringify(counterexample) }).toBeNull()
 })
 
-test('an obstacle beside a curve stops the robot', () => {
+test('an obstacle next to a curve stops the robot', () => {
   const inCurves = fc.property(curves, (happened) => watch(CURVING, happened, decide).wrong === undefined)
   const { counterexample } = fc.check(inCurves, { numRuns: RUNS, seed: 7 })
   expect(counterexample && { wrong: watch(CURVING, ...counterexample, decide).wrong, happened: JSON.stringify(counterexample) }).toBeNull()
@@ -228,7 +228,7 @@ describe('the oracle notices a robot', () => {
     'that backs off too far': limited({ bumpReverse: 1 }),
     'that ignores its bump sensors': altered((event) => (event.kind === 'bump' ? { kind: 'tick', atMs: event.atMs } : event)),
     'that drives too fast': limited({ maxSpeed: 9 }),
-    'that believes it stands still': answering(({ state, commands }) => ({ state: { ...state, odometer: 0 }, commands })),
+    'that does not count the distance gone': answering(({ state, commands }) => ({ state: { ...state, odometer: 0 }, commands })),
   }
 
   test.each(Object.keys(planted))('%s', (name) => {

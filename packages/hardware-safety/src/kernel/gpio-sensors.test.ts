@@ -41,7 +41,7 @@ describe('openGpioSensors', () => {
     expect(reported.at(-1)).toEqual({ kind: 'estop', isPressed: false })
   })
 
-  test('reports an emergency stop pressed at the start, and one whose edge was missed', async () => {
+  test('reports an emergency stop at the start, and one whose edge was missed', async () => {
     const { gpio, reported, opened } = await sensors({ safety: { estop_active: 'low' } })
     expect(reported).toContainEqual({ kind: 'estop', isPressed: true })
     gpio.drive(ESTOP, 1)

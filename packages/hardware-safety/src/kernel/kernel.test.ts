@@ -39,7 +39,7 @@ describe('the check before a movement', () => {
     expect(await move({ x: -0.5 }, 1)).toMatchObject({ reason: 'done' })
   })
 
-  test('lets the robot pass an obstacle beside the way', async () => {
+  test('lets the robot pass an obstacle next to the way', async () => {
     const { move } = await simulated({ sim: { ...HALL, obstacles: [[1, 0.45, 0.2]] } })
     expect(await move({ x: 0.5 }, 2)).toMatchObject({ reason: 'done' })
   })
