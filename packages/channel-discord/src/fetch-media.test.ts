@@ -12,8 +12,7 @@ async function fetching(url: string, answer: () => Response = () => new Response
     return answer()
   }
   const attachment = { kind: 'file' as const, name: 'a.txt', source: { url } }
-  const options = { bytesMax: 10, signal: new AbortController().signal }
-  const outcome = await fetchMedia({ fetch, url: apiUrl }, attachment, options).catch((error: unknown) => error)
+  const outcome = await fetchMedia(fetch, apiUrl, attachment, 10, new AbortController().signal).catch((error: unknown) => error)
   return { outcome, asked }
 }
 

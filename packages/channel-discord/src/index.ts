@@ -57,7 +57,7 @@ function createDiscord(host: Host, config: DiscordConfig): Channel {
     send,
     update: (to, sent, message, signal) => editMessage(api, to, sent, message, signal),
     typing: (to, signal) => showTyping(api, to, signal),
-    fetchMedia: (attachment, options) => fetchMedia(api, attachment, options),
+    fetchMedia: (attachment, { bytesMax, signal }) => fetchMedia(api.fetch, api.url, attachment, bytesMax, signal),
     health: () => health.now,
   }
 }

@@ -1,4 +1,5 @@
 /** Parses messages and button presses of the Discord API, and decides which of them are for the bot. */
+import { attachmentKind } from '@sluice/kit'
 import { list, type Members, members, text } from '@sluice/kit/foreign-json'
 import type { Attachment, Inbound } from '@sluice/sdk'
 import { forwardedIn, type Names, textOf } from './message-text.ts'
@@ -124,8 +125,8 @@ const parseAttachments = (data: unknown): Attachment[] =>
       return { kind: kindOf(name, mime ?? ''), name, ...(mime && { mime }), source: { url: text(url) } }
     })
 
+/** The file name decides only if there is no media type. */
 function kindOf(name: string, mime: string): Attachment['kind'] {
-  const family = mime.split('/')[0]
-  if (family === 'image' || family === 'audio' || family === 'video') return family
-  return mime === '' ? (EXTENSIONS.find(([, extension]) => extension.test(name))?.[0] ?? 'file') : 'file'
+  if (mime !== '') return attachmentKind(mime)
+  return EXTENSIONS.find(([, extension]) => extension.test(name))?.[0] ?? 'file'
 }

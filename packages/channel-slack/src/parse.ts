@@ -1,4 +1,5 @@
 /** Parses messages, button presses and files of Slack's events, and decides which of them are for the bot. None of these functions throws. */
+import { attachmentKind } from '@sluice/kit'
 import { list, type Members, members, text, textAt } from '@sluice/kit/foreign-json'
 import type { Attachment, Inbound } from '@sluice/sdk'
 import type { SlackConfig } from './config.ts'
@@ -88,10 +89,5 @@ function attachmentOf(value: unknown): Attachment[] {
   const url = textAt(file, 'url_private_download', 'url_private')
   // The event of a file that was shared from another workspace contains only its id.
   const source = url === '' ? { id } : { url }
-  return [{ kind: kindOf(mime), name: textAt(file, 'name', 'title') || id, ...(mime !== '' && { mime }), source }]
-}
-
-function kindOf(mime: string): Attachment['kind'] {
-  const [type] = mime.split('/')
-  return type === 'image' || type === 'audio' || type === 'video' ? type : 'file'
+  return [{ kind: attachmentKind(mime), name: textAt(file, 'name', 'title') || id, ...(mime !== '' && { mime }), source }]
 }

@@ -1,4 +1,5 @@
 /** The content of a message besides its text: one file, or a description of a place, a contact or a sticker. */
+import { attachmentKind } from '@sluice/kit'
 import { list, type Members, members, text } from '@sluice/kit/foreign-json'
 import type { Attachment } from '@sluice/sdk'
 
@@ -19,7 +20,10 @@ export function attachmentOf(message: Members): Attachment | undefined {
     const file = members(message[member])
     const id = text(file.file_id)
     const mime = text(file.mime_type)
-    if (id !== '') return { kind: kindOf(mime) ?? kind, name: text(file.file_name) || name, ...(mime && { mime }), source: { id } }
+    if (id === '') continue
+    // Pictures and recordings may be sent as documents, so their media type decides.
+    const sentAs = attachmentKind(mime)
+    return { kind: sentAs === 'file' ? kind : sentAs, name: text(file.file_name) || name, ...(mime && { mime }), source: { id } }
   }
   return undefined
 }
@@ -35,12 +39,6 @@ export function describeContent({ location, venue, contact, sticker }: Members):
   const person = members(contact)
   const description = joined([text(person.first_name), text(person.last_name)].join(' ').trim(), text(person.phone_number))
   return description ? `Contact: ${description}` : text(members(sticker).emoji)
-}
-
-/** Pictures and recordings may be sent as documents, so the media type decides. */
-function kindOf(mime: string): Attachment['kind'] | undefined {
-  const [family] = mime.split('/')
-  return family === 'image' || family === 'audio' || family === 'video' ? family : undefined
 }
 
 /** Returns the largest of the sizes in which a photo is available. */

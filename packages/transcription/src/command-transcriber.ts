@@ -4,7 +4,7 @@ import { homedir } from 'node:os'
 import { isAbsolute, join, relative } from 'node:path'
 import { AppError, errorText, type Host, type SpawnResult, type Workspace } from '@sluice/sdk'
 import { FILE } from './config.ts'
-import type { Recording, Transcriber } from './recording.ts'
+import { permanentOrUnavailable, type Recording, type Transcriber } from './recording.ts'
 
 const TEXT_BYTES_MAX = 1_048_576
 const REASON_CHARS_MAX = 300
@@ -75,12 +75,6 @@ function environment(root: string): Record<string, string> {
   // Without folders of the workspace, the agent cannot replace the program by a file of the same name.
   const path = PATH.split(':').filter((folder) => isAbsolute(folder) && `${relative(root, folder)}/`.startsWith('../'))
   return { PATH: path.join(':') || PATH_DEFAULT, HOME: homedir(), LANG }
-}
-
-/** Turns every other failure, such as a missing program or a full disk, into `unavailable`: the operator can correct it. */
-function permanentOrUnavailable(error: unknown): unknown {
-  if (!(error instanceof AppError) || error.code === 'aborted' || error.code === 'invalid_request') return error
-  return new AppError('unavailable', error.message, { cause: error })
 }
 
 /** Removes a folder with everything in it. Does nothing for a missing one. */

@@ -1,4 +1,5 @@
 /** A recording, and the interface of the ways to transcribe it. */
+import { AppError } from '@sluice/sdk'
 
 export interface Recording {
   readonly bytes: Uint8Array
@@ -20,4 +21,14 @@ export function recordingName(name: string, mime = ''): string {
   const format = (SUBTYPE.exec(mime)?.[1] ?? EXTENSION.exec(name)?.[1] ?? 'ogg').toLowerCase()
   // Services that accept Opus recognize it by the extension of its container.
   return `recording.${format === 'opus' ? 'ogg' : format}`
+}
+
+/**
+ * Turns every failure but `invalid_request` and `aborted` into `unavailable`. The operator can correct a refused key, a missing
+ * program or a full disk, and a transcription changes nothing, so it can be repeated.
+ */
+export function permanentOrUnavailable(error: unknown): unknown {
+  if (!(error instanceof AppError) || error.code === 'aborted' || error.code === 'invalid_request') return error
+  const { retryAfterSecs } = error
+  return new AppError('unavailable', error.message, { cause: error, ...(retryAfterSecs !== undefined && { retryAfterSecs }) })
 }

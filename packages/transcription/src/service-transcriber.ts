@@ -3,7 +3,7 @@ import { callProvider, withoutTrailing } from '@sluice/kit'
 import { AppError, type Host } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { TranscriptionConfig } from './config.ts'
-import type { Recording, Transcriber } from './recording.ts'
+import { permanentOrUnavailable, type Recording, type Transcriber } from './recording.ts'
 
 const PROVIDER = 'the transcription service'
 
@@ -50,13 +50,6 @@ export class ServiceTranscriber implements Transcriber {
     if (language !== undefined) form.set('language', language)
     return form
   }
-}
-
-/** Every other failure becomes `unavailable`: the operator can correct a refused key, and a broken request changed nothing, so it can be repeated. */
-function permanentOrUnavailable(error: unknown): unknown {
-  if (!(error instanceof AppError) || error.code === 'aborted' || error.code === 'invalid_request') return error
-  const { retryAfterSecs } = error
-  return new AppError('unavailable', error.message, { cause: error, ...(retryAfterSecs !== undefined && { retryAfterSecs }) })
 }
 
 /** Removes the key, which a service may quote in its refusal. */
