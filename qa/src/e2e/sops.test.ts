@@ -137,7 +137,7 @@ describe('sluice sop waiting, accept and adopt', () => {
 describe('sluice sop show', () => {
   test('shows which steps wait for a person, and why', async () => {
     const { out } = await sop('show', 'deploy-with-approval')
-    expect(out).toContain('2. Agree to ship it (waits for a person: checkpoint)')
+    expect(out).toContain('2. Approve the release (waits for a person: checkpoint)')
     expect(out).toContain('tools: file_write')
     const { value } = await json('show', 'deploy-with-approval')
     expect(value.steps.map(({ waits }: { waits: string | null }) => waits)).toEqual([null, 'checkpoint', null])
@@ -262,7 +262,7 @@ describe('sluice sop simulate', () => {
     const { code, out } = await sop('simulate', '--event', file)
     expect(code).toBe(0)
     expect(out).toContain('matches webhook:/deploy when $.release != ""')
-    expect(out).toContain('2. Agree to ship it: waits for a person (checkpoint)')
+    expect(out).toContain('2. Approve the release: waits for a person (checkpoint)')
     expect(out).toContain('no model calls')
     expect((await json('runs')).value).toEqual([])
     await withStore(async ({ sops }) => expect((await sops.verify()).records).toBe(0))
