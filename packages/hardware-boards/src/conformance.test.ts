@@ -7,7 +7,7 @@ import * as v from 'valibot'
 import { afterAll, expect, test } from 'vitest'
 import { peripheralsSection } from './config.ts'
 import { boardsFeature } from './index.ts'
-import { replBoard } from './repl/testing/repl-board.ts'
+import { ReplBoard } from './repl/testing/repl-board.ts'
 import { fakeMachine } from './testing/fake-machine.ts'
 import { fastClock } from './testing/fast-clock.ts'
 
@@ -16,7 +16,7 @@ const B = { path: '/dev/ttyACM1', usb: '2341:0043', serialNumber: '757', locatio
 const { machine } = fakeMachine(A, B)
 
 const feature = boardsFeature(
-  { ...machine, open: async (path, baud, signal) => (path === A.path ? replBoard().port : machine.open(path, baud, signal)) },
+  { ...machine, open: async (path, baud, signal) => (path === A.path ? new ReplBoard().port : machine.open(path, baud, signal)) },
   { list: async () => [], isMount: async () => false },
 )
 const config = { enabled: true, boards: [{ board: 'board_c1', transport: 'sim' }] }

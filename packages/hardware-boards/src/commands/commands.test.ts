@@ -11,7 +11,7 @@ import type { Port } from '../devices.ts'
 import { uf2Image } from '../flash/testing/uf2-image.ts'
 import { boardsFeature } from '../index.ts'
 import { drive } from '../repl/testing/drive.ts'
-import { type ReplBoardOptions, replBoard } from '../repl/testing/repl-board.ts'
+import { ReplBoard, type ReplBoardSettings } from '../repl/testing/repl-board.ts'
 import { fakeMachine, type Plugged } from '../testing/fake-machine.ts'
 
 const UNO: Plugged = { path: '/dev/ttyACM1', usb: '2341:0043', serialNumber: 'U1', location: '1-2' }
@@ -20,7 +20,7 @@ const PICO: Plugged = { path: '/dev/ttyACM0', usb: '2e8a:0005', serialNumber: 'P
 interface Arranged {
   readonly plugged?: Plugged[]
   readonly config?: object
-  readonly repl?: ReplBoardOptions
+  readonly repl?: ReplBoardSettings
   readonly answers?: (string | undefined)[]
   readonly spawned?: Partial<SpawnResult>
 }
@@ -48,7 +48,7 @@ const arrange = ({ plugged = [PICO, UNO], config = {}, repl, answers, spawned = 
     },
   })
   const { machine } = fakeMachine(...plugged)
-  const board = repl && replBoard(repl)
+  const board = repl && new ReplBoard(repl)
   const open = machine.open
   machine.open = async (path, baud, signal): Promise<Port> => (board && path === PICO.path ? board.port : open(path, baud, signal))
   const parts = boardsFeature(machine).build(host, v.parse(peripheralsSection.schema, config))

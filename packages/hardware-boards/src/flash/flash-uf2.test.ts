@@ -8,7 +8,7 @@ import { testClock } from '@sluice/testkit/clock'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Device, Devices } from '../devices.ts'
 import { drive } from '../repl/testing/drive.ts'
-import { type Executed, replBoard } from '../repl/testing/repl-board.ts'
+import { type Executed, ReplBoard } from '../repl/testing/repl-board.ts'
 import { findBootVolume, type Mounts } from './boot-volume.ts'
 import { flashUf2 } from './flash-uf2.ts'
 import { uf2Image } from './testing/uf2-image.ts'
@@ -49,7 +49,7 @@ interface Arranged {
 
 const arrange = ({ mounts, before = [], after = before, rebooting }: Arranged) => {
   const clock = testClock()
-  const board = replBoard({
+  const board = new ReplBoard({
     execute: (code) => {
       if (!code.includes('machine.bootloader()')) return {}
       if (rebooting) return rebooting

@@ -22,7 +22,7 @@ async function portsBelow(root: string): Promise<SeenPort[]> {
   const folder = join(root, 'sys/class/tty')
   const names = (await namesIn(folder)).filter((name) => isDevicePath(`/dev/${name}`, 'serial')).sort(byNumber)
   const consoles = (await textOf(join(folder, 'console/active'))).split(' ')
-  // The console of the machine is left out: its log-in would read what a board is asked.
+  // The console of the machine is left out, because its login program would read the requests to a board.
   const wanted = names.filter((name) => !consoles.includes(name)).slice(0, PORTS_MAX)
   const ports = await Promise.all(wanted.map((name) => portOf(folder, name)))
   return ports.filter((port) => port !== undefined)

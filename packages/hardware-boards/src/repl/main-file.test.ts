@@ -6,16 +6,16 @@ import { readMain, writeMain } from './main-file.ts'
 import { type Repl, withRepl } from './repl.ts'
 import { drive } from './testing/drive.ts'
 import { micropython } from './testing/micropython.ts'
-import { type Executed, type ReplBoardOptions, replBoard } from './testing/repl-board.ts'
+import { type Executed, ReplBoard, type ReplBoardSettings } from './testing/repl-board.ts'
 
 const python = await micropython()
 const title = python ? 'on MicroPython itself' : 'on MicroPython itself (skipped: its WebAssembly package is not installed)'
 
 describe.skipIf(!python)(title, () => {
   const execute = (code: string): Executed => python?.execute(code) ?? {}
-  const using = <Result>(work: (repl: Repl) => Promise<Result>, options: ReplBoardOptions = {}) => {
+  const using = <Result>(work: (repl: Repl) => Promise<Result>, options: ReplBoardSettings = {}) => {
     const clock = testClock()
-    const board = replBoard({ execute, ...options })
+    const board = new ReplBoard({ execute, ...options })
     const result = drive(clock, withRepl(board.port, { name: 'board_a0', clock, signal: new AbortController().signal }, work))
     return result.then(({ result: value }) => value)
   }
@@ -99,14 +99,14 @@ describe.skipIf(!python)(title, () => {
 
 test.each(['', 'x', '12\nzz', '5\n00'])('reading refuses the answer %j', async (stdout) => {
   const clock = testClock()
-  const { port } = replBoard({ execute: () => ({ stdout }) })
+  const { port } = new ReplBoard({ execute: () => ({ stdout }) })
   const work = withRepl(port, { name: 'board_a0', clock, signal: new AbortController().signal }, readMain)
   await expect(drive(clock, work)).rejects.toMatchObject({ code: 'upstream' })
 })
 
 test('writing to a board that hangs ends in time', async () => {
   const clock = testClock()
-  const { port } = replBoard({ execute: () => ({ hangs: true }) })
+  const { port } = new ReplBoard({ execute: () => ({ hangs: true }) })
   const work = withRepl(port, { name: 'board_a0', clock, signal: new AbortController().signal }, (repl) => writeMain(repl, 'x'))
   await expect(drive(clock, work)).rejects.toMatchObject({ code: 'upstream_timeout', message: 'board_a0 did not answer within 10 s' })
   expect(clock.monotonicMs()).toBeLessThan(30_000)

@@ -7,7 +7,7 @@ import { openSerialPort } from '../transports/serial-port.ts'
 import { readMain, writeMain } from './main-file.ts'
 import { withRepl } from './repl.ts'
 import { micropython } from './testing/micropython.ts'
-import { replBoard } from './testing/repl-board.ts'
+import { ReplBoard } from './testing/repl-board.ts'
 
 const [socat, python] = [await findSocat(), await micropython()]
 const missing = 'missing' in socat ? socat.missing : python ? undefined : "MicroPython's WebAssembly package is not installed"
@@ -18,7 +18,7 @@ describe.skipIf(missing !== undefined)(title, () => {
     if ('missing' in socat) return
     const line = await startSerialLine(socat)
     const far: Port = { ...line, onClose: () => () => undefined, signals: async () => undefined, close: line.unplug }
-    const board = replBoard({ far, rawPaste, window: 128, program: true, execute: (code) => python?.execute(code) ?? {} })
+    const board = new ReplBoard({ far, rawPaste, window: 128, program: true, execute: (code) => python?.execute(code) ?? {} })
     const signal = new AbortController().signal
     const port = await openSerialPort(line.path, 115_200, systemClock, signal)
     try {

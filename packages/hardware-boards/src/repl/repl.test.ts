@@ -3,10 +3,10 @@ import { describe, expect, test } from 'vitest'
 import { OUTPUT_BYTES_MAX } from './limits.ts'
 import { type Repl, withRepl } from './repl.ts'
 import { drive } from './testing/drive.ts'
-import { type ReplBoardOptions, replBoard } from './testing/repl-board.ts'
+import { ReplBoard, type ReplBoardSettings } from './testing/repl-board.ts'
 
-const arrange = (options: ReplBoardOptions = {}, clock: TestClock = testClock()) => {
-  const board = replBoard(options)
+const arrange = (options: ReplBoardSettings = {}, clock: TestClock = testClock()) => {
+  const board = new ReplBoard(options)
   const abort = new AbortController()
   const using = <Result>(work: (repl: Repl) => Promise<Result>, reset = false) =>
     drive(clock, withRepl(board.port, { name: 'board_a0', clock, signal: abort.signal, reset }, work))
@@ -15,7 +15,7 @@ const arrange = (options: ReplBoardOptions = {}, clock: TestClock = testClock())
 
 const long = `print('${'x'.repeat(1000)}')`
 
-describe.each<NonNullable<ReplBoardOptions['rawPaste']>>(['yes', 'no', 'unknown'])('raw-paste mode: %s', (rawPaste) => {
+describe.each<NonNullable<ReplBoardSettings['rawPaste']>>(['yes', 'no', 'unknown'])('raw-paste mode: %s', (rawPaste) => {
   test('sends code unchanged, and separates output from traceback', async () => {
     const { board, using } = arrange({
       rawPaste,
@@ -54,7 +54,7 @@ test('interrupts a program again when it catches interrupts', async () => {
   expect(await run('x')).toMatchObject({ result: { stdout: 'fine' } })
 })
 
-test.each<[what: string, options: ReplBoardOptions, says: string]>([
+test.each<[what: string, options: ReplBoardSettings, says: string]>([
   ['nothing answers', { instead: 'silence' }, 'does not answer'],
   ['an echo', { instead: 'echo' }, 'echoes what is sent'],
   ['noise', { instead: 'noise' }, 'does not answer as MicroPython does'],

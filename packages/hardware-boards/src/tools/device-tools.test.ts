@@ -8,7 +8,7 @@ import { peripheralsSection } from '../config.ts'
 import { uf2Image } from '../flash/testing/uf2-image.ts'
 import { boardsFeature } from '../index.ts'
 import { drive } from '../repl/testing/drive.ts'
-import { type ReplBoardOptions, replBoard } from '../repl/testing/repl-board.ts'
+import { ReplBoard, type ReplBoardSettings } from '../repl/testing/repl-board.ts'
 import { fakeMachine, type Plugged } from '../testing/fake-machine.ts'
 
 const PICO: Plugged = { path: '/dev/ttyACM0', usb: '2e8a:0005', serialNumber: 'P1', location: '1-1' }
@@ -16,7 +16,7 @@ const UNO: Plugged = { path: '/dev/ttyACM1', usb: '2341:0043', serialNumber: 'U1
 
 interface Arranged {
   readonly plugged?: Plugged[]
-  readonly repl?: ReplBoardOptions
+  readonly repl?: ReplBoardSettings
   readonly files?: Record<string, Uint8Array>
 }
 
@@ -26,9 +26,9 @@ const arrange = async ({ plugged = [PICO], repl = {}, files = {} }: Arranged = {
   const host = testHost({ services: { audit: async (record) => void records.push(record) } })
   for (const [path, bytes] of Object.entries(files)) await host.workspace.write(path, bytes)
   const { machine } = fakeMachine(...plugged)
-  const boards: ReturnType<typeof replBoard>[] = []
+  const boards: ReplBoard[] = []
   machine.open = async () => {
-    const board = replBoard(repl)
+    const board = new ReplBoard(repl)
     boards.push(board)
     return board.port
   }

@@ -9,7 +9,7 @@ export interface Executed {
   readonly hangs?: true
 }
 
-export interface ReplBoardOptions {
+export interface ReplBoardSettings {
   /** The board's end of a line; a line in memory unless given. */
   readonly far?: Port
   readonly execute?: (code: string) => Executed
@@ -32,156 +32,174 @@ export interface ReplBoardOptions {
   readonly losesPrompts?: number
 }
 
-export interface ReplBoard {
-  readonly port: Port
-  /** The code of each run, in order. */
-  readonly codes: readonly string[]
-  readonly softResets: number
-  /** `running` while `main.py` runs. */
-  readonly mode: 'friendly' | 'raw' | 'paste' | 'executing' | 'running' | 'stalled'
-  unplug(): Promise<void>
-}
+export type ReplMode = 'friendly' | 'raw' | 'paste' | 'executing' | 'running' | 'stalled'
 
 const RAW_BANNER = '\r\nraw REPL; CTRL-B to exit\r\n>'
 const BANNER = '\r\nMicroPython v1.24.1 on 2024-11-29; Raspberry Pi Pico with RP2040\r\nType "help()" for more information.\r\n>>> '
 const INTERRUPTED = 'Traceback (most recent call last):\r\n  File "<stdin>", line 1, in <module>\r\nKeyboardInterrupt: \r\n'
 
-export function replBoard(options: ReplBoardOptions = {}): ReplBoard {
-  const {
-    execute = () => ({}),
-    rawPaste = 'yes',
-    window = 32,
-    program,
-    instead,
-    garbage = '',
-    stallsAfter = Number.POSITIVE_INFINITY,
-    hangsAfter,
-  } = options
-  const { near, far: memory } = memoryPort()
-  const { far = memory } = options
-  const codes: string[] = []
-  let mode: ReplBoard['mode'] = program ? 'running' : 'friendly'
-  let held = ''
-  let pasted = 0
-  let catches = options.catches ?? 0
-  let losing = options.losesPrompts ?? 0
-  let softResets = 0
+export class ReplBoard {
+  /** The port at the computer's end of the line. */
+  readonly port: Port
+  /** The code of each run, in order. */
+  readonly codes: string[] = []
+  readonly #settings: ReplBoardSettings
+  readonly #far: Port
+  readonly #window: number
+  #mode: ReplMode
+  #softResets = 0
+  /** The bytes of the line or program that is being received. */
+  #input = ''
+  #pastedBytes = 0
+  #catchesLeft: number
+  #promptsToLose: number
 
-  const say = (text: string): void => void far.write(Buffer.from(text, 'latin1')).catch(() => undefined)
-  const prompt = (): void => {
-    if (losing > 0) losing--
-    else say(`${garbage}\r\n>>> `)
+  constructor(settings: ReplBoardSettings = {}) {
+    const { near, far } = memoryPort()
+    this.#settings = settings
+    this.#far = settings.far ?? far
+    this.#window = settings.window ?? 32
+    this.#mode = settings.program ? 'running' : 'friendly'
+    this.#catchesLeft = settings.catches ?? 0
+    this.#promptsToLose = settings.losesPrompts ?? 0
+    this.port = settings.hangsAfter === undefined ? near : hanging(near, settings.hangsAfter)
+    this.#far.onData((bytes) => this.#receive(Buffer.from(bytes).toString('latin1')))
   }
-  const finish = ({ stdout = '', stderr = '' }: Executed): void => {
-    say(`${stdout}\x04${stderr}\x04>`)
-    mode = 'raw'
+
+  /** `running` while `main.py` runs. */
+  get mode(): ReplMode {
+    return this.#mode
   }
-  const start = (code: string): void => {
-    codes.push(Buffer.from(code, 'latin1').toString('utf8'))
-    const result: Executed = execute(codes.at(-1) ?? '')
-    if (result.hangs) {
-      mode = 'executing'
-      say(result.stdout ?? '')
-    } else finish(result)
+
+  get softResets(): number {
+    return this.#softResets
   }
-  const softReset = (): void => {
-    softResets++
-    say('\r\nMPY: soft reboot\r\n')
-    mode = program ? 'running' : 'friendly'
-    if (!program) say(BANNER)
+
+  unplug(): Promise<void> {
+    return this.#far.close()
+  }
+
+  #receive(text: string): void {
+    const { instead } = this.#settings
+    if (instead === 'echo') this.#send(text)
+    else if (instead === 'noise') this.#send('\xff\x00\x81{"event"\x04\x04'.repeat(50))
+    else if (instead !== 'silence') for (const byte of text) this.#takeByte(byte)
+  }
+
+  #takeByte(byte: string): void {
+    if (this.#mode === 'raw') this.#takeRaw(byte)
+    else if (this.#mode === 'paste') this.#takePasted(byte)
+    else if (this.#mode === 'friendly') this.#takeAtPrompt(byte)
+    else if (this.#mode !== 'stalled' && byte === '\x03') this.#interrupt()
+  }
+
+  #takeAtPrompt(byte: string): void {
+    if (byte === '\x01') {
+      this.#mode = 'raw'
+      this.#input = ''
+      this.#send(`${this.#garbage}${RAW_BANNER}`)
+    } else if (byte === '\x04') this.#softReset()
+    else if (byte === '\x02') this.#send(BANNER)
+    else if (byte === '\x03' || byte === '\r') this.#prompt()
+  }
+
+  #takeRaw(byte: string): void {
+    this.#input += byte
+    if (this.#answerPasteRequest()) return
+    const before = this.#input.slice(0, -1)
+    if (byte < '\x05') this.#input = ''
+    // An older version takes the last byte of that request as a request for raw mode.
+    if (byte === '\x01') this.#send(before.endsWith('A') ? `ra${RAW_BANNER.slice(2)}` : RAW_BANNER)
+    else if (byte === '\x02') {
+      this.#mode = 'friendly'
+      this.#send(BANNER)
+    } else if (byte === '\x04') {
+      this.#send('OK')
+      this.#start(before)
+    }
   }
 
   /** Answers a request for raw-paste mode, and returns whether there was one. */
-  const asksForPaste = (): boolean => {
-    if (held !== '\x05A\x01' || rawPaste === 'unknown') return false
-    held = ''
+  #answerPasteRequest(): boolean {
+    const { rawPaste = 'yes' } = this.#settings
+    if (this.#input !== '\x05A\x01' || rawPaste === 'unknown') return false
+    this.#input = ''
     if (rawPaste === 'yes') {
-      mode = 'paste'
-      pasted = 0
-      say(`R\x01${String.fromCharCode(window & 0xff, window >> 8)}`)
-    } else say('R\x00')
+      this.#mode = 'paste'
+      this.#pastedBytes = 0
+      this.#send(`R\x01${String.fromCharCode(this.#window & 0xff, this.#window >> 8)}`)
+    } else this.#send('R\x00')
     return true
   }
-  const inRaw = (byte: string): void => {
-    held += byte
-    if (asksForPaste()) return
-    const before = held.slice(0, -1)
-    if (byte < '\x05') held = ''
-    // An older version takes the last byte of that request as a request for raw mode.
-    if (byte === '\x01') say(before.endsWith('A') ? `ra${RAW_BANNER.slice(2)}` : RAW_BANNER)
-    else if (byte === '\x02') {
-      mode = 'friendly'
-      say(BANNER)
-    } else if (byte === '\x04') {
-      say('OK')
-      start(before)
-    }
-  }
-  const inPaste = (byte: string): void => {
-    const code = held
-    held = byte < '\x05' ? '' : held + byte
+
+  #takePasted(byte: string): void {
+    const { stallsAfter = Number.POSITIVE_INFINITY } = this.#settings
+    const code = this.#input
+    this.#input = byte < '\x05' ? '' : this.#input + byte
     if (byte === '\x03') {
-      mode = 'raw'
-      say(`\x04\x04${INTERRUPTED}\x04>`)
+      this.#mode = 'raw'
+      this.#send(`\x04\x04${INTERRUPTED}\x04>`)
     } else if (byte === '\x04') {
-      say('\x04')
-      start(code)
-    } else if (++pasted >= stallsAfter) mode = 'stalled'
-    else if (pasted % window === 0) say('\x01')
+      this.#send('\x04')
+      this.#start(code)
+    } else if (++this.#pastedBytes >= stallsAfter) this.#mode = 'stalled'
+    else if (this.#pastedBytes % this.#window === 0) this.#send('\x01')
   }
-  const interrupt = (): void => {
-    if (catches-- > 0) return
-    if (mode === 'executing') finish({ stderr: INTERRUPTED })
+
+  #start(code: string): void {
+    const text = Buffer.from(code, 'latin1').toString('utf8')
+    this.codes.push(text)
+    const result = this.#settings.execute?.(text) ?? {}
+    if (result.hangs) {
+      this.#mode = 'executing'
+      this.#send(result.stdout ?? '')
+    } else this.#finish(result)
+  }
+
+  #finish({ stdout = '', stderr = '' }: Executed): void {
+    this.#send(`${stdout}\x04${stderr}\x04>`)
+    this.#mode = 'raw'
+  }
+
+  #interrupt(): void {
+    if (this.#catchesLeft-- > 0) return
+    if (this.#mode === 'executing') this.#finish({ stderr: INTERRUPTED })
     else {
-      mode = 'friendly'
-      say(INTERRUPTED)
-      prompt()
+      this.#mode = 'friendly'
+      this.#send(INTERRUPTED)
+      this.#prompt()
     }
   }
 
-  const atPrompt = (byte: string): void => {
-    if (byte === '\x01') {
-      mode = 'raw'
-      held = ''
-      say(`${garbage}${RAW_BANNER}`)
-    } else if (byte === '\x04') softReset()
-    else if (byte === '\x02') say(BANNER)
-    else if (byte === '\x03' || byte === '\r') prompt()
-  }
-  const take = (byte: string): void => {
-    if (mode === 'raw') inRaw(byte)
-    else if (mode === 'paste') inPaste(byte)
-    else if (mode === 'friendly') atPrompt(byte)
-    else if (mode !== 'stalled' && byte === '\x03') interrupt()
+  #softReset(): void {
+    const { program } = this.#settings
+    this.#softResets++
+    this.#send('\r\nMPY: soft reboot\r\n')
+    this.#mode = program ? 'running' : 'friendly'
+    if (!program) this.#send(BANNER)
   }
 
-  far.onData((bytes) => {
-    const text = Buffer.from(bytes).toString('latin1')
-    if (instead === 'echo') say(text)
-    else if (instead === 'noise') say('\xff\x00\x81{"event"\x04\x04'.repeat(50))
-    else if (instead !== 'silence') for (const byte of text) take(byte)
-  })
+  #prompt(): void {
+    if (this.#promptsToLose > 0) this.#promptsToLose--
+    else this.#send(`${this.#garbage}\r\n>>> `)
+  }
 
-  return {
-    port: hangsAfter === undefined ? near : hanging(near, hangsAfter),
-    codes,
-    get softResets() {
-      return softResets
-    },
-    get mode() {
-      return mode
-    },
-    unplug: () => far.close(),
+  get #garbage(): string {
+    return this.#settings.garbage ?? ''
+  }
+
+  #send(text: string): void {
+    void this.#far.write(Buffer.from(text, 'latin1')).catch(() => undefined)
   }
 }
 
 function hanging(port: Port, bytesMax: number): Port {
-  let taken = 0
+  let written = 0
   return {
     ...port,
     write(bytes) {
-      taken += bytes.length
-      return taken > bytesMax ? new Promise(() => undefined) : port.write(bytes)
+      written += bytes.length
+      return written > bytesMax ? new Promise(() => undefined) : port.write(bytes)
     },
   }
 }
