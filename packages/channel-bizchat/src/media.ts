@@ -2,16 +2,14 @@
  * Attachments: finds them in an event and fetches their bytes. A request for media carries the API token, so it goes only to
  * the host of `api_url`, on any port.
  */
-import { mediaType, readUpTo, signalScope } from '@sluice/kit'
+import { downloadFile, followRedirects } from '@sluice/kit'
 import { textAt } from '@sluice/kit/foreign-json'
-import { AppError, type Attachment, errorText, type Host, type Media, sameOrigin } from '@sluice/sdk'
+import { AppError, type Attachment, type Host, type Media, sameOrigin } from '@sluice/sdk'
 import { type Api, authorization } from './send.ts'
 
 const NAME_CHARS_MAX = 255
 const EXTENSION = /.\.[a-z0-9]{1,8}$/i
 const BYTES_MAX = 26_214_400
-const REDIRECTS_MAX = 5
-const TIMEOUT_MS = 60_000
 
 /** For each type of message: the kind of its attachment, and its name when the URL has none. */
 const MEDIA: Readonly<Record<string, readonly [kind: Attachment['kind'], name: string]>> = {
@@ -58,45 +56,22 @@ function fileNameIn(text: string): string | undefined {
   return EXTENSION.test(name) ? name : undefined
 }
 
-/** Implements `Channel.fetchMedia`, with at most 25 MiB and 60 s for one file. */
-export async function fetchMedia(host: Host, api: Api, { source }: Attachment, { bytesMax, signal }: FetchOptions): Promise<Media> {
-  using limit = signalScope([signal], TIMEOUT_MS)
-  try {
-    const response = await followRedirects(host, api, 'url' in source ? source.url : '', limit.signal)
-    const mime = mediaType(response.headers)
-    const largest = Math.min(bytesMax, BYTES_MAX)
-    const bytes = await readUpTo(response, largest)
-    if (!bytes) throw new AppError('too_large', `The attachment is larger than ${largest} bytes`)
-    return { bytes, ...(mime && { mime }) }
-  } catch (error) {
-    if (error instanceof AppError && !['upstream', 'upstream_timeout'].includes(error.code)) throw error
-    if (error instanceof AppError) throw new AppError('unavailable', `The attachment cannot be fetched now: ${errorText(error)}`)
-    if (signal.aborted) throw new AppError('aborted', 'The download from bizchat was aborted')
-    const problem = limit.timedOut ? `bizchat did not send the whole file within ${TIMEOUT_MS / 1000} s` : 'The download was interrupted'
-    throw new AppError('unavailable', problem)
-  }
-}
-
-/** Requests a URL and follows its redirects. Each URL is checked before the request. */
-async function followRedirects(host: Host, api: Api, first: string, signal: AbortSignal): Promise<Response> {
-  let url = first
-  for (let redirects = 0; redirects <= REDIRECTS_MAX; redirects++) {
-    checkHost(url, api.url)
-    const response = await request(host, api, url, signal)
-    if (response.ok) return response
-    await response.body?.cancel()
-    const location = response.headers.get('location')
-    if (![301, 302, 303, 307, 308].includes(response.status) || location === null) throw refused(response.status)
-    url = URL.parse(location, url)?.href ?? ''
-  }
-  throw new AppError('invalid_request', `The attachment is more than ${REDIRECTS_MAX} redirects away`)
-}
+/** Implements `Channel.fetchMedia` for files of at most 25 MiB. */
+export const fetchMedia = (host: Host, api: Api, { source }: Attachment, { bytesMax, signal }: FetchOptions): Promise<Media> =>
+  downloadFile({
+    provider: 'bizchat',
+    isAuthorized: true,
+    request: (limit) => followRedirects('url' in source ? source.url : '', (url) => request(host, api, url, limit)),
+    bytesMax: Math.min(bytesMax, BYTES_MAX),
+    signal,
+  })
 
 /**
- * Requests one URL on the API's host. A URL with the API's own origin is as trusted as `api_url`. On another port the request
+ * Requests one URL, which must be on the API's host. A URL with the API's own origin is as trusted as `api_url`. On another port the request
  * must not reach a private network, unless the API itself is in one.
  */
 async function request(host: Host, api: Api, url: string, signal: AbortSignal): Promise<Response> {
+  checkHost(url, api.url)
   const headers = authorization(api)
   if (sameOrigin(url, api.url) || (await isPrivate(host, api.url, signal))) return api.fetch(url, { headers, redirect: 'manual', signal })
   return host.publicFetch(url, { headers, signal, responseBytesMax: BYTES_MAX + 1, admit: (hop) => checkHost(hop.href, api.url) })
@@ -119,9 +94,4 @@ function checkHost(text: string, apiUrl: string): void {
   if (!isOwn || !(url.protocol === api.protocol || url.protocol === 'https:')) {
     throw new AppError('forbidden', 'The attachment is not on the host of api_url')
   }
-}
-
-function refused(status: number): AppError {
-  const isTemporary = status >= 500 || [401, 408, 429].includes(status)
-  return new AppError(isTemporary ? 'unavailable' : 'invalid_request', `bizchat answered ${status} to the request for an attachment`)
 }

@@ -1,5 +1,5 @@
 /** Fetches the file behind a media id: looks up its URL, checks the host, downloads it and compares its SHA-256. */
-import { asUnavailable, readUpTo, signalScope } from '@sluice/kit'
+import { asUnavailable, downloadFile } from '@sluice/kit'
 import { members, text } from '@sluice/kit/foreign-json'
 import { AppError, type Attachment, type Media, sameOrigin, sha256Hex } from '@sluice/sdk'
 import type { Graph } from './graph.ts'
@@ -23,15 +23,18 @@ export async function fetchMedia(graph: Graph, { source, mime }: Attachment, opt
   const file = members(await lookUp(graph, id, options.signal))
   const url = text(file.url)
   if (!isMediaUrl(url, graph.baseUrl)) throw new AppError('forbidden', 'The media URL from chatapp is not on a host of the platform')
-  if (typeof file.file_size === 'number' && file.file_size > options.bytesMax) throw tooLarge(options.bytesMax)
-  const bytes = await download(graph, url, options)
-  if (!bytes) throw tooLarge(options.bytesMax)
+  if (typeof file.file_size === 'number' && file.file_size > options.bytesMax) {
+    throw new AppError('too_large', `The attachment from chatapp is larger than ${options.bytesMax} bytes`)
+  }
+  const headers = { ...graph.authorization(), 'user-agent': USER_AGENT }
+  const request = (signal: AbortSignal) => graph.fetch(url, { headers, redirect: 'manual', signal })
+  const { bytes } = await downloadFile({ ...options, provider: 'chatapp', request, isAuthorized: true, timeoutMs: TIMEOUT_MS })
   if (!hasDigest(bytes, file.sha256)) throw new AppError('unavailable', 'The attachment from chatapp does not match its SHA-256')
   const type = text(file.mime_type) || mime
   return type ? { bytes, mime: type } : { bytes }
 }
 
-/** Returns whether a media URL belongs to the platform, so that it may receive the token. The origin of `apiUrl` does as well. */
+/** Returns whether a media URL belongs to the platform, so that it may receive the token. The origin of `apiUrl` counts, too. */
 export function isMediaUrl(url: string, apiUrl: string): boolean {
   if (!URL.canParse(url)) return false
   const { protocol, username, password, port, hostname } = new URL(url)
@@ -49,28 +52,6 @@ async function lookUp(graph: Graph, id: string, signal: AbortSignal): Promise<un
   }
 }
 
-/** Returns undefined for a file of more than `bytesMax` bytes. Follows no redirect, so the token reaches no other host. */
-async function download(graph: Graph, url: string, { bytesMax, signal }: FetchOptions): Promise<Uint8Array | undefined> {
-  using limit = signalScope([signal], TIMEOUT_MS)
-  try {
-    const headers = { ...graph.authorization(), 'user-agent': USER_AGENT }
-    const response = await graph.fetch(url, { headers, redirect: 'manual', signal: limit.signal })
-    if (response.status === 200) return await readUpTo(response, bytesMax)
-    await response.body?.cancel()
-    throw refused(response.status)
-  } catch (error) {
-    if (error instanceof AppError) throw error
-    if (signal.aborted) throw new AppError('aborted', 'The download from chatapp was aborted')
-    const problem = limit.timedOut ? `chatapp did not send the whole file within ${TIMEOUT_MS / 1000} s` : 'The download was interrupted'
-    throw new AppError('unavailable', problem)
-  }
-}
-
-function refused(status: number): AppError {
-  const isTemporary = status >= 500 || [401, 408, 429].includes(status)
-  return new AppError(isTemporary ? 'unavailable' : 'invalid_request', `chatapp answered ${status} to the request for an attachment`)
-}
-
 /** Returns whether the bytes have a digest, which the API sends in hex and webhooks send in base64. Any bytes match no digest. */
 function hasDigest(bytes: Uint8Array, digest: unknown): boolean {
   const expected = text(digest)
@@ -78,5 +59,3 @@ function hasDigest(bytes: Uint8Array, digest: unknown): boolean {
   const actual = sha256Hex(bytes)
   return expected.toLowerCase() === actual || Buffer.from(expected, 'base64').toString('hex') === actual
 }
-
-const tooLarge = (bytesMax: number): AppError => new AppError('too_large', `The attachment from chatapp is larger than ${bytesMax} bytes`)

@@ -10,5 +10,5 @@ const ASKED_MS_MAX = 3_600_000
 export const retryDelayMs = (failures: number, error: unknown): number =>
   Math.max(backoffMs(failures, { firstMs: FIRST_MS, longestMs: LONGEST_MS }), askedDelayMs(error, ASKED_MS_MAX))
 
-/** Returns the part of the delay that a push cannot cut short: what the API asked for, and at least a second. */
+/** Returns the part of the delay that a push cannot cut short: the delay the API asked for, and at least a second. */
 export const minRetryDelayMs = (error: unknown): number => Math.max(FIRST_MS, askedDelayMs(error, ASKED_MS_MAX))

@@ -62,7 +62,7 @@ async function readHistory(mailbox: OpenMailbox, signal: AbortSignal): Promise<v
 const isWanted = (mailLabels: readonly string[] | undefined, { labels }: Subscription): boolean =>
   labels.length < 2 || !mailLabels || labels.some((label) => mailLabels.includes(label))
 
-/** Lists the mails since the cursor when the API no longer knows its history id, and delivers those that are not delivered yet. */
+/** Lists the mails since the cursor when the API no longer knows its history id, and delivers the missing ones. */
 async function listMissedMails(mailbox: OpenMailbox, signal: AbortSignal): Promise<void> {
   const { host, intake, progress, watch } = mailbox
   const lost = progress.cursor

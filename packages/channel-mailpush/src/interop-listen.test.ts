@@ -162,7 +162,7 @@ describe('the access token', () => {
     expect(one.channel.health?.().state).toBe('ok')
   })
 
-  test('that expired for good shows in health until the operator sets another', async () => {
+  test('that expired and cannot be renewed shows in health until the operator sets another', async () => {
     const { one, fake } = await start()
     fake.receive(ada('1'))
     fake.expireTokens()

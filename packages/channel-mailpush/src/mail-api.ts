@@ -116,8 +116,8 @@ export class MailApi {
   }
 
   /**
-   * Returns a mail; undefined if it was deleted, and `unreadable` if the answer is not a mail. Of a mail beyond the size limit
-   * it returns the headers and the snippet. Throws `invalid_request` and `too_large` for faults of this mail alone.
+   * Returns a mail; undefined if it was deleted, and `unreadable` if the answer is not a mail. A mail beyond the size limit has
+   * only its headers and snippet. Throws `invalid_request` and `too_large` for faults of this mail alone.
    */
   async mail(id: string, signal: AbortSignal): Promise<Mail | 'unreadable' | undefined> {
     const get = (format: 'full' | 'metadata') =>

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { AppError, type Raw, type Sample, type SampleRequest, type Verified } from '@sluice/sdk'
 import { isRoom, isSigned, normaliseUrl, type Server, sign } from './server.ts'
 
-/** The prefixes of the documented headers and of those that real servers send. */
+/** The documented prefix of the headers, and the prefix that real servers send. */
 const HEADER_PREFIXES = ['x-roomchat-', 'x-nextcloud-talk-'] as const
 /**
  * Servers send 64 random characters and accept 32 or more. The first character of an event is not among them, so no byte can

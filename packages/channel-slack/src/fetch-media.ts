@@ -1,11 +1,8 @@
 /** Downloads files that users shared. The token goes only to Slack's hosts, which is checked before each redirect. */
-import { asUnavailable, downloadFile, mediaType } from '@sluice/kit'
+import { asUnavailable, downloadFile, followRedirects, mediaType } from '@sluice/kit'
 import { members, textAt } from '@sluice/kit/foreign-json'
 import { AppError, type Attachment, type Media } from '@sluice/sdk'
 import { isSlackUrl, type SlackApi } from './slack-api.ts'
-
-const REDIRECTS_MAX = 5
-const REDIRECTS = [301, 302, 303, 307, 308]
 
 /** See `Channel.fetchMedia`. */
 export function fetchMedia(api: SlackApi, attachment: Attachment, bytesMax: number, signal: AbortSignal): Promise<Media> {
@@ -15,7 +12,7 @@ export function fetchMedia(api: SlackApi, attachment: Attachment, bytesMax: numb
     signal,
     isAuthorized: true,
     async request(during) {
-      const response = await followRedirects(api, await addressOf(api, attachment, signal), during)
+      const response = await followRedirects(await addressOf(api, attachment, signal), (url) => requestFile(api, url, during))
       // Slack answers a token that may not read files with its sign-in page and status 200.
       if (response.ok && mediaType(response.headers) === 'text/html' && attachment.mime !== 'text/html') {
         await response.body?.cancel()
@@ -37,15 +34,7 @@ async function addressOf(api: SlackApi, { source }: Attachment, signal: AbortSig
   }
 }
 
-async function followRedirects(api: SlackApi, address: string, signal: AbortSignal): Promise<Response> {
-  let url = address
-  for (let redirects = 0; redirects <= REDIRECTS_MAX; redirects++) {
-    if (!isSlackUrl(url, api.url)) throw new AppError('forbidden', 'The file is not on a host of slack')
-    const response = await api.fetch(url, { headers: { authorization: api.authorization('bot_token') }, redirect: 'manual', signal })
-    const location = response.headers.get('location')
-    if (!REDIRECTS.includes(response.status) || location === null) return response
-    await response.body?.cancel()
-    url = URL.parse(location, url)?.href ?? ''
-  }
-  throw new AppError('invalid_request', `The file is more than ${REDIRECTS_MAX} redirects away`)
+async function requestFile(api: SlackApi, url: string, signal: AbortSignal): Promise<Response> {
+  if (!isSlackUrl(url, api.url)) throw new AppError('forbidden', 'The file is not on a host of slack')
+  return api.fetch(url, { headers: { authorization: api.authorization('bot_token') }, redirect: 'manual', signal })
 }

@@ -246,7 +246,7 @@ describe('webhooks and media', () => {
     expect(texts(fake)).toEqual([['+15550003333', 'hello']])
   })
 
-  const photo = { bytes: Uint8Array.of(0xff, 0xd8, 0), mime: 'image/jpeg; q=1' }
+  const photo = { bytes: Buffer.of(0xff, 0xd8, 0), mime: 'image/jpeg; q=1' }
   const fetchMedia = async (channel: Channel, url: string, { bytesMax = 1000, signal = never } = {}) =>
     channel.fetchMedia?.({ kind: 'image', name: 'x', source: { url } }, { bytesMax, signal })
 

@@ -1,10 +1,9 @@
 /** Attachments: finds them in a message and fetches their bytes. */
-import { attachmentKind, mediaType, readAll, signalScope } from '@sluice/kit'
+import { attachmentKind, downloadFile } from '@sluice/kit'
 import { textAt } from '@sluice/kit/foreign-json'
-import { AppError, type Attachment, errorText, type Host, type Media } from '@sluice/sdk'
+import { AppError, type Attachment, type Host, type Media } from '@sluice/sdk'
 
 const NAME_CHARS_MAX = 255
-const TIMEOUT_MS = 60_000
 
 export interface FetchOptions {
   readonly bytesMax: number
@@ -28,24 +27,11 @@ export function attachmentOf(part: unknown): Attachment | undefined {
  */
 export async function fetchMedia({ publicFetch }: Host, { source }: Attachment, { bytesMax, signal }: FetchOptions): Promise<Media> {
   if (!('url' in source)) throw new AppError('invalid_request', 'The attachment has no URL')
-  using limit = signalScope([signal], TIMEOUT_MS)
-  try {
-    const response = await publicFetch(source.url, { signal: limit.signal, responseBytesMax: bytesMax })
-    if (!response.ok) {
-      await response.body?.cancel()
-      throw refused(response.status)
-    }
-    const mime = mediaType(response.headers)
-    return { bytes: await readAll(response), ...(mime && { mime }) }
-  } catch (error) {
-    if (!mayPass(error)) throw error
-    throw new AppError('unavailable', `The attachment cannot be fetched now: ${errorText(error)}`)
-  }
+  return downloadFile({
+    provider: 'textrelay',
+    request: (limit) => publicFetch(source.url, { signal: limit, responseBytesMax: bytesMax }),
+    isAuthorized: false,
+    bytesMax,
+    signal,
+  })
 }
-
-function refused(status: number): AppError {
-  const isTemporary = status === 408 || status === 429 || status >= 500
-  return new AppError(isTemporary ? 'unavailable' : 'invalid_request', `The server of the attachment answered ${status}`)
-}
-
-const mayPass = (error: unknown): boolean => !(error instanceof AppError) || ['upstream', 'upstream_timeout'].includes(error.code)

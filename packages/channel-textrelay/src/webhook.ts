@@ -1,6 +1,6 @@
 /**
  * Webhook requests: verifies where they come from and builds signed samples; see `docs/contract.md#signatures`. The platform
- * signs each request twice, with its own headers and with those of Standard Webhooks.
+ * signs each request twice: with its own headers and with the headers of Standard Webhooks.
  */
 import { AppError, hmacSha256, isFresh, type Raw, type Sample, type SampleRequest, type Verified, verifyHmac } from '@sluice/sdk'
 

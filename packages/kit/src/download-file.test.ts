@@ -1,6 +1,6 @@
 import { AppError } from '@sluice/sdk'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { downloadFile, type FileDownload } from './download-file.ts'
+import { downloadFile, type FileDownload, followRedirects } from './download-file.ts'
 
 afterEach(() => void vi.useRealTimers())
 
@@ -58,6 +58,11 @@ describe('downloadFile', () => {
     })
   })
 
+  test('reports a failed request as unavailable', async () => {
+    const upstream = new AppError('upstream', 'The connection broke')
+    expect(await download(() => Promise.reject(upstream))).toMatchObject({ code: 'unavailable', message: 'The connection broke' })
+  })
+
   test('throws aborted when the signal aborts', async () => {
     const abort = new AbortController()
     const outcome = download(untilAborted, { signal: abort.signal })
@@ -65,10 +70,42 @@ describe('downloadFile', () => {
     expect(await outcome).toMatchObject({ code: 'aborted' })
   })
 
-  test('throws unavailable after one minute', async () => {
+  test('throws unavailable after the time limit, one minute unless given', async () => {
     vi.useFakeTimers()
     const outcome = download(untilAborted)
     await vi.advanceTimersByTimeAsync(62_000)
     expect(await outcome).toMatchObject({ code: 'unavailable', message: 'roomchat did not send the whole file within 60 s' })
+    const short = download(untilAborted, { timeoutMs: 1000 })
+    await vi.advanceTimersByTimeAsync(2000)
+    expect(await short).toMatchObject({ code: 'unavailable', message: 'roomchat did not send the whole file within 1 s' })
+  })
+})
+
+describe('followRedirects', () => {
+  const redirect = (location: string) => new Response(null, { status: 302, headers: { location } })
+
+  test('follows relative and absolute redirects', async () => {
+    const answers = [redirect('/b'), redirect('https://other.example/c'), new Response('file')]
+    const urls: string[] = []
+    const response = await followRedirects('https://files.example/a', async (url) => {
+      urls.push(url)
+      return answers.shift() ?? expect.unreachable('too many requests')
+    })
+    expect(await response.text()).toBe('file')
+    expect(urls).toEqual(['https://files.example/a', 'https://files.example/b', 'https://other.example/c'])
+  })
+
+  test('passes on the error for a URL that the request rejects', async () => {
+    const request = async (url: string) => {
+      if (!url.startsWith('https://files.example/')) throw new AppError('forbidden', 'another host')
+      return redirect('https://evil.example/')
+    }
+    await expect(followRedirects('https://files.example/a', request)).rejects.toMatchObject({ code: 'forbidden' })
+  })
+
+  test('throws invalid_request after five redirects', async () => {
+    const request = vi.fn(async () => redirect('/again'))
+    await expect(followRedirects('https://files.example/a', request)).rejects.toMatchObject({ code: 'invalid_request' })
+    expect(request).toHaveBeenCalledTimes(6)
   })
 })
