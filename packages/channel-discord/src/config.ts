@@ -56,7 +56,10 @@ export const discordSection = {
 
 export type DiscordConfig = v.InferOutput<typeof discordSection.schema>
 
-/** Returns the bot's user id, which the first part of its token encodes, or `bot` for a token of another form. Makes no request. */
+/**
+ * Returns the bot's user id, which the first part of its token encodes, or `bot` for a token of another form. Makes no
+ * request.
+ */
 export function accountOf(token: string): string {
   const id = Buffer.from(token.split('.')[0] ?? '', 'base64url').toString('latin1')
   return isSnowflake(id) ? id : 'bot'

@@ -17,7 +17,10 @@ export class ConnectionHealth {
     this.#become('ok')
   }
 
-  /** The connection broke and is being opened again. A channel that is down stays down until it is connected, so that its state does not flap with every attempt. */
+  /**
+   * The connection broke and is being opened again. A channel that is down stays down until it is connected, so that its state
+   * does not flap with every attempt.
+   */
   lost(): void {
     if (this.#current.state === 'ok') this.#become('connecting')
   }

@@ -30,7 +30,9 @@ export const INTENTS = 1 | 512 | 4096 | 32768
 export const BAD_TOKEN = 'The platform refuses bot_token: copy the token of the bot again from the developer portal'
 
 const PORTAL = 'https://discord.com/developers/applications'
-/** Close codes after which a new connection would be refused again. See "Gateway Close Event Codes" of Discord's documentation. */
+/**
+ * Close codes after which a new connection would be refused again. See "Gateway Close Event Codes" of Discord's documentation.
+ */
 const FATAL_CLOSES: Readonly<Record<number, string>> = {
   4004: BAD_TOKEN,
   4010: 'The platform refuses the connection (4010, invalid shard)',
@@ -76,7 +78,10 @@ export class GatewayConnection {
     this.#events = events
   }
 
-  /** Connects, and reconnects after a loss, until `signal` aborts, the platform refuses the bot, or too many attempts failed. Call it once. */
+  /**
+   * Connects, and reconnects after a loss, until `signal` aborts, the platform refuses the bot, or too many attempts failed.
+   * Call it once.
+   */
   async hold(signal: AbortSignal): Promise<Ending> {
     const library = await import('@discordjs/ws')
     const shard = new library.WebSocketShard(this.#strategy(library), 0)

@@ -1,4 +1,7 @@
-/** The `discord` channel: messages arrive over the Discord gateway, replies go out over the REST API. See `docs/channels/discord.md`. */
+/**
+ * The `discord` channel: messages arrive over the Discord gateway, replies go out over the REST API. See
+ * `docs/channels/discord.md`.
+ */
 import { type Address, type Channel, defineFeature, type Host, type Outbound, type Sent } from '@sluice/sdk'
 import type { DiscordApi } from './api.ts'
 import { accountOf, type DiscordConfig, discordSection } from './config.ts'

@@ -10,7 +10,10 @@ import type { Conversation, Press } from './parse.ts'
 
 /** The requests that the intake makes to the platform. */
 export interface IntakeSource {
-  /** Yields the messages after the conversation's cursor, oldest first. Throws `forbidden` or `invalid_request` when it can no longer be read. */
+  /**
+   * Yields the messages after the conversation's cursor, oldest first. Throws `forbidden` or `invalid_request` when it can no
+   * longer be read.
+   */
   missedIn(channel: string, signal: AbortSignal): AsyncIterable<Message>
   /** Tells the platform that a press was received. */
   acknowledge(press: Press): Promise<void>
@@ -146,7 +149,10 @@ export class Intake {
     }
   }
 
-  /** Returns the delay that the platform asked for before the next attempt, 0 if it asked for none, and undefined when no attempt is needed. Never rejects. */
+  /**
+   * Returns the delay that the platform asked for before the next attempt, 0 if it asked for none, and undefined when no
+   * attempt is needed. Never rejects.
+   */
   async #fetchHistory(channel: string): Promise<number | undefined> {
     try {
       for await (const message of this.#source.missedIn(channel, this.#signal)) {

@@ -13,7 +13,7 @@ const inTime = () => AbortSignal.timeout(4000)
 const send = (by: Channel = channel(), signal = inTime(), message = hello): Promise<unknown> =>
   by.send(to, message, signal).catch((error: unknown) => error)
 
-describe('send', () => {
+describe('the channel', () => {
   test('quotes the message it replies to and returns the id', async () => {
     const { fake } = bench
     const question = fake.say({ text: 'what is new?' })
@@ -101,22 +101,22 @@ describe('send', () => {
     expect(bench.host.logs).toMatchObject([{ level: 'warn', message: 'no thread could be opened' }])
   })
 
-  test('posts into the thread, or quotes its first message if the thread does not exist', async () => {
+  test('quotes the first message of a thread that does not exist', async () => {
     const { id } = await channel().send(to, { ...hello, topic: 'T' }, inTime())
     await channel().send({ ...to, thread: id }, { ...hello, text: 'in the thread', clientId: 'c2' }, inTime())
     expect(bench.fake.messages(id)).toMatchObject([{ content: 'in the thread' }])
     const alone = await channel().send({ to: DISCORD_DIRECT }, { ...hello, clientId: 'c3' }, inTime())
-    const sent = await channel().send({ to: DISCORD_DIRECT, thread: alone.id }, { ...hello, text: 'beside', clientId: 'c4' }, inTime())
+    const sent = await channel().send({ to: DISCORD_DIRECT, thread: alone.id }, { ...hello, text: 'outside', clientId: 'c4' }, inTime())
     expect(bench.fake.messages(DISCORD_DIRECT).at(-1)).toMatchObject({
       id: sent.id,
-      content: 'beside',
+      content: 'outside',
       message_reference: { message_id: alone.id },
     })
     const nowhere = channel().send({ to: '1', thread: '2' }, { ...hello, clientId: 'c5' }, inTime())
     await expect(nowhere).rejects.toMatchObject({ code: 'invalid_request', message: 'discord answered 404: Unknown Channel (10003)' })
   })
 
-  test('typing shows the typing indicator', async () => {
+  test('shows the typing indicator', async () => {
     await channel().typing?.(to, inTime())
     expect(bench.fake.typing).toEqual([DISCORD_CHANNEL])
   })
@@ -127,14 +127,14 @@ describe('send', () => {
     expect(by.health?.()).toEqual({ state: 'connecting', lastSentAtMs: bench.host.clock.nowMs() })
   })
 
-  test('draftEveryMs is set only with stream_mode partial', () => {
+  test('sets draftEveryMs only with stream_mode partial', () => {
     expect(channel().draftEveryMs).toBeUndefined()
     expect(channel({ stream_mode: 'partial', draft_update_interval_ms: 1500 }).draftEveryMs).toBe(1500)
   })
 })
 
 describe('a refusal of the platform', () => {
-  test('for a missing or forbidden conversation is final and carries its explanation', async () => {
+  test('for a missing or forbidden conversation is final and explained', async () => {
     await expect(channel().send({ to: '1' }, hello, inTime())).rejects.toMatchObject({
       code: 'invalid_request',
       message: 'discord answered 404: Unknown Channel (10003)',
@@ -164,7 +164,7 @@ describe('a refusal of the platform', () => {
   })
 })
 
-describe('a failed request', () => {
+describe('send with a failing platform', () => {
   const status = (code: number, headers: Record<string, string> = {}, body: unknown = {}): ProviderFault => ({
     fault: 'status',
     status: code,
@@ -204,12 +204,12 @@ describe('a failed request', () => {
     expect(bench.fake.sent).toHaveLength(1)
   })
 
-  test('is not a slow one', async () => {
+  test('waits for a slow answer', async () => {
     bench.fake.fail({ fault: 'slow', ms: 1 })
     expect(await send()).toEqual({ id: bench.fake.sent[0]?.id })
   })
 
-  test('is aborted when the answer never comes', async () => {
+  test('is aborted when the answer never arrives', async () => {
     expect(await send(channel(), abortedOnArrival(bench.fake))).toMatchObject({ code: 'aborted' })
   })
 

@@ -162,7 +162,10 @@ export class DiscordListener {
     }
   }
 
-  /** Stores the cursors every few seconds instead of with each message: the inbox drops duplicates after a crash. Stores them once more when `signal` aborts. */
+  /**
+   * Stores the cursors every few seconds instead of with each message: the inbox drops duplicates after a crash. Stores them
+   * once more when `signal` aborts.
+   */
   async #flushPeriodically(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#host
     for (let isLast = false; !isLast; ) {

@@ -1,4 +1,7 @@
-/** The JSON of messages that the bot posts and edits. `allowed_mentions` keeps the text of a model from notifying people or roles. */
+/**
+ * The JSON of messages that the bot posts and edits. `allowed_mentions` keeps the text of a model from notifying people or
+ * roles.
+ */
 import { type Address, AppError, type Attachment, type Button, type Outbound, sha256Hex } from '@sluice/sdk'
 
 /** Limits of one message: text in code points, number of files, and bytes of each file. */

@@ -44,7 +44,10 @@ export function conversationOf({ guild }: ListenSettings, event: Members): Conve
   return guild === undefined || found.guild === '' || found.guild === guild ? found : undefined
 }
 
-/** Returns undefined for messages that are not for the bot: its own, those of other bots, joins and pins, and empty ones. */
+/**
+ * Returns undefined for messages that are not for the bot: its own messages, messages of other bots, joins and pins, and empty
+ * messages.
+ */
 export function parseMessage(settings: ListenSettings, names: Names, message: Members, conversation: Conversation): Inbound | undefined {
   const { id, type } = message
   const { channel, guild } = conversation

@@ -48,7 +48,7 @@ describe('a connection that breaks', () => {
     expect(bench.fake.happened.filter((what) => what === 'identify')).toHaveLength(1)
   })
 
-  test('starts a new session when it cannot be resumed, and fetches missed messages', async () => {
+  test('starts a new session and fetches messages if it cannot be resumed', async () => {
     const listening = await bench.connect()
     bench.fake.say({ text: 'one' })
     await receives(listening, 'one')

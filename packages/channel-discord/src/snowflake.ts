@@ -1,4 +1,7 @@
-/** Discord's ids ("snowflakes"): unsigned 64-bit integers in decimal that grow with time. They exceed the safe integers of JavaScript. */
+/**
+ * Discord's ids ("snowflakes"): unsigned 64-bit integers in decimal that grow with time. They exceed the safe integers of
+ * JavaScript.
+ */
 
 const EPOCH_MS = 1_420_070_400_000n
 /** The bits above these hold the time of creation. */

@@ -39,7 +39,10 @@ export class CatchUp {
     this.#deliver = deliver
   }
 
-  /** Reads every place that has a cursor. Rejects if one could not be read or stored; the next run then delivers some messages again. */
+  /**
+   * Reads every place that has a cursor. Rejects if one could not be read or stored; the next run then delivers some messages
+   * again.
+   */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#host
     const staleUntil = timestampAt(clock.nowMs() - STALE_MS)

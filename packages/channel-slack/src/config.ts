@@ -63,5 +63,8 @@ export const slackSection = {
 
 export type SlackConfig = v.InferOutput<typeof slackSection.schema>
 
-/** Returns the id of the app, which its app-level token `xapp-1-A0123-…` contains, or `app` for a token of another form. Makes no request. */
+/**
+ * Returns the id of the app, which its app-level token `xapp-1-A0123-…` contains, or `app` for a token of another form. Makes
+ * no request.
+ */
 export const accountOf = (appToken: Secret): string => /^xapp-\d+-([A-Z0-9]+)-/.exec(appToken.reveal().trim())?.[1] ?? 'app'

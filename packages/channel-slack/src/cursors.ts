@@ -54,7 +54,10 @@ export class Cursors {
     void this.#write()
   }
 
-  /** Records that every message of a followed place up to `upTo` is durable. A cursor never moves back, and moves only once it is released. */
+  /**
+   * Records that every message of a followed place up to `upTo` is durable. A cursor never moves back, and moves only once it
+   * is released.
+   */
   advance(place: Place, upTo: string): void {
     const key = keyOf(place)
     if (!this.#mapOf(place).has(key)) return

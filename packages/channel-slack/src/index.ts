@@ -1,4 +1,7 @@
-/** The `slack` channel: events and button presses arrive in socket mode, replies go out over the Web API. See `docs/channels/slack.md`. */
+/**
+ * The `slack` channel: events and button presses arrive in socket mode, replies go out over the Web API. See
+ * `docs/channels/slack.md`.
+ */
 import { type Address, type Channel, defineFeature, type Host, type Outbound, type Sent } from '@sluice/sdk'
 import { accountOf, type SlackConfig, slackSection } from './config.ts'
 import { Cursors } from './cursors.ts'

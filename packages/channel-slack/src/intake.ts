@@ -94,7 +94,10 @@ export class Intake {
   }
 }
 
-/** Returns the places whose cursors a message moves: its conversation, its thread, or both for a reply that was also sent to the channel. */
+/**
+ * Returns the places whose cursors a message moves: its conversation, its thread, or both for a reply that was also sent to
+ * the channel.
+ */
 function placesOf(event: Members, { to }: Inbound): readonly Place[] {
   const thread = text(event.thread_ts)
   const isInThread = thread !== '' && thread !== text(event.ts)

@@ -118,7 +118,7 @@ describe('messages more than an hour old', () => {
     )
   })
 
-  test('are not reported when there are none', async () => {
+  test('are reported only if messages were skipped', async () => {
     const before = await listening()
     const known = fake.say({ text: 'known' })
     await receives(before, 'known')
@@ -162,7 +162,7 @@ test('a rate limit delays reading as long as Slack asks', async () => {
   expect(asked()).toBe(2)
 })
 
-test('a conversation that can no longer be read is forgotten, and the others are read', async () => {
+test('a conversation that can no longer be read is forgotten', async () => {
   await keyValue.set('cursors', { channels: { CGONE: '1767225600.000100', C1: '1767225600.000100' }, threads: { odd: 7 } })
   fake.say({ text: 'lost', isLost: true })
   const bot = await listening()

@@ -95,7 +95,7 @@ describe('an acknowledgement', () => {
     expect(fake.socket.delivered.map(({ attempt }) => attempt)).toContain(1)
   })
 
-  test('that is missing starts a catch-up if Slack does not send the message again', async () => {
+  test('that is missing starts a catch-up if the message is not repeated', async () => {
     const bot = await connected()
     let tries = 0
     bot.storeWith(async () => {

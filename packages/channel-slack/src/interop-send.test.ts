@@ -124,7 +124,7 @@ describe('a refusal with status 200', () => {
   })
 })
 
-describe('a failed request', () => {
+describe('send with a failing platform', () => {
   const status = (code: number, headers: Record<string, string> = {}, error = 'whatever'): ProviderFault => ({
     fault: 'status',
     status: code,
@@ -165,12 +165,12 @@ describe('a failed request', () => {
     expect(texts()).toEqual(['hello'])
   })
 
-  test('is not a slow one', async () => {
+  test('waits for a slow answer', async () => {
     fake.fail({ fault: 'slow', ms: 1 })
     expect(idOf(await send())).toBe(fake.messages()[0]?.ts)
   })
 
-  test('is aborted when the answer never comes', async () => {
+  test('is aborted when the answer never arrives', async () => {
     expect(await send({}, { to: 'C1' }, abortedOnArrival(fake))).toMatchObject({ code: 'aborted' })
   })
 

@@ -8,7 +8,7 @@ const anyText = fc.string({
   maxLength: 200,
 })
 
-test('splitEscaped keeps the whole text, the limit, and characters and escapes intact', () => {
+test('splitEscaped keeps the whole text and cuts no character or escape', () => {
   fc.assert(
     fc.property(anyText, fc.integer({ min: 12, max: 40 }), (text, max) => {
       const parts = splitEscaped(text, max)
@@ -27,7 +27,7 @@ test('splitEscaped cuts at line breaks and spaces where possible', () => {
   expect(splitEscaped('a verylongwordwithoutend', 12)).toEqual(['a verylongwo', 'rdwithoutend'])
 })
 
-test('contentOf returns no blocks without buttons, so that an edit removes them', () => {
+test('contentOf returns no blocks for a short text without buttons', () => {
   expect(contentOf({ text: 'x' })).toEqual({ text: 'x', blocks: [] })
   expect(contentOf({ text: 'x', buttons: [button] }).blocks).toHaveLength(2)
 })

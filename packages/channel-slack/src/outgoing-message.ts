@@ -36,7 +36,10 @@ const buttonElement = ({ label, value, tone }: Button, index: number): object =>
   style: tone === 'good' ? 'primary' : 'danger',
 })
 
-/** Returns the escaped text in parts of at most `max` characters. Cuts at white space where possible, and never inside a character or an escape. */
+/**
+ * Returns the escaped text in parts of at most `max` characters. Cuts at white space where possible, and never inside a
+ * character or an escape.
+ */
 export function splitEscaped(text: string, max: number): readonly string[] {
   const parts: string[] = []
   let [part, cut] = ['', 0]

@@ -1,4 +1,7 @@
-/** Parses messages, button presses and files of Slack's events, and decides which of them are for the bot. None of these functions throws. */
+/**
+ * Parses messages, button presses and files of Slack's events, and decides which of them are for the bot. None of these
+ * functions throws.
+ */
 import { attachmentKind } from '@sluice/kit'
 import { list, type Members, members, text, textAt } from '@sluice/kit/foreign-json'
 import type { Attachment, Inbound } from '@sluice/sdk'
@@ -23,7 +26,10 @@ const FILES_MAX = 20
 /** Files that were deleted, or that the workspace's plan no longer shows. */
 const UNAVAILABLE_MODES = ['tombstone', 'hidden_by_limit']
 
-/** Parses an event or a message of a conversation's history. Returns undefined for everything that is not a message for the bot. */
+/**
+ * Parses an event or a message of a conversation's history. Returns undefined for everything that is not a message for the
+ * bot.
+ */
 export function parseMessage(event: Members, bot: Bot): Inbound | undefined {
   const [channel, sender, id] = [text(event.channel), text(event.user), text(event.ts)]
   if (!EVENT_TYPES.includes(text(event.type)) || !SUBTYPES.includes(text(event.subtype))) return undefined
@@ -44,7 +50,10 @@ export function parseMessage(event: Members, bot: Bot): Inbound | undefined {
   }
 }
 
-/** Returns one message per pressed button, and none for every other interaction. The gateway checks whether the sender may press it. */
+/**
+ * Returns one message per pressed button, and none for every other interaction. The gateway checks whether the sender may
+ * press it.
+ */
 export function parsePresses(payload: Members, { account, config }: Bot): readonly Inbound[] {
   if (text(payload.type) !== 'block_actions') return []
   const sender = textAt(payload, 'user.id')

@@ -1,4 +1,7 @@
-/** Replaces Slack's markup for mentions and links in a message by plain text. Slack escapes the `&`, `<` and `>` that users type. */
+/**
+ * Replaces Slack's markup for mentions and links in a message by plain text. Slack escapes the `&`, `<` and `>` that users
+ * type.
+ */
 
 const TOKEN = /<([^<>]*)>/g
 

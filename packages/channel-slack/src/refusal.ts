@@ -1,4 +1,7 @@
-/** Slack's refusals. They come with status 200 and `"ok": false`; their error word decides whether the call may be repeated, and when. */
+/**
+ * Slack's refusals. They come with status 200 and `"ok": false`; their error word decides whether the call may be repeated,
+ * and when.
+ */
 import { askedDelayMs, backoffMs } from '@sluice/kit'
 import { AppError, type ErrorCode } from '@sluice/sdk'
 
@@ -33,7 +36,10 @@ const UNCERTAIN = new Set(['fatal_error', 'internal_error', 'request_timeout', '
 /** Whether the request may have been done although Slack reports a failure. */
 export const isUncertain = (word: string | undefined): boolean => word !== undefined && UNCERTAIN.has(word)
 
-/** Builds the error for a refusal with Slack's word, such as `channel_not_found`. `tokenKey` names the token in the hint for the operator. */
+/**
+ * Builds the error for a refusal with Slack's word, such as `channel_not_found`. `tokenKey` names the token in the hint for
+ * the operator.
+ */
 export function refusal(method: string, word: string, tokenKey: string, retryAfterSecs: number | undefined): AppError {
   const code = codeOf(word)
   const hint = code === 'forbidden' || word === 'missing_scope' ? ` (are ${tokenKey} and its scopes right?)` : ''
@@ -54,7 +60,10 @@ export const isRefused = (error: unknown): boolean =>
 const REFUSED_MS = 600_000
 const ASKED_MS_MAX = 300_000
 
-/** Returns the delay in milliseconds before the next attempt, after `failures` earlier ones. It is never shorter than Slack asked for. */
+/**
+ * Returns the delay in milliseconds before the next attempt, after `failures` earlier ones. It is never shorter than Slack
+ * asked for.
+ */
 export function retryDelayMs(failures: number, error: unknown): number {
   if (isRefused(error)) return REFUSED_MS
   return Math.max(backoffMs(failures, { firstMs: 1000, longestMs: 30_000 }), askedDelayMs(error, ASKED_MS_MAX))

@@ -3,7 +3,10 @@ import { type Members, members, parsedOrUndefined, text } from '@sluice/kit/fore
 import { AppError, type Clock, errorText } from '@sluice/sdk'
 import type { RawData, WebSocket } from 'ws'
 
-/** Why a connection has to be replaced. After `refresh` it works for some more seconds; `disabled` means that the app has socket mode turned off. */
+/**
+ * Why a connection has to be replaced. After `refresh` it works for some more seconds; `disabled` means that the app has
+ * socket mode turned off.
+ */
 export type Ending = 'refresh' | 'disabled' | 'closed'
 
 export interface ConnectionEvents {

@@ -26,7 +26,10 @@ export class Intake {
     this.#mentionOnly = mentionOnly
   }
 
-  /** Resolves once the message of the update is durable. Returns `ignored` for an update that contains none for the bot. Rejects if the caller should try again. */
+  /**
+   * Resolves once the message of the update is durable. Returns `ignored` for an update that contains none for the bot.
+   * Rejects if the caller should try again.
+   */
   async take(update: unknown, id: number): Promise<Parsed | 'ignored'> {
     const parsed = this.#parse(update, id)
     if (parsed === 'ignored' || !parsed.inbound) return parsed

@@ -102,7 +102,7 @@ describe('an edit', () => {
     }
   })
 
-  test('is used for drafts only with stream_mode partial, at the configured interval', () => {
+  test('is used for drafts only with stream_mode partial', () => {
     const { channel } = bench
     expect(channel().channel.draftEveryMs).toBeUndefined()
     expect(channel({ stream_mode: 'partial', draft_update_interval_ms: 1500 }).channel.draftEveryMs).toBe(1500)
@@ -162,7 +162,7 @@ describe('a file', () => {
     expect(fake.sent()).toHaveLength(1)
   })
 
-  test('waits for a short rate limit after the first part', async () => {
+  test('is sent after a short rate limit', async () => {
     const { fake, channel } = bench
     const { channel: by, host } = channel()
     fake.fail(status(429, { ok: false, error_code: 429, description: 'x', parameters: { retry_after: 2 } }), {
@@ -184,7 +184,7 @@ test('typing shows the indicator in the chat or its topic', async () => {
   expect(fake.actions).toEqual([`${GROUP}:typing`, `${TELEGRAM_FORUM}:typing:8`])
 })
 
-describe('a failed request', () => {
+describe('send with a failing platform', () => {
   const refusal = (code: number, description: string, parameters?: object) => ({ ok: false, error_code: code, description, parameters })
 
   test.each<[name: string, fault: ProviderFault, code: string, retryAfterSecs: number | undefined, arrived: number]>([
@@ -231,12 +231,12 @@ describe('a failed request', () => {
     expect(bench.fake.sent()).toHaveLength(1)
   })
 
-  test('is not a slow one', async () => {
+  test('waits for a slow answer', async () => {
     bench.fake.fail({ fault: 'slow', ms: 1 })
     expect(await send()).toMatchObject({ id: expect.any(String) })
   })
 
-  test('is aborted when the answer never comes', async () => {
+  test('is aborted when the answer never arrives', async () => {
     const { channel } = bench.channel()
     expect(await outcome(channel.send({ to: GROUP }, hello, abortedOnArrival(bench.fake)))).toMatchObject({ code: 'aborted' })
   })
@@ -246,13 +246,13 @@ describe('a failed request', () => {
     await bench.fake.close()
     expect(await send(channel)).toMatchObject({ code: 'unavailable' })
   })
+})
 
-  test('is not needed for health to report the last send', async () => {
-    const { channel, host } = bench.channel()
-    expect(channel.health?.()).toEqual({ state: 'connecting' })
-    await send(channel)
-    expect(channel.health?.()).toEqual({ state: 'connecting', lastSentAtMs: host.clock.nowMs() })
-  })
+test('health reports the time of the last send', async () => {
+  const { channel, host } = bench.channel()
+  expect(channel.health?.()).toEqual({ state: 'connecting' })
+  await send(channel)
+  expect(channel.health?.()).toEqual({ state: 'connecting', lastSentAtMs: host.clock.nowMs() })
 })
 
 describe('a redirect', () => {

@@ -24,7 +24,10 @@ export class KnownNames {
     this.#listed = new Set(allow.map(normaliseUser).filter((entry) => entry !== '*' && !/^\d*$/.test(entry)))
   }
 
-  /** Loads the stored names, and deletes each name that left the list so that another account can take it. Call it before `learn`. */
+  /**
+   * Loads the stored names, and deletes each name that left the list so that another account can take it. Call it before
+   * `learn`.
+   */
   async load(): Promise<void> {
     for (const { key, value } of await this.#keyValue.list(PREFIX, NAMES_MAX)) {
       const name = key.slice(PREFIX.length)

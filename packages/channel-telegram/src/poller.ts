@@ -26,7 +26,10 @@ const OTHER_POLLER_MS = 35_000
 /** The delay after a bad token, which only the operator can correct. A new token builds a new channel. */
 const BAD_TOKEN_MS = 600_000
 
-/** Returns the delay in milliseconds after `failures` earlier failures. It is never shorter than the server or the inbox asked for. */
+/**
+ * Returns the delay in milliseconds after `failures` earlier failures. It is never shorter than the server or the inbox asked
+ * for.
+ */
 function retryDelayMs(error: unknown, failures: number): number {
   if (isBadToken(error)) return BAD_TOKEN_MS
   if (error instanceof AppError && error.code === 'conflict') return OTHER_POLLER_MS

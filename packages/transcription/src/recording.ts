@@ -9,7 +9,10 @@ export interface Recording {
 }
 
 export interface Transcriber {
-  /** Returns the text of a recording. Throws as `Transcribe` does: `invalid_request` if another attempt would fail too, `unavailable` if it may succeed. */
+  /**
+   * Returns the text of a recording. Throws as `Transcribe` does: `invalid_request` if another attempt would fail too,
+   * `unavailable` if it may succeed.
+   */
   transcribe(recording: Recording, signal: AbortSignal): Promise<string>
 }
 

@@ -17,9 +17,15 @@ export interface ConnectionEnd {
 }
 
 const CONNECT_TIMEOUT_MS = 15_000
-/** How long the current message may take before the connection closes without an acknowledgement, and how long closing may take. */
+/**
+ * How long the current message may take before the connection closes without an acknowledgement, and how long closing may
+ * take.
+ */
 const CLOSE_GRACE_MS = 300
-/** Return codes of CONNACK: protocol version, client id, user name or password, not authorized. Code 3 means a broker that is not ready. */
+/**
+ * Return codes of CONNACK: protocol version, client id, user name or password, not authorized. Code 3 means a broker that is
+ * not ready.
+ */
 const REFUSALS: readonly unknown[] = [1, 2, 4, 5]
 
 export class BrokerConnection {
@@ -59,7 +65,10 @@ export class BrokerConnection {
     this.#observe()
   }
 
-  /** Starts to connect. `onConnected` is called when the broker accepts; `isResumed` means that it kept the session and its messages. */
+  /**
+   * Starts to connect. `onConnected` is called when the broker accepts; `isResumed` means that it kept the session and its
+   * messages.
+   */
   static async open(
     host: Host,
     config: MqttConfig,

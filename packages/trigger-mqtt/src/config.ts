@@ -2,7 +2,10 @@
 import { secretText, whole } from '@sluice/sdk'
 import * as v from 'valibot'
 
-/** Allows `+` for one whole level and `#` for all further levels. Rejects shared subscriptions, which deliver a message to only one of many clients. */
+/**
+ * Allows `+` for one whole level and `#` for all further levels. Rejects shared subscriptions, which deliver a message to only
+ * one of many clients.
+ */
 const TOPIC_FILTER = /^(?!\$share\/)(?!$)(?:(?:[^+#/\0]*|\+)\/)*(?:[^+#/\0]*|\+|#)$/
 
 const isBrokerUrl = (url: string): boolean => /^mqtts?:\/\/[^/?#\s]+\/?$/i.test(url) && URL.canParse(url) && URL.parse(url)?.port !== '0'

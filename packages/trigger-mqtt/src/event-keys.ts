@@ -25,7 +25,10 @@ export class EventKeys {
     this.#keyValue = keyValue
   }
 
-  /** Returns the key, which is durable by then. A message with QoS 0 gets a key that is not stored, because it is never repeated. */
+  /**
+   * Returns the key, which is durable by then. A message with QoS 0 gets a key that is not stored, because it is never
+   * repeated.
+   */
   async keyOf(delivery: Delivery): Promise<string> {
     const key = `mqtt:${randomUUID()}`
     if (delivery.packetId === undefined) return key
@@ -37,7 +40,10 @@ export class EventKeys {
     return key
   }
 
-  /** Deletes the keys of messages whose acknowledgement the broker has confirmed. It may use their packet ids for other messages. */
+  /**
+   * Deletes the keys of messages whose acknowledgement the broker has confirmed. It may use their packet ids for other
+   * messages.
+   */
   async forget(packetIds: readonly number[]): Promise<void> {
     await Promise.all(packetIds.map((packetId) => this.#keyValue.delete(`${PREFIX}${packetId}`)))
   }

@@ -42,7 +42,7 @@ describe('the feature', () => {
     expect(test.logs).toEqual([])
   })
 
-  it('logs an unreachable broker once and retries with delays that grow to a minute', async () => {
+  it('logs an unreachable broker once and retries with growing delays', async () => {
     const host = testHost({ services: { sops: { topics: () => [], onReload: () => () => undefined } as never } })
     const parts = build(host)
     await parts.register?.(new AbortController().signal)

@@ -37,7 +37,10 @@ export class MessageIntake {
     this.#lifetime = lifetime
   }
 
-  /** Resolves once the records of a session that the broker has forgotten are deleted. Valid after the broker accepted the connection. */
+  /**
+   * Resolves once the records of a session that the broker has forgotten are deleted. Valid after the broker accepted the
+   * connection.
+   */
   get sessionReady(): Promise<void> {
     return this.#sessionReady
   }

@@ -31,7 +31,10 @@ export class Subscriptions {
     this.#wanted = wanted
   }
 
-  /** Subscribes to the topics that are wanted now, and unsubscribes from all others. Rejects if the connection ends or the store fails. */
+  /**
+   * Subscribes to the topics that are wanted now, and unsubscribes from all others. Rejects if the connection ends or the
+   * store fails.
+   */
   update(): Promise<void> {
     return this.#updates.run(() => this.#updateNow())
   }

@@ -1,4 +1,7 @@
-/** Reduces topic filters to the fewest that match the same topics, because a broker may deliver a message once per matching subscription. */
+/**
+ * Reduces topic filters to the fewest that match the same topics, because a broker may deliver a message once per matching
+ * subscription.
+ */
 
 interface Node {
   readonly children: Map<string, Node>
@@ -10,7 +13,10 @@ interface Node {
 
 const newNode = (): Node => ({ children: new Map(), isEnd: false, hasHash: false })
 
-/** Returns the filters that no other filter covers, sorted. A tree of levels keeps the work nearly linear in the number of filters. */
+/**
+ * Returns the filters that no other filter covers, sorted. A tree of levels keeps the work nearly linear in the number of
+ * filters.
+ */
 export function widestFilters(filters: readonly string[]): string[] {
   const root = newNode()
   const distinct = [...new Set(filters)]
