@@ -83,10 +83,10 @@ const proof = [
 const arrival = [
   bug(
     'a webhook is answered before its message is durable',
-    'packages/http/src/channel-webhook.ts',
-    'const { kept, duplicate, denied } = await receive(channel, received)',
-    'const [kept, duplicate, denied] = [messages.length, 0, 0]\n    receive(channel, received).catch(() => {})',
-    ['packages/http/src/channel-webhook.test.ts'],
+    'packages/http/src/routes/webhooks.ts',
+    'const { kept, duplicate, denied } = await this.#intake.receive(this.channel, received)',
+    'const [kept, duplicate, denied] = [messages.length, 0, 0]\n    this.#intake.receive(this.channel, received).catch(() => {})',
+    ['packages/http/src/routes/webhooks.test.ts'],
   ),
   bug(
     'a write is resolved before its commit',
@@ -444,7 +444,7 @@ const approvals = [
   bug('approval: nobody is told of the decision', `${APPROVALS}/registry.ts`, '      tellResolved(bus, approval)\n', '', [
     CHAT_ANSWERS,
     `${APPROVALS}/registry.test.ts`,
-    'packages/http/src/approvals-http.test.ts',
+    'packages/http/src/routes/approvals.test.ts',
   ]),
   bug(
     'approval: silence lets a tool run',
@@ -524,18 +524,18 @@ const approvals = [
     `${APPROVALS}/access.ts`,
     'if (owner === caller.owner ||',
     "if (caller.role !== 'operator' ||",
-    ['packages/http/src/approvals-http.test.ts'],
+    ['packages/http/src/routes/approvals.test.ts'],
   ),
   bug(
     'events: a client follows the events of another device',
     'packages/runtime/src/events/event-bus.ts',
     '(event.outline ?? event) : undefined',
     '(event.outline ?? event) : event',
-    ['packages/http/src/streams/fan-out.test.ts', 'packages/http/src/approvals-http.test.ts'],
+    ['packages/http/src/streams/fan-out.test.ts', 'packages/http/src/routes/approvals.test.ts'],
   ),
 ]
 
-const AUTHORIZATION = [`${HTTP}/auth.test.ts`, `${HTTP}/webhook.test.ts`]
+const AUTHORIZATION = [`${HTTP}/auth.test.ts`, `${HTTP}/routes/webhook.test.ts`]
 const CHAT = 'packages/http/src/streams/chat'
 
 const access = [
@@ -551,23 +551,23 @@ const access = [
   ]),
   bug(
     'devices: a turn starts for a device that was revoked while its body was read',
-    `${HTTP}/webhook-guard.ts`,
-    '      await gate.recheck(caller)\n',
+    `${HTTP}/middleware/body.ts`,
+    "    await checkStillGood(c.get('caller'), auth)\n",
     '',
-    [`${HTTP}/webhook.test.ts`],
+    [`${HTTP}/routes/webhook.test.ts`],
   ),
   bug(
     'devices: a message that waits becomes a turn of a revoked device',
     `${CHAT}.ts`,
-    'if (allowed !== true && !(await allowed)) return shutOut()',
+    'if (allowed !== true && !(await allowed)) return this.#shutOut()',
     'await allowed',
     [`${CHAT}.test.ts`],
   ),
   bug(
     'devices: a client may do what only an operator may',
-    `${HTTP}/gate.ts`,
-    "if (needed === 'operator' && caller.role !== 'operator')",
-    "if (needed === 'operator' && caller.role === null)",
+    `${HTTP}/middleware/authenticate.ts`,
+    "if (role !== 'operator') throw",
+    'if (role === null) throw',
     [`${HTTP}/roles.test.ts`],
   ),
   bug(
@@ -586,17 +586,17 @@ const access = [
   ),
   bug(
     'bodies: an unfinished body is kept as a list of its pieces',
-    `${HTTP}/raw-body.ts`,
+    `${HTTP}/body.ts`,
     'const read = new ByteBuffer()',
     'const read = {\n      length: 0,\n      pieces: [],\n      append(piece) {\n        this.pieces.push(piece)\n        this.length += piece.length\n      },\n      clear() {},\n      bytes() {\n        return Buffer.concat(this.pieces)\n      },\n    }',
-    [`${HTTP}/raw-body.test.ts`],
+    [`${HTTP}/body.test.ts`],
   ),
   bug(
     'bodies: an unfinished body keeps others out',
-    `${HTTP}/ingress-budget.ts`,
+    `${HTTP}/body-budget.ts`,
     'if (!victim) throw noRoom()',
     'if (victim || !victim) throw noRoom()',
-    [`${HTTP}/ingress-budget.test.ts`],
+    [`${HTTP}/body-budget.test.ts`],
   ),
   bug(
     'secrets: a text of the log is cut before secrets are masked in it',

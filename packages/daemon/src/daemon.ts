@@ -75,7 +75,7 @@ async function startOn(
   const host = options.host ?? gateway.host
   const demandsProof = !isLoopbackHost(host)
   if (demandsProof && !gateway.allow_unsigned_webhooks) demandProofs(runtime.snapshot().channels, host)
-  const auth = createAuth({ runtime })
+  const auth = createAuth(runtime)
   const started = Promise.withResolvers<Deliveries>()
   // Bound before anything is taken up: a start that cannot have its port has done nothing.
   const server = await listen({
@@ -83,7 +83,7 @@ async function startOn(
     auth,
     clients: runtime.clients,
     subscribers: runtime.subscribers,
-    inlet: { receive: async (channel, received) => (await started.promise).receive(channel, received), demandsProof },
+    intake: { receive: async (channel, received) => (await started.promise).receive(channel, received), demandsProof },
     host,
     port: options.port ?? gateway.port,
     ready: started.promise,

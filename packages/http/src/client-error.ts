@@ -1,9 +1,9 @@
-/** What a connection gets that does not speak HTTP, or not in time: a short answer, and its end. */
+/** Answers a connection that does not speak HTTP, or not in time, and closes it. */
 import type { ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { ErrorCode } from '@sluice/sdk'
 
-/** A closed connection with unread bytes can cost the client the answer, so reading goes on for a moment. */
+/** Closing a connection with unread bytes can lose the answer, so the server reads on for this time. */
 const LINGER_MS = 500
 
 interface Answer {
@@ -20,9 +20,9 @@ const ANSWERS: Readonly<Record<string, Answer>> = {
   ERR_HTTP_REQUEST_TIMEOUT: { status: '408 Request Timeout', code: 'invalid_request', error: 'The request did not arrive in time' },
 }
 
-/** For the `clientError` event of a server. */
+/** Handles the `clientError` event of a server. */
 export function answerClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
-  if (error.code === 'ECONNRESET' || !socket.writable || hasAnswerUnderway(socket)) {
+  if (error.code === 'ECONNRESET' || !socket.writable || isAnswering(socket)) {
     socket.destroy()
     return
   }
@@ -39,6 +39,5 @@ export function answerClientError(error: NodeJS.ErrnoException, socket: Duplex):
   setTimeout(() => socket.destroy(), LINGER_MS).unref()
 }
 
-/** Node keeps the response a socket is busy with on the socket itself, and nowhere else. */
-const hasAnswerUnderway = (socket: Duplex & { readonly _httpMessage?: ServerResponse }): boolean =>
-  socket._httpMessage?.headersSent ?? false
+/** Node keeps the response that a socket is writing on the socket itself, and nowhere else. */
+const isAnswering = (socket: Duplex & { readonly _httpMessage?: ServerResponse }): boolean => socket._httpMessage?.headersSent ?? false

@@ -1,14 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { createApp } from './app.ts'
-import { createLimits } from './limits.ts'
-import { type TestGateway, testGateways } from './testing.ts'
+import { routesOf, type TestGateway, testGateways } from './testing.ts'
 
 const gateway = testGateways()
 
 /** Every route there is, read from the application itself; WebSockets have no answers but to an upgrade. */
-const routesOf = ({ options, clock }: TestGateway) =>
-  createApp({ ...options, limits: createLimits(clock) })
-    .routes.filter(({ path }) => !path.startsWith('/ws/'))
+const paths = ({ parts }: TestGateway) =>
+  routesOf(createApp(parts))
+    .filter(({ path }) => !path.startsWith('/ws/'))
     .map(({ method, path }) => ({ method, path: path.replace(/:\w+/g, 'x') }))
 
 const OPEN = new Set(['GET /health', 'GET /ready', 'GET /metrics', 'POST /pair'])
@@ -40,7 +39,7 @@ describe('§5 every route with every kind of credential', () => {
     const made = gateway({ config: { webhook_rate_limit_per_minute: 0 }, withStreams: true })
     const { token } = await made.pair('right')
     const headers = await headersOf(made)
-    for (const { method, path } of routesOf(made)) {
+    for (const { method, path } of paths(made)) {
       const response = await made.request(`${path}?token=${token}`, { method, headers, ...(method === 'GET' ? {} : { body: '{}' }) })
       if (OPEN.has(`${method} ${path}`) || LOCAL.has(`${method} ${path}`)) expect(response.status, `${method} ${path}`).not.toBe(401)
       else {
@@ -54,7 +53,7 @@ describe('§5 every route with every kind of credential', () => {
   test('right: never 401', async () => {
     const made = gateway({ config: { webhook_rate_limit_per_minute: 0 }, withStreams: true })
     const { token } = await made.pair()
-    for (const { method, path } of routesOf(made)) {
+    for (const { method, path } of paths(made)) {
       const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
       const { status } = await made.request(path, { method, headers, ...(method === 'GET' ? {} : { body: '{}' }) })
       expect([200, 400, 404, 503], `${method} ${path} is ${status}`).toContain(status)
@@ -63,7 +62,7 @@ describe('§5 every route with every kind of credential', () => {
 
   test('any at all, while no pairing is required: never 401, and only under the names of this machine', async () => {
     const made = gateway({ config: { require_pairing: false, webhook_rate_limit_per_minute: 0 }, withStreams: true })
-    for (const { method, path } of routesOf(made)) {
+    for (const { method, path } of paths(made)) {
       const body = method === 'GET' ? {} : { body: '{}' }
       expect((await made.request(path, { method, ...body })).status, `${method} ${path}`).not.toBe(401)
       const rebound = await made.request(path, { method, headers: { host: 'rebound.example' }, ...body })

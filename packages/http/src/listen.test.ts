@@ -19,7 +19,7 @@ interface Daemon extends TestGateway {
 async function daemon(options: TestGatewayOptions = {}): Promise<Daemon> {
   const made = gateway({ ...options, config: { webhook_rate_limit_per_minute: 0, ...options.config } })
   const { token } = await made.pair()
-  const server = await listen({ ...made.options, host: '127.0.0.1', port: 0 })
+  const server = await listen({ ...made.parts, host: '127.0.0.1', port: 0 })
   closers.push(() => server.close(0))
   return { ...made, server, token }
 }
@@ -274,7 +274,7 @@ describe('a client that is slow', () => {
 
   test('with its head loses its connection', async () => {
     const made = gateway()
-    const server = await listen({ ...made.options, host: '127.0.0.1', port: 0, timeouts: fast })
+    const server = await listen({ ...made.parts, host: '127.0.0.1', port: 0, timeouts: fast })
     closers.push(() => server.close(0))
     const { socket, received } = dial(server.port)
     socket.write('GET /health HTTP/1.1\r\nHost: x\r\nX-Slow: ')
@@ -285,7 +285,7 @@ describe('a client that is slow', () => {
   test('with its body loses its connection, and no turn runs', async () => {
     const made = gateway()
     const { token } = await made.pair()
-    const server = await listen({ ...made.options, host: '127.0.0.1', port: 0, timeouts: fast })
+    const server = await listen({ ...made.parts, host: '127.0.0.1', port: 0, timeouts: fast })
     closers.push(() => server.close(0))
     const slow = { ...made, server, token }
     const { socket, received } = dial(server.port)
@@ -304,7 +304,7 @@ describe('the server', () => {
     closers.push(async () => taken.close())
     const { port } = taken.address() as AddressInfo
     const made = gateway()
-    await expect(listen({ ...made.options, host: '127.0.0.1', port })).rejects.toMatchObject({
+    await expect(listen({ ...made.parts, host: '127.0.0.1', port })).rejects.toMatchObject({
       code: 'conflict',
       message: expect.stringContaining(`127.0.0.1:${port} is taken`),
     })
@@ -312,7 +312,7 @@ describe('the server', () => {
 
   test('listens on IPv6 under a URL with brackets', async () => {
     const made = gateway()
-    const server = await listen({ ...made.options, host: '::1', port: 0 })
+    const server = await listen({ ...made.parts, host: '::1', port: 0 })
     closers.push(() => server.close(0))
     expect(server.url).toBe(`http://[::1]:${server.port}`)
     expect((await fetch(`${server.url}/health`)).status).toBe(200)

@@ -1,17 +1,29 @@
-/** The HTTP server: its sockets, what they may cost, and how they end. */
-import { createServer, type Server, type ServerOptions } from 'node:http'
+/** The HTTP server: its sockets, their limits, and how they end. Loads the application with the first request that needs it. */
+import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { AppError } from '@sluice/sdk'
-import type { ApplicationOptions } from './application.ts'
 import { answerClientError } from './client-error.ts'
-import { serveLazily } from './serve-lazily.ts'
+import { JSON_HEADERS } from './respond.ts'
+import { healthBody, readiness } from './routes/health.ts'
+import type { Application, ServerParts } from './server.ts'
 
-export interface ListenOptions extends ApplicationOptions {
+export interface ListenOptions extends ServerParts {
   readonly host: string
-  /** 0: any free one. */
+  /** 0 chooses a free port. */
   readonly port: number
-  /** Instead of the usual ones. */
-  readonly timeouts?: Pick<ServerOptions, 'headersTimeout' | 'requestTimeout' | 'keepAliveTimeout' | 'connectionsCheckingInterval'>
+  /** Requests wait until it resolves. */
+  readonly ready?: Promise<unknown>
+  /** Overrides the default time-outs. */
+  readonly timeouts?: Timeouts
+}
+
+/** In milliseconds, as in `http.createServer`. */
+export interface Timeouts {
+  readonly headersTimeout?: number
+  readonly requestTimeout?: number
+  readonly keepAliveTimeout?: number
+  readonly connectionsCheckingInterval?: number
 }
 
 export interface Listening {
@@ -19,20 +31,20 @@ export interface Listening {
   readonly url: string
   readonly port: number
   /**
-   * Accepts nothing more, closes idle connections, lets running requests finish for at most `graceMs`, then ends what is
-   * left. Idempotent.
+   * Accepts no more connections, closes idle ones, lets running requests finish for at most `graceMs`, then destroys the
+   * others. Idempotent.
    */
   close(graceMs: number): Promise<void>
-  /** Ends every stream in good order, and admits no more: streams end by nothing else. */
+  /** Closes every stream with its reason, and admits no more. Streams do not end by themselves. */
   endStreams(reason: string): Promise<void>
 }
 
 const BACKLOG = 1024
 const IDLE_SWEEP_MS = 50
-/** Nobody asking, the application is loaded all the same, so that the first request does not wait for it. */
+/** Without any request the application is loaded after this time, so that the first request does not wait for it. */
 const LOAD_AFTER_MS = 250
 
-/** A client that is slow to say what it wants loses its connection. */
+/** A client that is slow to send its request loses its connection. */
 const SERVER_OPTIONS: ServerOptions = {
   headersTimeout: 10_000,
   requestTimeout: 30_000,
@@ -42,46 +54,109 @@ const SERVER_OPTIONS: ServerOptions = {
   shouldUpgradeCallback: ({ headers }) => headers.upgrade?.toLowerCase() === 'websocket',
 }
 
-/** Resolves once connections are accepted. Rejects with `conflict` when the port is taken. */
-export async function listen({ host, port, timeouts, ...options }: ListenOptions): Promise<Listening> {
-  const { runtime } = options
+/** Resolves once connections are accepted. Rejects with `conflict` if the port is taken. */
+export async function listen({ host, port, ready, timeouts, ...parts }: ListenOptions): Promise<Listening> {
+  const { runtime } = parts
   const server = createServer({ ...SERVER_OPTIONS, ...timeouts })
-  const load = serveLazily(server, options)
-  const open = new Set<Socket>()
+  const loader = new ApplicationLoader(server, parts, ready)
+  const sockets = trackSockets(server)
   const limitConnections = (): void => {
     server.maxConnections = runtime.live().config.max_connections
   }
   limitConnections()
   server.on('connection', limitConnections).on('drop', limitConnections).on('clientError', answerClientError)
-  server.on('connection', (socket: Socket) => {
-    open.add(socket)
-    socket.once('close', () => open.delete(socket))
-  })
   await bind(server, host, port)
-  server.on('error', (error) => runtime.log.error('the HTTP server failed', { error }))
-  void runtime.clock.sleep(LOAD_AFTER_MS).then(load)
+  server.on('error', (error) => runtime.log.error('HTTP server failed', { error }))
+  void runtime.clock.sleep(LOAD_AFTER_MS).then(() => loader.load())
   const address = server.address() as AddressInfo
 
   let closing: Promise<void> | undefined
-  const close = async (graceMs: number): Promise<void> => {
-    const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-    const sweep = setInterval(() => server.closeIdleConnections(), IDLE_SWEEP_MS)
-    const end = setTimeout(() => {
-      for (const socket of open) socket.destroy()
-    }, graceMs)
-    await closed
-    clearInterval(sweep)
-    clearTimeout(end)
-  }
   return {
     url: `http://${urlHost(host)}:${address.port}`,
     port: address.port,
     close(graceMs) {
-      closing ??= close(graceMs)
+      closing ??= closeServer(server, sockets, graceMs)
       return closing
     },
-    endStreams: async (reason) => (await load()).endStreams(reason),
+    endStreams: async (reason) => (await loader.load()).endStreams(reason),
   }
+}
+
+/** Answers `GET /health` and `GET /ready` at once; every other request loads the application and waits for it. */
+class ApplicationLoader {
+  readonly #server: Server
+  readonly #parts: ServerParts
+  readonly #ready: Promise<unknown> | undefined
+  #loading: Promise<Application> | undefined
+
+  constructor(server: Server, parts: ServerParts, ready: Promise<unknown> | undefined) {
+    this.#server = server
+    this.#parts = parts
+    this.#ready = ready
+    server.on('request', this.#onRequest).on('upgrade', this.#onUpgrade)
+  }
+
+  /** Resolves once the application serves the requests of the server. Loads it only once. */
+  load(): Promise<Application> {
+    this.#loading ??= this.#attach()
+    return this.#loading
+  }
+
+  async #attach(): Promise<Application> {
+    const [{ attachApplication }] = await Promise.all([import('./server.ts'), this.#ready])
+    this.#server.off('request', this.#onRequest).off('upgrade', this.#onUpgrade)
+    const application = attachApplication(this.#server, this.#parts)
+    this.#server.on('request', application.listener)
+    return application
+  }
+
+  readonly #onRequest = (incoming: IncomingMessage, outgoing: ServerResponse & { req: IncomingMessage }): void => {
+    const { runtime } = this.#parts
+    if (isProbe('/health', incoming)) answerProbe(incoming, outgoing, { status: 200, body: healthBody(runtime) })
+    else if (isProbe('/ready', incoming)) void readiness(runtime).then((ready) => answerProbe(incoming, outgoing, ready))
+    else void this.load().then(({ listener }) => listener(incoming, outgoing))
+  }
+
+  readonly #onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
+    socket.on('error', () => socket.destroy())
+    void this.load().then(() => this.#server.emit('upgrade', request, socket, head))
+  }
+}
+
+/** A host as clients usually write it; the application judges every other. */
+const HOST = /^[\w.-]+(?::\d+)?$|^\[[\da-fA-F:]+\](?::\d+)?$/
+
+const isProbe = (path: string, { method, url, headers }: IncomingMessage): boolean =>
+  url === path && (method === 'GET' || method === 'HEAD') && HOST.test(headers.host ?? '')
+
+function answerProbe(
+  { method }: IncomingMessage,
+  outgoing: ServerResponse,
+  { status, body }: { readonly status: number; readonly body: string },
+): void {
+  outgoing.writeHead(status, { ...JSON_HEADERS, 'content-length': Buffer.byteLength(body) })
+  outgoing.end(method === 'HEAD' ? undefined : body)
+}
+
+/** Returns the set of open sockets, kept up to date. */
+function trackSockets(server: Server): ReadonlySet<Socket> {
+  const open = new Set<Socket>()
+  server.on('connection', (socket: Socket) => {
+    open.add(socket)
+    socket.once('close', () => open.delete(socket))
+  })
+  return open
+}
+
+async function closeServer(server: Server, sockets: ReadonlySet<Socket>, graceMs: number): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+  const sweep = setInterval(() => server.closeIdleConnections(), IDLE_SWEEP_MS)
+  const end = setTimeout(() => {
+    for (const socket of sockets) socket.destroy()
+  }, graceMs)
+  await closed
+  clearInterval(sweep)
+  clearTimeout(end)
 }
 
 const urlHost = (host: string): string => (host.includes(':') ? `[${host}]` : host)
@@ -96,11 +171,13 @@ const bind = (server: Server, host: string, port: number): Promise<void> =>
     })
   })
 
-function bindError(cause: NodeJS.ErrnoException, where: string): AppError {
+function bindError(cause: NodeJS.ErrnoException, address: string): AppError {
   if (cause.code === 'EADDRINUSE') {
-    return new AppError('conflict', `${where} is taken: stop what listens there, or choose another port with --port or [gateway] port`, {
-      cause,
-    })
+    return new AppError(
+      'conflict',
+      `${address} is taken: stop the program that listens there, or choose another port with --port or [gateway] port`,
+      { cause },
+    )
   }
-  return new AppError('unavailable', `cannot listen on ${where}: ${cause.message}`, { cause })
+  return new AppError('unavailable', `cannot listen on ${address}: ${cause.message}`, { cause })
 }

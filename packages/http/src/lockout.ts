@@ -1,54 +1,54 @@
-/** Shuts out a client address after too many wrong credentials, for a while. */
+/** Locks out a client address for a while after too many wrong credentials. */
 
 import { BoundedMap } from '@sluice/kit'
 import { AppError, type Clock } from '@sluice/sdk'
 
 export interface LockoutOptions {
   readonly clock: Pick<Clock, 'monotonicMs'>
-  /** This many failures … */
+  /** The number of failures within `windowMs` that lock an address out. */
   readonly failuresMax: number
-  /** … within this time … */
   readonly windowMs: number
-  /** … shut out for this long. */
+  /** The duration of a lockout. */
   readonly lockMs: number
-  /** Addresses remembered; the first one seen is forgotten first. */
+  /** The number of addresses that are remembered; the first one seen is forgotten first. Default: 10,000. */
   readonly addressesMax?: number
 }
 
 export interface Lockout {
-  /** Throws `rate_limited` while the address is shut out. */
+  /** Throws `rate_limited` while the address is locked out. */
   check(address: string): void
+  /** Counts a wrong credential. */
   fail(address: string): void
-  /** Forgets the failures of an address that got it right. */
+  /** Forgets the failures of an address that sent the right credential. */
   clear(address: string): void
 }
 
-interface Record {
-  /** When the last failures were, oldest first; at most `failuresMax`. */
-  readonly failedMs: number[]
+interface Failures {
+  /** The times of the last failures, oldest first; at most `failuresMax`. */
+  readonly timesMs: number[]
   lockedUntilMs: number
 }
 
 export function createLockout({ clock, failuresMax, windowMs, lockMs, addressesMax = 10_000 }: LockoutOptions): Lockout {
-  const records = new BoundedMap<string, Record>(addressesMax)
+  const failures = new BoundedMap<string, Failures>(addressesMax)
   return {
     check(address) {
-      const record = records.get(address)
-      if (!record) return
-      const leftMs = record.lockedUntilMs - clock.monotonicMs()
+      const known = failures.get(address)
+      if (!known) return
+      const leftMs = known.lockedUntilMs - clock.monotonicMs()
       if (leftMs > 0) throw new AppError('rate_limited', 'Too many wrong credentials', { retryAfterSecs: Math.ceil(leftMs / 1000) })
     },
     fail(address) {
       const nowMs = clock.monotonicMs()
-      const record = records.get(address) ?? { failedMs: [], lockedUntilMs: 0 }
-      while (record.failedMs.length > 0 && (record.failedMs[0] ?? 0) <= nowMs - windowMs) record.failedMs.shift()
-      record.failedMs.push(nowMs)
-      if (record.failedMs.length >= failuresMax) {
-        record.failedMs.length = 0
-        record.lockedUntilMs = nowMs + lockMs
+      const known = failures.get(address) ?? { timesMs: [], lockedUntilMs: 0 }
+      while (known.timesMs.length > 0 && (known.timesMs[0] ?? 0) <= nowMs - windowMs) known.timesMs.shift()
+      known.timesMs.push(nowMs)
+      if (known.timesMs.length >= failuresMax) {
+        known.timesMs.length = 0
+        known.lockedUntilMs = nowMs + lockMs
       }
-      records.set(address, record)
+      failures.set(address, known)
     },
-    clear: (address) => void records.delete(address),
+    clear: (address) => void failures.delete(address),
   }
 }

@@ -2,8 +2,7 @@ import { defineRoute, eventMembers } from '@sluice/sdk'
 import * as v from 'valibot'
 import { expect, test } from 'vitest'
 import { createApp } from './app.ts'
-import { createLimits } from './limits.ts'
-import { type TestGateway, type TestGatewayOptions, testGateways } from './testing.ts'
+import { routesOf, type TestGateway, type TestGatewayOptions, testGateways } from './testing.ts'
 
 const gateway = testGateways()
 
@@ -44,9 +43,7 @@ const room = defineRoute({
 
 test('the document holds every route and nothing else, the streams and the features\u2019 own included', async () => {
   const { made, document } = await withDocument({ live: { routes: [room] }, withStreams: true })
-  const served = createApp({ ...made.options, limits: createLimits(made.clock) }).routes.map(
-    ({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`,
-  )
+  const served = routesOf(createApp(made.parts)).map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`)
   const documented = Object.entries(document.paths).flatMap(([path, operations]) =>
     Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),
   )

@@ -1,7 +1,7 @@
 /** The OpenAPI 3.1 document of one generation, made from the same table the requests are served from. */
 import { eventSchema, ROLES, type Role, type RouteAuth } from '@sluice/sdk'
 import type * as v from 'valibot'
-import type { EndpointDoc } from './endpoint.ts'
+import type { EndpointDoc } from './context.ts'
 import { chatFrameSchema, clientFrameSchema } from './streams/chat-frames.ts'
 import { streamFrameSchema } from './streams/frames.ts'
 

@@ -1,52 +1,40 @@
-/** The HTTP edge of errors: `{error, code, …}` for refusals, a fixed text for everything else (§7, decisions "Error body"). */
+/** The HTTP edge of errors: `{error, code, …}` for a refusal, a fixed text for everything else. */
 
 import { type HideSecrets, noSecrets } from '@sluice/runtime'
 import { AppError, ERRORS, type Logger } from '@sluice/sdk'
-import { JSON_HEADERS } from './security-headers.ts'
+import { JSON_HEADERS } from './respond.ts'
 
 const INTERNAL = JSON.stringify({ error: ERRORS.internal.title, code: 'internal' })
 
-/** An answer that is not sent yet. */
-export interface Answer {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: string
-}
-
-export interface ProblemDeps {
+export interface ProblemLog {
   readonly log: Logger
   /** Masks secrets in the answer. */
-  readonly hide?: HideSecrets
+  readonly hide: HideSecrets
 }
 
-/** The answer to a refusal, or to a bug, which goes to the log with where it happened. Nothing of a bug is shown. */
-export function answerTo(error: unknown, { log, hide = noSecrets }: ProblemDeps, where: string): Answer {
+/** The answer to anything that was thrown while `route` was served. A bug goes to the log, and nothing of it to the client. */
+export function problem(error: unknown, { log, hide }: ProblemLog, route: string): Response {
   if (!(error instanceof AppError)) {
-    log.error('a request failed', { route: where, error })
-    return { status: 500, headers: JSON_HEADERS, body: INTERNAL }
+    log.error('request failed', { route, error })
+    return new Response(INTERNAL, { status: 500, headers: JSON_HEADERS })
   }
-  if (error.status >= 500) log.warn('a request was answered with an error', { route: where, code: error.code, error })
-  return refused(error, {}, hide)
+  if (error.status >= 500) log.warn('request answered with an error', { route, code: error.code, error })
+  return refusal(error, {}, hide)
 }
 
-const responseOf = ({ body, status, headers }: Answer): Response => new Response(body, { status, headers })
-
-export const problem = (error: unknown, deps: ProblemDeps, where: string): Response => responseOf(answerTo(error, deps, where))
-
-export const refusal = (error: AppError, more: Readonly<Record<string, string>> = {}): Response => responseOf(refused(error, more))
-
-function refused(
+/** The answer to a refusal: its code and fields, `retry_after` with the header `Retry-After`, and `headers` in addition. */
+export function refusal(
   { code, message, status, retryAfterSecs, fields }: AppError,
-  more: Readonly<Record<string, string>> = {},
+  headers: Readonly<Record<string, string>> = {},
   hide: HideSecrets = noSecrets,
-): Answer {
+): Response {
   const isLimit = code === 'rate_limited'
   const body: Record<string, unknown> = { ...hide({ ...fields, error: isLimit ? ERRORS.rate_limited.title : message }), code }
-  const headers: Record<string, string> = { ...JSON_HEADERS, ...more }
+  const all: Record<string, string> = { ...JSON_HEADERS, ...headers }
   if (retryAfterSecs !== undefined) {
     body.retry_after = retryAfterSecs
-    headers['retry-after'] = String(retryAfterSecs)
+    all['retry-after'] = String(retryAfterSecs)
   }
-  if (code === 'unauthorized') headers['www-authenticate'] = 'Bearer'
-  return { status, headers, body: JSON.stringify(body) }
+  if (code === 'unauthorized') all['www-authenticate'] = 'Bearer'
+  return new Response(JSON.stringify(body), { status, headers: all })
 }

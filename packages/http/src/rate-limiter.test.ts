@@ -1,7 +1,7 @@
 import { testClock } from '@sluice/testkit/clock'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createRateLimiter } from './rate-limiter.ts'
+import { RateLimiter } from './rate-limiter.ts'
 
 /** Time that is set, not awaited: thousands of calls fit into a test. */
 const settableClock = () => {
@@ -28,7 +28,7 @@ describe('the sliding window', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 9 }), fc.array(step, { maxLength: 200 }), (limit, steps) => {
         const clock = settableClock()
-        const limiter = createRateLimiter({ clock, limit, keysMax: 100 })
+        const limiter = new RateLimiter({ clock, limit, keysMax: 100 })
         const naive = naiveLimiter(limit)
         for (const { key, advanceMs } of steps) {
           clock.ms += advanceMs
@@ -40,7 +40,7 @@ describe('the sliding window', () => {
 
   test('a call after the announced wait is let in', async () => {
     const clock = testClock()
-    const limiter = createRateLimiter({ clock, limit: 1, keysMax: 10 })
+    const limiter = new RateLimiter({ clock, limit: 1, keysMax: 10 })
     limiter.take('a')
     await clock.advance(12_345)
     const waitSecs = limiter.take('a')
@@ -50,7 +50,7 @@ describe('the sliding window', () => {
   })
 
   test('a limit of 0 limits nothing and remembers nobody', () => {
-    const limiter = createRateLimiter({ clock: testClock(), limit: 0, keysMax: 10 })
+    const limiter = new RateLimiter({ clock: testClock(), limit: 0, keysMax: 10 })
     for (let call = 0; call < 1000; call++) expect(limiter.take('a')).toBe(0)
     expect(limiter.size).toBe(0)
   })
@@ -58,7 +58,7 @@ describe('the sliding window', () => {
 
 describe('a full table', () => {
   test('§8 forgets the least recently used key', () => {
-    const limiter = createRateLimiter({ clock: testClock(), limit: 2, keysMax: 3 })
+    const limiter = new RateLimiter({ clock: testClock(), limit: 2, keysMax: 3 })
     for (const key of ['a', 'b', 'c']) limiter.take(key)
     limiter.take('d')
     expect(limiter.size).toBe(3)
@@ -71,7 +71,7 @@ describe('a full table', () => {
     fc.assert(
       fc.property(fc.integer({ min: 2, max: 5 }), fc.integer({ min: 2, max: 20 }), spray, (limit, keysMax, names) => {
         const clock = settableClock()
-        const limiter = createRateLimiter({ clock, limit, keysMax })
+        const limiter = new RateLimiter({ clock, limit, keysMax })
         for (let call = 0; call < limit; call++) limiter.take('greedy')
         const seen = new Set<number>()
         for (const { name, advanceMs } of names) {
@@ -87,14 +87,14 @@ describe('a full table', () => {
   })
 
   test('with every key at its limit still takes a new one', () => {
-    const limiter = createRateLimiter({ clock: testClock(), limit: 1, keysMax: 2 })
+    const limiter = new RateLimiter({ clock: testClock(), limit: 1, keysMax: 2 })
     for (let name = 0; name < 1000; name++) expect(limiter.take(String(name))).toBe(0)
     expect(limiter.size).toBe(2)
   })
 
   test('costs no scan of the table for a new key', () => {
     const clock = settableClock()
-    const limiter = createRateLimiter({ clock, limit: 60, keysMax: 10_000 })
+    const limiter = new RateLimiter({ clock, limit: 60, keysMax: 10_000 })
     const startedAtMs = performance.now()
     for (let name = 0; name < 150_000; name++) {
       clock.ms += 1

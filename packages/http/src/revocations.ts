@@ -1,11 +1,11 @@
-/** Notices tokens that stop being good, also when another process did it, so that open streams can end. */
+/** Notices tokens that stop being good, also if another process revoked them, so that open streams can end. */
 import { BoundedMap } from '@sluice/kit'
 import type { Clock, DeviceRow, DeviceStore, Logger } from '@sluice/sdk'
 
 export interface Revocations {
-  /** Remembers a token that was good just now, by its hash. */
+  /** Watches a token that was good just now, by its hash. */
   watch(tokenHash: string, device: DeviceRow): void
-  /** Looks now, where anything is listening. */
+  /** Checks all watched tokens now, if there is a listener. */
   check(): Promise<void>
   /** See `Auth.onRevoked`. */
   listen(listener: (tokenHash: string) => void): () => void
@@ -14,44 +14,38 @@ export interface Revocations {
 const PERIOD_MS = 500
 const TOKENS_MAX = 5000
 
-export interface RevocationsOptions {
-  readonly devices: Pick<DeviceStore, 'version' | 'findByTokenHash'>
-  readonly clock: Clock
-  readonly log: Logger
-}
-
-export function createRevocations({ devices, clock, log }: RevocationsOptions): Revocations {
-  /** When each expires. */
+export function createRevocations(devices: DeviceStore, clock: Clock, log: Logger): Revocations {
+  /** The expiry of each watched token. */
   const watched = new BoundedMap<string, number | null>(TOKENS_MAX)
   const listeners = new Set<(tokenHash: string) => void>()
   let version: number | undefined
-  let stop: AbortController | undefined
+  let polling: AbortController | undefined
 
   const revoke = (tokenHash: string): void => {
     watched.delete(tokenHash)
     for (const listener of listeners) listener(tokenHash)
   }
 
-  const look = async (): Promise<void> => {
+  const checkAll = async (): Promise<void> => {
     const nowMs = clock.nowMs()
-    const seen = await devices.version()
-    const changed = seen !== version
+    const currentVersion = await devices.version()
+    const hasChanged = currentVersion !== version
     for (const [tokenHash, expiresAtMs] of [...watched.entries()]) {
-      const isGone = changed && !(await devices.findByTokenHash(tokenHash))
+      const isGone = hasChanged && !(await devices.findByTokenHash(tokenHash))
       if (isGone || (expiresAtMs !== null && expiresAtMs <= nowMs)) revoke(tokenHash)
     }
-    version = seen
+    version = currentVersion
   }
 
-  const run = async (signal: AbortSignal): Promise<void> => {
+  const check = async (): Promise<void> => {
+    if (listeners.size > 0) await checkAll().catch((error) => log.error('check for revoked devices failed', { error }))
+  }
+
+  const poll = async (signal: AbortSignal): Promise<void> => {
     while (!signal.aborted) {
       await check()
       await clock.sleep(PERIOD_MS, signal)
     }
-  }
-
-  const check = async (): Promise<void> => {
-    if (listeners.size > 0) await look().catch((error) => log.error('looking for revoked devices failed', { error }))
   }
 
   return {
@@ -61,15 +55,15 @@ export function createRevocations({ devices, clock, log }: RevocationsOptions): 
     },
     listen(listener) {
       listeners.add(listener)
-      if (!stop) {
-        stop = new AbortController()
-        void run(stop.signal)
+      if (!polling) {
+        polling = new AbortController()
+        void poll(polling.signal)
       }
       return () => {
         listeners.delete(listener)
         if (listeners.size > 0) return
-        stop?.abort()
-        stop = undefined
+        polling?.abort()
+        polling = undefined
       }
     },
   }

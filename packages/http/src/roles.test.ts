@@ -120,12 +120,12 @@ test('a client is shown the events of its own turns only, an operator those of e
 })
 
 test('a client reads and aborts its own turns only, an operator those of everybody', async () => {
-  const { request, pair, tokens, options } = await arrange()
+  const { request, pair, tokens, parts } = await arrange()
   const mine = await pair('mine', null, 'client')
   const as = (token: string, method: string, path: string, body?: string) =>
     request(path, { method, headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' }, ...(body ? { body } : {}) })
   const asked: (string | undefined)[] = []
-  Object.assign(options.runtime.agent, { abort: (_id: string, owner?: string) => asked.push(owner) > 0 })
+  Object.assign(parts.runtime.agent, { abort: (_id: string, owner?: string) => asked.push(owner) > 0 })
   await as(mine.token, 'POST', '/webhook', '{"message":"hello"}')
   expect((await as(mine.token, 'GET', '/api/turns/turn-1')).status).toBe(200)
   expect((await as(tokens.client, 'GET', '/api/turns/turn-1')).status).toBe(404)

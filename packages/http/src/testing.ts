@@ -24,10 +24,13 @@ import { openStore } from '@sluice/store'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
 import * as v from 'valibot'
 import { afterEach } from 'vitest'
-import type { Inlet } from './app.ts'
+import type { App, AppParts } from './app.ts'
 import { type Auth, createAuth } from './auth.ts'
-import { createHandler, type FetchHandler, type HandlerOptions } from './handler.ts'
-import { createIngressBudget } from './ingress-budget.ts'
+import { BodyBudget } from './body-budget.ts'
+import { EVERY_PATH } from './middleware/observe.ts'
+import { createLimits } from './middleware/rate-limit.ts'
+import type { Intake } from './routes/webhooks.ts'
+import { createFetch, type Fetch } from './server.ts'
 import { createStreams } from './streams/streams.ts'
 
 export interface TestGatewayOptions {
@@ -37,8 +40,10 @@ export interface TestGatewayOptions {
   readonly config?: v.InferInput<typeof gatewaySection.schema>
   readonly live?: Partial<Pick<Live, 'routes' | 'stubs' | 'features' | 'tools' | 'observers' | 'metricsLoopbackOnly' | 'channels'>>
   /** What takes the messages of channels; without it, none is served. */
-  readonly receive?: Inlet['receive']
+  readonly receive?: Intake['receive']
   readonly demandsProof?: boolean
+  /** The bytes of webhook bodies that may be in memory at once. */
+  readonly bodyBytesMax?: number
   /** Told when deliveries have been made due. */
   readonly wake?: () => void
   /** Told of replies that were queued. */
@@ -47,7 +52,7 @@ export interface TestGatewayOptions {
   readonly approvalChannels?: readonly string[]
   /** The engine of procedures. */
   readonly sops?: Partial<Sops>
-  readonly streams?: HandlerOptions['streams']
+  readonly streams?: AppParts['streams']
   /** True: the daemon's own streams. */
   readonly withStreams?: boolean
   /** What the agent answers; a rejection is a failed turn. Default: `re: <text>`. */
@@ -67,9 +72,9 @@ export interface TestGateway {
   readonly file: string
   readonly clock: TestClock
   readonly auth: Auth
-  readonly fetch: FetchHandler
-  /** What handlers need to listen themselves. */
-  readonly options: HandlerOptions
+  readonly fetch: Fetch
+  /** The parts that the application is made from. */
+  readonly parts: AppParts
   /** From level info up. */
   readonly logs: readonly { readonly level: string; readonly message: string; readonly fields: LogFields }[]
   readonly observations: readonly Observation[]
@@ -83,6 +88,12 @@ export interface TestGateway {
   /** Puts another configuration in force, as a reload does. */
   reload(config: NonNullable<TestGatewayOptions['config']>): void
   close(): Promise<void>
+}
+
+/** Every route of an application, without its middleware. */
+export const routesOf = ({ routes }: App): { readonly method: string; readonly path: string }[] => {
+  const named = routes.filter(({ path }) => path !== EVERY_PATH).map(({ method, path }) => [`${method} ${path}`, { method, path }] as const)
+  return [...new Map(named).values()]
 }
 
 const HOST = '127.0.0.1:42617'
@@ -179,20 +190,21 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
       sandbox: null,
     }),
   }
-  const auth = createAuth({ runtime })
-  const own = options.withStreams && createStreams({ runtime, onRevoked: auth.onRevoked, counts: { sse: 0, ws: 0, dropped: 0 } })
+  const auth = createAuth(runtime)
+  const own = options.withStreams ? createStreams(runtime, auth, { sse: 0, ws: 0, dropped: 0 }) : undefined
   const streams = own ? own.endpoints : options.streams
-  const inlet = options.receive && { receive: options.receive, demandsProof: options.demandsProof ?? false }
-  const handlerOptions: HandlerOptions = {
+  const intake = options.receive && { receive: options.receive, demandsProof: options.demandsProof ?? false }
+  const parts: AppParts = {
     runtime,
     auth,
     clients: createClients(),
-    budget: createIngressBudget(),
+    limits: createLimits(clock),
+    budget: new BodyBudget(options.bodyBytesMax),
     forwarding: createForwardingWatch(log),
     ...(streams && { streams }),
-    ...(inlet && { inlet }),
+    ...(intake && { intake }),
   }
-  const fetch = createHandler(handlerOptions)
+  const fetch = createFetch(parts)
   return {
     runtime,
     store,
@@ -200,7 +212,7 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
     clock,
     auth,
     fetch,
-    options: handlerOptions,
+    parts,
     logs,
     observations,
     turns,
@@ -222,7 +234,7 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
       for (const listener of listeners) listener(snapshot)
     },
     async close() {
-      if (own) own.closeAll('the test is over')
+      own?.closeAll('the test is over')
       await approvals.stop()
       await store.close()
       rmSync(folder, { recursive: true, force: true })

@@ -14,8 +14,8 @@ import {
 import type { Runtime } from '@sluice/runtime'
 import { AppError, type Approval, type ApprovalKey, defineRoute, type Route, type RouteRequest } from '@sluice/sdk'
 import * as v from 'valibot'
-import { wholeText } from '../query.ts'
-import { ownerOf } from '../session-name.ts'
+import { ownerOf } from '../identity.ts'
+import { wholeText } from './query.ts'
 
 const PAGE_MAX = 200
 

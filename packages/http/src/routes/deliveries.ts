@@ -19,7 +19,7 @@ import {
 import type { Runtime } from '@sluice/runtime'
 import { type AppError, type DeliveryFilter, defineRoute, type Route } from '@sluice/sdk'
 import * as v from 'valibot'
-import { wholeText } from '../query.ts'
+import { wholeText } from './query.ts'
 
 const PAGE_MAX = 500
 const NEXT_PAGE = 'A page, newest first; `next` as `before` gives the page after it, null is the end'

@@ -4,8 +4,8 @@ import { isoTime } from '@sluice/kit'
 import type { Runtime } from '@sluice/runtime'
 import { AppError, defineRoute, type MemoryEntry, type Route } from '@sluice/sdk'
 import * as v from 'valibot'
-import { wholeText } from '../query.ts'
-import { personOf } from '../session-name.ts'
+import { personOf } from '../identity.ts'
+import { wholeText } from './query.ts'
 
 const PAGE_MAX = 200
 

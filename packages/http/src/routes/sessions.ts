@@ -4,8 +4,8 @@ import type { Runtime } from '@sluice/runtime'
 import { cursorAfter, erasePerson, exported, plainMessage, readCursor, sessionsEnds, shownConversation } from '@sluice/runtime'
 import { AppError, defineRoute, type Role, type Route, type SessionRow } from '@sluice/sdk'
 import * as v from 'valibot'
-import { wholeText } from '../query.ts'
-import { bareSession, checkSessionName, personOf, sessionNamespace, storedSession } from '../session-name.ts'
+import { bareSession, checkSessionName, personOf, sessionNamespace, storedSession } from '../identity.ts'
+import { wholeText } from './query.ts'
 
 const PAGE_MAX = 200
 

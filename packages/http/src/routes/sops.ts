@@ -4,8 +4,8 @@ import type { Runtime } from '@sluice/runtime'
 import { auditSchema, RUN_STATUSES, runSchema, shownAudit, shownRun, shownSop, sopSchema } from '@sluice/runtime'
 import { AppError, defineRoute, formatTraceContext, type Route, type Sops } from '@sluice/sdk'
 import * as v from 'valibot'
-import { wholeText } from '../query.ts'
-import { personOf } from '../session-name.ts'
+import { personOf } from '../identity.ts'
+import { wholeText } from './query.ts'
 
 const PAGE_MAX = 500
 const TEXT_MAX = 2000

@@ -6,8 +6,8 @@ import type { Live, Runtime } from '@sluice/runtime'
 import { healthSchema } from '@sluice/runtime/health'
 import { type Channel, defineRoute, type Route } from '@sluice/sdk'
 import * as v from 'valibot'
-import { wholeText } from '../query.ts'
 import { readerOf } from '../streams/subscription.ts'
+import { wholeText } from './query.ts'
 
 const HISTORY_MAX = 1024
 

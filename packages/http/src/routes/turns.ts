@@ -4,7 +4,7 @@ import { isoTime } from '@sluice/kit'
 import type { Runtime } from '@sluice/runtime'
 import { AppError, defineRoute, type Route, type RouteRequest, type TurnRow } from '@sluice/sdk'
 import * as v from 'valibot'
-import { bareSession, ownerOf } from '../session-name.ts'
+import { bareSession, ownerOf } from '../identity.ts'
 
 const turnSchema = v.object({
   turn_id: v.string(),

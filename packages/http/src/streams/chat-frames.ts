@@ -1,7 +1,7 @@
-/** What goes over `/ws/chat`, both ways: one JSON object a text message. */
+/** The frames of `/ws/chat`, in both directions: one JSON object per text message. */
 import * as v from 'valibot'
 
-/** One frame; its description says when it comes. */
+/** The schema of one frame; the description says when it is sent. */
 const frame = <const Type extends string, const Entries extends v.ObjectEntries>(type: Type, description: string, entries: Entries) =>
   v.pipe(v.object({ type: v.literal(type), ...entries }), v.readonly(), v.description(description))
 
@@ -22,7 +22,7 @@ const chatErrorCode = v.picklist([
 
 export type ChatErrorCode = v.InferOutput<typeof chatErrorCode>
 
-/** From the daemon. */
+/** Frames that the daemon sends. */
 export const chatFrameSchema = v.variant('type', [
   frame('session_start', 'First: the session of this connection', { session_id: text, resumed: v.boolean(), message_count: number }),
   frame('chunk', 'A piece of the answer', { content: text }),
@@ -49,25 +49,26 @@ export const chatFrameSchema = v.variant('type', [
 
 export type ChatFrame = v.InferOutput<typeof chatFrameSchema>
 
-/** From the client, for documentation; `parseClientFrame` reads it and says what is wrong. */
+/** Frames that the client sends, for the documentation; `parseClientFrame` parses them and explains errors. */
 export const clientFrameSchema = v.variant('type', [
   frame('message', 'Says something: a turn, after those that wait', { content: text }),
   frame('abort', 'Aborts the turn that runs', {}),
   frame('approval_response', 'Answers an `approval_request`', { request_id: text, decision: v.picklist(['approve', 'deny']) }),
 ])
 
-/** From the client; `invalid` is what is answered to everything else. */
+/** A parsed frame of the client; `invalid` carries the answer to anything else. */
 export type ClientFrame =
   | { readonly type: 'message'; readonly content: string }
   | { readonly type: 'abort' }
   | { readonly type: 'approval_response'; readonly requestId: string; readonly approved: boolean }
   | { readonly type: 'invalid'; readonly code: ChatErrorCode; readonly message: string }
 
-/** As much as the body of `POST /webhook` may have. */
+/** The same limit as for the body of `POST /webhook`. */
 export const CONTENT_BYTES_MAX = 65_536
 
 const invalid = (code: ChatErrorCode, message: string): ClientFrame => ({ type: 'invalid', code, message })
 
+/** Never throws: text that is not a valid frame becomes `invalid`. */
 export function parseClientFrame(text: string): ClientFrame {
   const frame = parseObject(text)
   if (!frame) return invalid('INVALID_JSON', 'A message is one JSON object')

@@ -1,21 +1,18 @@
-/** `/ws/chat`: a conversation over a WebSocket, in the same sessions as `POST /webhook`. */
+/** `GET /ws/chat`: a conversation over a WebSocket, in the same sessions as `POST /webhook`. */
 import { randomUUID } from 'node:crypto'
-import type { Agent } from '@sluice/agent'
-import type { ApprovalRegistry } from '@sluice/approvals'
-import type { ClientId, Logger, SessionStore } from '@sluice/sdk'
+import type { Runtime } from '@sluice/runtime'
 import * as v from 'valibot'
 import type { WebSocket } from 'ws'
-import type { Endpoint, EndpointDoc } from '../endpoint.ts'
-import type { Gate } from '../gate.ts'
-import { checkSessionName, personOf, storedSession } from '../session-name.ts'
-import { createChat } from './chat.ts'
+import type { Caller, Endpoint, EndpointDoc, HttpContext } from '../context.ts'
+import { checkSessionName, personOf, storedSession } from '../identity.ts'
+import { type Access, authenticate } from '../middleware/authenticate.ts'
+import { sameOrigin } from '../middleware/origin.ts'
+import { Chat } from './chat.ts'
 import type { ChatFrame } from './chat-frames.ts'
 import type { Connections } from './connections.ts'
-import type { Heartbeat } from './heartbeat.ts'
-import { socketProtocols } from './socket-server.ts'
-import { upgradeSocket } from './socket-upgrade.ts'
+import { type Heartbeat, type OpenSocket, socketCredential, socketProtocols, upgrade } from './websocket.ts'
 
-/** A client that has more than this still to read is closed: a turn does not wait for its listener. */
+/** A client with more unread bytes is disconnected: a turn does not wait for its reader. */
 const BUFFERED_BYTES_MAX = 4 * 1024 * 1024
 const UNSUPPORTED_DATA = 1003
 const TRY_AGAIN_LATER = 1013
@@ -37,62 +34,73 @@ const doc: EndpointDoc = {
   },
 }
 
-export interface ChatSocketDeps {
-  readonly agent: Agent
-  readonly sessions: Pick<SessionStore, 'get'>
-  readonly approvals: ApprovalRegistry
-  readonly log: Logger
+/** The conversations of one daemon. */
+export interface ChatSockets {
+  readonly runtime: Runtime
   readonly connections: Connections
   readonly heartbeat: Heartbeat
 }
 
-interface Conversation {
-  readonly client: ClientId
-  readonly caller: string
-  readonly tokenHash: string | null
-  /** As stored. */
-  readonly session: string
-  readonly start: ChatFrame
+export const chatSocketEndpoint = (sockets: ChatSockets, access: Access): Endpoint => ({
+  doc,
+  steps: [
+    sameOrigin(access.config),
+    authenticate('client', access, socketCredential),
+    upgrade(sockets.connections, (c, caller) => prepareChat(sockets, access, c, caller)),
+  ],
+})
+
+/** Looks up the session before the socket opens, so that its first frame can be sent at once. */
+async function prepareChat(sockets: ChatSockets, access: Access, c: HttpContext, caller: Caller): Promise<OpenSocket> {
+  const name = checkSessionName(c.req.query('session_id') ?? randomUUID(), 'session_id')
+  const session = storedSession(caller.device, name)
+  const kept = await sockets.runtime.store.sessions.get(session)
+  const start: ChatFrame = {
+    type: 'session_start',
+    session_id: name,
+    resumed: kept !== undefined,
+    message_count: kept?.messageCount ?? 0,
+  }
+  return (socket) => openChat(sockets, access, socket, caller, session, start)
 }
 
-export function chatSocketEndpoint({ agent, sessions, approvals, log, connections, heartbeat }: ChatSocketDeps, gate: Gate): Endpoint {
-  const open = (socket: WebSocket, { client, caller, tokenHash, session, start }: Conversation): (() => void) => {
-    const send = (frame: ChatFrame): void => {
-      socket.send(JSON.stringify(frame))
-      if (socket.bufferedAmount > BUFFERED_BYTES_MAX) end(TRY_AGAIN_LATER, 'the client reads too slowly')
-    }
-    const end = (code: number, reason: string): void => {
-      chat.close()
-      socket.close(code, reason)
-    }
-    const chat = createChat({ agent, approvals, log, client, caller, session, send, mayAct: () => gate.isGood(tokenHash) })
-    const stopBeating = heartbeat.watch(socket)
-    socket.on('message', (data, isBinary) => {
-      if (isBinary) end(UNSUPPORTED_DATA, 'messages are text')
-      else chat.receive(data.toString())
-    })
-    socket.on('close', () => {
-      chat.close()
-      stopBeating()
-    })
-    send(start)
-    return () => chat.close()
+/** Returns a function that stops all input of the client. */
+function openChat(
+  { runtime, heartbeat }: ChatSockets,
+  { auth }: Access,
+  socket: WebSocket,
+  { client, device, tokenHash }: Caller,
+  session: string,
+  start: ChatFrame,
+): () => void {
+  const send = (frame: ChatFrame): void => {
+    socket.send(JSON.stringify(frame))
+    if (socket.bufferedAmount > BUFFERED_BYTES_MAX) end(TRY_AGAIN_LATER, 'the client reads too slowly')
   }
-
-  return {
-    doc,
-    serve: (c) =>
-      upgradeSocket(c, { gate, connections, auth: doc.auth }, async ({ client, device, tokenHash }) => {
-        const name = checkSessionName(c.req.query('session_id') ?? randomUUID(), 'session_id')
-        const session = storedSession(device, name)
-        const kept = await sessions.get(session)
-        const start: ChatFrame = {
-          type: 'session_start',
-          session_id: name,
-          resumed: kept !== undefined,
-          message_count: kept?.messageCount ?? 0,
-        }
-        return (socket) => open(socket, { client, caller: personOf(device), tokenHash, session, start })
-      }),
+  const end = (code: number, reason: string): void => {
+    chat.close()
+    socket.close(code, reason)
   }
+  const { agent, approvals, log } = runtime
+  const chat = new Chat({
+    agent,
+    approvals,
+    log,
+    client,
+    caller: personOf(device),
+    session,
+    send,
+    mayAct: () => auth.isGood(tokenHash),
+  })
+  const stopPings = heartbeat.watch(socket)
+  socket.on('message', (data, isBinary) => {
+    if (isBinary) end(UNSUPPORTED_DATA, 'messages are text')
+    else chat.receive(data.toString())
+  })
+  socket.on('close', () => {
+    chat.close()
+    stopPings()
+  })
+  send(start)
+  return () => chat.close()
 }

@@ -6,7 +6,7 @@ import { AppError, type ClientId } from '@sluice/sdk'
 import { testHost } from '@sluice/testkit/host'
 import fc from 'fast-check'
 import { afterEach, describe, expect, test } from 'vitest'
-import { createChat } from './chat.ts'
+import { Chat } from './chat.ts'
 import { type ChatFrame, CONTENT_BYTES_MAX, parseClientFrame } from './chat-frames.ts'
 import { Inbox } from './testing/inbox.ts'
 import { ScriptedAgent } from './testing/scripted-agent.ts'
@@ -25,7 +25,7 @@ function setUp() {
   open.push(kept)
   const { approvals } = kept
   const allowed: { yes: boolean | Promise<boolean> } = { yes: true }
-  const chat = createChat({
+  const chat = new Chat({
     agent,
     approvals,
     log,

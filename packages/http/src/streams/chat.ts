@@ -1,20 +1,13 @@
-/** One conversation over one connection: messages in, one turn at a time, its parts out. Knows no socket. */
+/** One conversation over one connection: messages in, one turn at a time, its parts out. It knows no socket. */
 import type { Agent, TurnPart } from '@sluice/agent'
 import type { ApprovalRegistry } from '@sluice/approvals'
 import { AppError, type ClientId, ERRORS, type Logger } from '@sluice/sdk'
-import { ownerOfSession } from '../session-name.ts'
-import { createChatApprovals } from './chat-approvals.ts'
+import { ownerOfSession } from '../identity.ts'
+import { ChatApprovals } from './chat-approvals.ts'
 import { type ChatErrorCode, type ChatFrame, parseClientFrame } from './chat-frames.ts'
 
-/** Messages that wait while a turn runs. */
+/** The number of messages that may wait while a turn runs. */
 const QUEUED_MAX = 8
-
-export interface Chat {
-  /** One text message of the client. Never throws. */
-  receive(text: string): void
-  /** The client is gone: aborts the turn that runs and forgets those that wait. Idempotent. */
-  close(): void
-}
 
 export interface ChatOptions {
   readonly agent: Pick<Agent, 'run'>
@@ -23,125 +16,143 @@ export interface ChatOptions {
   readonly client: ClientId
   /** As in `ToolContext.caller`. */
   readonly caller: string
-  /** As stored. */
+  /** The id of the stored session. */
   readonly session: string
-  /** Must not throw, whether or not the client is still there. */
+  /** Must not throw, also if the client is gone. */
   readonly send: (frame: ChatFrame) => void
-  /** Whether the client's token is still good: asked before each input is acted on and before each turn starts. */
+  /** Whether the client's token is still good. Called before each input takes effect and before each turn starts. */
   readonly mayAct: () => boolean | Promise<boolean>
 }
 
-export function createChat({ agent, approvals: registry, log, client, caller, session, send, mayAct }: ChatOptions): Chat {
-  const owner = ownerOfSession(session)
-  const approvals = createChatApprovals({ approvals: registry, log, by: `device:${owner}`, send })
-  const queued: string[] = []
-  let running: { readonly aborted: AbortController; readonly followed: AbortController } | undefined
-  let isClosed = false
-  /** The last input whose sender is still being looked up; later ones wait for it. */
-  let pending: Promise<void> | undefined
+interface RunningTurn {
+  readonly aborted: AbortController
+  /** Aborted once the next message waits. */
+  readonly followed: AbortController
+}
 
-  const refuse = (code: ChatErrorCode, message: string) => send({ type: 'error', message, code })
+export class Chat {
+  readonly #options: ChatOptions
+  readonly #approvals: ChatApprovals
+  readonly #owner: string
+  readonly #queued: string[] = []
+  #running: RunningTurn | undefined
+  #isClosed = false
+  /** The last input whose token is still being looked up; later input waits for it. */
+  #pending: Promise<void> | undefined
 
-  const notLookedUp = (error: unknown) => {
-    log.error('The token of a chat could not be looked up', { error })
-    refuse('AGENT_ERROR', 'The token could not be looked up; try again')
+  constructor(options: ChatOptions) {
+    const { approvals, log, session, send } = options
+    this.#options = options
+    this.#owner = ownerOfSession(session)
+    this.#approvals = new ChatApprovals(approvals, log, `device:${this.#owner}`, send)
   }
 
-  const runTurn = async (text: string, signal: AbortSignal, followed: AbortSignal) => {
-    const listen = (part: TurnPart) => send(frameOf(part))
+  /** Takes one text message of the client. Never throws. */
+  receive(text: string): void {
+    if (this.#isClosed) return
     try {
-      const { ask: approve } = approvals
+      const allowed = this.#options.mayAct()
+      if (typeof allowed !== 'boolean' || this.#pending) this.#actLater(text, allowed)
+      else if (allowed) this.#act(text)
+      else this.#shutOut()
+    } catch (error) {
+      this.#reportFailedLookup(error)
+    }
+  }
+
+  /** The client is gone: aborts the running turn and drops the waiting messages. Idempotent. */
+  close(): void {
+    this.#isClosed = true
+    this.#queued.length = 0
+    this.#running?.aborted.abort()
+  }
+
+  #actLater(text: string, allowed: boolean | Promise<boolean>): void {
+    const own = Promise.all([allowed, this.#pending])
+      .then(([isAllowed]) => (isAllowed ? this.#act(text) : this.#shutOut()))
+      .catch((error: unknown) => this.#reportFailedLookup(error))
+      .finally(() => {
+        if (this.#pending === own) this.#pending = undefined
+      })
+    this.#pending = own
+  }
+
+  #act(text: string): void {
+    if (this.#isClosed) return
+    const frame = parseClientFrame(text)
+    if (frame.type === 'invalid') this.#refuse(frame.code, frame.message)
+    else if (frame.type === 'message') this.#enqueue(frame.content)
+    else if (frame.type === 'abort') this.#running?.aborted.abort()
+    else if (!this.#approvals.answer(frame.requestId, frame.approved)) {
+      this.#refuse('INVALID_APPROVAL_RESPONSE', 'No such approval is waited for; it may have timed out')
+    }
+  }
+
+  #enqueue(content: string): void {
+    if (this.#running && this.#queued.length >= QUEUED_MAX) {
+      this.#refuse('SESSION_QUEUE_FULL', `There are already ${QUEUED_MAX} messages waiting`)
+      return
+    }
+    this.#queued.push(content)
+    if (this.#running) this.#running.followed.abort()
+    else void this.#runQueued()
+  }
+
+  /** Runs one turn after the other until no message waits. */
+  async #runQueued(): Promise<void> {
+    for (let text = this.#queued.shift(); text !== undefined; text = this.#queued.shift()) {
+      const turn = { aborted: new AbortController(), followed: new AbortController() }
+      this.#running = turn
+      if (this.#queued.length > 0) turn.followed.abort()
+      try {
+        const allowed = this.#options.mayAct()
+        if (allowed !== true && !(await allowed)) return this.#shutOut()
+      } catch (error) {
+        this.#reportFailedLookup(error)
+        continue
+      }
+      await this.#runTurn(text, turn)
+    }
+    this.#running = undefined
+  }
+
+  async #runTurn(text: string, { aborted, followed }: RunningTurn): Promise<void> {
+    const { agent, log, session, caller, client, send } = this.#options
+    try {
       const turn = await agent.run({
         source: 'ws',
         session,
-        owner,
+        owner: this.#owner,
         caller,
         text,
         client,
-        signal,
-        followed,
-        listen,
-        approve,
+        signal: aborted.signal,
+        followed: followed.signal,
+        listen: (part) => send(frameOf(part)),
+        approve: this.#approvals.ask,
       })
       const { inputTokens, outputTokens, costUsd } = turn.usage
       const costs = { input_tokens: inputTokens, output_tokens: outputTokens, cost_usd: costUsd }
       send({ type: 'done', full_response: turn.text, turn_id: turn.id, model: turn.model, ...costs })
     } catch (error) {
-      if (!(error instanceof AppError)) log.error('a chat turn failed', { error })
+      if (!(error instanceof AppError)) log.error('chat turn failed', { error })
       send(failureOf(error))
     }
   }
 
-  /** Takes up what is queued until nothing is left. */
-  const work = async () => {
-    for (let text = queued.shift(); text !== undefined; text = queued.shift()) {
-      running = { aborted: new AbortController(), followed: new AbortController() }
-      if (queued.length > 0) running.followed.abort()
-      try {
-        const allowed = mayAct()
-        if (allowed !== true && !(await allowed)) return shutOut()
-      } catch (error) {
-        notLookedUp(error)
-        continue
-      }
-      await runTurn(text, running.aborted.signal, running.followed.signal)
-    }
-    running = undefined
+  /** The token was revoked: the client's input has no effect any more, however long its connection stays open. */
+  #shutOut(): void {
+    if (!this.#isClosed) this.#refuse('AUTH_ERROR', 'The token was revoked')
+    this.close()
   }
 
-  const take = (content: string) => {
-    if (running && queued.length >= QUEUED_MAX) return refuse('SESSION_QUEUE_FULL', `There are already ${QUEUED_MAX} messages waiting`)
-    queued.push(content)
-    if (running) running.followed.abort()
-    else void work()
+  #reportFailedLookup(error: unknown): void {
+    this.#options.log.error('token of a chat not looked up', { error })
+    this.#refuse('AGENT_ERROR', 'The token could not be looked up; try again')
   }
 
-  const close = () => {
-    isClosed = true
-    queued.length = 0
-    running?.aborted.abort()
-  }
-
-  /** The token was revoked: nothing is done for the client any more, however long its connection stays. */
-  const shutOut = () => {
-    if (!isClosed) refuse('AUTH_ERROR', 'The token was revoked')
-    close()
-  }
-
-  const act = (text: string) => {
-    if (isClosed) return
-    const frame = parseClientFrame(text)
-    if (frame.type === 'invalid') refuse(frame.code, frame.message)
-    else if (frame.type === 'message') take(frame.content)
-    else if (frame.type === 'abort') running?.aborted.abort()
-    else if (!approvals.answer(frame.requestId, frame.approved)) {
-      refuse('INVALID_APPROVAL_RESPONSE', 'No such approval is waited for; it may have timed out')
-    }
-  }
-
-  const actLater = (text: string, allowed: boolean | Promise<boolean>) => {
-    const own = Promise.all([allowed, pending])
-      .then(([isAllowed]) => (isAllowed ? act(text) : shutOut()))
-      .catch(notLookedUp)
-      .finally(() => {
-        if (pending === own) pending = undefined
-      })
-    pending = own
-  }
-
-  return {
-    receive(text) {
-      if (isClosed) return
-      try {
-        const allowed = mayAct()
-        if (typeof allowed !== 'boolean' || pending) return actLater(text, allowed)
-        if (allowed) act(text)
-        else shutOut()
-      } catch (error) {
-        notLookedUp(error)
-      }
-    },
-    close,
+  #refuse(code: ChatErrorCode, message: string): void {
+    this.#options.send({ type: 'error', message, code })
   }
 }
 

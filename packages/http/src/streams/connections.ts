@@ -1,20 +1,20 @@
-/** Every open stream and socket: how many there may be, whose they are, and how they all end. */
+/** All open streams and sockets: their number, their tokens, and how they all end. */
 import { AppError } from '@sluice/sdk'
 
 export type ConnectionKind = 'sse' | 'ws'
 
-/** Why the daemon ends a connection; the codes of a WebSocket's close frame. */
+/** Why the daemon ends a connection, as the code of a WebSocket's close frame: it stops, or the token was revoked. */
 export type EndCode = 1001 | 4401
 
 export interface Connection {
   readonly kind: ConnectionKind
-  /** The hash of the token that opened it; null: none did. */
+  /** The hash of the token that opened it; null if none was required. */
   readonly tokenHash: string | null
-  /** Ends it in good order. May be called after it has ended. */
+  /** Closes the connection with its reason. May be called after it has ended. */
   end(code: EndCode, reason: string): void
 }
 
-/** How many subscribers there are, and how many events those who lagged were not given; read for the vitals. */
+/** The number of subscribers of each kind, and of events that slow subscribers missed. Read for the vitals. */
 export interface SubscriberCounts {
   sse: number
   ws: number
@@ -22,32 +22,32 @@ export interface SubscriberCounts {
 }
 
 export interface Connections {
-  /** Throws `unavailable` when there is no room for another one, or when all are being ended. */
+  /** Throws `unavailable` if there is no room for another connection, or if all are being ended. */
   checkRoom(): void
-  /** Returns the way out, to be called once, when the connection has ended. */
+  /** Returns a function to call once, when the connection has ended. */
   add(connection: Connection): () => void
-  /** Ends those of nobody in particular, who came in while no pairing was required. */
+  /** Ends the connections that were opened without a token, while no pairing was required. */
   endUnpaired(): void
-  /** Ends all there are and admits no more. */
+  /** Ends all connections and admits no more. */
   endAll(reason: string): void
-}
-
-export interface ConnectionsOptions {
-  /** `[gateway] max_subscribers` of the moment. */
-  readonly max: () => number
-  readonly counts: SubscriberCounts
-  /** See `Auth.onRevoked`; listened to while there are connections. */
-  readonly onRevoked: (listener: (tokenHash: string) => void) => () => void
 }
 
 const RETRY_AFTER_SECS = 5
 
-export function createConnections({ max, counts, onRevoked }: ConnectionsOptions): Connections {
+/**
+ * `max` reads `[gateway] max_subscribers` as it is now. `onRevoked` is `Auth.onRevoked`; it has a listener only while there are
+ * connections.
+ */
+export function createConnections(
+  max: () => number,
+  counts: SubscriberCounts,
+  onRevoked: (listener: (tokenHash: string) => void) => () => void,
+): Connections {
   const open = new Set<Connection>()
   let isClosed = false
   let stopListening: (() => void) | undefined
 
-  const endThoseOf = (tokenHash: string | null, reason: string) => {
+  const endAllOf = (tokenHash: string | null, reason: string): void => {
     for (const connection of open) if (connection.tokenHash === tokenHash) connection.end(4401, reason)
   }
 
@@ -61,7 +61,7 @@ export function createConnections({ max, counts, onRevoked }: ConnectionsOptions
     add(connection) {
       open.add(connection)
       counts[connection.kind] += 1
-      stopListening ??= onRevoked((tokenHash) => endThoseOf(tokenHash, 'the device was revoked'))
+      stopListening ??= onRevoked((tokenHash) => endAllOf(tokenHash, 'the device was revoked'))
       return () => {
         open.delete(connection)
         counts[connection.kind] -= 1
@@ -70,7 +70,7 @@ export function createConnections({ max, counts, onRevoked }: ConnectionsOptions
         stopListening = undefined
       }
     },
-    endUnpaired: () => endThoseOf(null, 'pairing is required now'),
+    endUnpaired: () => endAllOf(null, 'pairing is required now'),
     endAll(reason) {
       isClosed = true
       for (const connection of open) connection.end(1001, reason)

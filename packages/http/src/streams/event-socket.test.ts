@@ -1,9 +1,9 @@
 /** `/ws/events`, and what holds for every WebSocket, over real connections. */
 import { expect, test } from 'vitest'
-import { PING_MS, SILENCE_MS_MAX } from './heartbeat.ts'
 import { connectSocket, openRaw, upgradeRequest } from './testing/socket-client.ts'
 import { subscribe } from './testing/sse-client.ts'
 import { startStreamServer, TOKENS } from './testing/stream-server.ts'
+import { PING_MS, SILENCE_MS_MAX } from './websocket.ts'
 
 const AUTHORIZED = [`Authorization: Bearer ${TOKENS.d1}`]
 
@@ -134,7 +134,7 @@ test('a revocation that could not be looked up is looked up again', async () => 
   failures = 1
   server.revoke('d1')
   await server.clock.advance(500)
-  expect(server.errors).toEqual(['looking for revoked devices failed'])
+  expect(server.errors).toEqual(['check for revoked devices failed'])
   await server.clock.advance(500)
   expect((await client.closed).code).toBe(4401)
 })

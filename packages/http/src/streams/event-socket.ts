@@ -1,16 +1,15 @@
-/** `/ws/events`: the events of `/api/events`, each as one text message (§6). Says nothing back to what a client sends. */
+/** `GET /ws/events`: the events of `/api/events`, each as one text message. Messages of the client are ignored. */
 import type { Socket } from 'node:net'
 import type { EventBus } from '@sluice/runtime'
 import type { WebSocket } from 'ws'
-import type { Endpoint, EndpointDoc } from '../endpoint.ts'
-import type { Gate } from '../gate.ts'
+import type { Endpoint, EndpointDoc } from '../context.ts'
+import { type Access, authenticate } from '../middleware/authenticate.ts'
+import { sameOrigin } from '../middleware/origin.ts'
 import type { Connections } from './connections.ts'
-import type { FanOut, Sink, Subscription } from './fan-out.ts'
+import type { FanOut, Sink } from './fan-out.ts'
 import type { StreamFrame } from './frames.ts'
-import type { Heartbeat } from './heartbeat.ts'
-import { socketProtocols } from './socket-server.ts'
-import { upgradeSocket } from './socket-upgrade.ts'
-import { parseSubscription, subscriptionQuery } from './subscription.ts'
+import { parseSubscription, type Subscription, subscriptionQuery } from './subscription.ts'
+import { type Heartbeat, socketCredential, socketProtocols, upgrade } from './websocket.ts'
 
 const doc: EndpointDoc = {
   method: 'GET',
@@ -27,32 +26,36 @@ const doc: EndpointDoc = {
   },
 }
 
-export interface EventSocketDeps {
+/** The events as WebSockets get them. */
+export interface EventSockets {
   readonly bus: EventBus
   readonly connections: Connections
   readonly fanOut: FanOut
   readonly heartbeat: Heartbeat
 }
 
-export function eventSocketEndpoint({ bus, connections, fanOut, heartbeat }: EventSocketDeps, gate: Gate): Endpoint {
-  const open = (socket: WebSocket, transport: Socket, subscription: Subscription): (() => void) => {
-    socket.send(JSON.stringify({ type: 'connected', run: bus.run, seq: bus.seq } satisfies StreamFrame))
-    const leaveFanOut = fanOut.add(new SocketSink(socket, transport), subscription)
-    const stopBeating = heartbeat.watch(socket)
-    socket.on('close', () => {
-      leaveFanOut()
-      stopBeating()
-    })
-    return leaveFanOut
-  }
-  return {
-    doc,
-    serve: (c) =>
-      upgradeSocket(c, { gate, connections, auth: doc.auth }, (caller) => {
-        const subscription = parseSubscription(c, caller)
-        return (socket, transport) => open(socket, transport, subscription)
-      }),
-  }
+export const eventSocketEndpoint = (sockets: EventSockets, access: Access): Endpoint => ({
+  doc,
+  steps: [
+    sameOrigin(access.config),
+    authenticate('client', access, socketCredential),
+    upgrade(sockets.connections, (c) => {
+      const subscription = parseSubscription(c)
+      return (socket, transport) => subscribe(sockets, socket, transport, subscription)
+    }),
+  ],
+})
+
+/** Returns an unsubscribe function. */
+function subscribe({ bus, fanOut, heartbeat }: EventSockets, socket: WebSocket, transport: Socket, subscription: Subscription): () => void {
+  socket.send(JSON.stringify({ type: 'connected', run: bus.run, seq: bus.seq } satisfies StreamFrame))
+  const unsubscribe = fanOut.add(new SocketSink(socket, transport), subscription)
+  const stopPings = heartbeat.watch(socket)
+  socket.on('close', () => {
+    unsubscribe()
+    stopPings()
+  })
+  return unsubscribe
 }
 
 class SocketSink implements Sink {
@@ -66,7 +69,7 @@ class SocketSink implements Sink {
   bufferedBytes(): number {
     return this.#transport.writableLength
   }
-  /** Past the library, which keeps nothing back while it neither compresses nor fragments. */
+  /** Writes past the library, which buffers nothing itself while it neither compresses nor fragments. */
   write(frame: Buffer): void {
     if (this.#socket.readyState === this.#socket.OPEN) this.#transport.write(frame)
   }

@@ -3,8 +3,9 @@
 import { createEventBus } from '@sluice/runtime'
 import { testClock } from '@sluice/testkit/clock'
 import { expect, test } from 'vitest'
-import { BUFFERED_BYTES_MAX, createFanOut, type Sink, STALLED_MS_MAX, type Subscription } from './fan-out.ts'
+import { BUFFERED_BYTES_MAX, createFanOut, type Sink, STALLED_MS_MAX } from './fan-out.ts'
 import type { Framing } from './frames.ts'
+import type { Subscription } from './subscription.ts'
 
 const FROM_NOW: Subscription = { reader: null, lastEventId: null, types: null }
 

@@ -1,42 +1,35 @@
-/** Hands each event to every subscriber of one kind of stream, each with a bounded buffer of its own (§6). */
+/** Hands each event to every subscriber of one kind of stream. A slow subscriber misses events, and slows down no other. */
 
 import { type BusEvent, type EventBus, type Reader, shownTo } from '@sluice/runtime'
 import type { Clock } from '@sluice/sdk'
 import type { Framing } from './frames.ts'
+import type { Subscription } from './subscription.ts'
 
-/** A subscriber that has more than this still to take is given no further event until it catches up; a replay waits for it. */
+/** A subscriber with more unread bytes gets no further event until it has caught up; a replay waits for it. */
 export const BUFFERED_BYTES_MAX = 1024 * 1024
-/** It has caught up once it is down to this. */
+/** A subscriber has caught up once it has at most this many unread bytes. */
 const CAUGHT_UP_BYTES = 64 * 1024
-/** One that takes longer than this to catch up is given up. */
+/** A subscriber that takes longer to catch up is disconnected. */
 export const STALLED_MS_MAX = 60_000
-/** How often those who lag are looked at while nothing is emitted. */
-const LOOK_EVERY_MS = 1000
+/** The interval in which lagging subscribers are checked while no event is emitted. */
+const CHECK_EVERY_MS = 1000
 
-/** The way to one subscriber. Writing to one that is gone does nothing. */
+/** The connection to one subscriber. Writing to a closed one has no effect. */
 export interface Sink {
-  /** What it was given and has not taken yet. */
+  /** The number of bytes that were written and not yet read by the subscriber. */
   bufferedBytes(): number
   write(frame: Buffer): void
-  /** Cuts the connection at once. */
+  /** Closes the connection at once. */
   destroy(): void
-}
-
-export interface Subscription {
-  readonly reader: Reader
-  /** The last event the subscriber has seen; null: start with what comes. */
-  readonly lastEventId: string | null
-  /** The types it wants; null: all. */
-  readonly types: ReadonlySet<string> | null
 }
 
 export interface FanOut {
   /**
-   * Gives the subscriber what it missed since `lastEventId`, with a gap before it if not everything is left, then every
-   * event to come. Returns the way out.
+   * Sends the events since `lastEventId`, after a gap if some of them are not kept any more, then every later event. Returns an
+   * unsubscribe function.
    */
   add(sink: Sink, subscription: Subscription): () => void
-  /** Writes something to everybody who does not lag. */
+  /** Writes a frame to every subscriber that does not lag. */
   writeAll(frame: Buffer): void
 }
 
@@ -44,113 +37,135 @@ export interface FanOutOptions {
   readonly bus: EventBus
   readonly clock: Clock
   readonly framing: Framing
-  /** Called for each event that a subscriber is not given because it lags. */
+  /** Called for each event that a lagging subscriber misses. */
   readonly onDropped: () => void
 }
 
-interface Subscriber {
+class Subscriber {
   readonly sink: Sink
-  readonly reader: Reader
-  readonly types: ReadonlySet<string> | null
-  /** Events it was not given since it began to lag; 0: it does not lag. */
-  missed: number
-  /** While a replay waits: the last event of it. What came after is read from the bus once there is room. */
-  replayedTo: string | null
-  laggingSinceMs: number
+  readonly #reader: Reader
+  readonly #types: ReadonlySet<string> | null
+  /** The number of events missed since it began to lag; 0 means that it does not lag. */
+  missed = 0
+  /** While a replay waits: the last event of it. Later events are read from the bus once there is room. */
+  replayedTo: string | null = null
+  laggingSinceMs = 0
+
+  constructor(sink: Sink, { reader, types }: Subscription) {
+    this.sink = sink
+    this.#reader = reader
+    this.#types = types
+  }
+
+  get isBehind(): boolean {
+    return this.missed > 0 || this.replayedTo !== null
+  }
+
+  get isFull(): boolean {
+    return this.sink.bufferedBytes() > BUFFERED_BYTES_MAX
+  }
+
+  /** The event in the form that this subscriber is shown; undefined if it is not shown at all. */
+  formOf(event: BusEvent): BusEvent | undefined {
+    return this.#types === null || this.#types.has(event.envelope.type) ? shownTo(this.#reader, event) : undefined
+  }
 }
 
-export function createFanOut({ bus, clock, framing, onDropped }: FanOutOptions): FanOut {
-  const subscribers = new Set<Subscriber>()
-  let isLooking = false
+export function createFanOut(options: FanOutOptions): FanOut {
+  return new BusFanOut(options)
+}
 
-  const isBehind = ({ missed, replayedTo }: Subscriber): boolean => missed > 0 || replayedTo !== null
-  /** The event as this subscriber is to get it; undefined: not at all. */
-  const wanted = ({ types, reader }: Subscriber, event: BusEvent): BusEvent | undefined =>
-    types === null || types.has(event.envelope.type) ? shownTo(reader, event) : undefined
+class BusFanOut implements FanOut {
+  readonly #options: FanOutOptions
+  readonly #subscribers = new Set<Subscriber>()
+  #isChecking = false
 
-  /** True once a subscriber that lagged has room again; by then it was told how much it missed. */
-  const hasCaughtUp = (subscriber: Subscriber): boolean => {
+  constructor(options: FanOutOptions) {
+    this.#options = options
+    options.bus.subscribe((event) => this.#emit(event))
+  }
+
+  add(sink: Sink, subscription: Subscription): () => void {
+    const subscriber = new Subscriber(sink, subscription)
+    this.#subscribers.add(subscriber)
+    if (subscription.lastEventId !== null) this.#replay(subscriber, subscription.lastEventId)
+    return () => void this.#subscribers.delete(subscriber)
+  }
+
+  writeAll(frame: Buffer): void {
+    for (const { missed, sink } of this.#subscribers) if (missed === 0) sink.write(frame)
+  }
+
+  #emit(event: BusEvent): void {
+    if (this.#subscribers.size === 0) return
+    // Most events have one form for all subscribers that may see them: each form is framed once.
+    const frames = new Map<BusEvent, Buffer>()
+    for (const subscriber of this.#subscribers) {
+      const form = subscriber.replayedTo === null ? subscriber.formOf(event) : undefined
+      if (!form) continue
+      const frame = frames.get(form) ?? this.#options.framing.event(form)
+      frames.set(form, frame)
+      if (this.#hasRoom(subscriber)) subscriber.sink.write(frame)
+      else this.#miss(subscriber)
+    }
+  }
+
+  #hasRoom(subscriber: Subscriber): boolean {
+    return subscriber.missed > 0 ? this.#catchUp(subscriber) : !subscriber.isFull
+  }
+
+  #miss(subscriber: Subscriber): void {
+    if (subscriber.missed++ === 0) this.#startLagging(subscriber)
+    this.#options.onDropped()
+  }
+
+  /** Returns true once a lagging subscriber has room again. It is then told how many events it missed. */
+  #catchUp(subscriber: Subscriber): boolean {
     if (subscriber.sink.bufferedBytes() > CAUGHT_UP_BYTES) return false
     if (subscriber.replayedTo !== null) {
-      replay(subscriber, subscriber.replayedTo)
+      this.#replay(subscriber, subscriber.replayedTo)
       return subscriber.replayedTo === null
     }
-    subscriber.sink.write(framing.gap(subscriber.missed))
+    subscriber.sink.write(this.#options.framing.gap(subscriber.missed))
     subscriber.missed = 0
     return true
   }
 
-  const hasRoom = (subscriber: Subscriber): boolean =>
-    subscriber.missed > 0 ? hasCaughtUp(subscriber) : subscriber.sink.bufferedBytes() <= BUFFERED_BYTES_MAX
-
-  const lookAtLaggards = async () => {
-    isLooking = true
-    for (let laggards = [...subscribers]; laggards.length > 0; ) {
-      await clock.sleep(LOOK_EVERY_MS)
-      laggards = [...subscribers].filter((subscriber) => isBehind(subscriber) && !hasCaughtUp(subscriber))
-      for (const subscriber of laggards) {
-        if (clock.monotonicMs() - subscriber.laggingSinceMs < STALLED_MS_MAX) continue
-        subscribers.delete(subscriber)
-        subscriber.sink.destroy()
-      }
-    }
-    isLooking = false
-  }
-
-  const lag = (subscriber: Subscriber) => {
-    subscriber.laggingSinceMs = clock.monotonicMs()
-    if (!isLooking) void lookAtLaggards()
-  }
-
-  const miss = (subscriber: Subscriber) => {
-    if (subscriber.missed++ === 0) lag(subscriber)
-    onDropped()
-  }
-
-  /** What came after an event, as far as there is room. */
-  const replay = (subscriber: Subscriber, after: string) => {
-    const { sink } = subscriber
+  /** Sends the events after this one, as far as there is room. */
+  #replay(subscriber: Subscriber, after: string): void {
+    const { bus, framing } = this.#options
     const { events, missed } = bus.since(after)
     const last = events.at(-1)
     subscriber.replayedTo = null
-    if (missed !== 0) sink.write(framing.gap(missed))
+    if (missed !== 0) subscriber.sink.write(framing.gap(missed))
     for (const event of events) {
-      const { id } = event.envelope
-      const shown = wanted(subscriber, event)
-      if (shown) sink.write(framing.event(shown))
-      if (event === last || sink.bufferedBytes() <= BUFFERED_BYTES_MAX) continue
-      subscriber.replayedTo = id
-      return lag(subscriber)
+      const form = subscriber.formOf(event)
+      if (form) subscriber.sink.write(framing.event(form))
+      if (event === last || !subscriber.isFull) continue
+      subscriber.replayedTo = event.envelope.id
+      this.#startLagging(subscriber)
+      return
     }
   }
 
-  const give = (subscriber: Subscriber, frame: Buffer) => {
-    if (hasRoom(subscriber)) subscriber.sink.write(frame)
-    else miss(subscriber)
+  #startLagging(subscriber: Subscriber): void {
+    subscriber.laggingSinceMs = this.#options.clock.monotonicMs()
+    if (!this.#isChecking) void this.#checkLagging()
   }
 
-  bus.subscribe((event) => {
-    if (subscribers.size === 0) return
-    // Most events look the same to everybody who may see them: each look of one is framed once.
-    const frames = new Map<BusEvent, Buffer>()
-    for (const subscriber of subscribers) {
-      const shown = subscriber.replayedTo === null ? wanted(subscriber, event) : undefined
-      if (!shown) continue
-      const frame = frames.get(shown) ?? framing.event(shown)
-      frames.set(shown, frame)
-      give(subscriber, frame)
+  /** Lets lagging subscribers catch up, and disconnects those that take too long, until none lags. */
+  async #checkLagging(): Promise<void> {
+    const { clock } = this.#options
+    this.#isChecking = true
+    for (let lagging = [...this.#subscribers]; lagging.length > 0; ) {
+      await clock.sleep(CHECK_EVERY_MS)
+      lagging = [...this.#subscribers].filter((subscriber) => subscriber.isBehind && !this.#catchUp(subscriber))
+      for (const subscriber of lagging) {
+        if (clock.monotonicMs() - subscriber.laggingSinceMs < STALLED_MS_MAX) continue
+        this.#subscribers.delete(subscriber)
+        subscriber.sink.destroy()
+      }
     }
-  })
-
-  return {
-    add(sink, { lastEventId, types, reader }) {
-      const subscriber: Subscriber = { sink, types, reader, missed: 0, replayedTo: null, laggingSinceMs: 0 }
-      subscribers.add(subscriber)
-      if (lastEventId !== null) replay(subscriber, lastEventId)
-      return () => void subscribers.delete(subscriber)
-    },
-    writeAll(frame) {
-      for (const subscriber of subscribers) if (subscriber.missed === 0) subscriber.sink.write(frame)
-    },
+    this.#isChecking = false
   }
 }

@@ -1,4 +1,4 @@
-/** Events as bytes, for server-sent events and for WebSockets: made once, written to every subscriber as they are (§6). */
+/** Events as bytes, for server-sent events and for WebSockets. Each is framed once and written to every subscriber unchanged. */
 
 import type { BusEvent } from '@sluice/runtime'
 import * as v from 'valibot'
@@ -6,7 +6,7 @@ import * as v from 'valibot'
 const described = <const Type extends string, const Entries extends v.ObjectEntries>(type: Type, description: string, entries: Entries) =>
   v.pipe(v.object({ type: v.literal(type), ...entries }), v.readonly(), v.description(description))
 
-/** What `/ws/events` sends beside events, and `/api/events` as well but for `connected`. */
+/** The frames that are not events. `/ws/events` sends both, `/api/events` only `gap`. */
 export const streamFrameSchema = v.variant('type', [
   described('connected', 'First on `/ws/events`: the run of the daemon and the number of its newest event', {
     run: v.string(),
@@ -19,10 +19,10 @@ export const streamFrameSchema = v.variant('type', [
 
 export type StreamFrame = v.InferOutput<typeof streamFrameSchema>
 
-/** How one kind of stream spells what it sends. */
+/** The format of one kind of stream. */
 export interface Framing {
   event(event: BusEvent): Buffer
-  /** Something was lost; null: nobody can tell how much. */
+  /** Tells a subscriber how many events it missed; null if the number is unknown. */
   gap(missed: number | null): Buffer
 }
 
@@ -32,7 +32,7 @@ export const sseFraming: Framing = {
   gap: (missed) => Buffer.from(`event: gap\ndata: ${JSON.stringify({ missed })}\n\n`),
 }
 
-/** Text messages; framed here, because the library would do it again for each subscriber. */
+/** Text messages, framed here because the library would frame each of them again for each subscriber. */
 export const socketFraming: Framing = {
   event: ({ json }) => textMessage(json),
   gap: (missed) => textMessage(JSON.stringify({ type: 'gap', missed } satisfies StreamFrame)),
@@ -40,7 +40,7 @@ export const socketFraming: Framing = {
 
 const FINAL_TEXT = 0x81
 
-/** One whole text message as a server writes it: final, neither masked nor compressed (RFC 6455 section 5.2). */
+/** Frames a text message of a server: in one piece, neither masked nor compressed (RFC 6455 section 5.2). */
 function textMessage(text: string): Buffer {
   const payload = Buffer.from(text)
   const { length } = payload

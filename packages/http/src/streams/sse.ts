@@ -1,18 +1,19 @@
 /**
- * `GET /api/events`: events as server-sent events (§6). Written to node's own response: a web stream for each subscriber
- * would cost more memory than everything else about it.
+ * `GET /api/events`: events as server-sent events. They are written to Node's own response: a web stream for each subscriber
+ * would cost more memory than the rest of the subscription.
  */
 import type { ServerResponse } from 'node:http'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { every } from '@sluice/kit'
 import type { EventBus } from '@sluice/runtime'
 import { AppError, type Clock } from '@sluice/sdk'
-import type { Endpoint, EndpointDoc } from '../endpoint.ts'
-import type { Gate } from '../gate.ts'
-import { SECURITY_HEADERS } from '../security-headers.ts'
+import type { Endpoint, EndpointDoc, Step } from '../context.ts'
+import { type Access, authenticate } from '../middleware/authenticate.ts'
+import { sameOrigin } from '../middleware/origin.ts'
+import { SECURITY_HEADERS } from '../respond.ts'
 import type { Connections } from './connections.ts'
-import type { FanOut, Sink, Subscription } from './fan-out.ts'
-import { parseSubscription, subscriptionQuery } from './subscription.ts'
+import type { FanOut, Sink } from './fan-out.ts'
+import { parseSubscription, type Subscription, subscriptionQuery } from './subscription.ts'
 
 const KEEP_ALIVE = Buffer.from(':\n\n')
 const KEEP_ALIVE_MS = 15_000
@@ -41,49 +42,53 @@ const doc: EndpointDoc = {
   },
 }
 
-export interface SseDeps {
+/** The events as server-sent events. */
+export interface EventStreams {
   readonly bus: EventBus
   readonly connections: Connections
   readonly fanOut: FanOut
 }
 
-export function sseEndpoint({ bus, connections, fanOut }: SseDeps, gate: Gate): Endpoint {
-  return {
-    doc,
-    async serve(c) {
-      const caller = await gate.admit(c, doc.auth)
-      const subscription = parseSubscription(c, caller)
-      const response = c.env?.outgoing
-      if (!response) throw new AppError('unavailable', 'Events are sent over a connection, and there is none')
-      if (c.req.method === 'HEAD') return new Response(null, { headers: HEADERS })
-      if (response.destroyed) throw new AppError('aborted', 'The client left before it was let in')
-      connections.checkRoom()
-      open(response, subscription, caller.tokenHash)
-      return RESPONSE_ALREADY_SENT
-    },
+export const sseEndpoint = (streams: EventStreams, access: Access): Endpoint => ({
+  doc,
+  steps: [sameOrigin(access.config), authenticate('client', access), openStream(streams)],
+})
+
+const openStream =
+  (streams: EventStreams): Step =>
+  async (c) => {
+    const subscription = parseSubscription(c)
+    const response = c.env?.outgoing
+    if (!response) throw new AppError('unavailable', 'Events are sent over a connection, and there is none')
+    if (c.req.method === 'HEAD') return new Response(null, { headers: HEADERS })
+    if (response.destroyed) throw new AppError('aborted', 'The client disconnected before it was admitted')
+    streams.connections.checkRoom()
+    subscribe(streams, response, subscription, c.get('caller').tokenHash)
+    return RESPONSE_ALREADY_SENT
   }
 
-  /** Apart from the request, so that nothing of it is kept for as long as the stream lasts. */
-  function open(response: ServerResponse, subscription: Subscription, tokenHash: string | null): void {
-    // The body ends with the connection and is not cut into chunks: a frame is then one write of bytes all subscribers share.
-    response.removeHeader('transfer-encoding')
-    response.writeHead(200, HEADERS)
-    response.write(preamble(subscription.lastEventId))
-    const leaveFanOut = fanOut.add(new ResponseSink(response), subscription)
-    const leave = connections.add({ kind: 'sse', tokenHash, end: () => void response.end() })
-    response.on('close', () => {
-      leaveFanOut()
-      leave()
-    })
-  }
-
-  /** A new subscriber learns where it starts, so that it can resume before the first event. */
-  function preamble(lastEventId: string | null): string {
-    return lastEventId === null ? `retry: ${RETRY_MS}\nid: ${bus.run}-${bus.seq}\n\n` : `retry: ${RETRY_MS}\n\n`
-  }
+/** A function of its own, so that its closures do not keep the request for as long as the stream lasts. */
+function subscribe(
+  { bus, connections, fanOut }: EventStreams,
+  response: ServerResponse,
+  subscription: Subscription,
+  tokenHash: string | null,
+): void {
+  // The body ends with the connection and is not chunked: a frame is then one write of bytes that all subscribers share.
+  response.removeHeader('transfer-encoding')
+  response.writeHead(200, HEADERS)
+  // A new subscriber learns where it starts, so that it can resume before its first event.
+  const start = subscription.lastEventId === null ? `id: ${bus.run}-${bus.seq}\n` : ''
+  response.write(`retry: ${RETRY_MS}\n${start}\n`)
+  const unsubscribe = fanOut.add(new ResponseSink(response), subscription)
+  const remove = connections.add({ kind: 'sse', tokenHash, end: () => void response.end() })
+  response.on('close', () => {
+    unsubscribe()
+    remove()
+  })
 }
 
-/** One timer for all: proxies and clients see that a silent stream is alive. */
+/** Writes a comment to all streams every 15 seconds, so that proxies and clients see that a silent stream is alive. */
 export const keepAlive = (fanOut: FanOut, clock: Clock, signal: AbortSignal): Promise<void> =>
   every(clock, KEEP_ALIVE_MS, signal, () => fanOut.writeAll(KEEP_ALIVE))
 
@@ -96,9 +101,9 @@ class ResponseSink implements Sink {
   bufferedBytes(): number {
     return this.#response.writableLength
   }
+  /** Writes to the socket: the response would add nothing to the bytes, but take as long again. */
   write(frame: Buffer): void {
     const { socket, writableEnded } = this.#response
-    // Past the response, which adds nothing to the bytes and takes as long as the socket.
     if (!writableEnded) (socket ?? this.#response).write(frame)
   }
   destroy(): void {

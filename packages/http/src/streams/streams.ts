@@ -1,59 +1,50 @@
-/** All live streams of one daemon: who may subscribe, what they are sent, and how it all ends (§6). */
+/** All streams of one daemon: who may subscribe, what subscribers are sent, and how the streams end. */
 
-import type { Runtime } from '@sluice/runtime'
-import { channelEventsRoute } from '@sluice/runtime'
-import type { Endpoint } from '../endpoint.ts'
-import type { Gate } from '../gate.ts'
-import { routeEndpoint } from '../serve-route.ts'
+import { channelEventsRoute, type Live, type Runtime } from '@sluice/runtime'
+import type { Auth } from '../auth.ts'
+import type { Endpoint } from '../context.ts'
+import type { Access } from '../middleware/authenticate.ts'
+import { routeEndpoint } from '../routes/route.ts'
 import { chatSocketEndpoint } from './chat-socket.ts'
-import { type ConnectionsOptions, createConnections, type SubscriberCounts } from './connections.ts'
+import { createConnections, type SubscriberCounts } from './connections.ts'
 import { eventSocketEndpoint } from './event-socket.ts'
 import { createFanOut } from './fan-out.ts'
 import { socketFraming, sseFraming } from './frames.ts'
-import { createHeartbeat } from './heartbeat.ts'
 import { keepAlive, sseEndpoint } from './sse.ts'
+import { createHeartbeat } from './websocket.ts'
 
-export interface StreamsOptions {
-  readonly runtime: Pick<
-    Runtime,
-    'agent' | 'approvals' | 'bus' | 'clock' | 'delivery' | 'hideSecrets' | 'log' | 'store' | 'live' | 'snapshot'
-  >
-  readonly onRevoked: ConnectionsOptions['onRevoked']
-  /** Kept up to date. */
-  readonly counts: SubscriberCounts
-}
-
-/** Made once per daemon: connections outlive a change of the configuration, and with it of the gate. */
+/** Made once per daemon: connections outlive a reload. */
 export interface Streams {
   /**
    * `GET /api/events`, `/ws/events`, `/ws/chat` and `POST /api/channel-events`. The sockets need a server that was made
    * with `websocket: { server: createSocketServer() }`.
    */
-  endpoints(gate: Gate): readonly Endpoint[]
-  /** Ends every stream in good order, sockets with 1001, and admits no more. */
+  endpoints(live: Live, access: Access): readonly Endpoint[]
+  /** Closes every stream with its reason, sockets with 1001, and admits no more. */
   closeAll(reason: string): void
 }
 
-export function createStreams({ runtime, onRevoked, counts }: StreamsOptions): Streams {
-  const { agent, approvals, bus, clock, log, store, live } = runtime
+/** Keeps `counts` up to date. */
+export function createStreams(runtime: Runtime, auth: Auth, counts: SubscriberCounts): Streams {
+  const { bus, clock } = runtime
   const closing = new AbortController()
   const onDropped = () => {
     counts.dropped += 1
   }
-  const connections = createConnections({ max: () => live().config.max_subscribers, counts, onRevoked })
+  const connections = createConnections(() => runtime.live().config.max_subscribers, counts, auth.onRevoked)
   const heartbeat = createHeartbeat(clock, closing.signal)
   const sseFanOut = createFanOut({ bus, clock, framing: sseFraming, onDropped })
   const socketFanOut = createFanOut({ bus, clock, framing: socketFraming, onDropped })
   void keepAlive(sseFanOut, clock, closing.signal)
   bus.subscribe(({ envelope: { type } }) => {
-    if (type === 'config_reloaded' && live().config.require_pairing) connections.endUnpaired()
+    if (type === 'config_reloaded' && runtime.live().config.require_pairing) connections.endUnpaired()
   })
   return {
-    endpoints: (gate) => [
-      sseEndpoint({ bus, connections, fanOut: sseFanOut }, gate),
-      eventSocketEndpoint({ bus, connections, heartbeat, fanOut: socketFanOut }, gate),
-      chatSocketEndpoint({ agent, sessions: store.sessions, approvals, log, connections, heartbeat }, gate),
-      routeEndpoint(channelEventsRoute(runtime), gate, { hide: runtime.hideSecrets }),
+    endpoints: (live, access) => [
+      sseEndpoint({ bus, connections, fanOut: sseFanOut }, access),
+      eventSocketEndpoint({ bus, connections, heartbeat, fanOut: socketFanOut }, access),
+      chatSocketEndpoint({ runtime, connections, heartbeat }, access),
+      routeEndpoint(channelEventsRoute(runtime), runtime, live, access),
     ],
     closeAll(reason) {
       closing.abort()

@@ -7,17 +7,18 @@ import { openTestApprovals } from '@sluice/approvals/testing/test-approvals'
 import type { GatewayConfig } from '@sluice/config'
 import { createClients } from '@sluice/delivery'
 import type { Live, Runtime } from '@sluice/runtime'
-import { createEventBus, createForwardingWatch, type EventBus } from '@sluice/runtime'
+import { createEventBus, createForwardingWatch, type EventBus, noSecrets } from '@sluice/runtime'
 import { type DeviceRow, type Role, type SessionRow, sha256Hex } from '@sluice/sdk'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
 import { testHost } from '@sluice/testkit/host'
 import { Hono } from 'hono'
 import { createAuth } from '../../auth.ts'
-import { frame } from '../../frame.ts'
-import { createGate, type HttpEnv } from '../../gate.ts'
+import type { HttpEnv } from '../../context.ts'
+import { clientPeer } from '../../middleware/client-peer.ts'
+import { problems } from '../../middleware/problems.ts'
 import type { SubscriberCounts } from '../connections.ts'
-import { createSocketServer } from '../socket-server.ts'
 import { createStreams, type Streams } from '../streams.ts'
+import { createSocketServer } from '../websocket.ts'
 
 /** The tokens of two operators' devices, and of a client's. */
 export const TOKENS = { d1: 'token-of-d1', d2: 'token-of-d2', c1: 'token-of-c1' } as const
@@ -76,17 +77,21 @@ export async function startStreamServer(options: StreamServerOptions = {}): Prom
     agent,
     approvals,
     delivery,
+    hideSecrets: noSecrets,
     live: () => live,
     snapshot: () => live,
   } as unknown as Runtime
-  const auth = createAuth({ runtime })
+  const auth = createAuth(runtime)
   const counts = { sse: 0, ws: 0, dropped: 0 }
-  const streams = createStreams({ runtime, onRevoked: auth.onRevoked, counts })
+  const streams = createStreams(runtime, auth, counts)
 
   const app = new Hono<HttpEnv>()
-  const gate = createGate({ config: live.config, auth, clients: createClients(), forwarding: createForwardingWatch(host.log) })
-  for (const { doc, serve } of streams.endpoints(gate)) {
-    app.on(doc.method, doc.path, frame(doc.path, serve, { live, clock, log: host.log }))
+  app.onError((error) => {
+    throw error
+  })
+  app.use(problems(host.log, noSecrets), clientPeer(live.config, createForwardingWatch(host.log)))
+  for (const { doc, steps } of streams.endpoints(live, { config: live.config, auth, clients: createClients() })) {
+    app.on(doc.method, [doc.path], ...steps)
   }
   const server = createAdaptorServer({ fetch: app.fetch, websocket: { server: createSocketServer() } }) as Server
   const transports = new Set<Socket>()

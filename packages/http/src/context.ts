@@ -1,0 +1,94 @@
+/** The vocabulary of the HTTP side: what one request carries from middleware to middleware, and the shape of a route. */
+import type { IncomingHttpHeaders } from 'node:http'
+import type { HttpBindings } from '@hono/node-server'
+import { newTrace } from '@sluice/agent'
+import type { ClientPeer, HeaderReader } from '@sluice/runtime'
+import { type ClientId, type IdempotencyKey, parseTraceparent, type Role, type Route, type Trace } from '@sluice/sdk'
+import type { Context, MiddlewareHandler } from 'hono'
+
+/** The other end of a connection, before its credential is checked. */
+export interface Peer extends ClientPeer {
+  /** An object that lives as long as the connection. */
+  readonly connection: object
+}
+
+/** The caller that `authenticate` admitted. */
+export interface Caller {
+  readonly client: ClientId
+  /** The paired device; null if no token was required. */
+  readonly device: string | null
+  /** The SHA-256 of the caller's token; null if no token was required. */
+  readonly tokenHash: string | null
+  /** Null on routes that ask for no token. */
+  readonly role: Role | null
+}
+
+/** Each variable is set by the middleware of the same name; a handler may read only what a step before it has set. */
+export type HttpEnv = {
+  /** Absent without a socket, as in `app.request()`. */
+  Bindings: Partial<HttpBindings>
+  Variables: {
+    /** The name of the route for logs and observers, where it differs from the path that matched. */
+    routeName?: string
+    /** Made on first use; read it with `traceOf`. */
+    trace?: Trace
+    peer: Peer
+    caller: Caller
+    query: unknown
+    /** The bytes of the body. */
+    rawBody: Uint8Array
+    /** The message of `POST /webhook`, and the name of its session. */
+    message: { readonly text: string; readonly session: string | null }
+    /** The key of a request that was claimed; undefined if the request has none. */
+    idempotency?: IdempotencyKey | undefined
+  }
+}
+
+export type HttpContext = Context<HttpEnv>
+
+/** A middleware or a handler. It throws `AppError` to refuse the request. */
+export type Step = MiddlewareHandler<HttpEnv>
+
+/** A route as the OpenAPI document describes it. */
+export interface EndpointDoc extends Omit<Route, 'handle'> {
+  /** The request headers that the route reads, each with its meaning. */
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** One route: its description, and the steps that serve it in the order in which they run. */
+export interface Endpoint {
+  readonly doc: EndpointDoc
+  readonly steps: readonly Step[]
+}
+
+/** The headers as Node parsed them; without a socket, the `Headers` of the request. */
+export function headersOf(c: HttpContext): HeaderReader {
+  const incoming = c.env?.incoming
+  return incoming ? new ParsedHeaders(incoming.headers) : c.req.raw.headers
+}
+
+class ParsedHeaders implements HeaderReader {
+  readonly #headers: IncomingHttpHeaders
+
+  constructor(headers: IncomingHttpHeaders) {
+    this.#headers = headers
+  }
+
+  get(name: string): string | null {
+    const value = this.#headers[name]
+    return typeof value === 'string' ? value : null
+  }
+}
+
+/** The address of the socket, whatever the headers claim; empty without a socket. */
+export const socketAddress = (c: HttpContext): string => c.env?.incoming?.socket.remoteAddress ?? ''
+
+/** The span of this request, in the trace that its `traceparent` header names. */
+export function traceOf(c: HttpContext): Trace {
+  const known = c.get('trace')
+  if (known) return known
+  const headers = headersOf(c)
+  const trace = newTrace(parseTraceparent(headers.get('traceparent') ?? '', headers.get('tracestate')))
+  c.set('trace', trace)
+  return trace
+}

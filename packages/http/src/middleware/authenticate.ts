@@ -1,0 +1,65 @@
+/** Admits callers: by bearer token and role, by being on this machine, or freely, as each route declares. */
+import type { GatewayConfig } from '@sluice/config'
+import type { Clients } from '@sluice/delivery'
+import { isLoopback } from '@sluice/kit'
+import { type HeaderReader, isForwarded } from '@sluice/runtime'
+import { AppError, type RouteAuth } from '@sluice/sdk'
+import type { Auth } from '../auth.ts'
+import { type Caller, type HttpContext, headersOf, type Step, socketAddress } from '../context.ts'
+import { checkNames } from './origin.ts'
+
+/** Everything that decides who may call. */
+export interface Access {
+  readonly config: GatewayConfig
+  readonly auth: Auth
+  readonly clients: Clients
+}
+
+/** Reads the credential of a request: its headers, unless the token comes another way, as with the WebSockets of browsers. */
+export type CredentialReader = (c: HttpContext) => HeaderReader
+
+/**
+ * Sets `caller`; needs `peer`. Refuses with `forbidden` (also a role that does not suffice), `unauthorized`, or `rate_limited`
+ * while the address is locked out.
+ */
+export const authenticate =
+  (required: RouteAuth, access: Access, credentialOf: CredentialReader = headersOf): Step =>
+  async (c, next) => {
+    if (required === 'local') checkIsLocal(c, access.config)
+    const caller =
+      required === 'operator' || required === 'client' ? await identify(c, access, credentialOf(c)) : anonymous(c, access.clients)
+    if (required === 'operator') checkIsOperator(caller)
+    c.set('caller', caller)
+    await next()
+  }
+
+/** Throws `unauthorized` if the token of an admitted caller was revoked since, for example while its body was read. */
+export async function checkStillGood({ role, tokenHash }: Caller, auth: Auth): Promise<void> {
+  if (role !== null && !(await auth.isGood(tokenHash))) throw new AppError('unauthorized', 'Unauthorized: the token was revoked')
+}
+
+async function identify(c: HttpContext, { config, auth, clients }: Access, credential: HeaderReader): Promise<Caller> {
+  if (!config.require_pairing) checkNames(headersOf(c), config)
+  const { connection, address, spared } = c.get('peer')
+  const { device, tokenHash, role } = await auth.bearer(credential, address, spared)
+  return { device, tokenHash, role, client: clients.of(connection, device) }
+}
+
+const anonymous = (c: HttpContext, clients: Clients): Caller => ({
+  device: null,
+  tokenHash: null,
+  role: null,
+  client: clients.of(c.get('peer').connection, null),
+})
+
+function checkIsLocal(c: HttpContext, config: GatewayConfig): void {
+  const headers = headersOf(c)
+  if (!isLoopback(socketAddress(c)) || isForwarded(headers)) {
+    throw new AppError('forbidden', 'Only processes on this machine may call this')
+  }
+  checkNames(headers, config)
+}
+
+function checkIsOperator({ role }: Caller): void {
+  if (role !== 'operator') throw new AppError('forbidden', 'This needs a token of the role operator; this one is of the role client')
+}

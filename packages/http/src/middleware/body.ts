@@ -1,0 +1,46 @@
+/** The steps of a route that takes a body: its declared size, its type, its bytes. */
+
+import type { HeaderReader } from '@sluice/runtime'
+import { AppError } from '@sluice/sdk'
+import type { Auth } from '../auth.ts'
+import { readBody, tooLarge } from '../body.ts'
+import { headersOf, type Step } from '../context.ts'
+import { checkStillGood } from './authenticate.ts'
+
+/** Throws `too_large` for a body that announces more bytes. Nothing of it has been read by then. */
+export function checkDeclaredSize(headers: HeaderReader, bytesMax: number): void {
+  const declared = headers.get('content-length')
+  if (declared !== null && Number(declared) > bytesMax) throw tooLarge(bytesMax)
+}
+
+/** Throws `invalid_request` unless the body is announced as `application/json`, with or without parameters. */
+export function checkJsonType(headers: HeaderReader): void {
+  const type = headers.get('content-type') ?? ''
+  const end = type.indexOf(';')
+  if ((end < 0 ? type : type.slice(0, end)).trim().toLowerCase() !== 'application/json') {
+    throw new AppError('invalid_request', 'The Content-Type must be application/json')
+  }
+}
+
+/** See `checkDeclaredSize`. */
+export const limitDeclaredSize =
+  (bytesMax: number): Step =>
+  (c, next) => {
+    checkDeclaredSize(headersOf(c), bytesMax)
+    return next()
+  }
+
+/** See `checkJsonType`. */
+export const requireJson: Step = (c, next) => {
+  checkJsonType(headersOf(c))
+  return next()
+}
+
+/** Sets `rawBody`; needs `caller`. A caller whose token was revoked while the body was read is refused. */
+export const bufferBody =
+  (bytesMax: number, auth: Auth): Step =>
+  async (c, next) => {
+    c.set('rawBody', await readBody(c, bytesMax))
+    await checkStillGood(c.get('caller'), auth)
+    await next()
+  }

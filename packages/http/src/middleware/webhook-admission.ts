@@ -1,0 +1,37 @@
+/** The checks before the body of `POST /webhook` and of every path that a trigger names. */
+
+import { type Live, WEBHOOK_PATH } from '@sluice/runtime'
+import { AppError, equalDigests, sha256Hex } from '@sluice/sdk'
+import { BODY_BYTES_MAX } from '../body.ts'
+import { headersOf, type Step } from '../context.ts'
+import type { Lockout } from '../lockout.ts'
+import { type Access, authenticate } from './authenticate.ts'
+import { limitDeclaredSize } from './body.ts'
+import { sameOrigin } from './origin.ts'
+import { type Limits, rateLimit } from './rate-limit.ts'
+
+/** The order is part of the contract: the first check that fails answers. All these paths share one rate limit. */
+export const webhookAdmission = (access: Access, live: Live, limits: Limits): Step[] => [
+  limitDeclaredSize(BODY_BYTES_MAX),
+  sameOrigin(live.config),
+  rateLimit(limits.webhook(live.config), WEBHOOK_PATH, live),
+  authenticate('client', access),
+  requireSecret(live.config.webhook_secret?.reveal(), access.auth.lockout),
+]
+
+/**
+ * Refuses a request without the shared secret, if `[gateway] webhook_secret` sets one. A wrong secret counts for the lockout of
+ * the address. Only the SHA-256 of the configured secret is kept.
+ */
+function requireSecret(secret: string | undefined, lockout: Lockout): Step {
+  if (!secret) return (_c, next) => next()
+  const digest = Buffer.from(sha256Hex(secret.trim()), 'hex')
+  return (c, next) => {
+    const given = headersOf(c).get('x-webhook-secret')
+    if (given !== null && equalDigests(Buffer.from(sha256Hex(given.trim()), 'hex'), digest)) return next()
+    const { address, spared } = c.get('peer')
+    if (!spared) lockout.check(address)
+    if (given !== null && !spared) lockout.fail(address)
+    throw new AppError('unauthorized', 'Unauthorized: the X-Webhook-Secret header is missing or wrong')
+  }
+}

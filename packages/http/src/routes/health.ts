@@ -1,0 +1,76 @@
+/** `GET /health`, `GET /ready` and `GET /metrics`: routes that ask for no token. */
+
+import type { Live, Runtime } from '@sluice/runtime'
+import { healthSchema, readySchema } from '@sluice/runtime/health'
+import type { Endpoint } from '../context.ts'
+import { type Access, authenticate } from '../middleware/authenticate.ts'
+import { sameOrigin } from '../middleware/origin.ts'
+import { JSON_HEADERS } from '../respond.ts'
+
+/** The body of `GET /health`, before and after the application is loaded. The status is always 200: faults are in the body. */
+export const healthBody = ({ health }: Runtime): string => JSON.stringify(health.look())
+
+/** Does not ask the store: load balancers call it every second. */
+export const healthEndpoint = (runtime: Runtime): Endpoint => ({
+  doc: {
+    method: 'GET',
+    path: '/health',
+    summary: 'That the daemon answers, and how it is',
+    auth: 'open',
+    answers: { 200: { description: 'It answers; what is not well is in the body', schema: healthSchema } },
+  },
+  steps: [async () => new Response(healthBody(runtime), { headers: JSON_HEADERS })],
+})
+
+/** The answer to `GET /ready`, before and after the application is loaded. */
+export async function readiness({ health }: Runtime): Promise<{ readonly status: 200 | 503; readonly body: string }> {
+  const reason = await health.notReady()
+  return { status: reason === null ? 200 : 503, body: JSON.stringify({ ready: reason === null, reason, ...health.look() }) }
+}
+
+/** Channels and the provider are in the body, never in the status: taking a node out of service does not repair them. */
+export const readyEndpoint = (runtime: Runtime): Endpoint => ({
+  doc: {
+    method: 'GET',
+    path: '/ready',
+    summary: 'Whether requests should be sent here: it is started, not stopping, and the store took a write within 5 seconds',
+    auth: 'open',
+    answers: {
+      200: { description: 'Ready', schema: readySchema },
+      503: { description: 'Not ready; `reason` says why', schema: readySchema },
+    },
+  },
+  steps: [
+    async () => {
+      const { status, body } = await readiness(runtime)
+      return new Response(body, { status, headers: JSON_HEADERS })
+    },
+  ],
+})
+
+const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
+const METRICS_OFF = '# Textmetrics backend not enabled. Set [observability] backend = "textmetrics" in config.\n'
+
+/** The metrics of the first observer that renders them; a hint in a comment if there is none. */
+export function metricsEndpoint({ observers, metricsLoopbackOnly, config }: Live, access: Access): Endpoint {
+  const auth = metricsLoopbackOnly ? 'local' : 'open'
+  const renderer = observers.find(({ render }) => render)
+  return {
+    doc: {
+      method: 'GET',
+      path: '/metrics',
+      summary: 'Metrics in the text format, or a comment that says how to turn them on',
+      auth,
+      mediaType: 'text/plain',
+      answers: { 200: { description: 'The metrics' } },
+    },
+    steps: [
+      sameOrigin(config),
+      authenticate(auth, access),
+      async () => {
+        const { contentType, body } = (await renderer?.render?.()) ?? { contentType: METRICS_TYPE, body: METRICS_OFF }
+        return new Response(body, { headers: { ...JSON_HEADERS, 'content-type': contentType } })
+      },
+    ],
+  }
+}

@@ -1,0 +1,85 @@
+/** Serves a `Route`, as features and the resources of the API declare it: caller, query, body, handler, answer. */
+
+import { expectation } from '@sluice/config'
+import type { Live, Runtime } from '@sluice/runtime'
+import { AppError, type Route, type RouteRequest, type Trace } from '@sluice/sdk'
+import * as v from 'valibot'
+import { BODY_BYTES_MAX, parseJson } from '../body.ts'
+import { type Endpoint, type HttpContext, type Step, traceOf } from '../context.ts'
+import { type Access, authenticate } from '../middleware/authenticate.ts'
+import { bufferBody, limitDeclaredSize, requireJson } from '../middleware/body.ts'
+import { sameOrigin } from '../middleware/origin.ts'
+import { type Limits, rateLimit } from '../middleware/rate-limit.ts'
+import { jsonResponse, withSecurityHeaders } from '../respond.ts'
+
+const NO_BODY = new Uint8Array(0)
+
+/** Without `limits`, the route must not declare `callsPerMinute`. */
+export function routeEndpoint(route: Route, { hideSecrets }: Runtime, live: Live, access: Access, limits?: Limits): Endpoint {
+  const { method, path, callsPerMinute, bodyBytesMax = BODY_BYTES_MAX } = route
+  const steps: Step[] = [limitDeclaredSize(bodyBytesMax), sameOrigin(live.config)]
+  if (limits && callsPerMinute !== undefined) {
+    steps.push(rateLimit(limits.route(`${method} ${path}`, callsPerMinute, live.config), path, live))
+  }
+  steps.push(authenticate(route.auth, access), validateQuery(route))
+  if (route.body) steps.push(requireJson, bufferBody(bodyBytesMax, access.auth))
+  steps.push(async (c) => {
+    const body = route.body && validate(route.body, parseJson(c.get('rawBody')), 'body')
+    const answer = await route.handle(new ServedRequest(c, body))
+    return answer instanceof Response ? withSecurityHeaders(answer) : jsonResponse(hideSecrets(answer ?? null))
+  })
+  return { doc: route, steps }
+}
+
+/** Sets `query`. */
+const validateQuery =
+  ({ query }: Route): Step =>
+  (c, next) => {
+    c.set('query', query ? validate(query, c.req.query(), 'query') : {})
+    return next()
+  }
+
+/** Handlers may spread a request, so the members that are cheap are its own properties; the others are created when they are read. */
+class ServedRequest implements RouteRequest {
+  readonly client: RouteRequest['client']
+  readonly device: string | null
+  readonly role: RouteRequest['role']
+  readonly query: unknown
+  readonly body: unknown
+  readonly raw: Uint8Array
+  readonly #context: HttpContext
+
+  constructor(c: HttpContext, body: unknown) {
+    const { client, device, role } = c.get('caller')
+    this.client = client
+    this.device = device
+    this.role = role
+    this.query = c.get('query')
+    this.body = body
+    this.raw = c.get('rawBody') ?? NO_BODY
+    this.#context = c
+  }
+
+  get headers(): Headers {
+    return this.#context.req.raw.headers
+  }
+  get params(): Readonly<Record<string, string>> {
+    return this.#context.req.param()
+  }
+  get url(): URL {
+    return new URL(this.#context.req.url)
+  }
+  get signal(): AbortSignal {
+    return this.#context.req.raw.signal
+  }
+  get trace(): Trace {
+    return traceOf(this.#context)
+  }
+}
+
+/** Throws `invalid_request` that names the member and what it must be, never the value that was sent. */
+function validate(schema: v.GenericSchema, value: unknown, what: string): unknown {
+  const result = v.safeParse(schema, value, { abortEarly: true })
+  if (result.success) return result.output
+  throw new AppError('invalid_request', `The ${what} is not valid: ${expectation(result.issues[0], schema)}`)
+}

@@ -1,0 +1,152 @@
+import type { SopDispatch, SopEvent, Sops } from '@sluice/sdk'
+import { AppError } from '@sluice/sdk'
+import { describe, expect, test } from 'vitest'
+import { type TestGatewayOptions, type TestRequest, testGateways } from '../testing.ts'
+
+const gateway = testGateways()
+
+/** An engine with triggers on these paths, each answering with what is given for it. */
+function engine(paths: Readonly<Record<string, readonly SopDispatch[]>>) {
+  const fired: { event: SopEvent; also: Parameters<Sops['fire']>[1] }[] = []
+  const sops: Partial<Sops> = {
+    matches: (source, topic) => source === 'webhook' && topic in paths,
+    settled: async () => {},
+    async fire(event, also) {
+      fired.push({ event, also })
+      return paths[event.topic] ?? []
+    },
+  }
+  return { sops, fired }
+}
+
+const STARTED: SopDispatch = { sop: 'deploy', status: 'started', runId: 'run-1' }
+const SKIPPED: SopDispatch = { sop: 'alert', status: 'skipped', reason: 'cooling down for another 3 s' }
+
+async function paired(options: TestGatewayOptions) {
+  const made = gateway(options)
+  const { token, device } = await made.pair()
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+  const post = (path: string, body: string, more: Record<string, string> = {}, init: TestRequest = {}) =>
+    made.request(path, { method: 'POST', headers: { ...headers, ...more }, body, ...init })
+  return { ...made, device, post }
+}
+
+describe('§2.4 a trigger that names /webhook', () => {
+  test('takes the message, each procedure once, and there is no turn', async () => {
+    const { sops, fired } = engine({ '/webhook': [STARTED, SKIPPED] })
+    const { post, turns, device, clock } = await paired({ sops })
+    const body = '{"message":"ship it","ref":"main"}'
+    const response = await post('/webhook', body)
+    expect(response.status).toBe(200)
+    expect(await response.json()).toEqual({
+      status: 'accepted',
+      source: 'webhook',
+      path: '/webhook',
+      results: [
+        { sop: 'deploy', status: 'started', run_id: 'run-1' },
+        { sop: 'alert', status: 'skipped', reason: 'cooling down for another 3 s' },
+      ],
+    })
+    expect(turns).toEqual([])
+    const event = { source: 'webhook', topic: '/webhook', payload: body, atMs: clock.nowMs(), by: `device:${device}` }
+    expect(fired).toEqual([{ event, also: {} }])
+  })
+
+  test('whose conditions do not hold leaves the message to the agent', async () => {
+    const { post, turns } = await paired({ sops: engine({ '/webhook': [] }).sops })
+    expect(await (await post('/webhook', '{"message":"hello"}')).json()).toMatchObject({ response: 're: hello' })
+    expect(turns).toHaveLength(1)
+  })
+
+  test('hands its idempotency key to the commit that starts the runs', async () => {
+    const { sops, fired } = engine({ '/webhook': [STARTED] })
+    const { post, device } = await paired({ sops })
+    await post('/webhook', '{"message":"x"}', { 'x-idempotency-key': 'k' })
+    expect(fired[0]?.also).toEqual({ idempotency: { scope: `${device} /webhook`, key: 'k' } })
+    expect(await (await post('/webhook', '{"message":"x"}', { 'x-idempotency-key': 'k' })).json()).toMatchObject({ status: 'duplicate' })
+    expect(fired).toHaveLength(1)
+  })
+
+  test('gives the key back when the runs could not be kept', async () => {
+    const { sops } = engine({ '/webhook': [STARTED] })
+    let fails = true
+    const { post } = await paired({
+      sops: {
+        ...sops,
+        fire: (...args) => (fails ? Promise.reject(new AppError('unavailable', 'full')) : (sops.fire?.(...args) ?? expect.fail())),
+      },
+    })
+    expect((await post('/webhook', '{"message":"x"}', { 'x-idempotency-key': 'k' })).status).toBe(503)
+    fails = false
+    expect(await (await post('/webhook', '{"message":"x"}', { 'x-idempotency-key': 'k' })).json()).toMatchObject({ status: 'accepted' })
+  })
+
+  test('sees only what is a message: any other body is refused first', async () => {
+    const { sops, fired } = engine({ '/webhook': [STARTED] })
+    const { post } = await paired({ sops })
+    expect((await post('/webhook', '{"no":"message"}')).status).toBe(400)
+    expect(fired).toEqual([])
+  })
+})
+
+describe('§4.3 a path that only a trigger names', () => {
+  test('is accepted with any JSON, or nothing, as its payload', async () => {
+    const { sops, fired } = engine({ '/deploy/web': [STARTED] })
+    const { post } = await paired({ sops })
+    for (const body of ['{"ref":"main"}', '[1]', '"x"', '7', ''])
+      expect(await (await post('/deploy/web', body)).json()).toMatchObject({ status: 'accepted', path: '/deploy/web' })
+    expect(fired.map(({ event }) => event.payload)).toEqual(['{"ref":"main"}', '[1]', '"x"', '7', null])
+  })
+
+  test('is matched exactly: case, a slash at the end and the query make no other path a match', async () => {
+    const { sops } = engine({ '/deploy': [STARTED] })
+    const { post } = await paired({ sops })
+    expect((await post('/Deploy', '{}')).status).toBe(404)
+    expect((await post('/deploy/', '{}')).status).toBe(404)
+    expect((await post('/deploy?x=1', '{}')).status).toBe(200)
+  })
+
+  test('demands the credentials of /webhook', async () => {
+    const { sops, fired } = engine({ '/deploy': [STARTED] })
+    const { post } = await paired({ sops, config: { webhook_secret: 'shared' } })
+    expect((await post('/deploy', '{}', { authorization: 'Bearer wrong', 'x-webhook-secret': 'shared' })).status).toBe(401)
+    expect((await post('/deploy', '{}')).status).toBe(401)
+    expect((await post('/deploy', '{}', { 'x-webhook-secret': 'shared' })).status).toBe(200)
+    expect(fired).toHaveLength(1)
+  })
+
+  test('counts for the rate limit of /webhook', async () => {
+    const { sops } = engine({ '/deploy': [STARTED] })
+    const { post } = await paired({ sops, config: { webhook_rate_limit_per_minute: 2 } })
+    expect((await post('/deploy', '{}')).status).toBe(200)
+    expect((await post('/webhook', '{"message":"x"}')).status).toBe(200)
+    expect((await post('/deploy', '{}')).status).toBe(429)
+  })
+
+  test('refuses what is no JSON and what is too large, and nothing runs', async () => {
+    const { sops, fired } = engine({ '/deploy': [STARTED] })
+    const { post } = await paired({ sops })
+    expect((await post('/deploy', '{"a":')).status).toBe(400)
+    expect((await post('/deploy', `"${'x'.repeat(70_000)}"`)).status).toBe(413)
+    expect(fired).toEqual([])
+  })
+
+  test('has idempotency keys of its own', async () => {
+    const { sops, fired } = engine({ '/deploy': [STARTED], '/other': [STARTED] })
+    const { post } = await paired({ sops })
+    for (const path of ['/deploy', '/other', '/deploy']) await post(path, '{}', { 'x-idempotency-key': 'k' })
+    expect(fired.map(({ event }) => event.topic)).toEqual(['/deploy', '/other'])
+  })
+
+  test('answers with no results where every condition says no', async () => {
+    const { post } = await paired({ sops: engine({ '/deploy': [] }).sops })
+    expect(await (await post('/deploy', '{}')).json()).toEqual({ status: 'accepted', source: 'webhook', path: '/deploy', results: [] })
+  })
+
+  test('is 404 like any other while no engine runs, and under every other method', async () => {
+    const { post } = await paired({})
+    expect((await post('/deploy', '{}')).status).toBe(404)
+    const second = await paired({ sops: engine({ '/deploy': [STARTED] }).sops })
+    expect((await second.request('/deploy')).status).toBe(404)
+  })
+})

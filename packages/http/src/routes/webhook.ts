@@ -1,0 +1,122 @@
+/** `POST /webhook`: one message, for the procedures that it triggers or else for one agent turn, once per idempotency key. */
+
+import type { TurnRequest } from '@sluice/agent'
+import { type Live, type Runtime, WEBHOOK_PATH } from '@sluice/runtime'
+import { AppError } from '@sluice/sdk'
+import * as v from 'valibot'
+import { BODY_BYTES_MAX, parseJsonObject } from '../body.ts'
+import { type Endpoint, type EndpointDoc, type HttpContext, headersOf, type Step, traceOf } from '../context.ts'
+import { checkSessionName, ownerOf, personOf, storedSession } from '../identity.ts'
+import type { Access } from '../middleware/authenticate.ts'
+import { bufferBody, requireJson } from '../middleware/body.ts'
+import { idempotent } from '../middleware/idempotency.ts'
+import type { Limits } from '../middleware/rate-limit.ts'
+import { webhookAdmission } from '../middleware/webhook-admission.ts'
+import { jsonResponse } from '../respond.ts'
+import { dispatchedResponse, dispatchedSchema, fireProcedures } from './triggers.ts'
+
+const doc: EndpointDoc = {
+  method: 'POST',
+  path: WEBHOOK_PATH,
+  summary: 'Run one message as an agent turn and answer with its reply',
+  auth: 'client',
+  headers: {
+    'X-Webhook-Secret': 'The shared secret, where one is configured',
+    'X-Idempotency-Key':
+      '1 to 255 visible ASCII characters; a repeat within the time to live runs nothing and is answered with `X-Turn-Id`',
+    'X-Session-Id': 'The session the turn belongs to: 1 to 128 characters of A-Z a-z 0-9 . _ -',
+    Prefer: '`respond-async`: keep the turn and answer at once',
+    traceparent: 'The trace this turn continues (W3C Trace Context)',
+  },
+  body: v.object({ message: v.pipe(v.string(), v.minLength(1)) }),
+  answers: {
+    200: {
+      description: 'The reply; for a repeated key, that it is a duplicate; or the procedures that took the message',
+      schema: v.union([
+        v.object({ response: v.string(), model: v.string(), session_id: v.nullable(v.string()), turn_id: v.string() }),
+        v.object({
+          status: v.literal('duplicate'),
+          idempotent: v.literal(true),
+          message: v.string(),
+          state: v.optional(v.literal('in_flight')),
+        }),
+        dispatchedSchema,
+      ]),
+    },
+    202: {
+      description: 'Kept; it runs when its turn comes, and `GET status_url` tells how it stands',
+      schema: v.object({ turn_id: v.string(), status_url: v.string() }),
+    },
+  },
+}
+
+/** The order of the steps is part of the contract: size, rate, token, secret, body, idempotency, procedures, turn. */
+export const webhookEndpoint = (runtime: Runtime, live: Live, access: Access, limits: Limits): Endpoint => ({
+  doc,
+  steps: [
+    ...webhookAdmission(access, live, limits),
+    requireJson,
+    bufferBody(BODY_BYTES_MAX, access.auth),
+    parseMessage,
+    idempotent(runtime, live.config),
+    dispatchToProcedures(runtime, live),
+    runTurn(runtime),
+  ],
+})
+
+/** Sets `message`; a message or a session name that is not valid is refused before the idempotency key is claimed. */
+const parseMessage: Step = (c, next) => {
+  c.set('message', { text: textOf(c.get('rawBody')), session: sessionNameOf(c) })
+  return next()
+}
+
+const dispatchToProcedures =
+  (runtime: Runtime, live: Live): Step =>
+  async (c, next) => {
+    const dispatched = await fireProcedures(c, WEBHOOK_PATH, runtime, live)
+    return dispatched.length > 0 ? dispatchedResponse(WEBHOOK_PATH, dispatched) : next()
+  }
+
+/** A client that goes away does not end its turn: its retry is a duplicate. */
+const runTurn =
+  ({ agent }: Runtime): Step =>
+  async (c) => {
+    const { client, device } = c.get('caller')
+    const { text, session } = c.get('message')
+    const idempotency = c.get('idempotency')
+    const turn: TurnRequest = {
+      source: 'webhook',
+      session: session === null ? null : storedSession(device, session),
+      text,
+      client,
+      owner: ownerOf(device),
+      caller: personOf(device),
+      trace: traceOf(c),
+      ...(idempotency && { idempotency }),
+    }
+    if (prefersAsync(c)) {
+      const id = await agent.accept(turn)
+      return jsonResponse({ turn_id: id, status_url: `/api/turns/${id}` }, 202)
+    }
+    const { id, text: response, model } = await agent.run(turn)
+    return jsonResponse({ response, model, session_id: session, turn_id: id })
+  }
+
+function textOf(body: Uint8Array): string {
+  const { message } = parseJsonObject(body)
+  if (typeof message !== 'string') throw new AppError('invalid_request', 'The body needs a text as \'message\': {"message": "…"}')
+  if (message === '') throw new AppError('invalid_request', "'message' is empty")
+  if (!message.isWellFormed()) throw new AppError('invalid_request', "'message' holds half of a surrogate pair")
+  return message
+}
+
+function sessionNameOf(c: HttpContext): string | null {
+  const name = headersOf(c).get('x-session-id')
+  return name === null ? null : checkSessionName(name, 'X-Session-Id')
+}
+
+const prefersAsync = (c: HttpContext): boolean =>
+  headersOf(c)
+    .get('prefer')
+    ?.split(',')
+    .some((preference) => /^\s*respond-async\s*(?:;|$)/i.test(preference)) ?? false

@@ -1,0 +1,177 @@
+/** The webhooks of chat platforms: size, proof over the raw bytes, parse, keep. The first step that refuses answers. */
+
+import { type Ingress, type IngressWatch, watchIngress } from '@sluice/delivery'
+import { BoundedMap } from '@sluice/kit'
+import type { Live, Runtime } from '@sluice/runtime'
+import { AppError, type Channel, type Raw, type Webhook } from '@sluice/sdk'
+import { BODY_BYTES_MAX, type BodyRoom, readBody } from '../body.ts'
+import type { BodyBudget } from '../body-budget.ts'
+import { type Endpoint, type HttpContext, headersOf, type Step, traceOf } from '../context.ts'
+import { limitDeclaredSize } from '../middleware/body.ts'
+import { checkNames } from '../middleware/origin.ts'
+import { JSON_HEADERS, withSecurityHeaders } from '../respond.ts'
+
+/** Where the messages of channels go. */
+export interface Intake {
+  /** Resolves once the messages are durable. */
+  readonly receive: Ingress['receive']
+  /** True if the address is not loopback: unsigned webhooks are then served only if `[gateway]` allows them. */
+  readonly demandsProof: boolean
+}
+
+const REASON_LOGGED_EVERY_MS = 60_000
+const REASONS_MAX = 100
+
+const RECEIVED = JSON.stringify({ status: 'ok' })
+
+/** The route that a platform posts to, and the route of its GET check if it makes one. */
+export function channelEndpoints(channel: Channel, intake: Intake, budget: BodyBudget, runtime: Runtime, live: Live): Endpoint[] {
+  const { webhook } = channel
+  if (!webhook) return []
+  const { path, handshake } = webhook
+  const post: Endpoint = {
+    doc: {
+      method: 'POST',
+      path,
+      summary: `Messages of ${channel.name}, as the provider sends them`,
+      auth: 'open',
+      answers: { 200: { description: '`{"status":"ok"}`: what was for us is kept' } },
+    },
+    steps: [
+      limitDeclaredSize(webhook.bodyBytesMax ?? BODY_BYTES_MAX),
+      guardUnsigned(channel, webhook, intake, live),
+      receiveMessages(new WebhookReceiver(channel, webhook, intake, runtime, live), budget),
+    ],
+  }
+  if (!handshake) return [post]
+  const get: Endpoint = {
+    doc: {
+      method: 'GET',
+      path,
+      summary: `The check ${channel.name} makes when the webhook is registered`,
+      auth: 'open',
+      mediaType: 'text/plain',
+      answers: { 200: { description: 'The challenge' } },
+    },
+    steps: [async (c) => withSecurityHeaders(handshake.call(webhook, new URL(c.req.url)))],
+  }
+  return [get, post]
+}
+
+/**
+ * Refuses an unsigned webhook with `unavailable` where other machines can reach it, unless `[gateway]` allows it, and with
+ * `forbidden` if it comes from a web page: platforms send no `Origin`.
+ */
+function guardUnsigned({ name }: Channel, { unsigned }: Webhook, { demandsProof }: Intake, { config }: Live): Step {
+  if (unsigned === undefined) return (_c, next) => next()
+  return (c, next) => {
+    if (demandsProof && !config.allow_unsigned_webhooks) {
+      throw new AppError(
+        'unavailable',
+        `${name} is not served here: [channels_config.${name}] ${unsigned} is not set, and the address is not loopback`,
+      )
+    }
+    const headers = headersOf(c)
+    if (headers.get('origin') !== null) checkNames(headers, config)
+    return next()
+  }
+}
+
+/** Answers 200 once the messages are durable, also if there were none or all were duplicates. */
+const receiveMessages =
+  (receiver: WebhookReceiver, budget: BodyBudget): Step =>
+  async (c) => {
+    const room = budget.open(receiver.channel.name, c.get('peer').address)
+    try {
+      await receiver.receive(c, room)
+      return new Response(RECEIVED, { headers: JSON_HEADERS })
+    } finally {
+      room.release()
+    }
+  }
+
+/** Verifies, parses and hands over the requests to one webhook. */
+class WebhookReceiver {
+  readonly channel: Channel
+  readonly #webhook: Webhook
+  readonly #intake: Intake
+  readonly #runtime: Runtime
+  readonly #live: Live
+  readonly #bodyBytesMax: number
+  /** When each reason for a refusal was logged last: a sender of forged requests is worth one line a minute. */
+  readonly #loggedMs = new BoundedMap<string, number>(REASONS_MAX)
+
+  constructor(channel: Channel, webhook: Webhook, intake: Intake, runtime: Runtime, live: Live) {
+    this.channel = channel
+    this.#webhook = webhook
+    this.#intake = intake
+    this.#runtime = runtime
+    this.#live = live
+    this.#bodyBytesMax = webhook.bodyBytesMax ?? BODY_BYTES_MAX
+  }
+
+  /** Throws `AppError` to refuse. */
+  async receive(c: HttpContext, room: BodyRoom): Promise<void> {
+    const { traces, observe } = this.#live
+    const about = { channel: this.channel.name, signed: this.#webhook.unsigned === undefined }
+    const watch = watchIngress({ clock: this.#runtime.clock, traces, observe }, about, traces ? traceOf(c) : undefined)
+    try {
+      const body = await readBody(c, this.#bodyBytesMax, room)
+      room.complete()
+      watch.ended(await this.#take(new RawRequest(c, body, this.#runtime.clock.nowMs()), watch))
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'unavailable') watch.ended('refused')
+      throw error
+    }
+  }
+
+  async #take(raw: Raw, watch: IngressWatch): Promise<'kept' | 'duplicate' | 'denied' | 'ignored'> {
+    const verified = await this.#verify(raw, watch)
+    const messages = await this.#webhook.parse(raw)
+    const received = { raw: raw.body, verified, receivedAtMs: raw.receivedAtMs, messages, trace: watch.trace }
+    const { kept, duplicate, denied } = await this.#intake.receive(this.channel, received)
+    if (kept > 0) return 'kept'
+    if (duplicate > 0) return 'duplicate'
+    return denied > 0 ? 'denied' : 'ignored'
+  }
+
+  async #verify(raw: Raw, watch: IngressWatch) {
+    try {
+      return await this.#webhook.verify(raw)
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'unauthorized') {
+        watch.ended('unauthorized')
+        this.#logRefusal(typeof error.cause === 'string' ? error.cause : error.message)
+      }
+      throw error
+    }
+  }
+
+  #logRefusal(reason: string): void {
+    const { clock, log } = this.#runtime
+    const nowMs = clock.monotonicMs()
+    if (nowMs - (this.#loggedMs.get(reason) ?? Number.NEGATIVE_INFINITY) < REASON_LOGGED_EVERY_MS) return
+    this.#loggedMs.set(reason, nowMs)
+    log.warn('webhook request refused', { channel: this.channel.name, reason })
+  }
+}
+
+/** Parses the URL only for channels that read it. */
+class RawRequest implements Raw {
+  readonly headers: Raw['headers']
+  readonly body: Uint8Array
+  readonly receivedAtMs: number
+  readonly #url: string
+
+  constructor(c: HttpContext, body: Uint8Array, receivedAtMs: number) {
+    // Node joins a header that is sent twice with a comma, which no signature contains.
+    this.headers = (c.env?.incoming?.headers ?? Object.fromEntries(c.req.raw.headers)) as Raw['headers']
+    this.body = body
+    this.receivedAtMs = receivedAtMs
+    this.#url = c.req.url
+  }
+
+  get url(): URL {
+    return new URL(this.#url)
+  }
+}

@@ -1,0 +1,115 @@
+/**
+ * Connects the application to Node's server: requests and upgrades become a `Request` with their connection. Loaded after the
+ * port is bound, because the adaptor loads Node's second HTTP stack, which takes as long as the rest of the start.
+ */
+import type { createServer, RequestListener, Server } from 'node:http'
+import { createAdaptorServer, getRequestListener, type HttpBindings, RequestError } from '@hono/node-server'
+import type { Clients } from '@sluice/delivery'
+import { createForwardingWatch, type Runtime } from '@sluice/runtime'
+import { AppError } from '@sluice/sdk'
+import { type App, type AppParts, createApp } from './app.ts'
+import type { Auth } from './auth.ts'
+import { BodyBudget } from './body-budget.ts'
+import { createLimits } from './middleware/rate-limit.ts'
+import { problem } from './problem.ts'
+import type { Intake } from './routes/webhooks.ts'
+import type { SubscriberCounts } from './streams/connections.ts'
+import { createStreams } from './streams/streams.ts'
+import { createSocketServer } from './streams/websocket.ts'
+
+export interface ServerParts {
+  readonly runtime: Runtime
+  readonly auth: Auth
+  readonly clients: Clients
+  /** Without it, no channel is served. */
+  readonly intake?: Intake
+  /** Kept up to date by the streams; without it, nothing is streamed. */
+  readonly subscribers?: SubscriberCounts
+}
+
+export interface Application {
+  /** Serves the server's requests from now on. */
+  readonly listener: RequestListener
+  /** Closes every stream with its reason, and admits no more. */
+  endStreams(reason: string): void
+}
+
+/** A peer whose upgrade was refused loses its connection after this time. */
+const REFUSED_UPGRADE_MS = 10_000
+
+/** Makes the application, and attaches it to the upgrades of the server. */
+export function attachApplication(server: Server, { runtime, auth, clients, intake, subscribers }: ServerParts): Application {
+  const streams = subscribers && createStreams(runtime, auth, subscribers)
+  const fetch = createFetch({
+    runtime,
+    auth,
+    clients,
+    limits: createLimits(runtime.clock),
+    budget: new BodyBudget(),
+    forwarding: createForwardingWatch(runtime.log, runtime.health.ignoredForwarding),
+    ...(intake && { intake }),
+    ...(streams && { streams: streams.endpoints }),
+  })
+  const releaseTogether = createReleaseTogether()
+  const handle = async (request: Request, env: unknown): Promise<Response> => {
+    const bindings = env as Partial<HttpBindings>
+    if (!bindings.outgoing) limitUpgrade(bindings)
+    return releaseTogether(await fetch(request, bindings))
+  }
+  /** The adaptor's own answer to a request that is not valid has an empty body. */
+  const errorHandler = (error: unknown): Response =>
+    problem(
+      error instanceof RequestError ? new AppError('invalid_request', 'The request target or the Host header is not valid') : error,
+      { log: runtime.log, hide: runtime.hideSecrets },
+      'unmatched',
+    )
+  createAdaptorServer({
+    fetch: handle,
+    createServer: (() => server) as unknown as typeof createServer,
+    ...(streams ? { websocket: { server: createSocketServer() } } : {}),
+  })
+  return {
+    listener: getRequestListener(handle, { errorHandler }) as RequestListener,
+    endStreams: (reason) => streams?.closeAll(reason),
+  }
+}
+
+export type Fetch = (request: Request, env: Partial<HttpBindings>) => Response | Promise<Response>
+
+/** Serves each request with the application of the snapshot in force. */
+export function createFetch(parts: AppParts): Fetch {
+  const { runtime } = parts
+  let { generation } = runtime.live()
+  let app: App = createApp(parts)
+  return (request, env) => {
+    const current = runtime.live().generation
+    if (current !== generation) {
+      generation = current
+      app = createApp(parts)
+    }
+    return app.fetch(request, env)
+  }
+}
+
+/** A successful upgrade lifts the limit itself. */
+function limitUpgrade({ incoming }: Partial<HttpBindings>): void {
+  const socket = incoming?.socket
+  socket?.setTimeout(REFUSED_UPGRADE_MS, () => socket.destroy())
+}
+
+/**
+ * Lets answers that are ready in one tick of the event loop leave together, at its end. Waking a sleeping client is the most
+ * expensive part of a small answer, and a client that the first answer woke is still awake for the others.
+ */
+function createReleaseTogether(): <Value>(value: Value) => Promise<Value> {
+  let waiting: (() => void)[] = []
+  const release = (): void => {
+    const ready = waiting
+    waiting = []
+    for (const resolve of ready) resolve()
+  }
+  return (value) =>
+    new Promise((resolve) => {
+      if (waiting.push(() => resolve(value)) === 1) setImmediate(release)
+    })
+}
