@@ -9,7 +9,7 @@ import { micropython } from './testing/micropython.ts'
 import { type Executed, ReplBoard, type ReplBoardSettings } from './testing/repl-board.ts'
 
 const python = await micropython()
-const title = python ? 'on MicroPython itself' : 'on MicroPython itself (skipped: its WebAssembly package is not installed)'
+const title = python ? 'main.py on MicroPython itself' : 'main.py on MicroPython itself (skipped: its WebAssembly package is not installed)'
 
 describe.skipIf(!python)(title, () => {
   const execute = (code: string): Executed => python?.execute(code) ?? {}
