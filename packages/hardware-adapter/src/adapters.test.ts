@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { memoryKeyValue } from '@sluice/testkit/memory-store'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { START_AFTER_MS } from './adapters.ts'
-import { ch341aChip } from './testing/ch341a-chip.ts'
+import { Ch341aChip } from './testing/ch341a-chip.ts'
 import { hidPort, plug, usbPort } from './testing/fake-native.ts'
 import { type HardwareKit, hardwareKit, type KitOptions, temporaryRoot } from './testing/hardware-kit.ts'
-import { mcp2221Chip } from './testing/mcp2221-chip.ts'
+import { Mcp2221Chip } from './testing/mcp2221-chip.ts'
 
 const kits: HardwareKit[] = []
 const arrange = (options: KitOptions): HardwareKit => {
@@ -46,7 +46,7 @@ const openCh341 = () => {
   const opened: object[] = []
   const openUsb = async (device: object) => {
     opened.push(device)
-    return usbPort(ch341aChip(), plug())
+    return usbPort(new Ch341aChip(), plug())
   }
   return { native: { openUsb }, opened }
 }
@@ -89,7 +89,7 @@ describe('the connected adapters', () => {
 
   test('open an adapter again that was plugged in again under the same name', async () => {
     const root = temporaryRoot()
-    const chip = mcp2221Chip()
+    const chip = new Mcp2221Chip()
     let device = plug()
     const kit = arrange({ root, native: { openHid: async () => hidPort(chip, device) } })
     const plugged = (instance: string) => {

@@ -229,7 +229,7 @@ describe('the activity LED', () => {
   })
 
   // Root can write every file.
-  test.skipIf(process.getuid?.() === 0)('is forbidden without write permission, and nothing is stored (not as root)', async () => {
+  test.skipIf(process.getuid?.() === 0)('is forbidden without write permission and stores nothing (not as root)', async () => {
     const { run, root, host } = fakeBoard()
     chmodSync(join(root, trigger), 0o444)
     await expect(run('gpio_sbc_write', { pin: 'led', value: 1 })).rejects.toMatchObject({ code: 'forbidden' })

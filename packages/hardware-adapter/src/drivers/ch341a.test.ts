@@ -3,12 +3,12 @@ import { testClock } from '@sluice/testkit/clock'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { EEPROM, THERMOMETER } from '../testing/bus-log.ts'
-import { ch341aChip } from '../testing/ch341a-chip.ts'
+import { Ch341aChip } from '../testing/ch341a-chip.ts'
 import { plug, usbPort } from '../testing/fake-native.ts'
 import { ch341a } from './ch341a.ts'
 
 const arrange = (i2cSpeedHz = 100_000) => {
-  const chip = ch341aChip()
+  const chip = new Ch341aChip()
   const device = plug()
   const clock = testClock()
   const adapter = ch341a(clock, i2cSpeedHz, async () => usbPort(chip, device))

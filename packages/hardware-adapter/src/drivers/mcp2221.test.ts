@@ -4,11 +4,11 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { EEPROM, THERMOMETER } from '../testing/bus-log.ts'
 import { hidPort, plug } from '../testing/fake-native.ts'
-import { mcp2221Chip } from '../testing/mcp2221-chip.ts'
+import { Mcp2221Chip } from '../testing/mcp2221-chip.ts'
 import { mcp2221 } from './mcp2221.ts'
 
 const arrange = (i2cSpeedHz = 100_000) => {
-  const chip = mcp2221Chip()
+  const chip = new Mcp2221Chip()
   const device = plug()
   const clock = testClock()
   const { i2c, gpio, close } = mcp2221(clock, i2cSpeedHz, async () => hidPort(chip, device))

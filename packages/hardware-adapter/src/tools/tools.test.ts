@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { hidPort, plug } from '../testing/fake-native.ts'
 import { type HardwareKit, hardwareKit, type KitOptions } from '../testing/hardware-kit.ts'
-import { mcp2221Chip } from '../testing/mcp2221-chip.ts'
+import { Mcp2221Chip } from '../testing/mcp2221-chip.ts'
 
 const kits: HardwareKit[] = []
 const arrange = (options?: KitOptions): HardwareKit => {
@@ -14,7 +14,7 @@ afterEach(async () => {
 })
 
 const hidAdapter = (adapter: object): KitOptions => {
-  const chip = mcp2221Chip()
+  const chip = new Mcp2221Chip()
   return {
     config: { adapter },
     platform: 'darwin',
@@ -98,7 +98,7 @@ describe('the adapter tools', () => {
     })
   })
 
-  test('have the risk `execute` when they write to a part, even a register number', () => {
+  test('have the risk `execute` when they write, even a register number', () => {
     const { risk } = arrange()
     expect(risk('i2c_scan', {})).toBe('read')
     expect(risk('i2c_read', { addr: 0x48 })).toBe('read')

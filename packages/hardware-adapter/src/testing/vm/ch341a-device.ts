@@ -1,5 +1,6 @@
 /** The program that serves a simulated CH341A as a virtual USB device. */
-import { ch341aChip } from '../ch341a-chip.ts'
+import { Ch341aChip } from '../ch341a-chip.ts'
 import { serveUsbFunction } from './serve-usb-function.ts'
 
-await serveUsbFunction({ vendor: '1a86', product: '5512', answer: ch341aChip().answer })
+const chip = new Ch341aChip()
+await serveUsbFunction({ vendor: '1a86', product: '5512', answer: (packet) => chip.answer(packet) })

@@ -3,21 +3,21 @@ import assert from 'node:assert/strict'
 import { type VmTestContext, vmCase } from '@sluice/qa/vm/vm-case'
 import { nativePackages } from '../../native.ts'
 import { hardwareKit } from '../hardware-kit.ts'
-import { mcp2221Chip } from '../mcp2221-chip.ts'
+import { Mcp2221Chip } from '../mcp2221-chip.ts'
 import { installLibusb, missingLibusb } from './libusb.ts'
 import { uhidDevice } from './uhid-device.ts'
 import { withoutRoot } from './without-root.ts'
 
 const arrange = async ({ after }: VmTestContext) => {
   await installLibusb()
-  const chip = mcp2221Chip()
+  const chip = new Mcp2221Chip()
   const unplug = await uhidDevice({
     vendor: 0x04d8,
     product: 0x00dd,
     name: 'MCP2221',
     port: 'uhid/one',
     serial: '0001',
-    answer: chip.answer,
+    answer: (report) => chip.answer(report),
   })
   after(unplug)
   const kit = hardwareKit({ config: {}, native: nativePackages, root: '/', host: { dataDir: '/tmp/data' } })
