@@ -36,6 +36,6 @@ function bizchat(host: Host, config: BizchatConfig): Channel {
       sample: (sample) => sampleRequest(sample, secret()),
     },
     send: (to, message, signal) => sendMessage(api, to, message, signal),
-    fetchMedia: (attachment, options) => fetchMedia(host, api, attachment, options),
+    fetchMedia: (attachment, { bytesMax, signal }) => fetchMedia(host, api, attachment, bytesMax, signal),
   }
 }

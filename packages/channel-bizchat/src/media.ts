@@ -21,11 +21,6 @@ const MEDIA: Readonly<Record<string, readonly [kind: Attachment['kind'], name: s
   document: ['file', 'document'],
 }
 
-export interface FetchOptions {
-  readonly bytesMax: number
-  readonly signal: AbortSignal
-}
-
 /**
  * Returns the attachment of a message; undefined for a message of another type or without a URL. For a document without a
  * caption, `text` is the name of the sender's file, while the URL has the name of the platform's copy.
@@ -57,18 +52,18 @@ function fileNameIn(text: string): string | undefined {
 }
 
 /** Implements `Channel.fetchMedia` for files of at most 25 MiB. */
-export const fetchMedia = (host: Host, api: Api, { source }: Attachment, { bytesMax, signal }: FetchOptions): Promise<Media> =>
+export const fetchMedia = (host: Host, api: Api, { source }: Attachment, bytesMax: number, signal: AbortSignal): Promise<Media> =>
   downloadFile({
     provider: 'bizchat',
-    isAuthorized: true,
-    request: (limit) => followRedirects('url' in source ? source.url : '', (url) => request(host, api, url, limit)),
     bytesMax: Math.min(bytesMax, BYTES_MAX),
     signal,
+    isAuthorized: true,
+    request: (during) => followRedirects('url' in source ? source.url : '', (url) => request(host, api, url, during)),
   })
 
 /**
- * Requests one URL, which must be on the API's host. A URL with the API's own origin is as trusted as `api_url`. On another port the request
- * must not reach a private network, unless the API itself is in one.
+ * Requests one URL, which must be on the API's host. A URL with the API's own origin is as trusted as `api_url`. On another
+ * port the request must not reach a private network, unless the API itself is in one.
  */
 async function request(host: Host, api: Api, url: string, signal: AbortSignal): Promise<Response> {
   checkHost(url, api.url)

@@ -47,7 +47,7 @@ function chatapp(host: Host, config: ChatappConfig, account: string): Channel {
         throw error
       }
     },
-    fetchMedia: (attachment, options) => fetchMedia(graph, attachment, options),
+    fetchMedia: (attachment, { bytesMax, signal }) => fetchMedia(graph, attachment, bytesMax, signal),
     health: () => ({
       state: problem === undefined ? 'ok' : 'down',
       ...(problem !== undefined && { detail: problem }),

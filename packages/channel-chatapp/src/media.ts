@@ -11,24 +11,25 @@ const TIMEOUT_MS = 120_000
 /** The platform rejects downloads without a user agent. */
 const USER_AGENT = 'Sluice'
 
-export interface FetchOptions {
-  readonly bytesMax: number
-  readonly signal: AbortSignal
-}
-
 /** Implements `Channel.fetchMedia`. */
-export async function fetchMedia(graph: Graph, { source, mime }: Attachment, options: FetchOptions): Promise<Media> {
+export async function fetchMedia(graph: Graph, { source, mime }: Attachment, bytesMax: number, signal: AbortSignal): Promise<Media> {
   const id = 'id' in source ? source.id : ''
   if (!MEDIA_ID.test(id)) throw new AppError('invalid_request', 'The attachment has no media id of chatapp')
-  const file = members(await lookUp(graph, id, options.signal))
+  const file = members(await lookUp(graph, id, signal))
   const url = text(file.url)
   if (!isMediaUrl(url, graph.baseUrl)) throw new AppError('forbidden', 'The media URL from chatapp is not on a host of the platform')
-  if (typeof file.file_size === 'number' && file.file_size > options.bytesMax) {
-    throw new AppError('too_large', `The attachment from chatapp is larger than ${options.bytesMax} bytes`)
+  if (typeof file.file_size === 'number' && file.file_size > bytesMax) {
+    throw new AppError('too_large', `The attachment from chatapp is larger than ${bytesMax} bytes`)
   }
   const headers = { ...graph.authorization(), 'user-agent': USER_AGENT }
-  const request = (signal: AbortSignal) => graph.fetch(url, { headers, redirect: 'manual', signal })
-  const { bytes } = await downloadFile({ ...options, provider: 'chatapp', request, isAuthorized: true, timeoutMs: TIMEOUT_MS })
+  const { bytes } = await downloadFile({
+    provider: 'chatapp',
+    bytesMax,
+    signal,
+    isAuthorized: true,
+    timeoutMs: TIMEOUT_MS,
+    request: (during) => graph.fetch(url, { headers, redirect: 'manual', signal: during }),
+  })
   if (!hasDigest(bytes, file.sha256)) throw new AppError('unavailable', 'The attachment from chatapp does not match its SHA-256')
   const type = text(file.mime_type) || mime
   return type ? { bytes, mime: type } : { bytes }
@@ -52,7 +53,7 @@ async function lookUp(graph: Graph, id: string, signal: AbortSignal): Promise<un
   }
 }
 
-/** Returns whether the bytes have a digest, which the API sends in hex and webhooks send in base64. Any bytes match no digest. */
+/** Returns whether the bytes have a digest, in hex as in the API or in base64 as in webhooks. Without a digest, any bytes match. */
 function hasDigest(bytes: Uint8Array, digest: unknown): boolean {
   const expected = text(digest)
   if (expected === '') return true

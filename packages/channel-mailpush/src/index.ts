@@ -51,7 +51,7 @@ function mailpush(host: Host, config: MailpushConfig): Channel {
       return { id }
     },
     limits: { text: TEXT_MAX, unit: 'utf16' },
-    fetchMedia: (attachment, options) => fetchMedia(api, attachment, options),
+    fetchMedia: (attachment, { bytesMax, signal }) => fetchMedia(api, attachment, bytesMax, signal),
     health: () => ({ ...listener.health(), ...(lastSentAtMs !== undefined && { lastSentAtMs }) }),
   }
 }

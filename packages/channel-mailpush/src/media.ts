@@ -7,11 +7,6 @@ import type { MailApi } from './mail-api.ts'
 const ATTACHMENTS_MAX = 20
 const NAME_CHARS_MAX = 200
 
-export interface FetchOptions {
-  readonly bytesMax: number
-  readonly signal: AbortSignal
-}
-
 /** Returns the first 20 attachments of a mail in order, with ids that `fetchMedia` accepts. */
 export function attachmentsOf(payload: MailPart, mailId: string): Attachment[] {
   const found: Attachment[] = []
@@ -32,7 +27,7 @@ export function attachmentsOf(payload: MailPart, mailId: string): Attachment[] {
 }
 
 /** Implements `Channel.fetchMedia`. */
-export async function fetchMedia(api: MailApi, { source, mime }: Attachment, { bytesMax, signal }: FetchOptions): Promise<Media> {
+export async function fetchMedia(api: MailApi, { source, mime }: Attachment, bytesMax: number, signal: AbortSignal): Promise<Media> {
   const [mail, attachment] = 'id' in source ? source.id.split('/', 2) : []
   if (!mail || !attachment) throw new AppError('invalid_request', 'The attachment has no id of a mail')
   try {

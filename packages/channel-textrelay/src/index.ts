@@ -35,6 +35,6 @@ function textrelay(host: Host, config: TextrelayConfig): Channel {
       sample: (sample) => sampleRequest(sample, fromPhone, secret()),
     },
     send: (to, message, signal) => sendMessage({ fetch: host.fetch, url, token, fromPhone }, to, message, signal),
-    fetchMedia: (attachment, options) => fetchMedia(host, attachment, options),
+    fetchMedia: (attachment, { bytesMax, signal }) => fetchMedia(host, attachment, bytesMax, signal),
   }
 }

@@ -5,11 +5,6 @@ import { AppError, type Attachment, type Host, type Media } from '@sluice/sdk'
 
 const NAME_CHARS_MAX = 255
 
-export interface FetchOptions {
-  readonly bytesMax: number
-  readonly signal: AbortSignal
-}
-
 /** Returns the attachment in a part of a message; undefined for a part of another type or without a URL. */
 export function attachmentOf(part: unknown): Attachment | undefined {
   if (!['media', 'image'].includes(textAt(part, 'type'))) return undefined
@@ -25,11 +20,11 @@ export function attachmentOf(part: unknown): Attachment | undefined {
  * Implements `Channel.fetchMedia`. The sender of the message controls the URL, so the request carries no token and goes only
  * to public addresses. The platform keeps the file for one hour.
  */
-export async function fetchMedia({ publicFetch }: Host, { source }: Attachment, { bytesMax, signal }: FetchOptions): Promise<Media> {
+export async function fetchMedia({ publicFetch }: Host, { source }: Attachment, bytesMax: number, signal: AbortSignal): Promise<Media> {
   if (!('url' in source)) throw new AppError('invalid_request', 'The attachment has no URL')
   return downloadFile({
     provider: 'textrelay',
-    request: (limit) => publicFetch(source.url, { signal: limit, responseBytesMax: bytesMax }),
+    request: (during) => publicFetch(source.url, { signal: during, responseBytesMax: bytesMax }),
     isAuthorized: false,
     bytesMax,
     signal,
