@@ -51,7 +51,7 @@ export function triggerText(trigger: SopTrigger): string {
 }
 
 /** Returns the topic that an event must have for this trigger; for MQTT it may be a filter with wildcards. */
-export function topicOf({ name }: Pick<SopDefinition, 'name'>, trigger: SopTrigger): string {
+export function topicOf({ name }: SopDefinition, trigger: SopTrigger): string {
   switch (trigger.type) {
     case 'manual':
       return name

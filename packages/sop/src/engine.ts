@@ -38,8 +38,6 @@ export class SopEngine implements Sops {
     this.#activeRuns = new ActiveRuns(ports, this.#runs)
   }
 
-  // Life cycle
-
   /**
    * Carries out runs from now on, beginning with every unfinished run. Before this call, and in a process that never makes it,
    * started and changed runs stay in the store for the process that does. Call it once, after the agent has recovered its
@@ -79,8 +77,6 @@ export class SopEngine implements Sops {
     await this.#activeRuns.stop(timeoutMs)
   }
 
-  // Definitions
-
   matches(source: TriggerKind, topic: string): boolean {
     return this.#ports.library.matches(source, topic)
   }
@@ -101,8 +97,6 @@ export class SopEngine implements Sops {
     const counts = this.#activeRuns.countsBySop()
     return this.#ports.library.list().map((definition) => summaryOf(definition, counts.get(definition.name) ?? 0))
   }
-
-  // Starting runs
 
   async fire(event: SopEvent, also?: Parameters<Sops['fire']>[1]): Promise<readonly SopDispatch[]> {
     const matched = this.#ports.library.match(event)
@@ -126,8 +120,6 @@ export class SopEngine implements Sops {
     if (dispatch?.status === 'started') return dispatch.runId
     throw new AppError('conflict', `"${name}" was not started: ${dispatch?.reason ?? 'the store returned no result'}`)
   }
-
-  // Runs
 
   runs(filter: Parameters<Sops['runs']>[0]): Promise<readonly SopRun[]> {
     return this.#ports.store.runs(filter)
@@ -160,8 +152,6 @@ export class SopEngine implements Sops {
     this.#activeRuns.release(runId)
     return run
   }
-
-  // Steps of the methods above
 
   async #start(
     definitions: readonly SopDefinition[],

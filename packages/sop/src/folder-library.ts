@@ -1,13 +1,13 @@
 /** The library of loaded procedures. It is reloaded by `reload`, and when a watched folder changes. */
 import { access } from 'node:fs/promises'
 import { signalScope } from '@sluice/kit'
-import type { Clock, Events, Logger, SopEvent, SopMode, TriggerKind } from '@sluice/sdk'
+import type { Clock, Events, Logger, SopMode, TriggerKind } from '@sluice/sdk'
 import type { Agreed } from './agreements.ts'
 import type { SopDefinition, SopProblem } from './definition.ts'
 import type { SopLibrary } from './engine-ports.ts'
 import type { WaitingSop } from './load-sop.ts'
 import type { LoadedSops, LoadSopsOptions, SopSource } from './load-sops.ts'
-import { TriggerIndex } from './trigger-index.ts'
+import { type EventContent, TriggerIndex } from './trigger-index.ts'
 import { watchFolder } from './watch-folder.ts'
 
 /** The settings that loading uses. */
@@ -56,7 +56,7 @@ export class FolderLibrary implements SopLibrary {
     this.#services = services
   }
 
-  match(event: Pick<SopEvent, 'source' | 'topic' | 'payload'>): readonly SopDefinition[] {
+  match(event: EventContent): readonly SopDefinition[] {
     return this.#index.match(event)
   }
 

@@ -32,7 +32,7 @@ export class RunDriver {
   #isStale = false
   #isStopped = false
 
-  constructor(run: Pick<SopRun, 'id' | 'sop'>, ports: EnginePorts, runs: RunRepository, owner: RunOwner) {
+  constructor(run: SopRun, ports: EnginePorts, runs: RunRepository, owner: RunOwner) {
     this.sop = run.sop
     this.#runId = run.id
     this.#ports = ports

@@ -16,7 +16,7 @@ export const runOfSession = (session: string): string | undefined =>
   session.startsWith(SESSION_PREFIX) ? session.slice(SESSION_PREFIX.length) : undefined
 
 /** Returns the caller whose memories and devices the steps of a procedure use: always its own, whatever started the run. */
-export const stepCaller = ({ sop }: Pick<SopRun, 'sop'>): string => `sop:${sop}`
+export const stepCaller = ({ sop }: SopRun): string => `sop:${sop}`
 
 /** Returns the span of the whole run, in the trace of the event that started it. */
 export function runTrace({ id, event }: Pick<SopRun, 'id' | 'event'>): Trace {

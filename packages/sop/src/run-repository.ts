@@ -7,7 +7,7 @@ import { reportProgress } from './run-progress.ts'
 /** A change that collides with another one is computed from the newer run and tried again. */
 const ATTEMPTS_MAX = 16
 
-export const hasEnded = ({ status }: Pick<SopRun, 'status'>): boolean => SOP_ENDED.includes(status)
+export const hasEnded = ({ status }: SopRun): boolean => SOP_ENDED.includes(status)
 
 export class RunRepository {
   readonly #ports: EnginePorts

@@ -1,12 +1,10 @@
 /** Simulates an event: which triggers match and why the others do not, how each run would go, and its cost. Nothing is run. */
-import { AppError, type SopEvent, type SopStep } from '@sluice/sdk'
+import { AppError, type SopStep } from '@sluice/sdk'
 import * as v from 'valibot'
 import { EventPayload, type Unmet, unmet } from './condition.ts'
 import { type SopDefinition, type SopTrigger, triggerText } from './definition.ts'
 import { gateBefore } from './gates.ts'
-import { TriggerIndex } from './trigger-index.ts'
-
-export type SimulatedEvent = Pick<SopEvent, 'source' | 'topic' | 'payload'>
+import { type EventContent, TriggerIndex } from './trigger-index.ts'
 
 export interface SimulatedTrigger {
   /** As lists show it: `webhook:/deploy`. */
@@ -57,7 +55,7 @@ export interface CostRange {
 }
 
 /** Pure: simulates the event for each definition. */
-export function simulate(definitions: readonly SopDefinition[], event: SimulatedEvent, model: ModelLimits): SimulatedSop[] {
+export function simulate(definitions: readonly SopDefinition[], event: EventContent, model: ModelLimits): SimulatedSop[] {
   const payload = new EventPayload(event.payload)
   return definitions.map((definition) => {
     const triggers = definition.triggers.map((trigger) => simulateTrigger(definition, trigger, event, payload))
@@ -80,13 +78,13 @@ function simulateStep({ mode, priority }: SopDefinition, step: SopStep): Simulat
   return { number, title, waits: gateBefore(mode, priority, step), by, tools }
 }
 
-function simulateTrigger(definition: SopDefinition, trigger: SopTrigger, event: SimulatedEvent, payload: EventPayload): SimulatedTrigger {
+function simulateTrigger(definition: SopDefinition, trigger: SopTrigger, event: EventContent, payload: EventPayload): SimulatedTrigger {
   const condition = 'condition' in trigger ? trigger.condition : null
   const why = whyNot(definition, trigger, event, payload)
   return { trigger: triggerText(trigger), condition, matches: why === null, why }
 }
 
-function whyNot(definition: SopDefinition, trigger: SopTrigger, { source, topic }: SimulatedEvent, payload: EventPayload): string | null {
+function whyNot(definition: SopDefinition, trigger: SopTrigger, { source, topic }: EventContent, payload: EventPayload): string | null {
   if (trigger.type !== source) return `the event is of kind ${source}`
   // An index of this trigger alone, so that the simulation matches exactly as the engine does.
   const [found] = new TriggerIndex([{ ...definition, triggers: [trigger] }]).triggersFor(source, topic)
@@ -134,7 +132,7 @@ const eventSchema = v.strictObject({
 const EVENT_FORM = 'an event looks like {"source": "webhook", "topic": "/deploy", "payload": {"any": "JSON"}}'
 
 /** Reads an event that a person has written. A payload other than a text becomes its JSON text. Throws `invalid_request`. */
-export function readEvent(json: unknown): SimulatedEvent {
+export function readEvent(json: unknown): EventContent {
   const { success, output, issues } = v.safeParse(eventSchema, json)
   if (!success) {
     const [issue] = issues

@@ -5,6 +5,9 @@ import { type Condition, EventPayload, parseCondition, unmet } from './condition
 import { type SopDefinition, type SopTrigger, topicOf } from './definition.ts'
 import { TopicFilters } from './topic-filter.ts'
 
+/** The part of an event that triggers look at. */
+export type EventContent = Pick<SopEvent, 'source' | 'topic' | 'payload'>
+
 export interface IndexedTrigger {
   readonly definition: SopDefinition
   readonly trigger: SopTrigger
@@ -47,7 +50,7 @@ export class TriggerIndex {
   }
 
   /** Returns the procedures that an event starts, each once, sorted by name. */
-  match({ source, topic, payload }: Pick<SopEvent, 'source' | 'topic' | 'payload'>): SopDefinition[] {
+  match({ source, topic, payload }: EventContent): SopDefinition[] {
     const read = new EventPayload(payload)
     const met = this.triggersFor(source, topic).filter(({ condition }) => condition === null || unmet(condition, read) === undefined)
     const found = met.map(({ definition }) => definition)

@@ -5,114 +5,119 @@ import { type MemoryApprovals, memoryApprovals } from '@sluice/testkit/memory-ap
 import { memorySopStore } from '@sluice/testkit/memory-sop-store'
 import type { SopDefinition } from '../definition.ts'
 import { SopEngine } from '../engine.ts'
-import type { EnginePorts, SopSettings } from '../engine-ports.ts'
+import type { EnginePorts } from '../engine-ports.ts'
 import { FakeAgent } from './fake-agent.ts'
 import { event, library } from './samples.ts'
 
-export interface SopBench {
-  readonly host: TestHost
-  readonly store: EnginePorts['store']
-  agent: FakeAgent
+/** Resolves to a bench whose engine carries out runs. */
+export async function sopBench(definitions: readonly SopDefinition[], overrides: Partial<EnginePorts> = {}): Promise<SopBench> {
+  const bench = new SopBench(definitions, overrides)
+  await bench.engine.resume()
+  return bench
+}
+
+export class SopBench {
+  readonly host: TestHost = testHost()
+  readonly store = memorySopStore()
+  readonly settings = { max_concurrent_total: 100, approval_timeout_secs: 300, max_finished_runs: 0 }
+  agent = new FakeAgent()
   approvals: MemoryApprovals
   engine: SopEngine
   /** The engine of a process that does not carry out runs. */
   readonly other: SopEngine
-  readonly settings: { -readonly [Key in keyof SopSettings]: SopSettings[Key] }
+  readonly #definitions: readonly SopDefinition[]
+  readonly #overrides: Partial<EnginePorts>
+  readonly #storedApprovals = new Map<string, Approval>()
+  #ids = 0
+  #crashes = 0
+
+  constructor(definitions: readonly SopDefinition[], overrides: Partial<EnginePorts>) {
+    this.#definitions = definitions
+    this.#overrides = overrides
+    this.approvals = memoryApprovals(this.host.clock, this.#storedApprovals)
+    this.engine = this.#newEngine()
+    this.other = this.#newEngine()
+  }
+
   /** Fires the procedure's webhook. Resolves to the id of its run once the engine rests. */
-  fire(name: string): Promise<string>
-  run(runId: string): Promise<SopRun>
+  async fire(name: string): Promise<string> {
+    const [dispatch] = await this.engine.fire(event(`/${name}`))
+    await this.settle()
+    if (dispatch?.status !== 'started') throw new Error(`${name} was not started`)
+    return dispatch.runId
+  }
+
+  async run(runId: string): Promise<SopRun> {
+    const run = await this.store.get(runId)
+    if (!run) throw new Error(`no run ${runId}`)
+    return run
+  }
+
   /** Decides the gate at which the run waits. */
-  decide(runId: string, state: 'approved' | 'rejected' | 'expired' | 'cancelled', feedback?: string): Promise<void>
+  async decide(runId: string, state: 'approved' | 'rejected' | 'expired' | 'cancelled', feedback?: string): Promise<void> {
+    const { gate } = await this.run(runId)
+    const decision = { state, by: 'chat:anna', ...(feedback !== undefined && { feedback }) }
+    await this.approvals.decide({ runId, stepId: gate?.stepId ?? '' }, decision)
+    await this.settle()
+  }
+
   /** Returns the turn that carries out the run. */
-  turnOf(runId: string): string
-  kinds(runId: string): Promise<readonly NewAudit['kind'][]>
+  turnOf(runId: string): string {
+    const turn = this.agent.live.find(({ session }) => session === `sop:${runId}`)
+    if (!turn) throw new Error(`no turn carries out ${runId}`)
+    return turn.id
+  }
+
+  /** Resolves to the kinds of the run's audit records, in order. */
+  async kinds(runId: string): Promise<readonly NewAudit['kind'][]> {
+    return (await this.store.audit({ limit: 1000, run: runId })).map(({ kind }) => kind)
+  }
+
   /** Simulates a crash and a restart. */
-  restart(): Promise<void>
-  settle(): Promise<void>
-}
+  async restart(): Promise<void> {
+    this.#crashes++
+    const { tools } = this.agent
+    this.agent = new FakeAgent(this.agent.turns)
+    for (const [name, tool] of tools) this.agent.tools.set(name, tool)
+    this.approvals = memoryApprovals(this.host.clock, this.#storedApprovals)
+    this.engine = this.#newEngine()
+    await this.engine.resume()
+    await this.settle()
+  }
 
-export async function sopBench(definitions: readonly SopDefinition[], overrides: Partial<EnginePorts> = {}): Promise<SopBench> {
-  const host = testHost()
-  const store = memorySopStore()
-  const kept = new Map<string, Approval>()
-  const settings = { max_concurrent_total: 100, approval_timeout_secs: 300, max_finished_runs: 0 }
-  let ids = 0
-  let generation = 0
+  /** Lets the engine do everything that needs no time to pass. */
+  settle(): Promise<void> {
+    return this.host.advance(0)
+  }
 
-  const make = (agent: FakeAgent, approvals: MemoryApprovals): SopEngine => {
-    const mine = generation
-    const untilCrash = <Port extends object>(port: Port): Port =>
-      new Proxy(port, {
-        get: (target, key) => {
-          const member: unknown = Reflect.get(target, key)
-          if (typeof member !== 'function') return member
-          return (...args: unknown[]) => (mine === generation ? Reflect.apply(member, target, args) : new Promise(() => undefined))
-        },
-      })
+  #newEngine(): SopEngine {
+    const { host } = this
     return new SopEngine({
-      store: untilCrash(store),
-      turns: agent,
-      agent: untilCrash(agent),
-      approvals,
-      library: library(...definitions),
+      store: this.#untilCrash(this.store),
+      turns: this.agent,
+      agent: this.#untilCrash(this.agent),
+      approvals: this.approvals,
+      library: library(...this.#definitions),
       events: host.events,
-      clock: untilCrash(host.clock),
+      clock: this.#untilCrash(host.clock),
       log: host.log,
-      config: () => settings,
+      config: () => this.settings,
       client: 'sop' as ClientId,
       observe: () => {},
-      newId: () => `id-${++ids}`,
-      ...overrides,
+      newId: () => `id-${++this.#ids}`,
+      ...this.#overrides,
     })
   }
-  const settle = () => host.advance(0)
-  const agent = new FakeAgent()
-  const approvals = memoryApprovals(host.clock, kept)
-  const bench: SopBench = {
-    host,
-    store,
-    agent,
-    approvals,
-    settings,
-    engine: make(agent, approvals),
-    other: make(agent, approvals),
-    async fire(name) {
-      const [dispatch] = await bench.engine.fire(event(`/${name}`))
-      await settle()
-      if (dispatch?.status !== 'started') throw new Error(`${name} was not started`)
-      return dispatch.runId
-    },
-    async run(runId) {
-      const run = await store.get(runId)
-      if (!run) throw new Error(`no run ${runId}`)
-      return run
-    },
-    async decide(runId, state, feedback) {
-      const { gate } = await bench.run(runId)
-      await bench.approvals.decide(
-        { runId, stepId: gate?.stepId ?? '' },
-        { state, by: 'chat:anna', ...(feedback !== undefined && { feedback }) },
-      )
-      await settle()
-    },
-    turnOf(runId) {
-      const turn = bench.agent.live.find(({ session }) => session === `sop:${runId}`)
-      if (!turn) throw new Error(`no turn works on ${runId}`)
-      return turn.id
-    },
-    kinds: async (runId) => (await store.audit({ limit: 1000, run: runId })).map(({ kind }) => kind),
-    async restart() {
-      generation++
-      const { tools } = bench.agent
-      bench.agent = new FakeAgent(bench.agent.turns)
-      for (const [name, tool] of tools) bench.agent.tools.set(name, tool)
-      bench.approvals = memoryApprovals(host.clock, kept)
-      bench.engine = make(bench.agent, bench.approvals)
-      await bench.engine.resume()
-      await settle()
-    },
-    settle,
+
+  /** Returns the port with methods that never settle once the present process has crashed. */
+  #untilCrash<Port extends object>(port: Port): Port {
+    const crashes = this.#crashes
+    return new Proxy(port, {
+      get: (target, key) => {
+        const member: unknown = Reflect.get(target, key)
+        if (typeof member !== 'function') return member
+        return (...args: unknown[]) => (crashes === this.#crashes ? Reflect.apply(member, target, args) : new Promise(() => undefined))
+      },
+    })
   }
-  await bench.engine.resume()
-  return bench
 }
