@@ -650,10 +650,16 @@ const memory = [
     'store.prune(retention)',
     ['packages/runtime/src/retention.test.ts'],
   ),
-  bug('erasure: what was erased is still said from memory', `${STORE}/erase.ts`, '    this.#cache.delete(id)\n', '', [STORE_RULES]),
-  bug('erasure: what was erased stays readable in the write-ahead log', `${STORE}/erase.ts`, 'purged: emptyLog(db)', 'purged: true', [
-    `${STORE}/erase.test.ts`,
+  bug('erasure: what was erased is still said from memory', `${STORE}/conversation-eraser.ts`, '    this.#cache.delete(id)\n', '', [
+    STORE_RULES,
   ]),
+  bug(
+    'erasure: what was erased stays readable in the write-ahead log',
+    `${STORE}/conversation-eraser.ts`,
+    'purged: emptyLog(db)',
+    'purged: true',
+    [`${STORE}/conversation-eraser.test.ts`],
+  ),
   bug(
     'storage: a database is upgraded under a running daemon',
     `${STORE}/migrate.ts`,

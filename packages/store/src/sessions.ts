@@ -1,7 +1,7 @@
 /** Sessions and their messages. The end of a turn writes the messages, in `turns.ts`. */
 import type { SaidInTurn, SessionRow, SessionStore } from '@sluice/sdk'
+import { ConversationEraser } from './conversation-eraser.ts'
 import type { Database } from './database.ts'
-import { ConversationEraser } from './erase.ts'
 import type { GroupCommit } from './group-commit.ts'
 import type { Chunk, HistoryCache } from './history-cache.ts'
 

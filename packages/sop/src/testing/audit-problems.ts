@@ -8,70 +8,106 @@ const RUN_ENDS: readonly string[] = ['run_completed', 'run_failed', 'run_cancell
 
 /** Returns the broken rules of one run's records; empty when all hold. */
 export function auditProblems(run: SopRun, rows: readonly AuditRow[]): string[] {
-  const problems: string[] = []
-  const check = (holds: boolean, problem: string) => {
-    if (!holds) problems.push(`${run.id} (${run.sop}): ${problem}`)
-  }
-  const requested = new Set<string>()
-  const decidedGates = new Map<string, string>()
-  const ended = new Map<number, string>()
-  /** The step that has started and has neither ended nor been interrupted. */
-  let openStep: number | null = null
-  let interruptedStep: number | null = null
-  let end: string | null = null
+  const check = new AuditCheck(run)
+  for (const [index, row] of rows.entries()) check.next(row, index)
+  return check.conclude()
+}
 
-  for (const [index, { kind, step, by, detail }] of rows.entries()) {
-    const gate = String(detail.gate)
-    check((kind === 'run_started') === (index === 0), `record ${index + 1} is ${kind}`)
-    check(end === null, `${kind} after ${end}`)
-    if (kind === 'approval_requested') {
-      check(!requested.has(gate), `${gate} is requested twice`)
-      requested.add(gate)
-    }
-    if (DECISIONS.includes(kind)) {
-      check(requested.has(gate), `${gate} is ${kind} but was never requested`)
-      check(!decidedGates.has(gate), `${gate} is decided twice`)
-      check(kind !== 'approved' || by !== 'timeout', `${gate} is approved by a timeout`)
-      decidedGates.set(gate, kind)
-      if (kind === 'approved' && gate.includes('-again-')) interruptedStep = null
-    }
-    if (kind === 'step_started' && step !== null) {
-      const definition = run.steps[step - 1]
-      const needsApproval = definition && gateBefore(run.mode, run.priority, definition) !== null
-      check(!needsApproval || decidedGates.get(`step-${step}`) === 'approved', `step ${step} starts without its approval`)
-      check(definition?.kind === 'execute', `step ${step} starts and is a checkpoint`)
-      check(interruptedStep !== step, `step ${step} starts again without an approval`)
-      check(
-        step === 1 || (ended.has(step - 1) && ended.get(step - 1) !== 'step_failed'),
-        `step ${step} starts before the previous step has ended`,
-      )
-      check(
-        openStep === null || (openStep === step && Number(detail.attempt) > 1),
-        `step ${step} starts while step ${openStep} is in progress`,
-      )
-      openStep = step
-    }
-    if (kind === 'step_cut') [interruptedStep, openStep] = [step, null]
-    if (STEP_ENDS.includes(kind) && step !== null) {
-      check(!ended.has(step), `step ${step} ends twice`)
-      const isCheckpoint = run.steps[step - 1]?.kind === 'checkpoint'
-      check(isCheckpoint ? decidedGates.get(`step-${step}`) === 'approved' : openStep === step, `step ${step} ends but was not in progress`)
-      ended.set(step, kind)
-      openStep = null
-    }
-    if (RUN_ENDS.includes(kind)) {
-      end = kind
-      const stops = [...decidedGates.values()].filter((decision) => decision !== 'approved')
-      check(stops.length === 0 || (kind === 'run_cancelled' && stops.length === 1), `${kind} after ${stops.join()}`)
-    }
-    if (kind === 'run_completed') {
-      check(ended.size === run.steps.length, `completed with ${ended.size} of ${run.steps.length} steps recorded`)
-      const isExecuted = ([step, how]: [number, string]) => how === 'step_completed' && run.steps[step - 1]?.kind === 'execute'
-      check([...ended].some(isExecuted), 'completed without an executed step')
-    }
+/** Reads the records of one run in order. */
+class AuditCheck {
+  readonly #run: SopRun
+  readonly #problems: string[] = []
+  readonly #requestedGates = new Set<string>()
+  /** The kind of decision by gate. */
+  readonly #decisions = new Map<string, string>()
+  /** The kind of end by step number. */
+  readonly #stepEnds = new Map<number, string>()
+  /** The step that has started and has neither ended nor been interrupted. */
+  #openStep: number | null = null
+  /** The step that was interrupted and may not start again without an approval. */
+  #interruptedStep: number | null = null
+  #runEnd: string | null = null
+
+  constructor(run: SopRun) {
+    this.#run = run
   }
-  check(SOP_ENDED.includes(run.status) === (end !== null), `the run is ${run.status}, the log says ${end ?? 'unfinished'}`)
-  check(end === null || end === `run_${run.status}`, `the run is ${run.status}, the log says ${end}`)
-  check(run.results.length === ended.size, `${run.results.length} results, ${ended.size} in the log`)
-  return problems
+
+  next(row: AuditRow, index: number): void {
+    const { kind, step } = row
+    this.#require((kind === 'run_started') === (index === 0), `record ${index + 1} is ${kind}`)
+    this.#require(this.#runEnd === null, `${kind} after ${this.#runEnd}`)
+    if (kind === 'approval_requested') this.#approvalRequested(String(row.detail.gate))
+    if (DECISIONS.includes(kind)) this.#decided(row)
+    if (kind === 'step_started' && step !== null) this.#stepStarted(step, Number(row.detail.attempt))
+    if (kind === 'step_cut') [this.#interruptedStep, this.#openStep] = [step, null]
+    if (STEP_ENDS.includes(kind) && step !== null) this.#stepEnded(step, kind)
+    if (RUN_ENDS.includes(kind)) this.#runEnded(kind)
+  }
+
+  /** Compares the log with the run and returns all problems. */
+  conclude(): string[] {
+    const { status, results } = this.#run
+    const end = this.#runEnd
+    this.#require(SOP_ENDED.includes(status) === (end !== null), `the run is ${status}, the log says ${end ?? 'unfinished'}`)
+    this.#require(end === null || end === `run_${status}`, `the run is ${status}, the log says ${end}`)
+    this.#require(results.length === this.#stepEnds.size, `${results.length} results, ${this.#stepEnds.size} in the log`)
+    return this.#problems
+  }
+
+  #approvalRequested(gate: string): void {
+    this.#require(!this.#requestedGates.has(gate), `${gate} is requested twice`)
+    this.#requestedGates.add(gate)
+  }
+
+  #decided({ kind, by, detail }: AuditRow): void {
+    const gate = String(detail.gate)
+    this.#require(this.#requestedGates.has(gate), `${gate} is ${kind} but was never requested`)
+    this.#require(!this.#decisions.has(gate), `${gate} is decided twice`)
+    this.#require(kind !== 'approved' || by !== 'timeout', `${gate} is approved by a timeout`)
+    this.#decisions.set(gate, kind)
+    if (kind === 'approved' && gate.includes('-again-')) this.#interruptedStep = null
+  }
+
+  #stepStarted(step: number, attempt: number): void {
+    const definition = this.#run.steps[step - 1]
+    const needsApproval = definition && gateBefore(this.#run.mode, this.#run.priority, definition) !== null
+    const previousEnd = this.#stepEnds.get(step - 1)
+    const openStep = this.#openStep
+    this.#require(!needsApproval || this.#isApproved(step), `step ${step} starts without its approval`)
+    this.#require(definition?.kind === 'execute', `step ${step} starts and is a checkpoint`)
+    this.#require(this.#interruptedStep !== step, `step ${step} starts again without an approval`)
+    this.#require(
+      step === 1 || (previousEnd !== undefined && previousEnd !== 'step_failed'),
+      `step ${step} starts before the previous step has ended`,
+    )
+    this.#require(openStep === null || (openStep === step && attempt > 1), `step ${step} starts while step ${openStep} is in progress`)
+    this.#openStep = step
+  }
+
+  #stepEnded(step: number, kind: string): void {
+    this.#require(!this.#stepEnds.has(step), `step ${step} ends twice`)
+    const isCheckpoint = this.#run.steps[step - 1]?.kind === 'checkpoint'
+    this.#require(isCheckpoint ? this.#isApproved(step) : this.#openStep === step, `step ${step} ends but was not in progress`)
+    this.#stepEnds.set(step, kind)
+    this.#openStep = null
+  }
+
+  #runEnded(kind: string): void {
+    this.#runEnd = kind
+    const refusals = [...this.#decisions.values()].filter((decision) => decision !== 'approved')
+    this.#require(refusals.length === 0 || (kind === 'run_cancelled' && refusals.length === 1), `${kind} after ${refusals.join()}`)
+    if (kind !== 'run_completed') return
+    const { steps } = this.#run
+    this.#require(this.#stepEnds.size === steps.length, `completed with ${this.#stepEnds.size} of ${steps.length} steps recorded`)
+    const isExecuted = ([step, end]: [number, string]) => end === 'step_completed' && steps[step - 1]?.kind === 'execute'
+    this.#require([...this.#stepEnds].some(isExecuted), 'completed without an executed step')
+  }
+
+  #isApproved(step: number): boolean {
+    return this.#decisions.get(`step-${step}`) === 'approved'
+  }
+
+  #require(holds: boolean, problem: string): void {
+    if (!holds) this.#problems.push(`${this.#run.id} (${this.#run.sop}): ${problem}`)
+  }
 }
