@@ -124,7 +124,7 @@ describe('a link', () => {
     const late = passing(clock, read(4))
     // The reply to the first attempt arrives during the hello of the second one.
     await clock.advance(1600)
-    board.say('{"ok":true,"data":{"value":0,"late":true}}\n')
+    board.send('{"ok":true,"data":{"value":0,"late":true}}\n')
     expect((await late).value).toEqual({ value: 1 })
     await expect(read(5)).resolves.toEqual(expect.objectContaining({ value: 0 }))
   })
@@ -134,9 +134,9 @@ describe('a link', () => {
     board.always('silent')
     const write = link.request('gpio_write', { pin: 99, value: 1 }, WRITE)
     for (let ping = 1; ping < 3; ping++) await clock.advance(PING_MS)
-    board.say(PONG)
+    board.send(PONG)
     await receivedOne(board)
-    board.say(`${PONG}${PONG}{"ok":false,"error":"Invalid pin"}\n`)
+    board.send(`${PONG}${PONG}{"ok":false,"error":"Invalid pin"}\n`)
     await expect(write).rejects.toThrow('board_b0 refuses: Invalid pin')
   })
 
@@ -159,7 +159,7 @@ describe('a link', () => {
     board.always('silent')
     const reading = read(4)
     for (let ping = 1; ping < PINGS_MAX; ping++) await clock.advance(PING_MS)
-    board.say(PONG)
+    board.send(PONG)
     await receivedOne(board)
     const { error } = await passing(clock, reading)
     expect(error).toEqual(code('upstream_timeout'))
@@ -177,9 +177,9 @@ describe('a link', () => {
 
   test('passes signals to the listener, between and within replies', async () => {
     const { board, read, signals } = connected()
-    board.say('{"event":"button","value":1}\n')
+    board.send('{"event":"button","value":1}\n')
     await read(4)
-    board.say('{"event":"temp","value":{"celsius":21}}\n{"event":"bad/name","value":1}\n')
+    board.send('{"event":"temp","value":{"celsius":21}}\n{"event":"bad/name","value":1}\n')
     await read(4)
     expect(signals).toEqual([
       ['button', 1],

@@ -13,18 +13,6 @@ export interface Alias {
   readonly seenAtMs: number
 }
 
-export interface Aliases {
-  of(identity: Identity): Alias | undefined
-  /** Returns the alias of the device that was last seen at a path. */
-  at(path: string): Alias | undefined
-  /** Returns the alias of the device of a family that was seen last, leaving out the aliases in `except`. */
-  latest(family: string, except: ReadonlySet<string>): Alias | undefined
-  /** Returns the alias of a device. A new device gets its family and the first free number. */
-  bind(identity: Identity, family: string, path: string | null): Promise<string>
-  /** Passes an alias on, for example from an entry of the configuration to the device that was found for it. */
-  rebind(alias: string, identity: Identity, path: string | null): Promise<void>
-}
-
 /** When there are more, the alias that was not seen for the longest time is forgotten. */
 export const ALIASES_MAX = 256
 const PREFIX = 'alias:'
@@ -36,53 +24,79 @@ const aliasSchema = v.object({
   seenAtMs: v.number(),
 })
 
-/** Loads the stored aliases. Aliases for which `isInUse` returns true are never forgotten. */
-export async function loadAliases(keyValue: KeyValue, nowMs: () => number, isInUse: (alias: string) => boolean): Promise<Aliases> {
-  const known = new Map<string, Alias>()
-  for (const { value } of await keyValue.list(PREFIX, ALIASES_MAX)) {
-    const parsed = v.safeParse(aliasSchema, value)
-    if (parsed.success) known.set(parsed.output.alias, parsed.output)
-  }
-  const find = (fits: (alias: Alias) => boolean): Alias | undefined => [...known.values()].find(fits)
+export class Aliases {
+  readonly #keyValue: KeyValue
+  readonly #nowMs: () => number
+  readonly #isInUse: (alias: string) => boolean
+  readonly #known = new Map<string, Alias>()
 
-  const store = async (alias: Alias): Promise<void> => {
-    known.set(alias.alias, alias)
-    await keyValue.set(PREFIX + alias.alias, alias)
+  private constructor(keyValue: KeyValue, nowMs: () => number, isInUse: (alias: string) => boolean) {
+    this.#keyValue = keyValue
+    this.#nowMs = nowMs
+    this.#isInUse = isInUse
   }
-  const makeRoom = async (): Promise<void> => {
-    if (known.size < ALIASES_MAX) return
-    const [oldest] = [...known.values()].filter(({ alias }) => !isInUse(alias)).sort((a, b) => a.seenAtMs - b.seenAtMs)
-    if (!oldest) return
-    known.delete(oldest.alias)
-    await keyValue.delete(PREFIX + oldest.alias)
+
+  /** Loads the stored aliases. Aliases for which `isInUse` returns true are never forgotten. */
+  static async load(keyValue: KeyValue, nowMs: () => number, isInUse: (alias: string) => boolean): Promise<Aliases> {
+    const aliases = new Aliases(keyValue, nowMs, isInUse)
+    for (const { value } of await keyValue.list(PREFIX, ALIASES_MAX)) {
+      const parsed = v.safeParse(aliasSchema, value)
+      if (parsed.success) aliases.#known.set(parsed.output.alias, parsed.output)
+    }
+    return aliases
   }
-  const rebind = async (alias: string, identity: Identity, path: string | null): Promise<void> => {
-    const before = known.get(alias)
+
+  find(identity: Identity): Alias | undefined {
+    return [...this.#known.values()].find((alias) => alias.identity === identity)
+  }
+
+  /** Returns the alias of the device that was last seen at a path. */
+  latestAt(path: string): Alias | undefined {
+    return this.#latest((alias) => alias.path === path)
+  }
+
+  /** Returns the alias of the device of a family that was seen last, leaving out the aliases in `except`. */
+  latestOf(family: string, except: ReadonlySet<string>): Alias | undefined {
+    return this.#latest(({ alias }) => alias.replace(/(?<!\d)\d+$/, '') === family && !except.has(alias))
+  }
+
+  /** Returns the alias of a device. A new device gets its family and the first free number. */
+  async bind(identity: Identity, family: string, path: string | null): Promise<string> {
+    const before = this.find(identity)
+    if (before) {
+      await this.rebind(before.alias, identity, path)
+      return before.alias
+    }
+    await this.#makeRoom()
+    let number = 0
+    while (this.#known.has(`${family}${number}`)) number++
+    const alias = `${family}${number}`
+    await this.#store({ alias, identity, path, seenAtMs: this.#nowMs() })
+    return alias
+  }
+
+  /** Passes an alias on, for example from an entry of the configuration to the device that was found for it. */
+  async rebind(alias: string, identity: Identity, path: string | null): Promise<void> {
+    const before = this.#known.get(alias)
     // Skips the write when nothing has changed, because devices are scanned every few seconds.
     if (before?.identity === identity && before.path === path) return
-    await store({ alias, identity, path, seenAtMs: nowMs() })
+    await this.#store({ alias, identity, path, seenAtMs: this.#nowMs() })
   }
 
-  return {
-    of: (identity) => find((alias) => alias.identity === identity),
-    at: (path) => [...known.values()].filter((alias) => alias.path === path).sort((a, b) => b.seenAtMs - a.seenAtMs)[0],
-    latest: (family, except) =>
-      [...known.values()]
-        .filter(({ alias }) => alias.replace(/(?<!\d)\d+$/, '') === family && !except.has(alias))
-        .sort((a, b) => b.seenAtMs - a.seenAtMs)[0],
-    rebind,
-    async bind(identity, family, path) {
-      const before = find((alias) => alias.identity === identity)
-      if (before) {
-        await rebind(before.alias, identity, path)
-        return before.alias
-      }
-      await makeRoom()
-      let number = 0
-      while (known.has(`${family}${number}`)) number++
-      const alias = `${family}${number}`
-      await store({ alias, identity, path, seenAtMs: nowMs() })
-      return alias
-    },
+  #latest(fits: (alias: Alias) => boolean): Alias | undefined {
+    return [...this.#known.values()].filter(fits).sort((a, b) => b.seenAtMs - a.seenAtMs)[0]
+  }
+
+  async #store(alias: Alias): Promise<void> {
+    this.#known.set(alias.alias, alias)
+    await this.#keyValue.set(PREFIX + alias.alias, alias)
+  }
+
+  async #makeRoom(): Promise<void> {
+    if (this.#known.size < ALIASES_MAX) return
+    const [oldest] = [...this.#known.values()].filter(({ alias }) => !this.#isInUse(alias)).sort((a, b) => a.seenAtMs - b.seenAtMs)
+    if (!oldest) return
+    this.#known.delete(oldest.alias)
+    await this.#keyValue.delete(PREFIX + oldest.alias)
   }
 }

@@ -1,6 +1,6 @@
 /** Turns found boards and configured boards into devices with aliases. */
 import type { Host } from '@sluice/sdk'
-import { type Aliases, loadAliases } from './aliases.ts'
+import { Aliases } from './aliases.ts'
 import type { DeviceTable } from './device-table.ts'
 import type { Entry } from './entries.ts'
 import type { FoundBoard } from './find-boards.ts'
@@ -24,7 +24,7 @@ export class BoardNames {
   /** Updates the devices to the boards of a scan. A device that is not among them is marked as disconnected. */
   async update(found: readonly FoundBoard[]): Promise<void> {
     const isInUse = (alias: string): boolean => this.#devices.get(alias)?.connected === true
-    this.#aliases ??= loadAliases(this.#host.keyValue, this.#host.clock.nowMs, isInUse)
+    this.#aliases ??= Aliases.load(this.#host.keyValue, this.#host.clock.nowMs, isInUse)
     const aliases = await this.#aliases
     const unfilled = new Set(this.#entries)
     const taken = new Set<string>()
@@ -60,7 +60,7 @@ export class BoardNames {
   async #aliasOfFound(aliases: Aliases, found: FoundBoard, entry: Entry | undefined): Promise<string> {
     const expected = found.location === null ? undefined : this.#expected.get(found.location)
     // A new device takes over the alias that is expected at its place, or the alias of the entry that it fills.
-    const adopted = aliases.of(found.identity) ? undefined : (expected ?? (entry && aliases.of(entry.identity)?.alias))
+    const adopted = aliases.find(found.identity) ? undefined : (expected ?? (entry && aliases.find(entry.identity)?.alias))
     if (adopted === undefined) return aliases.bind(found.identity, found.family, found.path)
     await aliases.rebind(adopted, found.identity, found.path)
     return adopted
@@ -83,8 +83,8 @@ async function aliasOfUnfilled(
   { transport, path, family, identity }: Entry,
   taken: ReadonlySet<string>,
 ): Promise<string> {
-  if (transport === 'serial' && !aliases.of(identity)) {
-    const last = path === null ? aliases.latest(family, taken) : aliases.at(path)
+  if (transport === 'serial' && !aliases.find(identity)) {
+    const last = path === null ? aliases.latestOf(family, taken) : aliases.latestAt(path)
     if (last && !taken.has(last.alias)) return last.alias
   }
   return aliases.bind(identity, family, path)

@@ -42,7 +42,7 @@ export interface FakeBoard {
   /** Sets the fault of all requests from now on, pings included. */
   always(fault: Fault): void
   /** Sends the text unchanged. */
-  say(text: string | Uint8Array): void
+  send(text: string | Uint8Array): void
 }
 
 export interface FakeBoardOptions {
@@ -63,7 +63,7 @@ export function fakeBoard(far: Port, { dialect = 'numbered', capabilities = CAPA
   const pins = new Map<number, 0 | 1>()
   const faults: Fault[] = []
   let always: Fault | undefined
-  const say = (text: string | Uint8Array): void => void far.write(Buffer.from(text)).catch(() => undefined)
+  const send = (text: string | Uint8Array): void => void far.write(Buffer.from(text)).catch(() => undefined)
 
   const resultOf = ({ command, args }: BoardRequest): unknown => {
     const pin = Number(args.pin)
@@ -80,17 +80,17 @@ export function fakeBoard(far: Port, { dialect = 'numbered', capabilities = CAPA
     const { id } = request
     const refusal = `${JSON.stringify(dialect === 'bare' ? { ok: false, error: 'Invalid pin' } : { id, ok: false, error: 'Invalid pin' })}\n`
     const reply = frame(id, resultOf(request))
-    if (typeof fault === 'object') say(frame(id, fault.answer))
-    else if (fault === 'noise') say(Buffer.concat([NOISE, Buffer.from(`{"id":"${id}","ok":tr\n${reply}`)]))
-    else if (fault === 'half' || fault === 'unplug') say(reply.slice(0, reply.length / 2))
-    else if (fault === 'stray') say(`${frame(STRAY, 'stray')}${reply}`)
-    else if (fault === 'wrong-id') say(frame(STRAY, resultOf(request)))
-    else if (fault === 'echo') say(`${line}\n${reply}`)
-    else if (fault === 'only-echo') say(`${line}\n`)
-    else if (fault === 'endless') say(ENDLESS)
-    else if (fault === 'other-protocol') say('$GPGGA,123519,4807.038,N,01131.000,E*47\r\nok T:200.0\r\n')
-    else if (fault === 'refuse') say(refusal)
-    else if (fault === 'none') say(reply)
+    if (typeof fault === 'object') send(frame(id, fault.answer))
+    else if (fault === 'noise') send(Buffer.concat([NOISE, Buffer.from(`{"id":"${id}","ok":tr\n${reply}`)]))
+    else if (fault === 'half' || fault === 'unplug') send(reply.slice(0, reply.length / 2))
+    else if (fault === 'stray') send(`${frame(STRAY, 'stray')}${reply}`)
+    else if (fault === 'wrong-id') send(frame(STRAY, resultOf(request)))
+    else if (fault === 'echo') send(`${line}\n${reply}`)
+    else if (fault === 'only-echo') send(`${line}\n`)
+    else if (fault === 'endless') send(ENDLESS)
+    else if (fault === 'other-protocol') send('$GPGGA,123519,4807.038,N,01131.000,E*47\r\nok T:200.0\r\n')
+    else if (fault === 'refuse') send(refusal)
+    else if (fault === 'none') send(reply)
     if (fault === 'unplug') setImmediate(() => setImmediate(() => void far.close()))
   }
 
@@ -122,6 +122,6 @@ export function fakeBoard(far: Port, { dialect = 'numbered', capabilities = CAPA
     always(fault) {
       always = fault
     },
-    say,
+    send,
   }
 }

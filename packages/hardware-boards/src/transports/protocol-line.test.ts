@@ -57,7 +57,7 @@ describe('ProtocolLine', () => {
     line.listen(new Set(['button']))
     await clock.advance(3 * IDLE_MS)
     expect(state.isOpen).toBe(1)
-    boards[0]?.say('{"event":"button","value":1}\n')
+    boards[0]?.send('{"event":"button","value":1}\n')
     await clock.advance(1)
     expect(signals).toEqual([['button', 1]])
     state.refuses = true
@@ -78,7 +78,7 @@ describe('ProtocolLine', () => {
       const { line, clock, ports, boards, signals } = boardLine()
       line.listen(new Set(['pin_4', 'button', 'pin_x', 'pin_12']))
       await vi.waitFor(() => expect(requestsOf(boards[0])).toEqual(['watch 4', 'watch 12']))
-      boards[0]?.say('{"event":"pin_4","value":1}\n')
+      boards[0]?.send('{"event":"pin_4","value":1}\n')
       await vi.waitFor(() => expect(signals).toEqual([['pin_4', 1]]))
       line.listen(new Set(['pin_4', 'pin_5']))
       await vi.waitFor(() => expect(requestsOf(boards[0])?.slice(2)).toEqual(['unwatch 12', 'watch 5']))

@@ -75,10 +75,10 @@ describe.skipIf('missing' in socat)(`a board behind a real serial port${why}`, (
     const noise = Buffer.alloc(1_048_576, 'x')
     const before = process.memoryUsage()
     for (let mebibyte = 0; mebibyte < 16; mebibyte++) {
-      board.say(noise)
+      board.send(noise)
       await systemClock.sleep(10)
     }
-    board.say('\n')
+    board.send('\n')
     await expect(line.read(4, never)).resolves.toBe(0)
     expect(process.memoryUsage().heapUsed - before.heapUsed).toBeLessThan(16 * 1_048_576)
   })
