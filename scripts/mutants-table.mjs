@@ -514,10 +514,10 @@ const approvals = [
   ),
   bug(
     'approval: a question stays open after its turn is gone',
-    'packages/daemon/src/withdraw-questions.ts',
-    'if (!(await isWaitedFor(store, question)))',
-    'if (question === null)',
-    ['packages/daemon/src/withdraw-questions.test.ts'],
+    'packages/daemon/src/withdraw-approvals.ts',
+    'if (!(await isWaitedFor(store, approval)))',
+    'if (approval === null)',
+    ['packages/daemon/src/withdraw-approvals.test.ts'],
   ),
   bug(
     'approval: a client sees and decides the calls of another device',
@@ -600,7 +600,7 @@ const access = [
   ),
   bug(
     'secrets: a text of the log is cut before secrets are masked in it',
-    'packages/runtime/src/log/log-fields.ts',
+    'packages/runtime/src/log/printable-fields.ts',
     'return PATTERNS.reduce((clean, [pattern, replacement]) => clean.replace(pattern, replacement), cut)',
     'return hide(PATTERNS.reduce((clean, [pattern, replacement]) => clean.replace(pattern, replacement), whole.slice(0, STRING_CHARS_MAX)))',
     ['packages/runtime/src/log/log.test.ts'],

@@ -72,8 +72,8 @@ const queueReply = () =>
     ]),
   )
 
-describe('a start that fails', () => {
-  test('on a taken port has done nothing: what waits still waits, untried, and the next start sends it', async () => {
+describe('startDaemon, when the start fails', () => {
+  test('on a used port has sent nothing; the next start sends the queued reply', async () => {
     await queueReply()
     const taken = createServer()
     squatter = taken
@@ -86,7 +86,7 @@ describe('a start that fails', () => {
     await expect.poll(() => sends).toEqual(['hello'])
   })
 
-  test('after it is bound gives everything back: the port, the store and the lock', async () => {
+  test('after it bound the port releases the port, the store and the lock', async () => {
     const broken = defineFeature({
       id: 'x-broken',
       build: () => ({
@@ -94,20 +94,20 @@ describe('a start that fails', () => {
           {
             name: 'y',
             get limits(): never {
-              throw new Error('a fault of ours')
+              throw new Error('a bug')
             },
           } as unknown as Channel,
         ],
       }),
     })
     const before = options()
-    await expect(startDaemon({ ...before, features: [...before.features, broken] })).rejects.toThrow('a fault of ours')
+    await expect(startDaemon({ ...before, features: [...before.features, broken] })).rejects.toThrow('a bug')
     running = await startDaemon(options())
     expect((await fetch(`${running.url}/health`)).status).toBe(200)
   })
 })
 
-test('a daemon.json that cannot be written keeps nobody from being served', async () => {
+test('serves requests although daemon.json cannot be written', async () => {
   mkdirSync(join(dataDir, 'daemon.json.new'))
   running = await startDaemon(options())
   expect((await fetch(`${running.url}/health`)).status).toBe(200)
@@ -126,7 +126,7 @@ test('the vitals include the age of the oldest reply that waits', async () => {
 })
 
 describe('a changed configuration', () => {
-  test('has its sandbox tried at once, so that status shows it before any command runs', async () => {
+  test('has its sandbox probed at once, before any command runs', async () => {
     running = await startDaemon(options())
     const { runtime } = running
     await vi.waitFor(() => expect(runtime.vitals().sandbox?.detail).toMatch(/no backend/))
@@ -137,7 +137,7 @@ describe('a changed configuration', () => {
     )
   })
 
-  test('is warned of like one at the start, but only for what is new', async () => {
+  test('is followed by warnings that are new, and by no others', async () => {
     const channel = { name: 'x', allow: [], limits: { text: 1, unit: 'utf16' }, send: async () => ({ id: 'p' }) } as const
     const sample = () => ({ headers: {}, body: '' })
     const webhook = { path: '/x', verify: () => ({ by: 'test' }), parse: () => [], sample, unsigned: 'secret' } as const
@@ -148,16 +148,16 @@ describe('a changed configuration', () => {
     })
     running = await startDaemon(options({ features: [offline, feature] }))
     const warn = vi.spyOn(running.runtime.log, 'warn')
-    const told = () => warn.mock.calls.map(([message]) => message)
+    const logged = () => warn.mock.calls.map(([message]) => message)
     writeFileSync(join(dataDir, 'config.toml'), '[x.channel]\ntoken = "t"\n')
-    await vi.waitFor(() => expect(told()).toHaveLength(2), { timeout: 10_000 })
-    expect(told()).toEqual([expect.stringContaining('plain text'), expect.stringContaining('not verified')])
+    await vi.waitFor(() => expect(logged()).toHaveLength(2), { timeout: 10_000 })
+    expect(logged()).toEqual([expect.stringContaining('plain text'), expect.stringContaining('not verified')])
     writeFileSync(join(dataDir, 'config.toml'), '[x.channel]\ntoken = "t"\n[agent]\nmax_iterations = 3\n')
     await vi.waitFor(() => expect(running?.runtime.config().core(agentSection).max_iterations).toBe(3), { timeout: 10_000 })
-    expect(told()).toHaveLength(2)
+    expect(logged()).toHaveLength(2)
   })
 
-  test('that is refused changes nothing of what tools may do', async () => {
+  test('that is refused leaves the guards in force', async () => {
     running = await startDaemon(options())
     const { runtime } = running
     const before = runtime.guards()
@@ -165,15 +165,15 @@ describe('a changed configuration', () => {
     expect(runtime.guards()).toBe(before)
   })
 
-  test('brings secrets that never show in the log: not before it is in force, and those it replaces not after', async () => {
+  test('never shows its secrets or the replaced ones in the log', async () => {
     const written: string[] = []
     vi.spyOn(process.stderr, 'write').mockImplementation((line) => written.push(String(line)) > 0)
     const feature = defineFeature({
       id: 'x-channel',
       section: { path: 'x.channel', schema: v.object({ token: v.optional(secretText()) }) },
       build: ({ log }, { token }) => ({
-        register: async () => log.error(`asked /bot${token?.reveal()}/me in vain`),
-        close: async () => log.error(`/bot${token?.reveal()} is let go`),
+        register: async () => log.error(`no answer from /bot${token?.reveal()}/me`),
+        close: async () => log.error(`/bot${token?.reveal()} is closed`),
       }),
     })
     const configFile = join(dataDir, 'config.toml')
@@ -181,8 +181,8 @@ describe('a changed configuration', () => {
       writeFileSync(configFile, '[x.channel]\ntoken = "first-of-two"\n')
       running = await startDaemon(options({ features: [offline, feature] }))
       await running.runtime.reload('[x.channel]\ntoken = "second-of-two"\n')
-      await vi.waitFor(() => expect(written.filter((line) => line.includes('let go'))).toHaveLength(1))
-      expect(written.join('')).toContain('asked /bot[secret]/me')
+      await vi.waitFor(() => expect(written.filter((line) => line.includes('is closed'))).toHaveLength(1))
+      expect(written.join('')).toContain('no answer from /bot[secret]/me')
       expect(written.join('')).not.toMatch(/first-of-two|second-of-two/)
     } finally {
       await running?.stop()
@@ -191,7 +191,7 @@ describe('a changed configuration', () => {
   })
 })
 
-test('health says that the configuration file is not valid, until it is what is in force again', async () => {
+test('health is degraded while the configuration file is not valid', async () => {
   running = await startDaemon(options())
   const { runtime, reload } = running
   const file = join(dataDir, 'config.toml')
@@ -203,7 +203,7 @@ test('health says that the configuration file is not valid, until it is what is 
   expect(runtime.health.look()).toMatchObject({ status: 'ok', config: { state: 'ok' } })
 })
 
-test('a configuration that the agent can write is not taken up by itself, and its tools cannot write it', async () => {
+test('a configuration that the agent can write is applied on request only, and no tool can write it', async () => {
   const project = join(dataDir, 'project')
   mkdirSync(project)
   const configFile = join(project, 'sluice.toml')
@@ -215,8 +215,8 @@ test('a configuration that the agent can write is not taken up by itself, and it
   const level = () => runtime.config().core(policySection).level
   await expect(runtime.guards().workspace.write('sluice.toml', Buffer.from(config('full')))).rejects.toMatchObject({ code: 'forbidden' })
   writeFileSync(configFile, config('full'))
-  const told = () => warn.mock.calls.map(([message]) => message)
-  await vi.waitFor(() => expect(told()).toContainEqual(expect.stringContaining('so the change is not in force')), { timeout: 10_000 })
+  const logged = () => warn.mock.calls.map(([message]) => message)
+  await vi.waitFor(() => expect(logged()).toContainEqual(expect.stringContaining('so the change is not in force')), { timeout: 10_000 })
   expect(level()).toBe('supervised')
   await reload()
   expect(level()).toBe('full')

@@ -1,12 +1,12 @@
-/** What durable delivery takes from the runtime. */
+/** The parts of the runtime that durable delivery works with. */
 import { createAnswerRunner } from '@sluice/approvals'
 import { deliverySection } from '@sluice/config'
 import type { DeliveryDeps } from '@sluice/delivery'
 import type { OpenRuntime } from '@sluice/runtime'
-import { logDelivery } from '@sluice/runtime'
+import { logDelivery } from './log-activity.ts'
 import type { Procedures } from './procedures.ts'
 
-export const deliveryDeps = (runtime: OpenRuntime, procedures: Pick<Procedures, 'look'>): DeliveryDeps => ({
+export const deliveryDeps = (runtime: OpenRuntime, procedures: Procedures): DeliveryDeps => ({
   store: runtime.store,
   agent: runtime.agent,
   clients: runtime.clients,

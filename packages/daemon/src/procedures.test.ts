@@ -31,7 +31,7 @@ const stop = async ({ runtime, procedures }: (typeof open)[number]): Promise<voi
   await runtime.close(0)
 }
 
-/** A procedure that waits for ever before its one step, so that its run stays as it was started. */
+/** A procedure that never passes its one checkpoint, so that its run stays in its first state. */
 function sop(name: string, triggers: string, home = 'sops'): void {
   const dir = join(folder, home, name)
   mkdirSync(dir, { recursive: true })
@@ -68,8 +68,8 @@ const startedBy = (run: SopRun) => [
   JSON.parse(run.event.payload ?? '{}').missed,
 ]
 
-describe('§4.3 procedures the clock sets off', () => {
-  test('start at their own times, also where they name the same hour in another zone', async () => {
+describe('procedures with cron triggers', () => {
+  test('start at the hour of their own time zone', async () => {
     sop('in-berlin', cron('0 7 * * *', 'Europe/Berlin'))
     sop('in-utc', cron('0 7 * * *'))
     const clock = testClock(at('2026-07-01T00:00:00Z'))
@@ -81,7 +81,7 @@ describe('§4.3 procedures the clock sets off', () => {
     expect(await runs()).toHaveLength(2)
   })
 
-  test('start once where two of their expressions name one instant, whatever others there are', async () => {
+  test('start once for an instant that two of their expressions name', async () => {
     sop('twice', cron('0 7 * * *') + cron('*/30 7 * * *'))
     sop('once', cron('0 7 * * *'))
     const clock = testClock(at('2026-07-01T06:59:00Z'))
@@ -91,7 +91,7 @@ describe('§4.3 procedures the clock sets off', () => {
     expect((await runs()).map(({ sop }) => sop).toSorted()).toEqual(['once', 'twice'])
   })
 
-  test('start at the newest of the instants the daemon was down for, once', async () => {
+  test('start once for the instants missed while the daemon was down', async () => {
     sop('hourly', cron('0 * * * *'))
     const first = await start(testClock(at('2026-07-01T00:30:00Z')))
     await vi.waitFor(async () => expect(await first.runtime.store.keyValue('sop').get('cron')).toBeTypeOf('number'), SOON)
@@ -103,7 +103,7 @@ describe('§4.3 procedures the clock sets off', () => {
     expect(await second.runs()).toHaveLength(1)
   })
 
-  test('start nothing again when a crash falls before it is noted how far the clock had come', async () => {
+  test('start no run twice after a crash that lost the time of the last look', async () => {
     sop('hourly', cron('0 * * * *'))
     const clock = testClock(at('2026-07-01T00:30:00Z'))
     const first = await start(clock)
@@ -112,15 +112,15 @@ describe('§4.3 procedures the clock sets off', () => {
     const before = await cursor.get('cron')
     await clock.advance(3_600_000)
     await vi.waitFor(async () => expect(await cursor.get('cron')).not.toBe(before), SOON)
-    await cursor.set('cron', before ?? expect.fail('it is noted'))
+    await cursor.set('cron', before ?? expect.fail('it is kept'))
     await stop(open.splice(0)[0] ?? expect.fail('it runs'))
     const second = await start(testClock(at('2026-07-01T01:40:00Z')))
-    const noted = second.runtime.store.keyValue('sop')
-    await vi.waitFor(async () => expect(await noted.get('cron')).not.toBe(before), SOON)
+    const kept = second.runtime.store.keyValue('sop')
+    await vi.waitFor(async () => expect(await kept.get('cron')).not.toBe(before), SOON)
     expect((await second.runs()).map(startedBy)).toEqual([['hourly', '2026-07-01T01:00:00.000Z', 0]])
   })
 
-  test('start nothing again when the clock is set back', async () => {
+  test('start no run twice when the clock is set back', async () => {
     sop('hourly', cron('0 * * * *'))
     const clock = testClock(at('2026-07-01T02:30:00Z'))
     const first = await start(clock)
@@ -134,7 +134,7 @@ describe('§4.3 procedures the clock sets off', () => {
   })
 })
 
-test('a definition that is added while the daemon runs is picked up', async () => {
+test('a definition that is added while the daemon runs is loaded', async () => {
   sop('first', '[[triggers]]\ntype = "webhook"\npath = "/first"\n')
   const clock = testClock(at('2026-07-01T00:00:00Z'))
   const { runtime } = await start(clock)
@@ -154,20 +154,20 @@ test('a changed sops_dir loads the procedures of the new folder', async () => {
   await vi.waitFor(() => expect(runtime.sops()?.matches('webhook', '/elsewhere')).toBe(true), SOON)
 })
 
-test('nobody is asked about a run any more that was cancelled while no daemon ran', async () => {
+test('the approval of a run that was cancelled while no daemon ran is withdrawn', async () => {
   sop('waits', cron('0 * * * *'))
   const clock = testClock(at('2026-07-01T00:59:00Z'))
   const first = await start(clock)
   await clock.advance(60_000)
-  const asked = async ({ store }: OpenRuntime) => (await store.approvals.list({ limit: 10 })).map(({ state }) => state)
-  await vi.waitFor(async () => expect(await asked(first.runtime)).toEqual(['pending']), SOON)
+  const approvalStates = async ({ store }: OpenRuntime) => (await store.approvals.list({ limit: 10 })).map(({ state }) => state)
+  await vi.waitFor(async () => expect(await approvalStates(first.runtime)).toEqual(['pending']), SOON)
   await first.procedures.stop(0)
   const [run = expect.fail('it was started')] = await first.runs()
   const cancelled: SopRun = { ...run, status: 'cancelled', gate: null, endedAtMs: clock.nowMs(), reason: 'enough' }
   expect(await first.runtime.store.sops.advance(run, cancelled, [])).toBe(true)
   await stop(open.splice(0)[0] ?? expect.fail('it runs'))
   const second = await start(testClock(at('2026-07-01T01:01:00Z')))
-  expect(await asked(second.runtime)).toEqual(['cancelled'])
+  expect(await approvalStates(second.runtime)).toEqual(['cancelled'])
 })
 
 describe('procedures in the workspace', () => {
@@ -175,7 +175,7 @@ describe('procedures in the workspace', () => {
   const loaded = ({ runtime }: (typeof open)[number]): string[] => (runtime.sops()?.list() ?? []).map(({ name }) => name)
   const agreements = (store: Store) => createAgreements(store.keyValue('sop'))
 
-  test('are not loaded before an operator agrees, which a running daemon notices; a change waits again', async () => {
+  test('are loaded once an operator agrees, and wait again after a change', async () => {
     sop('mine', webhook('/mine'))
     sop('theirs', webhook('/theirs'), 'workspace/sops')
     const started = await start(testClock(0))
@@ -193,7 +193,7 @@ describe('procedures in the workspace', () => {
     expect(loaded(started)).toEqual(['mine'])
   })
 
-  test('of an installation that an earlier release used go on as they are, and only those', async () => {
+  test('keep running after an upgrade from a release without agreements', async () => {
     const store = openStore({ file: join(folder, 'sluice.db'), clock: testClock(0), log: testHost().log })
     await store.keyValue('sop').set('agree_to_workspace', true)
     await store.close()
@@ -205,7 +205,7 @@ describe('procedures in the workspace', () => {
     expect(loaded(await start(testClock(0)))).toEqual([])
   })
 
-  test('wait likewise where sops_dir names a folder in the workspace, by a link too', async () => {
+  test('also wait where sops_dir is a folder in the workspace or a link to one', async () => {
     sop('theirs', webhook('/theirs'), 'workspace/here')
     symlinkSync(join(folder, 'workspace/here'), join(folder, 'link'))
     for (const sops_dir of [join(folder, 'workspace/here'), join(folder, 'link')]) {

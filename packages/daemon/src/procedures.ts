@@ -1,65 +1,95 @@
-/** Procedures at work: loaded and watched, set off by requests, messages and the clock, brought on by their engine (§4.3). */
+/** Runs procedures: loads and watches their definitions, and triggers them by requests, messages and the clock. */
 
 import { mkdir } from 'node:fs/promises'
 import { newTurnId } from '@sluice/agent'
 import { agentSection, sopSection } from '@sluice/config'
 import type { OpenRuntime } from '@sluice/runtime'
 import { sopSettings } from '@sluice/runtime'
-import { CronClock, createAgreements, FolderLibrary, type LibrarySettings, SopEngine } from '@sluice/sop'
-import { withdrawQuestions } from './withdraw-questions.ts'
+import type { KeyValue } from '@sluice/sdk'
+import { CronClock, createAgreements, FolderLibrary, SopEngine } from '@sluice/sop'
+import { withdrawOrphanedApprovals } from './withdraw-approvals.ts'
 
 export interface Procedures {
-  /** Looks for what other processes have started or changed. */
+  /** Reads what other processes have started or changed in the store. */
   look(): Promise<void>
-  /** Sets nothing off any more; steps have `graceMs` to end, and go on at the next start where they are cut. */
+  /** Triggers no more runs. Steps have `graceMs` to end; an interrupted step is resumed at the next start. */
   stop(graceMs: number): Promise<void>
 }
 
 /** A change of one of these sections loads the procedures again. */
 const SECTIONS = [sopSection, agentSection]
 
-/** Makes the folder, so that the first procedure in it is noticed at once; where that fails, it is looked for now and then. */
-async function makeFolder({ sources: [{ folder }] }: LibrarySettings): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: 0o700 }).catch(() => undefined)
+/** Resumes unfinished runs, and offers the engine as the service `sops`. */
+export async function startProcedures(runtime: OpenRuntime): Promise<Procedures> {
+  const log = runtime.log.child('sop')
+  const keyValue = runtime.store.keyValue('sop')
+  const stopping = new AbortController()
+  const library = await createLibrary(runtime, keyValue)
+  const engine = createEngine(runtime, library)
+
+  // The watch starts before the first load, so that no change falls between the two.
+  void library.watch(stopping.signal)
+  await library.reload()
+  const resumed = await engine.resume()
+  await withdrawOrphanedApprovals(runtime)
+  if (resumed > 0) log.info('resuming unfinished runs', { runs: resumed })
+  runtime.offer({ sops: engine })
+
+  const cron = createCron(runtime, keyValue, engine)
+  const setTriggers = () => cron.setTriggers(cronTriggers(library))
+  setTriggers()
+  library.onReload(setTriggers)
+  void cron.run(stopping.signal)
+  const unsubscribe = reloadOnChange(runtime, library)
+  return {
+    async look() {
+      await library.refresh()
+      await engine.refresh()
+    },
+    async stop(graceMs) {
+      stopping.abort()
+      unsubscribe()
+      await engine.stop(graceMs)
+    },
+  }
 }
 
-export async function startProcedures(runtime: OpenRuntime): Promise<Procedures> {
-  const { store, agent, approvals, bus, clock, clients } = runtime
-  const log = runtime.log.child('sop')
-  const stopping = new AbortController()
-  const cursor = store.keyValue('sop')
-  const { all: agreed } = createAgreements(cursor)
+async function createLibrary(runtime: OpenRuntime, keyValue: KeyValue): Promise<FolderLibrary> {
+  const { clock, bus } = runtime
   const settings = () => sopSettings(runtime.config(), runtime.dataDir)
-  await makeFolder(settings())
-  const folder = new FolderLibrary({ settings, agreed, clock, log, events: bus })
-  const engine = new SopEngine({
+  const [{ folder }] = settings().sources
+  // A folder that exists can be watched, so that its first procedure is noticed at once. Without it, the library polls.
+  await mkdir(folder, { recursive: true, mode: 0o700 }).catch(() => undefined)
+  const { all: agreed } = createAgreements(keyValue)
+  return new FolderLibrary({ settings, agreed, clock, log: runtime.log.child('sop'), events: bus })
+}
+
+function createEngine(runtime: OpenRuntime, library: FolderLibrary): SopEngine {
+  const { store, agent, approvals, bus, clock, clients } = runtime
+  return new SopEngine({
     store: store.sops,
     turns: store.turns,
     agent,
     approvals,
-    library: folder,
+    library,
     events: bus,
     clock,
-    log,
+    log: runtime.log.child('sop'),
     config: () => runtime.config().core(sopSection),
     client: clients.ofCaller('sop'),
     observe: (observation) => runtime.snapshot().observe(observation),
     newId: () => newTurnId(clock.nowMs()),
   })
-  // Before anything is read, so that no change falls between the two.
-  void folder.watch(stopping.signal)
-  await folder.reload()
-  const resumed = await engine.resume()
-  await withdrawQuestions(runtime)
-  if (resumed > 0) log.info('taking up runs the last run of the daemon left unfinished', { runs: resumed })
-  runtime.offer({ sops: engine })
+}
 
-  const cron = new CronClock(clock, log, {
+/** The clock of cron triggers. It keeps the time of the last look, so that the next start knows the missed instants. */
+function createCron({ clock, log }: OpenRuntime, keyValue: KeyValue, engine: SopEngine): CronClock {
+  return new CronClock(clock, log.child('sop'), {
     async load() {
-      const kept = await cursor.get('cron')
+      const kept = await keyValue.get('cron')
       return typeof kept === 'number' ? kept : undefined
     },
-    save: (atMs) => cursor.set('cron', atMs),
+    save: (atMs) => keyValue.set('cron', atMs),
     async due({ sop, expression, instantMs, missed }) {
       const payload = JSON.stringify({ scheduled_at: new Date(instantMs).toISOString(), missed })
       await engine.fireOne(sop, {
@@ -73,34 +103,24 @@ export async function startProcedures(runtime: OpenRuntime): Promise<Procedures>
       })
     },
   })
-  const setTriggers = (): void =>
-    cron.setTriggers(
-      folder
-        .list()
-        .flatMap(({ name, triggers }) =>
-          triggers.flatMap((trigger) =>
-            trigger.type === 'cron' ? [{ sop: name, expression: trigger.expression, timezone: trigger.timezone }] : [],
-          ),
-        ),
+}
+
+function cronTriggers(library: FolderLibrary): { sop: string; expression: string; timezone: string }[] {
+  return library
+    .list()
+    .flatMap(({ name, triggers }) =>
+      triggers.flatMap((trigger) =>
+        trigger.type === 'cron' ? [{ sop: name, expression: trigger.expression, timezone: trigger.timezone }] : [],
+      ),
     )
-  setTriggers()
-  folder.onReload(setTriggers)
-  void cron.run(stopping.signal)
+}
+
+/** Loads the procedures again when a snapshot changes their settings. Returns an unsubscribe function. */
+function reloadOnChange(runtime: OpenRuntime, library: FolderLibrary): () => void {
   let applied = runtime.config()
-  const unsubscribe = runtime.onSnapshot(({ config }) => {
+  return runtime.onSnapshot(({ config }) => {
     const hasChanged = SECTIONS.some(({ path }) => config.hash('core', path) !== applied.hash('core', path))
     applied = config
-    if (hasChanged) void folder.reload()
+    if (hasChanged) void library.reload()
   })
-  return {
-    async look() {
-      await folder.refresh()
-      await engine.refresh()
-    },
-    async stop(graceMs) {
-      stopping.abort()
-      unsubscribe()
-      await engine.stop(graceMs)
-    },
-  }
 }

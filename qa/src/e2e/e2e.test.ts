@@ -148,9 +148,9 @@ describe('the daemon', () => {
         .map((line) => JSON.parse(line) as { message: string } & Record<string, unknown>)
     const find = (message: string) => said().find((line) => line.message === message)
     const { body } = await post(`${running.url}/webhook`, { message: 'the words' }, bearer(await token('minimal', dir)))
-    expect(find('Starting')).toMatchObject({ profile: 'minimal', pid: running.pid, data_dir: dir })
-    expect(find('Accepting connections')).toMatchObject({ url: running.url })
-    expect(find('Turn completed')).toMatchObject({ turn_id: body.turn_id, took_ms: expect.any(Number), input_tokens: expect.any(Number) })
+    expect(find('daemon starting')).toMatchObject({ profile: 'minimal', pid: running.pid, data_dir: dir })
+    expect(find('accepting connections')).toMatchObject({ url: running.url })
+    expect(find('turn finished')).toMatchObject({ turn_id: body.turn_id, took_ms: expect.any(Number), input_tokens: expect.any(Number) })
     writeFileSync(join(dir, 'config.toml'), '')
     running.kill('SIGHUP')
     await eventually(
@@ -159,7 +159,7 @@ describe('the daemon', () => {
     )
     running.kill('SIGTERM')
     expect(await running.exited).toBe(0)
-    expect(find('Stopped')).toMatchObject({ took_ms: expect.any(Number) })
+    expect(find('daemon stopped')).toMatchObject({ took_ms: expect.any(Number) })
     expect(running.stderr()).not.toContain('the words')
   })
 

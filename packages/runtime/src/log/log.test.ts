@@ -23,13 +23,13 @@ const fieldsOf = (fields: Record<string, unknown>, options: Partial<LogOptions> 
 }
 
 describe('lines', () => {
-  test('away from a terminal a message is one line of JSON', () => {
+  test('are JSON where the stream is not a terminal', () => {
     const { log, lines } = logger()
     log.info('started', { port: 1, list: [1, 'a'], nothing: null, absent: undefined })
     expect(lines).toEqual([`{"time":"${TIME}","level":"info","message":"started","port":1,"list":[1,"a"],"nothing":null}\n`])
   })
 
-  test('at a terminal it is text, with colours unless they are not wanted', () => {
+  test('are text at a terminal, with colours unless NO_COLOR is set', () => {
     const { log, lines } = logger({ isTTY: true, component: 'http' })
     log.warn('slow request', { path: '/a b', ms: 12, deep: { x: 1 } })
     expect(lines).toEqual([
@@ -40,7 +40,7 @@ describe('lines', () => {
     expect(plain.lines).toEqual([`${TIME} ERROR x\n`])
   })
 
-  test('the format can be chosen, and away from a terminal there are no colours', () => {
+  test('have the chosen format, without colours where the stream is not a terminal', () => {
     const { log, lines } = logger({ format: 'text' })
     log.info('x', { a: 'b' })
     expect(lines).toEqual([`${TIME} INFO  x a=b\n`])
@@ -49,11 +49,11 @@ describe('lines', () => {
     expect(json.records()).toHaveLength(1)
   })
 
-  test('a message below the level is not written, and its fields are not looked at', () => {
+  test('below the level are not written, and their fields are not read', () => {
     const { log, lines } = logger({ level: 'warn' })
     const trap = {
       get value(): never {
-        throw new Error('looked')
+        throw new Error('read')
       },
     }
     log.debug('a', trap)
@@ -63,7 +63,7 @@ describe('lines', () => {
     expect(lines).toHaveLength(2)
   })
 
-  test('the level is shared by a logger and its children, whenever they were made', () => {
+  test('share one level among a logger and its children', () => {
     const { log, records } = logger()
     const child = log.child('store')
     child.child('inner').setLevel('debug')
@@ -79,11 +79,11 @@ describe('lines', () => {
     ])
   })
 
-  test('a field never takes the place of a line own member', () => {
+  test('rename a field that has the name of a member of the line', () => {
     expect(fieldsOf({ message: 'x', level: 'y', time: 1, other: 2 })).toEqual({ message_: 'x', level_: 'y', time_: 1, other: 2 })
   })
 
-  test('C1 and bidirectional controls are spelled out, also in JSON', () => {
+  test('spell out C1 and bidirectional controls, also in JSON', () => {
     for (const format of ['text', 'json'] as const) {
       const { log, lines } = logger({ format })
       log.info('a\u009b31m', { name: 'b\u202ec\u007f' })
@@ -92,26 +92,26 @@ describe('lines', () => {
     }
   })
 
-  test('no line can pretend to be two, or command a terminal', () => {
+  test('cannot pretend to be two lines or command a terminal', () => {
     for (const format of ['text', 'json'] as const) {
       const { log, lines } = logger({ format })
       log.info('a\nERROR b\r\u001b[2J', { 'k\n': 'v\n\u001b[31m\u2028', x: ['\n'] })
       expect(lines).toHaveLength(1)
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: the line must not contain these characters
       expect(lines[0]).toMatch(/^[^\u0000-\u001f\u007f-\u009f]*\n$/)
     }
   })
 })
 
 describe('redaction', () => {
-  test.each(['json', 'text'] as const)('a configured secret does not show for being escaped (%s)', (format) => {
+  test.each(['json', 'text'] as const)('masks a configured secret that is escaped in the line (%s)', (format) => {
     const plain = 'pa"ss\\word\n1'
     const { log, lines } = logger({ format, secrets: () => [new Secret(plain)] })
     log.info(`m ${plain}`, { field: `with ${plain}`, deep: [{ x: plain }], error: new Error(plain) })
     expect(lines.join('')).not.toMatch(/pa|word/)
   })
 
-  test('a secret never shows, however deep', () => {
+  test('masks a Secret at any depth', () => {
     const { log, lines } = logger({ format: 'text' })
     const secret = new Secret('hunter2')
     log.info(`m ${secret}`, { secret, deep: [{ x: secret }], map: new Map([['a', secret]]), error: new Error(`with ${secret}`) })
@@ -132,7 +132,7 @@ describe('redaction', () => {
     'private_key',
     'pairing_code',
     'x-hub-signature',
-  ])('a value under a name of credentials is redacted: %s', (name) => {
+  ])('masks a value under the name of a credential: %s', (name) => {
     expect(fieldsOf({ [name]: 'hunter2', deep: { [name]: ['hunter2'] }, number: { [name]: 12 } })).toEqual({
       [name]: '[secret]',
       deep: { [name]: '[secret]' },
@@ -140,7 +140,7 @@ describe('redaction', () => {
     })
   })
 
-  test('counters, flags and absent values of such names show', () => {
+  test('shows counters, flags and null under such a name', () => {
     expect(fieldsOf({ input_tokens: 5, max_output_tokens: 7, has_token: true, token: null })).toEqual({
       input_tokens: 5,
       max_output_tokens: 7,
@@ -161,14 +161,14 @@ describe('redaction', () => {
     ['eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abcdefgh12345', '[secret]'],
     ['sluice_http_requests_total', 'sluice_http_requests_total'],
     ['the bearer of news', 'the bearer of news'],
-  ])('a credential inside a text is redacted, in the message and in fields: %s', (text, redacted) => {
+  ])('masks a credential inside a text, in the message and in fields: %s', (text, redacted) => {
     const { log, records } = logger()
     log.error(text, { text })
     expect(records()).toMatchObject([{ message: redacted, text: redacted }])
     expect(fieldsOf({ error: new Error(text) })).toMatchObject({ error: { message: redacted } })
   })
 
-  test('hostile text costs linear time', () => {
+  test('takes linear time for hostile text', () => {
     const start = performance.now()
     for (const text of ['a://'.repeat(50_000), '?'.repeat(200_000), 'bearer '.repeat(30_000), 'eyJ'.repeat(70_000), '-'.repeat(200_000)])
       fieldsOf({ text })
@@ -177,7 +177,7 @@ describe('redaction', () => {
 })
 
 describe('errors', () => {
-  test('an error shows its name, its code and its causes; its stack only at level debug', () => {
+  test('show name, code and causes, and the stack only at level debug', () => {
     const error = new AppError('upstream', 'no answer', { cause: Object.assign(new TypeError('socket'), { code: 'ECONNRESET' }) })
     expect(fieldsOf({ error })).toEqual({
       error: {
@@ -190,15 +190,15 @@ describe('errors', () => {
     expect(fieldsOf({ error }, { level: 'debug' })).toMatchObject({ error: { stack: expect.stringContaining('log.test') } })
   })
 
-  test('causes that go round in circles end', () => {
+  test('show a circle of causes once', () => {
     const error: Error & { cause?: unknown } = new Error('a')
     error.cause = new Error('b', { cause: error })
     expect(fieldsOf({ error })).toMatchObject({ error: { message: 'a', cause: { message: 'b', cause: '[circular]' } } })
   })
 })
 
-describe('anything at all', () => {
-  test('every kind of value has a printed form', () => {
+describe('values of every kind', () => {
+  test('have a printed form', () => {
     const circular: Record<string, unknown> = {}
     circular.self = circular
     expect(
@@ -226,7 +226,7 @@ describe('anything at all', () => {
     })
   })
 
-  test('a log line has a size, whatever is logged', () => {
+  test('make a line of bounded size', () => {
     const wide = (depth: number): unknown => (depth === 0 ? 'x'.repeat(10_000) : Array.from({ length: 60 }, () => wide(depth - 1)))
     const start = performance.now()
     for (const format of ['text', 'json'] as const) {
@@ -237,7 +237,7 @@ describe('anything at all', () => {
     expect(performance.now() - start).toBeLessThan(2000)
   })
 
-  test('logging never throws, not even when nothing can be printed or written', () => {
+  test('never make logging throw, even if they cannot be printed or written', () => {
     const { log, lines } = logger()
     const hostile = new Proxy(
       {},
@@ -281,7 +281,7 @@ describe('anything at all', () => {
     expect(() => broken.info('x')).not.toThrow()
   })
 
-  test('any fields make one line of JSON', () => {
+  test('make exactly one line of JSON', () => {
     fc.assert(
       fc.property(
         fc.string(),
@@ -297,7 +297,7 @@ describe('anything at all', () => {
 })
 
 describe('repeats', () => {
-  test('one message is written so often a minute; then what was left out is told with the next', async () => {
+  test('pass 20 times a minute; the next line counts the dropped ones', async () => {
     const own = testClock()
     const { log, records } = logger({ clock: own })
     for (let count = 0; count < 50; count++) log.warn('full', { disk: 'a' })
@@ -311,13 +311,13 @@ describe('repeats', () => {
     expect(records().at(-1)).not.toHaveProperty('repeated')
   })
 
-  test('long lines are limited in the same way', () => {
+  test('of long lines are limited in the same way', () => {
     const { log, records } = logger()
     for (let count = 0; count < 50; count++) log.error('full', { cause: 'x'.repeat(2000) })
     expect(records()).toHaveLength(20)
   })
 
-  test('warnings that differ only in their fields are limited too, other lines are not', async () => {
+  test('of warnings with other fields are limited too, those of other lines are not', async () => {
     const own = testClock()
     const { log, records } = logger({ clock: own })
     for (let count = 0; count < 500; count++) log.warn('a request was answered with an error', { peer: count })
@@ -329,7 +329,7 @@ describe('repeats', () => {
     expect(records().at(-1)).toMatchObject({ peer: 'next', repeated: 300 })
   })
 
-  test('what is remembered of messages is bounded: many others let an old one start anew', () => {
+  test('are forgotten after many other lines, so that memory is bounded', () => {
     const { log, lines } = logger()
     for (let count = 0; count < 30; count++) log.info('one')
     for (let count = 0; count < 300; count++) log.info(`other ${count}`)
@@ -338,7 +338,7 @@ describe('repeats', () => {
   })
 })
 
-test('a secret is masked before a long text is cut: no part of it is left at the cut', () => {
+test('masks a secret before it cuts a long text', () => {
   const secret = 'canary-0123456789-abcdefgh'
   for (let at = 8192 - 40; at < 8192 + 4; at++) {
     const { log, lines } = logger({ secrets: () => [new Secret(secret)] })

@@ -1,18 +1,18 @@
-/** The log: one line per message, for people at a terminal or as JSON; nothing in it can throw, and no credential shows. */
+/** The log: one line for each message, as text or JSON. Logging never throws, and no line shows a credential. */
 import { type Clock, type LogFields, type Logger, printableLine, type Secret, withoutSecrets } from '@sluice/sdk'
-import { printableFields, redactText } from './log-fields.ts'
-import { createRepeatGuard, type Verdict } from './log-repeats.ts'
+import { printableFields, redactText } from './printable-fields.ts'
+import { RepeatGuard, type Repetition } from './repeat-guard.ts'
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 
 export interface ComponentLogger extends Logger {
-  /** A logger whose lines carry the component's name; below another, in place of that one's. The level is shared. */
+  /** A logger whose lines have this component's name instead of the parent's. It shares the level of the parent. */
   child(component: string): ComponentLogger
-  /** For this logger and every other made from the same one. */
+  /** Sets the level of this logger and of every other that was made from the same one. */
   setLevel(level: LogLevel): void
 }
 
-/** What is written to: standard error, or a list in a test. Its `error` events are its owner's to handle. */
+/** The target of a log: standard error, or a list in a test. Its owner handles its `error` events. */
 export interface LogStream {
   readonly isTTY?: boolean | undefined
   write(line: string): unknown
@@ -25,9 +25,9 @@ export interface LogOptions {
   readonly stream: LogStream
   readonly clock: Pick<Clock, 'nowMs'>
   readonly component?: string
-  /** Values that must not show, whoever says them. */
+  /** Values that no line may show. */
   readonly secrets?: () => readonly Secret[]
-  /** Of the environment: set and not empty, there are no colours. */
+  /** The variable NO_COLOR of the environment: if it is set and not empty, there are no colours. */
   readonly noColor?: string | undefined
 }
 
@@ -42,60 +42,87 @@ interface Entry {
 const RANKS = { debug: 0, info: 1, warn: 2, error: 3 } as const satisfies Record<LogLevel, number>
 const COLOURS = { debug: 90, info: 32, warn: 33, error: 31 } as const satisfies Record<LogLevel, number>
 const LINE_CHARS_MAX = 65_536
-/** Lines of one message with the same fields that are written in a minute. */
+/** How often one message with the same fields is written in a minute. */
 const REPEATS_MAX = 20
-/** Warnings and errors of one message that are written in a minute, whatever their fields. */
-const TROUBLES_MAX = 200
+/** How often one warning or error is written in a minute, whatever its fields. */
+const PROBLEMS_MAX = 200
 
-const NOT_LIMITED: Verdict = { isTooMany: false, dropped: 0 }
+const NOT_LIMITED: Repetition = { isDropped: false, droppedBefore: 0 }
 
 export function createLogger(options: LogOptions): ComponentLogger {
-  const { stream, clock, noColor = process.env.NO_COLOR, secrets = () => [] } = options
-  const isText = options.format === 'text' || (options.format === 'auto' && stream.isTTY === true)
-  const hasColours = isText && stream.isTTY === true && !noColor
-  const shared = { level: options.level }
-  const repeats = createRepeatGuard(REPEATS_MAX)
-  const troubles = createRepeatGuard(TROUBLES_MAX)
+  return new LineLog(options).component(options.component)
+}
 
-  const write = (level: LogLevel, component: string | undefined, message: string, fields: LogFields): void => {
-    try {
-      const atMs = clock.nowMs()
-      const values = secrets().map((secret) => secret.reveal())
-      const hide = (text: string): string => withoutSecrets(text, values)
-      const printed = printableFields(fields, { withStack: shared.level === 'debug', hide })
-      const entry: Entry = { atMs, level, component, message: redactText(String(message), hide), fields: printed }
-      const kind = `${level} ${component} ${entry.message}`
-      const same = repeats(`${kind} ${JSON.stringify(printed)}`, atMs)
-      if (same.isTooMany) return
-      const alike = RANKS[level] >= RANKS.warn ? troubles(kind, atMs) : NOT_LIMITED
-      if (alike.isTooMany) return
-      const dropped = same.dropped + alike.dropped
-      const told = dropped > 0 ? { ...entry, fields: { ...printed, repeated: dropped } } : entry
-      const line = isText ? textLine(told, hasColours) : jsonLine(told)
-      stream.write(`${withoutSecrets(line, secrets().flatMap(spellings))}\n`)
-    } catch {
-      // A line that cannot be written must not take the daemon with it.
-    }
+/** Writes the lines of a logger and of all its children. */
+class LineLog {
+  readonly #stream: LogStream
+  readonly #clock: Pick<Clock, 'nowMs'>
+  readonly #secrets: () => readonly Secret[]
+  readonly #isText: boolean
+  readonly #hasColours: boolean
+  readonly #repeats = new RepeatGuard(REPEATS_MAX)
+  readonly #problems = new RepeatGuard(PROBLEMS_MAX)
+  #level: LogLevel
+
+  constructor({ level, format, stream, clock, secrets = () => [], noColor = process.env.NO_COLOR }: LogOptions) {
+    this.#stream = stream
+    this.#clock = clock
+    this.#secrets = secrets
+    this.#isText = format === 'text' || (format === 'auto' && stream.isTTY === true)
+    this.#hasColours = this.#isText && stream.isTTY === true && !noColor
+    this.#level = level
   }
 
-  const component = (name: string | undefined): ComponentLogger => {
-    const at =
+  component(name: string | undefined): ComponentLogger {
+    const logAt =
       (level: LogLevel) =>
       (message: string, fields: LogFields = {}): void => {
-        if (RANKS[level] >= RANKS[shared.level]) write(level, name, message, fields)
+        if (RANKS[level] >= RANKS[this.#level]) this.#write(level, name, message, fields)
       }
     return {
-      debug: at('debug'),
-      info: at('info'),
-      warn: at('warn'),
-      error: at('error'),
-      child: component,
-      setLevel(level) {
-        shared.level = level
+      debug: logAt('debug'),
+      info: logAt('info'),
+      warn: logAt('warn'),
+      error: logAt('error'),
+      child: (component) => this.component(component),
+      setLevel: (level) => {
+        this.#level = level
       },
     }
   }
-  return component(options.component)
+
+  #write(level: LogLevel, component: string | undefined, message: string, fields: LogFields): void {
+    try {
+      const entry = this.#entryOf(level, component, message, fields)
+      const { isDropped, droppedBefore } = this.#countRepeats(entry)
+      if (isDropped) return
+      const counted = droppedBefore > 0 ? { ...entry, fields: { ...entry.fields, repeated: droppedBefore } } : entry
+      const line = this.#isText ? textLine(counted, this.#hasColours) : jsonLine(counted)
+      this.#stream.write(`${withoutSecrets(line, this.#secrets().flatMap(spellings))}\n`)
+    } catch {
+      // A line that cannot be written must not end the daemon.
+    }
+  }
+
+  #entryOf(level: LogLevel, component: string | undefined, message: string, fields: LogFields): Entry {
+    const values = this.#secrets().map((secret) => secret.reveal())
+    const hide = (text: string): string => withoutSecrets(text, values)
+    return {
+      atMs: this.#clock.nowMs(),
+      level,
+      component,
+      message: redactText(String(message), hide),
+      fields: printableFields(fields, hide, { withStack: this.#level === 'debug' }),
+    }
+  }
+
+  #countRepeats({ atMs, level, component, message, fields }: Entry): Repetition {
+    const kind = `${level} ${component} ${message}`
+    const repeat = this.#repeats.take(`${kind} ${JSON.stringify(fields)}`, atMs)
+    if (repeat.isDropped) return repeat
+    const problem = RANKS[level] >= RANKS.warn ? this.#problems.take(kind, atMs) : NOT_LIMITED
+    return { isDropped: problem.isDropped, droppedBefore: repeat.droppedBefore + problem.droppedBefore }
+  }
 }
 
 function jsonLine({ atMs, level, component, message, fields }: Entry): string {
@@ -110,8 +137,10 @@ function textLine({ atMs, level, component, message, fields }: Entry, hasColours
   const values = Object.entries(fields).flatMap(([name, value]) =>
     value === undefined ? [] : ` ${paint(90, `${printableLine(name)}=`)}${textValue(value)}`,
   )
+  const time = new Date(atMs).toISOString()
   const label = paint(COLOURS[level], level.toUpperCase().padEnd(5))
-  const line = `${new Date(atMs).toISOString()} ${label} ${component === undefined ? '' : `[${printableLine(component)}] `}${printableLine(message)}${values.join('')}`
+  const origin = component === undefined ? '' : `[${printableLine(component)}] `
+  const line = `${time} ${label} ${origin}${printableLine(message)}${values.join('')}`
   return line.length > LINE_CHARS_MAX ? `${line.slice(0, LINE_CHARS_MAX)}…` : line
 }
 
@@ -120,11 +149,11 @@ const textValue = (value: unknown): string => {
   return typeof value === 'string' && /[\s"=]|^$/.test(text) ? printableLine(JSON.stringify(text)) : printableLine(text)
 }
 
-/** A secret as it may stand in a line: as it is, in JSON, and in text for people. */
+/** The forms that a secret may have in a line: plain, escaped in JSON, and escaped in text. */
 const spellings = (secret: Secret): string[] => {
   const plain = secret.reveal()
   return [plain, jsonText(plain).slice(1, -1), printableLine(plain)]
 }
 
-/** A line of JSON in which nothing is a command to a terminal or reorders the line. */
+/** A line of JSON without control characters: it cannot command a terminal or reorder the line. */
 const jsonText = (value: unknown): string => printableLine(JSON.stringify(value))

@@ -1,4 +1,4 @@
-/** What goes into a log line: plain data of bounded size, with everything redacted that looks like a credential. */
+/** Turns the fields of a log line into plain data of bounded size, without values that look like credentials. */
 import { AppError, Secret } from '@sluice/sdk'
 
 const REDACTED = '[secret]'
@@ -8,12 +8,12 @@ const DEPTH_MAX = 6
 const VALUES_MAX = 1000
 const CAUSES_MAX = 5
 
-/** Names of values that are credentials. Counters such as `input_tokens` are numbers, and numbers of that name pass. */
+/** Names of values that are credentials. A number under a counter's name, such as `input_tokens`, is shown. */
 const CREDENTIAL_NAME =
   /token|secret|passw|passphrase|credential|authorization|cookie|api[_-]?key|private[_-]?key|access[_-]?key|signature|pairing[_-]?code|one[_-]?time/i
 const COUNTER_NAME = /tokens$/i
 
-/** Credentials inside other text. The repeats are bounded, so that hostile text costs linear time. */
+/** Credentials inside other text. Each repetition is bounded, so that hostile text costs linear time. */
 const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/\b(bearer|basic)\s{1,4}[\w.~+/=-]{8,4096}/gi, `$1 ${REDACTED}`],
   [/\bsluice_[0-9a-f]{16,128}/g, REDACTED],
@@ -23,7 +23,7 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/([?&;](?:[\w-]{0,20}(?:token|secret|signature|password)|api[_-]?key|key|sig)=)[^&\s"']{1,2048}/gi, `$1${REDACTED}`],
 ]
 
-/** Takes the configured secrets out of a text, before anything cuts it. */
+/** Masks the configured secrets in a text. It gets the whole text, so that no part of a secret is left at a cut. */
 export type Hide = (text: string) => string
 
 export function redactText(whole: string, hide: Hide): string {
@@ -32,8 +32,13 @@ export function redactText(whole: string, hide: Hide): string {
   return PATTERNS.reduce((clean, [pattern, replacement]) => clean.replace(pattern, replacement), cut)
 }
 
-/** Fields as plain JSON data. Never throws, whatever is in them. */
-export function printableFields(fields: object, { withStack, hide }: Pick<Walk, 'withStack' | 'hide'>): Record<string, unknown> {
+export interface PrintOptions {
+  /** True: errors show their stack. */
+  readonly withStack: boolean
+}
+
+/** The fields as plain JSON data. Never throws. */
+export function printableFields(fields: object, hide: Hide, { withStack }: PrintOptions): Record<string, unknown> {
   try {
     return printTable(fields, { withStack, hide, above: [], room: { values: VALUES_MAX } }) as Record<string, unknown>
   } catch {
@@ -41,12 +46,11 @@ export function printableFields(fields: object, { withStack, hide }: Pick<Walk, 
   }
 }
 
-interface Walk {
-  readonly withStack: boolean
+interface Walk extends PrintOptions {
   readonly hide: Hide
-  /** What contains the value, outermost first. */
+  /** The objects that contain the value, outermost first. */
   readonly above: readonly object[]
-  /** How many more values the line has room for. */
+  /** The number of values that the line still has room for. */
   readonly room: { values: number }
 }
 
