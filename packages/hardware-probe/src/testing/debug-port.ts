@@ -19,61 +19,83 @@ const CONTROL_BITS = 0x7f000017
 const IS_ENABLED = 0x40
 const INCREMENTS = 0x10
 
-export function createDebugPort(memory: TargetMemory): AccessRegister {
-  let [power, select, result] = [0, 0, 0]
-  let hasError = false
-  let [control, address] = [0x23000042, 0]
+export class DebugPort implements AccessRegister {
+  readonly #memory: TargetMemory
+  #power = 0
+  /** The selected access port and its register bank. */
+  #select = 0
+  /** The value that the next access shifts out. */
+  #result = 0
+  #hasError = false
+  /** The control and address registers of the access port. */
+  #control = 0x23000042
+  #address = 0
 
-  const step = (): number => {
-    const at = address
-    // The address is incremented within a block of 1 KiB.
-    if (control & INCREMENTS) address = ((at & ~0x3ff) | ((at + (1 << (control & 7))) & 0x3ff)) >>> 0
-    return (at & ~3) >>> 0
-  }
-  const bankedAddress = (register: number): number => ((address & ~0xf) | (register & 0xc)) >>> 0
-  const isBanked = (register: number): boolean => register >= AP.banked && register < AP.banked + 0x10
-
-  const readPort = async (register: number): Promise<number> => {
-    if (register === AP.data) return memory.load(step())
-    if (isBanked(register)) return memory.load(bankedAddress(register))
-    return { [AP.control]: control, [AP.address]: address, [AP.base]: ROM_TABLE, [AP.identity]: AHB_ACCESS_PORT }[register] ?? 0
-  }
-  const writePort = async (register: number, value: number): Promise<void> => {
-    if (register === AP.control) control = ((value & CONTROL_BITS) | IS_ENABLED) >>> 0
-    else if (register === AP.address) address = value
-    else if (register === AP.data) await memory.store(step(), value)
-    else if (isBanked(register)) await memory.store(bankedAddress(register), value)
+  constructor(memory: TargetMemory) {
+    this.#memory = memory
   }
 
-  const debugAccess = (isRead: boolean, register: number, value: number): void => {
-    if (isRead) {
-      const status = (power | ((power & POWER_REQUESTS) << 1) | (hasError ? STICKY_ERROR : 0)) >>> 0
-      result = register === DP.control ? status : register === DP.select ? select : 0
-    } else if (register === DP.control) {
-      power = value & POWER_REQUESTS
-      if (value & STICKY_ERROR) hasError = false
-    } else if (register === DP.select) select = value
+  capture(): bigint {
+    return (BigInt(this.#result) << 3n) | OK
   }
-  const portAccess = async (isRead: boolean, low: number, value: number): Promise<void> => {
-    result = 0
-    if (hasError || select >>> 24 !== 0) return
-    const register = (select & 0xf0) | low
+
+  async update(instruction: number, bits: bigint): Promise<void> {
+    const [isRead, register, value] = [(bits & 1n) === 1n, Number((bits >> 1n) & 3n) << 2, Number(bits >> 3n)]
+    if (instruction === INSTRUCTION.debug) this.#accessDebugPort(isRead, register, value)
+    else if (instruction === INSTRUCTION.access) await this.#accessPort(isRead, register, value)
+    else this.#hasError = false
+  }
+
+  #accessDebugPort(isRead: boolean, register: number, value: number): void {
+    if (isRead) this.#result = register === DP.control ? this.#status() : register === DP.select ? this.#select : 0
+    else if (register === DP.control) {
+      this.#power = value & POWER_REQUESTS
+      if (value & STICKY_ERROR) this.#hasError = false
+    } else if (register === DP.select) this.#select = value
+  }
+
+  #status(): number {
+    return (this.#power | ((this.#power & POWER_REQUESTS) << 1) | (this.#hasError ? STICKY_ERROR : 0)) >>> 0
+  }
+
+  async #accessPort(isRead: boolean, low: number, value: number): Promise<void> {
+    this.#result = 0
+    if (this.#hasError || this.#select >>> 24 !== 0) return
+    const register = (this.#select & 0xf0) | low
     try {
-      if (isRead) result = await readPort(register)
-      else await writePort(register, value)
+      if (isRead) this.#result = await this.#readPort(register)
+      else await this.#writePort(register, value)
     } catch {
-      hasError = true
+      this.#hasError = true
     }
   }
 
-  return {
-    // The next access shifts out the result of a read.
-    capture: () => (BigInt(result) << 3n) | OK,
-    async update(instruction, bits) {
-      const [isRead, register, value] = [(bits & 1n) === 1n, Number((bits >> 1n) & 3n) << 2, Number(bits >> 3n)]
-      if (instruction === INSTRUCTION.debug) debugAccess(isRead, register, value)
-      else if (instruction === INSTRUCTION.access) await portAccess(isRead, register, value)
-      else hasError = false
-    },
+  async #readPort(register: number): Promise<number> {
+    if (register === AP.data) return this.#memory.load(this.#nextAddress())
+    if (isBanked(register)) return this.#memory.load(this.#bankedAddress(register))
+    if (register === AP.control) return this.#control
+    if (register === AP.address) return this.#address
+    if (register === AP.base) return ROM_TABLE
+    return register === AP.identity ? AHB_ACCESS_PORT : 0
+  }
+
+  async #writePort(register: number, value: number): Promise<void> {
+    if (register === AP.control) this.#control = ((value & CONTROL_BITS) | IS_ENABLED) >>> 0
+    else if (register === AP.address) this.#address = value
+    else if (register === AP.data) await this.#memory.store(this.#nextAddress(), value)
+    else if (isBanked(register)) await this.#memory.store(this.#bankedAddress(register), value)
+  }
+
+  /** Returns the address of this access. Increments it within a block of 1 KiB when the control register asks for that. */
+  #nextAddress(): number {
+    const at = this.#address
+    if (this.#control & INCREMENTS) this.#address = ((at & ~0x3ff) | ((at + (1 << (this.#control & 7))) & 0x3ff)) >>> 0
+    return (at & ~3) >>> 0
+  }
+
+  #bankedAddress(register: number): number {
+    return ((this.#address & ~0xf) | (register & 0xc)) >>> 0
   }
 }
+
+const isBanked = (register: number): boolean => register >= AP.banked && register < AP.banked + 0x10

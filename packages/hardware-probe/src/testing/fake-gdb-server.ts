@@ -4,6 +4,9 @@ import { setTimeout } from 'node:timers/promises'
 import { type Frame, FrameParser, frameOf } from '../gdb/frames.ts'
 import { listen } from './listen.ts'
 
+/** The report of a chip that the connection has halted. */
+const STOP_REPLY = 'T02thread:01;'
+
 export interface GdbServerBehavior {
   /** Blocks of memory as hexadecimal text, by their address. */
   readonly memory?: Readonly<Record<number, string>>
@@ -40,15 +43,15 @@ export interface FakeGdbServer {
   close(): Promise<void>
 }
 
-export async function startFakeGdbServer(options: GdbServerBehavior = {}): Promise<FakeGdbServer> {
+export async function startFakeGdbServer(behavior: GdbServerBehavior = {}): Promise<FakeGdbServer> {
   const requests: string[] = []
   const sockets = new Set<Socket>()
   let isRunning = true
   const server = createServer((socket) => {
     sockets.add(socket)
     socket.on('error', () => undefined).once('close', () => sockets.delete(socket))
-    serve(socket, options, requests, (runs) => {
-      isRunning = runs
+    new GdbSession(socket, behavior, requests, (running) => {
+      isRunning = running
     })
   })
   const { address, close } = await listen(server)
@@ -66,66 +69,88 @@ export async function startFakeGdbServer(options: GdbServerBehavior = {}): Promi
   }
 }
 
-function serve(socket: Socket, options: GdbServerBehavior, requests: string[], setRunning: (runs: boolean) => void): void {
-  const { corruptReplies = 0, rejections = 0, floods, noise = '', stopReply = 'T02thread:01;' } = options
-  const parser = new FrameParser()
-  let runs = options.haltsWhenAsked === true
-  let hasAcks = true
-  let toReject = rejections
-  let [last, toCorrupt] = ['', 0]
-  const setState = (running: boolean) => {
-    runs = running
-    setRunning(running)
-  }
-  setState(runs)
+/** One connection of a client. */
+class GdbSession {
+  readonly #socket: Socket
+  readonly #behavior: GdbServerBehavior
+  readonly #requests: string[]
+  readonly #onStateChange: (isRunning: boolean) => void
+  #isRunning = false
+  #hasAcks = true
+  /** How often to reject the next request, and to corrupt the next reply. */
+  #toReject: number
+  #toCorrupt = 0
+  #lastReply = ''
 
-  const write = async (bytes: Uint8Array) => {
-    if (!options.sendsBytewise) return void socket.write(bytes)
+  constructor(socket: Socket, behavior: GdbServerBehavior, requests: string[], onStateChange: (isRunning: boolean) => void) {
+    this.#socket = socket
+    this.#behavior = behavior
+    this.#requests = requests
+    this.#onStateChange = onStateChange
+    this.#toReject = behavior.rejections ?? 0
+    this.#setRunning(behavior.haltsWhenAsked === true)
+    const parser = new FrameParser()
+    socket.on('data', (bytes) => {
+      if (behavior.isSilent) return
+      if (bytes.includes(3)) this.#interrupt()
+      for (const frame of parser.push(bytes)) this.#onFrame(frame)
+    })
+  }
+
+  #setRunning(isRunning: boolean): void {
+    this.#isRunning = isRunning
+    this.#onStateChange(isRunning)
+  }
+
+  #interrupt(): void {
+    this.#requests.push('interrupt')
+    this.#setRunning(false)
+    this.#answer('interrupt', this.#behavior.stopReply ?? STOP_REPLY)
+  }
+
+  #onFrame(frame: Frame): void {
+    if (frame.kind === 'nak') this.#send(this.#lastReply)
+    else if (frame.kind === 'packet' && this.#toReject-- > 0) this.#socket.write('-')
+    else if (frame.kind === 'packet') this.#onRequest(frame.body)
+  }
+
+  #onRequest(request: string): void {
+    this.#toReject = this.#behavior.rejections ?? 0
+    this.#requests.push(request)
+    if (this.#hasAcks && !this.#behavior.neverAcks) this.#socket.write('+')
+    if (request === 'c') this.#setRunning(true)
+    else if (request !== '?' || !this.#isRunning) this.#answer(request, replyTo(request, this.#behavior))
+    if (request === 'QStartNoAckMode') this.#hasAcks = false
+  }
+
+  #answer(request: string, reply: string): void {
+    this.#toCorrupt = this.#behavior.corruptReplies ?? 0
+    if (this.#behavior.floods === undefined) this.#send(this.#behavior.reply?.(request, reply) ?? reply)
+    else this.#flood(this.#behavior.floods)
+  }
+
+  #send(reply: string): void {
+    this.#lastReply = reply
+    const frame = Buffer.concat([Buffer.from(this.#behavior.noise ?? '', 'latin1'), frameOf(reply)])
+    if (this.#toCorrupt > 0) frame.writeUInt8(0x7a, frame.length - 1)
+    this.#toCorrupt--
+    void this.#write(frame)
+  }
+
+  async #write(bytes: Uint8Array): Promise<void> {
+    if (!this.#behavior.sendsBytewise) return void this.#socket.write(bytes)
     for (const byte of bytes) {
-      socket.write(Uint8Array.of(byte))
+      this.#socket.write(Uint8Array.of(byte))
       await setTimeout(0)
     }
   }
-  const send = (reply: string) => {
-    last = reply
-    const frame = Buffer.concat([Buffer.from(noise, 'latin1'), frameOf(reply)])
-    if (toCorrupt > 0) frame.writeUInt8(0x7a, frame.length - 1)
-    toCorrupt--
-    void write(frame)
+
+  #flood(text: string): void {
+    if (!this.#socket.destroyed) this.#socket.write(text, () => setImmediate(() => this.#flood(text)))
   }
-  const flood = () => {
-    if (socket.destroyed) return
-    socket.write(floods ?? '', () => setImmediate(flood))
-  }
-  const answer = (request: string, reply: string | undefined) => {
-    if (reply === undefined) return
-    toCorrupt = corruptReplies
-    if (floods === undefined) send(options.reply?.(request, reply) ?? reply)
-    else flood()
-  }
-  const handle = (frame: Frame) => {
-    if (frame.kind === 'nak') return send(last)
-    if (frame.kind !== 'packet') return
-    if (toReject-- > 0) return void socket.write('-')
-    toReject = rejections
-    requests.push(frame.body)
-    if (hasAcks && !options.neverAcks) socket.write('+')
-    if (frame.body === 'c') setState(true)
-    else if (!(frame.body === '?' && runs)) answer(frame.body, replyTo(frame.body, options))
-    if (frame.body === 'QStartNoAckMode') hasAcks = false
-  }
-  socket.on('data', (bytes) => {
-    if (options.isSilent) return
-    if (bytes.includes(3)) {
-      requests.push('interrupt')
-      setState(false)
-      answer('interrupt', stopReply)
-    }
-    for (const frame of parser.push(bytes)) handle(frame)
-  })
 }
 
-function replyTo(request: string, { memory = {}, features = '', architecture = 'arm', stopReply = 'T02thread:01;' }: GdbServerBehavior) {
+function replyTo(request: string, { memory = {}, features = '', architecture = 'arm', stopReply = STOP_REPLY }: GdbServerBehavior): string {
   if (request.startsWith('qSupported')) return features
   if (request === 'QStartNoAckMode') return 'OK'
   if (request === '?') return stopReply

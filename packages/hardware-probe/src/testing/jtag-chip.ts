@@ -1,7 +1,7 @@
 /** A server for OpenOCD's `remote_bitbang` protocol that connects an unmodified OpenOCD to the simulated debug port. */
 import { createServer, type Socket } from 'node:net'
-import { createDebugPort } from './debug-port.ts'
-import { createTaps, type Taps } from './jtag-taps.ts'
+import { DebugPort } from './debug-port.ts'
+import { Taps } from './jtag-taps.ts'
 import { listen } from './listen.ts'
 import { type ChipModel, openStm32Memory } from './stm32-memory.ts'
 
@@ -13,7 +13,7 @@ export interface JtagChip {
 /** `gdb` is the address of the emulated core's GDB server. */
 export async function startJtagChip(gdb: string, model: ChipModel): Promise<JtagChip> {
   const memory = await openStm32Memory(gdb, model)
-  const taps = createTaps(model.boundaryIdentity, createDebugPort(memory))
+  const taps = new Taps(model.boundaryIdentity, new DebugPort(memory))
   const sockets = new Set<Socket>()
   const server = createServer({ noDelay: true }, (socket) => {
     sockets.add(socket)

@@ -36,54 +36,66 @@ export interface AccessRegister {
   update(instruction: number, value: bigint): Promise<void>
 }
 
-export interface Taps {
+export class Taps {
+  readonly #boundaryIdentity: number
+  readonly #access: AccessRegister
+  #state = 'reset'
+  /** The current instructions of the debug port and of the boundary scan. */
+  #instruction: number = INSTRUCTION.identity
+  #boundary = BOUNDARY_IDENTITY
+  /** The shift register through both TAPs, and its number of bits. */
+  #register = 0n
+  #bits = 1n
+
+  constructor(boundaryIdentity: number, access: AccessRegister) {
+    this.#boundaryIdentity = boundaryIdentity
+    this.#access = access
+  }
+
   /** Processes a rising edge of TCK. */
-  clock(tms: 0 | 1, tdi: 0 | 1): Promise<void>
+  async clock(tms: 0 | 1, tdi: 0 | 1): Promise<void> {
+    if (this.#state === 'shiftDr' || this.#state === 'shiftIr') this.#register = (this.#register >> 1n) | (BigInt(tdi) << (this.#bits - 1n))
+    this.#state = NEXT[this.#state]?.[tms] ?? 'reset'
+    if (this.#state === 'reset') this.reset()
+    else if (this.#state === 'captureIr') this.#captureInstruction()
+    else if (this.#state === 'updateIr') this.#updateInstruction()
+    else if (this.#state === 'captureDr') this.#captureData()
+    else if (this.#state === 'updateDr' && this.#isAccess())
+      await this.#access.update(this.#instruction, this.#register & ((1n << ACCESS_BITS) - 1n))
+  }
+
   /** Returns the bit at TDO. */
-  out(): 0 | 1
-  reset(): void
-}
-
-export function createTaps(boundaryIdentity: number, access: AccessRegister): Taps {
-  let state = 'reset'
-  let [instruction, boundary]: [number, number] = [INSTRUCTION.identity, BOUNDARY_IDENTITY]
-  let [register, bits] = [0n, 1n]
-
-  const isAccess = (): boolean =>
-    instruction !== INSTRUCTION.identity && instruction >= INSTRUCTION.abort && instruction <= INSTRUCTION.access
-  const debugBits = (): bigint => (instruction === INSTRUCTION.identity ? IDENTITY_BITS : isAccess() ? ACCESS_BITS : 1n)
-
-  const captureData = (): void => {
-    const own = instruction === INSTRUCTION.identity ? DEBUG_IDENTITY : isAccess() ? access.capture() : 0n
-    const isIdentity = boundary === BOUNDARY_IDENTITY
-    register = own | ((isIdentity ? BigInt(boundaryIdentity) : 0n) << debugBits())
-    bits = debugBits() + (isIdentity ? IDENTITY_BITS : 1n)
-  }
-  const reset = (): void => {
-    state = 'reset'
-    ;[instruction, boundary] = [INSTRUCTION.identity, BOUNDARY_IDENTITY]
-  }
-  const enter: Readonly<Record<string, () => void | Promise<void>>> = {
-    reset,
-    captureIr() {
-      register = 1n | (1n << DEBUG_IR_BITS)
-      bits = DEBUG_IR_BITS + BOUNDARY_IR_BITS
-    },
-    updateIr() {
-      instruction = Number(register & 0xfn)
-      boundary = Number(register >> DEBUG_IR_BITS)
-    },
-    captureDr: captureData,
-    updateDr: () => (isAccess() ? access.update(instruction, register & ((1n << ACCESS_BITS) - 1n)) : undefined),
+  out(): 0 | 1 {
+    return this.#register & 1n ? 1 : 0
   }
 
-  return {
-    async clock(tms, tdi) {
-      if (state === 'shiftDr' || state === 'shiftIr') register = (register >> 1n) | (BigInt(tdi) << (bits - 1n))
-      state = NEXT[state]?.[tms] ?? 'reset'
-      await enter[state]?.()
-    },
-    out: () => (register & 1n ? 1 : 0),
-    reset,
+  reset(): void {
+    this.#state = 'reset'
+    this.#instruction = INSTRUCTION.identity
+    this.#boundary = BOUNDARY_IDENTITY
+  }
+
+  #captureInstruction(): void {
+    this.#register = 1n | (1n << DEBUG_IR_BITS)
+    this.#bits = DEBUG_IR_BITS + BOUNDARY_IR_BITS
+  }
+
+  #updateInstruction(): void {
+    this.#instruction = Number(this.#register & 0xfn)
+    this.#boundary = Number(this.#register >> DEBUG_IR_BITS)
+  }
+
+  #captureData(): void {
+    const isIdentity = this.#instruction === INSTRUCTION.identity
+    const debugData = isIdentity ? DEBUG_IDENTITY : this.#isAccess() ? this.#access.capture() : 0n
+    const debugBits = isIdentity ? IDENTITY_BITS : this.#isAccess() ? ACCESS_BITS : 1n
+    const hasBoundaryIdentity = this.#boundary === BOUNDARY_IDENTITY
+    this.#register = debugData | ((hasBoundaryIdentity ? BigInt(this.#boundaryIdentity) : 0n) << debugBits)
+    this.#bits = debugBits + (hasBoundaryIdentity ? IDENTITY_BITS : 1n)
+  }
+
+  #isAccess(): boolean {
+    const { identity, abort, access } = INSTRUCTION
+    return this.#instruction !== identity && this.#instruction >= abort && this.#instruction <= access
   }
 }
