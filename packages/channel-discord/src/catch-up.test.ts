@@ -2,47 +2,47 @@
 import { DISCORD_BOT, DISCORD_CHANNEL, DISCORD_GUILD, DISCORD_OTHER_CHANNEL } from '@sluice/testkit/fakes/discord'
 import { describe, expect, test } from 'vitest'
 import { MISSED_MAX } from './missed-messages.ts'
-import { discordBench, receives, until } from './testing.ts'
+import { discordHarness, receives, until } from './testing/harness.ts'
 
-const bench = discordBench()
+const harness = discordHarness()
 
 describe('after a restart, the listener', () => {
   test('fetches missed messages over several pages, oldest first', async () => {
-    const before = await bench.connect()
-    bench.fake.say({ text: 'before' })
+    const before = await harness.connect()
+    harness.fake.say({ text: 'before' })
     await receives(before, 'before')
     await before.stop()
     const texts = Array.from({ length: 230 }, (_, index) => `message ${index}`)
-    for (const text of texts) bench.fake.say({ text })
-    const after = await bench.connect()
+    for (const text of texts) harness.fake.say({ text })
+    const after = await harness.connect()
     await receives(after, ...texts)
-    bench.fake.say({ text: 'live' })
+    harness.fake.say({ text: 'live' })
     await receives(after, ...texts, 'live')
   })
 
   test('skips messages older than an hour', async () => {
-    const before = await bench.connect()
-    bench.fake.say({ text: 'before' })
+    const before = await harness.connect()
+    harness.fake.say({ text: 'before' })
     await receives(before, 'before')
     await before.stop()
-    bench.fake.say({ text: 'too old' })
-    await bench.host.advance(3_700_000)
-    bench.fake.say({ text: 'recent' })
-    await receives(await bench.connect(), 'recent')
-    expect(bench.host.logs.at(-1)?.fields).toMatchObject({
+    harness.fake.say({ text: 'too old' })
+    await harness.host.advance(3_700_000)
+    harness.fake.say({ text: 'recent' })
+    await receives(await harness.connect(), 'recent')
+    expect(harness.host.logs.at(-1)?.fields).toMatchObject({
       count: 1,
-      notBefore: new Date(bench.host.clock.nowMs() - 3_600_000).toISOString(),
+      notBefore: new Date(harness.host.clock.nowMs() - 3_600_000).toISOString(),
     })
   })
 
   test('fetches the first reply in a thread that the bot opened', async () => {
-    const before = await bench.connect({ mention_only: true })
+    const before = await harness.connect({ mention_only: true })
     const question = { text: 'Deploy?', clientId: 'c', topic: 'Deploy' }
     const { id } = await before.channel.send({ to: DISCORD_CHANNEL }, question, AbortSignal.timeout(4000))
     await before.stop()
-    bench.fake.say({ text: 'approve', channel: id })
-    bench.fake.say({ text: 'chatter' })
-    await receives(await bench.connect({ mention_only: true }), 'approve')
+    harness.fake.say({ text: 'approve', channel: id })
+    harness.fake.say({ text: 'chatter' })
+    await receives(await harness.connect({ mention_only: true }), 'approve')
   })
 
   test('accepts mentions of a role of the bot, live and from the history', async () => {
@@ -53,82 +53,82 @@ describe('after a restart, the listener', () => {
       { id: DISCORD_GUILD, name: '@everyone' },
     ]
     const members = [{ user: { id: DISCORD_BOT }, roles: ['500000000000000003'] }]
-    await bench.start({ guilds: [{ id: DISCORD_GUILD, roles, channels: [{ id: DISCORD_OTHER_CHANNEL, name: 'alerts' }], members }] })
-    const before = await bench.connect({ mention_only: true })
-    bench.fake.say({ text: `<@&500000000000000001> look at <#${DISCORD_OTHER_CHANNEL}>` })
-    bench.fake.say({ text: '<@&500000000000000002> are asked, not the bot' })
-    bench.fake.say({ text: `<@&${DISCORD_GUILD}> are all` })
-    bench.fake.say({ text: '<@&500000000000000003> tell <@&500000000000000002>' })
+    await harness.start({ guilds: [{ id: DISCORD_GUILD, roles, channels: [{ id: DISCORD_OTHER_CHANNEL, name: 'alerts' }], members }] })
+    const before = await harness.connect({ mention_only: true })
+    harness.fake.say({ text: `<@&500000000000000001> look at <#${DISCORD_OTHER_CHANNEL}>` })
+    harness.fake.say({ text: '<@&500000000000000002> are asked, not the bot' })
+    harness.fake.say({ text: `<@&${DISCORD_GUILD}> are all` })
+    harness.fake.say({ text: '<@&500000000000000003> tell <@&500000000000000002>' })
     await receives(before, 'look at #alerts', 'tell @ops')
     await before.stop()
-    bench.fake.say({ text: '<@&500000000000000001> meanwhile' })
-    await receives(await bench.connect({ mention_only: true }), 'meanwhile')
+    harness.fake.say({ text: '<@&500000000000000001> meanwhile' })
+    await receives(await harness.connect({ mention_only: true }), 'meanwhile')
   })
 
   test('fetches the first message in the notification channel', async () => {
-    await (await bench.connect({ notification_channel_id: DISCORD_OTHER_CHANNEL })).stop()
-    bench.fake.say({ text: 'meanwhile', channel: DISCORD_OTHER_CHANNEL })
-    await receives(await bench.connect({ notification_channel_id: DISCORD_OTHER_CHANNEL }), 'meanwhile')
+    await (await harness.connect({ notification_channel_id: DISCORD_OTHER_CHANNEL })).stop()
+    harness.fake.say({ text: 'meanwhile', channel: DISCORD_OTHER_CHANNEL })
+    await receives(await harness.connect({ notification_channel_id: DISCORD_OTHER_CHANNEL }), 'meanwhile')
   })
 
   test('repeats a failed fetch before it takes newer messages', async () => {
-    const before = await bench.connect()
-    bench.fake.say({ text: 'before' })
+    const before = await harness.connect()
+    harness.fake.say({ text: 'before' })
     await receives(before, 'before')
     await before.stop()
-    bench.fake.say({ text: 'missed' })
-    bench.fake.fail({ fault: 'status', status: 502 }, { times: 2, matches: ({ path }) => path.endsWith('/messages') })
-    const after = await bench.connect()
-    bench.fake.say({ text: 'live' })
+    harness.fake.say({ text: 'missed' })
+    harness.fake.fail({ fault: 'status', status: 502 }, { times: 2, matches: ({ path }) => path.endsWith('/messages') })
+    const after = await harness.connect()
+    harness.fake.say({ text: 'live' })
     await until(async () => {
-      await bench.host.advance(1000)
+      await harness.host.advance(1000)
       expect([...new Set(after.texts())]).toEqual(['missed', 'live'])
     })
   })
 
   test('forgets a conversation that it can no longer read, and reads the others', async () => {
-    const before = await bench.connect()
-    bench.fake.say({ text: 'here' })
-    bench.fake.say({ text: 'there', channel: DISCORD_OTHER_CHANNEL })
+    const before = await harness.connect()
+    harness.fake.say({ text: 'here' })
+    harness.fake.say({ text: 'there', channel: DISCORD_OTHER_CHANNEL })
     await until(() => expect(before.received).toHaveLength(2))
     await before.stop()
-    bench.fake.forbid(DISCORD_CHANNEL)
-    bench.fake.say({ text: 'missed', channel: DISCORD_OTHER_CHANNEL })
-    await receives(await bench.connect(), 'missed')
+    harness.fake.forbid(DISCORD_CHANNEL)
+    harness.fake.say({ text: 'missed', channel: DISCORD_OTHER_CHANNEL })
+    await receives(await harness.connect(), 'missed')
   })
 
   test('ends a lost connection although a fetch keeps failing', async () => {
-    const before = await bench.connect()
-    bench.fake.say({ text: 'before' })
+    const before = await harness.connect()
+    harness.fake.say({ text: 'before' })
     await receives(before, 'before')
     await before.stop()
-    bench.fake.say({ text: 'missed' })
-    bench.fake.fail({ fault: 'status', status: 502 }, { times: 1000, matches: ({ path }) => path.endsWith('/messages') })
-    const { ended } = await bench.connect()
-    bench.fake.refuse(true)
-    bench.fake.kick(1001)
+    harness.fake.say({ text: 'missed' })
+    harness.fake.fail({ fault: 'status', status: 502 }, { times: 1000, matches: ({ path }) => path.endsWith('/messages') })
+    const { ended } = await harness.connect()
+    harness.fake.refuse(true)
+    harness.fake.kick(1001)
     let outcome: unknown
     void ended.then((error) => {
       outcome = error
     })
     await until(async () => {
-      await bench.host.advance(30_000)
+      await harness.host.advance(30_000)
       expect(outcome).toMatchObject({ code: 'unavailable' })
     })
   })
 
   test('limits the messages it fetches from one conversation, and logs the limit', async () => {
-    const before = await bench.connect()
-    bench.fake.say({ text: 'before' })
+    const before = await harness.connect()
+    harness.fake.say({ text: 'before' })
     await receives(before, 'before')
     await before.stop()
-    for (let index = 0; index < MISSED_MAX + 50; index++) bench.fake.say({ text: `message ${index}` })
-    const after = await bench.connect()
+    for (let index = 0; index < MISSED_MAX + 50; index++) harness.fake.say({ text: `message ${index}` })
+    const after = await harness.connect()
     await until(() => expect(after.received).toHaveLength(MISSED_MAX))
     await until(() =>
-      expect(bench.host.logs).toContainEqual(expect.objectContaining({ fields: expect.objectContaining({ max: MISSED_MAX }) })),
+      expect(harness.host.logs).toContainEqual(expect.objectContaining({ fields: expect.objectContaining({ max: MISSED_MAX }) })),
     )
-    bench.fake.say({ text: 'live' })
+    harness.fake.say({ text: 'live' })
     await until(() => expect(after.texts().at(-1)).toBe('live'))
     expect(after.received).toHaveLength(MISSED_MAX + 1)
   })

@@ -7,12 +7,12 @@ import { Intake, type IntakeSource, WAITING_MAX } from './intake.ts'
 import type { Message } from './missed-messages.ts'
 
 /** An intake whose deliveries fail until `open` is called, and whose history holds every message that `say` was given. */
-function bench({ isOpen = true }: { isOpen?: boolean } = {}) {
+function openIntake({ isOpen = true }: { isOpen?: boolean } = {}) {
   const host = testHost()
   const cursors = new Cursors(memoryKeyValue())
   const abort = new AbortController()
   const delivered: string[] = []
-  const said: Message[] = []
+  const history: Message[] = []
   const failures: unknown[] = []
   let open = isOpen
   const source: IntakeSource = {
@@ -20,7 +20,7 @@ function bench({ isOpen = true }: { isOpen?: boolean } = {}) {
       const failure = failures.shift()
       if (failure) throw failure
       const after = BigInt(cursors.get(channel)?.after ?? 0)
-      for (const message of said) if (BigInt(message.id) > after) yield message
+      for (const message of history) if (BigInt(message.id) > after) yield message
     },
     acknowledge: async () => undefined,
   }
@@ -35,18 +35,18 @@ function bench({ isOpen = true }: { isOpen?: boolean } = {}) {
     intake,
     delivered,
     failures,
-    said,
+    history,
     abort: () => abort.abort(),
     open: () => {
       open = true
     },
-    /** A user writes a message, and the gateway delivers it. */
+    /** A user writes a message, and the gateway delivers setup. */
     say(id: number, channel = '2') {
       const message = { id: String(id), inbound: inbound(String(id), channel) }
-      said.push(message)
+      history.push(message)
       intake.message({ channel, guild: '' }, message)
     },
-    pass: async () => {
+    advance: async () => {
       await host.advance(60_000)
     },
   }
@@ -56,39 +56,39 @@ const inbound = (id: string, to: string): Inbound => ({ id, account: 'bot', send
 
 describe('Intake', () => {
   test('moves the cursor past stored messages only', async () => {
-    const it = bench({ isOpen: false })
-    it.say(11)
-    it.say(12)
-    await it.pass()
-    expect(it.cursors.get('2')?.after).toBe('10')
-    it.open()
-    await it.pass()
-    expect(it.delivered).toEqual(['11', '12'])
-    expect(it.cursors.get('2')?.after).toBe('12')
+    const setup = openIntake({ isOpen: false })
+    setup.say(11)
+    setup.say(12)
+    await setup.advance()
+    expect(setup.cursors.get('2')?.after).toBe('10')
+    setup.open()
+    await setup.advance()
+    expect(setup.delivered).toEqual(['11', '12'])
+    expect(setup.cursors.get('2')?.after).toBe('12')
   })
 
   test('moves the cursor past an ignored message in order', async () => {
-    const it = bench({ isOpen: false })
-    it.say(11)
-    it.intake.message({ channel: '2', guild: '' }, { id: '12', inbound: undefined })
-    await it.pass()
-    expect(it.cursors.get('2')?.after).toBe('10')
-    it.open()
-    await it.pass()
-    expect(it.cursors.get('2')?.after).toBe('12')
-    expect(it.delivered).toEqual(['11'])
+    const setup = openIntake({ isOpen: false })
+    setup.say(11)
+    setup.intake.message({ channel: '2', guild: '' }, { id: '12', inbound: undefined })
+    await setup.advance()
+    expect(setup.cursors.get('2')?.after).toBe('10')
+    setup.open()
+    await setup.advance()
+    expect(setup.cursors.get('2')?.after).toBe('12')
+    expect(setup.delivered).toEqual(['11'])
   })
 
   test(`fetches messages beyond ${WAITING_MAX} waiting ones later and loses none`, async () => {
-    const it = bench({ isOpen: false })
+    const setup = openIntake({ isOpen: false })
     const all = Array.from({ length: WAITING_MAX + 500 }, (_, index) => index + 11)
-    for (const id of all) it.say(id)
-    await it.pass()
-    it.open()
-    await it.pass()
-    await it.intake.settled()
-    expect(it.delivered).toEqual(all.map(String))
-    expect(it.host.logs.filter(({ message }) => message.startsWith('too many messages wait'))).toHaveLength(1)
+    for (const id of all) setup.say(id)
+    await setup.advance()
+    setup.open()
+    await setup.advance()
+    await setup.intake.settled()
+    expect(setup.delivered).toEqual(all.map(String))
+    expect(setup.host.logs.filter(({ message }) => message.startsWith('too many messages wait'))).toHaveLength(1)
   })
 
   test('passes over a message that can never be stored', async () => {
@@ -107,36 +107,36 @@ describe('Intake', () => {
   })
 
   test('waits as long as the platform asks before it fetches a history again', async () => {
-    const it = bench()
-    it.cursors.follow('2', { after: '10' })
-    it.said.push({ id: '11', inbound: inbound('11', '2') })
-    it.failures.push(new AppError('rate_limited', 'discord answered 429', { retryAfterSecs: 40 }))
-    it.intake.catchUp()
-    await it.host.advance(39_000)
-    expect(it.delivered).toEqual([])
-    await it.host.advance(2000)
-    expect(it.delivered).toEqual(['11'])
+    const setup = openIntake()
+    setup.cursors.follow('2', { after: '10' })
+    setup.history.push({ id: '11', inbound: inbound('11', '2') })
+    setup.failures.push(new AppError('rate_limited', 'discord answered 429', { retryAfterSecs: 40 }))
+    setup.intake.catchUp()
+    await setup.host.advance(39_000)
+    expect(setup.delivered).toEqual([])
+    await setup.host.advance(2000)
+    expect(setup.delivered).toEqual(['11'])
   })
 
   test('queues one history per conversation, however often catchUp is called', async () => {
-    const it = bench({ isOpen: false })
-    it.cursors.follow('2', { after: '10' })
-    it.say(11)
-    await it.pass()
-    for (let times = 0; times < 10; times++) it.intake.catchUp()
-    it.open()
-    await it.pass()
-    await it.intake.settled()
-    expect(it.delivered).toEqual(['11'])
+    const setup = openIntake({ isOpen: false })
+    setup.cursors.follow('2', { after: '10' })
+    setup.say(11)
+    await setup.advance()
+    for (let times = 0; times < 10; times++) setup.intake.catchUp()
+    setup.open()
+    await setup.advance()
+    await setup.intake.settled()
+    expect(setup.delivered).toEqual(['11'])
   })
 
   test('leaves unfinished messages to the next start when it is aborted', async () => {
-    const it = bench({ isOpen: false })
-    it.say(11)
-    await it.pass()
-    it.abort()
-    await it.intake.settled()
-    expect(it.delivered).toEqual([])
-    expect(it.cursors.get('2')?.after).toBe('10')
+    const setup = openIntake({ isOpen: false })
+    setup.say(11)
+    await setup.advance()
+    setup.abort()
+    await setup.intake.settled()
+    expect(setup.delivered).toEqual([])
+    expect(setup.cursors.get('2')?.after).toBe('10')
   })
 })

@@ -3,10 +3,10 @@ import { AppError, type Channel, type Outbound } from '@sluice/sdk'
 import { abortedOnArrival, type FakeProvider, type ProviderFault, startFakeProvider } from '@sluice/testkit/fake-provider'
 import { DISCORD_BOT, DISCORD_CHANNEL, DISCORD_DIRECT } from '@sluice/testkit/fakes/discord'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { channelOn, discordBench } from './testing.ts'
+import { channelOn, discordHarness } from './testing/harness.ts'
 
-const bench = discordBench()
-const channel = (changes: object = {}): Channel => channelOn(bench.fake, bench.host, changes)
+const harness = discordHarness()
+const channel = (changes: object = {}): Channel => channelOn(harness.fake, harness.host, changes)
 const to = { to: DISCORD_CHANNEL }
 const hello: Outbound = { text: 'hello', clientId: 'client-1' }
 const inTime = () => AbortSignal.timeout(4000)
@@ -15,7 +15,7 @@ const send = (by: Channel = channel(), signal = inTime(), message = hello): Prom
 
 describe('the channel', () => {
   test('quotes the message it replies to and returns the id', async () => {
-    const { fake } = bench
+    const { fake } = harness
     const question = fake.say({ text: 'what is new?' })
     const sent = await channel().send({ ...to, replyTo: question }, { text: 'nothing, “né” 😀', clientId: 'c' }, inTime())
     expect(fake.sent).toMatchObject([
@@ -25,13 +25,13 @@ describe('the channel', () => {
 
   test('replies without a quote when the message was deleted', async () => {
     await channel().send({ ...to, replyTo: '1' }, hello, inTime())
-    expect(bench.fake.sent.map(({ content, type }) => [content, type])).toEqual([['hello', 0]])
+    expect(harness.fake.sent.map(({ content, type }) => [content, type])).toEqual([['hello', 0]])
   })
 
   test('sends 2,000 characters of any kind', async () => {
     const text = '😀'.repeat(channel().limits.text)
     await channel().send(to, { text, clientId: 'c' }, inTime())
-    expect(bench.fake.sent[0]?.content).toBe(text)
+    expect(harness.fake.sent[0]?.content).toBe(text)
   })
 
   test.each(['@everyone stand up', '@here', '<@400000000000000001> hi', '<@&500000000000000001> hi'])(
@@ -39,8 +39,8 @@ describe('the channel', () => {
     async (text) => {
       const sent = await channel().send(to, { text, clientId: 'c' }, inTime())
       await channel().update?.(to, sent, { text, clientId: 'c' }, inTime())
-      expect(bench.fake.sent[0]?.content).toBe(text)
-      expect(bench.fake.pings).toEqual([])
+      expect(harness.fake.sent[0]?.content).toBe(text)
+      expect(harness.fake.pings).toEqual([])
     },
   )
 
@@ -48,7 +48,7 @@ describe('the channel', () => {
     const first = await channel().send(to, hello, inTime())
     expect(await channel().send(to, hello, inTime())).toEqual(first)
     await channel().send(to, { ...hello, clientId: 'client-2' }, inTime())
-    expect(bench.fake.sent).toHaveLength(2)
+    expect(harness.fake.sent).toHaveLength(2)
   })
 
   test('shows buttons, and removes them in an edit without buttons', async () => {
@@ -57,7 +57,7 @@ describe('the channel', () => {
       { label: 'R'.repeat(200), value: 'reject:1', tone: 'bad' as const },
     ]
     const sent = await channel().send(to, { ...hello, buttons }, inTime())
-    expect(bench.fake.sent[0]?.components).toEqual([
+    expect(harness.fake.sent[0]?.components).toEqual([
       {
         type: 1,
         components: [
@@ -67,7 +67,7 @@ describe('the channel', () => {
       },
     ])
     await channel().update?.(to, sent, { text: 'approved by ada', clientId: 'c' }, inTime())
-    expect(bench.fake.sent[0]).toMatchObject({ content: 'approved by ada', components: [] })
+    expect(harness.fake.sent[0]).toMatchObject({ content: 'approved by ada', components: [] })
   })
 
   test('uploads files that can be downloaded unchanged', async () => {
@@ -77,7 +77,7 @@ describe('the channel', () => {
       { kind: 'file' as const, name: 'b.txt', source: { bytes: new TextEncoder().encode('two') } },
     ]
     await channel().send(to, { text: '', clientId: 'c', attachments }, inTime())
-    const [first, second] = bench.fake.sent[0]?.attachments ?? []
+    const [first, second] = harness.fake.sent[0]?.attachments ?? []
     expect([first?.filename, second?.filename]).toEqual(['né.png', 'b.txt'])
     const options = { bytesMax: 100_000, signal: inTime() }
     const fetched = { kind: 'image' as const, name: 'né.png', source: { url: first?.url ?? '' } }
@@ -87,27 +87,27 @@ describe('the channel', () => {
   test('rejects an attachment without bytes before it sends anything', async () => {
     const attachments = [{ kind: 'file' as const, name: 'a', source: { url: 'https://example.com/a' } }]
     await expect(channel().send(to, { ...hello, attachments }, inTime())).rejects.toMatchObject({ code: 'invalid_request' })
-    expect(bench.fake.requests).toEqual([])
+    expect(harness.fake.requests).toEqual([])
   })
 
   test('opens a thread for a topic and shortens its name', async () => {
     const { id } = await channel().send(to, { ...hello, topic: 'T'.repeat(300) }, inTime())
-    expect([...bench.fake.threads]).toEqual([[id, { name: 'T'.repeat(100), parent: DISCORD_CHANNEL }]])
+    expect([...harness.fake.threads]).toEqual([[id, { name: 'T'.repeat(100), parent: DISCORD_CHANNEL }]])
   })
 
   test('succeeds although the thread cannot be opened', async () => {
     const sent = await channel().send({ to: DISCORD_DIRECT }, { ...hello, topic: 'T' }, inTime())
-    expect(bench.fake.sent.map(({ id }) => id)).toEqual([sent.id])
-    expect(bench.host.logs).toMatchObject([{ level: 'warn', message: 'no thread could be opened' }])
+    expect(harness.fake.sent.map(({ id }) => id)).toEqual([sent.id])
+    expect(harness.host.logs).toMatchObject([{ level: 'warn', message: 'no thread could be opened' }])
   })
 
   test('quotes the first message of a thread that does not exist', async () => {
     const { id } = await channel().send(to, { ...hello, topic: 'T' }, inTime())
     await channel().send({ ...to, thread: id }, { ...hello, text: 'in the thread', clientId: 'c2' }, inTime())
-    expect(bench.fake.messages(id)).toMatchObject([{ content: 'in the thread' }])
+    expect(harness.fake.messages(id)).toMatchObject([{ content: 'in the thread' }])
     const alone = await channel().send({ to: DISCORD_DIRECT }, { ...hello, clientId: 'c3' }, inTime())
     const sent = await channel().send({ to: DISCORD_DIRECT, thread: alone.id }, { ...hello, text: 'outside', clientId: 'c4' }, inTime())
-    expect(bench.fake.messages(DISCORD_DIRECT).at(-1)).toMatchObject({
+    expect(harness.fake.messages(DISCORD_DIRECT).at(-1)).toMatchObject({
       id: sent.id,
       content: 'outside',
       message_reference: { message_id: alone.id },
@@ -118,13 +118,13 @@ describe('the channel', () => {
 
   test('shows the typing indicator', async () => {
     await channel().typing?.(to, inTime())
-    expect(bench.fake.typing).toEqual([DISCORD_CHANNEL])
+    expect(harness.fake.typing).toEqual([DISCORD_CHANNEL])
   })
 
   test('records the time of the last send in health', async () => {
     const by = channel()
     await send(by)
-    expect(by.health?.()).toEqual({ state: 'connecting', lastSentAtMs: bench.host.clock.nowMs() })
+    expect(by.health?.()).toEqual({ state: 'connecting', lastSentAtMs: harness.host.clock.nowMs() })
   })
 
   test('sets draftEveryMs only with stream_mode partial', () => {
@@ -139,7 +139,7 @@ describe('a refusal of the platform', () => {
       code: 'invalid_request',
       message: 'discord answered 404: Unknown Channel (10003)',
     })
-    bench.fake.forbid(DISCORD_CHANNEL)
+    harness.fake.forbid(DISCORD_CHANNEL)
     expect(await send()).toMatchObject({ code: 'forbidden', message: 'discord answered 403: Missing Permissions (50013)' })
   })
 
@@ -156,11 +156,11 @@ describe('a refusal of the platform', () => {
 
   test('for a wrong token is temporary', async () => {
     const by = channel()
-    const { token } = bench.fake
-    bench.fake.changeToken('another token')
+    const { token } = harness.fake
+    harness.fake.changeToken('another token')
     expect(await send(by)).toMatchObject({ code: 'unavailable', message: expect.stringContaining('discord answered 401') })
-    bench.fake.changeToken(token)
-    expect(await send(by)).toEqual({ id: bench.fake.sent[0]?.id })
+    harness.fake.changeToken(token)
+    expect(await send(by)).toEqual({ id: harness.fake.sent[0]?.id })
   })
 })
 
@@ -188,36 +188,36 @@ describe('send with a failing platform', () => {
     ['an answer that is not JSON', { fault: 'garbage' }, 'upstream', undefined, 1],
     ['an answer of more than 1 MiB', status(200, {}, 'x'.repeat(1_048_577)), 'upstream', undefined, 0],
   ])('(%s) tells whether the message may have been sent', async (_name, fault, code, retryAfterSecs, arrived) => {
-    bench.fake.fail(fault)
+    harness.fake.fail(fault)
     const error = await send()
     expect(error).toBeInstanceOf(AppError)
     expect(error).toMatchObject({ code, retryAfterSecs })
-    expect([bench.fake.sent.length, bench.fake.requests.length]).toEqual([arrived, 1])
-    expect(JSON.stringify([bench.host.logs, String(error), (error as AppError).stack])).not.toContain(bench.fake.token)
+    expect([harness.fake.sent.length, harness.fake.requests.length]).toEqual([arrived, 1])
+    expect(JSON.stringify([harness.host.logs, String(error), (error as AppError).stack])).not.toContain(harness.fake.token)
   })
 
   test('can be repeated until the message is posted once', async () => {
-    bench.fake.fail(status(429), { times: 3 })
+    harness.fake.fail(status(429), { times: 3 })
     const outcomes: unknown[] = []
     for (let tries = 0; tries < 4; tries++) outcomes.push(await send())
-    expect(outcomes.at(-1)).toEqual({ id: bench.fake.sent[0]?.id })
-    expect(bench.fake.sent).toHaveLength(1)
+    expect(outcomes.at(-1)).toEqual({ id: harness.fake.sent[0]?.id })
+    expect(harness.fake.sent).toHaveLength(1)
   })
 
   test('waits for a slow answer', async () => {
-    bench.fake.fail({ fault: 'slow', ms: 1 })
-    expect(await send()).toEqual({ id: bench.fake.sent[0]?.id })
+    harness.fake.fail({ fault: 'slow', ms: 1 })
+    expect(await send()).toEqual({ id: harness.fake.sent[0]?.id })
   })
 
   test('is aborted when the answer never arrives', async () => {
-    expect(await send(channel(), abortedOnArrival(bench.fake))).toMatchObject({ code: 'aborted' })
+    expect(await send(channel(), abortedOnArrival(harness.fake))).toMatchObject({ code: 'aborted' })
   })
 
   test('is unavailable when the platform cannot be reached', async () => {
     const by = channel()
-    await bench.fake.close()
+    await harness.fake.close()
     expect(await send(by)).toMatchObject({ code: 'unavailable' })
-    await bench.start({})
+    await harness.start({})
   })
 })
 
@@ -230,15 +230,15 @@ describe('a redirect', () => {
 
   test('is not followed, so that no other host receives the token', async () => {
     for (const code of [302, 307]) {
-      bench.fake.fail({ fault: 'status', status: code, headers: { location: elsewhere.url }, body: {} })
+      harness.fake.fail({ fault: 'status', status: code, headers: { location: elsewhere.url }, body: {} })
       expect(await send()).toMatchObject({ code: 'invalid_request' })
     }
-    expect([bench.fake.sent, elsewhere.requests]).toEqual([[], []])
+    expect([harness.fake.sent, elsewhere.requests]).toEqual([[], []])
   })
 
   test('of a file is not followed', async () => {
-    bench.fake.fail({ fault: 'status', status: 302, headers: { location: elsewhere.url }, body: {} })
-    const file = { kind: 'file' as const, name: 'a', source: { url: `${bench.fake.url}/attachments/1` } }
+    harness.fake.fail({ fault: 'status', status: 302, headers: { location: elsewhere.url }, body: {} })
+    const file = { kind: 'file' as const, name: 'a', source: { url: `${harness.fake.url}/attachments/1` } }
     await expect(channel().fetchMedia?.(file, { bytesMax: 10, signal: inTime() })).rejects.toMatchObject({ code: 'invalid_request' })
     expect(elsewhere.requests).toEqual([])
   })

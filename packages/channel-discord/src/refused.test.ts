@@ -3,31 +3,31 @@ import { DISCORD_TOKEN } from '@sluice/testkit/fakes/discord'
 import { describe, expect, test } from 'vitest'
 import { INTENTS } from './gateway-connection.ts'
 import { REFUSED_MS } from './listener.ts'
-import { channelOn, discordBench, listenTo, until } from './testing.ts'
+import { channelOn, discordHarness, listenTo, until } from './testing/harness.ts'
 
-const bench = discordBench()
+const harness = discordHarness()
 
 describe('the listener', () => {
   /** Listens until the platform refuses the connection, and returns the reason that `health` reports. */
   async function refused(): Promise<string> {
-    const channel = channelOn(bench.fake, bench.host, { bot_token: DISCORD_TOKEN })
+    const channel = channelOn(harness.fake, harness.host, { bot_token: DISCORD_TOKEN })
     const listening = listenTo(channel)
-    bench.stopAfter(listening)
+    harness.stopAfter(listening)
     await until(() => expect(channel.health?.().state).toBe('down'))
     let isOver = false
     void listening.ended.then(() => {
       isOver = true
     })
-    const asked = bench.fake.requests.length
-    await bench.host.advance(REFUSED_MS - 1000)
-    expect([isOver, bench.fake.requests.length]).toEqual([false, asked])
-    await bench.host.advance(1000)
+    const asked = harness.fake.requests.length
+    await harness.host.advance(REFUSED_MS - 1000)
+    expect([isOver, harness.fake.requests.length]).toEqual([false, asked])
+    await harness.host.advance(1000)
     expect(await listening.ended).toMatchObject({ code: 'unavailable' })
     return channel.health?.().detail ?? ''
   }
 
   test('names a wrong token and waits long before the next attempt', async () => {
-    bench.fake.changeToken('another token')
+    harness.fake.changeToken('another token')
     expect(await refused()).toContain('bot_token')
   })
 
@@ -35,51 +35,51 @@ describe('the listener', () => {
     const once = {
       fault: 'status',
       status: 200,
-      body: { url: bench.fake.url.replace('http', 'ws'), session_start_limit: { remaining: 9 } },
+      body: { url: harness.fake.url.replace('http', 'ws'), session_start_limit: { remaining: 9 } },
     } as const
-    bench.fake.changeToken('another token')
-    bench.fake.fail(once)
+    harness.fake.changeToken('another token')
+    harness.fake.fail(once)
     expect(await refused()).toContain('bot_token')
-    expect(bench.fake.happened).toEqual(['identify', 'closed 4004'])
+    expect(harness.fake.happened).toEqual(['identify', 'closed 4004'])
   })
 
   test('names an intent that is not switched on', async () => {
-    await bench.start({ intents: INTENTS & ~32768 })
+    await harness.start({ intents: INTENTS & ~32768 })
     expect(await refused()).toContain('Message Content Intent')
-    expect(bench.fake.happened).toEqual(['identify', 'closed 4014'])
+    expect(harness.fake.happened).toEqual(['identify', 'closed 4014'])
   })
 
   test('makes no request without a token', async () => {
-    const channel = channelOn(bench.fake, bench.host, { bot_token: '  ' })
+    const channel = channelOn(harness.fake, harness.host, { bot_token: '  ' })
     expect(channel.lacks).toBe('bot_token')
     const listening = listenTo(channel)
     await until(() => expect(channel.health?.().state).toBe('down'))
     await listening.stop()
-    expect(bench.fake.requests).toEqual([])
+    expect(harness.fake.requests).toEqual([])
   })
 
   test('waits as long as the platform asks', async () => {
-    bench.fake.fail({ fault: 'status', status: 429, headers: { 'retry-after': '600' }, body: { message: 'You are being rate limited.' } })
-    const listening = listenTo(channelOn(bench.fake, bench.host))
-    bench.stopAfter(listening)
-    await until(() => expect(bench.fake.requests).toHaveLength(1))
+    harness.fake.fail({ fault: 'status', status: 429, headers: { 'retry-after': '600' }, body: { message: 'You are being rate limited.' } })
+    const listening = listenTo(channelOn(harness.fake, harness.host))
+    harness.stopAfter(listening)
+    await until(() => expect(harness.fake.requests).toHaveLength(1))
     let isOver = false
     void listening.ended.then(() => {
       isOver = true
     })
-    await until(() => expect(bench.host.logs.map(({ message }) => message)).toContain('platform asked for a delay'))
-    await bench.host.advance(599_000)
+    await until(() => expect(harness.host.logs.map(({ message }) => message)).toContain('platform asked for a delay'))
+    await harness.host.advance(599_000)
     expect(isOver).toBe(false)
-    await bench.host.advance(1000)
+    await harness.host.advance(1000)
     expect(await listening.ended).toMatchObject({ code: 'unavailable' })
   })
 
   test('begins no session when none is left for today', async () => {
-    bench.fake.setSessionsLeft(0)
-    const listening = listenTo(channelOn(bench.fake, bench.host))
-    await until(() => expect(bench.host.logs.map(({ message }) => message)).toContain('daily sessions of the platform are used up'))
-    await bench.host.advance(14_400_000)
+    harness.fake.setSessionsLeft(0)
+    const listening = listenTo(channelOn(harness.fake, harness.host))
+    await until(() => expect(harness.host.logs.map(({ message }) => message)).toContain('daily sessions of the platform are used up'))
+    await harness.host.advance(14_400_000)
     expect(await listening.ended).toMatchObject({ code: 'unavailable' })
-    expect(bench.fake.happened).toEqual([])
+    expect(harness.fake.happened).toEqual([])
   })
 })

@@ -3,7 +3,7 @@ import { channelConformance } from '@sluice/testkit/channel'
 import { startSlackFake } from '@sluice/testkit/fakes/slack'
 import { afterAll } from 'vitest'
 import feature from './index.ts'
-import { TOKENS } from './testing/bot.ts'
+import { TOKENS } from './testing/test-channel.ts'
 
 const fake = await startSlackFake()
 afterAll(() => fake.close())

@@ -3,8 +3,8 @@ import type { Inbound } from '@sluice/sdk'
 import { testClock } from '@sluice/testkit/clock'
 import { type SlackFake, startSlackFake } from '@sluice/testkit/fakes/slack'
 import { memoryKeyValue } from '@sluice/testkit/memory-store'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { type Bot, type BotOptions, createBot } from './testing/bot.ts'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { createTestChannel, soon, type TestChannel, type TestChannelOptions } from './testing/test-channel.ts'
 
 const HOUR_MS = 3_600_000
 const START_MS = Date.UTC(2026, 0, 1)
@@ -12,7 +12,7 @@ const START_SECS = START_MS / 1000
 
 let fake: SlackFake
 let keyValue: ReturnType<typeof memoryKeyValue>
-let bots: Bot[] = []
+let bots: TestChannel[] = []
 beforeEach(async () => {
   fake = await startSlackFake()
   keyValue = memoryKeyValue()
@@ -23,17 +23,17 @@ afterEach(async () => {
   await fake.close()
 })
 
-async function listening({ config = {}, host = {} }: BotOptions = {}): Promise<Bot> {
-  const bot = createBot(fake, { config, host: { keyValue, ...host } }).listen()
+async function listening({ config = {}, host = {} }: TestChannelOptions = {}): Promise<TestChannel> {
+  const bot = createTestChannel(fake, { config, host: { keyValue, ...host } }).listen()
   bots.push(bot)
-  await vi.waitFor(() => expect(bot.channel.health?.().state).toBe('ok'))
+  await soon(() => expect(bot.channel.health?.().state).toBe('ok'))
   return bot
 }
-const textsOf = ({ received }: Bot): string[] => received.map(({ text }: Inbound) => text)
-const receives = (bot: Bot, ...texts: string[]) => vi.waitFor(() => expect(textsOf(bot)).toEqual(texts))
+const textsOf = ({ received }: TestChannel): string[] => received.map(({ text }: Inbound) => text)
+const receives = (bot: TestChannel, ...texts: string[]) => soon(() => expect(textsOf(bot)).toEqual(texts))
 /** Waits until the stored cursors contain these positions, written as `place=timestamp`. */
 const cursorsReach = (...places: string[]) =>
-  vi.waitFor(async () => {
+  soon(async () => {
     const { channels, threads } = (await keyValue.get('cursors')) as Record<'channels' | 'threads', Record<string, string>>
     expect({ ...channels, ...threads }).toMatchObject(Object.fromEntries(places.map((place) => place.split('=') as [string, string])))
   })
@@ -52,7 +52,7 @@ test('a restart reads conversations, known threads and new ones', async () => {
   fake.say({ text: 'in its thread', thread: fresh, isLost: true })
   const approval = fake.say({ text: 'approve', channel: 'C2', thread: asked, isLost: true })
   const after = await listening()
-  await vi.waitFor(() => expect(textsOf(after).toSorted()).toEqual(['a new one', 'approve', 'in a known thread', 'in its thread']))
+  await soon(() => expect(textsOf(after).toSorted()).toEqual(['a new one', 'approve', 'in a known thread', 'in its thread']))
   expect(after.received.find(({ text }) => text === 'approve')).toMatchObject({ id: `C2:${approval}`, to: { to: 'C2', thread: asked } })
 
   await cursorsReach(`C1=${fresh}`, `C2/${asked}=${approval}`)
@@ -77,10 +77,10 @@ test('a message that is not durable moves no cursor', async () => {
   await cursorsReach(`C1=${kept}`)
   bot.storeWith(() => new Promise(() => undefined))
   fake.say({ text: 'not kept' })
-  await vi.waitFor(() => expect(fake.socket.delivered.length).toBeGreaterThan(1))
+  await soon(() => expect(fake.socket.delivered.length).toBeGreaterThan(1))
   await bot.stop()
   const after = await listening()
-  await vi.waitFor(() => expect(new Set(textsOf(after))).toEqual(new Set(['not kept'])))
+  await soon(() => expect(new Set(textsOf(after))).toEqual(new Set(['not kept'])))
 })
 
 test('a slow message holds back the cursor although a later one is durable', async () => {
@@ -111,7 +111,7 @@ describe('messages more than an hour old', () => {
     fake.say({ text: 'recent', isLost: true, atSecs: START_SECS + 7000 })
     const after = await listening({ host: { clock: testClock(START_MS + 2 * HOUR_MS) } })
     await receives(after, 'recent')
-    await vi.waitFor(() =>
+    await soon(() =>
       expect(after.host.logs).toContainEqual(
         expect.objectContaining({ message: expect.stringContaining('more than an hour old'), fields: { channels: ['C1'] } }),
       ),
@@ -154,7 +154,7 @@ test('a rate limit delays reading as long as Slack asks', async () => {
   fake.fail(limited, { matches: ({ path }) => path.endsWith('conversations.history') })
   const asked = () => fake.requests.filter(({ path }) => path.endsWith('conversations.history')).length
   const after = await listening()
-  await vi.waitFor(() => expect(asked()).toBe(1))
+  await soon(() => expect(asked()).toBe(1))
   await after.host.advance(29_000)
   expect([asked(), textsOf(after)]).toEqual([1, []])
   await after.host.advance(1000)
@@ -167,6 +167,6 @@ test('a conversation that can no longer be read is forgotten', async () => {
   fake.say({ text: 'lost', isLost: true })
   const bot = await listening()
   await receives(bot, 'lost')
-  await vi.waitFor(async () => expect(JSON.stringify(await keyValue.get('cursors'))).not.toContain('CGONE'))
+  await soon(async () => expect(JSON.stringify(await keyValue.get('cursors'))).not.toContain('CGONE'))
   expect(bot.host.logs).toContainEqual(expect.objectContaining({ fields: expect.objectContaining({ channel: 'CGONE' }) }))
 })

@@ -2,10 +2,10 @@
 import { AppError } from '@sluice/sdk'
 import { SLACK_BOT, SLACK_BOT_TOKEN, type SlackFake, startSlackFake } from '@sluice/testkit/fakes/slack'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { type Bot, type BotOptions, createBot } from './testing/bot.ts'
+import { createTestChannel, soon, type TestChannel, type TestChannelOptions } from './testing/test-channel.ts'
 
 let fake: SlackFake
-let bots: Bot[] = []
+let bots: TestChannel[] = []
 beforeEach(async () => {
   fake = await startSlackFake({ channels: ['C1', 'C2', 'CPROMPTS', 'D1'] })
 })
@@ -15,19 +15,19 @@ afterEach(async () => {
   await fake.close()
 })
 
-function listening(options?: BotOptions): Bot {
-  const bot = createBot(fake, options).listen()
+function listening(options?: TestChannelOptions): TestChannel {
+  const bot = createTestChannel(fake, options).listen()
   bots.push(bot)
   return bot
 }
-async function connected(options?: BotOptions): Promise<Bot> {
+async function connected(options?: TestChannelOptions): Promise<TestChannel> {
   const bot = listening(options)
-  await vi.waitFor(() => expect(bot.channel.health?.().state).toBe('ok'))
+  await soon(() => expect(bot.channel.health?.().state).toBe('ok'))
   return bot
 }
-const receives = (bot: Bot, ...texts: string[]) => vi.waitFor(() => expect(bot.received.map(({ text }) => text)).toEqual(texts))
+const receives = (bot: TestChannel, ...texts: string[]) => soon(() => expect(bot.received.map(({ text }) => text)).toEqual(texts))
 /** Advances the clock until `check` passes. */
-const eventually = (bot: Bot, check: () => void) =>
+const eventually = (bot: TestChannel, check: () => void) =>
   vi.waitFor(
     async () => {
       await bot.host.advance(500)
@@ -64,7 +64,7 @@ test('ignored events are acknowledged', async () => {
   fake.say({ text: 'elsewhere', channel: 'C2' })
   fake.say({ text: 'changed', subtype: 'message_changed' })
   fake.say({ text: 'accepted' })
-  await vi.waitFor(() => expect(fake.socket.acknowledged).toHaveLength(4))
+  await soon(() => expect(fake.socket.acknowledged).toHaveLength(4))
   await receives(bot, 'accepted')
 })
 
@@ -74,10 +74,10 @@ describe('an acknowledgement', () => {
     const durable = Promise.withResolvers<void>()
     bot.storeWith(() => durable.promise)
     fake.say({ text: 'x' })
-    await vi.waitFor(() => expect(fake.socket.delivered).toHaveLength(1))
+    await soon(() => expect(fake.socket.delivered).toHaveLength(1))
     expect(fake.socket.acknowledged).toEqual([])
     durable.resolve()
-    await vi.waitFor(() => expect(fake.socket.acknowledged).toHaveLength(1))
+    await soon(() => expect(fake.socket.acknowledged).toHaveLength(1))
   })
 
   test('that is missing makes Slack send the message again', async () => {
@@ -109,14 +109,14 @@ describe('an acknowledgement', () => {
   test('of a press is sent only once the press is durable', async () => {
     const bot = await connected()
     const { id } = await prompt(bot)
-    await vi.waitFor(() => expect(fake.socket.acknowledged).toHaveLength(1))
+    await soon(() => expect(fake.socket.acknowledged).toHaveLength(1))
     const durable = Promise.withResolvers<void>()
     bot.storeWith(() => durable.promise)
     fake.press({ message: id, value: 'approve:1', channel: 'CPROMPTS' })
-    await vi.waitFor(() => expect(fake.socket.delivered).toHaveLength(2))
+    await soon(() => expect(fake.socket.delivered).toHaveLength(2))
     expect(fake.socket.acknowledged).toHaveLength(1)
     durable.resolve()
-    await vi.waitFor(() => expect(fake.socket.acknowledged).toHaveLength(2))
+    await soon(() => expect(fake.socket.acknowledged).toHaveLength(2))
   })
 })
 
@@ -124,7 +124,8 @@ const buttons = [
   { label: 'Approve', value: 'approve:1', tone: 'good' },
   { label: 'Reject', value: 'reject:1', tone: 'bad' },
 ] as const
-const prompt = (bot: Bot) => bot.channel.send({ to: 'CPROMPTS' }, { text: 'Deploy?', buttons, clientId: 'c' }, new AbortController().signal)
+const prompt = (bot: TestChannel) =>
+  bot.channel.send({ to: 'CPROMPTS' }, { text: 'Deploy?', buttons, clientId: 'c' }, new AbortController().signal)
 
 describe('a prompt', () => {
   test('delivers the press of every user, strangers included', async () => {
@@ -132,7 +133,7 @@ describe('a prompt', () => {
     const { id } = await prompt(bot)
     fake.press({ message: id, value: 'reject:1', channel: 'CPROMPTS', user: 'USTRANGER' })
     fake.press({ message: id, value: 'approve:1', channel: 'CPROMPTS' })
-    await vi.waitFor(() => expect(bot.received).toHaveLength(2))
+    await soon(() => expect(bot.received).toHaveLength(2))
     expect(bot.received).toMatchObject([
       { sender: 'USTRANGER', text: '', pressed: { message: id, value: 'reject:1' }, to: { to: 'CPROMPTS', thread: id } },
       { sender: 'UADA', text: '', pressed: { message: id, value: 'approve:1' } },
@@ -166,7 +167,7 @@ describe('a connection that ends', () => {
     const durable = Promise.withResolvers<void>()
     bot.storeWith(() => durable.promise)
     fake.say({ text: 'before' })
-    await vi.waitFor(() => expect(fake.socket.delivered).toHaveLength(1))
+    await soon(() => expect(fake.socket.delivered).toHaveLength(1))
     fake.socket.announce('refresh_requested')
     await eventually(bot, () => expect(fake.socket.opened).toBe(2))
     expect(fake.socket.open).toBe(2)
@@ -198,9 +199,9 @@ describe('a connection that ends', () => {
   test('repeatedly is opened again with growing delays', async () => {
     const bot = await connected()
     for (let ends = 1; ends <= 3; ends++) {
-      await vi.waitFor(() => expect(bot.channel.health?.().state).toBe('ok'))
+      await soon(() => expect(bot.channel.health?.().state).toBe('ok'))
       fake.socket.cut('reset')
-      await vi.waitFor(() => expect(bot.channel.health?.().state).toBe('connecting'))
+      await soon(() => expect(bot.channel.health?.().state).toBe('connecting'))
       expect(connects()).toBe(ends)
       await eventually(bot, () => expect(connects()).toBe(ends + 1))
     }
@@ -214,7 +215,7 @@ describe('a failed connection', () => {
     ['app_token', 'apps.connections.open'],
   ])('with a wrong %s is reported and not retried for ten minutes', async (key, method) => {
     const bot = listening({ config: { [key]: 'xoxb-wrong-token' } })
-    await vi.waitFor(() => expect(bot.channel.health?.()).toMatchObject({ state: 'down', detail: expect.stringContaining(key) }))
+    await soon(() => expect(bot.channel.health?.()).toMatchObject({ state: 'down', detail: expect.stringContaining(key) }))
     expect(bot.channel.health?.().detail).toBe(`slack answered invalid_auth to ${method} (are ${key} and its scopes right?)`)
     const asked = fake.requests.length
     await bot.host.advance(590_000)
@@ -225,13 +226,13 @@ describe('a failed connection', () => {
   test('with socket mode turned off is reported and not retried for ten minutes', async () => {
     const bot = await connected()
     fake.socket.announce('link_disabled')
-    await vi.waitFor(() =>
+    await soon(() =>
       expect(bot.channel.health?.()).toMatchObject({
         state: 'down',
         detail: 'Socket mode was turned off in the settings of the app (link_disabled)',
       }),
     )
-    await vi.waitFor(() => expect(fake.socket.open).toBe(0))
+    await soon(() => expect(fake.socket.open).toBe(0))
     await bot.host.advance(590_000)
     expect(connects()).toBe(1)
   })
@@ -245,7 +246,7 @@ describe('a failed connection', () => {
   test('is retried when Slack does not say hello', async () => {
     fake.socket.hush()
     const bot = listening()
-    await vi.waitFor(() => expect(fake.socket.opened).toBe(1))
+    await soon(() => expect(fake.socket.opened).toBe(1))
     await eventually(bot, () => expect(fake.socket.opened).toBe(2))
     expect(bot.channel.health?.()).toMatchObject({ state: 'down', detail: 'slack did not say hello within 15 s' })
   })
@@ -254,7 +255,7 @@ describe('a failed connection', () => {
     const elsewhere = { ok: true, url: 'ws://127.0.0.1:1/link/?ticket=xoxb-ticket' }
     fake.fail({ fault: 'status', status: 200, body: elsewhere }, { matches: ({ path }) => path.endsWith('open') })
     const bot = listening()
-    await vi.waitFor(() => expect(bot.channel.health?.().detail).toBe('slack named a connection address that is not its own'))
+    await soon(() => expect(bot.channel.health?.().detail).toBe('slack named a connection address that is not its own'))
     expect(JSON.stringify(bot.host.logs)).not.toContain('xoxb-ticket')
   })
 })
@@ -284,7 +285,7 @@ test('logs contain no secret and no text of a message', async () => {
   const bot = await connected()
   bot.storeWith(() => Promise.reject(new AppError('unavailable', 'the disk is full')))
   fake.say({ text: 'a private matter' })
-  await vi.waitFor(() => expect(bot.host.logs.length).toBeGreaterThan(1))
+  await soon(() => expect(bot.host.logs.length).toBeGreaterThan(1))
   fake.change({ bot_token: 'another', app_token: 'another' })
   fake.socket.cut('reset')
   await eventually(bot, () => expect(bot.channel.health?.().state).toBe('down'))

@@ -2,18 +2,18 @@
 import type { Attachment } from '@sluice/sdk'
 import { abortedOnArrival, type FakeProvider, type ProviderFault, startFakeProvider } from '@sluice/testkit/fake-provider'
 import { type SlackFake, startSlackFake } from '@sluice/testkit/fakes/slack'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { createBot } from './testing/bot.ts'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { createTestChannel, soon } from './testing/test-channel.ts'
 
 const PICTURE = new TextEncoder().encode('a picture')
 
 let fake: SlackFake
 let elsewhere: FakeProvider
-let bot: ReturnType<typeof createBot>
+let bot: ReturnType<typeof createTestChannel>
 beforeEach(async () => {
   fake = await startSlackFake()
   elsewhere = await startFakeProvider(() => ({ status: 200, headers: { 'content-type': 'image/png' }, body: 'elsewhere' }))
-  bot = createBot(fake)
+  bot = createTestChannel(fake)
 })
 afterEach(() => Promise.all([bot.stop(), fake.close(), elsewhere.close()]))
 
@@ -30,7 +30,7 @@ const redirect = (location: string, times = 1) =>
 test('fetchMedia downloads a shared file with the token', async () => {
   bot.listen()
   fake.say({ text: '', files: [shared(), { id: 'F9', mode: 'tombstone' }] })
-  await vi.waitFor(() => expect(bot.received).toHaveLength(1))
+  await soon(() => expect(bot.received).toHaveLength(1))
   expect(bot.received).toMatchObject([{ text: '', attachments: [{ kind: 'image', name: 'cat.png', mime: 'image/png' }] }])
   const [attachment] = bot.received[0]?.attachments ?? []
   expect(attachment && (await fetchMedia(attachment))).toEqual({ bytes: Buffer.from(PICTURE), mime: 'image/png' })

@@ -3,13 +3,13 @@ import { AppError, type Channel, type Outbound } from '@sluice/sdk'
 import { abortedOnArrival, type FakeProvider, type ProviderFault, startFakeProvider } from '@sluice/testkit/fake-provider'
 import { type SlackFake, startSlackFake } from '@sluice/testkit/fakes/slack'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { createBot } from './testing/bot.ts'
+import { createTestChannel } from './testing/test-channel.ts'
 
 let fake: SlackFake
-let bot: ReturnType<typeof createBot>
+let bot: ReturnType<typeof createTestChannel>
 beforeEach(async () => {
   fake = await startSlackFake({ foreign: ['CFOREIGN'], archived: ['COLD'] })
-  bot = createBot(fake)
+  bot = createTestChannel(fake)
 })
 afterEach(() => fake.close())
 

@@ -2,18 +2,18 @@ import type { Attachment } from '@sluice/sdk'
 import type { ProviderFault } from '@sluice/testkit/fake-provider'
 import { TELEGRAM_TOKEN } from '@sluice/testkit/fakes/telegram'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { type Bench, startBench } from './testing/fake-telegram.ts'
+import { type Harness, startHarness } from './testing/harness.ts'
 
-let bench: Bench
+let harness: Harness
 beforeEach(async () => {
-  bench = await startBench()
+  harness = await startHarness()
 })
-afterEach(() => bench.close())
+afterEach(() => harness.close())
 
 const MIB = 1024 * 1024
 const photo = (id: string): Attachment => ({ kind: 'image', name: 'photo.jpg', source: { id } })
-const fetchIt = (attachment: Attachment, { bytesMax = MIB, signal = new AbortController().signal } = {}): Promise<unknown> =>
-  bench
+const fetchMedia = (attachment: Attachment, { bytesMax = MIB, signal = new AbortController().signal } = {}): Promise<unknown> =>
+  harness
     .channel()
     .channel.fetchMedia?.(attachment, { bytesMax, signal })
     .catch((error: unknown) => error) ?? Promise.resolve()
@@ -22,24 +22,24 @@ const downloads = { matches: ({ path }: { readonly path: string }) => path.start
 test('fetchMedia downloads a file from any path', async () => {
   const bytes = Uint8Array.from({ length: 100_000 }, (_, index) => index)
   for (const path of ['photos/file_1.jpg', 'documents/a b#?%ü.pdf']) {
-    expect(await fetchIt(photo(bench.fake.file(bytes, path)))).toEqual({ bytes: Buffer.from(bytes) })
+    expect(await fetchMedia(photo(harness.fake.file(bytes, path)))).toEqual({ bytes: Buffer.from(bytes) })
   }
 })
 
 test('fetchMedia throws too_large beyond either size limit', async () => {
-  expect(await fetchIt(photo(bench.fake.file(new Uint8Array(1001), 'a')), { bytesMax: 1000 })).toMatchObject({ code: 'too_large' })
-  expect(await fetchIt(photo(bench.fake.file(new Uint8Array(20 * MIB + 1), 'b')), { bytesMax: 25 * MIB })).toMatchObject({
+  expect(await fetchMedia(photo(harness.fake.file(new Uint8Array(1001), 'a')), { bytesMax: 1000 })).toMatchObject({ code: 'too_large' })
+  expect(await fetchMedia(photo(harness.fake.file(new Uint8Array(20 * MIB + 1), 'b')), { bytesMax: 25 * MIB })).toMatchObject({
     code: 'too_large',
   })
 })
 
 test('fetchMedia rejects unknown ids, addresses and unsafe paths', async () => {
-  expect(await fetchIt(photo('unknown'))).toMatchObject({ code: 'invalid_request' })
-  expect(await fetchIt({ ...photo(''), source: { url: 'https://example.com/' } })).toMatchObject({ code: 'invalid_request' })
+  expect(await fetchMedia(photo('unknown'))).toMatchObject({ code: 'invalid_request' })
+  expect(await fetchMedia({ ...photo(''), source: { url: 'https://example.com/' } })).toMatchObject({ code: 'invalid_request' })
   for (const path of ['../../etc/passwd', '/etc/passwd', 'a/../../b', 'a\\b', '..']) {
-    expect(await fetchIt(photo(bench.fake.file(new Uint8Array(1), path)))).toMatchObject({ code: 'invalid_request' })
+    expect(await fetchMedia(photo(harness.fake.file(new Uint8Array(1), path)))).toMatchObject({ code: 'invalid_request' })
   }
-  expect(bench.fake.requests.filter(downloads.matches)).toEqual([])
+  expect(harness.fake.requests.filter(downloads.matches)).toEqual([])
 })
 
 test.each<[name: string, fault: ProviderFault, code: string]>([
@@ -50,8 +50,8 @@ test.each<[name: string, fault: ProviderFault, code: string]>([
   ['a reset', { fault: 'reset' }, 'unavailable'],
   ['a truncated file', { fault: 'cut' }, 'unavailable'],
 ])('fetchMedia hides the token in the error after %s', async (_name, fault, code) => {
-  bench.fake.fail(fault, downloads)
-  const error = await fetchIt(photo(bench.fake.file(new Uint8Array(1000), 'a')))
+  harness.fake.fail(fault, downloads)
+  const error = await fetchMedia(photo(harness.fake.file(new Uint8Array(1000), 'a')))
   expect(error).toMatchObject({ name: 'AppError', code })
   const { message, stack, cause } = error as Error
   expect(JSON.stringify([message, stack, cause])).not.toContain(TELEGRAM_TOKEN.slice(7))
@@ -63,13 +63,13 @@ test.each<[name: string, fault: ProviderFault]>([
   ['a reset', { fault: 'reset' }],
   ['an answer that is not JSON', { fault: 'garbage' }],
 ])('fetchMedia throws unavailable after %s of getFile', async (_name, fault) => {
-  bench.fake.fail(fault)
-  expect(await fetchIt(photo(bench.fake.file(new Uint8Array(1), 'a')))).toMatchObject({ code: 'unavailable' })
+  harness.fake.fail(fault)
+  expect(await fetchMedia(photo(harness.fake.file(new Uint8Array(1), 'a')))).toMatchObject({ code: 'unavailable' })
 })
 
 test('fetchMedia ends soon after it is aborted', async () => {
-  bench.fake.fail({ fault: 'hang' }, downloads)
-  expect(await fetchIt(photo(bench.fake.file(new Uint8Array(1), 'a')), { signal: AbortSignal.timeout(50) })).toMatchObject({
+  harness.fake.fail({ fault: 'hang' }, downloads)
+  expect(await fetchMedia(photo(harness.fake.file(new Uint8Array(1), 'a')), { signal: AbortSignal.timeout(50) })).toMatchObject({
     code: 'aborted',
   })
 })

@@ -3,13 +3,13 @@ import { AppError, isAllowed } from '@sluice/sdk'
 import type { ProviderFault } from '@sluice/testkit/fake-provider'
 import { TELEGRAM_ADA, TELEGRAM_FORUM, TELEGRAM_GROUP } from '@sluice/testkit/fakes/telegram'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { type Bench, type Run, startBench } from './testing/fake-telegram.ts'
+import { type Harness, type Run, startHarness } from './testing/harness.ts'
 
-let bench: Bench
+let harness: Harness
 beforeEach(async () => {
-  bench = await startBench()
+  harness = await startHarness()
 })
-afterEach(() => bench.close())
+afterEach(() => harness.close())
 
 const status = (code: number, description: string, parameters?: object): ProviderFault => ({
   fault: 'status',
@@ -20,14 +20,14 @@ const polls = { matches: ({ path }: { readonly path: string }) => path.endsWith(
 const full = () => Promise.reject(new AppError('unavailable', 'Too many messages wait', { retryAfterSecs: 30 }))
 /** Advances the clock and checks that the channel makes no request meanwhile. */
 const expectNoRequest = async ({ host }: Run, ms: number) => {
-  const before = bench.fake.requests.length
+  const before = harness.fake.requests.length
   await host.advance(ms)
-  expect([host.clock.sleeping, bench.fake.requests.length]).toEqual([1, before])
+  expect([host.clock.sleeping, harness.fake.requests.length]).toEqual([1, before])
 }
 const MALLORY = { id: 666, username: 'mallory' }
 
 test('messages arrive in order and are confirmed', async () => {
-  const { fake, run } = bench
+  const { fake, run } = harness
   const one = run()
   await one.idle()
   const question = fake.say({ text: 'any news?' })
@@ -42,7 +42,7 @@ test('messages arrive in order and are confirmed', async () => {
 })
 
 test('messages written while the channel was stopped arrive after the start', async () => {
-  const { fake, run } = bench
+  const { fake, run } = harness
   fake.say({ text: 'one' })
   fake.say({ text: 'two' })
   const first = run()
@@ -55,7 +55,7 @@ test('messages written while the channel was stopped arrive after the start', as
 })
 
 test('a backlog of several batches arrives complete and in order', async () => {
-  const { fake, run } = bench
+  const { fake, run } = harness
   const texts = Array.from({ length: 250 }, (_, index) => `message ${index}`)
   for (const text of texts) fake.say({ text })
   const one = run()
@@ -64,7 +64,7 @@ test('a backlog of several batches arrives complete and in order', async () => {
 })
 
 test('updates continue with a smaller id after a week without updates', async () => {
-  const { fake, run, callsOf } = bench
+  const { fake, run, callsOf } = harness
   const one = run()
   fake.say({ text: 'one' })
   await one.until(() => one.delivered.length === 1)
@@ -81,7 +81,7 @@ test('updates continue with a smaller id after a week without updates', async ()
 })
 
 test('a message that was not durable when the process was killed arrives again', async () => {
-  const { fake, run } = bench
+  const { fake, run } = harness
   fake.say({ text: 'one' })
   fake.say({ text: 'two' })
   const never = Promise.withResolvers<void>()
@@ -96,7 +96,7 @@ test('a message that was not durable when the process was killed arrives again',
 })
 
 test('a message that cannot be stored is retried after earlier ones', async () => {
-  const { fake, run } = bench
+  const { fake, run } = harness
   let isFull = true
   fake.say({ text: 'one' })
   fake.say({ text: 'two' })
@@ -104,7 +104,7 @@ test('a message that cannot be stored is retried after earlier ones', async () =
   await one.until(() => one.channel.health?.().state === 'down')
   expect(one.channel.health?.().detail).toBe('Too many messages wait')
   await expectNoRequest(one, 29_000)
-  await one.until(() => bench.callsOf('getUpdates') > 1, 1000)
+  await one.until(() => harness.callsOf('getUpdates') > 1, 1000)
   await one.until(() => one.delivered.length > 2)
   expect(fake.waiting.map(({ message }) => (message as { text: string }).text)).toEqual(['two'])
   isFull = false
@@ -113,7 +113,7 @@ test('a message that cannot be stored is retried after earlier ones', async () =
 })
 
 test('a full inbox is retried without end', async () => {
-  const { fake, run } = bench
+  const { fake, run } = harness
   let refusals = 0
   fake.say({ text: 'one' })
   const one = run({ deliver: async () => (++refusals <= 40 ? full() : undefined) })
@@ -124,7 +124,7 @@ test('a full inbox is retried without end', async () => {
 })
 
 test('an update that always fails is skipped after an hour', async () => {
-  const { fake, run } = bench
+  const { fake, run } = harness
   fake.say({ text: 'poison' })
   fake.say({ text: 'good' })
   const one = run({ deliver: async ({ text }) => (text === 'poison' ? Promise.reject(new TypeError('a bug')) : undefined) })
@@ -136,7 +136,7 @@ test('an update that always fails is skipped after an hour', async () => {
 })
 
 test('malformed updates are confirmed and ignored', async () => {
-  const { fake, run } = bench
+  const { fake, run } = harness
   for (const content of [{}, { message_id: 'x', from: 7, chat: [] }, { text: { a: 1 } }]) fake.update('message', content)
   fake.say({ text: 'good' })
   const one = run()
@@ -145,7 +145,7 @@ test('malformed updates are confirmed and ignored', async () => {
 })
 
 test('mention_only accepts in groups only messages addressed to the bot', async () => {
-  const { fake, run } = bench
+  const { fake, run } = harness
   const one = run({ config: { mention_only: true } })
   await one.idle()
   fake.say({ chat: TELEGRAM_GROUP, text: 'hello all' })
@@ -160,13 +160,13 @@ describe('a button press', () => {
     const buttons = [{ label: 'Approve', value: 'a:1', tone: 'good' as const }]
     const to = { to: String(TELEGRAM_GROUP) }
     const sent = await by.channel.send(to, { text: 'may I?', clientId: 'c', buttons }, new AbortController().signal)
-    const [message] = bench.fake.sent(TELEGRAM_GROUP)
+    const [message] = harness.fake.sent(TELEGRAM_GROUP)
     if (!message) throw new Error('nothing was sent')
     return { sent, message }
   }
 
   test('names the message by its sent id and is answered once it is durable', async () => {
-    const { fake, run } = bench
+    const { fake, run } = harness
     const durable = Promise.withResolvers<void>()
     const one = run({ deliver: () => durable.promise })
     const { sent, message } = await ask(one)
@@ -174,14 +174,14 @@ describe('a button press', () => {
     const query = fake.press({ message, data: 'a:1' })
     await one.until(() => one.delivered.length === 1)
     expect(one.delivered).toMatchObject([{ id: `cb:${query}`, sender: '1001', pressed: { message: sent.id, value: 'a:1' } }])
-    expect(bench.callsOf('answerCallbackQuery')).toBe(0)
+    expect(harness.callsOf('answerCallbackQuery')).toBe(0)
     durable.resolve()
     await one.until(() => fake.answered.length > 0)
     expect(fake.answered).toEqual([query])
   })
 
   test('of a stranger names the stranger as the sender', async () => {
-    const { fake, run } = bench
+    const { fake, run } = harness
     const one = run({ config: { allowed_users: ['1001'] } })
     const { message } = await ask(one)
     await one.idle()
@@ -193,7 +193,7 @@ describe('a button press', () => {
   })
 
   test('does not hold up later updates when its answer hangs', async () => {
-    const { fake, run } = bench
+    const { fake, run } = harness
     const one = run()
     const { message } = await ask(one)
     await one.idle()
@@ -210,7 +210,7 @@ describe('a name on the allowlist', () => {
   const isAccepted = ({ channel: { allow, normalise, matches } }: Run, sender: string) => isAllowed(allow, sender, normalise, matches)
 
   test('stands for the first account that used it, also after a restart', async () => {
-    const { fake, run } = bench
+    const { fake, run } = harness
     const config = { allowed_users: ['@Ada'] }
     const one = run({ config })
     fake.say({ text: 'hi' })
@@ -237,7 +237,7 @@ describe('a failed poll', () => {
     ['an answer without a list', { fault: 'status', status: 200, body: { ok: true, result: {} } }],
     ['updates without ids', { fault: 'status', status: 200, body: { ok: true, result: [{ message: {} }] } }],
   ])('(%s) delays messages and loses none', async (_name, fault) => {
-    const { fake, run } = bench
+    const { fake, run } = harness
     fake.say({ text: 'one' })
     fake.fail(fault, { ...polls, times: 3 })
     const one = run()
@@ -247,7 +247,7 @@ describe('a failed poll', () => {
   })
 
   test('with status 429 is repeated after the time asked for', async () => {
-    const { fake, run } = bench
+    const { fake, run } = harness
     fake.fail(status(429, 'Too Many Requests: retry after 77', { retry_after: 77 }), polls)
     const one = run()
     await one.until(() => one.channel.health?.().state === 'down')
@@ -256,7 +256,7 @@ describe('a failed poll', () => {
   })
 
   test('because of another poller is reported and repeated after 35 s', async () => {
-    const { fake, run } = bench
+    const { fake, run } = harness
     fake.fail(status(409, 'Conflict: terminated by other getUpdates request'), polls)
     const one = run()
     await one.until(() => one.channel.health?.().state === 'down')
@@ -267,7 +267,7 @@ describe('a failed poll', () => {
   })
 
   test('because of a bad token is reported and not repeated for ten minutes', async () => {
-    const { fake, run } = bench
+    const { fake, run } = harness
     fake.changeToken('700100:another')
     const one = run()
     await one.until(() => one.channel.health?.().state === 'down')
@@ -277,7 +277,7 @@ describe('a failed poll', () => {
   })
 
   test('is not sent with a malformed token', async () => {
-    const { fake, run } = bench
+    const { fake, run } = harness
     const one = run({ config: { bot_token: '700100:a/b' } })
     await one.until(() => one.channel.health?.().state === 'down')
     expect(one.channel.lacks).toBe('a bot_token of the form <number>:<letters>')
@@ -285,7 +285,7 @@ describe('a failed poll', () => {
   })
 
   test('because of a revoked token loses no message', async () => {
-    const { fake, run } = bench
+    const { fake, run } = harness
     const one = run()
     await one.idle()
     fake.fail(status(401, 'Unauthorized'), polls)
@@ -297,7 +297,7 @@ describe('a failed poll', () => {
   })
 
   test('is not repeated at once when the server does not hold polls', async () => {
-    const { fake, run } = bench
+    const { fake, run } = harness
     fake.fail({ fault: 'status', status: 200, body: { ok: true, result: [] } }, { ...polls, times: 1000 })
     const one = run()
     await one.until(() => one.host.clock.sleeping > 0)

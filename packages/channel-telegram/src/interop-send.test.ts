@@ -3,13 +3,13 @@ import { AppError, type Channel, type Outbound } from '@sluice/sdk'
 import { abortedOnArrival, type FakeProvider, type ProviderFault, startFakeProvider } from '@sluice/testkit/fake-provider'
 import { TELEGRAM_FORUM, TELEGRAM_GROUP, TELEGRAM_TOKEN } from '@sluice/testkit/fakes/telegram'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { type Bench, startBench } from './testing/fake-telegram.ts'
+import { type Harness, startHarness } from './testing/harness.ts'
 
-let bench: Bench
+let harness: Harness
 beforeEach(async () => {
-  bench = await startBench()
+  harness = await startHarness()
 })
-afterEach(() => bench.close())
+afterEach(() => harness.close())
 
 const hello: Outbound = { text: 'hello', clientId: 'client-1' }
 const GROUP = String(TELEGRAM_GROUP)
@@ -21,11 +21,11 @@ const status = (code: number, body: object = {}, headers: Record<string, string>
   body,
 })
 const outcome = (work: Promise<unknown> | undefined): Promise<unknown> => (work ?? Promise.resolve()).catch((error: unknown) => error)
-const send = (by: Channel = bench.channel().channel, to = GROUP, message = hello) => outcome(by.send({ to }, message, signal))
+const send = (by: Channel = harness.channel().channel, to = GROUP, message = hello) => outcome(by.send({ to }, message, signal))
 
 describe('a text', () => {
   test('is sent without markup, as a reply, into its topic', async () => {
-    const { fake, channel } = bench
+    const { fake, channel } = harness
     const question = fake.say({ chat: TELEGRAM_FORUM, thread: 7, text: '?' })
     const to = { to: String(TELEGRAM_FORUM), thread: '7', replyTo: String(question.id) }
     const text = '*not* _markup_ <b>“né”</b> 😀'
@@ -35,20 +35,20 @@ describe('a text', () => {
   })
 
   test('can quote a message by the id that send returned', async () => {
-    const { fake, channel } = bench
+    const { fake, channel } = harness
     const question = fake.say({ chat: TELEGRAM_GROUP, text: '?' })
     await channel().channel.send({ to: GROUP, replyTo: `${GROUP}:${question.id}` }, hello, signal)
     expect(fake.sent()).toMatchObject([{ replyTo: question.id }])
   })
 
   test('is sent without a quote when the quoted message does not exist', async () => {
-    const { fake, channel } = bench
+    const { fake, channel } = harness
     for (const replyTo of ['99999', 'x']) await channel().channel.send({ to: GROUP, replyTo }, hello, signal)
     expect(fake.sent().map(({ replyTo }) => replyTo)).toEqual([undefined, undefined])
   })
 
   test('has at most 4096 UTF-16 units of any kind', async () => {
-    const { fake, channel } = bench
+    const { fake, channel } = harness
     const text = '😀'.repeat(channel().channel.limits.text / 2)
     await channel().channel.send({ to: GROUP }, { ...hello, text }, signal)
     expect(fake.sent()[0]?.text).toBe(text)
@@ -56,7 +56,7 @@ describe('a text', () => {
   })
 
   test('to a group with a new id is sent there once', async () => {
-    const { fake, channel } = bench
+    const { fake, channel } = harness
     fake.migrate(TELEGRAM_GROUP, { id: -100_900, type: 'supergroup' })
     const { host, channel: by } = channel()
     expect(await send(by)).toEqual({ id: `-100900:${fake.sent()[0]?.id}` })
@@ -69,7 +69,7 @@ describe('an edit', () => {
   const buttons = ['Approve', 'Reject', 'Later', 'Never'].map((label) => ({ label, value: `${label}:1`, tone: 'good' as const }))
 
   test('without buttons removes the buttons of the message', async () => {
-    const { fake, channel } = bench
+    const { fake, channel } = harness
     const { channel: by } = channel()
     const sent = await by.send({ to: GROUP }, { ...hello, buttons }, signal)
     expect(fake.sent()[0]?.buttons).toEqual([['Approve:1', 'Reject:1', 'Later:1'], ['Never:1']])
@@ -79,7 +79,7 @@ describe('an edit', () => {
   })
 
   test('with the same text succeeds', async () => {
-    const { fake, channel } = bench
+    const { fake, channel } = harness
     const { channel: by } = channel()
     const sent = await by.send({ to: GROUP }, hello, signal)
     await by.update?.({ to: GROUP }, sent, hello, signal)
@@ -87,7 +87,7 @@ describe('an edit', () => {
   })
 
   test('of a missing or foreign message, or with files, is rejected', async () => {
-    const { fake, channel } = bench
+    const { fake, channel } = harness
     const { channel: by } = channel()
     const theirs = fake.say({ chat: TELEGRAM_GROUP, text: 'x' })
     const update = (id: string, message: Outbound = hello) => outcome(by.update?.({ to: GROUP }, { id }, message, signal))
@@ -103,7 +103,7 @@ describe('an edit', () => {
   })
 
   test('is used for drafts only with stream_mode partial', () => {
-    const { channel } = bench
+    const { channel } = harness
     expect(channel().channel.draftEveryMs).toBeUndefined()
     expect(channel({ stream_mode: 'partial', draft_update_interval_ms: 1500 }).channel.draftEveryMs).toBe(1500)
   })
@@ -125,7 +125,7 @@ describe('a file', () => {
     ['video', 'a.mp4', 'video'],
     ['file', 'a.png', 'document'],
   ] as const)('of kind %s named %s is sent as %s with a caption', async (kind, name, method) => {
-    const { fake, channel } = bench
+    const { fake, channel } = harness
     const to = { to: String(TELEGRAM_FORUM), thread: '7' }
     const sent = await channel().channel.send(to, { ...hello, attachments: [file(kind, name)] }, signal)
     expect(fake.sent()).toMatchObject([{ text: 'hello', thread: 7, file: { method, name, bytes: new Uint8Array([1, 2, 3]) } }])
@@ -133,7 +133,7 @@ describe('a file', () => {
   })
 
   test('follows a long text, whose id send returns', async () => {
-    const { fake, channel } = bench
+    const { fake, channel } = harness
     const text = 'x'.repeat(1025)
     const sent = await channel().channel.send(
       { to: GROUP },
@@ -145,14 +145,14 @@ describe('a file', () => {
   })
 
   test('that the platform cannot show as a picture is sent as a document', async () => {
-    const { fake, channel } = bench
+    const { fake, channel } = harness
     fake.fail(status(400, { ok: false, error_code: 400, description: 'Bad Request: PHOTO_INVALID_DIMENSIONS' }))
     await channel().channel.send({ to: GROUP }, { ...hello, attachments: [file('image', 'wide.png')] }, signal)
     expect(fake.sent()).toMatchObject([{ file: { method: 'document', name: 'wide.png' } }])
   })
 
   test('that fails after the first part does not repeat the message', async () => {
-    const { fake, channel } = bench
+    const { fake, channel } = harness
     const message = { ...hello, attachments: [file('file', 'a'), file('file', 'b')] }
     fake.fail(status(429, { ok: false, error_code: 429, description: 'x', parameters: { retry_after: 3600 } }), {
       matches: () => fake.sent().length === 1,
@@ -163,7 +163,7 @@ describe('a file', () => {
   })
 
   test('is sent after a short rate limit', async () => {
-    const { fake, channel } = bench
+    const { fake, channel } = harness
     const { channel: by, host } = channel()
     fake.fail(status(429, { ok: false, error_code: 429, description: 'x', parameters: { retry_after: 2 } }), {
       matches: () => fake.sent().length === 1,
@@ -177,7 +177,7 @@ describe('a file', () => {
 })
 
 test('typing shows the indicator in the chat or its topic', async () => {
-  const { fake, channel } = bench
+  const { fake, channel } = harness
   const { channel: by } = channel()
   await by.typing?.({ to: GROUP, replyTo: '5' }, signal)
   await by.typing?.({ to: String(TELEGRAM_FORUM), thread: '8' }, signal)
@@ -207,49 +207,49 @@ describe('send with a failing platform', () => {
     ['an empty answer', status(200, {}), 'upstream', undefined, 0],
     ['an answer of more than 1 MiB', { fault: 'status', status: 200, body: 'x'.repeat(1_048_577) }, 'upstream', undefined, 0],
   ])('(%s) tells whether the message may have been sent', async (_name, fault, code, retryAfterSecs, arrived) => {
-    bench.fake.fail(fault)
-    const { channel, host } = bench.channel()
+    harness.fake.fail(fault)
+    const { channel, host } = harness.channel()
     const error = await send(channel)
     expect(error).toBeInstanceOf(AppError)
     expect(error).toMatchObject({ code, retryAfterSecs })
-    expect([bench.fake.sent().length, bench.fake.requests.length]).toEqual([arrived, 1])
+    expect([harness.fake.sent().length, harness.fake.requests.length]).toEqual([arrived, 1])
     const { message, stack, cause } = error as AppError
     expect(JSON.stringify([host.logs, message, stack, cause])).not.toContain(TELEGRAM_TOKEN.slice(7))
   })
 
   test('quotes the refusal of the platform', async () => {
-    bench.fake.block(TELEGRAM_GROUP)
+    harness.fake.block(TELEGRAM_GROUP)
     expect(await send()).toMatchObject({ code: 'forbidden', message: 'telegram answered 403: Forbidden: bot was blocked by the user' })
     expect(await send(undefined, '-1')).toMatchObject({ message: 'telegram answered 400: Bad Request: chat not found' })
   })
 
   test('can be repeated until the message is sent once', async () => {
-    bench.fake.fail(status(429), { times: 3 })
+    harness.fake.fail(status(429), { times: 3 })
     const outcomes: unknown[] = []
     for (let tries = 0; tries < 4; tries++) outcomes.push(await send())
     expect(outcomes.at(-1)).toMatchObject({ id: expect.stringMatching(/^-100200:\d+$/) })
-    expect(bench.fake.sent()).toHaveLength(1)
+    expect(harness.fake.sent()).toHaveLength(1)
   })
 
   test('waits for a slow answer', async () => {
-    bench.fake.fail({ fault: 'slow', ms: 1 })
+    harness.fake.fail({ fault: 'slow', ms: 1 })
     expect(await send()).toMatchObject({ id: expect.any(String) })
   })
 
   test('is aborted when the answer never arrives', async () => {
-    const { channel } = bench.channel()
-    expect(await outcome(channel.send({ to: GROUP }, hello, abortedOnArrival(bench.fake)))).toMatchObject({ code: 'aborted' })
+    const { channel } = harness.channel()
+    expect(await outcome(channel.send({ to: GROUP }, hello, abortedOnArrival(harness.fake)))).toMatchObject({ code: 'aborted' })
   })
 
   test('is unavailable when the server cannot be reached', async () => {
-    const { channel } = bench.channel()
-    await bench.fake.close()
+    const { channel } = harness.channel()
+    await harness.fake.close()
     expect(await send(channel)).toMatchObject({ code: 'unavailable' })
   })
 })
 
 test('health reports the time of the last send', async () => {
-  const { channel, host } = bench.channel()
+  const { channel, host } = harness.channel()
   expect(channel.health?.()).toEqual({ state: 'connecting' })
   await send(channel)
   expect(channel.health?.()).toEqual({ state: 'connecting', lastSentAtMs: host.clock.nowMs() })
@@ -264,13 +264,15 @@ describe('a redirect', () => {
 
   test('is not followed, so that no other host receives the token', async () => {
     for (const code of [302, 307, 308]) {
-      bench.fake.fail(status(code, {}, { location: `${elsewhere.url}/x` }))
+      harness.fake.fail(status(code, {}, { location: `${elsewhere.url}/x` }))
       expect(await send()).toMatchObject({ code: 'invalid_request' })
     }
-    const id = bench.fake.file(new Uint8Array(1), 'photos/1.jpg')
-    bench.fake.fail(status(302, {}, { location: elsewhere.url }), { matches: ({ path }) => path.startsWith('/file/') })
+    const id = harness.fake.file(new Uint8Array(1), 'photos/1.jpg')
+    harness.fake.fail(status(302, {}, { location: elsewhere.url }), { matches: ({ path }) => path.startsWith('/file/') })
     const media = { kind: 'image' as const, name: 'a', source: { id } }
-    expect(await outcome(bench.channel().channel.fetchMedia?.(media, { bytesMax: 10, signal }))).toMatchObject({ code: 'invalid_request' })
+    expect(await outcome(harness.channel().channel.fetchMedia?.(media, { bytesMax: 10, signal }))).toMatchObject({
+      code: 'invalid_request',
+    })
     expect(elsewhere.requests).toEqual([])
   })
 })

@@ -4,22 +4,22 @@ import { type DiscordFake, type DiscordFakeOptions, startDiscordFake } from '@sl
 import { type TestHost, testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
 import { afterEach, beforeEach, expect, vi } from 'vitest'
-import { discordSection } from './config.ts'
-import feature from './index.ts'
+import { discordSection } from '../config.ts'
+import feature from '../index.ts'
 
 export function channelOn(fake: Pick<DiscordFake, 'apiUrl' | 'token'>, host: TestHost, changes: object = {}): Channel {
   const config = { bot_token: fake.token, allowed_users: ['*'], api_url: fake.apiUrl, ...changes }
   const [built] = feature.build(host, v.parse(discordSection.schema, config)).channels ?? []
-  if (!built) throw new Error('no channel was built')
+  if (!built) throw new Error('The feature built no channel')
   return built
 }
 
 export interface Listening {
   readonly received: Inbound[]
   readonly texts: () => string[]
-  /** Makes every delivery reject with `error` until `keep` is called. */
-  refuse(error: Error): void
-  keep(): void
+  /** Makes every delivery reject with `error` until `acceptDeliveries` is called. */
+  failDeliveries(error: Error): void
+  acceptDeliveries(): void
   /** Resolves with the result of `listen`: undefined, or the error that it rejected with. */
   readonly ended: Promise<unknown>
   stop(): Promise<unknown>
@@ -33,14 +33,14 @@ export function listenTo(channel: Channel): Listening {
     if (refusal) throw refusal
     received.push(inbound)
   }, abort.signal)
-  const ended = (listening ?? Promise.reject(new Error('the channel does not listen'))).catch((error: unknown) => error)
+  const ended = (listening ?? Promise.reject(new Error('The channel does not listen'))).catch((error: unknown) => error)
   return {
     received,
     texts: () => received.map(({ text }) => text),
-    refuse(error) {
+    failDeliveries(error) {
       refusal = error
     },
-    keep() {
+    acceptDeliveries() {
       refusal = undefined
     },
     ended,
@@ -52,7 +52,7 @@ export function listenTo(channel: Channel): Listening {
 }
 
 /** Starts a fake platform and a host before each test, and stops all listeners after it. */
-export function discordBench() {
+export function discordHarness() {
   let fake: DiscordFake
   let host: TestHost
   let stops: (() => Promise<unknown>)[]

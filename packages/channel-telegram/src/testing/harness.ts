@@ -23,7 +23,7 @@ export interface Run {
   stop(): Promise<void>
 }
 
-export interface Bench {
+export interface Harness {
   readonly fake: TelegramFake
   readonly keyValue: KeyValue
   /** Builds another channel on the same stored values, and listens. */
@@ -38,20 +38,20 @@ export interface Bench {
 /** A limit in real time, which is reached only by a condition that never becomes true. */
 const WAIT_MS = 10_000
 
-export async function startBench(options: TelegramFakeOptions = {}): Promise<Bench> {
+export async function startHarness(options: TelegramFakeOptions = {}): Promise<Harness> {
   const fake = await startTelegramFake(options)
   const keyValue = memoryKeyValue()
   const stops: (() => Promise<void>)[] = []
 
-  const channel: Bench['channel'] = (config = {}) => {
+  const channel: Harness['channel'] = (config = {}) => {
     const host = testHost({ fetch, keyValue })
     const section = v.parse(telegramSection.schema, { bot_token: TELEGRAM_TOKEN, api_url: `${fake.url}/`, allowed_users: ['*'], ...config })
     const [built] = feature.build(host, section).channels ?? []
-    if (!built) throw new Error('no channel was built')
+    if (!built) throw new Error('The feature built no channel')
     return { channel: built, host }
   }
 
-  const run: Bench['run'] = ({ deliver = async () => undefined, config } = {}) => {
+  const run: Harness['run'] = ({ deliver = async () => undefined, config } = {}) => {
     const made = channel(config)
     const { clock } = made.host
     const delivered: Inbound[] = []

@@ -3,10 +3,11 @@ import type { Channel, Inbound } from '@sluice/sdk'
 import { SLACK_APP_TOKEN, SLACK_BOT_TOKEN, type SlackFake } from '@sluice/testkit/fakes/slack'
 import { type TestHost, type TestHostOverrides, testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
+import { vi } from 'vitest'
 import { slackSection } from '../config.ts'
 import feature from '../index.ts'
 
-export interface Bot {
+export interface TestChannel {
   readonly channel: Channel
   readonly host: TestHost
   /** The delivered messages, in order. */
@@ -17,18 +18,21 @@ export interface Bot {
   storeWith(store: (inbound: Inbound) => Promise<void>): void
 }
 
-export interface BotOptions {
+export interface TestChannelOptions {
   readonly config?: object
   readonly host?: TestHostOverrides
 }
 
 export const TOKENS = { bot_token: SLACK_BOT_TOKEN, app_token: SLACK_APP_TOKEN }
 
-export function createBot(fake: SlackFake, { config = {}, host: overrides = {} }: BotOptions = {}): Bot & { listen(): Bot } {
+export function createTestChannel(
+  fake: SlackFake,
+  { config = {}, host: overrides = {} }: TestChannelOptions = {},
+): TestChannel & { listen(): TestChannel } {
   const host = testHost({ fetch, ...overrides })
   const section = v.parse(slackSection.schema, { ...TOKENS, api_url: fake.apiUrl, ...config })
   const [channel] = feature.build(host, section).channels ?? []
-  if (!channel?.listen) throw new Error('no channel was built')
+  if (!channel?.listen) throw new Error('The feature built no channel')
   const abort = new AbortController()
   const received: Inbound[] = []
   let ended: Promise<void> = Promise.resolve()
@@ -55,3 +59,6 @@ export function createBot(fake: SlackFake, { config = {}, host: overrides = {} }
   }
   return bot
 }
+
+/** Waits up to five seconds until `check` passes. */
+export const soon = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 5000, interval: 10 })
