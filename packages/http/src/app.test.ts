@@ -58,7 +58,7 @@ describe('what is not there', () => {
       detail: 'POST /chatapp needs a feature this build leaves out',
       fields: { feature: 'channel-chatapp', build: 'run `pnpm build:full`' },
     }
-    const { request } = gateway({ live: { stubs: [stub] } })
+    const { request } = gateway({ snapshot: { stubs: [stub] } })
     const response = await request('/chatapp', { method: 'POST', body: '{}' })
     expect(response.status).toBe(404)
     expect(await response.json()).toEqual({ error: stub.detail, code: 'not_compiled', ...stub.fields })
@@ -67,7 +67,7 @@ describe('what is not there', () => {
 
 test('§8 a route may limit its calls from one address, before anything else is looked at; a reload forgives nobody', async () => {
   const limited = open('POST', '/x/limited', () => 'ok', { callsPerMinute: 2, body: v.object({}) })
-  const { request, reload, clock } = gateway({ live: { routes: [limited, open('POST', '/x/free', () => 'ok')] } })
+  const { request, reload, clock } = gateway({ snapshot: { routes: [limited, open('POST', '/x/free', () => 'ok')] } })
   const call = async (path = '/x/limited', peer = '10.0.0.1') => (await request(path, { method: 'POST', peer, body: 'nonsense' })).status
   expect([await call(), await call(), await call(), await call()]).toEqual([400, 400, 429, 429])
   reload({})
@@ -84,7 +84,7 @@ describe('every answer', () => {
       open('GET', '/x/redirect', () => Response.redirect('http://127.0.0.1/')),
       open('GET', '/x/own', () => new Response('x', { headers: { 'cache-control': 'max-age=1' } })),
     ]
-    const { request } = gateway({ live: { routes } })
+    const { request } = gateway({ snapshot: { routes } })
     for (const path of ['/health', '/metrics', '/unknown', '/api/status', '/x/redirect', '/x/own']) {
       const { headers } = await request(path)
       expect(headers.get('x-content-type-options'), path).toBe('nosniff')
@@ -127,7 +127,7 @@ describe('routes of features', () => {
         return { client, trace: trace.traceId }
       },
     })
-    const { request, pair } = gateway({ live: { routes: [route] } })
+    const { request, pair } = gateway({ snapshot: { routes: [route] } })
     const { token, device } = await pair()
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
     const response = await request('/x/a%2Fb/say?loud=yes&other=1', { method: 'POST', headers, body: '{"text":"hi","extra":1}' })
@@ -151,7 +151,7 @@ describe('routes of features', () => {
 
   test('run for no input that does not fit, and the refusal names the member and not its value', async () => {
     const route = open('POST', '/x', () => ({}), { body: v.object({ port: v.pipe(v.number(), v.minValue(1)) }) })
-    const { request } = gateway({ live: { routes: [route] } })
+    const { request } = gateway({ snapshot: { routes: [route] } })
     const headers = { 'content-type': 'application/json' }
     const response = await request('/x', { method: 'POST', headers, body: '{"port":"hunter2"}' })
     expect(response.status).toBe(400)
@@ -165,7 +165,7 @@ describe('routes of features', () => {
       open('POST', '/x/large', ({ raw }) => raw.length, { body: v.unknown(), bodyBytesMax: 1_048_576 }),
       open('POST', '/x/small', () => 1, { body: v.unknown(), bodyBytesMax: 4 }),
     ]
-    const { request } = gateway({ live: { routes } })
+    const { request } = gateway({ snapshot: { routes } })
     const post = (path: string, bytes: number) =>
       request(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: `"${'x'.repeat(bytes - 2)}"` })
     expect(await (await post('/x/large', 1_048_576)).json()).toBe(1_048_576)
@@ -178,7 +178,7 @@ describe('routes of features', () => {
     const refuse = () => {
       throw new AppError('unavailable', 'Too busy', { retryAfterSecs: 7, fields: { queue: 3, code: 'forged' } })
     }
-    const { request, logs } = gateway({ live: { routes: [open('GET', '/x', refuse)] } })
+    const { request, logs } = gateway({ snapshot: { routes: [open('GET', '/x', refuse)] } })
     const response = await request('/x')
     expect([response.status, response.headers.get('retry-after')]).toEqual([503, '7'])
     expect(await response.json()).toEqual({ error: 'Too busy', code: 'unavailable', queue: 3, retry_after: 7 })
@@ -195,7 +195,7 @@ describe('routes of features', () => {
     ['rejected', () => Promise.reject(new TypeError('hunter2'))],
     ['not even an error', () => Promise.reject('hunter2')],
   ] as const)('that fail with something %s are 500 with a fixed text', async (_how, handle) => {
-    const { request, logs } = gateway({ live: { routes: [open('GET', '/x', handle)] } })
+    const { request, logs } = gateway({ snapshot: { routes: [open('GET', '/x', handle)] } })
     const response = await request('/x')
     expect(response.status).toBe(500)
     expect(await response.json()).toEqual({ error: 'Internal error', code: 'internal' })
@@ -204,14 +204,14 @@ describe('routes of features', () => {
 
   test('cannot take the gateway\u2019s own, nor one another\u2019s', async () => {
     const routes = [open('GET', '/health', () => 'mine'), open('GET', '/x', () => 'first'), open('GET', '/x', () => 'second')]
-    const { request, logs } = gateway({ live: { routes } })
+    const { request, logs } = gateway({ snapshot: { routes } })
     expect(await (await request('/health')).json()).toMatchObject({ status: 'ok' })
     expect(await (await request('/x')).json()).toBe('first')
     expect(logs.map(({ fields }) => fields.route)).toEqual(['GET /health', 'GET /x'])
   })
 
   test('for this machine alone refuse remote peers, forwarded requests, foreign names and foreign pages', async () => {
-    const { request } = gateway({ live: { routes: [open('POST', '/x', () => 'done', { auth: 'local' })] } })
+    const { request } = gateway({ snapshot: { routes: [open('POST', '/x', () => 'done', { auth: 'local' })] } })
     const status = async (init: { peer?: string; headers?: Record<string, string> } = {}) =>
       (await request('/x', { method: 'POST', ...init })).status
     expect(await status()).toBe(200)
@@ -240,7 +240,7 @@ describe('§4.5 metrics', () => {
   })
 
   test('that are on are what the observer renders', async () => {
-    const response = await gateway({ live: { observers: [renderer] } }).request('/metrics')
+    const response = await gateway({ snapshot: { observers: [renderer] } }).request('/metrics')
     expect([response.headers.get('content-type'), await response.text()]).toEqual([
       'text/plain; version=0.0.4; charset=utf-8',
       'requests_total 1\n',
@@ -248,7 +248,7 @@ describe('§4.5 metrics', () => {
   })
 
   test('that only this machine may read are 403 elsewhere', async () => {
-    const { request } = gateway({ live: { observers: [renderer], metricsLoopbackOnly: true } })
+    const { request } = gateway({ snapshot: { observers: [renderer], metricsLoopbackOnly: true } })
     expect((await request('/metrics')).status).toBe(200)
     expect((await request('/metrics', { peer: '203.0.113.9' })).status).toBe(403)
     expect((await request('/metrics', { headers: { 'x-forwarded-for': '203.0.113.9' } })).status).toBe(403)

@@ -1,7 +1,7 @@
 /** The HTTP application of one snapshot. Hono serves every route; this file shows all of them, and the middleware before them. */
 
 import type { Clients } from '@sluice/delivery'
-import type { ForwardingWatch, Live, Runtime, StubRoute } from '@sluice/runtime'
+import type { ForwardingWatch, Runtime, Snapshot, StubRoute } from '@sluice/runtime'
 import { AppError, defineRoute, type Route } from '@sluice/sdk'
 import { Hono } from 'hono'
 import * as v from 'valibot'
@@ -43,13 +43,13 @@ export interface AppParts {
   /** Without it, no channel is served. */
   readonly intake?: Intake
   /** The routes that stay open: server-sent events and WebSockets. */
-  readonly streams?: (live: Live, access: Access) => readonly Endpoint[]
+  readonly streams?: (snapshot: Snapshot, access: Access) => readonly Endpoint[]
 }
 
 /** Makes the application for the snapshot in force now; another snapshot needs another application. */
 export function createApp({ runtime, auth, clients, limits, budget, forwarding, intake, streams }: AppParts): App {
-  const live = runtime.live()
-  const access: Access = { config: live.config, auth, clients }
+  const snapshot = runtime.snapshot()
+  const access: Access = { config: snapshot.gateway, auth, clients }
   const app: App = new Hono()
   const routes = new RouteTable(app, runtime)
 
@@ -59,30 +59,30 @@ export function createApp({ runtime, auth, clients, limits, budget, forwarding, 
   })
   app.notFound((c) => nothingHere(app, c))
 
-  if (live.observers.length > 0) app.use(observe(live, runtime.clock))
+  if (snapshot.observers.length > 0) app.use(observe(snapshot, runtime.clock))
   app.use(problems(runtime.log, runtime.hideSecrets))
 
   // Probes come often and are the same for every client.
   routes.add(healthEndpoint(runtime))
   routes.add(readyEndpoint(runtime))
 
-  app.use(clientPeer(live.config, forwarding))
+  app.use(clientPeer(snapshot.gateway, forwarding))
 
-  routes.add(metricsEndpoint(live, access))
-  routes.add(pairEndpoint(runtime, live, limits))
-  routes.add(webhookEndpoint(runtime, live, access, limits))
-  for (const endpoint of streams?.(live, access) ?? []) routes.add(endpoint)
+  routes.add(metricsEndpoint(snapshot, access))
+  routes.add(pairEndpoint(runtime, snapshot, limits))
+  routes.add(webhookEndpoint(runtime, snapshot, access, limits))
+  for (const endpoint of streams?.(snapshot, access) ?? []) routes.add(endpoint)
   if (intake) {
-    for (const channel of live.channels) {
-      for (const endpoint of channelEndpoints(channel, intake, budget, runtime, live)) routes.add(endpoint)
+    for (const channel of snapshot.channels) {
+      for (const endpoint of channelEndpoints(channel, intake, budget, runtime, snapshot)) routes.add(endpoint)
     }
   }
-  for (const route of [...ownRoutes(runtime, live, auth), documentRoute(routes.docs, runtime, live), ...live.routes]) {
-    routes.add(routeEndpoint(route, runtime, live, access, limits))
+  for (const route of [...ownRoutes(runtime, snapshot, auth), documentRoute(routes.docs, runtime, snapshot), ...snapshot.routes]) {
+    routes.add(routeEndpoint(route, runtime, snapshot, access, limits))
   }
-  for (const stub of live.stubs) routes.addStub(stub)
+  for (const stub of snapshot.stubs) routes.addStub(stub)
 
-  app.on('POST', ['*'], ...triggerSteps(runtime, live, access, limits))
+  app.on('POST', ['*'], ...triggerSteps(runtime, snapshot, access, limits))
   return app
 }
 
@@ -117,19 +117,19 @@ class RouteTable {
   }
 }
 
-const ownRoutes = (runtime: Runtime, live: Live, auth: Auth): Route[] => [
-  ...statusRoutes(runtime, live),
+const ownRoutes = (runtime: Runtime, snapshot: Snapshot, auth: Auth): Route[] => [
+  ...statusRoutes(runtime, snapshot),
   ...sessionRoutes(runtime),
   ...memoryRoutes(runtime),
   ...turnRoutes(runtime),
   ...deliveryRoutes(runtime),
   ...approvalRoutes(runtime),
   ...sopRoutes(runtime),
-  ...deviceRoutes(runtime, live, auth),
+  ...deviceRoutes(runtime, snapshot, auth),
 ]
 
 /** Reads `docs` at the first request for the document, when all routes are in it. */
-function documentRoute(docs: readonly EndpointDoc[], { version }: Runtime, { config }: Live): Route {
+function documentRoute(docs: readonly EndpointDoc[], { version }: Runtime, { gateway }: Snapshot): Route {
   let document: Promise<object> | undefined
   return defineRoute({
     method: 'GET',
@@ -137,7 +137,7 @@ function documentRoute(docs: readonly EndpointDoc[], { version }: Runtime, { con
     summary: 'This document',
     auth: 'client',
     answers: { 200: { description: 'OpenAPI 3.1', schema: v.looseObject({ openapi: v.string() }) } },
-    handle: () => (document ??= openApiDocument(docs, version, config.public_url)),
+    handle: () => (document ??= openApiDocument(docs, version, gateway.public_url)),
   })
 }
 

@@ -82,7 +82,7 @@ export function createAuth(runtime: Runtime): Auth {
   return {
     lockout,
     async bearer(headers, address, spared) {
-      if (!runtime.live().config.require_pairing) return PRINCIPAL_OPEN
+      if (!runtime.snapshot().gateway.require_pairing) return PRINCIPAL_OPEN
       const token = bearerToken(headers)
       if (!token) return refuse(address, spared, false)
       const tokenHash = sha256Hex(token)
@@ -93,7 +93,7 @@ export function createAuth(runtime: Runtime): Auth {
       return { device: device.id, tokenHash, role: device.role }
     },
     isGood(tokenHash) {
-      if (tokenHash === null) return !runtime.live().config.require_pairing
+      if (tokenHash === null) return !runtime.snapshot().gateway.require_pairing
       const found = devices.findByTokenHash(tokenHash)
       return found instanceof Promise ? found.then((device) => device !== undefined) : found !== undefined
     },

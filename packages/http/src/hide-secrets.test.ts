@@ -27,7 +27,7 @@ test('an event holds no secret: neither live nor kept, neither whole nor as an o
 
 test('what channels say of their health is answered without secrets', async () => {
   const made = gateway({
-    live: {
+    snapshot: {
       channels: [
         {
           name: 'discord',

@@ -60,11 +60,11 @@ export async function listen({ host, port, ready, timeouts, ...parts }: ListenOp
   const server = createServer({ ...SERVER_OPTIONS, ...timeouts })
   const loader = new ApplicationLoader(server, parts, ready)
   const sockets = trackSockets(server)
-  const limitConnections = (): void => {
-    server.maxConnections = runtime.live().config.max_connections
-  }
-  limitConnections()
-  server.on('connection', limitConnections).on('drop', limitConnections).on('clientError', answerClientError)
+  server.maxConnections = runtime.snapshot().gateway.max_connections
+  const unsubscribe = runtime.onSnapshot(({ gateway }) => {
+    server.maxConnections = gateway.max_connections
+  })
+  server.on('close', unsubscribe).on('clientError', answerClientError)
   await bind(server, host, port)
   server.on('error', (error) => runtime.log.error('HTTP server failed', { error }))
   void runtime.clock.sleep(LOAD_AFTER_MS).then(() => loader.load())

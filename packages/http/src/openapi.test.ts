@@ -42,7 +42,7 @@ const room = defineRoute({
 })
 
 test('the document holds every route and nothing else, the streams and the features\u2019 own included', async () => {
-  const { made, document } = await withDocument({ live: { routes: [room] }, withStreams: true })
+  const { made, document } = await withDocument({ snapshot: { routes: [room] }, withStreams: true })
   const served = routesOf(createApp(made.parts)).map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`)
   const documented = Object.entries(document.paths).flatMap(([path, operations]) =>
     Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),
@@ -54,7 +54,7 @@ test('the document holds every route and nothing else, the streams and the featu
 })
 
 test('an operation says what goes in and what comes out', async () => {
-  const { document } = await withDocument({ live: { routes: [room] } })
+  const { document } = await withDocument({ snapshot: { routes: [room] } })
   const operation = document.paths['/x/{room}']?.post
   expect(operation?.security).toEqual([{ bearer: ['operator'] }])
   expect(operation?.parameters).toEqual([
@@ -70,7 +70,7 @@ test('an operation says what goes in and what comes out', async () => {
 })
 
 test('each operation has an id of its own, and the document names the server', async () => {
-  const { document } = await withDocument({ live: { routes: [room] }, withStreams: true })
+  const { document } = await withDocument({ snapshot: { routes: [room] }, withStreams: true })
   const ids = Object.values(document.paths).flatMap((operations) => Object.values(operations).map(({ operationId }) => operationId))
   expect(ids).toContain('postXRoom')
   expect(ids).toContain('getApiOpenapiJson')

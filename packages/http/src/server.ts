@@ -76,17 +76,14 @@ export function attachApplication(server: Server, { runtime, auth, clients, inta
 
 export type Fetch = (request: Request, env: Partial<HttpBindings>) => Response | Promise<Response>
 
-/** Serves each request with the application of the snapshot in force. */
+/** Serves each request with the application of the snapshot in force. The first request after a reload makes a new application. */
 export function createFetch(parts: AppParts): Fetch {
-  const { runtime } = parts
-  let { generation } = runtime.live()
-  let app: App = createApp(parts)
+  let app: App | undefined = createApp(parts)
+  parts.runtime.onSnapshot(() => {
+    app = undefined
+  })
   return (request, env) => {
-    const current = runtime.live().generation
-    if (current !== generation) {
-      generation = current
-      app = createApp(parts)
-    }
+    app ??= createApp(parts)
     return app.fetch(request, env)
   }
 }

@@ -1,4 +1,4 @@
-/** A gateway without a port: the real application and store around an agent that says what a test wants. */
+/** The HTTP side without a port: the real application and store around an agent that answers as a test says. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,19 +7,10 @@ import type { Agent, TurnRequest } from '@sluice/agent'
 import { createApprovals } from '@sluice/approvals'
 import { gatewaySection } from '@sluice/config'
 import { createClients } from '@sluice/delivery'
-import type { Live, Runtime } from '@sluice/runtime'
-import {
-  createEventBus,
-  createForwardingWatch,
-  createLiveView,
-  type HideSecrets,
-  newToken,
-  noSecrets,
-  type Snapshot,
-} from '@sluice/runtime'
+import { createEventBus, createForwardingWatch, type HideSecrets, newToken, noSecrets, type Runtime, type Snapshot } from '@sluice/runtime'
 import { createHealthWatch } from '@sluice/runtime/health'
 import { testSnapshot } from '@sluice/runtime/testing/test-snapshot'
-import type { LogFields, Observation, Observer, Role, Sops, Store, TurnEnd, Waiting } from '@sluice/sdk'
+import type { LogFields, Observation, Observer, Role, Sops, Store, TurnEnd, Vitals, Waiting } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
 import * as v from 'valibot'
@@ -33,57 +24,66 @@ import type { Intake } from './routes/webhooks.ts'
 import { createFetch, type Fetch } from './server.ts'
 import { createStreams } from './streams/streams.ts'
 
+type TestTurn = Omit<TurnRequest, 'signal' | 'listen' | 'approve'>
+
+interface LogLine {
+  readonly level: string
+  readonly message: string
+  readonly fields: LogFields
+}
+
 export interface TestGatewayOptions {
-  /** Masks secrets; default: there are none. */
+  /** Masks secrets. Default: there are none. */
   readonly hide?: HideSecrets
-  /** Of `[gateway]`, as in the file. */
+  /** The `[gateway]` section, as in the file. */
   readonly config?: v.InferInput<typeof gatewaySection.schema>
-  readonly live?: Partial<Pick<Live, 'routes' | 'stubs' | 'features' | 'tools' | 'observers' | 'metricsLoopbackOnly' | 'channels'>>
-  /** What takes the messages of channels; without it, none is served. */
+  /** Members of the snapshot in force. */
+  readonly snapshot?: Partial<Snapshot>
+  /** Takes the messages of channels; without it, no channel is served. */
   readonly receive?: Intake['receive']
   readonly demandsProof?: boolean
   /** The bytes of webhook bodies that may be in memory at once. */
   readonly bodyBytesMax?: number
-  /** Told when deliveries have been made due. */
+  /** Called when deliveries were made due. */
   readonly wake?: () => void
-  /** Told of replies that were queued. */
+  /** Called with the replies that were queued. */
   readonly queued?: (replies: readonly Waiting[]) => void
   /** `[approvals] channels`. */
   readonly approvalChannels?: readonly string[]
   /** The engine of procedures. */
   readonly sops?: Partial<Sops>
   readonly streams?: AppParts['streams']
-  /** True: the daemon's own streams. */
+  /** True: the streams of the daemon. */
   readonly withStreams?: boolean
-  /** What the agent answers; a rejection is a failed turn. Default: `re: <text>`. */
+  /** The answer of the agent; a rejection is a failed turn. Default: `re: <text>`. */
   readonly reply?: (request: TurnRequest) => string | Promise<string>
 }
 
 export interface TestRequest extends Omit<RequestInit, 'body'> {
   readonly body?: string | Uint8Array
-  /** The socket's peer; default 127.0.0.1. */
+  /** The address of the socket's peer. Default: 127.0.0.1. */
   readonly peer?: string
 }
 
 export interface TestGateway {
   readonly runtime: Runtime
   readonly store: Store
-  /** Where the store is kept. */
+  /** The file of the store. */
   readonly file: string
   readonly clock: TestClock
   readonly auth: Auth
   readonly fetch: Fetch
   /** The parts that the application is made from. */
   readonly parts: AppParts
-  /** From level info up. */
-  readonly logs: readonly { readonly level: string; readonly message: string; readonly fields: LogFields }[]
+  /** The lines of level info and above. */
+  readonly logs: readonly LogLine[]
   readonly observations: readonly Observation[]
-  /** The requests the agent was given. */
-  readonly turns: readonly Omit<TurnRequest, 'signal' | 'listen' | 'approve'>[]
+  /** The requests that the agent got. */
+  readonly turns: readonly TestTurn[]
   request(path: string, init?: TestRequest): Promise<Response>
-  /** A new device: its id and its token. */
+  /** Pairs a new device; returns its id and its token. */
   pair(name?: string, expiresAtMs?: number | null, role?: Role): Promise<{ readonly token: string; readonly device: string }>
-  /** The turns the agent was asked to resume if it had lost them. */
+  /** The ids of the turns that the agent was asked to resume. */
   readonly resumed: readonly string[]
   /** Puts another configuration in force, as a reload does. */
   reload(config: NonNullable<TestGatewayOptions['config']>): void
@@ -98,7 +98,7 @@ export const routesOf = ({ routes }: App): { readonly method: string; readonly p
 
 const HOST = '127.0.0.1:42617'
 
-/** For the test file that calls it: makes gateways and closes them after each test. */
+/** Makes gateways for the test file that calls it, and closes them after each test. */
 export function testGateways(): typeof testGateway {
   const open: TestGateway[] = []
   afterEach(async () => {
@@ -113,83 +113,16 @@ export function testGateways(): typeof testGateway {
 
 export function testGateway(options: TestGatewayOptions = {}): TestGateway {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-http-'))
-  const clock = testClock()
-  const logs: { level: string; message: string; fields: LogFields }[] = []
-  const logAt =
-    (level: string) =>
-    (message: string, fields: LogFields = {}): void => {
-      logs.push({ level, message, fields })
-    }
-  const log = { debug: () => {}, info: logAt('info'), warn: logAt('warn'), error: logAt('error') }
-  const observations: Observation[] = []
-  const observer: Observer = { name: 'test', record: (observation) => void observations.push(observation) }
   const file = join(folder, 'sluice.db')
+  const clock = testClock()
+  const { log, logs } = recordLog()
   const store = openStore({ file, clock, log })
-  const turns: Omit<TurnRequest, 'signal' | 'listen' | 'approve'>[] = []
+  const observations: Observation[] = []
+  const snapshots = testSnapshots(options, observations)
+  const turns: TestTurn[] = []
   const resumed: string[] = []
-  const bus = createEventBus({ clock, run: 'test' })
-  const approvals = createApprovals({
-    store: store.approvals,
-    bus,
-    clock,
-    log,
-    channels: () => snapshot.channels,
-    features: () => snapshot.features,
-    targets: () => options.approvalChannels ?? [],
-    queued: (replies) => options.queued?.(replies),
-  })
-
-  const listeners = new Set<(snapshot: Snapshot) => void>()
-  let snapshot = testSnapshot({
-    gateway: v.parse(gatewaySection.schema, options.config ?? {}),
-    observers: [observer],
-    wantsTraces: options.live?.observers?.some(({ traces }) => traces) ?? false,
-    observe: (observation) => observer.record(observation),
-    ...options.live,
-  })
-  const health = createHealthWatch({ clock, store, bus, snapshot: () => snapshot, sandbox: () => undefined })
-  health.started()
-  const runtime: Runtime = {
-    version: '0.0.0',
-    profile: 'test',
-    startedAtMs: clock.nowMs(),
-    store,
-    agent: testAgent(store, clock, { turns, resumed }, options.reply ?? (({ text }) => `re: ${text}`)),
-    bus,
-    approvals,
-    clock,
-    log,
-    hideSecrets: options.hide ?? noSecrets,
-    snapshot: () => snapshot,
-    onSnapshot(listener) {
-      listeners.add(listener)
-      return () => void listeners.delete(listener)
-    },
-    live: createLiveView(() => snapshot),
-    health,
-    sops: () => options.sops as Sops | undefined,
-    delivery: {
-      load: () => ({ messages: 0, replies: 0 }),
-      ages: () => ({ messageSecs: 0, replySecs: 0 }),
-      wake: options.wake ?? (() => {}),
-      queued: (replies) => options.queued?.(replies),
-    },
-    vitals: () => ({
-      startedAtMs: clock.nowMs(),
-      turnsRunning: 0,
-      turnsQueued: 0,
-      sessionsActive: 0,
-      sseClients: 0,
-      wsClients: 0,
-      messagesPending: 0,
-      repliesPending: 0,
-      oldestMessageSecs: 0,
-      oldestReplySecs: 0,
-      commitsQueued: 0,
-      eventsDropped: 0,
-      sandbox: null,
-    }),
-  }
+  const agent = testAgent(store, clock, { turns, resumed }, options.reply ?? (({ text }) => `re: ${text}`))
+  const runtime = testRuntime({ agent, store, clock, log, snapshots }, options)
   const auth = createAuth(runtime)
   const own = options.withStreams ? createStreams(runtime, auth, { sse: 0, ws: 0, dropped: 0 }) : undefined
   const streams = own ? own.endpoints : options.streams
@@ -217,36 +150,133 @@ export function testGateway(options: TestGatewayOptions = {}): TestGateway {
     observations,
     turns,
     resumed,
-    async request(path, { peer = '127.0.0.1', body, ...init } = {}) {
-      const headers = new Headers(init.headers)
-      if (!headers.has('host')) headers.set('host', HOST)
-      const bytes = typeof body === 'string' ? Buffer.from(body) : (body ?? Buffer.alloc(0))
-      if (body !== undefined && !headers.has('content-length')) headers.set('content-length', String(bytes.length))
-      const incoming = Object.assign(Readable.from(bytes.length > 0 ? [Buffer.from(bytes)] : []), {
-        socket: { remoteAddress: peer },
-        headers: Object.fromEntries(headers),
-      })
-      return fetch(new Request(`http://${HOST}${path}`, { ...init, headers }), { incoming: incoming as never })
-    },
+    request: async (path, init) => fetch(...requestOf(path, init)),
     pair: (name = 'test', expiresAtMs = null, role = 'operator') => newToken(store, { name, role, expiresAtMs }, clock),
-    reload(config) {
-      snapshot = { ...snapshot, version: snapshot.version + 1, gateway: v.parse(gatewaySection.schema, config) }
-      for (const listener of listeners) listener(snapshot)
-    },
+    reload: (config) => snapshots.reload(v.parse(gatewaySection.schema, config)),
     async close() {
       own?.closeAll('the test is over')
-      await approvals.stop()
+      await runtime.approvals.stop()
       await store.close()
       rmSync(folder, { recursive: true, force: true })
     },
   }
 }
 
-/** Keeps what the real one keeps: the turn, its messages, and the state of its key. */
+function recordLog() {
+  const logs: LogLine[] = []
+  const logAt =
+    (level: string) =>
+    (message: string, fields: LogFields = {}): void => {
+      logs.push({ level, message, fields })
+    }
+  return { logs, log: { debug: () => {}, info: logAt('info'), warn: logAt('warn'), error: logAt('error') } }
+}
+
+/** The snapshot in force, and its replacement on a reload. */
+function testSnapshots(options: TestGatewayOptions, observations: Observation[]) {
+  const observer: Observer = { name: 'test', record: (observation) => void observations.push(observation) }
+  const listeners = new Set<(snapshot: Snapshot) => void>()
+  let snapshot = testSnapshot({
+    gateway: v.parse(gatewaySection.schema, options.config ?? {}),
+    observers: [observer],
+    wantsTraces: options.snapshot?.observers?.some(({ traces }) => traces) ?? false,
+    observe: (observation) => observer.record(observation),
+    ...options.snapshot,
+  })
+  return {
+    current: () => snapshot,
+    onSnapshot(listener: (snapshot: Snapshot) => void) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+    reload(gateway: Snapshot['gateway']) {
+      snapshot = { ...snapshot, version: snapshot.version + 1, gateway }
+      for (const listener of listeners) listener(snapshot)
+    },
+  }
+}
+
+interface TestParts {
+  readonly agent: Agent
+  readonly store: Store
+  readonly clock: TestClock
+  readonly log: ReturnType<typeof recordLog>['log']
+  readonly snapshots: ReturnType<typeof testSnapshots>
+}
+
+function testRuntime({ agent, store, clock, log, snapshots }: TestParts, options: TestGatewayOptions): Runtime {
+  const bus = createEventBus({ clock, run: 'test' })
+  const queued = (replies: readonly Waiting[]): void => options.queued?.(replies)
+  const health = createHealthWatch({ clock, store, bus, snapshot: snapshots.current, sandbox: () => undefined })
+  health.started()
+  return {
+    version: '0.0.0',
+    profile: 'test',
+    startedAtMs: clock.nowMs(),
+    store,
+    agent,
+    bus,
+    approvals: createApprovals({
+      store: store.approvals,
+      bus,
+      clock,
+      log,
+      channels: () => snapshots.current().channels,
+      features: () => snapshots.current().features,
+      targets: () => options.approvalChannels ?? [],
+      queued,
+    }),
+    clock,
+    log,
+    hideSecrets: options.hide ?? noSecrets,
+    snapshot: snapshots.current,
+    onSnapshot: snapshots.onSnapshot,
+    health,
+    sops: () => options.sops as Sops | undefined,
+    delivery: {
+      load: () => ({ messages: 0, replies: 0 }),
+      ages: () => ({ messageSecs: 0, replySecs: 0 }),
+      wake: options.wake ?? (() => {}),
+      queued,
+    },
+    vitals: () => idle(clock.nowMs()),
+  }
+}
+
+const idle = (startedAtMs: number): Vitals => ({
+  startedAtMs,
+  turnsRunning: 0,
+  turnsQueued: 0,
+  sessionsActive: 0,
+  sseClients: 0,
+  wsClients: 0,
+  messagesPending: 0,
+  repliesPending: 0,
+  oldestMessageSecs: 0,
+  oldestReplySecs: 0,
+  commitsQueued: 0,
+  eventsDropped: 0,
+  sandbox: null,
+})
+
+/** A request as the server makes it of a socket. */
+function requestOf(path: string, { peer = '127.0.0.1', body, ...init }: TestRequest = {}): Parameters<Fetch> {
+  const headers = new Headers(init.headers)
+  if (!headers.has('host')) headers.set('host', HOST)
+  const bytes = typeof body === 'string' ? Buffer.from(body) : (body ?? Buffer.alloc(0))
+  if (body !== undefined && !headers.has('content-length')) headers.set('content-length', String(bytes.length))
+  const incoming = Object.assign(Readable.from(bytes.length > 0 ? [Buffer.from(bytes)] : []), {
+    socket: { remoteAddress: peer },
+    headers: Object.fromEntries(headers),
+  })
+  return [new Request(`http://${HOST}${path}`, { ...init, headers }), { incoming: incoming as never }]
+}
+
+/** Stores the same rows as the real agent: the turn, its messages, and the state of its key. */
 function testAgent(
   store: Store,
   clock: TestClock,
-  { turns, resumed }: { turns: Omit<TurnRequest, 'signal' | 'listen' | 'approve'>[]; resumed: string[] },
+  { turns, resumed }: { turns: TestTurn[]; resumed: string[] },
   reply: (request: TurnRequest) => string | Promise<string>,
 ): Agent {
   const end = async (id: string, request: TurnRequest, outcome: Pick<TurnEnd, 'status' | 'response'>): Promise<void> => {

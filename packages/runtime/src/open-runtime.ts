@@ -32,7 +32,7 @@ import { createHideSecrets, type HideSecrets } from './hide-secrets.ts'
 import { LateDelivery } from './late-delivery.ts'
 import { type ComponentLogger, createLogger, type LogLevel } from './log/log.ts'
 import { agreeAtUpgrade } from './procedures/agree-at-upgrade.ts'
-import { createLiveView, type Live, type Runtime } from './runtime.ts'
+import type { Runtime } from './runtime.ts'
 import type { SandboxChoice } from './sandbox/select-sandbox.ts'
 
 export { unknownToolNames } from './features/unknown-tool-names.ts'
@@ -95,7 +95,6 @@ export class OpenRuntime implements Runtime {
   readonly subscribers = { sse: 0, ws: 0, dropped: 0 }
   /** Masks the configured secrets, and text that looks like a credential. */
   readonly scrub: (text: string) => string
-  readonly live: () => Live
 
   readonly #options: RuntimeOptions
   readonly #firstConfig: LoadedConfig
@@ -125,7 +124,6 @@ export class OpenRuntime implements Runtime {
     this.clients = createClients()
     this.#services = createCoreServices(this.store, this.bus, this.clock, this.vitals)
     this.lifecycle = this.#createLifecycle()
-    this.live = createLiveView(this.snapshot)
     this.health = this.#createHealth()
     this.approvals = this.#createApprovals()
     const permits = () => this.config().core(agentSection).max_concurrent_turns

@@ -1,36 +1,12 @@
 /** One daemon as its outer parts see it: the parts that live as long as it does, and the snapshot of features in force. */
 import type { Agent } from '@sluice/agent'
 import type { ApprovalRegistry } from '@sluice/approvals'
-import type { GatewayConfig } from '@sluice/config'
 import type { DeliveryQueues } from '@sluice/delivery'
 import type { Clock, Logger, Sops, Store, Vitals } from '@sluice/sdk'
 import type { EventBus } from './events/event-bus.ts'
 import type { Snapshot } from './features/snapshot.ts'
 import type { HealthWatch } from './health.ts'
 import type { HideSecrets } from './hide-secrets.ts'
-
-/** A snapshot under the names that the HTTP side used before `Runtime.snapshot`; use the snapshot itself instead. */
-export interface Live extends Omit<Snapshot, 'config'> {
-  /** `Snapshot.version`. */
-  readonly generation: number
-  /** `Snapshot.gateway`. */
-  readonly config: GatewayConfig
-  /** `Snapshot.wantsTraces`. */
-  readonly traces: boolean
-}
-
-/** The result returns the same object for as long as the same snapshot is in force. */
-export function createLiveView(snapshot: () => Snapshot): () => Live {
-  const views = new WeakMap<Snapshot, Live>()
-  return () => {
-    const current = snapshot()
-    const known = views.get(current)
-    if (known) return known
-    const view = { ...current, generation: current.version, config: current.gateway, traces: current.wantsTraces }
-    views.set(current, view)
-    return view
-  }
-}
 
 /** One daemon, for its whole life. */
 export interface Runtime {
@@ -51,8 +27,6 @@ export interface Runtime {
    * subscription; one that throws is logged and does not stop the others. Returns an unsubscribe function.
    */
   onSnapshot(listener: (snapshot: Snapshot) => void): () => void
-  /** The snapshot in force as the HTTP side still reads it; new code calls `snapshot`. */
-  live(): Live
   vitals(): Vitals
   readonly health: HealthWatch
   /** The engine of procedures; undefined until it has started. */

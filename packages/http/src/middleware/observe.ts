@@ -1,6 +1,6 @@
 /** Reports every request to the observers, with its route, its status and its span. */
 
-import type { Live } from '@sluice/runtime'
+import type { Snapshot } from '@sluice/runtime'
 import type { Clock } from '@sluice/sdk'
 import { routePath } from 'hono/route'
 import { type HttpContext, type Step, traceOf } from '../context.ts'
@@ -15,7 +15,7 @@ export function routeName(c: HttpContext): string {
 }
 
 export const observe =
-  ({ observe }: Live, clock: Clock): Step =>
+  ({ observe }: Snapshot, clock: Clock): Step =>
   async (c, next) => {
     const startMs = clock.nowMs()
     const startedAtMs = clock.monotonicMs()

@@ -2,7 +2,7 @@
 
 import type { GatewayConfig } from '@sluice/config'
 import { BoundedMap } from '@sluice/kit'
-import type { Live } from '@sluice/runtime'
+import type { Snapshot } from '@sluice/runtime'
 import { AppError, type Clock } from '@sluice/sdk'
 import type { Step } from '../context.ts'
 import { createLockout, type Lockout } from '../lockout.ts'
@@ -10,7 +10,7 @@ import { RateLimiter, TimeRing } from '../rate-limiter.ts'
 
 /** Counts the call against the client's address; needs `peer`. Refuses with `rate_limited` and reports it to the observers as `route`. */
 export const rateLimit =
-  (limiter: RateLimiter, route: string, { observe }: Live): Step =>
+  (limiter: RateLimiter, route: string, { observe }: Snapshot): Step =>
   (c, next) => {
     const retryAfterSecs = limiter.take(c.get('peer').address)
     if (retryAfterSecs === 0) return next()

@@ -1,6 +1,6 @@
 /** The checks before the body of `POST /webhook` and of every path that a trigger names. */
 
-import { type Live, WEBHOOK_PATH } from '@sluice/runtime'
+import { type Snapshot, WEBHOOK_PATH } from '@sluice/runtime'
 import { AppError, equalDigests, sha256Hex } from '@sluice/sdk'
 import { BODY_BYTES_MAX } from '../body.ts'
 import { headersOf, type Step } from '../context.ts'
@@ -11,12 +11,12 @@ import { sameOrigin } from './origin.ts'
 import { type Limits, rateLimit } from './rate-limit.ts'
 
 /** The order is part of the contract: the first check that fails answers. All these paths share one rate limit. */
-export const webhookAdmission = (access: Access, live: Live, limits: Limits): Step[] => [
+export const webhookAdmission = (access: Access, snapshot: Snapshot, limits: Limits): Step[] => [
   limitDeclaredSize(BODY_BYTES_MAX),
-  sameOrigin(live.config),
-  rateLimit(limits.webhook(live.config), WEBHOOK_PATH, live),
+  sameOrigin(snapshot.gateway),
+  rateLimit(limits.webhook(snapshot.gateway), WEBHOOK_PATH, snapshot),
   authenticate('client', access),
-  requireSecret(live.config.webhook_secret?.reveal(), access.auth.lockout),
+  requireSecret(snapshot.gateway.webhook_secret?.reveal(), access.auth.lockout),
 ]
 
 /**

@@ -20,7 +20,7 @@ const REQUEST = { type: 'human_approval_request', run_id: 'run 1', step_id: 'a/b
 async function served(options: TestGatewayOptions = {}) {
   const queued: Waiting[] = []
   const made = gateway({
-    live: { channels: CHANNELS },
+    snapshot: { channels: CHANNELS },
     approvalChannels: ['community'],
     withStreams: true,
     queued: (replies) => void queued.push(...replies),
@@ -149,7 +149,7 @@ test('channel_id overrides the configured conversation, and long texts are split
 test('a feature that is in the build and not configured says so', async () => {
   const status = { flag: null, kind: 'channel', compiled: true, installed: true, configured: false, build: null } as const
   const feature = { ...status, feature: 'channel-telegram', state: 'unconfigured', reason: 'bot_token is not set' } as const
-  const { post } = await served({ live: { channels: CHANNELS, features: [feature] } })
+  const { post } = await served({ snapshot: { channels: CHANNELS, features: [feature] } })
   const { body } = await post({ type: 'note', channels: ['messenger'] })
   expect(body.channels).toMatchObject([{ detail: 'channel-telegram is unconfigured: bot_token is not set' }])
 })

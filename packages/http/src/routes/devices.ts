@@ -1,7 +1,7 @@
 /** `/api/devices` and `/api/pairing`: who may call, made and unmade by those who may. */
 
 import { isoTime } from '@sluice/kit'
-import type { Live, Runtime } from '@sluice/runtime'
+import type { Runtime, Snapshot } from '@sluice/runtime'
 import { newPairingCode, rotateToken } from '@sluice/runtime'
 import { AppError, type DeviceRow, defineRoute, ROLES, type Route } from '@sluice/sdk'
 import * as v from 'valibot'
@@ -29,7 +29,7 @@ const shown = ({ id, name, role, createdAtMs, lastSeenAtMs, lastAddress, expires
   expires_at: isoTime(expiresAtMs),
 })
 
-export function deviceRoutes({ store, clock, bus, log }: Runtime, { config }: Live, auth: Auth): Route[] {
+export function deviceRoutes({ store, clock, bus, log }: Runtime, { gateway }: Snapshot, auth: Auth): Route[] {
   return [
     defineRoute({
       method: 'POST',
@@ -44,7 +44,7 @@ export function deviceRoutes({ store, clock, bus, log }: Runtime, { config }: Li
         },
       },
       async handle({ query: { role } }) {
-        const { code, expiresAtMs } = await newPairingCode(store, config, clock, role)
+        const { code, expiresAtMs } = await newPairingCode(store, gateway, clock, role)
         return { pairing_code: code, expires_at: isoTime(expiresAtMs), message: 'Send it as X-Pairing-Code to POST /pair' }
       },
     }),

@@ -1,6 +1,6 @@
 /** `GET /health`, `GET /ready` and `GET /metrics`: routes that ask for no token. */
 
-import type { Live, Runtime } from '@sluice/runtime'
+import type { Runtime, Snapshot } from '@sluice/runtime'
 import { healthSchema, readySchema } from '@sluice/runtime/health'
 import type { Endpoint } from '../context.ts'
 import { type Access, authenticate } from '../middleware/authenticate.ts'
@@ -52,7 +52,7 @@ const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 const METRICS_OFF = '# Textmetrics backend not enabled. Set [observability] backend = "textmetrics" in config.\n'
 
 /** The metrics of the first observer that renders them; a hint in a comment if there is none. */
-export function metricsEndpoint({ observers, metricsLoopbackOnly, config }: Live, access: Access): Endpoint {
+export function metricsEndpoint({ observers, metricsLoopbackOnly, gateway }: Snapshot, access: Access): Endpoint {
   const auth = metricsLoopbackOnly ? 'local' : 'open'
   const renderer = observers.find(({ render }) => render)
   return {
@@ -65,7 +65,7 @@ export function metricsEndpoint({ observers, metricsLoopbackOnly, config }: Live
       answers: { 200: { description: 'The metrics' } },
     },
     steps: [
-      sameOrigin(config),
+      sameOrigin(gateway),
       authenticate(auth, access),
       async () => {
         const { contentType, body } = (await renderer?.render?.()) ?? { contentType: METRICS_TYPE, body: METRICS_OFF }

@@ -5,7 +5,7 @@ import { type TestGateway, type TestRequest, testGateways } from '../testing.ts'
 const gateway = testGateways()
 
 const codeOf = async ({ store, clock, runtime }: TestGateway): Promise<string> =>
-  (await newPairingCode(store, runtime.live().config, clock)).code
+  (await newPairingCode(store, runtime.snapshot().gateway, clock)).code
 const pairBy = ({ request }: TestGateway, code: string, init: TestRequest = {}) =>
   request('/pair', { method: 'POST', headers: { 'x-pairing-code': code }, ...init })
 const statusWith = async ({ request }: TestGateway, token: string): Promise<number> =>
@@ -39,7 +39,7 @@ describe('a pairing code', () => {
 
   test('gives the device the role of the code', async () => {
     const made = gateway()
-    const { code } = await newPairingCode(made.store, made.runtime.live().config, made.clock, 'client')
+    const { code } = await newPairingCode(made.store, made.runtime.snapshot().gateway, made.clock, 'client')
     const paired = (await (await pairBy(made, code)).json()) as { token: string }
     expect(paired).toMatchObject({ role: 'client' })
     expect(await statusWith(made, paired.token)).toBe(403)

@@ -1,6 +1,6 @@
 /** `POST /pair`: a one-time code for a bearer token. */
 
-import { type Live, type Runtime, redeemCode } from '@sluice/runtime'
+import { type Runtime, redeemCode, type Snapshot } from '@sluice/runtime'
 import { AppError, errorText, ROLES } from '@sluice/sdk'
 import * as v from 'valibot'
 import { parseJsonObject, readBody } from '../body.ts'
@@ -34,9 +34,14 @@ const doc: EndpointDoc = {
   },
 }
 
-export const pairEndpoint = (runtime: Runtime, live: Live, limits: Limits): Endpoint => ({
+export const pairEndpoint = (runtime: Runtime, snapshot: Snapshot, limits: Limits): Endpoint => ({
   doc,
-  steps: [sameOrigin(live.config), rateLimit(limits.pair(live.config), doc.path, live), checkLockout(limits), pair(runtime, limits)],
+  steps: [
+    sameOrigin(snapshot.gateway),
+    rateLimit(limits.pair(snapshot.gateway), doc.path, snapshot),
+    checkLockout(limits),
+    pair(runtime, limits),
+  ],
 })
 
 const checkLockout =

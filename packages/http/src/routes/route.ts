@@ -1,7 +1,7 @@
 /** Serves a `Route`, as features and the resources of the API declare it: caller, query, body, handler, answer. */
 
 import { expectation } from '@sluice/config'
-import type { Live, Runtime } from '@sluice/runtime'
+import type { Runtime, Snapshot } from '@sluice/runtime'
 import { AppError, type Route, type RouteRequest, type Trace } from '@sluice/sdk'
 import * as v from 'valibot'
 import { BODY_BYTES_MAX, parseJson } from '../body.ts'
@@ -15,11 +15,11 @@ import { jsonResponse, withSecurityHeaders } from '../respond.ts'
 const NO_BODY = new Uint8Array(0)
 
 /** Without `limits`, the route must not declare `callsPerMinute`. */
-export function routeEndpoint(route: Route, { hideSecrets }: Runtime, live: Live, access: Access, limits?: Limits): Endpoint {
+export function routeEndpoint(route: Route, { hideSecrets }: Runtime, snapshot: Snapshot, access: Access, limits?: Limits): Endpoint {
   const { method, path, callsPerMinute, bodyBytesMax = BODY_BYTES_MAX } = route
-  const steps: Step[] = [limitDeclaredSize(bodyBytesMax), sameOrigin(live.config)]
+  const steps: Step[] = [limitDeclaredSize(bodyBytesMax), sameOrigin(snapshot.gateway)]
   if (limits && callsPerMinute !== undefined) {
-    steps.push(rateLimit(limits.route(`${method} ${path}`, callsPerMinute, live.config), path, live))
+    steps.push(rateLimit(limits.route(`${method} ${path}`, callsPerMinute, snapshot.gateway), path, snapshot))
   }
   steps.push(authenticate(route.auth, access), validateQuery(route))
   if (route.body) steps.push(requireJson, bufferBody(bodyBytesMax, access.auth))

@@ -262,13 +262,13 @@ describe('status', () => {
   })
 
   test('lists tools and features, and a failed feature makes health degraded', async () => {
-    const { json } = await paired({ live: { features: [failed], tools: [tool] } })
+    const { json } = await paired({ snapshot: { features: [failed], tools: [tool] } })
     expect(await json('GET', '/api/tools')).toEqual({ tools: [tool] })
     expect(await json('GET', '/api/features')).toEqual({ features: [failed] })
     expect(await json('GET', '/api/health')).toMatchObject({ status: 'degraded', failed: [{ feature: 'tool-pdf', reason: 'broken' }] })
     expect(await (await paired()).json('GET', '/api/health')).toMatchObject({ status: 'ok', failed: [] })
     const channel = { name: 'x', health: () => ({ state: 'down', detail: 'the token is refused', lastSentAtMs: 0 }) } as unknown as Channel
-    expect(await (await paired({ live: { channels: [channel] } })).json('GET', '/api/health')).toMatchObject({
+    expect(await (await paired({ snapshot: { channels: [channel] } })).json('GET', '/api/health')).toMatchObject({
       status: 'degraded',
       channels: [
         { channel: 'x', state: 'down', detail: 'the token is refused', last_event_at: null, last_sent_at: '1970-01-01T00:00:00.000Z' },

@@ -2,7 +2,7 @@
 
 import { healthOf } from '@sluice/delivery'
 import { isoTime } from '@sluice/kit'
-import type { Live, Runtime } from '@sluice/runtime'
+import type { Runtime, Snapshot } from '@sluice/runtime'
 import { healthSchema } from '@sluice/runtime/health'
 import { type Channel, defineRoute, type Route } from '@sluice/sdk'
 import * as v from 'valibot'
@@ -97,9 +97,9 @@ const shownVitals = ({ vitals }: Runtime) => {
   }
 }
 
-export function statusRoutes(runtime: Runtime, live: Live): Route[] {
+export function statusRoutes(runtime: Runtime, snapshot: Snapshot): Route[] {
   const { clock, bus, store, version, profile, startedAtMs } = runtime
-  const { config, features, tools, models, generation } = live
+  const { gateway, features, tools, models, version: generation } = snapshot
   const uptimeSecs = () => Math.floor((clock.nowMs() - startedAtMs) / 1000)
   return [
     defineRoute({
@@ -130,7 +130,7 @@ export function statusRoutes(runtime: Runtime, live: Live): Route[] {
         started_at: isoTime(startedAtMs),
         uptime_seconds: uptimeSecs(),
         models,
-        require_pairing: config.require_pairing,
+        require_pairing: gateway.require_pairing,
         paired_devices: (await store.devices.list()).length,
         ...shownVitals(runtime),
       }),
@@ -161,7 +161,7 @@ export function statusRoutes(runtime: Runtime, live: Live): Route[] {
           status,
           uptime_seconds: uptimeSecs(),
           failed,
-          channels: live.channels.map(shownChannel),
+          channels: snapshot.channels.map(shownChannel),
           ...shownVitals(runtime),
         }
       },

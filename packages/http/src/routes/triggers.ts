@@ -1,6 +1,6 @@
 /** Requests that trigger procedures: `POST /webhook`, and every path without a route that a trigger names. */
 
-import type { Live, Runtime } from '@sluice/runtime'
+import type { Runtime, Snapshot } from '@sluice/runtime'
 import { formatTraceContext, type SopDispatch } from '@sluice/sdk'
 import * as v from 'valibot'
 import { BODY_BYTES_MAX, parseJson } from '../body.ts'
@@ -29,13 +29,13 @@ export const dispatchedSchema = v.object({
  * The steps of a `POST` to a path without a route. A path that no trigger names is not found. A trigger path takes the
  * credentials, limits and keys of `POST /webhook`; its payload is any JSON, or nothing.
  */
-export const triggerSteps = (runtime: Runtime, live: Live, access: Access, limits: Limits): Step[] => [
+export const triggerSteps = (runtime: Runtime, snapshot: Snapshot, access: Access, limits: Limits): Step[] => [
   matchTrigger(runtime),
-  ...webhookAdmission(access, live, limits),
+  ...webhookAdmission(access, snapshot, limits),
   bufferBody(BODY_BYTES_MAX, access.auth),
   checkPayload,
-  idempotent(runtime, live.config),
-  dispatch(runtime, live),
+  idempotent(runtime, snapshot.gateway),
+  dispatch(runtime, snapshot),
 ]
 
 /** Which paths trigger procedures changes without a reload. A procedure that was just written may name the path: the request waits until it is loaded. */
@@ -61,10 +61,10 @@ const checkPayload: Step = (c, next) => {
 
 /** If the conditions of every trigger say no, that is an answer too: the key is released, and a repeat gets the same. */
 const dispatch =
-  (runtime: Runtime, live: Live): Step =>
+  (runtime: Runtime, snapshot: Snapshot): Step =>
   async (c) => {
     const { path } = c.req
-    const dispatched = await fireProcedures(c, path, runtime, live)
+    const dispatched = await fireProcedures(c, path, runtime, snapshot)
     const key = c.get('idempotency')
     if (dispatched.length === 0 && key) await runtime.store.idempotency.release(key)
     return dispatchedResponse(path, dispatched)
@@ -74,7 +74,12 @@ const dispatch =
  * Fires the triggers on a path with the body of the request. Returns nothing if no trigger matches; then nothing has happened.
  * The idempotency key is released if the event could not be kept.
  */
-export async function fireProcedures(c: HttpContext, path: string, runtime: Runtime, { traces }: Live): Promise<readonly SopDispatch[]> {
+export async function fireProcedures(
+  c: HttpContext,
+  path: string,
+  runtime: Runtime,
+  { wantsTraces }: Snapshot,
+): Promise<readonly SopDispatch[]> {
   const procedures = runtime.sops()
   if (!procedures?.matches('webhook', path)) return []
   const body = c.get('rawBody')
@@ -85,7 +90,7 @@ export async function fireProcedures(c: HttpContext, path: string, runtime: Runt
     payload: body.length === 0 ? null : Buffer.from(body).toString(),
     atMs: runtime.clock.nowMs(),
     by: personOf(c.get('caller').device),
-    ...(traces && { trace: formatTraceContext(traceOf(c)) }),
+    ...(wantsTraces && { trace: formatTraceContext(traceOf(c)) }),
   } as const
   try {
     return await procedures.fire(event, idempotency ? { idempotency } : {})

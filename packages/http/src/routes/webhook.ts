@@ -1,7 +1,7 @@
 /** `POST /webhook`: one message, for the procedures that it triggers or else for one agent turn, once per idempotency key. */
 
 import type { TurnRequest } from '@sluice/agent'
-import { type Live, type Runtime, WEBHOOK_PATH } from '@sluice/runtime'
+import { type Runtime, type Snapshot, WEBHOOK_PATH } from '@sluice/runtime'
 import { AppError } from '@sluice/sdk'
 import * as v from 'valibot'
 import { BODY_BYTES_MAX, parseJsonObject } from '../body.ts'
@@ -51,15 +51,15 @@ const doc: EndpointDoc = {
 }
 
 /** The order of the steps is part of the contract: size, rate, token, secret, body, idempotency, procedures, turn. */
-export const webhookEndpoint = (runtime: Runtime, live: Live, access: Access, limits: Limits): Endpoint => ({
+export const webhookEndpoint = (runtime: Runtime, snapshot: Snapshot, access: Access, limits: Limits): Endpoint => ({
   doc,
   steps: [
-    ...webhookAdmission(access, live, limits),
+    ...webhookAdmission(access, snapshot, limits),
     requireJson,
     bufferBody(BODY_BYTES_MAX, access.auth),
     parseMessage,
-    idempotent(runtime, live.config),
-    dispatchToProcedures(runtime, live),
+    idempotent(runtime, snapshot.gateway),
+    dispatchToProcedures(runtime, snapshot),
     runTurn(runtime),
   ],
 })
@@ -71,9 +71,9 @@ const parseMessage: Step = (c, next) => {
 }
 
 const dispatchToProcedures =
-  (runtime: Runtime, live: Live): Step =>
+  (runtime: Runtime, snapshot: Snapshot): Step =>
   async (c, next) => {
-    const dispatched = await fireProcedures(c, WEBHOOK_PATH, runtime, live)
+    const dispatched = await fireProcedures(c, WEBHOOK_PATH, runtime, snapshot)
     return dispatched.length > 0 ? dispatchedResponse(WEBHOOK_PATH, dispatched) : next()
   }
 

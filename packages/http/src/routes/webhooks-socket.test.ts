@@ -37,7 +37,7 @@ async function serveChannel(options: TestGatewayOptions = {}) {
     send: async () => ({ id: 'p' }),
   }
   const made = gateway({
-    live: { channels: [channel] },
+    snapshot: { channels: [channel] },
     async receive(_channel, request) {
       received.push(request)
       return { kept: 1, duplicate: 0, denied: 0 }

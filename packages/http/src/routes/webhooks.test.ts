@@ -32,7 +32,7 @@ function bench(change: Partial<Webhook> = {}, options: TestGatewayOptions = {}) 
   }
   const channel: Channel = { name: 'x', allow: ['*'], limits: { text: 10, unit: 'utf16' }, webhook, send: async () => ({ id: 'p' }) }
   const made = gateway({
-    live: { channels: [channel] },
+    snapshot: { channels: [channel] },
     async receive(_channel, request) {
       received.push(request)
       return { kept: request.messages.length, duplicate: 0, denied: 0 }

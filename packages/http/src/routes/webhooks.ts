@@ -2,7 +2,7 @@
 
 import { type Ingress, type IngressWatch, watchIngress } from '@sluice/delivery'
 import { BoundedMap } from '@sluice/kit'
-import type { Live, Runtime } from '@sluice/runtime'
+import type { Runtime, Snapshot } from '@sluice/runtime'
 import { AppError, type Channel, type Raw, type Webhook } from '@sluice/sdk'
 import { BODY_BYTES_MAX, type BodyRoom, readBody } from '../body.ts'
 import type { BodyBudget } from '../body-budget.ts'
@@ -25,7 +25,7 @@ const REASONS_MAX = 100
 const RECEIVED = JSON.stringify({ status: 'ok' })
 
 /** The route that a platform posts to, and the route of its GET check if it makes one. */
-export function channelEndpoints(channel: Channel, intake: Intake, budget: BodyBudget, runtime: Runtime, live: Live): Endpoint[] {
+export function channelEndpoints(channel: Channel, intake: Intake, budget: BodyBudget, runtime: Runtime, snapshot: Snapshot): Endpoint[] {
   const { webhook } = channel
   if (!webhook) return []
   const { path, handshake } = webhook
@@ -39,8 +39,8 @@ export function channelEndpoints(channel: Channel, intake: Intake, budget: BodyB
     },
     steps: [
       limitDeclaredSize(webhook.bodyBytesMax ?? BODY_BYTES_MAX),
-      guardUnsigned(channel, webhook, intake, live),
-      receiveMessages(new WebhookReceiver(channel, webhook, intake, runtime, live), budget),
+      guardUnsigned(channel, webhook, intake, snapshot),
+      receiveMessages(new WebhookReceiver(channel, webhook, intake, runtime, snapshot), budget),
     ],
   }
   if (!handshake) return [post]
@@ -62,17 +62,17 @@ export function channelEndpoints(channel: Channel, intake: Intake, budget: BodyB
  * Refuses an unsigned webhook with `unavailable` where other machines can reach it, unless `[gateway]` allows it, and with
  * `forbidden` if it comes from a web page: platforms send no `Origin`.
  */
-function guardUnsigned({ name }: Channel, { unsigned }: Webhook, { demandsProof }: Intake, { config }: Live): Step {
+function guardUnsigned({ name }: Channel, { unsigned }: Webhook, { demandsProof }: Intake, { gateway }: Snapshot): Step {
   if (unsigned === undefined) return (_c, next) => next()
   return (c, next) => {
-    if (demandsProof && !config.allow_unsigned_webhooks) {
+    if (demandsProof && !gateway.allow_unsigned_webhooks) {
       throw new AppError(
         'unavailable',
         `${name} is not served here: [channels_config.${name}] ${unsigned} is not set, and the address is not loopback`,
       )
     }
     const headers = headersOf(c)
-    if (headers.get('origin') !== null) checkNames(headers, config)
+    if (headers.get('origin') !== null) checkNames(headers, gateway)
     return next()
   }
 }
@@ -96,25 +96,25 @@ class WebhookReceiver {
   readonly #webhook: Webhook
   readonly #intake: Intake
   readonly #runtime: Runtime
-  readonly #live: Live
+  readonly #snapshot: Snapshot
   readonly #bodyBytesMax: number
   /** When each reason for a refusal was logged last: a sender of forged requests is worth one line a minute. */
   readonly #loggedMs = new BoundedMap<string, number>(REASONS_MAX)
 
-  constructor(channel: Channel, webhook: Webhook, intake: Intake, runtime: Runtime, live: Live) {
+  constructor(channel: Channel, webhook: Webhook, intake: Intake, runtime: Runtime, snapshot: Snapshot) {
     this.channel = channel
     this.#webhook = webhook
     this.#intake = intake
     this.#runtime = runtime
-    this.#live = live
+    this.#snapshot = snapshot
     this.#bodyBytesMax = webhook.bodyBytesMax ?? BODY_BYTES_MAX
   }
 
   /** Throws `AppError` to refuse. */
   async receive(c: HttpContext, room: BodyRoom): Promise<void> {
-    const { traces, observe } = this.#live
+    const { wantsTraces, observe } = this.#snapshot
     const about = { channel: this.channel.name, signed: this.#webhook.unsigned === undefined }
-    const watch = watchIngress({ clock: this.#runtime.clock, traces, observe }, about, traces ? traceOf(c) : undefined)
+    const watch = watchIngress({ clock: this.#runtime.clock, traces: wantsTraces, observe }, about, wantsTraces ? traceOf(c) : undefined)
     try {
       const body = await readBody(c, this.#bodyBytesMax, room)
       room.complete()

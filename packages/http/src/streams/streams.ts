@@ -1,6 +1,6 @@
 /** All streams of one daemon: who may subscribe, what subscribers are sent, and how the streams end. */
 
-import { channelEventsRoute, type Live, type Runtime } from '@sluice/runtime'
+import { channelEventsRoute, type Runtime, type Snapshot } from '@sluice/runtime'
 import type { Auth } from '../auth.ts'
 import type { Endpoint } from '../context.ts'
 import type { Access } from '../middleware/authenticate.ts'
@@ -19,7 +19,7 @@ export interface Streams {
    * `GET /api/events`, `/ws/events`, `/ws/chat` and `POST /api/channel-events`. The sockets need a server that was made
    * with `websocket: { server: createSocketServer() }`.
    */
-  endpoints(live: Live, access: Access): readonly Endpoint[]
+  endpoints(snapshot: Snapshot, access: Access): readonly Endpoint[]
   /** Closes every stream with its reason, sockets with 1001, and admits no more. */
   closeAll(reason: string): void
 }
@@ -31,20 +31,20 @@ export function createStreams(runtime: Runtime, auth: Auth, counts: SubscriberCo
   const onDropped = () => {
     counts.dropped += 1
   }
-  const connections = createConnections(() => runtime.live().config.max_subscribers, counts, auth.onRevoked)
+  const connections = createConnections(() => runtime.snapshot().gateway.max_subscribers, counts, auth.onRevoked)
   const heartbeat = createHeartbeat(clock, closing.signal)
   const sseFanOut = createFanOut({ bus, clock, framing: sseFraming, onDropped })
   const socketFanOut = createFanOut({ bus, clock, framing: socketFraming, onDropped })
   void keepAlive(sseFanOut, clock, closing.signal)
-  bus.subscribe(({ envelope: { type } }) => {
-    if (type === 'config_reloaded' && runtime.live().config.require_pairing) connections.endUnpaired()
+  runtime.onSnapshot(({ gateway }) => {
+    if (gateway.require_pairing) connections.endUnpaired()
   })
   return {
-    endpoints: (live, access) => [
+    endpoints: (snapshot, access) => [
       sseEndpoint({ bus, connections, fanOut: sseFanOut }, access),
       eventSocketEndpoint({ bus, connections, heartbeat, fanOut: socketFanOut }, access),
       chatSocketEndpoint({ runtime, connections, heartbeat }, access),
-      routeEndpoint(channelEventsRoute(runtime), runtime, live, access),
+      routeEndpoint(channelEventsRoute(runtime), runtime, snapshot, access),
     ],
     closeAll(reason) {
       closing.abort()

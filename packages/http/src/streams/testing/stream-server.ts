@@ -6,8 +6,9 @@ import type { Agent } from '@sluice/agent'
 import { openTestApprovals } from '@sluice/approvals/testing/test-approvals'
 import type { GatewayConfig } from '@sluice/config'
 import { createClients } from '@sluice/delivery'
-import type { Live, Runtime } from '@sluice/runtime'
+import type { Runtime, Snapshot } from '@sluice/runtime'
 import { createEventBus, createForwardingWatch, type EventBus, noSecrets } from '@sluice/runtime'
+import { testSnapshot } from '@sluice/runtime/testing/test-snapshot'
 import { type DeviceRow, type Role, type SessionRow, sha256Hex } from '@sluice/sdk'
 import { type TestClock, testClock } from '@sluice/testkit/clock'
 import { testHost } from '@sluice/testkit/host'
@@ -20,7 +21,7 @@ import type { SubscriberCounts } from '../connections.ts'
 import { createStreams, type Streams } from '../streams.ts'
 import { createSocketServer } from '../websocket.ts'
 
-/** The tokens of two operators' devices, and of a client's. */
+/** The tokens of two devices with the role operator and of one with the role client. */
 export const TOKENS = { d1: 'token-of-d1', d2: 'token-of-d2', c1: 'token-of-c1' } as const
 const ROLE_OF: Readonly<Record<string, Role>> = { d1: 'operator', d2: 'operator', c1: 'client' }
 
@@ -31,12 +32,12 @@ export interface StreamServer extends AsyncDisposable {
   readonly bus: EventBus
   readonly counts: SubscriberCounts
   readonly streams: Streams
-  /** What was logged as an error. */
+  /** The messages that were logged as errors. */
   readonly errors: readonly string[]
   revoke(device: string): void
   /** Gives a device another token. */
   rotate(device: string, token: string): void
-  /** Puts other settings in force, as a reload does. */
+  /** Puts other settings into force, as a reload does. */
   reload(config: Partial<GatewayConfig>): void
 }
 
@@ -45,7 +46,7 @@ export interface StreamServerOptions {
   readonly config?: Partial<GatewayConfig>
   readonly sessions?: readonly SessionRow[]
   readonly keptMax?: number
-  /** What looking up a device waits for. */
+  /** Delays the lookup of a device. */
   readonly lookUp?: () => Promise<void>
 }
 
@@ -56,14 +57,8 @@ export async function startStreamServer(options: StreamServerOptions = {}): Prom
   const bus = createEventBus({ clock, run: 'r1', ...(keptMax ? { keptMax } : {}) })
   const devices = createDevices(lookUp)
   const gateway = { require_pairing: true, max_subscribers: 100, allowed_hosts: [], trust_forwarded_headers: false, ...config }
-  const live = {
-    config: gateway as unknown as GatewayConfig,
-    observers: [],
-    traces: false,
-    channels: [],
-    features: [],
-    observe: () => {},
-  } as unknown as Live
+  const snapshot = testSnapshot({ gateway: gateway as unknown as GatewayConfig })
+  const listeners = new Set<(snapshot: Snapshot) => void>()
   const kept = openTestApprovals({ bus, clock, log: host.log })
   const { approvals } = kept
   await approvals.start()
@@ -78,8 +73,8 @@ export async function startStreamServer(options: StreamServerOptions = {}): Prom
     approvals,
     delivery,
     hideSecrets: noSecrets,
-    live: () => live,
-    snapshot: () => live,
+    snapshot: () => snapshot,
+    onSnapshot: (listener: (snapshot: Snapshot) => void) => listeners.add(listener),
   } as unknown as Runtime
   const auth = createAuth(runtime)
   const counts = { sse: 0, ws: 0, dropped: 0 }
@@ -89,8 +84,8 @@ export async function startStreamServer(options: StreamServerOptions = {}): Prom
   app.onError((error) => {
     throw error
   })
-  app.use(problems(host.log, noSecrets), clientPeer(live.config, createForwardingWatch(host.log)))
-  for (const { doc, steps } of streams.endpoints(live, { config: live.config, auth, clients: createClients() })) {
+  app.use(problems(host.log, noSecrets), clientPeer(snapshot.gateway, createForwardingWatch(host.log)))
+  for (const { doc, steps } of streams.endpoints(snapshot, { config: snapshot.gateway, auth, clients: createClients() })) {
     app.on(doc.method, [doc.path], ...steps)
   }
   const server = createAdaptorServer({ fetch: app.fetch, websocket: { server: createSocketServer() } }) as Server
@@ -115,6 +110,7 @@ export async function startStreamServer(options: StreamServerOptions = {}): Prom
     rotate: devices.rotate,
     reload(changed) {
       Object.assign(gateway, changed)
+      for (const listener of listeners) listener(snapshot)
       bus.emit({ type: 'config_reloaded', sections: ['gateway'], rebuilt: [] })
     },
     async [Symbol.asyncDispose]() {
