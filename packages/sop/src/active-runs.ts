@@ -9,6 +9,7 @@ import { hasEnded, type RunRepository } from './run-repository.ts'
 /** Drivers have this long to end after their steps were aborted. */
 const ABORT_GRACE_MS = 1000
 
+/** Call `enable` before use. */
 export class ActiveRuns implements RunOwner {
   readonly #ports: EnginePorts
   readonly #runs: RunRepository

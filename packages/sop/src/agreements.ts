@@ -7,6 +7,7 @@ import { type KeyValue, sha256Hex } from '@sluice/sdk'
 /** Content hashes by the absolute folder of each procedure. */
 export type Agreed = ReadonlyMap<string, string>
 
+/** The stored agreements. Methods that write resolve once the change is durable. */
 export interface Agreements {
   all(): Promise<Agreed>
   agree(folder: string, hash: string): Promise<void>

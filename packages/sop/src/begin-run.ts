@@ -11,6 +11,7 @@ export interface BeginRunOptions {
   readonly concurrentTotal: number
 }
 
+/** Returns the run at its first step with the audit records of its start, ready for the store. */
 export function beginRun(definition: SopDefinition, event: SopEvent, { id, nowMs, concurrentTotal }: BeginRunOptions): SopStart {
   const { name, version, description, priority, mode, steps } = definition
   const created: SopRun = {

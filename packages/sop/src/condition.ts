@@ -62,6 +62,7 @@ export function unmet({ path, operator, value }: Condition, payload: EventPayloa
   return compare(found === null ? '' : String(found), operator, value, false)
 }
 
+/** Returns whether the condition holds for a payload; null is an event without one. */
 export const holds = (condition: Condition, payload: string | null): boolean => unmet(condition, new EventPayload(payload)) === undefined
 
 /** Operators and quotes of other languages, such as `===` and `<>`. Read as text, they would give a condition that always or never holds. */

@@ -35,6 +35,7 @@ interface Entry extends CronTrigger {
   readonly afterMs: number
 }
 
+/** Set the triggers before `run`, so that instants missed while the daemon was down are reported. */
 export class CronClock {
   readonly #clock: Clock
   readonly #log: Logger

@@ -25,6 +25,7 @@ export function expressionProblem(expression: string, nowMs: number): string | u
   }
 }
 
+/** Returns whether the runtime knows the time zone. */
 export function isTimezone(timezone: string): boolean {
   // The lookup below is slow, and most triggers name this zone.
   if (timezone === 'UTC') return true

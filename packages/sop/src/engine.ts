@@ -25,6 +25,7 @@ const DEPTH_MAX = 8
 const TURN_ACTOR = 'turn:'
 const PAGE_SIZE = 100
 
+/** Carries out nothing until `resume`. */
 export class SopEngine implements Sops {
   readonly #ports: EnginePorts
   readonly #runs: RunRepository

@@ -5,6 +5,7 @@ interface Item<Value> {
   readonly value: Value
 }
 
+/** Values with the same due time have no defined order. */
 export class InstantQueue<Value> {
   readonly #items: Item<Value>[] = []
 

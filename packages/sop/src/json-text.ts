@@ -2,6 +2,7 @@
 
 export const NESTING_MAX = 64
 
+/** Returns whether a value has more than `levelsLeft` levels of objects and lists. */
 export function isNestedTooDeeply(value: unknown, levelsLeft = NESTING_MAX): boolean {
   if (typeof value !== 'object' || value === null) return false
   return levelsLeft === 0 || Object.values(value).some((member) => isNestedTooDeeply(member, levelsLeft - 1))

@@ -9,6 +9,7 @@ import { type ParsedSteps, parseSopMd } from './parse-sop-md.ts'
 import { parseSopToml, type SopToml } from './parse-sop-toml.ts'
 import { readInside } from './read-inside.ts'
 
+/** The result for one folder. */
 export interface LoadedSop {
   readonly folder: string
   /** Absent when there are errors. */
@@ -32,6 +33,7 @@ export interface WaitingSop {
   readonly md: string | null
 }
 
+/** The rules for loading that are the same for all procedures. */
 export interface LoadRules {
   readonly defaultMode: SopMode
   readonly nowMs: number
@@ -39,6 +41,7 @@ export interface LoadRules {
   readonly pathProblem?: (path: string) => string | undefined
 }
 
+/** The largest size of `SOP.toml` and of `SOP.md`. */
 export const SOP_FILE_BYTES_MAX = 256 * 1024
 
 /**
@@ -100,6 +103,7 @@ const unread = ({ problem }: { readonly problem: string }): Parsed<never> => ({ 
 
 const withValue = (steps: ParsedSteps): Parsed<ParsedSteps> => ({ value: steps, problems: steps.problems })
 
+/** Returns a problem of severity `error`. */
 export const asError = (file: string, { message, line, column }: Located): SopProblem => ({
   file,
   ...(line !== undefined && { line }),

@@ -7,6 +7,7 @@ import { mapConcurrently } from './batches.ts'
 import type { SopDefinition, SopProblem } from './definition.ts'
 import { asError, type LoadedSop, type LoadRules, loadSop, type WaitingSop } from './load-sop.ts'
 
+/** The result for all folders. */
 export interface LoadedSops {
   /** Sorted by name. */
   readonly definitions: readonly SopDefinition[]
@@ -32,6 +33,7 @@ export interface LoadSopsOptions extends LoadRules {
   readonly agreed: Agreed
 }
 
+/** The largest number of procedures in one source. */
 export const SOPS_MAX = 20_000
 const READS_AT_ONCE = 16
 

@@ -22,6 +22,7 @@ export type SopInput =
   /** With `gate`, it applies only while the run waits there. */
   | { readonly type: 'cancel'; readonly gate?: string; readonly by: string; readonly reason: string }
 
+/** The outcome of an attempt. */
 export interface AttemptEnd {
   readonly status: SopStepResult['status']
   readonly output: string

@@ -12,6 +12,7 @@ export interface MdProblem {
   readonly message: string
 }
 
+/** The steps of a file with their positions. */
 export interface ParsedSteps {
   readonly steps: readonly SopStep[]
   /** The line of each step, counted from 1. */

@@ -6,6 +6,7 @@ import { expressionProblem, isTimezone } from './cron-expression.ts'
 import type { SopTrigger } from './definition.ts'
 import { filterProblem } from './topic-filter.ts'
 
+/** A valid `SOP.toml` with its defaults. */
 export interface SopToml {
   readonly sop: {
     readonly name: string

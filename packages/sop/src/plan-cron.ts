@@ -1,10 +1,12 @@
 /** Finds the cron triggers that are due between two instants. Of several missed instants only the newest is due. */
 import { type CronSchedule, nextOccurrence } from './cron-expression.ts'
 
+/** A cron trigger of the procedure `sop`. */
 export interface CronTrigger extends CronSchedule {
   readonly sop: string
 }
 
+/** A trigger with the instant at which it is due. */
 export interface CronDue extends CronTrigger {
   readonly instantMs: number
   /** The number of earlier instants since the cursor, which are skipped; counted up to `MISSED_MAX`. */

@@ -12,6 +12,7 @@ export interface StepValues {
   readonly event: unknown
 }
 
+/** Returns the values for the references of the run's present step. */
 export function valuesFor({ results, steps, event }: SopRun): StepValues {
   const last = results.findLast(({ step, status }) => status === 'completed' && steps[step - 1]?.kind === 'execute')
   const payload = jsonOrText(event.payload)

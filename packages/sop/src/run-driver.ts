@@ -17,6 +17,7 @@ export interface RunOwner {
   remove(runId: string): void
 }
 
+/** Rests until `wake`, and again when the run has ended or waits for a person. */
 export class RunDriver {
   readonly sop: string
   /** The gate whose approval is open; null: none is. */

@@ -7,8 +7,10 @@ import { reportProgress } from './run-progress.ts'
 /** A change that collides with another one is computed from the newer run and tried again. */
 const ATTEMPTS_MAX = 16
 
+/** Returns whether the run is completed, failed or cancelled. */
 export const hasEnded = ({ status }: SopRun): boolean => SOP_ENDED.includes(status)
 
+/** Every change is checked by the state machine and reported to subscribers and observers. */
 export class RunRepository {
   readonly #ports: EnginePorts
 

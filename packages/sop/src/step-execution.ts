@@ -4,6 +4,7 @@ import type { SopRun, SopStep } from '@sluice/sdk'
 import type { EnginePorts } from './engine-ports.ts'
 import type { RunRepository } from './run-repository.ts'
 
+/** The state of one execution, which its driver shares with the function that carries out the step. */
 export class StepExecution {
   readonly #controller = new AbortController()
   /** The turn that carries out the step; null while there is none. */

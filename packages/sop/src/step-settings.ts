@@ -5,6 +5,7 @@ import { parsedOrUndefined } from '@sluice/kit/foreign-json'
 import { isNestedTooDeeply, NESTING_MAX } from './json-text.ts'
 import { schemaProblem } from './output-schema.ts'
 
+/** The values of the bullets, by their keys. */
 export interface StepSettings {
   readonly tools: readonly string[]
   readonly requires_confirmation: boolean

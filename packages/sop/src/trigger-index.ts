@@ -8,6 +8,7 @@ import { TopicFilters } from './topic-filter.ts'
 /** The part of an event that triggers look at. */
 export type EventContent = Pick<SopEvent, 'source' | 'topic' | 'payload'>
 
+/** A trigger with its procedure and its parsed condition. */
 export interface IndexedTrigger {
   readonly definition: SopDefinition
   readonly trigger: SopTrigger
@@ -18,6 +19,7 @@ export interface IndexedTrigger {
 const BATCH_SIZE = 200
 const NONE: readonly IndexedTrigger[] = []
 
+/** Immutable; a reload builds a new index. */
 export class TriggerIndex {
   readonly #exact: Readonly<Record<TriggerKind, Map<string, IndexedTrigger[]>>> = {
     manual: new Map(),

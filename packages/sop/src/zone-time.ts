@@ -4,6 +4,7 @@
 const AROUND_MS = 30 * 3_600_000
 const SECOND_MS = 1000
 
+/** Converts between instants and the wall clock of one time zone. */
 export class ZoneTime {
   readonly #format: Intl.DateTimeFormat
 

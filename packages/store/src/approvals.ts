@@ -31,6 +31,7 @@ const UNSETTLED = unsettledWith('')
 const UNSETTLED_DECIDED = unsettledWith(" AND state <> 'pending'")
 const PENDING = "SELECT count(*) AS count FROM approvals WHERE state = 'pending'"
 
+/** The approval store of the port. */
 export function createApprovals(db: Database, writer: GroupCommit): ApprovalStore {
   const withPrompts = (row: ApprovalColumns): Approval => toApproval(row, db.all<PromptColumns>(PROMPTS, row.number))
   const numberOf = ({ runId, stepId }: ApprovalKey): number | undefined => db.get<{ number: number }>(NUMBER, runId, stepId)?.number

@@ -58,6 +58,7 @@ export function readAudit(db: Database, { limit, after = 0, run, sop }: Paramete
   return db.read(() => db.all<AuditRecord>(text, ...named.map(({ value }) => value), after, limit))
 }
 
+/** Returns the record as callers see it. */
 export function toAuditRow({ detailJson, ...record }: AuditRecord): AuditRow {
   const { number, kind, atMs, sop, run, step, by, reason, previous, hash } = record
   return { number, kind, atMs, sop, run, step, by, reason, detail: JSON.parse(detailJson), previous, hash }

@@ -56,6 +56,7 @@ interface Slice<Position> {
   readonly next: Position
 }
 
+/** Erases conversations of one store. */
 export class ConversationEraser {
   readonly #db: Database
   readonly #writer: GroupCommit

@@ -55,6 +55,7 @@ export function copyBeforeUpgrade(db: Database, { file, version, bytes, free }: 
   return copy
 }
 
+/** Returns the bytes that this user can still write to the folder's file system. */
 export const freeBytes = (folder: string): number => {
   const { bavail, bsize } = statfsSync(folder)
   return bavail * bsize

@@ -25,6 +25,7 @@ const DURABLE = `
 
 const DATA_VERSION = 'PRAGMA data_version'
 
+/** Not safe for nested transactions. After `close` only `isOpen` may be read. */
 export class Database {
   readonly #connection: DatabaseSync
   /** The damage that a read or write has found in the file; kept until the file is opened again. */

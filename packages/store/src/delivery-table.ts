@@ -16,6 +16,7 @@ interface Channel {
   readonly channel: string | null
 }
 
+/** Reads pages of one table. Every method throws `unavailable` when the store cannot be read. */
 export interface DeliveryTable<Row> {
   get(number: number): Row | undefined
   newest(filter: DeliveryFilter): Row[]

@@ -30,6 +30,7 @@ interface Failure {
   readonly begun: boolean
 }
 
+/** One per database connection. */
 export class GroupCommit {
   readonly #db: Database
   readonly #options: GroupCommitOptions

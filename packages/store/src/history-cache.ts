@@ -27,6 +27,7 @@ interface Entry {
   isWhole: boolean
 }
 
+/** Holds at most 1000 sessions and 16 Mi characters; drops the least recently used sessions first. */
 export class HistoryCache {
   readonly #sessions = new BoundedMap<string, Entry>(SESSIONS_MAX)
   #chars = 0

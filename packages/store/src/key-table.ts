@@ -6,6 +6,7 @@
 import { BoundedMap } from '@sluice/kit'
 import type { Claim } from '@sluice/sdk'
 
+/** The configured limits for idempotency keys. */
 export interface KeyLimits {
   readonly ttlMs: number
   readonly keysMax: number

@@ -34,6 +34,7 @@ interface StartedColumns extends Pick<InboxColumns, 'channel' | 'account' | 'ses
 
 type Spent = Pick<SpentMessage, 'channel' | 'attempts'>
 
+/** Returns the function that starts an attempt, or reports a message that has used up its attempts. */
 export function createStart(db: Database, writer: GroupCommit): InboxStore['start'] {
   return async (number, turnId, startsMax) => {
     const stored = db.read(() => db.get<{ message_json: string }>(MESSAGE, number))

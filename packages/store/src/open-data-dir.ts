@@ -6,6 +6,7 @@ import { type DataDirLock, lockDataDir } from './lock-data-dir.ts'
 import { openStore, type StoreOptions } from './open-store.ts'
 import { createSecretKey } from './secret-key.ts'
 
+/** The names of the database and of the key file in a data directory. */
 export const DATABASE_FILE = 'sluice.db'
 export const KEY_FILE = 'secret.key'
 

@@ -40,6 +40,7 @@ export function usedBytes(db: Database): number {
   return Math.max(0, (pages - unused) * size - Math.round((records ?? 0) * (average ?? 0)))
 }
 
+/** Returns the sizes and copies of the store for `doctor`. */
 export const usageOf = (db: Database, file: string): StoreUsage =>
   db.read(() => ({
     bytes: usedBytes(db),

@@ -18,6 +18,7 @@ const ADD = 'INSERT INTO sop_runs (id, sop, run_json) VALUES (?, ?, ?)'
 
 type About = Parameters<SopStore['start']>[1]
 
+/** Returns the function that starts runs. Rejects and releases the idempotency key when nothing was stored. */
 export function createStartRuns(db: Database, writer: GroupCommit, keys: KeyTable): SopStore['start'] {
   return async (starts, about) => {
     const idempotency = about.idempotency ? hashKey(about.idempotency) : null

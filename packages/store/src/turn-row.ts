@@ -27,6 +27,7 @@ export interface TurnColumns {
 export const COLUMNS =
   'id, session_id, owner, source, status, input, response, model, error_json, input_tokens, output_tokens, cost_usd, attempts, starts, created_at, ended_at, context_json, (SELECT messages_json FROM messages WHERE messages.session = turn.session AND messages.up_to = turn.up_to) AS messages_json'
 
+/** Fills in the texts that the row leaves to its session's messages. */
 export function toTurn(row: TurnColumns): TurnRow {
   const messages: ModelMessage[] = JSON.parse(row.messages_json ?? '[]')
   return {

@@ -50,6 +50,7 @@ const SPENT = `
   SELECT (SELECT total(cost_usd) FROM turns WHERE ended_at >= ?1 AND cost_usd <> 0)
     + (SELECT total(usd) FROM costs WHERE quarter >= ?2) AS usd`
 
+/** The turn store of the port. It keeps the idempotency keys and cached histories in step with the file. */
 export function createTurns(db: Database, writer: GroupCommit, keys: KeyTable, histories: HistoryCache): TurnStore {
   return {
     async enqueue({ id, sessionId, owner = null, source, input, createdAtMs, context, idempotency }) {

@@ -25,6 +25,7 @@ export interface FakeTool {
   run(input: unknown, context: Pick<StepCallRequest, 'signal' | 'turn' | 'callId'> & Pick<ToolContext, 'report'>): Promise<string>
 }
 
+/** Tools are added to `tools`; a turn ends by `end`. */
 export class FakeAgent implements SopAgent {
   readonly turns: Map<string, FakeTurn>
   readonly tools: Map<string, FakeTool> = new Map()

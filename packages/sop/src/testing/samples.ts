@@ -3,6 +3,7 @@ import type { SopEvent, SopStep } from '@sluice/sdk'
 import type { SopDefinition } from '../definition.ts'
 import type { SopLibrary } from '../engine-ports.ts'
 
+/** Returns a step that executes without settings. */
 export const step = (number: number, members: Partial<SopStep> = {}): SopStep => ({
   number,
   title: `Step ${number}`,
@@ -33,6 +34,7 @@ export const sop = (
   steps: steps.map((members, index) => step(index + 1, members)),
 })
 
+/** Returns a webhook event. */
 export const event = (topic: string, members: Partial<SopEvent> = {}): SopEvent => ({
   source: 'webhook',
   topic,

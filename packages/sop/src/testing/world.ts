@@ -49,6 +49,7 @@ interface Move {
 
 export type Tally = Map<string, number>
 
+/** One interleaving: call `choose` for each move, then `conclude`. */
 export class World {
   readonly #clock = testHost().clock
   #nowMs = this.#clock.nowMs()
