@@ -24,7 +24,10 @@ export interface Device {
   readonly connected: boolean
 }
 
-/** For `Tool.precheck`. Throws `unavailable` when the device is not connected. A bridge is not checked, because only a call shows whether it answers. */
+/**
+ * For `Tool.precheck`. Throws `unavailable` when the device is not connected. A bridge is not checked, because only a call
+ * shows whether it answers.
+ */
 export function checkConnected({ alias, transport, connected }: Device): void {
   if (!connected && transport !== 'bridge') throw new AppError('unavailable', `${alias} is not connected`)
 }

@@ -48,7 +48,10 @@ export function createSignals(host: Host, alias: string): (signal: string, value
   }
 }
 
-/** Keeps `registry` listening to exactly the signals that loaded procedures wait for. Resolves once the procedure engine is ready or `signal` aborts. */
+/**
+ * Keeps `registry` listening to exactly the signals that loaded procedures wait for. Resolves once the procedure engine is
+ * ready or `signal` aborts.
+ */
 export async function listenToTriggers(host: Host, registry: Pick<Registry, 'listenTo'>, signal: AbortSignal): Promise<void> {
   const sops = await engineOf(host, signal)
   if (!sops) return

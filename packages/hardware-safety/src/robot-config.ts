@@ -1,4 +1,7 @@
-/** Derives the limits of the safety layers, and the GPIO chip, from robot.toml. The schema is in a file of its own, which the safety process does not load. */
+/**
+ * Derives the limits of the safety layers, and the GPIO chip, from robot.toml. The schema is in a file of its own, which the
+ * safety process does not load.
+ */
 import type { Gpio } from '@sluice/hardware'
 import { AppError } from '@sluice/sdk'
 import type { RobotLimits } from './core/robot-state.ts'

@@ -54,7 +54,10 @@ export const robotToml = v.object({
       approach_speed_limit: v.optional(between(0.01, 2), 0.3),
       max_drive_duration: v.optional(between(0.1, 600), 30),
       estop_pin: v.optional(pin),
-      /** The level that means pressed. `high` suits a switch to ground that opens when pressed: a broken wire then stops the robot too. */
+      /**
+       * The level that means pressed. `high` suits a switch to ground that opens when pressed: a broken wire then stops the
+       * robot too.
+       */
       estop_active: v.optional(active, 'high'),
       bump_sensor_pins: v.optional(v.pipe(v.array(pin), v.maxLength(8)), []),
       bump_active: v.optional(active, 'low'),

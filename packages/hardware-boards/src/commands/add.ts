@@ -1,4 +1,7 @@
-/** `sluice peripheral add`: adds a board to the configuration, and asks which one when it is run without arguments at a terminal. */
+/**
+ * `sluice peripheral add`: adds a board to the configuration, and asks which one when it is run without arguments at a
+ * terminal.
+ */
 import { BOARD_NAMES, boardNamed, bridgeAddress, isDevicePath, THIS_MACHINE, unknownBoard } from '@sluice/hardware'
 import { AppError, type CommandContext } from '@sluice/sdk'
 import type { Device } from '../devices.ts'

@@ -1,4 +1,7 @@
-/** Checks a UF2 image block by block, and refuses blocks that the board's boot loader would misread or that are for another chip. */
+/**
+ * Checks a UF2 image block by block, and refuses blocks that the board's boot loader would misread or that are for another
+ * chip.
+ */
 import { AppError } from '@sluice/sdk'
 
 const BLOCK_BYTES = 512

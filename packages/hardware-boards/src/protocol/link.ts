@@ -13,7 +13,10 @@ export const PING_MS = 300
 /** Many boards restart when their port is opened, and are silent for up to two seconds. */
 export const PINGS_MAX = 10
 
-/** `numbered`: `{"id","cmd","args"}`, answered by `{"id","ok","result"}`. `bare`: `{"cmd","params"}`, answered by `{"ok","data"}`. */
+/**
+ * `numbered`: `{"id","cmd","args"}`, answered by `{"id","ok","result"}`. `bare`: `{"cmd","params"}`, answered by
+ * `{"ok","data"}`.
+ */
 export type Dialect = 'numbered' | 'bare'
 
 export interface RequestOptions {

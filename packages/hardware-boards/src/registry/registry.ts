@@ -18,7 +18,10 @@ export const START_AFTER_MS = 250
 export const DISCOVERY_MS_MAX = 2000
 /** The longest time a scan takes; the rest is for naming the boards. */
 const SCAN_MS_MAX = 1500
-/** The pause before another scan when the first one failed, for example on a machine that is still booting; it doubles each time. */
+/**
+ * The pause before another scan when the first one failed, for example on a machine that is still booting; it doubles each
+ * time.
+ */
 const RETRY_MS = 5000
 const RETRIES_MAX = 4
 /** The interval of the scans while a caller waits for a board that was reset. */

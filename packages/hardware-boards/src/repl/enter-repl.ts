@@ -4,7 +4,10 @@ import type { ReplLine, Wait } from './repl-line.ts'
 
 /** A program may take time to end, or catch the first interrupt. */
 const ATTEMPTS = 4
-/** The wait for the prompt after an interrupt. Raw mode is requested even when no prompt arrives, because it may have been lost. */
+/**
+ * The wait for the prompt after an interrupt. Raw mode is requested even when no prompt arrives, because it may have been
+ * lost.
+ */
 const PROMPT_MS = 700
 const RAW_MS = 1500
 const RAW = 'raw REPL; CTRL-B to exit\r\n>'

@@ -1,4 +1,7 @@
-/** Reads and replaces `main.py`, the program that a MicroPython board starts by itself. A failed write leaves the old one in place. */
+/**
+ * Reads and replaces `main.py`, the program that a MicroPython board starts by itself. A failed write leaves the old one in
+ * place.
+ */
 import { createHash } from 'node:crypto'
 import { AppError } from '@sluice/sdk'
 import { MAIN_BYTES_MAX } from './limits.ts'

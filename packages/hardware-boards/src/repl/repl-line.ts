@@ -63,7 +63,10 @@ export class ReplLine {
     this.#stopClose()
   }
 
-  /** Reads up to and including the mark, and keeps the first `bytesMax` bytes. Throws `unavailable` when the board is unplugged, and `aborted`. */
+  /**
+   * Reads up to and including the mark, and keeps the first `bytesMax` bytes. Throws `unavailable` when the board is
+   * unplugged, and `aborted`.
+   */
   async until(mark: string, wait: Wait, bytesMax = READ_BYTES_MAX): Promise<Read> {
     const end = Buffer.from(mark, 'latin1')
     using waiting = this.#begin(wait)

@@ -1,5 +1,5 @@
 /** `hardware_board_info`, `hardware_memory_map` and `hardware_capabilities`: the tools that describe boards. */
-import { boardNamed, type DeviceGuard } from '@sluice/hardware'
+import { type Board, boardNamed, type DeviceGuard } from '@sluice/hardware'
 import { AppError, defineTool, errorText, type Host, type Tool } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { PeripheralsConfig } from '../config.ts'
@@ -14,67 +14,76 @@ const board = v.optional(
 
 export function boardTools(host: Host, config: PeripheralsConfig, registry: Registry, guard: DeviceGuard): readonly Tool[] {
   const available = (): boolean => config.enabled && config.boards.length > 0
-  const boardOf = (name: string | undefined) => {
+  const boardOf = (name: string | undefined): Board => {
     const wanted = name ?? config.boards.find(({ board }) => boardNamed(board))?.board
     if (wanted === undefined) throw new AppError('not_found', 'No board with a data sheet is configured in [[peripherals.boards]]')
     return knownBoard(wanted)
   }
-  return [
-    defineTool({
-      name: 'hardware_board_info',
-      description: 'Describes a board: chip, architecture, description and memory; read live where a debug probe reaches it.',
-      input: v.object({ board }),
-      risk: 'read',
-      available,
-      async run(input, { signal }) {
-        const facts = await factsOf(host, boardOf(input.board), signal)
-        const { board: known, chip, architecture, source } = facts
-        return [
-          `Board: ${known.name} (${source})`,
-          `Chip: ${chip}`,
-          `Architecture: ${architecture}`,
-          `Description: ${known.description}`,
-          ...memoryLines(facts),
-        ].join('\n')
-      },
-    }),
-    defineTool({
-      name: 'hardware_memory_map',
-      description: "Lists a board's memory ranges; read live where a debug probe reaches it, from its data sheet otherwise.",
-      input: v.object({ board }),
-      risk: 'read',
-      available,
-      async run(input, { signal }) {
-        const facts = await factsOf(host, boardOf(input.board), signal)
-        return [`${facts.board.name} (${facts.source}):`, ...memoryLines(facts)].join('\n')
-      },
-    }),
-    defineTool({
-      name: 'hardware_capabilities',
-      description: 'Asks connected boards which GPIO pins and which LED they have.',
-      input: v.object({ device }),
-      risk: 'read',
-      available,
-      async run({ device: named }, context) {
-        await registry.ready(context.signal)
-        const asked = named === undefined ? registry.all().filter(({ connected }) => connected) : [registry.pick(named)]
-        if (asked.length === 0) registry.pick(undefined, ({ connected }) => connected)
-        const lines = await Promise.all(
-          asked.map(async ({ alias }) => {
-            try {
-              const use = { device: alias, tool: 'hardware_capabilities', context }
-              return capabilitiesText(alias, await guard.use(use, () => registry.line(alias).capabilities(context.signal)))
-            } catch (error) {
-              if (named !== undefined || context.signal.aborted || !(error instanceof AppError)) throw error
-              return `${alias}: ${errorText(error)}`
-            }
-          }),
-        )
-        return lines.join('\n')
-      },
-    }),
-  ]
+  return [boardInfo(host, boardOf, available), memoryMap(host, boardOf, available), capabilities(registry, guard, available)]
 }
+
+type BoardOf = (name: string | undefined) => Board
+
+const boardInfo = (host: Host, boardOf: BoardOf, available: () => boolean): Tool =>
+  defineTool({
+    name: 'hardware_board_info',
+    description: 'Describes a board: chip, architecture, description and memory; read live where a debug probe reaches it.',
+    input: v.object({ board }),
+    risk: 'read',
+    available,
+    async run(input, { signal }) {
+      const facts = await factsOf(host, boardOf(input.board), signal)
+      const { board: known, chip, architecture, source } = facts
+      return [
+        `Board: ${known.name} (${source})`,
+        `Chip: ${chip}`,
+        `Architecture: ${architecture}`,
+        `Description: ${known.description}`,
+        ...memoryLines(facts),
+      ].join('\n')
+    },
+  })
+
+const memoryMap = (host: Host, boardOf: BoardOf, available: () => boolean): Tool =>
+  defineTool({
+    name: 'hardware_memory_map',
+    description: "Lists a board's memory ranges; read live where a debug probe reaches it, from its data sheet otherwise.",
+    input: v.object({ board }),
+    risk: 'read',
+    available,
+    async run(input, { signal }) {
+      const facts = await factsOf(host, boardOf(input.board), signal)
+      return [`${facts.board.name} (${facts.source}):`, ...memoryLines(facts)].join('\n')
+    },
+  })
+
+const capabilities = (registry: Registry, guard: DeviceGuard, available: () => boolean): Tool =>
+  defineTool({
+    name: 'hardware_capabilities',
+    description: 'Asks connected boards which GPIO pins and which LED they have.',
+    input: v.object({ device }),
+    risk: 'read',
+    available,
+    async run({ device: named }, context) {
+      await registry.ready(context.signal)
+      const asked = named === undefined ? registry.all().filter(({ connected }) => connected) : [registry.pick(named)]
+      // Throws the error for a missing device.
+      if (asked.length === 0) registry.pick(undefined, ({ connected }) => connected)
+      const lines = await Promise.all(
+        asked.map(async ({ alias }) => {
+          try {
+            const use = { device: alias, tool: 'hardware_capabilities', context }
+            return capabilitiesText(alias, await guard.use(use, () => registry.line(alias).capabilities(context.signal)))
+          } catch (error) {
+            // Without a named device, the other boards are still worth listing.
+            if (named !== undefined || context.signal.aborted || !(error instanceof AppError)) throw error
+            return `${alias}: ${errorText(error)}`
+          }
+        }),
+      )
+      return lines.join('\n')
+    },
+  })
 
 function capabilitiesText(alias: string, { gpio, led, firmware }: Capabilities): string {
   const parts = [gpio && `GPIO ${ranges(gpio)}`, led !== null && `LED on pin ${led}`, firmware && `firmware ${firmware}`].filter(Boolean)

@@ -56,7 +56,10 @@ export const gpioTools = (registry: Registry, guard: DeviceGuard): readonly Tool
 
 const levelText = (value: 0 | 1): string => (value === 1 ? 'HIGH' : 'LOW')
 
-/** Throws `invalid_request` for a pin that is not among the pins that the board lists. A board without a list refuses by itself. */
+/**
+ * Throws `invalid_request` for a pin that is not among the pins that the board lists. A board without a list refuses by
+ * itself.
+ */
 async function checkPin(alias: string, line: BoardLine, pin: number, signal: AbortSignal): Promise<void> {
   const { gpio } = await line.capabilities(signal)
   if (gpio && !gpio.includes(pin)) throw new AppError('invalid_request', `${alias} has no GPIO pin ${pin}; it has ${ranges(gpio)}`)

@@ -1,4 +1,7 @@
-/** The pins of a board behind a bridge: one TCP connection per call, with one line of text such as `gpio_read 13` or `gpio_write 13 1`. */
+/**
+ * The pins of a board behind a bridge: one TCP connection per call, with one line of text such as `gpio_read 13` or
+ * `gpio_write 13 1`.
+ */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { bridgeAddress } from '@sluice/hardware'

@@ -1,4 +1,7 @@
-/** The line of a board that speaks the line protocol. It is opened by the first call, closed when idle, and reopened when it was lost. */
+/**
+ * The line of a board that speaks the line protocol. It is opened by the first call, closed when idle, and reopened when it
+ * was lost.
+ */
 
 import { SerialQueue, signalScope } from '@sluice/kit'
 import { AppError, type Clock } from '@sluice/sdk'

@@ -1,4 +1,7 @@
-/** An ultrasonic sensor with a trigger line and an echo line. The length of the echo, by the kernel's interrupt clock, gives the distance. */
+/**
+ * An ultrasonic sensor with a trigger line and an echo line. The length of the echo, by the kernel's interrupt clock, gives
+ * the distance.
+ */
 import type { EdgeEvent, Level } from '@sluice/hardware'
 import type { Clock } from '@sluice/sdk'
 

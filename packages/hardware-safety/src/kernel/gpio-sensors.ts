@@ -1,4 +1,7 @@
-/** The emergency stop, the bump sensors and the ultrasonic sensor on GPIO lines. Edges are reported at once, levels at each poll. */
+/**
+ * The emergency stop, the bump sensors and the ultrasonic sensor on GPIO lines. Edges are reported at once, levels at each
+ * poll.
+ */
 import { type EdgeEvent, type Gpio, type GpioLines, openGpio } from '@sluice/hardware'
 import { type Clock, errorText } from '@sluice/sdk'
 import { degrees, findGpioChip, ULTRASONIC, ULTRASONIC_CONE } from '../robot-config.ts'

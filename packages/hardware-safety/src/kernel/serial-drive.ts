@@ -42,7 +42,10 @@ export class SerialDrive implements Drive {
     port.on('close', () => this.#failUnlessClosing('is gone'))
   }
 
-  /** Throws `not_found`, `forbidden` or `unavailable` when the port cannot be opened, and `invalid_request` when `path` is not a port. */
+  /**
+   * Throws `not_found`, `forbidden` or `unavailable` when the port cannot be opened, and `invalid_request` when `path` is not
+   * a port.
+   */
   static async open(path: string, baud: number, clock: Clock, report: Report, access: PortAccess = {}): Promise<SerialDrive> {
     const { load = loadSerialPort, check = (port: string) => checkDevicePath(port, 'serial') } = access
     await check(path)

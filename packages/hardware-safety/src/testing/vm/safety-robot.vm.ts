@@ -49,7 +49,10 @@ async function robotOnDrivers(
   assert.deepEqual(pick(await robot.reset()), { isEstopPressed: false, latched: null })
   const lines = () => written.split('\n').filter(Boolean)
   const isRunning = () => lines().some((line) => line.startsWith('M 0.200'))
-  /** Resolves once the motors run. Tries again, because so slow a machine may miss the time in which the sensors have to answer. */
+  /**
+   * Resolves once the motors run. Tries again, because so slow a machine may miss the time in which the sensors have to
+   * answer.
+   */
   const drive = async (turn = never): Promise<{ readonly moved: Promise<MoveEnd> }> => {
     for (let tries = 0; ; tries++) {
       const moved = robot.move(AHEAD, turn)
