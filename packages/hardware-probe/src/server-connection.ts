@@ -11,9 +11,9 @@ export interface ConnectionLimits {
 }
 
 /**
- * Connects to a server and runs `work`, which closes the socket and stops when its signal aborts. `source` names the server at the
- * beginning of a sentence. Throws `upstream_timeout` when connection and work take too long, `aborted` when the caller's signal
- * aborts, and `unavailable` when the server does not answer.
+ * Connects to a server and runs `work`, which closes the socket and stops when its signal aborts. `source` names the server in errors.
+ * Throws `upstream_timeout` when connection and work take too long, `aborted` when the caller's signal aborts, and `unavailable` when
+ * the server does not answer.
  */
 export async function withServer<Result>(
   source: string,
@@ -25,7 +25,8 @@ export async function withServer<Result>(
   try {
     return await work(await openSocket(parseEndpoint(server), scope.signal), scope.signal)
   } catch (cause) {
-    if (scope.timedOut) throw new AppError('upstream_timeout', `${source} took longer than ${timeoutMs / 1000} s`, { cause })
+    if (scope.timedOut)
+      throw new AppError('upstream_timeout', `Reading through ${source} took longer than ${timeoutMs / 1000} s`, { cause })
     if (signal.aborted) throw new AppError('aborted', 'The reading was aborted', { cause })
     throw cause
   }

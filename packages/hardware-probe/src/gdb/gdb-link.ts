@@ -46,14 +46,14 @@ export class GdbLink {
   #strayPackets = 0
   #bytesIn = 0
 
-  /** Takes over a connected socket. `name` names the server in errors. */
+  /** Takes over a connected socket. `name` completes "The connection to …" in errors. */
   constructor(socket: Socket, name: string, signal: AbortSignal) {
     this.#socket = socket
     this.#name = name
     this.#signal = signal
     socket.on('data', (bytes: Uint8Array) => this.#onData(bytes))
     socket.on('error', (cause) => this.#fail(new AppError('unavailable', `The connection to ${name} broke: ${cause.message}`, { cause })))
-    socket.on('close', () => this.#fail(new AppError('unavailable', `${name} closed the connection`)))
+    socket.on('close', () => this.#fail(new AppError('unavailable', `The connection to ${name} was closed by the server`)))
     signal.addEventListener('abort', this.#onAbort, { once: true })
   }
 
@@ -125,7 +125,7 @@ export class GdbLink {
       if (this.#bytesIn > REPLY_BYTES_MAX) throw new RangeError(`a reply of more than ${REPLY_BYTES_MAX} bytes`)
       for (const frame of this.#parser.push(bytes)) if (this.#failure === undefined) this.#onFrame(frame)
     } catch (error) {
-      this.#protocolError(`breaks the GDB protocol: ${errorText(error)}`)
+      this.#protocolError(errorText(error))
     }
   }
 
@@ -144,17 +144,17 @@ export class GdbLink {
     if (this.#hasAcks) this.#socket.write('+')
     const accepts = this.#pending?.accepts
     if (accepts instanceof RegExp && accepts.test(body) && !CONSOLE_OUTPUT.test(body)) this.#pending?.resolve(body)
-    else if (++this.#strayPackets > STRAY_PACKETS_MAX) this.#protocolError('does not answer the request')
+    else if (++this.#strayPackets > STRAY_PACKETS_MAX) this.#protocolError('no reply to the request')
   }
 
   /** Sends a packet again, or asks the server to send its packet again. */
   #repeat(bytes: Uint8Array): void {
-    if (!this.#hasAcks || ++this.#repeats > REPEATS_MAX) this.#protocolError('sends or receives corrupt packets')
+    if (!this.#hasAcks || ++this.#repeats > REPEATS_MAX) this.#protocolError('packets stay corrupt')
     else this.#socket.write(bytes)
   }
 
   #protocolError(problem: string): void {
-    this.#fail(new AppError('upstream', `${this.#name} ${problem}`))
+    this.#fail(new AppError('upstream', `The connection to ${this.#name} breaks the GDB protocol: ${problem}`))
   }
 
   readonly #onAbort = (): void => this.#fail(this.#signal.reason)
