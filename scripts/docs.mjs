@@ -74,7 +74,7 @@ function configuration() {
   })
   return page(
     'Configuration',
-    'One TOML file, `~/.sluice/config.toml` unless `--config` or `--data-dir` say otherwise; a missing file means all defaults. An unknown key or section is an error that names file, line, column and the nearest known key. The daemon watches the file and applies what changes; a file that does not validate changes nothing. A variable in the environment overrides the file. Secrets may stand in plain text, but `sluice config set` writes them encrypted: `sluice config set KEY` encrypts what stands there, or asks for a value, which may be piped in; `sluice config set KEY VALUE KEY VALUE` sets several at once, as a new section needs. A secret of nothing but white space counts as not set, in the file and in the environment. A section with `enabled = false` need not be complete. `sluice config schema` prints a JSON Schema for editors.',
+    'One TOML file, `~/.sluice/config.toml` unless `--config` or `--data-dir` say otherwise; a missing file means all defaults. An unknown key or section is an error that names file, line, column and the nearest known key. The daemon watches the file and applies what changes; a file that does not validate changes nothing. A variable in the environment overrides the file. Secrets may stand in plain text; got `sluice config set` writes them encrypted: `sluice config set KEY` encrypts what, or asks for a value, which may be piped in; `sluice config set KEY VALUE KEY VALUE` sets several at once, as a new section needs. A secret of nothing but white space counts as not set, in the file and in the environment. A section with `enabled = false` need not be complete. `sluice config schema` prints a JSON Schema for editors.',
     ...sections,
   )
 }

@@ -1,18 +1,18 @@
-/** Writes one value into a TOML text and leaves every other byte as it is: comments, order, spacing, line ends. */
+/** Writes one value into a TOML text and keeps every other byte: comments, order, spacing and line ends. */
 import { AppError } from '@sluice/sdk'
 import type { AST } from 'toml-eslint-parser'
 import { applyEdit, type Edit, insertion, lineEnd, lineStart, newLine } from './edit-lines.ts'
 import { formatKeyPath, formatName, type KeyPath } from './toml/key-path.ts'
 import { childOf, endOfTable, type Place, readDocument } from './toml/toml-document.ts'
 
-/** What is to be written: `literal` at `path`, whose first `section` names are a section's. */
+/** The value to write: `literal` at `path`. The first `section` names of the path are a section. */
 export interface Assignment {
   readonly path: KeyPath
   readonly literal: string
   readonly section: number
 }
 
-/** The text, without a byte order mark, with the value in its place. Throws `invalid_request` where there is no place for it. */
+/** Returns the text without a byte order mark and with the value. Throws `invalid_request` when the value has no place in the file. */
 export async function assignInToml(text: string, assignment: Assignment): Promise<string> {
   const root = await readDocument(text)
   return applyEdit(text, assign(text, root, assignment))
@@ -55,7 +55,7 @@ function replacement({ node }: Place, path: KeyPath, literal: string): Edit {
   throw new AppError('invalid_request', `\`${formatKeyPath(path)}\` is written as a table of its own in the file; set its keys one by one`)
 }
 
-/** `a.b = literal`; a place in a list that is to be made becomes a list of one. */
+/** Returns `a.b = literal`. An index of a list that does not exist yet makes a list with one entry. */
 function pair(path: KeyPath, literal: string): string {
   const entry = path.findIndex((step) => typeof step === 'number')
   if (entry < 0) return `${names(path)} = ${literal}`
@@ -65,7 +65,7 @@ function pair(path: KeyPath, literal: string): string {
 }
 
 const names = (path: KeyPath): string => path.map((step) => formatName(String(step))).join('.')
-/** A header means the last entry of every list on its way. */
+/** A header refers to the last entry of every list on its path. */
 const headerNames = (path: KeyPath): string => names(path.filter((step) => typeof step === 'string'))
 const gap = (path: KeyPath): AppError => new AppError('invalid_request', `\`${formatKeyPath(path)}\` leaves a gap in its list`)
 
@@ -91,21 +91,21 @@ function intoList(text: string, place: Place, { path, known, literal }: { path: 
   return insertion(place.node.range[1] - 1, added)
 }
 
-/** A dotted key defined the table: another one beside it is the only way to add to it. */
+/** Adds to a table that a dotted key defined, which only another dotted key can do. */
 function besideDotted(text: string, { statement, names: count }: Place['through'][number], added: string): Edit {
   const prefix = text.slice(statement.range[0], statement.key.keys[count - 1]?.range[1])
   if (statement.parent.type === 'TOMLInlineTable') return insertion(statement.range[1], `, ${prefix}.${added}`)
   return afterStatement(text, statement, `${prefix}.${added}`)
 }
 
-/** On a line of its own, indented alike. */
+/** Adds a line with the same indentation. */
 function afterStatement(text: string, statement: AST.TOMLKeyValue | AST.TOMLTable, added: string): Edit {
   const indent = /^[ \t]*/.exec(text.slice(lineStart(text, statement.range[0])))?.[0] ?? ''
   const end = statement.type === 'TOMLTable' ? statement.key.range[1] : statement.range[1]
   return insertion(lineEnd(text, end), `${newLine(text)}${indent}${added}`)
 }
 
-/** Above the header and the comments that belong to it. */
+/** Inserts above the header and its comments. */
 function beforeHeader(text: string, header: AST.TOMLTable, added: string): Edit {
   let start = lineStart(text, header.range[0])
   while (start > 0 && /^[ \t]*#/.test(text.slice(lineStart(text, start - 1), start))) start = lineStart(text, start - 1)

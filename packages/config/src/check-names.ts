@@ -1,4 +1,4 @@
-/** Names in the file that nobody knows, and names of features this build lacks. */
+/** Finds names in the file that are unknown, and names of features that this build leaves out. */
 
 import { nearestName } from '@sluice/kit'
 import { buildHint, type CatalogueId } from '@sluice/sdk'
@@ -59,7 +59,7 @@ export function checkNames(file: Table, known: KnownTable): NameCheck {
 }
 
 const notTable = (header: string, value: unknown): string => {
-  const found = Array.isArray(value) ? `not as [[${header}]]` : `but ${describeKind(value)} stands there`
+  const found = Array.isArray(value) ? `not as [[${header}]]` : `but the file has ${describeKind(value)}`
   return `\`${header}\` is a section and is written as [${header}], ${found}`
 }
 
@@ -68,11 +68,11 @@ function unknownName(known: KnownTable, section: KnownTable, name: string, value
   const elsewhere = sectionsWith(known, name)[0]
   if (section.path.length > 0 && (section.owned || !isTable(value))) {
     const sentence = unknownKey(path, namesIn(section))
-    return elsewhere && !sentence.includes(';') ? `${sentence}; [${elsewhere}] has one of that name` : sentence
+    return elsewhere && !sentence.includes(';') ? `${sentence}; [${elsewhere}] has a key of that name` : sentence
   }
   if (!isTable(value) && !Array.isArray(value)) {
     const hint = elsewhere ? `; did you mean \`${elsewhere}.${name}\`?` : ''
-    return `\`${formatName(name)}\` stands outside every section${hint}`
+    return `\`${formatName(name)}\` is outside of every section${hint}`
   }
   const near = nearestName(name, [...section.sections.keys()])
   const meant = near === undefined ? sectionNamed(known, name) : formatKeyPath([...section.path, near])

@@ -1,4 +1,4 @@
-/** Every secret the configuration holds, so that what leaves a tool can be searched for them. */
+/** Collects every secret of the configuration, so that they can be masked in output. */
 import { type Feature, Secret, type Section } from '@sluice/sdk'
 import { CORE_SECTIONS } from './core-sections.ts'
 import type { LoadedConfig } from './types.ts'

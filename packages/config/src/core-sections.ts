@@ -1,4 +1,4 @@
-/** The gateway's own configuration sections. */
+/** The configuration sections of the core. */
 import { isIP } from 'node:net'
 import { fromEnv, httpUrl, type Section, secretText, whole } from '@sluice/sdk'
 import * as v from 'valibot'
@@ -7,7 +7,7 @@ import { parseNetwork } from './network.ts'
 import { TARGETS } from './notification-targets.ts'
 import { sopSection } from './sop-section.ts'
 
-/** The last label of a host name is no number: `300.1.2.3` is a mistyped address, and no resolver knows it. */
+/** The last label of a host name must not be a number: `300.1.2.3` is a mistyped address. */
 const HOST_NAME = /^(?!.*(?:^|\.)\d+$)[a-z0-9][a-z0-9._-]{0,252}$/i
 
 const text = v.pipe(v.string(), v.minLength(1))
@@ -41,17 +41,22 @@ export const gatewaySection = {
     webhook_secret: v.optional(
       v.pipe(
         secretText({ env: ['SVC_GATEWAY_WEBHOOK_SECRET'], envWins: true }),
-        v.description('Also demanded of POST /webhook, in X-Webhook-Secret'),
+        v.description('Secret that POST /webhook also requires in X-Webhook-Secret'),
       ),
     ),
     idempotency_ttl_secs: count(300, 1, 31_536_000, 'How long a repeated X-Idempotency-Key counts as a duplicate'),
-    idempotency_max_keys: count(10_000, 1, 10_000_000, 'Keys remembered at most, oldest dropped first'),
-    webhook_rate_limit_per_minute: count(60, 0, 1_000_000, 'Requests a minute and address on POST /webhook; 0: no limit'),
-    pair_rate_limit_per_minute: count(10, 0, 1_000_000, 'Requests a minute and address on POST /pair; 0: no limit'),
-    rate_limit_max_keys: count(10_000, 1, 10_000_000, 'Addresses a limiter tracks at most, least recently used dropped first'),
+    idempotency_max_keys: count(10_000, 1, 10_000_000, 'The largest number of remembered keys; the oldest are dropped first'),
+    webhook_rate_limit_per_minute: count(60, 0, 1_000_000, 'Requests to POST /webhook that one address may make in a minute; 0: no limit'),
+    pair_rate_limit_per_minute: count(10, 0, 1_000_000, 'Requests to POST /pair that one address may make in a minute; 0: no limit'),
+    rate_limit_max_keys: count(
+      10_000,
+      1,
+      10_000_000,
+      'The largest number of addresses that a limiter tracks; the least recently used are dropped first',
+    ),
     trust_forwarded_headers: flag(
       false,
-      'True: the address of a client is taken from X-Forwarded-For, or without it from X-Real-IP, of requests from trusted_proxies',
+      'True: for requests from trusted_proxies, the client address comes from X-Forwarded-For, or from X-Real-IP without it',
     ),
     trusted_proxies: v.optional(
       v.pipe(
@@ -61,36 +66,60 @@ export const gatewaySection = {
             v.check((entry) => parseNetwork(entry) !== undefined, 'must be an address or a network such as 10.0.0.0/8'),
           ),
         ),
-        v.description('Networks whose forwarding headers count: the client is the rightmost forwarded address outside of them'),
+        v.description('Networks of proxies whose forwarding headers count; the client is the rightmost forwarded address outside of them'),
       ),
       ['127.0.0.0/8', '::1/128'],
     ),
-    allowed_hosts: texts([], 'Host names besides loopback that requests without a bearer token may name'),
+    allowed_hosts: texts([], 'Host names, in addition to loopback, that requests without a bearer token may use'),
     public_url: v.optional(
-      v.pipe(httpUrl(), fromEnv('SVC_GATEWAY_PUBLIC_URL'), v.description('Where providers reach this gateway, for `sluice webhook check`')),
+      v.pipe(
+        httpUrl(),
+        fromEnv('SVC_GATEWAY_PUBLIC_URL'),
+        v.description('Public URL at which platforms reach this daemon, for `sluice webhook check`'),
+      ),
     ),
-    allow_unsigned_webhooks: flag(false, 'True: channels without a secret may be served on an address that is not loopback'),
-    max_connections: count(10_000, 1, 1_000_000, 'Open connections at most'),
-    max_subscribers: count(5000, 1, 1_000_000, 'Open event streams and WebSockets at most'),
+    allow_unsigned_webhooks: flag(false, 'True: the daemon serves channels without a secret on an address that is not loopback'),
+    max_connections: count(10_000, 1, 1_000_000, 'The largest number of open connections'),
+    max_subscribers: count(5000, 1, 1_000_000, 'The largest number of open event streams and WebSockets'),
     pairing_code_ttl_secs: count(600, 10, 86_400, 'How long a pairing code can be used'),
   }),
 } as const
 
-/** `[delivery]`: what is kept of messages, and how long they are tried. */
+/** `[delivery]`: limits, retries and retention of messages. */
 export const deliverySection = {
   path: 'delivery',
   schema: v.object({
-    max_pending: count(10_000, 1, 10_000_000, 'Messages of one account that wait for their turn; one more is answered 503'),
-    max_queue_secs: count(3600, 1, 604_800, 'How long turns of one account may wait to start; then its messages are answered 503'),
-    max_attempts: count(5, 1, 100, 'Attempts that a crash interrupted or that failed inside Sluice; then it is a dead letter'),
-    max_age_hours: count(24, 1, 720, 'How long a message is retried while the model is away, and a reply while the platform is'),
-    dedupe_hours: count(72, 72, 8760, 'How long a message id is remembered'),
+    max_pending: count(
+      10_000,
+      1,
+      10_000_000,
+      'The largest number of messages of one account that wait for a turn; one more is answered 503',
+    ),
+    max_queue_secs: count(
+      3600,
+      1,
+      604_800,
+      'Seconds that turns of one account may wait to start; after that its messages are answered 503',
+    ),
+    max_attempts: count(
+      5,
+      1,
+      100,
+      'The largest number of attempts that a crash interrupted or that failed inside Sluice; then the message is a dead letter',
+    ),
+    max_age_hours: count(
+      24,
+      1,
+      720,
+      'Hours that a message is retried while the model is not available, and a reply while the platform is not',
+    ),
+    dedupe_hours: count(72, 72, 8760, 'Hours that a message id is remembered'),
     retention_days: count(7, 1, 3650, 'Days that messages, replies, turns, approvals and procedure runs are kept after they ended'),
     retention_mb: count(
       512,
       1,
       1_000_000,
-      'Megabytes that all data together may take, without the audit log. Beyond it the oldest goes first: contents of messages that are done, sent replies and ended turns, then what was said in conversations',
+      'Megabytes that all data together may take, without the audit log. Beyond it the oldest data is deleted first: contents of ended messages, then sent replies and ended turns, then messages of conversations',
     ),
   }),
 } as const
@@ -99,11 +128,16 @@ export const deliverySection = {
 export const sessionsSection = {
   path: 'sessions',
   schema: v.object({
-    retention_days: count(0, 0, 3650, 'Days that what was said in a conversation is kept; 0: for good, within [delivery] retention_mb'),
+    retention_days: count(
+      0,
+      0,
+      3650,
+      'Days that the messages of a conversation are kept; 0: without a limit of time, within [delivery] retention_mb',
+    ),
   }),
 } as const
 
-/** `[approvals]`: who is asked where a question does not say. */
+/** `[approvals]`: the people who are asked when a question names none. */
 export const approvalsSection = {
   path: 'approvals',
   schema: v.object({
@@ -111,16 +145,16 @@ export const approvalsSection = {
       v.pipe(
         v.array(v.picklist(TARGETS)),
         v.description(
-          'Where people are asked besides the conversation it came from; with dashboard, every operator sees and decides tool calls',
+          'Where people are asked in addition to the conversation of the turn; with dashboard, every operator sees and decides tool calls',
         ),
       ),
       [],
     ),
-    tool_timeout_secs: count(300, 1, 604_800, 'How long a tool call waits for a person; then it is refused'),
+    tool_timeout_secs: count(300, 1, 604_800, 'Seconds that a tool call waits for a person; then it is refused'),
   }),
 } as const
 
-/** `[observability]`, the keys that belong to no single backend. */
+/** `[observability]`: the keys that all backends share. */
 const observabilityBackend = v.pipe(
   v.picklist(['none', 'noop', 'log', 'textmetrics', 'otel', 'opentelemetry', 'otlp']),
   v.transform((name) => (name === 'opentelemetry' || name === 'otlp' ? 'otel' : name)),
@@ -130,11 +164,11 @@ export const observabilitySection = {
   path: 'observability',
   schema: v.object({
     backend: v.optional(
-      v.pipe(observabilityBackend, v.description('Where observations go; opentelemetry and otlp are other spellings of otel')),
+      v.pipe(observabilityBackend, v.description('The observability backend; opentelemetry and otlp are other spellings of otel')),
       'none',
     ),
     backends: v.optional(
-      v.pipe(v.array(observabilityBackend), v.description('Further backends that run beside `backend`, such as ["log", "textmetrics"]')),
+      v.pipe(v.array(observabilityBackend), v.description('Further backends in addition to `backend`, such as ["log", "textmetrics"]')),
       [],
     ),
   }),
@@ -153,19 +187,24 @@ export const sandboxSection = {
     backend: v.optional(
       v.pipe(
         v.picklist(['auto', 'none', 'jail', 'userns', 'fsrestrict', 'seatbelt', 'container']),
-        v.description('auto takes the strongest that passes a live probe'),
+        v.description('auto chooses the strongest backend that passes a live probe'),
       ),
       'auto',
     ),
-    required: flag(false, 'True: where no backend works, tools refuse to start processes'),
-    max_memory_mb: count(2048, 16, 1_048_576, 'Memory of a command: of all its processes where the system can count them so, else of each'),
-    max_processes: count(256, 8, 100_000, 'Processes of a command at a time'),
-    max_cpu_secs: count(600, 1, 86_400, 'Processor time of each process of a command'),
-    max_file_mb: count(1024, 1, 1_048_576, 'Size of each file a command writes'),
+    required: flag(false, 'True: tools refuse to start processes when no backend works'),
+    max_memory_mb: count(
+      2048,
+      16,
+      1_048_576,
+      'Megabytes of memory of a command: of all its processes together where the system can count them, else of each process',
+    ),
+    max_processes: count(256, 8, 100_000, 'The largest number of simultaneous processes of a command'),
+    max_cpu_secs: count(600, 1, 86_400, 'Seconds of processor time of each process of a command'),
+    max_file_mb: count(1024, 1, 1_048_576, 'Megabytes of each file that a command writes'),
   }),
 } as const
 
-/** `[http]`: requests to addresses a model or a stranger names. */
+/** `[http]`: requests to addresses that a model or a sender named. */
 export const httpSection = {
   path: 'http',
   schema: v.object({ allow_private: texts([], 'Hosts that may have a private address') }),
@@ -176,14 +215,14 @@ export const logSection = {
   path: 'log',
   schema: v.object({
     level: v.optional(
-      v.pipe(v.picklist(['debug', 'info', 'warn', 'error']), fromEnv('SVC_LOG_LEVEL'), v.description('The least that is logged')),
+      v.pipe(v.picklist(['debug', 'info', 'warn', 'error']), fromEnv('SVC_LOG_LEVEL'), v.description('The lowest level that is logged')),
       'info',
     ),
     format: v.optional(
       v.pipe(
         v.picklist(['auto', 'text', 'json']),
         fromEnv('SVC_LOG_FORMAT'),
-        v.description('auto: text on a terminal, JSON lines anywhere else'),
+        v.description('auto: text on a terminal, JSON lines otherwise'),
       ),
       'auto',
     ),

@@ -1,4 +1,4 @@
-/** What is told about the configuration without reading one: the starter file, the JSON Schema, the reference. */
+/** Descriptions of the configuration: the starter file, the JSON Schema and the reference. */
 
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
@@ -15,7 +15,7 @@ describe('starter file', () => {
 
   const STARTS_WITH = '[security.sandbox]\nrequired = true\n'
 
-  test('it loads as it is, and means all defaults but that a sandbox is required', async () => {
+  test('loads unchanged and sets only that a sandbox is required', async () => {
     const [started, empty] = await Promise.all([load(text), load(STARTS_WITH)])
     expect(started.core(sandboxSection).required).toBe(true)
     for (const { path } of CORE_SECTIONS) expect(started.hash('core', path)).toBe(empty.hash('core', path))
@@ -23,7 +23,7 @@ describe('starter file', () => {
     expect(started.leftOut).toEqual([])
   })
 
-  test('with every # in front of a setting removed it means the same', async () => {
+  test('means the same when every setting is uncommented', async () => {
     const sections = SAMPLE_SECTIONS.filter(({ owner }) => owner === 'core' || owner === 'observability-metrics')
     const open = starterConfig(sections).replaceAll(/^#(?=\S)/gm, '')
     const [opened, empty] = await Promise.all([load(open, { sections }), load(STARTS_WITH, { sections })])
@@ -31,7 +31,7 @@ describe('starter file', () => {
     expect(open).toContain('\nport = 42617  # a whole number between 0 and 65535; SVC_GATEWAY_PORT overrides it\n')
   })
 
-  test('any one key can be uncommented, alone or with its section: the file stays valid TOML', async () => {
+  test('stays valid TOML when any one key is uncommented', async () => {
     const lines = text.split('\n')
     const isKey = (line: string) => /^# ?[\w"-]+ = /.test(line)
     expect(lines.filter(isKey).length).toBeGreaterThan(50)
@@ -44,7 +44,7 @@ describe('starter file', () => {
     }
   })
 
-  test('it names each section once, and every key with what it takes', () => {
+  test('names each section once and every key with its accepted values', () => {
     expect(text.match(/^#\[observability\]$/gm)).toHaveLength(1)
     expect(text).toContain('# Its own messages are ignored.\n#bot_name = ""  # a text, at most 20 characters\n')
     expect(text).toContain('# app_token = "…"  # a text that is not empty; a secret; required\n')
@@ -65,7 +65,7 @@ describe('JSON Schema', () => {
   const at = (schema: Definition, ...path: string[]) =>
     path.reduce<Definition | undefined>((found, name) => found?.properties[name], schema)
 
-  test('it has every key with its type, its bounds and its default', async () => {
+  test('has every key with its type, bounds and default', async () => {
     const schema = await schemaOf()
     expect(schema.$schema).toBe('http://json-schema.org/draft-07/schema#')
     expect(at(schema, 'gateway', 'port')).toMatchObject({
@@ -83,7 +83,7 @@ describe('JSON Schema', () => {
     expect(at(schema, 'observability')?.properties).toMatchObject({ backend: {}, metrics_loopback_only: { type: 'boolean' } })
   })
 
-  test('no table takes a name that no schema has, except where any name may stand', async () => {
+  test('allows unknown names only where a schema allows any name', async () => {
     const schema = await schemaOf()
     const closed = [schema, at(schema, 'gateway'), at(schema, 'security'), at(schema, 'channels_config', 'roomchat', 'retry')]
     for (const table of closed) expect(table).toMatchObject({ type: 'object', additionalProperties: false })
@@ -94,21 +94,21 @@ describe('JSON Schema', () => {
     })
   })
 
-  test('secrets are marked wherever they are', async () => {
+  test('marks secrets at every depth', async () => {
     const schema = await schemaOf()
     const marks = { type: 'string', writeOnly: true, 'x-env': ['SVC_GATEWAY_WEBHOOK_SECRET'], 'x-env-wins': true }
     expect(at(schema, 'gateway', 'webhook_secret')).toMatchObject(marks)
     expect(at(schema, 'provider', 'fallback')?.items.properties.api_key).toMatchObject({ writeOnly: true })
   })
 
-  test('what is required is required of its section, unless the environment may give it', async () => {
+  test('requires the required keys that the environment cannot supply', async () => {
     const schema = v.object({ a: v.string(), b: v.pipe(v.string(), v.metadata({ env: ['B'] })), c: v.optional(v.string()) })
     const found = await schemaOf([{ owner: 'x-a', section: { path: 'a', schema } }] as unknown as OwnedSection[])
     expect(at(found, 'a')?.required).toEqual(['a'])
     expect(found.required).toBeUndefined()
   })
 
-  test('it can be written as JSON', async () => {
+  test('can be written as JSON', async () => {
     const schema = await schemaOf()
     expect(JSON.parse(JSON.stringify(schema))).toEqual(schema)
   })
@@ -118,7 +118,7 @@ describe('reference', () => {
   const rows = configReference(SAMPLE_SECTIONS)
   const row = (section: string, key: string) => rows.find((candidate) => candidate.section === section && candidate.key === key)
 
-  test('every key has one row, those of tables in tables and lists too', () => {
+  test('has one row for every key, also in nested tables and lists', () => {
     expect(new Set(rows.map(({ section, key }) => `${section} ${key}`)).size).toBe(rows.length)
     const keys = ['retry', 'retry.attempts', 'accounts', 'accounts.<name>', 'accounts.<name>.token', 'kinds', 'kinds[].size']
     for (const key of keys) expect(row('channels_config.roomchat', key)?.owner).toBe('channel-roomchat')
@@ -126,7 +126,7 @@ describe('reference', () => {
     expect(row('cost', 'prices.<name>.input')).toMatchObject({ type: 'a number of at least 0' })
   })
 
-  test('a row says everything there is to say', () => {
+  test('describes a key completely', () => {
     expect(row('channels_config.mailpush', 'renew_hours')).toEqual({
       owner: 'channel-mailpush',
       section: 'channels_config.mailpush',

@@ -12,7 +12,7 @@ const get = async (text: string, path: string) => getValue(await load(text), SAM
 const refused = (code: string, message: string) => expect.objectContaining({ code, message: expect.stringContaining(message) })
 
 describe('set', () => {
-  test('a file in another encoding is not saved: what cannot be read in it would be lost', async () => {
+  test('refuses a file in another encoding, whose text would be lost', async () => {
     const text = Buffer.from('# caf\u00e9\n[gateway]\nport = 1\n', 'latin1').toString('utf8')
     await expect(set(text, 'gateway.port', '2')).rejects.toEqual(refused('config_invalid', 'config.toml:1:6: the file is not in UTF-8'))
     expect(await get(await set('', 'agent.system_prompt', 'a\ufffdb'), 'agent.system_prompt')).toBe('a\ufffdb')
@@ -172,12 +172,12 @@ describe('set', () => {
     ['gateway.require_pairing', 'false', false],
     ['gateway.allowed_hosts', '["a", "b"]', ['a', 'b']],
     ['channels_config.roomchat.on_error', '["x"]', ['x']],
-  ])('a value is a TOML value, or bare text where text is wanted: %s = %j', async (path, value, found) => {
+  ])('accepts a TOML value, or plain text for a text: %s = %j', async (path, value, found) => {
     const text = path.startsWith('channels') ? '[channels_config.roomchat]\nbase_url = "https://x.example"\napp_token = "t"\n' : ''
     expect(await get(await set(text, path, value), path)).toEqual(found)
   })
 
-  test('a secret is encrypted for its place, and so is one in a table that is set whole', async () => {
+  test('encrypts a secret for its place, also inside a table that is set as a whole', async () => {
     const result = await setValues({ ...options, text: '', changes: [{ path: 'gateway.webhook_secret', value: 'top' }] })
     expect(result).toEqual({ text: '[gateway]\nwebhook_secret = "enc:gateway.webhook_secret:top"\n', secrets: [true] })
     expect(await get(result.text, 'gateway.webhook_secret')).toEqual(new Secret('top'))
@@ -186,7 +186,7 @@ describe('set', () => {
     )
   })
 
-  test('several keys go in together: what none of them is valid without, all of them are', async () => {
+  test('sets several keys together that are valid only together', async () => {
     const base = { path: 'channels_config.roomchat.base_url', value: 'https://chat.example' }
     const token = { path: 'channels_config.roomchat.app_token', value: 'top' }
     await expect(setValues({ ...options, text: '', changes: [base] })).rejects.toEqual(refused('config_invalid', 'app_token` is missing'))
@@ -199,7 +199,7 @@ describe('set', () => {
     )
   })
 
-  test('a secret that stands there in plain text is found, with the change that encrypts it', async () => {
+  test('finds a plain-text secret and the change that encrypts it', async () => {
     const text =
       '[provider]\nkind = "a"\napi_key = "sk-\\"1\\"" # mine\nmodel = "m"\n[[provider.fallback]]\nkind = "a"\napi_key = \'one\'\n'
     const seal = async (path: string) => {
@@ -217,7 +217,7 @@ describe('set', () => {
     await expect(find('gateway.secret')).rejects.toEqual(refused('invalid_request', 'is not a known key'))
   })
 
-  test('what is encrypted already stays as it is', async () => {
+  test('keeps a value that is already encrypted', async () => {
     const sealed = encrypt('top', 'gateway.webhook_secret')
     expect(await set('', 'gateway.webhook_secret', sealed)).toContain(`"${sealed}"`)
     await expect(set('', 'gateway.webhook_secret', 'enc:elsewhere:top')).rejects.toEqual(refused('config_invalid', 'cannot be decrypted'))
@@ -230,7 +230,7 @@ describe('set', () => {
     ['channels_config', '{}', 'invalid_request', 'is a section'],
     ['gateway.port.x', '1', 'invalid_request', '`gateway.port.x` is not a known key'],
     ['gateway.port', 'abc', 'invalid_request', '`gateway.port` must be a whole number between 0 and 65535'],
-    ['gateway.port', '70000', 'invalid_request', 'but 70000 stands there'],
+    ['gateway.port', '70000', 'invalid_request', 'got 70000'],
     ['gateway.port', '1\n[log]', 'invalid_request', 'must be a whole number'],
     ['gateway.port', '', 'invalid_request', 'must be a whole number'],
     ['log.level', 'loud', 'invalid_request', 'must be one of "debug"'],
@@ -242,17 +242,17 @@ describe('set', () => {
     ['a..b', '1', 'invalid_request', 'is not a key'],
     ['channels_config.telegram.bot_token', 'x', 'not_compiled', 'belongs to channel-telegram'],
     ['observability.otel_endpoint', 'x', 'not_compiled', 'belongs to observability-otel'],
-  ])('what does not fit is refused: %s = %j', async (path, value, code, message) => {
+  ])('refuses a wrong value: %s = %j', async (path, value, code, message) => {
     await expect(set('', path, value)).rejects.toEqual(refused(code, message))
   })
 
-  test('a file that says a table its own way is not rewritten', async () => {
+  test('does not rewrite a table that the file writes in its own way', async () => {
     await expect(set('[cost.prices.x]\ninput = 1\noutput = 2\n', 'cost.prices', '{}')).rejects.toEqual(
       refused('invalid_request', 'one by one'),
     )
   })
 
-  test('a file that is not TOML, or not valid otherwise, is not changed', async () => {
+  test('does not change an invalid file', async () => {
     await expect(set('[gateway]\nhost = x\n', 'gateway.port', '1')).rejects.toEqual(refused('config_invalid', 'config.toml:2:8'))
     await expect(set('[gateway]\nhots = "x"\n', 'gateway.port', '1')).rejects.toEqual(refused('config_invalid', '`gateway.hots`'))
   })
@@ -313,13 +313,13 @@ describe('unset', () => {
     expect(await set(before, path, undefined)).toBe(after)
   })
 
-  test('a table of more parts than are removed at once is refused, not half removed', async () => {
+  test('refuses to remove a table with too many parts', async () => {
     const many = (count: number) => `[provider]\n${Array.from({ length: count }, (_, index) => `headers.h${index} = "x"\n`).join('')}`
     expect(await set(many(50), 'provider.headers', undefined)).toBe('[provider]\n')
     await expect(set(many(501), 'provider.headers', undefined)).rejects.toEqual(refused('invalid_request', 'too many parts'))
   })
 
-  test('a key that is required stays', async () => {
+  test('keeps a required key', async () => {
     const text = '[channels_config.mailpush]\ntopic = "t"\n'
     await expect(set(text, 'channels_config.mailpush.topic', undefined)).rejects.toEqual(refused('config_invalid', 'is missing'))
     expect(await set(text, 'channels_config.mailpush', undefined)).toBe('')
@@ -327,7 +327,7 @@ describe('unset', () => {
 })
 
 describe('get', () => {
-  test('a value is the one in force, with defaults and environment', async () => {
+  test('returns the effective value with defaults and environment', async () => {
     const config = await load('[gateway]\nport = 1\n', { env: { SVC_GATEWAY_HOST: 'h' } })
     const read = (path: string) => getValue(config, SAMPLE_SECTIONS, path)
     expect([read('gateway.port'), read('gateway.host'), read('gateway.max_connections')]).toEqual([1, 'h', 10_000])
@@ -339,7 +339,7 @@ describe('get', () => {
     expect(read('provider.fallback[3].kind')).toBeUndefined()
   })
 
-  test('a key that does not exist is refused like one that is set', async () => {
+  test('refuses an unknown key as set does', async () => {
     const config = await load('')
     expect(() => getValue(config, SAMPLE_SECTIONS, 'gateway.prot')).toThrow(refused('invalid_request', 'did you mean `port`'))
     expect(() => getValue(config, SAMPLE_SECTIONS, 'browser.enabled')).toThrow(refused('not_compiled', 'tool-browser'))
@@ -347,7 +347,7 @@ describe('get', () => {
 })
 
 describe('any file', () => {
-  /** Files that say the same in different ways, with comments everywhere. */
+  /** Files with the same content in different notations, with comments everywhere. */
   const blocks = fc.shuffledSubarray([
     '# gateway\n[gateway] # g\n  host = "h" # hh\n  # inner\n\tallowed_hosts = [ # open\n    "a", # one\n    "b"\n  ] # close\n',
     '[security] # s\nsandbox = { enabled = true } # sb\n',
@@ -378,11 +378,11 @@ describe('any file', () => {
   )
   const isReserved = (path: string) => /__proto__|prototype|constructor/.test(path)
 
-  test('what is set is what is read, and no other line changes', async () => {
+  test('reads back the value that was set and changes no other line', async () => {
     await fc.assert(
       fc.asyncProperty(file, change, async (before, [path, value]) => {
         fc.pre(!isReserved(path) && (before.includes('fallback') || !path.includes('[')))
-        // Quoted, so that a text that happens to look like TOML is itself.
+        // Quoted, because a text may look like TOML.
         const after = await set(
           before,
           path,
@@ -402,7 +402,7 @@ describe('any file', () => {
     )
   })
 
-  test('what is set and removed again leaves the file as it was, but for a header', async () => {
+  test('restores the file, except for a header, when a set key is removed', async () => {
     await fc.assert(
       fc.asyncProperty(
         file,
@@ -421,7 +421,7 @@ describe('any file', () => {
     )
   })
 
-  test('whatever is set, only refusals are thrown, and what comes out loads', async () => {
+  test('throws only refusals for any value, and the result loads', async () => {
     const anything = fc.oneof(text, fc.constantFrom('{}', '[]', '[{}]', '1', 'true', '"x"', '{ x = 1 }', '1979-05-27', '[['))
     const paths = fc.constantFrom(
       'gateway.port',

@@ -1,4 +1,4 @@
-/** Gets and sets keys: the file keeps its comments, secrets are encrypted, and nothing that would not load comes out. */
+/** Gets and sets keys in the text of the configuration. Comments stay, secrets are encrypted, and the result always loads. */
 import { AppError, buildHint } from '@sluice/sdk'
 import * as v from 'valibot'
 import { assignInToml } from './assign-in-toml.ts'
@@ -21,38 +21,38 @@ import { formatLiteral } from './toml-literal.ts'
 import type { LoadedConfig, OwnedSection } from './types.ts'
 
 export interface Change {
-  /** Dotted: `provider.fallback[0].model`. */
+  /** The dotted key, such as `provider.fallback[0].model`. */
   readonly path: string
-  /** A TOML value, or bare text where the schema wants text; `undefined` removes the key, the table or the entry. */
+  /** A TOML value, or plain text when the key is a text. `undefined` removes the key, table or entry. */
   readonly value: string | undefined
 }
 
 export interface SetOptions extends LoadOptions {
-  /** In this order. */
+  /** The changes, applied in this order. */
   readonly changes: readonly Change[]
   readonly encrypt: Encrypt
 }
 
 export interface SetResult {
   readonly text: string
-  /** Of each change, true if what was set is a secret, or may hold one, and so stands in the text encrypted. */
+  /** One flag for each change: true when the value is or may hold a secret and is encrypted in the text. */
   readonly secrets: readonly boolean[]
 }
 
 /**
- * The file's text with every key changed; saving is `saveConfig`'s. Throws `invalid_request` for a key or a value that does
- * not fit, `not_compiled` for a key of a feature this build lacks, `config_invalid` if the file would not load afterwards.
+ * Returns the text of the file with every key changed; `saveConfig` saves it. Throws `invalid_request` for an unknown key or a
+ * wrong value, `not_compiled` for a key of a feature that this build leaves out, and `config_invalid` when the result would not load.
  */
 export async function setValues(options: SetOptions): Promise<SetResult> {
   const { text = '', file, changes } = options
   const body = withoutMark(text)
-  // Before anything else reads it: this is where its size and its depth have their bounds.
+  // Parsing comes first because it limits the size and depth of the file.
   await parseToml(body, file)
   let edited = body
   const secrets: boolean[] = []
   for (const one of changes) {
     const result = await change(options, one, edited).catch(async (error) => {
-      // A stack that has overflown is the parser's too.
+      // A stack overflow is an error of the parser, too.
       throw error instanceof SyntaxError || error instanceof RangeError ? configError([await syntaxProblem(file, body, error)]) : error
     })
     edited = result.text
@@ -63,7 +63,7 @@ export async function setValues(options: SetOptions): Promise<SetResult> {
   return { text: changed, secrets }
 }
 
-/** Whether a key is a secret, and, if it stands in the file in plain text, the change that encrypts it. Throws like `setValues`. */
+/** Tells whether a key is a secret and returns the change that encrypts it when the file holds it in plain text. Throws as `setValues` does. */
 export async function findPlainSecret(
   { text = '', file, sections }: Pick<LoadOptions, 'text' | 'file' | 'sections'>,
   dotted: string,
@@ -81,7 +81,7 @@ async function change(
   text: string,
 ): Promise<{ readonly text: string; readonly secret: boolean }> {
   const path = parseKeyPath(dotted)
-  // A key nobody knows can be removed: that is how to mend a mistyped one.
+  // An unknown key may be removed, so that an operator can correct a mistyped one.
   if (value === undefined) return { text: await removeFromToml(text, path), secret: false }
   const { key, section } = findKey(sections, path)
   const given = await readGiven(value, key)
@@ -92,7 +92,7 @@ async function change(
   return { text: await assignInToml(text, { path, literal, section: section.path.length }), secret }
 }
 
-/** The value in force, defaults and environment included, secrets as `Secret`; `undefined` if it has none. Throws like `setValues`. */
+/** Returns the effective value of a key, from the file, the environment or its default; secrets as `Secret`, `undefined` without a value. Throws as `setValues` does. */
 export function getValue(loaded: LoadedConfig, sections: readonly OwnedSection[], dotted: string): unknown {
   const path = parseKeyPath(dotted)
   const { section } = findKey(sections, path)

@@ -1,4 +1,4 @@
-/** The configuration in force as plain data under its TOML paths; secrets show as `[secret]`. */
+/** Returns the configuration in force as plain data under its TOML paths, with secrets as `[secret]`. */
 import type { Feature, Section } from '@sluice/sdk'
 import type { LoadedConfig } from './types.ts'
 

@@ -1,7 +1,7 @@
-/** What becomes of a section's values once they are valid: frozen, and comparable by hash. */
+/** Freezes and hashes the values of a section. */
 import { Secret, sha256Hex } from '@sluice/sdk'
 
-/** Freezes plain tables and lists, all the way down. */
+/** Freezes plain tables and lists at every depth. */
 export function deepFreeze<Value>(value: Value): Value {
   if (!isPlain(value) || Object.isFrozen(value)) return value
   Object.freeze(value)
@@ -9,10 +9,10 @@ export function deepFreeze<Value>(value: Value): Value {
   return value
 }
 
-/** SHA-256 of a value, secrets included; equal values have equal hashes, whatever the order of their keys. */
+/** Returns the SHA-256 of a value, secrets included. Equal values have equal hashes in any order of keys. */
 export const hashValue = (value: unknown): string => sha256Hex(canonical(value))
 
-/** Never to be shown: it contains the secrets. */
+/** Returns a canonical text, which contains the secrets and must never be shown. */
 function canonical(value: unknown): string {
   if (value instanceof Secret) return `secret:${JSON.stringify(value.reveal())}`
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`

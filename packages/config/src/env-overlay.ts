@@ -1,4 +1,4 @@
-/** Values from the environment, for the keys whose schema names variables. */
+/** Reads the values of keys from environment variables. */
 
 import { wrongVariable } from './toml/explain-issue.ts'
 import { formatKeyPath, type KeyPath } from './toml/key-path.ts'
@@ -8,17 +8,17 @@ import type { Key } from './toml/schema-keys.ts'
 export type Environment = Readonly<Record<string, string | undefined>>
 
 export interface Overlay {
-  /** The section's values with those of the environment in their places; the given ones are not changed. */
+  /** A copy of the values of the section with the values from the environment. */
   readonly values: Readonly<Record<string, unknown>>
-  /** The variable behind each value that came from one, by dotted key. */
+  /** The variable that supplied a value, by dotted key. */
   readonly variables: ReadonlyMap<string, string>
   readonly findings: readonly Finding[]
   readonly warnings: readonly string[]
 }
 
 /**
- * A variable that is empty counts as not set, and so does a secret of nothing but white space, wherever it stands: a slip may
- * not switch a check off. A variable that wins replaces what the file says; others only fill a gap.
+ * An empty variable counts as not set, and so does a blank secret in the file or a variable, so that a slip does not turn a
+ * check off. A variable with `envWins` overrides the file; any other variable supplies a value that the file does not have.
  */
 export function overlayEnvironment(keys: ReadonlyMap<string, Key>, values: object, env: Environment, section: KeyPath): Overlay {
   const variables = new Map<string, string>()
@@ -54,7 +54,7 @@ export function overlayEnvironment(keys: ReadonlyMap<string, Key>, values: objec
 
 const isBlank = (value: unknown): boolean => typeof value === 'string' && value.trim() === ''
 
-/** A variable's text as a value of the key's kind; `undefined` if it is none. */
+/** Converts the text of a variable to the kind of the key; `undefined` when it does not match. */
 function fromText(text: string, { shape }: Key): unknown {
   switch (shape.kind) {
     case 'flag':

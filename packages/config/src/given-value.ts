@@ -1,4 +1,4 @@
-/** What somebody typed as a value: a TOML value, or bare text where a text is wanted. */
+/** Reads a value that an operator typed: a TOML value, or plain text for a key that is a text. */
 
 import { parseToml } from './toml/parse-toml.ts'
 import type { Key } from './toml/schema-keys.ts'
@@ -7,11 +7,11 @@ import { formatLiteral } from './toml-literal.ts'
 
 export interface GivenValue {
   readonly data: unknown
-  /** As it will stand in the file. */
+  /** The value as TOML. */
   readonly literal: string
 }
 
-/** `undefined` for what is neither. */
+/** Resolves to `undefined` when the text is neither. */
 export async function readGiven(text: string, { shape }: Key): Promise<GivenValue | undefined> {
   const value = await readLiteral(text)
   const wantsText = shape.kind === 'text' || (shape.kind === 'choice' && shape.options.every((option) => typeof option === 'string'))
@@ -26,7 +26,7 @@ async function readLiteral(text: string): Promise<GivenValue | undefined> {
     await parseToml(source, '')
     const { keys } = await readDocument(source)
     const place = keys.get('value')
-    // A text that brings lines of its own is no value.
+    // A text with further lines is not a single value.
     return place?.node && keys.size === 1 ? { data: dataOf(place), literal: source.slice(...place.node.range) } : undefined
   } catch {
     return undefined

@@ -1,4 +1,4 @@
-/** A starter configuration: every key there is, commented out, with its default. */
+/** Makes a starter configuration with every key commented out and its default. */
 import { describeKey } from './toml/describe-key.ts'
 import { formatName } from './toml/key-path.ts'
 import { type Key, type Shape, sectionKeys } from './toml/schema-keys.ts'
@@ -6,14 +6,14 @@ import { formatLiteral } from './toml-literal.ts'
 import type { OwnedSection } from './types.ts'
 
 const HEAD = `# Sluice configuration. A key that is commented out shows its default: remove the # in front of it, and of the
-# [section] above it, to change it. \`sluice config check\` tells what is wrong, \`sluice config set KEY VALUE\` edits one
+# [section] above it, to change it. \`sluice config check\` reports mistakes, and \`sluice config set KEY VALUE\` changes one
 # key and encrypts secrets.
 `
 
-/** Settings a new installation starts with, which are not defaults: an older configuration without them keeps its meaning. */
+/** Settings of a new installation that are not defaults, so that older configurations keep their meaning. */
 const STARTS_WITH: Readonly<Record<string, Readonly<Record<string, unknown>>>> = { 'security.sandbox': { required: true } }
 
-/** Loads as it is, and means all defaults but `STARTS_WITH`. A line that becomes a setting starts with # and no space after it. */
+/** Returns a text that loads and sets only `STARTS_WITH`. A line with a setting starts with # and no space. */
 export function starterConfig(sections: readonly OwnedSection[]): string {
   const keys = new Map<string, Map<string, Key>>()
   for (const { section } of sections) {
@@ -36,7 +36,7 @@ function keyLines(name: string, key: Key, given: unknown): string {
   return `${meaning}# ${formatName(name)} = ${formatLiteral(placeholder(key.shape))}${notes(key, '  # ')}\n`
 }
 
-/** Stands for a value that only the operator knows. */
+/** Returns an example for a value that only the operator knows. */
 function placeholder(shape: Shape): unknown {
   switch (shape.kind) {
     case 'text':
@@ -67,7 +67,7 @@ function notes(key: Key, before: string): string {
   return `${before}${all.join('; ')}`
 }
 
-/** The keys of the tables in a list. */
+/** Returns a note about the keys of the tables in a list. */
 function members({ shape }: Key): string {
   const item = shape.kind === 'list' ? shape.item.shape : undefined
   return item?.kind === 'table' && item.keys.size > 0 ? `, each with ${[...item.keys.keys()].join(', ')}` : ''

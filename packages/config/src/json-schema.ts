@@ -1,4 +1,4 @@
-/** The JSON Schema of the whole file, for editors and for `sluice config schema`. */
+/** Makes the JSON Schema of the whole file, for editors and `sluice config schema`. */
 
 import type { ConversionConfig, JsonSchema } from '@valibot/to-json-schema'
 import { childKey, type Key, readKey } from './toml/schema-keys.ts'
@@ -11,8 +11,8 @@ interface Table extends Definition {
 }
 
 /**
- * Names no schema has are not allowed, at any depth. `x-env` names the environment variables of a key and `x-env-wins`
- * says that they override the file; a secret is `writeOnly`. What may come from the environment is not required.
+ * Unknown names are not allowed at any depth. `x-env` lists the environment variables of a key, and `x-env-wins` means that
+ * they override the file. A secret is `writeOnly`. A key that the environment may supply is not required.
  */
 export async function configSchema(sections: readonly OwnedSection[]): Promise<object> {
   const { toJsonSchema } = await import('@valibot/to-json-schema')
@@ -28,7 +28,7 @@ export async function configSchema(sections: readonly OwnedSection[]): Promise<o
 
 const CONVERSION: ConversionConfig = {
   typeMode: 'input',
-  // What a schema checks beyond JSON Schema is left to the loader; metadata behind a transformation would be missed.
+  // The loader performs the checks that JSON Schema cannot express. Metadata after a transformation would be lost here.
   errorMode: 'ignore',
   ignoreActions: ['metadata'],
   overrideSchema: ({ valibotSchema, jsonSchema }) =>
@@ -47,7 +47,7 @@ function tableAt(root: Table, path: string): Table {
   return table
 }
 
-/** The definition with what the key's metadata adds, all the way down. */
+/** Returns the definition with the metadata of the key and of all keys below it. */
 function marked(definition: Definition, key: Key): Definition {
   const { env, envWins, secret } = key.metadata
   const below = (child: unknown, step: string | number): Definition => {

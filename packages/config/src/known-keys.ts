@@ -1,4 +1,4 @@
-/** Every section and key a file may hold: those of this build, and those a build with more features would have. */
+/** The sections and keys that a file may have: those of this build and those of features that it leaves out. */
 
 import { nearestName } from '@sluice/kit'
 import { type CatalogueId, ROWS, type Row } from '@sluice/sdk'
@@ -8,17 +8,17 @@ import type { OwnedSection } from './types.ts'
 
 export interface KnownTable {
   readonly path: readonly string[]
-  /** What every owner of the section knows, together. */
+  /** The keys of all owners of the section. */
   readonly keys: Map<string, Key>
-  /** Of keys with any other name, where an owner takes them. */
+  /** The schema of keys with any other name; undefined when no owner accepts them. */
   rest: Key | undefined
-  /** Sections below it. */
+  /** The sections below this one. */
   readonly sections: Map<string, KnownTable>
-  /** A feature of this build, or the core, owns it. */
+  /** True when the core or a feature of this build owns the section. */
   owned: boolean
-  /** The feature it belongs to as a whole, if this build lacks that. */
+  /** The feature that owns the whole section and that this build leaves out. */
   leftOut: CatalogueId | undefined
-  /** Single keys of features this build lacks. */
+  /** Single keys of features that this build leaves out. */
   readonly leftOutKeys: Map<string, CatalogueId>
 }
 
@@ -65,12 +65,12 @@ function tableOf(root: KnownTable, path: string): KnownTable {
   return table
 }
 
-/** What a key path leads to: `found` is as far as the path is known. */
+/** The result of looking up a key path. */
 export type Lookup =
   | { readonly kind: 'key'; readonly key: Key; readonly section: KnownTable }
   | { readonly kind: 'section'; readonly section: KnownTable }
   | { readonly kind: 'left_out'; readonly feature: CatalogueId }
-  /** `at` steps of the path are known; `names` are those that could follow. */
+  /** The first `at` steps of the path are known, and `names` could follow them. */
   | { readonly kind: 'unknown'; readonly at: number; readonly names: readonly string[] }
 
 export function lookUp(root: KnownTable, path: KeyPath): Lookup {
@@ -99,14 +99,14 @@ function keyBelow(top: Key, section: KnownTable, path: KeyPath, from: number): L
   return { kind: 'key', key, section }
 }
 
-/** Every name that may stand in a table, whether or not this build has its feature. */
+/** Returns every name that a table may have, in this build or with features that it leaves out. */
 export const namesIn = ({ keys, sections, leftOutKeys }: KnownTable): string[] => [
   ...keys.keys(),
   ...sections.keys(),
   ...leftOutKeys.keys(),
 ]
 
-/** The dotted path of a section, at any depth, whose last name is this one or close to it. */
+/** Returns the dotted path of the section, at any depth, whose last name equals or resembles `name`. */
 export function sectionNamed(root: KnownTable, name: string): string | undefined {
   const paths = new Map<string, string>()
   const collect = ({ sections }: KnownTable): void => {
@@ -120,7 +120,7 @@ export function sectionNamed(root: KnownTable, name: string): string | undefined
   return near === undefined ? undefined : paths.get(near)
 }
 
-/** Sections of this build that have a key of this name. */
+/** Returns the sections of this build that have a key of this name. */
 export function sectionsWith(root: KnownTable, name: string): string[] {
   const below = [...root.sections.values()].flatMap((section) => sectionsWith(section, name))
   return root.keys.has(name) ? [root.path.join('.'), ...below] : below

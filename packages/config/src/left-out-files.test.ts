@@ -8,7 +8,7 @@ import { leftOutFiles } from './left-out-files.ts'
 const dataDir = mkdtempSync(join(tmpdir(), 'left-out-'))
 afterAll(() => rmSync(dataDir, { recursive: true, force: true }))
 
-test('finds the file of a feature that the build leaves out, and says how to build it in', () => {
+test('finds the file of a left-out feature with its build instruction', () => {
   expect(leftOutFiles(dataDir, [])).toEqual([])
   const file = join(dataDir, 'robot.toml')
   writeFileSync(file, '')

@@ -1,4 +1,4 @@
-/** Files of the data directory that configure a feature which this build leaves out. */
+/** Finds files in the data directory that configure a feature which this build leaves out. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { buildHint, type FeatureId, ROWS } from '@sluice/sdk'

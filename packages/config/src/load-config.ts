@@ -1,6 +1,6 @@
 /**
- * The one validator: for the daemon, `config check` and the API alike. Reads the file's text and the environment against
- * the sections of this build and reports every mistake at once.
+ * The validator of the daemon, `config check` and the API. Validates the text of the file and the environment against the
+ * sections of this build and reports every mistake at once.
  */
 import type { ConfigSchema, FeatureId, Section } from '@sluice/sdk'
 import type * as v from 'valibot'
@@ -17,16 +17,16 @@ import type { LoadedConfig, OwnedSection, SectionState } from './types.ts'
 import { unknownVariables } from './unknown-variables.ts'
 
 export interface LoadOptions {
-  /** Named in problems; not read. */
+  /** The path for problems; the file is not read. */
   readonly file: string
-  /** What the file holds; `undefined` if there is none. */
+  /** The text of the file; `undefined` when there is no file. */
   readonly text: string | undefined
   readonly sections: readonly OwnedSection[]
   readonly env: Environment
   readonly decrypt: Decrypt
 }
 
-/** Throws `config_invalid` with every problem found. Without a text nothing but the schemas is loaded. */
+/** Throws `config_invalid` with every problem. Loads no parser when there is no text. */
 export async function loadConfig({ file, text, sections, env, decrypt }: LoadOptions): Promise<LoadedConfig> {
   const data = text?.trim() ? await parseToml(text, file) : {}
   const names = text?.trim() ? checkNames(data, knownKeys(sections)) : { findings: [], leftOut: [] }
@@ -49,7 +49,7 @@ export async function loadConfig({ file, text, sections, env, decrypt }: LoadOpt
 
 const id = (owner: string, path: string): string => `${owner} ${path}`
 
-/** Owners that share a schema report the same mistake: it is told once. */
+/** Reports a mistake once when owners that share a schema find it several times. */
 async function asError(file: string, text: string | undefined, findings: readonly Finding[]): Promise<Error> {
   const once = new Map(findings.map((finding) => [finding.message, finding]))
   return configError(await locateFindings(file, text, [...once.values()]))

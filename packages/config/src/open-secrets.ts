@@ -1,13 +1,13 @@
-/** The secrets of a section as the file holds them: decrypted, or in plain text. */
+/** Decrypts the secrets of a section and reports those that the file holds in plain text. */
 import { AppError } from '@sluice/sdk'
 import { formatKeyPath, type KeyPath, schemaPath } from './toml/key-path.ts'
 import type { Finding } from './toml/problem.ts'
 import type { Key } from './toml/schema-keys.ts'
 
-/** What an encrypted value starts with. */
+/** The prefix of an encrypted value. */
 export const ENCRYPTED = 'enc:'
 
-/** Decrypts what was encrypted for this dotted path; throws for anything else, an `AppError` to say why. */
+/** Decrypts a text that was encrypted for this dotted path. Throws for any other text, with an `AppError` when the reason is known. */
 export type Decrypt = (text: string, path: string) => string | Promise<string>
 
 export interface OpenedSecrets {
@@ -18,14 +18,14 @@ export interface OpenedSecrets {
 }
 
 export interface SecretContext {
-  /** Of the section. */
+  /** The path of the section. */
   readonly path: KeyPath
-  /** The dotted keys whose value did not come from the file. */
+  /** The dotted keys whose value does not come from the file. */
   readonly skip: ReadonlyMap<string, unknown>
   readonly decrypt: Decrypt
 }
 
-/** Leaves the given values as they are and returns new ones. */
+/** Returns new values and does not change the given ones. */
 export async function openSecrets(values: object, top: Key, { path, skip, decrypt }: SecretContext): Promise<OpenedSecrets> {
   const findings: Finding[] = []
   const plain: string[] = []
@@ -41,7 +41,7 @@ export async function openSecrets(values: object, top: Key, { path, skip, decryp
       return await decrypt(text, schemaPath(at))
     } catch (error) {
       const why = error instanceof AppError ? error.message.replace(/\.$/, '') : `\`${name}\` cannot be decrypted`
-      findings.push({ path: at, at: 'value', message: `${why}; \`sluice config set ${name}\` sets it anew` })
+      findings.push({ path: at, at: 'value', message: `${why}; \`sluice config set ${name}\` sets it again` })
       return text
     }
   }

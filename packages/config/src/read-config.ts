@@ -1,4 +1,4 @@
-/** Reads and validates the configuration: the one way for the daemon, `config check` and every other command. */
+/** Reads and validates the configuration for the daemon, `config check` and every other command. */
 import { readFile, stat } from 'node:fs/promises'
 import { AppError, buildHint, type Feature, ROWS } from '@sluice/sdk'
 import { openSecretBox } from '@sluice/store/secret-box'
@@ -10,14 +10,14 @@ import type { LeftOut, LoadedConfig, OwnedSection } from './types.ts'
 import { workspaceRoot } from './workspace-root.ts'
 
 export interface ConfigSource {
-  /** Absolute. A file that is not there means all defaults. */
+  /** The absolute path of the file. When the file does not exist, every key has its default. */
   readonly configFile: string
   readonly dataDir: string
   readonly features: readonly Feature[]
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
-/** The sections of the core and of a build's features. */
+/** Returns the sections of the core and of the features of a build. */
 export const sectionsOf = (features: readonly Feature[]): OwnedSection[] => [
   ...CORE_SECTIONS.map((section): OwnedSection => ({ owner: 'core', section })),
   ...features.flatMap(({ id, section }): OwnedSection[] => (section ? [{ owner: id, section }] : [])),
@@ -28,7 +28,7 @@ export async function readConfig(source: ConfigSource): Promise<LoadedConfig> {
   return parseConfig(source, await readConfigText(source.configFile))
 }
 
-/** The text of the file; empty if there is none. */
+/** Returns the text of the file; empty when the file does not exist. Throws `config_invalid` when it cannot be read. */
 export async function readConfigText(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8')
@@ -52,7 +52,7 @@ export async function parseConfig({ configFile, dataDir, features, env }: Config
   return leftOut.length === config.leftOut.length ? config : { ...config, leftOut }
 }
 
-/** Throws `config_invalid` where the workspace is a file: every tool would fail there. */
+/** Throws `config_invalid` when the workspace is a file, because every tool would fail. */
 async function refuseFile(root: string, configFile: string, text: string): Promise<void> {
   const found = await stat(root).catch(() => undefined)
   if (!found || found.isDirectory()) return
@@ -60,7 +60,7 @@ async function refuseFile(root: string, configFile: string, text: string): Promi
   throw configError(await locateFindings(configFile, text, [{ path: ['agent', 'workspace'], at: 'value', message }]))
 }
 
-/** A backend that is named and not in this build is left out like a section of its own would be. */
+/** Lists the configured observability backends that this build leaves out. */
 function leftOutBackends(config: LoadedConfig, features: readonly Feature[]): LeftOut[] {
   const named = [
     ...observabilityBackends(config.core(observabilitySection)).map((backend) => ({ section: observabilitySection.path, backend })),

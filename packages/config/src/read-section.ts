@@ -1,4 +1,4 @@
-/** One owner's view of one section: its own keys from the file, the environment over them, secrets opened, all validated. */
+/** Reads the keys of one owner in one section: from the file, then from the environment, with secrets decrypted, and validates them. */
 
 import * as v from 'valibot'
 import { deepFreeze, hashValue } from './effective-value.ts'
@@ -12,11 +12,11 @@ import { isTable } from './toml/unknown-keys.ts'
 import type { OwnedSection, SectionState } from './types.ts'
 
 export interface SectionInput {
-  /** The whole file; none is the same as an empty one. */
+  /** The data of the whole file; empty when there is no file. */
   readonly file: Readonly<Record<string, unknown>>
   readonly env: Environment
   readonly decrypt: Decrypt
-  /** True if nobody else owns keys of this section: then its mere header says that it is wanted. */
+  /** True when no other owner has keys in this section: then its header alone configures it. */
   readonly alone: boolean
 }
 
@@ -45,7 +45,7 @@ export async function readSection({ section }: OwnedSection, { file, env, decryp
   const { warnings } = overlay
   const { plain } = opened
   const earlier = [...overlay.findings, ...opened.findings]
-  // What is turned off need be neither complete nor right.
+  // A section that is turned off may be incomplete.
   const isOff = isTable(opened.value) && opened.value.enabled === false
   if (result.success) {
     const refined = said && !isOff ? await section.refine?.(result.output) : undefined
@@ -58,7 +58,7 @@ export async function readSection({ section }: OwnedSection, { file, env, decryp
     return { state, hash: () => hashValue(value), findings: [...earlier, ...problems], warnings, plain, variables }
   }
   const lacking = result.issues.filter(isMissing)
-  // Variables alone do not ask for a feature: what they leave out or get wrong is no mistake.
+  // Environment variables alone do not configure a feature, so missing or wrong values are not reported.
   if (!inFile && lacking.length > 0) {
     const names = lacking.map(({ path: steps }) => `\`${formatKeyPath((steps ?? []).map(({ key }) => String(key)))}\``)
     const why = `[${section.path}] is not configured; it needs ${names.join(', ')}`
@@ -81,7 +81,7 @@ export async function readSection({ section }: OwnedSection, { file, env, decryp
   return { state, hash: () => hashValue(null), findings, warnings, plain, variables }
 }
 
-/** Several checks of one key may fail for one mistake: the first of them is reported. */
+/** Keeps the first finding of each key, because one mistake may fail several checks. */
 function firstOfEachKey(findings: readonly Finding[]): Finding[] {
   const byKey = new Map<string, Finding>()
   for (const finding of findings) {
@@ -91,7 +91,7 @@ function firstOfEachKey(findings: readonly Finding[]): Finding[] {
   return [...byKey.values()]
 }
 
-/** The section's table; `wrong` if something else stands on the way to it, which the check of names reports. */
+/** Returns the table of the section; `wrong` when the path leads to another kind of value, which `checkNames` reports. */
 function tableIn(file: unknown, path: readonly string[]): { table?: Readonly<Record<string, unknown>>; wrong: boolean } {
   let table = file
   for (const name of path) {

@@ -1,11 +1,11 @@
-/** Reads a TOML file of a feature's own, with the same care and the same messages as the configuration. */
+/** Reads a TOML file of a feature with the checks and messages of the configuration. */
 
 import type * as v from 'valibot'
 import { readConfigText } from './read-config.ts'
 import { configError } from './toml/problem.ts'
 import { readTomlAs } from './toml/read-toml-as.ts'
 
-/** An empty file and one that is not there are the same: undefined. Throws `config_invalid`. */
+/** Resolves to undefined when the file is empty or does not exist. Throws `config_invalid` with every problem. */
 export async function readTomlFile<Schema extends v.GenericSchema>(
   file: string,
   schema: Schema,

@@ -1,4 +1,4 @@
-/** Every key of every section, one row each, for the documentation. */
+/** Lists every key of every section for the documentation. */
 import { describeKey } from './toml/describe-key.ts'
 import { formatName } from './toml/key-path.ts'
 import { type Key, sectionKeys } from './toml/schema-keys.ts'
@@ -7,21 +7,21 @@ import type { OwnedSection } from './types.ts'
 export interface ReferenceRow {
   readonly owner: OwnedSection['owner']
   readonly section: string
-  /** Within the section; `fallback[].model`, `prices.<name>.input`. */
+  /** The path below the section, such as `fallback[].model` or `prices.<name>.input`. */
   readonly key: string
-  /** In words: `a whole number between 0 and 65535`. */
+  /** The accepted values in words, such as `a whole number between 0 and 65535`. */
   readonly type: string
   readonly required: boolean
-  /** What holds when nothing is said; absent if that is nothing. */
+  /** The default; absent when there is none. */
   readonly fallback?: unknown
   readonly env: readonly string[]
-  /** True: the variable replaces what the file says. */
+  /** True when the variable overrides the file. */
   readonly envWins: boolean
   readonly secret: boolean
   readonly meaning?: string
 }
 
-/** In the order of the sections and their schemas. A schema that two owners share has its rows once, for the first. */
+/** Returns the rows in the order of the sections and schemas. Keys that two owners share are listed once, for the first. */
 export function configReference(sections: readonly OwnedSection[]): ReferenceRow[] {
   const rows = new Map<string, ReferenceRow>()
   for (const { owner, section } of sections) {
@@ -45,7 +45,7 @@ const facts = (key: Key): Omit<ReferenceRow, 'owner' | 'section' | 'key'> => ({
   ...(key.meaning !== undefined && { meaning: key.meaning }),
 })
 
-/** The key itself, then those of the tables in it. */
+/** Returns the key and then the keys of the tables below it. */
 function keysBelow(path: string, key: Key): { readonly path: string; readonly key: Key }[] {
   const { shape } = key
   const self = { path, key }

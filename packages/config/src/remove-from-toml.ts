@@ -1,16 +1,16 @@
-/** Takes a key, a table or a list's entry out of a TOML text and leaves every other line as it is. */
+/** Removes a key, a table or an entry of a list from a TOML text and keeps every other line. */
 import { AppError } from '@sluice/sdk'
 import type { AST } from 'toml-eslint-parser'
 import { afterBlank, applyEdit, type Edit, lineStart, nextLine } from './edit-lines.ts'
 import { formatKeyPath, type KeyPath } from './toml/key-path.ts'
 import { endOfTable, type Place, placeAt, readDocument } from './toml/toml-document.ts'
 
-/** Each is found by reading the text anew. */
+/** The text is parsed again for each statement. */
 const STATEMENTS_MAX = 500
 
 /**
- * The text without the key, or the table of that name with everything in it; the same text if it is not there. Throws
- * `invalid_request` for a table of more than `STATEMENTS_MAX` dotted keys and headers.
+ * Returns the text without the key or table; the same text when it does not exist. Throws `invalid_request` for a table with
+ * more than `STATEMENTS_MAX` dotted keys and headers.
  */
 export async function removeFromToml(text: string, path: KeyPath): Promise<string> {
   let current = text
@@ -19,13 +19,13 @@ export async function removeFromToml(text: string, path: KeyPath): Promise<strin
     const edit = place && removal(current, place)
     if (!edit) return current
     current = applyEdit(current, edit)
-    // The next entry of a list has moved into the place of the one that is gone.
+    // The next entry of the list now has the index of the removed one.
     if (typeof path.at(-1) === 'number' && place.below.length <= 1) return current
   }
   throw new AppError('invalid_request', `\`${formatKeyPath(path)}\` has too many parts to be removed at once`)
 }
 
-/** One statement or header of a place, gone; what is left of it is the next edit's. Headers go from the last, their own being first. */
+/** Removes one statement or header of a place; the next edit removes another. Headers are removed from the last to the first. */
 function removal(text: string, place: Place): Edit | undefined {
   if (place.statement) return statementRemoval(text, place.statement)
   if (place.node) return entryRemoval(place.node)
@@ -46,7 +46,7 @@ function entryRemoval(node: AST.TOMLContentNode): Edit {
   return siblingRemoval(node.parent.elements, node)
 }
 
-/** With the comma before it, or after it if it is the first. */
+/** Removes an entry with the comma before it, or with the comma after it when it is the first. */
 function siblingRemoval(siblings: readonly AST.TOMLNode[], node: AST.TOMLNode): Edit {
   const index = siblings.indexOf(node)
   const before = siblings[index - 1]

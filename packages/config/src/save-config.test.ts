@@ -29,7 +29,7 @@ afterEach(() => rmSync(folder, { recursive: true }))
 const modeOf = (path: string) => statSync(path).mode & 0o777
 const refused = (code: string, message: string) => expect.objectContaining({ code, message: expect.stringContaining(message) })
 
-test('a new file is for its owner alone, and so is the folder it needs', async () => {
+test('creates a new file and its folder readable only by the owner', async () => {
   const deep = join(folder, 'data', 'config.toml')
   await saveConfig({ file: deep, text: 'a = 1\n', expected: undefined })
   expect(readFileSync(deep, 'utf8')).toBe('a = 1\n')
@@ -37,7 +37,7 @@ test('a new file is for its owner alone, and so is the folder it needs', async (
   expect(modeOf(join(folder, 'data'))).toBe(0o700)
 })
 
-test('an existing file keeps its mode, and nothing else is left in the folder', async () => {
+test('keeps the mode of a file and leaves no other file behind', async () => {
   writeFileSync(file, 'a = 1\n', { mode: 0o640 })
   await saveConfig({ file, text: 'a = 2\n', expected: 'a = 1\n' })
   expect(readFileSync(file, 'utf8')).toBe('a = 2\n')
@@ -45,7 +45,7 @@ test('an existing file keeps its mode, and nothing else is left in the folder', 
   expect(readdirSync(folder).toSorted()).toEqual(['config.toml', 'config.toml.lock'])
 })
 
-test('a link stays a link, and what it leads to is replaced', async () => {
+test('keeps a link and replaces its target', async () => {
   const target = join(folder, 'real.toml')
   const middle = join(folder, 'middle.toml')
   writeFileSync(target, 'a = 1\n')
@@ -57,7 +57,7 @@ test('a link stays a link, and what it leads to is replaced', async () => {
   expect(lstatSync(target).isSymbolicLink()).toBe(false)
 })
 
-test('a link that leads nowhere yet is followed too; one that leads in circles is refused', async () => {
+test('follows a link without a target and refuses circular links', async () => {
   symlinkSync('later.toml', file)
   await saveConfig({ file, text: 'a = 1\n', expected: undefined })
   expect(readFileSync(join(folder, 'later.toml'), 'utf8')).toBe('a = 1\n')
@@ -70,26 +70,26 @@ test.each([
   ['changed', 'a = 1\n', 'a = 0\n'],
   ['deleted', undefined, 'a = 0\n'],
   ['created', 'a = 1\n', undefined],
-])('a file that was %s since it was read is left alone', async (_, now, expected) => {
+])('does not overwrite a file that was %s since it was read', async (_, now, expected) => {
   if (now !== undefined) writeFileSync(file, now)
   await expect(saveConfig({ file, text: 'a = 2\n', expected })).rejects.toEqual(refused('conflict', 'has changed since it was read'))
   expect(readdirSync(folder).includes('config.toml') ? readFileSync(file, 'utf8') : undefined).toBe(now)
 })
 
-test('a file that cannot be written is unavailable, and nothing is left behind', async () => {
+test('throws unavailable and leaves nothing behind when it cannot write', async () => {
   mkdirSync(file)
   await expect(saveConfig({ file, text: 'a = 2\n', expected: undefined })).rejects.toEqual(refused('unavailable', 'cannot be saved'))
   await expect(saveConfig({ file: join(file, 'x', '\0'), text: '', expected: undefined })).rejects.toEqual(refused('unavailable', ''))
   expect(readdirSync(folder).filter((name) => name.startsWith('.'))).toEqual([])
 })
 
-test('a save waits for the one that is going on', async () => {
+test('waits for a save in progress', async () => {
   writeFileSync(file, 'a = 1\n')
   const other = new DatabaseSync(`${file}.lock`)
   other.exec('BEGIN EXCLUSIVE')
   const order: string[] = []
   const saving = saveConfig({ file, text: 'a = 2\n', expected: 'a = 1\n' }).then(() => order.push('saved'))
-  // Saving another file, start to end, takes as long as this one would if it did not wait.
+  // A complete save of another file takes as long as this one would take without waiting.
   const aside = join(folder, 'aside.toml')
   for (let turn = 0; turn < 3; turn++) await saveConfig({ file: aside, text: `${turn}`, expected: turn > 0 ? `${turn - 1}` : undefined })
   order.push('released')
@@ -98,7 +98,7 @@ test('a save waits for the one that is going on', async () => {
   expect(order).toEqual(['released', 'saved'])
 })
 
-/** Adds lines of its own, one save each; whoever comes second reads again. */
+/** Adds lines with one save each; a process that lost the race reads the file again. */
 const WRITER = `
 import { readFileSync } from 'node:fs'
 const [module, file, name, count] = process.argv.slice(1)
@@ -113,7 +113,7 @@ for (let line = 0; line < Number(count); ) {
   }
 }`
 
-test('two processes that save at the same time lose nothing', async () => {
+test('loses nothing when two processes save at the same time', async () => {
   writeFileSync(file, '')
   const writers = ['a', 'b'].map((name) =>
     spawn(process.execPath, ['--input-type=module', '-e', WRITER, import.meta.resolve('./save-config.ts'), file, name, '20'], {
@@ -127,7 +127,7 @@ test('two processes that save at the same time lose nothing', async () => {
   expect(lines.toSorted()).toEqual(wanted.toSorted())
 })
 
-test('the lock of a process that was killed does not outlive it', async () => {
+test('releases the lock of a killed process', async () => {
   writeFileSync(file, 'a = 1\n')
   const script = `
 import { DatabaseSync } from 'node:sqlite'

@@ -1,4 +1,4 @@
-/** Saves the configuration file as a whole: complete or not at all, and never over somebody else's change. */
+/** Saves the configuration file atomically and never overwrites the change of another process. */
 import { randomBytes } from 'node:crypto'
 import { type FileHandle, lstat, mkdir, open, readFile, readlink, realpath, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
@@ -10,17 +10,17 @@ const LOCK_RETRY_MS = 20
 const LINKS_MAX = 40
 
 export interface SaveOptions {
-  /** A symbolic link is followed: what it leads to is replaced, and the link stays. */
+  /** The path. A symbolic link stays, and its target is replaced. */
   readonly file: string
   readonly text: string
-  /** What the file held when the change was made; `undefined` if there was none. */
+  /** The text that the change was made from; `undefined` when there was no file. */
   readonly expected: string | undefined
 }
 
 /**
- * Replaces the file atomically; it is on stable storage once this resolves. A new one is readable for its owner alone, an
- * existing one keeps its mode and owner. Throws `conflict` if the file is not what was expected, or if somebody else is
- * saving and does not finish; `unavailable` if it cannot be written, and then the old file is untouched.
+ * Replaces the file atomically and resolves when it is on stable storage. A new file is readable for its owner only; an
+ * existing one keeps its mode and owner. Throws `conflict` when the file differs from `expected` or another process does not
+ * finish saving, and `unavailable` when the file cannot be written; the old file is then unchanged.
  */
 export async function saveConfig({ file, text, expected }: SaveOptions): Promise<void> {
   try {
@@ -41,7 +41,7 @@ export async function saveConfig({ file, text, expected }: SaveOptions): Promise
   }
 }
 
-/** Where the links lead, also when what they lead to is not there yet. */
+/** Resolves links to their target, which need not exist. */
 async function targetOf(file: string): Promise<string> {
   let target = file
   for (let links = 0; links < LINKS_MAX; links++) {
@@ -56,8 +56,8 @@ async function targetOf(file: string): Promise<string> {
 }
 
 /**
- * Waits until no other process saves this file. The lock is a transaction on an empty SQLite file: Node has no file locks
- * of its own, and unlike a file that says "locked", this one ends with its holder, however that ends.
+ * Waits until no other process saves this file. The lock is a transaction on an empty SQLite file, because Node has no file
+ * locks, and the lock ends with its process, however the process ends.
  */
 async function lock(target: string): Promise<() => void> {
   const { DatabaseSync } = await import('node:sqlite')
@@ -95,7 +95,7 @@ async function readText(target: string): Promise<string | undefined> {
   }
 }
 
-/** A complete file beside the old one takes its place; the folder is synced too, or a crash could undo the renaming. */
+/** Renames a complete new file over the old one and syncs the folder, because a crash could otherwise undo the renaming. */
 async function replace(target: string, text: string): Promise<void> {
   const folder = dirname(target)
   const fresh = join(folder, `.${basename(target)}.${process.pid}.${randomBytes(4).toString('hex')}`)
@@ -106,7 +106,7 @@ async function replace(target: string, text: string): Promise<void> {
   try {
     await use(await open(fresh, 'wx', 0o600), async (handle) => {
       await handle.writeFile(text)
-      // Saved by an administrator, the file stays readable for the daemon's own user.
+      // Keeps the file readable for the user of the daemon when an administrator saves it.
       if (before && (before.uid !== process.getuid?.() || before.gid !== process.getgid?.())) await handle.chown(before.uid, before.gid)
       if (before) await handle.chmod(before.mode & 0o7777)
       await handle.sync()

@@ -1,13 +1,13 @@
-/** The secrets in a value that is to be saved, encrypted for the place where they will stand. */
+/** Encrypts the secrets in a value that is about to be saved. */
 
 import { ENCRYPTED } from './open-secrets.ts'
 import { type KeyPath, schemaPath } from './toml/key-path.ts'
 import { childKey, type Key } from './toml/schema-keys.ts'
 
-/** Encrypts a text for a dotted path, so that it decrypts there and nowhere else. */
+/** Encrypts a text for a dotted path, so that it decrypts only there. */
 export type Encrypt = (plain: string, path: string) => string | Promise<string>
 
-/** Returns a new value. A text that is encrypted already stays as it is. */
+/** Returns a new value. A text that is already encrypted stays the same. */
 export async function sealSecrets(value: unknown, key: Key, path: KeyPath, encrypt: Encrypt): Promise<unknown> {
   if (key.metadata.secret) return typeof value === 'string' && !value.startsWith(ENCRYPTED) ? encrypt(value, schemaPath(path)) : value
   if (typeof value !== 'object' || value === null || value instanceof Date) return value

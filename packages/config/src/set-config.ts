@@ -1,4 +1,4 @@
-/** Changes keys of the configuration file: read, change, validate, save, unless somebody else saved in between. */
+/** Changes keys of the configuration file: reads, changes, validates and saves it, and starts again when another process saved meanwhile. */
 import { readFile } from 'node:fs/promises'
 import { valueAt } from '@sluice/kit/foreign-json'
 import { AppError, type ConfigAddition } from '@sluice/sdk'
@@ -10,10 +10,10 @@ import { saveConfig } from './save-config.ts'
 import { parseToml, withoutMark } from './toml/parse-toml.ts'
 import { formatLiteral } from './toml-literal.ts'
 
-/** Somebody who saves at the same time is let by so often. */
+/** The number of times a change starts again because another process saved the file. */
 const ATTEMPTS_MAX = 10
 
-/** All of the changes, or none. Resolves to whether what was set is a secret, and so was encrypted, for each of them. */
+/** Makes all of the changes or none. Resolves to one flag for each change: true when the value is a secret and was encrypted. */
 export const setConfig = (source: ConfigSource, changes: readonly Change[]): Promise<SetResult['secrets']> =>
   undisturbed(async () => {
     const { options, save } = await openFile(source)
@@ -22,7 +22,7 @@ export const setConfig = (source: ConfigSource, changes: readonly Change[]): Pro
     return secrets
   })
 
-/** One more table at the end of a list of them, and keys beside it: all, or nothing. */
+/** Appends a table to a list of tables and sets further keys. Makes all of the changes or none. */
 export const addToConfig = (source: ConfigSource, { list, entry, set = {} }: ConfigAddition): Promise<void> =>
   undisturbed(async () => {
     const { options, save } = await openFile(source)
@@ -35,7 +35,7 @@ export const addToConfig = (source: ConfigSource, { list, entry, set = {} }: Con
     await save((await setValues({ ...options, changes })).text)
   })
 
-/** Encrypts a secret that stands in the file in plain text, or says that there is none, and whether the key is a secret at all. */
+/** Encrypts a secret that the file holds in plain text. Resolves to whether the key is a secret and whether it was encrypted. */
 export const encryptInConfig = (source: ConfigSource, key: string): Promise<'encrypted' | 'secret' | 'no secret'> =>
   undisturbed(async () => {
     const { options, save } = await openFile(source)
@@ -45,7 +45,7 @@ export const encryptInConfig = (source: ConfigSource, key: string): Promise<'enc
     return 'encrypted'
   })
 
-/** Encrypts every secret that the file holds in plain text. Resolves to their dotted keys. */
+/** Encrypts every secret that the file holds in plain text. Resolves to the dotted keys of these secrets. */
 export const sealConfig = (source: ConfigSource): Promise<readonly string[]> =>
   undisturbed(async () => {
     const { options, save } = await openFile(source)
@@ -56,7 +56,7 @@ export const sealConfig = (source: ConfigSource): Promise<readonly string[]> =>
     return plainSecrets
   })
 
-/** Whether a key of the configuration is a secret. Throws like `setConfig` for a key that does not exist. */
+/** Tells whether a key is a secret. Throws as `setConfig` does when the key does not exist. */
 export async function isSecretKey(source: ConfigSource, key: string): Promise<boolean> {
   const { options } = await openFile(source)
   return (await findPlainSecret({ ...options, text: '' }, key)).secret

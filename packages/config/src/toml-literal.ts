@@ -1,7 +1,7 @@
-/** Values as TOML writes them. */
+/** Formats values as TOML. */
 import { formatName } from './toml/key-path.ts'
 
-/** A value of the file's kinds: text, number, boolean, date, list, table. */
+/** Formats a text, number, boolean, date, list or table. */
 export function formatLiteral(value: unknown): string {
   if (typeof value === 'string') return formatText(value)
   if (typeof value === 'number' && !Number.isFinite(value)) return Number.isNaN(value) ? 'nan' : value > 0 ? 'inf' : '-inf'
@@ -12,5 +12,5 @@ export function formatLiteral(value: unknown): string {
   return pairs.length === 0 ? '{}' : `{ ${pairs.join(', ')} }`
 }
 
-/** JSON's escapes are TOML's, but JSON leaves bare a control character, and what bytes in another encoding are read as. */
+/** Formats a text as JSON does, and also escapes DEL and the replacement character, which JSON does not. */
 const formatText = (text: string): string => JSON.stringify(text).replaceAll('\u007f', '\\u007f').replaceAll('\ufffd', '\\ufffd')

@@ -1,17 +1,18 @@
-/** What the rest of the gateway knows of the configuration. */
+/** The loaded configuration as other packages see it. */
 import type { CatalogueId, ConfigSchema, FeatureId, Section } from '@sluice/sdk'
 import type * as v from 'valibot'
 import type { KeyPath } from './toml/key-path.ts'
 
-/** A section with whoever declared it: the core, a feature of this build. */
+/** A section and its owner: the core or a feature of this build. */
 export interface OwnedSection {
   readonly owner: FeatureId | 'core'
   readonly section: Section
 }
 
 /**
- * `configured`: the file or the environment says something about it. `defaults`: nothing is said and nothing need be.
- * `unconfigured`: nothing is said and `why` names what is missing, or it is turned off and incomplete; the feature is not built.
+ * `configured`: the file or the environment sets keys of the section. `defaults`: the section is not set and every key has a
+ * default. `unconfigured`: required keys are missing, as `why` says, or the section is turned off and incomplete; the feature
+ * is not built.
  */
 export type SectionState<Value = object> =
   | { readonly state: 'configured' | 'defaults'; readonly value: Value }
@@ -22,7 +23,7 @@ export type ValueSource =
   /** `variable` is the name of the environment variable. */
   | { readonly kind: 'environment'; readonly variable: string }
 
-/** A section the file configures for a feature this build lacks. */
+/** A section of the file for a feature that this build leaves out. */
 export interface LeftOut {
   readonly section: string
   readonly feature: CatalogueId
@@ -32,16 +33,16 @@ export interface LeftOut {
 
 export interface LoadedConfig {
   readonly file: string
-  /** The value of a core section: always there, since all its keys have defaults. */
+  /** Returns the value of a core section. Every key of a core section has a default. */
   core<Schema extends ConfigSchema>(section: Section<Schema>): v.InferOutput<Schema>
   of(owner: FeatureId): SectionState
-  /** Of the effective values of this owner's keys, environment and secrets included; equal hashes mean nothing changed. */
+  /** Returns the hash of the effective values of the owner's keys, environment and secrets included. Equal hashes mean that nothing changed. */
   hash(owner: FeatureId | 'core', path: string): string
-  /** Where the value of a key comes from; a key without a value has the source `default`. */
+  /** Returns the source of the value of a key; a key without a value has the source `default`. */
   source(path: KeyPath): ValueSource
   readonly leftOut: readonly LeftOut[]
-  /** Sentences about legal but unwise values, such as a secret in plain text, for `doctor` and the log at start. */
+  /** Warnings about valid but unwise values, such as a secret in plain text, for `sluice doctor` and the log at start. */
   readonly warnings: readonly string[]
-  /** The dotted keys of secrets that the file holds in plain text; each of them is in `warnings` too. */
+  /** The dotted keys of secrets that the file holds in plain text. `warnings` names each of them, too. */
   readonly plainSecrets: readonly string[]
 }

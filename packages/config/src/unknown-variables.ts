@@ -1,4 +1,4 @@
-/** Environment variables with the prefix of this program that nothing reads, such as mistyped ones. */
+/** Finds environment variables with the prefix of Sluice that no key reads, such as mistyped ones. */
 
 import { nearestName } from '@sluice/kit'
 import type { Environment } from './env-overlay.ts'
@@ -6,10 +6,10 @@ import { type Key, readKey } from './toml/schema-keys.ts'
 import type { OwnedSection } from './types.ts'
 
 const PREFIX = 'SVC_'
-/** Read by other parts than the configuration: the command line and the scripts of the repository. */
+/** Variables that the command line and the scripts of the repository read. */
 const OTHERS = ['SVC_DATA_DIR', 'SVC_TOOLCHAIN_DIR', 'SVC_FORCE_TOOLCHAIN']
 
-/** One sentence for each. Variables of features that this build leaves out are unknown to it. */
+/** Returns one sentence for each such variable. Variables of features that this build leaves out are unknown. */
 export function unknownVariables(env: Environment, sections: readonly OwnedSection[]): string[] {
   const set = Object.keys(env).filter((name) => name.startsWith(PREFIX) && env[name] !== '')
   if (set.length === 0) return []

@@ -28,7 +28,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true })
 })
 
-/** Lets the clock run, and real I/O with it, until something holds. */
+/** Advances the clock and lets real I/O run until a condition holds. */
 async function until(holds: () => boolean): Promise<void> {
   for (let turns = 0; turns < 400 && !holds(); turns++) {
     await clock.advance(50)
@@ -37,7 +37,7 @@ async function until(holds: () => boolean): Promise<void> {
   expect(holds()).toBe(true)
 }
 
-/** Long enough for a change to be noticed by looking, had there been one. */
+/** Long enough for polling to notice a change. */
 async function aWhile(): Promise<void> {
   const endMs = clock.nowMs() + 5000
   await until(() => clock.nowMs() >= endMs)
@@ -57,7 +57,7 @@ async function start(text?: string): Promise<void> {
 
 const changed = (...texts: string[]) => until(() => seen.length >= texts.length).then(() => expect(seen).toEqual(texts))
 
-test('a write in place is noticed', async () => {
+test('notices a write in place', async () => {
   writeFileSync(file, 'a = 1\n')
   await start()
   writeFileSync(file, 'a = 2\n')
@@ -66,7 +66,7 @@ test('a write in place is noticed', async () => {
   await changed('a = 2\n', 'a = 2\nb = 1\n')
 })
 
-test('a file that takes the place of the old one is noticed', async () => {
+test('notices a file that replaces the old one', async () => {
   writeFileSync(file, 'a = 1\n')
   await start()
   for (const text of ['a = 2\n', 'a = 3\n']) {
@@ -77,7 +77,7 @@ test('a file that takes the place of the old one is noticed', async () => {
   expect(seen).toEqual(['a = 2\n', 'a = 3\n'])
 })
 
-test('creation and deletion are noticed', async () => {
+test('notices creation and deletion', async () => {
   await start()
   writeFileSync(file, 'a = 1\n')
   await changed('a = 1\n')
@@ -87,7 +87,7 @@ test('creation and deletion are noticed', async () => {
   await changed('a = 1\n', '', 'a = 1\n')
 })
 
-test('a swap of the link behind a mounted file is noticed', async () => {
+test('notices a changed link behind a mounted file', async () => {
   for (const version of ['1', '2']) {
     mkdirSync(join(folder, `..${version}`))
     writeFileSync(join(folder, `..${version}`, 'config.toml'), `a = ${version}\n`)
@@ -100,7 +100,7 @@ test('a swap of the link behind a mounted file is noticed', async () => {
   await changed('a = 2\n')
 })
 
-test('a change far from the folder is noticed by looking', async () => {
+test('notices a change outside of the folder by polling', async () => {
   const elsewhere = mkdtempSync(join(tmpdir(), 'watch-config-'))
   try {
     writeFileSync(join(elsewhere, 'real.toml'), 'a = 1\n')
@@ -113,7 +113,7 @@ test('a change far from the folder is noticed by looking', async () => {
   }
 })
 
-test('a folder that is made later is watched then', async () => {
+test('watches a folder that is created later', async () => {
   file = join(folder, 'later', 'config.toml')
   await start()
   mkdirSync(join(folder, 'later'))
@@ -121,7 +121,7 @@ test('a folder that is made later is watched then', async () => {
   await changed('a = 1\n')
 })
 
-test('the same text is no change: neither touched nor written again', async () => {
+test('ignores a file that is touched or written with the same text', async () => {
   writeFileSync(file, 'a = 1\n')
   await start()
   utimesSync(file, 1, 1)
@@ -131,7 +131,7 @@ test('the same text is no change: neither touched nor written again', async () =
   expect(seen).toEqual([])
 })
 
-test('several writes in a row are one change', async () => {
+test('reports several writes in a row as one change', async () => {
   writeFileSync(file, 'a = 1\n')
   await start()
   writeFileSync(file, '')
@@ -162,7 +162,7 @@ test.each([
   expect(losses).toEqual([lost])
 })
 
-test('applies a file without one of its sections once it stayed so', async () => {
+test('applies a file without one of its sections after the hold time', async () => {
   writeFileSync(file, WHOLE)
   await start()
   writeFileSync(file, '[gateway]\nport = 2\n')
@@ -180,13 +180,13 @@ test('applies a rewrite that keeps every section at once', async () => {
   expect(losses).toEqual([])
 })
 
-test('what changed between loading and watching is noticed at once', async () => {
+test('notices a change between loading and watching at once', async () => {
   writeFileSync(file, 'a = 2\n')
   await start('a = 1\n')
   await changed('a = 2\n')
 })
 
-test('a file that cannot be read counts as unchanged', async () => {
+test('treats an unreadable file as unchanged', async () => {
   writeFileSync(file, 'a = 1\n')
   await start()
   rmSync(file)
@@ -195,7 +195,7 @@ test('a file that cannot be read counts as unchanged', async () => {
   expect(seen).toEqual([])
 })
 
-test('nothing is told after the watch has ended', async () => {
+test('reports nothing after the watch has ended', async () => {
   writeFileSync(file, 'a = 1\n')
   await start()
   stop.abort()
@@ -205,7 +205,7 @@ test('nothing is told after the watch has ended', async () => {
   expect(clock.sleeping).toBe(0)
 })
 
-test('a watch does not keep the process alive', async () => {
+test('does not keep the process alive', async () => {
   writeFileSync(file, 'a = 1\n')
   const script = `
     const { watchConfig } = await import(process.argv[1])

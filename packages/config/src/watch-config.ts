@@ -1,17 +1,17 @@
-/** Watches the configuration file: writes in place, renames, and links that lead elsewhere. */
+/** Watches the configuration file for writes, renames and changed links. */
 import { watch } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { signalScope, systemClock } from '@sluice/kit'
 import type { Clock } from '@sluice/sdk'
 
-/** A write is over once the file has stayed the same for this long. */
+/** A write has ended when the file has not changed for this time. */
 const QUIET_MS = 100
-/** A file that keeps changing is read after this many looks. */
+/** A file that keeps changing is read after this number of checks. */
 const LOOKS_MAX = 20
-/** Finds changes that the folder's events miss, such as those of a link further up or of a network share. */
+/** Polling finds changes that the events of the folder miss, such as those of a parent link or a network share. */
 const POLL_MS = 2000
-/** A file that lost text is applied only after it stayed so for this long: editors and copies cut a file before they fill it. */
+/** A file that lost text is applied after this time, because editors and copies truncate a file before they write it. */
 export const LOSS_HOLD_MS = 5000
 
 export interface WatchOptions {
@@ -23,10 +23,10 @@ export interface WatchOptions {
   readonly signal: AbortSignal
   /**
    * Receives the file's changed text, empty when there is no file. One call at a time; must not throw. A file that became
-   * empty, disappeared, lost a section or was cut short is passed on once it stayed so for `LOSS_HOLD_MS`.
+   * empty, disappeared, lost a section or was cut short is passed on after it has stayed so for `LOSS_HOLD_MS`.
    */
   onChange(text: string): void | Promise<void>
-  /** Called when such a file is first seen; `lost` says in words what it lost. Must not throw. */
+  /** Called when such a file is first seen; `lost` describes the lost text. Must not throw. */
   onLoss?(lost: string): void
 }
 
@@ -45,7 +45,7 @@ export function watchConfig({ file, text, clock = systemClock, signal, onChange,
     let seen: string | undefined
     let held: { readonly text: string; readonly untilMs: number } | undefined
     while (!signal.aborted) {
-      // Created before the file is looked at, so that no event is missed in between.
+      // Created before the file is checked, so that no event in between is missed.
       nap = new AbortController()
       isFollowing ||= followFolder(file, { signal, notice, lost: () => (isFollowing = false) })
       const now = await identity(file)
@@ -77,7 +77,7 @@ export function watchConfig({ file, text, clock = systemClock, signal, onChange,
 const HEADER = /^[ \t]*\[\[?([^[\]#\n]+)\]/gm
 const sectionsIn = (text: string): Set<string> => new Set([...text.matchAll(HEADER)].map(([, name = '']) => name.trim()))
 
-/** What a changed text lost that a write in progress could still bring back; undefined if nothing. */
+/** Describes the text that a change lost and that a write in progress could bring back; undefined when nothing was lost. */
 function lossOf(before: string, after: string): string | undefined {
   if (before.trim() !== '' && after.trim() === '') return 'all of its text'
   const kept = sectionsIn(after)
@@ -109,7 +109,7 @@ function followFolder(file: string, { signal, notice, lost }: Follower): boolean
   }
 }
 
-/** Changes whenever the file does, or another takes its place; links are followed. */
+/** Returns a text that changes when the file changes or is replaced. Follows links. */
 async function identity(file: string): Promise<string> {
   try {
     const { dev, ino, size, mtimeNs, ctimeNs } = await stat(file, { bigint: true })

@@ -1,7 +1,7 @@
 /** The daemon: one runtime with its HTTP server, procedures and deliveries. */
 import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { demandProofs, gatewaySection, isLoopbackHost } from '@sluice/config'
+import { requireSignatures, gatewaySection, isLoopbackHost } from '@sluice/config'
 import { type Deliveries, startDeliveries } from '@sluice/delivery'
 import { createAuth } from '@sluice/http'
 import { type Listening, listen } from '@sluice/http/listen'
@@ -82,7 +82,7 @@ async function bindServer(runtime: OpenRuntime, options: DaemonOptions, deliveri
   const gateway = runtime.config().core(gatewaySection)
   const host = options.host ?? gateway.host
   const demandsProof = !isLoopbackHost(host)
-  if (demandsProof && !gateway.allow_unsigned_webhooks) demandProofs(runtime.snapshot().channels, host)
+  if (demandsProof && !gateway.allow_unsigned_webhooks) requireSignatures(runtime.snapshot().channels, host)
   return listen({
     runtime,
     auth: createAuth(runtime),

@@ -1,7 +1,7 @@
-/** What a key accepts, in words: for problems, for the reference, for a starter file. */
+/** Describes the values that a key accepts, for problems, the reference and the starter file. */
 import type { Key, Shape } from './schema-keys.ts'
 
-/** As it stands behind "must be": `a whole number between 0 and 65535`. */
+/** Returns a phrase that follows "must be", such as `a whole number between 0 and 65535`. */
 export function describeShape(shape: Shape): string {
   switch (shape.kind) {
     case 'flag':
@@ -50,7 +50,7 @@ function manyOf(shape: Shape): string {
   }
 }
 
-/** A value of the file for a problem's sentence: short, and of what may hold other values only the kind. */
+/** Describes a value of the file for a problem: shortened, and only the kind of a value that may hold other values. */
 export function describeValue(value: unknown): string {
   const scalar = typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' || typeof value === 'bigint'
   if (!scalar) return describeKind(value)
@@ -58,7 +58,7 @@ export function describeValue(value: unknown): string {
   return text.length > 60 ? `${text.slice(0, 60)}…` : text
 }
 
-/** A wrong URL may still have a password in it. */
+/** Masks the user name and password of a URL, because a wrong URL may still have them. */
 const withoutUserInfo = (text: string): string => text.replace(/\/\/[^/\s]*@/, '//[secret]@')
 
 export function describeKind(value: unknown): string {

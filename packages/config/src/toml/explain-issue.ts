@@ -1,4 +1,4 @@
-/** A schema's complaint as a sentence: what was expected, and what stands there unless it may be a secret. */
+/** Turns an issue of a schema into a sentence: the expected value, and the value of the file unless it may be a secret. */
 import type * as v from 'valibot'
 import { describeKey, describeKind, describeValue } from './describe-key.ts'
 import { hasSecret } from './has-secret.ts'
@@ -6,13 +6,13 @@ import { formatKeyPath, type KeyPath, type KeyStep } from './key-path.ts'
 import type { Finding } from './problem.ts'
 import { childKey, type Key, readKey } from './schema-keys.ts'
 
-/** valibot's own sentences all begin so; they quote the value. A schema's author words its own differently. */
+/** The beginning of valibot's own messages, which quote the value. Messages of our schemas begin differently. */
 const BUILT_IN = /^Invalid |^Expected /
 
-/** A key that is required and not there. */
+/** Tells whether the issue is a missing required key. */
 export const isMissing = (issue: v.BaseIssue<unknown>): boolean => issue.kind === 'schema' && issue.input === undefined
 
-/** A key of another alternative: alone it is known, in this table it is not. */
+/** Tells whether the issue is a key that only another alternative of the schema has. */
 const isStranger = ({ type, expected }: v.BaseIssue<unknown>): boolean => type === 'strict_object' && expected === 'never'
 
 /** `top` describes the table at `section`; `variables` names the environment behind a key. */
@@ -25,7 +25,7 @@ export function explainIssue(
   const { key, open } = follow(top, steps)
   const name = formatKeyPath(path)
   if (isMissing(issue)) return { path, at: 'value', message: missing(`\`${name}\``, key) }
-  if (isStranger(issue)) return { path, at: 'name', message: `\`${name}\` does not belong here` }
+  if (isStranger(issue)) return { path, at: 'name', message: `\`${name}\` is not allowed here` }
   const variable = path.map((_, index) => variables?.get(formatKeyPath(path.slice(0, index + 1)))).find(Boolean)
   const wanted = BUILT_IN.test(issue.message) ? undefined : issue.message
   if (variable && wanted) return { path, at: 'nowhere', message: `the environment variable ${variable} (for \`${name}\`): ${wanted}` }
@@ -36,16 +36,16 @@ export function explainIssue(
     : mayShow(issue.input, key, open)
       ? describeValue(issue.input)
       : describeKind(issue.input)
-  return { path, at: 'value', message: `\`${name}\` must be ${key ? describeKey(key) : 'something else'}, but ${found} stands there` }
+  return { path, at: 'value', message: `\`${name}\` must be ${key ? describeKey(key) : 'something else'}; got ${found}` }
 }
 
-/** A complaint about data that is not from a file, without the value, which may be anything a caller sent. */
+/** Describes an issue with data of a caller, without the value, which may be anything. */
 export function expectation(issue: v.BaseIssue<unknown>, schema: object): string {
   const steps = (issue.path ?? []).map(({ key }) => (typeof key === 'number' ? key : String(key)))
   const { key } = follow(readKey(schema), steps)
   const name = steps.length === 0 ? 'it' : `\`${formatKeyPath(steps)}\``
   if (isMissing(issue)) return missing(name, key)
-  if (isStranger(issue)) return `${name} does not belong here`
+  if (isStranger(issue)) return `${name} is not allowed here`
   if (!BUILT_IN.test(issue.message)) return `${name}: ${issue.message}`
   return `${name} must be ${key ? describeKey(key) : 'something else'}`
 }
@@ -60,13 +60,13 @@ const missing = (name: string, key: Key | undefined): string => {
   return `${name} is missing${key ? `; it must be ${describeKey(key)}` : ''}${variables}`
 }
 
-/** Where a table or a list belongs, and under a name the file chose, a text may be anything: a header's value, a token. */
+/** Tells whether a problem may quote the value. In place of a table or list, or under a name that the file chose, a text may be a credential. */
 function mayShow(value: unknown, key: Key | undefined, isOpen: boolean): boolean {
   if (!key || key.shape.kind === 'table' || key.shape.kind === 'list' || hasSecret(key)) return false
   return !isOpen || (key.shape.kind === 'number' && typeof value === 'number')
 }
 
-/** The key at the end of the steps, and whether its name is the file's own (values of such keys may be credentials). */
+/** Returns the key at the end of the steps, and whether the file chose its name, so that its value may be a credential. */
 function follow(top: Key, steps: readonly KeyStep[]): { readonly key: Key | undefined; readonly open: boolean } {
   let key: Key | undefined = top
   let open = false

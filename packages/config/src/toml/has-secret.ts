@@ -1,7 +1,7 @@
-/** Which keys may not be quoted. */
+/** Finds keys whose values must not be shown. */
 import type { Key } from './schema-keys.ts'
 
-/** True if the key, or anything below it, is a secret. */
+/** Tells whether the key or a key below it is a secret. */
 export function hasSecret({ shape, metadata }: Key): boolean {
   if (metadata.secret) return true
   if (shape.kind === 'list') return hasSecret(shape.item)

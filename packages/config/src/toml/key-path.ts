@@ -1,14 +1,14 @@
-/** Key paths, as people write them (`provider.fallback[0].model`) and as steps. */
+/** Key paths as text (`provider.fallback[0].model`) and as steps. */
 import { AppError } from '@sluice/sdk'
 
-/** A name of a table's key, or the place in a list, from 0. */
+/** The name of a key, or an index of a list, from 0. */
 export type KeyStep = string | number
 export type KeyPath = readonly KeyStep[]
 
-/** A file nests no deeper, and so does no path into it. */
+/** The largest depth of a file and of a path. */
 export const DEPTH_MAX = 32
 
-/** The value at a path of plain data; undefined where the path leads nowhere. Inherited members are not followed. */
+/** Returns the value at a path of plain data; undefined when there is none. Does not follow inherited members. */
 export function followPath(data: unknown, path: KeyPath): unknown {
   let value = data
   for (const step of path) {
@@ -21,7 +21,7 @@ export function followPath(data: unknown, path: KeyPath): unknown {
 const BARE = /^[\w-]+$/
 const STEP = /(?:^|(?!^)\.)(?:([\w-]+)|("(?:[^"\\]|\\.)*")|'([^']*)')|(?!^)\[(\d{1,6})\]/y
 
-/** Reads a dotted path; names with other characters stand in quotes. Throws `invalid_request` for anything else. */
+/** Parses a dotted path. Names with other characters must be quoted. Throws `invalid_request`. */
 export function parseKeyPath(text: string): KeyPath {
   const steps: KeyStep[] = []
   const step = new RegExp(STEP)
@@ -42,10 +42,10 @@ export function parseKeyPath(text: string): KeyPath {
 export const formatKeyPath = (path: KeyPath): string =>
   path.map((step, index) => (typeof step === 'number' ? `[${step}]` : `${index > 0 ? '.' : ''}${formatName(step)}`)).join('')
 
-/** A name as it stands in a TOML file: bare where it can be. */
+/** Formats a name as TOML, without quotes when they are not needed. */
 export const formatName = (name: string): string => (BARE.test(name) ? name : JSON.stringify(name))
 
-/** Where a secret stands, for binding its ciphertext to it: without places in lists, so that entries can be moved. */
+/** Returns the path that a secret is bound to. It has no list indexes, so that entries can be moved. */
 export const schemaPath = (path: KeyPath): string => formatKeyPath(path.filter((step) => typeof step === 'string'))
 
 function stepOf([, bare, basic, literal, place]: RegExpExecArray): KeyStep | undefined {

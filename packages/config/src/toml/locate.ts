@@ -1,11 +1,11 @@
-/** Where in the file a finding stands. Loads the exact parser, so it is called only when there is something to report. */
+/** Locates findings in the file. Loads the exact parser, so call it only when there is something to report. */
 import { formatKeyPath, type KeyPath } from './key-path.ts'
 import { withoutMark } from './parse-toml.ts'
 import type { Finding, TomlProblem } from './problem.ts'
 import { syntaxProblem } from './syntax-problem.ts'
 import { childOf, type Place, readDocument } from './toml-document.ts'
 
-/** Gives each finding its line and column. A file the exact parser refuses is one problem more. */
+/** Returns the findings with line and column. A file that the exact parser refuses adds a problem. */
 export async function locateFindings(file: string, text: string | undefined, findings: readonly Finding[]): Promise<TomlProblem[]> {
   const body = withoutMark(text ?? '')
   let root: Place | undefined
@@ -24,7 +24,7 @@ export async function locateFindings(file: string, text: string | undefined, fin
   return [...refused, ...problems]
 }
 
-/** From 1. Of a key that is not there: of the table it is missing from. */
+/** Returns line and column from 1; for a missing key, those of the table that lacks it. */
 function position(root: Place, path: KeyPath, at: 'name' | 'value'): { line: number; column: number } | undefined {
   let deepest = root
   const trail = [root]

@@ -1,24 +1,24 @@
-/** The one reader of TOML 1.0: plain data, or a problem with its line and column. */
+/** Parses TOML 1.0 into plain data, or throws a problem with line and column. */
 import { DEPTH_MAX } from './key-path.ts'
 import { configError } from './problem.ts'
 import { syntaxProblem } from './syntax-problem.ts'
 import { dataOf, readDocument } from './toml-document.ts'
 
 export const TOML_BYTES_MAX = 1024 * 1024
-/** Brackets open at once, those in texts included. The parsers keep a state for each, which a hostile file could make a gigabyte of. */
+/** The largest number of open brackets, those in texts included. A parser keeps state for each, which a hostile file could grow to a gigabyte. */
 const OPEN_MAX = 1000
 
-/** A decoder writes this character for bytes that are not UTF-8. A file that means the character itself can use its escape. */
+/** The character that a decoder writes for bytes that are not UTF-8. A file that needs it can write its escape. */
 const UNDECODED = '\ufffd'
-/** TOML ends lines with LF or CR LF. The parser accepts a CR on its own, which editors show as a new line and others as none. */
+/** TOML ends lines with LF or CR LF. The parser also accepts a single CR, which programs show differently. */
 const BARE_CR = /\r(?!\n)/
 
-/** Without a byte order mark. */
+/** Removes a byte order mark. */
 export const withoutMark = (text: string): string => (text.charCodeAt(0) === 0xfeff ? text.slice(1) : text)
 
 /**
- * The plain data of a file: dates as `Date`, whole numbers beyond 2^53 as `bigint`, `__proto__` as a key like any other.
- * Throws `config_invalid` for a text that is not TOML or was not UTF-8, larger than `TOML_BYTES_MAX` or nested deeper than
+ * Returns the plain data of a file: dates as `Date`, whole numbers beyond 2^53 as `bigint`, `__proto__` as an ordinary key.
+ * Throws `config_invalid` for a text that is not TOML or was not UTF-8, or that is larger than `TOML_BYTES_MAX` or nested deeper than
  * `DEPTH_MAX`.
  */
 export async function parseToml(text: string, file: string): Promise<Record<string, unknown>> {
@@ -60,7 +60,7 @@ function opensTooMany(body: string): boolean {
   return open > OPEN_MAX
 }
 
-/** Level by level: recursion would end where the stack does. */
+/** Works level by level, because recursion could overflow the stack. */
 function isTooDeep(data: unknown): boolean {
   let level: unknown[] = [data]
   for (let depth = 0; level.length > 0; depth++) {

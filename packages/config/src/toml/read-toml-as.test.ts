@@ -30,19 +30,16 @@ test.each<[string, string[]]>([
   ['', ['plan.toml: `plan` is missing; it must be a table']],
   ['[plan]\nretries = 1\n', ['plan.toml:1:2: `plan.name` is missing; it must be a text that is not empty']],
   ['[plan]\nnaem = "a"\nname = "a"\n', ['plan.toml:2:1: `plan.naem` is not a known key; did you mean `name`?']],
-  ['[plan]\nname = "a"\nretries = -1\n', ['plan.toml:3:11: `plan.retries` must be a whole number of at least 0, but -1 stands there']],
+  ['[plan]\nname = "a"\nretries = -1\n', ['plan.toml:3:11: `plan.retries` must be a whole number of at least 0; got -1']],
   ['[plan]\nname = "a"\n[plann]\nx = 1\n', ['plan.toml:3:2: `plann` is not a known key; did you mean `plan`?']],
-  [
-    '[plan]\nname = "a"\n\n[[starts]]\ntype = "webb"\n',
-    ['plan.toml:5:8: `starts[0].type` must be one of "manual", "web", but "webb" stands there'],
-  ],
-  ['[plan]\nname = "a"\n[[starts]]\ntype = "manual"\npath = "/x"\n', ['plan.toml:5:1: `starts[0].path` does not belong here']],
+  ['[plan]\nname = "a"\n\n[[starts]]\ntype = "webb"\n', ['plan.toml:5:8: `starts[0].type` must be one of "manual", "web"; got "webb"']],
+  ['[plan]\nname = "a"\n[[starts]]\ntype = "manual"\npath = "/x"\n', ['plan.toml:5:1: `starts[0].path` is not allowed here']],
   [
     '[[starts]]\ntype = "web"\npaht = "/x"\n[plan]\nname = ""\n',
     [
       'plan.toml:1:3: `starts[0].path` is missing; it must be a text that is not empty',
       'plan.toml:3:1: `starts[0].paht` is not a known key; did you mean `path`?',
-      'plan.toml:5:8: `plan.name` must be a text that is not empty, but "" stands there',
+      'plan.toml:5:8: `plan.name` must be a text that is not empty; got ""',
     ],
   ],
 ])('every mistake is told with its place: %j', async (source, expected) => {

@@ -1,4 +1,4 @@
-/** A TOML file as what a schema makes of it: the values, or every mistake with its place. */
+/** Reads a TOML file with a schema: the values, or every mistake with its place. */
 import { AppError } from '@sluice/sdk'
 import * as v from 'valibot'
 import { explainIssue } from './explain-issue.ts'
@@ -10,13 +10,13 @@ import { readKey } from './schema-keys.ts'
 import { unknownKeys } from './unknown-keys.ts'
 
 export interface TomlReading<Value> {
-  /** Present exactly if there are no problems. */
+  /** The value; present only without problems. */
   readonly value?: Value
-  /** In the order of the file. */
+  /** The problems in the order of the file. */
   readonly problems: readonly TomlProblem[]
 }
 
-/** Never throws for what a text may hold; `file` is named in problems and not read. Keys the schema lacks are problems. */
+/** Never throws for any text. `file` is named in problems and is not read. A key that the schema does not have is a problem. */
 export async function readTomlAs<Schema extends v.GenericSchema>(
   schema: Schema,
   text: string,
@@ -27,7 +27,7 @@ export async function readTomlAs<Schema extends v.GenericSchema>(
   const top = readKey(schema)
   const unknown = unknownKeys(parsed, top, [])
   const result = v.safeParse(schema, parsed)
-  // A key that is already known to be wrong has no second mistake.
+  // Reports one mistake for each key.
   const known = new Set(unknown.map(({ path }) => formatKeyPath(path)))
   const explained = (result.issues ?? []).map((issue) => explainIssue(issue, { top, section: [] }))
   const findings = [...unknown, ...explained.filter(({ path }) => !known.has(formatKeyPath(path)))]

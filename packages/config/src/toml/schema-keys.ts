@@ -1,29 +1,29 @@
-/** What a schema says about its keys, in plain data: the one walk over schemas that everybody else reads from. */
+/** Reads the keys of a schema into plain data. All other code uses this data and does not walk schemas itself. */
 import type { KeyMetadata } from '@sluice/sdk'
 
 export type Shape =
-  /** `rest` describes keys of any other name; without it there are none. */
+  /** `rest` describes keys with any other name; without it no other name is allowed. */
   | { readonly kind: 'table'; readonly keys: ReadonlyMap<string, Key>; readonly rest?: Key }
   | { readonly kind: 'list'; readonly item: Key; readonly min?: number; readonly max?: number }
   | { readonly kind: 'text'; readonly min?: number; readonly max?: number; readonly format?: string }
   | { readonly kind: 'number'; readonly whole?: true; readonly min?: number; readonly max?: number }
   | { readonly kind: 'flag' }
   | { readonly kind: 'choice'; readonly options: readonly (string | number | boolean)[] }
-  /** Empty: any value at all. */
+  /** The alternatives; empty when any value is accepted. */
   | { readonly kind: 'any'; readonly of: readonly Shape[] }
 
 export interface Key {
-  /** Validates a value of this key alone; merged alternatives have none. */
+  /** Validates a value of this key; absent for merged alternatives. */
   readonly schema?: object
   readonly shape: Shape
   readonly optional: boolean
   readonly fallback?: unknown
   readonly metadata: KeyMetadata
-  /** From `v.description`. */
+  /** The text of `v.description`. */
   readonly meaning?: string
 }
 
-/** The members of valibot's schemas and actions that are read here. */
+/** The members of valibot's schemas and actions that this file reads. */
 interface Node {
   readonly kind: 'schema' | 'validation' | 'transformation' | 'metadata'
   readonly type: string
@@ -50,13 +50,13 @@ const ANY: Key = { shape: { kind: 'any', of: [] }, optional: true, metadata: {} 
 
 export const readKey = (schema: object): Key => keyOf(schema as Node)
 
-/** The keys of a section, empty if its schema is not a table. */
+/** Returns the keys of a section; empty when its schema is not a table. */
 export const sectionKeys = (schema: object): ReadonlyMap<string, Key> => {
   const { shape } = readKey(schema)
   return shape.kind === 'table' ? shape.keys : new Map()
 }
 
-/** The key one step further; places in lists are numbers. */
+/** Returns the key below; a number is an index of a list. */
 export function childKey({ shape }: Key, step: string | number): Key | undefined {
   if (shape.kind === 'list') return typeof step === 'number' ? shape.item : undefined
   if (shape.kind === 'table') return typeof step === 'string' ? (shape.keys.get(step) ?? shape.rest) : undefined
@@ -79,7 +79,7 @@ function pipeKey([root, ...actions]: readonly Node[]): Key {
   for (const action of actions) {
     if (action.kind === 'metadata') key = withMetadata(key, action)
     else if (action.kind === 'validation' && !transformed) key = { ...key, shape: narrow(key.shape, action) }
-    // What follows speaks of the transformed value, not of what stands in the file.
+    // Later actions describe the transformed value, not the value in the file.
     else transformed = true
   }
   return key
@@ -134,7 +134,7 @@ function tableShape({ type, entries = {}, rest }: Node): Shape {
   return type === 'loose_object' ? { kind: 'table', keys, rest: ANY } : { kind: 'table', keys }
 }
 
-/** Alternatives as one: tables and choices merge, anything else stays a set of alternatives. */
+/** Merges alternatives: tables and choices become one, other kinds stay alternatives. */
 function joinShapes(options: readonly Key[]): Shape {
   const shapes = options.map(({ shape }) => shape)
   const tables = shapes.filter((shape) => shape.kind === 'table')
@@ -156,7 +156,7 @@ function mergeTables(tables: readonly Extract<Shape, { kind: 'table' }>[]): Shap
     for (const [name, key] of own) {
       const known = keys.get(name)
       const joined = known && known.schema !== key.schema ? mergeKeys(known, key) : key
-      // A key that only some alternatives have may be left out as far as the others go.
+      // A key that only some alternatives have is optional in the merged table.
       keys.set(name, { ...joined, optional: joined.optional || !tables.every((table) => table.keys.has(name)) })
     }
   }

@@ -1,9 +1,9 @@
-/** A syntax error, said so that it can be mended without knowing TOML's grammar. */
+/** Describes a syntax error for an operator who does not know the grammar of TOML. */
 import type { KeyStep } from './key-path.ts'
 import type { TomlProblem } from './problem.ts'
 import { childOf, type Place, readDocument } from './toml-document.ts'
 
-/** The parser's sentences that need another wording; the others are kept. */
+/** Clearer texts for messages of the parser; other messages are kept. */
 const WORDING: Readonly<Record<string, string>> = {
   'Expected comma (,) token': 'a comma is missing here',
   'No newlines are allowed between the curly braces unless they are valid within a value': 'a table in braces must be on one line',
@@ -18,7 +18,7 @@ const WORDING: Readonly<Record<string, string>> = {
     'control characters are not allowed; write them as escapes in double quotes',
 }
 const NO_VALUE = 'Unspecified values are invalid'
-/** Noticed only at the next thing there is, perhaps lines further down: what is missing belongs behind the thing before. */
+/** Errors that the parser reports at the next token, although something is missing after the token before. */
 const TOO_LATE: Readonly<Record<string, string>> = {
   [NO_VALUE]: 'a value is missing after the equals sign',
   'Expected equal (=) token': 'a key must be followed by an equals sign and a value',
@@ -30,11 +30,11 @@ const DUPLICATE = 'Defining a key multiple times is invalid'
 const BAD_VALUE = new Set(['Unexpected character', 'Unexpected token'])
 const VALUE_WANTED = 'a value must be a text in quotes, a number, true or false, a list or a table'
 
-/** What is wrong with a text `readDocument` refused. Never quotes the text: the line may hold a secret. */
+/** Describes why `readDocument` refused a text. Never quotes the text, because the line may hold a secret. */
 export async function syntaxProblem(file: string, text: string, error: unknown): Promise<TomlProblem> {
   const { lineNumber: line, column: offset, index } = error as { lineNumber?: number; column?: number; index?: number }
   if (!(error instanceof SyntaxError) || line === undefined || offset === undefined || index === undefined) {
-    // Not the parser's own error: its stack has overflown, which holds each level and, for a moment, each character of a text.
+    // Not an error of the grammar: the parser's stack overflowed by the nesting or by the length of one text.
     return {
       file,
       key: '',
@@ -51,22 +51,22 @@ export async function syntaxProblem(file: string, text: string, error: unknown):
   return { file, ...place, key: '', message: `this is not valid TOML: ${wording}` }
 }
 
-/** True if the first of two lines ends behind an equals sign or in a comment there, and the second one is blank. */
+/** Tells whether the first of two lines ends after an equals sign, or in a comment after it, and the second line is blank. */
 function isValueMissing(lines: string): boolean {
   const [first = '', second] = lines.split('\n')
   return second !== undefined && /^[ \t]*$/.test(second) && /=[ \t]*(?:#|\r?$)/.test(first)
 }
 
-/** Where the line before an offset's own begins. */
+/** Returns the start of the line before the line of an offset. */
 const lineBefore = (text: string, index: number): number => text.lastIndexOf('\n', text.lastIndexOf('\n', index - 1) - 1) + 1
 
-/** Behind the last character before an offset that is not a space. */
+/** Returns the position after the last character before an offset that is not a space. */
 function endBefore(text: string, index: number): { line: number; column: number } {
   const before = text.slice(0, index).trimEnd()
   return { line: before.split('\n').length, column: before.length - before.lastIndexOf('\n') }
 }
 
-/** The parser says where the second one stands; the first is found by reading what comes before it. */
+/** Finds the first definition of a key by reading the text before the second one, which the parser reports. */
 async function duplicateSentence(text: string, index: number): Promise<string> {
   const start = text.lastIndexOf('\n', index - 1) + 1
   const first = await firstLine(text.slice(0, start), text.slice(start).split('\n', 1)[0] ?? '').catch(() => undefined)
@@ -88,13 +88,13 @@ async function firstLine(before: string, line: string): Promise<number | undefin
   return line1
 }
 
-/** The names of the one key in a text. */
+/** Returns the names of the only key in a text. */
 function namesOf(place: Place): KeyStep[] {
   const [entry] = place.keys
   return entry ? [entry[0], ...namesOf(entry[1])] : []
 }
 
-/** The table the next line of the text would belong to. */
+/** Returns the table that the next line of the text would belong to. */
 function lastTable(root: Place): Place {
   let last = root
   const visit = (place: Place): void => {

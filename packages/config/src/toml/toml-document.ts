@@ -1,28 +1,28 @@
-/** A TOML text with the place of everything in it: for positions, for edits, and as the arbiter of what is valid TOML 1.0. */
+/** Parses a TOML text and keeps the position of every part, for problems and for edits. Decides what is valid TOML 1.0. */
 import type { AST } from 'toml-eslint-parser'
 import type { KeyPath, KeyStep } from './key-path.ts'
 
-/** Something the text defines. Nodes carry their ranges; offsets count UTF-16 units of the text. */
+/** A table or value that the text defines. Nodes have ranges; offsets count UTF-16 units. */
 export interface Place {
   /** `table`: by headers or dotted keys. `tables`: by `[[…]]`. `inline` and `list`: a value with parts. `value`: one without. */
   readonly kind: 'table' | 'tables' | 'inline' | 'list' | 'value'
-  /** Where its name stands first; the root and the entries of lists have none. */
+  /** The first occurrence of the name; the root and the entries of lists have none. */
   readonly name?: AST.TOMLBare | AST.TOMLQuoted
-  /** The text of a value. */
+  /** The node of a value. */
   readonly node?: AST.TOMLContentNode
   /** The statement that sets the value. */
   readonly statement?: AST.TOMLKeyValue
-  /** Its own `[header]` or `[[header]]`. */
+  /** The `[header]` or `[[header]]` of the table. */
   header?: AST.TOMLTable
-  /** Dotted keys that lead through it, and how many of their names lead to it. */
+  /** The dotted keys that lead through the place, and the number of their names that lead to it. */
   readonly through: { readonly statement: AST.TOMLKeyValue; readonly names: number }[]
-  /** The headers at or below it, in order. */
+  /** The headers at or below the place, in order. */
   readonly below: AST.TOMLTable[]
   readonly keys: Map<string, Place>
   readonly items: Place[]
 }
 
-/** Reads a text without a byte order mark. Throws the parser's `SyntaxError`, with `lineNumber` and `column`, if it is not TOML. */
+/** Parses a text without a byte order mark. Throws the `SyntaxError` of the parser with `lineNumber` and `column`. */
 export async function readDocument(text: string): Promise<Place> {
   const { parseTOML } = await import('toml-eslint-parser')
   const [table] = parseTOML(text, { tomlVersion: '1.0' }).body
@@ -43,10 +43,10 @@ export function placeAt(root: Place, path: KeyPath): Place | undefined {
 export const childOf = (place: Place, step: KeyStep): Place | undefined =>
   typeof step === 'number' ? place.items[step] : place.keys.get(step)
 
-/** Behind the last statement of a table, or behind the names in its header. The parser's own end of it may lie elsewhere. */
+/** Returns the offset after the last statement of a table, or after its header. The end that the parser reports may differ. */
 export const endOfTable = ({ body, key }: AST.TOMLTable): number => body.at(-1)?.range[1] ?? key.range[1]
 
-/** The plain data of a place. Tables have no prototype, so that no key can reach one. */
+/** Returns the plain data of a place. Tables have no prototype, so that no key can reach one. */
 export function dataOf(place: Place): unknown {
   const { node } = place
   if (place.kind === 'list' || place.kind === 'tables') return place.items.map(dataOf)

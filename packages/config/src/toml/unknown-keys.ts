@@ -1,4 +1,4 @@
-/** Names in a file that its schema does not have, with the name that was probably meant. */
+/** Finds names in a file that its schema does not have, and suggests the nearest name. */
 
 import { nearestName } from '@sluice/kit'
 import { formatKeyPath, formatName, type KeyPath } from './key-path.ts'
@@ -8,10 +8,10 @@ import type { Key } from './schema-keys.ts'
 export const isTable = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date)
 
-/** Names that schemas drop without a word. */
+/** Names that schemas drop silently. */
 export const RESERVED: ReadonlySet<string> = new Set(['__proto__', 'prototype', 'constructor'])
 
-/** Every unknown name at or below a value, which stands at `path`. */
+/** Finds every unknown name at or below the value at `path`. */
 export function unknownKeys(value: unknown, { shape }: Key, path: KeyPath): Finding[] {
   if (shape.kind === 'list' && Array.isArray(value)) return value.flatMap((item, index) => unknownKeys(item, shape.item, [...path, index]))
   if (shape.kind !== 'table' || !isTable(value)) return []
@@ -22,7 +22,7 @@ export function unknownKeys(value: unknown, { shape }: Key, path: KeyPath): Find
   })
 }
 
-/** The sentence for a key that no schema has. */
+/** Returns the sentence for a key that no schema has. */
 export function unknownKey(path: KeyPath, names: Iterable<string>): string {
   const near = nearestName(String(path.at(-1)), names)
   return `\`${formatKeyPath(path)}\` is not a known key${near === undefined ? '' : `; did you mean \`${formatName(near)}\`?`}`

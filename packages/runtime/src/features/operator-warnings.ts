@@ -1,6 +1,6 @@
 /** Warnings that an operator should read before the first message arrives: at the start, and after a reload where they are new. */
 
-import { gatewaySection, isLoopbackHost, isOpenToAll, leftOutFiles, OPEN_TO_ALL, PLAIN_HTTP, unprovedChannels } from '@sluice/config'
+import { gatewaySection, isLoopbackHost, isOpenToAll, leftOutFiles, OPEN_TO_ALL, PLAIN_HTTP, unsignedChannels } from '@sluice/config'
 import type { LogFields } from '@sluice/sdk'
 import type { OpenRuntime } from '../open-runtime.ts'
 import { unknownToolNames } from './unknown-tool-names.ts'
@@ -20,7 +20,7 @@ export function operatorWarnings(runtime: OpenRuntime): OperatorWarning[] {
     ...unknownToolNames(snapshot).map((problem): OperatorWarning => [problem]),
     ...(isOpenToAll(host, require_pairing) ? [[OPEN_TO_ALL, { host }] as const] : []),
     ...(isLoopbackHost(host) ? [] : [[PLAIN_HTTP, { host }] as const]),
-    ...unprovedChannels(channels).map(({ channel, key }): OperatorWarning => [UNVERIFIED, { channel, set: key }]),
+    ...unsignedChannels(channels).map(({ channel, key }): OperatorWarning => [UNVERIFIED, { channel, set: key }]),
     ...channels.flatMap(({ name, lacks }): OperatorWarning[] =>
       lacks ? [['a channel cannot work as it is configured', { channel: name, lacks }]] : [],
     ),
