@@ -1,7 +1,7 @@
 /** The daemon: one runtime with its HTTP server, procedures and deliveries. */
 import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { requireSignatures, gatewaySection, isLoopbackHost } from '@sluice/config'
+import { gatewaySection, isLoopbackHost, requireSignatures } from '@sluice/config'
 import { type Deliveries, startDeliveries } from '@sluice/delivery'
 import { createAuth } from '@sluice/http'
 import { type Listening, listen } from '@sluice/http/listen'
