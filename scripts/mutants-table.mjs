@@ -17,7 +17,7 @@ const SOP = 'packages/sop/src'
 const APPROVALS = 'packages/approvals/src'
 const TOOL_STEP = `${SOP}/tool-step.test.ts`
 const ENGINE = `${SOP}/engine.test.ts`
-const CHAT_ANSWERS = `${APPROVALS}/chat-answers.test.ts`
+const CHAT_REPLIES = `${APPROVALS}/chat-replies.test.ts`
 const HTTP = 'packages/http/src'
 /** Another one with each opening of the store, as memory is. */
 const OF_THIS_RUN = '(db.mutant ??= String(Math.random()))'
@@ -118,16 +118,16 @@ const arrival = [
   ),
   bug(
     'a random value is forgotten at once (roomchat)',
-    'packages/delivery/src/ingress.ts',
-    'untilMs: receivedAtMs + ONCE_MS',
+    'packages/delivery/src/intake.ts',
+    'untilMs: receivedAtMs + NONCE_MS',
     'untilMs: receivedAtMs',
     [REPLAYS],
   ),
   bug(
     'the cap of an account is not kept',
-    'packages/delivery/src/ingress.ts',
-    'exceeds(accountKeys(channel, others), max_pending) ||',
-    'exceeds(accountKeys(channel, others), max_pending + 1e9) ||',
+    'packages/delivery/src/intake.ts',
+    'this.#exceeds(messages.filter(isNoReply), max_pending) ||',
+    'this.#exceeds(messages.filter(isNoReply), max_pending + 1e9) ||',
     [DELIVERIES],
   ),
   bug(
@@ -139,9 +139,9 @@ const arrival = [
   ),
   bug(
     'the message of a stranger is kept',
-    'packages/delivery/src/ingress.ts',
-    'senders.admit(channel, sender))',
-    'senders.admit(channel, sender) || true)',
+    'packages/delivery/src/intake.ts',
+    'this.#senders.admit(channel, sender))',
+    'this.#senders.admit(channel, sender) || true)',
     [DELIVERIES],
   ),
   bug(
@@ -193,25 +193,25 @@ const turns = [
     name: 'a reply is queued after the commit that ends its turn',
     patches: [
       {
-        file: 'packages/delivery/src/inbox-runner.ts',
-        find: 'const { replies } = await options.agent.run({',
-        replace: 'let later = []\n    await options.agent.run({',
+        file: 'packages/delivery/src/inbox-worker.ts',
+        find: 'const { replies } = await turns.agent.run({',
+        replace: 'let later = []\n    await turns.agent.run({',
       },
       {
-        file: 'packages/delivery/src/inbox-runner.ts',
-        find: 'reply: (said, turn) =>\n        repliesOf(said, {',
-        replace: 'reply: (said, turn) =>\n        ((later = repliesOf(said, {',
+        file: 'packages/delivery/src/inbox-worker.ts',
+        find: 'reply: (said, span) =>\n          repliesOf(said, {',
+        replace: 'reply: (said, span) =>\n          ((later = repliesOf(said, {',
       },
       {
-        file: 'packages/delivery/src/inbox-runner.ts',
-        find: 'trace: options.traces() ? formatTraceContext(turn) : undefined,\n        }),',
-        replace: 'trace: options.traces() ? formatTraceContext(turn) : undefined,\n        })), []),',
+        file: 'packages/delivery/src/inbox-worker.ts',
+        find: 'trace: telemetry.traces() ? formatTraceContext(span) : undefined,\n          }),',
+        replace: 'trace: telemetry.traces() ? formatTraceContext(span) : undefined,\n          })), []),',
       },
       {
-        file: 'packages/delivery/src/inbox-runner.ts',
-        find: '  const lane = replyLane({ channel: channel.name, account, to: message.to })\n',
+        file: 'packages/delivery/src/inbox-worker.ts',
+        find: '    const lane = replyLane({ channel: channel.name, account, to: message.to })\n',
         replace:
-          '  const replies = await options.store.outbox.add(later)\n  const lane = replyLane({ channel: channel.name, account, to: message.to })\n',
+          '    const replies = await this.#options.store.outbox.add(later)\n    const lane = replyLane({ channel: channel.name, account, to: message.to })\n',
       },
     ],
     tests: [DELIVERIES],
@@ -228,8 +228,8 @@ const turns = [
 const replies = [
   bug(
     'a failed attempt that could not be noted leaves its reply under way',
-    'packages/delivery/src/outbox-runner.ts',
-    'await noted(options, number, () => store.outbox.retry(number, { error: reason, atMs, uncounted: !isOurs }))',
+    'packages/delivery/src/outbox-worker.ts',
+    'await this.#record(number, () => store.outbox.retry(number, { error: reason, atMs, uncounted: !isOurs }))',
     'await store.outbox.retry(number, { error: reason, atMs, uncounted: !isOurs })',
     [DELIVERIES],
   ),
@@ -237,17 +237,17 @@ const replies = [
     name: 'a reply that was sent, but could not be noted, is sent again',
     patches: [
       {
-        file: 'packages/delivery/src/outbox-runner.ts',
-        find: 'await noted(options, number, () => store.outbox.sent(number, { providerId: id, atMs: clock.nowMs() }))',
+        file: 'packages/delivery/src/outbox-worker.ts',
+        find: 'await this.#record(number, () => store.outbox.sent(number, { providerId: id, atMs: clock.nowMs() }))',
         replace:
-          "try {\n    await store.outbox.sent(number, { providerId: id, atMs: clock.nowMs() })\n  } catch {\n    return failed(options, { started, channel, error: new AppError('unavailable', 'not noted'), startedMs, ended })\n  }",
+          "try {\n    await store.outbox.sent(number, { providerId: id, atMs: clock.nowMs() })\n  } catch {\n    return this.#failed({ started, channel, error: new AppError('unavailable', 'not recorded'), startedMs, ended })\n  }",
       },
     ],
     tests: [DELIVERIES],
   },
   bug(
     'a reply that may have been sent is sent again',
-    'packages/delivery/src/outbox-runner.ts',
+    'packages/delivery/src/outbox-worker.ts',
     '(UNKNOWN.has(code) && isSafe)',
     'UNKNOWN.has(code)',
     [DELIVERIES],
@@ -261,7 +261,7 @@ const replies = [
   ),
   bug(
     'an outage of the platform counts as an attempt',
-    'packages/delivery/src/outbox-runner.ts',
+    'packages/delivery/src/outbox-worker.ts',
     'isRepeatable && (isOurs ? attempts < max_attempts : ageMs < max_age_hours * HOUR_MS)',
     'isRepeatable && attempts < max_attempts',
     [DELIVERIES],
@@ -392,7 +392,7 @@ const procedures = [
 const approvals = [
   bug('approval: two who decide at once both do', `${STORE}/approvals.ts`, "step_id = ? AND state = 'pending'`", 'step_id = ?`', [
     STORE_RULES,
-    CHAT_ANSWERS,
+    CHAT_REPLIES,
   ]),
   {
     name: 'approval: a time-out approves',
@@ -404,7 +404,7 @@ const approvals = [
       },
       { file: `${STORE}/approvals.ts`, find: "if (state === 'approved' || state === 'rejected') db", replace: "if (by !== 'timeout') db" },
     ],
-    tests: [CHAT_ANSWERS, `${APPROVALS}/registry.test.ts`],
+    tests: [CHAT_REPLIES, `${APPROVALS}/registry.test.ts`],
   },
   bug(
     'approval: an answer counts that comes after its time',
@@ -416,23 +416,23 @@ const approvals = [
   bug(
     'approval: what was decided and not taken is forgotten over a restart',
     `${APPROVALS}/registry.ts`,
-    'else dispatcher.enter(approval)\n      }\n      if (unsettled',
-    '}\n      if (unsettled',
-    [CHAT_ANSWERS],
+    'else this.#dispatcher.enter(approval)\n    }\n    if (found',
+    '}\n    if (found',
+    [CHAT_REPLIES],
   ),
   bug(
     'approval: what waits is forgotten over a restart',
     `${APPROVALS}/registry.ts`,
-    "if (approval.state === 'pending') keep(approval)\n        else",
+    "if (approval.state === 'pending') this.#keep(approval)\n      else",
     'if (approval.state !== "pending")',
-    [CHAT_ANSWERS],
+    [CHAT_REPLIES],
   ),
   bug(
     'approval: it is confirmed before the gate has taken it',
     `${APPROVALS}/dispatch.ts`,
     '        await handler(approval)\n        await acknowledged(approval)\n',
     '        await acknowledged(approval)\n        await handler(approval)\n',
-    [CHAT_ANSWERS],
+    [CHAT_REPLIES],
   ),
   bug(
     'approval: it is confirmed again whenever it is taken again',
@@ -441,8 +441,8 @@ const approvals = [
     " AND state <> 'pending'`",
     [STORE_RULES],
   ),
-  bug('approval: nobody is told of the decision', `${APPROVALS}/registry.ts`, '      tellResolved(bus, approval)\n', '', [
-    CHAT_ANSWERS,
+  bug('approval: nobody is told of the decision', `${APPROVALS}/registry.ts`, '    emitResolved(bus, approval)\n', '', [
+    CHAT_REPLIES,
     `${APPROVALS}/registry.test.ts`,
     'packages/http/src/routes/approvals.test.ts',
   ]),
@@ -468,7 +468,7 @@ const approvals = [
     ['packages/runtime/src/events/event-bus.test.ts', 'packages/http/src/streams/sse.test.ts'],
   ),
   bug('approval: whom a question concerns is forgotten over a restart', `${STORE}/approvals.ts`, 'asked.person ?? null', 'null', [
-    CHAT_ANSWERS,
+    CHAT_REPLIES,
   ]),
   bug(
     'approval: the answer to one call lets another run',
@@ -521,7 +521,7 @@ const approvals = [
   ),
   bug(
     'approval: a client sees and decides the calls of another device',
-    `${APPROVALS}/access.ts`,
+    `${APPROVALS}/api.ts`,
     'if (owner === caller.owner ||',
     "if (caller.role !== 'operator' ||",
     ['packages/http/src/routes/approvals.test.ts'],

@@ -6,7 +6,7 @@
 import { retryDelayMs } from '@sluice/delivery'
 import { type JobOutcome, LaneQueue } from '@sluice/kit'
 import type { Approval, ApprovalGate, ApprovalKey, Clock, Logger } from '@sluice/sdk'
-import { keyText } from './new-approval.ts'
+import { keyText } from './question.ts'
 
 export interface DispatcherDeps {
   readonly clock: Clock

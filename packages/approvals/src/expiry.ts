@@ -1,44 +1,47 @@
-/** One timer for all approvals: it rings when the first of them is over. */
+/** One timer for all approvals, armed for the first of them to expire. */
 import type { Clock } from '@sluice/sdk'
 
-/** The clock on the wall may be set: it is looked at this often. */
-const LONGEST_MS = 60_000
+/** How often the wall clock is read while the timer runs, because the clock may be set. */
+const LONGEST_SLEEP_MS = 60_000
 
-export interface Expiry {
-  /** Something is over at this moment, perhaps earlier than anything known so far. */
-  by(atMs: number): void
-  stop(): void
-}
+export class ExpiryTimer {
+  readonly #clock: Clock
+  readonly #expire: () => Promise<number | undefined>
+  /** Milliseconds since 1970; infinity while no approval expires. */
+  #armedForMs = Number.POSITIVE_INFINITY
+  #running = new AbortController()
 
-/** `expire` ends what is over and tells when the next one is; undefined: none is. Must not reject. */
-export function createExpiry(clock: Clock, expire: () => Promise<number | undefined>): Expiry {
-  let armedMs = Number.POSITIVE_INFINITY
-  let waiting = new AbortController()
-
-  const wait = async (signal: AbortSignal): Promise<void> => {
-    while (armedMs < Number.POSITIVE_INFINITY) {
-      await clock.sleep(Math.min(Math.max(0, armedMs - clock.nowMs()), LONGEST_MS), signal)
-      if (signal.aborted) return
-      if (clock.nowMs() < armedMs) continue
-      armedMs = Number.POSITIVE_INFINITY
-      const next = await expire()
-      // Somebody earlier may have come meanwhile, and waits by itself.
-      if (signal.aborted) return
-      armedMs = next ?? armedMs
-    }
+  /** `expire` ends the approvals that have expired and resolves to the time of the next one, if there is one. It must not reject. */
+  constructor(clock: Clock, expire: () => Promise<number | undefined>) {
+    this.#clock = clock
+    this.#expire = expire
   }
 
-  return {
-    by(atMs) {
-      if (atMs >= armedMs) return
-      waiting.abort()
-      waiting = new AbortController()
-      armedMs = atMs
-      void wait(waiting.signal)
-    },
-    stop() {
-      waiting.abort()
-      armedMs = Number.NEGATIVE_INFINITY
-    },
+  /** Makes sure that `expire` is called at this time, in milliseconds since 1970. */
+  arm(atMs: number): void {
+    if (atMs >= this.#armedForMs) return
+    this.#running.abort()
+    this.#running = new AbortController()
+    this.#armedForMs = atMs
+    void this.#run(this.#running.signal)
+  }
+
+  /** Calls `expire` no more, whatever is armed later. */
+  stop(): void {
+    this.#running.abort()
+    this.#armedForMs = Number.NEGATIVE_INFINITY
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    while (this.#armedForMs < Number.POSITIVE_INFINITY) {
+      await this.#clock.sleep(Math.min(Math.max(0, this.#armedForMs - this.#clock.nowMs()), LONGEST_SLEEP_MS), signal)
+      if (signal.aborted) return
+      if (this.#clock.nowMs() < this.#armedForMs) continue
+      this.#armedForMs = Number.POSITIVE_INFINITY
+      const nextMs = await this.#expire()
+      // `arm` may have been called meanwhile, for an earlier time.
+      if (signal.aborted) return
+      this.#armedForMs = nextMs ?? this.#armedForMs
+    }
   }
 }

@@ -1,31 +1,31 @@
-/** The words that approve and those that reject: which are allowed, and what a text says by them (§2.5, §6). */
+/** The keywords that approve and reject: which lists are allowed, and what a text decides by them. */
 import { AppError, type Approval, type Question } from '@sluice/sdk'
 
 export type Keywords = Pick<Approval, 'approveKeywords' | 'rejectKeywords'>
 
-/** What a text says. */
+/** The decision that a text makes. */
 export interface Verdict {
   readonly approved: boolean
-  /** What stands behind the keyword. */
+  /** The text after the keyword. */
   readonly feedback: string | null
 }
 
 export const APPROVE_KEYWORDS: readonly string[] = Object.freeze(['approve', 'approved', 'yes', 'lgtm'])
 export const REJECT_KEYWORDS: readonly string[] = Object.freeze(['reject', 'rejected', 'no'])
-/** In each list. */
+/** The most keywords in each list. */
 export const KEYWORDS_MAX = 16
 export const KEYWORD_CHARS_MAX = 64
-/** More than that of a chat message is dropped. */
+/** Longer feedback is cut. */
 export const FEEDBACK_CHARS_MAX = 4000
 
-/** A list that is not given, or is empty, has its defaults. Throws `invalid_request`. */
+/** Checks the keywords of a question; a list that is absent or empty gets the defaults. Throws `invalid_request`. */
 export function keywordsOf({ approveKeywords, rejectKeywords }: Pick<Question, keyof Keywords>): Keywords {
   const approve = listOf(approveKeywords, APPROVE_KEYWORDS, 'approve_keywords')
   const reject = listOf(rejectKeywords, REJECT_KEYWORDS, 'reject_keywords')
   const both = approve.find((keyword) => reject.includes(keyword))
   if (both !== undefined) throw new AppError('invalid_request', `'${both}' is in approve_keywords and in reject_keywords`)
   const keywords = { approveKeywords: approve, rejectKeywords: reject }
-  // Keywords that approve are tried first: who says this one means the opposite.
+  // Keywords that approve are tried first, so that a sender of this one would approve and mean the opposite.
   const shadowed = reject.find((keyword) => verdictOf(keyword, keywords)?.approved)
   if (shadowed !== undefined)
     throw new AppError('invalid_request', `'${shadowed}' of reject_keywords would approve: it begins with one of approve_keywords`)
@@ -44,28 +44,31 @@ function listOf(given: readonly string[] | undefined, fallback: readonly string[
   return keywords
 }
 
-/** Devices spell the same letter in one character or in two. */
+/** Devices spell the same letter as one character or as two. */
 const oneForm = (text: string): string => text.trim().normalize('NFC')
 
 const isKeyword = (keyword: string): boolean =>
   keyword.length > 0 && keyword.length <= KEYWORD_CHARS_MAX && /^[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}`]+$/u.test(keyword)
 
-/** Equal to a keyword, or a keyword and feedback behind white space; the case does not matter, and keywords that approve are tried first. */
+/**
+ * The decision of a text that is a keyword, or a keyword, white space and feedback; undefined for any other text. Case does not
+ * matter, and keywords that approve are tried first.
+ */
 export function verdictOf(text: string, { approveKeywords, rejectKeywords }: Keywords): Verdict | undefined {
   const said = oneForm(text)
   for (const keyword of approveKeywords) {
-    const rest = behind(said, keyword)
+    const rest = feedbackAfter(said, keyword)
     if (rest !== undefined) return { approved: true, feedback: rest }
   }
   for (const keyword of rejectKeywords) {
-    const rest = behind(said, keyword)
+    const rest = feedbackAfter(said, keyword)
     if (rest !== undefined) return { approved: false, feedback: rest }
   }
   return undefined
 }
 
-/** The feedback, null for none; undefined if the text does not begin with the keyword. */
-function behind(said: string, keyword: string): string | null | undefined {
+/** The feedback after the keyword, null if there is none; undefined if the text does not begin with the keyword. */
+function feedbackAfter(said: string, keyword: string): string | null | undefined {
   const head = said.slice(0, keyword.length)
   if (head.toLowerCase() !== keyword) return undefined
   const rest = said.slice(keyword.length)

@@ -6,7 +6,7 @@ import { testClock } from '@sluice/testkit/clock'
 import { testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
 import { afterEach, expect, test } from 'vitest'
-import { createApprovals } from './registry.ts'
+import { ApprovalRegistry } from './registry.ts'
 import { openTestApprovals, type TestApprovals } from './testing/test-approvals.ts'
 
 const open: TestApprovals[] = []
@@ -78,7 +78,7 @@ test('an approval the store cannot end now is ended later', async () => {
   const none = () => []
   const { log } = host
   const deps = { bus, clock, log, channels: none, features: none, targets: none, queued: () => {} }
-  const approvals = createApprovals({ ...deps, store: { ...store.approvals, decide } })
+  const approvals = new ApprovalRegistry({ ...deps, inbox: store.inbox, store: { ...store.approvals, decide } })
   await approvals.start()
   await approvals.open({ runId: 'r', stepId: 's', gate: 'event', workflow: 'w', title: 't', message: 'm', timeoutSecs: 1 })
   await clock.advance(1000)

@@ -1,9 +1,9 @@
-/** The dispatch targets of §2.5: which channel each name means now, and which conversation of it is told. */
+/** Prompt targets: the conversation a question comes from, then the configured or named targets. */
 
 import { type NotificationTarget, TARGETS } from '@sluice/config'
-import { type Address, type AskedTarget, buildHint, type CatalogueId, type Channel, type FeatureId } from '@sluice/sdk'
+import { type Address, type AskedTarget, buildHint, type CatalogueId, type Channel, type FeatureId, type Question } from '@sluice/sdk'
 
-/** Which package carries the messages of each target; null: every subscriber is one. */
+/** The package that carries the messages of each target; null: every subscriber of events gets them. */
 const CARRIERS = {
   dashboard: null,
   community: 'channel-discord',
@@ -11,14 +11,13 @@ const CARRIERS = {
   messenger: 'channel-telegram',
 } as const satisfies Readonly<Record<NotificationTarget, CatalogueId | null>>
 
-/** Somebody who can be told something. */
 export interface Conversation {
   readonly channel: Channel
   readonly account: string
   readonly to: Address
 }
 
-/** One name that was asked for: where it leads, or what is answered for it. */
+/** A target by its name: the conversation it stands for, or the answer for a target that has none. */
 export type Target = { readonly name: string } & ({ readonly conversation: Conversation } | { readonly answer: AskedTarget })
 
 /** The state of the feature that carries a target's messages. */
@@ -32,20 +31,20 @@ export interface CarrierStatus {
   readonly build: string | null
 }
 
-export interface TargetDeps {
-  /** Those that are ready. */
+export interface TargetOptions {
+  /** The channels that are ready. */
   channels(): readonly Channel[]
   features(): readonly CarrierStatus[]
 }
 
-/** Names in any case, each once. A name nobody knows fails nothing. `to` overrides the configured conversations. */
-export function targetsOf(names: readonly string[], to: string | undefined, deps: TargetDeps): readonly Target[] {
-  const known = new Set<string>()
+/** Looks up each name once, in any case. An unknown name is answered, and is no error. `to` replaces the configured conversations. */
+export function targetsOf(names: readonly string[], to: string | undefined, options: TargetOptions): readonly Target[] {
+  const seen = new Set<string>()
   return names.flatMap((name): Target[] => {
     const lower = name.toLowerCase()
-    if (known.has(lower)) return []
-    known.add(lower)
-    return [{ name, ...lookUp(name, lower, to, deps) }]
+    if (seen.has(lower)) return []
+    seen.add(lower)
+    return [{ name, ...lookUp(name, lower, to, options) }]
   })
 }
 
@@ -53,7 +52,7 @@ function lookUp(
   name: string,
   lower: string,
   to: string | undefined,
-  { channels, features }: TargetDeps,
+  { channels, features }: TargetOptions,
 ): { readonly conversation: Conversation } | { readonly answer: AskedTarget } {
   const unavailable = (detail: string) => ({ answer: { channel: name, status: 'unavailable', detail } }) as const
   const carrier = Object.hasOwn(CARRIERS, lower) ? CARRIERS[lower as keyof typeof CARRIERS] : undefined
@@ -61,15 +60,53 @@ function lookUp(
   if (carrier === null)
     return { answer: { channel: name, status: 'broadcast', detail: 'sent to every subscriber of /api/events and /ws/events' } }
   const channel = channels().find(({ notifications }) => notifications?.target === lower)
-  if (!channel?.notifications) return unavailable(whyAbsent(carrier, features()))
+  if (!channel?.notifications) return unavailable(disabledReason(carrier, features()))
   const { account, key, to: configured } = channel.notifications
   const address = to === undefined ? configured : { to }
   if (!address) return unavailable(`no conversation is configured for it: set ${key}, or name one by channel_id`)
   return { conversation: { channel, account, to: address } }
 }
 
-function whyAbsent(carrier: CatalogueId, features: readonly CarrierStatus[]): string {
+function disabledReason(carrier: CatalogueId, features: readonly CarrierStatus[]): string {
   const status = features.find(({ feature }) => feature === carrier)
   if (!status?.compiled) return `this build has no ${carrier}: ${status?.build ?? buildHint(carrier)}`
   return `${carrier} is ${status.state}${status.reason === null ? '' : `: ${status.reason}`}`
 }
+
+export interface PromptTargetOptions extends TargetOptions {
+  /** The targets that are asked where a question names none. */
+  targets(): readonly string[]
+}
+
+/** `isOrigin`: the question came from this conversation. */
+export type PromptConversation = Conversation & { readonly isOrigin: boolean }
+
+export interface PromptTargets {
+  /** Each conversation once, so that it gets one prompt. */
+  readonly conversations: readonly PromptConversation[]
+  /** The outcome for each target; those that are `queued` are the conversations, in the same order. */
+  readonly asked: readonly AskedTarget[]
+}
+
+export function promptTargets(
+  { origin, channels, channelId }: Pick<Question, 'origin' | 'channels' | 'channelId'>,
+  options: PromptTargetOptions,
+): PromptTargets {
+  const asked: AskedTarget[] = []
+  const conversations: PromptConversation[] = []
+  const add = (name: string, conversation: PromptConversation): void => {
+    if (conversations.some((other) => isSamePlace(other, conversation))) return
+    conversations.push(conversation)
+    asked.push({ channel: name, status: 'queued', detail: 'the prompt is in the outbox' })
+  }
+  const channel = origin && options.channels().find(({ name }) => name === origin.channel)
+  if (origin && channel) add(channel.name, { channel, account: origin.account, to: origin.to, isOrigin: true })
+  for (const target of targetsOf(channels ?? options.targets(), channelId, options)) {
+    if ('answer' in target) asked.push(target.answer)
+    else add(target.name, { ...target.conversation, isOrigin: false })
+  }
+  return { asked, conversations }
+}
+
+const isSamePlace = (a: Conversation, b: Conversation): boolean =>
+  a.channel.name === b.channel.name && a.account === b.account && a.to.to === b.to.to && a.to.thread === b.to.thread

@@ -8,7 +8,7 @@ import { type Listening, listen } from '@sluice/http/listen'
 import { logWarnings, type OpenRuntime, openRuntime, REFUSING, type RuntimeOptions, startRetention } from '@sluice/runtime'
 import { lockDataDir } from '@sluice/store'
 import { ConfigReload } from './config-reload.ts'
-import { deliveryDeps } from './delivery-deps.ts'
+import { deliveryOptions } from './delivery-options.ts'
 import { logTurn } from './log-activity.ts'
 import { type Procedures, startProcedures } from './procedures.ts'
 
@@ -64,7 +64,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   // Procedures start before deliveries: a message may trigger one.
   const procedures = await startProcedures(runtime)
   undo.defer(() => procedures.stop(0))
-  const deliveries = await startDeliveries(deliveryDeps(runtime, procedures))
+  const deliveries = await startDeliveries(deliveryOptions(runtime, procedures))
   undo.defer(() => deliveries.stop(0))
   runtime.delivery.start(deliveries)
   deliveriesStarted.resolve(deliveries)

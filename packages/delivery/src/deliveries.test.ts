@@ -11,9 +11,8 @@ import { type TestClock, testClock } from '@sluice/testkit/clock'
 import { testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { DeliveryDeps } from './channels.ts'
 import { type Deliveries, startDeliveries } from './deliveries.ts'
-import { DeliveryQueue } from './delivery-queue.ts'
+import type { DeliveryOptions } from './delivery-options.ts'
 
 let folder: string
 let clock: TestClock
@@ -66,6 +65,8 @@ interface Options {
   readonly config?: object
   readonly turnsMax?: number
   readonly clock?: Clock
+  /** The paths that procedures have triggers for; an array that a test may change. */
+  readonly triggers?: readonly string[]
 }
 
 async function bench(options: Options = {}): Promise<Bench> {
@@ -83,30 +84,38 @@ async function bench(options: Options = {}): Promise<Bench> {
     },
     ...options.channel,
   }
-  const deps: DeliveryDeps = {
+  const deps: DeliveryOptions = {
     store,
-    agent: testAgent(store, turns, options.turn ?? (({ text }) => `re: ${text}`)),
-    clients: { ofCaller: (caller) => caller as ClientId },
     events: host.events,
-    // Nobody is asked anything here.
     approvals: {
-      answered: async () => undefined,
+      matchReply: () => undefined,
+      handleReply: () => Promise.reject(new Error('no reply to an approval comes here')),
       current: async (outbound) => outbound,
     },
-    createAnswerRunner: ({ clock, log, lanes }) => new DeliveryQueue({ lanes, clock, log, work: async () => 'done' }),
-    sops: () => undefined,
     changedElsewhere: async () => {},
     clock: options.clock ?? clock,
     log: host.log,
-    generation: () => 1,
-    channels: () => [channel],
-    config: () => v.parse(deliverySection.schema, options.config ?? {}),
-    lanes: new LaneQueue({ clock: options.clock ?? clock, permits: () => options.turnsMax ?? 8 }),
-    observe: () => {},
-    traces: () => false,
-    within: (_, work) => work(),
-    workspace: () => host.workspace,
-    transcribe: () => undefined,
+    features: {
+      onChange: () => () => {},
+      channels: () => [channel],
+      config: () => v.parse(deliverySection.schema, options.config ?? {}),
+      workspace: () => host.workspace,
+      transcribe: () => undefined,
+      procedures: () =>
+        options.triggers && {
+          matches: (_source, path) => options.triggers?.includes(path) === true,
+          async fire(_event, also) {
+            if (also?.inbox !== undefined) await store.inbox.done(also.inbox, clock.nowMs())
+            return [{ sop: 'procedure', status: 'started', runId: 'run' }]
+          },
+        },
+    },
+    turns: {
+      agent: testAgent(store, turns, options.turn ?? (({ text }) => `re: ${text}`)),
+      lanes: new LaneQueue({ clock: options.clock ?? clock, permits: () => options.turnsMax ?? 8 }),
+      clients: { ofCaller: (caller) => caller as ClientId },
+    },
+    telemetry: { observe: () => {}, traces: () => false, within: (_, work) => work() },
     scrub: (text) => text.replaceAll('our-token', '[redacted]'),
   }
   const deliveries = await startDeliveries(deps)
@@ -204,6 +213,59 @@ describe('a message', () => {
     expect(await made.receive(message('m1'))).toEqual({ kept: 0, duplicate: 1, denied: 0 })
     await settle()
     expect(made.turns).toHaveLength(1)
+  })
+
+  describe('of a path that procedures have triggers for', () => {
+    const webhook: NonNullable<Channel['webhook']> = {
+      path: '/x',
+      verify: () => ({ by: 'test' }),
+      parse: () => [],
+      sample: () => ({ headers: {}, body: '' }),
+    }
+    /** A message that waits behind another one, and the paths with triggers when it arrives. */
+    const waiting = async (triggers: string[]) => {
+      const gate = Promise.withResolvers<string>()
+      const made = await bench({ triggers, channel: { webhook }, turn: () => gate.promise })
+      const [path, ...others] = triggers.splice(0)
+      await made.receive(message('m0'))
+      await settle()
+      if (path !== undefined) triggers.push(path, ...others)
+      await made.receive(message('m1'))
+      const finish = async () => {
+        gate.resolve('done')
+        await settle()
+      }
+      return { ...made, finish }
+    }
+
+    test('starts them instead of a turn', async () => {
+      const { turns, finish, store } = await waiting(['/x'])
+      expect((await store.inbox.waiting({ after: 0, limit: 9 })).map(({ kind }) => kind)).toEqual(['turn', 'procedure_event'])
+      await finish()
+      expect(turns.map(({ text }) => text)).toEqual(['text of m0'])
+    })
+
+    test('is a turn if the procedure is gone when the message is worked on', async () => {
+      const triggers = ['/x']
+      const { turns, finish } = await waiting(triggers)
+      triggers.pop()
+      await finish()
+      expect(turns.map(({ text }) => text)).toEqual(['text of m0', 'text of m1'])
+    })
+
+    test('stays a turn if the procedure is loaded after the message arrived', async () => {
+      const triggers: string[] = []
+      const { turns, finish, store, deliveries } = await waiting(triggers)
+      triggers.push('/x')
+      await finish()
+      expect(turns.map(({ text }) => text)).toEqual(['text of m0', 'text of m1'])
+      // A replay decides again.
+      await store.inbox.replay(2)
+      deliveries.wake()
+      await settle()
+      expect(turns).toHaveLength(2)
+      expect(await store.inbox.get(2)).toMatchObject({ state: 'done' })
+    })
   })
 
   test('is still known after a restart', async () => {
@@ -807,7 +869,7 @@ describe('a reply', () => {
       },
     })
     expect(await states(made)).toMatchObject({ outbox: ['ambiguous'] })
-    expect(host.logs).toContainEqual(expect.objectContaining({ level: 'error', message: 'a channel failed while sending' }))
+    expect(host.logs).toContainEqual(expect.objectContaining({ level: 'error', message: 'send failed inside the channel' }))
   })
 
   test('that was under way at a crash is ambiguous after it; one that was not tried yet is sent', async () => {

@@ -1,163 +1,201 @@
-/** Durable delivery, put together: what came in before the last stop is taken up, what comes is kept, what is over is forgotten. */
+/** Durable delivery: resumes what the last run left behind, accepts new messages, works inbox and outbox off. */
 
 import { every } from '@sluice/kit'
-import type { Channel, Deliver, Inbound, Waiting } from '@sluice/sdk'
-import { isAnswerLane } from './answer-lane.ts'
-import type { DeliveryDeps } from './channels.ts'
-import { type Account, accountKey, type DeliveryQueue } from './delivery-queue.ts'
+import type { Channel, Deliver, Waiting } from '@sluice/sdk'
+import type { DeliveryOptions } from './delivery-options.ts'
+import { type Account, accountKey } from './delivery-queue.ts'
 import { createHealthWatch } from './health-watch.ts'
-import { createInboxRunner } from './inbox-runner.ts'
-import { createIngress, type Ingress } from './ingress.ts'
-import { createListeners } from './listeners.ts'
-import { createOutboxRunner } from './outbox-runner.ts'
-import { watchIngress } from './watch-ingress.ts'
+import { InboxWorker } from './inbox-worker.ts'
+import { Intake } from './intake.ts'
+import { createListeners, type Listeners } from './listeners.ts'
+import { watchIngress } from './observe.ts'
+import { OutboxWorker } from './outbox-worker.ts'
 
-/** What waits for its turn, or to be sent. */
+/** The messages and replies that wait. The functions need no `this`. */
 export interface DeliveryQueues {
-  load(): { readonly messages: number; readonly replies: number }
+  readonly load: () => { readonly messages: number; readonly replies: number }
   /** How long the oldest message has waited for the end of its turn, and the oldest reply to be sent; since the start at most. */
-  ages(): { readonly messageSecs: number; readonly replySecs: number }
-  /** Looks for what has been made due in the store. */
-  wake(): void
-  /** Takes up replies that were just queued. */
-  queued(replies: readonly Waiting[]): void
+  readonly ages: () => { readonly messageSecs: number; readonly replySecs: number }
+  /** Looks for rows that were made due in the store. */
+  readonly wake: () => void
+  /** Takes replies that were just stored. */
+  readonly queued: (replies: readonly Waiting[]) => void
 }
 
 export interface Deliveries extends DeliveryQueues {
-  readonly receive: Ingress['receive']
-  /** Starts nothing more, and takes nothing more in. Resolves once what runs has ended; sends are cut off after `graceMs`. */
-  stop(graceMs: number): Promise<void>
+  readonly receive: Intake['receive']
+  /** Accepts and starts nothing more. Resolves once the attempts under way have ended; sends are cut off after `graceMs`. */
+  readonly stop: (graceMs: number) => Promise<void>
 }
 
-/** How often other processes' changes and a reloaded configuration are looked for. */
+/** How often changes of other processes and the health of channels are looked for. */
 const LOOK_MS = 1000
 const PAGE_ROWS = 5000
 
-/** Takes up what the last run left behind. One per data directory at a time. */
-export async function startDeliveries(deps: DeliveryDeps): Promise<Deliveries> {
-  const { store, clock, log } = deps
-  const stopping = new AbortController()
-  const cutOff = new AbortController()
-  const outboxes = new Map<string, DeliveryQueue>()
+/** Resumes what the last run left behind, then runs until `stop`. At most one may run for a data directory. */
+export async function startDeliveries(options: DeliveryOptions): Promise<Deliveries> {
+  const deliveries = new RunningDeliveries(options)
+  await deliveries.start()
+  return deliveries
+}
 
-  const outboxOf = (row: Account): DeliveryQueue => {
-    const key = accountKey(row)
-    const known = outboxes.get(key)
+class RunningDeliveries implements Deliveries {
+  readonly #options: DeliveryOptions
+  readonly #stopping = new AbortController()
+  readonly #cutOff = new AbortController()
+  readonly #intake: Intake
+  readonly #inbox: InboxWorker
+  /** By account; bounded by the number of accounts. */
+  readonly #outboxes = new Map<string, OutboxWorker>()
+  readonly #listeners: Listeners
+  #unsubscribe = (): void => {}
+  readonly #watchHealth: (channels: readonly Channel[]) => void
+  /** Changes of the features in force so far, and those that the last look has seen. */
+  #changes = 0
+  #changesSeen = 0
+  /** The version of the store that the last look has seen. */
+  #foreignVersion = 0
+
+  constructor(options: DeliveryOptions) {
+    const { store, features, approvals, clock, log } = options
+    this.#options = options
+    this.#inbox = new InboxWorker({
+      ...options,
+      stopping: this.#stopping.signal,
+      onDone: (row) => this.#intake.left(row),
+      onReplies: (replies) => this.queued(replies),
+    })
+    const { config, procedures } = features
+    this.#intake = new Intake({ inbox: store.inbox, worker: this.#inbox, approvals, clock, log, config, procedures })
+    this.#listeners = createListeners({ clock, log, deliver: (channel) => this.#deliver(channel) })
+    this.#watchHealth = createHealthWatch(options)
+  }
+
+  async start(): Promise<void> {
+    const { clock, features, log, store } = this.#options
+    const channels = features.channels()
+    const repeatable = channels.flatMap(({ name, limits }) => (limits.dedupesClientIds ? [name] : []))
+    const ambiguous = await store.outbox.recover({ repeatable, atMs: clock.nowMs() })
+    if (ambiguous.length > 0)
+      log.warn('replies that the last run was sending may or may not have been sent', {
+        replies: ambiguous.length,
+        see: 'sluice outbox dead',
+      })
+    const found = await this.#enterWaiting()
+    if (found.messages + found.replies > 0) log.info('resuming unfinished deliveries', found)
+    this.#foreignVersion = await store.foreignVersion()
+    const look = this.#quietly(() => this.#look())
+    this.#unsubscribe = features.onChange(() => {
+      this.#changes += 1
+      this.#listeners.set(features.channels())
+      look()
+    })
+    this.#listeners.set(features.channels())
+    void every(clock, LOOK_MS, this.#stopping.signal, look)
+  }
+
+  readonly receive: Intake['receive'] = (channel, received) => this.#intake.receive(channel, received)
+
+  readonly load: Deliveries['load'] = () => {
+    const replies = [...this.#outboxes.values()].reduce((sum, { queue }) => sum + queue.size, 0)
+    return { messages: this.#inbox.size, replies }
+  }
+
+  readonly ages: Deliveries['ages'] = () => {
+    const oldestReplyMs = Math.max(0, ...[...this.#outboxes.values()].map(({ queue }) => queue.oldestMs))
+    return { messageSecs: this.#inbox.oldestMs / 1000, replySecs: oldestReplyMs / 1000 }
+  }
+
+  readonly wake = (): void => {
+    this.#quietly(() => this.#enterWaiting())()
+  }
+
+  readonly queued = (replies: readonly Waiting[]): void => {
+    for (const reply of replies) this.#outboxOf(reply).queue.enter(reply)
+  }
+
+  readonly stop = async (graceMs: number): Promise<void> => {
+    this.#stopping.abort()
+    this.#unsubscribe()
+    const ended = new AbortController()
+    void this.#options.clock.sleep(graceMs, ended.signal).then(() => this.#cutOff.abort())
+    const outboxes = [...this.#outboxes.values()].map(({ queue }) => queue.stop())
+    await Promise.all([this.#listeners.stop(), this.#inbox.stop(), ...outboxes])
+    ended.abort()
+  }
+
+  #outboxOf(account: Account): OutboxWorker {
+    const key = accountKey(account)
+    const known = this.#outboxes.get(key)
     if (known) return known
-    const made = createOutboxRunner({ ...deps, channel: row.channel, cutOff: cutOff.signal })
-    outboxes.set(key, made)
+    const worker = new OutboxWorker({ ...this.#options, channel: account.channel, cutOff: this.#cutOff.signal })
+    this.#outboxes.set(key, worker)
     // A turn may end while the daemon stops: its reply waits for the next start.
-    if (stopping.signal.aborted) void made.stop()
-    return made
-  }
-  const queued = (replies: readonly Waiting[]): void => {
-    for (const reply of replies) outboxOf(reply).enter(reply)
-  }
-  const runnerOptions = {
-    ...deps,
-    stopping: stopping.signal,
-    onDone: (row: Waiting) => ingress.left(row),
-    onReplies: queued,
-  }
-  const inbox = createInboxRunner(runnerOptions)
-  const answers = deps.createAnswerRunner(runnerOptions)
-  const ingress = createIngress({
-    inbox: store.inbox,
-    turns: inbox,
-    replies: answers,
-    clock,
-    log,
-    config: deps.config,
-    answered: deps.approvals.answered,
-  })
-
-  /** Puts what waits in the store into its lanes; what is there already stays where it is. */
-  const takeUp = async (): Promise<{ messages: number; replies: number }> => {
-    const present = new Set(deps.channels().map(({ name }) => name))
-    const taken = { messages: 0, replies: 0 }
-    await eachPage(store.inbox.waiting, (row) => {
-      const queue = isAnswerLane(row.lane) ? answers : inbox
-      if (!present.has(row.channel) || !queue.enter(row)) return
-      ingress.found(row)
-      taken.messages += 1
-    })
-    await eachPage(store.outbox.waiting, (row) => {
-      if (present.has(row.channel) && outboxOf(row).enter(row)) taken.replies += 1
-    })
-    return taken
+    if (this.#stopping.signal.aborted) void worker.queue.stop()
+    return worker
   }
 
-  const deliver =
-    (channel: Channel): Deliver =>
-    async (message: Inbound) => {
-      const raw = Buffer.from(JSON.stringify(message))
-      const watch = watchIngress({ ...deps, traces: deps.traces() }, { channel: channel.name, signed: true })
-      const reception = await ingress.receive(channel, {
-        raw,
+  /** Delivers the messages of a connection that the channel holds. */
+  #deliver(channel: Channel): Deliver {
+    const { clock, telemetry } = this.#options
+    return async (message) => {
+      const watch = watchIngress({ clock, traces: telemetry.traces(), observe: telemetry.observe }, { channel: channel.name, signed: true })
+      const { kept, duplicate } = await this.receive(channel, {
+        raw: Buffer.from(JSON.stringify(message)),
         verified: { by: 'fetched by us' },
         receivedAtMs: clock.nowMs(),
         messages: [message],
         trace: watch.trace,
       })
-      watch.ended(reception.kept > 0 ? 'kept' : reception.duplicate > 0 ? 'duplicate' : 'denied')
+      watch.ended(kept > 0 ? 'kept' : duplicate > 0 ? 'duplicate' : 'denied')
     }
-  const listeners = createListeners({ clock, log, deliver })
-
-  const repeatable = deps.channels().flatMap(({ name, limits }) => (limits.dedupesClientIds ? [name] : []))
-  const ambiguous = await store.outbox.recover({ repeatable, atMs: clock.nowMs() })
-  if (ambiguous.length > 0)
-    log.warn('replies were under way when the last run ended: nobody can tell whether they were sent', {
-      replies: ambiguous.length,
-      see: 'sluice outbox dead',
-    })
-  const found = await takeUp()
-  if (found.messages + found.replies > 0) log.info('taking up deliveries the last run left unfinished', found)
-
-  let generation = deps.generation()
-  let foreign = await store.foreignVersion()
-  listeners.set(deps.channels())
-  const watchHealth = createHealthWatch(deps)
-  const look = async (): Promise<void> => {
-    watchHealth(deps.channels())
-    const [nextGeneration, nextForeign] = [deps.generation(), await store.foreignVersion()]
-    if (nextGeneration === generation && nextForeign === foreign) return
-    if (nextGeneration !== generation) listeners.set(deps.channels())
-    if (nextForeign !== foreign) await deps.changedElsewhere()
-    await takeUp()
-    // Not before: what could not be taken up is looked at again.
-    generation = nextGeneration
-    foreign = nextForeign
   }
-  const quietly = (what: string, task: () => Promise<void>) => () => {
-    task().catch((error: unknown) => log.error(what, { error }))
-  }
-  void every(clock, LOOK_MS, stopping.signal, quietly('the deliveries could not be looked at', look))
 
-  return {
-    receive: ingress.receive,
-    queued,
-    wake: quietly('the deliveries could not be looked at', async () => void (await takeUp())),
-    load() {
-      const replies = [...outboxes.values()].reduce((sum, { size }) => sum + size, 0)
-      return { messages: inbox.size + answers.size, replies }
-    },
-    ages() {
-      const secs = (queues: readonly DeliveryQueue[]) => Math.max(0, ...queues.map(({ oldestMs }) => oldestMs)) / 1000
-      return { messageSecs: secs([inbox, answers]), replySecs: secs([...outboxes.values()]) }
-    },
-    async stop(graceMs) {
-      stopping.abort()
-      const enough = new AbortController()
-      void clock.sleep(graceMs, enough.signal).then(() => cutOff.abort())
-      await Promise.all([listeners.stop(), inbox.stop(), answers.stop(), ...[...outboxes.values()].map((queue) => queue.stop())])
-      enough.abort()
-    },
+  /** Queues every row that waits in the store; rows that are queued already stay where they are. */
+  async #enterWaiting(): Promise<{ readonly messages: number; readonly replies: number }> {
+    const { features, store } = this.#options
+    const present = new Set(features.channels().map(({ name }) => name))
+    const entered = { messages: 0, replies: 0 }
+    await eachPage(
+      (page) => store.inbox.waiting(page),
+      (row) => {
+        if (!present.has(row.channel) || !this.#inbox.enter(row)) return
+        this.#intake.entered(row)
+        entered.messages += 1
+      },
+    )
+    await eachPage(
+      (page) => store.outbox.waiting(page),
+      (row) => {
+        if (present.has(row.channel) && this.#outboxOf(row).queue.enter(row)) entered.replies += 1
+      },
+    )
+    return entered
+  }
+
+  async #look(): Promise<void> {
+    const { changedElsewhere, features, store } = this.#options
+    this.#watchHealth(features.channels())
+    const [changes, foreignVersion] = [this.#changes, await store.foreignVersion()]
+    if (changes === this.#changesSeen && foreignVersion === this.#foreignVersion) return
+    if (foreignVersion !== this.#foreignVersion) await changedElsewhere()
+    await this.#enterWaiting()
+    // Only now, so that a failure is followed by another look.
+    this.#changesSeen = changes
+    this.#foreignVersion = foreignVersion
+  }
+
+  /** A function that starts the task and logs its failure. */
+  #quietly(task: () => Promise<unknown>): () => void {
+    return () => {
+      task().catch((error: unknown) => this.#options.log.error('looking for waiting deliveries failed', { error }))
+    }
   }
 }
 
-async function eachPage(
-  read: (options: { after: number; limit: number }) => Promise<readonly Waiting[]>,
-  take: (row: Waiting) => void,
+async function eachPage<Row extends Waiting>(
+  read: (options: { after: number; limit: number }) => Promise<readonly Row[]>,
+  take: (row: Row) => void,
 ): Promise<void> {
   for (let after = 0; ; ) {
     const rows = await read({ after, limit: PAGE_ROWS })

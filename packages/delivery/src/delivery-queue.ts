@@ -3,7 +3,7 @@
  * stays in the store until its attempt begins.
  */
 import type { Attempt, Job, JobOutcome, LaneQueue, QueuedJob } from '@sluice/kit'
-import type { Clock, Logger, Waiting } from '@sluice/sdk'
+import { type Clock, type Logger, type NewReply, replyLane, type Waiting, type WaitingMessage } from '@sluice/sdk'
 
 /** One account of one channel. */
 export type Account = Pick<Waiting, 'channel' | 'account'>
@@ -13,7 +13,7 @@ export interface DeliveryQueueOptions {
   readonly clock: Clock
   readonly log: Logger
   /** A rejection means that the store failed: the row is tried again after `FAULT_DELAY_MS`. */
-  work(row: Waiting, attempt: Attempt): Promise<JobOutcome>
+  work(row: WaitingMessage, attempt: Attempt): Promise<JobOutcome>
   /** Called once for each row that needs no more work. */
   onDone?(row: Waiting): void
 }
@@ -23,6 +23,13 @@ const INTERRUPTED_ATTEMPTS = 2
 const FAULT_DELAY_MS = 5000
 
 export const accountKey = ({ channel, account }: Account): string => `${channel} ${account}`
+
+/** Replies that were just stored, as the outbox worker takes them. `numbers` are those in the outbox, in the order of the replies. */
+export const waitingReplies = (replies: readonly NewReply[], numbers: readonly number[]): readonly Waiting[] =>
+  numbers.flatMap((number, index): Waiting[] => {
+    const reply = replies[index]
+    return reply ? [{ number, channel: reply.channel, account: reply.account, lane: replyLane(reply), atMs: 0, cuts: 0 }] : []
+  })
 
 export class DeliveryQueue {
   readonly #options: DeliveryQueueOptions
@@ -53,7 +60,7 @@ export class DeliveryQueue {
   }
 
   /** Returns false for a row that is here already, and once the queue is stopped. */
-  enter(row: Waiting): boolean {
+  enter(row: WaitingMessage): boolean {
     const { clock, lanes } = this.#options
     if (this.#isStopped || this.#jobs.has(row.number)) return false
     const job = new DeliveryJob(row, clock.monotonicMs(), (attempt) => this.#run(row, attempt))
@@ -71,7 +78,7 @@ export class DeliveryQueue {
     if (this.#running > 0) await this.#idle.promise
   }
 
-  async #run(row: Waiting, attempt: Attempt): Promise<JobOutcome> {
+  async #run(row: WaitingMessage, attempt: Attempt): Promise<JobOutcome> {
     if (this.#isStopped) return 'done'
     this.#running++
     const outcome = await this.#attempt(row, attempt)
@@ -84,7 +91,7 @@ export class DeliveryQueue {
     return this.#isStopped ? 'done' : outcome
   }
 
-  async #attempt(row: Waiting, attempt: Attempt): Promise<JobOutcome> {
+  async #attempt(row: WaitingMessage, attempt: Attempt): Promise<JobOutcome> {
     const { work, clock, log } = this.#options
     try {
       return await work(row, attempt)

@@ -71,7 +71,7 @@ describe('a reply that is shown while it is made', () => {
     const { open, shown, clock } = bench()
     const draft = await open()
     for (const delta of ['One', ' two', ' three']) {
-      draft?.hear({ type: 'text', delta })
+      draft?.onPart({ type: 'text', delta })
       await settle()
     }
     expect(shown).toEqual([{ id: 'p1', text: 'One…' }])
@@ -84,7 +84,7 @@ describe('a reply that is shown while it is made', () => {
 
   test('keeps within the limit of one message', async () => {
     const { open, shown } = bench()
-    ;(await open())?.hear({ type: 'text', delta: 'more than twenty characters of text' })
+    ;(await open())?.onPart({ type: 'text', delta: 'more than twenty characters of text' })
     await settle()
     expect(shown[0]?.text.length).toBeLessThanOrEqual(20)
   })
@@ -92,10 +92,10 @@ describe('a reply that is shown while it is made', () => {
   test('begins anew after a tool was called', async () => {
     const { open, shown, clock } = bench()
     const draft = await open()
-    draft?.hear({ type: 'text', delta: 'Let me look.' })
+    draft?.onPart({ type: 'text', delta: 'Let me look.' })
     await settle()
-    draft?.hear({ type: 'tool_call', id: 'c', name: 'x', input: {} })
-    draft?.hear({ type: 'text', delta: 'It is 7.' })
+    draft?.onPart({ type: 'tool_call', id: 'c', name: 'x', input: {} })
+    draft?.onPart({ type: 'text', delta: 'It is 7.' })
     await clock.advance(1000)
     await settle()
     expect(shown.at(-1)?.text).toBe('It is 7.…')
@@ -103,7 +103,7 @@ describe('a reply that is shown while it is made', () => {
 
   test('shows nothing of what the model thinks', async () => {
     const { open, shown } = bench()
-    ;(await open())?.hear({ type: 'thinking', delta: 'hm' })
+    ;(await open())?.onPart({ type: 'thinking', delta: 'hm' })
     await settle()
     expect(shown).toEqual([])
   })
@@ -118,10 +118,10 @@ describe('a reply that is shown while it is made', () => {
       },
     })
     const draft = await open()
-    draft?.hear({ type: 'text', delta: 'One' })
+    draft?.onPart({ type: 'text', delta: 'One' })
     await settle()
     refuse = false
-    draft?.hear({ type: 'text', delta: ' two' })
+    draft?.onPart({ type: 'text', delta: ' two' })
     await clock.advance(8000)
     await settle()
     expect(shown).toEqual([])
@@ -139,9 +139,9 @@ describe('a reply that is shown while it is made', () => {
       },
     })
     const draft = await open()
-    draft?.hear({ type: 'text', delta: 'One' })
+    draft?.onPart({ type: 'text', delta: 'One' })
     await settle()
-    draft?.hear({ type: 'text', delta: ' two' })
+    draft?.onPart({ type: 'text', delta: ' two' })
     await clock.advance(5000)
     await settle()
     expect(tries).toBe(1)
@@ -151,7 +151,7 @@ describe('a reply that is shown while it is made', () => {
     const edit = Promise.withResolvers<void>()
     const { open } = bench({ update: () => edit.promise })
     const draft = await open()
-    draft?.hear({ type: 'text', delta: 'One' })
+    draft?.onPart({ type: 'text', delta: 'One' })
     await settle()
     let isStopped = false
     const stopped = draft?.stop().then(() => (isStopped = true))

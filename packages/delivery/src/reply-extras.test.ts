@@ -12,7 +12,6 @@ import { memoryWorkspace } from '@sluice/testkit/memory-workspace'
 import * as v from 'valibot'
 import { afterEach, expect, test } from 'vitest'
 import { type Deliveries, startDeliveries } from './deliveries.ts'
-import { DeliveryQueue } from './delivery-queue.ts'
 
 const REPLY: NewReply = {
   channel: 'x',
@@ -68,27 +67,29 @@ async function bench({ channel: changes = {}, files = {}, cut = [], isEditable =
   for (const number of await store.outbox.add(cut)) await store.outbox.start(number)
   const deliveries: Deliveries = await startDeliveries({
     store,
-    agent: { run: () => Promise.reject(new Error('no turn runs here')) },
-    clients: { ofCaller: () => 'client' as ClientId },
     events: host.events,
     approvals: {
-      answered: async () => undefined,
+      matchReply: () => undefined,
+      handleReply: () => Promise.reject(new Error('no reply to an approval comes here')),
       current: async (outbound) => outbound,
     },
-    createAnswerRunner: ({ clock, log, lanes }) => new DeliveryQueue({ lanes, clock, log, work: async () => 'done' }),
-    sops: () => undefined,
     changedElsewhere: async () => {},
     clock,
     log: host.log,
-    generation: () => 1,
-    channels: () => [isEditable ? channel : uneditable],
-    config: () => v.parse(deliverySection.schema, {}),
-    lanes: new LaneQueue({ clock, permits: () => 1 }),
-    observe: () => {},
-    traces: () => false,
-    within: (_, work) => work(),
-    workspace: () => workspace,
-    transcribe: () => undefined,
+    features: {
+      onChange: () => () => {},
+      channels: () => [isEditable ? channel : uneditable],
+      config: () => v.parse(deliverySection.schema, {}),
+      workspace: () => workspace,
+      transcribe: () => undefined,
+      procedures: () => undefined,
+    },
+    turns: {
+      agent: { run: () => Promise.reject(new Error('no turn runs here')) },
+      lanes: new LaneQueue({ clock, permits: () => 1 }),
+      clients: { ofCaller: (caller) => caller as ClientId },
+    },
+    telemetry: { observe: () => {}, traces: () => false, within: (_, work) => work() },
     scrub: (text) => text,
   })
   ending.push(async () => {

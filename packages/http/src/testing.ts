@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import type { Agent, TurnRequest } from '@sluice/agent'
-import { createApprovals } from '@sluice/approvals'
+import { ApprovalRegistry } from '@sluice/approvals'
 import { gatewaySection } from '@sluice/config'
 import { createClients } from '@sluice/delivery'
 import { createEventBus, createForwardingWatch, type HideSecrets, newToken, noSecrets, type Runtime, type Snapshot } from '@sluice/runtime'
@@ -216,8 +216,9 @@ function testRuntime({ agent, store, clock, log, snapshots }: TestParts, options
     store,
     agent,
     bus,
-    approvals: createApprovals({
+    approvals: new ApprovalRegistry({
       store: store.approvals,
+      inbox: store.inbox,
       bus,
       clock,
       log,

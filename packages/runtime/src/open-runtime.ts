@@ -1,7 +1,7 @@
 /** Opens one runtime: configuration, store, features and agent; everything but HTTP. */
 import { randomBytes } from 'node:crypto'
 import { type Agent, type Approver, createAgent, createScrub } from '@sluice/agent'
-import { type ApprovalRegistry, createApprovals, createToolApprover } from '@sluice/approvals'
+import { ApprovalRegistry, createToolApprover } from '@sluice/approvals'
 import {
   agentSection,
   approvalsSection,
@@ -268,8 +268,9 @@ export class OpenRuntime implements Runtime {
   }
 
   #createApprovals(): ApprovalRegistry {
-    return createApprovals({
+    return new ApprovalRegistry({
       store: this.store.approvals,
+      inbox: this.store.inbox,
       bus: this.bus,
       clock: this.clock,
       log: this.log.child('approvals'),

@@ -14,8 +14,7 @@ import { type TestClock, testClock } from '@sluice/testkit/clock'
 import { type TestHost, testHost } from '@sluice/testkit/host'
 import * as v from 'valibot'
 import { afterEach } from 'vitest'
-import { createAnswerRunner } from '../answer-runner.ts'
-import { type ApprovalRegistry, createApprovals } from '../registry.ts'
+import { ApprovalRegistry } from '../registry.ts'
 
 /** What a channel was told to send or to change. */
 export interface SentMessage extends Outbound {
@@ -126,8 +125,9 @@ async function approvalBench(options: ApprovalBenchOptions = {}): Promise<Approv
     }
   })
   let deliveries: Deliveries | undefined
-  const approvals = createApprovals({
+  const approvals = new ApprovalRegistry({
     store: store.approvals,
+    inbox: store.inbox,
     bus,
     clock,
     log,
@@ -140,22 +140,23 @@ async function approvalBench(options: ApprovalBenchOptions = {}): Promise<Approv
   deliveries = await startDeliveries({
     store,
     approvals,
-    createAnswerRunner: (options) => createAnswerRunner({ ...options, approvals }),
-    agent: playedAgent(store, clock, turns, options.turn ?? (({ text }) => `re: ${text}`)),
-    clients: { ofCaller: (caller) => caller as ClientId },
+    turns: {
+      agent: playedAgent(store, clock, turns, options.turn ?? (({ text }) => `re: ${text}`)),
+      lanes: new LaneQueue({ clock, permits: () => 1 }),
+      clients: { ofCaller: (caller) => caller as ClientId },
+    },
     events: bus,
     clock,
     log,
-    generation: () => 1,
-    channels: () => channels,
-    config: () => v.parse(deliverySection.schema, options.maxPending === undefined ? {} : { max_pending: options.maxPending }),
-    lanes: new LaneQueue({ clock, permits: () => 1 }),
-    observe: () => {},
-    traces: () => false,
-    within: (_, work) => work(),
-    workspace: () => host.workspace,
-    transcribe: () => undefined,
-    sops: () => undefined,
+    features: {
+      onChange: () => () => {},
+      channels: () => channels,
+      config: () => v.parse(deliverySection.schema, options.maxPending === undefined ? {} : { max_pending: options.maxPending }),
+      workspace: () => host.workspace,
+      transcribe: () => undefined,
+      procedures: () => undefined,
+    },
+    telemetry: { observe: () => {}, traces: () => false, within: (_, work) => work() },
     changedElsewhere: () => approvals.look(),
     scrub: (text) => text,
   })

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { EventBus } from '@sluice/runtime'
 import type { Clock, Logger, Store } from '@sluice/sdk'
 import { openStore } from '@sluice/store'
-import { type ApprovalRegistry, createApprovals } from '../registry.ts'
+import { ApprovalRegistry } from '../registry.ts'
 
 export interface TestApprovals {
   readonly approvals: ApprovalRegistry
@@ -23,7 +23,15 @@ export function openTestApprovals(deps: {
   const folder = mkdtempSync(join(tmpdir(), 'approvals-'))
   const store = openStore({ file: join(folder, 'sluice.db'), clock: deps.clock, log: deps.log })
   const none = (): readonly never[] => []
-  const approvals = createApprovals({ ...deps, store: store.approvals, channels: none, features: none, targets: none, queued: () => {} })
+  const approvals = new ApprovalRegistry({
+    ...deps,
+    store: store.approvals,
+    inbox: store.inbox,
+    channels: none,
+    features: none,
+    targets: none,
+    queued: () => {},
+  })
   return {
     approvals,
     store,

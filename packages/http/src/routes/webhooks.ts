@@ -1,6 +1,6 @@
 /** The webhooks of chat platforms: size, proof over the raw bytes, parse, keep. The first step that refuses answers. */
 
-import { type Ingress, type IngressWatch, watchIngress } from '@sluice/delivery'
+import { type Deliveries, type IngressWatch, watchIngress } from '@sluice/delivery'
 import { BoundedMap } from '@sluice/kit'
 import type { Runtime, Snapshot } from '@sluice/runtime'
 import { AppError, type Channel, type Raw, type Webhook } from '@sluice/sdk'
@@ -14,7 +14,7 @@ import { JSON_HEADERS, withSecurityHeaders } from '../respond.ts'
 /** Where the messages of channels go. */
 export interface Intake {
   /** Resolves once the messages are durable. */
-  readonly receive: Ingress['receive']
+  readonly receive: Deliveries['receive']
   /** True if the address is not loopback: unsigned webhooks are then served only if `[gateway]` allows them. */
   readonly demandsProof: boolean
 }

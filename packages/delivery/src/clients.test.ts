@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createClients } from './client.ts'
+import { createClients } from './clients.ts'
 
 test('§1 a client is one connection acting as one device: the same for both the same, else another', () => {
   const clients = createClients()

@@ -1,4 +1,4 @@
-/** What people are asked, as messages of a platform's length: what it is about, then how to answer, which is never cut off from the buttons. */
+/** The text of a prompt in messages of a platform's length: the question, then the instructions, in one message with the buttons. */
 
 import { measure, reach, splitText } from '@sluice/kit'
 import type { Approval, Channel } from '@sluice/sdk'
@@ -6,27 +6,24 @@ import type { Approval, Channel } from '@sluice/sdk'
 type Limits = Channel['limits']
 type Asked = Pick<Approval, 'gate' | 'title' | 'message' | 'approveKeywords' | 'rejectKeywords'>
 
-/** Texts of nothing else read the same on every platform: no platform takes them for markup, emoji or links. */
+/** A text of only these characters reads the same on every platform: none takes it for markup, emoji or links. */
 const NO_MARKUP = /^(?:[A-Za-z0-9 .,/='"\n-]|: )*$/
-/** Of one code block. Counted as platforms with entities count, none of which cuts a block of this size in two. */
+/** The length of a code block, counted as platforms with entities count. None of them splits a block of this length. */
 const BLOCK_CHARS_MAX = 2000
 const ENTITY_CHARS = 5
 const CONTINUES = '(This call goes on in the next message.)'
 
-const quoted = (keywords: readonly string[]): string => keywords.map((keyword) => `\`${keyword}\``).join(', ')
-
-/** `reject <your feedback>` shows one keyword: the others are spoken of where there are any. */
-function instructions({ approveKeywords, rejectKeywords }: Asked): string {
-  const [first = '', ...others] = rejectKeywords
-  const also = others.length === 0 ? '' : ` (or ${quoted(others)})`
-  const approve = approveKeywords.length === 1 ? 'Reply with' : 'Reply with one of:'
-  return `${approve} ${quoted(approveKeywords)} to approve. Reply with \`${first}\` <your feedback> to reject${also}.`
+/** The messages in order; the last one gets the buttons. */
+export const promptParts = (asked: Asked, limits: Limits): readonly string[] => {
+  const ending = instructions(asked)
+  const parts = bodyParts(asked, limits)
+  const last = parts.at(-1)
+  const joined = last === undefined ? ending : `${last}\n\n${ending}`
+  if (measure(joined, limits.unit) <= limits.text) return [...parts.slice(0, -1), joined]
+  return [...parts, ...splitText(ending, limits)]
 }
 
-/** The parts in order; the last one has the buttons. */
-export const promptParts = (asked: Asked, limits: Limits): readonly string[] => endingWith(asked, instructions(asked), limits)
-
-/** The last part again, with what became of it in place of the instructions. */
+/** The last message again, with the verdict in place of the instructions. */
 export function decidedPart(asked: Asked, verdict: string, limits: Limits): string {
   const last = promptParts(asked, limits).at(-1) ?? ''
   const ending = instructions(asked)
@@ -36,27 +33,30 @@ export function decidedPart(asked: Asked, verdict: string, limits: Limits): stri
   return measure(whole, limits.unit) <= limits.text ? whole : first
 }
 
-function endingWith(asked: Asked, ending: string, limits: Limits): readonly string[] {
-  const parts = bodyParts(asked, limits)
-  const last = parts.at(-1)
-  const joined = last === undefined ? ending : `${last}\n\n${ending}`
-  if (measure(joined, limits.unit) <= limits.text) return [...parts.slice(0, -1), joined]
-  return [...parts, ...splitText(ending, limits)]
+const quoted = (keywords: readonly string[]): string => keywords.map((keyword) => `\`${keyword}\``).join(', ')
+
+/** `reject <your feedback>` shows the first keyword; the others are listed after it. */
+function instructions({ approveKeywords, rejectKeywords }: Asked): string {
+  const [first = '', ...others] = rejectKeywords
+  const also = others.length === 0 ? '' : ` (or ${quoted(others)})`
+  const approve = approveKeywords.length === 1 ? 'Reply with' : 'Reply with one of:'
+  return `${approve} ${quoted(approveKeywords)} to approve. Reply with \`${first}\` <your feedback> to reject${also}.`
 }
 
+/** Title and message. A tool call that a platform could change or hide parts of is shown in code blocks. */
 function bodyParts({ gate, title, message }: Asked, limits: Limits): readonly string[] {
   const text = [title, message].filter((part) => part.trim() !== '').join('\n\n')
   const isShort = measure(text, limits.unit) <= limits.text
   if (gate !== 'tool' || message === '' || (isShort && NO_MARKUP.test(message))) return splitText(text, limits)
   const block = (code: string): string => `\`\`\`\n${code}\n\`\`\``
   const around = measure([title, block(''), CONTINUES].join('\n\n'), limits.unit)
-  // Every platform takes messages several times as long as the longest title.
+  // The limit of every platform is several times the longest title.
   const room = Math.max(1, limits.text - around)
   const slices = slicesOf(message, { text: room, unit: limits.unit })
   return slices.map((code, at) => [...(at === 0 ? [title] : []), block(code), ...(at < slices.length - 1 ? [CONTINUES] : [])].join('\n\n'))
 }
 
-/** Slices that join to exactly `text`. No slice begins or ends with white space, which nobody would see there. */
+/** Slices that join to exactly `text`. No slice begins or ends with white space, which would not be visible there. */
 function slicesOf(text: string, limits: Pick<Limits, 'text' | 'unit'>): readonly string[] {
   const slices: string[] = []
   for (let at = 0; at < text.length; ) {
@@ -69,7 +69,7 @@ function slicesOf(text: string, limits: Pick<Limits, 'text' | 'unit'>): readonly
   return slices
 }
 
-/** Neither at white space nor between the halves of a character. */
+/** Whether the text may be cut here: neither at white space nor between the halves of a character. */
 const isCut = (text: string, at: number): boolean => !/\s|.[\udc00-\udfff]/.test(text.slice(at - 1, at + 1))
 
 function endOfBlock(text: string, start: number): number {

@@ -8,7 +8,7 @@ import { testClock } from '@sluice/testkit/clock'
 import { testHost } from '@sluice/testkit/host'
 import { sopRun, startOf } from '@sluice/testkit/store-rules/sop-samples'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { takenBySops } from './by-sops.ts'
+import { fireProcedures } from './procedures.ts'
 
 const CHANNEL: Channel = {
   name: 'chatapp',
@@ -61,8 +61,8 @@ async function offer(dispatched: readonly SopDispatch[], channel = CHANNEL, engi
       return dispatched
     },
   }
-  const deps = { store, log: testHost().log, sops: () => (engine ? sops : undefined) }
-  const take = () => takenBySops(deps, channel, number ?? 0)
+  const options = { store, log: testHost().log, procedures: engine ? sops : undefined }
+  const take = () => fireProcedures(options, channel, number ?? 0)
   return { taken: await take(), take, fired, number: number ?? 0 }
 }
 
@@ -122,7 +122,7 @@ test('a message that an operator replays starts its procedure once more', async 
     fire: async ({ key }, also) =>
       store.sops.start([startOf(sopRun(`r${++runs}`))], { atMs: 9, ...(key !== undefined && { key }), ...also }),
   }
-  const take = () => takenBySops({ store, log: testHost().log, sops: () => sops }, CHANNEL, number)
+  const take = () => fireProcedures({ store, log: testHost().log, procedures: sops }, CHANNEL, number)
   const started = async () => (await store.sops.runs({ limit: 10 })).map(({ id }) => id)
   expect(await take()).toBe(true)
   expect(await take()).toBe(false)

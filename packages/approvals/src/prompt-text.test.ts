@@ -1,7 +1,7 @@
 /** Prompts about tool calls, in messages of any platform's length. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { promptParts } from './prompt-parts.ts'
+import { promptParts } from './prompt-text.ts'
 
 const asked = (message: string, gate: 'tool' | 'sop' = 'tool') => ({
   gate,

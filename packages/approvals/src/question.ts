@@ -1,4 +1,4 @@
-/** A question, checked, as it is kept. */
+/** Checks a question and makes the approval that is stored for it. */
 import { randomBytes } from 'node:crypto'
 import { APPROVAL_MESSAGE_CHARS_MAX, AppError, type ApprovalKey, type NewApproval, type Question } from '@sluice/sdk'
 import { keywordsOf } from './keywords.ts'
@@ -8,15 +8,15 @@ export const WORKFLOW_CHARS_MAX = 200
 export const TITLE_CHARS_MAX = 256
 /** Ten years. */
 export const TIMEOUT_SECS_MAX = 315_360_000
-/** 16 characters of base64url: a button's value stays far below what any platform takes. */
+/** 16 characters of base64url, so that a button's value is far shorter than every platform's limit. */
 const TOKEN_BYTES = 12
 
 const PRINTABLE = /^[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]+$/u
 
-/** One text for one key, so that no two keys share one. */
+/** The key as one text; no two keys have the same. */
 export const keyText = ({ runId, stepId }: ApprovalKey): string => JSON.stringify([runId, stepId])
 
-/** Throws `invalid_request`. */
+/** Throws `invalid_request` for a question with a member that is too long or malformed. */
 export function newApproval(question: Question, nowMs: number): NewApproval {
   const { runId, stepId, gate, workflow, title, message, timeoutSecs, callHash = null, owner = null, origin } = question
   checkId(runId, 'run_id')
@@ -46,7 +46,7 @@ export function newApproval(question: Question, nowMs: number): NewApproval {
 function checkId(id: string, name: string): void {
   if (id.length > ID_CHARS_MAX || !PRINTABLE.test(id) || id.trim() !== id)
     throw new AppError('invalid_request', `${name} is 1 to ${ID_CHARS_MAX} printable characters`)
-  // Whoever reads an address takes them for steps in a path.
+  // Clients resolve these segments when they parse the address of an approval.
   if (id === '.' || id === '..') throw new AppError('invalid_request', `${name} cannot be '${id}'`)
 }
 

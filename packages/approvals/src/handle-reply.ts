@@ -1,0 +1,62 @@
+/** Handles messages that answer approvals: the decision and the end of the message are one commit, and no turn runs. */
+import { waitingReplies } from '@sluice/delivery'
+import type { Approval, ApprovalStore, Approvals, Channel, Clock, InboxStore, StartedMessage, Waiting } from '@sluice/sdk'
+import { type Verdict, verdictOf } from './keywords.ts'
+import { lateText, noticeTo } from './prompts.ts'
+import type { ReplyMatcher } from './replies.ts'
+
+export interface ReplyHandling {
+  readonly store: Pick<ApprovalStore, 'get'>
+  readonly inbox: Pick<InboxStore, 'done'>
+  readonly matcher: Pick<ReplyMatcher, 'matchPress'>
+  readonly clock: Clock
+  channels(): readonly Channel[]
+  /** As `Approvals.decide`; `inbox` is done in the same commit if the decision wins. */
+  decide(key: Approval, decision: Parameters<Approvals['decide']>[1], inbox: number): ReturnType<Approvals['decide']>
+  /** Called with notices to send, once they are durable. */
+  queued(replies: readonly Waiting[]): void
+}
+
+const NOTHING_OPEN = 'This answers nothing that is still open.'
+
+interface Reply {
+  readonly approval: Approval
+  readonly verdict: Verdict | undefined
+}
+
+/** Decides the approval, or tells the sender why the reply decides nothing. */
+export async function handleReply(handling: ReplyHandling, started: StartedMessage): Promise<void> {
+  const { number, channel, message } = started
+  const reply = await matchedReply(handling, started)
+  if (!reply) return notify(handling, started, NOTHING_OPEN)
+  const { approval, verdict } = reply
+  if (approval.state !== 'pending') return notify(handling, started, lateText(approval))
+  if (!verdict) return notify(handling, started, NOTHING_OPEN)
+  const { approved, feedback } = verdict
+  const decision = {
+    state: approved ? 'approved' : 'rejected',
+    by: `${channel}:${message.sender}`,
+    ...(feedback !== null && { feedback }),
+  } as const
+  const decided = await handling.decide(approval, decision, number)
+  if (!decided.won) await notify(handling, started, lateText(decided.approval))
+}
+
+/** A text was matched to its approval when it arrived, and is not matched again. */
+async function matchedReply(
+  { store, matcher }: ReplyHandling,
+  { channel, approval: key, message }: StartedMessage,
+): Promise<Reply | undefined> {
+  if (message.pressed) return matcher.matchPress(channel, message)
+  const approval = key && (await store.get(key))
+  return approval && { approval, verdict: verdictOf(message.text, approval) }
+}
+
+/** Answers the sender. The notice is queued and the message ended in one commit, so that it is sent once. */
+async function notify(handling: ReplyHandling, { number, channel: name, account, message }: StartedMessage, text: string): Promise<void> {
+  const { channels, clock, inbox, queued } = handling
+  const nowMs = clock.nowMs()
+  const channel = channels().find((candidate) => candidate.name === name)
+  const notices = channel ? [noticeTo({ channel, account, to: message.to }, text, nowMs)] : []
+  queued(waitingReplies(notices, await inbox.done(number, nowMs, notices)))
+}

@@ -1,0 +1,134 @@
+/** The approvals that wait for a reply: an index in memory to match replies by, and the pages of the store. */
+import { setImmediate } from 'node:timers/promises'
+import type { Address, Approval, ApprovalKey, ApprovalPrompt, ApprovalStore } from '@sluice/sdk'
+import { APPROVE_KEYWORDS, type Keywords, REJECT_KEYWORDS } from './keywords.ts'
+import { keyText } from './question.ts'
+
+/** The part of an approval that matching a reply takes; everything else stays in the store. */
+export interface OpenApproval extends ApprovalKey, Keywords {
+  readonly expiresAtMs: number | null
+  readonly prompts: readonly ApprovalPrompt[]
+  /** The sender of the message that led to the question; null where that is not known. */
+  readonly person: string | null
+}
+
+/** A conversation, or one thread of it. */
+type Place = Pick<ApprovalPrompt, 'channel' | 'account'> & { readonly to: Pick<Address, 'to' | 'thread'> }
+
+const PAGE_ROWS = 100
+
+const placeText = ({ channel, account, to }: Place): string => JSON.stringify([channel, account, to.to, to.thread])
+
+/** The key of one message of a platform. Names of channels and accounts never contain the separator. */
+export const messageKey = (channel: string, account: string, providerId: string): string => `${channel}\0${account}\0${providerId}`
+
+export function openApprovalOf(approval: Approval): OpenApproval {
+  const { runId, stepId, approveKeywords, rejectKeywords, expiresAtMs, prompts, person } = approval
+  return {
+    runId,
+    stepId,
+    approveKeywords: shared(approveKeywords, APPROVE_KEYWORDS),
+    rejectKeywords: shared(rejectKeywords, REJECT_KEYWORDS),
+    expiresAtMs,
+    prompts,
+    person,
+  }
+}
+
+/** Returns the default list itself in place of an equal one, which saves memory. */
+const shared = (keywords: readonly string[], defaults: readonly string[]): readonly string[] =>
+  keywords.length === defaults.length && keywords.every((keyword, index) => keyword === defaults[index]) ? defaults : keywords
+
+export class OpenApprovals {
+  readonly #byKey = new Map<string, OpenApproval>()
+  /** By each message that asks. */
+  readonly #byMessage = new Map<string, OpenApproval>()
+  readonly #byPlace = new Map<string, Set<OpenApproval>>()
+  /** By the outbox number of each prompt that has no provider id yet. */
+  readonly #byUnsentPrompt = new Map<number, OpenApproval>()
+
+  get size(): number {
+    return this.#byKey.size
+  }
+
+  values(): Iterable<OpenApproval> {
+    return this.#byKey.values()
+  }
+
+  get(key: ApprovalKey): OpenApproval | undefined {
+    return this.#byKey.get(keyText(key))
+  }
+
+  /** Adds the approval, or replaces the entry of its key. */
+  set(approval: Approval): OpenApproval {
+    this.delete(approval)
+    const open = openApprovalOf(approval)
+    this.#byKey.set(keyText(open), open)
+    for (const prompt of open.prompts) {
+      const place = placeText(prompt)
+      const there = this.#byPlace.get(place)
+      if (there) there.add(open)
+      else this.#byPlace.set(place, new Set([open]))
+      if (prompt.providerId === null) this.#byUnsentPrompt.set(prompt.number, open)
+      else this.#byMessage.set(messageKey(prompt.channel, prompt.account, prompt.providerId), open)
+    }
+    return open
+  }
+
+  delete(key: ApprovalKey): void {
+    const open = this.get(key)
+    if (!open) return
+    this.#byKey.delete(keyText(key))
+    for (const prompt of open.prompts) {
+      const place = placeText(prompt)
+      const there = this.#byPlace.get(place)
+      there?.delete(open)
+      if (there?.size === 0) this.#byPlace.delete(place)
+      this.#byUnsentPrompt.delete(prompt.number)
+      if (prompt.providerId !== null) this.#byMessage.delete(messageKey(prompt.channel, prompt.account, prompt.providerId))
+    }
+  }
+
+  /** The approval that a message of a platform asks about. */
+  ofMessage(channel: string, account: string, providerId: string): OpenApproval | undefined {
+    return this.#byMessage.get(messageKey(channel, account, providerId))
+  }
+
+  /** The approvals with a prompt in this conversation or thread. */
+  at(place: Place): ReadonlySet<OpenApproval> | undefined {
+    return this.#byPlace.get(placeText(place))
+  }
+
+  /** The approval whose prompt, with this outbox number, has no provider id yet. */
+  ofUnsentPrompt(outbox: number): OpenApproval | undefined {
+    return this.#byUnsentPrompt.get(outbox)
+  }
+
+  /** The approvals with a prompt of this account that has no provider id yet. */
+  unsent(channel: string, account: string): ReadonlySet<OpenApproval> {
+    const found = new Set<OpenApproval>()
+    for (const [number, open] of this.#byUnsentPrompt) {
+      const prompt = open.prompts.find((candidate) => candidate.number === number)
+      if (prompt?.channel === channel && prompt.account === account) found.add(open)
+    }
+    return found
+  }
+}
+
+/**
+ * Every stored approval that is pending, or decided and not acknowledged, the oldest first; with `decided` only the latter.
+ * Reads page by page, and lets other work run between two pages.
+ */
+export async function* unsettled(
+  store: Pick<ApprovalStore, 'unsettled'>,
+  { decided }: { readonly decided?: true } = {},
+): AsyncGenerator<Approval> {
+  for (let after: ApprovalKey | null = null; ; ) {
+    const page: readonly Approval[] = await store.unsettled({ after, limit: PAGE_ROWS, ...(decided && { decided }) })
+    yield* page
+    const last = page.at(-1)
+    if (!last || page.length < PAGE_ROWS) return
+    after = last
+    await setImmediate()
+  }
+}

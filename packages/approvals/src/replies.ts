@@ -1,0 +1,142 @@
+/** Matches replies to approvals: by the message that is quoted, by its thread, by a pressed button, or without a quote. */
+
+import { BoundedMap } from '@sluice/kit'
+import type { Approval, ApprovalKey, ApprovalPrompt, ApprovalStore, Channel, Inbound } from '@sluice/sdk'
+import { type Verdict, verdictOf } from './keywords.ts'
+import { messageKey, type OpenApproval, type OpenApprovals, openApprovalOf } from './open-approvals.ts'
+
+/** Decided approvals that are remembered, so that the sender of a late reply learns the decision. */
+const DECIDED_MAX = 1000
+/** Approvals with unsent prompts that are read from the store for one message. */
+const UNSENT_READ_MAX = 16
+
+const APPROVE = 'a.'
+const REJECT = 'r.'
+const BUTTON_VALUE = /^[ar]\.[A-Za-z0-9_-]{1,40}$/
+
+export const approveValue = (token: string): string => APPROVE + token
+export const rejectValue = (token: string): string => REJECT + token
+
+/** The token in a button's value; undefined for a value that is not of an approval. */
+export const tokenIn = (value: string): string | undefined => (BUTTON_VALUE.test(value) ? value.slice(APPROVE.length) : undefined)
+
+type Message = Pick<Inbound, 'account' | 'sender' | 'to' | 'inReplyTo'>
+
+export class ReplyMatcher {
+  readonly #store: Pick<ApprovalStore, 'get' | 'byToken'>
+  readonly #open: OpenApprovals
+  /** Decided approvals, by each message that asked. */
+  readonly #decided = new BoundedMap<string, OpenApproval>(DECIDED_MAX)
+
+  constructor(store: Pick<ApprovalStore, 'get' | 'byToken'>, open: OpenApprovals) {
+    this.#store = store
+    this.#open = open
+  }
+
+  /**
+   * The approval that a text answers, open or decided lately; undefined for any other text. Call it only for messages of
+   * allowed senders. Returns no promise while no approval is open, because every message is matched.
+   */
+  match(channel: Channel, inbound: Inbound): ApprovalKey | undefined | Promise<ApprovalKey | undefined> {
+    return this.#open.size === 0 && this.#decided.size === 0 ? undefined : this.#find(channel, inbound)
+  }
+
+  /** The approval whose button was pressed and the button's decision; undefined if the button is on no prompt of the conversation. */
+  async matchPress(
+    channel: string,
+    { account, to, pressed }: Inbound,
+  ): Promise<{ readonly approval: Approval; readonly verdict: Verdict } | undefined> {
+    const token = pressed && tokenIn(pressed.value)
+    if (!pressed || token === undefined) return undefined
+    const approval = await this.#store.byToken(token)
+    const isItsButton = approval?.prompts.some(
+      (prompt) =>
+        prompt.channel === channel &&
+        prompt.account === account &&
+        (isConversationOf(to.to, prompt) || prompt.providerId === to.to) &&
+        (prompt.providerId === null || prompt.providerId === pressed.message),
+    )
+    if (!approval || !isItsButton) return undefined
+    return { approval, verdict: { approved: pressed.value.startsWith(APPROVE), feedback: null } }
+  }
+
+  /** Remembers a decided approval. */
+  remember(approval: Approval): void {
+    const decided = openApprovalOf(approval)
+    for (const { channel, account, providerId } of decided.prompts)
+      if (providerId !== null) this.#decided.set(messageKey(channel, account, providerId), decided)
+  }
+
+  async #find(channel: Channel, inbound: Inbound): Promise<OpenApproval | undefined> {
+    const { name } = channel
+    for (const id of namedMessages(inbound)) {
+      const named = this.#open.ofMessage(name, inbound.account, id) ?? this.#decided.get(messageKey(name, inbound.account, id))
+      if (named && answers(named, channel, inbound)) return named
+    }
+    return this.#matchWithoutQuote(channel, inbound) ?? (await this.#matchJustSent(channel, inbound))
+  }
+
+  /**
+   * The only approval that is open in the conversation, if the message clearly decides it: in the thread that the prompt was put
+   * into, or, on a platform without quotes, from the person whom the question concerns.
+   */
+  #matchWithoutQuote(channel: Channel, inbound: Inbound): OpenApproval | undefined {
+    const there = this.#open.at({ channel: channel.name, account: inbound.account, to: inbound.to })
+    if (there?.size !== 1) return undefined
+    const [only] = there
+    return only && mayOmitQuote(inbound, channel, only.person) && isClear(inbound.text, only) ? only : undefined
+  }
+
+  /** Reads approvals whose prompts are being sent: a reply may arrive before the provider id of its prompt is known here. */
+  async #matchJustSent(channel: Channel, inbound: Inbound): Promise<OpenApproval | undefined> {
+    const candidates = [...this.#open.unsent(channel.name, inbound.account)].filter((candidate) => verdictOf(inbound.text, candidate))
+    for (const candidate of candidates.slice(0, UNSENT_READ_MAX)) {
+      const approval = await this.#store.get(candidate)
+      if (approval?.state !== 'pending') continue
+      const fresh = this.#open.set(approval)
+      if (answers(fresh, channel, inbound)) return fresh
+    }
+    return undefined
+  }
+}
+
+const answers = (candidate: OpenApproval, channel: Channel, inbound: Inbound): boolean =>
+  candidate.prompts.some((prompt) => quotesPrompt(inbound, channel.name, prompt)) && verdictOf(inbound.text, candidate) !== undefined
+
+/** A keyword alone, or the rejection that the prompt asks for. Any other text that begins with a keyword may be conversation. */
+function isClear(text: string, candidate: OpenApproval): boolean {
+  const verdict = verdictOf(text, candidate)
+  if (!verdict || verdict.feedback === null) return verdict !== undefined
+  return !verdict.approved && verdictOf(text, { approveKeywords: [], rejectKeywords: candidate.rejectKeywords.slice(0, 1) }) !== undefined
+}
+
+/** The provider ids of the messages that a message may be a reply to. */
+const namedMessages = ({ inReplyTo, to }: Message): readonly string[] =>
+  [inReplyTo, to.thread, to.to].filter((id): id is string => id !== undefined)
+
+/** Whether the message quotes the prompt or is in the thread that the prompt opened; a thread may be a conversation of its own. */
+function quotesPrompt({ account, to, inReplyTo }: Message, channel: string, prompt: ApprovalPrompt): boolean {
+  const { providerId } = prompt
+  if (providerId === null || prompt.channel !== channel || prompt.account !== account) return false
+  return to.to === providerId || (isConversationOf(to.to, prompt) && (inReplyTo === providerId || to.thread === providerId))
+}
+
+/**
+ * Whether the prompt is in this conversation. Some platforms number the messages of each conversation by themselves; others make
+ * the conversation a part of the message id, in another spelling than the configuration's.
+ */
+const isConversationOf = (conversation: string, { to, providerId }: Pick<ApprovalPrompt, 'to' | 'providerId'>): boolean =>
+  conversation === to.to || providerId?.startsWith(`${conversation}:`) === true
+
+/** Whether a message in the conversation of a prompt may answer it without a quote; `person` is whom the question concerns. */
+function mayOmitQuote({ to, sender, inReplyTo }: Message, channel: Channel, person: string | null): boolean {
+  const { notifications } = channel
+  const quotesAnother = inReplyTo !== undefined && inReplyTo !== to.thread
+  if (quotesAnother) return false
+  // In a thread; but the messenger's threads are rooms with other conversations, where people can quote.
+  if (notifications) return to.thread !== undefined && notifications.target !== 'messenger'
+  // A platform without notifications has neither quotes nor threads.
+  const normal = (name: string): string => channel.normalise?.(name) ?? name
+  // The address of a conversation with one person is that person.
+  return normal(sender) === normal(person ?? to.to)
+}

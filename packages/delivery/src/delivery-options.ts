@@ -1,0 +1,81 @@
+/** The collaborators of durable delivery. */
+import type { Agent } from '@sluice/agent'
+import type { DeliveryConfig } from '@sluice/config'
+import type { LaneQueue } from '@sluice/kit'
+import type {
+  ApprovalKey,
+  Channel,
+  Clock,
+  Events,
+  Inbound,
+  Logger,
+  Observation,
+  Outbound,
+  Sops,
+  StartedMessage,
+  Store,
+  Transcribe,
+  WithinTrace,
+  Workspace,
+} from '@sluice/sdk'
+import type { Clients } from './clients.ts'
+
+export interface DeliveryOptions {
+  readonly store: Pick<Store, 'inbox' | 'outbox' | 'foreignVersion'>
+  readonly features: DeliveryFeatures
+  readonly turns: DeliveryTurns
+  readonly approvals: DeliveryApprovals
+  readonly telemetry: DeliveryTelemetry
+  readonly events: Events
+  readonly clock: Clock
+  readonly log: Logger
+  /** Removes secrets from a text that another system wrote, before it is stored or reported. */
+  scrub(text: string): string
+  /** Called after another process has changed the store. */
+  changedElsewhere(): Promise<void>
+}
+
+/** The features and settings in force; each call reads them anew, since a reload may change them. */
+export interface DeliveryFeatures {
+  /** Calls `listener` after each change of the features in force. Returns an unsubscribe function. */
+  onChange(listener: () => void): () => void
+  /** The channels that are ready. */
+  channels(): readonly Channel[]
+  config(): DeliveryConfig
+  workspace(): Workspace
+  /** Undefined: recordings are files like any other. */
+  transcribe(): Transcribe | undefined
+  /** Undefined: no message starts a procedure. */
+  procedures(): Procedures | undefined
+}
+
+/** The part of the engine of procedures that delivery uses. */
+export type Procedures = Pick<Sops, 'matches' | 'fire'>
+
+/** Where turns run. */
+export interface DeliveryTurns {
+  readonly agent: Pick<Agent, 'run'>
+  /** Where messages wait for their turn; the agent's other turns wait there too. */
+  readonly lanes: LaneQueue
+  readonly clients: Pick<Clients, 'ofCaller'>
+}
+
+/** The part of approvals that delivery uses. */
+export interface DeliveryApprovals {
+  /** The approval that a text answers; undefined when it answers none. Called for every message that is no press of a button. */
+  matchReply(channel: Channel, inbound: Inbound): ApprovalKey | undefined | Promise<ApprovalKey | undefined>
+  /** Decides the approval that the message answers, or tells the sender why it decides nothing, and ends the message in the same commit. */
+  handleReply(message: StartedMessage): Promise<void>
+  /** The message as it must be sent now: the approval that a prompt asks about may have been decided while the prompt waited. */
+  current(message: Outbound, limits: Channel['limits']): Promise<Outbound>
+}
+
+export interface DeliveryTelemetry {
+  observe(observation: Observation): void
+  /** Whether an observer wants traces. */
+  traces(): boolean
+  readonly within: WithinTrace
+}
+
+export const channelNamed = ({ channels }: Pick<DeliveryFeatures, 'channels'>, name: string): Channel | undefined =>
+  channels().find((channel) => channel.name === name)

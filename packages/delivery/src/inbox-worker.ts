@@ -1,0 +1,249 @@
+/**
+ * Works the inbox off, by kind: a reply to an approval decides it, a procedure event starts procedures, and any other message
+ * is a turn whose reply is queued in the commit that ends the turn.
+ */
+import { newTurnId } from '@sluice/agent'
+import { type Attempt, type JobOutcome, LaneQueue } from '@sluice/kit'
+import {
+  AppError,
+  type Channel,
+  errorText,
+  formatTraceContext,
+  replyLane,
+  type SpentMessage,
+  type StartedMessage,
+  type Trace,
+  type Waiting,
+  type WaitingMessage,
+} from '@sluice/sdk'
+import { channelNamed, type DeliveryOptions } from './delivery-options.ts'
+import { type Account, DeliveryQueue, waitingReplies } from './delivery-queue.ts'
+import { type Draft, openDraft } from './draft.ts'
+import { textWithMedia } from './media.ts'
+import { watchAttempt } from './observe.ts'
+import { fireProcedures } from './procedures.ts'
+import { repliesOf } from './replies-of.ts'
+import { awayDelayMs, retryDelayMs } from './retry-delay.ts'
+import { channelOwner, senderOf } from './sessions.ts'
+import { startTyping } from './typing.ts'
+
+export interface InboxWorkerOptions extends DeliveryOptions {
+  /** Called for each message that needs no more work. */
+  onDone(row: Waiting): void
+  /** Called with replies to send, once they are durable. */
+  onReplies(replies: readonly Waiting[]): void
+  /** Aborts when the daemon stops. */
+  readonly stopping: AbortSignal
+}
+
+/** Replies to approvals that are worked on at once. */
+const APPROVAL_REPLIES_MAX = 4
+/** A message whose channel is not there, or that a stop interrupts, is looked at again after this time. */
+const ABSENT_DELAY_MS = 5000
+const HOUR_MS = 3_600_000
+
+interface Turn {
+  readonly channel: Channel
+  readonly started: StartedMessage
+  readonly attempt: Attempt
+  readonly draft: Draft | undefined
+  readonly trace: Trace
+  readonly onWait: (isWaiting: boolean) => void
+}
+
+export class InboxWorker {
+  readonly #options: InboxWorkerOptions
+  /** Turns and procedure events, in the lanes that all turns share. */
+  readonly #messages: DeliveryQueue
+  /** Replies to approvals have permits of their own, because the turns that hold the others may wait for them. */
+  readonly #approvalReplies: DeliveryQueue
+
+  constructor(options: InboxWorkerOptions) {
+    const { clock, log, onDone, turns } = options
+    const work = (row: WaitingMessage, attempt: Attempt): Promise<JobOutcome> => this.#work(row, attempt)
+    const lanes = new LaneQueue({ clock, permits: () => APPROVAL_REPLIES_MAX })
+    this.#options = options
+    this.#messages = new DeliveryQueue({ lanes: turns.lanes, clock, log, onDone, work })
+    this.#approvalReplies = new DeliveryQueue({ lanes, clock, log, onDone, work })
+  }
+
+  /** Messages that run or wait. */
+  get size(): number {
+    return this.#messages.size + this.#approvalReplies.size
+  }
+
+  /** How long the oldest message has been here. */
+  get oldestMs(): number {
+    return Math.max(this.#messages.oldestMs, this.#approvalReplies.oldestMs)
+  }
+
+  /** How long a turn of this account has been ready to start. */
+  readyMs(account: Account): number {
+    return this.#messages.readyMs(account)
+  }
+
+  /** Returns false for a message that is here already, and once the worker is stopped. */
+  enter(row: WaitingMessage): boolean {
+    return (row.kind === 'approval_reply' ? this.#approvalReplies : this.#messages).enter(row)
+  }
+
+  /** Starts no more messages. Resolves once the attempts under way have ended. */
+  async stop(): Promise<void> {
+    await Promise.all([this.#messages.stop(), this.#approvalReplies.stop()])
+  }
+
+  async #work({ number, channel: name, kind }: WaitingMessage, attempt: Attempt): Promise<JobOutcome> {
+    const { clock, features, stopping } = this.#options
+    const later = { retryAtMs: clock.nowMs() + ABSENT_DELAY_MS }
+    if (stopping.aborted) return later
+    if (kind === 'approval_reply') return this.#approvalReply(number)
+    const channel = channelNamed(features, name)
+    if (!channel) return later
+    // A message without a kind is classified now.
+    const procedures = kind === 'turn' ? undefined : features.procedures()
+    if (await fireProcedures({ ...this.#options, procedures }, channel, number)) return 'done'
+    return this.#turn(channel, number, attempt)
+  }
+
+  async #approvalReply(number: number): Promise<JobOutcome> {
+    const { approvals, clock, features, log, scrub, store } = this.#options
+    const { max_attempts } = features.config()
+    const started = await store.inbox.start(number, newTurnId(clock.nowMs()), max_attempts)
+    if (!started) return 'done'
+    if ('spent' in started) return this.#giveUp(started, neverEnded(started.attempts))
+    try {
+      await approvals.handleReply(started)
+      return 'done'
+    } catch (error) {
+      log.error('reply to an approval failed', { inbox: number, error })
+      const reason = scrub(errorText(error))
+      if (started.attempts >= max_attempts) return this.#giveUp(started, reason)
+      const retryAtMs = clock.nowMs() + retryDelayMs(started.attempts)
+      await store.inbox.retry(number, { error: reason, atMs: retryAtMs })
+      return { retryAtMs }
+    }
+  }
+
+  async #turn(channel: Channel, number: number, attempt: Attempt): Promise<JobOutcome> {
+    const { clock, features, onReplies, stopping, store, telemetry } = this.#options
+    const started = await store.inbox.start(number, newTurnId(clock.nowMs()), features.config().max_attempts)
+    if (!started) return 'done'
+    if ('spent' in started) return this.#giveUp(started, neverEnded(started.attempts))
+    const { trace, ended } = watchAttempt(this.#options, { channel: channel.name, direction: 'inbound', number }, started.trace)
+    const drafting = { ...this.#options, inbox: store.inbox, channel, started, signal: stopping }
+    const draft = await telemetry.within(trace, () => openDraft(drafting))
+    const typing = startTyping({ channel, to: started.message.to, clock })
+    try {
+      const replies = await this.#answer({ channel, started, attempt, draft, trace, onWait: typing.pause })
+      ended('ok')
+      await draft?.stop()
+      onReplies(replies)
+      return 'done'
+    } catch (error) {
+      await draft?.stop()
+      if (!stopping.aborted) ended('error')
+      return this.#failed(started, error, draft?.id)
+    } finally {
+      typing.stop()
+    }
+  }
+
+  /** Runs the turn inside the permit of the job. Resolves to its replies, which are in the outbox by then. */
+  async #answer({ channel, started, attempt, draft, trace, onWait }: Turn): Promise<readonly Waiting[]> {
+    const { clock, features, log, stopping, telemetry, turns } = this.#options
+    const { number, account, message, turnId, attempts, receivedAtMs, checkpoint } = started
+    const caller = senderOf(channel.name, message)
+    const media = { channel, workspace: features.workspace(), transcribe: features.transcribe(), log, clock, signal: stopping }
+    const text = await telemetry.within(trace, () => textWithMedia(message, media))
+    const { replies } = await turns.agent.run({
+      source: channel.name,
+      session: started.session,
+      text,
+      client: turns.clients.ofCaller(caller),
+      owner: channelOwner(channel.name),
+      caller,
+      trace,
+      permit: attempt.permit,
+      ...(attempt.superseded && { followed: attempt.superseded }),
+      onWait,
+      ...(draft && { listen: draft.onPart }),
+      delivery: {
+        turnId,
+        inbox: number,
+        attempts,
+        receivedAtMs,
+        checkpoint,
+        reply: (said, span) =>
+          repliesOf(said, {
+            channel,
+            started,
+            nowMs: clock.nowMs(),
+            draft: draft?.id,
+            trace: telemetry.traces() ? formatTraceContext(span) : undefined,
+          }),
+      },
+    })
+    const lane = replyLane({ channel: channel.name, account, to: message.to })
+    return replies.map((reply) => ({ number: reply, channel: channel.name, account, lane, atMs: 0, cuts: 0 }))
+  }
+
+  async #failed(started: StartedMessage, error: unknown, draft: string | undefined): Promise<JobOutcome> {
+    const { clock, features, scrub, stopping, store } = this.#options
+    const { number, attempts } = started
+    const failure = error instanceof AppError ? error : undefined
+    if (stopping.aborted) {
+      await store.inbox.release(number)
+      return { retryAtMs: clock.nowMs() + ABSENT_DELAY_MS }
+    }
+    if (failure?.code === 'rate_limited') {
+      // The operator's budget is spent, which is no fault of this message.
+      await store.inbox.release(number)
+      return { retryAtMs: clock.nowMs() + retryDelayMs(1, failure.retryAfterSecs) }
+    }
+    const { max_attempts, max_age_hours } = features.config()
+    const nowMs = clock.nowMs()
+    const ageMs = nowMs - started.sinceMs
+    // The model was away or the turn was refused, which is no fault of this message either.
+    const isAway = failure !== undefined && (failure.isPassing || failure.code === 'unavailable')
+    const isSpent = isAway ? ageMs >= max_age_hours * HOUR_MS : attempts >= max_attempts
+    const reason = scrub(errorText(error))
+    if (isSpent || failure?.code === 'aborted') {
+      if (draft !== undefined) await this.#endDraft(started, draft)
+      return this.#giveUp(started, reason)
+    }
+    const asked = failure?.retryAfterSecs
+    const retryAtMs = nowMs + (isAway ? awayDelayMs(ageMs, asked) : retryDelayMs(attempts, asked))
+    await store.inbox.retry(number, { error: reason, atMs: retryAtMs, uncounted: isAway })
+    return { retryAtMs }
+  }
+
+  /** Replaces the draft of a reply that will never come. */
+  async #endDraft({ channel, account, message, turnId, trace }: StartedMessage, draft: string): Promise<void> {
+    const { clock, onReplies, store } = this.#options
+    const edit = {
+      channel,
+      account,
+      to: message.to,
+      text: 'This message could not be answered.',
+      part: 1,
+      parts: 1,
+      clientId: `draft-${turnId}`,
+      turnId,
+      createdAtMs: clock.nowMs(),
+      extras: { edits: draft },
+      ...(trace !== undefined && { trace }),
+    }
+    onReplies(waitingReplies([edit], await store.outbox.add([edit])))
+  }
+
+  /** Makes the message a dead letter. */
+  async #giveUp({ number, channel, attempts }: StartedMessage | SpentMessage, error: string): Promise<JobOutcome> {
+    const { clock, events, log, store } = this.#options
+    await store.inbox.bury(number, { error, atMs: clock.nowMs() })
+    log.error('message given up', { channel, inbox: number, attempts, error, see: `sluice inbox show ${number}` })
+    events.emit({ type: 'delivery', direction: 'inbound', channel, number, state: 'dead', error })
+    return 'done'
+  }
+}
+
+const neverEnded = (attempts: number): string => `it was started ${attempts} times and never reached its end`

@@ -1,0 +1,213 @@
+/** The intake: filters and classifies the messages that a channel received, stores them durably and queues them. */
+
+import type { DeliveryConfig } from '@sluice/config'
+import {
+  AppError,
+  type ApprovalKey,
+  type Channel,
+  type Clock,
+  type Inbound,
+  type Logger,
+  type MessageKind,
+  type Store,
+  type Verified,
+} from '@sluice/sdk'
+import { createAllowedSenders } from './allowed-senders.ts'
+import type { DeliveryApprovals, Procedures } from './delivery-options.ts'
+import { type Account, accountKey } from './delivery-queue.ts'
+import type { InboxWorker } from './inbox-worker.ts'
+import { isProcedureEvent } from './procedures.ts'
+import { approvalReplyLane, sessionOf } from './sessions.ts'
+
+export interface IntakeOptions {
+  readonly inbox: Pick<Store['inbox'], 'keep' | 'known'>
+  readonly worker: Pick<InboxWorker, 'enter' | 'readyMs'>
+  readonly approvals: Pick<DeliveryApprovals, 'matchReply'>
+  readonly clock: Clock
+  readonly log: Logger
+  config(): Pick<DeliveryConfig, 'max_pending' | 'max_queue_secs'>
+  procedures(): Procedures | undefined
+}
+
+/** One request of a channel, or one message that a channel fetched. */
+export interface Received {
+  readonly raw: Uint8Array
+  readonly verified: Verified
+  readonly receivedAtMs: number
+  readonly messages: readonly Inbound[]
+  /** Stored with each message; see `Arrival.trace`. */
+  readonly trace?: string | undefined
+}
+
+/** Counts of messages. `kept` and `duplicate` are both 0 when the request had no message for the agent. */
+export interface Reception {
+  readonly kept: number
+  readonly duplicate: number
+  readonly denied: number
+}
+
+const RETRY_AFTER_SECS = 30
+/** A request with a nonce is refused when it comes again within this time. */
+const NONCE_MS = 1_000_000
+/** Room for replies to approvals beyond `max_pending`, since the messages that wait may wait for them. */
+const APPROVAL_REPLIES_MAX = 1000
+const NO_MESSAGES: Reception = { kept: 0, duplicate: 0, denied: 0 }
+
+/** A message with its class and its lane. */
+interface Classified {
+  readonly message: Inbound
+  readonly kind: MessageKind
+  /** Its lane; for all but replies to approvals the session of its turn. */
+  readonly session: string
+  readonly approval?: ApprovalKey
+  /** Its account, as a key. */
+  readonly account: string
+}
+
+export class Intake {
+  readonly #options: IntakeOptions
+  readonly #senders: ReturnType<typeof createAllowedSenders>
+  /** Messages that wait or run, by account; bounded by the number of accounts. */
+  readonly #pending = new Map<string, number>()
+
+  constructor(options: IntakeOptions) {
+    this.#options = options
+    this.#senders = createAllowedSenders(options)
+  }
+
+  /**
+   * Resolves once every message from an allowed sender is durable. Throws `unauthorized` for a request whose nonce was used
+   * before, and `unavailable` when too many messages of an account wait, one has waited too long, or the store fails: then
+   * nothing of the request is stored.
+   */
+  async receive(channel: Channel, received: Received): Promise<Reception> {
+    const { verified, messages } = received
+    const admitted = messages.filter(({ sender }) => this.#senders.admit(channel, sender)).map(wellFormed)
+    const denied = messages.length - admitted.length
+    if (admitted.length === 0 && verified.once === undefined) return { ...NO_MESSAGES, denied }
+    const classified: Classified[] = []
+    for (const message of admitted) {
+      const result = this.#classify(channel, message)
+      // Most messages are classified without waiting.
+      classified.push(result instanceof Promise ? await result : result)
+    }
+    const fresh = await this.#withRoom(channel, classified)
+    const known = admitted.length - fresh.length
+    if (fresh.length === 0 && known > 0 && verified.once === undefined) return { kept: 0, duplicate: known, denied }
+    const kept = await this.#store(channel, received, fresh)
+    return { kept, duplicate: admitted.length - kept, denied }
+  }
+
+  /** Call it for each stored message that begins to wait in the worker. */
+  entered(account: Account): void {
+    this.#count(accountKey(account), 1)
+  }
+
+  /** Call it for each message that has left the worker. */
+  left(account: Account): void {
+    this.#count(accountKey(account), -1)
+  }
+
+  #classify(channel: Channel, message: Inbound): Classified | Promise<Classified> {
+    const classify = (approval: ApprovalKey | undefined): Classified => {
+      const account = accountKey({ channel: channel.name, account: message.account })
+      if (approval || message.pressed) {
+        const session = approvalReplyLane(channel.name, approval, message)
+        return { message, kind: 'approval_reply', session, account, ...(approval && { approval }) }
+      }
+      const kind = isProcedureEvent(this.#options.procedures(), channel) ? 'procedure_event' : 'turn'
+      return { message, kind, session: sessionOf(channel.name, message), account }
+    }
+    const approval = message.pressed ? undefined : this.#options.approvals.matchReply(channel, message)
+    return approval instanceof Promise ? approval.then(classify) : classify(approval)
+  }
+
+  /** The messages there is room for; known messages need none. Throws `unavailable` if the others have no room. */
+  async #withRoom(channel: Channel, messages: readonly Classified[]): Promise<readonly Classified[]> {
+    if (!this.#isFull(messages) && !this.#isLate(channel, messages)) return messages
+    const known = await this.#options.inbox.known(
+      channel.name,
+      messages.map(({ message }) => message),
+    )
+    const fresh = messages.filter((_, index) => !known[index])
+    if (this.#isFull(fresh)) throw noRoom('Too many messages of this account wait for their turn')
+    if (this.#isLate(channel, fresh)) throw noRoom('Messages of this account have waited too long for their turn')
+    return fresh
+  }
+
+  #isFull(messages: readonly Classified[]): boolean {
+    const { max_pending } = this.#options.config()
+    return this.#exceeds(messages.filter(isNoReply), max_pending) || this.#exceeds(messages, max_pending + APPROVAL_REPLIES_MAX)
+  }
+
+  /** A request with more messages than the limit is accepted when nothing else of its account waits: it would never have room. */
+  #exceeds(messages: readonly Classified[], max: number): boolean {
+    const wanted = new Map<string, number>()
+    for (const { account } of messages) wanted.set(account, (wanted.get(account) ?? 0) + 1)
+    return [...wanted].some(([account, more]) => {
+      const waiting = this.#pending.get(account) ?? 0
+      return waiting > 0 && waiting + more > max
+    })
+  }
+
+  /** Whether turns of an account of these messages have been ready for longer than `max_queue_secs`. */
+  #isLate(channel: Channel, messages: readonly Classified[]): boolean {
+    const { max_queue_secs } = this.#options.config()
+    return messages
+      .filter(isNoReply)
+      .some(({ message }) => this.#options.worker.readyMs({ channel: channel.name, account: message.account }) > max_queue_secs * 1000)
+  }
+
+  /** Stores the messages and queues the new ones. Resolves to their number. */
+  async #store(channel: Channel, { raw, verified, receivedAtMs, trace }: Received, messages: readonly Classified[]): Promise<number> {
+    // Counted before the write, so that requests in parallel see each other.
+    for (const { account } of messages) this.#count(account, 1)
+    const takeBack = (): void => {
+      for (const { account } of messages) this.#count(account, -1)
+    }
+    const arrival = {
+      channel: channel.name,
+      verdict: verified.by,
+      raw,
+      receivedAtMs,
+      ...(verified.once !== undefined && { once: { value: verified.once, untilMs: receivedAtMs + NONCE_MS } }),
+      trace,
+      messages,
+    }
+    const numbers = await this.#options.inbox.keep(arrival).catch((error: unknown) => {
+      takeBack()
+      throw error
+    })
+    if (numbers === 'replayed') {
+      takeBack()
+      throw new AppError('unauthorized', 'Invalid signature', { cause: 'the nonce of the request was used before' })
+    }
+    let kept = 0
+    for (const [index, classified] of messages.entries()) {
+      const number = numbers[index] ?? null
+      if (number !== null) kept++
+      if (number === null || !this.#enter(channel, number, classified)) this.#count(classified.account, -1)
+    }
+    return kept
+  }
+
+  #enter(channel: Channel, number: number, { message: { account }, session, kind }: Classified): boolean {
+    return this.#options.worker.enter({ number, channel: channel.name, account, lane: session, atMs: 0, cuts: 0, kind })
+  }
+
+  #count(account: string, change: number): void {
+    const next = (this.#pending.get(account) ?? 0) + change
+    if (next > 0) this.#pending.set(account, next)
+    else this.#pending.delete(account)
+  }
+}
+
+const isNoReply = ({ kind }: Classified): boolean => kind !== 'approval_reply'
+
+const noRoom = (detail: string): AppError => new AppError('unavailable', detail, { retryAfterSecs: RETRY_AFTER_SECS })
+
+/** Half a surrogate pair cannot be stored as it is, and every retry of the provider would bring it again. */
+const wellFormed = (message: Inbound): Inbound =>
+  message.text.isWellFormed() && message.id.isWellFormed() && message.sender.isWellFormed()
+    ? message
+    : { ...message, id: message.id.toWellFormed(), sender: message.sender.toWellFormed(), text: message.text.toWellFormed() }
