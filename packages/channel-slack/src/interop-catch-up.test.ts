@@ -31,6 +31,7 @@ async function listening({ config = {}, host = {} }: TestChannelOptions = {}): P
 }
 const textsOf = ({ received }: TestChannel): string[] => received.map(({ text }: Inbound) => text)
 const receives = (bot: TestChannel, ...texts: string[]) => soon(() => expect(textsOf(bot)).toEqual(texts))
+const historyReads = () => fake.requests.filter(({ path }) => path.endsWith('conversations.history')).length
 /** Waits until the stored cursors contain these positions, written as `place=timestamp`. */
 const cursorsReach = (...places: string[]) =>
   soon(async () => {
@@ -59,7 +60,8 @@ test('a restart reads conversations, known threads and new ones', async () => {
   await after.stop()
   const again = await listening()
   fake.say({ text: 'the end' })
-  await receives(again, 'the end')
+  // The message may arrive twice if it is written during the catch-up.
+  await soon(() => expect(new Set(textsOf(again))).toEqual(new Set(['the end'])))
 })
 
 test('a configured conversation loses not even its first message', async () => {
@@ -125,6 +127,8 @@ describe('messages more than an hour old', () => {
     await cursorsReach(`C1=${known}`)
     await before.stop()
     const after = await listening({ host: { clock: testClock(START_MS + 2 * HOUR_MS) } })
+    // A message written during the catch-up may arrive twice: once from the history and once over the connection.
+    await soon(() => expect(historyReads()).toBe(2))
     const live = fake.say({ text: 'live', atSecs: START_SECS + 7300 })
     await receives(after, 'live')
     await cursorsReach(`C1=${live}`)
@@ -152,14 +156,13 @@ test('a rate limit delays reading as long as Slack asks', async () => {
   fake.say({ text: 'lost', isLost: true })
   const limited = { fault: 'status', status: 429, headers: { 'retry-after': '30' }, body: { ok: false, error: 'ratelimited' } } as const
   fake.fail(limited, { matches: ({ path }) => path.endsWith('conversations.history') })
-  const asked = () => fake.requests.filter(({ path }) => path.endsWith('conversations.history')).length
   const after = await listening()
-  await soon(() => expect(asked()).toBe(1))
+  await soon(() => expect(historyReads()).toBe(1))
   await after.host.advance(29_000)
-  expect([asked(), textsOf(after)]).toEqual([1, []])
+  expect([historyReads(), textsOf(after)]).toEqual([1, []])
   await after.host.advance(1000)
   await receives(after, 'lost')
-  expect(asked()).toBe(2)
+  expect(historyReads()).toBe(2)
 })
 
 test('a conversation that can no longer be read is forgotten', async () => {

@@ -61,4 +61,4 @@ export function createTestChannel(
 }
 
 /** Waits up to five seconds until `check` passes. */
-export const soon = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 5000, interval: 10 })
+export const soon = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 5000 })
