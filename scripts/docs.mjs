@@ -133,10 +133,12 @@ async function http() {
     const errors = Object.entries(ERRORS).map(([name, { status, title, exit }]) => [code(name), status, title, exit])
     return page(
       'HTTP',
-      'A running daemon serves this list, with every schema, as an OpenAPI 3.1 document at `GET /api/openapi.json`.',
-      'A route that wants an `operator` refuses a client with 403. A route that wants a `client` takes operators too, and shows a client nothing but its own.',
-      table(['route', 'wants', 'what it does', 'answers'], rows),
-      '## Errors\n\nEvery error is JSON: `{"error": "<one sentence>", "code": "<code>", …}`. A 429 adds `retry_after`, whole seconds, and the header `Retry-After`.',
+      'The HTTP API that every build serves. Features add routes of their own.',
+      '```sh\ncurl -s http://127.0.0.1:42617/webhook -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" -d \'{"message":"hello"}\'\n```',
+      'A running daemon serves this list, with all schemas, as an OpenAPI 3.1 document at `GET /api/openapi.json`.',
+      'A token has the role `operator` or `client`. A route for an `operator` answers a client with 403. A route for a `client` admits operators too; it shows a client only its own data.',
+      table(['route', 'role', 'what it does', 'answers'], rows),
+      '## Errors\n\nEvery error is JSON: `{"error": "<one sentence>", "code": "<code>", …}`. A 429 also has `retry_after` in whole seconds, and the header `Retry-After`.',
       table(['code', 'status', 'title', 'exit code of a command'], errors),
     )
   } finally {
@@ -160,19 +162,21 @@ function events() {
   const rows = eventMembers().map(({ type, description, members }) => [code(type), description, members.map(code).join(', ')])
   return page(
     'Events',
-    'What happens in the daemon, as it happens: `GET /api/events` as server-sent events, `/ws/events` over a WebSocket, one JSON object each, the same on both. `types=a,b` narrows it to some types. They enter from inside, and by `POST /api/channel-events` from programs on this machine.',
-    'Every event has `id` (`<run of the daemon>-<number>`, which grows by one), `timestamp` (RFC 3339) and `type`. The schema of all of them is `#/components/schemas/Event` in `GET /api/openapi.json`. Types may be added: ignore those you do not know.',
-    table(['type', 'when', 'members'], [...rows, [code('x_…'), "an embedder's own", 'any']]),
-    '## Coming back\n\nWith `Last-Event-ID` (or `last_event_id` in the query) you get first what came after that event, as far as it is kept: the last 1,024 events, and at most 8 MiB of them. `GET /api/events/history` lists what is kept.',
-    '## Missed events\n\nA frame of type `gap` says that something is missing: `missed` is how many events, or null where nobody can tell, as after a restart. A subscriber that is slow has a buffer of 1 MiB of its own; beyond it, events are left out for that subscriber alone, and a `gap` tells how many once it has caught up. One that does not catch up within a minute is disconnected.',
-    '## Frames beside events\n\nOn `/api/events`, an event is `id: <id>`, `event: <type>` and one line of `data`; a new subscriber first gets the id it starts from. On `/ws/events`, each event is one text message, and these come beside them (`#/components/schemas/StreamFrame`):',
+    'The daemon reports what it does as events. Follow them as server-sent events at `GET /api/events`, or over a WebSocket at `/ws/events`:',
+    '```sh\ncurl -N http://127.0.0.1:42617/api/events?types=turn_started,turn_completed -H "Authorization: Bearer $TOKEN"\n```',
+    'Each event is one JSON object, the same on both. `types=a,b` selects types. Programs on this machine add events with `POST /api/channel-events`.',
+    'Every event has `id` (`<run of the daemon>-<number>`; the number grows by one), `timestamp` (RFC 3339) and `type`. Their schema is `#/components/schemas/Event` in `GET /api/openapi.json`. Later versions may add types: ignore types that you do not know.',
+    table(['type', 'when', 'members'], [...rows, [code('x_…'), 'An event of a program that embeds Sluice', 'any']]),
+    '## Resuming\n\nSend the id of the last event that you have seen as the header `Last-Event-ID`, or as `last_event_id` in the query. The daemon first sends the later events that it still keeps: the last 1,024 events, and at most 8 MiB. `GET /api/events/history` lists the kept events.',
+    '## Missed events\n\nA frame of type `gap` reports missing events. `missed` is their number, or null if it is unknown, for example after a restart. Each subscriber has a buffer of 1 MiB. A subscriber that reads too slowly misses the events beyond its buffer; other subscribers are not affected. Once it has caught up, a `gap` reports how many events it missed. A subscriber that does not catch up within a minute is disconnected.',
+    '## Other frames\n\nOn `/api/events`, an event is `id: <id>`, `event: <type>` and one line of `data`. A new subscriber first gets the id from which it starts. On `/ws/events`, each event is one text message. The daemon also sends these frames (`#/components/schemas/StreamFrame`):',
     table(['type', 'when', 'members'], frameRows(streamFrameSchema)),
-    '## `/ws/chat`\n\nA conversation in the session `?session_id=` names, the same that `POST /webhook` continues with `X-Session-Id`. The token goes in `Authorization`, or from a browser in the subprotocols `sluice.v1, bearer.<token>`. Each message is one JSON object. From the daemon (`#/components/schemas/ChatFrame`):',
+    '## `/ws/chat`\n\nA conversation over a WebSocket. `?session_id=` names its session; `POST /webhook` continues the same session with `X-Session-Id`. Send the token in `Authorization`, or from a browser in the subprotocols `sluice.v1, bearer.<token>`. Each message is one JSON object. The daemon sends (`#/components/schemas/ChatFrame`):',
     table(['type', 'when', 'members'], frameRows(chatFrameSchema)),
-    'From the client (`#/components/schemas/ChatClientFrame`):',
+    'The client sends (`#/components/schemas/ChatClientFrame`):',
     table(['type', 'what it does', 'members'], frameRows(clientFrameSchema)),
-    '`decision` is `approve` or `deny`. One turn runs at a time; eight more messages may wait. A connection that closes aborts its turn. Close codes: 1003 a message was not text, 1008 a message came in too many pieces, 1009 a message was larger than 256 KiB, 1013 the client reads too slowly, 1001 the daemon stops, 4401 the token was revoked.',
-    '## Who sees what\n\nAn operator sees every event, a client those of its own turns, tool calls and approvals.',
+    '`decision` is `approve` or `deny`. One turn runs at a time; eight more messages may wait. Closing the connection aborts its turn. Close codes: 1003 a message was not text, 1008 a message arrived in too many pieces, 1009 a message was larger than 256 KiB, 1013 the client reads too slowly, 1001 the daemon stops, 4401 the token was revoked.',
+    '## Visibility\n\nAn operator sees every event. A client sees the events of its own turns, tool calls and approvals.',
   )
 }
 

@@ -1,4 +1,4 @@
-/** The OpenAPI 3.1 document of one generation, made from the same table the requests are served from. */
+/** The OpenAPI 3.1 document of one snapshot, made from the descriptions of the routes that are served. */
 import { eventSchema, ROLES, type Role, type RouteAuth } from '@sluice/sdk'
 import type * as v from 'valibot'
 import type { EndpointDoc } from './context.ts'
@@ -13,14 +13,14 @@ const ERROR_SCHEMA = {
   required: ['error', 'code'],
   properties: {
     error: { type: 'string', description: 'One sentence' },
-    code: { type: 'string', description: 'What kind of error, for programs' },
+    code: { type: 'string', description: 'The kind of error, for programs' },
     retry_after: { type: 'integer', description: 'Whole seconds after which a repeat may succeed; also in Retry-After' },
   },
 } as const
 
 const ERROR = { $ref: '#/components/responses/Error' } as const
 
-/** Loads the converter when it is called: nobody pays for the document but who reads it. */
+/** Loads the schema converter only when the document is requested. */
 export async function openApiDocument(endpoints: readonly EndpointDoc[], version: string, publicUrl = '/'): Promise<object> {
   const { toJsonSchema } = await import('@valibot/to-json-schema')
   const convert: ToJsonSchema = (schema, typeMode) => {
@@ -43,7 +43,7 @@ export async function openApiDocument(endpoints: readonly EndpointDoc[], version
         bearer: {
           type: 'http',
           scheme: 'bearer',
-          description: 'The token of a paired device, which has a role; each operation names the roles it accepts',
+          description: 'The token of a paired device, which has a role. Each operation names the roles that it accepts',
         },
       },
       schemas: {
@@ -82,7 +82,7 @@ function operation({ summary, auth, body, answers, mediaType = 'application/json
   }
 }
 
-/** The method and the path in camel case, such as `getApiSessionsIdMessages`; no two routes share one. */
+/** The method and the path in camel case, such as `getApiSessionsIdMessages`; unique for each route. */
 const operationId = ({ method, path }: Pick<EndpointDoc, 'method' | 'path'>): string => {
   const words = path.split(/[^A-Za-z0-9]/).filter((word) => word !== '')
   return [method.toLowerCase(), ...words.map((word) => `${word[0]?.toUpperCase()}${word.slice(1)}`)].join('')
@@ -102,10 +102,10 @@ function parameters({ path, query, headers = {} }: Pick<EndpointDoc, 'path' | 'q
 
 const isRole = (auth: RouteAuth): auth is Role => auth === 'operator' || auth === 'client'
 
-/** One alternative for each role that may call, as OpenAPI 3.1 states roles. */
+/** One alternative for each role that may call: OpenAPI 3.1 has no other way to state roles. */
 const securityOf = (least: Role): object[] =>
   ROLES.filter((role) => role === 'operator' || role === least).map((role) => ({ bearer: [role] }))
 
-/** The refusals that follow from who may call. */
+/** The refusals that follow from the required role. */
 const refusals = (auth: RouteAuth): object =>
   auth === 'open' ? {} : auth === 'local' ? { 403: ERROR } : auth === 'client' ? { 401: ERROR } : { 401: ERROR, 403: ERROR }

@@ -1,4 +1,4 @@
-/** `/api/approvals`: what people are asked, and the answer of a paired device; each sees and decides what it may. */
+/** `/api/approvals`: the approvals that people are asked for. Each device sees and decides those that it has access to. */
 
 import {
   APPROVAL_STATES,
@@ -45,7 +45,7 @@ export const approvalRoutes = ({ approvals, store }: Pick<Runtime, 'approvals' |
     defineRoute({
       method: 'GET',
       path: '/api/approvals',
-      summary: 'What people are asked, and what they answered',
+      summary: 'The approvals that people were asked for, with their decisions',
       auth: 'client',
       query: querySchema,
       answers: {
@@ -69,7 +69,7 @@ export const approvalRoutes = ({ approvals, store }: Pick<Runtime, 'approvals' |
       path: '/api/approvals/:run/:step',
       summary: 'One approval',
       auth: 'client',
-      answers: { 200: { description: 'How it stands', schema: approvalSchema } },
+      answers: { 200: { description: 'The approval and its state', schema: approvalSchema } },
       async handle({ params, ...request }) {
         const key = keyOf(params)
         const approval = await approvals.get(key)
@@ -81,12 +81,12 @@ export const approvalRoutes = ({ approvals, store }: Pick<Runtime, 'approvals' |
     defineRoute({
       method: 'POST',
       path: '/api/approvals/:run/:step',
-      summary: 'Approve or reject; the first answer, wherever it is given, counts',
+      summary: 'Approve or reject; the first answer counts, whichever way it was given',
       auth: 'client',
       body: answerSchema,
       answers: {
         200: {
-          description: 'Decided, durably; whoever waits takes it right after',
+          description: 'The decision is stored; the waiting turn or procedure gets it next',
           schema: v.object({
             status: v.literal('ok'),
             run_id: v.string(),
@@ -95,8 +95,8 @@ export const approvalRoutes = ({ approvals, store }: Pick<Runtime, 'approvals' |
             state: v.picklist(APPROVAL_STATES),
           }),
         },
-        403: { description: 'A tool call of another device, which only that one decides here' },
-        409: { description: 'It was decided before; `state` and `by` tell how and by whom' },
+        403: { description: 'A tool call of another device, which only that device may decide here' },
+        409: { description: 'It was decided before; `state` is the decision and `by` the person' },
       },
       async handle({ params, device, role, body: { approved, feedback } }) {
         const key = keyOf(params)

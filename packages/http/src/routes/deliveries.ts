@@ -1,4 +1,4 @@
-/** `/api/deliveries`: what came in and what goes out, for an operator; what was given up can be tried once more. */
+/** `/api/deliveries`: inbox and outbox, for operators. A dead message or reply can be replayed. */
 
 import {
   INBOX_STATES,
@@ -19,10 +19,10 @@ import {
 import type { Runtime } from '@sluice/runtime'
 import { type AppError, type DeliveryFilter, defineRoute, type Route } from '@sluice/sdk'
 import * as v from 'valibot'
-import { wholeText } from './query.ts'
+import { filterText, wholeText } from './query.ts'
 
 const PAGE_MAX = 500
-const NEXT_PAGE = 'A page, newest first; `next` as `before` gives the page after it, null is the end'
+const NEXT_PAGE = 'A page, newest first. Pass `next` as `before` to get the next page; null is the end'
 const next = v.nullable(v.number())
 
 const replayedSchema = v.object({ replayed: v.literal(true), number: v.number() })
@@ -32,7 +32,7 @@ const filterSchema = <State extends string>(states: readonly State[]) =>
     limit: wholeText(1, PAGE_MAX, 50),
     before: v.exactOptional(v.pipe(v.string(), v.regex(/^\d{1,15}$/), v.transform(Number))),
     state: v.exactOptional(v.picklist(states)),
-    channel: v.exactOptional(v.pipe(v.string(), v.minLength(1))),
+    channel: filterText,
   })
 
 export function deliveryRoutes(runtime: Runtime): Route[] {
@@ -43,11 +43,11 @@ const countsRoute = ({ store: { inbox, outbox } }: Runtime): Route =>
   defineRoute({
     method: 'GET',
     path: '/api/deliveries',
-    summary: 'How many messages and replies wait, run or were given up',
+    summary: 'The number of messages and replies that wait, run or are dead',
     auth: 'operator',
     answers: {
       200: {
-        description: 'Counts by state, without those that are done',
+        description: 'Counts by state, without finished ones',
         schema: v.object({
           inbox: v.object({ pending: v.number(), running: v.number(), dead: v.number() }),
           outbox: v.object({ queued: v.number(), sending: v.number(), failed: v.number(), ambiguous: v.number(), dead: v.number() }),
@@ -55,8 +55,8 @@ const countsRoute = ({ store: { inbox, outbox } }: Runtime): Route =>
       },
     },
     async handle() {
-      const [came, goes] = await Promise.all([inbox.counts(), outbox.counts()])
-      return { inbox: came, outbox: goes }
+      const [inboxCounts, outboxCounts] = await Promise.all([inbox.counts(), outbox.counts()])
+      return { inbox: inboxCounts, outbox: outboxCounts }
     },
   })
 
@@ -64,7 +64,7 @@ const inboxRoutes = ({ delivery, store: { inbox, turns } }: Runtime): Route[] =>
   defineRoute({
     method: 'GET',
     path: '/api/deliveries/inbox',
-    summary: 'What came in over channels',
+    summary: 'Messages that arrived over channels',
     auth: 'operator',
     query: filterSchema(INBOX_STATES),
     answers: { 200: { description: NEXT_PAGE, schema: v.object({ messages: v.array(inboxRowSchema), next }) } },
@@ -76,7 +76,7 @@ const inboxRoutes = ({ delivery, store: { inbox, turns } }: Runtime): Route[] =>
   defineRoute({
     method: 'GET',
     path: '/api/deliveries/inbox/:number',
-    summary: 'One message that came in: its request, its turn and its replies',
+    summary: 'One message that arrived, with its request, its turn and its replies',
     auth: 'operator',
     answers: { 200: { description: 'The message', schema: inboxEntrySchema } },
     async handle({ params }) {
@@ -88,9 +88,9 @@ const inboxRoutes = ({ delivery, store: { inbox, turns } }: Runtime): Route[] =>
   defineRoute({
     method: 'POST',
     path: '/api/deliveries/inbox/:number/replay',
-    summary: 'Run a message that is done or dead once more, in a new turn',
+    summary: 'Run a finished or dead message again, in a new turn',
     auth: 'operator',
-    answers: { 200: { description: 'It waits for its turn', schema: replayedSchema } },
+    answers: { 200: { description: 'It is queued', schema: replayedSchema } },
     async handle({ params }) {
       const number = numberOf(params, unknownMessage)
       await replayMessage(inbox, number)
@@ -104,7 +104,7 @@ const outboxRoutes = ({ delivery, store: { outbox, turns } }: Runtime): Route[] 
   defineRoute({
     method: 'GET',
     path: '/api/deliveries/outbox',
-    summary: 'What goes out over channels',
+    summary: 'Replies that are sent over channels',
     auth: 'operator',
     query: filterSchema(OUTBOX_STATES),
     answers: { 200: { description: NEXT_PAGE, schema: v.object({ replies: v.array(outboxRowSchema), next }) } },
@@ -116,7 +116,7 @@ const outboxRoutes = ({ delivery, store: { outbox, turns } }: Runtime): Route[] 
   defineRoute({
     method: 'GET',
     path: '/api/deliveries/outbox/:number',
-    summary: 'One message that goes out, and the turn it is of',
+    summary: 'One reply that is sent, with its turn',
     auth: 'operator',
     answers: { 200: { description: 'The reply', schema: outboxEntrySchema } },
     async handle({ params }) {
@@ -128,9 +128,9 @@ const outboxRoutes = ({ delivery, store: { outbox, turns } }: Runtime): Route[] 
   defineRoute({
     method: 'POST',
     path: '/api/deliveries/outbox/:number/replay',
-    summary: 'Send a reply that is dead or ambiguous once more; an ambiguous one may arrive twice',
+    summary: 'Send a dead or ambiguous reply again; an ambiguous one may arrive twice',
     auth: 'operator',
-    answers: { 200: { description: 'It is due', schema: replayedSchema } },
+    answers: { 200: { description: 'It is due now', schema: replayedSchema } },
     async handle({ params }) {
       const number = numberOf(params, unknownReply)
       await replayReply(outbox, number)
@@ -140,7 +140,7 @@ const outboxRoutes = ({ delivery, store: { outbox, turns } }: Runtime): Route[] 
   }),
 ]
 
-/** A page, and where the one after it begins: one row more is read than is shown. */
+/** Reads one row more than the page shows, to find out whether there is a next page. */
 async function paged<Row extends { readonly number: number }>(
   query: DeliveryFilter,
   list: (filter: DeliveryFilter) => Promise<Row[]>,
@@ -150,7 +150,7 @@ async function paged<Row extends { readonly number: number }>(
   return { page, next: rows.length > page.length ? (page.at(-1)?.number ?? null) : null }
 }
 
-/** A path that names no number names nothing. */
+/** Throws `not_found` if the path has no valid number. */
 function numberOf({ number = '' }: Readonly<Record<string, string>>, unknown: (number: string) => AppError): number {
   if (!/^\d{1,15}$/.test(number)) throw unknown(number)
   return Number(number)

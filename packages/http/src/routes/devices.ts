@@ -1,4 +1,4 @@
-/** `/api/devices` and `/api/pairing`: who may call, made and unmade by those who may. */
+/** `/api/devices` and `/api/pairing`: operators pair, list and revoke devices. */
 
 import { isoTime } from '@sluice/kit'
 import type { Runtime, Snapshot } from '@sluice/runtime'
@@ -6,6 +6,7 @@ import { newPairingCode, rotateToken } from '@sluice/runtime'
 import { AppError, type DeviceRow, defineRoute, ROLES, type Route } from '@sluice/sdk'
 import * as v from 'valibot'
 import type { Auth } from '../auth.ts'
+import { flag } from './query.ts'
 
 const deviceSchema = v.object({
   id: v.string(),
@@ -34,12 +35,12 @@ export function deviceRoutes({ store, clock, bus, log }: Runtime, { gateway }: S
     defineRoute({
       method: 'POST',
       path: '/api/pairing/initiate',
-      summary: 'A one-time code for another device',
+      summary: 'Create a one-time code that pairs another device',
       auth: 'operator',
-      query: v.object({ role: v.exactOptional(v.pipe(v.picklist(ROLES), v.description('What the device may do; default: operator'))) }),
+      query: v.object({ role: v.exactOptional(v.pipe(v.picklist(ROLES), v.description('The role of the device; default: operator'))) }),
       answers: {
         200: {
-          description: 'The code, to be sent to `POST /pair`',
+          description: 'The code, to send to `POST /pair`',
           schema: v.object({ pairing_code: v.string(), expires_at: v.string(), message: v.string() }),
         },
       },
@@ -51,9 +52,9 @@ export function deviceRoutes({ store, clock, bus, log }: Runtime, { gateway }: S
     defineRoute({
       method: 'GET',
       path: '/api/devices',
-      summary: 'The paired devices',
+      summary: 'List the paired devices',
       auth: 'operator',
-      answers: { 200: { description: 'All of them', schema: v.object({ devices: v.array(deviceSchema), count: v.number() }) } },
+      answers: { 200: { description: 'All paired devices', schema: v.object({ devices: v.array(deviceSchema), count: v.number() }) } },
       async handle() {
         const devices = await store.devices.list()
         return { devices: devices.map(shown), count: devices.length }
@@ -62,28 +63,28 @@ export function deviceRoutes({ store, clock, bus, log }: Runtime, { gateway }: S
     defineRoute({
       method: 'DELETE',
       path: '/api/devices/:id',
-      summary: 'Revoke a device: its token and its passkeys are refused and its open streams end',
+      summary: 'Revoke a device: its token and its passkeys are refused, and its open streams end',
       auth: 'operator',
       query: v.object({
-        keep_passkeys: v.exactOptional(v.pipe(v.picklist(['true', 'false']), v.description('True: the passkeys it registered stay good'))),
+        keep_passkeys: v.exactOptional(v.pipe(flag, v.description('True: the passkeys that it registered stay valid'))),
       }),
       answers: { 200: { description: 'Revoked', schema: v.object({ device_id: v.string(), message: v.string() }) } },
       async handle({ params: { id = '' }, query: { keep_passkeys } }) {
         if (!(await store.devices.revoke(id, { keepPasskeys: keep_passkeys === 'true' }))) throw unknownDevice()
         await auth.checkStreams()
         bus.emit({ type: 'device_revoked', device_id: id })
-        log.info('a device was revoked', { device: id })
+        log.info('device revoked', { device: id })
         return { device_id: id, message: 'The device is revoked' }
       },
     }),
     defineRoute({
       method: 'POST',
       path: '/api/devices/:id/token/rotate',
-      summary: 'Replace the token of a device: the one it had is refused and its open streams end',
+      summary: 'Replace the token of a device: the old one is refused, and its open streams end',
       auth: 'operator',
       answers: {
         200: {
-          description: 'The new token, shown this once',
+          description: 'The new token, shown only once',
           schema: v.object({ device_id: v.string(), token: v.string(), message: v.string() }),
         },
       },
@@ -91,7 +92,7 @@ export function deviceRoutes({ store, clock, bus, log }: Runtime, { gateway }: S
         const token = await rotateToken(store, id)
         if (!token) throw unknownDevice()
         await auth.checkStreams()
-        log.info('a device has a new token', { device: id })
+        log.info('device token replaced', { device: id })
         return { device_id: id, token, message: 'Send Authorization: Bearer <token> with this token from now on' }
       },
     }),

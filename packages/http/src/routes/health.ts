@@ -15,9 +15,9 @@ export const healthEndpoint = (runtime: Runtime): Endpoint => ({
   doc: {
     method: 'GET',
     path: '/health',
-    summary: 'That the daemon answers, and how it is',
+    summary: 'Whether the daemon answers, and its health',
     auth: 'open',
-    answers: { 200: { description: 'It answers; what is not well is in the body', schema: healthSchema } },
+    answers: { 200: { description: 'The daemon answers; faults are in the body', schema: healthSchema } },
   },
   steps: [async () => new Response(healthBody(runtime), { headers: JSON_HEADERS })],
 })
@@ -33,7 +33,7 @@ export const readyEndpoint = (runtime: Runtime): Endpoint => ({
   doc: {
     method: 'GET',
     path: '/ready',
-    summary: 'Whether requests should be sent here: it is started, not stopping, and the store took a write within 5 seconds',
+    summary: 'Whether to send requests here: the daemon has started, is not stopping, and its store took a write within 5 seconds',
     auth: 'open',
     answers: {
       200: { description: 'Ready', schema: readySchema },
@@ -59,7 +59,7 @@ export function metricsEndpoint({ observers, metricsLoopbackOnly, gateway }: Sna
     doc: {
       method: 'GET',
       path: '/metrics',
-      summary: 'Metrics in the text format, or a comment that says how to turn them on',
+      summary: 'Metrics in the text format, or a comment that explains how to enable them',
       auth,
       mediaType: 'text/plain',
       answers: { 200: { description: 'The metrics' } },

@@ -1,4 +1,4 @@
-/** `/api/memories`: what the agent remembers for this device, shown and forgotten by this device and no other. */
+/** `/api/memories`: the memories that the agent keeps for the calling device. No other device can read or delete them. */
 
 import { isoTime } from '@sluice/kit'
 import type { Runtime } from '@sluice/runtime'
@@ -20,11 +20,14 @@ export function memoryRoutes({ store: { memory } }: Runtime): Route[] {
     defineRoute({
       method: 'GET',
       path: '/api/memories',
-      summary: 'What the agent remembers for this device, sorted by key',
+      summary: 'The memories that the agent keeps for this device, sorted by key',
       auth: 'client',
       query: v.object({ limit: wholeText(1, PAGE_MAX, 50), after: v.optional(v.string()) }),
       answers: {
-        200: { description: 'A page; `after` the last `key` gives the next', schema: v.object({ memories: v.array(memorySchema) }) },
+        200: {
+          description: 'A page. Pass the last `key` as `after` to get the next page',
+          schema: v.object({ memories: v.array(memorySchema) }),
+        },
       },
       async handle({ device, query: { limit, after } }) {
         const owner = personOf(device)
@@ -47,9 +50,9 @@ export function memoryRoutes({ store: { memory } }: Runtime): Route[] {
     defineRoute({
       method: 'DELETE',
       path: '/api/memories/:key',
-      summary: 'Forget one memory of this device',
+      summary: 'Delete one memory of this device',
       auth: 'client',
-      answers: { 200: { description: 'Forgotten', schema: v.object({ deleted: v.literal(true), key: v.string() }) } },
+      answers: { 200: { description: 'Deleted', schema: v.object({ deleted: v.literal(true), key: v.string() }) } },
       async handle({ device, params: { key = '' } }) {
         if (!(await memory.delete(personOf(device), key))) throw unknownMemory()
         return { deleted: true, key }

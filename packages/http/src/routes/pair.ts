@@ -16,13 +16,13 @@ const NAME_DEFAULT = 'paired by code'
 const doc: EndpointDoc = {
   method: 'POST',
   path: '/pair',
-  summary: 'Turn a pairing code into a bearer token, by the header or by the body',
+  summary: 'Exchange a pairing code for a bearer token; the code is in the header or in the body',
   auth: 'open',
-  headers: { 'X-Pairing-Code': 'The code; the body is not looked at then' },
+  headers: { 'X-Pairing-Code': 'The code; the body is then ignored' },
   body: v.object({ code: v.string(), device_name: v.optional(v.string()) }),
   answers: {
     200: {
-      description: 'Paired; the token is shown this once',
+      description: 'Paired; the token is shown only once',
       schema: v.object({
         paired: v.literal(true),
         token: v.string(),

@@ -1,11 +1,11 @@
-/** `/api/sessions`: what was said, to the device that said it, and to operators also what was said by others. */
+/** `/api/sessions`: the conversations of the calling device; operators also read and erase those of others. */
 
 import type { Runtime } from '@sluice/runtime'
 import { cursorAfter, erasePerson, exported, plainMessage, readCursor, sessionsEnds, shownConversation } from '@sluice/runtime'
 import { AppError, defineRoute, type Role, type Route, type SessionRow } from '@sluice/sdk'
 import * as v from 'valibot'
 import { bareSession, checkSessionName, personOf, sessionNamespace, storedSession } from '../identity.ts'
-import { wholeText } from './query.ts'
+import { filterText, flag, wholeText } from './query.ts'
 
 const PAGE_MAX = 200
 
@@ -33,7 +33,7 @@ interface Caller {
   readonly role: Role | null
 }
 
-/** The session a path names: by its name in the caller's namespace, or for an operator by the id it is kept under. */
+/** Resolves the session in a path: its name in the caller's namespace or, for an operator, its stored id. */
 function storedOf({ device, role }: Caller, { id = '' }: Readonly<Record<string, string>>): string {
   if (role === 'operator' && id.includes('/')) return id
   return storedSession(device, checkSessionName(id, 'A session id'))
@@ -41,32 +41,30 @@ function storedOf({ device, role }: Caller, { id = '' }: Readonly<Record<string,
 
 const shown = (device: string | null, row: SessionRow) => ({ ...shownConversation(row), session_id: bareSession(device, row.id) ?? row.id })
 
-const text = v.exactOptional(v.pipe(v.string(), v.minLength(1)))
-
 const listQuery = v.object({
   limit: wholeText(1, PAGE_MAX, 50),
   before: v.optional(v.pipe(v.string(), v.isoTimestamp())),
-  cursor: text,
-  all: v.exactOptional(v.picklist(['true', 'false'])),
-  channel: text,
-  sender: text,
+  cursor: filterText,
+  all: v.exactOptional(flag),
+  channel: filterText,
+  sender: filterText,
 })
 
 const erasedSchema = v.object({
-  said: v.pipe(v.number(), v.description('Turns with what was said in them')),
+  said: v.pipe(v.number(), v.description('Stored turns of the conversation')),
   turns: v.number(),
   messages: v.number(),
   replies: v.number(),
   approvals: v.number(),
   memories: v.number(),
-  held: v.pipe(v.number(), v.description("Requests kept until other people's messages in them are done; erase again then")),
+  held: v.pipe(v.number(), v.description('Requests that also hold messages of other people who are not answered yet; erase again later')),
   purged: v.pipe(v.boolean(), v.description('False: the log of recent writes could not be emptied yet')),
-  copies: v.pipe(v.array(v.string()), v.description('Copies made before upgrades, which still hold it')),
+  copies: v.pipe(v.array(v.string()), v.description('Copies from before upgrades, which still hold the erased data')),
 })
 
 const forbidden = (): AppError => new AppError('forbidden', 'Only an operator reads or erases the conversations of others.')
 
-/** Which sessions a list is about. */
+/** The filter of a list. Throws `forbidden` if a client asks for sessions of others. */
 function scopeOf({ device, role }: Caller, { all, channel, sender }: v.InferOutput<typeof listQuery>) {
   if (all !== 'true' && channel === undefined && sender === undefined) return { prefix: sessionNamespace(device) }
   if (role !== 'operator') throw forbidden()
@@ -81,12 +79,13 @@ export function sessionRoutes({ store, clock }: Runtime): Route[] {
     defineRoute({
       method: 'GET',
       path: '/api/sessions',
-      summary: 'The sessions of this device, most recently active first; for an operator also all, or those of a channel or a sender',
+      summary:
+        'The sessions of this device, most recently active first. An operator may ask for all, or for those of a channel or a sender',
       auth: 'client',
       query: listQuery,
       answers: {
         200: {
-          description: 'A page; `next` as `cursor` gives the page after it, null is the end',
+          description: 'A page. Pass `next` as `cursor` to get the next page; null is the end',
           schema: v.object({ sessions: v.array(sessionSchema), next: v.nullable(v.string()) }),
         },
       },
@@ -100,7 +99,7 @@ export function sessionRoutes({ store, clock }: Runtime): Route[] {
     defineRoute({
       method: 'DELETE',
       path: '/api/sessions',
-      summary: 'Erase a person: all conversations of one sender of a channel, with their memories',
+      summary: 'Erase a person: all conversations of one sender on a channel, with their memories',
       auth: 'operator',
       query: v.object({ channel: v.pipe(v.string(), v.minLength(1)), sender: v.pipe(v.string(), v.minLength(1)) }),
       answers: { 200: { description: 'Erased', schema: v.object({ deleted: v.literal(true), erased: erasedSchema }) } },
@@ -125,10 +124,10 @@ export function sessionRoutes({ store, clock }: Runtime): Route[] {
     defineRoute({
       method: 'GET',
       path: '/api/sessions/:id/export',
-      summary: 'Everything that was said in a session, oldest first, one JSON object a line',
+      summary: 'The messages of a session, oldest first, one JSON object per line',
       auth: 'client',
       mediaType: 'application/x-ndjson',
-      answers: { 200: { description: 'The lines', schema: v.object({ at: v.string(), ...messageSchema.entries }) } },
+      answers: { 200: { description: 'One message per line', schema: v.object({ at: v.string(), ...messageSchema.entries }) } },
       async handle({ device, role, params }) {
         const id = storedOf({ device, role }, params)
         if (!(await sessions.get(id))) throw unknownSession()
@@ -172,7 +171,7 @@ export function sessionRoutes({ store, clock }: Runtime): Route[] {
     defineRoute({
       method: 'DELETE',
       path: '/api/sessions/:id',
-      summary: 'Erase a session: what was said, and the contents of its turns, messages and replies',
+      summary: 'Erase a session: its conversation, and the contents of its turns, messages and replies',
       auth: 'client',
       answers: {
         200: { description: 'Erased', schema: v.object({ deleted: v.literal(true), session_id: v.string(), erased: erasedSchema }) },

@@ -1,11 +1,11 @@
-/** `/api/sops`: the procedures, their runs and the audit log; runs can be started and cancelled by hand. */
+/** `/api/sops`: the procedures, their runs and the audit log. Operators start and cancel runs by hand. */
 
 import type { Runtime } from '@sluice/runtime'
 import { auditSchema, RUN_STATUSES, runSchema, shownAudit, shownRun, shownSop, sopSchema } from '@sluice/runtime'
 import { AppError, defineRoute, formatTraceContext, type Route, type Sops } from '@sluice/sdk'
 import * as v from 'valibot'
 import { personOf } from '../identity.ts'
-import { wholeText } from './query.ts'
+import { filterText, flag, wholeText } from './query.ts'
 
 const PAGE_MAX = 500
 const TEXT_MAX = 2000
@@ -25,7 +25,7 @@ const procedureRoutes = ({ clock }: Runtime, engine: () => Sops): Route[] => [
   defineRoute({
     method: 'GET',
     path: '/api/sops',
-    summary: 'The procedures that are loaded',
+    summary: 'The loaded procedures',
     auth: 'operator',
     answers: { 200: { description: 'By name', schema: v.object({ sops: v.array(sopSchema) }) } },
     handle: () => ({ sops: engine().list().map(shownSop) }),
@@ -33,10 +33,10 @@ const procedureRoutes = ({ clock }: Runtime, engine: () => Sops): Route[] => [
   defineRoute({
     method: 'POST',
     path: '/api/sops/:name/runs',
-    summary: 'Start a procedure by hand, whatever its triggers',
+    summary: 'Start a procedure by hand, whatever its triggers are',
     auth: 'operator',
-    body: v.object({ payload: v.optional(v.pipe(v.unknown(), v.description('Any JSON; what its first step is given'))) }),
-    answers: { 200: { description: 'It runs', schema: v.object({ run_id: v.string() }) } },
+    body: v.object({ payload: v.optional(v.pipe(v.unknown(), v.description('Any JSON value; the input of the first step'))) }),
+    answers: { 200: { description: 'The run has started', schema: v.object({ run_id: v.string() }) } },
     async handle({ device, params: { name = '' }, body: { payload }, trace }) {
       const by = personOf(device)
       const runId = await engine().run(name, {
@@ -54,16 +54,21 @@ const runRoutes = ({ store: { sops } }: Runtime, engine: () => Sops): Route[] =>
   defineRoute({
     method: 'GET',
     path: '/api/sops/runs',
-    summary: 'Runs of procedures, newest first',
+    summary: 'The runs of procedures, newest first',
     auth: 'operator',
     query: v.object({
       limit: wholeText(1, PAGE_MAX, 50),
-      before: v.exactOptional(v.pipe(v.string(), v.minLength(1))),
-      sop: v.exactOptional(v.pipe(v.string(), v.minLength(1))),
-      active: v.exactOptional(v.picklist(['true', 'false'])),
+      before: filterText,
+      sop: filterText,
+      active: v.exactOptional(flag),
       status: v.exactOptional(v.picklist(RUN_STATUSES)),
     }),
-    answers: { 200: { description: 'A page; `before` the last `run_id` gives the next', schema: v.object({ runs: v.array(runSchema) }) } },
+    answers: {
+      200: {
+        description: 'A page. Pass the last `run_id` as `before` to get the next page',
+        schema: v.object({ runs: v.array(runSchema) }),
+      },
+    },
     async handle({ query: { active, ...filter } }) {
       const runs = await sops.runs({ ...filter, ...(active !== undefined && { active: active === 'true' }) })
       return { runs: runs.map(shownRun) }
@@ -72,7 +77,7 @@ const runRoutes = ({ store: { sops } }: Runtime, engine: () => Sops): Route[] =>
   defineRoute({
     method: 'GET',
     path: '/api/sops/runs/:id',
-    summary: 'One run, step by step',
+    summary: 'One run with its steps',
     auth: 'operator',
     answers: { 200: { description: 'The run', schema: runSchema } },
     async handle({ params: { id = '' } }) {
@@ -84,10 +89,10 @@ const runRoutes = ({ store: { sops } }: Runtime, engine: () => Sops): Route[] =>
   defineRoute({
     method: 'POST',
     path: '/api/sops/runs/:id/cancel',
-    summary: 'End a run before its end',
+    summary: 'Cancel a run',
     auth: 'operator',
     body: v.object({ reason: v.optional(v.pipe(v.string(), v.maxLength(TEXT_MAX)), 'cancelled by hand') }),
-    answers: { 200: { description: 'It is cancelled', schema: runSchema } },
+    answers: { 200: { description: 'The cancelled run', schema: runSchema } },
     handle: async ({ device, params: { id = '' }, body: { reason } }) => shownRun(await engine().cancel(id, personOf(device), reason)),
   }),
 ]
@@ -96,16 +101,19 @@ const auditRoute = ({ store: { sops } }: Runtime): Route =>
   defineRoute({
     method: 'GET',
     path: '/api/sops/audit',
-    summary: 'The audit log, in order: every transition, who and why, each record chained to the one before it',
+    summary: 'The audit log in order: each transition with its actor and reason, chained to the record before it',
     auth: 'operator',
     query: v.object({
       limit: wholeText(1, PAGE_MAX, 100),
       after: wholeText(0, Number.MAX_SAFE_INTEGER, 0),
-      run: v.exactOptional(v.pipe(v.string(), v.minLength(1))),
-      sop: v.exactOptional(v.pipe(v.string(), v.minLength(1))),
+      run: filterText,
+      sop: filterText,
     }),
     answers: {
-      200: { description: 'A page; `after` the last `number` gives the next', schema: v.object({ records: v.array(auditSchema) }) },
+      200: {
+        description: 'A page. Pass the last `number` as `after` to get the next page',
+        schema: v.object({ records: v.array(auditSchema) }),
+      },
     },
     handle: async ({ query }) => ({ records: (await sops.audit(query)).map(shownAudit) }),
   })

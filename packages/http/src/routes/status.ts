@@ -1,4 +1,4 @@
-/** `/api/status` and its neighbours: how the daemon is, for those who may know. */
+/** `/api/status`, `/api/health`, `/api/tools`, `/api/features` and the history of events: the state of the daemon. */
 
 import { healthOf } from '@sluice/delivery'
 import { isoTime } from '@sluice/kit'
@@ -105,7 +105,7 @@ export function statusRoutes(runtime: Runtime, snapshot: Snapshot): Route[] {
     defineRoute({
       method: 'GET',
       path: '/api/status',
-      summary: 'What this daemon is and what it is doing',
+      summary: 'The version, the configuration and the load of this daemon',
       auth: 'operator',
       answers: {
         200: {
@@ -138,7 +138,7 @@ export function statusRoutes(runtime: Runtime, snapshot: Snapshot): Route[] {
     defineRoute({
       method: 'GET',
       path: '/api/health',
-      summary: 'Health with details; a feature that failed makes it `degraded`, as does everything that `/health` counts',
+      summary: 'Health with details. A failed feature makes it `degraded`, as does every fault that `/health` reports',
       auth: 'operator',
       answers: {
         200: {
@@ -169,15 +169,15 @@ export function statusRoutes(runtime: Runtime, snapshot: Snapshot): Route[] {
     defineRoute({
       method: 'GET',
       path: '/api/tools',
-      summary: 'The tools of this build, and those it leaves out with the command that builds them in',
+      summary: 'The tools of this build, and the tools that it leaves out, each with the command that builds it in',
       auth: 'client',
-      answers: { 200: { description: 'All of them', schema: v.object({ tools: v.array(toolSchema) }) } },
+      answers: { 200: { description: 'All tools', schema: v.object({ tools: v.array(toolSchema) }) } },
       handle: () => ({ tools }),
     }),
     defineRoute({
       method: 'GET',
       path: '/api/features',
-      summary: 'Every feature there is, and how it stands in this build and configuration',
+      summary: 'Every feature, with its state in this build and configuration',
       auth: 'operator',
       answers: { 200: { description: 'One row per feature', schema: v.object({ features: v.array(featureSchema) }) } },
       handle: () => ({ features }),
@@ -185,7 +185,7 @@ export function statusRoutes(runtime: Runtime, snapshot: Snapshot): Route[] {
     defineRoute({
       method: 'GET',
       path: '/api/events/history',
-      summary: 'The events kept for resuming, oldest first',
+      summary: 'The events that are kept for resuming, oldest first',
       auth: 'client',
       query: v.object({ limit: wholeText(1, HISTORY_MAX, 100) }),
       answers: {

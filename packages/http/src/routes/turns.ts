@@ -1,4 +1,4 @@
-/** `/api/turns`: how a turn stands, and its end before its time. */
+/** `/api/turns`: the state of a turn, and its abort. */
 
 import { isoTime } from '@sluice/kit'
 import type { Runtime } from '@sluice/runtime'
@@ -24,7 +24,7 @@ const turnSchema = v.object({
 
 const unknownTurn = (): AppError => new AppError('not_found', 'There is no such turn')
 
-/** An operator is shown the turns of everybody. */
+/** A client sees only its own turns, an operator all of them. */
 const isHidden = ({ role, device }: Pick<RouteRequest, 'role' | 'device'>, { owner }: TurnRow): boolean =>
   role !== 'operator' && owner !== ownerOf(device)
 
@@ -49,7 +49,7 @@ export function turnRoutes({ store: { turns }, agent }: Runtime): Route[] {
     defineRoute({
       method: 'GET',
       path: '/api/turns/:id',
-      summary: 'How a turn stands',
+      summary: 'The state of a turn',
       auth: 'client',
       answers: { 200: { description: 'The turn', schema: turnSchema } },
       async handle({ device, role, params: { id = '' } }) {
@@ -61,11 +61,11 @@ export function turnRoutes({ store: { turns }, agent }: Runtime): Route[] {
     defineRoute({
       method: 'POST',
       path: '/api/turns/:id/abort',
-      summary: 'End a turn that runs or waits',
+      summary: 'Abort a running or waiting turn',
       auth: 'client',
-      answers: { 200: { description: 'It ends as `aborted`', schema: v.object({ aborted: v.literal(true), turn_id: v.string() }) } },
+      answers: { 200: { description: 'The turn ends as `aborted`', schema: v.object({ aborted: v.literal(true), turn_id: v.string() }) } },
       async handle({ device, role, params: { id = '' } }) {
-        // A turn that was never queued is not in the store before its end.
+        // A turn that is not queued is in the store only after its end.
         const turn = await turns.get(id)
         if (turn && isHidden({ device, role }, turn)) throw unknownTurn()
         if (!agent.abort(id, role === 'operator' ? undefined : ownerOf(device)))

@@ -21,17 +21,17 @@ const doc: EndpointDoc = {
   summary: 'Run one message as an agent turn and answer with its reply',
   auth: 'client',
   headers: {
-    'X-Webhook-Secret': 'The shared secret, where one is configured',
+    'X-Webhook-Secret': 'The shared secret, if one is configured',
     'X-Idempotency-Key':
-      '1 to 255 visible ASCII characters; a repeat within the time to live runs nothing and is answered with `X-Turn-Id`',
-    'X-Session-Id': 'The session the turn belongs to: 1 to 128 characters of A-Z a-z 0-9 . _ -',
-    Prefer: '`respond-async`: keep the turn and answer at once',
-    traceparent: 'The trace this turn continues (W3C Trace Context)',
+      '1 to 255 visible ASCII characters. A repeat within the time to live runs nothing and is answered with `X-Turn-Id`',
+    'X-Session-Id': 'The session of the turn: 1 to 128 characters of A-Z a-z 0-9 . _ -',
+    Prefer: '`respond-async`: store the turn and answer at once',
+    traceparent: 'The trace that this turn continues (W3C Trace Context)',
   },
   body: v.object({ message: v.pipe(v.string(), v.minLength(1)) }),
   answers: {
     200: {
-      description: 'The reply; for a repeated key, that it is a duplicate; or the procedures that took the message',
+      description: 'The reply; `duplicate` for a repeated key; or the procedures that took the message',
       schema: v.union([
         v.object({ response: v.string(), model: v.string(), session_id: v.nullable(v.string()), turn_id: v.string() }),
         v.object({
@@ -44,7 +44,7 @@ const doc: EndpointDoc = {
       ]),
     },
     202: {
-      description: 'Kept; it runs when its turn comes, and `GET status_url` tells how it stands',
+      description: 'The turn is stored and queued; `GET status_url` answers its state',
       schema: v.object({ turn_id: v.string(), status_url: v.string() }),
     },
   },

@@ -33,9 +33,9 @@ export function channelEndpoints(channel: Channel, intake: Intake, budget: BodyB
     doc: {
       method: 'POST',
       path,
-      summary: `Messages of ${channel.name}, as the provider sends them`,
+      summary: `Messages of ${channel.name}, as the platform sends them`,
       auth: 'open',
-      answers: { 200: { description: '`{"status":"ok"}`: what was for us is kept' } },
+      answers: { 200: { description: '`{"status":"ok"}`: the messages are stored' } },
     },
     steps: [
       limitDeclaredSize(webhook.bodyBytesMax ?? BODY_BYTES_MAX),
@@ -48,7 +48,7 @@ export function channelEndpoints(channel: Channel, intake: Intake, budget: BodyB
     doc: {
       method: 'GET',
       path,
-      summary: `The check ${channel.name} makes when the webhook is registered`,
+      summary: `The check that ${channel.name} makes when the webhook is registered`,
       auth: 'open',
       mediaType: 'text/plain',
       answers: { 200: { description: 'The challenge' } },

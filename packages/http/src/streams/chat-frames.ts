@@ -26,9 +26,9 @@ export type ChatErrorCode = v.InferOutput<typeof chatErrorCode>
 export const chatFrameSchema = v.variant('type', [
   frame('session_start', 'First: the session of this connection', { session_id: text, resumed: v.boolean(), message_count: number }),
   frame('chunk', 'A piece of the answer', { content: text }),
-  frame('thinking', 'A piece of what the model thinks before it answers', { content: text }),
+  frame('thinking', 'A piece of the reasoning of the model before its answer', { content: text }),
   frame('tool_call', 'A tool is called', { id: text, name: text, args: v.unknown() }),
-  frame('tool_result', 'A tool call has ended; `id` is that of its `tool_call`', { id: text, name: text, output: text }),
+  frame('tool_result', 'A tool call has ended; `id` is the id of its `tool_call`', { id: text, name: text, output: text }),
   frame('done', 'The turn has ended with an answer', {
     full_response: text,
     turn_id: text,
@@ -38,7 +38,7 @@ export const chatFrameSchema = v.variant('type', [
     cost_usd: number,
   }),
   frame('aborted', 'The turn was aborted', { turn_id: v.nullable(text) }),
-  frame('approval_request', 'A tool call waits for an answer by `approval_response`', {
+  frame('approval_request', 'A tool call waits for an `approval_response`', {
     request_id: text,
     tool: text,
     arguments_summary: text,
@@ -51,8 +51,8 @@ export type ChatFrame = v.InferOutput<typeof chatFrameSchema>
 
 /** Frames that the client sends, for the documentation; `parseClientFrame` parses them and explains errors. */
 export const clientFrameSchema = v.variant('type', [
-  frame('message', 'Says something: a turn, after those that wait', { content: text }),
-  frame('abort', 'Aborts the turn that runs', {}),
+  frame('message', 'A message; its turn runs after the waiting ones', { content: text }),
+  frame('abort', 'Aborts the running turn', {}),
   frame('approval_response', 'Answers an `approval_request`', { request_id: text, decision: v.picklist(['approve', 'deny']) }),
 ])
 

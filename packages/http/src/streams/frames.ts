@@ -12,8 +12,11 @@ export const streamFrameSchema = v.variant('type', [
     run: v.string(),
     seq: v.number(),
   }),
-  described('gap', 'Events are missing; on `/api/events` its name is that of the event, and the data has `missed` alone', {
-    missed: v.pipe(v.nullable(v.number()), v.description('How many; null where nobody can tell, as after a restart')),
+  described('gap', 'Events are missing. On `/api/events` the event is named `gap`, and its data has only `missed`', {
+    missed: v.pipe(
+      v.nullable(v.number()),
+      v.description('The number of missed events; null if it is unknown, for example after a restart'),
+    ),
   }),
 ])
 

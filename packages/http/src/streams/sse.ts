@@ -31,13 +31,13 @@ const doc: EndpointDoc = {
   path: '/api/events',
   summary: 'Follow events as server-sent events',
   auth: 'client',
-  headers: { 'Last-Event-ID': 'The id of the last event seen; what came after it is sent first' },
+  headers: { 'Last-Event-ID': 'The id of the last event seen; later events are sent first' },
   query: subscriptionQuery,
   mediaType: 'text/event-stream',
   answers: {
     200: {
       description:
-        'Events as they happen, each a `#/components/schemas/Event` with `id` and `timestamp`; one named `gap` tells how many were missed',
+        'Events as they happen, each a `#/components/schemas/Event` with `id` and `timestamp`. An event named `gap` has the number of missed events',
     },
   },
 }

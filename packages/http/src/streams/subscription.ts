@@ -20,7 +20,7 @@ const EVENT_ID_LENGTH_MAX = 256
 
 /** Describes the query in the OpenAPI document. */
 export const subscriptionQuery = v.object({
-  last_event_id: v.optional(v.pipe(v.string(), v.description('The id of the last event seen; what came after it is sent first'))),
+  last_event_id: v.optional(v.pipe(v.string(), v.description('The id of the last event seen; later events are sent first'))),
   types: v.optional(v.pipe(v.string(), v.description('Only events of these types, separated by commas'))),
 })
 

@@ -24,7 +24,9 @@ const SUBPROTOCOL = 'sluice.v1'
 const TOKEN_PREFIX = 'bearer.'
 
 /** Describes the subprotocols in the OpenAPI document. */
-export const socketProtocols = { 'Sec-WebSocket-Protocol': `\`${SUBPROTOCOL}, bearer.<token>\`, where \`Authorization\` cannot be set` }
+export const socketProtocols = {
+  'Sec-WebSocket-Protocol': `\`${SUBPROTOCOL}, bearer.<token>\`, for clients that cannot set \`Authorization\``,
+}
 
 const OPTIONS = {
   noServer: true,
