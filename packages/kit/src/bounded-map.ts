@@ -1,12 +1,11 @@
 /**
- * A map of at most `max` keys that drops the oldest first, in amortised constant time. Insertion order lives in a queue
- * beside the map: deleting the first key of a large `Map` walks over every key deleted before it, and is twenty times
- * slower.
+ * A map of at most `max` keys that drops the oldest first, in amortised constant time. A separate queue has the insertion
+ * order, because deleting the first key of a large `Map` visits every key deleted before it and is twenty times slower.
  */
 export class BoundedMap<K, V> {
   readonly #max: number
   readonly #map = new Map<K, { value: V; turn: number }>()
-  /** Keys in the order they came; an entry is stale when the map's `turn` for its key is another one. */
+  /** Keys in insertion order. An entry is stale if the map has another `turn` for its key. */
   #queue: { key: K; turn: number }[] = []
   #head = 0
   #turn = 0
@@ -28,7 +27,7 @@ export class BoundedMap<K, V> {
     return this.#map.has(key)
   }
 
-  /** Adds or replaces. A replaced key keeps its age. Returns the key that had to go to make room, if one had. */
+  /** Adds or replaces a value. A replaced key keeps its age. Returns the key that was dropped to make room, if any. */
   set(key: K, value: V): K | undefined {
     const known = this.#map.get(key)
     if (known) {
@@ -53,7 +52,7 @@ export class BoundedMap<K, V> {
     this.#head = 0
   }
 
-  /** The key that would be dropped next. */
+  /** Returns the key that is dropped next. */
   oldest(): K | undefined {
     this.#skipStale()
     return this.#queue[this.#head]?.key

@@ -10,7 +10,7 @@ const feed = (count: number, take: (piece: Uint8Array) => void): void => {
   for (let n = 0; n < count; n++) take(Buffer.alloc(1, 65))
 }
 
-test('pieces of any size come out as the bytes they were', () => {
+test('returns the bytes of pieces of any size', () => {
   fc.assert(
     fc.property(fc.array(fc.uint8Array({ maxLength: 700 })), (pieces) => {
       const buffer = new ByteBuffer()
@@ -21,7 +21,7 @@ test('pieces of any size come out as the bytes they were', () => {
   )
 })
 
-test('one-byte pieces take at most three times their bytes', () => {
+test('uses at most three times the memory of one-byte pieces', () => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   const taken = (): number => {
@@ -38,7 +38,7 @@ test('one-byte pieces take at most three times their bytes', () => {
   expect(after - before).toBeLessThan(3 * count)
 })
 
-test('what is let go of is gone', () => {
+test('is empty after clear', () => {
   const buffer = new ByteBuffer()
   feed(3, (piece) => buffer.append(piece))
   buffer.clear()
@@ -57,7 +57,7 @@ const answer = (...pieces: string[]): Response =>
     }),
   )
 
-test('a body is read whole, up to a limit, or from its beginning', async () => {
+test('readAll, readUpTo and readHead read a body whole, up to a limit, or its beginning', async () => {
   expect(Buffer.from(await readAll(answer('ab', 'cd'))).toString()).toBe('abcd')
   expect((await readUpTo(answer('ab', 'cd'), 4))?.toString()).toBe('abcd')
   expect(await readUpTo(answer('ab', 'cd'), 3)).toBeUndefined()

@@ -4,21 +4,21 @@ const CAPACITY_MIN = 256
 const GROWTH = 1.5
 
 /**
- * One growing block of memory: what it takes is proportional to the bytes, however small the pieces are. A list of chunks
- * costs a sender one byte and the receiver a hundred.
+ * One growing block of memory, whose size is proportional to the number of bytes. A list of chunks would let a sender of
+ * one-byte pieces use a hundred times as much memory.
  */
 export class ByteBuffer {
-  /** The only piece so far, which is not copied. */
+  /** The first piece, which is not copied while it is the only one. */
   #only: Uint8Array | undefined
   #block = new ArrayBuffer(0)
   #length = 0
 
-  /** How many bytes there are. */
+  /** The number of bytes. */
   get length(): number {
     return this.#length
   }
 
-  /** The first piece is kept as it is: the caller must not write to it afterwards. */
+  /** Keeps the first piece without a copy, so the caller must not change it afterwards. */
   append(piece: Uint8Array): void {
     if (piece.length === 0) return
     const length = this.#length + piece.length
@@ -35,13 +35,13 @@ export class ByteBuffer {
     this.#length = length
   }
 
-  /** All bytes so far, without a copy; not valid any more once something is appended. */
+  /** Returns all bytes without a copy. The result is valid until the next `append`. */
   bytes(): Buffer<ArrayBuffer> {
     const { buffer, byteOffset, byteLength } = this.#only ?? new Uint8Array(this.#block, 0, this.#length)
     return Buffer.from(buffer as ArrayBuffer, byteOffset, byteLength)
   }
 
-  /** Lets go of all bytes. */
+  /** Removes all bytes and frees their memory. */
   clear(): void {
     this.#only = undefined
     this.#block = new ArrayBuffer(0)

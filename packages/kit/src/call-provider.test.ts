@@ -48,7 +48,7 @@ afterEach(async () => {
   }
 })
 
-describe('what goes out', () => {
+describe('a request', () => {
   const sent = async (body: ProviderCall['body'], headers: Record<string, string> = {}) => {
     let request: Request | undefined
     await call({
@@ -62,17 +62,17 @@ describe('what goes out', () => {
     return request as Request
   }
 
-  test('an object goes out as JSON, and JSON is asked for', async () => {
+  test('sends an object as JSON and accepts JSON', async () => {
     const request = await sent({ text: 'né' })
     expect(Object.fromEntries(request.headers)).toMatchObject({ accept: 'application/json', 'content-type': 'application/json' })
     expect(await request.json()).toEqual({ text: 'né' })
   })
 
-  test("a caller's own header wins", async () => {
+  test("prefers the caller's headers", async () => {
     expect((await sent({}, { 'content-type': 'application/vnd.x+json' })).headers.get('content-type')).toBe('application/vnd.x+json')
   })
 
-  test('texts, bytes and forms go out as they are', async () => {
+  test('sends texts, bytes and forms unchanged', async () => {
     expect(await (await sent('a=b')).text()).toBe('a=b')
     expect([...new Uint8Array(await (await sent(Uint8Array.of(0xff, 0))).arrayBuffer())]).toEqual([0xff, 0])
     const form = new FormData()
@@ -81,22 +81,22 @@ describe('what goes out', () => {
   })
 })
 
-describe('answers', () => {
-  test('2xx gives status, headers and JSON; an empty body gives undefined', async () => {
+describe('an answer', () => {
+  test('with 2xx has status, headers and JSON, or undefined for an empty body', async () => {
     const answered = await call(answers(() => Response.json({ id: 1 }, { status: 201, headers: { 'x-id': '7' } })))
     expect([answered.status, answered.json, answered.headers.get('x-id')]).toEqual([201, { id: 1 }, '7'])
     expect((await call(answers(() => new Response(null, { status: 204 })))).json).toBeUndefined()
     expect((await call(answers(() => new Response(' \n')))).json).toBeUndefined()
   })
 
-  test('a status that is accepted is an answer and no failure', async () => {
+  test('with an accepted status is not an error', async () => {
     const gone = answers(() => Response.json({ error: 'too old' }, { status: 404 }))
     expect(await call({ ...gone, accept: [404] })).toMatchObject({ status: 404, json: { error: 'too old' } })
     expect((await errorOf({ ...gone, accept: [410] })).code).toBe('invalid_request')
   })
 })
 
-describe('failures are told apart: not done, refused, or nobody knows', () => {
+describe('an error code', () => {
   const waits = { 'retry-after': '7' }
 
   test.each<[status: number, headers: Record<string, string>, code: ErrorCode, retryAfterSecs: number | undefined]>([
@@ -116,7 +116,7 @@ describe('failures are told apart: not done, refused, or nobody knows', () => {
     [422, {}, 'invalid_request', undefined],
     [301, { location: 'http://127.0.0.1:9/' }, 'invalid_request', undefined],
     [304, {}, 'invalid_request', undefined],
-  ])('%d with %j is %s', async (status, headers, code, secs) => {
+  ])('for %d with %j is %s', async (status, headers, code, secs) => {
     const error = await errorOf(answers(() => new Response(null, { status, headers })))
     expect([error.code, error.retryAfterSecs]).toEqual([code, secs])
     expect(error.message).toContain(`chatapp answered ${status}`)
@@ -130,7 +130,7 @@ describe('failures are told apart: not done, refused, or nobody knows', () => {
     [502, 'upstream'],
     [504, 'upstream'],
     [408, 'upstream'],
-  ])('%d in the words of the platform is %s', async (status, code) => {
+  ])('for %d with an explanation is %s', async (status, code) => {
     const explain = (json: unknown) => (json as { error?: string } | undefined)?.error
     const said = answers(() => Response.json({ error: 'out of order' }, { status }))
     expect(await errorOf({ ...said, explain })).toMatchObject({ code, message: `chatapp answered ${status}: out of order` })
@@ -152,29 +152,29 @@ describe('failures are told apart: not done, refused, or nobody knows', () => {
     'CERT_HAS_EXPIRED',
     'ERR_TLS_CERT_ALTNAME_INVALID',
     'ERR_SSL_WRONG_VERSION_NUMBER',
-  ])('without a connection nothing was done: %s is unavailable', async (code) => {
+  ])('for %s, which is a missing connection, is unavailable', async (code) => {
     expect(await errorOf(breaks(network(code)))).toMatchObject({ code: 'unavailable', message: `chatapp cannot be reached (${code})` })
   })
 
-  test('whatever fails while connecting is unavailable', async () => {
+  test('for any failure while connecting is unavailable', async () => {
     const cause = Object.assign(new Error('timed out'), { code: 'ETIMEDOUT', syscall: 'connect' })
     expect(await errorOf(breaks(new TypeError('fetch failed', { cause })))).toMatchObject({ code: 'unavailable' })
   })
 
   test.each(['ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'UND_ERR_SOCKET', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'])(
-    'after the connection nobody knows: %s is upstream',
+    'for %s after the connection is upstream',
     async (code) => {
       expect(await errorOf(breaks(network(code)))).toMatchObject({ code: 'upstream', message: `The connection to chatapp broke (${code})` })
     },
   )
 
-  test('whatever else is thrown is upstream', async () => {
+  test('for any other thrown value is upstream', async () => {
     for (const thrown of [new Error(TOKEN), TOKEN, undefined, null, new TypeError('x', { cause: { code: TOKEN } })]) {
       expect(await errorOf(breaks(thrown))).toMatchObject({ code: 'upstream', message: 'The connection to chatapp broke' })
     }
   })
 
-  test('an answer of success that cannot be read is upstream: it was done', async () => {
+  test('for a successful answer that cannot be read is upstream', async () => {
     for (const body of ['<html>', '{"id":', 'ok']) {
       expect(await errorOf(answers(() => new Response(body)))).toMatchObject({
         code: 'upstream',
@@ -183,7 +183,7 @@ describe('failures are told apart: not done, refused, or nobody knows', () => {
     }
   })
 
-  test('a failure before the first byte was written is unavailable, whatever the failure is', async () => {
+  test('for any failure before the first written byte is unavailable', async () => {
     const server = createTcpServer((socket) => void socket.on('data', () => socket.destroy()).on('error', () => undefined))
     const silent = createTcpServer(() => undefined)
     const url = async (tcp: TcpServer, scheme: string) => {
@@ -205,13 +205,13 @@ describe('failures are told apart: not done, refused, or nobody knows', () => {
     silent.close()
   })
 
-  test.each(['to\nken', 'tok\u2014en', 'to\u0000ken'])('a header that HTTP forbids is never sent: %j', async (token) => {
+  test.each(['to\nken', 'tok\u2014en', 'to\u0000ken'])('for a header that HTTP forbids is unavailable: %j', async (token) => {
     const error = await errorOf({ headers: { authorization: token } })
     expect(error.code).toBe('unavailable')
     expect(error.message).not.toContain(token)
   })
 
-  test('a connection that nobody takes, one that is reset, an answer cut in the middle', async () => {
+  test('tells a refused connection, a reset one and a cut answer apart', async () => {
     const closed = await serve(() => undefined)
     await new Promise((resolve) => servers.pop()?.close(resolve))
     expect((await errorOf({ url: closed })).code).toBe('unavailable')
@@ -233,14 +233,14 @@ describe('Retry-After', () => {
     ['-5x', undefined],
   ])('%j is %s', (value, secs) => expect(retryAfterSecs(new Headers({ 'retry-after': value }), NOW)).toBe(secs))
 
-  test('parts of a second count as a whole one, and none is undefined', () => {
+  test('is rounded up to a whole second, and undefined when absent', () => {
     expect(retryAfterSecs(new Headers({ 'retry-after': 'Thu, 01 Jan 2026 00:00:10 GMT' }), NOW + 500)).toBe(10)
     expect(retryAfterSecs(new Headers(), NOW)).toBeUndefined()
   })
 })
 
-describe('bounds', () => {
-  test('an answer is read up to 1 MiB, then the connection is given up', async () => {
+describe('limits', () => {
+  test('end an answer after 1 MiB and close the connection', async () => {
     let closed: Promise<void> | undefined
     const url = await serve((_, out) => {
       closed = new Promise((resolve) => out.on('close', resolve))
@@ -258,19 +258,19 @@ describe('bounds', () => {
     expect((await call(answers(() => new Response(full)))).json).toHaveLength(1_048_574)
   })
 
-  test('a caller that expects large answers gets them up to its own bound, and hears when one is beyond it', async () => {
+  test('allow larger answers with answerBytesMax, and throw too_large beyond', async () => {
     const ten = () => answers(() => new Response('"12345678"'))
     expect(await call({ ...ten(), answerBytesMax: 10 })).toMatchObject({ json: '12345678' })
     expect(await errorOf({ ...ten(), answerBytesMax: 9 })).toMatchObject({ code: 'too_large' })
   })
 
-  test('a refusal stands, whether or not its explanation arrives whole', async () => {
+  test('keep a refusal whose explanation does not arrive whole', async () => {
     expect((await errorOf(answers(() => new Response('x'.repeat(1_048_577), { status: 429 })))).code).toBe('rate_limited')
     const cut = await serve((_, out) => out.writeHead(400, { 'content-length': 100 }).write('{', () => out.destroy()))
     expect((await errorOf({ url: cut })).code).toBe('invalid_request')
   })
 
-  test('no redirect is followed, so that no credential travels', async () => {
+  test('follow no redirect, so no credential reaches another host', async () => {
     let stranger = 0
     const elsewhere = await serve((_, out) => {
       stranger++
@@ -286,7 +286,7 @@ describe('bounds', () => {
     expect(stranger).toBe(0)
   })
 
-  test('no answer in time is upstream_timeout, before the headers or within the body', async () => {
+  test('report a late answer as upstream_timeout, before the headers or in the body', async () => {
     const silent = await serve(() => undefined)
     const stuck = await serve((_, out) => out.writeHead(200).write('{'))
     for (const url of [silent, stuck]) {
@@ -297,7 +297,7 @@ describe('bounds', () => {
     }
   })
 
-  test('an abort ends it as aborted, before it began, under way and within the body', async () => {
+  test('report an abort as aborted, before, during and after the request', async () => {
     expect((await errorOf({ signal: AbortSignal.abort() })).code).toBe('aborted')
     for (const answer of [() => undefined, ((_, out) => out.writeHead(200).write('{')) satisfies RequestListener]) {
       const abort = new AbortController()
@@ -313,11 +313,11 @@ describe('bounds', () => {
   })
 })
 
-describe('what an error shows', () => {
+describe('an error text', () => {
   const refusal = (body: string) => answers(() => new Response(body, { status: 400 }))
   const explain = (json: unknown) => (json as { message?: string } | undefined)?.message
 
-  test("the platform's own words, cut at 300 characters; none where there are none", async () => {
+  test("has the platform's explanation, cut at 300 characters", async () => {
     expect((await errorOf({ ...refusal('{"message":"no such room"}'), explain })).message).toBe('chatapp answered 400: no such room')
     expect((await errorOf({ ...refusal(JSON.stringify({ message: 'x'.repeat(1000) })), explain })).message).toBe(
       `chatapp answered 400: ${'x'.repeat(300)}`,
@@ -326,7 +326,7 @@ describe('what an error shows', () => {
       expect((await errorOf({ ...refusal(body), explain })).message).toBe('chatapp answered 400')
   })
 
-  test('no address, header or body, whatever went wrong', async () => {
+  test('has no URL, header or body of the request', async () => {
     const failures = [
       ...[301, 400, 401, 403, 429, 500, 503].map((status) => answers(() => new Response(`"${TOKEN}"`, { status }))),
       answers(() => new Response(`<html>${TOKEN}`)),
@@ -337,7 +337,7 @@ describe('what an error shows', () => {
   })
 })
 
-test('a refusal that quotes the request shows none of its credentials, wherever it is cut', async () => {
+test('removes the credentials of the request from a refusal, wherever it is cut', async () => {
   const secret = 'dcBotTokenCanary0123456789'
   const requests: Partial<ProviderCall>[] = [
     { headers: { authorization: `Bot ${secret}` } },
@@ -355,7 +355,7 @@ test('a refusal that quotes the request shows none of its credentials, wherever 
     }
 })
 
-test('an accepted refusal quotes no credential either', async () => {
+test('removes credentials from an accepted refusal as well', async () => {
   const answer = () => new Response(JSON.stringify({ message: `no ${TOKEN}` }), { status: 403 })
   expect((await call({ ...answers(answer), accept: [403] })).json).toEqual({ message: 'no [secret]' })
 })

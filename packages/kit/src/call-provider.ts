@@ -1,4 +1,4 @@
-/** One request to a platform's API. Its errors say whether it was not done, was refused, or may have been done. */
+/** Sends one request to a platform's API. Its error codes tell whether the platform did not receive, refused or may have executed it. */
 import { AppError, withoutSecrets } from '@sluice/sdk'
 import { parsedOrUndefined } from './foreign-json.ts'
 import { readUpTo } from './read-up-to.ts'
@@ -7,23 +7,23 @@ import { signalScope } from './signal-scope.ts'
 
 export interface ProviderCall {
   readonly fetch: typeof fetch
-  /** For errors: the channel's name. */
+  /** The name of the channel, for error texts. */
   readonly provider: string
   readonly url: string
   readonly method: string
   readonly headers?: Readonly<Record<string, string>>
-  /** An object goes out as JSON. */
+  /** An object is sent as JSON. */
   readonly body?: object | string | Uint8Array<ArrayBuffer> | FormData
   readonly signal: AbortSignal
   /** Default 30,000. */
   readonly timeoutMs?: number
-  /** For large answers that are expected: one beyond it is `too_large`. Without it the bound is 1,048,576. */
+  /** The limit for an answer that may be large; a larger one is `too_large`. Default 1,048,576, beyond which it is `upstream`. */
   readonly answerBytesMax?: number
-  /** Statuses besides 2xx that are answers and not failures, such as 404 where that means "too old". */
+  /** Statuses besides 2xx that are returned and not thrown, such as a 404 that means "too old". */
   readonly accept?: readonly number[]
-  /** The platform's own words for a refusal, found in its answer; shown to the operator. */
+  /** Returns the platform's explanation in the answer of a refusal, for the operator. */
   explain?(json: unknown): string | undefined
-  /** Seconds to wait before a repeat, for platforms that say so in the body of a refusal; `Retry-After` goes first. */
+  /** Returns the seconds to wait from the body of a refusal. A `Retry-After` header takes precedence. */
   waitSecs?(json: unknown): number | undefined
 }
 
@@ -40,17 +40,17 @@ const PASSING_CODES: ReadonlySet<string> = new Set(['rate_limited', 'upstream', 
 const HTTP_DATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/
 const EXPLANATION_CHARS_MAX = 300
 const CREDENTIAL_HEADER = /auth|key|token|secret|cookie|signature/i
-/** Of a part of an address that may be a credential; names of methods and most ids are shorter. */
+/** A part of a URL of this length may be a credential. Names of methods and most ids are shorter. */
 const URL_TOKEN_CHARS_MIN = 20
 /** Codes of failures before the request was written, for clients that do not report the progress of a request. */
 const NOT_CONNECTED =
   /^(?:ERR_INVALID_URL|UND_ERR_INVALID_ARG|ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|UND_ERR_CONNECT_TIMEOUT|ERR_TLS_CERT\w+|ERR_SSL_WRONG_VERSION_NUMBER|CERT_\w+|UNABLE_TO_\w+|SELF_SIGNED_\w+|DEPTH_ZERO_\w+|HOSTNAME_MISMATCH)$/
 
 /**
- * Follows no redirect. Throws `AppError`: `rate_limited` and `unavailable` if the request was not done and may be repeated,
- * `invalid_request` and `forbidden` if it was refused for good, `upstream`, `upstream_timeout` and `aborted` if it may have been
- * done. A failure before the first byte was written is `unavailable`. A request that changes nothing may be repeated after
- * every error but a refusal.
+ * Follows no redirect. Throws `AppError`: `rate_limited` and `unavailable` if the platform did not execute the request and it
+ * may be repeated, `invalid_request` and `forbidden` if the platform refused it and would refuse it again, and `upstream`,
+ * `upstream_timeout` and `aborted` if the platform may have executed it. A failure before the first byte was written is
+ * `unavailable`. A request that changes nothing may be repeated after every error except a refusal.
  */
 export async function callProvider(call: ProviderCall): Promise<ProviderAnswer> {
   const { provider, timeoutMs = TIMEOUT_MS } = call
@@ -66,7 +66,7 @@ export async function callProvider(call: ProviderCall): Promise<ProviderAnswer> 
       const text = await readText(response, call)
       return { status: response.status, headers: response.headers, json: parsed(response.ok ? text : unquoted(text, call), provider) }
     }
-    // A refusal stands, whether or not its explanation arrives whole.
+    // A refusal is certain even if its explanation does not arrive.
     throw refused(call, response, unquoted(await readText(response, call).catch(() => ''), call))
   } catch (error) {
     if (error instanceof AppError) throw error
@@ -91,7 +91,7 @@ export function asUnavailable(error: unknown): unknown {
   return new AppError('unavailable', message, retryAfterSecs === undefined ? {} : { retryAfterSecs })
 }
 
-/** Whole seconds in a `Retry-After` header, whichever of its two forms it has; undefined without one. */
+/** Returns the whole seconds of a `Retry-After` header in either of its forms; undefined without one. */
 export function retryAfterSecs(headers: Headers, nowMs: number): number | undefined {
   const value = headers.get('retry-after')?.trim()
   if (!value) return undefined
@@ -107,7 +107,7 @@ function encode(body: ProviderCall['body']): { body?: string | Uint8Array<ArrayB
   return { body: JSON.stringify(body), contentType: 'application/json' }
 }
 
-/** A value that no header may carry comes from the configuration, so the operator has to correct it. */
+/** A value that is not valid in a header comes from the configuration, so the operator must correct it. */
 function headersOf({ provider, headers }: ProviderCall, contentType: string | undefined): Headers {
   try {
     return new Headers({ accept: 'application/json', ...(contentType && { 'content-type': contentType }), ...headers })
@@ -116,7 +116,7 @@ function headersOf({ provider, headers }: ProviderCall, contentType: string | un
   }
 }
 
-/** A refusal, whose words the operator is shown, without the credentials of the request that it may quote. */
+/** Removes the credentials of the request from a refusal, which may quote them and is shown to the operator. */
 const unquoted = (text: string, call: ProviderCall): string => withoutSecrets(text, credentialsOf(call))
 
 function credentialsOf({ url, headers = {}, body }: ProviderCall): string[] {
@@ -141,10 +141,10 @@ function refused({ provider, explain, waitSecs }: ProviderCall, { status, header
   const wait = retryAfterSecs(headers, Date.now()) ?? waitSecs?.(json)
   const options = wait === undefined ? {} : { retryAfterSecs: wait }
   if (status === 429) return new AppError('rate_limited', said, options)
-  // The operator has to correct a bad token; nothing was done with it.
+  // The platform did not execute the request, and the operator can replace the token.
   if (status === 401) return new AppError('unavailable', `${said} (is the token valid?)`, options)
-  // The platform itself says that it failed. Without its words it may be a proxy that lost the answer of a request that was done;
-  // 502 and 504 always come from a proxy.
+  // An explanation shows that the platform itself failed. Without one, a proxy may have lost the answer of an executed
+  // request; 502 and 504 always come from a proxy.
   const isOwnFailure = status >= 500 && status !== 502 && status !== 504 && Boolean(explained)
   if (isOwnFailure || (status === 503 && wait !== undefined)) return new AppError('unavailable', said, options)
   if (status === 408 || status >= 500) return new AppError('upstream', said, options)
@@ -168,7 +168,7 @@ function parsed(text: string, provider: string): unknown {
   }
 }
 
-/** Whatever lies under the `TypeError` that `fetch` throws. */
+/** Describes the cause of the `TypeError` that `fetch` throws. */
 function networkFault(error: unknown): { readonly code: string; readonly isConnecting: boolean } {
   const cause: unknown = error instanceof Error ? (error.cause ?? error) : undefined
   const { code, syscall } = (cause instanceof Error ? cause : {}) as NodeJS.ErrnoException

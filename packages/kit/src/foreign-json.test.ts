@@ -4,8 +4,8 @@ import { list, members, parsedOrUndefined, parseJson, parseObject, text, textAt,
 const bytes = (json: string) => new TextEncoder().encode(json)
 const BROKEN = [Uint8Array.of(0x22, 0xff, 0x22), bytes('{'), bytes('')]
 
-describe('JSON that somebody else made', () => {
-  test('a body that is not UTF-8 or no JSON is refused, without a word of it', () => {
+describe('JSON of unknown shape', () => {
+  test('rejects a body that is not JSON in UTF-8, without quoting it', () => {
     for (const body of BROKEN) {
       for (const parse of [parseJson, parseObject]) {
         expect(() => parse(body)).toThrow(expect.objectContaining({ code: 'invalid_request', message: 'Invalid JSON payload' }))
@@ -14,24 +14,24 @@ describe('JSON that somebody else made', () => {
     expect(parseJson(bytes('[1]'))).toEqual([1])
   })
 
-  test('an object is asked for where only an object will do', () => {
+  test('parseObject rejects JSON that is not an object', () => {
     expect(parseObject(bytes('{"a":1}'))).toEqual({ a: 1 })
     for (const json of ['[]', 'null', '1', '"a"']) expect(() => parseObject(bytes(json))).toThrow('Invalid JSON payload')
   })
 
-  test('what may be no JSON is undefined if it is none', () => {
+  test('parsedOrUndefined returns undefined for other text', () => {
     for (const body of BROKEN) expect(parsedOrUndefined(body)).toBeUndefined()
     expect(parsedOrUndefined('{')).toBeUndefined()
     expect(parsedOrUndefined('{"a":1}')).toEqual(parsedOrUndefined(bytes('{"a":1}')))
   })
 
-  test('what is missing or of another kind is empty', () => {
+  test('reads missing members and other types as empty', () => {
     for (const value of [undefined, null, 1, true]) {
       expect([members(value), list(value), text(value), valueAt(value, 'a.b'), textAt(value, 'a')]).toEqual([{}, [], '', undefined, ''])
     }
   })
 
-  test('a path leads through objects and not through lists', () => {
+  test('valueAt enters objects and no lists', () => {
     const json = { a: { b: 'deep' }, blank: ' ', list: [{ b: 'no' }] }
     expect(valueAt(json, 'a.b')).toBe('deep')
     expect(valueAt(json, 'list.0.b')).toBeUndefined()

@@ -1,4 +1,4 @@
-/** JSON that somebody else made: what is missing or of another kind is empty, and nothing throws but for a body that is none. */
+/** Reads JSON of unknown shape. Members that are missing or have another type read as empty; only a body that is not JSON throws. */
 import { AppError } from '@sluice/sdk'
 
 export type Members = Readonly<Record<string, unknown>>
@@ -6,7 +6,7 @@ export type Members = Readonly<Record<string, unknown>>
 const NONE: Members = Object.freeze({})
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** Throws `invalid_request` for a body that is not UTF-8 or no JSON. */
+/** Throws `invalid_request` for a body that is not JSON in UTF-8. */
 export function parseJson(body: Uint8Array): unknown {
   try {
     return JSON.parse(utf8.decode(body))
@@ -15,14 +15,14 @@ export function parseJson(body: Uint8Array): unknown {
   }
 }
 
-/** As `parseJson`, for a body that has to be an object. */
+/** Throws `invalid_request` for a body that is not a JSON object in UTF-8. */
 export function parseObject(body: Uint8Array): Members {
   const json = parseJson(body)
   if (!isObject(json)) throw new AppError('invalid_request', 'Invalid JSON payload')
   return json
 }
 
-/** For JSON that may as well be none, as inside of other JSON or in an error's body. */
+/** Returns undefined for text that is not JSON, which may occur inside other JSON or in the body of an error. */
 export function parsedOrUndefined(json: string | Uint8Array): unknown {
   try {
     return JSON.parse(typeof json === 'string' ? json : utf8.decode(json))
@@ -37,11 +37,11 @@ export const list = (value: unknown): readonly unknown[] => (Array.isArray(value
 
 export const text = (value: unknown): string => (typeof value === 'string' ? value : '')
 
-/** What stands at a path such as `message.text`; lists are not entered. */
+/** Returns the value at a path of object members, such as `message.text`. */
 export const valueAt = (json: unknown, path: string): unknown =>
   path.split('.').reduce<unknown>((value, key) => (isObject(value) ? value[key] : undefined), json)
 
-/** The first text that is not blank at one of the paths; empty if there is none. */
+/** Returns the first text at one of the paths that is not blank, else an empty text. */
 export function textAt(json: unknown, ...paths: string[]): string {
   for (const path of paths) {
     const value = valueAt(json, path)

@@ -33,7 +33,7 @@ it.each<[key: string, wrong: Partial<ProviderSettings>]>([
   ['base_url', { base_url: `ftp://${KEY}` }],
   ['base_url', { base_url: `https://me:${KEY}@models.example/v1` }],
   ['base_url', { base_url: `https://models.example/v1?key=${KEY}` }],
-])('wrong settings are config_invalid, naming [provider] %s and no value: %o', (key, wrong) => {
+])('throws config_invalid with [provider] %s and without the value for %o', (key, wrong) => {
   const thrown = (() => {
     try {
       return check(wrong, { keyRequired: true })

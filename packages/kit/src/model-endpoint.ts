@@ -1,4 +1,4 @@
-/** What every provider of models behind HTTP asks of its settings, and keeps out of its errors. */
+/** The HTTP endpoint of a model provider: checks its settings, lists its models and keeps its key out of errors. */
 
 import type { ProviderSettings } from '@sluice/sdk'
 import { AppError, errorText, withoutSecrets } from '@sluice/sdk'
@@ -6,19 +6,19 @@ import { members, parsedOrUndefined, text } from './foreign-json.ts'
 import { readHead, readUpTo } from './read-up-to.ts'
 import { withoutTrailing } from './without-trailing.ts'
 
-/** Settings that are complete and can be sent. */
+/** Complete and valid settings. */
 export interface ModelEndpoint {
-  /** Without a slash at the end. */
+  /** The URL without a slash at the end. */
   readonly baseUrl: string
-  /** Empty: none is sent. */
+  /** Empty when no key is sent. */
   readonly apiKey: string
   readonly model: string
   readonly headers: Readonly<Record<string, string>>
-  /** Follows no redirect, so the key reaches the configured address alone; no error body that comes back holds the key. */
+  /** Follows no redirect, so the key reaches only the configured address, and removes the key from the bodies of errors. */
   readonly fetch: typeof fetch
 }
 
-/** Of an error's body; what is over it is dropped. */
+/** The longest body of an error; the rest is dropped. */
 const ERROR_BYTES_MAX = 65_536
 
 /** Some services list thousands of models with their prices. */
@@ -29,14 +29,14 @@ const HEADER_VALUE = /^[\x20-\x7e]*$/
 
 const invalid = (key: string, what: string): AppError => new AppError('config_invalid', `[provider] ${key} ${what}`)
 
-/** Checks and completes settings. Throws `config_invalid` naming the TOML key, never its value. */
+/** Checks and completes settings. Throws `config_invalid` with the TOML key and without its value. */
 export function modelEndpoint(
   settings: ProviderSettings,
   options: { readonly baseUrl: string; readonly fetch: typeof fetch; readonly keyRequired?: boolean },
 ): ModelEndpoint {
   const apiKey = settings.api_key?.reveal().trim() ?? ''
   if (apiKey === '' && options.keyRequired) throw invalid('api_key', `is missing: "${settings.kind}" demands a key`)
-  // A value no header can carry would otherwise be quoted in the error of `fetch`.
+  // The error of `fetch` would quote a value that is not valid in a header.
   if (!HEADER_VALUE.test(apiKey)) throw invalid('api_key', 'has characters that no HTTP header can carry')
   const headers = Object.fromEntries(
     Object.entries(settings.headers ?? {}).map(([name, value]) => [name, typeof value === 'string' ? value : value.reveal().trim()]),
@@ -52,8 +52,8 @@ export function modelEndpoint(
 }
 
 /**
- * The names of an endpoint's models, as OpenAI-compatible services and Anthropic give them at `<base URL>/models`. Rejects
- * with `unauthorized` if the key is refused, with `upstream` for any other answer and with `unavailable` without one.
+ * Returns the names of the models at `<base URL>/models`, where OpenAI-compatible services and Anthropic list them. Throws
+ * `unauthorized` for a rejected key, `upstream` for any other answer and `unavailable` without an answer.
  */
 export async function listModels(
   { baseUrl, headers: extra, fetch }: ModelEndpoint,

@@ -1,10 +1,10 @@
-/** What a feature finds installed on this machine, and how to install what is missing: one wording for all features. */
+/** Finds the programs and packages that a feature needs on this machine, and describes how to install missing ones. */
 import { accessSync, constants } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { delimiter, isAbsolute, join } from 'node:path'
 
-/** Folders programs are looked for in: those of the daemon's own PATH, then the usual ones. */
+/** Returns the folders that may contain programs: the daemon's own PATH, then the usual folders. */
 export const programFolders = (): readonly string[] => [
   ...(process.env.PATH ?? '').split(delimiter).filter((folder) => isAbsolute(folder)),
   '/usr/local/bin',

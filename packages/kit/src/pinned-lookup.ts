@@ -1,4 +1,4 @@
-/** A resolver for one connection that knows only the addresses that were checked, whatever the name resolves to by now. */
+/** A resolver for one connection that returns only the checked addresses, even if the name resolves to others by now. */
 import type { LookupFunction } from 'node:net'
 import type { ResolvedAddress } from '@sluice/sdk'
 

@@ -1,14 +1,14 @@
-/** Reads the body of an answer into one block of memory. */
+/** Reads the body of a response into one block of memory. */
 import { ByteBuffer } from './byte-buffer.ts'
 
 type Answer = Pick<Response, 'body'>
 
 const piecesOf = ({ body }: Answer): AsyncIterable<Uint8Array> => (body ?? []) as AsyncIterable<Uint8Array>
 
-/** The whole body, if it has at most `bytesMax` bytes; undefined if it has more, and then the rest of it is not read. */
+/** Returns the whole body; undefined if it has more than `bytesMax` bytes, the rest of which is not read. */
 export async function readUpTo(answer: Answer, bytesMax: number): Promise<Buffer<ArrayBuffer> | undefined> {
   const read = new ByteBuffer()
-  // Leaving the loop early cancels the rest.
+  // Leaving the loop early cancels the body.
   for await (const piece of piecesOf(answer)) {
     if (read.length + piece.length > bytesMax) return undefined
     read.append(piece)
@@ -16,7 +16,7 @@ export async function readUpTo(answer: Answer, bytesMax: number): Promise<Buffer
   return read.bytes()
 }
 
-/** The first `bytesMax` bytes of the body; the rest of it is not read. */
+/** Returns the first `bytesMax` bytes of the body. The rest is not read. */
 export async function readHead(answer: Answer, bytesMax: number): Promise<Buffer<ArrayBuffer>> {
   const read = new ByteBuffer()
   for await (const piece of piecesOf(answer)) {
@@ -26,7 +26,7 @@ export async function readHead(answer: Answer, bytesMax: number): Promise<Buffer
   return read.bytes()
 }
 
-/** The whole body of an answer that `publicFetch` bounds by `responseBytesMax`. Rejects as the body does. */
+/** Returns the whole body of a response that `publicFetch` limits by `responseBytesMax`. Rejects like the body. */
 export async function readAll(answer: Answer): Promise<Uint8Array<ArrayBuffer>> {
   const read = new ByteBuffer()
   for await (const piece of piecesOf(answer)) read.append(piece)

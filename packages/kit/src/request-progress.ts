@@ -1,8 +1,8 @@
-/** How far an HTTP request of this process got, as far as its client says: decides whether a failure may have been done. */
+/** Tracks how far an HTTP request of this process got, which tells whether the server may have executed a failed request. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { subscribe } from 'node:diagnostics_channel'
 
-/** `unknown`: the client never began a request, or is not Node's `fetch`. `connecting`: no byte of it was written yet. */
+/** `unknown`: the client sent no request, or is not Node's `fetch`. `connecting`: no byte of the request was written yet. */
 export type RequestProgress = 'unknown' | 'connecting' | 'written'
 
 interface Tracked {
@@ -12,7 +12,7 @@ interface Tracked {
 const current = new AsyncLocalStorage<Tracked>()
 const requests = new WeakMap<object, Tracked>()
 
-/** What Node's `fetch` publishes; see "Diagnostics Channel Support" of undici. */
+/** Returns the request in an event of Node's `fetch`; see "Diagnostics Channel Support" in the documentation of undici. */
 const requestIn = (message: unknown): object => (message as { readonly request: object }).request
 
 subscribe('undici:request:create', (message) => {
@@ -26,7 +26,7 @@ subscribe('undici:client:sendHeaders', (message) => {
   if (tracked) tracked.progress = 'written'
 })
 
-/** Runs `send`, which makes one request with `fetch`. The second result tells how far that request is by now. */
+/** Runs `send`, which makes one request with `fetch`. The second result returns how far that request is. */
 export function trackRequest<Result>(send: () => Promise<Result>): readonly [Promise<Result>, () => RequestProgress] {
   const tracked: Tracked = { progress: 'unknown' }
   return [current.run(tracked, send), () => tracked.progress]

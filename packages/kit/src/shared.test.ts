@@ -1,4 +1,4 @@
-/** The concurrency contract of shared state (§1), by random interleavings. */
+/** Tests the concurrency contract of shared state with random interleavings. */
 
 import type { ClientId } from '@sluice/sdk'
 import fc from 'fast-check'
@@ -7,7 +7,7 @@ import { BoundedMap } from './bounded-map.ts'
 import { PerClient, Shared } from './shared.ts'
 
 describe('Shared', () => {
-  test('no update runs beside anything else, and all run in the order asked for', async () => {
+  test('runs each update alone and all calls in order', async () => {
     await fc.assert(
       fc.asyncProperty(fc.scheduler(), fc.array(fc.boolean(), { maxLength: 12 }), async (scheduler, writes) => {
         const shared = new Shared<number[]>('test', [])
@@ -39,7 +39,7 @@ describe('Shared', () => {
     )
   })
 
-  test('reads run side by side', async () => {
+  test('runs reads at the same time', async () => {
     const shared = new Shared('test', 1)
     const both = Promise.withResolvers<void>()
     let inside = 0
@@ -51,7 +51,7 @@ describe('Shared', () => {
     await Promise.all([read(), read()])
   })
 
-  test('an error reaches its own caller and releases the lock', async () => {
+  test('passes an error to its own caller and releases the lock', async () => {
     const shared = new Shared('test', 1)
     const failed = shared.update(() => {
       throw new Error('mine')
@@ -64,7 +64,7 @@ describe('Shared', () => {
 describe('PerClient', () => {
   const [a, b, c] = ['a', 'b', 'c'] as ClientId[] as [ClientId, ClientId, ClientId]
 
-  test('keeps clients apart, and gives back the state of the one that makes room', () => {
+  test('separates clients and returns the state of a dropped one', () => {
     const names = new PerClient<string>('names', 2)
     expect([names.keep(a, 'one'), names.keep(b, 'two')]).toEqual([undefined, undefined])
     expect([names.find(a), names.find(b), names.find(c)]).toEqual(['one', 'two', undefined])
@@ -77,7 +77,7 @@ describe('PerClient', () => {
     expect([names.size, names.find(b)]).toEqual([2, undefined])
   })
 
-  test('forgets one client or all, and gives back what it kept for them', () => {
+  test('removes one client or all and returns their states', () => {
     const names = new PerClient<string>('names', 3)
     for (const client of [a, b, c]) names.keep(client, `of ${client}`)
     expect([names.forget(b), names.forget(b), names.size]).toEqual(['of b', undefined, 2])
@@ -86,7 +86,7 @@ describe('PerClient', () => {
 })
 
 describe('BoundedMap', () => {
-  test('behaves like a map in insertion order that drops the oldest', () => {
+  test('behaves like a map in insertion order that drops the oldest key', () => {
     const action = fc.oneof(
       fc.record({ do: fc.constant('set' as const), key: fc.nat(20) }),
       fc.record({ do: fc.constant('delete' as const), key: fc.nat(20) }),
@@ -111,5 +111,5 @@ describe('BoundedMap', () => {
     )
   })
 
-  test('needs room for one', () => expect(() => new BoundedMap(0)).toThrow(RangeError))
+  test('needs room for at least one key', () => expect(() => new BoundedMap(0)).toThrow(RangeError))
 })

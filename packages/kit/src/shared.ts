@@ -1,21 +1,21 @@
-/** State that tools may share (§1, shared-state contract items 1 and 4). */
+/** State that tools may share; see `docs/contract.md#tools`. */
 import type { ClientId } from '@sluice/sdk'
 
 /**
- * A named, cloneable handle around one value behind a read-write lock. Make it outside the tool and hand it in at
- * construction; copying the reference is the clone.
+ * A named, cloneable handle of one value behind a read-write lock. Create it outside the tool and pass it to the tool's
+ * constructor; copying the reference clones it.
  *
- * Concurrency contract: any number of `read`s run side by side; an `update` runs alone, after the reads and updates asked
- * for before it and before those asked for after it. A callback that throws releases the lock, and its error reaches only
- * its own caller; what an update has changed in place by then stays changed, so return a new value where that matters.
- * Calling `update` on the same handle inside a callback never ends: the outer call still holds the lock.
+ * Concurrency contract: any number of `read`s run at the same time. An `update` runs alone, after all earlier calls and
+ * before all later ones. A callback that throws releases the lock, and its error reaches only its own caller. Changes that a
+ * failed update made in place remain, so return a new value if that matters. An `update` of the same handle inside a callback
+ * never ends, because the outer call still holds the lock.
  */
 export class Shared<T> {
   readonly name: string
   #value: T
-  /** Ends when the last `update` asked for has ended. */
+  /** Resolves when the last requested `update` has ended. */
   #written: Promise<void> = Promise.resolve()
-  /** Reads running since that update. */
+  /** The reads requested after that update. */
   #reads = new Set<Promise<void>>()
 
   constructor(name: string, value: T) {
@@ -23,7 +23,7 @@ export class Shared<T> {
     this.#value = value
   }
 
-  /** Runs `use` on the value while no update runs. */
+  /** Runs `use` with the value while no update runs. */
   read<R>(use: (value: T) => R | Promise<R>): Promise<R> {
     const result = this.#written.then(() => use(this.#value))
     const ended = settled(result)
@@ -33,7 +33,7 @@ export class Shared<T> {
     return result
   }
 
-  /** Replaces the value by what `change` returns, while nothing else reads or writes. */
+  /** Replaces the value by the result of `change`, while no other call reads or updates it. */
   update(change: (value: T) => T | Promise<T>): Promise<T> {
     const before = Promise.all([this.#written, ...this.#reads])
     const result = before.then(async () => {
@@ -53,9 +53,9 @@ const settled = (promise: Promise<unknown>): Promise<void> =>
   )
 
 /**
- * State kept apart for each client: credentials, quotas, counters, session data. A tool that keeps something for its clients keeps it
- * in one of these and nowhere else. Holds at most `clientsMax` clients; the order is that of `keep`. Synchronous, so no two
- * clients' changes can interleave inside one call.
+ * Separate state for each client: credentials, quotas, counters, session data. A tool stores all data of its clients here.
+ * Holds at most `clientsMax` clients, in the order of `keep`. All methods are synchronous, so changes of two clients never
+ * interleave.
  */
 export class PerClient<T> {
   readonly name: string
@@ -75,7 +75,7 @@ export class PerClient<T> {
     return this.#states.get(client)
   }
 
-  /** Keeps the state of a client, as the newest. Returns the state of the oldest client if it had to make room. */
+  /** Stores the state of a client as the newest. Returns the state of the oldest client if it was dropped to make room. */
   keep(client: ClientId, state: T): T | undefined {
     this.#states.delete(client)
     const [oldest] = this.#states.size >= this.#clientsMax ? this.#states.keys() : []
@@ -84,19 +84,19 @@ export class PerClient<T> {
     return dropped
   }
 
-  /** Forgets one client, at disconnect or revocation. Returns its state. */
+  /** Removes one client, after a disconnect or a revocation. Returns its state. */
   forget(client: ClientId): T | undefined {
     const state = this.#states.get(client)
     this.#states.delete(client)
     return state
   }
 
-  /** Oldest first. */
+  /** Returns all clients with their states, oldest first. */
   entries(): IterableIterator<[ClientId, T]> {
     return this.#states.entries()
   }
 
-  /** Forgets every client, as after a credential rotation. Returns their states, oldest first. */
+  /** Removes every client, for example after a credential rotation. Returns their states, oldest first. */
   clear(): T[] {
     const states = [...this.#states.values()]
     this.#states.clear()

@@ -1,7 +1,7 @@
-/** Waiting for work that cannot be stopped, or that others wait for, too. */
+/** Waits for work that cannot be stopped, or that other callers share. */
 import { AppError } from '@sluice/sdk'
 
-/** As `work`, or `aborted` with this sentence as soon as `signal` aborts; the work itself goes on. */
+/** Settles like `work`, or throws `aborted` with `detail` as soon as `signal` aborts. The work itself continues. */
 export async function untilAborted<Result>(work: Promise<Result>, signal: AbortSignal, detail: string): Promise<Result> {
   const { promise, reject } = Promise.withResolvers<never>()
   const abort = () => reject(new AppError('aborted', detail))

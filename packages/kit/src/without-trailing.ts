@@ -1,4 +1,4 @@
-/** Text without one character at its end. The pattern for it, such as `/\/+$/`, takes quadratic time on hostile text. */
+/** Removes a character from the end of a text. A pattern such as `/\/+$/` would take quadratic time on hostile text. */
 
 /** Removes every `character` from the end of the text, in linear time. `character` is one UTF-16 unit. */
 export function withoutTrailing(text: string, character: string): string {
