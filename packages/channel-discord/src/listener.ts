@@ -113,7 +113,7 @@ export class DiscordListener {
     const target = URL.parse(typeof url === 'string' ? url : '')
     // The token is sent to this address, so it must be encrypted unless the API itself is not.
     if (!target || (target.protocol !== 'wss:' && !(target.protocol === 'ws:' && this.#api.url.startsWith('http:')))) {
-      throw new AppError('upstream', 'The answer of discord names no gateway')
+      throw new AppError('upstream', 'discord did not return a valid address of its gateway')
     }
     const sessionsMax = typeof remaining === 'number' ? remaining : 1
     if (sessionsMax > 0) return { url: target.href.replace(/\/$/, ''), sessionsMax }

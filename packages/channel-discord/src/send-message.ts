@@ -25,7 +25,7 @@ const messagesPath = (channel: string): string => `/channels/${encodeURIComponen
 export async function postMessage(api: DiscordApi, to: Address, message: Outbound, log: Logger, signal: AbortSignal): Promise<Posted> {
   const { channel, answer } = await post(api, to, message, signal)
   const { id } = members(answer)
-  if (!isSnowflake(id)) throw new AppError('upstream', 'The answer of discord names no message')
+  if (!isSnowflake(id)) throw new AppError('upstream', 'discord accepted the message but did not return its id')
   if (!message.topic) return { id, channel }
   try {
     return { id, channel, thread: await openThread(api, channel, id, message.topic, signal) }

@@ -52,6 +52,6 @@ async function post(fetch: SlackApi['fetch'], url: string, bytes: Uint8Array, si
     await response.body?.cancel()
     return response.status
   } catch {
-    throw new AppError('unavailable', 'The upload of a file to slack broke off')
+    throw new AppError('unavailable', 'The upload of a file to slack was interrupted')
   }
 }
