@@ -463,8 +463,8 @@ const approvals = [
   bug(
     'approval: what a subscriber missed while it was away is not sent',
     'packages/runtime/src/events/event-bus.ts',
-    'return { events: from(after + 1), missed',
-    'return { events: from(seq + 1), missed',
+    'return { events: this.#from(after + 1), missed',
+    'return { events: this.#from(this.#seq + 1), missed',
     ['packages/runtime/src/events/event-bus.test.ts', 'packages/http/src/streams/sse.test.ts'],
   ),
   bug('approval: whom a question concerns is forgotten over a restart', `${STORE}/approvals.ts`, 'asked.person ?? null', 'null', [

@@ -1,4 +1,3 @@
-/** What the bus promises to those who emit, follow and resume. */
 import type { SluiceEvent } from '@sluice/sdk'
 import { testClock } from '@sluice/testkit/clock'
 import fc from 'fast-check'
@@ -9,7 +8,7 @@ const tick = (n: number, text = ''): SluiceEvent => ({ type: 'x_tick', n, text }
 const numbers = (events: readonly BusEvent[]) => events.map(({ seq }) => seq)
 const bus = (options: { keptMax?: number; keptCharsMax?: number } = {}) => createEventBus({ clock: testClock(), run: 'r1', ...options })
 
-test('§6 an envelope is the event with an id that grows by one and the time in RFC 3339', () => {
+test('an envelope is the event with the next id and the time in RFC 3339', () => {
   const events = bus()
   const seen: BusEvent[] = []
   events.subscribe((event) => seen.push(event))
@@ -23,19 +22,19 @@ test('§6 an envelope is the event with an id that grows by one and the time in 
   expect(seen.every(({ json }) => !json.includes('\n'))).toBe(true)
 })
 
-test('a subscriber hears nothing from before it came or after it left', () => {
+test('a subscriber gets the events between subscribe and unsubscribe only', () => {
   const events = bus()
   const seen: number[] = []
   events.emit(tick(1))
-  const leave = events.subscribe(({ seq }) => seen.push(seq))
+  const unsubscribe = events.subscribe(({ seq }) => seen.push(seq))
   events.emit(tick(2))
-  leave()
+  unsubscribe()
   events.emit(tick(3))
   expect(seen).toEqual([2])
   expect(events.seq).toBe(3)
 })
 
-test('resuming gives what came after an id, and says how much is gone', () => {
+test('since returns the kept events after an id, and counts the missed ones', () => {
   const events = bus({ keptMax: 4 })
   for (let n = 1; n <= 10; n++) events.emit(tick(n))
   expect(numbers(events.since('r1-10').events)).toEqual([])
@@ -47,7 +46,7 @@ test('resuming gives what came after an id, and says how much is gone', () => {
 })
 
 test.each(['r0-3', 'r1-', 'r1-4.5', 'r1--1', 'r1- 2', 'r1-11', 'r1-999999999999999999', '', 'x'])(
-  'an id of another run or of none (%j) gives everything kept, and nobody can tell what was missed',
+  'since returns all kept events and missed: null for an unknown id: %j',
   (id) => {
     const events = bus({ keptMax: 4 })
     for (let n = 1; n <= 10; n++) events.emit(tick(n))
@@ -57,7 +56,7 @@ test.each(['r0-3', 'r1-', 'r1-4.5', 'r1--1', 'r1- 2', 'r1-11', 'r1-9999999999999
   },
 )
 
-test('what is kept is bounded by size too, but the newest event always stays', () => {
+test('the kept events are bounded by size, but the newest one is always kept', () => {
   const events = bus({ keptCharsMax: 1000 })
   for (let n = 1; n <= 10; n++) events.emit(tick(n, 'x'.repeat(300)))
   expect(numbers(events.recent(100))).toEqual([9, 10])
@@ -67,7 +66,7 @@ test('what is kept is bounded by size too, but the newest event always stays', (
   expect(numbers(events.recent(0))).toEqual([])
 })
 
-test('whatever was emitted, missed and kept events after an id add up to all events after it', () => {
+test('missed and kept events after an id add up to all events after it', () => {
   fc.assert(
     fc.property(
       fc.array(fc.integer({ min: 0, max: 400 }), { maxLength: 60 }),

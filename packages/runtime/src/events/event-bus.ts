@@ -1,20 +1,20 @@
-/** The one producer of events: numbers them, keeps the last ones for resuming, hands each to every subscriber (§6). */
+/** The event bus: numbers every event, keeps the newest ones for clients that resume, and passes each to all subscribers. */
 import type { Clock, EventEnvelope, Events, Role, SluiceEvent } from '@sluice/sdk'
 import { type HideSecrets, noSecrets } from '../hide-secrets.ts'
 
-/** An event with its JSON, made once however many subscribers there are. */
+/** An event with its JSON, which is made once for all subscribers. */
 export interface BusEvent {
   readonly seq: number
   readonly envelope: EventEnvelope
   /** The envelope as one line of JSON. */
   readonly json: string
-  /** The device whose event it is, as in `Events.emit`. */
+  /** The device that owns the event, as in `Events.emit`. */
   readonly owner: string | null
-  /** The same event as operators see it who are not its owner; absent: as it is. */
+  /** The same event as operators see it who do not own it; absent: they see the event itself. */
   readonly outline?: BusEvent
 }
 
-/** Who follows events: a caller and its role, or null for the daemon itself, which sees everything. */
+/** The reader of events: a caller with its role, or null for the daemon itself, which sees everything. */
 export type Reader = { readonly role: Role; readonly owner: string } | null
 
 /** The event as this reader may see it: a client sees its own events only. */
@@ -24,17 +24,20 @@ export function shownTo(reader: Reader, event: BusEvent): BusEvent | undefined {
 }
 
 export interface EventBus extends Events {
-  /** As `Events.emit`; `outline` is the event as operators see it who are not its owner. */
+  /** As `Events.emit`. `outline` is the event as operators see it who do not own it. */
   emit(event: SluiceEvent, owner?: string, outline?: SluiceEvent): void
-  /** Names this run of the daemon; the part of an event id before the dash. */
+  /** The name of this run of the daemon: the part of an event id before the dash. */
   readonly run: string
   /** The number of the newest event; 0 before the first. */
   readonly seq: number
-  /** Calls `receive`, which must not throw, for each event from now on, synchronously, in order. Returns the way out. */
+  /**
+   * Calls `receive`, which must not throw, for each event from now on: synchronously, and in the order of the events.
+   * Returns an unsubscribe function.
+   */
   subscribe(receive: (event: BusEvent) => void): () => void
   /**
-   * The kept events after an id, oldest first. `missed` counts those no longer kept; null when the id is of another run
-   * or makes no sense, so that nobody can tell.
+   * The kept events after an id, oldest first. `missed` counts the events after it that are no longer kept; null when the
+   * id is not valid or belongs to another run, so that the number is not known.
    */
   since(id: string): { readonly events: readonly BusEvent[]; readonly missed: number | null }
   /** The newest kept events, oldest first; with a reader, the newest of those that it may see. */
@@ -46,80 +49,97 @@ export interface EventBusOptions {
   /** Masks secrets in every event. */
   readonly hide?: HideSecrets
   readonly run: string
-  /** How many events are kept for resuming. */
+  /** The largest number of events that are kept for clients that resume. */
   readonly keptMax?: number
-  /** How much JSON of them is kept, in UTF-16 units; the newest event is kept whatever its size. */
+  /** The largest total size of their JSON, in UTF-16 units; the newest event is kept whatever its size. */
   readonly keptCharsMax?: number
 }
 
-/** Makes the bus. Emitting with no subscriber costs an envelope and its JSON. */
-export function createEventBus({
-  clock,
-  run,
-  hide = noSecrets,
-  keptMax = 1024,
-  keptCharsMax = 8 * 1024 * 1024,
-}: EventBusOptions): EventBus {
-  const subscribers = new Set<(event: BusEvent) => void>()
-  /** Event `n` is at `(n - 1) % keptMax`; those from `oldest` to `seq` are kept. */
-  const kept: (BusEvent | undefined)[] = []
-  let oldest = 1
-  let seq = 0
-  let keptChars = 0
+/** Makes the bus. Without subscribers, an event costs its envelope and its JSON. */
+export const createEventBus = (options: EventBusOptions): EventBus => new RingBus(options)
 
-  const dropOldest = () => {
-    const slot = (oldest - 1) % keptMax
-    keptChars -= kept[slot]?.json.length ?? 0
-    kept[slot] = undefined
-    oldest += 1
+class RingBus implements EventBus {
+  readonly run: string
+  readonly #clock: Clock
+  readonly #hide: HideSecrets
+  readonly #keptMax: number
+  readonly #keptCharsMax: number
+  readonly #subscribers = new Set<(event: BusEvent) => void>()
+  /** A ring: event `n` is at `(n - 1) % keptMax`, and the events from `#oldest` to `#seq` are in it. */
+  readonly #kept: (BusEvent | undefined)[] = []
+  #oldest = 1
+  #seq = 0
+  #keptChars = 0
+
+  constructor({ clock, run, hide = noSecrets, keptMax = 1024, keptCharsMax = 8 * 1024 * 1024 }: EventBusOptions) {
+    this.run = run
+    this.#clock = clock
+    this.#hide = hide
+    this.#keptMax = keptMax
+    this.#keptCharsMax = keptCharsMax
   }
-  const keep = (event: BusEvent) => {
-    if (event.seq - oldest >= keptMax) dropOldest()
-    kept[(event.seq - 1) % keptMax] = event
-    keptChars += event.json.length
-    while (keptChars > keptCharsMax && oldest < event.seq) dropOldest()
+
+  get seq(): number {
+    return this.#seq
   }
-  const from = (first: number): readonly BusEvent[] => {
+
+  emit(event: SluiceEvent, owner?: string, outline?: SluiceEvent): void {
+    const timestamp = new Date(this.#clock.nowMs()).toISOString()
+    const busEvent: BusEvent = {
+      ...this.#busEvent(event, timestamp, owner),
+      ...(outline && { outline: this.#busEvent(outline, timestamp, owner) }),
+    }
+    this.#seq += 1
+    this.#keep(busEvent)
+    for (const receive of this.#subscribers) receive(busEvent)
+  }
+
+  subscribe(receive: (event: BusEvent) => void): () => void {
+    this.#subscribers.add(receive)
+    return () => void this.#subscribers.delete(receive)
+  }
+
+  since(id: string): { readonly events: readonly BusEvent[]; readonly missed: number | null } {
+    const number = id.startsWith(`${this.run}-`) ? id.slice(this.run.length + 1) : ''
+    const after = /^\d{1,15}$/.test(number) ? Number(number) : Number.POSITIVE_INFINITY
+    if (after > this.#seq) return { events: this.#from(this.#oldest), missed: null }
+    return { events: this.#from(after + 1), missed: Math.max(0, this.#oldest - 1 - after) }
+  }
+
+  recent(limit: number, reader: Reader = null): readonly BusEvent[] {
+    if (reader === null) return this.#from(this.#seq - limit + 1)
+    return this.#from(this.#oldest)
+      .flatMap((event) => shownTo(reader, event) ?? [])
+      .slice(-limit)
+  }
+
+  #busEvent(event: SluiceEvent, timestamp: string, owner: string | undefined): BusEvent {
+    const seq = this.#seq + 1
+    const envelope = { id: `${this.run}-${seq}`, timestamp, ...this.#hide(event) } as EventEnvelope
+    return { seq, envelope, json: JSON.stringify(envelope), owner: owner ?? null }
+  }
+
+  #keep(event: BusEvent): void {
+    if (event.seq - this.#oldest >= this.#keptMax) this.#dropOldest()
+    this.#kept[(event.seq - 1) % this.#keptMax] = event
+    this.#keptChars += event.json.length
+    while (this.#keptChars > this.#keptCharsMax && this.#oldest < event.seq) this.#dropOldest()
+  }
+
+  #dropOldest(): void {
+    const index = (this.#oldest - 1) % this.#keptMax
+    this.#keptChars -= this.#kept[index]?.json.length ?? 0
+    this.#kept[index] = undefined
+    this.#oldest += 1
+  }
+
+  /** The kept events from this number on. */
+  #from(first: number): readonly BusEvent[] {
     const events: BusEvent[] = []
-    for (let number = Math.max(first, oldest); number <= seq; number++) {
-      const event = kept[(number - 1) % keptMax]
+    for (let number = Math.max(first, this.#oldest); number <= this.#seq; number++) {
+      const event = this.#kept[(number - 1) % this.#keptMax]
       if (event) events.push(event)
     }
     return events
-  }
-
-  return {
-    run,
-    get seq() {
-      return seq
-    },
-    emit(event, owner, outline) {
-      const id = `${run}-${seq + 1}`
-      const timestamp = new Date(clock.nowMs()).toISOString()
-      const made = (content: SluiceEvent): BusEvent => {
-        const envelope = { id, timestamp, ...hide(content) } as EventEnvelope
-        return { seq: seq + 1, envelope, json: JSON.stringify(envelope), owner: owner ?? null }
-      }
-      const busEvent: BusEvent = { ...made(event), ...(outline && { outline: made(outline) }) }
-      seq += 1
-      keep(busEvent)
-      for (const receive of subscribers) receive(busEvent)
-    },
-    subscribe(receive) {
-      subscribers.add(receive)
-      return () => void subscribers.delete(receive)
-    },
-    since(id) {
-      const number = id.startsWith(`${run}-`) ? id.slice(run.length + 1) : ''
-      const after = /^\d{1,15}$/.test(number) ? Number(number) : Number.POSITIVE_INFINITY
-      if (after > seq) return { events: from(oldest), missed: null }
-      return { events: from(after + 1), missed: Math.max(0, oldest - 1 - after) }
-    },
-    recent: (limit, reader = null) =>
-      reader === null
-        ? from(seq - limit + 1)
-        : from(oldest)
-            .flatMap((event) => shownTo(reader, event) ?? [])
-            .slice(-limit),
   }
 }

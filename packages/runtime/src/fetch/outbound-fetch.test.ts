@@ -2,7 +2,7 @@ import { startFakeProvider } from '@sluice/testkit/fake-provider'
 import { expect, test } from 'vitest'
 import { outboundFetch } from './outbound-fetch.ts'
 
-test('a request goes out under the name of Sluice, unless it has another one', async () => {
+test('outboundFetch sets the user agent Sluice unless the caller sets one', async () => {
   const server = await startFakeProvider(() => ({ status: 200, body: {} }))
   try {
     await outboundFetch(server.url, { method: 'POST', headers: { 'x-own': '1' }, body: 'text' })

@@ -1,11 +1,11 @@
-/** One HTTP request to an address that was chosen beforehand, on a connection of its own. */
+/** Sends one HTTP request to an address that was checked before, on a connection of its own. */
 import type { IncomingMessage, RequestOptions } from 'node:http'
 import { pinnedLookup } from '@sluice/kit'
 import { AppError, type ResolvedAddress } from '@sluice/sdk'
 
 export interface PinnedRequest {
   readonly url: URL
-  /** What the connection is made to, whatever the name resolves to by now. */
+  /** The checked addresses: the connection uses one of them, even if the name resolves to another by now. */
   readonly addresses: readonly ResolvedAddress[]
   readonly method: string
   readonly headers: Headers
@@ -13,14 +13,14 @@ export interface PinnedRequest {
   readonly signal: AbortSignal
 }
 
-/** Resolves with the head of the answer. Rejects with an `AppError`. */
+/** Resolves to the response as soon as its head has arrived. Rejects with an `AppError`. */
 export async function sendPinned({ url, addresses, method, headers, body, signal }: PinnedRequest): Promise<IncomingMessage> {
   const { request } = await (url.protocol === 'https:' ? import('node:https') : import('node:http'))
   const options: RequestOptions = {
     method,
     headers: { ...Object.fromEntries(headers), host: url.host },
     lookup: pinnedLookup(addresses),
-    // a connection of its own, so that none is reused that was checked for another name
+    // A connection of its own: a reused one may have been checked for another name.
     agent: false,
     signal,
   }
@@ -28,7 +28,7 @@ export async function sendPinned({ url, addresses, method, headers, body, signal
   try {
     const outgoing = request(url, options, resolve)
     outgoing.on('error', reject)
-    // Also after an upgrade nobody asked for, which is neither an answer nor an error.
+    // An unrequested upgrade emits neither a response nor an error.
     outgoing.on('close', () => reject(new Error('the connection ended without an answer')))
     outgoing.end(body)
     return await promise
@@ -37,7 +37,7 @@ export async function sendPinned({ url, addresses, method, headers, body, signal
   }
 }
 
-/** The answer as a `Response`, whose body fails with `too_large` beyond `bytesMax`. */
+/** The answer as a `Response`. Its body fails with `too_large` beyond `bytesMax`. */
 export function toResponse(incoming: IncomingMessage, { url, method, signal }: PinnedRequest, bytesMax: number): Response {
   const status = incoming.statusCode ?? 0
   const hasBody = method !== 'HEAD' && ![204, 205, 304].includes(status)
@@ -48,7 +48,7 @@ export function toResponse(incoming: IncomingMessage, { url, method, signal }: P
   const headers = new Headers()
   for (const [name, values] of Object.entries(incoming.headersDistinct)) for (const value of values ?? []) headers.append(name, value)
   if (!hasBody) incoming.resume()
-  const body = hasBody ? limited(incoming, { bytesMax, failed: (error) => requestError(url.host, error, signal) }) : null
+  const body = hasBody ? limitedBody(incoming, bytesMax, (error) => requestError(url.host, error, signal)) : null
   try {
     const response = new Response(body, { status, statusText: incoming.statusMessage ?? '', headers })
     return Object.defineProperty(response, 'url', { value: url.href })
@@ -58,23 +58,21 @@ export function toResponse(incoming: IncomingMessage, { url, method, signal }: P
   }
 }
 
-function limited(
-  incoming: IncomingMessage,
-  options: { bytesMax: number; failed: (error: unknown) => AppError },
-): ReadableStream<Uint8Array> {
+/** The body as a stream that fails with `too_large` beyond `bytesMax`, and with `toError` of any other fault. */
+function limitedBody(incoming: IncomingMessage, bytesMax: number, toError: (fault: unknown) => AppError): ReadableStream<Uint8Array> {
   const chunks: AsyncIterator<Buffer> = incoming[Symbol.asyncIterator]()
   let bytes = 0
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        const { done, value } = await chunks.next().catch((error: unknown) => {
-          throw options.failed(error)
+        const { done, value } = await chunks.next().catch((fault: unknown) => {
+          throw toError(fault)
         })
         if (done) return controller.close()
         bytes += value.length
-        if (bytes <= options.bytesMax) return controller.enqueue(value)
+        if (bytes <= bytesMax) return controller.enqueue(value)
         incoming.destroy()
-        throw tooLarge(options.bytesMax)
+        throw tooLarge(bytesMax)
       },
       cancel: () => void incoming.destroy(),
     },
@@ -84,7 +82,7 @@ function limited(
 
 const tooLarge = (bytesMax: number) => new AppError('too_large', `the answer is longer than ${bytesMax} bytes`)
 
-/** What went wrong on the way to `host`. */
+/** The error that a caller of a request to `host` gets for a fault. */
 export function requestError(host: string, cause: unknown, signal: AbortSignal): AppError {
   if (cause instanceof AppError) return cause
   if (signal.aborted) {

@@ -1,14 +1,14 @@
-/** `Host.publicAddresses`: where a connection to a host a model or a stranger named may go. */
+/** `Host.publicAddresses`: the addresses to which a connection to a host that a model or a sender names may be made. */
 import { isIP } from 'node:net'
 import { isPublicAddress } from '@sluice/kit'
 import { AppError, type Host, type Logger, type ResolvedAddress } from '@sluice/sdk'
 import { requestError } from './pinned-request.ts'
 
 export interface PublicAddressesOptions {
-  /** `[http] allow_private`: hosts exempt from the address check, as they stand in a URL, without port. */
+  /** `[http] allow_private`: hosts exempt from the address check, as in a URL, without port. */
   readonly allowPrivate: readonly string[]
   readonly log: Logger
-  /** Every address of a name. Default: as the system resolves it. */
+  /** Returns every address of a name; default: the resolver of the system. */
   readonly lookup?: (hostname: string) => Promise<readonly ResolvedAddress[]>
 }
 
@@ -16,7 +16,7 @@ export function createPublicAddresses({ allowPrivate, log, lookup = resolveName 
   const exempt = new Set(allowPrivate.map((host) => withoutBrackets(host.toLowerCase())))
 
   const resolve = async (hostname: string, signal: AbortSignal): Promise<readonly ResolvedAddress[]> => {
-    // the resolver cannot be aborted, so it is left to itself
+    // The resolver cannot be aborted: after an abort, its result is ignored.
     const aborted = Promise.withResolvers<never>()
     const onAbort = () => aborted.reject(signal.reason)
     signal.addEventListener('abort', onAbort, { once: true })

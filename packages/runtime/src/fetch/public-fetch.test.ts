@@ -19,7 +19,7 @@ afterEach(() => {
   }
 })
 
-/** A server on a loopback address; its port. */
+/** Starts a server on a loopback address, and returns its port. */
 const serve = async (listener: RequestListener, address = '127.0.0.1', port = 0, server: Server = createServer(listener)) => {
   servers.push(server)
   await new Promise<void>((resolve) => server.listen(port, address, resolve))
@@ -41,7 +41,7 @@ const neverLookedUp = async (): Promise<never> => {
   throw new Error('looked up')
 }
 
-/** What the server saw, as JSON. */
+/** The request that the server got, from the JSON that it answers. */
 const echo: RequestListener = (request, response) => {
   let body = ''
   request.on('data', (chunk) => {
@@ -50,7 +50,7 @@ const echo: RequestListener = (request, response) => {
   request.on('end', () => response.end(JSON.stringify({ method: request.method, url: request.url, headers: request.headers, body })))
 }
 
-test('a request goes out as it was asked for, and its answer comes back', async () => {
+test('sends the request as given, and returns the answer', async () => {
   const port = await serve((request, response) => {
     response.setHeader('x-kind', ['a', 'b'])
     echo(request, response)
@@ -128,7 +128,7 @@ test.each([
   await expect(publicFetch({ lookup: neverLookedUp })(url)).rejects.toMatchObject({ code })
 })
 
-test('one private address among public ones is enough to refuse', async () => {
+test('refuses a name with one private address among public ones', async () => {
   for (const inside of ['127.0.0.1', '10.1.2.3', '::1', '::ffff:10.0.0.1', 'fd00::1', 'not an address']) {
     const addresses = [
       { address: '93.184.215.14', family: 4 },
@@ -141,7 +141,7 @@ test('one private address among public ones is enough to refuse', async () => {
   await expect(publicFetch({ lookup: neverLookedUp })('http://none.test/')).rejects.toMatchObject({ code: 'upstream' })
 })
 
-test('the connection goes to the address that was checked, whatever the name resolves to a moment later', async () => {
+test('connects to the checked address, even if the name resolves to another now', async () => {
   const port = await serve((_request, response) => response.end('checked'))
   await serve((_request, response) => response.end('rebound'), '127.0.0.2', port)
   let lookups = 0
@@ -150,7 +150,7 @@ test('the connection goes to the address that was checked, whatever the name res
   expect([await response.text(), lookups]).toEqual(['checked', 1])
 })
 
-test('a name that turns private between two hops is refused at the second', async () => {
+test('refuses a name that becomes private between two redirects', async () => {
   const port = await serve((_request, response) => response.writeHead(302, { location: `http://rebind.test:${port}/secret` }).end())
   const seen: string[] = []
   const lookup = async (hostname: string) => {
@@ -169,7 +169,7 @@ test.each(['http://127.0.0.1:1/', '//[::1]/', 'http://0x7f000001/', 'file:///etc
   },
 )
 
-test('five redirects are followed, a sixth is not', async () => {
+test('follows five redirects, and refuses a sixth', async () => {
   const port = await serve((request, response) => {
     const left = Number(request.url?.slice(1))
     if (left === 0) response.end('there')
@@ -201,7 +201,7 @@ test.each([
   expect(seen.headers.authorization).toBe('Bearer t')
 })
 
-test('another origin gets no credentials, not even after a way back', async () => {
+test('sends no credentials to another origin, nor after a redirect back', async () => {
   const port = await serve((request, response) => {
     if (request.url === '/') response.writeHead(307, { location: `http://other.test:${port}/back` }).end()
     else if (request.url === '/back') response.writeHead(307, { location: `http://site.test:${port}/end` }).end()
@@ -213,7 +213,7 @@ test('another origin gets no credentials, not even after a way back', async () =
   expect([seen.authorization, seen.cookie, seen['proxy-authorization'], seen['x-plain']]).toEqual([undefined, undefined, undefined, 'kept'])
 })
 
-test('the caller is asked before each hop', async () => {
+test('asks the caller to admit each redirect', async () => {
   const port = await serve((_request, response) => response.writeHead(302, { location: `http://other.test:${port}/` }).end())
   const asked: string[] = []
   const admit = (url: URL) => {
@@ -224,7 +224,7 @@ test('the caller is asked before each hop', async () => {
   expect(asked).toEqual(['site.test', 'other.test'])
 })
 
-test('a body over the limit ends with an error, told beforehand or not', async () => {
+test('fails a body over the limit, with or without a content-length', async () => {
   const port = await serve((request, response) => {
     if (request.url === '/told') response.setHeader('content-length', 1001)
     response.write('x'.repeat(500))
@@ -238,7 +238,7 @@ test('a body over the limit ends with an error, told beforehand or not', async (
   expect(await (await fetch(`http://site.test:${port}/exact`, options)).text()).toHaveLength(1000)
 })
 
-test('answers without a body have none', async () => {
+test('returns no body for answers that have none', async () => {
   const port = await serve((request, response) => {
     response.writeHead(request.method === 'HEAD' ? 200 : 204, request.method === 'HEAD' ? { 'content-length': 99_999_999 } : {}).end()
   })
@@ -247,7 +247,7 @@ test('answers without a body have none', async () => {
   expect([empty.status, empty.body]).toEqual([204, null])
 })
 
-test('an abort ends the wait for an answer, the body and the look-up', async () => {
+test('ends the wait for the answer, the body and the resolver on abort', async () => {
   const port = await serve((request, response) => {
     if (request.url === '/body') response.write('some')
   })
@@ -260,13 +260,13 @@ test('an abort ends the wait for an answer, the body and the look-up', async () 
   await expect(publicFetch()(`http://site.test:${port}/`, { signal: abort.signal })).rejects.toMatchObject({ code: 'aborted' })
 })
 
-test('a time-out of the caller is told from an abort', async () => {
+test('reports a time-out of the caller as upstream_timeout, not as aborted', async () => {
   const port = await serve(() => {})
   const waiting = publicFetch()(`http://site.test:${port}/`, { signal: AbortSignal.timeout(5) })
   await expect(waiting).rejects.toMatchObject({ code: 'upstream_timeout' })
 })
 
-test('a body that nobody wants lets the connection go', async () => {
+test('closes the connection when the body is cancelled', async () => {
   const gone = Promise.withResolvers<void>()
   const port = await serve((request: IncomingMessage, response) => {
     request.socket.on('close', () => gone.resolve())
@@ -277,7 +277,7 @@ test('a body that nobody wants lets the connection go', async () => {
   await gone.promise
 })
 
-test('a server that talks no HTTP, hangs up or is not there is an upstream failure', async () => {
+test('reports a server without HTTP, or without an answer, as upstream', async () => {
   const port = await serve((request, response) => {
     if (request.url === '/cut') response.write('some', () => request.socket.destroy())
     else if (request.url === '/other') request.socket.end('HTTP/1.1 101 Other\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n')
@@ -293,7 +293,7 @@ test('a server that talks no HTTP, hangs up or is not there is an upstream failu
   await expect(cut.text()).rejects.toMatchObject({ code: 'upstream' })
 })
 
-test('headers and methods that would smuggle are invalid', async () => {
+test('refuses headers and methods that could smuggle a request', async () => {
   const fetch = publicFetch()
   await expect(fetch('http://site.test/', { headers: { 'x-a': 'b\r\nx-c: d' } })).rejects.toMatchObject({ code: 'invalid_request' })
   await expect(fetch('http://site.test/', { headers: { 'x a': 'b' } })).rejects.toMatchObject({ code: 'invalid_request' })
@@ -302,7 +302,7 @@ test('headers and methods that would smuggle are invalid', async () => {
   }
 })
 
-test('a certificate is checked against the name, and the name is sent', async () => {
+test('checks the certificate against the name, and sends the name', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'tls-'))
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
   const subject = ['-subj', '/CN=site.test', '-days', '1', '-keyout', key, '-out', cert]
@@ -324,7 +324,7 @@ test('a certificate is checked against the name, and the name is sent', async ()
   expect(names).toEqual(['site.test'])
 })
 
-test('a host is exempt only by its own name', async () => {
+test('exempts a host by its own name only', async () => {
   const port = await serve((_request, response) => response.end('inside'))
   const fetch = publicFetch({ allowPrivate: ['127.0.0.1', '[::1]', 'Site.Test'] })
   expect(await (await fetch(`http://127.0.0.1:${port}/`)).text()).toBe('inside')
@@ -333,7 +333,7 @@ test('a host is exempt only by its own name', async () => {
   await expect(fetch(`http://127.0.0.2:${port}/`)).rejects.toMatchObject({ code: 'forbidden' })
 })
 
-test('whoever connects by himself learns the addresses by the same rule', async () => {
+test('publicAddresses applies the same rule for callers that connect themselves', async () => {
   const signal = new AbortController().signal
   const mixed = [
     { address: '93.184.215.14', family: 4 },

@@ -1,4 +1,4 @@
-/** `Host.publicFetch`: requests to addresses a model or a stranger named, kept away from everything inside (SSRF). */
+/** `Host.publicFetch`: requests to URLs that a model or a sender names, which reach no address inside the network (SSRF). */
 import { AppError, type Host, type PublicRequest } from '@sluice/sdk'
 import { USER_AGENT } from './outbound-fetch.ts'
 import { type PinnedRequest, sendPinned, toResponse } from './pinned-request.ts'
@@ -7,13 +7,13 @@ const REDIRECTS_MAX = 5
 const URL_LENGTH_MAX = 8192
 const RESPONSE_BYTES_MAX = 10 * 1024 * 1024
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
-/** The connection's own business, never a caller's. */
+/** Headers of the connection itself, which a caller cannot set. */
 const OUR_HEADERS = ['host', 'connection', 'keep-alive', 'transfer-encoding', 'content-length', 'upgrade', 'te', 'trailer', 'expect']
-/** Meant for the origin they were sent to. */
+/** Headers that are removed when a redirect leads to another origin. */
 const CREDENTIAL_HEADERS = ['authorization', 'cookie', 'proxy-authorization']
 const BODY_HEADERS = ['content-type', 'content-encoding', 'content-language', 'content-location']
 
-/** The answer's `url` is where the redirects ended. `publicAddresses` says where each connection may go. */
+/** The answer's `url` is the last URL of the redirects. `publicAddresses` checks the addresses of each connection. */
 export function createPublicFetch(publicAddresses: Host['publicAddresses']): Host['publicFetch'] {
   return async (url, init) => {
     let next = firstRequest(url, init)
@@ -44,7 +44,7 @@ function firstRequest(text: string, init: PublicRequest): Hop {
     throw new AppError('invalid_request', 'a header has a character that is not allowed', { cause })
   }
   for (const name of OUR_HEADERS) headers.delete(name)
-  // what comes back is given on as it is
+  // The body is passed on undecoded, so the server must not compress it.
   headers.set('accept-encoding', 'identity')
   if (!headers.has('user-agent')) headers.set('user-agent', USER_AGENT)
   const method = (init.method ?? 'GET').toUpperCase()
@@ -64,7 +64,7 @@ function redirectTarget(status: number | undefined, location: string | undefined
   return target
 }
 
-/** As browsers do it: 303, and 301 or 302 of a POST, go on as GET; another origin gets no credentials. */
+/** The next request, as browsers make it: 303, and 301 or 302 of a POST, become a GET; another origin gets no credentials. */
 function redirected(hop: Hop, url: URL, status: number | undefined): Hop {
   const headers = new Headers(hop.headers)
   if (url.origin !== hop.url.origin) for (const name of CREDENTIAL_HEADERS) headers.delete(name)

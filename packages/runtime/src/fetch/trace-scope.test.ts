@@ -5,7 +5,7 @@ import { createTraceScope } from './trace-scope.ts'
 const trace: Trace = { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), parentId: null }
 const traceparent = formatTraceparent(trace)
 
-/** Requests that are made in the trace, as they reach what would send them. */
+/** The requests made within the trace, as the inner fetch gets them. */
 function bench({ isTracing = true, within = trace }: { readonly isTracing?: boolean; readonly within?: Trace } = {}) {
   const scope = createTraceScope(() => isTracing)
   const seen: (Parameters<typeof fetch>[1] | PublicRequest)[] = []
@@ -23,7 +23,7 @@ function bench({ isTracing = true, within = trace }: { readonly isTracing?: bool
 const { signal } = new AbortController()
 
 describe('requests to other programs', () => {
-  test('name the span they are made in as their parent, after waiting, too', async () => {
+  test('name the span they are made in as their parent, also after an await', async () => {
     const { in: inTrace, traced, seen } = bench()
     await inTrace(async () => {
       await traced('http://x/', { method: 'POST', headers: { a: '1' } })
@@ -37,21 +37,21 @@ describe('requests to other programs', () => {
     expect(seen[0]).toMatchObject({ method: 'POST' })
   })
 
-  test('pass the state on', async () => {
+  test('pass on the trace state', async () => {
     const { in: inTrace, traced, tracedPublic, seen } = bench({ within: { ...trace, state: 'v=1' } })
     await inTrace(() => Promise.all([traced('http://x/'), tracedPublic('http://x/', { signal, headers: { a: '1' } })]))
     for (const init of seen) expect(new Headers(init?.headers).get('tracestate')).toBe('v=1')
     expect(seen[1]).toEqual({ signal, headers: { a: '1', traceparent, tracestate: 'v=1' } })
   })
 
-  test('keep what the caller says itself', async () => {
+  test('keep a traceparent that the caller sets', async () => {
     const { in: inTrace, traced, seen } = bench()
     const own = `00-${'c'.repeat(32)}-${'d'.repeat(16)}-00`
     await inTrace(() => traced('http://x/', { headers: [['traceparent', own]] }))
     expect(new Headers(seen[0]?.headers).get('traceparent')).toBe(own)
   })
 
-  test('are as they are outside of any span, and where nobody traces', async () => {
+  test('are unchanged outside a span, and while nothing is traced', async () => {
     const init = { signal, headers: { a: '1' } }
     const outside = bench()
     await outside.traced('http://x/', init)
@@ -62,7 +62,7 @@ describe('requests to other programs', () => {
     expect(off.seen).toHaveLength(2)
   })
 
-  test('of one span do not name that of another that runs beside it', async () => {
+  test('of concurrent spans each name their own', async () => {
     const { scope, traced, seen } = bench()
     const other = { ...trace, spanId: 'e'.repeat(16) }
     const twice = async () => {

@@ -24,7 +24,7 @@ test.each([
   expect(canAgentWrite(join(base, path), places)).toBe(expected)
 })
 
-test('a link into the workspace is in it, and a link to the workspace is the workspace', () => {
+test('follows links into the workspace, and a link to the workspace itself', () => {
   symlinkSync(join(base, 'project/sub'), join(base, 'data/link'))
   symlinkSync(join(base, 'project'), join(base, 'alias'))
   const dataDir = join(base, 'data')

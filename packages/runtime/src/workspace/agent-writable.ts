@@ -1,8 +1,8 @@
-/** Where tools of the agent can write: nothing that the daemon loads from there is in force before an operator agrees. */
+/** Finds out whether the agent's tools can write a file: the daemon loads such a file only after an operator agrees. */
 import { realpathSync } from 'node:fs'
 import { sep } from 'node:path'
 
-/** Tools write in the workspace, but never in the data directory around it. */
+/** Tools can write in the workspace, but not in a data directory inside it. */
 export function canAgentWrite(path: string, { workspace, dataDir }: { readonly workspace: string; readonly dataDir: string }): boolean {
   const [inner, root, data] = [path, workspace, dataDir].map(withoutLinks)
   if (inner === undefined || root === undefined || data === undefined || !isWithin(root, inner)) return false
@@ -11,7 +11,7 @@ export function canAgentWrite(path: string, { workspace, dataDir }: { readonly w
 
 const isWithin = (folder: string, path: string): boolean => path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep)
 
-/** The path without links, as far as it exists. */
+/** The path without links; a part that does not exist stays as it is. */
 function withoutLinks(path: string): string {
   try {
     return realpathSync(path)

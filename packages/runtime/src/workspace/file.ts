@@ -1,4 +1,4 @@
-/** What the workspace does inside a folder it holds: read, replace, remove and list, never through a link. */
+/** Reads, replaces, removes and lists the entries of a folder that is held open, never through a link. */
 import { randomBytes } from 'node:crypto'
 import { constants, type Stats } from 'node:fs'
 import { type FileHandle, lstat, open, opendir, rename, rmdir, unlink } from 'node:fs/promises'
@@ -6,11 +6,11 @@ import { AppError, type WorkspaceEntry } from '@sluice/sdk'
 import type { Folder } from './folder.ts'
 
 const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK } = constants
-/** A folder with more is listed as far as this. */
+/** The largest number of entries that a listing reads. */
 const ENTRIES_SCANNED_MAX = 100_000
 
 export async function readFile(folder: Folder, name: string, bytesMax: number): Promise<Uint8Array> {
-  // non-blocking, or a FIFO would wait for its writer
+  // Non-blocking: opening a FIFO would wait for its writer.
   await using file = await open(folder.at(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
   const found = await file.stat()
   checkPlain(found)
@@ -18,7 +18,7 @@ export async function readFile(folder: Folder, name: string, bytesMax: number): 
   return await readAll(file, found.size, bytesMax)
 }
 
-/** Reads to the end, which may have moved since `size` was asked for. */
+/** Reads to the end of the file, which may have grown since `size` was measured. */
 async function readAll(file: FileHandle, size: number, bytesMax: number): Promise<Uint8Array> {
   let bytes = Buffer.allocUnsafe(Math.min(size, bytesMax) + 1)
   let length = 0
@@ -31,7 +31,7 @@ async function readAll(file: FileHandle, size: number, bytesMax: number): Promis
   }
 }
 
-/** Writes beside it and renames over it, so that a reader sees the old file or the new one, whole. Keeps its mode. */
+/** Writes a new file and renames it over the old one, so that a reader sees one of the two as a whole. Keeps the mode. */
 export async function replaceFile(folder: Folder, name: string, bytes: Uint8Array): Promise<void> {
   const replaced = await lstat(folder.at(name)).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
@@ -85,7 +85,7 @@ function describe(name: string, found: Stats): WorkspaceEntry {
   return { name, kind, bytes: kind === 'file' ? found.size : 0, modifiedAtMs: Math.trunc(found.mtimeMs) }
 }
 
-/** A second name of the file may lie outside the workspace, so a file with two names is refused. */
+/** Throws unless it is a file with one name: a second one may lie outside the workspace. */
 function checkPlain(found: Stats): void {
   if (found.isDirectory()) throw new AppError('invalid_request', 'it is a folder')
   if (found.isSymbolicLink()) throw new AppError('forbidden', 'it is a link, and links are not followed')

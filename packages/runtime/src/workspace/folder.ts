@@ -1,4 +1,4 @@
-/** Folders held by handle, so that what was checked is what is used, whatever is renamed meanwhile. */
+/** Folders that are held open by handle, so that the checked folder is the used one even if a path is renamed meanwhile. */
 import { constants, existsSync } from 'node:fs'
 import { lstat, mkdir, open, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -6,19 +6,19 @@ import { AppError } from '@sluice/sdk'
 
 const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
 
-/** The place where the kernel shows open handles as paths, or null where it does not. */
+/** The folder in which the kernel shows open handles as paths; null on systems that do not. */
 export const handlePaths = (): string | null => (existsSync('/proc/self/fd') ? '/proc/self/fd' : null)
 
 export interface Folder extends AsyncDisposable {
   /** A path to this very folder, for as long as it is open. */
   readonly path: string
-  /** A path to one of its children, found through the handle: a swapped parent does not lead it astray. */
+  /** A path to one of its children through the handle, which a renamed parent does not change. */
   at(name: string): string
-  /** Puts names made in it on stable storage. */
+  /** Puts the names of new entries on stable storage. */
   sync(): Promise<void>
   /**
-   * Throws `forbidden` if the folder's path leads elsewhere by now. Asked before and after each step where handles are
-   * not paths; what happens between two such looks goes unseen there.
+   * Throws `forbidden` if the folder's path leads elsewhere by now. Where handles are not paths, it is called before and
+   * after each step; a change between two calls that is undone is not noticed there.
    */
   verify(): Promise<void>
 }
@@ -42,7 +42,7 @@ export async function openFolder(path: string, handles: string | null): Promise<
   }
 }
 
-/** Opens the folder `name` inside `parent`, which is closed; with `create` it is made where it is missing. */
+/** Opens the folder `name` inside `parent`, and closes `parent`. With `create`, a missing folder is made. */
 export async function enterFolder(parent: Folder, name: string, options: { handles: string | null; create: boolean }): Promise<Folder> {
   await using here = parent
   if (options.create && (await makeFolder(here.at(name)))) await here.sync()
@@ -51,7 +51,7 @@ export async function enterFolder(parent: Folder, name: string, options: { handl
     await here.verify()
     return child
   } catch (error) {
-    // Linux says ENOTDIR for a link and for a file alike
+    // Linux reports ENOTDIR for a link as for a file.
     const isLink = await lstat(here.at(name)).then(
       (found) => found.isSymbolicLink(),
       () => false,
@@ -60,7 +60,7 @@ export async function enterFolder(parent: Folder, name: string, options: { handl
   }
 }
 
-/** True if it had to be made. */
+/** Returns false if the folder exists already. */
 async function makeFolder(path: string): Promise<boolean> {
   try {
     await mkdir(path)

@@ -1,9 +1,9 @@
-/** The words of the path gate: what a path names below the workspace, before any file is touched. */
+/** The rules for paths of the workspace, applied to their text before any file is touched. */
 import { isAbsolute, relative, resolve, sep } from 'node:path'
 import { AppError } from '@sluice/sdk'
 
 const PATH_BYTES_MAX = 4096
-/** Where the usual file systems take `A` and `a` for one name. */
+/** True on systems whose usual file systems treat `A` and `a` as one name. */
 const foldsCase = process.platform === 'darwin' || process.platform === 'win32'
 
 /** The names from `root` down to an absolute path; `undefined` if the path is not at or below it. */
@@ -16,7 +16,7 @@ function namesBelow(root: string, path: string): string[] | undefined {
 
 /**
  * The names of the folders down to `path` and its own, none of them `.` or `..`; empty for the workspace itself. `roots`
- * are the spellings of the workspace's own path. Throws `forbidden` for what is outside by its spelling alone.
+ * are the spellings of the workspace's own path. Throws `forbidden` for a path that is outside by its text alone.
  */
 export function parsePath(path: string, roots: readonly string[]): string[] {
   const outside = () => new AppError('forbidden', `'${path.slice(0, 200)}' is outside the workspace`)
@@ -32,7 +32,7 @@ export function parsePath(path: string, roots: readonly string[]): string[] {
 
 /**
  * The entries of `[security.policy] forbidden_paths` that lie inside the workspace, as names below it. A relative entry
- * counts from the workspace; one that holds the workspace as a whole says nothing about its inside.
+ * starts at the workspace; one that contains the whole workspace forbids nothing inside it.
  */
 export function forbiddenBelow(roots: readonly string[], forbidden: readonly string[]): string[][] {
   const inside: string[][] = []

@@ -55,7 +55,7 @@ const expectUntouched = () => {
   expect(readFileSync(join(root, 'private/key'), 'utf8')).toBe(CANARY)
 }
 
-/** `$out` and `$root` stand for the folders of this run; the code is what reading must say. */
+/** Paths that lead out of the workspace, with the code that reading them gives. `$out` and `$root` are replaced by the folders of the test. */
 const ESCAPES: readonly [path: string, code: string][] = [
   ['..', 'forbidden'],
   ['../outside/canary.txt', 'forbidden'],
@@ -148,7 +148,7 @@ const kinds: [string, string | null][] = [['without handle paths', null]]
 const handles = handlePaths()
 if (handles) kinds.push(['with handle paths', handles])
 
-/** Makes `way` a folder and a link to outside by turns, as fast as it can. */
+/** Makes `way` a folder and a link to outside in turn, as fast as possible. */
 const SWAPPER = `
   const { mkdirSync, rmSync, symlinkSync } = require('node:fs')
   const { way, outside, ended } = require('node:worker_threads').workerData
@@ -161,7 +161,7 @@ const SWAPPER = `
   }`
 
 describe.each(kinds)('%s', (_kind, handles) => {
-  test('there are more than forty ways out, and each is shut', async () => {
+  test('refuse more than forty paths that lead out', async () => {
     expect(ESCAPES.length).toBeGreaterThan(40)
     const gate = createWorkspace({ root, forbidden: ['private'], handles })
     const server = await layTraps()
@@ -185,7 +185,7 @@ describe.each(kinds)('%s', (_kind, handles) => {
     }
   })
 
-  test('a link swapped in between check and use leads nowhere', async () => {
+  test('do not follow a link that replaces a folder between check and use', async () => {
     const gate = createWorkspace({ root, forbidden: [], handles })
     const ended = new Int32Array(new SharedArrayBuffer(4))
     const swapper = new Worker(SWAPPER, { eval: true, workerData: { way: join(root, 'way'), outside, ended } })
@@ -195,7 +195,7 @@ describe.each(kinds)('%s', (_kind, handles) => {
       const read = await gate.read('way/canary.txt', { bytesMax: 1000 }).then(text, (error: AppError) => error.code)
       const written = await gate.write('way/canary.txt', bytes('mine')).catch((error: AppError) => error.code)
       seen.add(read).add(String(written))
-      // without handle paths the write keeps a window, so only the reads are held to it there
+      // Without handle paths a write may be led astray, so only reads are checked there.
       if (read === CANARY) throw new Error('the canary was read')
       if (handles && readFileSync(join(outside, 'canary.txt'), 'utf8') !== CANARY) throw new Error('the canary was written')
     }
@@ -205,7 +205,7 @@ describe.each(kinds)('%s', (_kind, handles) => {
     expect([...seen].every((outcome) => ['mine', 'undefined', 'not_found', 'forbidden', 'conflict'].includes(outcome))).toBe(true)
   })
 
-  test('what is written is read back, whole, wherever folders were missing', async () => {
+  test('read back exactly the written bytes, also where folders were missing', async () => {
     const gate = createWorkspace({ root, forbidden: [], handles })
     await gate.write('a/b/c.txt', bytes('one'))
     await gate.write('a/b/c.txt', bytes('two'))
@@ -216,7 +216,7 @@ describe.each(kinds)('%s', (_kind, handles) => {
   })
 })
 
-test('a path through a link leaves nothing behind', async () => {
+test('a refused path through a link leaves no file or folder', async () => {
   symlinkSync(outside, join(root, 'dir/link'))
   await expect(workspace.write('dir/link/made/new.txt', bytes('x'))).rejects.toMatchObject({ code: 'forbidden' })
   await expect(workspace.write('made/../../outside/new.txt', bytes('x'))).rejects.toMatchObject({ code: 'forbidden' })
@@ -224,14 +224,14 @@ test('a path through a link leaves nothing behind', async () => {
   expectUntouched()
 })
 
-test('removing a link removes the link', async () => {
+test('removing a link keeps its target', async () => {
   symlinkSync(join(outside, 'canary.txt'), join(root, 'link'))
   await workspace.remove('link')
   expect(existsSync(join(root, 'link'))).toBe(false)
   expectUntouched()
 })
 
-test('the root comes into being with the first write, for its owner alone', async () => {
+test('the first write makes the root with mode 0700', async () => {
   const fresh = createWorkspace({ root: join(base, 'new/root'), forbidden: [] })
   expect(await fresh.list('.', { limit: 5 })).toEqual({ entries: [], more: false })
   await expect(fresh.read('a.txt', { bytesMax: 5 })).rejects.toMatchObject({ code: 'not_found' })
@@ -241,7 +241,7 @@ test('the root comes into being with the first write, for its owner alone', asyn
   expect(statSync(join(base, 'new/root')).mode & 0o777).toBe(0o700)
 })
 
-test('the root may be a link, and is accepted by both its paths', async () => {
+test('a root that is a link accepts absolute paths of both spellings', async () => {
   symlinkSync(root, join(base, 'alias'))
   const gate = createWorkspace({ root: join(base, 'alias'), forbidden: [join(root, 'private')] })
   for (const path of ['file.txt', join(base, 'alias/file.txt'), join(root, 'file.txt')]) {
@@ -250,14 +250,14 @@ test('the root may be a link, and is accepted by both its paths', async () => {
   await expect(gate.read('private/key', { bytesMax: 100 })).rejects.toMatchObject({ code: 'forbidden' })
 })
 
-test('a forbidden path that holds the whole workspace leaves its inside alone', async () => {
+test('a forbidden folder around the workspace forbids nothing inside it', async () => {
   expect(relative(base, root)).toBe('root')
   expect(text(await workspace.read('file.txt', { bytesMax: 10 }))).toBe('inside')
   const shut = createWorkspace({ root, forbidden: [root] })
   await expect(shut.read('file.txt', { bytesMax: 10 })).rejects.toMatchObject({ code: 'forbidden' })
 })
 
-test('a limit on bytes is exact', async () => {
+test('the limit on bytes is exact', async () => {
   expect(text(await workspace.read('file.txt', { bytesMax: 6 }))).toBe('inside')
   await expect(workspace.read('file.txt', { bytesMax: 5 })).rejects.toMatchObject({ code: 'too_large' })
   await workspace.write('empty', new Uint8Array())
@@ -284,7 +284,7 @@ test('a list is sorted, typed and capped', async () => {
   await expect(workspace.list('file.txt', { limit: 2 })).rejects.toMatchObject({ code: 'not_found' })
 })
 
-test('folders and files are not taken for each other', async () => {
+test('a folder is not read as a file, nor a file listed as a folder', async () => {
   await expect(workspace.read('dir', { bytesMax: 10 })).rejects.toMatchObject({ code: 'invalid_request' })
   await expect(workspace.write('dir', bytes('x'))).rejects.toMatchObject({ code: 'invalid_request' })
   await expect(workspace.write('.', bytes('x'))).rejects.toMatchObject({ code: 'invalid_request' })

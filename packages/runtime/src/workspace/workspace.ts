@@ -1,4 +1,4 @@
-/** The path gate on a real file system: the `Workspace` every tool reads and writes through (§2.6 `[security.policy]`). */
+/** The `Workspace` on a real file system: every tool reads and writes its files through it. */
 import { mkdir, realpath } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { AppError, type Workspace } from '@sluice/sdk'
@@ -7,18 +7,18 @@ import { enterFolder, type Folder, handlePaths, openFolder } from './folder.ts'
 import { forbiddenBelow, isForbidden, parsePath } from './path.ts'
 
 export interface WorkspaceOptions {
-  /** May be a link itself, and need not exist: it is made, mode 0700, by the first write. */
+  /** May be a link. If it does not exist, the first write makes it with mode 0700. */
   readonly root: string
-  /** `[security.policy] forbidden_paths`, with `~` already replaced. */
+  /** `[security.policy] forbidden_paths`, with `~` replaced. */
   readonly forbidden: readonly string[]
-  /** Where open handles have paths; null: nowhere. Default: as this machine has it. */
+  /** The folder in which open handles are paths; null: there is none. Default: the one of this machine. */
   readonly handles?: string | null
 }
 
 /**
- * Linux: each folder on the way is opened inside the one before it without following links, and the last step happens
- * inside the folder so held, so no swap of a name can lead out. Elsewhere the way is checked before and after each step,
- * which leaves a moment between the two.
+ * On Linux, each folder of a path is opened inside the one before without following links, and the last step happens inside
+ * the folder that is held open, so a renamed folder cannot lead out. On other systems the path is checked before and after
+ * each step, which leaves a moment between the two.
  */
 export function createWorkspace({ root, forbidden, handles = handlePaths() }: WorkspaceOptions): Workspace {
   const given = resolve(root)
@@ -41,7 +41,7 @@ export function createWorkspace({ root, forbidden, handles = handlePaths() }: Wo
     return folder
   }
 
-  /** Runs `use` inside the folder the path's last name is in. */
+  /** Runs `use` with the folder that contains the last name of the path. */
   const inside = async <T>(path: string, create: boolean, use: (folder: Folder, name: string) => Promise<T>): Promise<T> => {
     const names = await locate(path)
     const name = names.at(-1)
@@ -77,7 +77,7 @@ export function createWorkspace({ root, forbidden, handles = handlePaths() }: Wo
   }
 }
 
-/** What an error of the file system says to the caller. */
+/** The error that the caller gets for a fault of the file system. */
 function refusal(path: string, error: unknown): AppError {
   if (error instanceof AppError) return new AppError(error.code, `'${path}': ${error.message}`, { cause: error })
   switch ((error as NodeJS.ErrnoException).code) {
